@@ -1,0 +1,12 @@
+//! What every other room speaks: points and spans of time, quantities that carry their unit,
+//! and named random streams. No clock and no global state lives here.
+
+#![forbid(unsafe_code)]
+
+pub mod quantity;
+pub mod random;
+pub mod time;
+
+pub use quantity::{Probability, QuantityError, Rate, Size};
+pub use random::{Generator, Streams};
+pub use time::{Duration, Instant};

@@ -1,0 +1,422 @@
+//! Quantities of a study file. Each carries its unit as text; a bare number is an error that says
+//! which units there are. Peers' users suffer most from unit mistakes.
+
+use std::fmt;
+use std::str::FromStr;
+
+use crate::time::Duration;
+
+/// Why a text is not a quantity. The message names the text and what is allowed.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
+pub struct QuantityError(String);
+
+impl QuantityError {
+    /// An error with this message.
+    #[must_use]
+    pub fn new(message: impl Into<String>) -> Self {
+        Self(message.into())
+    }
+}
+
+/// One unit: its name and how many base units it holds.
+#[derive(Clone, Copy, Debug)]
+pub struct Unit {
+    name: &'static str,
+    scale: f64,
+}
+
+impl Unit {
+    /// A unit of `scale` base units.
+    #[must_use]
+    pub const fn new(name: &'static str, scale: f64) -> Self {
+        Self { name, scale }
+    }
+}
+
+fn unit_names(units: &[Unit]) -> String {
+    units.iter().map(|u| u.name).collect::<Vec<_>>().join(", ")
+}
+
+/// Reads a number and a unit; gives the value in base units, rounded to a whole one.
+///
+/// # Errors
+/// Where there is no number, no unit, an unknown unit, or the value is negative or too large.
+pub fn parse_scaled(what: &str, text: &str, units: &[Unit], aliases: &[Unit]) -> Result<u64, QuantityError> {
+    let (number, unit) = split_number(what, text, units)?;
+    if unit.is_empty() {
+        return Err(QuantityError(format!(
+            "{text:?} has no unit: write {what} as a number with one of {}, e.g. \"{}{}\"",
+            unit_names(units),
+            text.trim(),
+            units[units.len() / 2].name
+        )));
+    }
+    let known = units.iter().chain(aliases).find(|u| u.name == unit);
+    let Some(known) = known else {
+        return Err(QuantityError(format!(
+            "{text:?} has the unknown unit {unit:?}: {what} is a number with one of {}{}",
+            unit_names(units),
+            nearest(unit, units.iter().map(|u| u.name))
+                .map_or(String::new(), |n| format!("; did you mean {n:?}?"))
+        )));
+    };
+    let value = (number * known.scale).round();
+    // 2^63 keeps every sum of two quantities inside u64.
+    if !value.is_finite() || value >= 9.2e18 {
+        return Err(QuantityError(format!("{text:?} is too large for {what}")));
+    }
+    Ok(value as u64)
+}
+
+/// Splits "20ms" into 20 and "ms".
+///
+/// # Errors
+/// Where the text does not start with a number, or the number is negative.
+pub fn split_number<'a>(what: &str, text: &'a str, units: &[Unit]) -> Result<(f64, &'a str), QuantityError> {
+    let trimmed = text.trim();
+    if trimmed.starts_with('-') {
+        return Err(QuantityError(format!(
+            "{text:?} is negative: {what} is at least 0"
+        )));
+    }
+    let end = trimmed
+        .char_indices()
+        .find(|&(_, c)| !(c.is_ascii_digit() || c == '.'))
+        .map_or(trimmed.len(), |(i, _)| i);
+    let (number, unit) = trimmed.split_at(end);
+    let number: f64 = number.parse().map_err(|_| {
+        QuantityError(format!(
+            "{text:?} is not {what}: a number with one of {}",
+            unit_names(units)
+        ))
+    })?;
+    Ok((number, unit.trim()))
+}
+
+/// Writes `value` in the largest unit that it fills and in which it reads back as itself.
+pub(crate) fn write_scaled(f: &mut fmt::Formatter<'_>, value: u64, units: &[Unit]) -> fmt::Result {
+    let in_unit = |u: &Unit| value as f64 / u.scale;
+    let unit = units
+        .iter()
+        .rev()
+        .find(|u| value as f64 >= u.scale && (in_unit(u) * u.scale).round() as u64 == value)
+        .unwrap_or(&units[0]);
+    write!(f, "{}{}", in_unit(unit), unit.name)
+}
+
+/// The known word nearest to a mistyped one, if any is near.
+///
+/// ```
+/// assert_eq!(foundation::quantity::nearest("dealy", ["rate", "delay"]), Some("delay"));
+/// assert_eq!(foundation::quantity::nearest("xyz", ["rate", "delay"]), None);
+/// ```
+pub fn nearest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+    known
+        .into_iter()
+        .map(|k| {
+            (
+                strsim::damerau_levenshtein(&word.to_lowercase(), &k.to_lowercase()),
+                k,
+            )
+        })
+        .filter(|&(distance, k)| distance <= 1.max(k.len().min(word.len()) / 3))
+        .min_by_key(|&(distance, _)| distance)
+        .map(|(_, k)| k)
+}
+
+/// Serde and JSON Schema for a type that is read and written as text.
+#[macro_export]
+macro_rules! impl_text_quantity {
+    ($type:ty, $name:literal, $description:literal, $pattern:literal, [$($example:literal),+]) => {
+        impl ::serde::Serialize for $type {
+            fn serialize<S: ::serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+                serializer.collect_str(self)
+            }
+        }
+
+        impl<'de> ::serde::Deserialize<'de> for $type {
+            fn deserialize<D: ::serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+                struct Visitor;
+                impl ::serde::de::Visitor<'_> for Visitor {
+                    type Value = $type;
+                    fn expecting(&self, f: &mut ::std::fmt::Formatter<'_>) -> ::std::fmt::Result {
+                        f.write_str(concat!($description, ", in quotes, e.g. ", $(stringify!($example), " "),+))
+                    }
+                    fn visit_str<E: ::serde::de::Error>(self, text: &str) -> Result<$type, E> {
+                        text.parse().map_err(E::custom)
+                    }
+                }
+                deserializer.deserialize_str(Visitor)
+            }
+        }
+
+        impl ::schemars::JsonSchema for $type {
+            fn schema_name() -> ::std::borrow::Cow<'static, str> {
+                $name.into()
+            }
+            fn json_schema(_: &mut ::schemars::SchemaGenerator) -> ::schemars::Schema {
+                ::schemars::json_schema!({
+                    "type": "string",
+                    "description": $description,
+                    "pattern": $pattern,
+                    "examples": [$($example),+],
+                })
+            }
+        }
+    };
+}
+pub use impl_text_quantity;
+
+/// A data rate in bit/s, more than zero. As text: `bit/s`, `kbit/s`, `Mbit/s`, `Gbit/s` (powers of 1000).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Rate(u64);
+
+const RATE_UNITS: &[Unit] = &[
+    Unit::new("bit/s", 1.0),
+    Unit::new("kbit/s", 1e3),
+    Unit::new("Mbit/s", 1e6),
+    Unit::new("Gbit/s", 1e9),
+];
+const RATE_ALIASES: &[Unit] = &[
+    Unit::new("bps", 1.0),
+    Unit::new("kbps", 1e3),
+    Unit::new("Mbps", 1e6),
+    Unit::new("Gbps", 1e9),
+];
+
+impl Rate {
+    /// A rate of `bits` bit/s; `None` for zero, at which nothing would ever arrive.
+    #[must_use]
+    pub const fn from_bits_per_second(bits: u64) -> Option<Self> {
+        if bits == 0 { None } else { Some(Self(bits)) }
+    }
+
+    /// The rate in bit/s.
+    #[must_use]
+    pub const fn bits_per_second(self) -> u64 {
+        self.0
+    }
+
+    /// How long `bytes` bytes take at this rate (serialization delay), rounded up to the nanosecond.
+    #[must_use]
+    #[inline]
+    pub fn time_for(self, bytes: u64) -> Duration {
+        // 8e9 * bytes fits u64 up to 2.3 GB, which no packet exceeds; the slow way is for the rest.
+        match bytes.checked_mul(8_000_000_000) {
+            Some(scaled) => Duration::from_nanos(scaled.div_ceil(self.0)),
+            None => {
+                let nanos = (u128::from(bytes) * 8_000_000_000).div_ceil(u128::from(self.0));
+                Duration::from_nanos(u64::try_from(nanos).unwrap_or(u64::MAX))
+            }
+        }
+    }
+
+    /// Bytes that pass in `span` at this rate, rounded down.
+    #[must_use]
+    pub fn bytes_in(self, span: Duration) -> u64 {
+        let bytes = u128::from(self.0) * u128::from(span.as_nanos()) / 8_000_000_000;
+        u64::try_from(bytes).unwrap_or(u64::MAX)
+    }
+}
+
+impl FromStr for Rate {
+    type Err = QuantityError;
+    fn from_str(text: &str) -> Result<Self, QuantityError> {
+        let bits = parse_scaled("a rate", text, RATE_UNITS, RATE_ALIASES)?;
+        Self::from_bits_per_second(bits)
+            .ok_or_else(|| QuantityError(format!("{text:?} is no rate: it must be above 0")))
+    }
+}
+
+impl fmt::Display for Rate {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write_scaled(f, self.0, RATE_UNITS)
+    }
+}
+
+impl_text_quantity!(
+    Rate,
+    "Rate",
+    "a data rate with its unit: bit/s, kbit/s, Mbit/s or Gbit/s",
+    r"^[0-9]+(\.[0-9]+)? ?(bit/s|kbit/s|Mbit/s|Gbit/s|bps|kbps|Mbps|Gbps)$",
+    ["100Mbit/s", "1.5Gbit/s"]
+);
+
+/// An amount of data in bytes. As text: `B`, `kB`, `MB`, `GB` (powers of 1000), `KiB`, `MiB`, `GiB` (powers of 1024).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Size(u64);
+
+const SIZE_UNITS: &[Unit] = &[
+    Unit::new("B", 1.0),
+    Unit::new("kB", 1e3),
+    Unit::new("KiB", 1024.0),
+    Unit::new("MB", 1e6),
+    Unit::new("MiB", 1_048_576.0),
+    Unit::new("GB", 1e9),
+    Unit::new("GiB", 1_073_741_824.0),
+];
+const SIZE_ALIASES: &[Unit] = &[Unit::new("KB", 1e3)];
+
+impl Size {
+    /// `bytes` bytes.
+    #[must_use]
+    pub const fn from_bytes(bytes: u64) -> Self {
+        Self(bytes)
+    }
+
+    /// Bytes.
+    #[must_use]
+    pub const fn bytes(self) -> u64 {
+        self.0
+    }
+}
+
+impl FromStr for Size {
+    type Err = QuantityError;
+    fn from_str(text: &str) -> Result<Self, QuantityError> {
+        parse_scaled("a size", text, SIZE_UNITS, SIZE_ALIASES).map(Self)
+    }
+}
+
+impl fmt::Display for Size {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        // The unit that leaves the shortest number: 65536 is "64KiB", 2000000 is "2MB", 1857353 is "1857353B".
+        let unit = SIZE_UNITS
+            .iter()
+            .rev()
+            .find(|u| self.0 > 0 && self.0 % (u.scale as u64) == 0)
+            .unwrap_or(&SIZE_UNITS[0]);
+        write!(f, "{}{}", self.0 / unit.scale as u64, unit.name)
+    }
+}
+
+impl_text_quantity!(
+    Size,
+    "Size",
+    "an amount of data with its unit: B, kB, MB, GB (powers of 1000), KiB, MiB or GiB (powers of 1024)",
+    r"^[0-9]+(\.[0-9]+)? ?(B|kB|KB|MB|GB|KiB|MiB|GiB)$",
+    ["1857353B", "64KiB", "2MB"]
+);
+
+/// A probability, written in percent: "2%", "0.5%". From 0 % to 100 %.
+#[derive(Clone, Copy, Debug, Default, PartialEq, PartialOrd)]
+pub struct Probability(f64);
+
+impl Probability {
+    /// Never.
+    pub const ZERO: Self = Self(0.0);
+
+    /// `None` outside of 0..=1.
+    #[must_use]
+    pub fn new(value: f64) -> Option<Self> {
+        (0.0..=1.0).contains(&value).then_some(Self(value))
+    }
+
+    /// The value in 0..=1.
+    #[must_use]
+    pub const fn value(self) -> f64 {
+        self.0
+    }
+}
+
+impl FromStr for Probability {
+    type Err = QuantityError;
+    fn from_str(text: &str) -> Result<Self, QuantityError> {
+        const UNITS: &[Unit] = &[Unit::new("%", 0.01)];
+        let (number, unit) = split_number("a probability", text, UNITS)?;
+        if unit != "%" {
+            return Err(QuantityError(format!(
+                "{text:?} is not a probability: write it in percent, e.g. \"2%\""
+            )));
+        }
+        Self::new(number / 100.0)
+            .ok_or_else(|| QuantityError(format!("{text:?} is out of range: 0% to 100%")))
+    }
+}
+
+impl fmt::Display for Probability {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        // Twelve digits hide the binary tail of x * 100 and keep every percentage that people write.
+        let percent = format!("{:.12}", self.0 * 100.0);
+        write!(f, "{}%", percent.trim_end_matches('0').trim_end_matches('.'))
+    }
+}
+
+impl_text_quantity!(
+    Probability,
+    "Probability",
+    "a probability in percent, from 0% to 100%",
+    r"^[0-9]+(\.[0-9]+)? ?%$",
+    ["2%", "0.5%"]
+);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn text_and_value_agree() {
+        assert_eq!(
+            "100Mbit/s".parse::<Rate>().unwrap().bits_per_second(),
+            100_000_000
+        );
+        assert_eq!("1.5 Gbit/s".parse::<Rate>().unwrap().to_string(), "1.5Gbit/s");
+        assert_eq!("64KiB".parse::<Size>().unwrap().bytes(), 65_536);
+        assert_eq!(Size::from_bytes(65_536).to_string(), "64KiB");
+        assert_eq!(Size::from_bytes(1_857_353).to_string(), "1857353B");
+        assert_eq!("2%".parse::<Probability>().unwrap().value(), 0.02);
+        assert_eq!("7%".parse::<Probability>().unwrap().to_string(), "7%");
+        assert_eq!("0.5%".parse::<Probability>().unwrap().to_string(), "0.5%");
+    }
+
+    #[test]
+    fn errors_say_what_is_allowed() {
+        let rate = "100".parse::<Rate>().unwrap_err().to_string();
+        assert!(rate.contains("no unit") && rate.contains("Mbit/s"), "{rate}");
+        let rate = "100MBit/s".parse::<Rate>().unwrap_err().to_string();
+        assert!(rate.contains("did you mean \"Mbit/s\""), "{rate}");
+        assert!("0Mbit/s".parse::<Rate>().is_err());
+        assert!(
+            "0.02"
+                .parse::<Probability>()
+                .unwrap_err()
+                .to_string()
+                .contains("percent")
+        );
+        assert!(
+            "120%"
+                .parse::<Probability>()
+                .unwrap_err()
+                .to_string()
+                .contains("100%")
+        );
+        assert!("ten MB".parse::<Size>().is_err());
+        let bare = serde_json::from_str::<Size>("5").unwrap_err().to_string();
+        assert!(bare.contains("KiB"), "{bare}");
+    }
+
+    #[test]
+    fn serialization_delay_is_bits_over_rate() {
+        let rate: Rate = "1.544Mbit/s".parse().unwrap();
+        // 552 bytes at T1: 2.86 ms (latency-and-bandwidth tables of any TCP/IP text).
+        assert_eq!(rate.time_for(552).as_micros(), 2860);
+        assert_eq!(rate.bytes_in(Duration::from_secs(1)), 193_000);
+        assert_eq!(
+            "1bit/s".parse::<Rate>().unwrap().time_for(u64::MAX),
+            Duration::MAX
+        );
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn what_is_written_reads_back(bits in 1_u64..1 << 53, bytes in 0_u64..1 << 53, nanos in 0_u64..1 << 53) {
+            let rate = Rate::from_bits_per_second(bits).unwrap();
+            proptest::prop_assert_eq!(rate.to_string().parse::<Rate>().unwrap(), rate);
+            let size = Size::from_bytes(bytes);
+            proptest::prop_assert_eq!(size.to_string().parse::<Size>().unwrap(), size);
+            let span = Duration::from_nanos(nanos);
+            proptest::prop_assert_eq!(span.to_string().parse::<Duration>().unwrap(), span);
+        }
+    }
+}
