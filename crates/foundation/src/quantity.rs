@@ -285,7 +285,7 @@ impl fmt::Display for Size {
         let unit = SIZE_UNITS
             .iter()
             .rev()
-            .find(|u| self.0 > 0 && self.0 % (u.scale as u64) == 0)
+            .find(|u| self.0 > 0 && self.0.is_multiple_of(u.scale as u64))
             .unwrap_or(&SIZE_UNITS[0]);
         write!(f, "{}{}", self.0 / unit.scale as u64, unit.name)
     }

@@ -1,0 +1,100 @@
+//! Congestion control: how much may be in flight, and how fast it may leave.
+//!
+//! A [`Controller`] is told facts and answers with a window and, if it paces, a rate. It never sees
+//! a connection. The facts carry everything that published controllers need: bytes, round-trip
+//! samples, delivery-rate samples, losses and the bytes in flight.
+
+use foundation::{Duration, Instant, Rate};
+
+/// A measurement of how fast the network delivered, over the flight of one packet
+/// (draft-cheng-iccrg-delivery-rate-estimation-02, section 3.3).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RateSample {
+    /// Bytes newly delivered over the sampling interval.
+    pub delivered: u64,
+    /// The sampling interval: the longer one of the send and the ACK phase.
+    pub interval: Duration,
+    /// Bytes that the connection had delivered when the sampled packet left.
+    pub prior_delivered: u64,
+    /// Bytes of the flight declared lost between the sampled packet's departure and now.
+    pub lost: u64,
+    /// Bytes in flight when the sampled packet left, itself included.
+    pub in_flight_at_send: u64,
+    /// Whether the sender ran out of data during the sample: the rate is then a lower bound.
+    pub application_limited: bool,
+}
+
+impl RateSample {
+    /// Delivered bytes over the interval, as a rate; `None` where the interval is empty.
+    #[must_use]
+    pub fn rate(&self) -> Option<Rate> {
+        let nanos = u128::from(self.interval.as_nanos());
+        if nanos == 0 {
+            return None;
+        }
+        let bits = u128::from(self.delivered) * 8_000_000_000 / nanos;
+        Rate::from_bits_per_second(u64::try_from(bits).ok()?)
+    }
+}
+
+/// What one arriving ACK told.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Acknowledgement {
+    /// When the ACK arrived.
+    pub now: Instant,
+    /// Payload bytes that this ACK newly acknowledged, selectively or cumulatively.
+    pub bytes: u64,
+    /// Round-trip time of the newest packet acknowledged, if the sample is unambiguous (Karn).
+    pub rtt: Option<Duration>,
+    /// Smoothed round-trip time (RFC 6298) after this sample.
+    pub smoothed_rtt: Duration,
+    /// Payload bytes still in flight after this ACK.
+    pub bytes_in_flight: u64,
+    /// Payload bytes delivered since the connection began, this ACK included.
+    pub delivered: u64,
+    /// The delivery-rate sample that this ACK completed.
+    pub rate_sample: Option<RateSample>,
+    /// Whether the window, and not the application or the receiver, limited the sender until now
+    /// (RFC 7661: a window that was not used says nothing about the network).
+    pub window_limited: bool,
+}
+
+/// One detection of lost packets (by gap, not by timeout).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Loss {
+    /// When the loss was detected.
+    pub now: Instant,
+    /// Payload bytes newly declared lost.
+    pub bytes: u64,
+    /// When the newest of the lost packets had left: losses from before the last reduction
+    /// belong to the same congestion episode (RFC 6582, RFC 9002 section 7.3.2).
+    pub newest_sent_at: Instant,
+    /// Payload bytes in flight before the loss was detected.
+    pub prior_in_flight: u64,
+    /// Payload bytes in flight after it.
+    pub bytes_in_flight: u64,
+}
+
+/// A congestion controller.
+///
+/// The owner calls `on_sent` for every data packet that leaves, then for every ACK first `on_lost`
+/// (if the ACK revealed losses), then `on_acknowledged`. `window` and `pacing_rate` may be read at
+/// any time. All sizes are payload bytes.
+pub trait Controller: std::fmt::Debug + Send {
+    /// A packet of `bytes` left; `bytes_in_flight` includes it.
+    fn on_sent(&mut self, now: Instant, bytes: u64, bytes_in_flight: u64);
+    /// An ACK arrived that newly acknowledged something.
+    fn on_acknowledged(&mut self, ack: &Acknowledgement);
+    /// Packets were declared lost by what later packets' ACKs revealed.
+    fn on_lost(&mut self, loss: &Loss);
+    /// The retransmission timer expired: nothing was heard for a whole timeout.
+    fn on_timeout(&mut self, now: Instant, bytes_in_flight: u64);
+    /// An ACK reported a packet marked Congestion Experienced (RFC 3168), sent at `sent_at`.
+    fn on_congestion_experienced(&mut self, now: Instant, sent_at: Instant);
+    /// Bytes that may be in flight.
+    fn window(&self) -> u64;
+    /// The rate at which packets should leave, or `None` if bursts up to the window are fine.
+    fn pacing_rate(&self) -> Option<Rate>;
+    /// Names and values of the controller's inner state, for traces ("ssthresh_bytes", …).
+    fn metrics(&self, report: &mut dyn FnMut(&'static str, f64));
+}
