@@ -4,6 +4,10 @@
 //! a connection. The facts carry everything that published controllers need: bytes, round-trip
 //! samples, delivery-rate samples, losses and the bytes in flight.
 
+pub mod delivery_rate;
+
+pub use delivery_rate::{Estimator, Snapshot};
+
 use foundation::{Duration, Instant, Rate};
 
 /// A measurement of how fast the network delivered, over the flight of one packet
@@ -12,7 +16,9 @@ use foundation::{Duration, Instant, Rate};
 pub struct RateSample {
     /// Bytes newly delivered over the sampling interval.
     pub delivered: u64,
-    /// The sampling interval: the longer one of the send and the ACK phase.
+    /// The sampling interval: the longer one of the send and the ACK phase. Zero where it came out
+    /// shorter than the least round-trip time, so that no rate may be read from it (an ACK of an
+    /// earlier transmission was taken for one of a retransmission).
     pub interval: Duration,
     /// Bytes that the connection had delivered when the sampled packet left.
     pub prior_delivered: u64,
@@ -46,6 +52,9 @@ pub struct Acknowledgement {
     pub bytes: u64,
     /// Round-trip time of the newest packet acknowledged, if the sample is unambiguous (Karn).
     pub rtt: Option<Duration>,
+    /// When the newest packet acknowledged had left: windows do not grow on packets from before
+    /// the last reduction (RFC 9002, section 7.3.2), and rounds are counted with it.
+    pub newest_sent_at: Instant,
     /// Smoothed round-trip time (RFC 6298) after this sample.
     pub smoothed_rtt: Duration,
     /// Payload bytes still in flight after this ACK.
@@ -60,6 +69,9 @@ pub struct Acknowledgement {
 }
 
 /// One detection of lost packets (by gap, not by timeout).
+///
+/// One ACK may reveal many: they are reported together. The last three fields describe the newest
+/// of them, from its [`Snapshot`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Loss {
     /// When the loss was detected.
@@ -73,13 +85,21 @@ pub struct Loss {
     pub prior_in_flight: u64,
     /// Payload bytes in flight after it.
     pub bytes_in_flight: u64,
+    /// Bytes in flight when the newest lost packet left, itself included ([`Snapshot::in_flight`]).
+    pub in_flight_at_send: u64,
+    /// Bytes declared lost since the newest lost packet left, `bytes` included
+    /// ([`Estimator::lost_since`]).
+    pub lost_since_send: u64,
+    /// Whether the sender lacked data when that packet left ([`Snapshot::application_limited`]).
+    pub application_limited: bool,
 }
 
 /// A congestion controller.
 ///
 /// The owner calls `on_sent` for every data packet that leaves, then for every ACK first `on_lost`
 /// (if the ACK revealed losses), then `on_acknowledged`. `window` and `pacing_rate` may be read at
-/// any time. All sizes are payload bytes.
+/// any time. All sizes are payload bytes. A packet may leave while the bytes in flight, itself
+/// included, stay within `window`, and always when nothing is in flight.
 pub trait Controller: std::fmt::Debug + Send {
     /// A packet of `bytes` left; `bytes_in_flight` includes it.
     fn on_sent(&mut self, now: Instant, bytes: u64, bytes_in_flight: u64);
@@ -87,7 +107,9 @@ pub trait Controller: std::fmt::Debug + Send {
     fn on_acknowledged(&mut self, ack: &Acknowledgement);
     /// Packets were declared lost by what later packets' ACKs revealed.
     fn on_lost(&mut self, loss: &Loss);
-    /// The retransmission timer expired: nothing was heard for a whole timeout.
+    /// The retransmission timer expired: nothing was heard for a whole timeout. `bytes_in_flight`
+    /// is what was in flight until then. (The timer of a single packet that runs out while ACKs of
+    /// others still arrive is a loss like any other: `on_lost`.)
     fn on_timeout(&mut self, now: Instant, bytes_in_flight: u64);
     /// An ACK reported a packet marked Congestion Experienced (RFC 3168), sent at `sent_at`.
     fn on_congestion_experienced(&mut self, now: Instant, sent_at: Instant);
