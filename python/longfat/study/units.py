@@ -1,0 +1,148 @@
+"""Quantities as a study file writes them, for what Python itself must compare: ranges, margins, filters.
+
+What a key may hold is declared in Rust and checked there; this module only turns a text that has passed
+into a number. Values are exact fractions in the base unit (s, bit/s, B, packets, 1), so that a range of
+steps has neither a missing nor a surplus last point.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from fractions import Fraction
+
+_SCALES: dict[str, dict[str, Fraction]] = {
+    "duration": {
+        "ns": Fraction(1, 10**9),
+        "us": Fraction(1, 10**6),
+        "ms": Fraction(1, 1000),
+        "s": Fraction(1),
+        "min": Fraction(60),
+    },
+    "rate": {
+        **{f"{prefix}bit/s": Fraction(scale) for prefix, scale in (("", 1), ("k", 10**3), ("M", 10**6), ("G", 10**9))},
+        **{f"{prefix}bps": Fraction(scale) for prefix, scale in (("", 1), ("k", 10**3), ("M", 10**6), ("G", 10**9))},
+    },
+    "size": {
+        "B": Fraction(1),
+        "kB": Fraction(10**3),
+        "KB": Fraction(10**3),
+        "KiB": Fraction(2**10),
+        "MB": Fraction(10**6),
+        "MiB": Fraction(2**20),
+        "GB": Fraction(10**9),
+        "GiB": Fraction(2**30),
+    },
+    "proportion": {"%": Fraction(1, 100)},
+    "packets": {"pkt": Fraction(1)},
+    "number": {"": Fraction(1)},
+}
+_UNITS = {unit: (dimension, scale) for dimension, units in _SCALES.items() for unit, scale in units.items()}
+_QUANTITY = re.compile(r"\s*(-?[0-9]+(?:\.[0-9]+)?)\s*([A-Za-z/%]*)\s*")
+
+
+@dataclass(frozen=True)
+class Quantity:
+    """A number and its unit: `magnitude` in `unit`, `value` in the base unit of its `dimension`."""
+
+    magnitude: Fraction
+    unit: str
+
+    @property
+    def dimension(self) -> str:
+        """`duration`, `rate`, `size`, `proportion`, `packets` or `number` (which has no unit)."""
+        return _UNITS[self.unit][0]
+
+    @property
+    def value(self) -> Fraction:
+        """In s, bit/s, B, 1 (a proportion), packets, or as it is."""
+        return self.magnitude * _UNITS[self.unit][1]
+
+    def __str__(self) -> str:
+        return f"{decimal(self.magnitude)}{self.unit}"
+
+
+def parse(text: object) -> Quantity:
+    """Reads "20ms", "2%", "100Mbit/s" or a bare number; ValueError says what is wrong.
+
+    >>> float(parse("20ms").value), parse("20ms").dimension
+    (0.02, 'duration')
+    >>> float(parse(8).value)
+    8.0
+    """
+    if isinstance(text, bool) or not isinstance(text, str | int | float):
+        raise ValueError(f"{text!r} is not a quantity")
+    match = _QUANTITY.fullmatch(str(text))
+    if match is None:
+        raise ValueError(f'"{text}" is not a quantity: a number and its unit, e.g. "20ms"')
+    magnitude, unit = match.groups()
+    if unit not in _UNITS:
+        known = ", ".join(name for name in _UNITS if name)
+        raise ValueError(f'"{text}" has the unknown unit "{unit}": known are {known}')
+    return Quantity(Fraction(magnitude), unit)
+
+
+def number(text: object) -> float | None:
+    """The value in its base unit as a float; None where the text is no quantity (a preset, a model's name)."""
+    try:
+        return float(parse(text).value)
+    except ValueError:
+        return None
+
+
+def proportion(text: object) -> float:
+    """Reads a percentage as a number: "5%" is 0.05. ValueError where it is none.
+
+    >>> proportion("5%")
+    0.05
+    """
+    quantity = parse(text)
+    if quantity.dimension != "proportion":
+        raise ValueError(f'{_shown(text)} is not a percentage: write it like "5%"')
+    return float(quantity.value)
+
+
+def expand(first: object, last: object, step: object) -> list[str | int]:
+    """The points of a range, both ends included where the steps meet them; ValueError says what is wrong.
+
+    >>> expand("20ms", "100ms", "40ms")
+    ['20ms', '60ms', '100ms']
+    >>> expand(4, 12, 4)
+    [4, 8, 12]
+    """
+    start, stop, by = parse(first), parse(last), parse(step)
+    if len({start.dimension, stop.dimension, by.dimension}) > 1:
+        raise ValueError(f"{start}, {stop} and {by} are of different kinds: from, to and step share one kind of unit")
+    if by.value <= 0:
+        raise ValueError(f"step {by} must be above 0")
+    if stop.value < start.value:
+        raise ValueError(f"to {stop} is below from {start}")
+    steps = int((stop.value - start.value) / by.value)
+    if steps >= MAX_POINTS:
+        raise ValueError(f"{steps + 1} points are too many: at most {MAX_POINTS}")
+    scale = _UNITS[start.unit][1]
+    values = [Quantity((start.value + i * by.value) / scale, start.unit) for i in range(steps + 1)]
+    if start.unit:
+        return [str(value) for value in values]
+    if any(value.magnitude.denominator != 1 for value in values):
+        raise ValueError("a range without a unit is one of whole numbers")
+    return [int(value.magnitude) for value in values]
+
+
+MAX_POINTS = 10_000
+"""The most points that one range of a sweep may have."""
+
+
+def decimal(value: Fraction) -> str:
+    """A fraction as decimal digits, without exponent and without a binary tail.
+
+    >>> decimal(Fraction(5, 2)), decimal(Fraction(1, 3))
+    ('2.5', '0.333333333333')
+    """
+    if value.denominator == 1:
+        return str(value.numerator)
+    return f"{float(value):.12f}".rstrip("0").rstrip(".")
+
+
+def _shown(value: object) -> str:
+    return f'"{value}"' if isinstance(value, str) else str(value)
