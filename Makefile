@@ -1,0 +1,76 @@
+# longfat: `make demo` answers a question, `make test` runs every test. Both set everything up first, in .venv.
+
+PYTHON ?= python3
+VENV   := .venv
+BIN    := $(VENV)/bin
+# One interpreter for maturin and cargo alike, so that neither rebuilds what the other has built.
+export PYO3_PYTHON := $(abspath $(BIN)/python)
+
+RUST_VERSION := $(shell sed -n 's/^rust-version *= *"\(.*\)"/\1/p' Cargo.toml)
+RUST_SOURCES := Cargo.toml Cargo.lock $(shell find crates -name '*.rs' -o -name Cargo.toml)
+# The extension module leaves Python's symbols open, so it cannot be linked into a test binary: its tests are pytest's.
+CARGO_TESTED := --workspace --exclude longfat-python
+
+.PHONY: help setup demo test test-rust test-python lint format bench clean
+
+help:
+	@echo "make demo    set up, build, run the ARQ study in under a minute, print its table"
+	@echo "make test    set up, run all Rust and Python tests"
+	@echo "make lint    rustfmt, clippy, ruff, mypy"
+	@echo "make bench   measure speed (benchmarks/)"
+	@echo "make format  rewrite the sources in the project's format"
+	@echo "make clean   remove .venv, build products and caches (runs/ stays)"
+
+setup: $(VENV)/.native
+
+$(VENV)/.packages: constraints.txt
+	@command -v $(PYTHON) >/dev/null || { echo "longfat needs Python 3.11 or newer: no $(PYTHON) found (set PYTHON=/path/to/python)" >&2; exit 1; }
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
+	  { echo "longfat needs Python 3.11 or newer, but $(PYTHON) is $$($(PYTHON) --version 2>&1) (set PYTHON=/path/to/python)" >&2; exit 1; }
+	@$(PYTHON) -c 'import venv, ensurepip' 2>/dev/null || \
+	  { echo "$(PYTHON) lacks the module venv: install it (on Debian and Ubuntu: apt install python3-venv)" >&2; exit 1; }
+	@test -x $(BIN)/python || { echo "Setting up $(VENV) ..."; $(PYTHON) -m venv $(VENV); }
+	@echo "Installing the pinned Python packages ..."
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --requirement constraints.txt
+	@touch $@
+
+$(VENV)/.native: $(VENV)/.packages pyproject.toml $(RUST_SOURCES)
+	@command -v cargo >/dev/null || { echo "longfat needs Rust $(RUST_VERSION) or newer: no cargo found" >&2; exit 1; }
+	@command -v cc >/dev/null || { echo "longfat needs a C compiler: no cc found (on Debian and Ubuntu: apt install gcc)" >&2; exit 1; }
+	@v=$$(rustc --version | cut -d' ' -f2); \
+	  test "$$(printf '%s\n' $(RUST_VERSION) $$v | sort -V | head -1)" = "$(RUST_VERSION)" || \
+	  { echo "longfat needs Rust $(RUST_VERSION) or newer, but rustc is $$v" >&2; exit 1; }
+	@echo "Building the native part ..."
+	@VIRTUAL_ENV=$(abspath $(VENV)) $(BIN)/maturin develop --release --quiet
+	@touch $@
+
+demo: setup
+	@$(BIN)/longfat run arq/loss --quick
+
+test: test-rust test-python
+
+test-rust: setup
+	cargo test --locked $(CARGO_TESTED)
+
+test-python: setup
+	$(BIN)/pytest
+
+lint: setup
+	cargo fmt --all --check
+	cargo clippy --locked --workspace --all-targets -- -D warnings
+	$(BIN)/ruff check
+	$(BIN)/ruff format --check
+	$(BIN)/mypy
+
+format: setup
+	cargo fmt --all
+	$(BIN)/ruff check --fix
+	$(BIN)/ruff format
+
+bench: setup
+	cargo bench --locked $(CARGO_TESTED)
+	@for script in benchmarks/*.py; do test -e "$$script" || continue; echo "== $$script"; $(BIN)/python "$$script" || exit 1; done
+
+clean:
+	rm -rf $(VENV) target dist .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	find python tests \( -name __pycache__ -o -name '_native*.so' -o -name '_native*.pyd' \) -prune -exec rm -rf {} +
