@@ -5,8 +5,10 @@
 //! samples, delivery-rate samples, losses and the bytes in flight.
 
 pub mod delivery_rate;
+pub mod pacer;
 
 pub use delivery_rate::{Estimator, Snapshot};
+pub use pacer::Pacer;
 
 use foundation::{Duration, Instant, Rate};
 
