@@ -1,0 +1,94 @@
+"""What a study's source says, in a form that a run can hold against its measurement."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal, Self
+
+from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
+
+from longfat.study import units
+from longfat.study.conditions import Condition
+
+Relation = Literal[
+    "higher",
+    "lower",
+    "not-lower",
+    "not-higher",
+    "within",
+    "rises-with",
+    "falls-with",
+    "flat-after",
+    "lead-rises-with",
+    "lead-falls-with",
+]
+TRENDS = ("rises-with", "falls-with", "flat-after", "lead-rises-with", "lead-falls-with")
+"""Relations along a swept key."""
+PAIRS = ("higher", "lower", "not-lower", "not-higher", "within", "lead-rises-with", "lead-falls-with")
+"""Relations between two protocols."""
+
+Where = dict[str, str | int]
+
+
+class Claim(BaseModel):
+    """One statement of the source, structured so that it can hold, fail or stay undecided."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
+
+    id: Annotated[str, Field(min_length=1)] = Field(description="Short name, unique in the study.")
+    text: str = Field(description="The statement, as a reader should see it.")
+    metric: str = Field(description="Metric that the statement is about, e.g. goodput.")
+    of: str = Field(description="Name of the protocol that the statement is about.")
+    against: str | None = Field(None, description="Name of the protocol it is compared with.")
+    relation: Relation = Field(description="What is claimed of the metric.")
+    by: str | None = Field(None, description='Margin in percent, e.g. "5%".')
+    along: str | None = Field(None, description="Swept key along which a trend is claimed.")
+    after: str | int | None = Field(None, description="Value of `along` from which on flat-after claims no rise.")
+    where: Where = Field(
+        default_factory=dict,
+        description='Cells that the statement is about, e.g. {"path.loss" = ">=4%"}: =, >=, <=, >, <, "2%..8%".',
+    )
+    world: str | None = Field(None, description="The one world that the statement is about; all where absent.")
+
+    @field_validator("by")
+    @classmethod
+    def _margin_is_a_percentage(cls, by: str | None) -> str | None:
+        if by is not None:
+            units.proportion(by)
+        return by
+
+    @field_validator("where")
+    @classmethod
+    def _conditions_can_be_read(cls, where: Where) -> Where:
+        for key, condition in where.items():
+            try:
+                Condition.parse(condition)
+            except ValueError as error:
+                raise ValueError(f"{key}: {error}") from None
+        return where
+
+    @model_validator(mode="after")
+    def _has_what_its_relation_needs(self) -> Self:
+        needs = {
+            "along": self.relation in TRENDS,
+            "against": self.relation in PAIRS,
+            "after": self.relation == "flat-after",
+        }
+        for key, needed in needs.items():
+            given = getattr(self, key) is not None
+            if needed and not given:
+                raise ValueError(f'relation "{self.relation}" needs the key "{key}"')
+            if given and not needed:
+                raise ValueError(f'relation "{self.relation}" has no use for the key "{key}": remove it')
+        if self.relation == "within" and self.by is None:
+            raise ValueError('relation "within" needs the key "by", e.g. by = "5%"')
+        return self
+
+    @property
+    def margin(self) -> float:
+        """`by` as a proportion (0.05 for "5%"); 0 where the claim has none."""
+        return 0.0 if self.by is None else units.proportion(self.by)
+
+    @property
+    def conditions(self) -> dict[str, Condition]:
+        """`where`, read."""
+        return {key: Condition.parse(text) for key, text in self.where.items()}

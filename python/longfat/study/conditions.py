@@ -1,0 +1,67 @@
+"""The filters of a claim: `where = {"path.loss" = ">=4%"}`."""
+
+from __future__ import annotations
+
+import operator
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from longfat.study import units
+
+_COMPARE: dict[str, Callable[[Any, Any], bool]] = {
+    "=": operator.eq,
+    ">=": operator.ge,
+    "<=": operator.le,
+    ">": operator.gt,
+    "<": operator.lt,
+}
+_CONDITION = re.compile(r"\s*(>=|<=|>|<|=)?\s*(.*?)\s*")
+
+
+@dataclass(frozen=True)
+class Condition:
+    """One filter: comparisons that must all hold. Quantities compare by value, whatever their unit.
+
+    >>> Condition.parse(">=4%").matches("6%"), Condition.parse("2%..8%").matches("10%")
+    (True, False)
+    >>> Condition.parse("20ms").matches("0.02s"), Condition.parse("lte").matches("dsl")
+    (True, False)
+    """
+
+    comparisons: tuple[tuple[str, str | int], ...]
+
+    @classmethod
+    def parse(cls, text: str | int) -> Condition:
+        """Reads `VALUE`, `=VALUE`, `>=VALUE`, `<=VALUE`, `>VALUE`, `<VALUE` or `LOW..HIGH` (ends included).
+
+        Raises ValueError where nothing stands to be compared with, or an order is asked of no quantity.
+        """
+        if isinstance(text, int):
+            return cls((("=", text),))
+        low, dots, high = text.partition("..")
+        if dots:
+            comparisons = ((">=", low.strip()), ("<=", high.strip()))
+        else:
+            match = _CONDITION.fullmatch(text)
+            sign, operand = (match[1] or "=", match[2]) if match else ("=", "")
+            comparisons = ((sign, operand),)
+        for sign, operand in comparisons:
+            if not operand:
+                raise ValueError(f'"{text}" compares with nothing: write e.g. ">=4%", "2%..8%" or "20ms"')
+            if sign != "=":
+                units.parse(operand)
+        return cls(comparisons)
+
+    def matches(self, value: object) -> bool:
+        """Whether a cell's value passes. Values of different kinds (a rate, a duration) never match."""
+        return all(_compare(sign, value, operand) for sign, operand in self.comparisons)
+
+
+def _compare(sign: str, value: object, operand: str | int) -> bool:
+    try:
+        left, right = units.parse(value), units.parse(operand)
+    except ValueError:
+        return sign == "=" and str(value) == str(operand)
+    return left.dimension == right.dimension and _COMPARE[sign](left.value, right.value)

@@ -1,0 +1,107 @@
+"""How a study's mistakes are told: one line each, naming the file, the key, the value and what is allowed."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from longfat.study.vocabulary import allowed
+
+MAX_SHOWN = 20
+"""The most problems that one error lists; the rest are counted."""
+
+
+@dataclass(frozen=True)
+class Problem:
+    """One mistake: the dotted key (empty for the file as a whole) and what is wrong with it."""
+
+    key: str
+    message: str
+
+
+class StudyError(ValueError):
+    """A study that cannot be run as it stands. Its text is one line a problem."""
+
+    def __init__(self, origin: str, problems: Sequence[Problem], overridden: Sequence[str] = ()) -> None:
+        self.problems = tuple(dict.fromkeys(problems))
+        shown = [_line(origin, problem, overridden) for problem in self.problems[:MAX_SHOWN]]
+        if len(self.problems) > MAX_SHOWN:
+            shown.append(f"{origin}: and {len(self.problems) - MAX_SHOWN} more problems")
+        super().__init__("\n".join(shown))
+
+
+def _line(origin: str, problem: Problem, overridden: Sequence[str]) -> str:
+    where = origin
+    if any(problem.key == key or problem.key.startswith(f"{key}.") for key in overridden):
+        where = "--set"
+    return ": ".join(part for part in (where, problem.key, problem.message) if part)
+
+
+def show(value: object) -> str:
+    """A value as a study file would write it, shortened where it is long.
+
+    >>> show("2%"), show(True), show({"kind": "file"})
+    ('"2%"', 'true', '{"kind": "file"}')
+    """
+    text = json.dumps(value, ensure_ascii=False, default=str)
+    return text if len(text) <= 60 else text[:57] + "..."
+
+
+def from_validation(errors: Sequence[Mapping[str, Any]], data: object) -> list[Problem]:
+    """Problems from the list of pydantic's ValidationError, in this project's words."""
+    return [Problem(_key(error["loc"], data), _message(error)) for error in errors]
+
+
+def _key(location: Sequence[str | int], data: object) -> str:
+    """A dotted key; an entry of a list is named by its `id` or `name`, else by its number from 1."""
+    key = ""
+    for part in location:
+        inner = data[part] if _has(data, part) else None  # type: ignore[index]
+        if isinstance(part, int):
+            label = inner.get("id", inner.get("name")) if isinstance(inner, dict) else None
+            key += f"[{label if isinstance(label, str) else part + 1}]"
+        else:
+            key += f".{part}" if key else part
+        data = inner
+    return key
+
+
+def _has(data: object, part: str | int) -> bool:
+    if isinstance(part, int):
+        return isinstance(data, list) and part < len(data)
+    return isinstance(data, dict) and part in data
+
+
+_KINDS = {
+    "string_type": "text in quotes",
+    "int_type": "a whole number",
+    "int_from_float": "a whole number",
+    "list_type": "a list",
+    "dict_type": "a table",
+    "model_type": "a table",
+    "model_attributes_type": "a table",
+}
+
+
+def _message(error: Mapping[str, Any]) -> str:
+    kind, value, context = error["type"], error.get("input"), error.get("ctx", {})
+    if kind == "extra_forbidden":
+        return f"unknown key; {allowed(str(error['loc'][-1]), error['known'])}"
+    if kind == "missing":
+        return "is missing"
+    if kind == "literal_error":
+        words = [word.strip().strip("'") for word in context["expected"].replace(" or ", ", ").split(",")]
+        return f"{show(value)} is not known; {allowed(str(value), words)}"
+    if kind in _KINDS:
+        return f"{show(value)}: must be {_KINDS[kind]}"
+    if kind == "greater_than_equal":
+        return f"{show(value)} is too small: at least {context['ge']}"
+    if kind == "less_than_equal":
+        return f"{show(value)} is too large: at most {context['le']}"
+    if kind in ("too_short", "string_too_short"):
+        return "is empty: at least one is needed"
+    if kind == "value_error":
+        return str(context["error"])
+    return f"{show(value)}: {error['msg']}"
