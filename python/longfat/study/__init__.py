@@ -1,0 +1,23 @@
+"""Study files: their skeleton, their quantities, their sweeps, their claims, and how their mistakes are told."""
+
+from longfat.study.catalogue import builtin
+from longfat.study.claims import Claim
+from longfat.study.conditions import Condition
+from longfat.study.loading import load_study
+from longfat.study.overrides import Overrides
+from longfat.study.problems import StudyError
+from longfat.study.specification import ProtocolEntry, Reported, Study
+from longfat.study.sweep import cells
+
+__all__ = [
+    "Claim",
+    "Condition",
+    "Overrides",
+    "ProtocolEntry",
+    "Reported",
+    "Study",
+    "StudyError",
+    "builtin",
+    "cells",
+    "load_study",
+]

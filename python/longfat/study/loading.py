@@ -1,0 +1,216 @@
+"""From a study file to a checked study: every mistake is found before the first trial runs."""
+
+from __future__ import annotations
+
+import copy
+import datetime
+import math
+import re
+import tomllib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from pydantic import ValidationError
+
+from longfat.study import catalogue, sweep
+from longfat.study.overrides import Overrides
+from longfat.study.problems import Problem, StudyError, from_validation, show
+from longfat.study.specification import ProtocolEntry, Study
+from longfat.study.vocabulary import allowed, check, resolve_metric
+
+MAX_FILE = 4_000_000
+"""A study file is at most this many bytes."""
+
+
+def load_study(
+    source: str | Path | Mapping[str, Any] | Study, overrides: Overrides | None = None, *, name: str | None = None
+) -> Study:
+    """Reads and checks a study.
+
+    Args:
+        source: A file's path, a built-in study's name (`arq/loss`), a study file's tables, or a `Study`.
+        overrides: What to change before it is checked.
+        name: The study's name, where it is not to follow from its file or title.
+
+    Raises:
+        StudyError: (a ValueError) with one line a problem, naming file, key, value and what is allowed.
+    """
+    overrides = overrides or Overrides()
+    origin, found_name, text, data = _read(source)
+    original = _parse(origin, data, ())
+    touched: list[str] = []
+    study = original
+    if overrides.any:
+        changed = copy.deepcopy(data)
+        try:
+            touched = overrides.apply(changed)
+        except ValueError as error:
+            raise StudyError("", [Problem("", str(error))]) from None
+        study = _parse(origin, changed, touched)
+        text = _write(changed)
+    # The claims are held against the file as its author wrote it: a sweep narrowed by --set leaves them undecided.
+    found = [*_claim_problems(original), *_section_problems(study)]
+    if found:
+        raise StudyError(origin, found, touched)
+    study._name = name or found_name  # noqa: SLF001 - this is the one place that names a study
+    study._text = text or _write(data)  # noqa: SLF001
+    return study
+
+
+def _read(source: str | Path | Mapping[str, Any] | Study) -> tuple[str, str, str, dict[str, Any]]:
+    """(what messages call it, name, text, tables)."""
+    if isinstance(source, Study):
+        data = source.model_dump(mode="python", exclude_unset=True, by_alias=True)
+        return source.name, source.name, source.text, data
+    if isinstance(source, Mapping):
+        data = copy.deepcopy(dict(source))
+        return "study", _slug(data.get("title")), "", data
+    path = catalogue.find(str(source))
+    origin = str(path)
+    try:
+        if path.stat().st_size > MAX_FILE:
+            raise StudyError(origin, [Problem("", f"is too large for a study file: at most {MAX_FILE} bytes")])
+        text = path.read_text(encoding="utf-8")
+        data = tomllib.loads(text)
+    except OSError as error:
+        raise StudyError(origin, [Problem("", f"cannot be read: {error.strerror}")]) from None
+    except UnicodeDecodeError:
+        raise StudyError(origin, [Problem("", "is not text in UTF-8")]) from None
+    except (tomllib.TOMLDecodeError, RecursionError) as error:
+        reason = "nested too deeply" if isinstance(error, RecursionError) else error
+        raise StudyError(origin, [Problem("", f"is not TOML: {reason}")]) from None
+    return origin, catalogue.name_of(path), text, data
+
+
+def _slug(title: object) -> str:
+    words = re.sub(r"[^a-z0-9]+", "-", title.lower()).strip("-") if isinstance(title, str) else ""
+    return words[:60].rstrip("-") or "study"
+
+
+def _parse(origin: str, data: dict[str, Any], touched: tuple[str, ...] | list[str]) -> Study:
+    found = _unwritable(data, "")
+    if found:
+        raise StudyError(origin, found, touched)
+    try:
+        study = Study.model_validate(data)
+    except ValidationError as error:
+        errors = [{**entry, "known": _known(entry["loc"])} for entry in error.errors(include_url=False)]
+        raise StudyError(origin, from_validation(errors, data), touched) from None
+    found = [*_protocol_problems(study), *sweep.problems(study)]
+    if found:
+        raise StudyError(origin, found, touched)
+    return study
+
+
+def _known(location: tuple[str | int, ...]) -> list[str]:
+    """The keys that are known where an unknown one was found: the skeleton nests one level of lists."""
+    from longfat.study.claims import Claim
+    from longfat.study.specification import Reported
+
+    models = {"claims": Claim, "reported": Reported, "protocols": ProtocolEntry}
+    model = models.get(str(location[0]), Study) if len(location) > 1 else Study
+    return list(model.model_fields)
+
+
+def _unwritable(value: object, key: str) -> list[Problem]:
+    """Values that TOML knows and a study does not: dates, NaN, infinity."""
+    if isinstance(value, dict):
+        return [p for k, v in value.items() for p in _unwritable(v, f"{key}.{k}" if key else str(k))]
+    if isinstance(value, list):
+        return [p for i, v in enumerate(value, 1) for p in _unwritable(v, f"{key}[{i}]")]
+    if isinstance(value, datetime.date | datetime.time):
+        return [Problem(key, f"{value}: a date or time is no value of a study; a duration is text with its unit")]
+    if isinstance(value, float) and not math.isfinite(value):
+        return [Problem(key, f"{value} is no value of a study")]
+    if value is None or not isinstance(value, str | int | float):
+        return [Problem(key, f"{show(value)} is no value of a study")]
+    return []
+
+
+def _protocol_problems(study: Study) -> list[Problem]:
+    names = [entry.name for entry in study.protocols]
+    return [
+        Problem(f"protocols[{name}].name", f'"{name}" stands twice: each protocol has its own name')
+        for name in dict.fromkeys(names)
+        if names.count(name) > 1
+    ]
+
+
+def _claim_problems(study: Study) -> list[Problem]:
+    """Claims and reported figures must speak of protocols, metrics, worlds and keys that the study has."""
+    names = [entry.name for entry in study.protocols]
+    found: list[Problem] = []
+    ids = [claim.id for claim in study.claims]
+    for claim in study.claims:
+        where = f"claims[{claim.id}]"
+        if ids.count(claim.id) > 1:
+            found.append(Problem(f"{where}.id", f'"{claim.id}" stands twice'))
+        for key in ("of", "against"):
+            name = getattr(claim, key)
+            if name is not None and name not in names:
+                found.append(Problem(f"{where}.{key}", f'"{name}" is no protocol of this study; {allowed(name, names)}'))
+        try:
+            resolve_metric(claim.metric)
+        except ValueError as error:
+            found.append(Problem(f"{where}.metric", str(error)))
+        if claim.world is not None and claim.world not in sweep.WORLDS:
+            found.append(Problem(f"{where}.world", f'"{claim.world}" is no world; {allowed(claim.world, sweep.WORLDS)}'))
+        if claim.along is not None and claim.along not in study.sweep:
+            found.append(Problem(f"{where}.along", f'"{claim.along}" is not swept; {allowed(claim.along, study.sweep)}'))
+        found += _where_problems(study, f"{where}.where", claim.where)
+    for i, reported in enumerate(study.reported, 1):
+        if reported.protocol not in names:
+            wrong = f'"{reported.protocol}" is no protocol of this study; {allowed(reported.protocol, names)}'
+            found.append(Problem(f"reported[{i}].protocol", wrong))
+        found += _where_problems(study, f"reported[{i}].where", reported.where)
+    return found
+
+
+def _where_problems(study: Study, where: str, conditions: Mapping[str, object]) -> list[Problem]:
+    return [
+        Problem(where, f'"{key}" is not swept; {allowed(key, study.sweep)}') for key in conditions if key not in study.sweep
+    ]
+
+
+def _section_problems(study: Study) -> list[Problem]:
+    """What the native part says of every path, workload and protocol that a trial would be run with."""
+    found: list[Problem] = []
+    for cell in sweep.cells(study):
+        own = {key.replace(f"protocols.{cell.protocol}.", "protocol.", 1): key for key in cell.params}
+        sections = {"path": cell.spec["path"], "workload": cell.spec["workload"], "protocol": cell.spec["protocol"]}
+        for section, settings in sections.items():
+            for key, message in check(section, settings):  # type: ignore[arg-type]
+                full = key if key.partition(".")[0] == section else f"{section}.{key}".rstrip(".")
+                swept = next((own[k] for k in own if full == k or full.startswith(f"{k}.")), None)
+                label = f'sweep."{swept}"' if swept else _label(full, cell.protocol)
+                found.append(Problem(label, message))
+    # A value that every cell overrides would otherwise be accepted unread.
+    for entry in study.protocols:
+        base = {"path": study.path, "workload": study.workload, "protocol": entry.settings}
+        for section, settings in base.items():
+            for key, message in check(section, settings):  # type: ignore[arg-type]
+                full = key if key.partition(".")[0] == section else f"{section}.{key}".rstrip(".")
+                if _present(base, full):
+                    found.append(Problem(_label(full, entry.name), message))
+    return list(dict.fromkeys(found))
+
+
+def _label(key: str, protocol: str) -> str:
+    root, _, rest = key.partition(".")
+    return f"protocols.{protocol}.{rest}".rstrip(".") if root == "protocol" else key
+
+
+def _present(tables: Mapping[str, Any], key: str) -> bool:
+    value: Any = tables
+    for part in key.split("."):
+        if not isinstance(value, Mapping) or part not in value:
+            return False
+        value = value[part]
+    return not isinstance(value, Mapping)
+
+
+def _write(data: Mapping[str, Any]) -> str:
+    import tomli_w
+
+    return tomli_w.dumps(data)

@@ -1,0 +1,133 @@
+"""What the command line says over the study file: `--set KEY=VALUE`, `--repeats`, `--world`, `--quick` ..."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+from longfat.study import units
+from longfat.study.problems import show
+from longfat.study.specification import Study
+from longfat.study.sweep import key_problem, place
+from longfat.study.vocabulary import SECTIONS, allowed
+
+QUICK_REPEATS = 3
+"""Trials a cell with `--quick`."""
+QUICK_SIZE = "200kB"
+"""The largest file with `--quick`."""
+
+SKELETON = tuple(key for key in Study.model_fields if key not in ("path", "workload", "protocols", "sweep"))
+
+
+@dataclass(frozen=True)
+class Overrides:
+    """Changes to a study file before it is run; `settings` are the texts `KEY=VALUE` of `--set`."""
+
+    settings: tuple[str, ...] = ()
+    worlds: tuple[str, ...] = ()
+    repeats: int | None = None
+    seed: int | None = None
+    quick: bool = False
+
+    @property
+    def any(self) -> bool:
+        """Whether anything is changed at all."""
+        return bool(self.settings or self.worlds or self.quick) or self.repeats is not None or self.seed is not None
+
+    def apply(self, data: dict[str, Any]) -> list[str]:
+        """Changes the raw tables of a study file in place; gives the keys that `--set` touched.
+
+        Raises ValueError, naming `--set` and the key, where there is no such key.
+        """
+        if self.quick:
+            _make_quick(data)
+        if self.worlds:
+            data["worlds"] = list(self.worlds)
+        if self.repeats is not None:
+            data["repeats"] = self.repeats
+            # A limit below the new number would contradict it.
+            data.pop("max_repeats", None)
+        if self.seed is not None:
+            data["seed"] = self.seed
+        return [_set(data, text) for text in self.settings]
+
+
+def _make_quick(data: dict[str, Any]) -> None:
+    data["repeats"] = QUICK_REPEATS
+    data.pop("precision", None)
+    data.pop("max_repeats", None)
+    workload = data.get("workload")
+    if isinstance(workload, dict) and "size" in workload:
+        size = units.number(workload["size"])
+        if size is not None and size > float(units.parse(QUICK_SIZE).value):
+            workload["size"] = QUICK_SIZE
+
+
+def _set(data: dict[str, Any], text: str) -> str:
+    key, equals, value_text = text.partition("=")
+    key = key.strip()
+    if not equals or not key:
+        raise ValueError(f'--set: "{text}": write KEY=VALUE, e.g. --set path.loss=2%')
+    value = parse_value(value_text)
+    if "." not in key and key in SKELETON:
+        data[key] = value
+        return key
+    entries = [entry for entry in _tables(data.get("protocols")) if isinstance(entry.get("name"), str)]
+    names = [entry["name"] for entry in entries]
+    wrong = key_problem(key, names)
+    if wrong is not None:
+        root = key.partition(".")[0]
+        if root not in (*SECTIONS, "protocols"):
+            wrong = f"unknown key; {allowed(key, (*SKELETON, *(f'{s}.KEY' for s in SECTIONS), 'protocols.NAME.KEY'))}"
+        raise ValueError(f"--set: {key}: {wrong}")
+    sweep = data.setdefault("sweep", {})
+    if isinstance(sweep, dict):
+        _leave_sweep(sweep, key)
+        if isinstance(value, list):
+            sweep[key] = value
+            return f'sweep."{key}"'
+    try:
+        if key.startswith("protocol."):
+            for entry in entries:
+                place({"protocol": entry}, key, value)
+        elif key.startswith("protocols."):
+            _, name, rest = key.split(".", 2)
+            place({"protocol": entries[names.index(name)]}, f"protocol.{rest}", value)
+        else:
+            place(data, key, value)
+    except ValueError as error:
+        raise ValueError(f"--set: {key}: {error}") from None
+    return key
+
+
+def _leave_sweep(sweep: dict[str, Any], key: str) -> None:
+    """Takes a key out of the sweep, with the keys of single protocols that it covers."""
+    if key.startswith("protocols.") and (common := f"protocol.{key.split('.', 2)[2]}") in sweep:
+        raise ValueError(f"--set: {key}: the study sweeps {common} for all protocols: set that one")
+    common = key.removeprefix("protocol.") if key.startswith("protocol.") else None
+    for swept in list(sweep):
+        of_one = common is not None and swept.startswith("protocols.") and swept.split(".", 2)[2:] == [common]
+        if swept == key or swept.startswith(f"{key}.") or of_one:
+            del sweep[swept]
+
+
+def _tables(value: Any) -> Iterable[dict[str, Any]]:
+    return [entry for entry in value if isinstance(entry, dict)] if isinstance(value, list) else []
+
+
+def parse_value(text: str) -> Any:
+    """Reads a value as TOML would (numbers, lists, tables, quoted text), else as the text that it is.
+
+    >>> parse_value("8"), parse_value("2%"), parse_value('["1%", "2%"]')
+    (8, '2%', ['1%', '2%'])
+    """
+    stripped = text.strip()
+    try:
+        value = tomllib.loads(f"value = {stripped}\n")["value"] if "\n" not in stripped else text
+    except tomllib.TOMLDecodeError:
+        return stripped
+    if not isinstance(value, str | int | float | bool | list | dict):
+        raise ValueError(f"--set: {show(stripped)}: a date is no value of a study")  # noqa: TRY004 - bad input, not a bug
+    return value

@@ -1,0 +1,148 @@
+"""The skeleton of a study file: the part that Python owns.
+
+What stands inside `path`, `workload` and each protocol is declared in Rust and only carried here.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+from pydantic import BaseModel, ConfigDict, Field, PrivateAttr, WithJsonSchema, field_validator
+
+from longfat.study import units
+from longfat.study.claims import Claim, Where
+from longfat.study.problems import show
+from longfat.study.vocabulary import allowed
+from longfat.worlds import WORLDS
+
+MAX_TRIALS = 1_000_000
+"""The most repeats that a study may ask for."""
+MAX_REPEATS_FACTOR = 10
+"""Where a precision is set without `max_repeats`, at most this many times `repeats` are made."""
+
+
+def _range_or_list() -> dict[str, Any]:
+    scalar = {"type": ["string", "integer"]}
+    span = {
+        "type": "object",
+        "description": "From, to and step, with units; both ends included.",
+        "properties": {"from": scalar, "to": scalar, "step": scalar},
+        "required": ["from", "to", "step"],
+        "additionalProperties": False,
+    }
+    return {"anyOf": [{"type": "array", "minItems": 1}, span]}
+
+
+SweepValues = Annotated[Any, WithJsonSchema(_range_or_list())]
+
+
+class ProtocolEntry(BaseModel):
+    """One protocol that takes part: its name in this study, and its settings."""
+
+    model_config = ConfigDict(extra="allow", frozen=True, strict=True)
+
+    name: Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_-]*$")] = Field(
+        description="Name in tables, claims and sweeps: letters, digits, - and _."
+    )
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """The protocol's own keys (`kind`, `window`, ...)."""
+        return dict(self.model_extra or {})
+
+
+class Reported(BaseModel):
+    """A figure of the study's source, shown beside the measurement."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
+
+    protocol: str = Field(description="Name of the protocol that the figure is about.")
+    where: Where = Field(default_factory=dict, description='Cells that it is about, e.g. {"path.loss" = "2%"}.')
+    goodput: str | None = Field(None, description='Goodput with its unit, e.g. "0.239Mbit/s".')
+    completion: str | None = Field(None, description='Completion time with its unit, e.g. "12s".')
+
+    @field_validator("goodput", "completion")
+    @classmethod
+    def _has_its_unit(cls, value: str | None) -> str | None:
+        if value is not None and units.parse(value).dimension not in ("rate", "duration"):
+            raise ValueError(f'{show(value)} is neither a rate nor a time: write e.g. "0.239Mbit/s" or "12s"')
+        return value
+
+
+class Study(BaseModel):
+    """A question to a transport, as a study file asks it.
+
+    Load one with `longfat.study.load_study`, which also checks what the native part declares.
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True, title="longfat study")
+
+    title: Annotated[str, Field(min_length=1)] = Field(description="The question, in a line.")
+    source: str | None = Field(None, description="Where the experiment comes from.")
+    description: str | None = Field(None, description="What is compared, and why.")
+    notes: str | list[str] | None = Field(None, description="What a reader of the answer should know.")
+    worlds: Annotated[list[str], Field(min_length=1)] = Field(
+        default=["sim"], description=f"Where the trials run: {', '.join(WORLDS)}."
+    )
+    repeats: Annotated[int, Field(ge=1, le=MAX_TRIALS)] = Field(20, description="Trials of each cell.")
+    max_repeats: Annotated[int, Field(ge=1, le=MAX_TRIALS)] | None = Field(
+        None, description=f"Most trials of a cell where a precision is set; {MAX_REPEATS_FACTOR} times repeats by default."
+    )
+    seed: Annotated[int, Field(ge=0, le=2**63 - 1)] = Field(
+        1, description="What all randomness derives from; same study, seed and version: same records."
+    )
+    precision: str | None = Field(
+        None, description='Repeat until the interval of goodput is within this of its mean, e.g. "5%".'
+    )
+    path: dict[str, Any] = Field(description="The network between the two hosts.")
+    workload: dict[str, Any] = Field(description="What is transferred.")
+    protocols: Annotated[list[ProtocolEntry], Field(min_length=1)] = Field(description="What is compared.")
+    sweep: dict[str, SweepValues] = Field(
+        default_factory=dict,
+        description="Keys that take several values (path.loss, workload.size, protocol.window for all protocols, "
+        "protocols.NAME.window for one); several keys give every combination.",
+    )
+    claims: list[Claim] = Field(default_factory=list, description="What the source says, to be held against the run.")
+    reported: list[Reported] = Field(default_factory=list, description="The source's own figures.")
+
+    _name: str = PrivateAttr("study")
+    _text: str = PrivateAttr("")
+
+    @property
+    def name(self) -> str:
+        """The file's stem; for a built-in study with its folder (`arq/loss`)."""
+        return self._name
+
+    @property
+    def text(self) -> str:
+        """The study as TOML, as run: the file's own text where nothing was overridden."""
+        return self._text
+
+    @property
+    def most_repeats(self) -> int:
+        """The most trials that a cell may get: `repeats` where no precision is set."""
+        if self.precision is None:
+            return self.repeats
+        return self.max_repeats or min(MAX_TRIALS, self.repeats * MAX_REPEATS_FACTOR)
+
+    def protocol(self, name: str) -> ProtocolEntry:
+        """The protocol of this name; ValueError names the study's own."""
+        for entry in self.protocols:
+            if entry.name == name:
+                return entry
+        raise ValueError(f'"{name}" is no protocol of this study; {allowed(name, (p.name for p in self.protocols))}')
+
+    @field_validator("worlds")
+    @classmethod
+    def _worlds_are_known(cls, worlds: list[str]) -> list[str]:
+        for world in worlds:
+            if world not in WORLDS:
+                raise ValueError(f'"{world}" is no world; {allowed(world, WORLDS)}')
+        return list(dict.fromkeys(worlds))
+
+    @field_validator("precision")
+    @classmethod
+    def _precision_is_a_percentage(cls, precision: str | None) -> str | None:
+        if precision is not None and not 0 < units.proportion(precision) < 1:
+            raise ValueError(f'"{precision}": must be above 0% and below 100%')
+        return precision
