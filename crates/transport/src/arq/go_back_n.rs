@@ -1,0 +1,61 @@
+//! Go-Back-N: a window of packets, a receiver that keeps only what comes in order, and cumulative
+//! ACKs. After a loss the sender goes back and sends the whole window again (Bertsekas and Gallager,
+//! Data Networks, section 2.4.2).
+
+use foundation::{Duration, Instant};
+
+use super::discipline::{AckFacts, Discipline};
+use super::window::{SendWindow, Slot};
+
+/// Duplicate ACKs that stand for a loss (RFC 5681, section 3.2).
+const DUPLICATE_THRESHOLD: u32 = 3;
+
+/// The rule: on a timeout, and if asked for on the third duplicate ACK, the whole window is sent again.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct GoBackN {
+    fast_retransmit: bool,
+    duplicates: u32,
+    /// Packets below this number were sent before the last return; the duplicates that the
+    /// discarding receiver answers to them ask for nothing new (RFC 6582, section 4).
+    recover: u64,
+}
+
+impl GoBackN {
+    /// The rule; with `fast_retransmit` three duplicate ACKs count as a timeout.
+    #[must_use]
+    pub const fn new(fast_retransmit: bool) -> Self {
+        Self {
+            fast_retransmit,
+            duplicates: 0,
+            recover: 0,
+        }
+    }
+
+    fn go_back(&mut self, window: &mut SendWindow, lost: impl FnMut(&Slot)) {
+        self.duplicates = 0;
+        self.recover = window.next();
+        window.declare_lost(|_| true, lost);
+    }
+}
+
+impl Discipline for GoBackN {
+    const BUFFERS_OUT_OF_ORDER: bool = false;
+
+    fn on_timeout(&mut self, window: &mut SendWindow, _: Instant, _: Duration, lost: impl FnMut(&Slot)) {
+        self.go_back(window, lost);
+    }
+
+    fn on_acknowledgement(&mut self, window: &mut SendWindow, facts: AckFacts, lost: impl FnMut(&Slot)) {
+        if !self.fast_retransmit {
+            return;
+        }
+        if !facts.duplicate {
+            self.duplicates = 0;
+            return;
+        }
+        self.duplicates += 1;
+        if self.duplicates == DUPLICATE_THRESHOLD && window.base() >= self.recover {
+            self.go_back(window, lost);
+        }
+    }
+}

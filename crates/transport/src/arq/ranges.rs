@@ -1,0 +1,113 @@
+//! A set of sequence numbers as sorted, disjoint, half-open ranges.
+
+use std::collections::VecDeque;
+
+/// What a receiver holds out of order, and what a sender knows of it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct RangeSet {
+    ranges: VecDeque<(u64, u64)>,
+}
+
+impl RangeSet {
+    /// Adds `start..end` and calls `added` for each part that was not in the set before.
+    pub fn insert(&mut self, start: u64, end: u64, mut added: impl FnMut(u64, u64)) {
+        if start >= end {
+            return;
+        }
+        // The first range that ends at or after `start` is the first that can touch the new one.
+        let first = self.ranges.partition_point(|&(_, e)| e < start);
+        let (mut low, mut high, mut from) = (start, end, start);
+        let mut last = first;
+        while let Some(&(s, e)) = self.ranges.get(last).filter(|&&(s, _)| s <= end) {
+            if from < s {
+                added(from, s);
+            }
+            from = from.max(e);
+            low = low.min(s);
+            high = high.max(e);
+            last += 1;
+        }
+        if from < end {
+            added(from, end);
+        }
+        if last == first {
+            self.ranges.insert(first, (low, high));
+        } else {
+            self.ranges[first] = (low, high);
+            self.ranges.drain(first + 1..last);
+        }
+    }
+
+    /// Forgets everything below `floor`.
+    pub fn remove_below(&mut self, floor: u64) {
+        while let Some(front) = self.ranges.front_mut() {
+            if front.1 <= floor {
+                self.ranges.pop_front();
+            } else {
+                front.0 = front.0.max(floor);
+                break;
+            }
+        }
+    }
+
+    /// The position of the range that holds `sequence`.
+    #[must_use]
+    pub fn position(&self, sequence: u64) -> Option<usize> {
+        let at = self.ranges.partition_point(|&(_, end)| end <= sequence);
+        self.ranges
+            .get(at)
+            .filter(|&&(start, _)| start <= sequence)
+            .map(|_| at)
+    }
+
+    /// The range at `position`, counted from the lowest.
+    #[must_use]
+    pub fn get(&self, position: usize) -> Option<(u64, u64)> {
+        self.ranges.get(position).copied()
+    }
+
+    /// The number of ranges.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.ranges.len()
+    }
+
+    /// Whether the set is empty.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.ranges.is_empty()
+    }
+
+    /// Whether `sequence` is in the set.
+    #[must_use]
+    pub fn contains(&self, sequence: u64) -> bool {
+        self.position(sequence).is_some()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use std::collections::BTreeSet;
+
+    proptest! {
+        #[test]
+        fn behaves_as_a_set(inserts in prop::collection::vec((0_u64..60, 0_u64..12), 0..40), floor in 0_u64..60) {
+            let (mut ranges, mut model) = (RangeSet::default(), BTreeSet::new());
+            for (start, length) in inserts {
+                let mut added = Vec::new();
+                ranges.insert(start, start + length, |a, b| added.extend(a..b));
+                let fresh: Vec<u64> = (start..start + length).filter(|s| model.insert(*s)).collect();
+                prop_assert_eq!(added, fresh);
+            }
+            ranges.remove_below(floor);
+            for sequence in 0..80 {
+                prop_assert_eq!(ranges.contains(sequence), sequence >= floor && model.contains(&sequence));
+            }
+            for i in 1..ranges.len() {
+                prop_assert!(ranges.get(i - 1).unwrap().1 < ranges.get(i).unwrap().0, "disjoint and not touching");
+            }
+        }
+    }
+}

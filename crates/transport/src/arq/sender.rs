@@ -1,0 +1,507 @@
+//! The sending direction: cuts the stream into packets, keeps the window, the timer, flow control
+//! and congestion control, and asks the protocol's [`super::discipline`] what to send again.
+
+use foundation::{Duration, Instant};
+
+use super::config::{ArqConfig, Window};
+use super::discipline::{AckFacts, AnyDiscipline};
+use super::frame::{SackRanges, StreamRange};
+use super::sequence::expand;
+use super::timer::RetransmissionTimer;
+use super::window::{SendWindow, Slot, State};
+use crate::congestion::pacer::Pacer;
+use crate::congestion::{Acknowledgement, Controller, Estimator, Loss, Snapshot};
+use crate::statistics::Statistics;
+
+/// Longest pause between two probes of a window that is shut (RFC 9293, section 3.8.6.1).
+const MAX_PROBE_INTERVAL: Duration = Duration::from_secs(5);
+
+/// What an arriving frame says about this direction.
+#[derive(Clone, Copy, Debug)]
+pub struct AckInfo<'a> {
+    /// The next packet number that the peer waits for, on the wire.
+    pub acknowledgement: u32,
+    /// Packets from there on that the peer has room for.
+    pub window: u32,
+    /// Packets beyond that have arrived.
+    pub sack: &'a SackRanges,
+    /// For an answer: number and timestamp of the frame that triggered it.
+    pub trigger: Option<(u32, u32)>,
+}
+
+/// A packet that leaves.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Departure {
+    /// Its number.
+    pub sequence: u64,
+    /// Its bytes in the stream.
+    pub range: StreamRange,
+    /// Whether it is the end of the stream.
+    pub fin: bool,
+}
+
+#[derive(Debug)]
+struct Congestion {
+    controller: Box<dyn Controller>,
+    estimator: Estimator,
+    pacer: Pacer,
+    /// Whether the window held back a packet since the last ACK.
+    limited: bool,
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+struct LossSummary {
+    packets: u64,
+    bytes: u64,
+    newest: Option<Slot>,
+}
+
+impl LossSummary {
+    fn add(&mut self, slot: &Slot) {
+        self.packets += 1;
+        self.bytes += u64::from(slot.range.length);
+        if self.newest.is_none_or(|n| n.order < slot.order) {
+            self.newest = Some(*slot);
+        }
+    }
+}
+
+/// The clock of timestamps on the wire: µs modulo 2^32.
+#[inline]
+pub fn wire_clock(now: Instant) -> u32 {
+    (now.as_nanos() / 1_000) as u32
+}
+
+/// The sending direction of a connection.
+#[derive(Debug)]
+pub struct Sender {
+    window: SendWindow,
+    discipline: AnyDiscipline,
+    timer: RetransmissionTimer,
+    fixed_window: Option<u64>,
+    congestion: Option<Congestion>,
+    segment_size: u32,
+    written: u64,
+    cut: u64,
+    finishing: bool,
+    fin_sent: bool,
+    /// The peer has room for packets below this number.
+    allowed: u64,
+    paced_until: Option<Instant>,
+    probe_at: Option<Instant>,
+    probes: u32,
+    last_progress: Instant,
+}
+
+impl Sender {
+    /// A sender whose first packet has number `first`, towards a peer with room for `room` packets.
+    #[must_use]
+    pub fn new(config: &ArqConfig, first: u64, room: u32) -> Self {
+        let segment_size = u32::from(config.parameters().segment_size);
+        let (fixed_window, congestion) = match config.window() {
+            Window::Packets(packets) => (Some(u64::from(packets)), None),
+            Window::Auto => {
+                let controller = config.congestion().build(u64::from(segment_size));
+                let congestion = Congestion {
+                    controller,
+                    estimator: Estimator::new(),
+                    pacer: Pacer::new(),
+                    limited: false,
+                };
+                (None, Some(congestion))
+            }
+        };
+        Self {
+            window: SendWindow::new(first),
+            discipline: config.discipline(),
+            timer: RetransmissionTimer::new(config.rto, config.min_rto),
+            fixed_window,
+            congestion,
+            segment_size,
+            written: 0,
+            cut: 0,
+            finishing: false,
+            fin_sent: false,
+            allowed: first + u64::from(room),
+            paced_until: None,
+            probe_at: None,
+            probes: 0,
+            last_progress: Instant::ZERO,
+        }
+    }
+
+    /// The application adds `bytes` to the stream.
+    pub fn write(&mut self, bytes: u64) {
+        debug_assert!(!self.finishing, "written after the end");
+        self.written += bytes;
+    }
+
+    /// The application says that the stream ends here.
+    pub fn finish(&mut self) {
+        self.finishing = true;
+    }
+
+    /// Bytes written and not yet cut into packets.
+    #[must_use]
+    pub const fn unsent(&self) -> u64 {
+        self.written - self.cut
+    }
+
+    /// Whether the whole stream and its end were acknowledged.
+    #[must_use]
+    pub fn is_finished(&self) -> bool {
+        self.fin_sent && self.window.is_empty()
+    }
+
+    /// Whether only the end of the stream is left to be acknowledged.
+    #[must_use]
+    pub fn awaits_only_fin(&self) -> bool {
+        self.fin_sent && self.window.next() - self.window.base() <= 1
+    }
+
+    /// Whether the end of the stream was sent.
+    #[must_use]
+    pub const fn fin_sent(&self) -> bool {
+        self.fin_sent
+    }
+
+    /// The timer and the round-trip times behind it.
+    #[must_use]
+    pub const fn timer(&self) -> &RetransmissionTimer {
+        &self.timer
+    }
+
+    /// Whether any packet waits for its ACK.
+    #[must_use]
+    pub fn is_outstanding(&self) -> bool {
+        !self.window.is_empty()
+    }
+
+    /// Payload bytes on their way.
+    #[must_use]
+    pub const fn bytes_in_flight(&self) -> u64 {
+        self.window.bytes_in_flight()
+    }
+
+    /// The window now: in bytes under a controller, else packets times segment size.
+    #[must_use]
+    pub fn window_bytes(&self) -> u64 {
+        match (&self.congestion, self.fixed_window) {
+            (Some(congestion), _) => congestion.controller.window(),
+            (None, packets) => packets.unwrap_or(1) * u64::from(self.segment_size),
+        }
+    }
+
+    /// Names and values of the controller's inner state; nothing where there is no controller.
+    pub fn controller_metrics(&self, report: &mut dyn FnMut(&'static str, f64)) {
+        if let Some(congestion) = &self.congestion {
+            congestion.controller.metrics(report);
+        }
+    }
+
+    /// Seeds the timer with the round trip of the set-up.
+    pub fn sample_rtt(&mut self, now: Instant, rtt: Duration) {
+        self.timer.sample(now, rtt);
+    }
+
+    /// The peer's room as told at set-up.
+    pub fn set_room(&mut self, room: u32) {
+        self.allowed = self.window.base() + u64::from(room);
+    }
+
+    /// The packet that leaves now, if one may.
+    pub fn poll_departure(&mut self, now: Instant, statistics: &mut Statistics) -> Option<Departure> {
+        self.paced_until = None;
+        if let Some(sequence) = self.window.next_lost() {
+            let length = self.window.get(sequence)?.range.length;
+            if !self.may_leave(now, length) {
+                return None;
+            }
+            let snapshot = self.note_departure(now, length);
+            let slot = self.window.retransmit(now, sequence, snapshot)?;
+            count_departure(statistics, length);
+            statistics.retransmissions += u64::from(!slot.fin);
+            return Some(Departure {
+                sequence,
+                range: slot.range,
+                fin: slot.fin,
+            });
+        }
+        let fin = self.cut == self.written;
+        if fin && (!self.finishing || self.fin_sent) {
+            self.note_application_limited();
+            return None;
+        }
+        let next = self.window.next();
+        if self
+            .fixed_window
+            .is_some_and(|packets| next - self.window.base() >= packets)
+        {
+            return None;
+        }
+        if next >= self.allowed {
+            self.note_application_limited();
+            // Nothing is on its way that could bring news of the peer's window: ask.
+            if self.window.is_empty() && self.probe_at.is_none() {
+                self.probe_at = Some(now + self.timer.timeout().min(MAX_PROBE_INTERVAL));
+            }
+            return None;
+        }
+        let length = u64::from(self.segment_size).min(self.written - self.cut) as u32;
+        if !self.may_leave(now, length) {
+            return None;
+        }
+        let range = StreamRange {
+            offset: self.cut,
+            length,
+        };
+        let snapshot = self.note_departure(now, length);
+        let sequence = self.window.push(now, range, fin, snapshot);
+        self.cut += u64::from(length);
+        self.fin_sent |= fin;
+        if !fin {
+            statistics.first_data_at.get_or_insert(now);
+            count_departure(statistics, length);
+        }
+        Some(Departure { sequence, range, fin })
+    }
+
+    fn may_leave(&mut self, now: Instant, length: u32) -> bool {
+        let Some(congestion) = &mut self.congestion else {
+            return true;
+        };
+        let in_flight = self.window.bytes_in_flight();
+        if in_flight > 0 && in_flight + u64::from(length) > congestion.controller.window() {
+            congestion.limited = true;
+            return false;
+        }
+        if let Some(rate) = congestion.controller.pacing_rate()
+            && let Some(departure) = congestion.pacer.next_departure(now, rate, u64::from(length))
+        {
+            self.paced_until = Some(departure);
+            congestion.limited = true;
+            return false;
+        }
+        true
+    }
+
+    fn note_departure(&mut self, now: Instant, length: u32) -> Snapshot {
+        let Some(congestion) = &mut self.congestion else {
+            return Snapshot::default();
+        };
+        let bytes = u64::from(length);
+        let in_flight = self.window.bytes_in_flight() + bytes;
+        congestion.pacer.on_sent(now, bytes);
+        congestion.controller.on_sent(now, bytes, in_flight);
+        congestion.estimator.on_sent(now, bytes, in_flight)
+    }
+
+    fn note_application_limited(&mut self) {
+        if let Some(congestion) = &mut self.congestion {
+            congestion
+                .estimator
+                .set_application_limited(self.window.bytes_in_flight());
+        }
+    }
+
+    /// A frame arrived that tells what the peer has. Numbers that were never sent are ignored.
+    pub fn handle_acknowledgement(&mut self, now: Instant, info: AckInfo<'_>, statistics: &mut Statistics) {
+        let cumulative = expand(self.window.base(), info.acknowledgement);
+        if cumulative > self.window.next() {
+            return;
+        }
+        let allowed = cumulative.saturating_add(u64::from(info.window));
+        if allowed > self.allowed {
+            self.allowed = allowed;
+            self.probe_at = None;
+            self.probes = 0;
+        }
+        if self.window.is_empty() {
+            return;
+        }
+        let prior_in_flight = self.window.bytes_in_flight();
+        let mut facts = AckFacts {
+            duplicate: false,
+            delivered_order: None,
+            spurious: false,
+        };
+        let mut rtt = None;
+        if let Some((wire, echo)) = info.trigger {
+            rtt = self.read_trigger(now, wire, echo, &mut facts, statistics);
+        }
+        let base = self.window.base();
+        let (mut newly, mut payload, mut newest) = (0_u64, 0_u64, None::<Slot>);
+        let mut estimator = self.congestion.as_mut().map(|c| &mut c.estimator);
+        let mut note = |slot: &Slot| {
+            newly += 1;
+            payload += u64::from(slot.range.length);
+            if let Some(estimator) = &mut estimator {
+                let bytes = u64::from(slot.range.length);
+                estimator.on_packet_acknowledged(now, &slot.snapshot, bytes, slot.sent_at);
+                if newest.is_none_or(|n| n.order < slot.order) {
+                    newest = Some(*slot);
+                }
+            }
+        };
+        let mut in_order = 0;
+        if cumulative > base {
+            self.window.acknowledge(cumulative, &mut note);
+        }
+        for &(start, end) in info.sack.as_slice() {
+            let (start, end) = (expand(cumulative, start), expand(cumulative, end));
+            if start < end && end <= self.window.next() {
+                self.window.acknowledge_range(start, end, &mut note);
+            }
+        }
+        if cumulative > base {
+            in_order = self.acknowledged_bytes() - statistics.bytes_acknowledged;
+        }
+        statistics.bytes_acknowledged += in_order;
+        if payload > 0 {
+            statistics.last_acknowledged_at = Some(now);
+        }
+        if newly > 0 {
+            self.last_progress = now;
+        }
+        if let Some(rtt) = rtt {
+            self.timer.sample(now, rtt);
+            statistics.record_rtt(rtt);
+        }
+        facts.duplicate =
+            newly == 0 && cumulative == base && info.trigger.is_some() && self.window.packets_in_flight() > 0;
+        let mut losses = LossSummary::default();
+        self.discipline
+            .on_acknowledgement(&mut self.window, facts, |slot| losses.add(slot));
+        self.report_losses(now, losses, prior_in_flight - payload.min(prior_in_flight));
+        self.report_acknowledged(now, payload, rtt, newest);
+    }
+
+    /// Bytes of the stream that arrived in order, from the place of the oldest packet outstanding.
+    fn acknowledged_bytes(&self) -> u64 {
+        self.window
+            .get(self.window.base())
+            .map_or(self.cut, |slot| slot.range.offset)
+    }
+
+    fn read_trigger(
+        &self,
+        now: Instant,
+        wire: u32,
+        echo: u32,
+        facts: &mut AckFacts,
+        statistics: &mut Statistics,
+    ) -> Option<Duration> {
+        let micros = wire_clock(now).wrapping_sub(echo);
+        // An echo from the future is none of ours.
+        let coarse = (micros < 1 << 31).then(|| Duration::from_micros(u64::from(micros)));
+        let slot = self.window.get(expand(self.window.base(), wire))?;
+        if wire_clock(slot.sent_at) == echo {
+            facts.delivered_order = Some(slot.order);
+            return Some(now - slot.sent_at);
+        }
+        if slot.transmissions > 1 && slot.state == State::InFlight {
+            facts.spurious = true;
+            statistics.spurious_retransmissions += 1;
+        }
+        coarse
+    }
+
+    fn report_losses(&mut self, now: Instant, losses: LossSummary, prior_in_flight: u64) {
+        let (Some(congestion), Some(newest)) = (&mut self.congestion, losses.newest) else {
+            return;
+        };
+        congestion.estimator.on_lost(losses.bytes);
+        congestion.controller.on_lost(&Loss {
+            now,
+            bytes: losses.bytes,
+            newest_sent_at: newest.sent_at,
+            prior_in_flight,
+            bytes_in_flight: self.window.bytes_in_flight(),
+            in_flight_at_send: newest.snapshot.in_flight(),
+            lost_since_send: congestion.estimator.lost_since(&newest.snapshot),
+            application_limited: newest.snapshot.application_limited(),
+        });
+    }
+
+    fn report_acknowledged(&mut self, now: Instant, bytes: u64, rtt: Option<Duration>, newest: Option<Slot>) {
+        let (Some(congestion), Some(newest)) = (&mut self.congestion, newest) else {
+            return;
+        };
+        let estimate = self.timer.rtt();
+        let rate_sample = congestion
+            .estimator
+            .finish_ack(estimate.minimum().unwrap_or_default());
+        congestion.controller.on_acknowledged(&Acknowledgement {
+            now,
+            bytes,
+            newest_sent_at: newest.sent_at,
+            rtt,
+            smoothed_rtt: estimate.smoothed(),
+            bytes_in_flight: self.window.bytes_in_flight(),
+            delivered: congestion.estimator.delivered(),
+            rate_sample,
+            window_limited: std::mem::take(&mut congestion.limited),
+        });
+    }
+
+    /// When the timer of the oldest packet in flight runs out.
+    fn deadline(&self) -> Option<Instant> {
+        self.window
+            .oldest_in_flight()
+            .map(|slot| slot.sent_at + self.timer.timeout())
+    }
+
+    /// The next time at which something happens here.
+    #[must_use]
+    pub fn poll_timeout(&self) -> Option<Instant> {
+        [self.deadline(), self.paced_until, self.probe_at]
+            .into_iter()
+            .flatten()
+            .min()
+    }
+
+    /// Does what is due by `now`. Gives whether the peer is to be asked for its window.
+    pub fn handle_timeout(&mut self, now: Instant, statistics: &mut Statistics) -> bool {
+        if self.deadline().is_some_and(|d| d <= now) {
+            self.expire(now, statistics);
+        }
+        if self.probe_at.is_some_and(|at| at <= now) {
+            self.probes += 1;
+            let interval = self
+                .timer
+                .timeout()
+                .doubled(self.probes.min(16))
+                .min(MAX_PROBE_INTERVAL);
+            self.probe_at = Some(now + interval);
+            return true;
+        }
+        false
+    }
+
+    fn expire(&mut self, now: Instant, statistics: &mut Statistics) {
+        let Some(oldest) = self.window.oldest_in_flight().copied() else {
+            return;
+        };
+        let prior_in_flight = self.window.bytes_in_flight();
+        let mut losses = LossSummary::default();
+        let timeout = self.timer.timeout();
+        self.discipline
+            .on_timeout(&mut self.window, now, timeout, |slot| losses.add(slot));
+        statistics.timeouts += 1;
+        self.timer.back_off(oldest.order, self.window.next_order());
+        if self.last_progress > oldest.sent_at {
+            // Others got through since: this packet was lost, the path is not silent.
+            self.report_losses(now, losses, prior_in_flight);
+        } else if let Some(congestion) = &mut self.congestion {
+            congestion.estimator.on_lost(losses.bytes);
+            congestion.controller.on_timeout(now, prior_in_flight);
+        }
+    }
+}
+
+fn count_departure(statistics: &mut Statistics, length: u32) {
+    if length > 0 {
+        statistics.packets_sent += 1;
+        statistics.bytes_sent += u64::from(length);
+    }
+}
