@@ -4,11 +4,23 @@
 //! a connection. The facts carry everything that published controllers need: bytes, round-trip
 //! samples, delivery-rate samples, losses and the bytes in flight.
 
+pub mod config;
+mod cubic;
 pub mod delivery_rate;
+mod fixed;
+mod hystart;
+mod loss_based;
 pub mod pacer;
+mod reno;
+mod settings;
 
+pub use config::{CongestionConfig, Registration, Registry};
+pub use cubic::CubicSettings;
 pub use delivery_rate::{Estimator, Snapshot};
+pub use fixed::FixedSettings;
 pub use pacer::Pacer;
+pub use reno::RenoSettings;
+pub use settings::Settings;
 
 use foundation::{Duration, Instant, Rate};
 
@@ -36,12 +48,16 @@ impl RateSample {
     /// Delivered bytes over the interval, as a rate; `None` where the interval is empty.
     #[must_use]
     pub fn rate(&self) -> Option<Rate> {
-        let nanos = u128::from(self.interval.as_nanos());
-        if nanos == 0 {
-            return None;
-        }
-        let bits = u128::from(self.delivered) * 8_000_000_000 / nanos;
-        Rate::from_bits_per_second(u64::try_from(bits).ok()?)
+        let nanos = self.interval.as_nanos();
+        // 64 bits hold 2.3 GB; the slow way is for the rest, or 10 Gbit/s over more than 1.8 s.
+        let bits = match self.delivered.checked_mul(8_000_000_000) {
+            Some(scaled) => scaled.checked_div(nanos)?,
+            None => {
+                let scaled = u128::from(self.delivered) * 8_000_000_000;
+                u64::try_from(scaled.checked_div(u128::from(nanos))?).unwrap_or(u64::MAX)
+            }
+        };
+        Rate::from_bits_per_second(bits)
     }
 }
 
@@ -121,4 +137,56 @@ pub trait Controller: std::fmt::Debug + Send {
     fn pacing_rate(&self) -> Option<Rate>;
     /// Names and values of the controller's inner state, for traces ("ssthresh_bytes", …).
     fn metrics(&self, report: &mut dyn FnMut(&'static str, f64));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// An ACK of `bytes` that used the window, of a packet that left as late as can be.
+    pub(super) fn ack(now: Instant, bytes: u64) -> Acknowledgement {
+        Acknowledgement {
+            now,
+            bytes,
+            rtt: None,
+            newest_sent_at: now,
+            smoothed_rtt: Duration::ZERO,
+            bytes_in_flight: 0,
+            delivered: bytes,
+            rate_sample: None,
+            window_limited: true,
+        }
+    }
+
+    /// The loss of one packet of 1000 bytes, which left at `sent_at`.
+    pub(super) fn loss(now: Instant, sent_at: Instant, in_flight: u64) -> Loss {
+        Loss {
+            now,
+            bytes: 1000,
+            newest_sent_at: sent_at,
+            prior_in_flight: in_flight,
+            bytes_in_flight: in_flight.saturating_sub(1000),
+            in_flight_at_send: in_flight,
+            lost_since_send: 1000,
+            application_limited: false,
+        }
+    }
+
+    #[test]
+    fn a_rate_sample_is_bytes_over_time() {
+        let sample = |delivered, nanos| RateSample {
+            delivered,
+            interval: Duration::from_nanos(nanos),
+            prior_delivered: 0,
+            lost: 0,
+            in_flight_at_send: 0,
+            application_limited: false,
+        };
+        let bits = |delivered, nanos| sample(delivered, nanos).rate().map(Rate::bits_per_second);
+        assert_eq!(bits(125_000, 1_000_000_000), Some(1_000_000));
+        assert_eq!(bits(1250, 0), None);
+        assert_eq!(bits(0, 5), None);
+        assert_eq!(bits(u64::MAX / 8, 1_000_000_000), Some(u64::MAX / 8 * 8));
+        assert_eq!(bits(u64::MAX, 1), Some(u64::MAX));
+    }
 }

@@ -1,0 +1,350 @@
+//! CUBIC (RFC 9438): the window follows a cubic of the time since the last congestion, flat around
+//! the window at which that congestion was met.
+
+use foundation::{Duration, Instant, Problem};
+
+use super::loss_based::{Avoidance, LossBased, LossBasedSettings};
+use super::settings::{Settings, check_initial_window};
+use super::{Acknowledgement, Controller};
+
+/// CUBIC: grows with the cube of the time since the last loss; the default of most systems.
+#[derive(Clone, Debug, PartialEq, serde::Serialize, serde::Deserialize, schemars::JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct CubicSettings {
+    /// Window at the start, in packets (default 10, RFC 6928).
+    pub initial_window: u64,
+    /// Aggressiveness C in packets per second cubed, above 0 and at most 1000 (default 0.4).
+    pub c: f64,
+    /// Factor of the window after a loss, 0.1 to 0.99 (default 0.7).
+    pub beta: f64,
+    /// Release more to newcomers when the window shrinks twice in a row (default true).
+    pub fast_convergence: bool,
+    /// End slow start when the round-trip time grows: HyStart++, RFC 9406 (default true).
+    pub hystart: bool,
+    /// Spread the window over the round trip instead of sending on each ACK (default false).
+    pub pacing: bool,
+}
+
+impl Default for CubicSettings {
+    fn default() -> Self {
+        Self {
+            initial_window: 10,
+            c: 0.4,
+            beta: 0.7,
+            fast_convergence: true,
+            hystart: true,
+            pacing: false,
+        }
+    }
+}
+
+impl Settings for CubicSettings {
+    fn validate(&self) -> Vec<Problem> {
+        let mut problems: Vec<Problem> = check_initial_window(self.initial_window).into_iter().collect();
+        if !(self.c > 0.0 && self.c <= 1000.0) {
+            problems.push(Problem::new(
+                "c",
+                format!("{} is out of range: above 0, at most 1000", self.c),
+            ));
+        }
+        if !(0.1..=0.99).contains(&self.beta) {
+            problems.push(Problem::new(
+                "beta",
+                format!("{} is out of range: 0.1 to 0.99", self.beta),
+            ));
+        }
+        problems
+    }
+
+    fn build(&self, segment_size: u64) -> Box<dyn Controller> {
+        let settings = LossBasedSettings {
+            initial_window: self.initial_window,
+            hystart: self.hystart,
+            pacing: self.pacing,
+        };
+        Box::new(LossBased::new(
+            CubicGrowth::new(self, segment_size),
+            settings,
+            segment_size,
+        ))
+    }
+}
+
+/// Congestion avoidance of RFC 9438, section 4. Windows are in segments, as in the RFC.
+#[derive(Debug)]
+struct CubicGrowth {
+    segment: f64,
+    c: f64,
+    beta: f64,
+    fast_convergence: bool,
+    /// The window at which congestion was last met, lowered by fast convergence; `None` where
+    /// congestion avoidance starts without one (end of slow start, after a timeout).
+    w_max: Option<f64>,
+    /// The window just before the last reduction.
+    prior: f64,
+    epoch: Option<Epoch>,
+    /// Bytes of growth not handed out yet, below 1.
+    fraction: f64,
+}
+
+/// One stage of congestion avoidance.
+#[derive(Clone, Copy, Debug)]
+struct Epoch {
+    /// Moves on while the window is not in use (RFC 9438, section 5.8).
+    start: Instant,
+    /// Time from the start to `origin`, in seconds.
+    k: f64,
+    /// The plateau.
+    origin: f64,
+    /// The window that Reno would have by now (section 4.3).
+    reno: f64,
+    last_ack: Instant,
+}
+
+impl CubicGrowth {
+    fn new(settings: &CubicSettings, segment: u64) -> Self {
+        Self {
+            segment: segment as f64,
+            c: settings.c,
+            beta: settings.beta,
+            fast_convergence: settings.fast_convergence,
+            w_max: None,
+            prior: 0.0,
+            epoch: None,
+            fraction: 0.0,
+        }
+    }
+
+    fn begin(&self, now: Instant, window: f64) -> Epoch {
+        let origin = self.w_max.unwrap_or(window).max(window);
+        Epoch {
+            start: now,
+            k: cube_root((origin - window) / self.c),
+            origin,
+            reno: window,
+            last_ack: now,
+        }
+    }
+
+    /// W_cubic(t) (figure 1 of section 4.2).
+    fn w_cubic(&self, epoch: &Epoch, t: Duration) -> f64 {
+        let x = t.as_secs_f64() - epoch.k;
+        self.c * x * x * x + epoch.origin
+    }
+
+    /// Segments for each one acknowledged in a window, which make this controller with its milder
+    /// decrease as fast as Reno (section 4.3).
+    fn reno_friendly_slope(&self, epoch: &Epoch) -> f64 {
+        if epoch.reno >= self.prior {
+            1.0
+        } else {
+            3.0 * (1.0 - self.beta) / (1.0 + self.beta)
+        }
+    }
+}
+
+impl Avoidance for CubicGrowth {
+    fn increase(&mut self, ack: &Acknowledgement, bytes: u64, window: u64) -> u64 {
+        let window = window as f64 / self.segment;
+        let acknowledged = bytes as f64 / self.segment;
+        let mut epoch = match self.epoch {
+            Some(epoch) => epoch,
+            None => self.begin(ack.now, window),
+        };
+        epoch.last_ack = ack.now;
+        epoch.reno += self.reno_friendly_slope(&epoch) * acknowledged / window;
+        self.epoch = Some(epoch);
+
+        let elapsed = ack.now - epoch.start;
+        let growth = if self.w_cubic(&epoch, elapsed) < epoch.reno {
+            (epoch.reno - window).max(0.0)
+        } else {
+            // Section 4.4: towards where the curve will be a round trip on, by at most half.
+            let target = self.w_cubic(&epoch, elapsed + ack.smoothed_rtt);
+            (target.clamp(window, 1.5 * window) - window) * (acknowledged / window).min(1.0)
+        };
+        self.fraction += growth * self.segment;
+        let whole = self.fraction as u64;
+        self.fraction -= whole as f64;
+        whole
+    }
+
+    fn on_unused_window(&mut self, now: Instant) {
+        if let Some(epoch) = &mut self.epoch {
+            epoch.start += now - epoch.last_ack;
+            epoch.last_ack = now;
+        }
+    }
+
+    fn decrease(&mut self, window: u64) -> u64 {
+        let segments = window as f64 / self.segment;
+        let shrinking = self.w_max.is_some_and(|w_max| segments < w_max);
+        self.w_max = Some(if shrinking && self.fast_convergence {
+            segments * (1.0 + self.beta) / 2.0
+        } else {
+            segments
+        });
+        self.prior = segments;
+        self.epoch = None;
+        self.fraction = 0.0;
+        (window as f64 * self.beta) as u64
+    }
+
+    fn restart(&mut self) {
+        self.w_max = None;
+        self.epoch = None;
+    }
+
+    fn metrics(&self, report: &mut dyn FnMut(&'static str, f64)) {
+        if let Some(w_max) = self.w_max {
+            report("w_max_bytes", w_max * self.segment);
+        }
+        if let Some(epoch) = &self.epoch {
+            report("w_est_bytes", epoch.reno * self.segment);
+        }
+    }
+}
+
+/// The cube root of a number at or above 0, by Newton's method: the mathematics library's differs
+/// between systems in the last bit, and the same seed must give the same bits everywhere.
+fn cube_root(value: f64) -> f64 {
+    // Also for NaN, which no window can give.
+    if value.is_nan() || value <= 0.0 {
+        return 0.0;
+    }
+    // A third of the exponent is within a factor of two of the root.
+    let mut root = f64::from_bits(value.to_bits() / 3 + 0x2aa0_0000_0000_0000);
+    for _ in 0..6 {
+        root = (2.0 * root + value / (root * root)) / 3.0;
+    }
+    root
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::congestion::tests::{ack, loss};
+
+    const SEGMENT: u64 = 1000;
+
+    const fn ms(millis: u64) -> Instant {
+        Instant::from_nanos(millis * 1_000_000)
+    }
+
+    #[test]
+    fn cube_roots() {
+        for value in [1e-12, 0.001, 1.0, 8.0, 27.0, 1e6, 3.3e17] {
+            let root = cube_root(value);
+            assert!(
+                (root * root * root / value - 1.0).abs() < 1e-14,
+                "{value}: {root}"
+            );
+        }
+        assert_eq!(cube_root(0.0), 0.0);
+    }
+
+    /// A controller of 1000 packets that has just met congestion.
+    fn reduced(settings: CubicSettings) -> Box<dyn Controller> {
+        let mut cubic = CubicSettings {
+            initial_window: 1000,
+            ..settings
+        }
+        .build(SEGMENT);
+        cubic.on_lost(&loss(ms(100), ms(50), 1_000_000));
+        cubic
+    }
+
+    fn metric(controller: &dyn Controller, wanted: &str) -> f64 {
+        let mut found = f64::NAN;
+        controller.metrics(&mut |name, value| {
+            if name == wanted {
+                found = value;
+            }
+        });
+        found
+    }
+
+    /// Acknowledges a window every `rtt` for `span`, in ten ACKs.
+    fn run(cubic: &mut dyn Controller, start: u64, span: u64, rtt: u64) {
+        let mut now = start;
+        while now < start + span {
+            for part in 1..=10 {
+                cubic.on_acknowledged(&Acknowledgement {
+                    smoothed_rtt: Duration::from_millis(rtt),
+                    ..ack(ms(now + rtt * part / 10), cubic.window() / 10)
+                });
+            }
+            now += rtt;
+        }
+    }
+
+    #[test]
+    fn the_window_comes_back_to_the_plateau_after_k_seconds() {
+        let mut cubic = reduced(CubicSettings::default());
+        assert_eq!(cubic.window(), 700_000, "RFC 9438, section 4.6: beta_cubic = 0.7");
+        // Section 4.2: K = cbrt((1000 - 700) / 0.4) = 9.086 s; at K/2 the curve stands at
+        // 1000 - 300/8 = 962.5 segments. A long round trip keeps Reno below the curve.
+        run(cubic.as_mut(), 200, 4543, 200);
+        let half = cubic.window() as f64 / 1000.0;
+        assert!((955.0..968.0).contains(&half), "{half}");
+        run(cubic.as_mut(), 4800, 4500, 200);
+        let plateau = cubic.window() as f64 / 1000.0;
+        assert!((998.0..1002.0).contains(&plateau), "{plateau}");
+        // Convex after it: 0.4 * 5^3 = 50 segments above 5 s later.
+        run(cubic.as_mut(), 9300, 5000, 200);
+        let convex = cubic.window() as f64 / 1000.0;
+        assert!((1045.0..1060.0).contains(&convex), "{convex}");
+    }
+
+    #[test]
+    fn fast_convergence_lowers_the_plateau() {
+        let mut cubic = reduced(CubicSettings::default());
+        cubic.on_lost(&loss(ms(300), ms(200), 700_000));
+        // Section 4.7: W_max = 700 * (1 + 0.7) / 2.
+        assert_eq!(metric(cubic.as_ref(), "w_max_bytes").round(), 595_000.0);
+        let mut without = reduced(CubicSettings {
+            fast_convergence: false,
+            ..CubicSettings::default()
+        });
+        without.on_lost(&loss(ms(300), ms(200), 700_000));
+        assert_eq!(metric(without.as_ref(), "w_max_bytes").round(), 700_000.0);
+    }
+
+    #[test]
+    fn on_a_short_path_it_is_as_fast_as_reno() {
+        // Section 4.3: alpha = 3 * 0.3 / 1.7 segments a round trip until the prior window is reached.
+        let mut cubic = CubicSettings::default().build(SEGMENT);
+        cubic.on_lost(&loss(ms(100), ms(50), 10_000));
+        run(cubic.as_mut(), 101, 5, 1);
+        let expected = 7.0 + 5.0 * 3.0 * 0.3 / 1.7;
+        let window = cubic.window() as f64 / 1000.0;
+        assert!((window - expected).abs() < 0.35, "{window} against {expected}");
+    }
+
+    #[test]
+    fn silence_does_not_count_as_growth() {
+        let mut cubic = reduced(CubicSettings::default());
+        run(cubic.as_mut(), 200, 1000, 200);
+        let before = cubic.window();
+        // A minute without need for the window (RFC 9438, section 5.8).
+        cubic.on_acknowledged(&Acknowledgement {
+            window_limited: false,
+            ..ack(ms(61_200), SEGMENT)
+        });
+        run(cubic.as_mut(), 61_200, 200, 200);
+        let after = cubic.window();
+        assert!(after < before + 60_000, "{before} to {after}");
+    }
+
+    #[test]
+    fn impossible_settings_are_named() {
+        let bad = CubicSettings {
+            beta: 1.0,
+            c: f64::NAN,
+            initial_window: 0,
+            ..CubicSettings::default()
+        };
+        let keys: Vec<_> = bad.validate().into_iter().map(|p| p.key).collect();
+        assert_eq!(keys, ["initial_window", "c", "beta"]);
+    }
+}

@@ -1,0 +1,90 @@
+//! No congestion control: a window, and if wanted a rate, that nothing changes. For private paths
+//! and for experiments on what the window alone does.
+
+use foundation::{Instant, Problem, Rate};
+
+use super::settings::Settings;
+use super::{Acknowledgement, Controller, Loss};
+
+/// A constant window, whatever the network does: not for shared paths.
+#[derive(Clone, Debug, PartialEq, serde::Serialize, serde::Deserialize, schemars::JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct FixedSettings {
+    /// The window, in packets (default 64).
+    pub window: u64,
+    /// Send no faster than this, e.g. "10Mbit/s" (default: no limit).
+    pub rate: Option<Rate>,
+}
+
+impl Default for FixedSettings {
+    fn default() -> Self {
+        Self {
+            window: 64,
+            rate: None,
+        }
+    }
+}
+
+impl Settings for FixedSettings {
+    fn validate(&self) -> Vec<Problem> {
+        if self.window == 0 || self.window > 1 << 32 {
+            vec![Problem::new(
+                "window",
+                format!("{} is out of range: 1 to 4294967296 packets", self.window),
+            )]
+        } else {
+            Vec::new()
+        }
+    }
+
+    fn build(&self, segment_size: u64) -> Box<dyn Controller> {
+        Box::new(Fixed {
+            window: self.window.saturating_mul(segment_size),
+            rate: self.rate,
+        })
+    }
+}
+
+#[derive(Debug)]
+struct Fixed {
+    window: u64,
+    rate: Option<Rate>,
+}
+
+impl Controller for Fixed {
+    fn on_sent(&mut self, _now: Instant, _bytes: u64, _bytes_in_flight: u64) {}
+    fn on_acknowledged(&mut self, _ack: &Acknowledgement) {}
+    fn on_lost(&mut self, _loss: &Loss) {}
+    fn on_timeout(&mut self, _now: Instant, _bytes_in_flight: u64) {}
+    fn on_congestion_experienced(&mut self, _now: Instant, _sent_at: Instant) {}
+
+    fn window(&self) -> u64 {
+        self.window
+    }
+
+    fn pacing_rate(&self) -> Option<Rate> {
+        self.rate
+    }
+
+    fn metrics(&self, report: &mut dyn FnMut(&'static str, f64)) {
+        report("window_bytes", self.window as f64);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::congestion::tests::loss;
+
+    #[test]
+    fn nothing_changes_it() {
+        let mut fixed = FixedSettings {
+            window: 4,
+            rate: None,
+        }
+        .build(1000);
+        fixed.on_lost(&loss(Instant::from_nanos(2), Instant::from_nanos(1), 4000));
+        fixed.on_timeout(Instant::from_nanos(3), 4000);
+        assert_eq!((fixed.window(), fixed.pacing_rate()), (4000, None));
+    }
+}

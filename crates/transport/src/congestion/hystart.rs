@@ -1,0 +1,158 @@
+//! HyStart++ (RFC 9406): slow start that ends when the round-trip time grows, before the queue
+//! overflows.
+
+use foundation::{Duration, Instant};
+
+use super::Acknowledgement;
+
+// RFC 9406, section 4.3.
+const MIN_RTT_THRESH: Duration = Duration::from_millis(4);
+const MAX_RTT_THRESH: Duration = Duration::from_millis(16);
+const MIN_RTT_DIVISOR: u64 = 8;
+const N_RTT_SAMPLE: u32 = 8;
+const CSS_ROUNDS: u32 = 5;
+/// Conservative slow start grows by an n-th of what slow start grows by.
+pub(super) const CSS_GROWTH_DIVISOR: u64 = 4;
+
+/// What an ACK in slow start tells.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Verdict {
+    /// Nothing hints at a queue: grow as slow start does.
+    SlowStart,
+    /// The round-trip time has grown: grow by a quarter of that.
+    ConservativeSlowStart,
+    /// It did not shrink again in five rounds: slow start is over.
+    Exit,
+}
+
+/// The state of a connection's first slow start.
+#[derive(Clone, Debug, Default)]
+pub(super) struct HyStart {
+    /// A round ends with the ACK of a packet that left after this; `None` before the first packet.
+    round_started: Option<Instant>,
+    last_round_min: Option<Duration>,
+    this_round_min: Option<Duration>,
+    samples: u32,
+    css: Option<Css>,
+}
+
+/// Conservative slow start.
+#[derive(Clone, Copy, Debug)]
+struct Css {
+    baseline: Duration,
+    rounds: u32,
+}
+
+impl HyStart {
+    /// A packet leaves: the first one starts the first round.
+    pub(super) fn on_sent(&mut self, now: Instant) {
+        self.round_started.get_or_insert(now);
+    }
+
+    /// An ACK arrived in slow start.
+    pub(super) fn on_acknowledged(&mut self, ack: &Acknowledgement) -> Verdict {
+        if let Some(rtt) = ack.rtt {
+            self.this_round_min = Some(self.this_round_min.map_or(rtt, |least| least.min(rtt)));
+            self.samples += 1;
+        }
+        if self.samples >= N_RTT_SAMPLE
+            && let Some(this) = self.this_round_min
+        {
+            match self.css {
+                Some(css) if this < css.baseline => self.css = None,
+                Some(_) => {}
+                None => self.enter_css_if_slower(this),
+            }
+        }
+        if self
+            .round_started
+            .is_some_and(|started| ack.newest_sent_at > started)
+        {
+            self.round_started = Some(ack.now);
+            self.last_round_min = self.this_round_min.take();
+            self.samples = 0;
+            if let Some(css) = &mut self.css {
+                css.rounds += 1;
+                if css.rounds >= CSS_ROUNDS {
+                    return Verdict::Exit;
+                }
+            }
+        }
+        if self.css.is_some() {
+            Verdict::ConservativeSlowStart
+        } else {
+            Verdict::SlowStart
+        }
+    }
+
+    fn enter_css_if_slower(&mut self, this: Duration) {
+        let Some(last) = self.last_round_min else { return };
+        let threshold = (last / MIN_RTT_DIVISOR).max(MIN_RTT_THRESH).min(MAX_RTT_THRESH);
+        if this >= last + threshold {
+            self.css = Some(Css {
+                baseline: this,
+                rounds: 0,
+            });
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::congestion::tests::ack;
+
+    /// Feeds rounds of ten ACKs whose round-trip times are `rtts` ms; gives the verdict after each round.
+    fn rounds(rtts: &[u64]) -> Vec<Verdict> {
+        let mut hystart = HyStart::default();
+        hystart.on_sent(Instant::ZERO);
+        let mut now = Instant::ZERO;
+        rtts.iter()
+            .map(|&millis| {
+                let rtt = Duration::from_millis(millis);
+                let sent = now;
+                let mut verdict = Verdict::SlowStart;
+                for i in 1..=10 {
+                    now = sent + rtt + Duration::from_micros(i);
+                    if verdict == Exit {
+                        continue;
+                    }
+                    verdict = hystart.on_acknowledged(&Acknowledgement {
+                        rtt: Some(rtt),
+                        newest_sent_at: sent + Duration::from_micros(i),
+                        ..ack(now, 1000)
+                    });
+                }
+                // The next round's packets leave after this one's first ACK.
+                verdict
+            })
+            .collect()
+    }
+
+    use Verdict::{ConservativeSlowStart as Css, Exit, SlowStart};
+
+    #[test]
+    fn the_threshold_is_an_eighth_of_the_round_trip_within_4_and_16_ms() {
+        // RFC 9406, section 4.2: RttThresh = clamp(MIN_RTT_THRESH, lastRoundMinRTT / 8, MAX_RTT_THRESH).
+        assert_eq!(rounds(&[10, 13, 13]), [SlowStart, SlowStart, SlowStart]);
+        assert_eq!(rounds(&[10, 14])[1], Css);
+        assert_eq!(rounds(&[80, 89])[1], SlowStart);
+        assert_eq!(rounds(&[80, 90])[1], Css);
+        assert_eq!(rounds(&[400, 415])[1], SlowStart);
+        assert_eq!(rounds(&[400, 416])[1], Css);
+    }
+
+    #[test]
+    fn five_conservative_rounds_end_slow_start() {
+        // RFC 9406, section 4.3: CSS_ROUNDS = 5, the one in which it begins counts.
+        assert_eq!(
+            rounds(&[50, 60, 60, 60, 60, 60, 60]),
+            [SlowStart, Css, Css, Css, Css, Css, Exit]
+        );
+    }
+
+    #[test]
+    fn a_delay_that_passes_resumes_slow_start() {
+        assert_eq!(rounds(&[50, 60, 60, 51]), [SlowStart, Css, Css, SlowStart]);
+    }
+}

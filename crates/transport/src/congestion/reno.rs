@@ -1,0 +1,229 @@
+//! Reno (RFC 5681) with byte counting (RFC 3465) and one reduction per congestion episode (RFC 6582).
+
+use foundation::{Instant, Problem};
+
+use super::loss_based::{Avoidance, LossBased, LossBasedSettings};
+use super::settings::{Settings, check_initial_window};
+use super::{Acknowledgement, Controller};
+
+/// Reno: additive increase by a packet a round trip, halved at a loss.
+#[derive(Clone, Debug, PartialEq, serde::Serialize, serde::Deserialize, schemars::JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct RenoSettings {
+    /// Window at the start, in packets (default 10, RFC 6928).
+    pub initial_window: u64,
+    /// End slow start when the round-trip time grows: HyStart++, RFC 9406 (default false).
+    pub hystart: bool,
+    /// Spread the window over the round trip instead of sending on each ACK (default false).
+    pub pacing: bool,
+}
+
+impl Default for RenoSettings {
+    fn default() -> Self {
+        Self {
+            initial_window: 10,
+            hystart: false,
+            pacing: false,
+        }
+    }
+}
+
+impl Settings for RenoSettings {
+    fn validate(&self) -> Vec<Problem> {
+        check_initial_window(self.initial_window).into_iter().collect()
+    }
+
+    fn build(&self, segment_size: u64) -> Box<dyn Controller> {
+        let settings = LossBasedSettings {
+            initial_window: self.initial_window,
+            hystart: self.hystart,
+            pacing: self.pacing,
+        };
+        Box::new(LossBased::new(
+            AdditiveIncrease::new(segment_size),
+            settings,
+            segment_size,
+        ))
+    }
+}
+
+/// Congestion avoidance of RFC 5681, section 3.1, counted in bytes (RFC 3465, section 2.1).
+#[derive(Debug)]
+struct AdditiveIncrease {
+    segment: u64,
+    /// Bytes acknowledged since the window last grew.
+    acknowledged: u64,
+}
+
+impl AdditiveIncrease {
+    const fn new(segment: u64) -> Self {
+        Self {
+            segment,
+            acknowledged: 0,
+        }
+    }
+}
+
+impl Avoidance for AdditiveIncrease {
+    fn increase(&mut self, _ack: &Acknowledgement, bytes: u64, window: u64) -> u64 {
+        self.acknowledged += bytes;
+        if self.acknowledged < window {
+            return 0;
+        }
+        self.acknowledged -= window;
+        self.segment
+    }
+
+    fn on_unused_window(&mut self, _now: Instant) {}
+
+    fn decrease(&mut self, window: u64) -> u64 {
+        self.acknowledged = 0;
+        window / 2
+    }
+
+    fn restart(&mut self) {
+        self.acknowledged = 0;
+    }
+
+    fn metrics(&self, _report: &mut dyn FnMut(&'static str, f64)) {}
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::congestion::Loss;
+    use crate::congestion::tests::{ack, loss};
+    use foundation::Duration;
+
+    const SEGMENT: u64 = 1000;
+
+    const fn ms(millis: u64) -> Instant {
+        Instant::from_nanos(millis * 1_000_000)
+    }
+
+    fn reno() -> Box<dyn Controller> {
+        RenoSettings::default().build(SEGMENT)
+    }
+
+    #[test]
+    fn slow_start_doubles_and_a_loss_halves() {
+        let mut reno = reno();
+        assert_eq!(reno.window(), 10_000);
+        for _ in 0..10 {
+            reno.on_acknowledged(&ack(ms(100), SEGMENT));
+        }
+        assert_eq!(
+            reno.window(),
+            20_000,
+            "RFC 5681, section 3.1: a segment for each one acknowledged"
+        );
+        reno.on_lost(&loss(ms(200), ms(190), 20_000));
+        assert_eq!(reno.window(), 10_000, "RFC 5681, equation 4");
+        // A second loss from the same flight belongs to the same episode (RFC 6582, section 3.2).
+        reno.on_lost(&loss(ms(210), ms(195), 10_000));
+        assert_eq!(reno.window(), 10_000);
+        reno.on_lost(&loss(ms(400), ms(300), 10_000));
+        assert_eq!(reno.window(), 5000);
+    }
+
+    #[test]
+    fn congestion_avoidance_adds_a_segment_a_window() {
+        let mut reno = reno();
+        reno.on_lost(&loss(ms(10), ms(5), 10_000));
+        assert_eq!(reno.window(), 5000);
+        // Five segments in ACKs of different sizes are one window (RFC 3465, section 2.1).
+        for (bytes, window) in [(2000, 5000), (2000, 5000), (1000, 6000), (6000, 7000)] {
+            reno.on_acknowledged(&ack(ms(100), bytes));
+            assert_eq!(reno.window(), window);
+        }
+    }
+
+    #[test]
+    fn acks_from_before_the_reduction_do_not_count() {
+        let mut reno = reno();
+        reno.on_lost(&loss(ms(10), ms(5), 10_000));
+        for _ in 0..100 {
+            let late = Acknowledgement {
+                newest_sent_at: ms(9),
+                ..ack(ms(12), SEGMENT)
+            };
+            reno.on_acknowledged(&late);
+        }
+        assert_eq!(reno.window(), 5000);
+    }
+
+    #[test]
+    fn a_timeout_starts_from_one_segment() {
+        let mut reno = reno();
+        reno.on_timeout(ms(1000), 8000);
+        assert_eq!(reno.window(), SEGMENT, "RFC 5681, section 3.1: the loss window");
+        let mut threshold = 0.0;
+        reno.on_timeout(ms(3000), 1000);
+        reno.metrics(&mut |name, value| {
+            if name == "ssthresh_bytes" {
+                threshold = value;
+            }
+        });
+        // The window was in use until the timeout: half of it, and the second timeout leaves that.
+        assert_eq!(threshold, 5000.0);
+        for i in 0..4 {
+            reno.on_acknowledged(&ack(ms(3100 + i), SEGMENT));
+        }
+        assert_eq!(reno.window(), 5000, "slow start up to the threshold");
+    }
+
+    #[test]
+    fn an_unused_window_does_not_grow_and_is_not_what_is_halved() {
+        let mut reno = reno();
+        let idle = Acknowledgement {
+            window_limited: false,
+            ..ack(ms(100), SEGMENT)
+        };
+        reno.on_acknowledged(&idle);
+        assert_eq!(reno.window(), 10_000);
+        reno.on_lost(&Loss {
+            prior_in_flight: 6000,
+            ..loss(ms(200), ms(190), 6000)
+        });
+        assert_eq!(
+            reno.window(),
+            3000,
+            "RFC 5681, equation 4: half the flight, not half the window"
+        );
+    }
+
+    #[test]
+    fn congestion_experienced_is_a_loss_without_the_loss() {
+        let mut reno = reno();
+        reno.on_congestion_experienced(ms(50), ms(40));
+        assert_eq!(reno.window(), 5000, "RFC 3168, section 6.1.2");
+        reno.on_congestion_experienced(ms(55), ms(45));
+        assert_eq!(reno.window(), 5000);
+    }
+
+    #[test]
+    fn pacing_leaves_room_for_the_window_to_grow() {
+        let mut reno = RenoSettings {
+            pacing: true,
+            ..RenoSettings::default()
+        }
+        .build(SEGMENT);
+        assert_eq!(reno.pacing_rate(), None, "no round-trip time yet");
+        reno.on_acknowledged(&Acknowledgement {
+            smoothed_rtt: Duration::from_millis(100),
+            window_limited: false,
+            ..ack(ms(100), SEGMENT)
+        });
+        // 10 kB in 100 ms are 800 kbit/s; twice that in slow start.
+        assert_eq!(reno.pacing_rate().unwrap().bits_per_second(), 1_600_000);
+        reno.on_lost(&Loss {
+            prior_in_flight: 10_000,
+            ..loss(ms(200), ms(190), 10_000)
+        });
+        assert_eq!(
+            reno.pacing_rate().unwrap().bits_per_second(),
+            500_000,
+            "RFC 9002, section 7.7"
+        );
+    }
+}

@@ -1,0 +1,30 @@
+//! What a controller's settings can do: be checked, and build the controller.
+
+use std::fmt::Debug;
+
+use foundation::Problem;
+
+use super::Controller;
+
+/// The settings of one kind of controller.
+///
+/// A new controller is one type of settings with this trait and serde's `Serialize`, `Deserialize`
+/// (`#[serde(default, deny_unknown_fields)]`: every key has a default, an unknown one is an error) and
+/// schemars' `JsonSchema`, whose doc comments are the help that users read, and one line in
+/// [`Registry::builtin`](super::Registry::builtin).
+pub trait Settings: Debug + Send + Sync {
+    /// What is out of range, by key; empty where all is well.
+    fn validate(&self) -> Vec<Problem>;
+    /// The controller of one connection that sends packets of up to `segment_size` payload bytes.
+    fn build(&self, segment_size: u64) -> Box<dyn Controller>;
+}
+
+/// The problem with an initial window in packets, if there is one.
+pub(super) fn check_initial_window(packets: u64) -> Option<Problem> {
+    (packets == 0 || packets > 1_000_000).then(|| {
+        Problem::new(
+            "initial_window",
+            format!("{packets} is out of range: 1 to 1000000 packets"),
+        )
+    })
+}
