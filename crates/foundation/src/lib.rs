@@ -3,10 +3,12 @@
 
 #![forbid(unsafe_code)]
 
+pub mod problem;
 pub mod quantity;
 pub mod random;
 pub mod time;
 
+pub use problem::Problem;
 pub use quantity::{Probability, QuantityError, Rate, Size};
 pub use random::{Generator, Streams};
 pub use time::{Duration, Instant};

@@ -1,0 +1,53 @@
+//! What is wrong with a setting, said so that a person can put it right.
+
+use std::fmt;
+
+/// One thing that is wrong with a configuration: the key, and what is wrong with its value.
+///
+/// A `validate()` gives all problems at once, so that a study file is put right in one go.
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
+pub struct Problem {
+    /// The key, with dots between tables: `reverse.loss.every`. Relative to the table that was
+    /// checked until [`Problem::within`] puts it into its place; empty where the table itself is meant.
+    pub key: String,
+    /// One sentence that names the value and what is allowed.
+    pub message: String,
+}
+
+impl Problem {
+    /// A problem with the value of `key`.
+    #[must_use]
+    pub fn new(key: impl Into<String>, message: impl Into<String>) -> Self {
+        Self {
+            key: key.into(),
+            message: message.into(),
+        }
+    }
+
+    /// The same problem seen from the table that holds `table`.
+    ///
+    /// ```
+    /// use foundation::Problem;
+    /// let problem = Problem::new("every", "0 is out of range: at least 1");
+    /// assert_eq!(problem.within("loss").within("path").key, "path.loss.every");
+    /// assert_eq!(Problem::new("", "nothing allowed").within("loss").key, "loss");
+    /// ```
+    #[must_use]
+    pub fn within(mut self, table: &str) -> Self {
+        self.key = match (table, self.key.as_str()) {
+            ("", _) => self.key,
+            (_, "") => table.to_owned(),
+            (_, key) => format!("{table}.{key}"),
+        };
+        self
+    }
+}
+
+impl fmt::Display for Problem {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.key.is_empty() {
+            return f.write_str(&self.message);
+        }
+        write!(f, "{}: {}", self.key, self.message)
+    }
+}

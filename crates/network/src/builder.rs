@@ -1,0 +1,135 @@
+//! Building a network: hosts, links and routes, each named by the number that it gets.
+
+use foundation::Streams;
+
+use crate::config::{LinkSpec, PathSpec};
+use crate::link::Link;
+use crate::network::Network;
+use crate::observer::Observer;
+use crate::packet::{Body, HostId, LinkId, RouteId};
+use crate::routes::Routes;
+
+/// The route from host 0 to host 1 of [`Network::two_hosts`] and [`Network::chain`].
+pub const FORWARD: RouteId = RouteId(0);
+/// The route from host 1 to host 0 of [`Network::two_hosts`] and [`Network::chain`].
+pub const REVERSE: RouteId = RouteId(1);
+
+/// A network in the making.
+///
+/// ```
+/// use foundation::Streams;
+/// use network::{LinkSpec, Network, NetworkBuilder};
+/// let mut builder = NetworkBuilder::new(Streams::new(1, 0));
+/// let (client, server) = (builder.host(), builder.host());
+/// let access = builder.link("access", &LinkSpec::default());
+/// let core = builder.link("core", &LinkSpec::default());
+/// let route = builder.route(&[access, core], server);
+/// let network: Network<Vec<u8>> = builder.build();
+/// # let _ = (client, route, network);
+/// ```
+#[derive(Clone, Debug)]
+pub struct NetworkBuilder {
+    streams: Streams,
+    hosts: u32,
+    links: Vec<(String, LinkSpec)>,
+    routes: Routes,
+}
+
+impl NetworkBuilder {
+    /// An empty network whose links draw from `streams`.
+    #[must_use]
+    pub fn new(streams: Streams) -> Self {
+        Self {
+            streams,
+            hosts: 0,
+            links: Vec::new(),
+            routes: Routes::default(),
+        }
+    }
+
+    /// Hosts 0 and 1 with `paths` behind one another between them, and the routes [`FORWARD`] and [`REVERSE`].
+    ///
+    /// One path's links are named `forward` and `reverse`; several are named `forward/1`, `forward/2`, …
+    /// (from host 0) and `reverse/1`, … (the reverse direction of the first path, which comes last).
+    #[must_use]
+    pub fn chain(paths: &[PathSpec], streams: Streams) -> Self {
+        let mut builder = Self::new(streams);
+        let (near, far) = (builder.host(), builder.host());
+        let name = |direction: &str, number: usize| match paths.len() {
+            1 => direction.to_owned(),
+            _ => format!("{direction}/{}", number + 1),
+        };
+        let mut forward = Vec::with_capacity(paths.len());
+        let mut reverse = Vec::with_capacity(paths.len());
+        for (number, path) in paths.iter().enumerate() {
+            forward.push(builder.link(name("forward", number), &path.forward));
+            reverse.push(builder.link(name("reverse", number), &path.reverse));
+        }
+        reverse.reverse();
+        builder.route(&forward, far);
+        builder.route(&reverse, near);
+        builder
+    }
+
+    /// Adds a host.
+    pub const fn host(&mut self) -> HostId {
+        self.hosts += 1;
+        HostId(self.hosts - 1)
+    }
+
+    /// Adds a link in one direction. Its random streams follow from its name.
+    ///
+    /// # Panics
+    /// If there is a link of this name: two links with the same streams would lose the same packets.
+    pub fn link(&mut self, name: impl Into<String>, spec: &LinkSpec) -> LinkId {
+        let name = name.into();
+        assert!(
+            self.links.iter().all(|(other, _)| *other != name),
+            "a second link is named {name:?}"
+        );
+        self.links.push((name, spec.clone()));
+        LinkId(self.links.len() as u32 - 1)
+    }
+
+    /// Adds a route over `links` that ends at `to`. A route over no link delivers at once.
+    ///
+    /// # Panics
+    /// If there is no such host or link, or for more than 255 links.
+    pub fn route(&mut self, links: &[LinkId], to: HostId) -> RouteId {
+        assert!(to.0 < self.hosts, "there is no host {}", to.0);
+        assert!(
+            links.len() <= usize::from(u8::MAX),
+            "a route has at most 255 links"
+        );
+        for link in links {
+            assert!(
+                (link.0 as usize) < self.links.len(),
+                "there is no link {}",
+                link.0
+            );
+        }
+        self.routes.add(links, to)
+    }
+
+    /// The network.
+    #[must_use]
+    pub fn build<B: Body + Send + 'static>(self) -> Network<B> {
+        self.build_observed(())
+    }
+
+    /// The network, watched by `observer`.
+    #[must_use]
+    pub fn build_observed<B: Body + Send + 'static, O: Observer<B>>(self, observer: O) -> Network<B, O> {
+        let mut links = Vec::with_capacity(self.links.len());
+        let mut names = Vec::with_capacity(self.links.len());
+        for (number, (name, spec)) in self.links.into_iter().enumerate() {
+            links.push(Link::new(
+                LinkId(number as u32),
+                &spec,
+                self.streams.component(&name),
+            ));
+            names.push(name);
+        }
+        Network::new(links, names, self.routes, self.hosts, observer)
+    }
+}

@@ -1,0 +1,11 @@
+//! The words of a study's `[path]`: links as a person writes them, and as the network is built from them.
+
+pub(crate) mod text_or_table;
+
+mod path;
+mod preset;
+mod spec;
+
+pub use path::{LinkConfig, PathConfig};
+pub use preset::Preset;
+pub use spec::{Capacity, LinkSpec, PathSpec};

@@ -1,0 +1,241 @@
+//! `[path]` and its `reverse` table: what is written, checked, and made into links.
+
+use std::sync::Arc;
+
+use foundation::{Duration, Probability, Problem, Rate, Size};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::config::{Capacity, LinkSpec, PathSpec, Preset};
+use crate::impairment::{JitterConfig, LossConfig, ReorderConfig};
+use crate::queue::QueueConfig;
+use crate::trace::DeliveryTrace;
+
+/// Declares a table that has the keys of a link, and maybe others in front of them.
+macro_rules! with_link_keys {
+    (
+        $(#[$attribute:meta])*
+        pub struct $table:ident { $($(#[$help:meta])* pub $key:ident: $value:ty,)* }
+    ) => {
+        #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+        #[serde(deny_unknown_fields)]
+        $(#[$attribute])*
+        pub struct $table {
+            $(
+                $(#[$help])*
+                #[serde(skip_serializing_if = "Option::is_none")]
+                pub $key: Option<$value>,
+            )*
+            /// Rate, e.g. "100Mbit/s"; default: infinitely fast. Not together with trace.
+            #[serde(skip_serializing_if = "Option::is_none")]
+            pub rate: Option<Rate>,
+            /// File with a recorded rate in mahimahi's format (a line = the millisecond of a chance to send 1500 bytes); default: none.
+            #[serde(skip_serializing_if = "Option::is_none")]
+            pub trace: Option<String>,
+            /// One-way delay besides that of sending at the rate, e.g. "20ms"; at most 1 h; default 0.
+            #[serde(skip_serializing_if = "Option::is_none")]
+            pub delay: Option<Duration>,
+            /// Variation of the delay: "5ms" (uniform to either side, in order) or a table; default: none.
+            #[serde(skip_serializing_if = "Option::is_none")]
+            pub jitter: Option<JitterConfig>,
+            /// Packets lost before the queue: "2%", or a table for bursts, every n-th or a list; default: none.
+            #[serde(skip_serializing_if = "Option::is_none")]
+            pub loss: Option<LossConfig>,
+            /// Packets held back so that others overtake: { probability = "1%", delay = "5ms" }; default: none.
+            #[serde(skip_serializing_if = "Option::is_none")]
+            pub reorder: Option<ReorderConfig>,
+            /// Probability that a packet is sent twice, e.g. "0.1%"; default 0%.
+            #[serde(skip_serializing_if = "Option::is_none")]
+            pub duplicate: Option<Probability>,
+            /// Probability that one bit of a packet is flipped, e.g. "0.1%"; default 0%.
+            #[serde(skip_serializing_if = "Option::is_none")]
+            pub corrupt: Option<Probability>,
+            /// Queue in front of the link: a drop-tail limit such as "100pkt" or "64KiB", or a table; default "1000pkt".
+            #[serde(skip_serializing_if = "Option::is_none")]
+            pub queue: Option<QueueConfig>,
+            /// Largest packet with all its headers, e.g. "1500B", from 68B to 64KiB; default: any.
+            #[serde(skip_serializing_if = "Option::is_none")]
+            pub mtu: Option<Size>,
+        }
+
+        impl $table {
+            /// The link's keys, and where one is missing the other's.
+            fn or(&self, other: &LinkConfig) -> LinkConfig {
+                // Rate and trace answer one question, so they go together.
+                let (rate, trace) = match (self.rate, &self.trace) {
+                    (None, None) => (other.rate, other.trace.clone()),
+                    (rate, trace) => (rate, trace.clone()),
+                };
+                LinkConfig {
+                    rate,
+                    trace,
+                    delay: self.delay.or(other.delay),
+                    jitter: self.jitter.or(other.jitter),
+                    loss: self.loss.as_ref().or(other.loss.as_ref()).cloned(),
+                    reorder: self.reorder.or(other.reorder),
+                    duplicate: self.duplicate.or(other.duplicate),
+                    corrupt: self.corrupt.or(other.corrupt),
+                    queue: self.queue.or(other.queue),
+                    mtu: self.mtu.or(other.mtu),
+                }
+            }
+        }
+    };
+}
+
+with_link_keys! {
+    /// One direction of a path. Every key may be left out.
+    #[schemars(rename = "Link")]
+    pub struct LinkConfig {}
+}
+
+with_link_keys! {
+    /// The path between two hosts. Its keys hold in both directions, unless `reverse` says otherwise.
+    #[schemars(rename = "Path")]
+    pub struct PathConfig {
+        /// A kind of path with typical figures; the other keys take the place of its own. Default: none.
+        pub preset: Preset,
+        /// Keys that differ from host 1 back to host 0; default: none.
+        pub reverse: LinkConfig,
+    }
+}
+
+/// The longest delay: a signal takes up to 22 minutes to Mars.
+const MAX_DELAY: Duration = Duration::from_secs(3600);
+/// IPv4's least MTU (RFC 791, section 3.2), and the largest of any interface.
+const MTU: std::ops::RangeInclusive<u64> = 68..=65_536;
+
+impl LinkConfig {
+    /// What is out of range.
+    #[must_use]
+    pub fn validate(&self) -> Vec<Problem> {
+        let mut problems = Vec::new();
+        let mut add = |key: &str, found: Vec<Problem>| {
+            problems.extend(found.into_iter().map(|problem| problem.within(key)));
+        };
+        let wrong = |message: String| vec![Problem::new("", message)];
+        let delay = self.delay.unwrap_or_default();
+        if self.rate.is_some() && self.trace.is_some() {
+            add(
+                "trace",
+                wrong("trace and rate are given: a link has one or the other".into()),
+            );
+        }
+        if delay > MAX_DELAY {
+            add(
+                "delay",
+                wrong(format!("\"{delay}\" is out of range: 0 to \"{MAX_DELAY}\"")),
+            );
+        }
+        if let Some(jitter) = &self.jitter {
+            add("jitter", jitter.validate(delay));
+        }
+        if let Some(loss) = &self.loss {
+            add("loss", loss.validate());
+        }
+        if let Some(reorder) = &self.reorder {
+            add("reorder", reorder.validate());
+        }
+        if let Some(queue) = &self.queue {
+            add("queue", queue.validate());
+        }
+        if let Some(mtu) = self.mtu
+            && !MTU.contains(&mtu.bytes())
+        {
+            add(
+                "mtu",
+                wrong(format!("\"{mtu}\" is out of range: \"68B\" to \"64KiB\"")),
+            );
+        }
+        problems
+    }
+
+    /// The link that these keys describe. `load` gives the text of a trace's file, or why it cannot.
+    ///
+    /// # Errors
+    /// Everything that is out of range, and a trace that cannot be had or read.
+    pub fn resolve(
+        &self,
+        load: &mut dyn FnMut(&str) -> Result<String, String>,
+    ) -> Result<LinkSpec, Vec<Problem>> {
+        let problems = self.validate();
+        if !problems.is_empty() {
+            return Err(problems);
+        }
+        let capacity = match (&self.trace, self.rate) {
+            (Some(file), _) => {
+                Capacity::Trace(Arc::new(read_trace(file, load).map_err(|problem| vec![problem])?))
+            }
+            (None, Some(rate)) => Capacity::Rate(rate),
+            (None, None) => Capacity::Unlimited,
+        };
+        Ok(LinkSpec {
+            capacity,
+            delay: self.delay.unwrap_or_default(),
+            jitter: self.jitter,
+            loss: self.loss.clone(),
+            reorder: self.reorder,
+            duplicate: self.duplicate,
+            corrupt: self.corrupt,
+            queue: self.queue.unwrap_or_default(),
+            mtu: self.mtu.map(|mtu| mtu.bytes() as u32),
+        })
+    }
+}
+
+fn read_trace(
+    file: &str,
+    load: &mut dyn FnMut(&str) -> Result<String, String>,
+) -> Result<DeliveryTrace, Problem> {
+    let problem = |reason: String| Problem::new("trace", format!("{file:?}: {reason}"));
+    let text = load(file).map_err(problem)?;
+    DeliveryTrace::parse(&text).map_err(|error| problem(error.to_string()))
+}
+
+impl PathConfig {
+    /// The keys of either direction: `reverse` before the path's own before the preset's.
+    #[must_use]
+    pub fn directions(&self) -> (LinkConfig, LinkConfig) {
+        let (preset, preset_reverse) = self.preset.map(Preset::keys).unwrap_or_default();
+        let reverse = self.reverse.clone().unwrap_or_default();
+        let own = self.or(&LinkConfig::default());
+        (own.or(&preset), reverse.or(&own).or(&preset_reverse.or(&preset)))
+    }
+
+    /// What is out of range.
+    #[must_use]
+    pub fn validate(&self) -> Vec<Problem> {
+        let (forward, reverse) = self.directions();
+        let forward = forward.validate();
+        let reverse = reverse.validate();
+        both_directions(forward, reverse)
+    }
+
+    /// The links that these keys describe. `load` gives the text of a trace's file, or why it cannot.
+    ///
+    /// # Errors
+    /// Everything that is out of range, and a trace that cannot be had or read.
+    pub fn resolve(
+        &self,
+        load: &mut dyn FnMut(&str) -> Result<String, String>,
+    ) -> Result<PathSpec, Vec<Problem>> {
+        let (forward, reverse) = self.directions();
+        match (forward.resolve(load), reverse.resolve(load)) {
+            (Ok(forward), Ok(reverse)) => Ok(PathSpec { forward, reverse }),
+            (forward, reverse) => Err(both_directions(
+                forward.err().unwrap_or_default(),
+                reverse.err().unwrap_or_default(),
+            )),
+        }
+    }
+}
+
+/// The problems of both directions; one that both have is the path's own and is told once.
+fn both_directions(forward: Vec<Problem>, reverse: Vec<Problem>) -> Vec<Problem> {
+    let reverse: Vec<Problem> = reverse
+        .into_iter()
+        .filter(|problem| !forward.contains(problem))
+        .map(|problem| problem.within("reverse"))
+        .collect();
+    forward.into_iter().chain(reverse).collect()
+}

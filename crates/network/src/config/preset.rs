@@ -1,0 +1,159 @@
+//! Paths that people know by name.
+
+use foundation::{Duration, Probability, Rate, Size};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::config::LinkConfig;
+use crate::impairment::{JitterConfig, LossConfig};
+use crate::queue::{QueueConfig, QueueLimit};
+
+/// A kind of path with typical figures. Any key that is written beside it takes the preset's place.
+///
+/// Forward is the direction towards the user of an access link (a download).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Preset {
+    /// Switched Ethernet: 1 Gbit/s, 0.1 ms, 500 packets.
+    Lan,
+    /// A home's wireless network: 100 Mbit/s, 2 ms ± 1 ms, 0.1 % loss, 250 packets.
+    Wifi,
+    /// A mobile phone: 12.7 Mbit/s down and 5.6 Mbit/s up, 35 ms ± 5 ms, a deep queue of 500 packets.
+    Lte,
+    /// ADSL2+: 16 Mbit/s down and 1 Mbit/s up, 15 ms, 100 packets down and 64 KiB up.
+    Dsl,
+    /// New York to London: 1 Gbit/s, 38 ms, 0.01 % loss, a queue of 4 MB.
+    Transatlantic,
+    /// A geostationary satellite: 50 Mbit/s down and 10 Mbit/s up, 280 ms, 0.01 % loss, 1000 packets.
+    GeoSatellite,
+}
+
+impl Preset {
+    /// All presets.
+    pub const ALL: [Self; 6] = [
+        Self::Lan,
+        Self::Wifi,
+        Self::Lte,
+        Self::Dsl,
+        Self::Transatlantic,
+        Self::GeoSatellite,
+    ];
+
+    /// Its name in a study file.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Lan => "lan",
+            Self::Wifi => "wifi",
+            Self::Lte => "lte",
+            Self::Dsl => "dsl",
+            Self::Transatlantic => "transatlantic",
+            Self::GeoSatellite => "geo-satellite",
+        }
+    }
+
+    /// The keys of the forward direction, and those in which the reverse direction differs.
+    ///
+    /// LTE: medians of Huang et al., "A close examination of performance and power characteristics of 4G LTE
+    /// networks", MobiSys 2012 (12.74 and 5.64 Mbit/s, 69.5 ms both ways); its radio sends again what it
+    /// loses, hence jitter and no loss. ADSL2+: ITU-T G.992.5, with an interleaver's delay. Satellite:
+    /// RFC 2488, section 2 (279 ms one way at the edge of the beam). The others are typical, not measured.
+    #[must_use]
+    pub fn keys(self) -> (LinkConfig, LinkConfig) {
+        let none = LinkConfig::default;
+        match self {
+            Self::Lan => {
+                let forward = LinkConfig {
+                    rate: mbit(1000.0),
+                    delay: millis(0.1),
+                    queue: packets(500),
+                    ..none()
+                };
+                (forward, none())
+            }
+            Self::Wifi => {
+                let forward = LinkConfig {
+                    rate: mbit(100.0),
+                    delay: millis(2.0),
+                    jitter: millis(1.0).map(JitterConfig::uniform),
+                    loss: percent(0.1),
+                    queue: packets(250),
+                    ..none()
+                };
+                (forward, none())
+            }
+            Self::Lte => {
+                let forward = LinkConfig {
+                    rate: mbit(12.7),
+                    delay: millis(35.0),
+                    jitter: millis(5.0).map(JitterConfig::uniform),
+                    queue: packets(500),
+                    ..none()
+                };
+                let reverse = LinkConfig {
+                    rate: mbit(5.6),
+                    ..none()
+                };
+                (forward, reverse)
+            }
+            Self::Dsl => {
+                let forward = LinkConfig {
+                    rate: mbit(16.0),
+                    delay: millis(15.0),
+                    queue: packets(100),
+                    ..none()
+                };
+                let reverse = LinkConfig {
+                    rate: mbit(1.0),
+                    queue: bytes(65_536),
+                    ..none()
+                };
+                (forward, reverse)
+            }
+            Self::Transatlantic => {
+                let forward = LinkConfig {
+                    rate: mbit(1000.0),
+                    delay: millis(38.0),
+                    loss: percent(0.01),
+                    queue: bytes(4_000_000),
+                    ..none()
+                };
+                (forward, none())
+            }
+            Self::GeoSatellite => {
+                let forward = LinkConfig {
+                    rate: mbit(50.0),
+                    delay: millis(280.0),
+                    loss: percent(0.01),
+                    queue: packets(1000),
+                    ..none()
+                };
+                let reverse = LinkConfig {
+                    rate: mbit(10.0),
+                    ..none()
+                };
+                (forward, reverse)
+            }
+        }
+    }
+}
+
+fn mbit(mbit: f64) -> Option<Rate> {
+    Rate::from_bits_per_second((mbit * 1e6).round() as u64)
+}
+
+fn millis(millis: f64) -> Option<Duration> {
+    Some(Duration::from_secs_f64(millis / 1e3))
+}
+
+fn percent(percent: f64) -> Option<LossConfig> {
+    Probability::new(percent / 100.0).map(LossConfig::bernoulli)
+}
+
+const fn packets(packets: u64) -> Option<QueueConfig> {
+    Some(QueueConfig::drop_tail(QueueLimit::Packets(packets)))
+}
+
+const fn bytes(bytes: u64) -> Option<QueueConfig> {
+    Some(QueueConfig::drop_tail(QueueLimit::Bytes(Size::from_bytes(bytes))))
+}

@@ -1,0 +1,56 @@
+//! Reordering: some packets are held back, so that those behind them overtake.
+
+use foundation::{Duration, Generator, Probability, Problem, Streams};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::chance::Chance;
+
+/// Holds some packets back, so that those behind them overtake: `{ probability = "1%", delay = "5ms" }`.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[schemars(rename = "Reorder")]
+pub struct ReorderConfig {
+    /// Probability that a packet is held back.
+    pub probability: Probability,
+    /// How much longer such a packet takes than the others; above 0.
+    pub delay: Duration,
+}
+
+impl ReorderConfig {
+    /// What is out of range.
+    #[must_use]
+    pub fn validate(&self) -> Vec<Problem> {
+        let mut problems = Vec::new();
+        if self.delay.is_zero() {
+            problems.push(Problem::new(
+                "delay",
+                "\"0s\" is out of range: above 0 (nothing would be overtaken)",
+            ));
+        }
+        problems
+    }
+}
+
+/// Reordering at work.
+#[derive(Clone, Debug)]
+pub(crate) struct Reorder {
+    chance: Chance,
+    delay: u64,
+    stream: Generator,
+}
+
+impl Reorder {
+    pub(crate) fn new(config: &ReorderConfig, streams: Streams) -> Self {
+        Self {
+            chance: Chance::new(config.probability),
+            delay: config.delay.as_nanos(),
+            stream: streams.stream("reorder"),
+        }
+    }
+
+    /// How long the next packet is held back, in nanoseconds; `None` for one that is not.
+    pub(crate) fn next(&mut self) -> Option<u64> {
+        self.chance.throw(&mut self.stream).then_some(self.delay)
+    }
+}

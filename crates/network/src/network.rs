@@ -1,0 +1,207 @@
+//! The network: links, and the routes that packets take over them.
+
+use std::collections::VecDeque;
+
+use foundation::{Instant, Streams};
+
+use crate::builder::NetworkBuilder;
+use crate::calendar::Calendar;
+use crate::config::PathSpec;
+use crate::link::{Link, LinkCounters};
+use crate::observer::Observer;
+use crate::packet::{Body, HostId, LinkId, Packet, RouteId};
+use crate::routes::{Next, Routes};
+
+/// Links joined by routes, as a state machine. The crate's page states the contract of its four verbs.
+///
+/// `B` is what packets carry; `O` watches them ([`Observer`]), `()` being nobody.
+pub struct Network<B, O = ()> {
+    links: Vec<Link<B>>,
+    names: Vec<String>,
+    routes: Routes,
+    hosts: u32,
+    calendar: Calendar,
+    now: u64,
+    sequence: u64,
+    sent: u64,
+    deliveries: VecDeque<(HostId, Packet<B>)>,
+    observer: O,
+}
+
+impl<B: Body + Send + 'static> Network<B> {
+    /// Hosts 0 and 1 and a link in either direction: the routes are
+    /// [`FORWARD`](crate::FORWARD) (from 0 to 1) and [`REVERSE`](crate::REVERSE).
+    #[must_use]
+    pub fn two_hosts(path: &PathSpec, streams: Streams) -> Self {
+        Self::chain(std::slice::from_ref(path), streams)
+    }
+
+    /// Hosts 0 and 1 with several paths behind one another between them.
+    #[must_use]
+    pub fn chain(paths: &[PathSpec], streams: Streams) -> Self {
+        NetworkBuilder::chain(paths, streams).build()
+    }
+}
+
+impl<B: Body, O: Observer<B>> Network<B, O> {
+    pub(crate) fn new(
+        links: Vec<Link<B>>,
+        names: Vec<String>,
+        routes: Routes,
+        hosts: u32,
+        observer: O,
+    ) -> Self {
+        Self {
+            calendar: Calendar::new(links.len()),
+            links,
+            names,
+            routes,
+            hosts,
+            now: 0,
+            sequence: 0,
+            sent: 0,
+            deliveries: VecDeque::new(),
+            observer,
+        }
+    }
+
+    /// Sends a packet at the start of its route (from its present `hop`, which is 0 for a new packet), and
+    /// gives it the id that it keeps on its way.
+    ///
+    /// `now` does not fall from call to call; an earlier one counts as the latest seen.
+    ///
+    /// # Panics
+    /// For a route that this network does not have.
+    #[inline]
+    pub fn send(&mut self, now: Instant, mut packet: Packet<B>) -> u64 {
+        let now = now.as_nanos();
+        // A caller on wall time may be late: what was due before goes first, so that every link sees packets in order.
+        if self.calendar.first().0.nanos() < now {
+            self.advance(now - 1);
+        }
+        self.now = self.now.max(now);
+        self.sent += 1;
+        packet.id = self.sent;
+        let id = packet.id;
+        self.forward(self.now, packet);
+        id
+    }
+
+    /// Moves everything that is due by `now`, each at its own time and in order.
+    #[inline]
+    pub fn handle_timeout(&mut self, now: Instant) {
+        self.advance(now.as_nanos());
+    }
+
+    /// When [`Network::handle_timeout`] next has something to do; `None` while the network is empty.
+    #[inline]
+    #[must_use]
+    pub fn poll_timeout(&self) -> Option<Instant> {
+        let due = self.calendar.first().0;
+        (!due.is_never()).then(|| Instant::from_nanos(due.nanos()))
+    }
+
+    /// The next packet that has reached the host at the end of its route, in order of arrival.
+    #[inline]
+    pub fn poll_delivery(&mut self) -> Option<(HostId, Packet<B>)> {
+        self.deliveries.pop_front()
+    }
+
+    #[inline]
+    fn advance(&mut self, now: u64) {
+        loop {
+            let (due, link) = self.calendar.first();
+            if due.nanos() > now || due.is_never() {
+                break;
+            }
+            self.step(due.nanos(), link);
+        }
+        self.now = self.now.max(now);
+    }
+
+    #[inline]
+    fn step(&mut self, at: u64, index: u32) {
+        let link = &mut self.links[index as usize];
+        let landed = link.advance(at, &mut self.sequence, &mut self.observer);
+        self.calendar.set(index, link.due());
+        if let Some(mut packet) = landed {
+            packet.hop += 1;
+            self.forward(at, packet);
+        }
+    }
+
+    /// Hands a packet to the next link of its route, or to the host at its end.
+    #[inline]
+    fn forward(&mut self, at: u64, packet: Packet<B>) {
+        match self.routes.next(packet.route, packet.hop) {
+            Next::Host(host) => self.deliveries.push_back((host, packet)),
+            Next::Link(LinkId(index)) => {
+                let link = &mut self.links[index as usize];
+                let before = link.due();
+                link.enter(at, &mut self.sequence, packet, &mut self.observer);
+                let due = link.due();
+                if due != before {
+                    self.calendar.set(index, due);
+                }
+            }
+        }
+    }
+
+    /// The links, by number.
+    pub fn links(&self) -> impl Iterator<Item = LinkId> + use<B, O> {
+        (0..self.links.len() as u32).map(LinkId)
+    }
+
+    /// The name that a link was built with.
+    ///
+    /// # Panics
+    /// For a link that this network does not have.
+    #[must_use]
+    pub fn link_name(&self, link: LinkId) -> &str {
+        &self.names[link.0 as usize]
+    }
+
+    /// What a link has done so far.
+    ///
+    /// # Panics
+    /// For a link that this network does not have.
+    #[must_use]
+    pub fn counters(&self, link: LinkId) -> &LinkCounters {
+        self.links[link.0 as usize].counters()
+    }
+
+    /// The hosts, by number.
+    pub fn hosts(&self) -> impl Iterator<Item = HostId> + use<B, O> {
+        (0..self.hosts).map(HostId)
+    }
+
+    /// The routes, by number.
+    pub fn routes(&self) -> impl Iterator<Item = RouteId> + use<B, O> {
+        (0..self.routes.len() as u32).map(RouteId)
+    }
+
+    /// The links of a route, in order.
+    ///
+    /// # Panics
+    /// For a route that this network does not have.
+    pub fn route_links(&self, route: RouteId) -> impl Iterator<Item = LinkId> + '_ {
+        self.routes.links(route)
+    }
+
+    /// Packets that are inside: waiting, on a wire, or not yet polled.
+    #[must_use]
+    pub fn packets_inside(&self) -> usize {
+        self.links.iter().map(Link::holds).sum::<usize>() + self.deliveries.len()
+    }
+
+    /// The observer.
+    #[must_use]
+    pub const fn observer(&self) -> &O {
+        &self.observer
+    }
+
+    /// The observer, to poll it.
+    pub const fn observer_mut(&mut self) -> &mut O {
+        &mut self.observer
+    }
+}

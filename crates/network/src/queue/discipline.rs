@@ -1,0 +1,41 @@
+//! Disciplines that choose which packet is sent next, or drop packets that already wait.
+
+use foundation::{Instant, Problem, Streams};
+
+use crate::impairment::Lag;
+use crate::link::Count;
+use crate::packet::Packet;
+
+/// A packet that waits in a queue.
+#[derive(Clone, Debug)]
+pub struct Waiting<B> {
+    /// The packet.
+    pub packet: Packet<B>,
+    /// When it joined the queue.
+    pub since: Instant,
+    pub(crate) lag: Lag,
+}
+
+/// A queue that holds the packets which wait for a link, and decides at each moment which is next.
+///
+/// The link calls `enqueue` when a packet arrives and `dequeue` when it can send; the packet that is
+/// being sent stands in the queue no longer. Packets that are to be dropped go into `dropped`.
+pub trait Discipline<B>: Send {
+    /// A packet arrives, while the link is busy sending `sending` (one packet, or nothing).
+    fn enqueue(&mut self, now: Instant, arriving: Waiting<B>, sending: Count, dropped: &mut Vec<Waiting<B>>);
+
+    /// The link can send: the next packet; `None` where none is left.
+    fn dequeue(&mut self, now: Instant, dropped: &mut Vec<Waiting<B>>) -> Option<Waiting<B>>;
+
+    /// What waits now.
+    fn waiting(&self) -> Count;
+}
+
+/// The settings of a discipline.
+pub trait DisciplineConfig {
+    /// What is out of range.
+    fn validate(&self) -> Vec<Problem>;
+
+    /// The discipline with these settings. What it draws at random it draws from `streams`.
+    fn build<B: Send + 'static>(&self, streams: Streams) -> Box<dyn Discipline<B>>;
+}

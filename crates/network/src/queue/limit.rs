@@ -1,0 +1,130 @@
+//! How much a queue holds.
+
+use std::fmt;
+use std::str::FromStr;
+
+use foundation::quantity::{QuantityError, Unit, impl_text_quantity, split_number};
+use foundation::{Problem, Size};
+
+/// How much a queue holds, the packet that is being sent included: packets or bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum QueueLimit {
+    /// So many packets of any size. Written `"100pkt"`.
+    Packets(u64),
+    /// So many bytes. Written `"64KiB"`.
+    Bytes(Size),
+}
+
+impl QueueLimit {
+    /// What is out of range.
+    #[must_use]
+    pub fn validate(&self) -> Vec<Problem> {
+        let empty =
+            matches!(self, Self::Packets(0)) || matches!(self, Self::Bytes(size) if size.bytes() == 0);
+        let mut problems = Vec::new();
+        if empty {
+            problems.push(Problem::new(
+                "",
+                format!("\"{self}\" is out of range: at least \"1pkt\" or \"1B\" (a packet that is being sent counts)"),
+            ));
+        }
+        problems
+    }
+
+    /// The most packets and the most bytes; `u64::MAX` for the one that is not limited.
+    pub(crate) const fn packets_and_bytes(self) -> (u64, u64) {
+        match self {
+            Self::Packets(packets) => (packets, u64::MAX),
+            Self::Bytes(size) => (u64::MAX, size.bytes()),
+        }
+    }
+}
+
+/// 1000 packets, as the default of many routers and of Linux interfaces.
+impl Default for QueueLimit {
+    fn default() -> Self {
+        Self::Packets(1000)
+    }
+}
+
+/// Named in messages alone: bytes are read by [`Size`].
+const UNITS: &[Unit] = &[
+    Unit::new("pkt", 1.0),
+    Unit::new("B", 1.0),
+    Unit::new("kB", 1e3),
+    Unit::new("KiB", 1024.0),
+    Unit::new("MB", 1e6),
+    Unit::new("MiB", 1_048_576.0),
+];
+
+impl FromStr for QueueLimit {
+    type Err = QuantityError;
+
+    fn from_str(text: &str) -> Result<Self, QuantityError> {
+        let (number, unit) = split_number("a queue limit", text, UNITS)?;
+        match unit {
+            "pkt" | "pkts" | "packet" | "packets" => {
+                if number.fract() != 0.0 || number > 1e15 {
+                    return Err(QuantityError::new(format!(
+                        "{text:?} is not a number of packets: write a whole one, e.g. \"100pkt\""
+                    )));
+                }
+                Ok(Self::Packets(number as u64))
+            }
+            "" => Err(QuantityError::new(format!(
+                "{text:?} has no unit: write a queue limit in packets or bytes, e.g. \"{text}pkt\" or \"64KiB\""
+            ))),
+            _ => text.parse().map(Self::Bytes).map_err(|_| {
+                QuantityError::new(format!(
+                    "{text:?} has the unknown unit {unit:?}: a queue limit is a number with one of \
+                     pkt, B, kB, KiB, MB, MiB, GB, GiB"
+                ))
+            }),
+        }
+    }
+}
+
+impl fmt::Display for QueueLimit {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Packets(packets) => write!(f, "{packets}pkt"),
+            Self::Bytes(size) => size.fmt(f),
+        }
+    }
+}
+
+impl_text_quantity!(
+    QueueLimit,
+    "QueueLimit",
+    "a queue limit with its unit: pkt (packets), or B, kB, MB, GB, KiB, MiB, GiB (bytes)",
+    r"^[0-9]+ ?(pkt|pkts|packet|packets)$|^[0-9]+(\.[0-9]+)? ?(B|kB|KB|MB|GB|KiB|MiB|GiB)$",
+    ["100pkt", "64KiB"]
+);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn text_and_value_agree() {
+        assert_eq!("100pkt".parse(), Ok(QueueLimit::Packets(100)));
+        assert_eq!("64KiB".parse(), Ok(QueueLimit::Bytes(Size::from_bytes(65_536))));
+        for text in ["100pkt", "64KiB", "1500B"] {
+            assert_eq!(text.parse::<QueueLimit>().unwrap().to_string(), text);
+        }
+    }
+
+    #[test]
+    fn errors_say_what_is_allowed() {
+        let message = |text: &str| text.parse::<QueueLimit>().unwrap_err().to_string();
+        assert!(message("100").contains("\"100pkt\""), "{}", message("100"));
+        assert!(message("1.5pkt").contains("whole"), "{}", message("1.5pkt"));
+        assert!(message("10ms").contains("pkt, B"), "{}", message("10ms"));
+        assert!(message("many").contains("queue limit"), "{}", message("many"));
+        assert!(message("-1pkt").contains("negative"), "{}", message("-1pkt"));
+        let bare = serde_json::from_str::<QueueLimit>("100").unwrap_err().to_string();
+        assert!(bare.contains("pkt"), "{bare}");
+        assert_eq!(QueueLimit::Packets(0).validate().len(), 1);
+        assert!(QueueLimit::default().validate().is_empty());
+    }
+}

@@ -1,0 +1,154 @@
+//! Queues in front of links.
+//!
+//! Drop-tail is built into the link ([`drop_tail`]), because there a packet's departure is known when it
+//! joins. Every other discipline is one file with a settings struct that implements
+//! [`DisciplineConfig`], a struct that implements [`Discipline`], and one line in `disciplines!` below.
+
+pub(crate) mod discipline;
+mod drop_head;
+pub(crate) mod drop_tail;
+mod limit;
+
+use foundation::{Problem, Streams};
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+use crate::config::text_or_table::{self, TextOrTable};
+
+pub use discipline::{Discipline, DisciplineConfig, Waiting};
+pub use drop_head::DropHead;
+pub use limit::QueueLimit;
+
+/// First in, first out; what finds no room is dropped.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct DropTail {
+    /// How much it holds, the packet that is being sent included; default "1000pkt".
+    #[serde(default)]
+    pub limit: QueueLimit,
+}
+
+/// Declares the table forms of a queue and how its disciplines are made.
+macro_rules! disciplines {
+    ($($(#[$help:meta])* $name:ident,)+) => {
+        /// The queue in front of a link: a limit such as `"100pkt"` or `"64KiB"` for drop-tail,
+        /// or a table that names a discipline.
+        #[derive(Clone, Copy, Debug, PartialEq)]
+        pub enum QueueConfig {
+            /// First in, first out; what finds no room is dropped.
+            DropTail(DropTail),
+            $($(#[$help])* $name($name),)+
+        }
+
+        /// A queue written as a table: the discipline's kind and its keys.
+        #[derive(Serialize, Deserialize, JsonSchema)]
+        #[serde(tag = "kind", rename_all = "kebab-case")]
+        pub(crate) enum Table {
+            /// First in, first out; what finds no room is dropped.
+            DropTail(DropTail),
+            $($(#[$help])* $name($name),)+
+        }
+
+        impl From<Table> for QueueConfig {
+            fn from(table: Table) -> Self {
+                match table {
+                    Table::DropTail(config) => Self::DropTail(config),
+                    $(Table::$name(config) => Self::$name(config),)+
+                }
+            }
+        }
+
+        impl From<QueueConfig> for Table {
+            fn from(config: QueueConfig) -> Self {
+                match config {
+                    QueueConfig::DropTail(config) => Self::DropTail(config),
+                    $(QueueConfig::$name(config) => Self::$name(config),)+
+                }
+            }
+        }
+
+        impl QueueConfig {
+            /// What is out of range.
+            #[must_use]
+            pub fn validate(&self) -> Vec<Problem> {
+                match self {
+                    Self::DropTail(config) => config.limit.validate(),
+                    $(Self::$name(config) => config.validate(),)+
+                }
+            }
+
+            /// The discipline that holds packets; `None` for drop-tail, which the link does itself.
+            pub(crate) fn discipline<B: Send + 'static>(&self, streams: Streams) -> Option<Box<dyn Discipline<B>>> {
+                match self {
+                    Self::DropTail(_) => None,
+                    $(Self::$name(config) => Some(config.build(streams)),)+
+                }
+            }
+        }
+    };
+}
+
+disciplines! {
+    /// First in, first out; the oldest waiting packets make room for what arrives.
+    DropHead,
+}
+
+impl QueueConfig {
+    /// A drop-tail queue.
+    #[must_use]
+    pub const fn drop_tail(limit: QueueLimit) -> Self {
+        Self::DropTail(DropTail { limit })
+    }
+}
+
+impl Default for QueueConfig {
+    fn default() -> Self {
+        Self::DropTail(DropTail::default())
+    }
+}
+
+impl TextOrTable for QueueConfig {
+    const EXPECTED: &'static str = "a queue limit with its unit such as \"100pkt\" or \"64KiB\", \
+        or a table such as { kind = \"drop-head\", limit = \"100pkt\" }";
+    type Table = Table;
+
+    fn from_text(text: &str) -> Result<Self, String> {
+        text.parse()
+            .map(Self::drop_tail)
+            .map_err(|error: foundation::QuantityError| error.to_string())
+    }
+
+    fn from_table(table: Table) -> Result<Self, String> {
+        Ok(table.into())
+    }
+}
+
+impl<'de> Deserialize<'de> for QueueConfig {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        text_or_table::deserialize(deserializer)
+    }
+}
+
+impl Serialize for QueueConfig {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match self {
+            Self::DropTail(config) => config.limit.serialize(serializer),
+            other => Table::from(*other).serialize(serializer),
+        }
+    }
+}
+
+impl JsonSchema for QueueConfig {
+    fn schema_name() -> std::borrow::Cow<'static, str> {
+        "Queue".into()
+    }
+
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        let limit = generator.subschema_for::<QueueLimit>();
+        let table = Table::json_schema(generator);
+        json_schema!({
+            "description": "The queue in front of the link: a limit (drop-tail), or a table that names a discipline",
+            "anyOf": [limit, table],
+        })
+    }
+}

@@ -1,0 +1,46 @@
+//! Routes as one flat table: from a route and a hop to the next link, or to the host at its end.
+
+use crate::packet::{HostId, LinkId, RouteId};
+
+/// Where a packet goes next.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Next {
+    Link(LinkId),
+    Host(HostId),
+}
+
+/// All routes behind one another; each ends with its host, so that one look-up answers.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Routes {
+    starts: Vec<u32>,
+    steps: Vec<Next>,
+}
+
+impl Routes {
+    pub(crate) fn add(&mut self, links: &[LinkId], to: HostId) -> RouteId {
+        let route = RouteId(self.starts.len() as u32);
+        self.starts.push(self.steps.len() as u32);
+        self.steps.extend(links.iter().map(|&link| Next::Link(link)));
+        self.steps.push(Next::Host(to));
+        route
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.starts.len()
+    }
+
+    /// The step after `hop` links of `route`. Panics for a route that was never added.
+    #[inline]
+    pub(crate) fn next(&self, route: RouteId, hop: u8) -> Next {
+        self.steps[self.starts[route.0 as usize] as usize + usize::from(hop)]
+    }
+
+    /// The links of a route, in order.
+    pub(crate) fn links(&self, route: RouteId) -> impl Iterator<Item = LinkId> + '_ {
+        let start = self.starts[route.0 as usize] as usize;
+        self.steps[start..].iter().map_while(|step| match step {
+            Next::Link(link) => Some(*link),
+            Next::Host(_) => None,
+        })
+    }
+}
