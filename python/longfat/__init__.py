@@ -1,0 +1,74 @@
+"""longfat: a laboratory for transport protocols.
+
+One study file in, one answer with error bars out:
+
+    import longfat as lf
+
+    result = lf.run("arq/loss", quick=True)
+    result.to_polars()
+
+    lf.simulate(lf.GoBackN(window=8), lf.Path(rate="10Mbit/s", delay="20ms", loss="1%"), "2MB", seed=1).goodput
+
+Names are imported when they are first used, so that the command line starts quickly.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from longfat._native import version
+    from longfat.api import (
+        GoBackN,
+        Path,
+        Protocol,
+        SelectiveRepeat,
+        StopAndWait,
+        TransferError,
+        Trial,
+        run,
+        simulate,
+    )
+    from longfat.results import Cell, CellResult, Interval, RunResult, Verdict
+    from longfat.runner import load_run
+    from longfat.study import Study, StudyError, load_study
+
+__all__ = [
+    "Cell",
+    "CellResult",
+    "GoBackN",
+    "Interval",
+    "Path",
+    "Protocol",
+    "RunResult",
+    "SelectiveRepeat",
+    "StopAndWait",
+    "Study",
+    "StudyError",
+    "TransferError",
+    "Trial",
+    "Verdict",
+    "load_run",
+    "load_study",
+    "run",
+    "simulate",
+    "version",
+]
+
+_HOMES = {
+    **dict.fromkeys(("Cell", "CellResult", "Interval", "RunResult", "Verdict"), "results"),
+    **dict.fromkeys(("Study", "StudyError", "load_study"), "study"),
+    "load_run": "runner",
+    "version": "_native",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in __all__:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(f"{__name__}.{_HOMES.get(name, 'api')}"), name)
+
+
+def __dir__() -> list[str]:
+    return __all__

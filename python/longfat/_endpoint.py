@@ -1,0 +1,46 @@
+"""One process of a trial in the world `relay`: `python -m longfat._endpoint receive|relay|send`.
+
+Reads one line from standard input, `{"spec": ..., "to": address}`, and answers one line: where it listens, or
+the trial's record. When standard input closes, whoever started it is gone or done with it, and it ends.
+Imports no more than it needs: a trial starts three of these.
+"""
+
+from __future__ import annotations
+
+import _thread
+import json
+import os
+import sys
+
+from longfat import _native
+
+
+def _end_with_parent() -> None:
+    while os.read(0, 4096):
+        pass
+    os._exit(0)
+
+
+def main() -> None:
+    """Plays the role named on the command line."""
+    role = sys.argv[1] if len(sys.argv) == 2 else ""
+    if role not in ("receive", "relay", "send"):
+        sys.exit("usage: python -m longfat._endpoint receive|relay|send")
+    line = b""
+    while not line.endswith(b"\n"):
+        chunk = os.read(0, 65536)
+        if not chunk:
+            return
+        line += chunk
+    request = json.loads(line)
+    _thread.start_new_thread(_end_with_parent, ())
+    try:
+        answer = _native.endpoint(role, json.dumps(request["spec"]), request["to"])
+    except (ValueError, OSError) as error:
+        answer = json.dumps({"metrics": None, "error": str(error)})
+    if answer:
+        os.write(1, answer.encode() + b"\n")
+
+
+if __name__ == "__main__":
+    main()

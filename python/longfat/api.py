@@ -1,0 +1,265 @@
+"""longfat from Python: `run` a study, `simulate` one transfer."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path as _File
+from typing import Any, ClassVar
+
+from longfat import _native
+from longfat.results import RunResult
+from longfat.study import Overrides, Study, StudyError, load_study
+from longfat.study.problems import Problem
+from longfat.study.vocabulary import Section, canonical, check, metrics, short_metric
+
+__all__ = ["GoBackN", "Path", "Protocol", "SelectiveRepeat", "StopAndWait", "TransferError", "Trial", "run", "simulate"]
+
+
+class _Settings:
+    """Settings of one section, checked when they are made; `longfat list` shows the keys."""
+
+    _section: ClassVar[Section]
+
+    def __init__(self, **settings: Any) -> None:
+        self.settings: dict[str, Any] = {k: v for k, v in settings.items() if v is not None}
+        _refuse(self._section, self.settings)
+
+    def __repr__(self) -> str:
+        inner = ", ".join(f"{key}={value!r}" for key, value in self.settings.items())
+        return f"{type(self).__name__}({inner})"
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Settings) and (self._section, self.settings) == (other._section, other.settings)
+
+    def __hash__(self) -> int:
+        return hash((self._section, canonical(self.settings)))
+
+
+class Path(_Settings):
+    """The path between two hosts.
+
+    Args:
+        **settings: The keys of a study's `[path]`, quantities as text with their unit: `rate` ("10Mbit/s"),
+            `delay` ("20ms", one way), `loss` ("1%"), `queue` ("100pkt"), `preset` ("lte") and more;
+            `longfat list path` shows all.
+
+    Raises:
+        ValueError: naming the key, the value and what is allowed.
+
+    >>> Path(rate="10Mbit/s", delay="20ms", loss="1%")
+    Path(rate='10Mbit/s', delay='20ms', loss='1%')
+    """
+
+    _section = "path"
+
+
+class Protocol(_Settings):
+    """A protocol by its kind.
+
+    Args:
+        kind: What a study's `[[protocols]]` calls it ("go-back-n"); `longfat list protocols` shows all.
+        **settings: Its keys: `window` (packets, or "auto"), `mss` ("1024B"), `rto` ("adaptive", "200ms"), ...
+
+    Raises:
+        ValueError: naming the key, the value and what is allowed.
+
+    >>> Protocol("selective-repeat", window=8)
+    Protocol(kind='selective-repeat', window=8)
+    """
+
+    _section = "protocol"
+
+    def __init__(self, kind: str, **settings: Any) -> None:
+        super().__init__(kind=kind, **settings)
+
+
+class StopAndWait(Protocol):
+    """Stop-and-wait: one packet, then its acknowledgement. Takes the keys of `Protocol`.
+
+    >>> StopAndWait(rto="200ms")
+    StopAndWait(kind='stop-and-wait', rto='200ms')
+    """
+
+    def __init__(self, **settings: Any) -> None:
+        super().__init__("stop-and-wait", **settings)
+
+
+class GoBackN(Protocol):
+    """Go-Back-N: a window of packets, all sent again from the lost one on. Takes the keys of `Protocol`.
+
+    >>> GoBackN(window=8)
+    GoBackN(kind='go-back-n', window=8)
+    """
+
+    def __init__(self, **settings: Any) -> None:
+        super().__init__("go-back-n", **settings)
+
+
+class SelectiveRepeat(Protocol):
+    """Selective repeat: a window of packets, of which the lost ones alone are sent again.
+
+    Takes the keys of `Protocol`.
+
+    >>> SelectiveRepeat(window="auto")
+    SelectiveRepeat(kind='selective-repeat', window='auto')
+    """
+
+    def __init__(self, **settings: Any) -> None:
+        super().__init__("selective-repeat", **settings)
+
+
+class TransferError(RuntimeError):
+    """A transfer that did not succeed on its path; its text says why."""
+
+
+@dataclass(frozen=True)
+class Trial:
+    """What one transfer measured.
+
+    `metrics` maps each metric's name (with its unit, as in `goodput_bps`) to its value; each is an attribute
+    too, with its unit or without (`trial.goodput_bps`, `trial.goodput`, `trial.completion_s`).
+    """
+
+    metrics: dict[str, float]
+    spec: dict[str, Any]
+
+    def __getattr__(self, name: str) -> float:
+        if not name.startswith("_"):
+            for column, value in self.metrics.items():
+                if name in (column, short_metric(column)):
+                    return value
+        known = ", ".join(self.metrics) if "metrics" in self.__dict__ else ""
+        raise AttributeError(f"no metric {name!r}; there are: {known}")
+
+    def __dir__(self) -> list[str]:
+        return [*super().__dir__(), *self.metrics]
+
+
+def simulate(
+    protocol: Protocol | Mapping[str, Any],
+    path: Path | Mapping[str, Any],
+    size: str | None = None,
+    *,
+    workload: Mapping[str, Any] | None = None,
+    seed: int = 1,
+    trial: int = 0,
+) -> Trial:
+    """Simulates one transfer in virtual time.
+
+    Args:
+        protocol: `GoBackN(window=8)` and the like, or a study's keys as a dict.
+        path: `Path(rate="10Mbit/s", delay="20ms")`, or a study's keys as a dict.
+        size: How much is transferred, with its unit ("2MB"): short for a workload of kind "file".
+        workload: A study's workload as a dict, where it is to be another one.
+        seed: What all randomness derives from; the same seed, the same result.
+        trial: Which trial of that seed; protocols meet the same losses in the same trial.
+
+    Returns:
+        The trial's metrics: goodput in bit/s, times in s, counts in packets.
+
+    Raises:
+        ValueError: naming the key, the value and what is allowed.
+        TransferError: where the transfer failed (a peer that stays silent, say).
+
+    >>> trial = simulate(GoBackN(window=8), Path(rate="10Mbit/s", delay="20ms", loss="1%"), "200kB", seed=1)
+    >>> 0 < trial.goodput_bps < 10e6
+    True
+    """
+    if (size is None) == (workload is None):
+        raise ValueError('give either size ("2MB") or workload')
+    spec: dict[str, Any] = {
+        "path": _plain(path),
+        "protocol": _plain(protocol),
+        "workload": {"kind": "file", "size": size} if workload is None else dict(workload),
+    }
+    for section, settings in spec.items():
+        _refuse(section, settings)  # type: ignore[arg-type]
+    spec |= {"seed": seed, "trial": trial}
+    content = json.loads(_native.simulate(canonical(spec)))
+    if content["metrics"] is None:
+        raise TransferError(content["error"])
+    values = {name: value for name, value in content["metrics"].items() if value is not None and name in metrics()}
+    return Trial(values, spec)
+
+
+def _plain(settings: _Settings | Mapping[str, Any]) -> dict[str, Any]:
+    return dict(settings.settings if isinstance(settings, _Settings) else settings)
+
+
+def _refuse(section: Section, settings: dict[str, Any]) -> None:
+    found = [Problem(key, message) for key, message in check(section, settings)]
+    if found:
+        raise StudyError("", found)
+
+
+def run(
+    study: str | _File | Mapping[str, Any] | Study,
+    *,
+    worlds: Sequence[str] = (),
+    repeats: int | None = None,
+    settings: Mapping[str, Any] | None = None,
+    seed: int | None = None,
+    jobs: int | None = None,
+    out: str | _File | None = None,
+    quick: bool = False,
+    fresh: bool = False,
+    progress: bool = False,
+) -> RunResult:
+    """Runs a study, or what of it has not been run yet, and gives its result.
+
+    Args:
+        study: A study file's path, a built-in study's name ("arq/loss"), its tables as a dict, or a `Study`.
+        worlds: Run in these worlds alone.
+        repeats: Trials of each cell.
+        settings: Keys to change, as `--set` does: `{"path.loss": "2%"}`; a list becomes a sweep.
+        seed: What all randomness derives from.
+        jobs: Trials at once; all cores by default.
+        out: The run's own folder; `runs/` and the study's name by default.
+        quick: Few repeats of a small file.
+        fresh: Removes this study's records and starts over.
+        progress: Shows the progress on standard error.
+
+    Returns:
+        Cells with intervals, claims with verdicts, and with `to_polars()` one row a trial.
+
+    Raises:
+        ValueError: naming file, key, value and what is allowed; or where the folder is another study's.
+        OSError: where the folder cannot be written.
+        KeyboardInterrupt: after what was done was written; running again goes on from there.
+    """
+    from longfat import analysis
+    from longfat.runner import run_study
+    from longfat.runner.progress import reporter
+
+    overrides = Overrides(
+        tuple(f"{key}={_as_text(value)}" for key, value in (settings or {}).items()),
+        tuple(worlds),
+        repeats,
+        seed,
+        quick,
+    )
+    result = run_study(
+        load_study(study, overrides),
+        folder=None if out is None else _File(out),
+        jobs=jobs,
+        fresh=fresh,
+        quick=quick,
+        reporter=reporter() if progress else None,
+    )
+    analysis.write_report(result)
+    return result
+
+
+def _as_text(value: Any) -> str:
+    import tomli_w
+
+    if isinstance(value, str):
+        # Quoted, so that text stays text whatever it looks like.
+        return json.dumps(value, ensure_ascii=False)
+    return tomli_w.dumps({"value": value}).partition("=")[2].strip() if not isinstance(value, dict) else _inline(value)
+
+
+def _inline(table: Mapping[str, Any]) -> str:
+    return "{" + ", ".join(f"{json.dumps(key)} = {_as_text(value)}" for key, value in table.items()) + "}"

@@ -1,0 +1,38 @@
+"""The list of commands. A new one is a function in a module of its own, and one line here."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from longfat.cli import listing, run, schema
+
+app = typer.Typer(
+    name="longfat",
+    help="A laboratory for transport protocols: one study file in, one answer with error bars out.",
+    rich_markup_mode=None,
+    pretty_exceptions_enable=False,
+)
+
+
+def _version(wanted: bool) -> None:  # noqa: FBT001 - the signature of an option's callback
+    if wanted:
+        from longfat import _native
+
+        typer.echo(f"longfat {_native.version()}")
+        raise typer.Exit
+
+
+@app.callback()
+def _options(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version and exit.")
+    ] = False,
+) -> None:
+    del version  # its callback has done what there is to do
+
+
+app.command("run")(run.run)
+app.command("list")(listing.listing)
+app.command("schema")(schema.schema)

@@ -1,0 +1,89 @@
+"""`longfat run`: a study in, an answer with error bars out."""
+
+from __future__ import annotations
+
+import json
+import signal
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+if TYPE_CHECKING:
+    from types import FrameType
+
+    from longfat.results import RunResult, Verdict
+
+_MARKS = {"holds": "green", "fails": "red", "undecided": "yellow"}
+# Where the output is no terminal there is no width to keep to; tables read well at this one.
+_WIDTH_ELSEWHERE = 140
+
+
+def run(
+    study: Annotated[str, typer.Argument(help="A study file, or a built-in study's name such as arq/loss.")],
+    world: Annotated[list[str] | None, typer.Option(help="Run in this world alone; may be repeated.")] = None,
+    repeats: Annotated[int | None, typer.Option(help="Trials of each cell.")] = None,
+    settings: Annotated[
+        list[str] | None,
+        typer.Option("--set", metavar="KEY=VALUE", help="Change a key, e.g. path.loss=2%; may be repeated."),
+    ] = None,
+    seed: Annotated[int | None, typer.Option(help="What all randomness derives from.")] = None,
+    jobs: Annotated[int | None, typer.Option(min=1, help="Trials at once; all cores by default.")] = None,
+    out: Annotated[Path | None, typer.Option(help="The run's own folder; runs/ and the study's name by default.")] = None,
+    quick: Annotated[bool, typer.Option("--quick", help="Few repeats of a small file: a first look.")] = False,
+    fresh: Annotated[bool, typer.Option("--fresh", help="Remove this study's records and start over.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON document on standard output.")] = False,
+) -> None:
+    """Run a study and hold its claims against what was measured. A stopped run goes on where it was."""
+    from longfat import analysis
+    from longfat.runner import Interrupted, run_study
+    from longfat.runner.progress import reporter
+    from longfat.study import Overrides, load_study
+
+    overrides = Overrides(tuple(settings or ()), tuple(world or ()), repeats, seed, quick)
+    loaded = load_study(study, overrides)
+    signal.signal(signal.SIGTERM, _stop)
+    try:
+        result = run_study(loaded, folder=out, jobs=jobs, fresh=fresh, quick=quick, reporter=reporter())
+        report = analysis.write_report(result)
+    except Interrupted as stop:
+        typer.echo(f"longfat: {stop}", err=True)
+        raise typer.Exit(130) from None
+    if as_json:
+        typer.echo(json.dumps(result.to_json(), indent=2, ensure_ascii=False))
+        typer.echo(f"Report: {report}", err=True)
+    else:
+        _print(result, report)
+    if not any(cell.n for cell in result.cells):
+        typer.echo("longfat: no trial succeeded", err=True)
+        raise typer.Exit(1)
+
+
+def _stop(_number: int, _frame: FrameType | None) -> None:
+    """Being told to end is like Ctrl-C: what is done is kept."""
+    raise KeyboardInterrupt
+
+
+def _print(result: RunResult, report: Path) -> None:
+    from rich.console import Console
+
+    from longfat import analysis
+
+    console = Console(width=None if sys.stdout.isatty() else _WIDTH_ELSEWHERE, highlight=False)
+    console.print(analysis.table(result.study, result))
+    for verdict in result.claims:
+        console.print(_verdict_line(verdict, several=len(result.study.worlds) > 1))
+    console.print()
+    if result.quick:
+        console.print("A quick look: few repeats of a small file. Without --quick the study runs as written.")
+    console.print(f"Report: {report}", soft_wrap=True, markup=False)
+
+
+def _verdict_line(verdict: Verdict, *, several: bool) -> str:
+    from rich.markup import escape
+
+    colour = _MARKS[verdict.verdict]
+    where = f" ({verdict.world})" if several and verdict.world else ""
+    text, detail = escape(verdict.text), escape(verdict.detail)
+    return f"[{colour}]{verdict.verdict:>9}[/]  {text}{where}: {detail}"

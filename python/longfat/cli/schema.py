@@ -1,0 +1,14 @@
+"""`longfat schema`: the JSON Schema of a study file."""
+
+from __future__ import annotations
+
+import json
+
+import typer
+
+
+def schema() -> None:
+    """Print the JSON Schema of a study file, by which editors complete and check it."""
+    from longfat.study.schema import study_schema
+
+    typer.echo(json.dumps(study_schema(), indent=2, ensure_ascii=False))

@@ -1,0 +1,43 @@
+"""Where a run took place: what a reader needs to judge its numbers."""
+
+from __future__ import annotations
+
+import datetime
+import os
+import platform
+import sys
+from pathlib import Path
+from typing import Any
+
+from longfat import _native
+
+
+def environment() -> dict[str, Any]:
+    """Version, kernel, CPU, cores, Python, date (UTC) and the command line of this process."""
+    return {
+        "longfat": _native.version(),
+        "kernel": f"{platform.system()} {platform.release()}",
+        "machine": platform.machine(),
+        "cpu": _cpu(),
+        "cores": available_cores(),
+        "python": platform.python_version(),
+        "date": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
+        "argv": [Path(sys.argv[0]).name, *sys.argv[1:]] if sys.argv else [],
+    }
+
+
+def available_cores() -> int:
+    """The cores that this process may use, which in a container can be fewer than there are."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+def _cpu() -> str:
+    try:
+        for line in Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines():
+            if line.startswith("model name"):
+                return line.partition(":")[2].strip()
+    except OSError:
+        pass
+    return platform.processor() or "unknown"

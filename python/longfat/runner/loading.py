@@ -1,0 +1,113 @@
+"""From records to results: of a run that has just ended, or of a folder that one has left."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from longfat.results import Cell, CellResult, RunResult
+from longfat.runner import store
+from longfat.runner.trial import plan
+from longfat.study import Study, cells, load_study
+
+
+def records_of(
+    study: Study, planned: Sequence[Cell], counts: Sequence[int], folder: Path, version: str
+) -> pl.DataFrame:
+    """The records that belong to a study's cells, as `RunResult.records` describes them."""
+    trials = list(plan(planned, counts, study.seed, version))
+    index = pl.DataFrame(
+        {
+            "cell": [i for i, _ in trials],
+            "world": [trial.cell.world for _, trial in trials],
+            "protocol": [trial.cell.protocol for _, trial in trials],
+            "trial": [trial.number for _, trial in trials],
+            "seed": [trial.seed for _, trial in trials],
+            "key": [trial.key for _, trial in trials],
+        },
+        schema={
+            "cell": pl.Int64,
+            "world": pl.String,
+            "protocol": pl.String,
+            "trial": pl.Int64,
+            "seed": pl.Int64,
+            "key": pl.String,
+        },
+    )
+    swept = list(dict.fromkeys(key for cell in planned for key in cell.params))
+    params = [pl.Series(key, [_shown(planned[i].params.get(key)) for i, _ in trials], dtype=pl.String) for key in swept]
+    found = store.read(folder).drop("version", "world", "protocol", "params", "trial", "seed")
+    metrics = [name for name in found.columns if name not in ("key", "error")]
+    return (
+        index.with_columns(params)
+        .join(found, on="key", how="inner")
+        .sort("cell", "trial")
+        .select("cell", "world", "protocol", *swept, "trial", "seed", "error", *metrics)
+    )
+
+
+def _shown(value: Any) -> str | None:
+    if value is None or isinstance(value, str):
+        return value
+    return json.dumps(value, ensure_ascii=False)
+
+
+def summarise(
+    study: Study, planned: Sequence[Cell], counts: Sequence[int], folder: Path, version: str
+) -> list[CellResult]:
+    """Each cell's result, from the first so many trials of it."""
+    from longfat import analysis
+
+    return analysis.summarise(study, records_of(study, planned, counts, folder, version), planned)
+
+
+def evaluate(
+    study: Study,
+    planned: Sequence[Cell],
+    counts: Sequence[int],
+    results: list[CellResult],
+    folder: Path,
+    environment: dict[str, Any],
+    version: str,
+    *,
+    quick: bool,
+) -> RunResult:
+    """The whole result, with the verdicts on the study's claims."""
+    from longfat import analysis
+
+    return RunResult(
+        study=study,
+        folder=folder,
+        cells=results,
+        claims=analysis.evaluate_claims(study, results),
+        environment=environment,
+        quick=quick,
+        records=records_of(study, planned, counts, folder, version),
+    )
+
+
+def load_run(folder: str | Path) -> RunResult:
+    """The result of a run from its folder, complete or not, without running anything.
+
+    Raises ValueError where the folder is no run's.
+
+    >>> load_run("no-such-folder")
+    Traceback (most recent call last):
+    ...
+    longfat.runner.store.FolderError: no-such-folder: is no run's folder: there is no run.json in it
+    """
+    folder = Path(folder)
+    about = store.describe(folder)
+    study = load_study(folder / store.STUDY_FILE, name=str(about.get("study")))
+    planned = cells(study)
+    # The version that measured, not the one that reads: keys hold it.
+    version = str(about.get("longfat"))
+    counts = [study.most_repeats] * len(planned)
+    results = summarise(study, planned, counts, folder, version)
+    return evaluate(
+        study, planned, counts, results, folder, about.get("environment", {}), version, quick=bool(about.get("quick"))
+    )

@@ -1,0 +1,195 @@
+"""The records of a run: Parquet parts, each written whole and renamed into place.
+
+    runs/arq/loss/
+        run.json             whose records these are, and where they were measured
+        study.toml           the study as run
+        records/part-00001.parquet ...
+        report.html
+
+A record is found by its trial's key alone, so a part is never changed once it is there: killed at any moment,
+a run leaves whole parts, and at most one temporary file that the next run removes.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import json
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from longfat.runner import lock
+from longfat.runner.files import TEMPORARY, remove_temporaries, write_whole
+from longfat.runner.trial import Record, Trial
+from longfat.study import Study
+
+RUN_FILE = "run.json"
+STUDY_FILE = "study.toml"
+RECORDS = "records"
+REPORT_FILE = "report.html"
+
+_COLUMNS = {
+    "key": pl.String,
+    "version": pl.String,
+    "world": pl.String,
+    "protocol": pl.String,
+    "params": pl.String,
+    "trial": pl.Int64,
+    "seed": pl.Int64,
+    "error": pl.String,
+}
+
+
+class FolderError(ValueError):
+    """A folder that holds something else than this study's records; its text is one line."""
+
+
+class Store:
+    """One run's folder, locked while it is open. Use `open_store`."""
+
+    def __init__(self, folder: Path, version: str) -> None:
+        self.folder = folder
+        self.version = version
+        self._records = folder / RECORDS
+        self._buffer: list[tuple[Trial, Record]] = []
+        self._started = self._flushed = time.monotonic()
+        self._next = 1 + max((_part_number(part) for part in parts(folder)), default=0)
+        self.keys: set[str] = set(read(folder)["key"]) if self._next > 1 else set()
+
+    def describe(self, study: Study, environment: dict[str, Any], *, quick: bool) -> None:
+        """Writes what the folder is: first of all, so that a later run knows it."""
+        about = {"longfat": self.version, "study": study.name, "quick": quick, "environment": environment}
+        write_whole(self.folder / RUN_FILE, (json.dumps(about, indent=2, ensure_ascii=False) + "\n").encode())
+        write_whole(self.folder / STUDY_FILE, study.text.encode())
+        self._records.mkdir(exist_ok=True)
+
+    def add(self, trial: Trial, record: Record) -> None:
+        """Keeps a record; it is on disk after the next `flush`."""
+        if trial.key not in self.keys:
+            self.keys.add(trial.key)
+            self._buffer.append((trial, record))
+
+    def flush_if_due(self) -> None:
+        """Flushes now and then: a kill costs a second or a fiftieth of the run, and parts stay few."""
+        now = time.monotonic()
+        if self._buffer and now - self._flushed >= max(1.0, (now - self._started) / 50):
+            self.flush()
+
+    def flush(self) -> None:
+        """Writes what was added since the last time as one part. Raises OSError, losing nothing on disk."""
+        if not self._buffer:
+            return
+        content = io.BytesIO()
+        _frame(self._buffer, self.version).write_parquet(content, compression="zstd")
+        write_whole(self._records / f"part-{self._next:05}.parquet", content.getvalue())
+        self._next += 1
+        self._buffer.clear()
+        self._flushed = time.monotonic()
+
+
+@contextlib.contextmanager
+def open_store(folder: Path, study: str, version: str, *, fresh: bool) -> Iterator[Store]:
+    """Opens a run's folder, creating it where there is none, and holds its lock.
+
+    Raises FolderError where the folder holds something else than records of this study, `lock.FolderBusyError`
+    where another run uses it, OSError where it cannot be written. `fresh` removes the study's own records.
+    """
+    _refuse_foreign(folder, study)
+    folder.mkdir(parents=True, exist_ok=True)
+    with lock.acquire(folder):
+        _refuse_foreign(folder, study)
+        remove_temporaries(folder)
+        if (folder / RECORDS).is_dir():
+            remove_temporaries(folder / RECORDS)
+        if fresh:
+            for stale in [*parts(folder), folder / REPORT_FILE]:
+                stale.unlink(missing_ok=True)
+        yield Store(folder, version)
+
+
+def _refuse_foreign(folder: Path, study: str) -> None:
+    if not folder.exists():
+        return
+    if not folder.is_dir():
+        raise FolderError(f"{folder}: is a file: --out names the folder of a run")
+    about = folder / RUN_FILE
+    if about.is_file():
+        owner = describe(folder).get("study")
+        if owner != study:
+            raise FolderError(f'{folder}: holds the records of the study "{owner}", not of "{study}": choose another --out')
+        return
+    strangers = sorted(entry.name for entry in folder.iterdir() if not _ours(entry))
+    if strangers:
+        raise FolderError(f'{folder}: holds "{strangers[0]}" and is no run\'s folder: choose a new or empty one with --out')
+
+
+def _ours(entry: Path) -> bool:
+    """What may lie in a folder before its run.json: our lock, our leftovers, other runs' folders."""
+    if entry.is_dir():
+        return (entry / RUN_FILE).is_file() or all(_ours(inner) for inner in entry.iterdir())
+    return entry.name == lock.NAME or (entry.name.startswith(".") and entry.name.endswith(TEMPORARY))
+
+
+def describe(folder: Path) -> dict[str, Any]:
+    """What a run's folder says of itself; FolderError where it is none."""
+    about = folder / RUN_FILE
+    try:
+        content = json.loads(about.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise FolderError(f"{folder}: is no run's folder: there is no {RUN_FILE} in it") from None
+    except (ValueError, UnicodeDecodeError):
+        raise FolderError(f"{about}: cannot be read as JSON: remove the folder to start over") from None
+    if not isinstance(content, dict):
+        raise FolderError(f"{about}: is not what longfat wrote: remove the folder to start over")
+    return content
+
+
+def parts(folder: Path) -> list[Path]:
+    """The Parquet parts of a run, in the order in which they were written."""
+    return sorted((folder / RECORDS).glob("part-*.parquet"), key=_part_number)
+
+
+def _part_number(part: Path) -> int:
+    number = part.stem.removeprefix("part-")
+    return int(number) if number.isdigit() else 0
+
+
+def read(folder: Path) -> pl.DataFrame:
+    """All records of a folder, one row a key: the columns of the store, then one Float64 column a metric."""
+    frames = []
+    for part in parts(folder):
+        try:
+            # Read into memory first: a mapped file that vanishes or shrinks would end the process.
+            frames.append(pl.read_parquet(io.BytesIO(part.read_bytes())))
+        except pl.exceptions.PolarsError:
+            raise FolderError(f"{part}: is no whole Parquet file: remove it, and its trials run again") from None
+        if "key" not in frames[-1].columns:
+            raise FolderError(f"{part}: is not what longfat wrote: remove it, and its trials run again")
+    if not frames:
+        return pl.DataFrame(schema=_COLUMNS)
+    return pl.concat(frames, how="diagonal_relaxed").unique("key", keep="first", maintain_order=True)
+
+
+def _frame(records: list[tuple[Trial, Record]], version: str) -> pl.DataFrame:
+    rows = [
+        {
+            "key": trial.key,
+            "version": version,
+            "world": trial.cell.world,
+            "protocol": trial.cell.protocol,
+            "params": json.dumps(trial.cell.params, ensure_ascii=False),
+            "trial": trial.number,
+            "seed": trial.seed,
+            "error": record.error,
+        }
+        for trial, record in records
+    ]
+    names = list(dict.fromkeys(name for _, record in records for name in record.metrics or {}))
+    measured = {
+        name: pl.Series([(record.metrics or {}).get(name) for _, record in records], dtype=pl.Float64) for name in names
+    }
+    return pl.DataFrame(rows, schema=_COLUMNS).with_columns(**measured)

@@ -1,0 +1,103 @@
+"""The JSON Schema of a whole study file: the skeleton from here, everything else from the native part."""
+
+from __future__ import annotations
+
+import copy
+from typing import Any
+
+from longfat.study.specification import Study
+from longfat.study.vocabulary import SECTIONS, Section, vocabulary
+
+DIALECT = "https://json-schema.org/draft/2020-12/schema"
+_REFERENCE = "#/$defs/"
+
+
+def study_schema() -> dict[str, Any]:
+    """A schema (draft 2020-12) by which editors complete and check study files."""
+    schema = Study.model_json_schema(by_alias=True)
+    definitions: dict[str, Any] = schema.setdefault("$defs", {})
+    adopted = {section: _adopt(section, definitions) for section in SECTIONS}
+    for section in ("path", "workload"):
+        help_text = schema["properties"][section].get("description")
+        schema["properties"][section] = {**adopted[section], "description": help_text}
+    entry = definitions.pop("ProtocolEntry")
+    name = entry["properties"]["name"]
+    definitions["ProtocolEntry"] = _with_name(adopted["protocol"], name, definitions)
+    schema["properties"]["sweep"] = _sweep(schema["properties"]["sweep"], adopted, definitions)
+    return {"$schema": DIALECT, **schema}
+
+
+def _adopt(section: Section, definitions: dict[str, Any]) -> dict[str, Any]:
+    """A section's schema with its definitions moved to the whole's, renamed where a name is taken by another."""
+    own = copy.deepcopy(vocabulary()[section])
+    own.pop("$schema", None)
+    inner: dict[str, Any] = own.pop("$defs", {})
+    names = {
+        name: name if definitions.get(name, content) == content else f"{section}-{name}"
+        for name, content in inner.items()
+    }
+    for name, content in inner.items():
+        definitions[names[name]] = _renamed(content, names)
+    adopted: dict[str, Any] = _renamed(own, names)
+    return adopted
+
+
+def _renamed(value: Any, names: dict[str, str]) -> Any:
+    if isinstance(value, dict):
+        return {
+            key: _REFERENCE + names.get(inner.removeprefix(_REFERENCE), inner.removeprefix(_REFERENCE))
+            if key == "$ref" and isinstance(inner, str)
+            else _renamed(inner, names)
+            for key, inner in value.items()
+        }
+    return [_renamed(inner, names) for inner in value] if isinstance(value, list) else value
+
+
+def resolve(schema: dict[str, Any], definitions: dict[str, Any]) -> dict[str, Any]:
+    """A schema with its reference, if it has one, replaced by what it refers to (its own words stay)."""
+    if "$ref" not in schema:
+        return schema
+    target = resolve(definitions[schema["$ref"].removeprefix(_REFERENCE)], definitions)
+    merged = {**target, **{key: value for key, value in schema.items() if key != "$ref"}}
+    if "properties" in target and "properties" in schema:
+        merged["properties"] = {**schema["properties"], **target["properties"]}
+        merged["required"] = [*schema.get("required", []), *target.get("required", [])]
+    return merged
+
+
+def variants(schema: dict[str, Any], definitions: dict[str, Any]) -> list[dict[str, Any]]:
+    """The alternatives of a section that has kinds, resolved; the schema itself where it has none."""
+    schema = resolve(schema, definitions)
+    listed = schema.get("oneOf") or schema.get("anyOf")
+    return [resolve(variant, definitions) for variant in listed] if listed else [schema]
+
+
+def _with_name(protocol: dict[str, Any], name: dict[str, Any], definitions: dict[str, Any]) -> dict[str, Any]:
+    """A protocol's schema whose every kind also takes the name that the study gives it."""
+    named = []
+    for variant in variants(protocol, definitions):
+        properties = {"name": name, **variant.get("properties", {})}
+        named.append({**variant, "properties": properties, "required": ["name", *variant.get("required", [])]})
+    if len(named) == 1:
+        return named[0]
+    return {**{key: value for key, value in protocol.items() if key not in ("oneOf", "anyOf")}, "oneOf": named}
+
+
+def _sweep(plain: dict[str, Any], adopted: dict[Section, dict[str, Any]], definitions: dict[str, Any]) -> dict[str, Any]:
+    """The sweep's schema, which knows the keys that can be swept."""
+    values = plain["additionalProperties"]
+    listed, span = values["anyOf"]
+    properties: dict[str, Any] = {}
+    for section, schema in adopted.items():
+        for variant in variants(schema, definitions):
+            for key, content in variant.get("properties", {}).items():
+                of_key = {"anyOf": [{**listed, "items": content}, span], "description": content.get("description", "")}
+                properties.setdefault(f"{section}.{key}", of_key)
+    nested = rf"^({'|'.join(SECTIONS)}|protocols\.[^.]+)\."
+    return {
+        "type": "object",
+        "description": plain.get("description", ""),
+        "properties": properties,
+        "patternProperties": {nested: values},
+        "additionalProperties": False,
+    }
