@@ -1,0 +1,105 @@
+"""Claims held against a run: holds, fails, undecided.
+
+The rule, which no claim is bent around:
+
+- A comparison is made trial by trial (see `longfat.analysis.statistics`), in every cell concerned.
+- It *holds* in a cell where the 95 % interval lies wholly on the claimed side, and *fails* where the
+  interval lies wholly on the other side. Where the interval has both sides in it, it is *undecided*.
+- The claim holds only if it holds in every cell. It fails if it fails clearly in any cell; since one
+  of many cells may look like failing by chance, "clearly" means the interval at 1 - 5 % / (number of cells)
+  (Bonferroni). Otherwise it is undecided.
+- Fewer than 3 trials in a cell leave it undecided. Trials that failed have no value and take no part; the
+  detail counts them.
+
+What each relation compares is said in `longfat.analysis.relations`. Each world has a verdict of its own.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from longfat.analysis.selection import check, claim_worlds, pairings, series
+from longfat.results import CellResult, Verdict, VerdictWord
+from longfat.study.claims import TRENDS, Claim
+from longfat.study.vocabulary import canonical, resolve_metric
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from longfat.analysis.relations import Evidence
+    from longfat.results import Cell
+    from longfat.study import Study
+
+__all__ = ["check", "evaluate_claims"]
+
+
+def evaluate_claims(study: Study, results: Sequence[CellResult]) -> list[Verdict]:
+    """One verdict for each claim and world, in the order of the study file."""
+    worlds = [world for world in study.worlds if any(r.cell.world == world for r in results)]
+    verdicts = []
+    for claim in study.claims:
+        judged = claim_worlds(claim, worlds)
+        verdicts += [_judge(claim, world, results) for world in judged]
+        if not judged:
+            detail = (
+                f"this run has no trials in the world {claim.world}"
+                if claim.world
+                else "this run has no trials"
+            )
+            verdicts.append(_verdict(claim, claim.world or "", "undecided", detail))
+    return verdicts
+
+
+def _verdict(claim: Claim, world: str, word: VerdictWord, detail: str) -> Verdict:
+    return Verdict(id=claim.id, text=claim.text, verdict=word, detail=detail, world=world)
+
+
+def _judge(claim: Claim, world: str, results: Sequence[CellResult]) -> Verdict:
+    from longfat.analysis import relations
+
+    by_cell = {_identity(result.cell): result for result in results}
+    pairs = pairings(claim, world, [result.cell for result in results])
+    metric = resolve_metric(claim.metric)
+    if claim.relation in TRENDS:
+        groups = [group for group in series(claim, pairs) if len(group.points) > 1]
+        count = sum(len(group.points) - 1 for group in groups)
+        evidence = [
+            piece
+            for group in groups
+            for piece in relations.trend(claim, metric, group, lambda cell: by_cell[_identity(cell)], count)
+        ]
+    else:
+        evidence = [
+            relations.comparison(
+                claim,
+                metric,
+                by_cell[_identity(pair.of)],
+                by_cell[_identity(pair.against)] if pair.against else None,
+                len(pairs),
+            )
+            for pair in pairs
+        ]
+    if not evidence:
+        return _verdict(claim, world, "undecided", "this run has no cells that the claim is about")
+    return _conclude(claim, world, evidence)
+
+
+def _identity(cell: Cell) -> tuple[str, str, str]:
+    return cell.world, cell.protocol, canonical(cell.params)
+
+
+def _conclude(claim: Claim, world: str, evidence: Sequence[Evidence]) -> Verdict:
+    """All pieces together, told by the one that decides: the worst."""
+    found = {piece.verdict for piece in evidence}
+    word: VerdictWord = "fails" if "fails" in found else "undecided" if "undecided" in found else "holds"
+    concerned = [piece for piece in evidence if piece.verdict == word]
+    worst = min(concerned, key=lambda piece: piece.strength)
+    scope = ""
+    if len(evidence) > 1:
+        kind = worst.counted
+        scope = {
+            "holds": f"in all {len(evidence)} {kind}; closest ",
+            "fails": f"in {len(concerned)} of {len(evidence)} {kind}; worst ",
+            "undecided": f"in {len(concerned)} of {len(evidence)} {kind}; e.g. ",
+        }[word]
+    return _verdict(claim, world, word, f"{scope}{worst.text}")

@@ -1,0 +1,204 @@
+"""Numbers for people: a unit that fits, three significant digits, the same everywhere."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any
+
+from longfat.study import units
+from longfat.study.vocabulary import metrics, short_metric
+
+if TYPE_CHECKING:
+    from longfat.results import Interval
+
+DASH = "\N{EN DASH}"
+"""Stands where there is no number."""
+
+TIMES = "\N{MULTIPLICATION SIGN}"
+"""Before a ratio."""
+
+_LADDERS: dict[str, tuple[tuple[float, str], ...]] = {
+    "bit/s": ((1e9, "Gbit/s"), (1e6, "Mbit/s"), (1e3, "kbit/s"), (1, "bit/s")),
+    "s": ((1, "s"), (1e-3, "ms"), (1e-6, "µs"), (1e-9, "ns")),
+    "B": ((1e9, "GB"), (1e6, "MB"), (1e3, "kB"), (1, "B")),
+}
+
+_KEY_TITLES = {
+    "path.loss": "Packet loss",
+    "path.delay": "One-way delay",
+    "path.rate": "Link rate",
+    "path.queue": "Queue",
+    "path.jitter": "Jitter",
+    "path.reorder": "Reordering",
+    "path.duplicate": "Duplication",
+    "path.corrupt": "Corruption",
+    "protocol.window": "Window",
+    "protocol.rto": "Retransmission timeout",
+    "protocol.mss": "Payload per packet",
+    "workload.size": "File size",
+}
+_METRIC_TITLES = {"rtt_p50": "RTT, median", "rtt_p99": "RTT, 99th percentile"}
+_BARE_UNITS = {"protocol.window": "packets"}
+_AXES: dict[str, tuple[Fraction, str]] = {
+    "proportion": (Fraction(1, 100), "%"),
+    "duration": (Fraction(1, 1000), "ms"),
+    "rate": (Fraction(10**6), "Mbit/s"),
+    "size": (Fraction(1000), "kB"),
+    "packets": (Fraction(1), "packets"),
+}
+
+
+def unit_of(metric: str) -> str:
+    """The base unit of a metric's column, as the vocabulary declares it; empty for a plain number."""
+    declared = str(metrics().get(metric, {}).get("unit", ""))
+    return "" if declared in ("1", "ratio") else declared
+
+
+def metric_title(metric: str) -> str:
+    """A metric as a heading: `goodput_bps` is "Goodput"."""
+    short = short_metric(metric)
+    return _METRIC_TITLES.get(short, short.replace("_", " ").capitalize())
+
+
+def key_title(key: str) -> str:
+    """A swept key as a heading: `path.loss` is "Packet loss"; one of a protocol alone says which."""
+    if key.startswith("protocols."):
+        _, name, rest = key.split(".", 2)
+        return f"{key_title('protocol.' + rest)} of {name}"
+    title = _KEY_TITLES.get(key)
+    return title or key.partition(".")[2].replace(".", " ").replace("_", " ").capitalize()
+
+
+def scale_for(values: Iterable[float], unit: str) -> tuple[float, str]:
+    """One unit for a whole column or axis: what to divide by, and its name.
+
+    It fits the largest value, so that no number has more than three digits before the point.
+
+    >>> scale_for([2.5e6, 4e5], "bit/s"), scale_for([0.0004], "s"), scale_for([7], "packets")
+    ((1000000.0, 'Mbit/s'), (1e-06, 'µs'), (1.0, 'packets'))
+    """
+    largest = max((abs(v) for v in values if math.isfinite(v)), default=0.0)
+    ladder = _LADDERS.get(unit)
+    if ladder is None:
+        return 1.0, unit
+    if largest == 0:
+        return next((float(s), name) for s, name in ladder if s == 1)
+    for scale, name in ladder:
+        if largest >= scale * 0.9995:
+            return float(scale), name
+    return float(ladder[-1][0]), ladder[-1][1]
+
+
+def digits(value: float, significant: int = 3) -> str:
+    """A number with `significant` digits and without exponent.
+
+    >>> digits(3.14159), digits(1234.5), digits(0.00123), digits(0)
+    ('3.14', '1234', '0.00123', '0')
+    """
+    if not math.isfinite(value):
+        return DASH
+    if value == 0:
+        return "0"
+    decimals = max(0, significant - 1 - math.floor(math.log10(abs(value)) + 1e-12))
+    return f"{value:.{min(decimals, 12)}f}"
+
+
+def quantity(value: float, unit: str) -> str:
+    """A value with the unit that fits it.
+
+    >>> quantity(2.964e6, "bit/s"), quantity(0.0105, "s"), quantity(12, "packets"), quantity(0.5, "")
+    ('2.96 Mbit/s', '10.5 ms', '12.0 packets', '0.500')
+    """
+    scale, name = scale_for([value], unit)
+    return f"{digits(value / scale)} {name}".strip()
+
+
+def half_width(interval: Interval) -> float:
+    """Half an interval's width, NaN where it is unknown: the larger side where it is lopsided."""
+    if not (math.isfinite(interval.low) and math.isfinite(interval.high)):
+        return math.nan
+    return max(interval.mean - interval.low, interval.high - interval.mean)
+
+
+def plus_minus(interval: Interval, scale: float = 1.0) -> str:
+    """A mean and the half-width of its interval, to the digit that the half-width reaches.
+
+    >>> from longfat.results import Interval
+    >>> plus_minus(Interval(2.964e6, 2.85e6, 3.07e6), 1e6), plus_minus(Interval(5.0, 5.0, 5.0))
+    ('2.96 ±0.11', '5.00 ±0')
+    >>> plus_minus(Interval(4.0, float("nan"), float("nan")))
+    '4.00 ±?'
+    """
+    if not math.isfinite(interval.mean):
+        return DASH
+    half = half_width(interval) / scale
+    mean = interval.mean / scale
+    if not math.isfinite(half):
+        return f"{digits(mean)} ±?"
+    if half < abs(mean) * 1e-9:
+        return f"{digits(mean)} ±0"
+    decimals = max(0, 1 - math.floor(math.log10(half)))
+    most = max(0, 2 - math.floor(math.log10(abs(mean)))) if mean else decimals
+    decimals = min(decimals, max(most, 0), 12)
+    shown = f"{half:.{decimals}f}"
+    if float(shown) == 0:
+        shown = f"<{10.0**-decimals:.{decimals}f}"
+    return f"{mean:.{decimals}f} ±{shown}"
+
+
+def bounds(interval: Interval, scale: float = 1.0) -> str:
+    """An interval in brackets, empty where it is unknown.
+
+    >>> from longfat.results import Interval
+    >>> bounds(Interval(1.3, 1.25, 1.352))
+    '[1.25, 1.35]'
+    """
+    if not (math.isfinite(interval.low) and math.isfinite(interval.high)):
+        return ""
+    return f"[{digits(interval.low / scale)}, {digits(interval.high / scale)}]"
+
+
+def label(value: Any) -> str:
+    """A swept value as a short label; a table is named by its kind and its settings.
+
+    >>> label("2%"), label(4), label({"kind": "every", "n": 50})
+    ('2%', '4', 'every n=50')
+    """
+    if isinstance(value, Mapping):
+        rest = " ".join(
+            f"{key}={label(inner)}" for key, inner in value.items() if key not in ("kind", "model")
+        )
+        return f"{value.get('kind', value.get('model', ''))} {rest}".strip()
+    if isinstance(value, list | tuple):
+        return "+".join(label(inner) for inner in value)
+    return str(value)
+
+
+def place(params: Mapping[str, Any]) -> str:
+    """The point of a sweep in words that a study's author knows.
+
+    >>> place({"path.loss": "2%", "path.delay": "5ms"})
+    'path.loss = 2%, path.delay = 5ms'
+    """
+    return ", ".join(f"{key} = {label(value)}" for key, value in params.items())
+
+
+def axis_value(key: str, value: Any) -> tuple[float, str] | None:
+    """A swept value as a number on an axis and the unit of that axis; None for what is no quantity.
+
+    Proportions are in %, durations in ms, rates in Mbit/s, sizes in kB.
+
+    >>> axis_value("path.loss", "2%"), axis_value("path.delay", "0.02s"), axis_value("protocol.window", 4)
+    ((2.0, '%'), (20.0, 'ms'), (4.0, 'packets'))
+    """
+    try:
+        parsed = units.parse(value)
+    except ValueError:
+        return None
+    scale, unit = _AXES.get(parsed.dimension, (Fraction(1), ""))
+    if parsed.dimension == "number":
+        tail = "protocol." + key.split(".", 2)[-1] if key.startswith("protocols.") else key
+        unit = _BARE_UNITS.get(tail, "")
+    return float(parsed.value / scale), unit

@@ -1,0 +1,258 @@
+"""From a trial's specification to the goodput that theory expects, where it has a closed form."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from longfat.analysis import theory
+from longfat.study import units
+from longfat.study.vocabulary import vocabulary
+
+ARQ_HEADER = 32
+"""Bytes of the fixed header of every ARQ frame."""
+SACK_RANGE = 8
+"""Bytes of one selective-acknowledgement range in an ACK."""
+UDP_IPV4 = 28
+"""Bytes of the UDP and IPv4 headers, which take up a link's time too."""
+
+GRANULARITY = 0.004
+"""The least margin of an adaptive timeout over the round trip, in s (RFC 6298, section 2.3: its G)."""
+
+FAST_THRESHOLD = 3
+"""Later arrivals that stand for a loss (RFC 5681, section 3.2)."""
+
+
+@dataclass(frozen=True)
+class Prediction:
+    """What theory says of one cell: `goodput` in bit/s, None where no closed form applies.
+
+    `exact` says whether the form holds without approximation for an endless transfer; `note` names the form
+    and what it leaves out, or why there is none.
+    """
+
+    goodput: float | None
+    exact: bool
+    note: str
+
+
+@dataclass(frozen=True)
+class Setting:
+    """The numbers behind a specification: times in s, sizes in bytes, losses as probabilities.
+
+    `round_trip` includes the time to send one data and one ACK frame; `timeout` is the mean cost of the first
+    expiry, `backs_off` whether further ones double.
+    """
+
+    kind: str
+    payload: float
+    window: int
+    frame_time: float
+    round_trip: float
+    loss: float
+    ack_loss: float
+    timeout: float
+    backs_off: bool
+    early: bool
+
+
+class _NoClosedFormError(Exception):
+    """Why none of the forms applies."""
+
+
+def predict(spec: Mapping[str, Any]) -> Prediction:
+    """The goodput that theory expects of a trial specification (`path`, `protocol`, `workload`)."""
+    try:
+        return _predict(setting(spec))
+    except _NoClosedFormError as reason:
+        return Prediction(None, exact=False, note=f"no closed form: {reason}")
+
+
+def _predict(of: Setting) -> Prediction:
+    if of.kind == "stop-and-wait":
+        form = theory.stop_and_wait_backoff if of.backs_off else theory.stop_and_wait
+        rate = form(of.round_trip, of.loss, of.ack_loss, of.timeout)
+        exact = not of.backs_off or (of.loss == 0 and of.ack_loss == 0)
+        note = "stop-and-wait: R + T q / (1 - q) a packet"
+        if of.backs_off:
+            note = "stop-and-wait: R + T q / (1 - 2q) a packet, the adaptive timer taken as settled"
+        return Prediction(rate * of.payload * 8, exact, note)
+    if of.loss == 0 and of.ack_loss == 0:
+        rate = theory.lossless(of.window, of.frame_time, of.round_trip)
+        return Prediction(rate * of.payload * 8, exact=True, note="no loss: min(W / R, 1 / t_f)")
+    # Further expiries of a timer that doubles cost T q / (1 - 2q) in place of T q / (1 - q).
+    stretch = (1 - of.loss) / max(1 - 2 * of.loss, 1e-9) if of.backs_off else 1.0
+    timeout = _recovery(of) * stretch
+    window = max(1, round(of.window))
+    left = theory.window_with_ack_loss(window, of.ack_loss) / window
+    if of.kind == "go-back-n":
+        rate = theory.go_back_n(window, of.frame_time, of.round_trip, of.loss, timeout)
+        exact = not of.early and not of.backs_off and of.ack_loss == 0
+        note = "Go-Back-N: renewal at each return"
+    else:
+        rate = theory.selective_repeat(window, of.frame_time, of.round_trip, of.loss, timeout)
+        exact = False
+        note = "selective repeat: a loss stalls the window until it is made good"
+    parts = [note]
+    if of.ack_loss:
+        parts.append("lost ACKs shorten the window")
+    if of.early:
+        parts.append(f"losses are found by {FAST_THRESHOLD} later arrivals")
+    if of.backs_off:
+        parts.append("the adaptive timer is taken as settled")
+    return Prediction(rate * left * of.payload * 8, exact, "; ".join(parts))
+
+
+def _recovery(of: Setting) -> float:
+    """From a packet's transmission to its retransmission.
+
+    With detection by later arrivals it is a round trip and the sending of those; the last packets of a
+    window wait for the next window to show the gap.
+    """
+    if not of.early or of.window <= FAST_THRESHOLD:
+        return of.timeout
+    wait = of.round_trip * (1 + FAST_THRESHOLD / of.window) + FAST_THRESHOLD * of.frame_time
+    return min(of.timeout, wait)
+
+
+def setting(spec: Mapping[str, Any]) -> Setting:
+    """The numbers of a specification; raises where theory has no form for what it asks for."""
+    protocol, path = dict(spec.get("protocol", {})), _resolved(spec.get("path", {}))
+    forward, reverse = path, {**path, **path.get("reverse", {})}
+    kind = str(protocol.get("kind"))
+    if kind not in ("stop-and-wait", "go-back-n", "selective-repeat"):
+        raise _NoClosedFormError(f"{kind} is no ARQ protocol of fixed window")
+    if spec.get("workload", {}).get("kind", "file") != "file":
+        raise _NoClosedFormError("the workload is no bulk transfer")
+    if int(protocol.get("acknowledge_every", 1)) != 1:
+        raise _NoClosedFormError("ACKs are delayed")
+    window = _window(kind, protocol)
+    payload = _number(_setting(protocol, "mss"), "mss")
+    frame = payload + ARQ_HEADER + UDP_IPV4
+    ack = ARQ_HEADER + UDP_IPV4
+    frame_time, ack_time = _sending_time(forward, frame), _sending_time(reverse, ack)
+    round_trip = frame_time + ack_time + _delay(forward) + _delay(reverse)
+    if round_trip <= 0:
+        raise _NoClosedFormError("the path takes no time: only the computer's own speed limits it")
+    _check_queue(forward, window, frame, frame_time)
+    timeout, backs_off = _timeout(protocol, round_trip, window, frame_time)
+    loss, ack_loss = _loss(forward), _loss(reverse)
+    if loss + ack_loss > 0 and timeout < max(round_trip, window * frame_time):
+        raise _NoClosedFormError("the timeout is shorter than the round trip, so it fires in vain")
+    return Setting(
+        kind=kind,
+        payload=payload,
+        window=window,
+        frame_time=frame_time,
+        round_trip=round_trip,
+        loss=loss,
+        ack_loss=ack_loss,
+        timeout=timeout,
+        backs_off=backs_off,
+        early=bool(protocol.get("fast_retransmit") or protocol.get("gap_retransmit")),
+    )
+
+
+def _resolved(path: Mapping[str, Any]) -> dict[str, Any]:
+    """A path with its preset's keys filled in."""
+    preset = path.get("preset")
+    base = dict(vocabulary()["presets"].get(preset, {})) if preset else {}
+    own = {key: value for key, value in path.items() if key != "preset"}
+    reverse = {**base.get("reverse", {}), **own.get("reverse", {})}
+    # What a study writes for the path holds for both directions, before a preset's own reverse.
+    for key in own:
+        if key not in own.get("reverse", {}):
+            reverse.pop(key, None)
+    return {**base, **own, "reverse": reverse}
+
+
+def _setting(protocol: Mapping[str, Any], key: str) -> Any:
+    """A key of a protocol, with the default that its declaration gives."""
+    if key in protocol:
+        return protocol[key]
+    return _default(key, vocabulary()["protocol"])
+
+
+def _default(key: str, schema: Any) -> Any:
+    """The first default declared for a property of this name anywhere in a JSON Schema."""
+    if isinstance(schema, Mapping):
+        properties = schema.get("properties", {})
+        if isinstance(properties, Mapping) and "default" in properties.get(key, {}):
+            return properties[key]["default"]
+        nested = list(schema.values())
+    else:
+        nested = list(schema) if isinstance(schema, list) else []
+    found = (_default(key, part) for part in nested)
+    return next((value for value in found if value is not None), None)
+
+
+def _number(value: Any, what: str) -> float:
+    number = units.number(value)
+    if number is None:
+        raise _NoClosedFormError(f"{what} = {value} is no single number")
+    return number
+
+
+def _window(kind: str, protocol: Mapping[str, Any]) -> int:
+    if kind == "stop-and-wait":
+        return 1
+    window = protocol.get("window", "auto")
+    if window == "auto":
+        raise _NoClosedFormError("the window follows a congestion controller")
+    return int(_number(window, "window"))
+
+
+def _sending_time(link: Mapping[str, Any], size: float) -> float:
+    if "trace" in link:
+        raise _NoClosedFormError("the rate follows a trace")
+    if "rate" not in link:
+        return 0.0
+    return size * 8 / _number(link["rate"], "rate")
+
+
+def _delay(link: Mapping[str, Any]) -> float:
+    for key in ("jitter", "reorder", "duplicate", "corrupt"):
+        if key in link and units.number(link[key]) != 0:
+            raise _NoClosedFormError(f"the path has {key}")
+    return _number(link.get("delay", "0ms"), "delay")
+
+
+def _loss(link: Mapping[str, Any]) -> float:
+    loss = link.get("loss", "0%")
+    if isinstance(loss, Mapping):
+        if loss.get("model") != "bernoulli":
+            raise _NoClosedFormError("losses are not independent of each other")
+        loss = loss.get("probability")
+    probability = _number(loss, "loss")
+    if probability >= 0.5:
+        raise _NoClosedFormError("half of all packets or more are lost")
+    return probability
+
+
+def _check_queue(link: Mapping[str, Any], window: int, frame: float, frame_time: float) -> None:
+    """A window that a queue cannot hold loses packets to it, which no form here counts."""
+    if frame_time == 0 or window == 1:
+        return
+    limit = link.get("queue")
+    if isinstance(limit, Mapping):
+        limit = limit.get("limit")
+    if limit is None:
+        return
+    try:
+        parsed = units.parse(limit)
+    except ValueError:
+        raise _NoClosedFormError("the queue drops by a rule of its own") from None
+    room = float(parsed.value) if parsed.dimension in ("packets", "number") else float(parsed.value) / frame
+    if window > room:
+        raise _NoClosedFormError(f"a window of {window} packets overflows the queue of {limit}")
+
+
+def _timeout(
+    protocol: Mapping[str, Any], round_trip: float, window: int, frame_time: float
+) -> tuple[float, bool]:
+    rto = _setting(protocol, "rto")
+    if rto != "adaptive":
+        return _number(rto, "rto"), False
+    queued = max(round_trip, window * frame_time)
+    return max(queued + GRANULARITY, _number(_setting(protocol, "min_rto"), "min_rto")), True
