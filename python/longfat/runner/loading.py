@@ -102,7 +102,7 @@ def load_run(folder: str | Path) -> RunResult:
     """
     folder = Path(folder)
     about = store.describe(folder)
-    study = load_study(folder / store.STUDY_FILE, name=str(about.get("study")))
+    study = load_study(folder / store.STUDY_FILE, name=str(about.get("study")), checked=True)
     planned = cells(study)
     # The version that measured, not the one that reads: keys hold it.
     version = str(about.get("longfat"))

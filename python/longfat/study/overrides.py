@@ -80,7 +80,7 @@ def _set(data: dict[str, Any], text: str) -> str:
     if wrong is not None:
         root = key.partition(".")[0]
         if root not in (*SECTIONS, "protocols"):
-            wrong = f"unknown key; {allowed(key, (*SKELETON, *(f'{s}.KEY' for s in SECTIONS), 'protocols.NAME.KEY'))}"
+            wrong = f"unknown key; {allowed(root, (*SKELETON, *SECTIONS, 'protocols'))}"
         raise ValueError(f"--set: {key}: {wrong}")
     sweep = data.setdefault("sweep", {})
     if isinstance(sweep, dict):

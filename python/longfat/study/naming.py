@@ -1,0 +1,49 @@
+"""Whether claims and reported figures speak of what their study has."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from longfat.study.problems import Problem
+from longfat.study.specification import Study
+from longfat.study.vocabulary import allowed, resolve_metric
+from longfat.worlds import WORLDS
+
+
+def claim_problems(study: Study) -> list[Problem]:
+    """Claims and reported figures must speak of protocols, metrics, worlds and keys that the study has."""
+    # Which cells a claim is about is the analysis's to say, and it stands on this package.
+    from longfat.analysis.selection import check as unanswerable
+
+    names = [entry.name for entry in study.protocols]
+    found: list[Problem] = []
+    ids = [claim.id for claim in study.claims]
+    for claim in study.claims:
+        where = f"claims[{claim.id}]"
+        if ids.count(claim.id) > 1:
+            found.append(Problem(f"{where}.id", f'"{claim.id}" stands twice'))
+        for key in ("of", "against"):
+            name = getattr(claim, key)
+            if name is not None and name not in names:
+                found.append(Problem(f"{where}.{key}", f'"{name}" is no protocol of this study; {allowed(name, names)}'))
+        try:
+            resolve_metric(claim.metric)
+        except ValueError as error:
+            found.append(Problem(f"{where}.metric", str(error)))
+        if claim.world is not None and claim.world not in WORLDS:
+            found.append(Problem(f"{where}.world", f'"{claim.world}" is no world; {allowed(claim.world, WORLDS)}'))
+        if claim.along is not None and claim.along not in study.sweep:
+            found.append(Problem(f"{where}.along", f'"{claim.along}" is not swept; {allowed(claim.along, study.sweep)}'))
+        found += _where_problems(study, f"{where}.where", claim.where)
+    for i, reported in enumerate(study.reported, 1):
+        if reported.protocol not in names:
+            wrong = f'"{reported.protocol}" is no protocol of this study; {allowed(reported.protocol, names)}'
+            found.append(Problem(f"reported[{i}].protocol", wrong))
+        found += _where_problems(study, f"reported[{i}].where", reported.where)
+    return found or unanswerable(study)
+
+
+def _where_problems(study: Study, where: str, conditions: Mapping[str, object]) -> list[Problem]:
+    return [
+        Problem(where, f'"{key}" is not swept; {allowed(key, study.sweep)}') for key in conditions if key not in study.sweep
+    ]

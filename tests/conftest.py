@@ -1,0 +1,100 @@
+"""What the tests share: a small study, and the command line as a user starts it."""
+
+from __future__ import annotations
+
+import copy
+import json
+import subprocess
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+import tomli_w
+
+Data = dict[str, Any]
+Cli = Callable[..., subprocess.CompletedProcess[str]]
+
+STUDY: Data = {
+    "title": "A small study",
+    "worlds": ["sim"],
+    "repeats": 4,
+    "seed": 7,
+    "path": {"rate": "10Mbit/s", "delay": "5ms", "queue": "100pkt"},
+    "workload": {"kind": "file", "size": "30kB"},
+    "protocols": [
+        {"name": "gbn", "kind": "go-back-n", "window": 4},
+        {"name": "sr", "kind": "selective-repeat", "window": 4},
+    ],
+    "sweep": {"path.loss": ["0%", "5%", "10%"]},
+    "claims": [
+        {
+            "id": "sr-not-behind",
+            "text": "Selective repeat is never behind",
+            "metric": "goodput",
+            "of": "sr",
+            "against": "gbn",
+            "relation": "not-lower",
+        }
+    ],
+}
+
+
+@pytest.fixture
+def data() -> Data:
+    """The tables of a small study, to be changed at will."""
+    return copy.deepcopy(STUDY)
+
+
+@pytest.fixture
+def write(tmp_path: Path) -> Callable[[Data], Path]:
+    """Writes a study file."""
+
+    def _write(content: Data, name: str = "small.toml") -> Path:
+        path = tmp_path / name
+        path.write_text(tomli_w.dumps(content), encoding="utf-8")
+        return path
+
+    return _write
+
+
+def command(*arguments: object) -> list[str]:
+    """The command line of `longfat` in this interpreter."""
+    return [sys.executable, "-m", "longfat", *map(str, arguments)]
+
+
+@pytest.fixture
+def cli(tmp_path: Path) -> Cli:
+    """Runs `longfat` in an empty folder; with `ok=True` a failure fails the test."""
+
+    def _run(*arguments: object, ok: bool = True) -> subprocess.CompletedProcess[str]:
+        done = subprocess.run(
+            command(*arguments), cwd=tmp_path, capture_output=True, text=True, timeout=120, check=False
+        )
+        if ok:
+            assert done.returncode == 0, done.stderr
+        assert "Traceback" not in done.stderr, done.stderr
+        return done
+
+    return _run
+
+
+def document(done: subprocess.CompletedProcess[str]) -> Data:
+    """The one JSON document on standard output."""
+    content = json.loads(done.stdout)
+    assert isinstance(content, dict)
+    return content
+
+
+def by_cell(content: Data) -> dict[tuple[str, str, str], Data]:
+    """The cells of a JSON document by world, protocol and point."""
+    return {(c["world"], c["protocol"], json.dumps(c["params"])): c for c in content["cells"]}
+
+
+def only_lines(text: str, expected: Sequence[str]) -> None:
+    """Standard error is exactly so many lines, each holding its words in order."""
+    lines = text.splitlines()
+    assert len(lines) == len(expected), text
+    for line, words in zip(lines, expected, strict=True):
+        assert words in line, text

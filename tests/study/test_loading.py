@@ -1,0 +1,154 @@
+from __future__ import annotations
+
+import datetime
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from longfat.study import StudyError, builtin, load_study
+
+Data = dict[str, Any]
+Write = Callable[..., Path]
+
+
+def complaint(source: Any) -> str:
+    with pytest.raises(StudyError) as caught:
+        load_study(source)
+    return str(caught.value)
+
+
+def change(data: Data, key: str, value: Any) -> Data:
+    table: Any = data
+    *parents, last = key.split(".")
+    for parent in parents:
+        table = table[int(parent) if parent.isdigit() else parent]
+    table[last] = value
+    return data
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "expected"),
+    [
+        ("repeat", 3, 'repeat: unknown key; allowed: title, source, .* did you mean "repeats"'),
+        ("title", 3, "title: 3: must be text in quotes"),
+        ("title", "", "title: is empty"),
+        ("repeats", 0, "repeats: 0 is too small: at least 1"),
+        ("repeats", 10**9, "repeats: 1000000000 is too large: at most 1000000"),
+        ("repeats", "many", 'repeats: "many": must be a whole number'),
+        ("repeats", True, "repeats: true: must be a whole number"),
+        ("repeats", 2.5, "repeats: 2.5: must be a whole number"),
+        ("seed", -1, "seed: -1 is too small: at least 0"),
+        ("worlds", ["sin"], 'worlds: "sin" is no world; allowed: sim, relay; did you mean "sim"'),
+        ("worlds", [], "worlds: is empty"),
+        ("worlds", "sim", 'worlds: "sim": must be a list'),
+        ("precision", "5", 'precision: "5" is not a percentage'),
+        ("precision", "0%", "precision: .* above 0%"),
+        ("path", "lan", 'path: "lan": must be a table'),
+        ("path.dealy", "5ms", "path.dealy: .*delay"),
+        ("path.delay", 5, "path.delay: "),
+        ("path.loss", "102%", "path.loss: .*102%"),
+        ("workload.size", "30", "workload.size: "),
+        ("protocols", [], "protocols: is empty"),
+        ("protocols.0.name", "sr", r"protocols\[sr\].name: \"sr\" stands twice"),
+        ("protocols.0.name", "a b", r"protocols\[a b\].name: "),
+        ("protocols.0.window", 0, "protocols.gbn.window: .*0"),
+        ("protocols.0.windwo", 4, "protocols.gbn.windwo: .*window"),
+        ("protocols.0.kind", "go-back", "protocols.gbn.kind: .*go-back-n"),
+        ("claims.0.of", "srr", r'claims\[sr-not-behind\].of: "srr" is no protocol of this study; .*did you mean "sr"'),
+        ("claims.0.metric", "goodputt", r'claims\[sr-not-behind\].metric: "goodputt" is no metric; .*"goodput"'),
+        ("claims.0.relation", "highr", r'relation: "highr" is not known; .* did you mean "higher"'),
+        ("claims.0.relation", "rises-with", r'claims\[sr-not-behind\]: .* needs the key "along"'),
+        ("claims.0.after", "5%", r"has no use for the key \"after\""),
+        ("claims.0.by", "5", r'by: "5" is not a percentage'),
+        ("claims.0.where", {"path.delay": "5ms"}, r"where: \"path.delay\" is not swept; allowed: path.loss"),
+        ("claims.0.where", {"path.loss": ">=fast"}, r"path.loss: .*fast"),
+        ("claims.0.where", {"path.loss": ">="}, "compares with nothing"),
+        ("claims.0.colour", "red", r"claims\[sr-not-behind\].colour: unknown key; allowed: id, text"),
+        ("reported", [{"protocol": "x", "goodput": "1Mbit/s"}], r"reported\[1\].protocol: \"x\" is no protocol"),
+        ("reported", [{"protocol": "sr", "goodput": "1%"}], "neither a rate nor a time"),
+        ("source", datetime.date(2026, 1, 1), "source: 2026-01-01: a date"),
+        ("path.delay", float("nan"), "path.delay: nan is no value"),
+    ],
+)
+def test_a_mistake_is_one_line_with_file_and_key(
+    data: Data, write: Write, key: str, value: Any, expected: str
+) -> None:
+    path = write(change(data, key, value))
+    text = complaint(path)
+    assert len(text.splitlines()) == 1, text
+    assert text.startswith(f"{path}: "), text
+    with pytest.raises(StudyError, match=expected):
+        load_study(path)
+
+
+@pytest.mark.parametrize("key", ["title", "path", "workload", "protocols"])
+def test_a_missing_key_is_named(data: Data, key: str) -> None:
+    del data[key]
+    assert f"{key}: is missing" in complaint(data)
+
+
+def test_a_value_that_every_cell_overrides_is_checked_all_the_same(data: Data) -> None:
+    data["path"]["loss"] = "a little"
+    assert "path.loss: " in complaint(data)
+
+
+def test_all_mistakes_are_listed_one_a_line(data: Data) -> None:
+    data["path"] |= {"delay": 5, "dealy": "5ms"}
+    data["claims"][0]["of"] = "srr"
+    text = complaint(data)
+    assert len(text.splitlines()) == 3, text
+
+
+def test_a_swept_value_is_named_with_its_key(data: Data) -> None:
+    data["sweep"]["path.loss"] = ["0%", "101%"]
+    assert 'sweep."path.loss": ' in complaint(data)
+
+
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [
+        (b"title = ", "is not TOML: "),
+        (b"\xff\xfe", "is not text in UTF-8"),
+        (b"title = 1\ntitle = 2\n", "is not TOML"),
+        (b"a = " + b"[" * 50_000, "is not TOML"),
+        (b"", "title: is missing"),
+    ],
+)
+def test_a_broken_file_is_told_in_a_line(tmp_path: Path, content: bytes, words: str) -> None:
+    path = tmp_path / "broken.toml"
+    path.write_bytes(content)
+    with pytest.raises(StudyError, match=words):
+        load_study(path)
+
+
+def test_no_such_study(tmp_path: Path) -> None:
+    assert "no such study" in complaint(tmp_path / "nothing.toml")
+    assert "is a folder" in complaint(tmp_path)
+
+
+def test_names(data: Data, write: Write) -> None:
+    assert load_study(write(data, "my-study.toml")).name == "my-study"
+    assert load_study(data).name == "a-small-study"
+    assert load_study(data, name="x").name == "x"
+
+
+def test_a_file_is_kept_as_its_author_wrote_it(tmp_path: Path, data: Data, write: Write) -> None:
+    path = write(data)
+    path.write_text("# why\n" + path.read_text())
+    assert load_study(path).text == path.read_text()
+
+
+def test_a_study_can_be_loaded_from_itself(data: Data) -> None:
+    study = load_study(data)
+    again = load_study(study)
+    assert again == study
+    assert again.name == study.name
+
+
+@pytest.mark.parametrize("name", sorted(builtin()))
+def test_a_built_in_study_can_be_run(name: str) -> None:
+    study = load_study(name)
+    assert study.name == name
+    assert study.claims, "a study without claims answers nothing"

@@ -1,0 +1,95 @@
+from __future__ import annotations
+
+import tomllib
+from typing import Any
+
+import pytest
+
+from longfat.study import Overrides, Study, StudyError, cells, load_study
+
+Data = dict[str, Any]
+
+
+def with_set(data: Data, *settings: str) -> Study:
+    return load_study(data, Overrides(settings))
+
+
+def test_a_setting_replaces_what_the_file_says(data: Data) -> None:
+    study = with_set(data, "path.delay=20ms", "repeats=9", "protocols.sr.window=8", 'title="Another"', "workload.size=1MB")
+    assert (study.path["delay"], study.repeats, study.title) == ("20ms", 9, "Another")
+    assert [entry.settings["window"] for entry in study.protocols] == [4, 8]
+    assert study.workload["size"] == "1MB"
+
+
+def test_a_setting_takes_a_key_out_of_the_sweep(data: Data) -> None:
+    study = with_set(data, "path.loss=2%")
+    assert study.sweep == {}
+    assert study.path["loss"] == "2%"
+    assert len(cells(study)) == 2
+
+
+def test_a_list_becomes_a_sweep(data: Data) -> None:
+    study = with_set(data, 'path.loss=["1%", "2%"]', "protocol.window=[2, 4]")
+    assert study.sweep == {"path.loss": ["1%", "2%"], "protocol.window": [2, 4]}
+
+
+def test_all_protocols_at_once(data: Data) -> None:
+    data["sweep"] = {"protocols.sr.window": [1, 2], "protocols.sr.rto": ["100ms", "200ms"]}
+    data["claims"] = []
+    study = with_set(data, "protocol.window=6")
+    assert [entry.settings["window"] for entry in study.protocols] == [6, 6]
+    assert list(study.sweep) == ["protocols.sr.rto"]
+
+
+@pytest.mark.parametrize(
+    ("setting", "words"),
+    [
+        ("path.loss", "^--set: .* write KEY=VALUE"),
+        ("=2%", "^--set: .* write KEY=VALUE"),
+        ("pth.loss=2%", '^--set: pth.loss: unknown key; .*did you mean "path"'),
+        ("repeets=2", '^--set: repeets: unknown key; .* did you mean "repeats"'),
+        ("protocols.x.window=2", '^--set: protocols.x.window: "x" is no protocol'),
+        ("path=2%", "^--set: path: names no key"),
+        ("path.rate.x=2%", "^--set: path.rate.x: .*is no table"),
+        ("path.loss=200%", "^--set: path.loss: .*200%"),
+        ("path.los=2%", "^--set: path.los: .*"),
+        ('path.loss=["1%", "200%"]', '^--set: sweep."path.loss": .*200%'),
+        ("repeats=none", "^--set: repeats: .*must be a whole number"),
+        ("seed=2026-01-01", "^--set: .*date"),
+    ],
+)
+def test_a_bad_setting_is_told_in_a_line(data: Data, setting: str, words: str) -> None:
+    with pytest.raises(StudyError, match=words) as caught:
+        with_set(data, setting)
+    assert len(str(caught.value).splitlines()) == 1
+
+
+def test_one_protocol_cannot_leave_a_sweep_of_all(data: Data) -> None:
+    data["sweep"] = {"protocol.window": [1, 2]}
+    with pytest.raises(StudyError, match="sweeps protocol.window for all protocols"):
+        with_set(data, "protocols.sr.window=3")
+
+
+def test_quick_is_small_and_loses_to_what_is_said(data: Data) -> None:
+    data |= {"repeats": 100, "precision": "5%"}
+    data["workload"]["size"] = "5MB"
+    study = load_study(data, Overrides(quick=True))
+    assert (study.repeats, study.precision, study.workload["size"]) == (3, None, "200kB")
+    assert load_study(data, Overrides(repeats=5, quick=True)).repeats == 5
+    data["workload"]["size"] = "10kB"
+    assert load_study(data, Overrides(quick=True)).workload["size"] == "10kB"
+
+
+def test_the_effective_study_is_written_as_run(data: Data) -> None:
+    study = load_study(data, Overrides(("path.loss=2%",), ("relay",), 5, 11))
+    again = load_study(tomllib.loads(study.text))
+    assert again == study
+    assert (again.worlds, again.repeats, again.seed) == (["relay"], 5, 11)
+
+
+def test_claims_about_a_sweep_survive_its_narrowing(data: Data) -> None:
+    data["claims"][0]["where"] = {"path.loss": ">=5%"}
+    study = with_set(data, "path.loss=1%")
+    assert len(study.claims) == 1
+    # The file that the run keeps can be read again.
+    assert load_study(study).claims == study.claims
