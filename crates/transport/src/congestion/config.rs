@@ -12,6 +12,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::{Map, Value};
 
 use super::Controller;
+use super::bbr::BbrSettings;
 use super::cubic::CubicSettings;
 use super::fixed::FixedSettings;
 use super::reno::RenoSettings;
@@ -20,12 +21,14 @@ use super::settings::Settings;
 /// Settings read, and how they are written back: every key, defaults included.
 type Read = (Arc<dyn Settings>, Map<String, Value>);
 
+type Reader = Arc<dyn Fn(Map<String, Value>) -> Result<Read, serde_json::Error> + Send + Sync>;
+
 /// One kind of controller: its name, its help and how its settings are read.
 #[derive(Clone)]
 pub struct Registration {
     name: Cow<'static, str>,
     help: Cow<'static, str>,
-    read: Arc<dyn Fn(Map<String, Value>) -> Result<Read, serde_json::Error> + Send + Sync>,
+    read: Reader,
     schema: fn(&mut SchemaGenerator) -> Schema,
 }
 
@@ -123,6 +126,10 @@ impl Registry {
     pub fn builtin() -> Self {
         Self {
             entries: vec![
+                Registration::of::<BbrSettings>(
+                    "bbr",
+                    "model of the path: bandwidth and least delay (BBRv3)",
+                ),
                 Registration::of::<CubicSettings>("cubic", "loss-based, cubic growth (RFC 9438)"),
                 Registration::of::<RenoSettings>("reno", "loss-based, additive increase (RFC 5681)"),
                 Registration::of::<FixedSettings>("fixed", "a constant window: no congestion control"),
@@ -286,12 +293,12 @@ impl CongestionConfig {
     }
 }
 
-/// CUBIC, the default of most systems.
+/// BBR: it fills a path with random loss, and keeps the queue short.
 impl Default for CongestionConfig {
     fn default() -> Self {
         Self {
-            name: Cow::Borrowed("cubic"),
-            settings: Arc::new(CubicSettings::default()),
+            name: Cow::Borrowed("bbr"),
+            settings: Arc::new(BbrSettings::default()),
             given: Map::new(),
         }
     }

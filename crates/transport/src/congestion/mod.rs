@@ -4,6 +4,7 @@
 //! a connection. The facts carry everything that published controllers need: bytes, round-trip
 //! samples, delivery-rate samples, losses and the bytes in flight.
 
+mod bbr;
 pub mod config;
 mod cubic;
 pub mod delivery_rate;
@@ -14,6 +15,7 @@ pub mod pacer;
 mod reno;
 mod settings;
 
+pub use bbr::BbrSettings;
 pub use config::{CongestionConfig, Registration, Registry};
 pub use cubic::CubicSettings;
 pub use delivery_rate::{Estimator, Snapshot};

@@ -1,0 +1,474 @@
+//! BBR, version 3 (draft-ietf-ccwg-bbr): a model of the path, its bandwidth and its least
+//! round-trip time, from which follow the pacing rate and the window.
+//!
+//! The parts: [`filters`] remember maxima, [`startup`] finds the bandwidth, [`cycle`] probes for
+//! more, [`loss`] bounds what may be in flight, [`probe_rtt`] looks at the empty path. Rates are in
+//! bit/s, gains in percent, all else in bytes; the model is in integers.
+
+mod cycle;
+mod filters;
+mod loss;
+mod probe_rtt;
+mod settings;
+mod startup;
+
+pub use settings::BbrSettings;
+
+use foundation::{Duration, Instant, Rate};
+
+use self::filters::{BandwidthFilter, RoundFilter};
+use self::probe_rtt::LeastRtt;
+use self::startup::FullPipe;
+use super::{Acknowledgement, Controller, Loss, pacer};
+
+/// No bound.
+const UNBOUNDED: u64 = u64::MAX;
+/// Startup's pacing gain in percent: 4 ln 2, the least that doubles the rate each round.
+const STARTUP_GAIN: u64 = 277;
+/// Pacing stays this much below the bandwidth, in percent, so that queues drain.
+const PACING_MARGIN: u64 = 1;
+/// The least window, in segments: enough for a receiver that acknowledges every second packet.
+const LEAST_WINDOW: u64 = 4;
+/// Rounds over which ACK aggregation is remembered once the pipe was full.
+const AGGREGATION_ROUNDS: u64 = 10;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum State {
+    Startup,
+    Drain,
+    Down,
+    Cruise,
+    Refill,
+    Up,
+    ProbeRtt,
+}
+
+impl State {
+    /// Pacing gain in percent (draft-ietf-ccwg-bbr, section 5.6.1).
+    const fn pacing_gain(self) -> u64 {
+        match self {
+            Self::Startup => STARTUP_GAIN,
+            Self::Drain => 50,
+            Self::Down => 90,
+            Self::Cruise | Self::Refill | Self::ProbeRtt => 100,
+            Self::Up => 125,
+        }
+    }
+
+    /// Window gain in percent.
+    const fn window_gain(self) -> u64 {
+        match self {
+            Self::Up => 225,
+            Self::ProbeRtt => 50,
+            _ => 200,
+        }
+    }
+
+    const fn is_probe_bandwidth(self) -> bool {
+        matches!(self, Self::Down | Self::Cruise | Self::Refill | Self::Up)
+    }
+}
+
+/// What the ACKs that arrive tell about the last probe.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum AckPhase {
+    Init,
+    Refilling,
+    ProbeStarting,
+    ProbeFeedback,
+    ProbeStopping,
+}
+
+/// What was in flight when a packet left and how much has been lost since.
+#[derive(Clone, Copy, Debug)]
+struct Flight {
+    in_flight: u64,
+    lost: u64,
+}
+
+/// One ACK as the model sees it.
+#[derive(Clone, Copy, Debug)]
+struct Round {
+    now: Instant,
+    rtt: Option<Duration>,
+    acknowledged: u64,
+    /// Delivery rate, 0 where there is none.
+    rate: u64,
+    delivered: u64,
+    prior_delivered: u64,
+    application_limited: bool,
+    flight: Flight,
+    /// This ACK begins a round.
+    starts: bool,
+    /// This ACK ends a round in which losses are counted.
+    loss_round_starts: bool,
+}
+
+/// One connection's BBR.
+#[derive(Clone, Debug)]
+pub(super) struct Bbr {
+    segment: u64,
+    initial_window: u64,
+    loss_ppm: u64,
+    beta: f64,
+    probe_rtt_interval: Duration,
+    probe_rtt_duration: Duration,
+
+    state: State,
+    window: u64,
+    /// The window before a timeout or ProbeRTT.
+    prior_window: u64,
+    /// In bit/s.
+    pacing_rate: u64,
+    /// The window to come back to once something sent after a timeout arrives.
+    timed_out: bool,
+
+    delivered: u64,
+    in_flight: u64,
+    round_count: u64,
+    round_end: u64,
+    /// The window was in full use in this round, in the last round.
+    window_limited: [bool; 2],
+    /// Rate samples up to this many delivered bytes are limited by ProbeRTT.
+    limited_until: u64,
+    /// The connection was idle.
+    restarting: bool,
+
+    bandwidth: BandwidthFilter,
+    /// The lower one of the long- and the short-term bandwidth.
+    bw: u64,
+    least_rtt: LeastRtt,
+    aggregation: RoundFilter,
+    aggregated: u64,
+    aggregation_started: Instant,
+    aggregation_delivered: u64,
+
+    full_pipe: FullPipe,
+    drain_started: u64,
+
+    loss_round_end: u64,
+    loss_in_round: bool,
+    loss_events: u32,
+    bw_latest: u64,
+    inflight_latest: u64,
+    bw_shortterm: u64,
+    inflight_shortterm: u64,
+    inflight_longterm: u64,
+
+    ack_phase: AckPhase,
+    probe_samples: bool,
+    previous_probe_too_high: bool,
+    previous_probe_precautionary: bool,
+    probe_up_rounds: u32,
+    probe_up_acknowledged: u64,
+    probe_up_bytes_a_segment: u64,
+    rounds_since_probe: u64,
+    probe_wait: Duration,
+    cycle_started: Instant,
+
+    probe_rtt_done_at: Option<Instant>,
+    probe_rtt_round_done: bool,
+}
+
+impl Bbr {
+    fn new(settings: &BbrSettings, segment: u64) -> Self {
+        let window = settings.initial_window.saturating_mul(segment);
+        let mut this = Self {
+            segment,
+            initial_window: window,
+            loss_ppm: (settings.loss_threshold.value() * 1e6) as u64,
+            beta: settings.beta,
+            probe_rtt_interval: settings.probe_rtt_interval,
+            probe_rtt_duration: settings.probe_rtt_duration,
+            state: State::Startup,
+            window,
+            prior_window: 0,
+            pacing_rate: 0,
+            timed_out: false,
+            delivered: 0,
+            in_flight: 0,
+            round_count: 0,
+            round_end: 0,
+            window_limited: [false; 2],
+            limited_until: 0,
+            restarting: false,
+            bandwidth: BandwidthFilter::default(),
+            bw: 0,
+            least_rtt: LeastRtt::NONE,
+            aggregation: RoundFilter::default(),
+            aggregated: 0,
+            aggregation_started: Instant::ZERO,
+            aggregation_delivered: 0,
+            full_pipe: FullPipe::default(),
+            drain_started: 0,
+            loss_round_end: 0,
+            loss_in_round: false,
+            loss_events: 0,
+            bw_latest: 0,
+            inflight_latest: 0,
+            bw_shortterm: UNBOUNDED,
+            inflight_shortterm: UNBOUNDED,
+            inflight_longterm: UNBOUNDED,
+            ack_phase: AckPhase::Init,
+            probe_samples: false,
+            previous_probe_too_high: false,
+            previous_probe_precautionary: false,
+            probe_up_rounds: 0,
+            probe_up_acknowledged: 0,
+            probe_up_bytes_a_segment: UNBOUNDED,
+            rounds_since_probe: 0,
+            probe_wait: Duration::ZERO,
+            cycle_started: Instant::ZERO,
+            probe_rtt_done_at: None,
+            probe_rtt_round_done: false,
+        };
+        // Nothing is known yet: a millisecond stands for the round-trip time (section 5.6.2).
+        this.initialize_pacing(Duration::from_millis(1));
+        this
+    }
+
+    fn initialize_pacing(&mut self, rtt: Duration) {
+        let bits = u128::from(self.window) * 8_000_000_000 * u128::from(STARTUP_GAIN)
+            / 100
+            / u128::from(rtt.as_nanos().max(1));
+        self.pacing_rate = u64::try_from(bits).unwrap_or(u64::MAX).max(1);
+    }
+
+    fn max_bw(&self) -> u64 {
+        self.bandwidth.max()
+    }
+
+    fn least_window(&self) -> u64 {
+        LEAST_WINDOW * self.segment
+    }
+
+    /// `gain` percent of what `bandwidth` delivers in the least round-trip time.
+    fn bdp_at(&self, bandwidth: u64, gain: u64) -> u64 {
+        let Some(rtt) = self.least_rtt.value else {
+            return self.initial_window;
+        };
+        let bdp = match bandwidth.checked_mul(rtt.as_nanos()) {
+            Some(product) => product / 8_000_000_000,
+            None => {
+                let product = u128::from(bandwidth) * u128::from(rtt.as_nanos());
+                u64::try_from(product / 8_000_000_000).unwrap_or(u64::MAX)
+            }
+        };
+        bdp.saturating_mul(gain) / 100
+    }
+
+    fn bdp(&self, gain: u64) -> u64 {
+        self.bdp_at(self.bw, gain)
+    }
+
+    /// At least what lets senders and receivers work in trains of packets (section 5.6.4.2).
+    fn with_quanta(&self, bytes: u64) -> u64 {
+        let quantum =
+            Rate::from_bits_per_second(self.pacing_rate).map_or(0, |rate| pacer::burst(rate, self.segment));
+        let enough = bytes.max(quantum).max(self.least_window());
+        if self.state == State::Up {
+            enough.saturating_add(2 * self.segment)
+        } else {
+            enough
+        }
+    }
+
+    fn inflight_at(&self, bandwidth: u64, gain: u64) -> u64 {
+        self.with_quanta(self.bdp_at(bandwidth, gain))
+    }
+
+    fn inflight(&self, gain: u64) -> u64 {
+        self.inflight_at(self.bw, gain)
+    }
+
+    fn target_inflight(&self) -> u64 {
+        self.bdp(100).min(self.window)
+    }
+
+    fn is_window_limited(&self) -> bool {
+        self.window_limited[0] || self.window_limited[1]
+    }
+
+    fn start_round(&mut self) {
+        self.round_end = self.delivered;
+    }
+
+    /// Remembers the window unless it is cut down for a while already.
+    fn save_window(&mut self) {
+        self.prior_window = if self.timed_out {
+            self.prior_window.max(self.window)
+        } else {
+            self.window
+        };
+    }
+
+    /// One ACK's worth of facts; counts rounds.
+    fn observe(&mut self, ack: &Acknowledgement) -> Option<Round> {
+        let sample = ack.rate_sample?;
+        let limited = sample.application_limited || sample.prior_delivered < self.limited_until;
+        let starts = sample.prior_delivered >= self.round_end;
+        if starts {
+            self.start_round();
+            self.round_count += 1;
+            self.rounds_since_probe += 1;
+            self.window_limited = [false, self.window_limited[0]];
+        }
+        self.window_limited[0] |= ack.window_limited;
+        let rate = sample.rate().map_or(0, Rate::bits_per_second);
+        if rate > 0 && (rate >= self.max_bw() || !limited) {
+            self.bandwidth.update(rate);
+        }
+        Some(Round {
+            now: ack.now,
+            rtt: ack.rtt,
+            acknowledged: ack.bytes,
+            rate,
+            delivered: sample.delivered,
+            prior_delivered: sample.prior_delivered,
+            application_limited: limited,
+            flight: Flight {
+                in_flight: sample.in_flight_at_send,
+                lost: sample.lost,
+            },
+            starts,
+            loss_round_starts: false,
+        })
+    }
+
+    /// How much more than the bandwidth explains arrives at once (section 5.5.9).
+    fn update_aggregation(&mut self, round: &Round) {
+        let expected = Rate::from_bits_per_second(self.bw)
+            .map_or(0, |rate| rate.bytes_in(round.now - self.aggregation_started));
+        let mut excess = self.aggregation_delivered + round.acknowledged;
+        if self.aggregation_delivered <= expected {
+            self.aggregation_started = round.now;
+            self.aggregation_delivered = 0;
+            excess = round.acknowledged;
+        } else {
+            excess -= expected;
+        }
+        self.aggregation_delivered += round.acknowledged;
+        let rounds = if self.full_pipe.ever {
+            AGGREGATION_ROUNDS
+        } else {
+            1
+        };
+        self.aggregated = self
+            .aggregation
+            .update(self.round_count, excess.min(self.window), rounds);
+    }
+
+    fn set_pacing_rate(&mut self, gain: u64) {
+        let rate = (u128::from(self.bw) * u128::from(gain * (100 - PACING_MARGIN)) / 10_000) as u64;
+        if self.full_pipe.ever || rate > self.pacing_rate {
+            self.pacing_rate = rate.max(1);
+        }
+    }
+
+    fn set_window(&mut self, acknowledged: u64) {
+        let most = self.with_quanta(self.bdp(self.state.window_gain()).saturating_add(self.aggregated));
+        if self.full_pipe.ever {
+            self.window = self.window.saturating_add(acknowledged).min(most);
+        } else if self.window < most || self.delivered < self.initial_window {
+            self.window = self.window.saturating_add(acknowledged);
+        }
+        self.window = self.window.max(self.least_window());
+        let cap = match self.state {
+            State::ProbeRtt => self.inflight_with_headroom().min(self.probe_rtt_window()),
+            State::Cruise => self.inflight_with_headroom(),
+            state if state.is_probe_bandwidth() => self.inflight_longterm,
+            _ => UNBOUNDED,
+        };
+        let cap = cap.min(self.inflight_shortterm).max(self.least_window());
+        self.window = self.window.min(cap);
+    }
+}
+
+impl Controller for Bbr {
+    fn on_sent(&mut self, now: Instant, bytes: u64, bytes_in_flight: u64) {
+        self.in_flight = bytes_in_flight;
+        if bytes_in_flight > bytes || self.delivered == 0 {
+            return;
+        }
+        // Nothing was in flight: the queue is as empty as it gets, and ACKs start anew (section 5.4).
+        self.restarting = true;
+        self.aggregation_started = now;
+        self.aggregation_delivered = 0;
+        if self.state.is_probe_bandwidth() {
+            self.set_pacing_rate(100);
+        } else if self.state == State::ProbeRtt {
+            self.leave_probe_rtt_when_done(now);
+        }
+    }
+
+    fn on_acknowledged(&mut self, ack: &Acknowledgement) {
+        self.delivered = ack.delivered;
+        self.in_flight = ack.bytes_in_flight;
+        let Some(mut round) = self.observe(ack) else {
+            return;
+        };
+        if self.timed_out && round.starts {
+            self.timed_out = false;
+            self.window = self.window.max(self.prior_window);
+        }
+        if let (None, Some(rtt)) = (self.least_rtt.value, ack.rtt) {
+            self.initialize_pacing(rtt);
+        }
+        self.update_congestion_signals(&mut round);
+        self.update_aggregation(&round);
+        self.check_startup_and_drain(&round);
+        self.update_cycle(&round);
+        self.update_least_rtt(&round);
+        if round.loss_round_starts {
+            self.bw_latest = round.rate;
+            self.inflight_latest = round.delivered;
+        }
+        self.bw = self.max_bw().min(self.bw_shortterm);
+        self.set_pacing_rate(self.state.pacing_gain());
+        self.set_window(round.acknowledged);
+    }
+
+    fn on_lost(&mut self, loss: &Loss) {
+        self.in_flight = loss.bytes_in_flight;
+        self.note_loss(loss);
+    }
+
+    fn on_timeout(&mut self, _now: Instant, _bytes_in_flight: u64) {
+        self.save_window();
+        self.timed_out = true;
+        self.in_flight = 0;
+        self.window = self.segment;
+        self.start_round();
+    }
+
+    fn on_congestion_experienced(&mut self, _now: Instant, _sent_at: Instant) {}
+
+    fn window(&self) -> u64 {
+        self.window
+    }
+
+    fn pacing_rate(&self) -> Option<Rate> {
+        Rate::from_bits_per_second(self.pacing_rate)
+    }
+
+    fn metrics(&self, report: &mut dyn FnMut(&'static str, f64)) {
+        report("window_bytes", self.window as f64);
+        report("pacing_rate_bps", self.pacing_rate as f64);
+        report("bandwidth_bps", self.bw as f64);
+        report("max_bandwidth_bps", self.max_bw() as f64);
+        if let Some(rtt) = self.least_rtt.value {
+            report("min_rtt_seconds", rtt.as_secs_f64());
+        }
+        for (name, bound) in [
+            ("inflight_longterm_bytes", self.inflight_longterm),
+            ("inflight_shortterm_bytes", self.inflight_shortterm),
+        ] {
+            if bound != UNBOUNDED {
+                report(name, bound as f64);
+            }
+        }
+        report("extra_acked_bytes", self.aggregated as f64);
+        report("rounds", self.round_count as f64);
+        report("state", f64::from(self.state as u8));
+    }
+}

@@ -1,0 +1,104 @@
+//! The least round-trip time, and ProbeRTT: a look at the path with a drained queue
+//! (draft-ietf-ccwg-bbr, section 5.3.4).
+
+use foundation::{Duration, Instant};
+
+use super::{AckPhase, Bbr, Round, State};
+
+/// How long the least round-trip time is remembered, in intervals between probes: 10 s with the draft's 5 s.
+const MEMORY: u64 = 2;
+
+/// A windowed minimum of the round-trip time.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct LeastRtt {
+    /// What the model uses; `None` before the first sample.
+    pub value: Option<Duration>,
+    at: Instant,
+    /// The least since the last probe.
+    recent: Option<Duration>,
+    recent_at: Instant,
+    /// `recent` is older than the interval between probes.
+    pub expired: bool,
+}
+
+impl LeastRtt {
+    pub(super) const NONE: Self = Self {
+        value: None,
+        at: Instant::ZERO,
+        recent: None,
+        recent_at: Instant::ZERO,
+        expired: false,
+    };
+
+    fn update(&mut self, now: Instant, rtt: Option<Duration>, interval: Duration) {
+        self.expired = self.recent.is_some() && now > self.recent_at + interval;
+        if let Some(rtt) = rtt
+            && (self.expired || self.recent.is_none_or(|recent| rtt < recent))
+        {
+            self.recent = Some(rtt);
+            self.recent_at = now;
+        }
+        let Some(recent) = self.recent else { return };
+        if self.value.is_none_or(|value| recent < value) || now > self.at + interval * MEMORY {
+            self.value = Some(recent);
+            self.at = self.recent_at;
+        }
+    }
+}
+
+impl Bbr {
+    pub(super) fn update_least_rtt(&mut self, round: &Round) {
+        self.least_rtt
+            .update(round.now, round.rtt, self.probe_rtt_interval);
+        if self.state != State::ProbeRtt && self.least_rtt.expired && !self.restarting {
+            self.state = State::ProbeRtt;
+            self.save_window();
+            self.probe_rtt_done_at = None;
+            self.ack_phase = AckPhase::ProbeStopping;
+            self.start_round();
+        }
+        if self.state == State::ProbeRtt {
+            self.handle_probe_rtt(round);
+        }
+        self.restarting = false;
+    }
+
+    fn handle_probe_rtt(&mut self, round: &Round) {
+        // Rates measured now, and of all that is still in flight at the end, say nothing.
+        self.limited_until = self.delivered + self.in_flight;
+        match self.probe_rtt_done_at {
+            None if self.in_flight <= self.probe_rtt_window() => {
+                self.probe_rtt_done_at = Some(round.now + self.probe_rtt_duration);
+                self.probe_rtt_round_done = false;
+                self.start_round();
+            }
+            None => {}
+            Some(_) => {
+                self.probe_rtt_round_done |= round.starts;
+                if self.probe_rtt_round_done {
+                    self.leave_probe_rtt_when_done(round.now);
+                }
+            }
+        }
+    }
+
+    pub(super) fn leave_probe_rtt_when_done(&mut self, now: Instant) {
+        if self.probe_rtt_done_at.is_none_or(|done_at| now <= done_at) {
+            return;
+        }
+        self.least_rtt.recent_at = now;
+        self.window = self.window.max(self.prior_window);
+        self.reset_short_term_bounds();
+        if self.full_pipe.ever {
+            self.start_down(now);
+            self.state = State::Cruise;
+        } else {
+            self.enter_startup();
+        }
+    }
+
+    /// Half the bandwidth-delay product.
+    pub(super) fn probe_rtt_window(&self) -> u64 {
+        self.bdp(50).max(self.least_window())
+    }
+}

@@ -1,0 +1,75 @@
+//! What a user may set about BBR.
+
+use foundation::{Duration, Probability, Problem};
+
+use super::Bbr;
+use crate::congestion::Controller;
+use crate::congestion::settings::{Settings, check_initial_window};
+
+/// BBR: sends at the bandwidth it measures and keeps the queue short; tolerates random loss.
+#[derive(Clone, Debug, PartialEq, serde::Serialize, serde::Deserialize, schemars::JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct BbrSettings {
+    /// Window at the start, in packets (default 10, RFC 6928).
+    pub initial_window: u64,
+    /// Loss in a round trip above which the network counts as overfull, 0.1% to 50% (default "2%").
+    pub loss_threshold: Probability,
+    /// Factor of the short-term bounds after a round trip with too much loss, 0.1 to 0.99 (default 0.7).
+    pub beta: f64,
+    /// Time between two looks at the empty path, at least "100ms" (default "5s").
+    pub probe_rtt_interval: Duration,
+    /// Length of a look at the empty path, at most "1s" (default "200ms").
+    pub probe_rtt_duration: Duration,
+}
+
+impl Default for BbrSettings {
+    fn default() -> Self {
+        Self {
+            initial_window: 10,
+            loss_threshold: Probability::new(0.02).unwrap_or_default(),
+            beta: 0.7,
+            probe_rtt_interval: Duration::from_secs(5),
+            probe_rtt_duration: Duration::from_millis(200),
+        }
+    }
+}
+
+impl Settings for BbrSettings {
+    fn validate(&self) -> Vec<Problem> {
+        let mut problems: Vec<Problem> = check_initial_window(self.initial_window).into_iter().collect();
+        let mut check = |key: &str, fine: bool, value: String, allowed: &str| {
+            if !fine {
+                problems.push(Problem::new(key, format!("{value} is out of range: {allowed}")));
+            }
+        };
+        check(
+            "loss_threshold",
+            (0.001..=0.5).contains(&self.loss_threshold.value()),
+            self.loss_threshold.to_string(),
+            "0.1% to 50%",
+        );
+        check(
+            "beta",
+            (0.1..=0.99).contains(&self.beta),
+            self.beta.to_string(),
+            "0.1 to 0.99",
+        );
+        check(
+            "probe_rtt_interval",
+            self.probe_rtt_interval >= Duration::from_millis(100),
+            self.probe_rtt_interval.to_string(),
+            "at least 100ms",
+        );
+        check(
+            "probe_rtt_duration",
+            self.probe_rtt_duration <= Duration::from_secs(1),
+            self.probe_rtt_duration.to_string(),
+            "at most 1s",
+        );
+        problems
+    }
+
+    fn build(&self, segment_size: u64) -> Box<dyn Controller> {
+        Box::new(Bbr::new(self, segment_size))
+    }
+}
