@@ -1,1 +1,104 @@
-fn main() {}
+//! CPU time a packet-hop: a closed loop keeps a window of packets on a path of three links, sending one for each
+//! that arrives. Each element is one packet on one link, so elements a second is hops a second.
+
+use criterion::{Criterion, Throughput, criterion_group, criterion_main};
+use foundation::{Instant, Streams};
+use network::{Body, FORWARD, Network, Packet, PathConfig, PathSpec};
+
+/// The size of a typed frame in simulation.
+#[derive(Clone)]
+struct Frame([u64; 6]);
+
+impl Body for Frame {
+    fn flip_bit(&mut self, choice: u64) {
+        self.0[0] ^= 1 << (choice % 64);
+    }
+}
+
+const LINKS: usize = 3;
+const PACKETS: u64 = 20_000;
+
+/// The path's three links, the first of them impaired as asked.
+fn paths(impaired: &str) -> Vec<PathSpec> {
+    let plain = r#""rate": "1Gbit/s", "delay": "5ms", "queue": "2000pkt""#;
+    (0..LINKS)
+        .map(|number| {
+            let extra = if number == 0 { impaired } else { "" };
+            let config: PathConfig = serde_json::from_str(&format!("{{ {plain}{extra} }}")).unwrap();
+            config.resolve(&mut |_| Err("no traces here".into())).unwrap()
+        })
+        .collect()
+}
+
+struct Loop {
+    network: Network<Frame>,
+    now: Instant,
+}
+
+impl Loop {
+    fn new(impaired: &str, window: usize) -> Self {
+        let mut network = Network::chain(&paths(impaired), Streams::new(1, 0));
+        for number in 0..window {
+            network.send(
+                Instant::ZERO,
+                Packet::new(FORWARD, 1500, Frame([number as u64; 6])),
+            );
+        }
+        Self {
+            network,
+            now: Instant::ZERO,
+        }
+    }
+
+    /// Runs until so many packets were sent. A lost packet is replaced by two for the next that arrives.
+    fn run(&mut self, packets: u64) -> u64 {
+        let mut sent = 0;
+        let mut lost = self.lost();
+        while sent < packets {
+            self.now = self.network.poll_timeout().unwrap();
+            self.network.handle_timeout(self.now);
+            while let Some((_, packet)) = self.network.poll_delivery() {
+                let again = 1 + self.lost() - lost;
+                lost += again - 1;
+                for _ in 0..again {
+                    self.network
+                        .send(self.now, Packet::new(FORWARD, 1500, packet.body.clone()));
+                    sent += 1;
+                }
+            }
+        }
+        sent
+    }
+
+    fn lost(&self) -> u64 {
+        let first = self.network.route_links(FORWARD).next().unwrap();
+        let counters = self.network.counters(first);
+        counters.lost.packets + counters.queue_dropped.packets
+    }
+}
+
+fn hop(criterion: &mut Criterion) {
+    let mut group = criterion.benchmark_group("hop");
+    group.throughput(Throughput::Elements(PACKETS * LINKS as u64));
+    for (name, impaired, window) in [
+        ("plain, window 100", "", 100),
+        ("plain, window 1250", "", 1250),
+        ("loss 1%", r#", "loss": "1%""#, 100),
+        ("jitter", r#", "jitter": "1ms""#, 100),
+        (
+            "reorder",
+            r#", "reorder": { "probability": "1%", "delay": "1ms" }"#,
+            100,
+        ),
+    ] {
+        group.bench_function(name, |bencher| {
+            let mut run = Loop::new(impaired, window);
+            run.run(10 * PACKETS);
+            bencher.iter(|| run.run(PACKETS));
+        });
+    }
+    group.finish();
+}
+
+criterion_group!(benches, hop);
+criterion_main!(benches);

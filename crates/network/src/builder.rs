@@ -113,13 +113,13 @@ impl NetworkBuilder {
 
     /// The network.
     #[must_use]
-    pub fn build<B: Body + Send + 'static>(self) -> Network<B> {
+    pub fn build<B: Body>(self) -> Network<B> {
         self.build_observed(())
     }
 
     /// The network, watched by `observer`.
     #[must_use]
-    pub fn build_observed<B: Body + Send + 'static, O: Observer<B>>(self, observer: O) -> Network<B, O> {
+    pub fn build_observed<B: Body, O: Observer<B>>(self, observer: O) -> Network<B, O> {
         let mut links = Vec::with_capacity(self.links.len());
         let mut names = Vec::with_capacity(self.links.len());
         for (number, (name, spec)) in self.links.into_iter().enumerate() {

@@ -69,14 +69,13 @@ impl Calendar {
     #[inline]
     pub(crate) fn set(&mut self, link: u32, due: Due) {
         let mut at = self.leaves + link as usize;
-        self.tree[at] = Entry { due, link };
+        let mut winner = Entry { due, link };
+        self.tree[at] = winner;
         while at > 1 {
-            let (left, right) = (self.tree[at & !1], self.tree[at | 1]);
-            let winner = if right.due < left.due { right } else { left };
+            // Only the other side is read: what was just written stays in registers.
+            let other = self.tree[at ^ 1];
+            winner = if other.due < winner.due { other } else { winner };
             at /= 2;
-            if self.tree[at] == winner {
-                return;
-            }
             self.tree[at] = winner;
         }
     }

@@ -68,6 +68,7 @@
 
 mod builder;
 mod calendar;
+mod cargo;
 mod config;
 mod impairment;
 mod link;
@@ -84,6 +85,6 @@ pub use impairment::{Distribution, JitterConfig, LossConfig, ReorderConfig};
 pub use link::{Count, LinkCounters};
 pub use network::Network;
 pub use observer::{Drop, DropLog, DropReason, Observer};
-pub use packet::{Body, HostId, LinkId, Packet, RouteId};
+pub use packet::{Body, HostId, LinkId, Packet, PacketRef, RouteId};
 pub use queue::{Discipline, DisciplineConfig, DropHead, DropTail, QueueConfig, QueueLimit, Waiting};
 pub use trace::{DeliveryTrace, TraceError};

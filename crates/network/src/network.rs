@@ -6,6 +6,7 @@ use foundation::{Instant, Streams};
 
 use crate::builder::NetworkBuilder;
 use crate::calendar::Calendar;
+use crate::cargo::{Cargo, Ticket};
 use crate::config::PathSpec;
 use crate::link::{Link, LinkCounters};
 use crate::observer::Observer;
@@ -16,19 +17,18 @@ use crate::routes::{Next, Routes};
 ///
 /// `B` is what packets carry; `O` watches them ([`Observer`]), `()` being nobody.
 pub struct Network<B, O = ()> {
-    links: Vec<Link<B>>,
+    links: Vec<Link>,
     names: Vec<String>,
     routes: Routes,
     hosts: u32,
     calendar: Calendar,
     now: u64,
-    sequence: u64,
     sent: u64,
-    deliveries: VecDeque<(HostId, Packet<B>)>,
-    observer: O,
+    deliveries: VecDeque<(HostId, Ticket)>,
+    cargo: Cargo<B, O>,
 }
 
-impl<B: Body + Send + 'static> Network<B> {
+impl<B: Body> Network<B> {
     /// Hosts 0 and 1 and a link in either direction: the routes are
     /// [`FORWARD`](crate::FORWARD) (from 0 to 1) and [`REVERSE`](crate::REVERSE).
     #[must_use]
@@ -44,13 +44,7 @@ impl<B: Body + Send + 'static> Network<B> {
 }
 
 impl<B: Body, O: Observer<B>> Network<B, O> {
-    pub(crate) fn new(
-        links: Vec<Link<B>>,
-        names: Vec<String>,
-        routes: Routes,
-        hosts: u32,
-        observer: O,
-    ) -> Self {
+    pub(crate) fn new(links: Vec<Link>, names: Vec<String>, routes: Routes, hosts: u32, observer: O) -> Self {
         Self {
             calendar: Calendar::new(links.len()),
             links,
@@ -58,10 +52,9 @@ impl<B: Body, O: Observer<B>> Network<B, O> {
             routes,
             hosts,
             now: 0,
-            sequence: 0,
             sent: 0,
             deliveries: VecDeque::new(),
-            observer,
+            cargo: Cargo::new(observer),
         }
     }
 
@@ -82,9 +75,10 @@ impl<B: Body, O: Observer<B>> Network<B, O> {
         self.now = self.now.max(now);
         self.sent += 1;
         packet.id = self.sent;
-        let id = packet.id;
-        self.forward(self.now, packet);
-        id
+        let step = self.routes.step(packet.route, packet.hop);
+        let ticket = self.cargo.load(packet, step);
+        self.forward(self.now, ticket);
+        self.sent
     }
 
     /// Moves everything that is due by `now`, each at its own time and in order.
@@ -104,7 +98,8 @@ impl<B: Body, O: Observer<B>> Network<B, O> {
     /// The next packet that has reached the host at the end of its route, in order of arrival.
     #[inline]
     pub fn poll_delivery(&mut self) -> Option<(HostId, Packet<B>)> {
-        self.deliveries.pop_front()
+        let (host, ticket) = self.deliveries.pop_front()?;
+        Some((host, self.cargo.unload(ticket)?))
     }
 
     #[inline]
@@ -122,23 +117,24 @@ impl<B: Body, O: Observer<B>> Network<B, O> {
     #[inline]
     fn step(&mut self, at: u64, index: u32) {
         let link = &mut self.links[index as usize];
-        let landed = link.advance(at, &mut self.sequence, &mut self.observer);
+        let landed = link.advance(at, &mut self.cargo);
         self.calendar.set(index, link.due());
-        if let Some(mut packet) = landed {
-            packet.hop += 1;
-            self.forward(at, packet);
+        if let Some(mut ticket) = landed {
+            ticket.hop += 1;
+            ticket.step += 1;
+            self.forward(at, ticket);
         }
     }
 
     /// Hands a packet to the next link of its route, or to the host at its end.
     #[inline]
-    fn forward(&mut self, at: u64, packet: Packet<B>) {
-        match self.routes.next(packet.route, packet.hop) {
-            Next::Host(host) => self.deliveries.push_back((host, packet)),
+    fn forward(&mut self, at: u64, ticket: Ticket) {
+        match self.routes.next(ticket.step) {
+            Next::Host(host) => self.deliveries.push_back((host, ticket)),
             Next::Link(LinkId(index)) => {
                 let link = &mut self.links[index as usize];
                 let before = link.due();
-                link.enter(at, &mut self.sequence, packet, &mut self.observer);
+                link.enter(at, ticket, &mut self.cargo);
                 let due = link.due();
                 if due != before {
                     self.calendar.set(index, due);
@@ -191,17 +187,17 @@ impl<B: Body, O: Observer<B>> Network<B, O> {
     /// Packets that are inside: waiting, on a wire, or not yet polled.
     #[must_use]
     pub fn packets_inside(&self) -> usize {
-        self.links.iter().map(Link::holds).sum::<usize>() + self.deliveries.len()
+        self.cargo.len()
     }
 
     /// The observer.
     #[must_use]
     pub const fn observer(&self) -> &O {
-        &self.observer
+        &self.cargo.observer
     }
 
     /// The observer, to poll it.
     pub const fn observer_mut(&mut self) -> &mut O {
-        &mut self.observer
+        &mut self.cargo.observer
     }
 }

@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 
 use foundation::Instant;
 
-use crate::packet::{LinkId, Packet};
+use crate::packet::{LinkId, Packet, PacketRef};
 
 /// Why a link dropped a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -34,39 +34,44 @@ impl DropReason {
 /// Calls come in order of time. An observer is a type parameter of the network, so that an unused one
 /// (`()`) is compiled away.
 pub trait Observer<B> {
+    /// Whether it is called at all.
+    const WATCHES: bool = true;
+
     /// The packet reached the near end of a link (before any decision of that link).
     #[inline]
-    fn entered(&mut self, at: Instant, link: LinkId, packet: &Packet<B>) {
+    fn entered(&mut self, at: Instant, link: LinkId, packet: PacketRef<'_, B>) {
         let _ = (at, link, packet);
     }
 
     /// The link dropped the packet.
     #[inline]
-    fn dropped(&mut self, at: Instant, link: LinkId, reason: DropReason, packet: &Packet<B>) {
+    fn dropped(&mut self, at: Instant, link: LinkId, reason: DropReason, packet: PacketRef<'_, B>) {
         let _ = (at, link, reason, packet);
     }
 
     /// The link made a second copy of the packet.
     #[inline]
-    fn duplicated(&mut self, at: Instant, link: LinkId, packet: &Packet<B>) {
+    fn duplicated(&mut self, at: Instant, link: LinkId, packet: PacketRef<'_, B>) {
         let _ = (at, link, packet);
     }
 
     /// The link flipped a bit of the packet, which is shown as it is now.
     #[inline]
-    fn corrupted(&mut self, at: Instant, link: LinkId, packet: &Packet<B>) {
+    fn corrupted(&mut self, at: Instant, link: LinkId, packet: PacketRef<'_, B>) {
         let _ = (at, link, packet);
     }
 
     /// The packet reached the far end of a link.
     #[inline]
-    fn left(&mut self, at: Instant, link: LinkId, packet: &Packet<B>) {
+    fn left(&mut self, at: Instant, link: LinkId, packet: PacketRef<'_, B>) {
         let _ = (at, link, packet);
     }
 }
 
 /// Nobody watches.
-impl<B> Observer<B> for () {}
+impl<B> Observer<B> for () {
+    const WATCHES: bool = false;
+}
 
 /// One dropped packet.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -103,12 +108,12 @@ impl<B> Default for DropLog<B> {
 }
 
 impl<B: Clone> Observer<B> for DropLog<B> {
-    fn dropped(&mut self, at: Instant, link: LinkId, reason: DropReason, packet: &Packet<B>) {
+    fn dropped(&mut self, at: Instant, link: LinkId, reason: DropReason, packet: PacketRef<'_, B>) {
         self.drops.push_back(Drop {
             at,
             link,
             reason,
-            packet: packet.clone(),
+            packet: packet.to_packet(),
         });
     }
 }

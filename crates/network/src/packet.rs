@@ -41,6 +41,35 @@ impl<B> Packet<B> {
     }
 }
 
+/// A packet inside the network, as an observer sees it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PacketRef<'a, B> {
+    /// The packet's name in traces; a duplicate has its original's.
+    pub id: u64,
+    /// Bytes on the wire, all headers included.
+    pub size: u32,
+    /// The links that it takes.
+    pub route: RouteId,
+    /// How many links of the route lie behind it.
+    pub hop: u8,
+    /// What it carries.
+    pub body: &'a B,
+}
+
+impl<B: Clone> PacketRef<'_, B> {
+    /// A packet of its own.
+    #[must_use]
+    pub fn to_packet(self) -> Packet<B> {
+        Packet {
+            id: self.id,
+            size: self.size,
+            route: self.route,
+            hop: self.hop,
+            body: self.body.clone(),
+        }
+    }
+}
+
 /// What a packet may carry. The network clones a body to duplicate its packet and flips a bit of it to
 /// corrupt it; it does nothing else with it.
 pub trait Body: Clone {

@@ -29,10 +29,23 @@ impl Routes {
         self.starts.len()
     }
 
-    /// The step after `hop` links of `route`. Panics for a route that was never added.
+    /// The place of the step after `hop` links of `route`. Panics for a route or a hop that there is not.
     #[inline]
-    pub(crate) fn next(&self, route: RouteId, hop: u8) -> Next {
-        self.steps[self.starts[route.0 as usize] as usize + usize::from(hop)]
+    pub(crate) fn step(&self, route: RouteId, hop: u8) -> u32 {
+        let route = route.0 as usize;
+        let step = self.starts[route] + u32::from(hop);
+        let end = self
+            .starts
+            .get(route + 1)
+            .map_or(self.steps.len() as u32, |&start| start);
+        assert!(step < end, "route {route} has no hop {hop}");
+        step
+    }
+
+    /// Where a packet at this place goes next.
+    #[inline]
+    pub(crate) fn next(&self, step: u32) -> Next {
+        self.steps[step as usize]
     }
 
     /// The links of a route, in order.

@@ -6,35 +6,32 @@
 use foundation::Instant;
 
 use crate::calendar::Due;
+use crate::cargo::{Cargo, Ticket};
 use crate::impairment::Lag;
 use crate::link::pace::Pace;
 use crate::link::{Count, LinkCounters, Wire};
-use crate::packet::Packet;
+use crate::packet::RouteId;
 use crate::queue::{Discipline, Waiting};
 
 /// A discipline, and the packet that is being sent.
-pub(crate) struct Held<B> {
-    discipline: Box<dyn Discipline<B>>,
+pub(crate) struct Held {
+    discipline: Box<dyn Discipline + Send>,
     /// When the packet that is being sent, or was last, has been sent; with the sequence number that it took.
     free: Due,
     /// Its size.
     sending: u32,
     /// What the discipline has dropped since it was last asked for.
-    pub(super) dropped: Vec<Waiting<B>>,
+    pub(super) dropped: Vec<Waiting>,
 }
 
-impl<B> Held<B> {
-    pub(crate) fn new(discipline: Box<dyn Discipline<B>>) -> Self {
+impl Held {
+    pub(crate) fn new(discipline: Box<dyn Discipline + Send>) -> Self {
         Self {
             discipline,
             free: Due::new(0, 0),
             sending: 0,
             dropped: Vec::new(),
         }
-    }
-
-    pub(crate) fn waiting(&self) -> usize {
-        self.discipline.waiting().packets as usize
     }
 
     /// When the next waiting packet can be sent.
@@ -46,10 +43,22 @@ impl<B> Held<B> {
     }
 
     /// A packet joins those that wait.
-    pub(crate) fn join(&mut self, now: u64, packet: Packet<B>, lag: Lag, counters: &mut LinkCounters) {
+    pub(super) fn join(
+        &mut self,
+        now: u64,
+        route: RouteId,
+        ticket: Ticket,
+        lag: Lag,
+        counters: &mut LinkCounters,
+    ) {
         let sending = self.sending(now);
         let since = Instant::from_nanos(now);
-        let arriving = Waiting { packet, since, lag };
+        let arriving = Waiting {
+            since,
+            route,
+            ticket,
+            lag,
+        };
         self.discipline
             .enqueue(since, arriving, sending, &mut self.dropped);
         let waiting = self.discipline.waiting();
@@ -67,20 +76,18 @@ impl<B> Held<B> {
     }
 
     /// Sends the next waiting packet if none is being sent.
-    pub(super) fn send(&mut self, now: u64, sequence: &mut u64, pace: &mut Pace, wire: &mut Wire<B>) {
+    pub(super) fn send<B, O>(&mut self, now: u64, pace: &mut Pace, wire: &mut Wire, cargo: &mut Cargo<B, O>) {
         while self.free.nanos() <= now {
-            let Some(next) = self
+            let next = self
                 .discipline
-                .dequeue(Instant::from_nanos(now), &mut self.dropped)
-            else {
-                return;
-            };
+                .dequeue(Instant::from_nanos(now), &mut self.dropped);
+            let Some(next) = next else { return };
             // Asked as of when the packet joined: the link has been busy since, so it goes on without a gap.
-            let departure = pace.departure(next.since.as_nanos(), next.packet.size).max(now);
-            *sequence += 1;
-            self.free = Due::new(departure, *sequence);
-            self.sending = next.packet.size;
-            wire.take_off_with(departure, *sequence, next.packet, next.lag);
+            let departure = pace.departure(next.since.as_nanos(), next.size()).max(now);
+            let sequence = cargo.sequence();
+            self.free = Due::new(departure, sequence);
+            self.sending = next.size();
+            wire.take_off_with(departure, sequence, next.ticket, next.lag);
         }
     }
 }

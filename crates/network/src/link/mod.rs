@@ -5,16 +5,15 @@ mod flight;
 mod held;
 pub(crate) mod pace;
 
-use std::mem;
-
 use foundation::{Instant, Streams};
 
 use crate::calendar::Due;
+use crate::cargo::{Cargo, Ticket};
 use crate::config::LinkSpec;
 use crate::impairment::{Impairments, Lag};
 use crate::observer::{DropReason, Observer};
-use crate::packet::{Body, LinkId, Packet};
-use crate::queue::QueueConfig;
+use crate::packet::{Body, LinkId};
+use crate::queue::DropTail as DropTailConfig;
 use crate::queue::drop_tail::DropTail;
 
 use flight::Flight;
@@ -24,85 +23,72 @@ use pace::Pace;
 pub use counters::{Count, LinkCounters};
 
 /// A link in one direction.
-pub(crate) struct Link<B> {
-    queue: Queue<B>,
+pub(crate) struct Link {
+    wire: Wire,
+    queue: Queue,
     pace: Pace,
-    wire: Wire<B>,
     mtu: u32,
+    id: LinkId,
     impairments: Option<Box<Impairments>>,
     counters: LinkCounters,
-    id: LinkId,
 }
 
 /// What stands between the link's near end and its wire.
-enum Queue<B> {
+enum Queue {
     /// The departure of a packet is known when it joins.
     DropTail(DropTail),
     /// Packets wait until the discipline lets them go.
-    Held(Box<Held<B>>),
+    Held(Box<Held>),
 }
 
 /// The way from the queue to the far end.
-struct Wire<B> {
+struct Wire {
     delay: u64,
-    flight: Flight<B>,
+    flight: Flight,
 }
 
-impl<B> Wire<B> {
+impl Wire {
     #[inline]
-    fn take_off(&mut self, departure: u64, sequence: u64, packet: Packet<B>) {
+    fn take_off(&mut self, departure: u64, sequence: u64, ticket: Ticket) {
         let landing = departure.saturating_add(self.delay);
-        self.flight.push_in_order(landing, sequence, packet);
+        self.flight.push_in_order(landing, sequence, ticket);
     }
 
-    fn take_off_with(&mut self, departure: u64, sequence: u64, packet: Packet<B>, lag: Lag) {
+    fn take_off_with(&mut self, departure: u64, sequence: u64, ticket: Ticket, lag: Lag) {
         let delay = self.delay.saturating_add_signed(lag.jitter);
         let landing = departure.saturating_add(delay);
         match lag.held_back {
             Some(longer) => self
                 .flight
-                .push_aside(landing.saturating_add(longer), sequence, packet),
-            None if lag.free => self.flight.push_free(landing, sequence, packet),
-            None => self.flight.push_in_order(landing, sequence, packet),
+                .push_aside(landing.saturating_add(longer), sequence, ticket),
+            None if lag.free => self.flight.push_free(landing, sequence, ticket),
+            None => self.flight.push_in_order(landing, sequence, ticket),
         }
     }
 }
 
-impl<B: Body> Link<B> {
-    pub(crate) fn new(id: LinkId, spec: &LinkSpec, streams: Streams) -> Self
-    where
-        B: Send + 'static,
-    {
-        let queue = match (&spec.queue, spec.queue.discipline(streams)) {
-            (_, Some(discipline)) => Queue::Held(Box::new(Held::new(discipline))),
-            (QueueConfig::DropTail(config), None) => Queue::DropTail(DropTail::new(config.limit)),
-            (_, None) => Queue::DropTail(DropTail::new(crate::queue::QueueLimit::default())),
+impl Link {
+    pub(crate) fn new(id: LinkId, spec: &LinkSpec, streams: Streams) -> Self {
+        let queue = match spec.queue.discipline(streams) {
+            Ok(discipline) => Queue::Held(Box::new(Held::new(discipline))),
+            Err(DropTailConfig { limit }) => Queue::DropTail(DropTail::new(limit)),
         };
         Self {
-            queue,
-            pace: Pace::new(&spec.capacity),
             wire: Wire {
                 delay: spec.delay.as_nanos(),
                 flight: Flight::new(),
             },
+            queue,
+            pace: Pace::new(&spec.capacity),
             mtu: spec.mtu.unwrap_or(u32::MAX),
+            id,
             impairments: Impairments::new(spec, streams),
             counters: LinkCounters::default(),
-            id,
         }
     }
 
     pub(crate) const fn counters(&self) -> &LinkCounters {
         &self.counters
-    }
-
-    /// Packets that wait or fly.
-    pub(crate) fn holds(&self) -> usize {
-        let waiting = match &self.queue {
-            Queue::DropTail(_) => 0,
-            Queue::Held(held) => held.waiting(),
-        };
-        waiting + self.wire.flight.len()
     }
 
     /// When the link next has something to do.
@@ -117,135 +103,129 @@ impl<B: Body> Link<B> {
 
     /// A packet reaches the near end.
     #[inline]
-    pub(crate) fn enter<O: Observer<B>>(
+    pub(crate) fn enter<B: Body, O: Observer<B>>(
         &mut self,
         now: u64,
-        sequence: &mut u64,
-        packet: Packet<B>,
-        observer: &mut O,
+        ticket: Ticket,
+        cargo: &mut Cargo<B, O>,
     ) {
-        self.counters.entered.add(packet.size);
-        observer.entered(Instant::from_nanos(now), self.id, &packet);
+        self.counters.entered.add(ticket.size);
+        cargo.show(ticket, |observer, packet| {
+            observer.entered(Instant::from_nanos(now), self.id, packet);
+        });
         if self.impairments.is_some() {
-            return self.enter_impaired(now, sequence, packet, observer);
+            return self.enter_impaired(now, ticket, cargo);
         }
-        if packet.size > self.mtu {
-            return self.drop(now, DropReason::Mtu, &packet, observer);
+        if ticket.size > self.mtu {
+            return self.drop(now, DropReason::Mtu, ticket, cargo);
         }
         if let Queue::DropTail(queue) = &mut self.queue {
-            match queue.join(now, packet.size, &mut self.pace, &mut self.counters) {
-                Some(departure) => {
-                    *sequence += 1;
-                    self.wire.take_off(departure, *sequence, packet);
-                }
-                None => self.drop(now, DropReason::Queue, &packet, observer),
+            match queue.join(now, ticket.size, &mut self.pace, &mut self.counters) {
+                Some(departure) => self.wire.take_off(departure, cargo.sequence(), ticket),
+                None => self.drop(now, DropReason::Queue, ticket, cargo),
             }
         } else {
-            self.join(now, sequence, packet, Lag::default(), observer);
+            self.join(now, ticket, Lag::default(), cargo);
         }
     }
 
-    fn enter_impaired<O: Observer<B>>(
-        &mut self,
-        now: u64,
-        sequence: &mut u64,
-        mut packet: Packet<B>,
-        observer: &mut O,
-    ) {
+    fn enter_impaired<B: Body, O: Observer<B>>(&mut self, now: u64, ticket: Ticket, cargo: &mut Cargo<B, O>) {
         let fate = self
             .impairments
             .as_mut()
             .map(|all| all.next())
             .unwrap_or_default();
-        if packet.size > self.mtu {
-            return self.drop(now, DropReason::Mtu, &packet, observer);
+        if ticket.size > self.mtu {
+            return self.drop(now, DropReason::Mtu, ticket, cargo);
         }
         if fate.lost {
-            return self.drop(now, DropReason::Loss, &packet, observer);
+            return self.drop(now, DropReason::Loss, ticket, cargo);
         }
         // The copy is made first: it stays whole where the original is corrupted.
-        let copy = fate.duplicated.then(|| packet.clone());
+        let copy = if fate.duplicated {
+            cargo.duplicate(ticket)
+        } else {
+            None
+        };
         if let Some(choice) = fate.corrupted {
-            packet.body.flip_bit(choice);
-            self.counters.corrupted.add(packet.size);
-            observer.corrupted(Instant::from_nanos(now), self.id, &packet);
+            cargo.flip_bit(ticket, choice);
+            self.counters.corrupted.add(ticket.size);
+            cargo.show(ticket, |observer, packet| {
+                observer.corrupted(Instant::from_nanos(now), self.id, packet);
+            });
         }
-        self.join(now, sequence, packet, fate.lag, observer);
+        self.join(now, ticket, fate.lag, cargo);
         if let Some(copy) = copy {
             self.counters.duplicated.add(copy.size);
-            observer.duplicated(Instant::from_nanos(now), self.id, &copy);
-            self.join(now, sequence, copy, fate.lag, observer);
+            cargo.show(copy, |observer, packet| {
+                observer.duplicated(Instant::from_nanos(now), self.id, packet);
+            });
+            self.join(now, copy, fate.lag, cargo);
         }
     }
 
     /// A packet joins the queue.
-    fn join<O: Observer<B>>(
-        &mut self,
-        now: u64,
-        sequence: &mut u64,
-        packet: Packet<B>,
-        lag: Lag,
-        observer: &mut O,
-    ) {
+    fn join<B: Body, O: Observer<B>>(&mut self, now: u64, ticket: Ticket, lag: Lag, cargo: &mut Cargo<B, O>) {
         match &mut self.queue {
             Queue::DropTail(queue) => {
-                match queue.join(now, packet.size, &mut self.pace, &mut self.counters) {
-                    Some(departure) => {
-                        *sequence += 1;
-                        self.wire.take_off_with(departure, *sequence, packet, lag);
-                    }
-                    None => self.drop(now, DropReason::Queue, &packet, observer),
+                match queue.join(now, ticket.size, &mut self.pace, &mut self.counters) {
+                    Some(departure) => self.wire.take_off_with(departure, cargo.sequence(), ticket, lag),
+                    None => self.drop(now, DropReason::Queue, ticket, cargo),
                 }
             }
             Queue::Held(held) => {
-                held.join(now, packet, lag, &mut self.counters);
-                held.send(now, sequence, &mut self.pace, &mut self.wire);
-                self.drop_chosen(now, observer);
+                held.join(now, cargo.route(ticket), ticket, lag, &mut self.counters);
+                held.send(now, &mut self.pace, &mut self.wire, cargo);
+                self.drop_chosen(now, cargo);
             }
         }
     }
 
     /// Does what is due at `now`: gives the packet that lands then; `None` where instead a waiting packet is sent.
     #[inline]
-    pub(crate) fn advance<O: Observer<B>>(
+    pub(crate) fn advance<B: Body, O: Observer<B>>(
         &mut self,
         now: u64,
-        sequence: &mut u64,
-        observer: &mut O,
-    ) -> Option<Packet<B>> {
+        cargo: &mut Cargo<B, O>,
+    ) -> Option<Ticket> {
         if let Queue::Held(held) = &mut self.queue
             && held.due() < self.wire.flight.first_due()
         {
-            held.send(now, sequence, &mut self.pace, &mut self.wire);
-            self.drop_chosen(now, observer);
+            held.send(now, &mut self.pace, &mut self.wire, cargo);
+            self.drop_chosen(now, cargo);
             return None;
         }
-        let (packet, overtaken) = self.wire.flight.pop()?;
-        self.counters.delivered.add(packet.size);
+        let (ticket, overtaken) = self.wire.flight.pop()?;
+        self.counters.delivered.add(ticket.size);
         if overtaken {
-            self.counters.reordered.add(packet.size);
+            self.counters.reordered.add(ticket.size);
         }
-        observer.left(Instant::from_nanos(now), self.id, &packet);
-        Some(packet)
+        cargo.show(ticket, |observer, packet| {
+            observer.left(Instant::from_nanos(now), self.id, packet);
+        });
+        Some(ticket)
     }
 
     /// Counts and shows what the discipline has dropped.
-    fn drop_chosen<O: Observer<B>>(&mut self, now: u64, observer: &mut O) {
+    fn drop_chosen<B: Body, O: Observer<B>>(&mut self, now: u64, cargo: &mut Cargo<B, O>) {
         let Queue::Held(held) = &mut self.queue else {
             return;
         };
-        let mut dropped = mem::take(&mut held.dropped);
-        for waiting in dropped.drain(..) {
-            self.drop(now, DropReason::Queue, &waiting.packet, observer);
-        }
-        if let Queue::Held(held) = &mut self.queue {
-            held.dropped = dropped;
+        for waiting in held.dropped.drain(..) {
+            self.counters.add_drop(DropReason::Queue, waiting.size());
+            cargo.drop(now, self.id, DropReason::Queue, waiting.ticket);
         }
     }
 
     #[cold]
-    fn drop<O: Observer<B>>(&mut self, now: u64, reason: DropReason, packet: &Packet<B>, observer: &mut O) {
-        self.counters.add_drop(reason, packet.size);
-        observer.dropped(Instant::from_nanos(now), self.id, reason, packet);
+    fn drop<B: Body, O: Observer<B>>(
+        &mut self,
+        now: u64,
+        reason: DropReason,
+        ticket: Ticket,
+        cargo: &mut Cargo<B, O>,
+    ) {
+        self.counters.add_drop(reason, ticket.size);
+        cargo.drop(now, self.id, reason, ticket);
     }
 }

@@ -27,7 +27,7 @@ impl DisciplineConfig for DropHead {
         self.limit.validate().into_iter().map(within).collect()
     }
 
-    fn build<B: Send + 'static>(&self, _: Streams) -> Box<dyn Discipline<B>> {
+    fn build(&self, _: Streams) -> Box<dyn Discipline + Send> {
         let (max_packets, max_bytes) = self.limit.packets_and_bytes();
         Box::new(Queue {
             max_packets,
@@ -38,16 +38,16 @@ impl DisciplineConfig for DropHead {
     }
 }
 
-struct Queue<B> {
+struct Queue {
     max_packets: u64,
     max_bytes: u64,
-    packets: VecDeque<Waiting<B>>,
+    packets: VecDeque<Waiting>,
     bytes: u64,
 }
 
-impl<B: Send> Discipline<B> for Queue<B> {
-    fn enqueue(&mut self, _: Instant, arriving: Waiting<B>, sending: Count, dropped: &mut Vec<Waiting<B>>) {
-        self.bytes += u64::from(arriving.packet.size);
+impl Discipline for Queue {
+    fn enqueue(&mut self, _: Instant, arriving: Waiting, sending: Count, dropped: &mut Vec<Waiting>) {
+        self.bytes += u64::from(arriving.size());
         self.packets.push_back(arriving);
         while self.packets.len() as u64 + sending.packets > self.max_packets
             || self.bytes + sending.bytes > self.max_bytes
@@ -55,14 +55,14 @@ impl<B: Send> Discipline<B> for Queue<B> {
             let Some(oldest) = self.packets.pop_front() else {
                 return;
             };
-            self.bytes -= u64::from(oldest.packet.size);
+            self.bytes -= u64::from(oldest.size());
             dropped.push(oldest);
         }
     }
 
-    fn dequeue(&mut self, _: Instant, _: &mut Vec<Waiting<B>>) -> Option<Waiting<B>> {
+    fn dequeue(&mut self, _: Instant, _: &mut Vec<Waiting>) -> Option<Waiting> {
         let next = self.packets.pop_front()?;
-        self.bytes -= u64::from(next.packet.size);
+        self.bytes -= u64::from(next.size());
         Some(next)
     }
 

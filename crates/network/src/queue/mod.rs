@@ -77,11 +77,11 @@ macro_rules! disciplines {
                 }
             }
 
-            /// The discipline that holds packets; `None` for drop-tail, which the link does itself.
-            pub(crate) fn discipline<B: Send + 'static>(&self, streams: Streams) -> Option<Box<dyn Discipline<B>>> {
+            /// The discipline that holds packets; for drop-tail, which the link does itself, its settings.
+            pub(crate) fn discipline(&self, streams: Streams) -> Result<Box<dyn Discipline + Send>, DropTail> {
                 match self {
-                    Self::DropTail(_) => None,
-                    $(Self::$name(config) => Some(config.build(streams)),)+
+                    Self::DropTail(config) => Err(*config),
+                    $(Self::$name(config) => Ok(config.build(streams)),)+
                 }
             }
         }
