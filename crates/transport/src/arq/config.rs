@@ -269,7 +269,7 @@ impl ArqConfig {
     /// window, large packets that still pass a path of 1500 bytes with room for a tunnel's header,
     /// and few ACKs.
     #[must_use]
-    pub const fn for_files() -> Self {
+    pub fn for_files() -> Self {
         Self {
             mss: Size::from_bytes(1400),
             acknowledge_every: 16,

@@ -7,13 +7,10 @@ use super::frame::{Frame, Handshake, Kind, Parameters, Payload, ResetReason, Str
 use super::receiver::Receiver;
 use super::sender::{AckInfo, Sender, wire_clock};
 use super::sequence::truncate;
+use super::timer::BACK_OFF_SHARE;
 use crate::machine::Machine;
 use crate::rtt::INITIAL_TIMEOUT;
 use crate::statistics::Statistics;
-
-/// How many timeouts the end that closes first stays to answer a repeated end of stream, as TCP's
-/// TIME-WAIT does (RFC 9293, section 3.6.1).
-const LINGER_TIMEOUTS: u64 = 3;
 
 /// What the application is told.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -57,8 +54,8 @@ pub enum Error {
 enum Phase {
     /// The opener knows nothing of its peer yet.
     Opening,
-    /// Data may flow. The opener repeats its `Open` until `confirmed`.
-    Open { confirmed: bool },
+    /// Data may flow. The opener repeats its `Open` until it is `confirmed`.
+    Open { confirmed: Option<Instant> },
     /// Both streams have ended; the last ACK may have to be repeated.
     Lingering { until: Instant },
     /// Over.
@@ -122,7 +119,7 @@ impl<P: Payload> Connection<P> {
     #[must_use]
     pub fn accept<Q>(now: Instant, open: &Frame<Q>, proposed: Parameters, config: &ArqConfig) -> Self {
         let config = config.adopting(proposed);
-        let phase = Phase::Open { confirmed: true };
+        let phase = Phase::Open { confirmed: Some(now) };
         let mut connection = Self::new(now, open.connection, open.sequence, &config, phase);
         connection.sender.set_room(open.window);
         connection.owes_accept = true;
@@ -199,6 +196,11 @@ impl<P: Payload> Connection<P> {
         self.receiver.read()
     }
 
+    /// Asks the peer for a sign of life, now.
+    pub fn ping(&mut self) {
+        self.wants_ping = matches!(self.phase, Phase::Open { .. });
+    }
+
     /// Ends the connection at once; the peer is told once.
     pub fn abort(&mut self) {
         if self.phase != Phase::Closed {
@@ -242,8 +244,14 @@ impl<P: Payload> Connection<P> {
         let Some(handshake) = frame.handshake.as_deref() else {
             return;
         };
-        if self.phase != Phase::Opening {
-            return;
+        match self.phase {
+            Phase::Opening => {}
+            // Our `Open` was lost until its token was too old; this is a fresh one.
+            Phase::Open { confirmed: None } => {
+                self.token = handshake.token;
+                return;
+            }
+            _ => return,
         }
         self.token = handshake.token;
         let rtt = wire_clock(now).wrapping_sub(frame.echo);
@@ -251,18 +259,24 @@ impl<P: Payload> Connection<P> {
             self.sender.sample_rtt(now, Duration::from_micros(u64::from(rtt)));
         }
         self.sender.set_room(frame.window);
-        self.phase = Phase::Open { confirmed: false };
+        self.phase = Phase::Open { confirmed: None };
         self.events.connected = true;
         self.open_at = Some(now);
         self.opens = 0;
     }
 
-    fn handle_reset(&mut self, reason: ResetReason) {
+    fn handle_reset(&mut self, reason: ResetReason, echo: u32) {
         let all_but_the_end = self.receiver.is_finished() && self.sender.awaits_only_fin();
+        // Data that overtook our `Open` met a peer that did not know us yet. Only what left after the
+        // peer had confirmed can show that it has forgotten us.
+        let is_stale = match self.phase {
+            Phase::Open { confirmed: Some(at) } => (echo.wrapping_sub(wire_clock(at)) as i32) <= 0,
+            Phase::Open { confirmed: None } | Phase::Opening => true,
+            Phase::Lingering { .. } | Phase::Closed => false,
+        };
         match (self.phase, reason) {
             (Phase::Closed, _) => {}
-            // Our `Open` was lost and the data behind it came first; it is repeated.
-            (Phase::Open { confirmed: false } | Phase::Opening, ResetReason::Unknown) => {}
+            (_, ResetReason::Unknown) if is_stale => {}
             // The peer had everything and has left.
             (Phase::Lingering { .. }, _) => self.close(),
             (Phase::Open { .. }, _) if all_but_the_end => {
@@ -308,17 +322,28 @@ impl<P: Payload> Connection<P> {
     }
 
     fn check_finished(&mut self, now: Instant) {
-        let open = matches!(self.phase, Phase::Open { .. });
-        if open && self.receiver.is_finished() && self.sender.is_finished() {
+        if matches!(self.phase, Phase::Lingering { .. }) {
+            self.linger(now);
+            return;
+        }
+        if self.receiver.is_finished() && self.sender.is_finished() {
             self.events.finished = true;
             if self.closed_first {
-                let linger = self.sender.timer().timeout() * LINGER_TIMEOUTS;
-                self.phase = Phase::Lingering { until: now + linger };
+                self.linger(now);
             } else {
                 // Our end of stream also acknowledged the peer's, and has been acknowledged.
                 self.close();
             }
         }
+    }
+
+    /// The end that closes first stays until it has heard nothing for a while, to answer a repeated
+    /// end of stream, as TCP's TIME-WAIT does (RFC 9293, section 3.6.1). The while spans four tries
+    /// of a peer whose timer has backed off all the way (see [`super::timer::BACK_OFF_SHARE`]).
+    fn linger(&mut self, now: Instant) {
+        self.phase = Phase::Lingering {
+            until: now + self.give_up / BACK_OFF_SHARE * 4,
+        };
     }
 
     fn frame(&mut self, now: Instant, kind: Kind) -> Frame<StreamRange> {
@@ -334,7 +359,7 @@ impl<P: Payload> Connection<P> {
         self.asked_at = now;
         let timeout = self.sender.timer().timeout();
         // Before the first sample RFC 6298's initial timeout holds, unless the timer is fixed.
-        self.open_at = Some(now + timeout.doubled(self.opens - 1).min(INITIAL_TIMEOUT * 8));
+        self.open_at = Some(now + timeout.doubled(self.opens - 1).min(INITIAL_TIMEOUT * 2));
         let mut frame = self.frame(now, Kind::Open);
         frame.sequence = self.first;
         frame.handshake = Some(Box::new(Handshake {
@@ -386,16 +411,21 @@ impl<P: Payload> Machine for Connection<P> {
         if frame.connection != self.id || self.phase == Phase::Closed {
             return;
         }
-        self.heard_at = now;
+        if frame.kind != Kind::Reset {
+            self.heard_at = now;
+        }
         match frame.kind {
             Kind::Challenge => self.handle_challenge(now, &frame),
-            Kind::Reset => self.handle_reset(ResetReason::from_code(frame.sequence)),
+            Kind::Reset => self.handle_reset(ResetReason::from_code(frame.sequence), frame.echo),
             // A repeated `Open`: our `Accept` was lost.
             Kind::Open => self.owes_accept = true,
             _ if self.phase == Phase::Opening => {}
             kind => {
-                if let Phase::Open { confirmed } = &mut self.phase {
-                    *confirmed = true;
+                if let Phase::Open {
+                    confirmed: confirmed @ None,
+                } = &mut self.phase
+                {
+                    *confirmed = Some(now);
                     self.open_at = None;
                 }
                 if kind != Kind::Accept {

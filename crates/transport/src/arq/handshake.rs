@@ -47,6 +47,7 @@ impl Listener {
             // Tell the peer that it talks to nobody; never answer a reset by a reset.
             let mut reset = Frame::new(Kind::Reset, frame.connection);
             reset.sequence = ResetReason::Unknown.code();
+            reset.echo = frame.timestamp;
             return if frame.kind == Kind::Reset {
                 Admission::Ignore
             } else {

@@ -114,7 +114,7 @@ impl Sender {
         Self {
             window: SendWindow::new(first),
             discipline: config.discipline(),
-            timer: RetransmissionTimer::new(config.rto, config.min_rto),
+            timer: RetransmissionTimer::new(config.rto, config.min_rto, config.give_up),
             fixed_window,
             congestion,
             segment_size,

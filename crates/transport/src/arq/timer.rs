@@ -3,13 +3,19 @@
 use foundation::{Duration, Instant};
 
 use super::config::Timeout;
-use crate::rtt::{MAX_TIMEOUT, RttEstimator};
+use crate::rtt::RttEstimator;
+
+/// Back-off makes no more of an adaptive timeout than this part of the time after which a silent peer
+/// is given up, so that there are tries enough before that.
+pub const BACK_OFF_SHARE: u64 = 16;
 
 /// How long a packet may be unacknowledged before it is sent again.
 #[derive(Clone, Debug)]
 pub struct RetransmissionTimer {
     rtt: RttEstimator,
     fixed: Option<Duration>,
+    /// The longest that back-off makes of an adaptive timeout.
+    ceiling: Duration,
     backoff: u32,
     /// Transmissions from this one on left after the last back-off. Timers that run out for older
     /// ones belong to the same silence and do not double the timeout again.
@@ -17,9 +23,11 @@ pub struct RetransmissionTimer {
 }
 
 impl RetransmissionTimer {
-    /// A timer of this kind; an adaptive one never falls below `floor`.
+    /// A timer of this kind; an adaptive one never falls below `floor`, and backs off to no more than
+    /// its [`BACK_OFF_SHARE`] of `give_up`. (RFC 6298, section 2.5, asks for 60 s or more, for connections that
+    /// may take minutes to give up; here that would leave a lossy path a handful of tries.)
     #[must_use]
-    pub const fn new(timeout: Timeout, floor: Duration) -> Self {
+    pub fn new(timeout: Timeout, floor: Duration, give_up: Duration) -> Self {
         let fixed = match timeout {
             Timeout::Adaptive => None,
             Timeout::Fixed(fixed) => Some(fixed),
@@ -27,6 +35,7 @@ impl RetransmissionTimer {
         Self {
             rtt: RttEstimator::new(floor),
             fixed,
+            ceiling: give_up / BACK_OFF_SHARE,
             backoff: 0,
             backed_off_at: 0,
         }
@@ -43,7 +52,10 @@ impl RetransmissionTimer {
     pub fn timeout(&self) -> Duration {
         match self.fixed {
             Some(fixed) => fixed,
-            None => self.rtt.timeout().doubled(self.backoff).min(MAX_TIMEOUT),
+            None => {
+                let timeout = self.rtt.timeout();
+                timeout.doubled(self.backoff).min(self.ceiling.max(timeout))
+            }
         }
     }
 

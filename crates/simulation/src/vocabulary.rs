@@ -1,0 +1,194 @@
+//! The words of a study file that Rust owns, as JSON Schema, and what is wrong with a use of them.
+
+use foundation::Problem;
+use foundation::quantity::nearest;
+use network::{PathConfig, Preset};
+use serde::de::DeserializeOwned;
+use serde_json::{Value, json};
+use transport::arq::ArqConfig;
+use transport::metrics;
+
+use crate::workload::WorkloadConfig;
+
+/// The sections of a study file that [`check`] knows.
+pub const SECTIONS: [&str; 3] = ["path", "protocol", "workload"];
+
+/// The whole vocabulary: a JSON Schema for each section, the presets with their keys, the metrics.
+#[must_use]
+pub fn vocabulary() -> Value {
+    let presets: serde_json::Map<String, Value> = Preset::ALL
+        .iter()
+        .map(|preset| {
+            let (forward, reverse) = preset.keys();
+            let name = json!(preset).as_str().unwrap_or_default().to_owned();
+            (name, json!({"forward": forward, "reverse": reverse}))
+        })
+        .collect();
+    let metrics: serde_json::Map<String, Value> = metrics::DESCRIPTIONS
+        .iter()
+        .map(|d| (d.name.to_owned(), json!(d)))
+        .collect();
+    json!({
+        "path": schemars::schema_for!(PathConfig),
+        "protocol": schemars::schema_for!(ArqConfig),
+        "workload": schemars::schema_for!(WorkloadConfig),
+        "presets": presets,
+        "metrics": metrics,
+    })
+}
+
+/// Everything that is wrong with one section of a study file, given as JSON. Keys are relative to it.
+///
+/// # Errors
+/// If there is no such section.
+pub fn check(section: &str, json: &str) -> Result<Vec<Problem>, Problem> {
+    fn problems<T: DeserializeOwned>(json: &str, validate: impl FnOnce(&T) -> Vec<Problem>) -> Vec<Problem> {
+        match read::<T>(json) {
+            Ok(config) => validate(&config),
+            Err(problem) => vec![problem],
+        }
+    }
+    Ok(match section {
+        "path" => problems(json, PathConfig::validate),
+        "protocol" => problems(json, ArqConfig::validate),
+        "workload" => problems(json, WorkloadConfig::validate),
+        _ => {
+            let known = SECTIONS.join(", ");
+            return Err(Problem::new(
+                section,
+                format!("there is no such section: {known}"),
+            ));
+        }
+    })
+}
+
+/// Reads a configuration from JSON.
+///
+/// # Errors
+/// The first thing that is wrong: its key, and what is allowed there.
+pub fn read<T: DeserializeOwned>(json: &str) -> Result<T, Problem> {
+    let value: Value = serde_json::from_str(json).map_err(|error| Problem::new("", error.to_string()))?;
+    let mut track = serde_path_to_error::Track::new();
+    let result = T::deserialize(serde_path_to_error::Deserializer::new(value, &mut track));
+    result.map_err(|error| {
+        let path = track.path().to_string();
+        explain(if path == "." { "" } else { &path }, &error.to_string())
+    })
+}
+
+/// Turns what serde says of an unknown or missing word into what a person can act on.
+fn explain(path: &str, message: &str) -> Problem {
+    let mut words = message.split('`').skip(1).step_by(2);
+    let allowed = |words: &[&str]| words.join(", ");
+    let hint = |word: &str, known: &[&str]| {
+        nearest(word, known.iter().copied()).map_or(String::new(), |near| format!("did you mean {near:?}? "))
+    };
+    if message.starts_with("unknown field") {
+        let word = words.next().unwrap_or_default();
+        let known: Vec<&str> = words.collect();
+        let parent = path.strip_suffix(word).unwrap_or(path).trim_end_matches('.');
+        let text = format!("unknown key: {}allowed: {}", hint(word, &known), allowed(&known));
+        return Problem::new(word, text).within(parent);
+    }
+    if message.starts_with("unknown variant") {
+        let word = words.next().unwrap_or_default();
+        let known: Vec<&str> = words.collect();
+        return Problem::new(
+            path,
+            format!(
+                "{word:?} is not known: {}allowed: {}",
+                hint(word, &known),
+                allowed(&known)
+            ),
+        );
+    }
+    if message.starts_with("missing field") {
+        let word = words.next().unwrap_or_default();
+        return Problem::new(word, "the key is missing").within(path);
+    }
+    Problem::new(path, message)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn one(section: &str, json: &str) -> String {
+        let problems = check(section, json).unwrap();
+        assert_eq!(problems.len(), 1, "{problems:?}");
+        problems[0].to_string()
+    }
+
+    #[test]
+    fn mistakes_are_named_with_what_is_allowed() {
+        let text = one("path", r#"{"dealy": "5ms"}"#);
+        assert!(
+            text.starts_with("dealy: unknown key: did you mean \"delay\"?") && text.contains("rate"),
+            "{text}"
+        );
+        let text = one("path", r#"{"rate": "100"}"#);
+        assert!(text.starts_with("rate: ") && text.contains("no unit"), "{text}");
+        let text = one("path", r#"{"rate": 100}"#);
+        assert!(text.starts_with("rate: ") && text.contains("Mbit/s"), "{text}");
+        let text = one("path", r#"{"reverse": {"losss": "1%"}}"#);
+        assert!(
+            text.starts_with("reverse.losss: unknown key: did you mean \"loss\"?"),
+            "{text}"
+        );
+        let text = one("protocol", r#"{"kind": "go-back-m"}"#);
+        assert!(
+            text.starts_with("kind: \"go-back-m\" is not known: did you mean \"go-back-n\"?"),
+            "{text}"
+        );
+        let text = one("protocol", r#"{"window": 4}"#);
+        assert!(text.starts_with("kind: the key is missing"), "{text}");
+        let text = one("protocol", r#"{"kind": "go-back-n", "window": 0}"#);
+        assert!(text.starts_with("window: ") && text.contains("1 to"), "{text}");
+        let text = one("protocol", r#"{"kind": "stop-and-wait", "window": 4}"#);
+        assert!(text.starts_with("window: "), "{text}");
+        let text = one("protocol", r#"{"kind": "go-back-n", "gap_retransmit": true}"#);
+        assert!(
+            text.starts_with("gap_retransmit: only selective-repeat"),
+            "{text}"
+        );
+        let text = one("workload", r#"{"kind": "file", "size": "0B"}"#);
+        assert!(text.starts_with("size: "), "{text}");
+        let text = one("workload", r#"{"kind": "fil", "size": "1B"}"#);
+        assert!(text.contains("did you mean \"file\"?"), "{text}");
+        assert!(check("roads", "{}").is_err());
+    }
+
+    #[test]
+    fn every_key_of_the_vocabulary_has_help() {
+        fn walk(at: &str, schema: &Value, bare: &mut Vec<String>) {
+            if let Some(properties) = schema.get("properties").and_then(Value::as_object) {
+                for (key, property) in properties {
+                    let is_tag = property.get("const").is_some();
+                    if property.get("description").is_none() && !is_tag {
+                        bare.push(format!("{at}.{key}"));
+                    }
+                }
+            }
+            for group in ["oneOf", "anyOf"] {
+                for (i, inner) in schema
+                    .get(group)
+                    .and_then(Value::as_array)
+                    .into_iter()
+                    .flatten()
+                    .enumerate()
+                {
+                    walk(&format!("{at}[{i}]"), inner, bare);
+                }
+            }
+        }
+        let vocabulary = vocabulary();
+        let mut bare = Vec::new();
+        for section in SECTIONS {
+            walk(section, &vocabulary[section], &mut bare);
+            for (name, definition) in vocabulary[section]["$defs"].as_object().into_iter().flatten() {
+                walk(&format!("{section}:{name}"), definition, &mut bare);
+            }
+        }
+        assert!(bare.is_empty(), "{bare:?}");
+    }
+}

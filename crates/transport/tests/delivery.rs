@@ -1,0 +1,259 @@
+//! The bytes arrive once, in order, whole, or the connection reports an error: for every protocol,
+//! under any loss, duplication, reordering, corruption and delay.
+
+mod pair;
+
+use foundation::{Duration, Instant, Size};
+use pair::{Pair, Unkindness, assert_pattern};
+use proptest::prelude::*;
+use transport::arq::config::{ArqConfig, Kind, Timeout, Window};
+use transport::arq::{Error, Event};
+
+fn millis(low: u64, high: u64) -> (Duration, Duration) {
+    (Duration::from_millis(low), Duration::from_millis(high))
+}
+
+fn any_config() -> impl Strategy<Value = ArqConfig> {
+    let kind = prop_oneof![
+        Just(Kind::StopAndWait),
+        Just(Kind::GoBackN),
+        Just(Kind::SelectiveRepeat)
+    ];
+    let window = prop_oneof![3 => (1_u32..40).prop_map(Window::Packets), 1 => Just(Window::Auto)];
+    let rto = prop_oneof![
+        Just(Timeout::Adaptive),
+        (15_u64..200).prop_map(|ms| Timeout::Fixed(Duration::from_millis(ms)))
+    ];
+    (
+        kind,
+        window,
+        rto,
+        1_u64..2000,
+        any::<bool>(),
+        1_u16..6,
+        1_u32..100,
+    )
+        .prop_map(|(kind, window, rto, mss, early, every, buffer)| ArqConfig {
+            window: (kind != Kind::StopAndWait).then_some(window),
+            rto,
+            mss: Size::from_bytes(mss),
+            fast_retransmit: (kind == Kind::GoBackN).then_some(early),
+            gap_retransmit: (kind == Kind::SelectiveRepeat).then_some(early),
+            acknowledge_every: every,
+            receive_buffer: buffer,
+            ..ArqConfig::new(kind)
+        })
+}
+
+fn any_network() -> impl Strategy<Value = Unkindness> {
+    (0.0..0.3_f64, 0.0..0.3_f64, 0.0..0.2_f64, 0_u64..60, 0_u64..60).prop_map(
+        |(loss, duplicate, corrupt, low, spread)| Unkindness {
+            loss,
+            duplicate,
+            corrupt,
+            delay: millis(low, low + spread),
+        },
+    )
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 300, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn both_streams_arrive_whole(
+        config in any_config(),
+        network in any_network(),
+        seed in any::<u64>(),
+        first in prop_oneof![Just(0_u32), Just(u32::MAX - 3), any::<u32>()],
+        there in 0_u64..40_000,
+        back in 0_u64..4_000,
+    ) {
+        prop_assume!(config.validate().is_empty());
+        let mss = config.mss.bytes();
+        let (there, back) = (there.min(mss * 60), back.min(mss * 20));
+        let mut pair = Pair::new(&config, network, seed, first);
+        pair.write_all(true, there);
+        let mut answered = false;
+        let mut steps = 0_u64;
+        while !pair.is_over() || !answered {
+            if !answered && pair.listener.connection.is_some() {
+                answered = true;
+                pair.write_all(false, back);
+            }
+            steps += 1;
+            prop_assert!(steps < 400_000, "hangs at {}", pair.now);
+            if !pair.step(Instant::MAX) { break; }
+        }
+        let failed = pair.opener.failed() || pair.listener.failed();
+        if failed {
+            // Half of the round trips must fail before 30 s of silence come about.
+            prop_assert!(network.loss + network.corrupt > 0.3, "{:?} {:?}", pair.opener.events, pair.listener.events);
+        } else {
+            prop_assert!(pair.opener.events.contains(&Event::Finished), "{:?}", pair.opener.events);
+            prop_assert!(pair.listener.events.contains(&Event::Finished), "{:?}", pair.listener.events);
+            prop_assert_eq!(pair.listener.received.len() as u64, there);
+            prop_assert_eq!(pair.opener.received.len() as u64, back);
+        }
+        assert_pattern(&pair.listener.received);
+        assert_pattern(&pair.opener.received);
+        let statistics = pair.opener.connection.as_ref().unwrap().statistics();
+        if !failed {
+            prop_assert_eq!(statistics.bytes_acknowledged, there);
+        }
+        prop_assert!(statistics.bytes_sent >= statistics.bytes_acknowledged);
+    }
+}
+
+fn protocols() -> [ArqConfig; 4] {
+    [
+        ArqConfig::new(Kind::StopAndWait),
+        ArqConfig {
+            window: Some(Window::Packets(8)),
+            ..ArqConfig::new(Kind::GoBackN)
+        },
+        ArqConfig {
+            window: Some(Window::Packets(8)),
+            ..ArqConfig::new(Kind::SelectiveRepeat)
+        },
+        ArqConfig::for_files(),
+    ]
+}
+
+#[test]
+fn an_opener_without_listener_says_so() {
+    for config in protocols() {
+        let mut pair = Pair::new(&config, Unkindness::KIND, 1, 0);
+        pair.cut = (true, false);
+        pair.write_all(true, 1000);
+        assert!(pair.run(10_000));
+        assert_eq!(
+            pair.opener.events,
+            [Event::Failed(Error::Unreachable(config.give_up))]
+        );
+        assert!(pair.now <= Instant::ZERO + config.give_up + Duration::from_secs(1));
+    }
+}
+
+#[test]
+fn a_peer_that_falls_silent_is_noticed_at_both_ends() {
+    for config in protocols() {
+        let mut pair = Pair::new(&config, Unkindness::KIND, 1, 0);
+        pair.write_all(true, 10_000_000);
+        while pair.now < Instant::ZERO + Duration::from_millis(60) {
+            assert!(pair.step(Instant::MAX));
+        }
+        pair.cut = (true, true);
+        assert!(pair.run(100_000));
+        let silent = Event::Failed(Error::Silent(config.give_up));
+        assert!(pair.opener.events.contains(&silent), "{:?}", pair.opener.events);
+        assert!(
+            pair.listener.events.contains(&silent),
+            "{:?}",
+            pair.listener.events
+        );
+    }
+}
+
+#[test]
+fn an_idle_connection_is_kept_alive() {
+    let config = ArqConfig::for_files();
+    let mut pair = Pair::new(&config, Unkindness::KIND, 1, 0);
+    let until = Instant::ZERO + Duration::from_secs(300);
+    while pair.step(until) {}
+    assert!(!pair.opener.failed() && !pair.listener.failed());
+    pair.write_all(true, 5000);
+    pair.write_all(false, 0);
+    assert!(pair.run(10_000));
+    assert_eq!(pair.listener.received.len(), 5000);
+}
+
+#[test]
+fn a_restarted_peer_is_reported() {
+    let config = ArqConfig::for_files();
+    let mut pair = Pair::new(&config, Unkindness::KIND, 1, 0);
+    pair.write_all(true, 50_000_000);
+    while pair.now < Instant::ZERO + Duration::from_millis(60) {
+        assert!(pair.step(Instant::MAX));
+    }
+    pair.listener.connection = None;
+    assert!(pair.run(1_000_000));
+    assert!(
+        pair.opener.events.contains(&Event::Failed(Error::Forgotten)),
+        "{:?}",
+        pair.opener.events
+    );
+}
+
+#[test]
+fn an_abort_is_told_to_the_peer() {
+    let config = ArqConfig::for_files();
+    let mut pair = Pair::new(&config, Unkindness::KIND, 1, 0);
+    pair.write_all(true, 50_000_000);
+    while pair.now < Instant::ZERO + Duration::from_millis(60) {
+        assert!(pair.step(Instant::MAX));
+    }
+    pair.opener.connection.as_mut().unwrap().abort();
+    pair.drain(true);
+    assert!(pair.run(1_000_000));
+    assert!(
+        pair.listener.events.contains(&Event::Failed(Error::Aborted)),
+        "{:?}",
+        pair.listener.events
+    );
+}
+
+#[test]
+fn a_slow_reader_stops_the_sender_and_loses_nothing() {
+    for config in protocols() {
+        let config = ArqConfig {
+            receive_buffer: 16,
+            ..config
+        };
+        let mut pair = Pair::new(
+            &config,
+            Unkindness {
+                loss: 0.1,
+                ..Unkindness::KIND
+            },
+            3,
+            0,
+        );
+        let total = 200_000;
+        while pair.listener.connection.is_none() {
+            assert!(pair.step(Instant::MAX));
+        }
+        pair.listener.reads = false;
+        pair.write_all(true, total);
+        let until = pair.now + Duration::from_secs(100);
+        while pair.step(until) {}
+        let sent = pair
+            .opener
+            .connection
+            .as_ref()
+            .unwrap()
+            .statistics()
+            .bytes_acknowledged;
+        assert!(
+            sent <= 16 * config.mss.bytes(),
+            "{sent} bytes in a buffer of 16 packets"
+        );
+        assert!(!pair.opener.failed(), "a full buffer is no silence");
+        pair.listener.reads = true;
+        pair.write_all(false, 0);
+        assert!(pair.run(1_000_000), "{:?}", config.kind);
+        assert_eq!(pair.listener.received.len() as u64, total);
+        assert_pattern(&pair.listener.received);
+    }
+}
+
+#[test]
+fn a_listener_keeps_no_state_for_an_address_that_does_not_answer() {
+    let config = ArqConfig::for_files();
+    let mut pair = Pair::new(&config, Unkindness::KIND, 1, 0);
+    // Challenges never reach the opener: its address was forged.
+    pair.cut = (false, true);
+    pair.write_all(true, 1000);
+    assert!(pair.run(10_000));
+    assert!(pair.listener.connection.is_none());
+    assert!(pair.frames[0] <= pair.frames[1], "no more answers than questions");
+}
