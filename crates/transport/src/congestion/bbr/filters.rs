@@ -1,16 +1,16 @@
 //! The two maxima that BBR remembers.
 
-/// The largest delivery rate of this and the last cycle of bandwidth probing
-/// (draft-ietf-ccwg-bbr, section 5.5.5: two virtual time slots are all it needs).
+/// The largest value of this and the last cycle of bandwidth probing
+/// (draft-ietf-ccwg-bbr, section 5.5.5: two virtual time slots are all that delivery rates need).
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct BandwidthFilter {
+pub(super) struct TwoCycleMax {
     previous: u64,
     current: u64,
 }
 
-impl BandwidthFilter {
-    pub(super) fn update(&mut self, rate: u64) {
-        self.current = self.current.max(rate);
+impl TwoCycleMax {
+    pub(super) fn update(&mut self, value: u64) {
+        self.current = self.current.max(value);
     }
 
     /// A cycle ends; what was measured in the one before it is forgotten. A cycle without any
@@ -76,8 +76,8 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn bandwidth_is_remembered_for_two_cycles() {
-        let mut filter = BandwidthFilter::default();
+    fn a_maximum_is_remembered_for_two_cycles() {
+        let mut filter = TwoCycleMax::default();
         filter.update(10);
         filter.advance();
         filter.update(7);

@@ -7,7 +7,8 @@ use crate::congestion::Loss;
 impl Bbr {
     /// Whether more was lost during a packet's flight than the network may lose.
     pub(super) fn is_too_high(&self, flight: Flight) -> bool {
-        flight.lost > self.share(flight.in_flight)
+        let allowed = self.share(flight.in_flight);
+        flight.lost > allowed && flight.lost > allowed + self.ambient_loss(flight.in_flight)
     }
 
     /// The loss threshold's part of `bytes`.
@@ -22,6 +23,7 @@ impl Bbr {
         }
         self.loss_in_round = true;
         self.loss_events += 1;
+        self.ambient.on_lost(loss.bytes);
         if !self.probe_samples {
             return;
         }
@@ -40,7 +42,7 @@ impl Bbr {
     fn in_flight_at_loss(&self, flight: Flight, bytes: u64) -> u64 {
         let prior = flight.in_flight.saturating_sub(bytes);
         let lost_prior = flight.lost.saturating_sub(bytes);
-        let allowed = self.share(prior).saturating_sub(lost_prior);
+        let allowed = (self.share(prior) + self.ambient_loss(prior)).saturating_sub(lost_prior);
         let prefix = u128::from(allowed) * 1_000_000 / u128::from(1_000_000 - self.loss_ppm.min(999_999));
         prior + u64::try_from(prefix).unwrap_or(u64::MAX).min(bytes)
     }
@@ -67,7 +69,7 @@ impl Bbr {
         }
         self.loss_round_end = self.delivered;
         round.loss_round_starts = true;
-        if self.loss_in_round && !self.is_probing() {
+        if self.loss_in_round && self.round_lost_too_much() && !self.is_probing() {
             self.lower_short_term_bounds();
         }
         self.loss_in_round = false;
@@ -114,6 +116,7 @@ impl Bbr {
             if self.state.is_probe_bandwidth() {
                 if !round.application_limited {
                     self.bandwidth.advance();
+                    self.ambient.largest_rtt.advance();
                 }
                 if self.previous_probe_precautionary && !self.previous_probe_too_high {
                     self.start_refill();

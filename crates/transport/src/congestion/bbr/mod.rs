@@ -5,6 +5,7 @@
 //! more, [`loss`] bounds what may be in flight, [`probe_rtt`] looks at the empty path. Rates are in
 //! bit/s, gains in percent, all else in bytes; the model is in integers.
 
+mod ambient;
 mod cycle;
 mod filters;
 mod loss;
@@ -16,7 +17,8 @@ pub use settings::BbrSettings;
 
 use foundation::{Duration, Instant, Rate};
 
-use self::filters::{BandwidthFilter, RoundFilter};
+use self::ambient::Ambient;
+use self::filters::{RoundFilter, TwoCycleMax};
 use self::probe_rtt::LeastRtt;
 use self::startup::FullPipe;
 use super::{Acknowledgement, Controller, Loss, pacer};
@@ -111,6 +113,7 @@ pub(super) struct Bbr {
     initial_window: u64,
     loss_ppm: u64,
     beta: f64,
+    random_loss_limit: f64,
     probe_rtt_interval: Duration,
     probe_rtt_duration: Duration,
 
@@ -134,7 +137,7 @@ pub(super) struct Bbr {
     /// The connection was idle.
     restarting: bool,
 
-    bandwidth: BandwidthFilter,
+    bandwidth: TwoCycleMax,
     /// The lower one of the long- and the short-term bandwidth.
     bw: u64,
     least_rtt: LeastRtt,
@@ -146,6 +149,7 @@ pub(super) struct Bbr {
     full_pipe: FullPipe,
     drain_started: u64,
 
+    ambient: Ambient,
     loss_round_end: u64,
     loss_in_round: bool,
     loss_events: u32,
@@ -178,6 +182,7 @@ impl Bbr {
             initial_window: window,
             loss_ppm: (settings.loss_threshold.value() * 1e6) as u64,
             beta: settings.beta,
+            random_loss_limit: settings.random_loss_limit.value(),
             probe_rtt_interval: settings.probe_rtt_interval,
             probe_rtt_duration: settings.probe_rtt_duration,
             state: State::Startup,
@@ -192,7 +197,7 @@ impl Bbr {
             window_limited: [false; 2],
             limited_until: 0,
             restarting: false,
-            bandwidth: BandwidthFilter::default(),
+            bandwidth: TwoCycleMax::default(),
             bw: 0,
             least_rtt: LeastRtt::NONE,
             aggregation: RoundFilter::default(),
@@ -201,6 +206,7 @@ impl Bbr {
             aggregation_delivered: 0,
             full_pipe: FullPipe::default(),
             drain_started: 0,
+            ambient: Ambient::default(),
             loss_round_end: 0,
             loss_in_round: false,
             loss_events: 0,
@@ -415,6 +421,7 @@ impl Controller for Bbr {
             self.initialize_pacing(rtt);
         }
         self.update_congestion_signals(&mut round);
+        self.update_ambient_loss(&round);
         self.update_aggregation(&round);
         self.check_startup_and_drain(&round);
         self.update_cycle(&round);
@@ -467,6 +474,7 @@ impl Controller for Bbr {
                 report(name, bound as f64);
             }
         }
+        report("random_loss", self.ambient.rate(self.random_loss_limit));
         report("extra_acked_bytes", self.aggregated as f64);
         report("rounds", self.round_count as f64);
         report("state", f64::from(self.state as u8));

@@ -14,6 +14,9 @@ pub struct BbrSettings {
     pub initial_window: u64,
     /// Loss in a round trip above which the network counts as overfull, 0.1% to 50% (default "2%").
     pub loss_threshold: Probability,
+    /// Loss that is put down to chance where it comes without a queue, at most; 0% to 50%, "0%" takes
+    /// every loss for congestion as the draft does (default "10%").
+    pub random_loss_limit: Probability,
     /// Factor of the short-term bounds after a round trip with too much loss, 0.1 to 0.99 (default 0.7).
     pub beta: f64,
     /// Time between two looks at the empty path, at least "100ms" (default "5s").
@@ -27,6 +30,7 @@ impl Default for BbrSettings {
         Self {
             initial_window: 10,
             loss_threshold: Probability::new(0.02).unwrap_or_default(),
+            random_loss_limit: Probability::new(0.1).unwrap_or_default(),
             beta: 0.7,
             probe_rtt_interval: Duration::from_secs(5),
             probe_rtt_duration: Duration::from_millis(200),
@@ -47,6 +51,12 @@ impl Settings for BbrSettings {
             (0.001..=0.5).contains(&self.loss_threshold.value()),
             self.loss_threshold.to_string(),
             "0.1% to 50%",
+        );
+        check(
+            "random_loss_limit",
+            self.random_loss_limit.value() <= 0.5,
+            self.random_loss_limit.to_string(),
+            "0% to 50%",
         );
         check(
             "beta",

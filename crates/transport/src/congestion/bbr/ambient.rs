@@ -1,0 +1,120 @@
+//! Loss that is not congestion: what the path loses while its queue has room.
+//!
+//! The draft takes any loss for a hint of congestion, and slows down with every round trip that has
+//! one; on a path with 1 % of random loss this costs a fifth of the bandwidth, at 5 % nearly all of it.
+//! But a packet that found a queue full makes those beside it slow. Once the round-trip time has been
+//! seen to rise, by more than noise, the queue is known to have that much room; packets lost in a
+//! round trip in which most others took about the least time were not lost to a full queue. What
+//! such round trips lose is put down to the path, and the model takes losses for congestion only where
+//! they exceed that by more than chance. Where there is no such evidence (a shallow queue, a standing
+//! one, round-trip times that vary for other reasons) the draft's rule applies unchanged.
+//!
+//! This is an addition to the draft; `random_loss_limit = "0%"` switches it off.
+
+use foundation::{Duration, Rate};
+
+use super::filters::TwoCycleMax;
+use super::{Bbr, Round, State};
+
+/// The round-trip time must have risen by a 16th for the queue to count as seen.
+const SEEN_DIVISOR: u64 = 16;
+/// Three quarters of the room seen must be free.
+const FREE_DIVISOR: u64 = 4;
+/// In Startup, before any queue was seen: within a 32nd of the least round-trip time …
+const EMPTY_DIVISOR: u64 = 32;
+/// … or as many packets' time on the bottleneck.
+const EMPTY_PACKETS: u64 = 3;
+/// Older rounds count half each time this many segments have been counted.
+const MEMORY: u64 = 4096;
+/// Standard deviations of a random loss count that are still chance.
+const SIGNIFICANCE: f64 = 3.0;
+
+/// What was lost and delivered in the round at hand, and in those whose queue had room.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Ambient {
+    round_lost: u64,
+    round_delivered: u64,
+    /// Round-trip times of the round: all, and those that show room.
+    samples: u32,
+    samples_with_room: u32,
+    lost: u64,
+    delivered: u64,
+    /// The largest round-trip time of this and the last cycle, in nanoseconds.
+    pub largest_rtt: TwoCycleMax,
+}
+
+impl Ambient {
+    pub(super) fn on_lost(&mut self, bytes: u64) {
+        self.round_lost += bytes;
+    }
+
+    fn on_acknowledged(&mut self, bytes: u64, rtt: Option<Duration>, room_until: Option<Duration>) {
+        self.round_delivered += bytes;
+        if let Some(rtt) = rtt {
+            self.samples += 1;
+            self.samples_with_room += u32::from(room_until.is_some_and(|until| rtt <= until));
+            self.largest_rtt.update(rtt.as_nanos());
+        }
+    }
+
+    fn finish_round(&mut self, counts: bool, segment: u64) {
+        if counts && self.samples > 0 && self.samples_with_room * 2 >= self.samples {
+            self.lost += self.round_lost;
+            self.delivered += self.round_delivered;
+            if self.lost + self.delivered > MEMORY * segment {
+                self.lost /= 2;
+                self.delivered /= 2;
+            }
+        }
+        (self.round_lost, self.round_delivered) = (0, 0);
+        (self.samples, self.samples_with_room) = (0, 0);
+    }
+
+    /// The part of what is sent that the path loses, at most `limit`.
+    pub(super) fn rate(&self, limit: f64) -> f64 {
+        if self.lost == 0 {
+            return 0.0;
+        }
+        (self.lost as f64 / (self.lost + self.delivered) as f64).min(limit)
+    }
+}
+
+impl Bbr {
+    /// How much of `bytes` may be lost without meaning congestion; none, without evidence.
+    pub(super) fn ambient_loss(&self, bytes: u64) -> u64 {
+        let expected = self.ambient.rate(self.random_loss_limit) * bytes as f64;
+        (expected + SIGNIFICANCE * (expected * self.segment as f64).sqrt()) as u64
+    }
+
+    /// Whether the round at hand has lost more than the path does.
+    pub(super) fn round_lost_too_much(&self) -> bool {
+        let round = &self.ambient;
+        round.round_lost > self.ambient_loss(round.round_lost + round.round_delivered)
+    }
+
+    pub(super) fn update_ambient_loss(&mut self, round: &Round) {
+        let room_until = self.room_until();
+        if room_until.is_none() {
+            // What was put down to the path under other circumstances holds no longer.
+            (self.ambient.lost, self.ambient.delivered) = (0, 0);
+        }
+        self.ambient
+            .on_acknowledged(round.acknowledged, round.rtt, room_until);
+        if round.starts {
+            // Losses show a round trip after they happened: those of a probe still show in Down.
+            let counts = matches!(self.state, State::Startup | State::Cruise);
+            self.ambient.finish_round(counts, self.segment);
+        }
+    }
+
+    /// The round-trip time up to which the queue has room; `None` where that is not known.
+    fn room_until(&self) -> Option<Duration> {
+        let least = self.least_rtt.value?;
+        if self.state == State::Startup {
+            let packets = Rate::from_bits_per_second(self.bw)?.time_for(EMPTY_PACKETS * self.segment);
+            return Some(least + (least / EMPTY_DIVISOR).max(packets));
+        }
+        let seen = Duration::from_nanos(self.ambient.largest_rtt.max()) - least;
+        (seen >= least / SEEN_DIVISOR).then(|| least + seen / FREE_DIVISOR)
+    }
+}
