@@ -1,5 +1,13 @@
-//! Python bindings of longfat.
+//! Python bindings of longfat, and nothing else: each function takes and gives JSON text, frees the
+//! interpreter while it works, and turns an error into an exception with one clear line.
+
+mod trials;
+
 use pyo3::prelude::*;
 
+/// The compiled part of longfat. Its documentation is the stub `_native.pyi`.
 #[pymodule]
-mod _native {}
+mod _native {
+    #[pymodule_export]
+    use super::trials::{Cancel, Cancelled, check, simulate, trace, version, vocabulary};
+}

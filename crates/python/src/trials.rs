@@ -1,0 +1,132 @@
+//! The vocabulary, its checks, and trials in simulated time.
+
+use std::fs::File;
+use std::io::{BufWriter, Write};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use foundation::Problem;
+use pyo3::exceptions::{PyException, PyOSError, PyValueError};
+use pyo3::prelude::*;
+use serde::Serialize;
+use simulation::trace::{Recorder, TraceEvent, pcapng};
+use simulation::trial::{Record, TrialError, run, run_watched};
+use simulation::{TrialSpec, vocabulary as words};
+
+pyo3::create_exception!(
+    _native,
+    Cancelled,
+    PyException,
+    "The trial was cancelled; it has no record."
+);
+
+/// A flag by which another thread ends a simulation.
+#[pyclass(frozen)]
+#[derive(Clone, Default)]
+pub struct Cancel(Arc<AtomicBool>);
+
+#[pymethods]
+impl Cancel {
+    #[new]
+    fn new() -> Self {
+        Self::default()
+    }
+
+    /// Every simulation that holds this flag soon raises `Cancelled`.
+    fn cancel(&self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+}
+
+/// JSON text of what always has one.
+pub fn json(value: &impl Serialize) -> PyResult<String> {
+    serde_json::to_string(value).map_err(|error| PyValueError::new_err(error.to_string()))
+}
+
+/// The specification in `text`, or a `ValueError`.
+pub fn spec(text: &str) -> PyResult<TrialSpec> {
+    TrialSpec::from_json(text).map_err(|error| PyValueError::new_err(error.to_string()))
+}
+
+fn raised(error: &TrialError) -> PyErr {
+    match error {
+        TrialError::Cancelled => Cancelled::new_err("cancelled"),
+        TrialError::Spec(_) => PyValueError::new_err(error.to_string()),
+    }
+}
+
+/// The version of longfat.
+#[pyfunction]
+pub const fn version() -> &'static str {
+    env!("CARGO_PKG_VERSION")
+}
+
+/// What a study file may say, as JSON.
+#[pyfunction]
+pub fn vocabulary() -> String {
+    words::vocabulary().to_string()
+}
+
+/// The problems of one section, as a JSON list.
+#[pyfunction]
+#[pyo3(signature = (section, json, /))]
+pub fn check(section: &str, json: &str) -> PyResult<String> {
+    let to_error = |problem: Problem| PyValueError::new_err(problem.to_string());
+    self::json(&words::check(section, json).map_err(to_error)?)
+}
+
+/// Runs one trial in virtual time and gives its record as JSON.
+#[pyfunction]
+#[pyo3(signature = (spec_json, cancel=None))]
+pub fn simulate(py: Python<'_>, spec_json: &str, cancel: Option<&Cancel>) -> PyResult<String> {
+    let spec = spec(spec_json)?;
+    let flag = cancel.map(|cancel| Arc::clone(&cancel.0));
+    let record = py
+        .detach(|| run(&spec, flag.as_deref()))
+        .map_err(|error| raised(&error))?;
+    json(&record)
+}
+
+#[derive(Serialize)]
+struct Traced<'a> {
+    #[serde(flatten)]
+    record: &'a Record,
+    events: &'a [TraceEvent],
+}
+
+/// As `simulate`, with the list "events" in the record; writes a capture where a path is given.
+#[pyfunction]
+#[pyo3(signature = (spec_json, pcapng=None))]
+pub fn trace(py: Python<'_>, spec_json: &str, pcapng: Option<&str>) -> PyResult<String> {
+    let spec = spec(spec_json)?;
+    let (record, mut world) = py
+        .detach(|| run_watched(&spec, None, Recorder::new(1)))
+        .map_err(|error| raised(&error))?;
+    let recorder = std::mem::take(world.network_mut().observer_mut());
+    if let Some(path) = pcapng {
+        write_capture(path, &recorder)
+            .map_err(|error| PyOSError::new_err(format!("cannot write {path}: {error}")))?;
+    }
+    json(&Traced {
+        record: &record,
+        events: &recorder.events,
+    })
+}
+
+/// The capture appears under its name only when it is whole.
+fn write_capture(path: &str, recorder: &Recorder) -> std::io::Result<()> {
+    let partial = format!("{path}.part");
+    let written = File::create(&partial).and_then(|file| {
+        let mut out = BufWriter::new(file);
+        pcapng::write(&mut out, &recorder.sightings)?;
+        out.flush()
+    });
+    match written {
+        Ok(()) => std::fs::rename(&partial, path),
+        Err(error) => {
+            // What cannot be removed either is left; the first error is the one to tell.
+            let _ = std::fs::remove_file(&partial);
+            Err(error)
+        }
+    }
+}
