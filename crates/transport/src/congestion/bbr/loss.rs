@@ -1,7 +1,7 @@
 //! What losses tell about the path: bounds for the long term, found while probing, and for the
 //! short term, until the next probe (draft-ietf-ccwg-bbr, section 5.5.10).
 
-use super::{AckPhase, Bbr, Flight, Round, State, UNBOUNDED};
+use super::{AckPhase, Bbr, Flight, Round, State, UNBOUNDED, scale};
 use crate::congestion::Loss;
 
 impl Bbr {
@@ -14,7 +14,7 @@ impl Bbr {
     /// The loss threshold's part of `bytes`.
     fn share(&self, bytes: u64) -> u64 {
         // Parts per million keep it in integers.
-        (u128::from(bytes) * u128::from(self.loss_ppm) / 1_000_000) as u64
+        scale(bytes, self.loss_ppm, 1_000_000)
     }
 
     pub(super) fn note_loss(&mut self, loss: &Loss) {
@@ -43,8 +43,7 @@ impl Bbr {
         let prior = flight.in_flight.saturating_sub(bytes);
         let lost_prior = flight.lost.saturating_sub(bytes);
         let allowed = (self.share(prior) + self.ambient_loss(prior)).saturating_sub(lost_prior);
-        let prefix = u128::from(allowed) * 1_000_000 / u128::from(1_000_000 - self.loss_ppm.min(999_999));
-        prior + u64::try_from(prefix).unwrap_or(u64::MAX).min(bytes)
+        prior + scale(allowed, 1_000_000, 1_000_000 - self.loss_ppm.min(999_999)).min(bytes)
     }
 
     /// Probing put too much into the network: remember how much, and stop probing.

@@ -106,6 +106,24 @@ struct Round {
     loss_round_starts: bool,
 }
 
+/// `value * numerator / denominator`, in 64 bits where they suffice: a division of 128 bits costs
+/// as much as all the rest of an ACK.
+#[inline]
+fn scale(value: u64, numerator: u64, denominator: u64) -> u64 {
+    match value.checked_mul(numerator) {
+        Some(product) => product / denominator,
+        None => {
+            let product = u128::from(value) * u128::from(numerator);
+            u64::try_from(product / u128::from(denominator)).unwrap_or(u64::MAX)
+        }
+    }
+}
+
+/// Bytes that pass in `span` at `bits` bit/s.
+fn bytes_in(bits: u64, span: Duration) -> u64 {
+    scale(bits, span.as_nanos(), 8_000_000_000)
+}
+
 /// One connection's BBR.
 #[derive(Clone, Debug)]
 pub(super) struct Bbr {
@@ -249,18 +267,12 @@ impl Bbr {
     }
 
     /// `gain` percent of what `bandwidth` delivers in the least round-trip time.
+    #[inline]
     fn bdp_at(&self, bandwidth: u64, gain: u64) -> u64 {
         let Some(rtt) = self.least_rtt.value else {
             return self.initial_window;
         };
-        let bdp = match bandwidth.checked_mul(rtt.as_nanos()) {
-            Some(product) => product / 8_000_000_000,
-            None => {
-                let product = u128::from(bandwidth) * u128::from(rtt.as_nanos());
-                u64::try_from(product / 8_000_000_000).unwrap_or(u64::MAX)
-            }
-        };
-        bdp.saturating_mul(gain) / 100
+        bytes_in(bandwidth, rtt).saturating_mul(gain) / 100
     }
 
     fn bdp(&self, gain: u64) -> u64 {
@@ -343,8 +355,7 @@ impl Bbr {
 
     /// How much more than the bandwidth explains arrives at once (section 5.5.9).
     fn update_aggregation(&mut self, round: &Round) {
-        let expected = Rate::from_bits_per_second(self.bw)
-            .map_or(0, |rate| rate.bytes_in(round.now - self.aggregation_started));
+        let expected = bytes_in(self.bw, round.now - self.aggregation_started);
         let mut excess = self.aggregation_delivered + round.acknowledged;
         if self.aggregation_delivered <= expected {
             self.aggregation_started = round.now;
@@ -365,7 +376,7 @@ impl Bbr {
     }
 
     fn set_pacing_rate(&mut self, gain: u64) {
-        let rate = (u128::from(self.bw) * u128::from(gain * (100 - PACING_MARGIN)) / 10_000) as u64;
+        let rate = scale(self.bw, gain * (100 - PACING_MARGIN), 10_000);
         if self.full_pipe.ever || rate > self.pacing_rate {
             self.pacing_rate = rate.max(1);
         }
