@@ -68,11 +68,8 @@ impl<B: Body, O: Observer<B>> Network<B, O> {
     #[inline]
     pub fn send(&mut self, now: Instant, mut packet: Packet<B>) -> u64 {
         let now = now.as_nanos();
-        // A caller on wall time may be late: what was due before goes first, so that every link sees packets in order.
-        if self.calendar.first().0.nanos() < now {
-            self.advance(now - 1);
-        }
-        self.now = self.now.max(now);
+        // What is due goes first, so that every link sees packets in order, also where a caller on wall time is late.
+        self.advance(now);
         self.sent += 1;
         packet.id = self.sent;
         let step = self.routes.step(packet.route, packet.hop);

@@ -1,0 +1,159 @@
+//! What the tests of this folder share: paths from their JSON, and a caller that owns the time.
+#![allow(dead_code, reason = "each test file uses a part")]
+
+use foundation::{Instant, Streams};
+use network::{Body, DropReason, HostId, LinkId, Network, Observer, Packet, PacketRef, PathConfig, PathSpec};
+
+/// The path that this JSON describes.
+pub fn path(json: &str) -> PathSpec {
+    let config: PathConfig = serde_json::from_str(json).unwrap();
+    config.resolve(&mut |file| Err(format!("{file} is not here"))).unwrap()
+}
+
+/// A body that says whether a bit of it was flipped.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Mark {
+    pub number: u64,
+    pub flips: u32,
+}
+
+impl Body for Mark {
+    fn flip_bit(&mut self, _: u64) {
+        self.flips += 1;
+    }
+}
+
+pub fn mark(number: u64) -> Mark {
+    Mark { number, flips: 0 }
+}
+
+/// A delivery and its time.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Arrival<B> {
+    pub at: u64,
+    pub host: HostId,
+    pub packet: Packet<B>,
+}
+
+/// Sends packets at their times, which rise, and moves the network at exactly the times it asks for until it is empty.
+pub fn drive<B: Body, O: Observer<B>>(
+    network: &mut Network<B, O>,
+    sends: impl IntoIterator<Item = (u64, Packet<B>)>,
+) -> Vec<Arrival<B>> {
+    let mut arrivals = Vec::new();
+    for (at, packet) in sends {
+        settle(network, Some(at), &mut arrivals);
+        network.send(Instant::from_nanos(at), packet);
+    }
+    settle(network, None, &mut arrivals);
+    assert_eq!(network.packets_inside(), 0);
+    arrivals
+}
+
+fn settle<B: Body, O: Observer<B>>(
+    network: &mut Network<B, O>,
+    until: Option<u64>,
+    arrivals: &mut Vec<Arrival<B>>,
+) {
+    while let Some(due) = network.poll_timeout() {
+        if until.is_some_and(|until| due.as_nanos() > until) {
+            return;
+        }
+        network.handle_timeout(due);
+        while let Some((host, packet)) = network.poll_delivery() {
+            arrivals.push(Arrival {
+                at: due.as_nanos(),
+                host,
+                packet,
+            });
+        }
+    }
+}
+
+/// Packets 1, 2, 3, … of `size` bytes, `gap` nanoseconds apart.
+pub fn train(count: u64, gap: u64, size: u32) -> impl Iterator<Item = (u64, Packet<Mark>)> {
+    (1..=count).map(move |number| {
+        (
+            (number - 1) * gap,
+            Packet::new(network::FORWARD, size, mark(number)),
+        )
+    })
+}
+
+/// The numbers of the packets that arrived, in order.
+pub fn numbers(arrivals: &[Arrival<Mark>]) -> Vec<u64> {
+    arrivals.iter().map(|arrival| arrival.packet.body.number).collect()
+}
+
+/// Two hosts on the path of this JSON, and a train from host 0.
+pub fn run_train(json: &str, seed: u64, count: u64, gap: u64, size: u32) -> (Vec<Arrival<Mark>>, Network<Mark>) {
+    let mut network = Network::two_hosts(&path(json), Streams::new(seed, 0));
+    let arrivals = drive(&mut network, train(count, gap, size));
+    (arrivals, network)
+}
+
+/// The numbers that the first link's loss model took out of a train.
+pub fn lost(json: &str, seed: u64, count: u64, gap: u64, size: u32) -> Vec<u64> {
+    let mut network =
+        network::NetworkBuilder::chain(&[path(json)], Streams::new(seed, 0)).build_observed(Log::default());
+    drive(&mut network, train(count, gap, size));
+    let log = &network.observer().lines;
+    log.iter()
+        .filter(|line| line.what == What::Dropped(DropReason::Loss))
+        .map(|line| line.id)
+        .collect()
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum What {
+    Entered,
+    Dropped(DropReason),
+    Duplicated,
+    Corrupted,
+    Left,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Line {
+    pub at: u64,
+    pub link: LinkId,
+    pub what: What,
+    pub id: u64,
+    pub size: u32,
+}
+
+/// Writes down everything.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Log {
+    pub lines: Vec<Line>,
+}
+
+impl Log {
+    fn note<B>(&mut self, at: Instant, link: LinkId, what: What, packet: PacketRef<'_, B>) {
+        self.lines.push(Line {
+            at: at.as_nanos(),
+            link,
+            what,
+            id: packet.id,
+            size: packet.size,
+        });
+    }
+}
+
+impl<B> Observer<B> for Log {
+    fn entered(&mut self, at: Instant, link: LinkId, packet: PacketRef<'_, B>) {
+        self.note(at, link, What::Entered, packet);
+    }
+    fn dropped(&mut self, at: Instant, link: LinkId, reason: DropReason, packet: PacketRef<'_, B>) {
+        self.note(at, link, What::Dropped(reason), packet);
+    }
+    fn duplicated(&mut self, at: Instant, link: LinkId, packet: PacketRef<'_, B>) {
+        self.note(at, link, What::Duplicated, packet);
+    }
+    fn corrupted(&mut self, at: Instant, link: LinkId, packet: PacketRef<'_, B>) {
+        self.note(at, link, What::Corrupted, packet);
+    }
+    fn left(&mut self, at: Instant, link: LinkId, packet: PacketRef<'_, B>) {
+        self.note(at, link, What::Left, packet);
+    }
+}

@@ -1,0 +1,258 @@
+//! What holds on every path for every sequence of packets.
+
+mod common;
+
+use common::{Log, Mark, What, drive, mark};
+use foundation::{Duration, Instant, Probability, Rate, Size, Streams};
+use network::{
+    Capacity, Distribution, DropHead, DropReason, FORWARD, JitterConfig, LinkSpec, LossConfig, NetworkBuilder,
+    Packet, PathSpec, QueueConfig, QueueLimit, ReorderConfig,
+};
+use proptest::prelude::*;
+
+fn probability() -> impl Strategy<Value = Probability> {
+    (0.0..=1.0).prop_map(|value: f64| Probability::new(value * value).unwrap())
+}
+
+fn duration(max_millis: u64) -> impl Strategy<Value = Duration> {
+    (0..=max_millis * 1_000_000).prop_map(Duration::from_nanos)
+}
+
+fn loss() -> impl Strategy<Value = LossConfig> {
+    prop_oneof![
+        probability().prop_map(LossConfig::bernoulli),
+        (probability(), probability(), probability(), probability()).prop_map(|(p, r, good, bad)| {
+            LossConfig::GilbertElliott {
+                enter_bad: p,
+                leave_bad: r,
+                loss_good: good,
+                loss_bad: bad,
+            }
+        }),
+        (1_u64..20).prop_map(|every| LossConfig::Every { every }),
+        proptest::collection::vec(1_u64..60, 0..20).prop_map(|packets| LossConfig::Packets { packets }),
+    ]
+}
+
+fn capacity() -> impl Strategy<Value = Capacity> {
+    let trace = proptest::collection::vec(1_u64..40, 1..30).prop_map(|mut times| {
+        times.sort_unstable();
+        let lines: Vec<String> = times.iter().map(u64::to_string).collect();
+        Capacity::Trace(std::sync::Arc::new(network::DeliveryTrace::parse(&lines.join("\n")).unwrap()))
+    });
+    prop_oneof![
+        Just(Capacity::Unlimited),
+        (10_000_u64..1_000_000_000).prop_map(|bits| Capacity::Rate(Rate::from_bits_per_second(bits).unwrap())),
+        trace,
+    ]
+}
+
+fn limit() -> impl Strategy<Value = QueueLimit> {
+    prop_oneof![
+        (1_u64..30).prop_map(QueueLimit::Packets),
+        (1_u64..30_000).prop_map(|bytes| QueueLimit::Bytes(Size::from_bytes(bytes))),
+    ]
+}
+
+fn queue() -> impl Strategy<Value = QueueConfig> {
+    prop_oneof![
+        limit().prop_map(QueueConfig::drop_tail),
+        limit().prop_map(|limit| QueueConfig::DropHead(DropHead { limit })),
+    ]
+}
+
+/// Any link that keeps the order of packets.
+fn orderly() -> impl Strategy<Value = LinkSpec> {
+    let jitter = proptest::option::of((duration(20), any::<bool>()).prop_map(|(spread, normal)| JitterConfig {
+        spread,
+        distribution: if normal { Distribution::Normal } else { Distribution::Uniform },
+        keep_order: true,
+    }));
+    let odds = (
+        proptest::option::of(loss()),
+        proptest::option::of(probability()),
+        proptest::option::of(probability()),
+    );
+    let mtu = proptest::option::of(68_u32..1500);
+    (capacity(), duration(50), jitter, odds, queue(), mtu).prop_map(|(capacity, delay, jitter, odds, queue, mtu)| {
+        LinkSpec {
+            capacity,
+            delay,
+            jitter,
+            loss: odds.0,
+            reorder: None,
+            duplicate: odds.1,
+            corrupt: odds.2,
+            queue,
+            mtu,
+        }
+    })
+}
+
+/// Any link at all.
+fn any_link() -> impl Strategy<Value = LinkSpec> {
+    let reorder = (probability(), duration(20)).prop_map(|(probability, delay)| ReorderConfig { probability, delay });
+    (orderly(), proptest::option::of(reorder), any::<bool>()).prop_map(|(mut link, reorder, keep_order)| {
+        link.reorder = reorder;
+        if let Some(jitter) = &mut link.jitter {
+            jitter.keep_order = keep_order;
+        }
+        link
+    })
+}
+
+/// Packets with the gap before each, in nanoseconds, and its size.
+fn packets() -> impl Strategy<Value = Vec<(u64, u32)>> {
+    proptest::collection::vec((prop_oneof![Just(0), 0_u64..3_000_000], 1_u32..1600), 0..60)
+}
+
+fn schedule(packets: &[(u64, u32)]) -> Vec<(u64, Packet<Mark>)> {
+    let mut at = 0;
+    let send = |(number, &(gap, size)): (u64, &(u64, u32))| {
+        at += gap;
+        (at, Packet::new(FORWARD, size, mark(number)))
+    };
+    (1..).zip(packets).map(send).collect()
+}
+
+fn chain(links: &[LinkSpec], seed: u64) -> NetworkBuilder {
+    let path = |forward: &LinkSpec| PathSpec {
+        forward: forward.clone(),
+        reverse: LinkSpec::default(),
+    };
+    let paths: Vec<PathSpec> = links.iter().map(path).collect();
+    NetworkBuilder::chain(&paths, Streams::new(seed, 0))
+}
+
+proptest! {
+    /// What is sent is delivered, or dropped and counted; a copy is a second packet.
+    #[test]
+    fn packets_are_conserved(links in proptest::collection::vec(any_link(), 1..4), packets in packets(), seed: u64) {
+        let mut network = chain(&links, seed).build_observed(Log::default());
+        let arrivals = drive(&mut network, schedule(&packets));
+        let mut entered = packets.len() as u64;
+        for link in network.route_links(FORWARD) {
+            let counters = *network.counters(link);
+            prop_assert_eq!(counters.entered.packets, entered);
+            prop_assert_eq!(
+                counters.entered.packets + counters.duplicated.packets,
+                counters.delivered.packets + counters.lost.packets + counters.queue_dropped.packets
+                    + counters.mtu_dropped.packets
+            );
+            prop_assert_eq!(
+                counters.entered.bytes + counters.duplicated.bytes,
+                counters.delivered.bytes + counters.lost.bytes + counters.queue_dropped.bytes
+                    + counters.mtu_dropped.bytes
+            );
+            entered = counters.delivered.packets;
+            // The observer sees what is counted.
+            let lines = &network.observer().lines;
+            let seen = |what: What| lines.iter().filter(|line| line.link == link && line.what == what).count() as u64;
+            prop_assert_eq!(seen(What::Entered), counters.entered.packets);
+            prop_assert_eq!(seen(What::Left), counters.delivered.packets);
+            prop_assert_eq!(seen(What::Duplicated), counters.duplicated.packets);
+            prop_assert_eq!(seen(What::Corrupted), counters.corrupted.packets);
+            for reason in [DropReason::Loss, DropReason::Queue, DropReason::Mtu] {
+                prop_assert_eq!(seen(What::Dropped(reason)), counters.dropped(reason).packets);
+            }
+        }
+        prop_assert_eq!(arrivals.len() as u64, entered);
+        prop_assert!(network.observer().lines.is_sorted_by_key(|line| line.at));
+        prop_assert_eq!(network.poll_timeout(), None);
+    }
+
+    /// No queue holds more than its limit.
+    #[test]
+    fn queues_keep_their_limits(link in any_link(), packets in packets(), seed: u64) {
+        let mut network = chain(std::slice::from_ref(&link), seed).build();
+        drive(&mut network, schedule(&packets));
+        let counters = network.counters(network.route_links(FORWARD).next().unwrap());
+        let (QueueConfig::DropTail(network::DropTail { limit }) | QueueConfig::DropHead(DropHead { limit })) = link.queue;
+        match limit {
+            QueueLimit::Packets(packets) => prop_assert!(counters.max_queue_packets <= packets),
+            QueueLimit::Bytes(size) => prop_assert!(counters.max_queue_bytes <= size.bytes()),
+        }
+    }
+
+    /// First in, first out on links that are not told to reorder, with jitter too.
+    #[test]
+    fn order_is_kept(links in proptest::collection::vec(orderly(), 1..4), packets in packets(), seed: u64) {
+        let mut network = chain(&links, seed).build();
+        let arrivals = drive(&mut network, schedule(&packets));
+        prop_assert!(common::numbers(&arrivals).is_sorted());
+        for link in network.route_links(FORWARD) {
+            prop_assert_eq!(network.counters(link).reordered.packets, 0);
+        }
+    }
+
+    /// Between any two departures a link delivers no more than its rate allows.
+    #[test]
+    fn no_link_is_faster_than_its_rate(
+        bits in 10_000_u64..1_000_000_000_000, queue in queue(), packets in packets(), delay in duration(50)
+    ) {
+        let rate = Rate::from_bits_per_second(bits).unwrap();
+        let link = LinkSpec { capacity: Capacity::Rate(rate), delay, queue, ..LinkSpec::default() };
+        let arrivals = drive(&mut chain(&[link], 1).build(), schedule(&packets));
+        for (first, from) in arrivals.iter().enumerate() {
+            let mut sent = 0_u128;
+            for to in &arrivals[first + 1..] {
+                sent += u128::from(to.packet.size) * 8 * 1_000_000_000;
+                // Times are rounded up to whole nanoseconds.
+                let span = u128::from(to.at - from.at) + 1;
+                prop_assert!(sent <= span * u128::from(bits));
+            }
+        }
+    }
+
+    /// The same seed gives the same run, to the nanosecond; the run is also the same however late the caller comes.
+    #[test]
+    fn a_run_follows_from_its_seed(
+        links in proptest::collection::vec(any_link(), 1..4), packets in packets(), seed: u64, late in 1_u64..20_000_000
+    ) {
+        let builder = chain(&links, seed);
+        let run = || {
+            let mut network = builder.clone().build_observed(Log::default());
+            let arrivals = drive(&mut network, schedule(&packets));
+            (arrivals, network.observer().lines.clone())
+        };
+        let (arrivals, lines) = run();
+        prop_assert_eq!(&run(), &(arrivals, lines.clone()));
+        let mut network = builder.build_observed(Log::default());
+        let mut wake = 0;
+        for (at, packet) in schedule(&packets) {
+            while wake < at {
+                network.handle_timeout(Instant::from_nanos(wake));
+                wake += late;
+            }
+            network.send(Instant::from_nanos(at), packet);
+        }
+        network.handle_timeout(Instant::MAX);
+        prop_assert_eq!(&network.observer().lines, &lines);
+    }
+
+    /// Which packets a loss model takes does not depend on when they come or how large they are.
+    #[test]
+    fn losses_are_common_random_numbers(loss in loss(), count in 1_usize..60, seed: u64, ones in packets(), others in packets()) {
+        let lost = |shape: &[(u64, u32)], extra: LinkSpec| {
+            let link = LinkSpec { loss: Some(loss.clone()), ..extra };
+            let mut network = chain(&[link], seed).build_observed(Log::default());
+            let packets: Vec<_> = shape.iter().copied().chain(std::iter::repeat((7, 700))).take(count).collect();
+            drive(&mut network, schedule(&packets));
+            let lost = network.observer().lines.iter();
+            let lost = lost.filter(|line| line.what == What::Dropped(DropReason::Loss));
+            lost.map(|line| line.id).collect::<Vec<_>>()
+        };
+        // A link that has all other features on has drawn from other streams.
+        let busy = LinkSpec {
+            capacity: Capacity::Rate(Rate::from_bits_per_second(1_000_000).unwrap()),
+            jitter: Some(JitterConfig::uniform(Duration::from_millis(1))),
+            delay: Duration::from_millis(1),
+            duplicate: Probability::new(0.3),
+            corrupt: Probability::new(0.3),
+            reorder: Some(ReorderConfig { probability: Probability::new(0.3).unwrap(), delay: Duration::from_millis(3) }),
+            queue: QueueConfig::drop_tail(QueueLimit::Packets(2)),
+            ..LinkSpec::default()
+        };
+        prop_assert_eq!(lost(&ones, LinkSpec::default()), lost(&others, busy));
+    }
+}
