@@ -234,7 +234,7 @@ def run(
     from longfat.runner.progress import reporter
 
     overrides = Overrides(
-        tuple(f"{key}={_as_text(value)}" for key, value in (settings or {}).items()),
+        tuple((settings or {}).items()),
         tuple(worlds),
         repeats,
         seed,
@@ -250,16 +250,3 @@ def run(
     )
     analysis.write_report(result)
     return result
-
-
-def _as_text(value: Any) -> str:
-    import tomli_w
-
-    if isinstance(value, str):
-        # Quoted, so that text stays text whatever it looks like.
-        return json.dumps(value, ensure_ascii=False)
-    return tomli_w.dumps({"value": value}).partition("=")[2].strip() if not isinstance(value, dict) else _inline(value)
-
-
-def _inline(table: Mapping[str, Any]) -> str:
-    return "{" + ", ".join(f"{json.dumps(key)} = {_as_text(value)}" for key, value in table.items()) + "}"

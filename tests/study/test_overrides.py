@@ -5,13 +5,13 @@ from typing import Any
 
 import pytest
 
-from longfat.study import Overrides, Study, StudyError, cells, load_study
+from longfat.study import Overrides, Study, StudyError, cells, load_study, read_setting
 
 Data = dict[str, Any]
 
 
 def with_set(data: Data, *settings: str) -> Study:
-    return load_study(data, Overrides(settings))
+    return load_study(data, Overrides(tuple(map(read_setting, settings))))
 
 
 def test_a_setting_replaces_what_the_file_says(data: Data) -> None:
@@ -44,8 +44,6 @@ def test_all_protocols_at_once(data: Data) -> None:
 @pytest.mark.parametrize(
     ("setting", "words"),
     [
-        ("path.loss", "^--set: .* write KEY=VALUE"),
-        ("=2%", "^--set: .* write KEY=VALUE"),
         ("pth.loss=2%", '^--set: pth.loss: unknown key; .*did you mean "path"'),
         ("repeets=2", '^--set: repeets: unknown key; .* did you mean "repeats"'),
         ("protocols.x.window=2", '^--set: protocols.x.window: "x" is no protocol'),
@@ -55,7 +53,7 @@ def test_all_protocols_at_once(data: Data) -> None:
         ("path.los=2%", "^--set: path.los: .*"),
         ('path.loss=["1%", "200%"]', '^--set: sweep."path.loss": .*200%'),
         ("repeats=none", "^--set: repeats: .*must be a whole number"),
-        ("seed=2026-01-01", "^--set: .*date"),
+        ("seed=2026-01-01", "^--set: seed: .*date"),
     ],
 )
 def test_a_bad_setting_is_told_in_a_line(data: Data, setting: str, words: str) -> None:
@@ -81,7 +79,7 @@ def test_quick_is_small_and_loses_to_what_is_said(data: Data) -> None:
 
 
 def test_the_effective_study_is_written_as_run(data: Data) -> None:
-    study = load_study(data, Overrides(("path.loss=2%",), ("relay",), 5, 11))
+    study = load_study(data, Overrides((("path.loss", "2%"),), ("relay",), 5, 11))
     again = load_study(tomllib.loads(study.text))
     assert again == study
     assert (again.worlds, again.repeats, again.seed) == (["relay"], 5, 11)
@@ -93,3 +91,9 @@ def test_claims_about_a_sweep_survive_its_narrowing(data: Data) -> None:
     assert len(study.claims) == 1
     # The file that the run keeps can be read again.
     assert load_study(study).claims == study.claims
+
+
+@pytest.mark.parametrize("text", ["path.loss", "=2%", ""])
+def test_a_setting_without_key_or_value_says_how_to_write_one(text: str) -> None:
+    with pytest.raises(ValueError, match=f'^--set: "{text}": write KEY=VALUE'):
+        read_setting(text)

@@ -13,9 +13,8 @@ import typer
 if TYPE_CHECKING:
     from types import FrameType
 
-    from longfat.results import RunResult, Verdict
+    from longfat.results import RunResult
 
-_MARKS = {"holds": "green", "fails": "red", "undecided": "yellow"}
 # Where the output is no terminal there is no width to keep to; tables read well at this one.
 _WIDTH_ELSEWHERE = 140
 
@@ -39,9 +38,9 @@ def run(
     from longfat import analysis
     from longfat.runner import Interrupted, run_study
     from longfat.runner.progress import reporter
-    from longfat.study import Overrides, load_study
+    from longfat.study import Overrides, load_study, read_setting
 
-    overrides = Overrides(tuple(settings or ()), tuple(world or ()), repeats, seed, quick)
+    overrides = Overrides(tuple(map(read_setting, settings or ())), tuple(world or ()), repeats, seed, quick)
     loaded = load_study(study, overrides)
     signal.signal(signal.SIGTERM, _stop)
     try:
@@ -68,22 +67,14 @@ def _stop(_number: int, _frame: FrameType | None) -> None:
 def _print(result: RunResult, report: Path) -> None:
     from rich.console import Console
 
-    from longfat import analysis
+    from longfat.analysis.terminal import table, verdicts
 
     console = Console(width=None if sys.stdout.isatty() else _WIDTH_ELSEWHERE, highlight=False)
-    console.print(analysis.table(result.study, result))
-    for verdict in result.claims:
-        console.print(_verdict_line(verdict, several=len(result.study.worlds) > 1))
+    console.print(table(result.study, result))
+    if result.claims:
+        console.print()
+        console.print(verdicts(result.claims))
     console.print()
     if result.quick:
         console.print("A quick look: few repeats of a small file. Without --quick the study runs as written.")
     console.print(f"Report: {report}", soft_wrap=True, markup=False)
-
-
-def _verdict_line(verdict: Verdict, *, several: bool) -> str:
-    from rich.markup import escape
-
-    colour = _MARKS[verdict.verdict]
-    where = f" ({verdict.world})" if several and verdict.world else ""
-    text, detail = escape(verdict.text), escape(verdict.detail)
-    return f"[{colour}]{verdict.verdict:>9}[/]  {text}{where}: {detail}"

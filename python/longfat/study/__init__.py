@@ -4,7 +4,7 @@ from longfat.study.catalogue import builtin
 from longfat.study.claims import Claim
 from longfat.study.conditions import Condition
 from longfat.study.loading import load_study
-from longfat.study.overrides import Overrides
+from longfat.study.overrides import Overrides, read_setting
 from longfat.study.problems import StudyError
 from longfat.study.specification import ProtocolEntry, Reported, Study
 from longfat.study.sweep import cells
@@ -20,4 +20,5 @@ __all__ = [
     "builtin",
     "cells",
     "load_study",
+    "read_setting",
 ]

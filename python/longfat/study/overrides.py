@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from typing import Any
 
 from longfat.study import units
-from longfat.study.problems import show
 from longfat.study.specification import Study
 from longfat.study.sweep import key_problem, place
 from longfat.study.vocabulary import SECTIONS, allowed
@@ -23,9 +22,9 @@ SKELETON = tuple(key for key in Study.model_fields if key not in ("path", "workl
 
 @dataclass(frozen=True)
 class Overrides:
-    """Changes to a study file before it is run; `settings` are the texts `KEY=VALUE` of `--set`."""
+    """Changes to a study file before it is run; `settings` are pairs of dotted key and value (`read_setting`)."""
 
-    settings: tuple[str, ...] = ()
+    settings: tuple[tuple[str, Any], ...] = ()
     worlds: tuple[str, ...] = ()
     repeats: int | None = None
     seed: int | None = None
@@ -51,7 +50,7 @@ class Overrides:
             data.pop("max_repeats", None)
         if self.seed is not None:
             data["seed"] = self.seed
-        return [_set(data, text) for text in self.settings]
+        return [_set(data, key, value) for key, value in self.settings]
 
 
 def _make_quick(data: dict[str, Any]) -> None:
@@ -65,12 +64,7 @@ def _make_quick(data: dict[str, Any]) -> None:
             workload["size"] = QUICK_SIZE
 
 
-def _set(data: dict[str, Any], text: str) -> str:
-    key, equals, value_text = text.partition("=")
-    key = key.strip()
-    if not equals or not key:
-        raise ValueError(f'--set: "{text}": write KEY=VALUE, e.g. --set path.loss=2%')
-    value = parse_value(value_text)
+def _set(data: dict[str, Any], key: str, value: Any) -> str:
     if "." not in key and key in SKELETON:
         data[key] = value
         return key
@@ -117,17 +111,21 @@ def _tables(value: Any) -> Iterable[dict[str, Any]]:
     return [entry for entry in value if isinstance(entry, dict)] if isinstance(value, list) else []
 
 
-def parse_value(text: str) -> Any:
-    """Reads a value as TOML would (numbers, lists, tables, quoted text), else as the text that it is.
+def read_setting(text: str) -> tuple[str, Any]:
+    """Reads `KEY=VALUE`; the value as TOML would (numbers, lists, tables, quoted text), else as the text it is.
 
-    >>> parse_value("8"), parse_value("2%"), parse_value('["1%", "2%"]')
-    (8, '2%', ['1%', '2%'])
+    >>> read_setting("protocol.window=8"), read_setting("path.loss=2%")
+    (('protocol.window', 8), ('path.loss', '2%'))
+    >>> read_setting('path.loss=["1%", "2%"]')
+    ('path.loss', ['1%', '2%'])
     """
-    stripped = text.strip()
+    key, equals, value = text.partition("=")
+    key, value = key.strip(), value.strip()
+    if not equals or not key:
+        raise ValueError(f'--set: "{text}": write KEY=VALUE, e.g. --set path.loss=2%')
+    if "\n" in value:
+        return key, value
     try:
-        value = tomllib.loads(f"value = {stripped}\n")["value"] if "\n" not in stripped else text
+        return key, tomllib.loads(f"value = {value}\n")["value"]
     except tomllib.TOMLDecodeError:
-        return stripped
-    if not isinstance(value, str | int | float | bool | list | dict):
-        raise ValueError(f"--set: {show(stripped)}: a date is no value of a study")  # noqa: TRY004 - bad input, not a bug
-    return value
+        return key, value

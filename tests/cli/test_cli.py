@@ -1,0 +1,189 @@
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from longfat.study import builtin
+from tests.conftest import Cli, command, document, only_lines
+
+Data = dict[str, Any]
+Write = Callable[..., Path]
+
+
+def test_one_json_document_and_everything_else_elsewhere(data: Data, write: Write, cli: Cli) -> None:
+    done = cli("run", write(data), "--json")
+    result = document(done)
+    assert list(result) == ["study", "run", "cells", "claims"]
+    assert result["study"] == "small"
+    assert result["run"] == str(Path("runs") / "small")
+    assert len(result["cells"]) == 6
+    for cell in result["cells"]:
+        assert list(cell) == ["world", "protocol", "params", "n", "metrics"]
+        assert cell["n"] == 4
+        for interval in cell["metrics"].values():
+            assert list(interval) == ["mean", "low", "high"]
+            assert interval["low"] <= interval["mean"] <= interval["high"]
+    assert [set(claim) for claim in result["claims"]] == [{"id", "text", "world", "verdict", "detail"}]
+    assert "Report: runs/small/report.html" in done.stderr
+
+
+def test_one_trial_has_no_interval_and_the_document_stays_json(data: Data, write: Write, cli: Cli) -> None:
+    done = cli("run", write(data), "--json", "--repeats", 1)
+    assert "NaN" not in done.stdout
+    assert document(done)["cells"][0]["metrics"]["goodput_bps"]["low"] is None
+
+
+def test_a_person_sees_table_verdicts_and_where_the_report_lies(
+    data: Data, write: Write, cli: Cli, tmp_path: Path
+) -> None:
+    done = cli("run", write(data))
+    assert "A small study" in done.stdout
+    assert "Selective repeat is never behind" in done.stdout
+    assert done.stdout.rstrip().endswith("Report: runs/small/report.html")
+    assert (tmp_path / "runs" / "small" / "report.html").is_file()
+
+
+def test_same_seed_same_bits(data: Data, write: Write, cli: Cli) -> None:
+    study = write(data)
+    first = document(cli("run", study, "--json", "--out", "a", "--jobs", 1))
+    second = document(cli("run", study, "--json", "--out", "b", "--jobs", 3))
+    assert first["cells"] == second["cells"]
+    other = document(cli("run", study, "--json", "--out", "c", "--seed", 8))
+    assert first["cells"] != other["cells"]
+
+
+def test_options_change_what_is_run(data: Data, write: Write, cli: Cli) -> None:
+    done = cli(
+        "run", write(data), "--json", "--repeats", 2, "--set", "path.loss=3%", "--set", "protocols.sr.window=8"
+    )
+    result = document(done)
+    assert [(c["protocol"], c["params"], c["n"]) for c in result["cells"]] == [("gbn", {}, 2), ("sr", {}, 2)]
+
+
+def test_quick_is_said_and_kept_apart(data: Data, write: Write, cli: Cli, tmp_path: Path) -> None:
+    study = write({**data, "workload": {"kind": "file", "size": "1MB"}})
+    result = document(cli("run", study, "--json", "--quick"))
+    assert result["quick"] is True
+    assert result["run"] == str(Path("runs") / "small-quick")
+    assert all(cell["n"] == 3 for cell in result["cells"])
+    assert 'size = "200kB"' in (tmp_path / "runs" / "small-quick" / "study.toml").read_text()
+    assert "quick look" in cli("run", study, "--quick").stdout
+
+
+def test_fresh_starts_over(data: Data, write: Write, cli: Cli) -> None:
+    study = write(data)
+    cli("run", study)
+    assert "0 trials to run, 24 already there" in cli("run", study).stderr
+    assert "24 trials to run\n" in cli("run", study, "--fresh").stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["run"], "Missing argument 'STUDY'"),
+        (["run", "nothing.toml"], "nothing.toml: no such study"),
+        (["run", "."], ".: is a folder"),
+        (["run", "STUDY", "--sed", "1"], "No such option: --sed"),
+        (["run", "STUDY", "--repeats", "x"], "'x' is not a valid int"),
+        (["run", "STUDY", "--jobs", "0"], "--jobs"),
+        (["run", "STUDY", "--repeats", "0"], "repeats: 0 is too small"),
+        (["run", "STUDY", "--world", "sin"], 'worlds: "sin" is no world; allowed: sim, relay; did you mean "sim"'),
+        (["run", "STUDY", "--set", "path.loss=2"], "--set: path.loss: "),
+        (["run", "STUDY", "--set", "path.los=2%"], "--set: path.los: "),
+        (["run", "STUDY", "--seed", "-1"], "seed: -1 is too small"),
+        (["run", "STUDY", "--out", "STUDY"], "is a file"),
+        (["runn"], "No such command 'runn'"),
+        (["list", "protocolls"], "'protocolls' is not one of"),
+        (["--nothing"], "No such option: --nothing"),
+    ],
+)
+def test_bad_input_is_one_line_and_exit_code_two(
+    data: Data, write: Write, cli: Cli, tmp_path: Path, arguments: list[str], words: str
+) -> None:
+    study = str(write(data))
+    done = cli(*[study if a == "STUDY" else a for a in arguments], ok=False)
+    assert done.returncode == 2
+    assert done.stdout == ""
+    only_lines(done.stderr, [words])
+    assert not (tmp_path / "runs").exists(), "nothing is half-written"
+
+
+def test_a_folder_that_cannot_be_written_is_one_line(data: Data, write: Write, cli: Cli) -> None:
+    done = cli("run", write(data), "--out", "/proc/nowhere", ok=False)
+    assert done.returncode == 1
+    only_lines(done.stderr, ["longfat: /proc/nowhere: "])
+
+
+def test_a_run_in_which_nothing_succeeds_fails(data: Data, write: Write, cli: Cli) -> None:
+    data |= {"sweep": {}, "claims": [], "repeats": 2}
+    data["path"]["loss"] = "100%"
+    done = cli("run", write(data), "--json", ok=False)
+    assert done.returncode == 1
+    result = document(done)
+    assert all(cell["n"] == 0 and sum(cell["failures"].values()) == 2 for cell in result["cells"])
+    assert "no trial succeeded" in done.stderr
+
+
+def test_the_schema_is_json(cli: Cli) -> None:
+    schema = json.loads(cli("schema").stdout)
+    assert {"title", "path", "workload", "protocols", "sweep", "claims"} <= set(schema["properties"])
+
+
+def test_the_vocabulary_is_listed_with_units_defaults_and_help(cli: Cli) -> None:
+    everything = cli("list").stdout
+    for word in ("go-back-n", "selective-repeat", "stop-and-wait", "window", "delay", "goodput", "bit/s", "lte"):
+        assert word in everything
+    for name in builtin():
+        assert name in everything
+    assert "go-back-n" not in cli("list", "metrics").stdout
+    assert "goodput" in cli("list", "metrics").stdout
+    for topic in ("studies", "protocols", "path", "presets", "workloads", "metrics"):
+        assert cli("list", topic).stdout.strip()
+
+
+def test_help_and_version(cli: Cli) -> None:
+    assert "run" in cli("--help").stdout
+    assert cli().stdout == cli("--help").stdout
+    assert "--quick" in cli("run", "--help").stdout
+    assert cli("--version").stdout.startswith("longfat 0.")
+
+
+def test_the_command_line_starts_without_the_heavy_packages() -> None:
+    code = (
+        "import sys\n"
+        "sys.argv = ['longfat', '--help']\n"
+        "from longfat.cli import main\n"
+        "try: main()\n"
+        "except SystemExit: pass\n"
+        "print(sorted({'polars', 'altair', 'scipy', 'numpy', 'pydantic', 'longfat._native'} & set(sys.modules)))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.splitlines()[-1] == "[]"
+
+
+def test_a_reader_who_has_seen_enough_is_no_error() -> None:
+    process = subprocess.Popen(command("schema"), stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    assert process.stdout is not None
+    process.stdout.close()
+    assert process.stderr is not None
+    errors = process.stderr.read()
+    process.wait(20)
+    process.stderr.close()
+    assert errors == b""
+
+
+def test_ctrl_c_at_the_very_start_is_quiet() -> None:
+    process = subprocess.Popen(command("list"), stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+    time.sleep(0.1)
+    process.send_signal(2)
+    _, errors = process.communicate(timeout=20)
+    # Before our code is reached, Python itself says what happened.
+    assert process.returncode in (0, 130, -2)
+    assert process.returncode != 130 or errors == b""

@@ -1,0 +1,69 @@
+"""An executor whose trials do what a test says."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from longfat.runner import runner
+from longfat.runner.executor import CancelledTrialError, ThreadedExecutor
+from longfat.runner.trial import Record, Trial
+from longfat.study import Study, load_study
+
+Behaviour = Callable[[Trial], Record]
+
+
+class Scripted(ThreadedExecutor):
+    """Runs a function as a trial, and remembers what it ran."""
+
+    def __init__(self, behaviour: Behaviour, jobs: int = 2) -> None:
+        super().__init__(jobs)
+        self.behaviour = behaviour
+        self.ran: list[Trial] = []
+        self._guard = threading.Lock()
+
+    def run(self, trial: Trial) -> Record:
+        if self._cancelled.is_set():
+            raise CancelledTrialError
+        with self._guard:
+            self.ran.append(trial)
+        return self.behaviour(trial)
+
+
+def goodput(trial: Trial) -> Record:
+    """A record that follows from the trial."""
+    value = 1e6 + (int(trial.key[:6], 16) % 1000) * 100 + trial.number
+    return Record({"goodput_bps": float(value), "completion_s": 8e6 / value})
+
+
+@pytest.fixture
+def scripted(monkeypatch: pytest.MonkeyPatch) -> Callable[[Behaviour], list[Scripted]]:
+    """Replaces the executors of all worlds; gives the list that each made one is put into."""
+
+    def _use(behaviour: Behaviour = goodput) -> list[Scripted]:
+        made: list[Scripted] = []
+
+        def _make(world: str, jobs: int | None) -> Scripted:
+            made.append(Scripted(behaviour, jobs or 2))
+            return made[-1]
+
+        monkeypatch.setattr(runner, "executor_of", _make)
+        return made
+
+    return _use
+
+
+@pytest.fixture
+def study(data: dict[str, Any]) -> Study:
+    """The small study, checked."""
+    return load_study(data, name="small")
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """Where a run may go."""
+    return tmp_path / "run"

@@ -1,0 +1,143 @@
+"""Killed at any moment, a run is completed by running it again: no record lost, doubled or torn."""
+
+from __future__ import annotations
+
+import json
+import random
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+
+from tests.conftest import Cli, command, document
+
+Data = dict[str, Any]
+Write = Callable[..., Path]
+
+TRIALS = 2 * 3 * 400
+
+
+@pytest.fixture
+def long_study(data: Data, write: Write) -> Path:
+    """A study of a second or so."""
+    return write({**data, "repeats": 400}, "long.toml")
+
+
+def start(study: Path, *options: object) -> subprocess.Popen[bytes]:
+    return subprocess.Popen(
+        command("run", study, "--json", *options),
+        cwd=study.parent,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    )
+
+
+def whole(folder: Path) -> pl.DataFrame:
+    """Every part, read one by one: a torn one would raise."""
+    frames = [pl.read_parquet(part) for part in sorted((folder / "records").glob("part-*.parquet"))]
+    return pl.concat(frames) if frames else pl.DataFrame({"key": []})
+
+
+def seconds_until(folder: Path, what: str, process: subprocess.Popen[bytes]) -> float:
+    """How long a run takes until a file appears in its folder."""
+    began = time.monotonic()
+    while not list(folder.glob(what)) and process.poll() is None:
+        time.sleep(0.002)
+    return time.monotonic() - began
+
+
+def test_killed_again_and_again_then_completed(long_study: Path, cli: Cli, tmp_path: Path) -> None:
+    folder = tmp_path / "runs" / "long"
+    # The longest that a whole run takes: the moments of the kills cover it.
+    reference = start(long_study, "--out", tmp_path / "reference")
+    span = seconds_until(tmp_path / "reference", "report.html", reference)
+    assert reference.wait(60) == 0
+    moments = random.Random(2)
+    for _ in range(6):
+        process = start(long_study)
+        time.sleep(moments.uniform(0, span))
+        process.kill()
+        process.communicate()
+        if folder.exists():
+            keys = whole(folder)["key"]
+            assert keys.n_unique() == len(keys)
+    result = document(cli("run", long_study, "--json"))
+    assert all(cell["n"] == 400 for cell in result["cells"])
+    records = whole(folder)
+    assert records["key"].n_unique() == records.height == TRIALS
+    assert not list(folder.rglob(".*.tmp"))
+    # Nothing tells the killed run's answer from that of one that was left alone.
+    columns = [c for c in records.columns if c != "params"]
+    unbroken = whole(tmp_path / "reference")
+    assert records.select(columns).sort("key").equals(unbroken.select(columns).sort("key"))
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="signals are those of POSIX")
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_told_to_stop_it_keeps_what_is_done_and_says_how_to_go_on(
+    data: Data, write: Write, tmp_path: Path, cli: Cli, number: signal.Signals
+) -> None:
+    study = write({**data, "repeats": 20_000}, "long.toml")
+    process = start(study)
+    seconds_until(tmp_path / "runs" / "long", "records/part-*.parquet", process)
+    process.send_signal(number)
+    out, err = process.communicate(timeout=30)
+    assert process.returncode == 130, err
+    assert out == b""
+    assert b"runs/long keeps what is done: run the same command again to go on" in err
+    assert b"Traceback" not in err
+    kept = whole(tmp_path / "runs" / "long").height
+    assert 0 < kept < 6 * 20_000
+    done = cli("run", study, "--json", "--repeats", 4)
+    assert "24 already there" in done.stderr
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="limits are those of POSIX")
+def test_a_disk_that_takes_no_more_is_one_line(long_study: Path, tmp_path: Path, cli: Cli) -> None:
+    limited = (
+        "import resource, sys; resource.setrlimit(resource.RLIMIT_FSIZE, (8000, 8000));"
+        "from longfat.cli import main; main()"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", limited, "run", str(long_study)],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 1
+    errors = [line for line in done.stderr.splitlines() if line.startswith("longfat: ")]
+    assert len(errors) == 1, done.stderr
+    assert "part-00001.parquet: File too large" in errors[0]
+    assert "Traceback" not in done.stderr
+    assert whole(tmp_path / "runs" / "long").height == 0
+    assert all(cell["n"] == 400 for cell in document(cli("run", long_study, "--json"))["cells"])
+
+
+def test_two_runs_do_not_share_a_folder(data: Data, write: Write, tmp_path: Path, cli: Cli) -> None:
+    study = write({**data, "repeats": 20_000}, "long.toml")
+    process = start(study)
+    try:
+        seconds_until(tmp_path / "runs" / "long", "run.json", process)
+        second = cli("run", study, ok=False)
+        assert second.returncode == 2
+        assert f"another run is using this folder (process {process.pid})" in second.stderr
+    finally:
+        process.kill()
+        process.communicate()
+
+
+def test_the_folder_says_whose_it_is_from_the_start(data: Data, write: Write, tmp_path: Path, cli: Cli) -> None:
+    cli("run", write(data, "one.toml"), "--out", "here")
+    about = json.loads((tmp_path / "here" / "run.json").read_text())
+    assert about["study"] == "one"
+    assert {"longfat", "kernel", "cpu", "cores", "python", "date", "argv"} <= set(about["environment"])
+    refused = cli("run", write(data, "two.toml"), "--out", "here", ok=False)
+    assert refused.returncode == 2
+    assert 'holds the records of the study "one", not of "two"' in refused.stderr

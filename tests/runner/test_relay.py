@@ -1,0 +1,162 @@
+"""The world `relay`: real processes and sockets."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from longfat.results import Cell
+from longfat.runner import relay
+from longfat.runner.executor import CancelledTrialError
+from longfat.runner.trial import Trial
+from tests.conftest import Cli, command, document
+
+Data = dict[str, Any]
+Write = Callable[..., Path]
+
+SPEC = {
+    "path": {"rate": "10Mbit/s", "delay": "5ms", "loss": "1%"},
+    "protocol": {"kind": "selective-repeat", "window": 8},
+    "workload": {"kind": "file", "size": "100kB"},
+}
+
+
+def trial(number: int = 0, **path: str) -> Trial:
+    spec = {**SPEC, "path": {**SPEC["path"], **path}}
+    return Trial(f"key{number}", Cell("relay", "sr", {}, spec), number, 1)
+
+
+def descendants() -> list[int]:
+    """The processes of trials that this process started and that still run."""
+    found = []
+    for status in Path("/proc").glob("[0-9]*/cmdline"):
+        try:
+            words = status.read_bytes().split(b"\0")
+            parent = int((status.parent / "stat").read_text().rpartition(")")[2].split()[1])
+        except OSError:
+            continue
+        if b"longfat._endpoint" in words and parent == os.getpid():
+            found.append(int(status.parent.name))
+    return found
+
+
+def test_a_transfer_through_a_relay_is_measured() -> None:
+    executor = relay.Relay(1)
+    try:
+        record = executor.run(trial())
+    finally:
+        executor.close()
+    assert record.error is None
+    assert record.metrics is not None
+    assert 0 < record.metrics["goodput_bps"] < 10e6
+    assert record.metrics["completion_s"] > 0.08
+    assert descendants() == []
+
+
+def test_trials_run_side_by_side() -> None:
+    executor = relay.Relay(4)
+    began = time.monotonic()
+    try:
+        futures = [executor.submit(trial(number, delay="100ms")) for number in range(4)]
+        records = [future.result(60) for future in futures]
+    finally:
+        executor.close()
+    assert all(record.error is None for record in records)
+    took = sum(record.metrics["completion_s"] for record in records if record.metrics)
+    assert time.monotonic() - began < took
+
+
+def test_a_killed_process_is_the_trials_error() -> None:
+    executor = relay.Relay(1)
+    try:
+        future = executor.submit(trial(delay="500ms"))
+        deadline = time.monotonic() + 10
+        while len(executor._running) < 3 and time.monotonic() < deadline:
+            time.sleep(0.01)
+        time.sleep(0.3)
+        sender = next(endpoint for endpoint in executor._running if endpoint.role == "send")
+        os.kill(sender.process.pid, signal.SIGKILL)
+        record = future.result(20)
+    finally:
+        executor.close()
+    assert record.metrics is None
+    assert record.error == "the send process ended (signal 9)"
+    assert descendants() == []
+
+
+def test_a_process_that_hangs_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(relay, "PATIENCE_FACTOR", 0.0)
+    monkeypatch.setattr(relay, "PATIENCE_S", 0.5)
+    executor = relay.Relay(1)
+    try:
+        record = executor.run(trial(delay="2s"))
+    finally:
+        executor.close()
+    assert record.error == "the send process did not answer within 0 s"
+    assert descendants() == []
+
+
+def test_cancelled_trials_have_no_record_and_leave_no_process() -> None:
+    executor = relay.Relay(2)
+    futures = [executor.submit(trial(number, delay="2s")) for number in range(4)]
+    deadline = time.monotonic() + 10
+    while len(executor._running) < 6 and time.monotonic() < deadline:
+        time.sleep(0.01)
+    executor.cancel()
+    for future in futures:
+        with pytest.raises(CancelledTrialError):
+            future.result(10)
+    executor.close()
+    assert descendants() == []
+
+
+@pytest.mark.parametrize("line", ["", "{}\n", "not json\n", '{"spec": {}, "to": null}\n'])
+def test_an_endpoint_told_nonsense_ends(line: str) -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "longfat._endpoint", "send"],
+        input=line,
+        capture_output=True,
+        text=True,
+        timeout=20,
+        check=False,
+    )
+    assert "Traceback" not in done.stderr
+
+
+@pytest.mark.skipif(not Path("/proc").is_dir(), reason="looks for processes in /proc")
+def test_no_process_outlives_a_killed_runner(data: Data, write: Write, tmp_path: Path) -> None:
+    data["path"]["delay"] = "1s"
+    study = write({**data, "worlds": ["relay"]}, "slow.toml")
+    runner = subprocess.Popen(command("run", study), cwd=tmp_path, stderr=subprocess.DEVNULL)
+
+    def _endpoints() -> list[Path]:
+        children = Path(f"/proc/{runner.pid}/task").glob("*/children")
+        pids = {pid for listed in children for pid in listed.read_text().split()}
+        return [Path("/proc") / pid for pid in pids]
+
+    deadline = time.monotonic() + 20
+    while len(started := _endpoints()) < 6 and time.monotonic() < deadline:
+        time.sleep(0.02)
+    runner.kill()
+    runner.wait()
+    assert len(started) >= 6
+    deadline = time.monotonic() + 10
+    while any(process.exists() for process in started) and time.monotonic() < deadline:
+        time.sleep(0.02)
+    assert not [process for process in started if process.exists()]
+
+
+def test_both_worlds_of_a_study(data: Data, write: Write, cli: Cli) -> None:
+    data["repeats"] = 2
+    result = document(cli("run", write({**data, "worlds": ["sim", "relay"]}), "--json"))
+    assert [cell["world"] for cell in result["cells"]] == ["sim"] * 6 + ["relay"] * 6
+    assert all(cell["n"] == 2 for cell in result["cells"])
+    assert {claim["world"] for claim in result["claims"]} == {"sim", "relay"}

@@ -1,0 +1,184 @@
+from __future__ import annotations
+
+import random
+import threading
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+
+from longfat.results import Cell, CellResult, Interval
+from longfat.runner import Interrupted, load_run, run_study, runner
+from longfat.runner.trial import Record, Trial
+from longfat.study import Study, load_study
+
+from .conftest import Scripted, goodput
+
+Use = Callable[..., list[Scripted]]
+
+
+def test_every_trial_of_every_cell_once(scripted: Use, study: Study, folder: Path) -> None:
+    made = scripted()
+    result = run_study(study, folder=folder)
+    assert [cell.n for cell in result.cells] == [4] * 6
+    ran = [(t.cell.protocol, t.cell.params["path.loss"], t.number) for t in made[0].ran]
+    assert len(set(ran)) == len(ran) == 24
+    frame = result.to_polars()
+    assert frame.columns[:6] == ["world", "protocol", "path.loss", "trial", "seed", "error"]
+    assert frame.height == 24
+    assert frame["goodput_bps"].null_count() == 0
+
+
+def test_trials_of_one_number_share_seed_and_number(scripted: Use, study: Study, folder: Path) -> None:
+    made = scripted()
+    run_study(study, folder=folder)
+    specs = [t.spec for t in made[0].ran]
+    assert {(spec["seed"], spec["trial"]) for spec in specs} == {(7, n) for n in range(4)}
+    assert all(set(spec) == {"path", "protocol", "workload", "seed", "trial"} for spec in specs)
+    assert all("name" not in spec["protocol"] for spec in specs)
+
+
+def test_a_second_run_finds_everything_there(scripted: Use, study: Study, folder: Path) -> None:
+    made = scripted()
+    first = run_study(study, folder=folder)
+    again = run_study(study, folder=folder)
+    assert len(made) == 1
+    assert again.cells == first.cells
+    assert load_run(folder).cells == first.cells
+    assert load_run(folder).claims == first.claims
+
+
+def test_more_repeats_run_what_is_missing_alone(scripted: Use, data: dict[str, Any], folder: Path) -> None:
+    made = scripted()
+    run_study(load_study(data, name="small"), folder=folder)
+    data["repeats"] = 6
+    result = run_study(load_study(data, name="small"), folder=folder)
+    assert sorted({t.number for t in made[1].ran}) == [4, 5]
+    assert [cell.n for cell in result.cells] == [6] * 6
+    data["repeats"] = 2
+    result = run_study(load_study(data, name="small"), folder=folder)
+    assert len(made) == 2
+    assert [cell.n for cell in result.cells] == [2] * 6
+
+
+def test_records_of_other_cells_stay_but_do_not_count(scripted: Use, data: dict[str, Any], folder: Path) -> None:
+    made = scripted()
+    run_study(load_study(data, name="small"), folder=folder)
+    data["sweep"]["path.loss"] = ["5%", "20%"]
+    result = run_study(load_study(data, name="small"), folder=folder)
+    assert {t.cell.params["path.loss"] for t in made[1].ran} == {"20%"}
+    assert len(result.cells) == 4
+    assert result.to_polars().height == 16
+
+
+def test_equal_specifications_are_run_once_and_count_for_both(
+    scripted: Use, data: dict[str, Any], folder: Path
+) -> None:
+    made = scripted()
+    data["protocols"][1] = {**data["protocols"][0], "name": "sr"}
+    result = run_study(load_study(data, name="small"), folder=folder)
+    assert len(made[0].ran) == 12
+    assert [cell.n for cell in result.cells] == [4] * 6
+
+
+def test_failures_are_counted_and_shown(scripted: Use, study: Study, folder: Path) -> None:
+    def _fail_first(trial: Trial) -> Record:
+        return Record(None, "peer silent for 30 s") if trial.number == 0 else goodput(trial)
+
+    scripted(_fail_first)
+    result = run_study(study, folder=folder)
+    assert all(cell.n == 3 and cell.failures == {"peer silent for 30 s": 1} for cell in result.cells)
+    assert result.to_json()["cells"][0]["failures"] == {"peer silent for 30 s": 1}
+    assert result.cells[0].trials == [1, 2, 3]
+
+
+def test_the_order_in_which_trials_end_changes_nothing(scripted: Use, study: Study, tmp_path: Path) -> None:
+    frames = []
+    for jobs in (1, 2, 7):
+        delays = random.Random(jobs)
+
+        def _slow(trial: Trial, delays: random.Random = delays) -> Record:
+            threading.Event().wait(delays.random() / 100)
+            return goodput(trial)
+
+        scripted(_slow)
+        frames.append(run_study(study, folder=tmp_path / str(jobs), jobs=jobs).to_polars())
+    assert frames[0].equals(frames[1])
+    assert frames[0].equals(frames[2])
+
+
+def test_ctrl_c_keeps_what_is_done_and_the_next_run_goes_on(scripted: Use, study: Study, folder: Path) -> None:
+    class Stopping:
+        """Presses Ctrl-C after a few trials."""
+
+        done = 0
+
+        def start(self, world: str, todo: int, present: int) -> None: ...
+        def note(self, text: str) -> None: ...
+        def finish(self) -> None: ...
+
+        def advance(self, *, failed: bool) -> None:
+            self.done += 1
+            if self.done == 5:
+                raise KeyboardInterrupt
+
+    made = scripted()
+    with pytest.raises(Interrupted, match="run the same command again"):
+        run_study(study, folder=folder, reporter=Stopping())
+    kept = load_run(folder).to_polars().height
+    assert 5 <= kept < 24
+    result = run_study(study, folder=folder)
+    assert len(made[1].ran) == 24 - kept
+    assert [cell.n for cell in result.cells] == [4] * 6
+
+
+def test_bad_input_found_in_a_trial_names_its_cell(scripted: Use, study: Study, folder: Path) -> None:
+    def _refuse(trial: Trial) -> Record:
+        raise ValueError("window does not fit receive_buffer")
+
+    scripted(_refuse)
+    with pytest.raises(ValueError, match=r"gbn \(path.loss = 0%\): window does not fit"):
+        run_study(study, folder=folder)
+
+
+def test_repeats_grow_until_the_precision_is_reached(scripted: Use, data: dict[str, Any], folder: Path) -> None:
+    def _noisy(trial: Trial) -> Record:
+        spread = 0.5 if trial.cell.protocol == "gbn" else 0.001
+        return Record({"goodput_bps": 1e6 * (1 + spread * random.Random(trial.key).uniform(-1, 1))})
+
+    scripted(_noisy)
+    data |= {"precision": "10%", "max_repeats": 200, "claims": []}
+    result = run_study(load_study(data, name="small"), folder=folder)
+    for cell in result.cells:
+        assert cell.metrics["goodput_bps"].relative_half_width <= 0.1
+        assert cell.n == 4 if cell.cell.protocol == "sr" else 4 < cell.n <= 200
+    data["max_repeats"] = 6
+    result = run_study(load_study(data, name="small"), folder=folder)
+    assert {cell.n for cell in result.cells} == {4, 6}
+
+
+@pytest.mark.parametrize(
+    ("interval", "count", "most", "expected"),
+    [
+        (Interval(1, 0.96, 1.04), 20, 100, 20),
+        (Interval(1, 0.9, 1.1), 20, 100, 40),
+        (Interval(1, 0.94, 1.06), 20, 100, 29),
+        (Interval(1, 0.9, 1.1), 90, 100, 100),
+        (Interval(1, 0.9, 1.1), 100, 100, 100),
+        (Interval(1, float("nan"), float("nan")), 1, 100, 2),
+        (Interval(0, 0, 0), 5, 100, 5),
+    ],
+)
+def test_how_many_repeats_an_interval_asks_for(interval: Interval, count: int, most: int, expected: int) -> None:
+    result = CellResult(Cell("sim", "a", {}, {}), count, {}, {"goodput_bps": interval}, {})
+    assert runner._repeats_for(result, count, 0.05, most) == expected
+
+
+def test_the_store_is_plain_parquet(scripted: Use, study: Study, folder: Path) -> None:
+    scripted()
+    run_study(study, folder=folder)
+    frame = pl.read_parquet(folder / "records" / "part-*.parquet")
+    assert frame["key"].n_unique() == frame.height == 24
+    assert {"world", "protocol", "params", "trial", "seed", "version", "error", "goodput_bps"} <= set(frame.columns)

@@ -1,0 +1,160 @@
+from __future__ import annotations
+
+import errno
+import os
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+from longfat.results import Cell
+from longfat.runner import files, store
+from longfat.runner.lock import FolderBusyError
+from longfat.runner.store import FolderError, open_store
+from longfat.runner.trial import Record, Trial
+from longfat.study import Study
+
+CELL = Cell("sim", "sr", {"path.loss": "2%"}, {"path": {}, "protocol": {}, "workload": {}})
+
+
+def trial(number: int) -> Trial:
+    return Trial(f"key{number}", CELL, number, 1)
+
+
+def fill(folder: Path, study: Study, numbers: range, fresh: bool = False) -> set[str]:
+    with open_store(folder, study.name, "1", fresh=fresh) as opened:
+        opened.describe(study, {}, quick=False)
+        for number in numbers:
+            opened.add(trial(number), Record({"goodput_bps": float(number)}))
+        opened.flush()
+        return opened.keys
+
+
+def test_records_come_back(folder: Path, study: Study) -> None:
+    fill(folder, study, range(3))
+    assert fill(folder, study, range(2, 5)) == {f"key{i}" for i in range(5)}
+    read = store.read(folder)
+    assert read["key"].to_list() == [f"key{i}" for i in range(5)]
+    assert read["goodput_bps"].to_list() == [0, 1, 2, 3, 4]
+    assert len(store.parts(folder)) == 2
+
+
+def test_failed_trials_have_an_error_and_no_values(folder: Path, study: Study) -> None:
+    with open_store(folder, study.name, "1", fresh=False) as opened:
+        opened.describe(study, {}, quick=False)
+        opened.add(trial(0), Record(None, "peer silent for 30 s"))
+        opened.flush()
+        opened.add(trial(1), Record({"goodput_bps": 1.0}))
+        opened.flush()
+    read = store.read(folder)
+    assert read["error"].to_list() == ["peer silent for 30 s", None]
+    assert read["goodput_bps"].to_list() == [None, 1.0]
+
+
+def test_a_folder_has_one_run_at_a_time(folder: Path, study: Study) -> None:
+    with (
+        open_store(folder, study.name, "1", fresh=False),
+        pytest.raises(FolderBusyError, match=f"process {os.getpid()}"),
+        open_store(folder, study.name, "1", fresh=True),
+    ):
+        pass
+    fill(folder, study, range(1))
+
+
+def test_another_studys_folder_is_refused(folder: Path, study: Study) -> None:
+    fill(folder, study, range(1))
+    for fresh in (False, True):
+        with pytest.raises(FolderError, match='records of the study "small", not of "other"'):
+            open_store(folder, "other", "1", fresh=fresh).__enter__()
+    assert len(store.read(folder)) == 1
+
+
+def test_a_strangers_folder_is_refused_and_left_alone(tmp_path: Path) -> None:
+    (tmp_path / "thesis.tex").write_text("years of work")
+    with pytest.raises(FolderError, match="thesis.tex"):
+        open_store(tmp_path, "small", "1", fresh=True).__enter__()
+    assert [entry.name for entry in tmp_path.iterdir()] == ["thesis.tex"]
+    with pytest.raises(FolderError, match="is a file"):
+        open_store(tmp_path / "thesis.tex", "small", "1", fresh=False).__enter__()
+
+
+def test_a_folder_of_runs_may_hold_a_run_itself(tmp_path: Path, study: Study) -> None:
+    fill(tmp_path / "inner", study, range(1))
+    fill(tmp_path, study, range(2))
+    assert len(store.read(tmp_path / "inner")) == 1
+
+
+def test_fresh_removes_records_and_nothing_else(folder: Path, study: Study) -> None:
+    fill(folder, study, range(3))
+    (folder / "notes.txt").write_text("mine")
+    (folder / "report.html").write_text("old")
+    assert fill(folder, study, range(7, 8), fresh=True) == {"key7"}
+    assert (folder / "notes.txt").exists()
+    assert not (folder / "report.html").exists()
+
+
+def test_what_a_kill_left_half_written_is_removed(folder: Path, study: Study) -> None:
+    fill(folder, study, range(1))
+    leftovers = [folder / ".run.json.tmp", folder / "records" / ".part-00002.parquet.tmp"]
+    for leftover in leftovers:
+        leftover.write_bytes(b"PAR1 torn")
+    fill(folder, study, range(1, 2))
+    assert not any(leftover.exists() for leftover in leftovers)
+    assert len(store.read(folder)) == 2
+
+
+@pytest.mark.parametrize("content", [b"", b"PAR1", b"not parquet at all"])
+def test_a_torn_part_is_named(folder: Path, study: Study, content: bytes) -> None:
+    fill(folder, study, range(1))
+    (folder / "records" / "part-00002.parquet").write_bytes(content)
+    with pytest.raises(FolderError, match=r"part-00002.parquet: is no whole Parquet file: remove it"):
+        fill(folder, study, range(1))
+
+
+def test_a_part_that_is_not_ours_is_named(folder: Path, study: Study) -> None:
+    fill(folder, study, range(1))
+    pl.DataFrame({"x": [1]}).write_parquet(folder / "records" / "part-00002.parquet")
+    with pytest.raises(FolderError, match="is not what longfat wrote"):
+        store.read(folder)
+
+
+@pytest.mark.parametrize("content", ["", "{", "[1]", "\udcff"])
+def test_a_broken_description_is_named(folder: Path, study: Study, content: str) -> None:
+    fill(folder, study, range(1))
+    (folder / "run.json").write_bytes(content.encode("utf-8", "surrogateescape"))
+    with pytest.raises(FolderError, match=r"run\.json: .*remove the folder"):
+        fill(folder, study, range(1))
+
+
+def test_a_full_disk_tears_nothing(folder: Path, study: Study, monkeypatch: pytest.MonkeyPatch) -> None:
+    fill(folder, study, range(2))
+
+    def _full(_handle: int) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    with open_store(folder, study.name, "1", fresh=False) as opened:
+        opened.add(trial(5), Record({"goodput_bps": 5.0}))
+        with monkeypatch.context() as patch:
+            patch.setattr(files.os, "fsync", _full)
+            with pytest.raises(OSError, match="No space left") as caught:
+                opened.flush()
+        assert caught.value.filename.endswith("part-00002.parquet")
+        assert len(store.read(folder)) == 2
+        assert not list((folder / "records").glob(".*"))
+        opened.flush()
+    assert len(store.read(folder)) == 3
+
+
+def test_a_part_is_never_seen_half_written(folder: Path, study: Study, monkeypatch: pytest.MonkeyPatch) -> None:
+    seen: list[int] = []
+    replace = Path.replace
+
+    def _look(self: Path, target: Path) -> Path:
+        seen.append(len(store.read(folder)))
+        return replace(self, target)
+
+    fill(folder, study, range(1))
+    monkeypatch.setattr(Path, "replace", _look)
+    fill(folder, study, range(1, 3))
+    assert seen[-1] == 1
+    assert len(store.read(folder)) == 3

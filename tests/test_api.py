@@ -1,0 +1,87 @@
+from __future__ import annotations
+
+import importlib
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import longfat as lf
+
+Data = dict[str, Any]
+
+
+def test_a_notebooks_first_lines(data: Data, tmp_path: Path, write: Callable[..., Path]) -> None:
+    result = lf.run(write(data), out=tmp_path / "run")
+    assert result.to_polars().height == 24
+    assert [claim.id for claim in result.claims] == ["sr-not-behind"]
+    assert result.report.is_file()
+    assert lf.load_run(tmp_path / "run").cells == result.cells
+    assert json.loads(json.dumps(result.to_json()))["study"] == "small"
+
+
+def test_options_are_those_of_the_command_line(data: Data, tmp_path: Path) -> None:
+    result = lf.run(
+        data,
+        out=tmp_path / "run",
+        repeats=2,
+        settings={"path.loss": ["1%", "2%"], "path.delay": "3ms", "protocols.sr.window": 8},
+        seed=3,
+        worlds=["sim"],
+    )
+    assert [cell.n for cell in result.cells] == [2] * 4
+    assert result.study.path["delay"] == "3ms"
+    assert result.study.protocol("sr").settings["window"] == 8
+    assert result.study.seed == 3
+
+
+def test_one_transfer() -> None:
+    path = lf.Path(rate="10Mbit/s", delay="20ms", loss="1%")
+    trial = lf.simulate(protocol=lf.GoBackN(window=8), path=path, size="200kB", seed=1)
+    assert trial.goodput == trial.goodput_bps == trial.metrics["goodput_bps"]
+    assert "goodput_bps" in dir(trial)
+    assert trial == lf.simulate(lf.GoBackN(window=8), path, "200kB", seed=1)
+    assert trial != lf.simulate(lf.GoBackN(window=8), path, "200kB", seed=2)
+    assert trial == lf.simulate({"kind": "go-back-n", "window": 8}, path.settings, workload=trial.spec["workload"])
+    with pytest.raises(AttributeError, match="goodput_bps"):
+        _ = trial.goodputt
+
+
+def test_a_transfer_that_fails_says_why() -> None:
+    with pytest.raises(lf.TransferError):
+        lf.simulate(lf.StopAndWait(), lf.Path(rate="1Mbit/s", delay="1ms", loss="100%"), "10kB")
+
+
+@pytest.mark.parametrize(
+    ("make", "words"),
+    [
+        (lambda: lf.Path(rate="10Mbit/s", dealy="20ms"), "path.dealy"),
+        (lambda: lf.Path(rate="10Mbit/s", loss="200%"), "path.loss"),
+        (lambda: lf.GoBackN(windwo=8), "protocol.windwo"),
+        (lambda: lf.Protocol("go-back"), "protocol.kind"),
+        (lambda: lf.simulate(lf.StopAndWait(), lf.Path(rate="1Mbit/s"), "ten"), "workload.size"),
+        (lambda: lf.simulate(lf.StopAndWait(), lf.Path(rate="1Mbit/s")), "either size"),
+    ],
+)
+def test_a_mistake_names_its_key(make: Callable[[], object], words: str) -> None:
+    with pytest.raises(ValueError, match=words):
+        make()
+
+
+def test_settings_are_values() -> None:
+    assert lf.GoBackN(window=8) == lf.Protocol("go-back-n", window=8)
+    assert lf.GoBackN(window=8) != lf.GoBackN(window=9)
+    assert len({lf.GoBackN(window=8), lf.Protocol("go-back-n", window=8)}) == 1
+
+
+def test_every_public_name_is_there_and_documented() -> None:
+    assert sorted(lf.__all__) == lf.__all__
+    for name in lf.__all__:
+        assert getattr(lf, name).__doc__, name
+    # The function is not hidden by a package of its name.
+    importlib.import_module("longfat.runner")
+    assert callable(lf.run)
+    with pytest.raises(AttributeError):
+        _ = lf.nothing
