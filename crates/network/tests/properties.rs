@@ -5,8 +5,8 @@ mod common;
 use common::{Log, Mark, What, drive, mark};
 use foundation::{Duration, Instant, Probability, Rate, Size, Streams};
 use network::{
-    Capacity, Distribution, DropHead, DropReason, FORWARD, JitterConfig, LinkSpec, LossConfig, NetworkBuilder,
-    Packet, PathSpec, QueueConfig, QueueLimit, ReorderConfig,
+    Capacity, Distribution, DropHead, DropReason, FORWARD, JitterConfig, LinkSpec, LossConfig,
+    NetworkBuilder, Packet, PathSpec, QueueConfig, QueueLimit, ReorderConfig,
 };
 use proptest::prelude::*;
 
@@ -38,11 +38,14 @@ fn capacity() -> impl Strategy<Value = Capacity> {
     let trace = proptest::collection::vec(1_u64..40, 1..30).prop_map(|mut times| {
         times.sort_unstable();
         let lines: Vec<String> = times.iter().map(u64::to_string).collect();
-        Capacity::Trace(std::sync::Arc::new(network::DeliveryTrace::parse(&lines.join("\n")).unwrap()))
+        Capacity::Trace(std::sync::Arc::new(
+            network::DeliveryTrace::parse(&lines.join("\n")).unwrap(),
+        ))
     });
     prop_oneof![
         Just(Capacity::Unlimited),
-        (10_000_u64..1_000_000_000).prop_map(|bits| Capacity::Rate(Rate::from_bits_per_second(bits).unwrap())),
+        (10_000_u64..1_000_000_000)
+            .prop_map(|bits| Capacity::Rate(Rate::from_bits_per_second(bits).unwrap())),
         trace,
     ]
 }
@@ -63,19 +66,26 @@ fn queue() -> impl Strategy<Value = QueueConfig> {
 
 /// Any link that keeps the order of packets.
 fn orderly() -> impl Strategy<Value = LinkSpec> {
-    let jitter = proptest::option::of((duration(20), any::<bool>()).prop_map(|(spread, normal)| JitterConfig {
-        spread,
-        distribution: if normal { Distribution::Normal } else { Distribution::Uniform },
-        keep_order: true,
-    }));
+    let jitter =
+        proptest::option::of(
+            (duration(20), any::<bool>()).prop_map(|(spread, normal)| JitterConfig {
+                spread,
+                distribution: if normal {
+                    Distribution::Normal
+                } else {
+                    Distribution::Uniform
+                },
+                keep_order: true,
+            }),
+        );
     let odds = (
         proptest::option::of(loss()),
         proptest::option::of(probability()),
         proptest::option::of(probability()),
     );
     let mtu = proptest::option::of(68_u32..1500);
-    (capacity(), duration(50), jitter, odds, queue(), mtu).prop_map(|(capacity, delay, jitter, odds, queue, mtu)| {
-        LinkSpec {
+    (capacity(), duration(50), jitter, odds, queue(), mtu).prop_map(
+        |(capacity, delay, jitter, odds, queue, mtu)| LinkSpec {
             capacity,
             delay,
             jitter,
@@ -85,13 +95,14 @@ fn orderly() -> impl Strategy<Value = LinkSpec> {
             corrupt: odds.2,
             queue,
             mtu,
-        }
-    })
+        },
+    )
 }
 
 /// Any link at all.
 fn any_link() -> impl Strategy<Value = LinkSpec> {
-    let reorder = (probability(), duration(20)).prop_map(|(probability, delay)| ReorderConfig { probability, delay });
+    let reorder =
+        (probability(), duration(20)).prop_map(|(probability, delay)| ReorderConfig { probability, delay });
     (orderly(), proptest::option::of(reorder), any::<bool>()).prop_map(|(mut link, reorder, keep_order)| {
         link.reorder = reorder;
         if let Some(jitter) = &mut link.jitter {

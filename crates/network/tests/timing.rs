@@ -23,7 +23,11 @@ fn store_and_forward_over_three_links() {
     let times: Vec<u64> = arrivals.iter().map(|arrival| arrival.at).collect();
     // The first: 1 + 5 + 10 + 20 + 0.1 + 1 ms. The others follow at the pace of the slowest link.
     assert_eq!(times, [37_100_000, 47_100_000, 57_100_000]);
-    assert!(arrivals.iter().all(|arrival| arrival.host == HostId(1) && arrival.packet.hop == 3));
+    assert!(
+        arrivals
+            .iter()
+            .all(|arrival| arrival.host == HostId(1) && arrival.packet.hop == 3)
+    );
     // The second link's queue: the first packet left when the second came, 1 ms after it, was being sent.
     let slowest = network.route_links(FORWARD).nth(1).unwrap();
     assert_eq!(network.counters(slowest).max_queue_packets, 3);
@@ -58,7 +62,8 @@ fn an_unlimited_link_has_no_queue() {
 fn a_full_queue_drops_what_comes_last() {
     // Three packets of 1 ms fit. At 1.0 ms the first has been sent, so one more fits; at 1.5 ms none does.
     let json = r#"{"rate": "10Mbit/s", "queue": "3pkt"}"#;
-    let mut network = NetworkBuilder::chain(&[path(json)], Streams::new(1, 0)).build_observed(DropLog::default());
+    let mut network =
+        NetworkBuilder::chain(&[path(json)], Streams::new(1, 0)).build_observed(DropLog::default());
     let times = [0, 0, 0, 0, 999_999, 1_000_000, 1_500_000];
     let sends = times
         .iter()
@@ -95,14 +100,18 @@ fn a_queue_in_bytes_counts_bytes() {
 #[test]
 fn drop_head_keeps_the_newest() {
     let json = r#"{"rate": "10Mbit/s", "delay": "3ms", "queue": {"kind": "drop-head", "limit": "3pkt"}}"#;
-    let mut network = NetworkBuilder::chain(&[path(json)], Streams::new(1, 0)).build_observed(DropLog::default());
+    let mut network =
+        NetworkBuilder::chain(&[path(json)], Streams::new(1, 0)).build_observed(DropLog::default());
     let arrivals = drive(&mut network, train(6, 0, 1250));
     // The first is being sent when the others come, and so it stays.
     assert_eq!(numbers(&arrivals), [1, 5, 6]);
     let times: Vec<u64> = arrivals.iter().map(|arrival| arrival.at).collect();
     assert_eq!(times, [4 * MS, 5 * MS, 6 * MS]);
     let counters = *network.counters(LinkId(0));
-    assert_eq!((counters.max_queue_packets, counters.queue_dropped.packets), (3, 3));
+    assert_eq!(
+        (counters.max_queue_packets, counters.queue_dropped.packets),
+        (3, 3)
+    );
     let first = network.observer_mut().poll_drop().unwrap();
     assert_eq!((first.packet.body.number, first.reason), (2, DropReason::Queue));
 }
@@ -125,7 +134,10 @@ fn what_is_larger_than_the_mtu_is_dropped_and_counted() {
     let (arrivals, network) = run_train(r#"{"mtu": "1400B", "loss": {"packets": [1]}}"#, 1, 3, MS, 1401);
     assert!(arrivals.is_empty());
     let counters = network.counters(LinkId(0));
-    assert_eq!((counters.mtu_dropped.packets, counters.mtu_dropped.bytes), (3, 4203));
+    assert_eq!(
+        (counters.mtu_dropped.packets, counters.mtu_dropped.bytes),
+        (3, 4203)
+    );
     assert_eq!(counters.dropped(DropReason::Mtu), counters.mtu_dropped);
     let (arrivals, _) = run_train(r#"{"mtu": "1400B"}"#, 1, 3, MS, 1400);
     assert_eq!(arrivals.len(), 3);
@@ -136,7 +148,9 @@ fn a_late_caller_changes_nothing() {
     // Two sources into one chain. The first caller comes exactly when asked, the second only with its next packet.
     let paths = [
         path(r#"{"rate": "10Mbit/s", "delay": "1ms", "jitter": "0.5ms", "queue": "20pkt"}"#),
-        path(r#"{"rate": "8Mbit/s", "delay": "2ms", "loss": "5%", "queue": {"kind": "drop-head", "limit": "9pkt"}}"#),
+        path(
+            r#"{"rate": "8Mbit/s", "delay": "2ms", "loss": "5%", "queue": {"kind": "drop-head", "limit": "9pkt"}}"#,
+        ),
     ];
     let builder = NetworkBuilder::chain(&paths, Streams::new(3, 0));
     let mut exact = builder.clone().build_observed(Log::default());
@@ -169,7 +183,10 @@ fn a_tie_goes_to_what_was_scheduled_first() {
     };
     let (first, second) = (builder.link("first", &access), builder.link("second", &access));
     let shared = builder.link("shared", &access);
-    let routes = [builder.route(&[first, shared], sink), builder.route(&[second, shared], sink)];
+    let routes = [
+        builder.route(&[first, shared], sink),
+        builder.route(&[second, shared], sink),
+    ];
     let mut network = builder.build();
     let sends = [1, 0, 0, 1, 1, 0]
         .iter()
@@ -238,7 +255,10 @@ fn a_body_is_cloned_to_duplicate_and_flipped_to_corrupt_and_nothing_else() {
     let mut network: Network<Sealed> = Network::chain(&paths, Streams::new(1, 0));
     let sends = (0..500).map(|number| {
         let (clones, flips) = (std::rc::Rc::clone(&clones), std::rc::Rc::clone(&flips));
-        (number * 100_000, Packet::new(FORWARD, 1000, Sealed { clones, flips }))
+        (
+            number * 100_000,
+            Packet::new(FORWARD, 1000, Sealed { clones, flips }),
+        )
     });
     let sealed = drive(&mut network, sends);
     let total = |count: fn(&network::LinkCounters) -> u64| {
@@ -246,13 +266,25 @@ fn a_body_is_cloned_to_duplicate_and_flipped_to_corrupt_and_nothing_else() {
         links.map(|link| count(network.counters(link))).sum::<u64>()
     };
     assert!(clones.get() > 50 && flips.get() > 50);
-    assert_eq!(u64::from(clones.get()), total(|counters| counters.duplicated.packets));
-    assert_eq!(u64::from(flips.get()), total(|counters| counters.corrupted.packets));
+    assert_eq!(
+        u64::from(clones.get()),
+        total(|counters| counters.duplicated.packets)
+    );
+    assert_eq!(
+        u64::from(flips.get()),
+        total(|counters| counters.corrupted.packets)
+    );
     // The same packets around other bodies take the same time.
     let mut network: Network<Mark> = Network::chain(&paths, Streams::new(1, 0));
     let marked = drive(&mut network, train(500, 100_000, 1000));
     let seen = |at: u64, id: u64, hop: u8| (at, id, hop);
-    let sealed: Vec<_> = sealed.iter().map(|a| seen(a.at, a.packet.id, a.packet.hop)).collect();
-    let marked: Vec<_> = marked.iter().map(|a| seen(a.at, a.packet.id, a.packet.hop)).collect();
+    let sealed: Vec<_> = sealed
+        .iter()
+        .map(|a| seen(a.at, a.packet.id, a.packet.hop))
+        .collect();
+    let marked: Vec<_> = marked
+        .iter()
+        .map(|a| seen(a.at, a.packet.id, a.packet.hop))
+        .collect();
     assert_eq!(sealed, marked);
 }

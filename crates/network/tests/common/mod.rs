@@ -7,7 +7,9 @@ use network::{Body, DropReason, HostId, LinkId, Network, Observer, Packet, Packe
 /// The path that this JSON describes.
 pub fn path(json: &str) -> PathSpec {
     let config: PathConfig = serde_json::from_str(json).unwrap();
-    config.resolve(&mut |file| Err(format!("{file} is not here"))).unwrap()
+    config
+        .resolve(&mut |file| Err(format!("{file} is not here")))
+        .unwrap()
 }
 
 /// A body that says whether a bit of it was flipped.
@@ -82,11 +84,20 @@ pub fn train(count: u64, gap: u64, size: u32) -> impl Iterator<Item = (u64, Pack
 
 /// The numbers of the packets that arrived, in order.
 pub fn numbers(arrivals: &[Arrival<Mark>]) -> Vec<u64> {
-    arrivals.iter().map(|arrival| arrival.packet.body.number).collect()
+    arrivals
+        .iter()
+        .map(|arrival| arrival.packet.body.number)
+        .collect()
 }
 
 /// Two hosts on the path of this JSON, and a train from host 0.
-pub fn run_train(json: &str, seed: u64, count: u64, gap: u64, size: u32) -> (Vec<Arrival<Mark>>, Network<Mark>) {
+pub fn run_train(
+    json: &str,
+    seed: u64,
+    count: u64,
+    gap: u64,
+    size: u32,
+) -> (Vec<Arrival<Mark>>, Network<Mark>) {
     let mut network = Network::two_hosts(&path(json), Streams::new(seed, 0));
     let arrivals = drive(&mut network, train(count, gap, size));
     (arrivals, network)

@@ -1,0 +1,168 @@
+//! Recorded rates, against schedules worked out by hand from mahimahi's rules.
+
+mod common;
+
+use std::sync::Arc;
+
+use common::{Mark, drive, mark, numbers, train};
+use foundation::{Duration, Streams};
+use network::{Capacity, DeliveryTrace, FORWARD, LinkId, LinkSpec, Network, Packet, PathConfig, PathSpec};
+
+const MS: u64 = 1_000_000;
+
+fn traced(trace: &str) -> Network<Mark> {
+    let forward = LinkSpec {
+        capacity: Capacity::Trace(Arc::new(DeliveryTrace::parse(trace).unwrap())),
+        ..LinkSpec::default()
+    };
+    let path = PathSpec {
+        forward,
+        reverse: LinkSpec::default(),
+    };
+    Network::two_hosts(&path, Streams::new(1, 0))
+}
+
+fn times(trace: &str, sends: &[(u64, u32)]) -> Vec<u64> {
+    let sends = sends
+        .iter()
+        .map(|&(millis, size)| (millis * MS, Packet::new(FORWARD, size, mark(0))));
+    let arrivals = drive(&mut traced(trace), sends);
+    arrivals.iter().map(|arrival| arrival.at / MS).collect()
+}
+
+#[test]
+fn full_packets_take_an_opportunity_each() {
+    assert_eq!(
+        times("2\n5\n9\n", &[(0, 1500), (0, 1500), (0, 1500), (0, 1500)]),
+        [2, 5, 9, 11]
+    );
+}
+
+#[test]
+fn the_last_time_is_the_period() {
+    // 4, 4 + 4, … and twice a period where a time stands twice.
+    assert_eq!(times("4", &[(0, 1500); 3]), [4, 8, 12]);
+    assert_eq!(times("4\n4", &[(0, 1500); 5]), [4, 4, 8, 8, 12]);
+    // A time of 0 falls together with the end of the turn before.
+    assert_eq!(times("0\n10", &[(1, 1500); 3]), [10, 10, 20]);
+}
+
+#[test]
+fn small_packets_share_an_opportunity() {
+    assert_eq!(
+        times("3\n7", &[(0, 500), (0, 500), (0, 500), (0, 1)]),
+        [3, 3, 3, 7]
+    );
+}
+
+#[test]
+fn a_packet_may_span_opportunities() {
+    // 1000 bytes at 3; 500 of the second at 3 and 500 at 7, where 1000 are left for the third.
+    assert_eq!(
+        times("3\n7\n8", &[(0, 1000), (0, 1000), (0, 1000), (0, 400)]),
+        [3, 7, 7, 8]
+    );
+    assert_eq!(times("3\n7\n8", &[(0, 4000)]), [8]);
+}
+
+#[test]
+fn what_an_idle_link_does_not_use_is_lost() {
+    // At 3 there is nothing to send; a packet that joins at an opportunity's own time misses it.
+    assert_eq!(
+        times("3\n7\n10", &[(4, 1500), (7, 1500), (10, 1500)]),
+        [7, 10, 13]
+    );
+    // 500 bytes used of the opportunity at 3: the rest is gone at 4.
+    assert_eq!(times("3\n7\n10", &[(0, 500), (4, 1500)]), [3, 7]);
+    // A long idle time crosses many turns: 1000 is the end of turn 100, the next chance is 3 into the next.
+    assert_eq!(times("3\n7\n10", &[(1000, 1500)]), [1003]);
+    assert_eq!(times("3\n7\n10", &[(1009, 1500)]), [1010]);
+}
+
+#[test]
+fn a_saturated_link_delivers_what_the_trace_holds() {
+    // An uneven trace of 1000 opportunities in 4 s: 3 Mbit/s.
+    let mut lines: Vec<u64> = (1..1000).map(|number: u64| number * number % 4000).collect();
+    lines.push(4000);
+    lines.sort_unstable();
+    let text: Vec<String> = lines.iter().map(u64::to_string).collect();
+    let trace = DeliveryTrace::parse(&text.join("\n")).unwrap();
+    assert_eq!(trace.period(), Duration::from_secs(4));
+    assert_eq!(trace.mean_rate().unwrap().to_string(), "3Mbit/s");
+    let mut network = traced(&text.join("\n"));
+    // Offered at 24 Mbit/s in packets of 700 bytes, for three turns; the queue holds 1000.
+    let arrivals = drive(
+        &mut network,
+        train(3 * 4 * 24_000_000 / 5600, 5600 * 1000 / 24, 700),
+    );
+    assert!(numbers(&arrivals).is_sorted());
+    let first = 4_000 * MS;
+    let bytes = arrivals
+        .iter()
+        .filter(|arrival| arrival.at > first && arrival.at <= 3 * first)
+        .map(|arrival| u64::from(arrival.packet.size))
+        .sum::<u64>();
+    // Two turns of 1,500,000 bytes, give or take a packet at either end.
+    assert!(bytes.abs_diff(3_000_000) <= 1400, "{bytes}");
+    assert_eq!(network.counters(LinkId(0)).max_queue_packets, 1000);
+    // Queue and link together lose nothing uncounted.
+    let counters = network.counters(LinkId(0));
+    assert_eq!(
+        counters.entered.packets,
+        counters.delivered.packets + counters.queue_dropped.packets
+    );
+}
+
+#[test]
+fn drop_head_goes_on_within_an_opportunity() {
+    let path: PathConfig = serde_json::from_str(
+        r#"{"trace": "cell.down", "queue": {"kind": "drop-head"}, "reverse": {"rate": "1Mbit/s"}}"#,
+    )
+    .unwrap();
+    let mut asked = Vec::new();
+    let mut load = |file: &str| {
+        asked.push(file.to_owned());
+        Ok("3\n7\n".to_owned())
+    };
+    let path = path.resolve(&mut load).unwrap();
+    assert_eq!(asked, ["cell.down"]);
+    let mut network = Network::two_hosts(&path, Streams::new(1, 0));
+    let sends = (0..4).map(|number| (0, Packet::new(FORWARD, 500, mark(number))));
+    let arrivals = drive(&mut network, sends);
+    let times: Vec<u64> = arrivals.iter().map(|arrival| arrival.at / MS).collect();
+    assert_eq!(times, [3, 3, 3, 7]);
+}
+
+#[test]
+fn errors_name_the_line() {
+    let message = |text: &str| DeliveryTrace::parse(text).unwrap_err().to_string();
+    assert!(message("").contains("empty"));
+    assert!(message("0\n0\n").contains("above 0"));
+    assert!(
+        message("1\ntwo\n").starts_with("line 2: \"two\""),
+        "{}",
+        message("1\ntwo\n")
+    );
+    assert!(message("1\n\n2").starts_with("line 2"));
+    assert!(message("1.5").contains("whole"));
+    assert!(message("5\n4").contains("must not fall"));
+    assert!(message("99999999999999999").contains("too long"));
+    assert!(DeliveryTrace::parse("1\r\n2\r\n").is_ok());
+}
+
+#[test]
+fn a_trace_that_cannot_be_read_is_a_problem_of_its_key() {
+    let config: PathConfig = serde_json::from_str(r#"{"trace": "a", "reverse": {"trace": "b"}}"#).unwrap();
+    let mut load = |file: &str| {
+        if file == "a" {
+            Ok("x".into())
+        } else {
+            Err("no such file".into())
+        }
+    };
+    let problems = config.resolve(&mut load).unwrap_err();
+    let texts: Vec<String> = problems.iter().map(ToString::to_string).collect();
+    assert_eq!(texts.len(), 2);
+    assert!(texts[0].starts_with("trace: \"a\": line 1"), "{texts:?}");
+    assert_eq!(texts[1], "reverse.trace: \"b\": no such file");
+}
