@@ -327,6 +327,7 @@ mod tests {
         run(cubic.as_mut(), 200, 1000, 200);
         let before = cubic.window();
         // A minute without need for the window (RFC 9438, section 5.8).
+        cubic.on_sent(ms(61_000), SEGMENT, SEGMENT);
         cubic.on_acknowledged(&Acknowledgement {
             window_limited: false,
             ..ack(ms(61_200), SEGMENT)

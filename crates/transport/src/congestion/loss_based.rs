@@ -51,8 +51,10 @@ pub(super) struct LossBased<A> {
     reduced_at: Option<Instant>,
     /// A timeout happened and nothing sent after it has been acknowledged yet.
     timed_out: bool,
-    /// Whether the window limited the sender when the last ACK arrived.
-    window_limited: bool,
+    /// Whether the window limited the sender in this round, in the last one.
+    window_limited: [bool; 2],
+    /// A round ends with the ACK of a packet that left after this.
+    round_started: Instant,
     reductions: u64,
     timeouts: u64,
 }
@@ -69,7 +71,8 @@ impl<A: Avoidance> LossBased<A> {
             smoothed_rtt: Duration::ZERO,
             reduced_at: None,
             timed_out: false,
-            window_limited: true,
+            window_limited: [false; 2],
+            round_started: Instant::ZERO,
             reductions: 0,
             timeouts: 0,
         }
@@ -89,13 +92,17 @@ impl<A: Avoidance> LossBased<A> {
     /// RFC 5681 reduces what was in flight, not the window, which may be larger than was ever used.
     /// Where the window was in use it is the better measure: a whole number of packets rarely fills it.
     fn lower_threshold(&mut self, in_flight: u64) {
-        let used = if self.window_limited {
+        let used = if self.is_window_limited() {
             self.window
         } else {
             in_flight.min(self.window)
         };
         self.threshold = self.avoidance.decrease(used).max(LEAST_THRESHOLD * self.segment);
         self.hystart = None;
+    }
+
+    fn is_window_limited(&self) -> bool {
+        self.window_limited[0] || self.window_limited[1]
     }
 
     /// Grows in slow start; gives the bytes of the ACK that are left for congestion avoidance.
@@ -126,7 +133,12 @@ impl<A: Avoidance> LossBased<A> {
 }
 
 impl<A: Avoidance> Controller for LossBased<A> {
-    fn on_sent(&mut self, now: Instant, _bytes: u64, _bytes_in_flight: u64) {
+    fn on_sent(&mut self, now: Instant, bytes: u64, bytes_in_flight: u64) {
+        if bytes_in_flight <= bytes {
+            // After a silence, what was used before it says nothing.
+            self.window_limited = [false; 2];
+            self.round_started = now;
+        }
         if let Some(hystart) = &mut self.hystart {
             hystart.on_sent(now);
         }
@@ -134,7 +146,11 @@ impl<A: Avoidance> Controller for LossBased<A> {
 
     fn on_acknowledged(&mut self, ack: &Acknowledgement) {
         self.smoothed_rtt = ack.smoothed_rtt;
-        self.window_limited = ack.window_limited;
+        if ack.newest_sent_at > self.round_started {
+            self.round_started = ack.now;
+            self.window_limited = [false, self.window_limited[0]];
+        }
+        self.window_limited[0] |= ack.window_limited;
         // Packets from before the reduction say nothing about the window that followed it
         // (RFC 9002, section 7.3.2); one that left at that very moment was sent under the new window.
         if self
@@ -144,7 +160,7 @@ impl<A: Avoidance> Controller for LossBased<A> {
             return;
         }
         self.timed_out = false;
-        if !ack.window_limited {
+        if !self.is_window_limited() {
             self.avoidance.on_unused_window(ack.now);
             return;
         }

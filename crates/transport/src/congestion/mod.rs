@@ -83,8 +83,9 @@ pub struct Acknowledgement {
     pub delivered: u64,
     /// The delivery-rate sample that this ACK completed.
     pub rate_sample: Option<RateSample>,
-    /// Whether the window, and not the application or the receiver, limited the sender until now
-    /// (RFC 7661: a window that was not used says nothing about the network).
+    /// Whether, since the last ACK, the window (or the pacing that follows from it), and not the
+    /// application or the receiver, kept a packet from leaving. A window that is not used says nothing
+    /// about the network (RFC 7661); controllers take one that was in this or the last round for used.
     pub window_limited: bool,
 }
 

@@ -164,12 +164,12 @@ mod tests {
                 threshold = value;
             }
         });
-        // The window was in use until the timeout: half of it, and the second timeout leaves that.
-        assert_eq!(threshold, 5000.0);
-        for i in 0..4 {
+        // RFC 5681, equation 4: half of what was in flight; the second timeout in a row leaves that.
+        assert_eq!(threshold, 4000.0);
+        for i in 0..3 {
             reno.on_acknowledged(&ack(ms(3100 + i), SEGMENT));
         }
-        assert_eq!(reno.window(), 5000, "slow start up to the threshold");
+        assert_eq!(reno.window(), 4000, "slow start up to the threshold");
     }
 
     #[test]

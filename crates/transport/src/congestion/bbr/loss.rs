@@ -1,6 +1,8 @@
 //! What losses tell about the path: bounds for the long term, found while probing, and for the
 //! short term, until the next probe (draft-ietf-ccwg-bbr, section 5.5.10).
 
+use foundation::Instant;
+
 use super::{AckPhase, Bbr, Flight, Round, State, UNBOUNDED, scale};
 use crate::congestion::Loss;
 
@@ -17,11 +19,27 @@ impl Bbr {
         scale(bytes, self.loss_ppm, 1_000_000)
     }
 
-    pub(super) fn note_loss(&mut self, loss: &Loss) {
+    fn begin_loss_round(&mut self) {
         if !self.loss_in_round {
             self.loss_round_end = self.delivered;
         }
         self.loss_in_round = true;
+    }
+
+    /// A mark is congestion for certain: the draft leaves the response open but demands one
+    /// (section 3.6). It ends Startup and a probe, and lowers the short-term bounds else.
+    pub(super) fn note_mark(&mut self, now: Instant) {
+        self.begin_loss_round();
+        self.marked_in_round = true;
+        match self.state {
+            State::Startup => self.full_pipe.ever = true,
+            State::Refill | State::Up if self.probe_samples => self.handle_too_high(self.in_flight, false, now),
+            _ => {}
+        }
+    }
+
+    pub(super) fn note_loss(&mut self, loss: &Loss) {
+        self.begin_loss_round();
         self.loss_events += 1;
         self.ambient.on_lost(loss.bytes);
         if !self.probe_samples {
@@ -47,7 +65,7 @@ impl Bbr {
     }
 
     /// Probing put too much into the network: remember how much, and stop probing.
-    fn handle_too_high(&mut self, in_flight: u64, application_limited: bool, now: foundation::Instant) {
+    fn handle_too_high(&mut self, in_flight: u64, application_limited: bool, now: Instant) {
         self.previous_probe_too_high = true;
         self.probe_samples = false;
         if !application_limited {
@@ -68,10 +86,12 @@ impl Bbr {
         }
         self.loss_round_end = self.delivered;
         round.loss_round_starts = true;
-        if self.loss_in_round && self.round_lost_too_much() && !self.is_probing() {
+        let congested = self.marked_in_round || self.loss_in_round && self.round_lost_too_much();
+        if congested && !self.is_probing() {
             self.lower_short_term_bounds();
         }
         self.loss_in_round = false;
+        self.marked_in_round = false;
     }
 
     /// By beta at most, and not below what the path has just delivered.
@@ -94,6 +114,7 @@ impl Bbr {
 
     pub(super) fn reset_congestion_signals(&mut self) {
         self.loss_in_round = false;
+        self.marked_in_round = false;
         self.bw_latest = 0;
         self.inflight_latest = 0;
     }

@@ -170,6 +170,7 @@ pub(super) struct Bbr {
     ambient: Ambient,
     loss_round_end: u64,
     loss_in_round: bool,
+    marked_in_round: bool,
     loss_events: u32,
     bw_latest: u64,
     inflight_latest: u64,
@@ -227,6 +228,7 @@ impl Bbr {
             ambient: Ambient::default(),
             loss_round_end: 0,
             loss_in_round: false,
+            marked_in_round: false,
             loss_events: 0,
             bw_latest: 0,
             inflight_latest: 0,
@@ -331,14 +333,14 @@ impl Bbr {
             self.rounds_since_probe += 1;
             self.window_limited = [false, self.window_limited[0]];
         }
-        self.window_limited[0] |= ack.window_limited;
         let rate = sample.rate().map_or(0, Rate::bits_per_second);
         if rate > 0 && (rate >= self.max_bw() || !limited) {
             self.bandwidth.update(rate);
         }
         Some(Round {
             now: ack.now,
-            rtt: ack.rtt,
+            // No path is that short: a clock too coarse would make the model collapse.
+            rtt: ack.rtt.filter(|rtt| !rtt.is_zero()),
             acknowledged: ack.bytes,
             rate,
             delivered: sample.delivered,
@@ -404,6 +406,8 @@ impl Bbr {
 impl Controller for Bbr {
     fn on_sent(&mut self, now: Instant, bytes: u64, bytes_in_flight: u64) {
         self.in_flight = bytes_in_flight;
+        // Pacing limits as well, but only the window counts here.
+        self.window_limited[0] |= bytes_in_flight + self.segment > self.window;
         if bytes_in_flight > bytes || self.delivered == 0 {
             return;
         }
@@ -428,7 +432,7 @@ impl Controller for Bbr {
             self.timed_out = false;
             self.window = self.window.max(self.prior_window);
         }
-        if let (None, Some(rtt)) = (self.least_rtt.value, ack.rtt) {
+        if let (None, Some(rtt)) = (self.least_rtt.value, round.rtt) {
             self.initialize_pacing(rtt);
         }
         self.update_congestion_signals(&mut round);
@@ -459,7 +463,9 @@ impl Controller for Bbr {
         self.start_round();
     }
 
-    fn on_congestion_experienced(&mut self, _now: Instant, _sent_at: Instant) {}
+    fn on_congestion_experienced(&mut self, now: Instant, _sent_at: Instant) {
+        self.note_mark(now);
+    }
 
     fn window(&self) -> u64 {
         self.window
