@@ -16,7 +16,10 @@ def vocabulary() -> str:
     """
 
 def check(section: Literal["path", "protocol", "workload"], json: str) -> str:
-    """The problems of one section, as a JSON list of `{"key", "message"}`; empty where it is fine."""
+    """The problems of one section, as a JSON list of `{"key", "message"}`; empty where it is fine.
+
+    Keys are dotted and start inside the section ("reverse.rate"); empty for the section as a whole.
+    """
 
 class Cancel:
     """A flag by which another thread ends a simulation."""

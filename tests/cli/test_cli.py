@@ -91,7 +91,7 @@ def test_fresh_starts_over(data: Data, write: Write, cli: Cli) -> None:
         (["run", "nothing.toml"], "nothing.toml: no such study"),
         (["run", "."], ".: is a folder"),
         (["run", "STUDY", "--sed", "1"], "No such option: --sed"),
-        (["run", "STUDY", "--repeats", "x"], "'x' is not a valid int"),
+        (["run", "STUDY", "--repeats", "x"], "--repeats"),
         (["run", "STUDY", "--jobs", "0"], "--jobs"),
         (["run", "STUDY", "--repeats", "0"], "repeats: 0 is too small"),
         (["run", "STUDY", "--world", "sin"], 'worlds: "sin" is no world; allowed: sim, relay; did you mean "sim"'),

@@ -49,7 +49,7 @@ def change(data: Data, key: str, value: Any) -> Data:
         ("path.dealy", "5ms", "path.dealy: .*delay"),
         ("path.delay", 5, "path.delay: "),
         ("path.loss", "102%", "path.loss: .*102%"),
-        ("workload.size", "30", "workload.size: "),
+        ("workload.size", "30", "workload.*: \"30\" has no unit"),
         ("protocols", [], "protocols: is empty"),
         ("protocols.0.name", "sr", r"protocols\[sr\].name: \"sr\" stands twice"),
         ("protocols.0.name", "a b", r"protocols\[a b\].name: "),
@@ -95,7 +95,8 @@ def test_a_value_that_every_cell_overrides_is_checked_all_the_same(data: Data) -
 
 
 def test_all_mistakes_are_listed_one_a_line(data: Data) -> None:
-    data["path"] |= {"delay": 5, "dealy": "5ms"}
+    data["path"]["dealy"] = "5ms"
+    data["protocols"][0]["window"] = 0
     data["claims"][0]["of"] = "srr"
     text = complaint(data)
     assert len(text.splitlines()) == 3, text
@@ -152,3 +153,21 @@ def test_a_built_in_study_can_be_run(name: str) -> None:
     study = load_study(name)
     assert study.name == name
     assert study.claims, "a study without claims answers nothing"
+
+
+def test_a_trace_is_found_beside_its_study_and_its_content_is_in_the_key(
+    data: Data, write: Write, tmp_path: Path
+) -> None:
+    from longfat.runner.trial import trial_key
+    from longfat.study import cells
+
+    (tmp_path / "rate.trace").write_text("1\n2\n5\n")
+    del data["path"]["rate"]
+    data["path"]["trace"] = "rate.trace"
+    study = load_study(write(data))
+    assert study.path["trace"] == str(tmp_path / "rate.trace")
+    assert load_study(study).path == study.path
+    cell = cells(study)[0]
+    before = trial_key(cell, 1, 0, "1")
+    (tmp_path / "rate.trace").write_text("1\n2\n6\n7\n")
+    assert trial_key(cell, 1, 0, "1") != before

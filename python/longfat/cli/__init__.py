@@ -8,6 +8,7 @@ import sys
 BAD_INPUT = 2
 SYSTEM_ERROR = 1
 INTERRUPTED = 130
+DEBUG = "LONGFAT_DEBUG"
 
 
 def main() -> None:
@@ -53,6 +54,13 @@ def _guarded() -> int:
         return SYSTEM_ERROR
     except MemoryError:
         _say("not enough memory: ask for fewer trials or a smaller file")
+        return SYSTEM_ERROR
+    except (SystemExit, KeyboardInterrupt):
+        raise
+    except BaseException as error:  # noqa: BLE001 - a bug of ours; a native panic is no Exception
+        if os.environ.get(DEBUG):
+            raise
+        _say(f"internal error, please report it ({DEBUG}=1 shows where): {type(error).__name__}: {error}")
         return SYSTEM_ERROR
 
 

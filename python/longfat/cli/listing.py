@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sys
 from collections.abc import Iterable
 from enum import StrEnum
@@ -63,10 +64,19 @@ def _presets(console: Console) -> None:
     from longfat.study.vocabulary import vocabulary
 
     rows = [
-        (name, ", ".join(f"{key} {_plain(value)}" for key, value in keys.items() if key != "preset"))
-        for name, keys in vocabulary()["presets"].items()
+        (name, _inline(sides.get("forward", {})), _inline(sides.get("reverse", {})))
+        for name, sides in vocabulary()["presets"].items()
     ]
-    _table(console, 'Presets ([path] preset = "NAME"; other keys override)', ("name", "sets"), rows)
+    title = 'Presets ([path] preset = "NAME"; other keys override)'
+    _table(console, title, ("name", "sets", "otherwise in reverse"), rows)
+
+
+def _inline(settings: dict[str, Any]) -> str:
+    """Settings on a line, as a study file writes them."""
+    return ", ".join(
+        f"{key} = {{ {_inline(value)} }}" if isinstance(value, dict) else f"{key} = {json.dumps(value)}"
+        for key, value in settings.items()
+    )
 
 
 def _metrics(console: Console) -> None:
@@ -80,63 +90,23 @@ def _metrics(console: Console) -> None:
 
 
 def _section(console: Console, section: str, title: str) -> None:
+    from longfat.study.reference import rows
     from longfat.study.schema import variants
     from longfat.study.vocabulary import vocabulary
 
     schema = vocabulary()[section]
     definitions = schema.get("$defs", {})
-    for number, variant in enumerate(variants(schema, definitions)):
-        kind = variant.get("properties", {}).get("kind", {})
+    listed = variants(schema, definitions)
+    console.print(title, style="bold")
+    for variant in listed:
+        kind = variant.get("properties", {}).get("kind", {}).get("const")
         about = " ".join(str(variant.get("description", "")).split())
-        if number == 0 or not kind:
-            console.print(title, style="bold")
-        heading = f'kind = "{_values(kind, definitions)}": {about}' if kind else about
-        _table(console, heading, ("key", "values", "default", "what"), _rows(variant, definitions))
-
-
-def _rows(variant: dict[str, Any], definitions: dict[str, Any]) -> Iterable[tuple[str, str, str, str]]:
-    from longfat.study.schema import resolve
-
-    required = variant.get("required", [])
-    for key, content in variant.get("properties", {}).items():
-        if key == "kind":
-            continue
-        default = "required" if key in required else _plain(content.get("default"))
-        about = content.get("description") or resolve(content, definitions).get("description", "")
-        yield key, _values(content, definitions), default, " ".join(str(about).split())
-
-
-def _values(content: dict[str, Any], definitions: dict[str, Any]) -> str:
-    """What a key may hold, in a few words: its words, its range, or an example with its unit."""
-    from longfat.study.schema import resolve
-
-    content = resolve(content, definitions)
-    alternatives = content.get("anyOf") or content.get("oneOf")
-    if alternatives:
-        return " | ".join(dict.fromkeys(text for a in alternatives if (text := _values(a, definitions))))
-    if "const" in content:
-        return str(content["const"])
-    if "enum" in content:
-        return " | ".join(str(word) for word in content["enum"] if word is not None)
-    if examples := content.get("examples"):
-        return f'e.g. "{examples[0]}"'
-    kinds = content.get("type", "")
-    kind = next((k for k in kinds if k != "null"), "") if isinstance(kinds, list) else kinds
-    if kind == "object":
-        words = content.get("properties", {}).get("kind")
-        return f'table, kind = "{_values(words, definitions)}"' if words else "table"
-    low, high = content.get("minimum"), content.get("maximum")
-    if kind in ("integer", "number") and low is not None:
-        return f"{low} to {high}" if high is not None else f"{kind} from {low}"
-    return "" if kind == "null" else {"boolean": "true | false", "array": "list", "string": "text"}.get(kind, kind)
-
-
-def _plain(value: Any) -> str:
-    import json
-
-    if value is None:
-        return ""
-    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+        lines = [
+            ("  " * row.depth + row.key, row.values, row.default, row.help)
+            for row in rows(variant, definitions)
+            if not (kind and row.depth == 0 and row.key == "kind")
+        ]
+        _table(console, f'kind = "{kind}": {about}' if kind else about, ("key", "values", "default", "what"), lines)
 
 
 def _table(console: Console, title: str, header: tuple[str, ...], rows: Iterable[tuple[str, ...]]) -> None:

@@ -20,7 +20,7 @@ _WIDTH_ELSEWHERE = 140
 
 
 def run(
-    study: Annotated[str, typer.Argument(help="A study file, or a built-in study's name such as arq/loss.")],
+    study: Annotated[str, typer.Argument(metavar="STUDY", help="A study file, or a built-in study's name such as arq/loss.")],
     world: Annotated[list[str] | None, typer.Option(help="Run in this world alone; may be repeated.")] = None,
     repeats: Annotated[int | None, typer.Option(help="Trials of each cell.")] = None,
     settings: Annotated[

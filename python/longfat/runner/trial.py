@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import functools
 import hashlib
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from longfat.results import Cell
+from longfat.study.loading import TRACE
 from longfat.study.vocabulary import canonical
 
 
@@ -48,8 +51,28 @@ def trial_key(cell: Cell, seed: int, number: int, version: str) -> str:
     >>> trial_key(cell, 1, 0, "0.1.0") == trial_key(cell, 1, 1, "0.1.0")
     False
     """
-    content = {"spec": cell.spec, "world": cell.world, "seed": seed, "trial": number, "version": version}
+    content = {"spec": _by_content(cell.spec), "world": cell.world, "seed": seed, "trial": number, "version": version}
     return hashlib.blake2b(canonical(content).encode(), digest_size=16).hexdigest()
+
+
+def _by_content(spec: Any) -> Any:
+    """A specification with each file that it names (a recorded rate) replaced by a hash of what is in it."""
+    if not isinstance(spec, dict):
+        return spec
+    return {
+        key: _file_hash(value) if key == TRACE and isinstance(value, str) else _by_content(value)
+        for key, value in spec.items()
+    }
+
+
+def _file_hash(name: str) -> str:
+    status = Path(name).stat()
+    return _hash_of(name, status.st_mtime_ns, status.st_size)
+
+
+@functools.lru_cache(maxsize=1024)
+def _hash_of(name: str, _modified: int, _size: int) -> str:
+    return hashlib.blake2b(Path(name).read_bytes(), digest_size=16).hexdigest()
 
 
 def plan(cells: Sequence[Cell], counts: Sequence[int], seed: int, version: str) -> Iterable[tuple[int, Trial]]:

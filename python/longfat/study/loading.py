@@ -20,6 +20,8 @@ from longfat.study.problems import Problem, StudyError, from_validation, show
 from longfat.study.specification import ProtocolEntry, Study
 from longfat.study.vocabulary import check
 
+TRACE = "trace"
+"""The key of a path that names a file; a relative name is meant from the study file's folder."""
 MAX_FILE = 4_000_000
 """A study file is at most this many bytes."""
 
@@ -91,7 +93,31 @@ def _read(source: str | Path | Mapping[str, Any] | Study) -> tuple[str, str, str
     except (tomllib.TOMLDecodeError, RecursionError) as error:
         reason = "nested too deeply" if isinstance(error, RecursionError) else error
         raise StudyError(origin, [Problem("", f"is not TOML: {reason}")]) from None
+    if _anchor_traces(data, path.parent.resolve()):
+        text = _write(data)
     return origin, catalogue.name_of(path), text, data
+
+
+def _anchor_traces(data: dict[str, Any], folder: Path) -> bool:
+    """Makes the names of traces absolute, in place; whether there were any that were not."""
+
+    def _anchored(value: Any) -> Any:
+        if isinstance(value, list):
+            return [_anchored(entry) for entry in value]
+        return str(folder / value) if isinstance(value, str) else value
+
+    def _anchor(table: Any) -> bool:
+        changed = False
+        for key, value in table.items() if isinstance(table, dict) else ():
+            if key.rpartition(".")[2] == TRACE:
+                table[key] = _anchored(value)
+                changed |= table[key] != value
+            else:
+                changed |= _anchor(value)
+        return changed
+
+    # Both, not the first that changes.
+    return any([_anchor(data.get("path")), _anchor(data.get("sweep"))])
 
 
 def _slug(title: object) -> str:
@@ -156,18 +182,16 @@ def _section_problems(study: Study) -> list[Problem]:
         sections = {"path": cell.spec["path"], "workload": cell.spec["workload"], "protocol": cell.spec["protocol"]}
         for section, settings in sections.items():
             for key, message in check(section, settings):  # type: ignore[arg-type]
-                full = key if key.partition(".")[0] == section else f"{section}.{key}".rstrip(".")
-                swept = next((own[k] for k in own if full == k or full.startswith(f"{k}.")), None)
-                label = f'sweep."{swept}"' if swept else _label(full, cell.protocol)
+                swept = next((own[k] for k in own if key == k or key.startswith(f"{k}.")), None)
+                label = f'sweep."{swept}"' if swept else _label(key, cell.protocol)
                 found.append(Problem(label, message))
     # A value that every cell overrides would otherwise be accepted unread.
     for entry in study.protocols:
         base = {"path": study.path, "workload": study.workload, "protocol": entry.settings}
         for section, settings in base.items():
             for key, message in check(section, settings):  # type: ignore[arg-type]
-                full = key if key.partition(".")[0] == section else f"{section}.{key}".rstrip(".")
-                if _present(base, full):
-                    found.append(Problem(_label(full, entry.name), message))
+                if _present(base, key):
+                    found.append(Problem(_label(key, entry.name), message))
     return list(dict.fromkeys(found))
 
 

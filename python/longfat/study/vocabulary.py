@@ -29,11 +29,12 @@ def vocabulary() -> dict[str, Any]:
 
 @functools.cache
 def _check(section: Section, text: str) -> tuple[tuple[str, str], ...]:
-    return tuple((problem["key"], problem["message"]) for problem in json.loads(_native.check(section, text)))
+    problems = json.loads(_native.check(section, text))
+    return tuple((f"{section}.{p['key']}".rstrip("."), str(p["message"]).strip()) for p in problems)
 
 
 def check(section: Section, settings: dict[str, Any]) -> tuple[tuple[str, str], ...]:
-    """The problems of one section's settings, as (dotted key, message); empty where it is fine."""
+    """The problems of one section's settings, as (dotted key with its section, message); empty where it is fine."""
     return _check(section, canonical(settings))
 
 
