@@ -15,7 +15,7 @@ use crate::trace::DeliveryTrace;
 macro_rules! with_link_keys {
     (
         $(#[$attribute:meta])*
-        pub struct $table:ident { $($(#[$help:meta])* pub $key:ident: $value:ty,)* }
+        pub struct $table:ident { $($(#[$help:meta])* pub $key:ident: Option<$value:ty>,)* }
     ) => {
         #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
         #[serde(deny_unknown_fields)]
@@ -23,38 +23,48 @@ macro_rules! with_link_keys {
         pub struct $table {
             $(
                 $(#[$help])*
-                #[serde(skip_serializing_if = "Option::is_none")]
+                #[serde(default, skip_serializing_if = "Option::is_none")]
                 pub $key: Option<$value>,
             )*
             /// Rate, e.g. "100Mbit/s"; default: infinitely fast. Not together with trace.
-            #[serde(skip_serializing_if = "Option::is_none")]
+            #[serde(default, skip_serializing_if = "Option::is_none")]
+            #[schemars(with = "Rate")]
             pub rate: Option<Rate>,
             /// File with a recorded rate in mahimahi's format (a line = the millisecond of a chance to send 1500 bytes); default: none.
-            #[serde(skip_serializing_if = "Option::is_none")]
+            #[serde(default, skip_serializing_if = "Option::is_none")]
+            #[schemars(with = "String")]
             pub trace: Option<String>,
             /// One-way delay besides that of sending at the rate, e.g. "20ms"; at most 1 h; default 0.
-            #[serde(skip_serializing_if = "Option::is_none")]
+            #[serde(default, skip_serializing_if = "Option::is_none")]
+            #[schemars(with = "Duration")]
             pub delay: Option<Duration>,
             /// Variation of the delay: "5ms" (uniform to either side, in order) or a table; default: none.
-            #[serde(skip_serializing_if = "Option::is_none")]
+            #[serde(default, skip_serializing_if = "Option::is_none")]
+            #[schemars(with = "JitterConfig")]
             pub jitter: Option<JitterConfig>,
             /// Packets lost before the queue: "2%", or a table for bursts, every n-th or a list; default: none.
-            #[serde(skip_serializing_if = "Option::is_none")]
+            #[serde(default, skip_serializing_if = "Option::is_none")]
+            #[schemars(with = "LossConfig")]
             pub loss: Option<LossConfig>,
             /// Packets held back so that others overtake: { probability = "1%", delay = "5ms" }; default: none.
-            #[serde(skip_serializing_if = "Option::is_none")]
+            #[serde(default, skip_serializing_if = "Option::is_none")]
+            #[schemars(with = "ReorderConfig")]
             pub reorder: Option<ReorderConfig>,
             /// Probability that a packet is sent twice, e.g. "0.1%"; default 0%.
-            #[serde(skip_serializing_if = "Option::is_none")]
+            #[serde(default, skip_serializing_if = "Option::is_none")]
+            #[schemars(with = "Probability")]
             pub duplicate: Option<Probability>,
             /// Probability that one bit of a packet is flipped, e.g. "0.1%"; default 0%.
-            #[serde(skip_serializing_if = "Option::is_none")]
+            #[serde(default, skip_serializing_if = "Option::is_none")]
+            #[schemars(with = "Probability")]
             pub corrupt: Option<Probability>,
             /// Queue in front of the link: a drop-tail limit such as "100pkt" or "64KiB", or a table; default "1000pkt".
-            #[serde(skip_serializing_if = "Option::is_none")]
+            #[serde(default, skip_serializing_if = "Option::is_none")]
+            #[schemars(with = "QueueConfig")]
             pub queue: Option<QueueConfig>,
             /// Largest packet with all its headers, e.g. "1500B", from 68B to 64KiB; default: any.
-            #[serde(skip_serializing_if = "Option::is_none")]
+            #[serde(default, skip_serializing_if = "Option::is_none")]
+            #[schemars(with = "Size")]
             pub mtu: Option<Size>,
         }
 
@@ -85,18 +95,22 @@ macro_rules! with_link_keys {
 
 with_link_keys! {
     /// One direction of a path. Every key may be left out.
+    #[serde(expecting = "a table of a link's keys such as { rate = \"1Mbit/s\", delay = \"5ms\" }")]
     #[schemars(rename = "Link")]
     pub struct LinkConfig {}
 }
 
 with_link_keys! {
     /// The path between two hosts. Its keys hold in both directions, unless `reverse` says otherwise.
+    #[serde(expecting = "a table of a path's keys such as { rate = \"1Mbit/s\", delay = \"5ms\" }")]
     #[schemars(rename = "Path")]
     pub struct PathConfig {
         /// A kind of path with typical figures; the other keys take the place of its own. Default: none.
-        pub preset: Preset,
+        #[schemars(with = "Preset")]
+        pub preset: Option<Preset>,
         /// Keys that differ from host 1 back to host 0; default: none.
-        pub reverse: LinkConfig,
+        #[schemars(with = "LinkConfig")]
+        pub reverse: Option<LinkConfig>,
     }
 }
 
@@ -196,10 +210,13 @@ impl PathConfig {
     /// The keys of either direction: `reverse` before the path's own before the preset's.
     #[must_use]
     pub fn directions(&self) -> (LinkConfig, LinkConfig) {
-        let (preset, preset_reverse) = self.preset.map(Preset::keys).unwrap_or_default();
+        let none = LinkConfig::default();
+        let preset = self.preset.map(Preset::path).unwrap_or_default();
+        let preset_forward = preset.or(&none);
+        let preset_reverse = preset.reverse.unwrap_or_default().or(&preset_forward);
+        let own = self.or(&none);
         let reverse = self.reverse.clone().unwrap_or_default();
-        let own = self.or(&LinkConfig::default());
-        (own.or(&preset), reverse.or(&own).or(&preset_reverse.or(&preset)))
+        (own.or(&preset_forward), reverse.or(&own).or(&preset_reverse))
     }
 
     /// What is out of range.

@@ -4,7 +4,7 @@ use foundation::{Duration, Probability, Rate, Size};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::config::LinkConfig;
+use crate::config::{LinkConfig, PathConfig};
 use crate::impairment::{JitterConfig, LossConfig};
 use crate::queue::{QueueConfig, QueueLimit};
 
@@ -52,88 +52,69 @@ impl Preset {
         }
     }
 
-    /// The keys of the forward direction, and those in which the reverse direction differs.
+    /// Its figures, as one would write them.
     ///
     /// LTE: medians of Huang et al., "A close examination of performance and power characteristics of 4G LTE
     /// networks", MobiSys 2012 (12.74 and 5.64 Mbit/s, 69.5 ms both ways); its radio sends again what it
     /// loses, hence jitter and no loss. ADSL2+: ITU-T G.992.5, with an interleaver's delay. Satellite:
     /// RFC 2488, section 2 (279 ms one way at the edge of the beam). The others are typical, not measured.
     #[must_use]
-    pub fn keys(self) -> (LinkConfig, LinkConfig) {
-        let none = LinkConfig::default;
+    pub fn path(self) -> PathConfig {
         match self {
-            Self::Lan => {
-                let forward = LinkConfig {
-                    rate: mbit(1000.0),
-                    delay: millis(0.1),
-                    queue: packets(500),
-                    ..none()
-                };
-                (forward, none())
-            }
-            Self::Wifi => {
-                let forward = LinkConfig {
-                    rate: mbit(100.0),
-                    delay: millis(2.0),
-                    jitter: millis(1.0).map(JitterConfig::uniform),
-                    loss: percent(0.1),
-                    queue: packets(250),
-                    ..none()
-                };
-                (forward, none())
-            }
-            Self::Lte => {
-                let forward = LinkConfig {
-                    rate: mbit(12.7),
-                    delay: millis(35.0),
-                    jitter: millis(5.0).map(JitterConfig::uniform),
-                    queue: packets(500),
-                    ..none()
-                };
-                let reverse = LinkConfig {
+            Self::Lan => PathConfig {
+                rate: mbit(1000.0),
+                delay: millis(0.1),
+                queue: packets(500),
+                ..PathConfig::default()
+            },
+            Self::Wifi => PathConfig {
+                rate: mbit(100.0),
+                delay: millis(2.0),
+                jitter: millis(1.0).map(JitterConfig::uniform),
+                loss: percent(0.1),
+                queue: packets(250),
+                ..PathConfig::default()
+            },
+            Self::Lte => PathConfig {
+                rate: mbit(12.7),
+                delay: millis(35.0),
+                jitter: millis(5.0).map(JitterConfig::uniform),
+                queue: packets(500),
+                reverse: Some(LinkConfig {
                     rate: mbit(5.6),
-                    ..none()
-                };
-                (forward, reverse)
-            }
-            Self::Dsl => {
-                let forward = LinkConfig {
-                    rate: mbit(16.0),
-                    delay: millis(15.0),
-                    queue: packets(100),
-                    ..none()
-                };
-                let reverse = LinkConfig {
+                    ..LinkConfig::default()
+                }),
+                ..PathConfig::default()
+            },
+            Self::Dsl => PathConfig {
+                rate: mbit(16.0),
+                delay: millis(15.0),
+                queue: packets(100),
+                reverse: Some(LinkConfig {
                     rate: mbit(1.0),
                     queue: bytes(65_536),
-                    ..none()
-                };
-                (forward, reverse)
-            }
-            Self::Transatlantic => {
-                let forward = LinkConfig {
-                    rate: mbit(1000.0),
-                    delay: millis(38.0),
-                    loss: percent(0.01),
-                    queue: bytes(4_000_000),
-                    ..none()
-                };
-                (forward, none())
-            }
-            Self::GeoSatellite => {
-                let forward = LinkConfig {
-                    rate: mbit(50.0),
-                    delay: millis(280.0),
-                    loss: percent(0.01),
-                    queue: packets(1000),
-                    ..none()
-                };
-                let reverse = LinkConfig {
+                    ..LinkConfig::default()
+                }),
+                ..PathConfig::default()
+            },
+            Self::Transatlantic => PathConfig {
+                rate: mbit(1000.0),
+                delay: millis(38.0),
+                loss: percent(0.01),
+                queue: bytes(4_000_000),
+                ..PathConfig::default()
+            },
+            Self::GeoSatellite => PathConfig {
+                rate: mbit(50.0),
+                delay: millis(280.0),
+                loss: percent(0.01),
+                queue: packets(1000),
+                reverse: Some(LinkConfig {
                     rate: mbit(10.0),
-                    ..none()
-                };
-                (forward, reverse)
-            }
+                    ..LinkConfig::default()
+                }),
+                ..PathConfig::default()
+            },
         }
     }
 }

@@ -115,8 +115,30 @@ pub(crate) struct Table {
     leave_bad: Option<Probability>,
     loss_good: Option<Probability>,
     loss_bad: Option<Probability>,
-    every: Option<u64>,
-    packets: Option<Vec<u64>>,
+    every: Option<Ordinal>,
+    packets: Option<Vec<Ordinal>>,
+}
+
+/// A packet's number, or a number of packets: whole and at least 1.
+struct Ordinal(u64);
+
+impl<'de> Deserialize<'de> for Ordinal {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Visitor;
+        impl serde::de::Visitor<'_> for Visitor {
+            type Value = Ordinal;
+            fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                f.write_str("a whole number of at least 1")
+            }
+            fn visit_u64<E: serde::de::Error>(self, number: u64) -> Result<Ordinal, E> {
+                if number == 0 {
+                    return Err(E::invalid_value(serde::de::Unexpected::Unsigned(0), &self));
+                }
+                Ok(Ordinal(number))
+            }
+        }
+        deserializer.deserialize_u64(Visitor)
+    }
 }
 
 impl Table {
@@ -175,7 +197,7 @@ impl TextOrTable for LossConfig {
     }
 
     fn from_table(table: Table) -> Result<Self, String> {
-        let model = match (&table.model, table.every, &table.packets) {
+        let model = match (&table.model, &table.every, &table.packets) {
             (Some(model), _, _) => model.as_str(),
             (None, Some(_), _) => "every",
             (None, None, Some(_)) => "packets",
@@ -199,11 +221,12 @@ impl TextOrTable for LossConfig {
             "every" => {
                 table.only(model, &["every"])?;
                 let every = needed(table.every, model, "every", "50")?;
-                Ok(Self::Every { every })
+                Ok(Self::Every { every: every.0 })
             }
             "packets" => {
                 table.only(model, &["packets"])?;
                 let packets = needed(table.packets, model, "packets", "[3, 7]")?;
+                let packets = packets.into_iter().map(|packet| packet.0).collect();
                 Ok(Self::Packets { packets })
             }
             other => Err(format!(

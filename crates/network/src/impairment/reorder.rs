@@ -8,7 +8,10 @@ use super::chance::Chance;
 
 /// Holds some packets back, so that those behind them overtake: `{ probability = "1%", delay = "5ms" }`.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
+#[serde(
+    deny_unknown_fields,
+    expecting = "a table such as { probability = \"1%\", delay = \"5ms\" }"
+)]
 #[schemars(rename = "Reorder")]
 pub struct ReorderConfig {
     /// Probability that a packet is held back.

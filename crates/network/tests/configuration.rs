@@ -1,0 +1,287 @@
+//! `[path]`: what is read, what is refused and in which words, and what comes of presets and `reverse`.
+
+mod common;
+
+use network::{Capacity, LossConfig, PathConfig, Preset, QueueConfig};
+
+fn read(json: &str) -> PathConfig {
+    serde_json::from_str(json).unwrap_or_else(|error| panic!("{json}: {error}"))
+}
+
+fn refusal(json: &str) -> String {
+    serde_json::from_str::<PathConfig>(json).unwrap_err().to_string()
+}
+
+fn problems(json: &str) -> Vec<String> {
+    read(json).validate().iter().map(ToString::to_string).collect()
+}
+
+#[test]
+fn all_forms_read_and_write_back() {
+    for json in [
+        r#"{}"#,
+        r#"{"preset":"geo-satellite","reverse":{"rate":"1Mbit/s"}}"#,
+        r#"{"rate":"100Mbit/s","delay":"5ms","jitter":{"spread":"1ms","distribution":"normal","keep_order":false}}"#,
+        r#"{"trace":"cell.down","loss":"2%","queue":"64KiB","mtu":"1500B"}"#,
+        r#"{"loss":{"model":"gilbert-elliott","enter_bad":"1%","leave_bad":"25%","loss_good":"0%","loss_bad":"100%"}}"#,
+        r#"{"loss":{"every":50},"duplicate":"1%","corrupt":"0.5%"}"#,
+        r#"{"loss":{"packets":[3,7]},"reorder":{"probability":"1%","delay":"5ms"}}"#,
+        r#"{"queue":{"kind":"drop-head","limit":"20pkt"}}"#,
+    ] {
+        let config = read(json);
+        assert_eq!(config.validate(), []);
+        assert_eq!(serde_json::to_string(&config).unwrap(), json);
+    }
+}
+
+#[test]
+fn short_and_long_forms_mean_the_same() {
+    let same = [
+        (
+            r#"{"loss": "2%"}"#,
+            r#"{"loss": {"model": "bernoulli", "probability": "2%"}}"#,
+        ),
+        (
+            r#"{"loss": {"every": 5}}"#,
+            r#"{"loss": {"model": "every", "every": 5}}"#,
+        ),
+        (
+            r#"{"loss": {"packets": [5]}}"#,
+            r#"{"loss": {"model": "packets", "packets": [5]}}"#,
+        ),
+        (r#"{"jitter": "5ms"}"#, r#"{"jitter": {"spread": "5ms"}}"#),
+        (
+            r#"{"queue": "9pkt"}"#,
+            r#"{"queue": {"kind": "drop-tail", "limit": "9pkt"}}"#,
+        ),
+        (r#"{"queue": {"kind": "drop-tail"}}"#, r#"{"queue": "1000pkt"}"#),
+    ];
+    for (short, long) in same {
+        assert_eq!(read(short), read(long));
+    }
+}
+
+#[test]
+fn a_wrong_form_is_told_what_is_allowed() {
+    for (json, words) in [
+        (r#"{"loss": 0.02}"#, &["0.02", "\"2%\"", "{ every = 50 }"][..]),
+        (r#"{"loss": "0.02"}"#, &["0.02", "percent"]),
+        (r#"{"loss": "gilbert-elliott"}"#, &["model = \"gilbert-elliott\""]),
+        (r#"{"loss": "120%"}"#, &["120%", "0% to 100%"]),
+        (r#"{"loss": {}}"#, &["bernoulli, gilbert-elliott, every, packets"]),
+        (
+            r#"{"loss": {"model": "gilbert-eliott"}}"#,
+            &["did you mean \"gilbert-elliott\""],
+        ),
+        (
+            r#"{"loss": {"model": "gilbert-elliott", "enter_bad": "1%"}}"#,
+            &["needs leave_bad"],
+        ),
+        (
+            r#"{"loss": {"every": 5, "loss_bad": "1%"}}"#,
+            &["\"loss_bad\" does not belong", "\"every\""],
+        ),
+        (r#"{"loss": {"evry": 5}}"#, &["evry", "`every`"]),
+        (r#"{"loss": {"every": 0}}"#, &["`0`", "at least 1"]),
+        (r#"{"loss": {"every": -5}}"#, &["`-5`", "at least 1"]),
+        (r#"{"loss": {"packets": [1, 2.5]}}"#, &["`2.5`", "whole number"]),
+        (r#"{"loss": [3]}"#, &["\"2%\"", "{ packets = [3, 7] }"]),
+        (r#"{"jitter": 5}"#, &["`5`", "\"5ms\""]),
+        (r#"{"jitter": "5"}"#, &["no unit", "ms"]),
+        (
+            r#"{"jitter": {"spread": "1ms", "distribution": "pareto"}}"#,
+            &["pareto", "`uniform` or `normal`"],
+        ),
+        (
+            r#"{"reorder": "1%"}"#,
+            &["{ probability = \"1%\", delay = \"5ms\" }"],
+        ),
+        (r#"{"queue": 100}"#, &["`100`", "\"100pkt\""]),
+        (
+            r#"{"queue": {"kind": "codle"}}"#,
+            &["codle", "`drop-tail`", "`drop-head`"],
+        ),
+        (
+            r#"{"queue": {"kind": "drop-head", "limt": "9pkt"}}"#,
+            &["limt", "`limit`"],
+        ),
+        (r#"{"dealy": "5ms"}"#, &["dealy", "`delay`"]),
+        (r#"{"preset": "5g"}"#, &["5g", "`lte`", "`geo-satellite`"]),
+        (r#"{"reverse": {"reverse": {}}}"#, &["`reverse`"]),
+        (
+            r#"{"reverse": "1Mbit/s"}"#,
+            &["{ rate = \"1Mbit/s\", delay = \"5ms\" }"],
+        ),
+    ] {
+        let message = refusal(json);
+        for word in words {
+            assert!(message.contains(word), "{json}: {word} is missing in {message}");
+        }
+        assert!(
+            !message.contains("untagged") && !message.contains('\n'),
+            "{message}"
+        );
+    }
+}
+
+#[test]
+fn what_is_out_of_range_is_a_problem_of_its_key() {
+    for (json, key, words) in [
+        (r#"{"delay": "61min"}"#, "delay", "\"3600s\""),
+        (
+            r#"{"delay": "1ms", "jitter": "2ms"}"#,
+            "jitter",
+            "at most the delay",
+        ),
+        (
+            r#"{"rate": "1Mbit/s", "trace": "a"}"#,
+            "trace",
+            "one or the other",
+        ),
+        (r#"{"queue": "0pkt"}"#, "queue", "1pkt"),
+        (
+            r#"{"queue": {"kind": "drop-head", "limit": "0B"}}"#,
+            "queue.limit",
+            "1pkt",
+        ),
+        (
+            r#"{"queue": {"kind": "drop-tail", "limit": "0B"}}"#,
+            "queue",
+            "1pkt",
+        ),
+        (r#"{"mtu": "67B"}"#, "mtu", "\"68B\" to \"64KiB\""),
+        (r#"{"mtu": "65537B"}"#, "mtu", "\"68B\" to \"64KiB\""),
+        (
+            r#"{"reorder": {"probability": "1%", "delay": "0s"}}"#,
+            "reorder.delay",
+            "above 0",
+        ),
+        (
+            r#"{"loss": {"model": "gilbert-elliott", "enter_bad": "1%", "leave_bad": "0%"}}"#,
+            "loss.leave_bad",
+            "above 0%",
+        ),
+        (r#"{"reverse": {"mtu": "1B"}}"#, "reverse.mtu", "68B"),
+        (
+            r#"{"delay": "9ms", "jitter": "9ms", "reverse": {"delay": "8ms"}}"#,
+            "reverse.jitter",
+            "\"8ms\"",
+        ),
+        // Against the preset's delay of 2 ms.
+        (r#"{"preset": "wifi", "jitter": "3ms"}"#, "jitter", "\"2ms\""),
+    ] {
+        let found = problems(json);
+        assert_eq!(found.len(), 1, "{json}: {found:?}");
+        assert!(found[0].starts_with(&format!("{key}: ")), "{json}: {found:?}");
+        assert!(found[0].contains(words), "{json}: {found:?}");
+    }
+    assert_eq!(
+        problems(r#"{"mtu": "1B", "queue": "0B", "reverse": {"delay": "2000s", "jitter": "2001s"}}"#).len(),
+        3
+    );
+    let zero = LossConfig::Every { every: 0 };
+    assert_eq!(zero.validate().len(), 1);
+    assert_eq!(LossConfig::Packets { packets: vec![4, 0] }.validate().len(), 1);
+}
+
+#[test]
+fn resolving_what_is_out_of_range_is_refused() {
+    let refused = read(r#"{"mtu": "1B"}"#).resolve(&mut |_| unreachable!());
+    assert_eq!(refused.unwrap_err().len(), 1);
+}
+
+#[test]
+fn a_path_is_the_same_in_both_directions_unless_reverse_says_otherwise() {
+    let path =
+        common::path(r#"{"rate": "10Mbit/s", "delay": "5ms", "loss": "1%", "reverse": {"loss": "3%"}}"#);
+    assert_eq!(path.forward.capacity, path.reverse.capacity);
+    assert_eq!(path.forward.loss.as_ref().unwrap().mean(), 0.01);
+    assert_eq!(path.reverse.loss.as_ref().unwrap().mean(), 0.03);
+    assert_eq!(path.reverse.delay.to_string(), "5ms");
+}
+
+#[test]
+fn own_keys_take_the_place_of_the_presets() {
+    let lte = common::path(r#"{"preset": "lte"}"#);
+    let rate = |capacity: &Capacity| match capacity {
+        Capacity::Rate(rate) => rate.to_string(),
+        other => format!("{other:?}"),
+    };
+    assert_eq!(rate(&lte.forward.capacity), "12.7Mbit/s");
+    assert_eq!(rate(&lte.reverse.capacity), "5.6Mbit/s");
+    assert_eq!(lte.reverse.delay.to_string(), "35ms");
+    // A key of the path holds in both directions, also over a preset that is asymmetric.
+    let path = common::path(r#"{"preset": "lte", "rate": "20Mbit/s", "reverse": {"delay": "50ms"}}"#);
+    assert_eq!(rate(&path.forward.capacity), "20Mbit/s");
+    assert_eq!(rate(&path.reverse.capacity), "20Mbit/s");
+    assert_eq!(path.reverse.delay.to_string(), "50ms");
+    assert_eq!(path.forward.delay.to_string(), "35ms");
+    // A trace takes the place of a rate, and a rate that of a trace.
+    let config = read(r#"{"preset": "lte", "trace": "a", "reverse": {"rate": "1Mbit/s"}}"#);
+    let path = config.resolve(&mut |_| Ok("5".into())).unwrap();
+    assert!(matches!(path.forward.capacity, Capacity::Trace(_)));
+    assert_eq!(rate(&path.reverse.capacity), "1Mbit/s");
+}
+
+#[test]
+fn every_preset_is_valid_and_named_as_it_is_written() {
+    for preset in Preset::ALL {
+        let name = preset.name();
+        assert_eq!(serde_json::to_string(&preset).unwrap(), format!("{name:?}"));
+        let path = common::path(&format!("{{\"preset\": {name:?}}}"));
+        assert_eq!(preset.path().resolve(&mut |_| unreachable!()).unwrap(), path);
+        assert_ne!(path.forward.capacity, Capacity::Unlimited);
+        assert!(!path.forward.delay.is_zero());
+    }
+}
+
+#[test]
+fn nothing_written_is_a_perfect_link() {
+    let path = common::path("{}");
+    assert_eq!(path.forward, network::LinkSpec::default());
+    assert_eq!(
+        path.forward.queue,
+        QueueConfig::drop_tail("1000pkt".parse().unwrap())
+    );
+}
+
+/// The schema and serde know the same keys, each with its help and none optional by way of null.
+#[test]
+fn the_schema_names_every_key() {
+    let schema = serde_json::to_value(schemars::schema_for!(PathConfig)).unwrap();
+    let keys = |table: &serde_json::Value| {
+        let properties = table["properties"].as_object().unwrap();
+        for (key, property) in properties {
+            assert!(property["description"].is_string(), "{key} has no help");
+        }
+        let mut keys: Vec<String> = properties.keys().cloned().collect();
+        keys.sort();
+        keys
+    };
+    // Serde lists what it knows in its message about what it does not.
+    let known = |message: String| {
+        let mut keys: Vec<String> = message.split('`').skip(3).step_by(2).map(str::to_owned).collect();
+        keys.sort();
+        keys
+    };
+    assert_eq!(keys(&schema), known(refusal(r#"{"?": 1}"#)));
+    assert_eq!(
+        keys(&schema["$defs"]["Link"]),
+        known(refusal(r#"{"reverse": {"?": 1}}"#))
+    );
+    let mut loss: Vec<String> = schema["$defs"]["Loss"]["oneOf"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .filter_map(|form| form["properties"].as_object())
+        .flat_map(|properties| properties.keys().cloned())
+        .collect();
+    loss.sort();
+    loss.dedup();
+    assert_eq!(loss, known(refusal(r#"{"loss": {"?": 1}}"#)));
+    assert_eq!(
+        keys(&schema["$defs"]["Reorder"]),
+        known(refusal(r#"{"reorder": {"?": 1}}"#))
+    );
+    assert!(!schema.to_string().contains("null"));
+}
