@@ -1,5 +1,5 @@
-//! CPU time a packet-hop: a closed loop keeps a window of packets on a path of three links, sending one for each
-//! that arrives. Each element is one packet on one link, so elements a second is hops a second.
+//! CPU time a packet-hop: a closed loop keeps a window of packets on a path of links, sending one for each that
+//! arrives; the loop itself is in the figure. Each element is one packet on one link, so elements a second is hops a second.
 
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 use foundation::{Instant, Streams};
@@ -15,13 +15,12 @@ impl Body for Frame {
     }
 }
 
-const LINKS: usize = 3;
 const PACKETS: u64 = 20_000;
 
-/// The path's three links, the first of them impaired as asked.
-fn paths(impaired: &str) -> Vec<PathSpec> {
-    let plain = r#""rate": "1Gbit/s", "delay": "5ms", "queue": "2000pkt""#;
-    (0..LINKS)
+/// The path's links, the first of them impaired as asked.
+fn paths(links: usize, impaired: &str) -> Vec<PathSpec> {
+    let plain = r#""rate": "1Gbit/s", "delay": "5ms", "mtu": "1500B""#;
+    (0..links)
         .map(|number| {
             let extra = if number == 0 { impaired } else { "" };
             let config: PathConfig = serde_json::from_str(&format!("{{ {plain}{extra} }}")).unwrap();
@@ -36,8 +35,8 @@ struct Loop {
 }
 
 impl Loop {
-    fn new(impaired: &str, window: usize) -> Self {
-        let mut network = Network::chain(&paths(impaired), Streams::new(1, 0));
+    fn new(links: usize, impaired: &str, window: usize) -> Self {
+        let mut network = Network::chain(&paths(links, impaired), Streams::new(1, 0));
         for number in 0..window {
             network.send(
                 Instant::ZERO,
@@ -79,20 +78,23 @@ impl Loop {
 
 fn hop(criterion: &mut Criterion) {
     let mut group = criterion.benchmark_group("hop");
-    group.throughput(Throughput::Elements(PACKETS * LINKS as u64));
-    for (name, impaired, window) in [
-        ("plain, window 100", "", 100),
-        ("plain, window 1250", "", 1250),
-        ("loss 1%", r#", "loss": "1%""#, 100),
-        ("jitter", r#", "jitter": "1ms""#, 100),
+    for (name, links, impaired, window) in [
+        ("plain", 3, "", 100),
+        ("plain, window 1250", 3, "", 1250),
+        ("plain, 9 links", 9, "", 300),
+        ("loss 1%", 3, r#", "loss": "1%""#, 100),
+        ("jitter", 3, r#", "jitter": "1ms""#, 100),
         (
             "reorder",
+            3,
             r#", "reorder": { "probability": "1%", "delay": "1ms" }"#,
             100,
         ),
+        ("drop-head", 3, r#", "queue": { "kind": "drop-head" }"#, 100),
     ] {
+        group.throughput(Throughput::Elements(PACKETS * links as u64));
         group.bench_function(name, |bencher| {
-            let mut run = Loop::new(impaired, window);
+            let mut run = Loop::new(links, impaired, window);
             run.run(10 * PACKETS);
             bencher.iter(|| run.run(PACKETS));
         });

@@ -75,7 +75,7 @@ mod link;
 mod network;
 mod observer;
 mod packet;
-mod queue;
+pub mod queue;
 mod routes;
 mod trace;
 
@@ -86,5 +86,5 @@ pub use link::{Count, LinkCounters};
 pub use network::Network;
 pub use observer::{Drop, DropLog, DropReason, Observer};
 pub use packet::{Body, HostId, LinkId, Packet, PacketRef, RouteId};
-pub use queue::{Discipline, DisciplineConfig, DropHead, DropTail, QueueConfig, QueueLimit, Waiting};
+pub use queue::{QueueConfig, QueueLimit};
 pub use trace::{DeliveryTrace, TraceError};

@@ -4,9 +4,10 @@ mod common;
 
 use common::{Log, Mark, What, drive, mark};
 use foundation::{Duration, Instant, Probability, Rate, Size, Streams};
+use network::queue::{DropHead, DropTail};
 use network::{
-    Capacity, Distribution, DropHead, DropReason, FORWARD, JitterConfig, LinkSpec, LossConfig,
-    NetworkBuilder, Packet, PathSpec, QueueConfig, QueueLimit, ReorderConfig,
+    Capacity, Distribution, DropReason, FORWARD, JitterConfig, LinkSpec, LossConfig, NetworkBuilder, Packet,
+    PathSpec, QueueConfig, QueueLimit, ReorderConfig,
 };
 use proptest::prelude::*;
 
@@ -178,7 +179,7 @@ proptest! {
         let mut network = chain(std::slice::from_ref(&link), seed).build();
         drive(&mut network, schedule(&packets));
         let counters = network.counters(network.route_links(FORWARD).next().unwrap());
-        let (QueueConfig::DropTail(network::DropTail { limit }) | QueueConfig::DropHead(DropHead { limit })) = link.queue;
+        let (QueueConfig::DropTail(DropTail { limit }) | QueueConfig::DropHead(DropHead { limit })) = link.queue;
         match limit {
             QueueLimit::Packets(packets) => prop_assert!(counters.max_queue_packets <= packets),
             QueueLimit::Bytes(size) => prop_assert!(counters.max_queue_bytes <= size.bytes()),

@@ -9,8 +9,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::link::Count;
-use crate::queue::QueueLimit;
-use crate::queue::discipline::{Discipline, DisciplineConfig, Waiting};
+use crate::queue::{Discipline, DisciplineConfig, QueueLimit, Waiting};
 
 /// First in, first out; the oldest waiting packets make room for what arrives.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]

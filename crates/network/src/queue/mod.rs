@@ -1,10 +1,10 @@
 //! Queues in front of links.
 //!
-//! Drop-tail is built into the link ([`drop_tail`]), because there a packet's departure is known when it
-//! joins. Every other discipline is one file with a settings struct that implements
-//! [`DisciplineConfig`], a struct that implements [`Discipline`], and one line in `disciplines!` below.
+//! Drop-tail is built into the link, because there a packet's departure is known when it
+//! joins. Every other discipline is one file with a settings struct that implements [`DisciplineConfig`] and a
+//! struct that implements [`Discipline`], and a line in `disciplines!` below (beside its `mod`, as for any file).
 
-pub(crate) mod discipline;
+mod discipline;
 mod drop_head;
 pub(crate) mod drop_tail;
 mod limit;
@@ -16,7 +16,6 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use crate::config::text_or_table::{self, TextOrTable};
 
 pub use discipline::{Discipline, DisciplineConfig, Waiting};
-pub use drop_head::DropHead;
 pub use limit::QueueLimit;
 
 /// First in, first out; what finds no room is dropped.
@@ -30,7 +29,9 @@ pub struct DropTail {
 
 /// Declares the table forms of a queue and how its disciplines are made.
 macro_rules! disciplines {
-    ($($(#[$help:meta])* $name:ident,)+) => {
+    ($($(#[$help:meta])* $file:ident::$name:ident,)+) => {
+        $(pub use $file::$name;)+
+
         /// The queue in front of a link: a limit such as `"100pkt"` or `"64KiB"` for drop-tail,
         /// or a table that names a discipline.
         #[derive(Clone, Copy, Debug, PartialEq)]
@@ -90,7 +91,7 @@ macro_rules! disciplines {
 
 disciplines! {
     /// First in, first out; the oldest waiting packets make room for what arrives.
-    DropHead,
+    drop_head::DropHead,
 }
 
 impl QueueConfig {
