@@ -20,15 +20,17 @@ from collections import Counter
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from longfat.results import Cell, CellResult, Interval
 from scipy import stats
+
+from longfat.results import Cell, CellResult, Interval
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     import polars as pl
-    from longfat.study import Study
     from numpy.typing import NDArray
+
+    from longfat.study import Study
 
 CONFIDENCE = 0.95
 """The confidence of every interval that is shown."""

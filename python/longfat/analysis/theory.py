@@ -14,8 +14,6 @@ beyond these, its derivation is in its docstring.
 
 from __future__ import annotations
 
-import math
-
 
 def bandwidth_delay_product(rate: float, round_trip: float) -> float:
     """Bits that fill a path: rate (bit/s) times round-trip time (s).
@@ -121,9 +119,12 @@ def selective_repeat(window: int, frame_time: float, round_trip: float, loss: fl
     Approximate (within 4 % of the exact recursion below for W <= 36, p <= 10 %, T >= R, t_f << R).
 
     The exact process has no closed form: packet i + W leaves when all up to i are acknowledged,
-    S(i+W) = max over j <= i of S(j) + R + K(j) T, with K geometric. Approximation: a cycle starts with W
-    packets sent together. It lasts R + T E[max K] over them, and delivers these W and those that the
-    packets before the first loss let out, which arrive while it is made good.
+    S(i+W) = max over j <= i of S(j) + R + K(j) T, with K geometric. Approximation where the window
+    limits: a cycle starts with W packets sent together. It lasts R + T E[max K] over them, and delivers these
+    W and those that the packets before the first loss let out, which arrive while it is made good.
+
+    Where the link limits (W t_f >= R) the cycle runs from one stop of the window to the next: the J packets
+    before a loss and the W from there on, in J t_f + max(R + T E[max K given a loss], W t_f).
 
     >>> round(selective_repeat(1, 0.0, 0.010, 0.02, 0.010) * 8000 / 1e6, 3)  # one packet: stop-and-wait
     0.784
@@ -131,12 +132,16 @@ def selective_repeat(window: int, frame_time: float, round_trip: float, loss: fl
     if loss <= 0:
         return lossless(window, frame_time, round_trip)
     success = 1 - loss
+    if window * frame_time >= round_trip:
+        # The first of the W is lost at least once; what makes it good may be lost again, as may the others.
+        repairs = 1 + _mean_of_maximum(1 + (window - 1) * loss, loss)
+        duration = frame_time * success / loss + max(round_trip + timeout * repairs, window * frame_time)
+        return min((success / loss + window) / duration, success / frame_time)
     before_loss = sum(j * success**j * loss for j in range(window))
-    duration = max(round_trip, window * frame_time) + timeout * _mean_of_maximum(window, loss)
-    return min((window + before_loss) / duration, success / frame_time if frame_time > 0 else math.inf)
+    return (window + before_loss) / (round_trip + timeout * _mean_of_maximum(window, loss))
 
 
-def _mean_of_maximum(count: int, loss: float) -> float:
+def _mean_of_maximum(count: float, loss: float) -> float:
     """The mean of the largest of `count` geometric numbers of failures: sum over k >= 1 of P(max >= k)."""
     total, k = 0.0, 1
     while (term := 1 - (1 - loss**k) ** count) > 1e-12:

@@ -1,0 +1,168 @@
+"""What a chart shows: one row a point, in the units of its axes."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from longfat.analysis import formatting, grid
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from longfat.results import CellResult, RunResult
+    from longfat.study import Study
+
+MEASURED, THEORY, SOURCE = "measured", "theory", "source"
+
+Row = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Axis:
+    """One axis: its title with the unit, whether values have a place on a scale, and of which kind."""
+
+    title: str
+    quantitative: bool = True
+    log: bool = False
+    ticks: tuple[Any, ...] = ()
+
+
+@dataclass(frozen=True)
+class ChartData:
+    """The rows of a chart and its axes. `panels` are the points of the other swept keys."""
+
+    rows: list[Row]
+    x: Axis
+    y: Axis
+    x_key: str | None
+    series: list[str]
+    worlds: list[str]
+    panels: list[str]
+    kinds: list[str]
+
+
+def axis_key(study: Study) -> str | None:
+    """The swept key that goes along the x axis: of those with quantities, the one with most values."""
+    if not study.sweep:
+        return None
+
+    def rank(key: str) -> tuple[bool, bool, int]:
+        found = grid.ordered_values(study, key)
+        return _numeric(key, found), not key.startswith("protocols."), len(found)
+
+    return max(study.sweep, key=rank)
+
+
+def _numeric(key: str, found: Sequence[Any]) -> bool:
+    return all(formatting.axis_value(key, value) is not None for value in found)
+
+
+def collect(run: RunResult, metric: str) -> ChartData:
+    """The rows of one metric: measured means with their intervals, theory, and the source's own figures."""
+    study, cells = run.study, [cell for cell in run.cells if metric in cell.metrics]
+    x_key = axis_key(study)
+    ordered = grid.ordered_values(study, x_key) if x_key else []
+    numeric = x_key is not None and _numeric(x_key, ordered)
+    figures = [figure for figure in grid.reported(study, cells) if figure.metric == metric]
+    values = [cell.metrics[metric].mean for cell in cells] + [figure.value for figure in figures]
+    scale, unit = formatting.scale_for(values, formatting.unit_of(metric))
+    rows: list[Row] = []
+    for cell in cells:
+        base = _place(study, cell.cell.params, x_key, numeric=numeric)
+        base |= {"series": grid.series_name(study, cell.cell), "world": cell.cell.world}
+        rows.append(base | _measured(cell, metric, scale, unit))
+        expected = grid.theory_of(cell) if metric == "goodput_bps" else None
+        if expected is not None and expected.goodput is not None:
+            told = f"{formatting.quantity(expected.goodput, 'bit/s')} ({expected.note})"
+            rows.append(base | {"kind": THEORY, "y": expected.goodput / scale, "told": told})
+    for figure in figures:
+        base = _place(study, figure.params, x_key, numeric=numeric) | {"series": figure.protocol}
+        told = formatting.quantity(figure.value, formatting.unit_of(metric))
+        rows += [
+            base | {"kind": SOURCE, "y": figure.value / scale, "told": told, "world": world}
+            for world in grid.worlds(cells)
+        ]
+    rows = _stretched(rows, x_key, ordered, numeric=numeric)
+    return ChartData(
+        rows=rows,
+        x=_x_axis(x_key, ordered, numeric=numeric),
+        y=_y_axis(metric, unit, rows),
+        x_key=x_key,
+        series=list(dict.fromkeys(row["series"] for row in rows)),
+        worlds=grid.worlds(cells),
+        panels=list(dict.fromkeys(row["panel"] for row in rows)),
+        kinds=[kind for kind in (MEASURED, THEORY, SOURCE) if any(row["kind"] == kind for row in rows)],
+    )
+
+
+def _measured(cell: CellResult, metric: str, scale: float, unit: str) -> Row:
+    interval = cell.metrics[metric]
+    row: Row = {"kind": MEASURED, "y": interval.mean / scale, "n": cell.n}
+    row["told"] = f"{formatting.plus_minus(interval, scale)} {unit}".strip()
+    if math.isfinite(interval.low) and math.isfinite(interval.high):
+        row |= {"low": interval.low / scale, "high": interval.high / scale}
+    return row
+
+
+def _place(study: Study, params: dict[str, Any], x_key: str | None, *, numeric: bool) -> Row:
+    others = {key: params[key] for key in grid.shared_keys(study) if key != x_key and key in params}
+    row: Row = {"panel": formatting.place(others), "x_told": formatting.label(params.get(x_key or "", ""))}
+    if x_key is None or x_key not in params:
+        return row | {"x": None}
+    placed = formatting.axis_value(x_key, params[x_key]) if numeric else None
+    return row | {"x": placed[0] if placed else formatting.label(params[x_key])}
+
+
+def _stretched(rows: list[Row], x_key: str | None, ordered: Sequence[Any], *, numeric: bool) -> list[Row]:
+    """What has no value along the axis (it sweeps a key of another protocol) lies all along it."""
+    if x_key is None:
+        return [row | {"x": row["series"]} for row in rows]
+    if not numeric:
+        return [row for row in rows if row["x"] is not None]
+    ends = [placed[0] for value in ordered if (placed := formatting.axis_value(x_key, value)) is not None]
+    found: list[Row] = []
+    for row in rows:
+        found += [row] if row["x"] is not None else [row | {"x": end} for end in (ends[0], ends[-1])]
+    return found
+
+
+def _x_axis(x_key: str | None, ordered: Sequence[Any], *, numeric: bool) -> Axis:
+    if x_key is None:
+        return Axis("", quantitative=False)
+    title = formatting.key_title(x_key)
+    if not numeric:
+        return Axis(title, quantitative=False, ticks=tuple(formatting.label(value) for value in ordered))
+    placed = [p for value in ordered if (p := formatting.axis_value(x_key, value)) is not None]
+    unit = placed[0][1]
+    numbers = [number for number, _ in placed]
+    return Axis(f"{title} ({unit})" if unit else title, log=_spans(numbers, 30), ticks=tuple(numbers))
+
+
+def _y_axis(metric: str, unit: str, rows: Sequence[Row]) -> Axis:
+    title = formatting.metric_title(metric)
+    title = f"{title} ({unit})" if unit else title
+    shown = [row[end] for row in rows for end in ("y", "low", "high") if end in row]
+    if metric.endswith(("_bps", "_s")) and _spans(shown, 20):
+        return Axis(title, log=True, ticks=log_ticks(min(shown), max(shown)))
+    return Axis(title)
+
+
+def log_ticks(low: float, high: float) -> tuple[float, ...]:
+    """The numbers 1, 2 and 5 times a power of ten that enclose a range; over many decades the powers alone.
+
+    >>> log_ticks(0.061, 3.2)
+    (0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0)
+    """
+    steps = (1, 2, 5) if high / low < 1e4 else (1,)
+    first, last = math.floor(math.log10(low)), math.ceil(math.log10(high))
+    ticks = [float(f"{step}e{power}") for power in range(first, last + 1) for step in steps]
+    below = max((i for i, tick in enumerate(ticks) if tick <= low), default=0)
+    above = min((i for i, tick in enumerate(ticks) if tick >= high), default=len(ticks) - 1)
+    return tuple(ticks[below : above + 1])
+
+
+def _spans(numbers: Sequence[float], factor: float) -> bool:
+    """Whether positive numbers spread so far that a linear scale would press the small ones together."""
+    return len(numbers) > 1 and min(numbers) > 0 and max(numbers) / min(numbers) >= factor

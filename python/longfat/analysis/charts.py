@@ -1,0 +1,203 @@
+"""Charts: one Vega-Lite specification a metric, drawn in a browser or, offline, as SVG, PNG and PDF."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any, Literal
+
+import altair as alt
+import vl_convert
+
+from longfat.analysis import chart_data, formatting, grid
+from longfat.analysis.chart_data import MEASURED, SOURCE, THEORY, ChartData
+from longfat.analysis.statistics import method
+from longfat.analysis.vega_bundle import VEGA_LITE
+
+if TYPE_CHECKING:
+    from longfat.results import RunResult
+
+Format = Literal["svg", "png", "pdf", "html"]
+Spec = dict[str, Any]
+
+# Okabe and Ito's palette, which the colour-blind tell apart (Wong, Nature Methods 8, 2011), darkest first.
+PALETTE = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#7F7F7F", "#B8A800")
+SHAPES = (
+    "circle",
+    "square",
+    "triangle-up",
+    "diamond",
+    "triangle-down",
+    "cross",
+    "triangle-right",
+    "triangle-left",
+)
+FONT = "system-ui, -apple-system, 'Segoe UI', Roboto, 'Liberation Sans', Arial, sans-serif"
+PNG_SCALE = 2.0
+
+_TITLE, _LABEL = 13, 12
+
+
+def chart(run: RunResult, metric: str = "goodput_bps", *, width: int = 620, title: bool = True) -> Spec:
+    """The chart of one metric over the sweep, as a Vega-Lite specification with its data in it.
+
+    Lines join measured means with the bars of their intervals; broad dashes are theory, hollow points the
+    source's own figures. Worlds stand side by side, further swept keys one below the other. `width` is in px,
+    for all worlds together. Raises ValueError where the run did not measure the metric.
+    """
+    data = chart_data.collect(run, metric)
+    if not data.rows:
+        raise ValueError(f"this run measured no {metric}")
+    columns = len(data.worlds)
+    panel_width = max(220, round(width / columns) - (30 if columns > 1 else 0))
+    layers = _layers(data).properties(width=panel_width, height=300 if len(data.panels) == 1 else 200)
+    # Altair's plots of layers do not share a static type; the top level is a Chart of some kind.
+    made: Any = layers
+    if columns > 1 or len(data.panels) > 1:
+        facets: dict[str, Any] = {}
+        header = alt.Header(title=None, labelFontSize=_TITLE, labelFontWeight="bold", labelOrient="top")
+        if columns > 1:
+            facets["column"] = alt.Column("world:N", sort=data.worlds, header=header)
+        if len(data.panels) > 1:
+            facets["row"] = alt.Row("panel:N", sort=data.panels, header=header)
+        made = layers.facet(**facets)
+    if title:
+        about = alt.TitleParams(
+            f"{formatting.metric_title(metric)}: {run.study.title}",
+            subtitle=_caption(run, data),
+            anchor="start",
+            fontSize=15,
+            subtitleFontSize=_LABEL,
+            subtitleColor="#57606a",
+            offset=14,
+        )
+        made = made.properties(title=about)
+    made = _configured(made)
+    spec: Spec = json.loads(made.to_json())
+    return spec
+
+
+def caption(run: RunResult, metric: str) -> str:
+    """How to read the chart of a metric, in a line."""
+    return _caption(run, chart_data.collect(run, metric)) + "."
+
+
+def _caption(run: RunResult, data: ChartData) -> str:
+    counts = sorted({cell.n for cell in run.cells if cell.n})
+    how = ", ".join(dict.fromkeys(method(n) for n in counts))
+    parts = [f"Bars: 95 % intervals ({grid.trials_text(run)}; {how})"]
+    if THEORY in data.kinds:
+        parts.append("broad dashes: theory")
+    if SOURCE in data.kinds:
+        parts.append("hollow points: the source's figures")
+    return "; ".join(parts)
+
+
+def _layers(data: ChartData) -> Any:
+    source: Any = alt.InlineData(values=data.rows)
+    chosen = alt.selection_point(fields=["series"], bind="legend")
+    names = alt.Scale(domain=data.series, range=_repeated(PALETTE, len(data.series)))
+    base = alt.Chart(source).encode(
+        x=_x(data),
+        color=alt.Color("series:N", scale=names, sort=data.series, title="Protocol"),
+        opacity=alt.condition(chosen, alt.value(1.0), alt.value(0.12)),
+        tooltip=[
+            alt.Tooltip("series:N", title="Protocol"),
+            alt.Tooltip("kind:N", title="Figure"),
+            alt.Tooltip("x_told:N", title=data.x.title or "Point"),
+            alt.Tooltip("told:N", title=data.y.title),
+            alt.Tooltip("n:Q", title="Trials"),
+        ],
+    )
+    y = alt.Y("y:Q", title=data.y.title, scale=_y_scale(data), axis=_y_axis(data))
+    shapes = alt.Shape(
+        "series:N",
+        scale=alt.Scale(domain=data.series, range=_repeated(SHAPES, len(data.series))),
+        sort=data.series,
+        title="Protocol",
+    )
+    drawn: list[Any] = []
+    theory = _only(base, THEORY)
+    if THEORY in data.kinds and data.x.quantitative:
+        # Broad and pale, below the measured line, so that it shows where both agree.
+        drawn.append(theory.mark_line(strokeWidth=5, strokeDash=[7, 5], strokeOpacity=0.45).encode(y=y))
+    elif THEORY in data.kinds:
+        drawn.append(theory.mark_tick(thickness=4, size=30, opacity=0.45).encode(y=y))
+    if data.x.quantitative:
+        drawn.append(_only(base, MEASURED).mark_line(strokeWidth=1.8).encode(y=y))
+    measured = _only(base, MEASURED)
+    bars = measured.transform_filter("isValid(datum.low)").mark_errorbar(ticks={"size": 7}, thickness=1.6)
+    drawn.append(bars.encode(y=alt.Y("low:Q", title=data.y.title, scale=_y_scale(data)), y2=alt.Y2("high:Q")))
+    drawn.append(measured.mark_point(filled=True, size=46).encode(y=y, shape=shapes))
+    if SOURCE in data.kinds:
+        own = _only(base, SOURCE)
+        drawn.append(own.mark_point(filled=False, size=62, strokeWidth=1.6).encode(y=y, shape=shapes))
+    drawn[-1] = drawn[-1].add_params(chosen)
+    return alt.layer(*drawn, data=source)
+
+
+def _only(base: Any, kind: str) -> Any:
+    return base.transform_filter(alt.FieldEqualPredicate(field="kind", equal=kind))
+
+
+def _x(data: ChartData) -> Any:
+    if not data.x.quantitative:
+        sort = list(data.x.ticks) or data.series
+        return alt.X("x:N", title=data.x.title or None, sort=sort, axis=alt.Axis(labelAngle=0))
+    ticks = list(data.x.ticks)
+    kind: Any = "log" if data.x.log else "linear"
+    axis = alt.Axis(format="~r", labelOverlap=True, tickCount=8)
+    if len(ticks) <= 12:
+        axis = alt.Axis(values=ticks, format="~r", labelOverlap=True)
+    span = [min(ticks), max(ticks)]
+    return alt.X(
+        "x:Q", title=data.x.title, axis=axis, scale=alt.Scale(type=kind, domain=span, nice=False, padding=12)
+    )
+
+
+def _y_scale(data: ChartData) -> Any:
+    if not data.y.log:
+        return alt.Scale(zero=True)
+    return alt.Scale(type="log", domain=[data.y.ticks[0], data.y.ticks[-1]], nice=False)
+
+
+def _y_axis(data: ChartData) -> Any:
+    if not data.y.log:
+        return alt.Axis(tickCount=6)
+    return alt.Axis(values=list(data.y.ticks), format="~r")
+
+
+def _repeated(of: tuple[str, ...], count: int) -> list[str]:
+    return [of[i % len(of)] for i in range(count)]
+
+
+def _configured(made: Any) -> Any:
+    return (
+        made.configure(font=FONT, background="white", padding=10)
+        .configure_axis(
+            labelFontSize=_LABEL,
+            titleFontSize=_TITLE,
+            titleFontWeight="normal",
+            gridColor="#e4e7eb",
+            titlePadding=8,
+        )
+        .configure_legend(
+            labelFontSize=_LABEL, titleFontSize=_LABEL, orient="bottom", columns=4, symbolSize=80
+        )
+        .configure_view(stroke=None)
+    )
+
+
+def render(spec: Spec, fmt: Format) -> bytes:
+    """A specification as a file's bytes. Needs no network; a PNG has two pixels for each px.
+
+    Raises ValueError for an unknown format.
+    """
+    if fmt == "svg":
+        return vl_convert.vegalite_to_svg(spec, vl_version=VEGA_LITE).encode()
+    if fmt == "png":
+        return bytes(vl_convert.vegalite_to_png(spec, vl_version=VEGA_LITE, scale=PNG_SCALE))
+    if fmt == "pdf":
+        return bytes(vl_convert.vegalite_to_pdf(spec, vl_version=VEGA_LITE))
+    if fmt == "html":
+        return vl_convert.vegalite_to_html(spec, vl_version=VEGA_LITE, bundle=True).encode()
+    raise ValueError(f'"{fmt}" is no format of a chart; allowed: svg, png, pdf, html')

@@ -1,0 +1,149 @@
+"""The cells of a run, laid out as a reader sees them: worlds, points of the sweep, protocols.
+
+Tables and charts share this layout, so that both show the same things in the same order.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from longfat.analysis import formatting
+from longfat.analysis.prediction import Prediction, predict
+from longfat.results import Cell, CellResult, RunResult
+from longfat.study import sweep, units
+from longfat.study.vocabulary import canonical, metrics
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from longfat.study import Study
+
+METRIC_ORDER = ("goodput_bps", "completion_s", "efficiency", "retransmissions", "timeouts", "packets_sent")
+"""What a reader asks first comes first; other metrics follow in the order of the vocabulary."""
+
+
+@dataclass(frozen=True)
+class Point:
+    """One point of the sweep in one world: the swept values that all protocols share, and their results."""
+
+    world: str
+    params: dict[str, Any]
+    results: dict[str, list[CellResult]]
+
+    @property
+    def label(self) -> str:
+        """The values alone, as a table's first column shows them."""
+        return ", ".join(formatting.label(value) for value in self.params.values()) or "all"
+
+
+@dataclass(frozen=True)
+class Figure:
+    """A figure of the study's source: in the unit of `metric`, at a point of the sweep."""
+
+    protocol: str
+    params: dict[str, Any]
+    metric: str
+    value: float
+
+
+def shared_keys(study: Study) -> list[str]:
+    """The swept keys that every protocol has, in the order of the study."""
+    return [key for key in study.sweep if not key.startswith("protocols.")]
+
+
+def own_keys(study: Study) -> list[str]:
+    """The swept keys of one protocol alone."""
+    return [key for key in study.sweep if key.startswith("protocols.")]
+
+
+def points(study: Study, results: Iterable[CellResult]) -> list[Point]:
+    """The run's cells, world by world and point by point, in the order of the study."""
+    shared = shared_keys(study)
+    found: dict[str, Point] = {}
+    for result in results:
+        params = {key: result.cell.params[key] for key in shared if key in result.cell.params}
+        key = canonical([result.cell.world, params])
+        point = found.setdefault(key, Point(result.cell.world, params, {}))
+        point.results.setdefault(result.cell.protocol, []).append(result)
+    return list(found.values())
+
+
+def worlds(results: Iterable[CellResult]) -> list[str]:
+    """The worlds that were run, in order."""
+    return list(dict.fromkeys(result.cell.world for result in results))
+
+
+def protocols(study: Study, results: Iterable[CellResult]) -> list[str]:
+    """The names of the protocols that were run, in the order of the study."""
+    present = {result.cell.protocol for result in results}
+    return [entry.name for entry in study.protocols if entry.name in present]
+
+
+def measured(results: Iterable[CellResult]) -> list[str]:
+    """The metrics that any cell has, the most asked for first."""
+    present = {name for result in results for name in result.metrics}
+    known = [*METRIC_ORDER, *metrics(), *sorted(present)]
+    return [name for name in dict.fromkeys(known) if name in present]
+
+
+def series_name(study: Study, cell: Cell) -> str:
+    """A protocol's name, with the values of what is swept of it alone."""
+    own = [
+        f"{key.split('.', 2)[2]} {formatting.label(cell.params[key])}"
+        for key in own_keys(study)
+        if key in cell.params
+    ]
+    return f"{cell.protocol} ({', '.join(own)})" if own else cell.protocol
+
+
+def ordered_values(study: Study, key: str) -> list[Any]:
+    """The values of a swept key, in order of size where they are quantities."""
+    found = sweep.values(study.sweep[key])
+    numbers = [units.number(value) for value in found]
+    if None in numbers:
+        return found
+    return [value for _, value in sorted(zip(numbers, found, strict=True), key=lambda pair: pair[0] or 0.0)]
+
+
+def theory_of(result: CellResult) -> Prediction:
+    """What theory expects of this cell's goodput."""
+    return predict(result.cell.spec)
+
+
+def reported(study: Study, results: Sequence[CellResult]) -> list[Figure]:
+    """The source's own figures, each placed at the points of the sweep that it speaks of."""
+    found: list[Figure] = []
+    for entry in study.reported:
+        conditions = {key: _condition(value) for key, value in entry.where.items()}
+        placed: dict[str, Mapping[str, Any]] = {}
+        for result in results:
+            cell = result.cell
+            if cell.protocol == entry.protocol and all(
+                c.matches(cell.value(k)) for k, c in conditions.items()
+            ):
+                placed.setdefault(canonical(cell.params), cell.params)
+        for metric, text in (("goodput_bps", entry.goodput), ("completion_s", entry.completion)):
+            value = units.number(text) if text is not None else None
+            if value is not None:
+                found += [Figure(entry.protocol, dict(params), metric, value) for params in placed.values()]
+    return found
+
+
+def _condition(value: str | int) -> Any:
+    from longfat.study.conditions import Condition
+
+    return Condition.parse(value)
+
+
+def trials_text(run: RunResult | Sequence[CellResult]) -> str:
+    """How many trials the cells have: one number, or from the least to the most.
+
+    >>> trials_text([])
+    'no trials'
+    """
+    results = run.cells if isinstance(run, RunResult) else run
+    counts = sorted({result.n for result in results})
+    if not counts:
+        return "no trials"
+    return f"n = {counts[0]}" if len(counts) == 1 else f"n = {counts[0]} to {counts[-1]}"

@@ -1,0 +1,82 @@
+"""HTML from Python values: everything is escaped unless it was made here."""
+
+from __future__ import annotations
+
+import html
+import string
+from collections.abc import Iterable, Sequence
+from importlib.resources import files
+
+
+class Markup(str):
+    """Text that is HTML already."""
+
+    __slots__ = ()
+
+
+Content = str | Markup | Iterable["Content"] | None
+
+
+def render(content: Content) -> Markup:
+    """Content as HTML: text is escaped, markup is not, a sequence is joined, None is nothing.
+
+    >>> render(["1 < 2", tag("b", "&")])
+    '1 &lt; 2<b>&amp;</b>'
+    """
+    if content is None:
+        return Markup("")
+    if isinstance(content, Markup):
+        return content
+    if isinstance(content, str):
+        return Markup(html.escape(content))
+    return Markup("".join(render(part) for part in content))
+
+
+def tag(name: str, content: Content = None, **attributes: str | int | None) -> Markup:
+    """An element. `class_` is the attribute class, `data_chart` data-chart; an attribute of None is left out.
+
+    >>> tag("td", "5 > 4", class_="edge")
+    '<td class="edge">5 &gt; 4</td>'
+    """
+    written = "".join(
+        f' {key.rstrip("_").replace("_", "-")}="{html.escape(str(value))}"'
+        for key, value in attributes.items()
+        if value is not None
+    )
+    return Markup(f"<{name}{written}>{render(content)}</{name}>")
+
+
+def paragraph(text: Content, class_: str | None = None) -> Markup:
+    """A paragraph."""
+    return tag("p", text, class_=class_)
+
+
+def section(title: str, content: Content) -> Markup:
+    """A heading and what follows it; nothing where nothing follows."""
+    inner = render(content)
+    return Markup("") if not inner else render([tag("h2", title), inner])
+
+
+def table(heads: Sequence[Sequence[Markup]], rows: Iterable[Content]) -> Markup:
+    """A table with one or more rows of headings, in a box that scrolls sideways where it must."""
+    head = tag("thead", [tag("tr", cells) for cells in heads])
+    return tag("div", tag("table", [head, tag("tbody", rows)]), class_="scroll", tabindex=0)
+
+
+def bullets(items: Iterable[Content], class_: str | None = None) -> Markup:
+    """A list; nothing where it is empty."""
+    made = [tag("li", item) for item in items]
+    return tag("ul", made, class_=class_) if made else Markup("")
+
+
+def facts(pairs: Iterable[tuple[str, Content]]) -> Markup:
+    """Names and what they are."""
+    return tag("dl", [[tag("dt", name), tag("dd", value)] for name, value in pairs])
+
+
+def page_part(name: str, **values: Content) -> Markup:
+    """A file of the page with `$name` replaced by the values, each escaped unless it is markup."""
+    text = (files("longfat.analysis") / "report_page" / name).read_text(encoding="utf-8")
+    if not values:
+        return Markup(text)
+    return Markup(string.Template(text).substitute({key: render(value) for key, value in values.items()}))

@@ -1,0 +1,126 @@
+"""The report: one HTML file that carries everything in itself and opens without a network."""
+
+from __future__ import annotations
+
+import json
+import re
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from longfat.analysis import charts, formatting, grid, html, report_tables, report_text
+from longfat.analysis.html import Markup, section, tag
+from longfat.analysis.vega_bundle import bundle
+
+if TYPE_CHECKING:
+    from longfat.results import RunResult
+
+MAIN_METRIC = "goodput_bps"
+MINOR_METRICS = ("retransmissions", "efficiency", "timeouts", "rtt_p99_s")
+"""Metrics that have a chart of their own below the main one, where they change at all."""
+
+_WIDTH, _MINOR_WIDTH = 900, 400
+
+
+def write_report(run: RunResult) -> Path:
+    """Writes `report.html` into the run's folder, whole and then renamed into place; gives its path.
+
+    Raises OSError where the folder cannot be written; nothing half-written is left then.
+    """
+    page = build(run).encode()
+    folder = run.report.parent
+    with tempfile.NamedTemporaryFile(dir=folder, prefix=".report-", suffix=".tmp", delete=False) as file:
+        temporary = Path(file.name)
+        try:
+            file.write(page)
+            file.close()
+            temporary.chmod(0o644)
+            temporary.replace(run.report)
+        except OSError:
+            temporary.unlink(missing_ok=True)
+            raise
+    return run.report
+
+
+def build(run: RunResult) -> str:
+    """The report as HTML."""
+    return html.page_part(
+        "report.html",
+        title=f"{run.study.title} \N{EM DASH} longfat",
+        style=html.page_part("report.css"),
+        body=_body(run),
+        vega=Markup(_inside_script(bundle())),
+        script=html.page_part("report.js"),
+    )
+
+
+def _inside_script(text: str) -> str:
+    """Text that no HTML parser takes for the end of its script."""
+    return re.sub(r"</(?=script)", r"<\\/", text, flags=re.IGNORECASE).replace("<!--", "<\\!--")
+
+
+def _body(run: RunResult) -> list[Markup]:
+    return [
+        report_text.header(run),
+        section("The answer", report_text.verdicts(run)),
+        section("What was measured", _charts(run)),
+        section("The numbers", report_tables.numbers(run)),
+        section("What failed", report_text.failures(run)),
+        section("Do the worlds agree?", report_tables.agreement_table(run)),
+        section("Theory", report_text.theory(run)),
+        section("How the intervals and verdicts are found", report_text.method(run)),
+        section("The study", tag("pre", tag("code", run.study.text))),
+        section("Run it again", report_text.rerun(run)),
+        report_text.footer(run),
+    ]
+
+
+def _charts(run: RunResult) -> list[Markup]:
+    measured = grid.measured(run.cells)
+    if MAIN_METRIC not in measured:
+        return []
+    minor = [name for name in MINOR_METRICS if name in measured and _moves(run, name)]
+    made = [_figure(run, MAIN_METRIC, _WIDTH)]
+    wide = len(grid.worlds(run.cells)) > 1
+    small = [_figure(run, name, _WIDTH if wide else _MINOR_WIDTH, heading=True) for name in minor]
+    if wide and small:
+        made += [tag("details", [tag("summary", _named(minor)), small], class_="fold")]
+    elif small:
+        made.append(tag("div", small, class_="minor"))
+    return made
+
+
+def _named(metrics: list[str]) -> str:
+    return ", ".join(formatting.metric_title(name) for name in metrics)
+
+
+def _moves(run: RunResult, metric: str) -> bool:
+    means = [cell.metrics[metric].mean for cell in run.cells if metric in cell.metrics]
+    return max(means) > min(means)
+
+
+def _figure(run: RunResult, metric: str, width: int, *, heading: bool = False) -> Markup:
+    spec = charts.chart(run, metric, width=width, title=False)
+    # The page's own background shows through, whether light or dark.
+    spec["config"]["background"] = "transparent"
+    name = f"chart-{metric}"
+    drawing = _own_ids(charts.render(spec, "svg").decode(), name)
+    caption = charts.caption(run, metric) if not heading else ""
+    return tag(
+        "figure",
+        [
+            tag("h3", formatting.metric_title(metric)) if heading else None,
+            tag("div", Markup(drawing), class_="chart", data_chart=name),
+            Markup(f'<script type="application/json" id="{name}">{_json(spec)}</script>'),
+            tag("figcaption", caption) if caption else None,
+        ],
+    )
+
+
+def _own_ids(svg: str, prefix: str) -> str:
+    """Drawings in one page share its names: each gets its own."""
+    return re.sub(r'(id="|url\(#|href="#)([A-Za-z])', rf"\g<1>{prefix}-\g<2>", svg)
+
+
+def _json(spec: charts.Spec) -> str:
+    return _inside_script(json.dumps(spec, ensure_ascii=False, separators=(",", ":"))).replace("</", "<\\/")

@@ -1,0 +1,194 @@
+"""The report's words: what was asked, what the claims' verdicts are, what failed, how it was found."""
+
+from __future__ import annotations
+
+import math
+import shlex
+from typing import TYPE_CHECKING
+
+from longfat.analysis import formatting, grid, statistics, terminal
+from longfat.analysis.html import Content, Markup, bullets, facts, page_part, paragraph, render, tag
+from longfat.analysis.prediction import ARQ_HEADER, UDP_IPV4, numbers
+from longfat.analysis.relations import MIN_TRIALS, RESOLUTION
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from longfat.results import RunResult, Verdict
+
+_WORDS = {"holds": "hold", "fails": "fail", "undecided": "undecided"}
+"""Verdicts, and how many of them are told."""
+_SYMBOLS = {"holds": "\N{CHECK MARK}", "fails": "\N{BALLOT X}", "undecided": "?"}
+
+
+def header(run: RunResult) -> Markup:
+    """Title, source, question, notes, and the run in a few facts."""
+    study, environment = run.study, run.environment
+    chips = [
+        " + ".join(grid.worlds(run.cells) or study.worlds),
+        f"{len(run.cells)} cells",
+        grid.trials_text(run),
+        f"seed {study.seed}",
+        str(environment.get("date", "")).replace("T", " ")[:16] + " UTC" if environment.get("date") else "",
+        f"longfat {environment['longfat']}" if environment.get("longfat") else "",
+    ]
+    notes = [study.notes] if isinstance(study.notes, str) else study.notes or []
+    quick = "A quick look: few repeats of a small file. Without --quick the study runs as written."
+    return render(
+        [
+            tag("h1", study.title),
+            paragraph(["Source: ", study.source], "soft") if study.source else None,
+            _prose(study.description, "lead"),
+            bullets((chip for chip in chips if chip), "facts"),
+            tag("p", quick, class_="banner") if run.quick else None,
+            bullets(note.strip() for note in notes),
+        ]
+    )
+
+
+def _prose(text: str | None, class_: str | None = None) -> list[Markup]:
+    return [paragraph(part.strip(), class_) for part in (text or "").split("\n\n") if part.strip()]
+
+
+def verdicts(run: RunResult) -> Content:
+    """The claims with their verdicts, world by world."""
+    if not run.claims:
+        return paragraph("The study makes no claim; the charts and tables below are its answer.", "soft")
+    by_claim: dict[str, list[Verdict]] = {}
+    for verdict in run.claims:
+        by_claim.setdefault(verdict.id, []).append(verdict)
+    several = len({verdict.world for verdict in run.claims}) > 1
+    counts = {word: sum(v.verdict == word for v in run.claims) for word in _WORDS}
+    tally = [
+        tag("span", f"{_SYMBOLS[word]} {count} {word if count == 1 else _WORDS[word]}", class_=word)
+        for word, count in counts.items()
+        if count
+    ]
+    return [
+        tag("div", tally, class_="tally"),
+        tag("ul", [_claim(found, several=several) for found in by_claim.values()], class_="claims"),
+    ]
+
+
+def _claim(found: list[Verdict], *, several: bool) -> Markup:
+    rows = []
+    for verdict in found:
+        world = [tag("b", f"{verdict.world}: ")] if several and verdict.world else []
+        rows.append(
+            tag(
+                "div",
+                [
+                    tag(
+                        "span",
+                        f"{_SYMBOLS[verdict.verdict]} {verdict.verdict}",
+                        class_=f"badge {verdict.verdict}",
+                    ),
+                    tag("span", [*world, verdict.detail], class_="detail"),
+                ],
+                class_="verdict",
+            )
+        )
+    text = tag("p", [tag("code", found[0].id, class_="id"), found[0].text], class_="text")
+    return tag("li", [text, rows])
+
+
+def failures(run: RunResult) -> Content:
+    """Trials without a result, by their error; nothing where all succeeded."""
+    lines = [line.removeprefix("! ") for line in terminal.failure_lines(run.cells)]
+    if not lines:
+        return None
+    return [
+        bullets(lines),
+        paragraph("Means and intervals are of the trials that succeeded; a cell marked ! lost some.", "note"),
+    ]
+
+
+def theory_lines(run: RunResult) -> Iterable[tuple[str, str]]:
+    """Each protocol, and the closed forms used for it or why there is none."""
+    found: dict[str, dict[str, None]] = {}
+    for cell in run.cells:
+        prediction = grid.theory_of(cell)
+        note = prediction.note + (" (exact)" if prediction.exact else "")
+        found.setdefault(cell.cell.protocol, {})[note] = None
+    return [(protocol, note) for protocol, notes in found.items() for note in notes]
+
+
+def theory(run: RunResult) -> Content:
+    """What the dashed lines are, what they assume, and the path's bandwidth-delay product."""
+    lines = list(theory_lines(run))
+    if not lines:
+        return None
+    return page_part(
+        "theory.html",
+        lines=facts(lines),
+        header=str(ARQ_HEADER),
+        below=str(UDP_IPV4),
+        products=_products(run),
+    )
+
+
+def _products(run: RunResult) -> Content:
+    """The bandwidth-delay products of the run, which say what window would fill the path."""
+    packets = set()
+    for cell in run.cells:
+        setting = numbers(cell.cell.spec)
+        if setting is not None and setting.frame_time > 0:
+            packets.add(round(setting.round_trip / setting.frame_time, 1))
+    if not packets:
+        return None
+    low, high = min(packets), max(packets)
+    span = formatting.digits(low) if low == high else f"{formatting.digits(low)} to {formatting.digits(high)}"
+    return paragraph(
+        f"Bandwidth-delay product: {span} packets. A smaller window leaves the path idle between its ACKs."
+    )
+
+
+def method(run: RunResult) -> Content:
+    """The statistical rule, in full."""
+    counts = sorted({cell.n for cell in run.cells if cell.n})
+    return page_part(
+        "method.html",
+        used="; ".join(dict.fromkeys(statistics.method(n) for n in counts)) or "none",
+        trials=grid.trials_text(run),
+        bootstrap_from=str(statistics.BOOTSTRAP_FROM),
+        resolution=f"{RESOLUTION:.0%}",
+        min_trials=str(MIN_TRIALS),
+    )
+
+
+def rerun(run: RunResult) -> Content:
+    """The command, and where and when the numbers were measured."""
+    environment = run.environment
+    argv = [str(part) for part in environment.get("argv") or []]
+    named = {
+        "longfat": "longfat",
+        "date": "Measured",
+        "cpu": "CPU",
+        "cores": "Cores",
+        "kernel": "Kernel",
+        "machine": "Machine",
+        "python": "Python",
+    }
+    known = [(title, str(environment[key])) for key, title in named.items() if key in environment]
+    others = [(key, str(value)) for key, value in environment.items() if key not in named and key != "argv"]
+    return [
+        tag("pre", tag("code", shlex.join(argv))) if argv else None,
+        paragraph(
+            "In the world sim the same study, seed and version give the same records, bit for bit. Real "
+            "processes and clocks (relay) meet the same losses at other times.",
+            "note",
+        ),
+        facts([*known, *others]),
+    ]
+
+
+def footer(run: RunResult) -> Markup:
+    """Where the records lie."""
+    seconds = sum(
+        cell.metrics["completion_s"].mean * cell.n
+        for cell in run.cells
+        if "completion_s" in cell.metrics and math.isfinite(cell.metrics["completion_s"].mean)
+    )
+    trials = sum(cell.n for cell in run.cells)
+    told = f"{trials} trials, {formatting.digits(seconds / 60)} minutes of transfers"
+    return tag("footer", [f"{told}. Records: ", tag("code", f"{run.folder}/records"), " (Parquet)."])

@@ -1,0 +1,47 @@
+"""Vega, Vega-Lite and Vega-Embed as one script that a report carries in itself."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import tempfile
+from pathlib import Path
+
+import altair as alt
+import vl_convert
+
+VEGA_LITE = ".".join(alt.SCHEMA_VERSION.removeprefix("v").split(".")[:2])
+"""The version of Vega-Lite that the specifications are written for, as the converter names it."""
+
+
+_SNIPPET = "window.vegaEmbed = vegaEmbed;"
+
+
+def bundle() -> str:
+    """The script. Making it takes a second, so the user's cache folder keeps it."""
+    parts = ("vega", vl_convert.get_vega_version(), VEGA_LITE, vl_convert.get_vega_embed_version())
+    kept = _cache() / f"{'-'.join(parts)}.js"
+    try:
+        return kept.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError):
+        script = vl_convert.javascript_bundle(_SNIPPET, vl_version=VEGA_LITE)
+    with contextlib.suppress(OSError):
+        _keep(kept, script)
+    return script
+
+
+def _cache() -> Path:
+    return Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache").expanduser() / "longfat"
+
+
+def _keep(path: Path, script: str) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.NamedTemporaryFile("w", encoding="utf-8", dir=path.parent, delete=False) as file:
+        temporary = Path(file.name)
+        try:
+            file.write(script)
+            file.close()
+            temporary.replace(path)
+        except OSError:
+            temporary.unlink(missing_ok=True)
+            raise
