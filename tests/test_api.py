@@ -44,7 +44,9 @@ def test_one_transfer() -> None:
     assert "goodput_bps" in dir(trial)
     assert trial == lf.simulate(lf.GoBackN(window=8), path, "200kB", seed=1)
     assert trial != lf.simulate(lf.GoBackN(window=8), path, "200kB", seed=2)
-    assert trial == lf.simulate({"kind": "go-back-n", "window": 8}, path.settings, workload=trial.spec["workload"])
+    assert trial == lf.simulate(
+        {"kind": "go-back-n", "window": 8}, path.settings, workload=trial.spec["workload"]
+    )
     with pytest.raises(AttributeError, match="goodput_bps"):
         _ = trial.goodputt
 

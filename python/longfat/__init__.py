@@ -7,7 +7,8 @@ One study file in, one answer with error bars out:
     result = lf.run("arq/loss", quick=True)
     result.to_polars()
 
-    lf.simulate(lf.GoBackN(window=8), lf.Path(rate="10Mbit/s", delay="20ms", loss="1%"), "2MB", seed=1).goodput
+    path = lf.Path(rate="10Mbit/s", delay="20ms", loss="1%")
+    lf.simulate(lf.GoBackN(window=8), path, "2MB", seed=1).goodput
 
 Names are imported when they are first used, so that the command line starts quickly.
 """

@@ -32,12 +32,12 @@ def main() -> None:
         if not chunk:
             return
         line += chunk
-    request = json.loads(line)
     _thread.start_new_thread(_end_with_parent, ())
     try:
+        request = json.loads(line)
         answer = _native.endpoint(role, json.dumps(request["spec"]), request["to"])
-    except (ValueError, OSError) as error:
-        answer = json.dumps({"metrics": None, "error": str(error)})
+    except (KeyError, TypeError, ValueError, OSError) as error:
+        answer = json.dumps({"metrics": None, "error": f"{role}: {error}"})
     if answer:
         os.write(1, answer.encode() + b"\n")
 

@@ -11,8 +11,8 @@ def version() -> str:
 def vocabulary() -> str:
     """What a study file may say, as JSON.
 
-    Keys: "path", "protocol", "workload" (JSON Schemas; protocol and workload are a oneOf by `kind`), "presets"
-    (name to path keys) and "metrics" (name to `unit`, `help`, `better`).
+    Keys: "path", "protocol", "workload" (JSON Schemas), "presets" (name to its keys `forward` and
+    those that differ in `reverse`) and "metrics" (name to `unit`, `help`, `better`).
     """
 
 def check(section: Literal["path", "protocol", "workload"], json: str) -> str:
@@ -28,7 +28,7 @@ class Cancel:
     def cancel(self) -> None:
         """Every `simulate` that holds this flag soon raises `Cancelled`."""
 
-class Cancelled(Exception):
+class Cancelled(Exception):  # noqa: N818 - the native part names it
     """The trial was cancelled; it has no record."""
 
 def simulate(spec_json: str, cancel: Cancel | None = None) -> str:
@@ -37,8 +37,8 @@ def simulate(spec_json: str, cancel: Cancel | None = None) -> str:
 def trace(spec_json: str, pcapng: str | None = None) -> str:
     """As `simulate`, with the list "events" in the record; writes a pcapng file where a path is given."""
 
-def endpoint(role: Literal["receive", "relay", "send"], spec_json: str, addr: str | None) -> str:
-    """One process of a trial in the world `relay`; blocks (the GIL is released) until its part is done.
+def endpoint(role: str, spec_json: str, addr: str | None) -> str:
+    """One process (`receive`, `relay`, `send`) of a trial in the world `relay`; releases the GIL and blocks.
 
     `receive` and `relay` first print `{"listening": "127.0.0.1:port"}` on standard output and are ended from
     outside; `send` returns the record. `addr` is where `relay` forwards to and `send` sends to.

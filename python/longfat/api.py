@@ -14,7 +14,17 @@ from longfat.study import Overrides, Study, StudyError, load_study
 from longfat.study.problems import Problem
 from longfat.study.vocabulary import Section, canonical, check, metrics, short_metric
 
-__all__ = ["GoBackN", "Path", "Protocol", "SelectiveRepeat", "StopAndWait", "TransferError", "Trial", "run", "simulate"]
+__all__ = [
+    "GoBackN",
+    "Path",
+    "Protocol",
+    "SelectiveRepeat",
+    "StopAndWait",
+    "TransferError",
+    "Trial",
+    "run",
+    "simulate",
+]
 
 
 class _Settings:
@@ -31,7 +41,10 @@ class _Settings:
         return f"{type(self).__name__}({inner})"
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, _Settings) and (self._section, self.settings) == (other._section, other.settings)
+        return isinstance(other, _Settings) and (self._section, self.settings) == (
+            other._section,
+            other.settings,
+        )
 
     def __hash__(self) -> int:
         return hash((self._section, canonical(self.settings)))
@@ -180,7 +193,9 @@ def simulate(
     content = json.loads(_native.simulate(canonical(spec)))
     if content["metrics"] is None:
         raise TransferError(content["error"])
-    values = {name: value for name, value in content["metrics"].items() if value is not None and name in metrics()}
+    values = {
+        name: value for name, value in content["metrics"].items() if value is not None and name in metrics()
+    }
     return Trial(values, spec)
 
 

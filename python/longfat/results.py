@@ -61,7 +61,8 @@ class Cell:
 
         `protocol.KEY` means this cell's protocol; `protocols.NAME.KEY` is None in cells of another one.
 
-        >>> cell = Cell("sim", "gbn", {"path.loss": "2%"}, {"path": {"delay": "5ms"}, "protocol": {"window": 4}})
+        >>> spec = {"path": {"delay": "5ms"}, "protocol": {"window": 4}}
+        >>> cell = Cell("sim", "gbn", {"path.loss": "2%"}, spec)
         >>> cell.value("path.loss"), cell.value("path.delay"), cell.value("protocol.window")
         ('2%', '5ms', 4)
         """

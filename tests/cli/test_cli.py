@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.conftest import Cli, command, document, only_lines
 
 from longfat.study import builtin
-from tests.conftest import Cli, command, document, only_lines
 
 Data = dict[str, Any]
 Write = Callable[..., Path]
@@ -61,7 +61,15 @@ def test_same_seed_same_bits(data: Data, write: Write, cli: Cli) -> None:
 
 def test_options_change_what_is_run(data: Data, write: Write, cli: Cli) -> None:
     done = cli(
-        "run", write(data), "--json", "--repeats", 2, "--set", "path.loss=3%", "--set", "protocols.sr.window=8"
+        "run",
+        write(data),
+        "--json",
+        "--repeats",
+        2,
+        "--set",
+        "path.loss=3%",
+        "--set",
+        "protocols.sr.window=8",
     )
     result = document(done)
     assert [(c["protocol"], c["params"], c["n"]) for c in result["cells"]] == [("gbn", {}, 2), ("sr", {}, 2)]
@@ -94,7 +102,10 @@ def test_fresh_starts_over(data: Data, write: Write, cli: Cli) -> None:
         (["run", "STUDY", "--repeats", "x"], "--repeats"),
         (["run", "STUDY", "--jobs", "0"], "--jobs"),
         (["run", "STUDY", "--repeats", "0"], "repeats: 0 is too small"),
-        (["run", "STUDY", "--world", "sin"], 'worlds: "sin" is no world; allowed: sim, relay; did you mean "sim"'),
+        (
+            ["run", "STUDY", "--world", "sin"],
+            'worlds: "sin" is no world; allowed: sim, relay; did you mean "sim"',
+        ),
         (["run", "STUDY", "--set", "path.loss=2"], "--set: path.loss: "),
         (["run", "STUDY", "--set", "path.los=2%"], "--set: path.los: "),
         (["run", "STUDY", "--seed", "-1"], "seed: -1 is too small"),
@@ -138,7 +149,16 @@ def test_the_schema_is_json(cli: Cli) -> None:
 
 def test_the_vocabulary_is_listed_with_units_defaults_and_help(cli: Cli) -> None:
     everything = cli("list").stdout
-    for word in ("go-back-n", "selective-repeat", "stop-and-wait", "window", "delay", "goodput", "bit/s", "lte"):
+    for word in (
+        "go-back-n",
+        "selective-repeat",
+        "stop-and-wait",
+        "window",
+        "delay",
+        "goodput",
+        "bit/s",
+        "lte",
+    ):
         assert word in everything
     for name in builtin():
         assert name in everything
@@ -162,7 +182,8 @@ def test_the_command_line_starts_without_the_heavy_packages() -> None:
         "from longfat.cli import main\n"
         "try: main()\n"
         "except SystemExit: pass\n"
-        "print(sorted({'polars', 'altair', 'scipy', 'numpy', 'pydantic', 'longfat._native'} & set(sys.modules)))"
+        "heavy = {'polars', 'altair', 'scipy', 'numpy', 'pydantic', 'longfat._native'}\n"
+        "print(sorted(heavy & set(sys.modules)))"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.splitlines()[-1] == "[]"

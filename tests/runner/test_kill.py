@@ -14,7 +14,6 @@ from typing import Any
 
 import polars as pl
 import pytest
-
 from tests.conftest import Cli, command, document
 
 Data = dict[str, Any]
@@ -133,7 +132,9 @@ def test_two_runs_do_not_share_a_folder(data: Data, write: Write, tmp_path: Path
         process.communicate()
 
 
-def test_the_folder_says_whose_it_is_from_the_start(data: Data, write: Write, tmp_path: Path, cli: Cli) -> None:
+def test_the_folder_says_whose_it_is_from_the_start(
+    data: Data, write: Write, tmp_path: Path, cli: Cli
+) -> None:
     cli("run", write(data, "one.toml"), "--out", "here")
     about = json.loads((tmp_path / "here" / "run.json").read_text())
     assert about["study"] == "one"

@@ -12,17 +12,17 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.conftest import Cli, command, document
 
 from longfat.results import Cell
 from longfat.runner import relay
 from longfat.runner.executor import CancelledTrialError
 from longfat.runner.trial import Trial
-from tests.conftest import Cli, command, document
 
 Data = dict[str, Any]
 Write = Callable[..., Path]
 
-SPEC = {
+SPEC: dict[str, dict[str, Any]] = {
     "path": {"rate": "10Mbit/s", "delay": "5ms", "loss": "1%"},
     "protocol": {"kind": "selective-repeat", "window": 8},
     "workload": {"kind": "file", "size": "100kB"},

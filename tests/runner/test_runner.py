@@ -63,7 +63,9 @@ def test_more_repeats_run_what_is_missing_alone(scripted: Use, data: dict[str, A
     assert [cell.n for cell in result.cells] == [2] * 6
 
 
-def test_records_of_other_cells_stay_but_do_not_count(scripted: Use, data: dict[str, Any], folder: Path) -> None:
+def test_records_of_other_cells_stay_but_do_not_count(
+    scripted: Use, data: dict[str, Any], folder: Path
+) -> None:
     made = scripted()
     run_study(load_study(data, name="small"), folder=folder)
     data["sweep"]["path.loss"] = ["5%", "20%"]
@@ -109,7 +111,9 @@ def test_the_order_in_which_trials_end_changes_nothing(scripted: Use, study: Stu
     assert frames[0].equals(frames[2])
 
 
-def test_ctrl_c_keeps_what_is_done_and_the_next_run_goes_on(scripted: Use, study: Study, folder: Path) -> None:
+def test_ctrl_c_keeps_what_is_done_and_the_next_run_goes_on(
+    scripted: Use, study: Study, folder: Path
+) -> None:
     class Stopping:
         """Presses Ctrl-C after a few trials."""
 
@@ -143,7 +147,9 @@ def test_bad_input_found_in_a_trial_names_its_cell(scripted: Use, study: Study, 
         run_study(study, folder=folder)
 
 
-def test_repeats_grow_until_the_precision_is_reached(scripted: Use, data: dict[str, Any], folder: Path) -> None:
+def test_repeats_grow_until_the_precision_is_reached(
+    scripted: Use, data: dict[str, Any], folder: Path
+) -> None:
     def _noisy(trial: Trial) -> Record:
         spread = 0.5 if trial.cell.protocol == "gbn" else 0.001
         return Record({"goodput_bps": 1e6 * (1 + spread * random.Random(trial.key).uniform(-1, 1))})
@@ -171,7 +177,9 @@ def test_repeats_grow_until_the_precision_is_reached(scripted: Use, data: dict[s
         (Interval(0, 0, 0), 5, 100, 5),
     ],
 )
-def test_how_many_repeats_an_interval_asks_for(interval: Interval, count: int, most: int, expected: int) -> None:
+def test_how_many_repeats_an_interval_asks_for(
+    interval: Interval, count: int, most: int, expected: int
+) -> None:
     result = CellResult(Cell("sim", "a", {}, {}), count, {}, {"goodput_bps": interval}, {})
     assert runner._repeats_for(result, count, 0.05, most) == expected
 
@@ -181,4 +189,6 @@ def test_the_store_is_plain_parquet(scripted: Use, study: Study, folder: Path) -
     run_study(study, folder=folder)
     frame = pl.read_parquet(folder / "records" / "part-*.parquet")
     assert frame["key"].n_unique() == frame.height == 24
-    assert {"world", "protocol", "params", "trial", "seed", "version", "error", "goodput_bps"} <= set(frame.columns)
+    assert {"world", "protocol", "params", "trial", "seed", "version", "error", "goodput_bps"} <= set(
+        frame.columns
+    )

@@ -8,7 +8,7 @@ import polars as pl
 import pytest
 
 from longfat.results import Cell
-from longfat.runner import files, store
+from longfat.runner import store
 from longfat.runner.lock import FolderBusyError
 from longfat.runner.store import FolderError, open_store
 from longfat.runner.trial import Record, Trial
@@ -71,7 +71,7 @@ def test_another_studys_folder_is_refused(folder: Path, study: Study) -> None:
 
 def test_a_strangers_folder_is_refused_and_left_alone(tmp_path: Path) -> None:
     (tmp_path / "thesis.tex").write_text("years of work")
-    with pytest.raises(FolderError, match="thesis.tex"):
+    with pytest.raises(FolderError, match=r"thesis\.tex"):
         open_store(tmp_path, "small", "1", fresh=True).__enter__()
     assert [entry.name for entry in tmp_path.iterdir()] == ["thesis.tex"]
     with pytest.raises(FolderError, match="is a file"):
@@ -135,7 +135,7 @@ def test_a_full_disk_tears_nothing(folder: Path, study: Study, monkeypatch: pyte
     with open_store(folder, study.name, "1", fresh=False) as opened:
         opened.add(trial(5), Record({"goodput_bps": 5.0}))
         with monkeypatch.context() as patch:
-            patch.setattr(files.os, "fsync", _full)
+            patch.setattr(os, "fsync", _full)
             with pytest.raises(OSError, match="No space left") as caught:
                 opened.flush()
         assert caught.value.filename.endswith("part-00002.parquet")
@@ -145,7 +145,9 @@ def test_a_full_disk_tears_nothing(folder: Path, study: Study, monkeypatch: pyte
     assert len(store.read(folder)) == 3
 
 
-def test_a_part_is_never_seen_half_written(folder: Path, study: Study, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_part_is_never_seen_half_written(
+    folder: Path, study: Study, monkeypatch: pytest.MonkeyPatch
+) -> None:
     seen: list[int] = []
     replace = Path.replace
 

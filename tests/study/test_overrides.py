@@ -15,7 +15,9 @@ def with_set(data: Data, *settings: str) -> Study:
 
 
 def test_a_setting_replaces_what_the_file_says(data: Data) -> None:
-    study = with_set(data, "path.delay=20ms", "repeats=9", "protocols.sr.window=8", 'title="Another"', "workload.size=1MB")
+    study = with_set(
+        data, "path.delay=20ms", "repeats=9", "protocols.sr.window=8", 'title="Another"', "workload.size=1MB"
+    )
     assert (study.path["delay"], study.repeats, study.title) == ("20ms", 9, "Another")
     assert [entry.settings["window"] for entry in study.protocols] == [4, 8]
     assert study.workload["size"] == "1MB"
@@ -64,7 +66,7 @@ def test_a_bad_setting_is_told_in_a_line(data: Data, setting: str, words: str) -
 
 def test_one_protocol_cannot_leave_a_sweep_of_all(data: Data) -> None:
     data["sweep"] = {"protocol.window": [1, 2]}
-    with pytest.raises(StudyError, match="sweeps protocol.window for all protocols"):
+    with pytest.raises(StudyError, match=r"sweeps protocol\.window for all protocols"):
         with_set(data, "protocols.sr.window=3")
 
 

@@ -59,7 +59,13 @@ def test_a_key_of_all_protocols_sweeps_all(data: Data) -> None:
         ({"path.loss": ["1%", "200%"]}, "200%"),
         ({"path.rate.burst": ["1%"]}, "is no table"),
         ({"protocol.window": [1], "protocols.sr.window": [2]}, "sets the same"),
-        ({"path.delay": {"from": "0ns", "to": "9999ns", "step": "1ns"}, "path.loss": {"from": "0%", "to": "99%", "step": "1%"}}, "too many"),
+        (
+            {
+                "path.delay": {"from": "0ns", "to": "9999ns", "step": "1ns"},
+                "path.loss": {"from": "0%", "to": "99%", "step": "1%"},
+            },
+            "too many",
+        ),
     ],
 )
 def test_a_bad_sweep_says_why(data: Data, sweep: Data, words: str) -> None:
@@ -78,9 +84,10 @@ def test_a_list_stays_as_it_is(listed: list[int]) -> None:
 def test_a_placed_value_is_found_there(parts: list[str], value: int) -> None:
     spec: Data = {}
     place(spec, ".".join(parts), value)
+    found: Any = spec
     for part in parts:
-        spec = spec[part]
-    assert spec == value
+        found = found[part]
+    assert found == value
 
 
 SPECS = st.fixed_dictionaries(
@@ -102,14 +109,18 @@ def test_whatever_a_record_depends_on_changes_the_key() -> None:
     worlds, windows, seeds, numbers, versions = ["sim", "relay"], [1, 2], [1, 2], [0, 1], ["1", "2"]
     keys = {
         trial_key(Cell(world, "a", {}, {"protocol": {"window": window}}), seed, number, version)
-        for world, window, seed, number, version in itertools.product(worlds, windows, seeds, numbers, versions)
+        for world, window, seed, number, version in itertools.product(
+            worlds, windows, seeds, numbers, versions
+        )
     }
     assert len(keys) == 32
 
 
 def test_a_key_stays_what_it_was() -> None:
     # Stored runs are found by it: a change of this value makes every store measure anew.
-    cell = Cell("sim", "sr", {}, {"path": {"loss": "2%"}, "protocol": {"kind": "selective-repeat", "window": 4}})
+    cell = Cell(
+        "sim", "sr", {}, {"path": {"loss": "2%"}, "protocol": {"kind": "selective-repeat", "window": 4}}
+    )
     assert trial_key(cell, 1, 0, "0.1.0") == "ab60ff23f7667d572f357d5e725e0e90"
 
 

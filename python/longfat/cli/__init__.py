@@ -57,7 +57,7 @@ def _guarded() -> int:
         return SYSTEM_ERROR
     except (SystemExit, KeyboardInterrupt):
         raise
-    except BaseException as error:  # noqa: BLE001 - a bug of ours; a native panic is no Exception
+    except BaseException as error:
         if os.environ.get(DEBUG):
             raise
         _say(f"internal error, please report it ({DEBUG}=1 shows where): {type(error).__name__}: {error}")
@@ -76,4 +76,4 @@ def describe(error: OSError) -> str:
 
 def _say(text: str) -> None:
     for line in text.splitlines() or [""]:
-        print(f"longfat: {line}", file=sys.stderr)  # noqa: T201 - this is its purpose
+        print(f"longfat: {line}", file=sys.stderr)

@@ -16,7 +16,7 @@ app = typer.Typer(
 )
 
 
-def _version(wanted: bool) -> None:  # noqa: FBT001 - the signature of an option's callback
+def _version(wanted: bool) -> None:
     if wanted:
         from longfat import _native
 

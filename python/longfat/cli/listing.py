@@ -106,7 +106,12 @@ def _section(console: Console, section: str, title: str) -> None:
             for row in rows(variant, definitions)
             if not (kind and row.depth == 0 and row.key == "kind")
         ]
-        _table(console, f'kind = "{kind}": {about}' if kind else about, ("key", "values", "default", "what"), lines)
+        _table(
+            console,
+            f'kind = "{kind}": {about}' if kind else about,
+            ("key", "values", "default", "what"),
+            lines,
+        )
 
 
 def _table(console: Console, title: str, header: tuple[str, ...], rows: Iterable[tuple[str, ...]]) -> None:

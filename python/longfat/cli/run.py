@@ -20,7 +20,10 @@ _WIDTH_ELSEWHERE = 140
 
 
 def run(
-    study: Annotated[str, typer.Argument(metavar="STUDY", help="A study file, or a built-in study's name such as arq/loss.")],
+    study: Annotated[
+        str,
+        typer.Argument(metavar="STUDY", help="A study file, or a built-in study's name such as arq/loss."),
+    ],
     world: Annotated[list[str] | None, typer.Option(help="Run in this world alone; may be repeated.")] = None,
     repeats: Annotated[int | None, typer.Option(help="Trials of each cell.")] = None,
     settings: Annotated[
@@ -29,10 +32,18 @@ def run(
     ] = None,
     seed: Annotated[int | None, typer.Option(help="What all randomness derives from.")] = None,
     jobs: Annotated[int | None, typer.Option(min=1, help="Trials at once; all cores by default.")] = None,
-    out: Annotated[Path | None, typer.Option(help="The run's own folder; runs/ and the study's name by default.")] = None,
-    quick: Annotated[bool, typer.Option("--quick", help="Few repeats of a small file: a first look.")] = False,
-    fresh: Annotated[bool, typer.Option("--fresh", help="Remove this study's records and start over.")] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON document on standard output.")] = False,
+    out: Annotated[
+        Path | None, typer.Option(help="The run's own folder; runs/ and the study's name by default.")
+    ] = None,
+    quick: Annotated[
+        bool, typer.Option("--quick", help="Few repeats of a small file: a first look.")
+    ] = False,
+    fresh: Annotated[
+        bool, typer.Option("--fresh", help="Remove this study's records and start over.")
+    ] = False,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="Print one JSON document on standard output.")
+    ] = False,
 ) -> None:
     """Run a study and hold its claims against what was measured. A stopped run goes on where it was."""
     from longfat import analysis

@@ -1,7 +1,7 @@
 """The contract of a world's executor, and the one that keeps a pool of threads.
 
-A new world is a class with `submit`, `cancel` and `close` (most simply a `ThreadedExecutor` with its own `run`)
-and one line in `longfat.worlds`.
+A new world is a class with `submit`, `cancel` and `close` (most simply a `ThreadedExecutor` with its own
+`run`) and one line in `longfat.worlds`.
 """
 
 from __future__ import annotations

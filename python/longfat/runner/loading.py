@@ -39,7 +39,10 @@ def records_of(
         },
     )
     swept = list(dict.fromkeys(key for cell in planned for key in cell.params))
-    params = [pl.Series(key, [_shown(planned[i].params.get(key)) for i, _ in trials], dtype=pl.String) for key in swept]
+    params = [
+        pl.Series(key, [_shown(planned[i].params.get(key)) for i, _ in trials], dtype=pl.String)
+        for key in swept
+    ]
     found = store.read(folder).drop("version", "world", "protocol", "params", "trial", "seed")
     metrics = [name for name in found.columns if name not in ("key", "error")]
     return (
@@ -109,5 +112,12 @@ def load_run(folder: str | Path) -> RunResult:
     counts = [study.most_repeats] * len(planned)
     results = summarise(study, planned, counts, folder, version)
     return evaluate(
-        study, planned, counts, results, folder, about.get("environment", {}), version, quick=bool(about.get("quick"))
+        study,
+        planned,
+        counts,
+        results,
+        folder,
+        about.get("environment", {}),
+        version,
+        quick=bool(about.get("quick")),
     )

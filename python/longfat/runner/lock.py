@@ -17,7 +17,8 @@ class FolderBusyError(ValueError):
 def acquire(folder: Path) -> BinaryIO:
     """Locks a folder for as long as the returned file stays open.
 
-    Raises FolderBusyError, naming the process, where another one holds it; OSError where it cannot be written.
+    Raises FolderBusyError, naming the process, where another one holds it, and OSError where it cannot be
+    written.
     """
     file = (folder / NAME).open("a+b")
     try:
@@ -27,7 +28,9 @@ def acquire(folder: Path) -> BinaryIO:
         holder = file.read(20).decode("ascii", "replace").strip()
         file.close()
         who = f" (process {holder})" if holder.isdigit() else ""
-        raise FolderBusyError(f"{folder}: another run is using this folder{who}: wait for it or choose --out") from None
+        raise FolderBusyError(
+            f"{folder}: another run is using this folder{who}: wait for it or choose --out"
+        ) from None
     file.truncate(0)
     file.write(f"{os.getpid()}\n".encode())
     file.flush()

@@ -76,7 +76,7 @@ class Lines:
 
     def note(self, text: str) -> None:
         """A line on standard error."""
-        print(text, file=sys.stderr, flush=True)  # noqa: T201 - this is its purpose
+        print(text, file=sys.stderr, flush=True)
 
     def _progress(self) -> str:
         failed = f", {self._failed} failed" if self._failed else ""

@@ -24,7 +24,7 @@ from longfat.study.vocabulary import canonical
 DEFAULT_JOBS = 8
 """Trials at once: they mostly wait for their path's delay, so there may be more than cores."""
 PACKETS_PER_CORE = 6_000
-"""Packets a second that trials running at once may offer for each core, so that they do not disturb each other."""
+"""Packets a second that trials running at once may offer for each core: beyond, they disturb each other."""
 START_TIMEOUT_S = 20.0
 STOP_TIMEOUT_S = 2.0
 # A trial may take this many times what the simulator expects, and this much more: beyond it, it hangs.
@@ -43,7 +43,7 @@ class Endpoint:
     def __init__(self, role: str) -> None:
         self.role = role
         self._errors = tempfile.TemporaryFile()  # noqa: SIM115 - lives as long as the process, see close()
-        # A session of its own keeps the terminal's Ctrl-C from it: this process decides what becomes of a trial.
+        # A session of its own keeps the terminal's Ctrl-C from it: what becomes of a trial is decided here.
         self.process = subprocess.Popen(
             [sys.executable, "-m", "longfat._endpoint", role],
             stdin=subprocess.PIPE,
@@ -86,7 +86,9 @@ class Endpoint:
         """The address that the process receives at."""
         answer = self.answer(START_TIMEOUT_S)
         if "listening" not in answer:
-            raise EndpointError(f"the {self.role} process: {answer.get('error', 'did not say where it listens')}")
+            raise EndpointError(
+                f"the {self.role} process: {answer.get('error', 'did not say where it listens')}"
+            )
         return str(answer["listening"])
 
     def _how_it_ended(self) -> str:
@@ -166,7 +168,7 @@ class Relay(ThreadedExecutor):
             endpoint.close()
 
     def _expect(self, trial: Trial) -> tuple[float, float]:
-        """(seconds, packets a second) that the simulator expects of this cell; zeros where it expects failure."""
+        """Seconds and packets a second that the simulator expects; zeros where it expects failure."""
         name = canonical(trial.cell.spec)
         if name not in self._expected:
             try:
@@ -174,7 +176,10 @@ class Relay(ThreadedExecutor):
             except _native.Cancelled:
                 raise CancelledTrialError from None
             seconds = metrics["completion_s"] if metrics else 0.0
-            self._expected[name] = (seconds, metrics["packets_sent"] / seconds if metrics and seconds else 0.0)
+            self._expected[name] = (
+                seconds,
+                metrics["packets_sent"] / seconds if metrics and seconds else 0.0,
+            )
         return self._expected[name]
 
     def cancel(self) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import queue
-import time
 from collections.abc import Iterable, Sequence
 from concurrent.futures import Future
 from pathlib import Path
@@ -13,12 +12,11 @@ from longfat import _native
 from longfat.results import Cell, CellResult, RunResult
 from longfat.runner import loading
 from longfat.runner.environment import environment
-from longfat.runner.executor import CancelledTrialError, Executor, executor_of
+from longfat.runner.executor import Executor, executor_of
 from longfat.runner.progress import Reporter, Silent
 from longfat.runner.store import Store, open_store
 from longfat.runner.trial import Record, Trial, plan
 from longfat.study import Study, cells, units
-from longfat.study.vocabulary import short_metric
 
 PRECISION_METRIC = "goodput_bps"
 QUEUE_PER_JOB = 4
@@ -77,7 +75,12 @@ def run_study(
 
 
 def _measure(
-    study: Study, planned: Sequence[Cell], counts: Sequence[int], store: Store, jobs: int | None, reporter: Reporter
+    study: Study,
+    planned: Sequence[Cell],
+    counts: Sequence[int],
+    store: Store,
+    jobs: int | None,
+    reporter: Reporter,
 ) -> list[CellResult]:
     """Runs what is missing of so many trials a cell, world after world; gives each cell's result."""
     wanted = {trial.key: trial for _, trial in plan(planned, counts, study.seed, store.version)}
@@ -90,7 +93,9 @@ def _measure(
                 _run_trials(todo, executor_of(world, jobs), store, reporter)
         except KeyboardInterrupt:
             reporter.finish()
-            raise Interrupted(f"stopped; {store.folder} keeps what is done: run the same command again to go on") from None
+            raise Interrupted(
+                f"stopped; {store.folder} keeps what is done: run the same command again to go on"
+            ) from None
         finally:
             reporter.finish()
     return loading.summarise(study, planned, counts, store.folder, store.version)
@@ -160,12 +165,13 @@ def _more_repeats(study: Study, results: Sequence[CellResult], counts: Sequence[
         return list(counts)
     target = units.proportion(study.precision)
     return [
-        _repeats_for(result, count, target, study.most_repeats) for result, count in zip(results, counts, strict=True)
+        _repeats_for(result, count, target, study.most_repeats)
+        for result, count in zip(results, counts, strict=True)
     ]
 
 
 def _repeats_for(result: CellResult, count: int, target: float, most: int) -> int:
-    """An interval narrows with the root of the trials; no more than doubled at a time, since it is an estimate."""
+    """An interval narrows with the root of the trials; doubled at most, since it is an estimate."""
     interval = result.metrics.get(PRECISION_METRIC)
     if interval is None or count >= most:
         return count

@@ -95,7 +95,7 @@ class Store:
 def open_store(folder: Path, study: str, version: str, *, fresh: bool) -> Iterator[Store]:
     """Opens a run's folder, creating it where there is none, and holds its lock.
 
-    Raises FolderError where the folder holds something else than records of this study, `lock.FolderBusyError`
+    Raises FolderError where the folder holds something else than records of this study, FolderBusyError
     where another run uses it, OSError where it cannot be written. `fresh` removes the study's own records.
     """
     _refuse_foreign(folder, study)
@@ -120,11 +120,15 @@ def _refuse_foreign(folder: Path, study: str) -> None:
     if about.is_file():
         owner = describe(folder).get("study")
         if owner != study:
-            raise FolderError(f'{folder}: holds the records of the study "{owner}", not of "{study}": choose another --out')
+            raise FolderError(
+                f'{folder}: holds the records of the study "{owner}", not of "{study}": choose another --out'
+            )
         return
     strangers = sorted(entry.name for entry in folder.iterdir() if not _ours(entry))
     if strangers:
-        raise FolderError(f'{folder}: holds "{strangers[0]}" and is no run\'s folder: choose a new or empty one with --out')
+        raise FolderError(
+            f'{folder}: holds "{strangers[0]}" and is no run\'s folder: choose a new or empty one with --out'
+        )
 
 
 def _ours(entry: Path) -> bool:
@@ -166,7 +170,9 @@ def read(folder: Path) -> pl.DataFrame:
             # Read into memory first: a mapped file that vanishes or shrinks would end the process.
             frames.append(pl.read_parquet(io.BytesIO(part.read_bytes())))
         except pl.exceptions.PolarsError:
-            raise FolderError(f"{part}: is no whole Parquet file: remove it, and its trials run again") from None
+            raise FolderError(
+                f"{part}: is no whole Parquet file: remove it, and its trials run again"
+            ) from None
         if "key" not in frames[-1].columns:
             raise FolderError(f"{part}: is not what longfat wrote: remove it, and its trials run again")
     if not frames:
@@ -190,6 +196,7 @@ def _frame(records: list[tuple[Trial, Record]], version: str) -> pl.DataFrame:
     ]
     names = list(dict.fromkeys(name for _, record in records for name in record.metrics or {}))
     measured = {
-        name: pl.Series([(record.metrics or {}).get(name) for _, record in records], dtype=pl.Float64) for name in names
+        name: pl.Series([(record.metrics or {}).get(name) for _, record in records], dtype=pl.Float64)
+        for name in names
     }
     return pl.DataFrame(rows, schema=_COLUMNS).with_columns(**measured)

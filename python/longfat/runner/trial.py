@@ -51,7 +51,13 @@ def trial_key(cell: Cell, seed: int, number: int, version: str) -> str:
     >>> trial_key(cell, 1, 0, "0.1.0") == trial_key(cell, 1, 1, "0.1.0")
     False
     """
-    content = {"spec": _by_content(cell.spec), "world": cell.world, "seed": seed, "trial": number, "version": version}
+    content = {
+        "spec": _by_content(cell.spec),
+        "world": cell.world,
+        "seed": seed,
+        "trial": number,
+        "version": version,
+    }
     return hashlib.blake2b(canonical(content).encode(), digest_size=16).hexdigest()
 
 
@@ -75,7 +81,9 @@ def _hash_of(name: str, _modified: int, _size: int) -> str:
     return hashlib.blake2b(Path(name).read_bytes(), digest_size=16).hexdigest()
 
 
-def plan(cells: Sequence[Cell], counts: Sequence[int], seed: int, version: str) -> Iterable[tuple[int, Trial]]:
+def plan(
+    cells: Sequence[Cell], counts: Sequence[int], seed: int, version: str
+) -> Iterable[tuple[int, Trial]]:
     """(index of the cell, trial) of every trial, the first of all cells before the second of any.
 
     Interrupted halfway, a run has then seen every cell about equally often.

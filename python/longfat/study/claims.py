@@ -23,6 +23,8 @@ Relation = Literal[
 ]
 TRENDS = ("rises-with", "falls-with", "flat-after", "lead-rises-with", "lead-falls-with")
 """Relations along a swept key."""
+THEORY = "theory"
+"""Stands for a protocol in `against`: what the closed form for the cell says, not another measurement."""
 PAIRS = ("higher", "lower", "not-lower", "not-higher", "within", "lead-rises-with", "lead-falls-with")
 """Relations between two protocols."""
 
@@ -38,16 +40,20 @@ class Claim(BaseModel):
     text: str = Field(description="The statement, as a reader should see it.")
     metric: str = Field(description="Metric that the statement is about, e.g. goodput.")
     of: str = Field(description="Name of the protocol that the statement is about.")
-    against: str | None = Field(None, description="Name of the protocol it is compared with.")
+    against: str | None = Field(None, description='Name of the protocol it is compared with, or "theory".')
     relation: Relation = Field(description="What is claimed of the metric.")
     by: str | None = Field(None, description='Margin in percent, e.g. "5%".')
     along: str | None = Field(None, description="Swept key along which a trend is claimed.")
-    after: str | int | None = Field(None, description="Value of `along` from which on flat-after claims no rise.")
+    after: str | int | None = Field(
+        None, description="Value of `along` from which on flat-after claims no rise."
+    )
     where: Where = Field(
         default_factory=dict,
-        description='Cells that the statement is about, e.g. {"path.loss" = ">=4%"}: =, >=, <=, >, <, "2%..8%".',
+        description='Cells that it is about, e.g. {"path.loss" = ">=4%"}: =, >=, <=, >, <, "2%..8%".',
     )
-    world: str | None = Field(None, description="The one world that the statement is about; all where absent.")
+    world: str | None = Field(
+        None, description="The one world that the statement is about; all where absent."
+    )
 
     @field_validator("by")
     @classmethod

@@ -41,6 +41,7 @@ class Condition:
         if isinstance(text, int):
             return cls((("=", text),))
         low, dots, high = text.partition("..")
+        comparisons: tuple[tuple[str, str], ...]
         if dots:
             comparisons = ((">=", low.strip()), ("<=", high.strip()))
         else:

@@ -11,13 +11,14 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from pydantic import ValidationError
+from pydantic import BaseModel, ValidationError
 
 from longfat.study import catalogue, sweep
+from longfat.study.claims import Claim
 from longfat.study.naming import claim_problems
 from longfat.study.overrides import Overrides
 from longfat.study.problems import Problem, StudyError, from_validation, show
-from longfat.study.specification import ProtocolEntry, Study
+from longfat.study.specification import ProtocolEntry, Reported, Study
 from longfat.study.vocabulary import check
 
 TRACE = "trace"
@@ -39,8 +40,9 @@ def load_study(
         source: A file's path, a built-in study's name (`arq/loss`), a study file's tables, or a `Study`.
         overrides: What to change before it is checked.
         name: The study's name, where it is not to follow from its file or title.
-        checked: Whether the source has been run already: then its skeleton alone is checked again, since a sweep
-            narrowed by an override leaves claims about what is swept no more, and later versions know other keys.
+        checked: Whether the source has been run already: then its skeleton alone is checked again, since a
+            sweep narrowed by an override leaves claims about what is swept no more, and later versions know
+            other keys.
 
     Raises:
         StudyError: (a ValueError) with one line a problem, naming file, key, value and what is allowed.
@@ -60,14 +62,14 @@ def load_study(
         text = _write(changed)
     found: list[Problem] = []
     if not checked and not isinstance(source, Study):
-        # Against the file as its author wrote it: where --set narrows a sweep, a claim is undecided, not wrong.
+        # Against the file as its author wrote it: where --set narrows a sweep, a claim is undecided.
         found += claim_problems(original)
     if not checked:
         found += _section_problems(study)
     if found:
         raise StudyError(origin, found, touched)
-    study._name = name or found_name  # noqa: SLF001 - this is the one place that names a study
-    study._text = text or _write(data)  # noqa: SLF001
+    study._name = name or found_name
+    study._text = text or _write(data)
     return study
 
 
@@ -83,7 +85,9 @@ def _read(source: str | Path | Mapping[str, Any] | Study) -> tuple[str, str, str
     origin = str(path)
     try:
         if path.stat().st_size > MAX_FILE:
-            raise StudyError(origin, [Problem("", f"is too large for a study file: at most {MAX_FILE} bytes")])
+            raise StudyError(
+                origin, [Problem("", f"is too large for a study file: at most {MAX_FILE} bytes")]
+            )
         text = path.read_text(encoding="utf-8")
         data = tomllib.loads(text)
     except OSError as error:
@@ -142,10 +146,7 @@ def _parse(origin: str, data: dict[str, Any], touched: tuple[str, ...] | list[st
 
 def _known(location: tuple[str | int, ...]) -> list[str]:
     """The keys that are known where an unknown one was found: the skeleton nests one level of lists."""
-    from longfat.study.claims import Claim
-    from longfat.study.specification import Reported
-
-    models = {"claims": Claim, "reported": Reported, "protocols": ProtocolEntry}
+    models: dict[str, type[BaseModel]] = {"claims": Claim, "reported": Reported, "protocols": ProtocolEntry}
     model = models.get(str(location[0]), Study) if len(location) > 1 else Study
     return list(model.model_fields)
 
@@ -157,7 +158,9 @@ def _unwritable(value: object, key: str) -> list[Problem]:
     if isinstance(value, list):
         return [p for i, v in enumerate(value, 1) for p in _unwritable(v, f"{key}[{i}]")]
     if isinstance(value, datetime.date | datetime.time):
-        return [Problem(key, f"{value}: a date or time is no value of a study; a duration is text with its unit")]
+        return [
+            Problem(key, f"{value}: a date or time is no value of a study; a duration is text with its unit")
+        ]
     if isinstance(value, float) and not math.isfinite(value):
         return [Problem(key, f"{value} is no value of a study")]
     if value is None or not isinstance(value, str | int | float):
@@ -179,7 +182,11 @@ def _section_problems(study: Study) -> list[Problem]:
     found: list[Problem] = []
     for cell in sweep.cells(study):
         own = {key.replace(f"protocols.{cell.protocol}.", "protocol.", 1): key for key in cell.params}
-        sections = {"path": cell.spec["path"], "workload": cell.spec["workload"], "protocol": cell.spec["protocol"]}
+        sections = {
+            "path": cell.spec["path"],
+            "workload": cell.spec["workload"],
+            "protocol": cell.spec["protocol"],
+        }
         for section, settings in sections.items():
             for key, message in check(section, settings):  # type: ignore[arg-type]
                 swept = next((own[k] for k in own if key == k or key.startswith(f"{k}.")), None)

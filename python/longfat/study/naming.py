@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from longfat.study.claims import THEORY
 from longfat.study.problems import Problem
 from longfat.study.specification import Study
 from longfat.study.vocabulary import allowed, resolve_metric
@@ -24,16 +25,26 @@ def claim_problems(study: Study) -> list[Problem]:
             found.append(Problem(f"{where}.id", f'"{claim.id}" stands twice'))
         for key in ("of", "against"):
             name = getattr(claim, key)
-            if name is not None and name not in names:
-                found.append(Problem(f"{where}.{key}", f'"{name}" is no protocol of this study; {allowed(name, names)}'))
+            if name is not None and name not in names and (key, name) != ("against", THEORY):
+                found.append(
+                    Problem(
+                        f"{where}.{key}", f'"{name}" is no protocol of this study; {allowed(name, names)}'
+                    )
+                )
         try:
             resolve_metric(claim.metric)
         except ValueError as error:
             found.append(Problem(f"{where}.metric", str(error)))
         if claim.world is not None and claim.world not in WORLDS:
-            found.append(Problem(f"{where}.world", f'"{claim.world}" is no world; {allowed(claim.world, WORLDS)}'))
+            found.append(
+                Problem(f"{where}.world", f'"{claim.world}" is no world; {allowed(claim.world, WORLDS)}')
+            )
         if claim.along is not None and claim.along not in study.sweep:
-            found.append(Problem(f"{where}.along", f'"{claim.along}" is not swept; {allowed(claim.along, study.sweep)}'))
+            found.append(
+                Problem(
+                    f"{where}.along", f'"{claim.along}" is not swept; {allowed(claim.along, study.sweep)}'
+                )
+            )
         found += _where_problems(study, f"{where}.where", claim.where)
     for i, reported in enumerate(study.reported, 1):
         if reported.protocol not in names:
@@ -45,5 +56,7 @@ def claim_problems(study: Study) -> list[Problem]:
 
 def _where_problems(study: Study, where: str, conditions: Mapping[str, object]) -> list[Problem]:
     return [
-        Problem(where, f'"{key}" is not swept; {allowed(key, study.sweep)}') for key in conditions if key not in study.sweep
+        Problem(where, f'"{key}" is not swept; {allowed(key, study.sweep)}')
+        for key in conditions
+        if key not in study.sweep
     ]

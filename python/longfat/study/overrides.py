@@ -22,7 +22,7 @@ SKELETON = tuple(key for key in Study.model_fields if key not in ("path", "workl
 
 @dataclass(frozen=True)
 class Overrides:
-    """Changes to a study file before it is run; `settings` are pairs of dotted key and value (`read_setting`)."""
+    """Changes to a study before it is run; `settings` are pairs of dotted key and value (`read_setting`)."""
 
     settings: tuple[tuple[str, Any], ...] = ()
     worlds: tuple[str, ...] = ()
@@ -33,7 +33,11 @@ class Overrides:
     @property
     def any(self) -> bool:
         """Whether anything is changed at all."""
-        return bool(self.settings or self.worlds or self.quick) or self.repeats is not None or self.seed is not None
+        return (
+            bool(self.settings or self.worlds or self.quick)
+            or self.repeats is not None
+            or self.seed is not None
+        )
 
     def apply(self, data: dict[str, Any]) -> list[str]:
         """Changes the raw tables of a study file in place; gives the keys that `--set` touched.
@@ -100,9 +104,9 @@ def _leave_sweep(sweep: dict[str, Any], key: str) -> None:
     """Takes a key out of the sweep, with the keys of single protocols that it covers."""
     if key.startswith("protocols.") and (common := f"protocol.{key.split('.', 2)[2]}") in sweep:
         raise ValueError(f"--set: {key}: the study sweeps {common} for all protocols: set that one")
-    common = key.removeprefix("protocol.") if key.startswith("protocol.") else None
+    for_all = key.removeprefix("protocol.") if key.startswith("protocol.") else ""
     for swept in list(sweep):
-        of_one = common is not None and swept.startswith("protocols.") and swept.split(".", 2)[2:] == [common]
+        of_one = for_all and swept.startswith("protocols.") and swept.split(".", 2)[2:] == [for_all]
         if swept == key or swept.startswith(f"{key}.") or of_one:
             del sweep[swept]
 
@@ -112,7 +116,7 @@ def _tables(value: Any) -> Iterable[dict[str, Any]]:
 
 
 def read_setting(text: str) -> tuple[str, Any]:
-    """Reads `KEY=VALUE`; the value as TOML would (numbers, lists, tables, quoted text), else as the text it is.
+    """Reads `KEY=VALUE`; the value as TOML (numbers, lists, tables, quoted text), else as the text it is.
 
     >>> read_setting("protocol.window=8"), read_setting("path.loss=2%")
     (('protocol.window', 8), ('path.loss', '2%'))

@@ -24,7 +24,7 @@ class Row:
 
 
 def rows(schema: dict[str, Any], definitions: dict[str, Any], depth: int = 0) -> Iterator[Row]:
-    """The keys of one table, those that tell kinds apart first; under each the words and tables that it takes."""
+    """The keys of one table, what tells kinds apart first; under each the words and tables that it takes."""
     properties: dict[str, Any] = schema.get("properties", {})
     required = schema.get("required", [])
     for key in sorted(properties, key=lambda name: name not in ("kind", "model")):

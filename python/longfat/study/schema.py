@@ -28,7 +28,7 @@ def study_schema() -> dict[str, Any]:
 
 
 def _adopt(section: Section, definitions: dict[str, Any]) -> dict[str, Any]:
-    """A section's schema with its definitions moved to the whole's, renamed where a name is taken by another."""
+    """A section's schema, its definitions moved to the whole's and renamed where another has the name."""
     own = copy.deepcopy(vocabulary()[section])
     own.pop("$schema", None)
     inner: dict[str, Any] = own.pop("$defs", {})
@@ -77,13 +77,20 @@ def _with_name(protocol: dict[str, Any], name: dict[str, Any], definitions: dict
     named = []
     for variant in variants(protocol, definitions):
         properties = {"name": name, **variant.get("properties", {})}
-        named.append({**variant, "properties": properties, "required": ["name", *variant.get("required", [])]})
+        named.append(
+            {**variant, "properties": properties, "required": ["name", *variant.get("required", [])]}
+        )
     if len(named) == 1:
         return named[0]
-    return {**{key: value for key, value in protocol.items() if key not in ("oneOf", "anyOf")}, "oneOf": named}
+    return {
+        **{key: value for key, value in protocol.items() if key not in ("oneOf", "anyOf")},
+        "oneOf": named,
+    }
 
 
-def _sweep(plain: dict[str, Any], adopted: dict[Section, dict[str, Any]], definitions: dict[str, Any]) -> dict[str, Any]:
+def _sweep(
+    plain: dict[str, Any], adopted: dict[Section, dict[str, Any]], definitions: dict[str, Any]
+) -> dict[str, Any]:
     """The sweep's schema, which knows the keys that can be swept."""
     values = plain["additionalProperties"]
     listed, span = values["anyOf"]
@@ -91,7 +98,10 @@ def _sweep(plain: dict[str, Any], adopted: dict[Section, dict[str, Any]], defini
     for section, schema in adopted.items():
         for variant in variants(schema, definitions):
             for key, content in variant.get("properties", {}).items():
-                of_key = {"anyOf": [{**listed, "items": content}, span], "description": content.get("description", "")}
+                of_key = {
+                    "anyOf": [{**listed, "items": content}, span],
+                    "description": content.get("description", ""),
+                }
                 properties.setdefault(f"{section}.{key}", of_key)
     nested = rf"^({'|'.join(SECTIONS)}|protocols\.[^.]+)\."
     return {

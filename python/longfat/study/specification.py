@@ -10,7 +10,7 @@ from typing import Annotated, Any
 from pydantic import BaseModel, ConfigDict, Field, PrivateAttr, WithJsonSchema, field_validator
 
 from longfat.study import units
-from longfat.study.claims import Claim, Where
+from longfat.study.claims import THEORY, Claim, Where
 from longfat.study.problems import show
 from longfat.study.vocabulary import allowed
 from longfat.worlds import WORLDS
@@ -45,6 +45,13 @@ class ProtocolEntry(BaseModel):
         description="Name in tables, claims and sweeps: letters, digits, - and _."
     )
 
+    @field_validator("name")
+    @classmethod
+    def _name_is_free(cls, name: str) -> str:
+        if name == THEORY:
+            raise ValueError(f'"{THEORY}" stands for the closed form in claims: choose another name')
+        return name
+
     @property
     def settings(self) -> dict[str, Any]:
         """The protocol's own keys (`kind`, `window`, ...)."""
@@ -57,7 +64,9 @@ class Reported(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
 
     protocol: str = Field(description="Name of the protocol that the figure is about.")
-    where: Where = Field(default_factory=dict, description='Cells that it is about, e.g. {"path.loss" = "2%"}.')
+    where: Where = Field(
+        default_factory=dict, description='Cells that it is about, e.g. {"path.loss" = "2%"}.'
+    )
     goodput: str | None = Field(None, description='Goodput with its unit, e.g. "0.239Mbit/s".')
     completion: str | None = Field(None, description='Completion time with its unit, e.g. "12s".')
 
@@ -86,7 +95,8 @@ class Study(BaseModel):
     )
     repeats: Annotated[int, Field(ge=1, le=MAX_TRIALS)] = Field(20, description="Trials of each cell.")
     max_repeats: Annotated[int, Field(ge=1, le=MAX_TRIALS)] | None = Field(
-        None, description=f"Most trials of a cell where a precision is set; {MAX_REPEATS_FACTOR} times repeats by default."
+        None,
+        description=f"Most trials of a cell with a precision; default: {MAX_REPEATS_FACTOR} times repeats.",
     )
     seed: Annotated[int, Field(ge=0, le=2**63 - 1)] = Field(
         1, description="What all randomness derives from; same study, seed and version: same records."
@@ -99,10 +109,12 @@ class Study(BaseModel):
     protocols: Annotated[list[ProtocolEntry], Field(min_length=1)] = Field(description="What is compared.")
     sweep: dict[str, SweepValues] = Field(
         default_factory=dict,
-        description="Keys that take several values (path.loss, workload.size, protocol.window for all protocols, "
+        description="Keys that take several values (path.loss, workload.size, protocol.window for all, "
         "protocols.NAME.window for one); several keys give every combination.",
     )
-    claims: list[Claim] = Field(default_factory=list, description="What the source says, to be held against the run.")
+    claims: list[Claim] = Field(
+        default_factory=list, description="What the source says, to be held against the run."
+    )
     reported: list[Reported] = Field(default_factory=list, description="The source's own figures.")
 
     _name: str = PrivateAttr("study")
@@ -130,7 +142,9 @@ class Study(BaseModel):
         for entry in self.protocols:
             if entry.name == name:
                 return entry
-        raise ValueError(f'"{name}" is no protocol of this study; {allowed(name, (p.name for p in self.protocols))}')
+        raise ValueError(
+            f'"{name}" is no protocol of this study; {allowed(name, (p.name for p in self.protocols))}'
+        )
 
     @field_validator("worlds")
     @classmethod

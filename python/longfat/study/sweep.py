@@ -28,10 +28,14 @@ def values(swept: Any) -> list[Any]:
     if isinstance(swept, dict):
         unknown = [key for key in swept if key not in ("from", "to", "step")]
         if unknown:
-            raise ValueError(f'unknown key "{unknown[0]}" in a range; {allowed(unknown[0], ("from", "to", "step"))}')
+            raise ValueError(
+                f'unknown key "{unknown[0]}" in a range; {allowed(unknown[0], ("from", "to", "step"))}'
+            )
         missing = [key for key in ("from", "to", "step") if key not in swept]
         if missing:
-            raise ValueError(f'a range needs the key "{missing[0]}": {{from = "20ms", to = "100ms", step = "20ms"}}')
+            raise ValueError(
+                f'a range needs the key "{missing[0]}": {{from = "20ms", to = "100ms", step = "20ms"}}'
+            )
         return list(units.expand(swept["from"], swept["to"], swept["step"]))
     if not isinstance(swept, list):
         raise ValueError(f"{show(swept)}: must be a list of values or a range {{from, to, step}}")
@@ -55,12 +59,14 @@ def key_problem(key: str, protocols: list[str]) -> str | None:
     elif root not in SECTIONS:
         return f'"{root}" is no section; {allowed(root, (*SECTIONS, "protocols"))}'
     if not rest or not all(rest.split(".")):
-        return f'names no key: write e.g. "path.loss", "{root}.KEY"' if root != "protocols" else "names no key"
+        return (
+            f'names no key: write e.g. "path.loss", "{root}.KEY"' if root != "protocols" else "names no key"
+        )
     return None
 
 
 def place(spec: dict[str, Any], key: str, value: Any) -> None:
-    """Sets a dotted key in nested tables, creating the tables between; ValueError where a value is in the way."""
+    """Sets a dotted key in nested tables, creating those between; ValueError where a value is in the way."""
     *parents, last = key.split(".")
     table = spec
     for parent in parents:

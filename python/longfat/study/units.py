@@ -20,8 +20,14 @@ _SCALES: dict[str, dict[str, Fraction]] = {
         "min": Fraction(60),
     },
     "rate": {
-        **{f"{prefix}bit/s": Fraction(scale) for prefix, scale in (("", 1), ("k", 10**3), ("M", 10**6), ("G", 10**9))},
-        **{f"{prefix}bps": Fraction(scale) for prefix, scale in (("", 1), ("k", 10**3), ("M", 10**6), ("G", 10**9))},
+        **{
+            f"{prefix}bit/s": Fraction(scale)
+            for prefix, scale in (("", 1), ("k", 10**3), ("M", 10**6), ("G", 10**9))
+        },
+        **{
+            f"{prefix}bps": Fraction(scale)
+            for prefix, scale in (("", 1), ("k", 10**3), ("M", 10**6), ("G", 10**9))
+        },
     },
     "size": {
         "B": Fraction(1),
@@ -83,7 +89,7 @@ def parse(text: object) -> Quantity:
 
 
 def number(text: object) -> float | None:
-    """The value in its base unit as a float; None where the text is no quantity (a preset, a model's name)."""
+    """The value in its base unit as a float; None where the text is no quantity (the name of a preset)."""
     try:
         return float(parse(text).value)
     except ValueError:
@@ -112,7 +118,9 @@ def expand(first: object, last: object, step: object) -> list[str | int]:
     """
     start, stop, by = parse(first), parse(last), parse(step)
     if len({start.dimension, stop.dimension, by.dimension}) > 1:
-        raise ValueError(f"{start}, {stop} and {by} are of different kinds: from, to and step share one kind of unit")
+        raise ValueError(
+            f"{start}, {stop} and {by} are of different kinds: from, to and step share one kind of unit"
+        )
     if by.value <= 0:
         raise ValueError(f"step {by} must be above 0")
     if stop.value < start.value:

@@ -34,12 +34,12 @@ def _check(section: Section, text: str) -> tuple[tuple[str, str], ...]:
 
 
 def check(section: Section, settings: dict[str, Any]) -> tuple[tuple[str, str], ...]:
-    """The problems of one section's settings, as (dotted key with its section, message); empty where it is fine."""
+    """The problems of one section's settings, as (dotted key with its section, message); empty where fine."""
     return _check(section, canonical(settings))
 
 
 def canonical(value: object) -> str:
-    """JSON in the one form that equal values share: sorted keys, no spaces. ValueError for NaN and infinity."""
+    """JSON in the form that equal values share: sorted keys, no spaces. ValueError for NaN and infinity."""
     return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
 
 
