@@ -1,1 +1,19 @@
-//! socket
+//! Protocol machines and networks on wall time, over UDP sockets: file transfer, a relay that behaves
+//! like a network, and the endpoints of a study.
+//!
+//! One thread a socket, no lock, and trains of datagrams in each system call.
+
+#![forbid(unsafe_code)]
+
+pub mod client;
+pub mod clock;
+pub mod datagrams;
+pub mod error;
+pub mod outbox;
+pub mod payload;
+pub mod server;
+pub mod session;
+pub mod transfer;
+pub mod wait;
+
+pub use error::Error;

@@ -1,0 +1,97 @@
+//! The wall's time, as state machines are told it.
+
+use foundation::{Duration, Instant};
+
+/// A monotonic clock that started with it.
+#[derive(Clone, Copy, Debug)]
+pub struct Clock {
+    start: std::time::Instant,
+}
+
+impl Default for Clock {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl Clock {
+    /// A clock that shows zero now.
+    #[must_use]
+    pub fn new() -> Self {
+        Self {
+            start: std::time::Instant::now(),
+        }
+    }
+
+    /// The time since the clock was started.
+    #[inline]
+    #[must_use]
+    pub fn now(&self) -> Instant {
+        Instant::ZERO + Duration::from(self.start.elapsed())
+    }
+
+    /// How to tell this clock's time from stamps of the system's wall clock, as of now.
+    #[must_use]
+    pub fn stamps(&self) -> Stamps {
+        let wall = std::time::SystemTime::now()
+            .duration_since(std::time::UNIX_EPOCH)
+            .unwrap_or_default();
+        Stamps {
+            now: self.now(),
+            wall: Duration::from(wall),
+        }
+    }
+}
+
+/// One moment on two clocks: the monotonic one, and the wall's, which the kernel stamps arrivals with.
+#[derive(Clone, Copy, Debug)]
+pub struct Stamps {
+    now: Instant,
+    wall: Duration,
+}
+
+impl Stamps {
+    /// A stamp older than this was not made by the same clock: the wall clock was set in between.
+    const OLDEST: Duration = Duration::from_millis(50);
+
+    /// The moment itself.
+    #[must_use]
+    pub const fn now(&self) -> Instant {
+        self.now
+    }
+
+    /// When a stamp was made; this moment for one that makes no sense.
+    #[must_use]
+    pub fn instant(&self, stamp: Option<std::time::Duration>) -> Instant {
+        let Some(stamp) = stamp else { return self.now };
+        let age = self.wall - Duration::from(stamp);
+        if age > Self::OLDEST {
+            return self.now;
+        }
+        self.now - age
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn stamps_are_told_in_this_clocks_time() {
+        let clock = Clock::new();
+        std::thread::sleep(std::time::Duration::from_millis(2));
+        let stamps = Stamps {
+            now: clock.now(),
+            wall: Duration::from_secs(1000),
+        };
+        let stamp = |nanos| Some(std::time::Duration::from_nanos(nanos));
+        assert_eq!(stamps.instant(None), stamps.now);
+        assert_eq!(
+            stamps.instant(stamp(999_999_000_000)),
+            stamps.now - Duration::from_millis(1)
+        );
+        // The clock was set: an hour ago, and into the future.
+        assert_eq!(stamps.instant(stamp(1)), stamps.now);
+        assert_eq!(stamps.instant(stamp(2_000_000_000_000)), stamps.now);
+    }
+}

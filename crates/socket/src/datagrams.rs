@@ -1,0 +1,229 @@
+//! A UDP socket that sends and receives trains of datagrams with one system call: GSO, GRO and
+//! `recvmmsg` where the system has them, one datagram at a time where not.
+
+use std::io::{self, IoSliceMut};
+use std::net::{IpAddr, SocketAddr, UdpSocket};
+
+use quinn_udp::{BATCH_SIZE, RecvMeta, Transmit, UdpSocketState};
+use socket2::{Domain, Protocol, Socket, Type};
+
+/// Bytes of one receive slot: the largest datagram, or train of datagrams joined by GRO.
+const SLOT: usize = 65_536;
+/// Most bytes in one train: GSO makes them from one IP packet.
+pub const MAX_TRAIN: usize = 65_000;
+/// What is asked of the system for each socket's buffers; it may grant less.
+const SOCKET_BUFFER: usize = 16 << 20;
+
+/// Where a datagram came from and which of our addresses it was sent to, so that the answer comes
+/// from there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Peer {
+    /// The peer's address.
+    pub address: SocketAddr,
+    /// Our address as the peer knows it, where the system tells.
+    pub local: Option<IpAddr>,
+}
+
+impl Peer {
+    /// A peer that is spoken to from whatever address the system chooses.
+    #[must_use]
+    pub const fn new(address: SocketAddr) -> Self {
+        Self { address, local: None }
+    }
+}
+
+/// A nonblocking UDP socket.
+#[derive(Debug)]
+pub struct Datagrams {
+    socket: UdpSocket,
+    state: UdpSocketState,
+}
+
+impl Datagrams {
+    /// A socket that hears everybody.
+    ///
+    /// # Errors
+    /// The system's, if the address is in use or not one of this machine.
+    pub fn bind(address: SocketAddr) -> io::Result<Self> {
+        Self::new(address, None)
+    }
+
+    /// A socket that talks to one peer and learns when nothing listens there.
+    ///
+    /// # Errors
+    /// The system's, if it has no way to the peer.
+    pub fn connect(peer: SocketAddr) -> io::Result<Self> {
+        let any: SocketAddr = if peer.is_ipv4() {
+            (std::net::Ipv4Addr::UNSPECIFIED, 0).into()
+        } else {
+            (std::net::Ipv6Addr::UNSPECIFIED, 0).into()
+        };
+        Self::new(any, Some(peer))
+    }
+
+    fn new(address: SocketAddr, peer: Option<SocketAddr>) -> io::Result<Self> {
+        let socket = Socket::new(Domain::for_address(address), Type::DGRAM, Some(Protocol::UDP))?;
+        socket.bind(&address.into())?;
+        enlarge_buffers(&socket);
+        // Other systems refuse to send to an address on a connected socket, which is how trains are sent.
+        if let Some(peer) = peer.filter(|_| cfg!(target_os = "linux")) {
+            socket.connect(&peer.into())?;
+        }
+        let socket = UdpSocket::from(socket);
+        let state = UdpSocketState::new((&socket).into())?;
+        Ok(Self { socket, state })
+    }
+
+    /// The address that it is bound to.
+    ///
+    /// # Errors
+    /// The system's.
+    pub fn local_address(&self) -> io::Result<SocketAddr> {
+        self.socket.local_addr()
+    }
+
+    /// The socket, to wait for it.
+    #[must_use]
+    pub const fn socket(&self) -> &UdpSocket {
+        &self.socket
+    }
+
+    /// Datagrams that one train may hold.
+    #[must_use]
+    pub fn max_segments(&self) -> usize {
+        self.state.max_gso_segments()
+    }
+
+    /// Fills `inbox` with what has arrived and gives the number of slots filled, 0 if there is nothing.
+    ///
+    /// # Errors
+    /// The system's, among them `ConnectionRefused` on a connected socket: nothing listens there.
+    pub fn receive(&self, inbox: &mut Inbox) -> io::Result<usize> {
+        let slots = inbox.meta.len();
+        let mut parts = inbox.bytes.chunks_exact_mut(SLOT);
+        let mut buffers: [IoSliceMut<'_>; BATCH_SIZE] =
+            std::array::from_fn(|_| IoSliceMut::new(parts.next().unwrap_or_default()));
+        inbox.filled = 0;
+        match self
+            .state
+            .recv((&self.socket).into(), &mut buffers[..slots], &mut inbox.meta)
+        {
+            Ok(filled) => {
+                inbox.filled = filled;
+                Ok(filled)
+            }
+            Err(error)
+                if matches!(
+                    error.kind(),
+                    io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted
+                ) =>
+            {
+                Ok(0)
+            }
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Sends a train: datagrams of `segment` bytes, of which only the last may be shorter.
+    ///
+    /// # Errors
+    /// The system's: `WouldBlock` if there is no room now (nothing was sent), others as they come.
+    pub fn send(&self, to: Peer, train: &[u8], segment: usize) -> io::Result<()> {
+        let mut sent = 0;
+        while sent < train.len() {
+            // The limit falls to one where the system turns out not to segment after all.
+            let most = self.max_segments().max(1) * segment;
+            let part = &train[sent..train.len().min(sent + most)];
+            let transmit = Transmit {
+                destination: to.address,
+                ecn: None,
+                contents: part,
+                segment_size: (part.len() > segment).then_some(segment),
+                src_ip: to.local,
+            };
+            match self.state.try_send((&self.socket).into(), &transmit) {
+                Ok(()) => sent += part.len(),
+                // A part of the train has left: the rest is lost, as on a full router.
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock && sent > 0 => return Ok(()),
+                Err(_) if part.len() > segment && self.max_segments() * segment < part.len() => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(())
+    }
+}
+
+fn enlarge_buffers(socket: &Socket) {
+    // Best effort: what the system grants is what there is, and congestion control finds that out.
+    let _ = socket.set_recv_buffer_size(SOCKET_BUFFER);
+    let _ = socket.set_send_buffer_size(SOCKET_BUFFER);
+    #[cfg(target_os = "linux")]
+    {
+        use rustix::net::sockopt;
+        // Beyond the limit for everybody, if this process may.
+        let _ = sockopt::set_socket_recv_buffer_size_force(socket, SOCKET_BUFFER);
+    }
+}
+
+/// Room for what one call to [`Datagrams::receive`] brings.
+#[derive(Debug)]
+pub struct Inbox {
+    bytes: Vec<u8>,
+    meta: Vec<RecvMeta>,
+    filled: usize,
+}
+
+impl Inbox {
+    /// Room for `slots` datagrams or trains, at most as many as the system takes at once.
+    #[must_use]
+    pub fn new(slots: usize) -> Self {
+        let slots = slots.clamp(1, BATCH_SIZE);
+        Self {
+            bytes: vec![0; slots * SLOT],
+            meta: vec![RecvMeta::default(); slots],
+            filled: 0,
+        }
+    }
+
+    /// No room at all, in the place of an inbox that is being read.
+    #[must_use]
+    pub const fn none() -> Self {
+        Self {
+            bytes: Vec::new(),
+            meta: Vec::new(),
+            filled: 0,
+        }
+    }
+
+    /// What came, in order.
+    pub fn trains(&self) -> impl Iterator<Item = Train<'_>> {
+        let slots = self.bytes.chunks_exact(SLOT).zip(&self.meta);
+        slots.take(self.filled).map(|(bytes, meta)| Train {
+            from: Peer {
+                address: meta.addr,
+                local: meta.dst_ip,
+            },
+            stamp: meta.timestamp,
+            bytes: &bytes[..meta.len],
+            stride: meta.stride.max(1),
+        })
+    }
+}
+
+/// Datagrams that arrived together from one peer.
+#[derive(Clone, Copy, Debug)]
+pub struct Train<'a> {
+    /// Where they came from.
+    pub from: Peer,
+    /// When the kernel received the first, on the system's wall clock, where it tells.
+    pub stamp: Option<std::time::Duration>,
+    bytes: &'a [u8],
+    stride: usize,
+}
+
+impl<'a> Train<'a> {
+    /// The datagrams, in order. Empty ones are left out.
+    pub fn datagrams(self) -> impl Iterator<Item = &'a [u8]> {
+        self.bytes.chunks(self.stride)
+    }
+}

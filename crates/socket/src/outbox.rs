@@ -1,0 +1,113 @@
+//! Frames on their way to one peer, gathered into trains of equal datagrams.
+
+use std::io;
+
+use crate::datagrams::{Datagrams, MAX_TRAIN, Peer};
+
+/// Most datagrams in a train (Linux: `UDP_MAX_SEGMENTS` was 64 before it was doubled).
+const MAX_SEGMENTS: usize = 64;
+
+/// A train that is being put together.
+#[derive(Debug)]
+pub struct Outbox {
+    to: Peer,
+    bytes: Vec<u8>,
+    segment: usize,
+    count: usize,
+    /// A shorter datagram ends a train.
+    ended: bool,
+}
+
+impl Outbox {
+    /// An empty outbox for this peer.
+    #[must_use]
+    pub const fn new(to: Peer) -> Self {
+        Self {
+            to,
+            bytes: Vec::new(),
+            segment: 0,
+            count: 0,
+            ended: false,
+        }
+    }
+
+    /// The peer.
+    #[must_use]
+    pub const fn peer(&self) -> Peer {
+        self.to
+    }
+
+    /// Whether nothing waits.
+    #[must_use]
+    pub const fn is_empty(&self) -> bool {
+        self.count == 0
+    }
+
+    /// Whether a datagram of `length` bytes can join the train.
+    #[must_use]
+    pub const fn fits(&self, length: usize) -> bool {
+        self.count == 0
+            || (!self.ended
+                && length <= self.segment
+                && self.count < MAX_SEGMENTS
+                && self.bytes.len() + length <= MAX_TRAIN)
+    }
+
+    /// Adds a datagram that [`fits`](Self::fits); `write` appends it.
+    pub fn push(&mut self, write: impl FnOnce(&mut Vec<u8>)) {
+        let before = self.bytes.len();
+        write(&mut self.bytes);
+        let length = self.bytes.len() - before;
+        if self.count == 0 {
+            self.segment = length;
+        }
+        self.ended = length < self.segment;
+        self.count += 1;
+    }
+
+    /// Sends the train, if there is one. It stays if there is no room for it now; on any other error
+    /// it is gone, as on a network.
+    ///
+    /// # Errors
+    /// As [`Datagrams::send`].
+    pub fn flush(&mut self, socket: &Datagrams) -> io::Result<()> {
+        if self.count == 0 {
+            return Ok(());
+        }
+        let result = socket.send(self.to, &self.bytes, self.segment);
+        if !result
+            .as_ref()
+            .is_err_and(|e| e.kind() == io::ErrorKind::WouldBlock)
+        {
+            self.bytes.clear();
+            self.count = 0;
+            self.ended = false;
+        }
+        result
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn outbox(lengths: &[usize]) -> Outbox {
+        let mut outbox = Outbox::new(Peer::new(([127, 0, 0, 1], 9).into()));
+        for &length in lengths {
+            assert!(outbox.fits(length));
+            outbox.push(|bytes| bytes.resize(bytes.len() + length, 0));
+        }
+        outbox
+    }
+
+    #[test]
+    fn a_train_has_equal_datagrams_but_for_a_shorter_last_one() {
+        assert!(outbox(&[]).fits(65_507));
+        assert!(outbox(&[100, 100]).fits(100));
+        assert!(outbox(&[100, 100]).fits(7));
+        assert!(!outbox(&[100]).fits(101));
+        assert!(!outbox(&[100, 7]).fits(7));
+        assert!(!outbox(&[1; MAX_SEGMENTS]).fits(1));
+        assert!(!outbox(&[1400; 46]).fits(1400));
+    }
+}

@@ -1,0 +1,319 @@
+//! The listening end: many connections on one socket.
+
+use std::collections::{HashMap, VecDeque};
+use std::net::SocketAddr;
+use std::ops::{ControlFlow, Range};
+
+use foundation::{Duration, Instant};
+use transport::arq::frame::{Kind, Parameters, ResetReason};
+use transport::arq::{Admission, ArqConfig, Connection, Frame, Listener, StreamRange, codec};
+
+use crate::client::{SOON, TICK};
+use crate::clock::Clock;
+use crate::datagrams::{Datagrams, Inbox, Peer};
+use crate::error::{Error, random};
+use crate::outbox::Outbox;
+use crate::session::{Application, Pumped, Session};
+use crate::wait;
+
+/// Payload bytes that one connection may have in its receive buffer: 2.6 Gbit/s at 100 ms.
+const RECEIVE_BYTES: u32 = 32 << 20;
+/// The room that is told before the size of packets is known.
+const FIRST_WINDOW: u32 = 512;
+/// A repeated `Open` of a connection that is over makes no new one for so long (tokens live 10 s).
+const MEMORY: Duration = Duration::from_secs(12);
+/// Connections remembered for that.
+const REMEMBERED: usize = 256;
+/// Receive slots.
+const SLOTS: usize = 16;
+
+/// What a server does with its connections.
+pub trait Service {
+    /// What stands behind each connection.
+    type Application: Application;
+
+    /// A peer that has proved its address opened connection number `number`.
+    ///
+    /// # Errors
+    /// Why there can be no such connection; the peer is told that the server is busy.
+    fn accept(&mut self, peer: Peer, number: u64) -> Result<Self::Application, String>;
+    /// Called in every turn of the loop, at least every 50 ms, when arrivals have been handled. May look
+    /// after the sessions, and ends the server by `Break`.
+    fn turn(&mut self, now: Instant, sessions: &mut Sessions<Self::Application>) -> ControlFlow<()>;
+    /// A session is over. Ends the server by `Break`.
+    fn ended(&mut self, now: Instant, number: u64, session: Session<Self::Application>) -> ControlFlow<()>;
+}
+
+/// The sessions of a server, by number.
+#[derive(Debug)]
+pub struct Sessions<A> {
+    slots: Vec<Option<(u64, Session<A>)>>,
+}
+
+impl<A: Application> Sessions<A> {
+    /// The session with this number.
+    pub fn get_mut(&mut self, number: u64) -> Option<&mut Session<A>> {
+        self.iter_mut()
+            .find(|(n, _)| *n == number)
+            .map(|(_, session)| session)
+    }
+
+    /// All of them.
+    pub fn iter_mut(&mut self) -> impl Iterator<Item = (u64, &mut Session<A>)> {
+        self.slots
+            .iter_mut()
+            .flatten()
+            .map(|(number, session)| (*number, session))
+    }
+}
+
+/// A socket that waits for connections.
+#[derive(Debug)]
+pub struct Server {
+    socket: Datagrams,
+    address: SocketAddr,
+    clock: Clock,
+    listener: Listener,
+    config: ArqConfig,
+    most: usize,
+}
+
+impl Server {
+    /// Listens at `address` for at most `most` connections at a time.
+    ///
+    /// # Errors
+    /// [`Error::Listen`] if the address is not to be had.
+    pub fn bind(address: SocketAddr, most: usize) -> Result<Self, Error> {
+        let listen = |source| Error::Listen { address, source };
+        let socket = Datagrams::bind(address).map_err(listen)?;
+        Ok(Self {
+            address: socket.local_address().map_err(listen)?,
+            socket,
+            clock: Clock::new(),
+            listener: Listener::new(random()?, FIRST_WINDOW),
+            config: ArqConfig::for_files(),
+            most: most.max(1),
+        })
+    }
+
+    /// The address that it listens at.
+    #[must_use]
+    pub const fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// Serves until `service` ends it. Connections that still stand are then aborted.
+    ///
+    /// # Errors
+    /// [`Error::Receive`] if the socket fails.
+    pub fn serve<S: Service>(self, service: &mut S) -> Result<(), Error> {
+        wait::sharpen_timers();
+        let mut serving = Serving {
+            sessions: Sessions { slots: Vec::new() },
+            by_key: HashMap::new(),
+            past: VecDeque::new(),
+            next_number: 0,
+            reply: Outbox::new(Peer::new(self.address)),
+            server: self,
+            service,
+        };
+        serving.run()
+    }
+}
+
+type Key = (SocketAddr, u32);
+
+struct Serving<'a, S: Service> {
+    server: Server,
+    service: &'a mut S,
+    sessions: Sessions<S::Application>,
+    by_key: HashMap<Key, usize>,
+    /// Connections that are over, oldest first.
+    past: VecDeque<(Key, Instant)>,
+    next_number: u64,
+    reply: Outbox,
+}
+
+impl<S: Service> Serving<'_, S> {
+    fn run(&mut self) -> Result<(), Error> {
+        let mut inbox = Inbox::new(SLOTS);
+        loop {
+            let arrived = match self.server.socket.receive(&mut inbox) {
+                Ok(slots) => slots > 0,
+                // Some systems tell of answers that reached nobody in this way.
+                Err(e) if matches!(e.kind(), std::io::ErrorKind::ConnectionReset) => true,
+                Err(source) => {
+                    let address = self.server.address;
+                    return Err(Error::Receive { address, source });
+                }
+            };
+            if arrived {
+                self.handle_arrivals(&inbox);
+            }
+            let now = self.server.clock.now();
+            let turn = self.service.turn(now, &mut self.sessions);
+            let (pumped, mut until) = self.attend_sessions(now);
+            if turn.is_break() || self.bury(now).is_break() {
+                self.farewell();
+                return Ok(());
+            }
+            if arrived || pumped == Pumped::More {
+                continue;
+            }
+            until = until.min(now + TICK);
+            let timeout = until - self.server.clock.now();
+            wait::wait(self.server.socket.socket(), pumped == Pumped::Full, timeout);
+        }
+    }
+
+    fn handle_arrivals(&mut self, inbox: &Inbox) {
+        let now = self.server.clock.now();
+        for train in inbox.trains() {
+            // A train is from one peer and mostly of one connection: it is looked up once.
+            let mut last: Option<(u32, usize)> = None;
+            for datagram in train.datagrams() {
+                let Ok(frame) = codec::decode(datagram) else {
+                    continue;
+                };
+                let slot = match last {
+                    Some((id, slot)) if id == frame.connection => Some(slot),
+                    _ => self.by_key.get(&(train.from.address, frame.connection)).copied(),
+                };
+                match slot {
+                    Some(slot) => {
+                        last = Some((frame.connection, slot));
+                        if let Some((_, session)) = &mut self.sessions.slots[slot] {
+                            session.handle_frame(now, frame, datagram);
+                            // What does not leave is lost, as on a full router.
+                            let _ = session.pump(now, &self.server.socket);
+                        }
+                    }
+                    None => self.handle_stranger(now, train.from, &frame),
+                }
+            }
+        }
+    }
+
+    fn handle_stranger(&mut self, now: Instant, from: Peer, frame: &Frame<Range<usize>>) {
+        let key = (from.address, frame.connection);
+        let address = from.address.to_string();
+        // The listener looks at headers only.
+        let header = frame.clone().map_payload(|range| StreamRange {
+            offset: 0,
+            length: range.len() as u32,
+        });
+        match self
+            .server
+            .listener
+            .handle_frame(now, address.as_bytes(), &header)
+        {
+            Admission::Ignore => {}
+            Admission::Reply(reply) => self.answer(from, &reply),
+            Admission::Accept(parameters) => {
+                while self.past.front().is_some_and(|&(_, at)| at + MEMORY < now) {
+                    self.past.pop_front();
+                }
+                if self.past.iter().any(|(past, _)| *past == key) {
+                    return;
+                }
+                if self.by_key.len() >= self.server.most || !self.accept(now, from, frame, parameters) {
+                    let mut busy = Frame::new(Kind::Reset, frame.connection);
+                    busy.sequence = ResetReason::Busy.code();
+                    busy.echo = frame.timestamp;
+                    self.answer(from, &busy);
+                }
+            }
+        }
+    }
+
+    fn answer(&mut self, to: Peer, frame: &Frame<StreamRange>) {
+        self.reply = Outbox::new(to);
+        self.reply.push(|bytes| {
+            let written: Result<(), std::convert::Infallible> = codec::encode(frame, bytes, |_, _| Ok(()));
+            match written {
+                Ok(()) => {}
+            }
+        });
+        let _ = self.reply.flush(&self.server.socket);
+    }
+
+    fn accept(
+        &mut self,
+        now: Instant,
+        from: Peer,
+        open: &Frame<Range<usize>>,
+        parameters: Parameters,
+    ) -> bool {
+        let number = self.next_number;
+        let Ok(application) = self.service.accept(from, number) else {
+            return false;
+        };
+        self.next_number += 1;
+        let room = RECEIVE_BYTES / u32::from(parameters.segment_size.max(1));
+        let config = ArqConfig {
+            receive_buffer: room.clamp(FIRST_WINDOW, self.server.config.receive_buffer),
+            ..self.server.config.clone()
+        };
+        let connection = Connection::accept(now, open, parameters, &config);
+        let session = Session::new(now, from, connection, open.sequence, application);
+        let slots = &mut self.sessions.slots;
+        let slot = slots.iter().position(Option::is_none).unwrap_or(slots.len());
+        if slot == slots.len() {
+            slots.push(None);
+        }
+        slots[slot] = Some((number, session));
+        self.by_key.insert((from.address, open.connection), slot);
+        true
+    }
+
+    /// Gives every session its turn, and says whether one has more to send and when one wants the next turn.
+    fn attend_sessions(&mut self, now: Instant) -> (Pumped, Instant) {
+        let (mut state, mut until) = (Pumped::Dry, Instant::MAX);
+        let socket = &self.server.socket;
+        for (_, session) in self.sessions.iter_mut() {
+            session.handle_timeout(now);
+            let again_soon = session.work(now);
+            let mut pumped = session.pump(now, socket).unwrap_or(Pumped::Dry);
+            if pumped != Pumped::More {
+                pumped = session.flush(socket).unwrap_or(Pumped::Dry);
+            }
+            if pumped != Pumped::Dry {
+                state = pumped;
+            }
+            if again_soon {
+                until = until.min(now + SOON);
+            }
+            until = until.min(session.poll_timeout().unwrap_or(Instant::MAX));
+        }
+        (state, until)
+    }
+
+    /// Takes leave of sessions that are over.
+    fn bury(&mut self, now: Instant) -> ControlFlow<()> {
+        for slot in 0..self.sessions.slots.len() {
+            let over = matches!(&self.sessions.slots[slot], Some((_, session)) if session.is_over());
+            let Some((number, session)) = self.sessions.slots[slot].take_if(|_| over) else {
+                continue;
+            };
+            let key = (session.peer().address, session.connection().id());
+            self.by_key.remove(&key);
+            if self.past.len() == REMEMBERED {
+                self.past.pop_front();
+            }
+            self.past.push_back((key, now));
+            self.service.ended(now, number, session)?;
+        }
+        ControlFlow::Continue(())
+    }
+
+    fn farewell(&mut self) {
+        let now = self.server.clock.now();
+        for (_, session) in self.sessions.iter_mut() {
+            if session.end().is_none() {
+                session.abandon("the receiver was stopped".to_owned());
+            }
+            let _ = session.pump(now, &self.server.socket);
+            let _ = session.flush(&self.server.socket);
+        }
+    }
+}

@@ -1,0 +1,18 @@
+//! Files over one connection: offered, resumed where they were left, verified, renamed when whole.
+
+mod claims;
+mod directory;
+mod incoming;
+mod message;
+mod name;
+mod outgoing;
+mod reader;
+mod receive;
+mod send;
+mod stream_buffer;
+mod writer;
+
+pub use incoming::Happened;
+pub use outgoing::Outcome;
+pub use receive::{ReceiveEvent, ReceiveOptions, ReceiveReport, receive};
+pub use send::{SendOptions, SendProgress, SendReport, SentFile, resolve, send_files};

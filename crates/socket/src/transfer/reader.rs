@@ -1,0 +1,220 @@
+//! The thread that reads and hashes the files of a sending connection, so that the connection never
+//! waits for a disk, and what is sent again is what was sent.
+
+use std::collections::HashMap;
+use std::fs::File;
+use std::io::{self, Read, Seek, SeekFrom};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{Receiver, Sender, SyncSender, channel, sync_channel};
+use std::time::SystemTime;
+
+use super::directory::{is_executable, plain};
+
+/// Bytes read at a time.
+pub const PIECE: usize = 512 << 10;
+/// Pieces read ahead of the connection.
+const AHEAD: usize = 6;
+
+/// A file to send, as it was when it was looked at.
+#[derive(Clone, Debug)]
+pub struct Source {
+    /// Its path.
+    pub path: PathBuf,
+    /// Its size in bytes.
+    pub size: u64,
+    /// When it was last modified.
+    pub modified: Option<SystemTime>,
+    /// Whether it is a program.
+    pub executable: bool,
+}
+
+impl Source {
+    /// Looks at the file at `path`.
+    ///
+    /// # Errors
+    /// Why it cannot be sent, in one line.
+    pub fn new(path: &Path) -> Result<Self, String> {
+        let metadata = std::fs::metadata(path).map_err(|error| plain(&error))?;
+        if metadata.is_dir() {
+            return Err("is a directory: only files can be sent".to_owned());
+        }
+        if !metadata.is_file() {
+            return Err("is no plain file".to_owned());
+        }
+        // A file that may not be read is better known before anything is sent.
+        File::open(path).map_err(|error| plain(&error))?;
+        Ok(Self {
+            path: path.to_owned(),
+            size: metadata.len(),
+            modified: metadata.modified().ok(),
+            executable: is_executable(&metadata),
+        })
+    }
+
+    /// Whether the open `file` is still as it was.
+    fn is_unchanged(&self, file: &File) -> io::Result<bool> {
+        let metadata = file.metadata()?;
+        Ok(metadata.len() == self.size && metadata.modified().ok() == self.modified)
+    }
+}
+
+/// What the thread is told. `u32`s are numbers of files.
+#[derive(Debug)]
+pub enum Command {
+    /// Do the first so many bytes have this hash?
+    Check(u32, u64, [u8; 32]),
+    /// Read the rest, from where the last check ended.
+    Stream(u32),
+}
+
+/// What the thread answers.
+#[derive(Debug)]
+pub enum Reply {
+    /// Whether they have.
+    Checked(u32, u64, bool),
+    /// The next bytes of the file that is streamed.
+    Piece(Vec<u8>),
+    /// That was all; the hash of the whole file.
+    Ended(u32, [u8; 32]),
+    /// The whole was sent, but it is not what one file held at one time.
+    Changed(u32, String),
+    /// It cannot be opened.
+    Unreadable(u32, String),
+    /// It cannot be read on.
+    Broken(u32, String),
+}
+
+/// The thread, as its connection sees it.
+#[derive(Debug)]
+pub struct FileReader {
+    /// Where commands go.
+    pub commands: Sender<Command>,
+    /// Where answers come from.
+    pub replies: Receiver<Reply>,
+    /// Where buffers go that are no longer needed.
+    pub spare: Sender<Vec<u8>>,
+    /// Set to let it end early.
+    pub cancelled: Arc<AtomicBool>,
+}
+
+impl FileReader {
+    /// Starts a thread that reads `sources`.
+    ///
+    /// # Errors
+    /// The system's, if there can be no more threads.
+    pub fn start(sources: Vec<Source>) -> io::Result<Self> {
+        let (commands, inbox) = channel();
+        let (outbox, replies) = sync_channel(AHEAD);
+        let (spare, returned) = channel();
+        let cancelled = Arc::new(AtomicBool::new(false));
+        let mut work = Disk {
+            sources,
+            open: HashMap::new(),
+            outbox,
+            returned,
+            cancelled: Arc::clone(&cancelled),
+        };
+        std::thread::Builder::new()
+            .name("longfat-reader".into())
+            .spawn(move || {
+                while let Ok(command) = inbox.recv() {
+                    if work.handle(command).is_none() {
+                        break;
+                    }
+                }
+            })?;
+        Ok(Self {
+            commands,
+            replies,
+            spare,
+            cancelled,
+        })
+    }
+}
+
+struct Disk {
+    sources: Vec<Source>,
+    open: HashMap<u32, (File, blake3::Hasher, u64)>,
+    outbox: SyncSender<Reply>,
+    returned: Receiver<Vec<u8>>,
+    cancelled: Arc<AtomicBool>,
+}
+
+const CHANGED: &str = "it changed while it was sent";
+
+impl Disk {
+    /// Does what it is told; `None` if nobody listens any more.
+    fn handle(&mut self, command: Command) -> Option<()> {
+        let reply = match command {
+            Command::Check(number, length, hash) => match self.check(number, length, hash) {
+                Ok(same) => Reply::Checked(number, length, same),
+                Err(error) => Reply::Unreadable(number, plain(&error)),
+            },
+            Command::Stream(number) => match self.stream(number)? {
+                Ok(Some(hash)) => Reply::Ended(number, hash),
+                Ok(None) => Reply::Changed(number, CHANGED.to_owned()),
+                Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => {
+                    Reply::Broken(number, "it became shorter while it was sent".to_owned())
+                }
+                Err(error) => Reply::Broken(number, plain(&error)),
+            },
+        };
+        self.outbox.send(reply).ok()
+    }
+
+    fn check(&mut self, number: u32, length: u64, hash: [u8; 32]) -> io::Result<bool> {
+        let source = &self.sources[number as usize];
+        let mut file = match self.open.remove(&number) {
+            Some((file, ..)) => file,
+            None => File::open(&source.path)?,
+        };
+        if !source.is_unchanged(&file)? {
+            return Err(io::Error::other("it changed after it was offered"));
+        }
+        if length > source.size {
+            return Ok(false);
+        }
+        file.seek(SeekFrom::Start(0))?;
+        let mut hasher = blake3::Hasher::new();
+        let mut piece = vec![0; PIECE.min(usize::try_from(length).unwrap_or(PIECE))];
+        let mut left = length;
+        while left > 0 {
+            if self.cancelled.load(Ordering::Relaxed) {
+                return Err(io::ErrorKind::Interrupted.into());
+            }
+            let part = piece.len().min(usize::try_from(left).unwrap_or(usize::MAX));
+            file.read_exact(&mut piece[..part])?;
+            hasher.update(&piece[..part]);
+            left -= part as u64;
+        }
+        let same = <[u8; 32]>::from(hasher.finalize()) == hash;
+        self.open.insert(number, (file, hasher, length));
+        Ok(same)
+    }
+
+    /// Sends the rest of a file; gives its hash, or nothing if the file changed meanwhile.
+    fn stream(&mut self, number: u32) -> Option<io::Result<Option<[u8; 32]>>> {
+        let size = self.sources[number as usize].size;
+        let Some((mut file, mut hasher, mut at)) = self.open.remove(&number) else {
+            return Some(Err(io::Error::other("it was not checked")));
+        };
+        while at < size {
+            let length = PIECE.min(usize::try_from(size - at).unwrap_or(PIECE));
+            let mut piece = self.returned.try_recv().unwrap_or_default();
+            piece.resize(length, 0);
+            if let Err(error) = file.read_exact(&mut piece) {
+                return Some(Err(error));
+            }
+            hasher.update(&piece);
+            at += length as u64;
+            self.outbox.send(Reply::Piece(piece)).ok()?;
+        }
+        Some(match self.sources[number as usize].is_unchanged(&file) {
+            Ok(true) => Ok(Some(hasher.finalize().into())),
+            Ok(false) => Ok(None),
+            Err(error) => Err(error),
+        })
+    }
+}

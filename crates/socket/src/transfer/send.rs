@@ -1,0 +1,243 @@
+//! `send_files`: sends files to a receiver over one connection.
+
+use std::net::{SocketAddr, ToSocketAddrs};
+use std::ops::ControlFlow;
+use std::path::PathBuf;
+
+use foundation::{Duration, Instant};
+use transport::Statistics;
+use transport::arq::ArqConfig;
+
+use super::directory::plain;
+use super::outgoing::{Outcome, Outgoing};
+use super::reader::{FileReader, Source};
+use crate::client;
+use crate::error::Error;
+use crate::session::Session;
+
+/// What to send, whereto and how.
+#[derive(Clone, Debug)]
+pub struct SendOptions {
+    /// The files.
+    pub files: Vec<PathBuf>,
+    /// The receiver.
+    pub to: SocketAddr,
+    /// The protocol, by default [`ArqConfig::for_files`].
+    pub protocol: ArqConfig,
+}
+
+impl SendOptions {
+    /// Sends `files` to `to` with the protocol that suits files.
+    #[must_use]
+    pub fn new(files: Vec<PathBuf>, to: SocketAddr) -> Self {
+        let protocol = ArqConfig::for_files();
+        Self { files, to, protocol }
+    }
+}
+
+/// How far the sending is.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct SendProgress<'a> {
+    /// The file at hand.
+    pub name: &'a str,
+    /// Its number, from 0.
+    pub file: usize,
+    /// How many files there are.
+    pub files: usize,
+    /// Bytes of all files that the receiver has.
+    pub done: u64,
+    /// Bytes of all files.
+    pub total: u64,
+    /// Since the start.
+    pub elapsed: Duration,
+    /// Bytes a second over the last seconds.
+    pub rate: f64,
+    /// At that rate, the time until all is done; `None` as long as nothing moves.
+    pub left: Option<Duration>,
+}
+
+/// One file of a [`SendReport`].
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SentFile {
+    /// Its path here.
+    pub path: PathBuf,
+    /// Its size in bytes.
+    pub size: u64,
+    /// Bytes of it that the receiver held before.
+    pub resumed: u64,
+    /// What became of it.
+    pub outcome: Outcome,
+}
+
+/// What the sending came to.
+#[derive(Clone, Debug)]
+pub struct SendReport {
+    /// The files, in the order in which they were given. Some may have failed.
+    pub files: Vec<SentFile>,
+    /// Bytes of files that went over the network, each counted once.
+    pub bytes: u64,
+    /// From the start to the receiver's last confirmation, in seconds.
+    pub seconds: f64,
+    /// These bytes over these seconds, in bit/s.
+    pub goodput: f64,
+    /// Smoothed round-trip time at the end.
+    pub rtt: Duration,
+    /// The connection's counters.
+    pub statistics: Statistics,
+}
+
+impl SendReport {
+    /// The files that were not transferred, and why.
+    pub fn failures(&self) -> impl Iterator<Item = (&SentFile, &str)> {
+        self.files.iter().filter_map(|file| match &file.outcome {
+            Outcome::Failed(reason) => Some((file, reason.as_str())),
+            _ => None,
+        })
+    }
+}
+
+/// The address that `text` means: "192.0.2.1:9000", "[2001:db8::1]:9000" or "host.example:9000".
+///
+/// # Errors
+/// [`Error::Abandoned`] in one line that says what is missing.
+pub fn resolve(text: &str) -> Result<SocketAddr, Error> {
+    let wrong = |what: String| Error::Abandoned(format!("{text:?} is no address: {what}"));
+    if let Ok(address) = text.parse() {
+        return Ok(address);
+    }
+    if text
+        .rsplit_once(':')
+        .is_none_or(|(_, port)| port.parse::<u16>().is_err())
+    {
+        return Err(wrong("expected HOST:PORT, such as 127.0.0.1:9000".to_owned()));
+    }
+    let mut found = text.to_socket_addrs().map_err(|error| wrong(plain(&error)))?;
+    found
+        .next()
+        .ok_or_else(|| wrong("the host has no address".to_owned()))
+}
+
+/// Sends files. `progress` is called about 20 times a second and may stop it.
+///
+/// Every file's content is hashed with BLAKE3, and the receiver gives a file its name only if its hash
+/// agrees. What the receiver holds of an earlier attempt is verified by its hash and not sent again.
+///
+/// # Errors
+/// [`Error`] if a file cannot be read before anything was sent, or the connection cannot be opened or
+/// breaks. A single file that could not be transferred is no error: see [`SendReport::failures`].
+pub fn send_files(
+    options: &SendOptions,
+    progress: &mut dyn FnMut(&SendProgress<'_>) -> ControlFlow<()>,
+) -> Result<SendReport, Error> {
+    if let Some(problem) = options.protocol.validate().into_iter().next() {
+        return Err(Error::Settings(problem));
+    }
+    let mut sources = Vec::new();
+    let mut names = Vec::new();
+    for path in &options.files {
+        let file = |reason: String| Error::File {
+            path: path.clone(),
+            reason,
+        };
+        sources.push(Source::new(path).map_err(file)?);
+        let name = path.file_name().ok_or_else(|| file("has no name".to_owned()))?;
+        names.push(name.to_string_lossy().into_owned());
+    }
+    if sources.is_empty() {
+        return Err(Error::Abandoned("no file to send".to_owned()));
+    }
+    let total = sources.iter().map(|source| source.size).sum();
+    let reader = FileReader::start(sources.clone())
+        .map_err(|error| Error::Abandoned(format!("cannot start a thread: {}", plain(&error))))?;
+    let outgoing = Outgoing::new(sources.clone(), names.clone(), reader);
+    let start = std::time::Instant::now();
+    let mut meter = Meter::default();
+    let mut tick = |now: Instant, session: &Session<Outgoing>| {
+        let outgoing = session.application();
+        let (file, done) = (outgoing.current(), outgoing.done().min(total));
+        let rate = meter.rate(now, done);
+        progress(&SendProgress {
+            name: &names[file],
+            file,
+            files: names.len(),
+            done,
+            total,
+            elapsed: now - Instant::ZERO,
+            rate,
+            left: (rate > 0.0).then(|| Duration::from_secs_f64((total - done) as f64 / rate)),
+        })
+    };
+    let session = client::run(options.to, &options.protocol, outgoing, false, &mut tick)?;
+    let seconds = start.elapsed().as_secs_f64();
+    let outgoing = session.application();
+    let missing = || Outcome::Failed("the connection ended before it was transferred".to_owned());
+    let files: Vec<SentFile> = sources
+        .into_iter()
+        .zip(outgoing.outcomes())
+        .zip(outgoing.resumed())
+        .map(|((source, outcome), &resumed)| SentFile {
+            path: source.path,
+            size: source.size,
+            resumed,
+            outcome: outcome.clone().unwrap_or_else(missing),
+        })
+        .collect();
+    let bytes = outgoing.streamed();
+    Ok(SendReport {
+        files,
+        bytes,
+        seconds,
+        goodput: bytes as f64 * 8.0 / seconds.max(1e-9),
+        rtt: session.connection().sender().timer().rtt().smoothed(),
+        statistics: session.connection().statistics().clone(),
+    })
+}
+
+/// The rate over the last seconds.
+#[derive(Debug, Default)]
+struct Meter {
+    past: std::collections::VecDeque<(Instant, u64)>,
+}
+
+impl Meter {
+    const SPAN: Duration = Duration::from_secs(3);
+
+    /// Takes in that `done` bytes are done by `now`; gives bytes a second.
+    fn rate(&mut self, now: Instant, done: u64) -> f64 {
+        self.past.push_back((now, done));
+        while self.past.len() > 2 && self.past[1].0 + Self::SPAN < now {
+            self.past.pop_front();
+        }
+        let (then, before) = self.past[0];
+        done.saturating_sub(before) as f64 / (now - then).as_secs_f64().max(1e-9)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn addresses_are_resolved_or_explained() {
+        assert_eq!(resolve("127.0.0.1:9000").unwrap(), ([127, 0, 0, 1], 9000).into());
+        assert!(resolve("localhost:9000").is_ok_and(|a| a.port() == 9000));
+        for text in ["", "127.0.0.1", "localhost", "localhost:x", "[::1]"] {
+            let message = resolve(text).unwrap_err().to_string();
+            assert!(message.contains("HOST:PORT"), "{message}");
+        }
+    }
+
+    #[test]
+    fn the_rate_is_that_of_the_last_seconds() {
+        let mut meter = Meter::default();
+        for tenth in 0..100 {
+            let rate = meter.rate(Instant::from_nanos(tenth * 100_000_000), tenth * 1000);
+            assert!(tenth == 0 || (rate - 10_000.0).abs() < 1.0, "{rate}");
+        }
+        // It stalls: after the span nothing is left of the old rate.
+        let rate = (100..140)
+            .map(|tenth| meter.rate(Instant::from_nanos(tenth * 100_000_000), 99_000))
+            .last();
+        assert!(rate.is_some_and(|rate| rate < 1.0));
+    }
+}

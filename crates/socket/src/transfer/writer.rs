@@ -1,0 +1,405 @@
+//! The thread that does a receiving connection's work on disk: it looks for what is there already,
+//! hashes, writes and gives whole files their names. The connection never waits for a disk.
+
+use std::collections::{HashMap, VecDeque};
+use std::fs::File;
+use std::io::{self, Read, Seek, SeekFrom, Write};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{Receiver, Sender, SyncSender, channel, sync_channel};
+use std::thread::JoinHandle;
+
+use super::claims::{Claim, Claims};
+use super::directory::{Directory, Partial, make_executable, plain};
+use super::message::Offer;
+use super::name;
+
+/// Commands that may wait for the thread.
+pub const QUEUE: usize = 8;
+/// Bytes hashed at a time; between two such pieces the thread looks whether it is still wanted.
+const PIECE: usize = 1 << 20;
+/// Transfers of one name at a time.
+const MAX_SLOTS: u32 = 64;
+/// Files whose names differ by number only.
+const MAX_NUMBER: u32 = 999;
+
+/// What the thread is told. `u32`s are numbers of files.
+#[derive(Debug)]
+pub enum Command {
+    /// A file is offered: say what is there of it.
+    Prepare(Offer),
+    /// What is there is something else.
+    Differs(u32),
+    /// The bytes from this offset on follow.
+    Begin(u32, u64),
+    /// The next bytes.
+    Write(u32, Vec<u8>),
+    /// The file is whole and has this hash.
+    End(u32, [u8; 32]),
+    /// The file will not become whole.
+    Withdraw(u32),
+}
+
+/// What the thread answers.
+#[derive(Debug)]
+pub enum Reply {
+    /// So many bytes are there, with this hash.
+    Have(u32, u64, [u8; 32]),
+    /// The file has this name; `true` if it had it before.
+    Stored(u32, bool, String),
+    /// It cannot be taken, for this reason.
+    Refused(u32, String),
+    /// A buffer to use again.
+    Spare(Vec<u8>),
+}
+
+/// The thread, as its connection sees it.
+#[derive(Debug)]
+pub struct Writer {
+    /// Where commands go.
+    pub commands: SyncSender<Command>,
+    /// Where answers come from.
+    pub replies: Receiver<Reply>,
+    /// Set to let it end early.
+    pub cancelled: Arc<AtomicBool>,
+}
+
+impl Writer {
+    /// Starts the thread of connection number `session`.
+    ///
+    /// # Errors
+    /// The system's, if there can be no more threads.
+    pub fn start(
+        directory: Arc<Directory>,
+        claims: Claims,
+        session: u64,
+    ) -> io::Result<(Self, JoinHandle<()>)> {
+        let (commands, inbox) = sync_channel(QUEUE);
+        let (outbox, replies) = channel();
+        let cancelled = Arc::new(AtomicBool::new(false));
+        let mut work = Disk {
+            directory,
+            claims,
+            session,
+            cancelled: Arc::clone(&cancelled),
+            files: HashMap::new(),
+            outbox,
+        };
+        let thread = std::thread::Builder::new()
+            .name("longfat-writer".into())
+            .spawn(move || {
+                while let Ok(command) = inbox.recv() {
+                    work.handle(command);
+                }
+                let left: Vec<u32> = work.files.keys().copied().collect();
+                for number in left {
+                    work.forget(number, false);
+                }
+            })?;
+        let writer = Self {
+            commands,
+            replies,
+            cancelled,
+        };
+        Ok((writer, thread))
+    }
+}
+
+struct Disk {
+    directory: Arc<Directory>,
+    claims: Claims,
+    session: u64,
+    cancelled: Arc<AtomicBool>,
+    files: HashMap<u32, Incoming>,
+    outbox: Sender<Reply>,
+}
+
+/// A file that is on its way.
+struct Incoming {
+    offer: Offer,
+    /// Names of files that may be it.
+    candidates: VecDeque<String>,
+    held: Held,
+}
+
+enum Held {
+    Nothing,
+    /// A whole file with this name and hash.
+    Existing(String, [u8; 32]),
+    Partial(PartialFile),
+}
+
+struct PartialFile {
+    name: String,
+    file: File,
+    hasher: blake3::Hasher,
+    length: u64,
+    begun: bool,
+    _claim: Claim,
+}
+
+/// Why a file cannot go on, in one line.
+type Refusal = String;
+
+impl Disk {
+    fn handle(&mut self, command: Command) {
+        let (number, result) = match command {
+            Command::Prepare(offer) => {
+                let number = offer.file;
+                let candidates = self.candidates(&offer);
+                let held = Held::Nothing;
+                self.files.insert(
+                    number,
+                    Incoming {
+                        offer,
+                        candidates,
+                        held,
+                    },
+                );
+                (number, self.propose(number))
+            }
+            Command::Differs(number) => (number, self.try_next(number)),
+            Command::Begin(number, offset) => (number, self.begin(number, offset)),
+            Command::Write(number, mut bytes) => {
+                let result = self.write(number, &bytes);
+                bytes.clear();
+                let _ = self.outbox.send(Reply::Spare(bytes));
+                (number, result)
+            }
+            Command::End(number, hash) => (number, self.end(number, hash)),
+            Command::Withdraw(number) => {
+                // If it was begun, what came is not one file's content.
+                let begun = |file: &Incoming| matches!(&file.held, Held::Partial(p) if p.begun);
+                let spoiled = self.files.get(&number).is_some_and(begun);
+                self.forget(number, spoiled);
+                return;
+            }
+        };
+        match result {
+            Ok(None) => {}
+            // Whoever has dropped the other end does not want to know.
+            Ok(Some(reply)) => drop(self.outbox.send(reply)),
+            // A file that was refused before is not refused twice.
+            Err(reason) => {
+                if self.forget(number, false) {
+                    drop(self.outbox.send(Reply::Refused(number, reason)));
+                }
+            }
+        }
+    }
+
+    /// Lets go of a file that will not become whole now. What there is of it stays, unless it is
+    /// `spoiled` or nothing. Says whether there was such a file.
+    fn forget(&mut self, number: u32, spoiled: bool) -> bool {
+        let Some(incoming) = self.files.remove(&number) else {
+            return false;
+        };
+        if let Held::Partial(partial) = &incoming.held
+            && (spoiled || partial.length == 0)
+        {
+            let _ = self.directory.remove(&partial.name);
+        }
+        true
+    }
+
+    fn incoming(&mut self, number: u32) -> Result<&mut Incoming, Refusal> {
+        self.files
+            .get_mut(&number)
+            .ok_or_else(|| "no such file was offered".to_owned())
+    }
+
+    fn cannot(&self, what: &str, name: &str, error: &io::Error) -> Refusal {
+        let place = self.directory.path().join(name);
+        format!("cannot {what} {}: {}", place.display(), plain(error))
+    }
+
+    /// Files of the same size under the name, or the name with a number.
+    fn candidates(&self, offer: &Offer) -> VecDeque<String> {
+        let mut candidates = VecDeque::new();
+        for number in 0..=MAX_NUMBER {
+            let name = name::numbered(&offer.name, number);
+            match self.directory.open_existing(&name) {
+                Ok(Some(file)) => {
+                    if file.metadata().is_ok_and(|m| m.len() == offer.size) {
+                        candidates.push_back(name);
+                    }
+                }
+                _ => break,
+            }
+        }
+        candidates
+    }
+
+    fn propose(&mut self, number: u32) -> Result<Option<Reply>, Refusal> {
+        while let Some(name) = self.incoming(number)?.candidates.pop_front() {
+            let Ok(Some(mut file)) = self.directory.open_existing(&name) else {
+                continue;
+            };
+            let size = self.incoming(number)?.offer.size;
+            let mut hasher = blake3::Hasher::new();
+            if self.hash(&mut file, size, &mut hasher).is_ok() {
+                let hash = hasher.finalize().into();
+                self.incoming(number)?.held = Held::Existing(name, hash);
+                return Ok(Some(Reply::Have(number, size, hash)));
+            }
+        }
+        let partial = self.open_partial(number)?;
+        let reply = Reply::Have(number, partial.length, partial.hasher.finalize().into());
+        self.incoming(number)?.held = Held::Partial(partial);
+        Ok(Some(reply))
+    }
+
+    fn open_partial(&mut self, number: u32) -> Result<PartialFile, Refusal> {
+        let offer = self.incoming(number)?.offer.clone();
+        for slot in 0..MAX_SLOTS {
+            let name = name::partial(&offer.name, slot);
+            let mut file = match self.directory.open_partial(&name) {
+                Ok(Partial::Mine(file)) => file,
+                Ok(Partial::Taken) => continue,
+                Err(error) => return Err(self.cannot("write", &name, &error)),
+            };
+            let claim = self.claims.claim(&offer.name, self.session);
+            let failed = |error: io::Error| self.cannot("read", &name, &error);
+            let mut length = file.metadata().map_err(failed)?.len();
+            if length > offer.size {
+                length = 0;
+            }
+            file.set_len(length).map_err(failed)?;
+            let mut hasher = blake3::Hasher::new();
+            self.hash(&mut file, length, &mut hasher).map_err(failed)?;
+            return Ok(PartialFile {
+                name,
+                file,
+                hasher,
+                length,
+                begun: false,
+                _claim: claim,
+            });
+        }
+        Err(format!("{MAX_SLOTS} transfers of this name are unfinished"))
+    }
+
+    /// Hashes the first `length` bytes.
+    fn hash(&self, file: &mut File, length: u64, hasher: &mut blake3::Hasher) -> io::Result<()> {
+        file.seek(SeekFrom::Start(0))?;
+        let mut piece = vec![0; PIECE.min(usize::try_from(length).unwrap_or(PIECE))];
+        let mut left = length;
+        while left > 0 {
+            if self.cancelled.load(Ordering::Relaxed) {
+                return Err(io::ErrorKind::Interrupted.into());
+            }
+            let part = piece.len().min(usize::try_from(left).unwrap_or(usize::MAX));
+            file.read_exact(&mut piece[..part])?;
+            hasher.update(&piece[..part]);
+            left -= part as u64;
+        }
+        Ok(())
+    }
+
+    fn try_next(&mut self, number: u32) -> Result<Option<Reply>, Refusal> {
+        let incoming = self.incoming(number)?;
+        match &mut incoming.held {
+            Held::Existing(..) => {
+                incoming.held = Held::Nothing;
+                self.propose(number)
+            }
+            Held::Partial(partial) if partial.length > 0 && !partial.begun => {
+                partial.length = 0;
+                partial.hasher.reset();
+                if let Err(error) = partial.file.set_len(0) {
+                    let name = partial.name.clone();
+                    return Err(self.cannot("write", &name, &error));
+                }
+                Ok(Some(Reply::Have(number, 0, blake3::hash(b"").into())))
+            }
+            _ => Err("the sender says that nothing differs from nothing".to_owned()),
+        }
+    }
+
+    fn begin(&mut self, number: u32, offset: u64) -> Result<Option<Reply>, Refusal> {
+        let incoming = self.incoming(number)?;
+        match &mut incoming.held {
+            Held::Existing(..) if offset == incoming.offer.size => Ok(None),
+            Held::Partial(partial) if offset == partial.length && !partial.begun => {
+                partial.begun = true;
+                if let Err(error) = partial.file.seek(SeekFrom::Start(offset)) {
+                    let name = partial.name.clone();
+                    return Err(self.cannot("write", &name, &error));
+                }
+                Ok(None)
+            }
+            _ => Err("the sender begins at an offset that was not agreed".to_owned()),
+        }
+    }
+
+    fn write(&mut self, number: u32, bytes: &[u8]) -> Result<Option<Reply>, Refusal> {
+        let Some(Incoming {
+            held: Held::Partial(partial),
+            ..
+        }) = self.files.get_mut(&number)
+        else {
+            return Ok(None);
+        };
+        partial.hasher.update(bytes);
+        partial.length += bytes.len() as u64;
+        match partial.file.write_all(bytes) {
+            Ok(()) => Ok(None),
+            Err(error) => {
+                let name = partial.name.clone();
+                Err(self.cannot("write", &name, &error))
+            }
+        }
+    }
+
+    fn end(&mut self, number: u32, hash: [u8; 32]) -> Result<Option<Reply>, Refusal> {
+        let Some(incoming) = self.files.get(&number) else {
+            return Ok(None);
+        };
+        let offer = incoming.offer.clone();
+        let partial = match &incoming.held {
+            Held::Nothing => return Err("the sender ends what has not begun".to_owned()),
+            Held::Existing(name, existing) => {
+                if *existing != hash {
+                    return Err("the file changed while it was compared".to_owned());
+                }
+                let reply = Reply::Stored(number, true, name.clone());
+                self.files.remove(&number);
+                return Ok(Some(reply));
+            }
+            Held::Partial(partial) => partial,
+        };
+        let name = partial.name.clone();
+        if partial.length != offer.size || <[u8; 32]>::from(partial.hasher.finalize()) != hash {
+            let _ = self.directory.remove(&name);
+            return Err("what arrived does not match the hash of the file; it was thrown away".to_owned());
+        }
+        let stored =
+            complete(&self.directory, &offer, partial).map_err(|e| self.cannot("store", &name, &e))?;
+        self.files.remove(&number);
+        Ok(Some(Reply::Stored(number, false, stored)))
+    }
+}
+
+/// Brings a whole file to the disk and gives it its name, with a number if that is taken.
+fn complete(directory: &Directory, offer: &Offer, partial: &PartialFile) -> io::Result<String> {
+    if offer.modified > 0 {
+        let modified = std::time::UNIX_EPOCH + std::time::Duration::from_nanos(offer.modified);
+        // Not every file system keeps it; the content is what matters.
+        let _ = partial.file.set_modified(modified);
+    }
+    if offer.executable {
+        let _ = make_executable(&partial.file);
+    }
+    partial.file.sync_all()?;
+    for number in 0..=MAX_NUMBER {
+        let name = name::numbered(&offer.name, number);
+        if directory.publish(&partial.name, &name)? {
+            directory.sync()?;
+            return Ok(name);
+        }
+    }
+    Err(io::Error::new(
+        io::ErrorKind::AlreadyExists,
+        format!("{MAX_NUMBER} files have this name and a number"),
+    ))
+}
