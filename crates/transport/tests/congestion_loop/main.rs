@@ -1,6 +1,8 @@
 //! Controllers in a closed loop over one bottleneck.
 
+mod laws;
 mod model;
+mod single;
 
 use foundation::{Duration, Instant};
 use model::{Loop, Path, SEGMENT, Workload};
@@ -23,7 +25,9 @@ fn explore() {
     } else {
         CongestionConfig::named(&name).unwrap()
     };
-    let path = Path::new(mbit, rtt, queue, loss);
+    let mut path = Path::new(mbit, rtt, queue, loss);
+    path.ack_slots = Duration::from_micros(f("SLOT", 0.0) as u64);
+    path.timer_lateness = Duration::from_micros(f("LATE", 0.0) as u64);
     let mut l = Loop::new(
         path,
         1,

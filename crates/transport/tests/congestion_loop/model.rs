@@ -38,6 +38,7 @@ pub struct Path {
 #[derive(Clone, Copy, Debug)]
 pub enum Dropping {
     Bernoulli(f64),
+    /// The first one, and then every n-th.
     EveryNth(u64),
 }
 
@@ -105,7 +106,8 @@ pub struct Flow {
     heard_at: Instant,
     backoff: u32,
     wake_at: Instant,
-    pub finished_at: Option<Instant>,
+    /// When 99 % had arrived: what comes after depends on how the sender repairs its last packets.
+    pub bulk_at: Option<Instant>,
     pub sent: u64,
     pub lost: u64,
     pub timeouts: u64,
@@ -217,8 +219,10 @@ impl Loop {
         let now = self.now;
         loop {
             let flow = &mut self.flows[index];
-            if flow.estimator.delivered() >= flow.workload.bytes {
-                flow.finished_at.get_or_insert(now);
+            if flow.bulk_at.is_none() && flow.delivered() >= flow.workload.bytes / 100 * 99 {
+                flow.bulk_at = Some(now);
+            }
+            if flow.delivered() >= flow.workload.bytes {
                 return;
             }
             let wake = match flow.may_send(now) {
@@ -250,7 +254,7 @@ impl Loop {
         self.entered += 1;
         let lost = match self.path.loss {
             Dropping::Bernoulli(p) => self.forward.random::<f64>() < p,
-            Dropping::EveryNth(n) => self.entered.is_multiple_of(n),
+            Dropping::EveryNth(n) => self.entered % n == 1,
         };
         let Some(rate) = self.path.rate_at(now) else {
             if !lost {
@@ -305,7 +309,7 @@ impl Flow {
             heard_at: Instant::ZERO,
             backoff: 0,
             wake_at: Instant::MAX,
-            finished_at: None,
+            bulk_at: None,
             sent: 0,
             lost: 0,
             timeouts: 0,

@@ -9,12 +9,14 @@
 //! they exceed that by more than chance. Where there is no such evidence (a shallow queue, a standing
 //! one, round-trip times that vary for other reasons) the draft's rule applies unchanged.
 //!
+//! What the path loses is also sent in addition, so that the bandwidth arrives.
+//!
 //! This is an addition to the draft; `random_loss_limit = "0%"` switches it off.
 
 use foundation::{Duration, Rate};
 
 use super::filters::TwoCycleMax;
-use super::{Bbr, Round, State};
+use super::{Bbr, PPM, Round, State, scale};
 
 /// The round-trip time must have risen by a 16th for the queue to count as seen.
 const SEEN_DIVISOR: u64 = 16;
@@ -39,6 +41,10 @@ pub(super) struct Ambient {
     samples_with_room: u32,
     lost: u64,
     delivered: u64,
+    /// Most of the last round's packets found room.
+    had_room: bool,
+    /// Their part of `lost`, in parts per million, limited by the settings.
+    ppm: u64,
     /// The largest round-trip time of this and the last cycle, in nanoseconds.
     pub largest_rtt: TwoCycleMax,
 }
@@ -57,33 +63,48 @@ impl Ambient {
         }
     }
 
-    fn finish_round(&mut self, counts: bool, segment: u64) {
-        if counts && self.samples > 0 && self.samples_with_room * 2 >= self.samples {
+    fn forget(&mut self) {
+        (self.lost, self.delivered, self.ppm) = (0, 0, 0);
+    }
+
+    fn finish_round(&mut self, counts: bool, segment: u64, limit_ppm: u64) {
+        self.had_room = self.samples > 0 && self.samples_with_room * 2 >= self.samples;
+        if counts && self.had_room {
             self.lost += self.round_lost;
             self.delivered += self.round_delivered;
             if self.lost + self.delivered > MEMORY * segment {
                 self.lost /= 2;
                 self.delivered /= 2;
             }
+            let all = (self.lost + self.delivered).max(1);
+            self.ppm = scale(PPM, self.lost, all).min(limit_ppm);
         }
         (self.round_lost, self.round_delivered) = (0, 0);
         (self.samples, self.samples_with_room) = (0, 0);
     }
 
-    /// The part of what is sent that the path loses, at most `limit`.
-    pub(super) fn rate(&self, limit: f64) -> f64 {
-        if self.lost == 0 {
-            return 0.0;
-        }
-        (self.lost as f64 / (self.lost + self.delivered) as f64).min(limit)
+    /// The part of what is sent that the path loses, in parts per million.
+    pub(super) fn ppm(&self) -> u64 {
+        self.ppm
     }
 }
 
 impl Bbr {
     /// How much of `bytes` may be lost without meaning congestion; none, without evidence.
     pub(super) fn ambient_loss(&self, bytes: u64) -> u64 {
-        let expected = self.ambient.rate(self.random_loss_limit) * bytes as f64;
+        if self.ambient.ppm == 0 {
+            return 0;
+        }
+        let expected = self.ambient.ppm as f64 / PPM as f64 * bytes as f64;
         (expected + SIGNIFICANCE * (expected * self.segment as f64).sqrt()) as u64
+    }
+
+    /// `rate` and what the path will lose of it, unless that has begun to fill the queue.
+    pub(super) fn with_ambient_loss(&self, rate: u64) -> u64 {
+        if self.ambient.ppm == 0 || !self.ambient.had_room {
+            return rate;
+        }
+        scale(rate, PPM, PPM - self.ambient.ppm)
     }
 
     /// Whether the round at hand has lost more than the path does.
@@ -96,14 +117,15 @@ impl Bbr {
         let room_until = self.room_until();
         if room_until.is_none() {
             // What was put down to the path under other circumstances holds no longer.
-            (self.ambient.lost, self.ambient.delivered) = (0, 0);
+            self.ambient.forget();
         }
         self.ambient
             .on_acknowledged(round.acknowledged, round.rtt, room_until);
         if round.starts {
             // Losses show a round trip after they happened: those of a probe still show in Down.
             let counts = matches!(self.state, State::Startup | State::Cruise);
-            self.ambient.finish_round(counts, self.segment);
+            self.ambient
+                .finish_round(counts, self.segment, self.random_loss_limit_ppm);
         }
     }
 

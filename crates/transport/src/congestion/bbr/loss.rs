@@ -3,7 +3,7 @@
 
 use foundation::Instant;
 
-use super::{AckPhase, Bbr, Flight, Round, State, UNBOUNDED, scale};
+use super::{AckPhase, Bbr, Flight, PPM, Round, State, UNBOUNDED, scale};
 use crate::congestion::Loss;
 
 impl Bbr {
@@ -15,8 +15,7 @@ impl Bbr {
 
     /// The loss threshold's part of `bytes`.
     fn share(&self, bytes: u64) -> u64 {
-        // Parts per million keep it in integers.
-        scale(bytes, self.loss_ppm, 1_000_000)
+        scale(bytes, self.loss_ppm, PPM)
     }
 
     fn begin_loss_round(&mut self) {
@@ -33,7 +32,9 @@ impl Bbr {
         self.marked_in_round = true;
         match self.state {
             State::Startup => self.full_pipe.ever = true,
-            State::Refill | State::Up if self.probe_samples => self.handle_too_high(self.in_flight, false, now),
+            State::Refill | State::Up if self.probe_samples => {
+                self.handle_too_high(self.in_flight, false, now)
+            }
             _ => {}
         }
     }
@@ -61,7 +62,7 @@ impl Bbr {
         let prior = flight.in_flight.saturating_sub(bytes);
         let lost_prior = flight.lost.saturating_sub(bytes);
         let allowed = (self.share(prior) + self.ambient_loss(prior)).saturating_sub(lost_prior);
-        prior + scale(allowed, 1_000_000, 1_000_000 - self.loss_ppm.min(999_999)).min(bytes)
+        prior + scale(allowed, PPM, PPM - self.loss_ppm).min(bytes)
     }
 
     /// Probing put too much into the network: remember how much, and stop probing.

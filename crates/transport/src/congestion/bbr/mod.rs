@@ -15,7 +15,7 @@ mod startup;
 
 pub use settings::BbrSettings;
 
-use foundation::{Duration, Instant, Rate};
+use foundation::{Duration, Instant, Probability, Rate};
 
 use self::ambient::Ambient;
 use self::filters::{RoundFilter, TwoCycleMax};
@@ -31,6 +31,8 @@ const STARTUP_GAIN: u64 = 277;
 const PACING_MARGIN: u64 = 1;
 /// The least window, in segments: enough for a receiver that acknowledges every second packet.
 const LEAST_WINDOW: u64 = 4;
+/// Parts per million in the whole.
+const PPM: u64 = 1_000_000;
 /// Rounds over which ACK aggregation is remembered once the pipe was full.
 const AGGREGATION_ROUNDS: u64 = 10;
 
@@ -106,6 +108,10 @@ struct Round {
     loss_round_starts: bool,
 }
 
+fn ppm(part: Probability) -> u64 {
+    (part.value() * PPM as f64).round() as u64
+}
+
 /// `value * numerator / denominator`, in 64 bits where they suffice: a division of 128 bits costs
 /// as much as all the rest of an ACK.
 #[inline]
@@ -131,7 +137,7 @@ pub(super) struct Bbr {
     initial_window: u64,
     loss_ppm: u64,
     beta: f64,
-    random_loss_limit: f64,
+    random_loss_limit_ppm: u64,
     probe_rtt_interval: Duration,
     probe_rtt_duration: Duration,
 
@@ -199,9 +205,9 @@ impl Bbr {
         let mut this = Self {
             segment,
             initial_window: window,
-            loss_ppm: (settings.loss_threshold.value() * 1e6) as u64,
+            loss_ppm: ppm(settings.loss_threshold),
             beta: settings.beta,
-            random_loss_limit: settings.random_loss_limit.value(),
+            random_loss_limit_ppm: ppm(settings.random_loss_limit),
             probe_rtt_interval: settings.probe_rtt_interval,
             probe_rtt_duration: settings.probe_rtt_duration,
             state: State::Startup,
@@ -378,7 +384,7 @@ impl Bbr {
     }
 
     fn set_pacing_rate(&mut self, gain: u64) {
-        let rate = scale(self.bw, gain * (100 - PACING_MARGIN), 10_000);
+        let rate = self.with_ambient_loss(scale(self.bw, gain * (100 - PACING_MARGIN), 10_000));
         if self.full_pipe.ever || rate > self.pacing_rate {
             self.pacing_rate = rate.max(1);
         }
@@ -491,7 +497,7 @@ impl Controller for Bbr {
                 report(name, bound as f64);
             }
         }
-        report("random_loss", self.ambient.rate(self.random_loss_limit));
+        report("random_loss", self.ambient.ppm() as f64 / PPM as f64);
         report("extra_acked_bytes", self.aggregated as f64);
         report("rounds", self.round_count as f64);
         report("state", f64::from(self.state as u8));
