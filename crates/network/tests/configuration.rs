@@ -207,8 +207,8 @@ fn own_keys_take_the_place_of_the_presets() {
         Capacity::Rate(rate) => rate.to_string(),
         other => format!("{other:?}"),
     };
-    assert_eq!(rate(&lte.forward.capacity), "12.7Mbit/s");
-    assert_eq!(rate(&lte.reverse.capacity), "5.6Mbit/s");
+    assert_eq!(rate(&lte.forward.capacity), "13Mbit/s");
+    assert_eq!(rate(&lte.reverse.capacity), "6Mbit/s");
     assert_eq!(lte.reverse.delay.to_string(), "35ms");
     // A key of the path holds in both directions, also over a preset that is asymmetric.
     let path = common::path(r#"{"preset": "lte", "rate": "20Mbit/s", "reverse": {"delay": "50ms"}}"#);

@@ -117,6 +117,18 @@ fn drop_head_keeps_the_newest() {
 }
 
 #[test]
+fn drop_head_keeps_what_waits_from_a_packet_that_can_never_fit() {
+    let json = r#"{"rate": "8Mbit/s", "queue": {"kind": "drop-head", "limit": "2000B"}}"#;
+    let mut network = Network::two_hosts(&path(json), Streams::new(1, 0));
+    // While 1200 bytes are being sent, 800 are left: 900 can never fit, 500 push the 400 out.
+    let sends = [1200, 400, 900, 500, 300]
+        .iter()
+        .zip(1..)
+        .map(|(&size, number)| (0, Packet::new(FORWARD, size, mark(number))));
+    assert_eq!(numbers(&drive(&mut network, sends)), [1, 4, 5]);
+}
+
+#[test]
 fn a_held_queue_without_drops_times_as_drop_tail_does() {
     let timing = |queue: &str| {
         let json = format!(r#"{{"rate": "3Mbit/s", "delay": "3ms", "queue": {queue}}}"#);

@@ -18,7 +18,7 @@ pub enum Preset {
     Lan,
     /// A home's wireless network: 100 Mbit/s, 2 ms ± 1 ms, 0.1 % loss, 250 packets.
     Wifi,
-    /// A mobile phone: 12.7 Mbit/s down and 5.6 Mbit/s up, 35 ms ± 5 ms, a deep queue of 500 packets.
+    /// A mobile phone: 13 Mbit/s down and 6 Mbit/s up, 35 ms ± 5 ms, a deep queue of 500 packets.
     Lte,
     /// ADSL2+: 16 Mbit/s down and 1 Mbit/s up, 15 ms, 100 packets down and 64 KiB up.
     Dsl,
@@ -54,10 +54,9 @@ impl Preset {
 
     /// Its figures, as one would write them.
     ///
-    /// LTE: medians of Huang et al., "A close examination of performance and power characteristics of 4G LTE
-    /// networks", MobiSys 2012 (12.74 and 5.64 Mbit/s, 69.5 ms both ways); its radio sends again what it
-    /// loses, hence jitter and no loss. ADSL2+: ITU-T G.992.5, with an interleaver's delay. Satellite:
-    /// RFC 2488, section 2 (279 ms one way at the edge of the beam). The others are typical, not measured.
+    /// LTE: the median rates of Huang et al., "A close examination of performance and power characteristics of
+    /// 4G LTE networks", MobiSys 2012; its radio sends again what it loses, hence jitter and no loss. ADSL2+: ITU-T G.992.5, with an interleaver's delay. Satellite:
+    /// RFC 2488, section 2 (279 ms one way at the edge of the beam). The other figures are typical, not measured.
     #[must_use]
     pub fn path(self) -> PathConfig {
         match self {
@@ -76,12 +75,12 @@ impl Preset {
                 ..PathConfig::default()
             },
             Self::Lte => PathConfig {
-                rate: mbit(12.7),
+                rate: mbit(13.0),
                 delay: millis(35.0),
                 jitter: millis(5.0).map(JitterConfig::uniform),
                 queue: packets(500),
                 reverse: Some(LinkConfig {
-                    rate: mbit(5.6),
+                    rate: mbit(6.0),
                     ..LinkConfig::default()
                 }),
                 ..PathConfig::default()

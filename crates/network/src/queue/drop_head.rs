@@ -46,17 +46,25 @@ struct Queue {
 
 impl Discipline for Queue {
     fn enqueue(&mut self, _: Instant, arriving: Waiting, sending: Count, dropped: &mut Vec<Waiting>) {
-        self.bytes += u64::from(arriving.size());
-        self.packets.push_back(arriving);
-        while self.packets.len() as u64 + sending.packets > self.max_packets
-            || self.bytes + sending.bytes > self.max_bytes
-        {
+        let room = Count {
+            packets: self.max_packets.saturating_sub(sending.packets),
+            bytes: self.max_bytes.saturating_sub(sending.bytes),
+        };
+        let size = u64::from(arriving.size());
+        if room.packets == 0 || size > room.bytes {
+            // It would not fit if all others were gone, so they stay.
+            dropped.push(arriving);
+            return;
+        }
+        while self.packets.len() as u64 >= room.packets || self.bytes + size > room.bytes {
             let Some(oldest) = self.packets.pop_front() else {
-                return;
+                break;
             };
             self.bytes -= u64::from(oldest.size());
             dropped.push(oldest);
         }
+        self.bytes += size;
+        self.packets.push_back(arriving);
     }
 
     fn dequeue(&mut self, _: Instant, _: &mut Vec<Waiting>) -> Option<Waiting> {
