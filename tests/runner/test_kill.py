@@ -19,13 +19,14 @@ from tests.conftest import Cli, command, document
 Data = dict[str, Any]
 Write = Callable[..., Path]
 
-TRIALS = 2 * 3 * 400
+REPEATS = 29
+TRIALS = 2 * 3 * REPEATS
 
 
 @pytest.fixture
 def long_study(data: Data, write: Write) -> Path:
-    """A study of a second or so."""
-    return write({**data, "repeats": 400}, "long.toml")
+    """A study of a few seconds."""
+    return write({**data, "repeats": REPEATS, "workload": {"kind": "file", "size": "30MB"}}, "long.toml")
 
 
 def start(study: Path, *options: object) -> subprocess.Popen[bytes]:
@@ -56,7 +57,8 @@ def test_killed_again_and_again_then_completed(long_study: Path, cli: Cli, tmp_p
     # The longest that a whole run takes: the moments of the kills cover it.
     reference = start(long_study, "--out", tmp_path / "reference")
     span = seconds_until(tmp_path / "reference", "report.html", reference)
-    assert reference.wait(60) == 0
+    reference.communicate(timeout=60)
+    assert reference.returncode == 0
     moments = random.Random(2)
     for _ in range(6):
         process = start(long_study)
@@ -67,7 +69,7 @@ def test_killed_again_and_again_then_completed(long_study: Path, cli: Cli, tmp_p
             keys = whole(folder)["key"]
             assert keys.n_unique() == len(keys)
     result = document(cli("run", long_study, "--json"))
-    assert all(cell["n"] == 400 for cell in result["cells"])
+    assert all(cell["n"] == REPEATS for cell in result["cells"])
     records = whole(folder)
     assert records["key"].n_unique() == records.height == TRIALS
     assert not list(folder.rglob(".*.tmp"))
@@ -84,7 +86,7 @@ def test_told_to_stop_it_keeps_what_is_done_and_says_how_to_go_on(
 ) -> None:
     study = write({**data, "repeats": 20_000}, "long.toml")
     process = start(study)
-    seconds_until(tmp_path / "runs" / "long", "records/part-*.parquet", process)
+    seconds_until(tmp_path / "runs" / "long", "records/part-00003.parquet", process)
     process.send_signal(number)
     out, err = process.communicate(timeout=30)
     assert process.returncode == 130, err
@@ -100,7 +102,7 @@ def test_told_to_stop_it_keeps_what_is_done_and_says_how_to_go_on(
 @pytest.mark.skipif(sys.platform == "win32", reason="limits are those of POSIX")
 def test_a_disk_that_takes_no_more_is_one_line(long_study: Path, tmp_path: Path, cli: Cli) -> None:
     limited = (
-        "import resource, sys; resource.setrlimit(resource.RLIMIT_FSIZE, (8000, 8000));"
+        "import resource, sys; resource.setrlimit(resource.RLIMIT_FSIZE, (6000, 6000));"
         "from longfat.cli import main; main()"
     )
     done = subprocess.run(
@@ -116,7 +118,7 @@ def test_a_disk_that_takes_no_more_is_one_line(long_study: Path, tmp_path: Path,
     assert "part-00001.parquet: File too large" in errors[0]
     assert "Traceback" not in done.stderr
     assert whole(tmp_path / "runs" / "long").height == 0
-    assert all(cell["n"] == 400 for cell in document(cli("run", long_study, "--json"))["cells"])
+    assert all(cell["n"] == REPEATS for cell in document(cli("run", long_study, "--json"))["cells"])
 
 
 def test_two_runs_do_not_share_a_folder(data: Data, write: Write, tmp_path: Path, cli: Cli) -> None:

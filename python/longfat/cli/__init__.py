@@ -47,6 +47,8 @@ def _guarded() -> int:
     except BrokenPipeError:
         raise
     except ValueError as error:
+        if os.environ.get(DEBUG):
+            raise
         _say(str(error))
         return BAD_INPUT
     except OSError as error:
