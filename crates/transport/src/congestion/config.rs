@@ -339,3 +339,145 @@ impl JsonSchema for CongestionConfig {
         Registry::builtin().schema(generator)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(text: &str) -> Result<CongestionConfig, String> {
+        serde_json::from_str(text).map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn a_name_or_a_table() {
+        assert_eq!(read(r#""reno""#).unwrap().name(), "reno");
+        let table = read(r#"{"beta": 0.8, "kind": "cubic"}"#).unwrap();
+        assert_eq!(table.name(), "cubic");
+        assert_eq!(
+            serde_json::to_string(&table).unwrap(),
+            r#"{"kind":"cubic","beta":0.8}"#
+        );
+        assert_eq!(read(r#"{"kind": "bbr"}"#).unwrap(), CongestionConfig::default());
+        assert_eq!(
+            serde_json::to_string(&CongestionConfig::default()).unwrap(),
+            r#""bbr""#
+        );
+        assert_eq!(table.build(1000).window(), 10_000);
+    }
+
+    #[test]
+    fn what_is_wrong_is_named() {
+        for (text, parts) in [
+            (
+                r#""bbbr""#,
+                &["unknown congestion controller \"bbbr\"; did you mean \"bbr\"? known: bbr, cubic"][..],
+            ),
+            (
+                r#""vegas""#,
+                &["unknown congestion controller \"vegas\"; known: bbr"],
+            ),
+            (
+                r#"{"kind": "cubik"}"#,
+                &["kind: unknown congestion controller \"cubik\"", "\"cubic\""],
+            ),
+            (
+                r#"{"beta": 0.5}"#,
+                &["missing key \"kind\": one of bbr, cubic, reno, fixed"],
+            ),
+            (
+                r#"{"kind": "cubic", "bta": 0.5}"#,
+                &[
+                    "bta: unknown key of congestion controller \"cubic\"; did you mean \"beta\"? known: beta, c",
+                ],
+            ),
+            (
+                r#"{"kind": "cubic", "beta": "high", "c": []}"#,
+                &["beta: invalid type", "; c: invalid type"],
+            ),
+            (
+                r#"{"kind": "bbr", "loss_threshold": 0.02}"#,
+                &["loss_threshold: ", "in percent"],
+            ),
+            ("7", &["7 is no congestion controller: write a name (bbr, cubic"]),
+            (r#"{"kind": 7}"#, &["kind: 7 is no congestion controller"]),
+        ] {
+            let message = read(text).unwrap_err();
+            for part in parts {
+                assert!(message.contains(part), "{text}: {message}");
+            }
+        }
+    }
+
+    #[test]
+    fn ranges_are_checked() {
+        let problems = |text: &str| -> Vec<String> {
+            let config = read(text).unwrap();
+            config.validate().iter().map(Problem::to_string).collect()
+        };
+        assert_eq!(
+            problems(r#"{"kind": "cubic", "beta": 1.5}"#),
+            ["beta: 1.5 is out of range: 0.1 to 0.99"]
+        );
+        assert_eq!(
+            problems(r#"{"kind": "fixed", "window": 0}"#),
+            ["window: 0 is out of range: 1 to 4294967296 packets"]
+        );
+        assert_eq!(
+            problems(r#"{"kind": "bbr", "loss_threshold": "0%", "probe_rtt_duration": "2s"}"#).len(),
+            2
+        );
+        for entry in Registry::builtin().iter() {
+            assert_eq!(CongestionConfig::named(entry.name()).unwrap().validate(), []);
+        }
+    }
+
+    #[test]
+    fn every_key_of_every_controller_has_its_help() {
+        let schema = serde_json::to_value(schemars::schema_for!(CongestionConfig)).unwrap();
+        let tables = schema["anyOf"][1]["oneOf"].as_array().unwrap();
+        assert_eq!(tables.len(), Registry::builtin().iter().count());
+        for table in tables {
+            assert_eq!(table["additionalProperties"], false, "{table}");
+            for (key, property) in table["properties"].as_object().unwrap() {
+                let help = property["description"].as_str();
+                assert!(help.is_some_and(|help| !help.is_empty()), "{key}: {property}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_program_adds_its_own() {
+        #[derive(Debug, Default, serde::Serialize, serde::Deserialize, JsonSchema)]
+        #[serde(default, deny_unknown_fields)]
+        struct Slow {
+            /// Packets.
+            packets: u64,
+        }
+        impl Settings for Slow {
+            fn validate(&self) -> Vec<Problem> {
+                Vec::new()
+            }
+            fn build(&self, segment_size: u64) -> Box<dyn Controller> {
+                let fixed = FixedSettings {
+                    window: self.packets,
+                    rate: None,
+                };
+                fixed.build(segment_size)
+            }
+        }
+        let registry = Registry::builtin()
+            .with(Registration::of::<Slow>("slow", "a test"))
+            .unwrap();
+        let config = registry
+            .read(&serde_json::json!({"kind": "slow", "packets": 3}))
+            .unwrap();
+        assert_eq!(config.build(1000).window(), 3000);
+        let again = registry.with(Registration::of::<Slow>("bbr", "another"));
+        assert!(
+            again
+                .unwrap_err()
+                .message
+                .contains("\"bbr\" is registered already")
+        );
+    }
+}

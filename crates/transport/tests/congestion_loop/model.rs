@@ -106,6 +106,7 @@ pub struct Flow {
     heard_at: Instant,
     backoff: u32,
     wake_at: Instant,
+    paused_until: Instant,
     /// When 99 % had arrived: what comes after depends on how the sender repairs its last packets.
     pub bulk_at: Option<Instant>,
     pub sent: u64,
@@ -123,6 +124,7 @@ enum Event {
     Arrival { flow: usize, number: u64 },
     Ack { flow: usize, count: usize },
     Wake { flow: usize },
+    Resume { flow: usize },
 }
 
 pub struct Loop {
@@ -189,6 +191,7 @@ impl Loop {
                         self.send(flow);
                     }
                 }
+                Event::Resume { flow } => self.send(flow),
                 Event::Wake { flow } => {
                     if self.flows[flow].wake_at == at {
                         self.flows[flow].wake_at = Instant::MAX;
@@ -274,6 +277,12 @@ impl Loop {
         }
     }
 
+    /// The application of a flow has nothing to send until `until`.
+    pub fn pause(&mut self, flow: usize, until: Instant) {
+        self.flows[flow].paused_until = until;
+        self.schedule(until, Event::Resume { flow });
+    }
+
     /// Starts the measurements over.
     pub fn reset(&mut self) {
         (self.queue_sum, self.queue_samples, self.overflowed) = (0.0, 0, 0);
@@ -309,6 +318,7 @@ impl Flow {
             heard_at: Instant::ZERO,
             backoff: 0,
             wake_at: Instant::MAX,
+            paused_until: Instant::ZERO,
             bulk_at: None,
             sent: 0,
             lost: 0,
@@ -353,6 +363,10 @@ impl Flow {
         let room = self.in_flight == 0 || self.in_flight + SEGMENT <= self.controller.window();
         self.limited = !room;
         if !room {
+            return Err(None);
+        }
+        if now < self.paused_until {
+            self.estimator.set_application_limited(self.in_flight);
             return Err(None);
         }
         if wanted > written.saturating_add(SEGMENT - 1) {

@@ -1,52 +1,72 @@
 //! One flow: how well each controller uses a link, what it costs in packets and queue.
 
-use foundation::{Duration, Rate};
 use transport::congestion::CongestionConfig;
 
 use crate::at;
 use crate::model::{Loop, Path, SEGMENT, Workload};
 
-struct Row {
-    controller: &'static str,
-    queue: usize,
-    /// Percent, in both directions.
-    loss: f64,
-    utilisation: f64,
-    /// Packets sent for each one needed.
-    sent: f64,
-    /// Packets that a packet finds waiting.
-    waiting: f64,
-}
+/// Controller, packets of queue, loss in percent (in both directions); then the part of the link used,
+/// packets sent for each one needed, and packets that a packet finds waiting.
+type Row = (&'static str, usize, f64, f64, f64, f64);
 
-const fn row(controller: &'static str, queue: usize, loss: f64, utilisation: f64, sent: f64, waiting: f64) -> Row {
-    Row { controller, queue, loss, utilisation, sent, waiting }
-}
-
+/// Measured, and reviewed: a change here must be explained. What theory says of it:
+/// - BBR paces 1 % below the bandwidth and spends 2 % on ProbeRTT; random loss costs about itself. Its queue
+///   does not grow with the buffer.
+/// - Reno keeps the link full where the queue holds a bandwidth-delay product (164 packets), CUBIC from
+///   0.43 of it on (1/0.7 - 1), and both fill whatever queue there is.
+/// - At random loss p Reno gets 1.31/sqrt(p) packets a round trip: 41, 13, 9 and 6 of 164 here.
+#[rustfmt::skip]
 const TABLE: &[Row] = &[
+    ("bbr", 16, 0.0, 0.926, 1.001, 0.6),
+    ("bbr", 16, 0.1, 0.928, 1.002, 0.6),
+    ("bbr", 16, 1.0, 0.933, 1.011, 1.0),
+    ("bbr", 16, 2.0, 0.933, 1.021, 1.2),
+    ("bbr", 16, 5.0, 0.906, 1.055, 2.1),
+    ("bbr", 41, 0.0, 0.969, 1.001, 2.2),
+    ("bbr", 41, 0.1, 0.969, 1.002, 2.4),
+    ("bbr", 41, 1.0, 0.965, 1.011, 4.9),
+    ("bbr", 41, 2.0, 0.957, 1.022, 8.8),
+    ("bbr", 41, 5.0, 0.927, 1.056, 12.5),
+    ("bbr", 164, 0.0, 0.970, 1.000, 11.9),
+    ("bbr", 164, 0.1, 0.969, 1.001, 12.0),
+    ("bbr", 164, 1.0, 0.967, 1.011, 16.8),
+    ("bbr", 164, 2.0, 0.950, 1.022, 41.2),
+    ("bbr", 164, 5.0, 0.927, 1.055, 43.8),
+    ("bbr", 656, 0.0, 0.970, 1.000, 11.9),
+    ("bbr", 656, 0.1, 0.969, 1.001, 12.0),
+    ("bbr", 656, 1.0, 0.968, 1.011, 16.9),
+    ("bbr", 656, 2.0, 0.943, 1.020, 42.3),
+    ("bbr", 656, 5.0, 0.925, 1.052, 54.6),
+    ("cubic", 16, 0.0, 0.916, 1.000, 2.9),
+    ("cubic", 41, 0.0, 0.979, 1.000, 14.9),
+    ("cubic", 164, 0.0, 1.000, 1.000, 125.7),
+    ("cubic", 164, 0.1, 0.286, 1.001, 0.2),
+    ("cubic", 164, 1.0, 0.072, 1.012, 0.2),
+    ("cubic", 164, 2.0, 0.053, 1.022, 0.2),
+    ("cubic", 164, 5.0, 0.030, 1.055, 0.3),
+    ("cubic", 656, 0.0, 1.000, 1.001, 554.7),
+    ("reno", 16, 0.0, 0.809, 1.001, 2.4),
+    ("reno", 41, 0.0, 0.894, 1.000, 10.9),
+    ("reno", 164, 0.0, 1.000, 1.000, 90.8),
+    ("reno", 164, 0.1, 0.259, 1.001, 0.4),
+    ("reno", 164, 1.0, 0.058, 1.012, 0.3),
+    ("reno", 164, 2.0, 0.045, 1.022, 0.3),
+    ("reno", 164, 5.0, 0.025, 1.060, 0.3),
+    ("reno", 656, 0.0, 1.000, 1.002, 435.7),
 ];
 
 #[test]
 fn one_flow_over_queue_and_loss() {
-    if std::env::var("GEN").is_ok() {
-        for controller in ["bbr", "cubic", "reno"] {
-            for queue in [16, 41, 164, 656] {
-                for loss in [0.0, 0.1, 1.0, 2.0, 5.0] {
-                    let (utilisation, sent, waiting) = measure(controller, queue, loss);
-                    println!("    row({controller:?}, {queue}, {loss:?}, {utilisation:.3}, {sent:.3}, {waiting:.1}),");
-                }
-            }
-        }
-    }
     let mut wrong = Vec::new();
-    for row in TABLE {
-        let (utilisation, sent, waiting) = measure(row.controller, row.queue, row.loss);
-        let fine = (utilisation - row.utilisation).abs() <= 0.02
-            && (sent - row.sent).abs() <= 0.005
-            && (waiting - row.waiting).abs() <= 2.0 + 0.1 * row.waiting;
+    for &(controller, queue, loss, utilisation, sent, waiting) in TABLE {
+        let found = measure(controller, queue, loss);
+        let fine = (found.0 - utilisation).abs() <= 0.015
+            && (found.1 - sent).abs() <= 0.005
+            && (found.2 - waiting).abs() <= 2.0 + 0.1 * waiting;
         if !fine {
             wrong.push(format!(
-                "row({:?}, {}, {:?}, {utilisation:.3}, {sent:.3}, {waiting:.1}) was {:.3}, {:.3}, {:.1}",
-                row.controller, row.queue, row.loss, row.utilisation, row.sent, row.waiting
+                "({controller:?}, {queue}, {loss:?}, {:.3}, {:.3}, {:.1}), was {utilisation:.3}, {sent:.3}, {waiting:.1}",
+                found.0, found.1, found.2
             ));
         }
     }
@@ -64,25 +84,35 @@ fn measure(controller: &str, queue: usize, loss: f64) -> (f64, f64, f64) {
     run.run(at(20.0));
     let delivered = (run.flows[0].delivered() - before) as f64;
     let utilisation = delivered * 8.0 / 15.0 / 96e6;
-    (utilisation, run.flows[0].sent as f64 * SEGMENT as f64 / delivered, run.mean_queue())
+    (
+        utilisation,
+        run.flows[0].sent as f64 * SEGMENT as f64 / delivered,
+        run.mean_queue(),
+    )
 }
 
-/// A file of 20 MB with BBR over 100 Mbit/s (96 of payload), 20 ms, a queue of one bandwidth-delay
+/// The first 99 % of a file of 20 MB with BBR over 100 Mbit/s (96 of payload), 20 ms, a queue of one bandwidth-delay
 /// product, 1 % of loss in each direction.
 #[test]
 fn a_file_at_one_percent_loss() {
     for seed in 0..10 {
-        let workload = Workload { bytes: 20_000_000, ..Workload::BULK };
+        let workload = Workload {
+            bytes: 20_000_000,
+            ..Workload::BULK
+        };
         let controller = CongestionConfig::default().build(SEGMENT);
-        let mut run = Loop::new(Path::new(96.0, 20.0, 170, 0.01), seed, vec![(controller, workload)]);
+        let mut run = Loop::new(
+            Path::new(96.0, 20.0, 170, 0.01),
+            seed,
+            vec![(controller, workload)],
+        );
         run.run(at(5.0));
         let flow = &run.flows[0];
         let took = (flow.bulk_at.unwrap() - at(0.0)).as_secs_f64();
         let goodput = 19.8 * 8.0 / took;
         let ratio = flow.sent as f64 * SEGMENT as f64 / 20e6;
-        println!("goodput {goodput:.1} ratio {ratio:.3}");
-        assert!(goodput >= 87.0, "seed {seed}: {goodput:.1} Mbit/s");
-        assert!(ratio <= 1.03, "seed {seed}: {ratio:.3}");
+        assert!(goodput >= 89.5, "seed {seed}: {goodput:.1} Mbit/s");
+        assert!(ratio <= 1.02, "seed {seed}: {ratio:.3}");
     }
 }
 
@@ -91,20 +121,27 @@ fn a_file_at_one_percent_loss() {
 fn two_percent_on_a_long_path() {
     for seed in 0..5 {
         let path = Path::new(48.0, 100.0, 411, 0.02);
-        let mut run = Loop::new(path, seed, vec![(CongestionConfig::default().build(SEGMENT), Workload::BULK)]);
+        let mut run = Loop::new(
+            path,
+            seed,
+            vec![(CongestionConfig::default().build(SEGMENT), Workload::BULK)],
+        );
         run.run(at(20.0));
         let goodput = run.flows[0].delivered() as f64 * 8.0 / 20.0 / 1e6;
-        println!("long {goodput}");
         assert!(goodput >= 42.0, "seed {seed}: {goodput:.1} Mbit/s");
     }
 }
 
 #[test]
-fn rate_limits() {
-    let fixed: CongestionConfig = serde_json::from_str(r#"{"kind": "fixed", "window": 500, "rate": "10Mbit/s"}"#).unwrap();
-    let mut run = Loop::new(Path::new(96.0, 20.0, 41, 0.0), 1, vec![(fixed.build(SEGMENT), Workload::BULK)]);
+fn a_fixed_rate_is_kept() {
+    let fixed: CongestionConfig =
+        serde_json::from_str(r#"{"kind": "fixed", "window": 500, "rate": "10Mbit/s"}"#).unwrap();
+    let mut run = Loop::new(
+        Path::new(96.0, 20.0, 41, 0.0),
+        1,
+        vec![(fixed.build(SEGMENT), Workload::BULK)],
+    );
     run.run(at(10.0));
     let rate = run.flows[0].delivered() as f64 * 8.0 / 10.0;
     assert!((9.97e6..10.01e6).contains(&rate), "{rate}");
-    let _ = (Duration::ZERO, Rate::from_bits_per_second(1));
 }

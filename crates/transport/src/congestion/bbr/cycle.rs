@@ -59,17 +59,16 @@ impl Bbr {
         if !self.full_pipe.ever || self.adapt_long_term_bound(round) {
             return;
         }
+        if self.state == State::Up && self.is_time_to_go_down(round) {
+            self.previous_probe_too_high = false;
+            self.start_down(round.now);
+            return;
+        }
         match self.state {
             State::Down if self.is_time_to_probe(round.now) => self.start_refill(),
             State::Down if self.is_time_to_cruise() => self.state = State::Cruise,
             State::Cruise if self.is_time_to_probe(round.now) => self.start_refill(),
             State::Refill if round.starts => self.start_up(round),
-            State::Up => {
-                if self.is_time_to_go_down(round) {
-                    self.previous_probe_too_high = false;
-                    self.start_down(round.now);
-                }
-            }
             _ => {}
         }
     }

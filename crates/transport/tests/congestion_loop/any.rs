@@ -1,0 +1,258 @@
+//! One random model applied to every registered controller: whatever happens to its packets, a
+//! controller keeps a usable window and finite numbers.
+
+use std::collections::VecDeque;
+
+use foundation::{Duration, Instant};
+use proptest::prelude::*;
+use transport::congestion::{
+    Acknowledgement, CongestionConfig, Controller, Estimator, Loss, Pacer, Registry, Snapshot,
+};
+
+#[derive(Clone, Copy, Debug)]
+enum Step {
+    Wait(u64),
+    /// Packets, as far as the window allows.
+    Send(u8),
+    /// That many of the packets in flight, from this position on.
+    Acknowledge(u8, u8),
+    /// The oldest ones.
+    Lose(u8),
+    TimeOut,
+    Mark,
+    RunOutOfData,
+}
+
+fn step() -> impl Strategy<Value = Step> {
+    prop_oneof![
+        3 => (0_u64..50).prop_map(|exponent| Step::Wait(1 << exponent.min(36))),
+        5 => (1_u8..=255).prop_map(Step::Send),
+        8 => (0_u8..8, 1_u8..=64).prop_map(|(skip, count)| Step::Acknowledge(skip, count)),
+        2 => (1_u8..=20).prop_map(Step::Lose),
+        1 => Just(Step::TimeOut),
+        1 => Just(Step::Mark),
+        1 => Just(Step::RunOutOfData),
+    ]
+}
+
+struct Model {
+    controller: Box<dyn Controller>,
+    estimator: Estimator,
+    pacer: Pacer,
+    segment: u64,
+    now: Instant,
+    flight: VecDeque<(Instant, Snapshot)>,
+    limited: bool,
+    initial: u64,
+    acknowledged: u64,
+    /// When the loss-based controllers' window last went down.
+    reduced_at: Option<Instant>,
+    timed_out: bool,
+}
+
+impl Model {
+    fn new(config: &CongestionConfig, segment: u64) -> Self {
+        let controller = config.build(segment);
+        Self {
+            initial: controller.window(),
+            controller,
+            estimator: Estimator::new(),
+            pacer: Pacer::new(),
+            segment,
+            now: Instant::ZERO,
+            flight: VecDeque::new(),
+            limited: false,
+            acknowledged: 0,
+            reduced_at: None,
+            timed_out: false,
+        }
+    }
+
+    fn in_flight(&self) -> u64 {
+        self.flight.len() as u64 * self.segment
+    }
+
+    fn apply(&mut self, step: Step) {
+        self.timed_out &= self.controller.window() < 2 * self.segment;
+        match step {
+            Step::Wait(nanos) => self.now += Duration::from_nanos(nanos),
+            Step::Send(count) => self.send(count),
+            Step::Acknowledge(skip, count) => self.acknowledge(skip, count),
+            Step::Lose(count) => self.lose(count),
+            Step::TimeOut => {
+                let in_flight = self.in_flight();
+                self.estimator.on_lost(in_flight);
+                self.flight.clear();
+                self.controller.on_timeout(self.now, in_flight);
+                self.timed_out = true;
+                self.reduced_at = Some(self.now);
+            }
+            Step::Mark => {
+                if let Some(&(sent_at, _)) = self.flight.back() {
+                    self.reduce(sent_at, |model| {
+                        model.controller.on_congestion_experienced(model.now, sent_at)
+                    });
+                }
+            }
+            Step::RunOutOfData => {
+                self.estimator.set_application_limited(self.in_flight());
+                self.limited = false;
+            }
+        }
+    }
+
+    fn send(&mut self, count: u8) {
+        for _ in 0..count {
+            let in_flight = self.in_flight() + self.segment;
+            self.limited = in_flight > self.controller.window() && !self.flight.is_empty();
+            if self.limited {
+                return;
+            }
+            if let Some(rate) = self.controller.pacing_rate()
+                && let Some(at) = self.pacer.next_departure(self.now, rate, self.segment)
+            {
+                assert!(at > self.now);
+                // Packets may also wait for a time that never comes here.
+                self.now = at.min(self.now + Duration::from_secs(60));
+            }
+            self.pacer.on_sent(self.now, self.segment);
+            self.controller.on_sent(self.now, self.segment, in_flight);
+            let snapshot = self.estimator.on_sent(self.now, self.segment, in_flight);
+            self.flight.push_back((self.now, snapshot));
+        }
+    }
+
+    fn acknowledge(&mut self, skip: u8, count: u8) {
+        let start = usize::from(skip).min(self.flight.len());
+        let end = (start + usize::from(count)).min(self.flight.len());
+        if start == end {
+            return;
+        }
+        let mut newest_sent_at = Instant::ZERO;
+        for (sent_at, snapshot) in self.flight.drain(start..end) {
+            self.estimator
+                .on_packet_acknowledged(self.now, &snapshot, self.segment, sent_at);
+            newest_sent_at = newest_sent_at.max(sent_at);
+        }
+        let bytes = (end - start) as u64 * self.segment;
+        self.acknowledged += bytes;
+        let rtt = self.now - newest_sent_at;
+        let ack = Acknowledgement {
+            now: self.now,
+            bytes,
+            rtt: (!count.is_multiple_of(3)).then_some(rtt),
+            newest_sent_at,
+            smoothed_rtt: rtt,
+            bytes_in_flight: self.in_flight(),
+            delivered: self.estimator.delivered(),
+            rate_sample: self.estimator.finish_ack(Duration::ZERO),
+            window_limited: self.limited,
+        };
+        self.controller.on_acknowledged(&ack);
+    }
+
+    fn lose(&mut self, count: u8) {
+        let prior_in_flight = self.in_flight();
+        let count = usize::from(count).min(self.flight.len());
+        let Some((newest_sent_at, snapshot)) = self.flight.drain(..count).next_back() else {
+            return;
+        };
+        let bytes = count as u64 * self.segment;
+        self.estimator.on_lost(bytes);
+        let loss = Loss {
+            now: self.now,
+            bytes,
+            newest_sent_at,
+            prior_in_flight,
+            bytes_in_flight: self.in_flight(),
+            in_flight_at_send: snapshot.in_flight(),
+            lost_since_send: self.estimator.lost_since(&snapshot),
+            application_limited: snapshot.application_limited(),
+        };
+        self.reduce(newest_sent_at, |model| model.controller.on_lost(&loss));
+    }
+
+    /// RFC 6582: packets from before the last reduction do not reduce the window again.
+    fn reduce(&mut self, sent_at: Instant, event: impl FnOnce(&mut Self)) {
+        let before = self.controller.window();
+        event(self);
+        let after = self.controller.window();
+        if after < before {
+            assert!(
+                self.reduced_at.is_none_or(|at| sent_at > at),
+                "reduced twice in one episode"
+            );
+            self.reduced_at = Some(self.now);
+        }
+    }
+
+    fn check(&self, name: &str) {
+        let window = self.controller.window();
+        // RFC 5681: two segments, but one after a timeout.
+        let least = if self.timed_out {
+            1
+        } else {
+            self.initial.min(2 * self.segment) / self.segment
+        };
+        assert!(window >= least * self.segment, "{name}: window {window}");
+        let most = self.initial.max(4 * self.segment) + self.acknowledged + self.segment;
+        assert!(window <= most, "{name}: window {window} above {most}");
+        self.controller.metrics(&mut |metric, value| {
+            assert!(value.is_finite() && value >= 0.0, "{name}: {metric} = {value}");
+        });
+        let again = format!("{:?}", self.controller);
+        assert!(
+            !again.contains("NaN") && !again.contains(": inf,"),
+            "{name}: {again}"
+        );
+    }
+}
+
+const CONFIGS: &[&str] = &[
+    r#"{"kind": "reno", "hystart": true, "pacing": true, "initial_window": 1}"#,
+    r#"{"kind": "cubic", "c": 100, "beta": 0.99, "pacing": true}"#,
+    r#"{"kind": "cubic", "fast_convergence": false, "beta": 0.1, "hystart": false}"#,
+    r#"{"kind": "bbr", "loss_threshold": "50%", "random_loss_limit": "50%", "initial_window": 1000}"#,
+    r#"{"kind": "bbr", "probe_rtt_interval": "100ms", "probe_rtt_duration": "0ms", "initial_window": 1}"#,
+    r#"{"kind": "fixed", "window": 1, "rate": "1bit/s"}"#,
+];
+
+fn configs() -> Vec<CongestionConfig> {
+    let registry = Registry::builtin();
+    let named = registry
+        .iter()
+        .map(|entry| CongestionConfig::named(entry.name()).unwrap());
+    let tables = CONFIGS.iter().map(|text| serde_json::from_str(text).unwrap());
+    named.chain(tables).collect()
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 400, ..ProptestConfig::default() })]
+
+    #[test]
+    fn any_sequence_of_events_leaves_a_usable_window(
+        steps in prop::collection::vec(step(), 1..400),
+        segment in prop_oneof![1_u64..10, 500_u64..2000, 60_000_u64..70_000],
+    ) {
+        for config in configs() {
+            let mut model = Model::new(&config, segment);
+            for step in &steps {
+                model.apply(*step);
+                model.check(config.name());
+            }
+        }
+    }
+
+    /// The same facts give the same answers: no controller has a clock or randomness of its own.
+    #[test]
+    fn controllers_are_functions_of_their_facts(steps in prop::collection::vec(step(), 1..200)) {
+        for config in configs() {
+            let (mut one, mut other) = (Model::new(&config, 1460), Model::new(&config, 1460));
+            for step in &steps {
+                one.apply(*step);
+                other.apply(*step);
+            }
+            prop_assert_eq!(format!("{:?}", one.controller), format!("{:?}", other.controller));
+        }
+    }
+}
