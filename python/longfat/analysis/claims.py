@@ -16,11 +16,13 @@ What each relation compares is said in `longfat.analysis.relations`. Each world 
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from longfat.analysis.prediction import THEORY_METRIC, predict
 from longfat.analysis.selection import check, claim_worlds, pairings, series
 from longfat.results import CellResult, Verdict, VerdictWord
-from longfat.study.claims import TRENDS, Claim
+from longfat.study.claims import THEORY, TRENDS, Claim
 from longfat.study.vocabulary import canonical, resolve_metric
 
 if TYPE_CHECKING:
@@ -58,30 +60,41 @@ def _judge(claim: Claim, world: str, results: Sequence[CellResult]) -> Verdict:
     from longfat.analysis import relations
 
     by_cell = {_identity(result.cell): result for result in results}
+
+    def result_of(cell: Cell) -> CellResult:
+        if cell.protocol == THEORY:
+            return _theory(cell, by_cell[_identity(replace(cell, protocol=claim.of))])
+        return by_cell[_identity(cell)]
+
     pairs = pairings(claim, world, [result.cell for result in results])
     metric = resolve_metric(claim.metric)
     if claim.relation in TRENDS:
         groups = [group for group in series(claim, pairs) if len(group.points) > 1]
         count = sum(len(group.points) - 1 for group in groups)
-        evidence = [
-            piece
-            for group in groups
-            for piece in relations.trend(claim, metric, group, lambda cell: by_cell[_identity(cell)], count)
-        ]
+        evidence = [e for group in groups for e in relations.trend(claim, metric, group, result_of, count)]
     else:
         evidence = [
-            relations.comparison(
-                claim,
-                metric,
-                by_cell[_identity(pair.of)],
-                by_cell[_identity(pair.against)] if pair.against else None,
-                len(pairs),
-            )
+            relations.comparison(claim, metric, result_of(pair.of), result_of(pair.against), len(pairs))
             for pair in pairs
+            if pair.against is not None
         ]
     if not evidence:
         return _verdict(claim, world, "undecided", "this run has no cells that the claim is about")
     return _conclude(claim, world, evidence)
+
+
+def _theory(cell: Cell, measured: CellResult) -> CellResult:
+    """What theory expects, as if each trial had measured it; no values where it has no form."""
+    expected = predict(cell.spec).goodput
+    values = [] if expected is None else [expected] * len(measured.trials)
+    return CellResult(
+        cell=cell,
+        n=len(values),
+        failures={},
+        metrics={},
+        samples={THEORY_METRIC: values},
+        trials=measured.trials if values else [],
+    )
 
 
 def _identity(cell: Cell) -> tuple[str, str, str]:

@@ -137,7 +137,7 @@ def plus_minus(interval: Interval, scale: float = 1.0) -> str:
     mean = interval.mean / scale
     if not math.isfinite(half):
         return f"{digits(mean)} ±?"
-    if half < abs(mean) * 1e-9:
+    if half <= abs(mean) * 1e-9:
         return f"{digits(mean)} ±0"
     decimals = max(0, 1 - math.floor(math.log10(half)))
     most = max(0, 2 - math.floor(math.log10(abs(mean)))) if mean else decimals

@@ -11,7 +11,7 @@ With a the metric of the claim's protocol, b that of the other in the same trial
 | within | (1 - m) b <= a <= (1 + m) b | |
 | rises-with | last > (1 + m) first, and no step down | along the swept key; a step is judged like not-lower |
 | falls-with | last < (1 - m) first, and no step up | likewise |
-| flat-after | every later point within m (5 % without `by`) of the point `after` | |
+| flat-after | no later point > (1 + m) times the point `after` | m is 5 % without `by`; a fall is no rise |
 | lead-rises-with | as rises-with, of the ratio a / b | trial by trial |
 | lead-falls-with | as falls-with, of the ratio a / b | |
 """
@@ -99,10 +99,8 @@ def _mean(values: Sample) -> float:
     return math.fsum(values) / len(values) if values else math.nan
 
 
-def comparison(claim: Claim, metric: str, of: CellResult, against: CellResult | None, count: int) -> Evidence:
+def comparison(claim: Claim, metric: str, of: CellResult, against: CellResult, count: int) -> Evidence:
     """A relation between two protocols in one cell; `count` cells are compared for the claim."""
-    if against is None:
-        raise ValueError(f'relation "{claim.relation}" compares with another protocol')
     a, b = paired(of, against, metric)
     where = _where(of.cell)
     if len(a) < MIN_TRIALS:
@@ -255,10 +253,8 @@ def _flat(claim: Claim, metric: str, points: Sequence[_Point], count: int) -> li
         if point.number <= base.number:
             continue
         first, second = base.paired(point)
-        lower = _Test.of(second, first, 1, 1 - margin, count)
-        upper = _Test.of(first, second, 1 + margin, 1, count)
-        word = _all([lower.not_below(0.0), upper.not_below(0.0)])
-        evidence.append(_step(claim, metric, (base, point), word, min(lower.strength, upper.strength)))
+        test = _Test.of(first, second, 1 + margin, 1, count)
+        evidence.append(_step(claim, metric, (base, point), test.not_below(0.0), test.strength))
     return evidence
 
 

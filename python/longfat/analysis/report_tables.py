@@ -142,7 +142,7 @@ def agreement_table(run: RunResult) -> Content:
     return [
         paragraph(f"{agreement.summary(found)}."),
         paragraph(
-            f"Goodput in one world over that in the other; cells that are {agreement.LIMIT:.0%} apart are marked.",
+            f"Ratios of goodput; cells that are {agreement.LIMIT:.0%} apart are marked.",
             "note",
         ),
         table([heads], rows),

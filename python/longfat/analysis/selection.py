@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
+from longfat.analysis.prediction import THEORY_METRIC, predict
 from longfat.study import Study, sweep, units
-from longfat.study.claims import TRENDS, Claim
+from longfat.study.claims import THEORY, TRENDS, Claim
 from longfat.study.problems import Problem, show
-from longfat.study.vocabulary import allowed, canonical
+from longfat.study.vocabulary import allowed, canonical, resolve_metric
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -40,11 +41,14 @@ class Series:
 def pairings(claim: Claim, world: str, cells: Sequence[Cell]) -> list[Pairing]:
     """The cells of one world that a claim is about, each with its counterpart, in the order of the study.
 
-    Two protocols meet where all swept keys that both have are equal.
+    Two protocols meet where all swept keys that both have are equal; the theory of a cell is a cell of the
+    same specification.
     """
     own = [cell for cell in cells if cell.world == world and cell.protocol == claim.of]
     if claim.against is None:
         found = [Pairing(cell, None) for cell in own]
+    elif claim.against == THEORY:
+        found = [Pairing(cell, replace(cell, protocol=THEORY)) for cell in own]
     else:
         others = [cell for cell in cells if cell.world == world and cell.protocol == claim.against]
         found = [Pairing(cell, other) for cell in own for other in others if _meet(cell, other)]
@@ -98,9 +102,23 @@ def _check_claim(claim: Claim, study: Study, cells: Sequence[Cell]) -> list[Prob
     found = pairings(claim, worlds[0], cells)
     if not found:
         return [Problem(f"{where}.where", "matches no cell of this study")]
+    if claim.against == THEORY and (problem := _check_theory(claim, found)) is not None:
+        return [problem]
     if claim.relation not in TRENDS:
         return []
     return [problem for group in series(claim, found) if (problem := _check_trend(claim, group)) is not None]
+
+
+def _check_theory(claim: Claim, found: Iterable[Pairing]) -> Problem | None:
+    where = f"claims[{claim.id}]"
+    if resolve_metric(claim.metric) != THEORY_METRIC:
+        return Problem(f"{where}.metric", f'theory speaks of goodput alone, not of "{claim.metric}"')
+    for pairing in found:
+        prediction = predict(pairing.of.spec)
+        if prediction.goodput is None:
+            point = ", ".join(f"{key} = {value}" for key, value in pairing.of.params.items())
+            return Problem(f"{where}.where", f"{point or claim.of}: {prediction.note}")
+    return None
 
 
 def _check_trend(claim: Claim, group: Series) -> Problem | None:

@@ -95,7 +95,7 @@ class WorldTable:
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         wide = self._build(stacked=False)
-        if console.measure(wide, options=options.update(max_width=10_000)).minimum <= options.max_width:
+        if console.measure(wide, options=options.update(max_width=10_000)).maximum <= options.max_width:
             yield wide
         else:
             yield self._build(stacked=True)

@@ -14,6 +14,9 @@ beyond these, its derivation is in its docstring.
 
 from __future__ import annotations
 
+GRANULARITY = 0.004
+"""The least margin of an adaptive timeout over the round trip, in s (RFC 6298, section 2.3: its G)."""
+
 
 def bandwidth_delay_product(rate: float, round_trip: float) -> float:
     """Bits that fill a path: rate (bit/s) times round-trip time (s).
@@ -113,7 +116,16 @@ def go_back_n(window: int, frame_time: float, round_trip: float, loss: float, ti
     return success / loss / (timeout + departure)
 
 
-def selective_repeat(window: int, frame_time: float, round_trip: float, loss: float, timeout: float) -> float:
+def selective_repeat(
+    window: int,
+    frame_time: float,
+    round_trip: float,
+    loss: float,
+    timeout: float,
+    *,
+    ack_loss: float = 0.0,
+    backs_off: bool = False,
+) -> float:
     """Packets per second of selective repeat in which a missing packet is sent again after T.
 
     Approximate (within 4 % of the exact recursion below for W <= 36, p <= 10 %, T >= R, t_f << R).
@@ -126,28 +138,60 @@ def selective_repeat(window: int, frame_time: float, round_trip: float, loss: fl
     Where the link limits (W t_f >= R) the cycle runs from one stop of the window to the next: the J packets
     before a loss and the W from there on, in J t_f + max(R + T E[max K given a loss], W t_f).
 
+    `ack_loss` counts for a packet that alone is sent again, since no later ACK stands in for its own;
+    `backs_off` says that the timer doubles then.
+
     >>> round(selective_repeat(1, 0.0, 0.010, 0.02, 0.010) * 8000 / 1e6, 3)  # one packet: stop-and-wait
     0.784
     """
     if loss <= 0:
         return lossless(window, frame_time, round_trip)
     success = 1 - loss
+    alone = success ** (window - 1)
+    again = 1 - success * (1 - ack_loss * alone)
+    doubled = alone if backs_off else 0.0
     if window * frame_time >= round_trip:
         # The first of the W is lost at least once; what makes it good may be lost again, as may the others.
-        repairs = 1 + _mean_of_maximum(1 + (window - 1) * loss, loss)
+        repairs = 1 + _mean_of_maximum(1 + (window - 1) * loss, again, again, doubled)
         duration = frame_time * success / loss + max(round_trip + timeout * repairs, window * frame_time)
         return min((success / loss + window) / duration, success / frame_time)
     before_loss = sum(j * success**j * loss for j in range(window))
-    return (window + before_loss) / (round_trip + timeout * _mean_of_maximum(window, loss))
+    duration = round_trip + timeout * _mean_of_maximum(window, loss, again, doubled)
+    return (window + before_loss) / duration
 
 
-def _mean_of_maximum(count: float, loss: float) -> float:
-    """The mean of the largest of `count` geometric numbers of failures: sum over k >= 1 of P(max >= k)."""
-    total, k = 0.0, 1
-    while (term := 1 - (1 - loss**k) ** count) > 1e-12:
-        total += term
-        k += 1
+def _mean_of_maximum(count: float, first: float, again: float, alone: float) -> float:
+    """The mean of the largest of `count` numbers of failures, in units of the timeout.
+
+    The sum over k >= 1 of P(max >= k): a number is k or more with probability `first` * `again`^(k-1). With
+    probability `alone` the k-th timeout is doubled k - 1 times.
+    """
+    total, tail, factor = 0.0, first, 1.0
+    while (term := 1 - (1 - tail) ** count) > 1e-12:
+        total += term * (1 + alone * (factor - 1))
+        tail *= again
+        factor *= 2
     return total
+
+
+def settled_timeout(window: int, frame_time: float, round_trip: float, loss: float, floor: float) -> float:
+    """The adaptive timeout (RFC 6298) that a sender of fixed window has when its next packet is lost, in s.
+
+    The estimator is run over the round trips of mean cycles until it settles: after each loss the window
+    leaves at once, so packet i waits for i frames before it and takes R + i t_f; the s / p packets up to the
+    next loss then take max(R, W t_f). Approximate: real cycles vary in length. `floor` is the least timeout.
+
+    >>> settled_timeout(4, 0.0001, 0.010, 0.02, 0.020)
+    0.02
+    """
+    steady = max(round_trip, window * frame_time)
+    until_loss = round((1 - loss) / loss) if loss > 0 else 1000
+    cycle = [round_trip + i * frame_time for i in range(window)] + [steady] * until_loss
+    smoothed, variation = round_trip, round_trip / 2
+    for sample in cycle * 3:
+        variation += (abs(sample - smoothed) - variation) / 4
+        smoothed += (sample - smoothed) / 8
+    return max(smoothed + max(4 * variation, GRANULARITY), floor)
 
 
 def window_with_ack_loss(window: int, ack_loss: float) -> float:
