@@ -179,6 +179,15 @@ fn uniform_jitter_fills_its_range() {
 }
 
 #[test]
+fn uniform_jitter_includes_both_ends() {
+    let (arrivals, _) = run_train(r#"{"delay": "10ns", "jitter": "1ns"}"#, 3, 30_000, 100, 100);
+    for delay in [9, 10, 11] {
+        let took = |arrival: &&common::Arrival<common::Mark>| arrival.at % 100 == delay;
+        assert_binomial(arrivals.iter().filter(took).count() as u64, 30_000, 1.0 / 3.0);
+    }
+}
+
+#[test]
 fn normal_jitter_has_its_deviation() {
     let delays = delays(r#"{"spread": "4ms", "distribution": "normal"}"#);
     let (mean, deviation) = mean_and_deviation(&delays);

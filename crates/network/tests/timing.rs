@@ -129,6 +129,18 @@ fn drop_head_keeps_what_waits_from_a_packet_that_can_never_fit() {
 }
 
 #[test]
+fn a_packet_that_comes_as_the_one_before_has_been_sent_finds_room() {
+    for queue in [r#""1pkt""#, r#"{"kind": "drop-head", "limit": "1pkt"}"#] {
+        let json = format!(r#"{{"rate": "10Mbit/s", "queue": {queue}}}"#);
+        let (arrivals, _) = run_train(&json, 1, 5, MS, 1250);
+        assert_eq!(numbers(&arrivals), [1, 2, 3, 4, 5]);
+        // A nanosecond earlier every other one finds the link busy.
+        let (arrivals, _) = run_train(&json, 1, 5, MS - 1, 1250);
+        assert_eq!(numbers(&arrivals), [1, 3, 5]);
+    }
+}
+
+#[test]
 fn a_held_queue_without_drops_times_as_drop_tail_does() {
     let timing = |queue: &str| {
         let json = format!(r#"{{"rate": "3Mbit/s", "delay": "3ms", "queue": {queue}}}"#);

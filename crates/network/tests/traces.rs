@@ -72,6 +72,8 @@ fn what_an_idle_link_does_not_use_is_lost() {
         times("3\n7\n10", &[(4, 1500), (7, 1500), (10, 1500)]),
         [7, 10, 13]
     );
+    assert_eq!(times("3\n7\n10", &[(3, 1500)]), [7]);
+    assert_eq!(times("3\n7\n10", &[(0, 500), (3, 500)]), [3, 7]);
     // 500 bytes used of the opportunity at 3: the rest is gone at 4.
     assert_eq!(times("3\n7\n10", &[(0, 500), (4, 1500)]), [3, 7]);
     // A long idle time crosses many turns: 1000 is the end of turn 100, the next chance is 3 into the next.

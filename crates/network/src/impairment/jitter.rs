@@ -11,6 +11,8 @@ use crate::config::text_or_table::{self, TextOrTable};
 /// How the one-way delay varies from packet to packet.
 ///
 /// Written `"5ms"`, which is uniform within 5 ms around the delay and keeps the order of packets, or as a table.
+/// Where packets follow one another more closely than the jitter, keeping their order makes them wait for slower
+/// ones in front, so they take longer than the delay on average.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct JitterConfig {
     /// How far the delay goes to either side: the half-width of the uniform distribution (at most the

@@ -50,10 +50,10 @@ impl Loss {
                     stream,
                 }))
             }
-            &LossConfig::Every { every } => Self::Every {
-                period: every,
-                left: every,
-            },
+            &LossConfig::Every { every } => {
+                let period = every.max(1);
+                Self::Every { period, left: period }
+            }
             LossConfig::Packets { packets } => {
                 let mut numbers = packets.clone();
                 numbers.sort_unstable();
