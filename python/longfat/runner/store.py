@@ -74,7 +74,7 @@ class Store:
             self._buffer.append((trial, record))
 
     def flush_if_due(self) -> None:
-        """Flushes now and then: a kill costs a quarter second or a fiftieth of the run, and parts stay few."""
+        """Flushes now and then: a kill costs a quarter second or a fiftieth of the run; parts stay few."""
         now = time.monotonic()
         if self._buffer and now - self._flushed >= max(0.25, (now - self._started) / 50):
             self.flush()
