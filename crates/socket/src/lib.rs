@@ -8,9 +8,12 @@
 pub mod client;
 pub mod clock;
 pub mod datagrams;
+pub mod endpoint;
 pub mod error;
 pub mod outbox;
+pub mod pattern;
 pub mod payload;
+pub mod relay;
 pub mod server;
 pub mod session;
 pub mod transfer;

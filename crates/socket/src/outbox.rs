@@ -37,6 +37,28 @@ impl Outbox {
         self.to
     }
 
+    /// Datagrams that wait.
+    #[must_use]
+    pub const fn len(&self) -> usize {
+        self.count
+    }
+
+    /// Forgets the train.
+    pub fn clear(&mut self) {
+        self.bytes.clear();
+        self.count = 0;
+        self.ended = false;
+    }
+
+    /// Sends the train to another peer than before, and stays with that one.
+    ///
+    /// # Errors
+    /// As [`flush`](Self::flush).
+    pub fn send_to(&mut self, to: Peer, socket: &Datagrams) -> io::Result<()> {
+        self.to = to;
+        self.flush(socket)
+    }
+
     /// Whether nothing waits.
     #[must_use]
     pub const fn is_empty(&self) -> bool {
@@ -79,9 +101,7 @@ impl Outbox {
             .as_ref()
             .is_err_and(|e| e.kind() == io::ErrorKind::WouldBlock)
         {
-            self.bytes.clear();
-            self.count = 0;
-            self.ended = false;
+            self.clear();
         }
         result
     }

@@ -227,14 +227,15 @@ impl<S: Service> Serving<'_, S> {
     }
 
     fn answer(&mut self, to: Peer, frame: &Frame<StreamRange>) {
-        self.reply = Outbox::new(to);
         self.reply.push(|bytes| {
             let written: Result<(), std::convert::Infallible> = codec::encode(frame, bytes, |_, _| Ok(()));
             match written {
                 Ok(()) => {}
             }
         });
-        let _ = self.reply.flush(&self.server.socket);
+        // If there is not even room for a reply, the peer asks again.
+        let _ = self.reply.send_to(to, &self.server.socket);
+        self.reply.clear();
     }
 
     fn accept(
