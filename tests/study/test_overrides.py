@@ -54,14 +54,14 @@ def test_all_protocols_at_once(data: Data) -> None:
         ("path.loss=200%", "^--set: path.loss: .*200%"),
         ("path.los=2%", "^--set: path.los: .*"),
         ('path.loss=["1%", "200%"]', '^--set: sweep."path.loss": .*200%'),
+        ("protocol.window=0", "^--set: protocols.gbn.window: .*\n--set: protocols.sr.window: "),
         ("repeats=none", "^--set: repeats: .*must be a whole number"),
         ("seed=2026-01-01", "^--set: seed: .*date"),
     ],
 )
-def test_a_bad_setting_is_told_in_a_line(data: Data, setting: str, words: str) -> None:
-    with pytest.raises(StudyError, match=words) as caught:
+def test_a_bad_setting_is_told_with_its_key(data: Data, setting: str, words: str) -> None:
+    with pytest.raises(StudyError, match=words):
         with_set(data, setting)
-    assert len(str(caught.value).splitlines()) == 1
 
 
 def test_one_protocol_cannot_leave_a_sweep_of_all(data: Data) -> None:

@@ -54,7 +54,7 @@ class Overrides:
             data.pop("max_repeats", None)
         if self.seed is not None:
             data["seed"] = self.seed
-        return [_set(data, key, value) for key, value in self.settings]
+        return [touched for key, value in self.settings for touched in _set(data, key, value)]
 
 
 def _make_quick(data: dict[str, Any]) -> None:
@@ -68,10 +68,11 @@ def _make_quick(data: dict[str, Any]) -> None:
             workload["size"] = QUICK_SIZE
 
 
-def _set(data: dict[str, Any], key: str, value: Any) -> str:
+def _set(data: dict[str, Any], key: str, value: Any) -> list[str]:
+    """Sets one key; gives it as problems name it, in each protocol where it is for all."""
     if "." not in key and key in SKELETON:
         data[key] = value
-        return key
+        return [key]
     entries = [entry for entry in _tables(data.get("protocols")) if isinstance(entry.get("name"), str)]
     names = [entry["name"] for entry in entries]
     wrong = key_problem(key, names)
@@ -85,7 +86,7 @@ def _set(data: dict[str, Any], key: str, value: Any) -> str:
         _leave_sweep(sweep, key)
         if isinstance(value, list):
             sweep[key] = value
-            return f'sweep."{key}"'
+            return [f'sweep."{key}"']
     try:
         if key.startswith("protocol."):
             for entry in entries:
@@ -97,7 +98,9 @@ def _set(data: dict[str, Any], key: str, value: Any) -> str:
             place(data, key, value)
     except ValueError as error:
         raise ValueError(f"--set: {key}: {error}") from None
-    return key
+    if key.startswith("protocol."):
+        return [f"protocols.{name}.{key.removeprefix('protocol.')}" for name in names]
+    return [key]
 
 
 def _leave_sweep(sweep: dict[str, Any], key: str) -> None:
