@@ -100,7 +100,7 @@ def test_a_process_that_hangs_is_given_up(monkeypatch: pytest.MonkeyPatch) -> No
         record = executor.run(trial(delay="2s"))
     finally:
         executor.close()
-    assert record.error == "the send process did not answer within 0 s"
+    assert record.error == "the send process did not answer within 0.5 s"
     assert descendants() == []
 
 

@@ -21,10 +21,11 @@ from longfat.runner.executor import CancelledTrialError, ThreadedExecutor, recor
 from longfat.runner.trial import Record, Trial
 from longfat.study.vocabulary import canonical
 
-DEFAULT_JOBS = 8
-"""Trials at once: they mostly wait for their path's delay, so there may be more than cores."""
+JOBS_PER_CORE = 16
+MOST_JOBS = 64
+"""Trials at once, unless said: they mostly wait for their path to deliver."""
 PACKETS_PER_CORE = 6_000
-"""Packets a second that trials running at once may offer for each core: beyond, they disturb each other."""
+"""Packets a second that trials at once may offer for each core: beyond, they disturb each other."""
 START_TIMEOUT_S = 20.0
 STOP_TIMEOUT_S = 2.0
 # A trial may take this many times what the simulator expects, and this much more: beyond it, it hangs.
@@ -75,7 +76,7 @@ class Endpoint:
                 content: dict[str, Any] = json.loads(line)
                 return content
         if self._too_late:
-            raise EndpointError(f"the {self.role} process did not answer within {timeout:.0f} s")
+            raise EndpointError(f"the {self.role} process did not answer within {timeout:.3g} s")
         raise EndpointError(self._how_it_ended())
 
     def _give_up(self) -> None:
@@ -120,7 +121,7 @@ class Relay(ThreadedExecutor):
     """Runs trials in processes, as many at once as neither `jobs` nor the machine's load forbids."""
 
     def __init__(self, jobs: int | None = None) -> None:
-        super().__init__(jobs or DEFAULT_JOBS)
+        super().__init__(jobs or min(MOST_JOBS, JOBS_PER_CORE * available_cores()))
         self._budget = LoadBudget(PACKETS_PER_CORE * available_cores())
         self._expected: dict[str, tuple[float, float]] = {}
         self._cancel = _native.Cancel()
