@@ -63,12 +63,17 @@ impl Ambient {
         }
     }
 
+    /// Whether most packets of the round at hand found room.
+    fn has_room(&self) -> bool {
+        self.samples > 0 && self.samples_with_room * 2 >= self.samples
+    }
+
     fn forget(&mut self) {
         (self.lost, self.delivered, self.ppm) = (0, 0, 0);
     }
 
     fn finish_round(&mut self, counts: bool, segment: u64, limit_ppm: u64) {
-        self.had_room = self.samples > 0 && self.samples_with_room * 2 >= self.samples;
+        self.had_room = self.has_room();
         if counts && self.had_room {
             self.lost += self.round_lost;
             self.delivered += self.round_delivered;
@@ -92,10 +97,15 @@ impl Ambient {
 impl Bbr {
     /// How much of `bytes` may be lost without meaning congestion; none, without evidence.
     pub(super) fn ambient_loss(&self, bytes: u64) -> u64 {
-        if self.ambient.ppm == 0 {
+        self.by_chance(bytes, self.ambient.ppm)
+    }
+
+    /// What may be lost of `bytes` where `ppm` are lost on average.
+    fn by_chance(&self, bytes: u64, ppm: u64) -> u64 {
+        if ppm == 0 {
             return 0;
         }
-        let expected = self.ambient.ppm as f64 / PPM as f64 * bytes as f64;
+        let expected = ppm as f64 / PPM as f64 * bytes as f64;
         (expected + SIGNIFICANCE * (expected * self.segment as f64).sqrt()) as u64
     }
 
@@ -107,10 +117,16 @@ impl Bbr {
         scale(rate, PPM, PPM - self.ambient.ppm)
     }
 
-    /// Whether the round at hand has lost more than the path does.
+    /// Whether the loss round at hand has lost more than the path does: where most of its packets
+    /// found room, whatever the path may lose at most.
     pub(super) fn round_lost_too_much(&self) -> bool {
         let round = &self.ambient;
-        round.round_lost > self.ambient_loss(round.round_lost + round.round_delivered)
+        let ppm = if round.has_room() {
+            self.random_loss_limit_ppm
+        } else {
+            round.ppm
+        };
+        round.round_lost > self.by_chance(round.round_lost + round.round_delivered, ppm)
     }
 
     pub(super) fn update_ambient_loss(&mut self, round: &Round) {
@@ -121,7 +137,7 @@ impl Bbr {
         }
         self.ambient
             .on_acknowledged(round.acknowledged, round.rtt, room_until);
-        if round.starts {
+        if round.loss_round_starts {
             // Losses show a round trip after they happened: those of a probe still show in Down.
             let counts = matches!(self.state, State::Startup | State::Cruise);
             self.ambient
