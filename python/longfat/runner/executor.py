@@ -10,6 +10,7 @@ import abc
 import importlib
 import json
 import threading
+from collections.abc import Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any, Protocol
 
@@ -30,6 +31,9 @@ class Executor(Protocol):
     def submit(self, trial: Trial) -> Future[Record]:
         """Starts a trial when its turn comes. The future raises CancelledTrialError after `cancel`."""
 
+    def forecast(self, trials: Sequence[Trial]) -> float | None:
+        """Seconds that so many trials will take; None where there is no saying before they run."""
+
     def cancel(self) -> None:
         """Gives up every trial that is waiting or running, soon."""
 
@@ -48,6 +52,10 @@ class ThreadedExecutor(abc.ABC):
     @abc.abstractmethod
     def run(self, trial: Trial) -> Record:
         """Runs one trial in the calling thread. Raises CancelledTrialError once the run is given up."""
+
+    def forecast(self, trials: Sequence[Trial]) -> float | None:  # noqa: ARG002 - a subclass may know
+        """No saying."""
+        return None
 
     def submit(self, trial: Trial) -> Future[Record]:
         """Starts a trial when a thread is free."""

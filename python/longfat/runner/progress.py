@@ -16,8 +16,8 @@ LINE_EVERY_S = 5.0
 class Reporter(Protocol):
     """Told of a run's progress by the runner, from its one thread."""
 
-    def start(self, world: str, todo: int, present: int) -> None:
-        """A world begins: so many trials to do, so many found in the store."""
+    def start(self, world: str, todo: int, present: int, seconds: float | None = None) -> None:
+        """A world begins: so many trials to do in about so many seconds, so many found in the store."""
 
     def advance(self, *, failed: bool) -> None:
         """One trial is done."""
@@ -32,7 +32,7 @@ class Reporter(Protocol):
 class Silent:
     """Says nothing: for use from Python."""
 
-    def start(self, world: str, todo: int, present: int) -> None:
+    def start(self, world: str, todo: int, present: int, seconds: float | None = None) -> None:
         """Nothing."""
 
     def advance(self, *, failed: bool) -> None:
@@ -53,12 +53,13 @@ class Lines:
         self._todo = self._done = self._failed = 0
         self._started = self._said = 0.0
 
-    def start(self, world: str, todo: int, present: int) -> None:
+    def start(self, world: str, todo: int, present: int, seconds: float | None = None) -> None:
         """Says what is ahead."""
         self._world, self._todo, self._done, self._failed = world, todo, 0, 0
         self._started = self._said = time.monotonic()
         found = f", {present} already there" if present else ""
-        self.note(f"{world}: {todo} trials to run{found}")
+        about = f", about {clock(seconds)}" if seconds is not None else ""
+        self.note(f"{world}: {todo} trials to run{found}{about}")
 
     def advance(self, *, failed: bool) -> None:
         """Says how far it is, if it has not for a while."""
@@ -67,12 +68,12 @@ class Lines:
         now = time.monotonic()
         if now - self._said >= LINE_EVERY_S:
             self._said = now
-            self.note(f"{self._progress()}, {_clock(self._left(now))} left")
+            self.note(f"{self._progress()}, {clock(self._left(now))} left")
 
     def finish(self) -> None:
         """Says how it went."""
         if self._todo:
-            self.note(f"{self._progress()} in {_clock(time.monotonic() - self._started)}")
+            self.note(f"{self._progress()} in {clock(time.monotonic() - self._started)}")
 
     def note(self, text: str) -> None:
         """A line on standard error."""
@@ -96,7 +97,7 @@ class Bar:
         self._task: TaskID | None = None
         self._failed = 0
 
-    def start(self, world: str, todo: int, present: int) -> None:
+    def start(self, world: str, todo: int, present: int, seconds: float | None = None) -> None:
         """Shows the bar."""
         self.finish()
         if not todo:
@@ -114,7 +115,8 @@ class Bar:
             console=self._console,
         )
         found = f" ({present} already there)" if present else ""
-        self._task = self._progress.add_task(f"{world}{found}", total=todo, failed="")
+        about = f", about {clock(seconds)}" if seconds is not None else ""
+        self._task = self._progress.add_task(f"{world}{found}{about}", total=todo, failed="")
         self._progress.start()
 
     def advance(self, *, failed: bool) -> None:
@@ -146,10 +148,10 @@ def reporter() -> Reporter:
     return Bar(Console(stderr=True))
 
 
-def _clock(seconds: float) -> str:
+def clock(seconds: float) -> str:
     """A duration to read.
 
-    >>> _clock(0.25), _clock(75), _clock(7260)
+    >>> clock(0.25), clock(75), clock(7260)
     ('0.2 s', '1 min 15 s', '2 h 1 min')
     """
     if seconds < 10:

@@ -12,7 +12,7 @@ import subprocess
 import sys
 import tempfile
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from longfat import _native
@@ -128,6 +128,14 @@ class Relay(ThreadedExecutor):
         self._running: set[Endpoint] = set()
         self._guard = threading.Lock()
 
+    def forecast(self, trials: Sequence[Trial]) -> float | None:
+        """From what the simulator expects of each: shared among the jobs, or as the load allows."""
+        expected = [self._expect(trial) for trial in trials]
+        packets = sum(seconds * rate for seconds, rate in expected)
+        longest = max((seconds for seconds, _ in expected), default=0.0)
+        shared = sum(seconds for seconds, _ in expected) / self.jobs
+        return max(longest, shared, packets / self._budget.limit)
+
     def run(self, trial: Trial) -> Record:
         """Runs one trial in real time; a process that fails gives a failed record."""
         seconds, packets_per_second = self._expect(trial)
@@ -197,7 +205,7 @@ class LoadBudget:
     """Lets trials run at once while their loads sum to no more than a limit; one alone may exceed it."""
 
     def __init__(self, limit: float) -> None:
-        self._limit = limit
+        self.limit = limit
         self._load = 0.0
         self._open = False
         self._changed = threading.Condition()
@@ -208,7 +216,7 @@ class LoadBudget:
     def share(self, load: float) -> Iterator[None]:
         """Waits for room, then holds it."""
         with self._turnstile, self._changed:
-            self._changed.wait_for(lambda: self._open or self._load == 0 or self._load + load <= self._limit)
+            self._changed.wait_for(lambda: self._open or self._load == 0 or self._load + load <= self.limit)
             self._load += load
         try:
             yield

@@ -87,10 +87,14 @@ def _measure(
     for world in study.worlds:
         of_world = [trial for trial in wanted.values() if trial.cell.world == world]
         todo = [trial for trial in of_world if trial.key not in store.keys]
-        reporter.start(world, len(todo), len(of_world) - len(todo))
+        present = len(of_world) - len(todo)
         try:
             if todo:
-                _run_trials(todo, executor_of(world, jobs), store, reporter)
+                executor = executor_of(world, jobs)
+                reporter.start(world, len(todo), present, executor.forecast(todo))
+                _run_trials(todo, executor, store, reporter)
+            else:
+                reporter.start(world, 0, present)
         except KeyboardInterrupt:
             reporter.finish()
             raise Interrupted(
