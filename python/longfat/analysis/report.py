@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import json
 import re
-import tempfile
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from longfat.analysis import charts, formatting, grid, html, report_tables, report_text
 from longfat.analysis.html import Markup, section, tag
 from longfat.analysis.vega_bundle import bundle
+from longfat.runner.files import write_whole
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from longfat.results import RunResult
 
 MAIN_METRIC = "goodput_bps"
@@ -27,18 +28,7 @@ def write_report(run: RunResult) -> Path:
 
     Raises OSError where the folder cannot be written; nothing half-written is left then.
     """
-    page = build(run).encode()
-    folder = run.report.parent
-    with tempfile.NamedTemporaryFile(dir=folder, prefix=".report-", suffix=".tmp", delete=False) as file:
-        temporary = Path(file.name)
-        try:
-            file.write(page)
-            file.close()
-            temporary.chmod(0o644)
-            temporary.replace(run.report)
-        except OSError:
-            temporary.unlink(missing_ok=True)
-            raise
+    write_whole(run.report, build(run).encode())
     return run.report
 
 

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import contextlib
 import os
-import tempfile
 from pathlib import Path
 
 import altair as alt
 import vl_convert
+
+from longfat.runner.files import write_whole
 
 VEGA_LITE = ".".join(alt.SCHEMA_VERSION.removeprefix("v").split(".")[:2])
 """The version of Vega-Lite that the specifications are written for, as the converter names it."""
@@ -26,22 +27,10 @@ def bundle() -> str:
     except (OSError, UnicodeDecodeError):
         script = vl_convert.javascript_bundle(_SNIPPET, vl_version=VEGA_LITE)
     with contextlib.suppress(OSError):
-        _keep(kept, script)
+        kept.parent.mkdir(parents=True, exist_ok=True)
+        write_whole(kept, script.encode())
     return script
 
 
 def _cache() -> Path:
     return Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache").expanduser() / "longfat"
-
-
-def _keep(path: Path, script: str) -> None:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.NamedTemporaryFile("w", encoding="utf-8", dir=path.parent, delete=False) as file:
-        temporary = Path(file.name)
-        try:
-            file.write(script)
-            file.close()
-            temporary.replace(path)
-        except OSError:
-            temporary.unlink(missing_ok=True)
-            raise

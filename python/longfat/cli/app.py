@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from longfat.cli import listing, run, schema
+from longfat.cli import chart, listing, run, schema, trace
 
 app = typer.Typer(
     name="longfat",
@@ -36,3 +36,5 @@ def _options(
 app.command("run")(run.run)
 app.command("list")(listing.listing)
 app.command("schema")(schema.schema)
+app.command("chart")(chart.chart)
+app.command("trace")(trace.trace)

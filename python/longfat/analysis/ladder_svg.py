@@ -1,0 +1,295 @@
+"""A ladder diagram as SVG: two lifelines, time running down, a slanted arrow a packet."""
+
+from __future__ import annotations
+
+import bisect
+import itertools
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+
+from longfat.analysis.formatting import DASH, digits
+from longfat.analysis.html import Markup, render, tag
+from longfat.analysis.ladder import Flight, Ladder, Mark
+
+SENDER_X, RECEIVER_X, WIDTH = 215.0, 655.0, 860.0
+TOP, BOTTOM = 122.0, 34.0
+ROW = 15.0
+"""The least distance in px between two things that happen at the same host: a line of text."""
+BREAK = 64.0
+"""The most px that a time takes in which nothing happens; longer ones are shortened and marked."""
+
+_STYLE = """
+.ladder{background:#fff;--ink:#1c2128;--soft:#68727d;--rule:#c9d1d9;--data:#0072b2;--again:#d55e00;
+--ack:#4d7c6a;--lost:#b42318;--good:#1a7f37;--paper:#fff}
+.ladder{font-family:system-ui,'Segoe UI',Roboto,'Liberation Sans',Arial,sans-serif}
+.ladder text{fill:var(--ink);font-size:12px}
+.ladder .title{font-size:17px;font-weight:600}.ladder .sub{fill:var(--soft);font-size:12.5px}
+.ladder .host{font-size:14px;font-weight:600;text-anchor:middle}
+.ladder .life{stroke:var(--ink);stroke-width:1.6}.ladder .gap{stroke:var(--paper);stroke-width:4}
+.ladder .gapmark{stroke:var(--ink);fill:none;stroke-width:1.2}
+.ladder .time{fill:var(--soft);font-size:11px;text-anchor:end}
+.ladder .tick{stroke:var(--rule)}
+.ladder .arrow{fill:none;stroke-width:1.5}
+.ladder .data{stroke:var(--data)}.ladder .again{stroke:var(--again);stroke-width:2}
+.ladder .ack{stroke:var(--ack);stroke-width:1.1}.ladder .other{stroke:var(--soft);stroke-width:1.1}
+.ladder .lost{stroke-dasharray:5 3}
+.ladder .label{font-size:11.5px;text-anchor:middle}
+.ladder .label.of-data{fill:var(--data)}.ladder .label.of-again{fill:var(--again);font-weight:600}
+.ladder .label.of-ack{fill:var(--ack)}.ladder .label.of-other{fill:var(--soft)}
+.ladder .cross{stroke:var(--lost);stroke-width:2.4;fill:none}
+.ladder .why{fill:var(--lost);font-size:11.5px;font-weight:600}
+.ladder .timeout{fill:var(--lost);font-weight:600;text-anchor:end}
+.ladder .clock{fill:var(--paper);stroke:var(--lost);stroke-width:1.6}
+.ladder .delivered{fill:var(--good)}.ladder .kept{fill:var(--soft)}.ladder .discarded{fill:var(--lost)}
+"""
+_DARK = """
+@media (prefers-color-scheme:dark){.ladder{background:#12161b;--paper:#12161b;--ink:#e4e8ed;--soft:#9aa5b1;
+--rule:#313a44;--data:#5fb2ee;--again:#ff9a55;--ack:#8ec7b0;--lost:#ff8f85;--good:#5fd07e}}
+"""
+
+
+class Scale:
+    """Time to px: stretched where much happens, so that labels have room, shortened where nothing does."""
+
+    def __init__(self, ladder: Ladder) -> None:
+        moments = _moments(ladder)
+        times = sorted({time for time, _ in moments})
+        gaps = [b - a for a, b in itertools.pairwise(times)]
+        usual = sorted(gaps)[len(gaps) // 2] if gaps else 1e-3
+        pixels_per_second = ROW / max(usual, 1e-9)
+        hosts: dict[float, set[str]] = {}
+        for time, host in moments:
+            hosts.setdefault(time, set()).add(host)
+        self.times, self.places, self.breaks = times, [TOP + 14.0], []
+        busy_until: dict[str, float] = {}
+        for index, time in enumerate(times):
+            if index:
+                gap = (time - times[index - 1]) * pixels_per_second
+                place = self.places[-1] + min(max(gap, 2.0), BREAK)
+                place = max([place, *(busy_until.get(host, 0.0) for host in hosts[time])])
+                if gap > 2 * BREAK:
+                    self.breaks.append((self.places[-1], place))
+                self.places.append(place)
+            for host in hosts[time]:
+                busy_until[host] = self.places[-1] + ROW
+
+    def __call__(self, time: float) -> float:
+        """The place of a time, between its neighbours where it is none of the diagram's own."""
+        index = bisect.bisect_left(self.times, time)
+        if index < len(self.times) and self.times[index] == time:
+            return self.places[index]
+        if index == 0:
+            return self.places[0]
+        if index == len(self.times):
+            return self.places[-1]
+        before, after = self.times[index - 1], self.times[index]
+        share = (time - before) / (after - before)
+        return self.places[index - 1] + share * (self.places[index] - self.places[index - 1])
+
+    @property
+    def end(self) -> float:
+        """The place of the last thing that happens."""
+        return self.places[-1]
+
+
+def _moments(ladder: Ladder) -> list[tuple[float, str]]:
+    """When something happens at which host. Departures at one time share their place: arrows fan out."""
+    found: list[tuple[float, str]] = [(mark.time, mark.host) for mark in ladder.marks]
+    for flight in ladder.flights:
+        here, there = ("sender", "receiver") if flight.forward else ("receiver", "sender")
+        found.append((flight.sent, f"{here} departures"))
+        found += [(time, there) for time in flight.arrived]
+    return found
+
+
+def draw(ladder: Ladder, title: str, subtitle: str) -> str:
+    """The diagram as an SVG document."""
+    scale = Scale(ladder)
+    height = scale.end + BOTTOM + 26
+    arrows = [_arrow(flight, scale, _usual_time(ladder, flight)) for flight in ladder.flights]
+    parts = [
+        tag("style", Markup(_STYLE + _DARK)),
+        _shape("rect", x=0, y=0, width=WIDTH, height=height, fill="var(--paper)"),
+        _text(24, 32, title, "title"),
+        _text(24, 54, subtitle, "sub"),
+        _legend(76),
+        *_lifelines(scale),
+        *_times(ladder, scale),
+        *(part for drawn in arrows for part in drawn.shapes),
+        *(part for drawn in arrows for part in drawn.labels),
+        *(part for mark in ladder.marks for part in _mark(mark, scale)),
+        _more(ladder, height),
+    ]
+    attributes = f'viewBox="0 0 {WIDTH:g} {height:.0f}" width="{WIDTH:g}" height="{height:.0f}"'
+    body = render(parts)
+    return (
+        f'<svg xmlns="http://www.w3.org/2000/svg" class="ladder" role="img" {attributes}>'
+        f"<title>{render(title)}</title>{body}</svg>\n"
+    )
+
+
+def _shape(name: str, **attributes: float | str) -> Markup:
+    return tag(name, None, **{key: _number(value) for key, value in attributes.items()})
+
+
+def _number(value: float | str) -> str:
+    return value if isinstance(value, str) else f"{value:.1f}".rstrip("0").rstrip(".")
+
+
+def _text(x: float, y: float, content: str, class_: str, **attributes: str) -> Markup:
+    return tag("text", content, x=_number(x), y=_number(y), class_=class_, **attributes)
+
+
+def _line(x1: float, y1: float, x2: float, y2: float, class_: str) -> Markup:
+    return _shape("line", x1=x1, y1=y1, x2=x2, y2=y2, class_=class_)
+
+
+def _legend(y: float) -> Markup:
+    entries = (
+        ("data", "data"),
+        ("again", "sent again"),
+        ("ack", "ACK"),
+        ("data lost", "lost"),
+    )
+    x, parts = 24.0, []
+    for style, name in entries:
+        parts += [_line(x, y, x + 26, y, f"arrow {style}"), _text(x + 32, y + 4, name, "sub")]
+        x += 48 + 7.0 * len(name)
+    told = "ack n waits for packet n; +a-b: kept beyond it"
+    return render([*parts, _text(x + 8, y + 4, told, "sub")])
+
+
+def _lifelines(scale: Scale) -> Iterable[Markup]:
+    for x, name in ((SENDER_X, "sender"), (RECEIVER_X, "receiver")):
+        yield _text(x, TOP - 10, name, "host")
+        yield _line(x, TOP - 2, x, scale.end + 18, "life")
+        for start, end in scale.breaks:
+            middle = (start + end) / 2
+            yield _line(x, middle - 5, x, middle + 5, "gap")
+            for offset in (-5, 5):
+                y = middle + offset
+                yield _shape("path", d=f"M{x - 7:.1f} {y + 3:.1f}L{x + 7:.1f} {y - 3:.1f}", class_="gapmark")
+
+
+def _times(ladder: Ladder, scale: Scale) -> Iterable[Markup]:
+    """Times of departure and of timeouts, as close as they can be read."""
+    wanted = sorted(
+        {flight.sent for flight in ladder.flights if flight.forward}
+        | {mark.time for mark in ladder.marks if mark.host == "sender"}
+        | {time for flight in ladder.flights if not flight.forward for time in flight.arrived}
+    )
+    free = -math.inf
+    for time in wanted:
+        y = scale(time)
+        if y >= free:
+            yield _text(66, y + 4, f"{digits(time * 1000, 5)} ms", "time")
+            yield _line(72, y, 80, y, "tick")
+            free = y + ROW
+
+
+def _kind(flight: Flight) -> str:
+    if flight.frame == "data":
+        return "again" if flight.again else "data"
+    return "ack" if flight.frame in ("ack", "update") else "other"
+
+
+@dataclass
+class _Drawn:
+    """One arrow: its lines, and its labels, which lie above the lines of all arrows."""
+
+    shapes: list[Markup] = field(default_factory=list)
+    labels: list[Markup] = field(default_factory=list)
+
+
+def _arrow(flight: Flight, scale: Scale, usual: float) -> _Drawn:
+    start, end = (SENDER_X, RECEIVER_X) if flight.forward else (RECEIVER_X, SENDER_X)
+    y = scale(flight.sent)
+    kind = _kind(flight)
+    drawn = _Drawn()
+    for time in flight.arrived:
+        drawn.shapes += _flown((start, y), (end, scale(time)), kind)
+        drawn.labels.append(_label(flight, kind, (start, y), (end, scale(time))))
+    if flight.dropped is not None and not flight.arrived:
+        # Where it was lost no one sees: the arrow has the slope of others and ends half-way.
+        x = start + 0.55 * (end - start)
+        fallen = y + max(0.55 * (scale(flight.sent + usual) - y), ROW / 2)
+        drawn.shapes.append(_line(start, y, x, fallen, f"arrow {kind} lost"))
+        drawn.labels.append(_label(flight, kind, (start, y), (x, fallen), share=0.56))
+        cross = f"M{x - 6:.1f} {fallen - 6:.1f}l12 12m0 -12l-12 12"
+        drawn.labels.append(_shape("path", d=cross, class_="cross"))
+        beside = "start" if flight.forward else "end"
+        why = "lost" if flight.reason in ("", "loss") else f"lost: {flight.reason}"
+        offset = 11 if flight.forward else -11
+        drawn.labels.append(_text(x + offset, fallen + 4, why, "why", text_anchor=beside))
+    return drawn
+
+
+def _usual_time(ladder: Ladder, flight: Flight) -> float:
+    """How long packets of this kind and direction travel: the median."""
+    times = sorted(
+        other.arrived[0] - other.sent
+        for other in ladder.flights
+        if other.arrived and (other.forward, other.frame) == (flight.forward, flight.frame)
+    )
+    return times[len(times) // 2] if times else 0.0
+
+
+def _flown(start: tuple[float, float], end: tuple[float, float], kind: str) -> Iterable[Markup]:
+    yield _line(*start, *end, f"arrow {kind}")
+    angle = math.atan2(end[1] - start[1], end[0] - start[0])
+    barbs = (
+        (end[0] + 9 * math.cos(angle + turn), end[1] + 9 * math.sin(angle + turn)) for turn in (2.75, -2.75)
+    )
+    points = [end, *barbs]
+    path = "M" + "L".join(f"{x:.1f} {y:.1f}" for x, y in points) + "Z"
+    colour = {"data": "data", "again": "again", "ack": "ack"}.get(kind, "soft")
+    yield _shape("path", d=path, fill=f"var(--{colour})")
+
+
+def _label(
+    flight: Flight, kind: str, start: tuple[float, float], end: tuple[float, float], share: float = 0.8
+) -> Markup:
+    """The label lies on its arrow near the end, where arrows that left together are apart."""
+    x = start[0] + share * (end[0] - start[0])
+    y = start[1] + share * (end[1] - start[1])
+    slope = math.degrees(math.atan((end[1] - start[1]) / (end[0] - start[0])))
+    width = 6.1 * len(flight.label) + 6
+    behind = _shape("rect", x=-width / 2, y=-6.5, width=width, height=13, fill="var(--paper)")
+    text = _text(0, 4, flight.label, f"label of-{kind}")
+    return tag("g", [behind, text], transform=f"translate({x:.1f} {y:.1f}) rotate({slope:.1f})")
+
+
+def _mark(mark: Mark, scale: Scale) -> Iterable[Markup]:
+    y = scale(mark.time)
+    if mark.kind == "timeout":
+        x = SENDER_X if mark.host == "sender" else RECEIVER_X
+        yield _shape("circle", cx=x, cy=y, r=6.5, class_="clock")
+        yield _shape("path", d=f"M{x:.1f} {y - 4:.1f}V{y:.1f}H{x + 3.4:.1f}", class_="clock")
+        if mark.host == "sender":
+            yield from _stacked(x - 12, y, mark.text)
+        else:
+            yield _text(x + 12, y + 4, mark.text, "discarded")
+        return
+    yield _text(RECEIVER_X + 10, y + 4, mark.text, mark.kind)
+
+
+def _stacked(x: float, y: float, text: str) -> Iterable[Markup]:
+    head, _, rest = text.partition(": ")
+    yield _text(x, y + (0 if rest else 4), head, "timeout")
+    if rest:
+        yield _text(x, y + 14, rest, "timeout")
+
+
+def _more(ladder: Ladder, height: float) -> Markup:
+    if ladder.more <= 0:
+        return Markup("")
+    told = f"{ladder.more} more packets follow {DASH} --packets, --from and --to show others"
+    return _text(24, height - 14, told, "sub")
+
+
+def page(drawings: Sequence[str], title: str) -> str:
+    """The diagram as an HTML page of its own."""
+    head = f'<!doctype html>\n<html lang="en"><head><meta charset="utf-8"><title>{render(title)}</title>'
+    style = ":root{color-scheme:light dark}body{margin:0}svg{display:block;margin:auto;max-width:100%}"
+    return f"{head}<style>{style}</style></head><body>{''.join(drawings)}</body></html>\n"

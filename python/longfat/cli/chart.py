@@ -1,0 +1,63 @@
+"""`longfat chart`: a run's chart as a file for a paper or a slide."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+
+class ChartFormat(StrEnum):
+    """What a chart can be written as."""
+
+    SVG = "svg"
+    PDF = "pdf"
+    PNG = "png"
+    HTML = "html"
+
+
+def chart(
+    run: Annotated[
+        Path, typer.Argument(help="A run's folder, or its study's name (arq/loss is runs/arq/loss).")
+    ],
+    format_: Annotated[
+        ChartFormat | None, typer.Option("--format", help="By default that of --out's name, else svg.")
+    ] = None,
+    out: Annotated[
+        Path | None, typer.Option(help="The file; by default named after the metric, in the run's folder.")
+    ] = None,
+    metric: Annotated[str, typer.Option(help="What to draw; longfat list names the metrics.")] = "goodput",
+    width: Annotated[int, typer.Option(min=200, max=4000, help="Width of the plots, in px.")] = 620,
+) -> None:
+    """Draw a run's measurements with intervals, theory and the source's figures; print the file's name."""
+    from longfat.analysis import charts
+    from longfat.runner import load_run
+    from longfat.runner.files import write_whole
+    from longfat.study.vocabulary import resolve_metric, short_metric
+
+    column = resolve_metric(metric)
+    chosen = _format(format_, out)
+    result = load_run(_folder(run))
+    target = out or result.folder / f"{short_metric(column)}.{chosen}"
+    write_whole(target, charts.render(charts.chart(result, column, width=width), chosen.value))
+    typer.echo(str(target))
+
+
+def _folder(run: Path) -> Path:
+    return Path("runs") / run if not run.exists() and (Path("runs") / run).is_dir() else run
+
+
+def _format(asked: ChartFormat | None, out: Path | None) -> ChartFormat:
+    suffix = out.suffix.removeprefix(".").lower() if out is not None else ""
+    known = [fmt.value for fmt in ChartFormat]
+    if asked is not None:
+        if suffix in known and suffix != asked.value:
+            raise ValueError(f"--out {out}: its name says {suffix}, --format says {asked.value}")
+        return asked
+    if suffix in known:
+        return ChartFormat(suffix)
+    if out is not None:
+        raise ValueError(f"--out {out}: its name says no format; allowed: {', '.join(known)} (or --format)")
+    return ChartFormat.SVG

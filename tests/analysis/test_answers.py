@@ -1,0 +1,227 @@
+"""The table, the charts and the report: what they show, and that they need no network."""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import Any
+
+import pytest
+from rich.console import Console
+
+from longfat import analysis
+from longfat.analysis import agreement, charts, terminal
+from longfat.analysis.chart_data import collect
+from longfat.analysis.formatting import plus_minus
+from longfat.analysis.report import build
+from longfat.results import Cell, Interval, RunResult
+
+
+def printed(renderable: Any, width: int) -> str:
+    console = Console(width=width, force_terminal=False, color_system=None)
+    with console.capture() as capture:
+        console.print(renderable)
+    return capture.get()
+
+
+@pytest.mark.parametrize("width", [80, 140])
+def test_table_fits_and_has_every_number(whole_run: RunResult, width: int) -> None:
+    text = printed(analysis.table(whole_run.study, whole_run), width)
+    assert max(map(len, text.splitlines())) <= width
+    assert "\N{HORIZONTAL ELLIPSIS}" not in text
+    for word in (
+        "Packet loss",
+        "stop-and-wait",
+        "gbn",
+        "sr",
+        "10%",
+        "Mbit/s, sim",
+        "Mbit/s, relay",
+        "theory",
+    ):
+        assert word in text
+    sim = [cell for cell in whole_run.cells if cell.cell.world == "sim"]
+    for cell in sim:
+        assert plus_minus(cell.metrics["goodput_bps"], 1e6) in text
+    assert "n = 18 to 20; Student's t" in " ".join(text.split())
+    assert "12 of 120 trials failed: peer silent for 30 s" in " ".join(text.split())
+
+
+def test_verdicts_read_without_colour(whole_run: RunResult) -> None:
+    text = printed(terminal.verdicts(whole_run.claims), 80)
+    for word in ("holds", "fails", "undecided", "(sim)", "(relay)"):
+        assert word in text
+    assert max(map(len, text.splitlines())) <= 80
+
+
+def test_one_trial_says_that_it_has_no_interval(made: Any) -> None:
+    run = made.run(made.study({"worlds": ["sim"], "repeats": 1}))
+    text = printed(analysis.table(run.study, run), 120)
+    assert "±?" in text
+    assert "no interval: one trial" in text
+
+
+@pytest.mark.parametrize(
+    ("interval", "expected"),
+    [
+        (Interval(0.0, 0.0, 0.0), "0 ±0"),
+        (Interval(8.95e6, 8.95e6, 8.95e6), "8950000 ±0"),
+        (Interval(77.4, 70.1, 84.7), "77.4 ±7.3"),
+        (Interval(1234.0, 1100.0, 1368.0), "1234 ±134"),
+        (Interval(math.nan, math.nan, math.nan), "\N{EN DASH}"),
+    ],
+)
+def test_means_are_written_to_the_digit_that_they_are_known_to(interval: Interval, expected: str) -> None:
+    assert plus_minus(interval) == expected
+
+
+def test_chart_holds_means_intervals_theory_and_the_source(whole_run: RunResult) -> None:
+    spec = charts.chart(whole_run)
+    assert spec["$schema"].startswith("https://vega.github.io/schema/vega-lite/")
+    rows = collect(whole_run, "goodput_bps").rows
+    kinds = {kind: [row for row in rows if row["kind"] == kind] for kind in ("measured", "theory", "source")}
+    assert {kind: len(found) for kind, found in kinds.items()} == {"measured": 36, "theory": 36, "source": 14}
+    assert all(row["low"] <= row["y"] <= row["high"] for row in kinds["measured"])
+    assert {row["x"] for row in rows} == {0.0, 2.0, 4.0, 6.0, 8.0, 10.0}
+    assert collect(whole_run, "goodput_bps").x.title == "Packet loss (%)"
+
+
+def test_chart_is_a_valid_specification(whole_run: RunResult) -> None:
+    import altair as alt
+
+    for metric in ("goodput_bps", "retransmissions"):
+        alt.Chart.from_dict(charts.chart(whole_run, metric), validate=True)
+    with pytest.raises(Exception, match="no such mark"):
+        alt.Chart.from_dict(charts.chart(whole_run) | {"mark": "no such mark"}, validate=True)
+
+
+@pytest.mark.parametrize(
+    ("sweep", "x"),
+    [
+        ({}, None),
+        (
+            {"path.loss": ["2%", {"model": "gilbert-elliott", "enter_bad": "1%", "leave_bad": "25%"}]},
+            "path.loss",
+        ),
+        ({"path.loss": ["2%", "4%"], "path.delay": ["5ms", "10ms", "20ms"]}, "path.delay"),
+        ({"protocols.sr.window": [4, 8, 16]}, "protocols.sr.window"),
+        ({"path.preset": ["lan", "wifi"]}, "path.preset"),
+    ],
+)
+def test_every_kind_of_sweep_has_a_chart(made: Any, sweep: dict[str, Any], x: str | None) -> None:
+    study = made.study({"worlds": ["sim"], "sweep": sweep, "claims": [], "reported": []})
+    run = made.run(study, lambda _: 1e6)
+    data = collect(run, "goodput_bps")
+    assert data.x_key == x
+    assert len([row for row in data.rows if row["kind"] == "measured"]) >= len(run.cells)
+    assert charts.render(charts.chart(run), "svg").startswith(b"<svg")
+    assert build(run)
+
+
+def test_charts_are_drawn_offline(whole_run: RunResult) -> None:
+    spec = charts.chart(whole_run)
+    assert charts.render(spec, "svg").startswith(b"<svg")
+    assert charts.render(spec, "png").startswith(b"\x89PNG\r\n")
+    assert charts.render(spec, "pdf").startswith(b"%PDF-")
+    assert b"vegaEmbed" in charts.render(spec, "html")
+    with pytest.raises(ValueError, match="allowed: svg, png, pdf, html"):
+        charts.render(spec, "bmp")  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match="measured no"):
+        charts.chart(whole_run, "unknown")
+
+
+class Sources(HTMLParser):
+    """Everything that a browser would fetch."""
+
+    FETCHED = frozenset({"src", "href", "xlink:href", "action", "data", "poster", "srcset"})
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.found: list[str] = []
+        self.tags: list[str] = []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.append(tag)
+        self.found += [value or "" for key, value in attrs if key in self.FETCHED]
+
+
+def outside_scripts(page: str) -> str:
+    return re.sub(r"<script.*?</script>", "", page, flags=re.DOTALL)
+
+
+def test_report_carries_everything_in_itself(whole_run: RunResult) -> None:
+    page = build(whole_run)
+    parser = Sources()
+    parser.feed(page)
+    assert [source for source in parser.found if not source.startswith(("#", "data:"))] == []
+    assert "link" not in parser.tags
+    assert "iframe" not in parser.tags
+    assert not re.search(r"@import|url\((?!#)", outside_scripts(page))
+    assert page.count("<script") == page.count("</script>")
+
+
+def test_report_says_all_that_it_should(whole_run: RunResult) -> None:
+    page = build(whole_run)
+    text = " ".join(re.sub(r"<[^>]+>", " ", outside_scripts(page)).split())
+    for claim in whole_run.claims:
+        assert claim.text in text
+    for word in (
+        "arq-comparison, tables 1 and 4",
+        "The window of 8 packets",
+        "12 of 120 trials failed",
+        "agree within 10%",
+        "Bonferroni",
+        "Bandwidth-delay product: 116 packets",
+        "longfat run arq/loss",
+        "Example CPU",
+        "Linux 6.12.0",
+        "0.415",
+    ):
+        assert word in text, word
+    # The study file stands in it word for word, escaped.
+    assert "# &lt;both&gt;" in page
+    for data in re.findall(r'<script type="application/json"[^>]*>(.*?)</script>', page, flags=re.DOTALL):
+        assert json.loads(data)["$schema"]
+
+
+def test_hostile_text_stays_text(made: Any) -> None:
+    hostile = "</script><script>alert(1)</script><img src=x onerror=alert(2)>"
+    study = made.study({"title": hostile, "worlds": ["sim"], "description": hostile, "notes": [hostile]})
+    study._text = hostile
+    page = build(made.run(study))
+    assert "<script>alert" not in page
+    assert "<img" not in outside_scripts(page)
+
+
+def test_report_is_written_whole(made: Any, tmp_path: Path) -> None:
+    run = made.run(made.study({"worlds": ["sim"]}), folder=tmp_path)
+    path = analysis.write_report(run)
+    assert path == tmp_path / "report.html"
+    assert path.read_text(encoding="utf-8").rstrip().endswith("</html>")
+    assert [entry.name for entry in tmp_path.iterdir()] == ["report.html"]
+    gone = made.run(made.study({"worlds": ["sim"]}), folder=tmp_path / "gone")
+    with pytest.raises(OSError, match=r"report\.html"):
+        analysis.write_report(gone)
+
+
+def test_worlds_that_differ_are_told_with_what_the_data_says(made: Any) -> None:
+    def truth(cell: Cell) -> float:
+        slow = cell.world == "relay" and cell.params["path.loss"] == "10%"
+        return float(made.by_theory(cell)) * (0.8 if slow else 0.99)
+
+    run = made.run(made.study(), truth)
+    found = agreement.agreements(run.cells)
+    assert len(found) == 18
+    assert {one.cell.params["path.loss"] for one in found if one.differs} == {"10%"}
+    assert all(bool(one.causes) == one.differs for one in found)
+    assert "15 of 18 cells" in agreement.summary(found)
+
+
+def test_the_cause_of_a_difference_is_read_from_the_data(made: Any) -> None:
+    study = made.study({"path": {"rate": "100Mbit/s", "delay": "0ms", "queue": "100pkt"}})
+    run = made.run(study, lambda cell: 1e6 * (0.5 if cell.world == "relay" else 1.0))
+    causes = " ".join(agreement.agreements(run.cells)[0].causes)
+    assert "round trip takes" in causes

@@ -1,0 +1,253 @@
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from longfat.analysis.claims import check, evaluate_claims
+from longfat.results import Cell, RunResult, Verdict
+from longfat.study.units import number
+
+BASE = {"id": "c", "text": "claimed", "metric": "goodput"}
+
+
+def claim(**keys: Any) -> dict[str, Any]:
+    return {**BASE, **keys}
+
+
+def judge(made: Any, truth: Any, spread: float = 0.01, repeats: int = 20, **keys: Any) -> Verdict:
+    study = made.study({"worlds": ["sim"], "claims": [claim(**keys)], "repeats": repeats, "reported": []})
+    run: RunResult = made.run(study, truth, spread)
+    (verdict,) = run.claims
+    return verdict
+
+
+def ahead_by(share: float) -> Any:
+    """sr is ahead of gbn by a share, everywhere."""
+    return lambda cell: 1e6 * (1 + share if cell.protocol == "sr" else 1.0)
+
+
+def loss_of(cell: Cell) -> float:
+    return number(cell.params["path.loss"]) or 0.0
+
+
+PAIR: dict[str, Any] = {"of": "sr", "against": "gbn"}
+
+
+@pytest.mark.parametrize(
+    ("relation", "by", "share", "expected"),
+    [
+        ("higher", None, 0.05, "holds"),
+        ("higher", None, -0.05, "fails"),
+        ("higher", "2%", 0.05, "holds"),
+        ("higher", "10%", 0.05, "fails"),
+        ("lower", None, -0.05, "holds"),
+        ("lower", "10%", -0.05, "fails"),
+        ("not-lower", None, 0.05, "holds"),
+        ("not-lower", None, 0.0, "holds"),
+        ("not-lower", None, -0.05, "fails"),
+        ("not-lower", "10%", -0.05, "holds"),
+        ("not-higher", None, 0.0, "holds"),
+        ("not-higher", None, 0.05, "fails"),
+        ("within", "5%", 0.01, "holds"),
+        ("within", "5%", 0.2, "fails"),
+        ("within", "5%", -0.2, "fails"),
+    ],
+)
+def test_pairs(made: Any, relation: str, by: str | None, share: float, expected: str) -> None:
+    keys: dict[str, Any] = {"relation": relation, **PAIR, **({"by": by} if by else {})}
+    assert judge(made, ahead_by(share), **keys).verdict == expected
+
+
+def test_what_noise_hides_is_undecided(made: Any) -> None:
+    assert judge(made, ahead_by(0.01), spread=0.3, relation="higher", **PAIR).verdict == "undecided"
+    # Too noisy to tell a loss of 5 %: "no clear loss" is not enough.
+    assert judge(made, ahead_by(0.0), spread=0.5, relation="not-lower", **PAIR).verdict == "undecided"
+
+
+def test_equal_is_not_higher_and_not_lower(made: Any) -> None:
+    assert judge(made, ahead_by(0.0), spread=0.0, relation="higher", **PAIR).verdict == "fails"
+    assert judge(made, ahead_by(0.0), spread=0.0, relation="not-lower", **PAIR).verdict == "holds"
+
+
+@pytest.mark.parametrize("repeats", [1, 2])
+def test_too_few_trials_decide_nothing_and_say_so(made: Any, repeats: int) -> None:
+    verdict = judge(made, ahead_by(0.5), repeats=repeats, relation="higher", **PAIR)
+    assert verdict.verdict == "undecided"
+    assert "--repeats" in verdict.detail
+
+
+def test_one_bad_cell_makes_a_claim_fail_and_is_named(made: Any) -> None:
+    def truth(cell: Cell) -> float:
+        share = -0.1 if cell.params["path.loss"] == "6%" else 0.1
+        return 1e6 * (1 + share if cell.protocol == "sr" else 1.0)
+
+    verdict = judge(made, truth, relation="higher", **PAIR)
+    assert verdict.verdict == "fails"
+    assert "in 1 of 6 cells" in verdict.detail
+    assert "path.loss = 6%" in verdict.detail
+    kept = judge(made, truth, relation="higher", where={"path.loss": ">=8%"}, **PAIR)
+    assert kept.verdict == "holds"
+    assert "in all 2 cells" in kept.detail
+
+
+def test_many_equal_cells_rarely_fail_by_chance(made: Any) -> None:
+    failed = 0
+    for seed in range(60):
+        study = made.study(
+            {"worlds": ["sim"], "claims": [claim(relation="not-lower", **PAIR)], "reported": []}
+        )
+        results = made.run(study, lambda _: 1e6, spread=0.02).cells if seed == 0 else None
+        if results is None:
+            from longfat.analysis.statistics import summarise
+            from longfat.study import sweep
+
+            results = summarise(
+                study, made.records(study, lambda _: 1e6, 0.02, seed=seed), sweep.cells(study)
+            )
+        (verdict,) = evaluate_claims(study, results)
+        failed += verdict.verdict == "fails"
+    # 2.5 % for the whole family of six cells (one side of 5 %), not for each of them.
+    assert failed <= 5
+
+
+def rising(cell: Cell) -> float:
+    return 1e6 * (1 + loss_of(cell))
+
+
+def falling(cell: Cell) -> float:
+    return 1e6 * (1 - loss_of(cell))
+
+
+def flattening(cell: Cell) -> float:
+    return 1e6 * (1 + min(loss_of(cell), 0.04))
+
+
+def bent(cell: Cell) -> float:
+    return 1e6 * (1.2 if cell.params["path.loss"] == "4%" else 1 + loss_of(cell))
+
+
+def lead_grows(cell: Cell) -> float:
+    return falling(cell) * (1 + loss_of(cell) if cell.protocol == "sr" else 1.0)
+
+
+@pytest.mark.parametrize(
+    ("relation", "truth", "extra", "expected"),
+    [
+        ("rises-with", rising, {}, "holds"),
+        ("rises-with", falling, {}, "fails"),
+        ("rises-with", bent, {}, "fails"),
+        ("rises-with", rising, {"by": "5%"}, "holds"),
+        ("rises-with", rising, {"by": "50%"}, "fails"),
+        ("falls-with", falling, {}, "holds"),
+        ("falls-with", rising, {}, "fails"),
+        ("flat-after", flattening, {"after": "4%", "by": "2%"}, "holds"),
+        ("flat-after", rising, {"after": "0%", "by": "2%"}, "fails"),
+        ("flat-after", falling, {"after": "0%", "by": "2%"}, "holds"),
+        ("lead-rises-with", lead_grows, {"against": "gbn"}, "holds"),
+        ("lead-falls-with", lead_grows, {"against": "gbn"}, "fails"),
+        ("lead-rises-with", falling, {"against": "gbn"}, "undecided"),
+    ],
+)
+def test_trends(made: Any, relation: str, truth: Any, extra: dict[str, Any], expected: str) -> None:
+    verdict = judge(made, truth, spread=0.004, of="sr", relation=relation, along="path.loss", **extra)
+    assert verdict.verdict == expected, verdict.detail
+
+
+def test_a_trend_is_told_in_one_line_with_its_numbers(made: Any) -> None:
+    verdict = judge(made, rising, spread=0.0, of="sr", relation="rises-with", along="path.loss")
+    assert verdict.detail == "from path.loss 0% to 10%: 1.00 Mbit/s to 1.10 Mbit/s, ×1.10 [1.10, 1.10] (n=20)"  # noqa: RUF001
+
+
+def test_against_theory(made: Any) -> None:
+    keys: dict[str, Any] = {"of": "stop-and-wait", "against": "theory", "relation": "within", "by": "3%"}
+    assert judge(made, made.by_theory, **keys).verdict == "holds"
+    verdict = judge(made, lambda cell: made.by_theory(cell) * 1.2, **keys)
+    assert verdict.verdict == "fails"
+    assert "theory" in verdict.detail
+
+
+def test_each_world_has_its_verdict(made: Any) -> None:
+    def truth(cell: Cell) -> float:
+        return 1e6 * (1.1 if (cell.protocol == "sr") == (cell.world == "sim") else 1.0)
+
+    study = made.study({"claims": [claim(relation="higher", **PAIR)], "reported": []})
+    assert [(v.world, v.verdict) for v in made.run(study, truth).claims] == [
+        ("sim", "holds"),
+        ("relay", "fails"),
+    ]
+    study = made.study({"claims": [claim(relation="higher", world="relay", **PAIR)], "reported": []})
+    assert [(v.world, v.verdict) for v in made.run(study, truth).claims] == [("relay", "fails")]
+
+
+def test_failed_trials_are_counted_in_the_detail(made: Any) -> None:
+    study = made.study({"claims": [claim(relation="higher", **PAIR)]})
+    _, relay = made.run(study, ahead_by(0.1), failures=2).claims
+    assert relay.verdict == "holds"
+    assert "n=18, 2 failed" in relay.detail
+
+
+def test_a_narrowed_run_leaves_a_claim_undecided(made: Any) -> None:
+    study = made.study({"claims": [claim(relation="higher", where={"path.loss": "10%"}, **PAIR)]})
+    run = made.run(study, ahead_by(0.1))
+    some = [cell for cell in run.cells if cell.cell.params["path.loss"] != "10%"]
+    assert [v.verdict for v in evaluate_claims(study, some)] == ["undecided", "undecided"]
+    assert "no cells" in evaluate_claims(study, some)[0].detail
+    only_sim = [cell for cell in run.cells if cell.cell.world == "sim"]
+    study = made.study({"claims": [claim(relation="higher", world="relay", **PAIR)]})
+    (verdict,) = evaluate_claims(study, only_sim)
+    assert (verdict.verdict, verdict.world) == ("undecided", "relay")
+
+
+def test_counters_of_zero_are_compared(made: Any) -> None:
+    study = made.study(
+        {"worlds": ["sim"], "claims": [claim(relation="lower", **PAIR) | {"metric": "timeouts"}]}
+    )
+    run = made.run(study)
+    for cell in run.cells:
+        cell.samples["timeouts"] = [0.0] * 20 if cell.cell.protocol == "gbn" else [5.0] * 20
+    (verdict,) = evaluate_claims(study, run.cells)
+    assert verdict.verdict == "fails"
+
+
+@pytest.mark.parametrize(
+    ("keys", "message"),
+    [
+        ({"relation": "higher", **PAIR, "where": {"path.loss": ">=40%"}}, "matches no cell"),
+        ({"relation": "higher", "of": "sr", "against": "sr"}, "name another"),
+        (
+            {"relation": "rises-with", "of": "sr", "along": "path.loss", "where": {"path.loss": "2%"}},
+            "one point",
+        ),
+        ({"relation": "flat-after", "of": "sr", "along": "path.loss", "after": "10%"}, "others follow"),
+        ({"relation": "flat-after", "of": "sr", "along": "path.loss", "after": "3%"}, "others follow"),
+        ({"relation": "higher", **PAIR, "world": "relay"}, "no world of this study"),
+        ({"relation": "higher", "of": "sr", "against": "theory", "metric": "timeouts"}, "goodput alone"),
+    ],
+)
+def test_claims_that_no_run_could_answer_are_told(made: Any, keys: dict[str, Any], message: str) -> None:
+    study = made.study({"worlds": ["sim"], "claims": [claim(**keys)]})
+    (problem,) = check(study)
+    assert message in problem.message
+    assert problem.key.startswith("claims[c].")
+
+
+def test_a_claim_against_theory_needs_a_closed_form(made: Any) -> None:
+    jittery = {"path": {"rate": "100Mbit/s", "delay": "5ms", "jitter": "1ms"}}
+    keys = {"relation": "within", "by": "2%", "of": "sr", "against": "theory"}
+    (problem,) = check(made.study({"worlds": ["sim"], "claims": [claim(**keys)], **jittery}))
+    assert "jitter" in problem.message
+
+
+def test_good_claims_have_no_problems(made: Any) -> None:
+    assert check(made.study()) == []
+
+
+def test_a_sweep_of_one_protocol_alone_meets_the_others(made: Any) -> None:
+    sweep = {"protocols.sr.window": [4, 8], "path.loss": ["2%", "4%"]}
+    study = made.study(
+        {"worlds": ["sim"], "sweep": sweep, "claims": [claim(relation="higher", **PAIR)], "reported": []}
+    )
+    (verdict,) = made.run(study, ahead_by(0.1)).claims
+    assert verdict.verdict == "holds"
+    assert "in all 4 cells" in verdict.detail

@@ -1,0 +1,133 @@
+from __future__ import annotations
+
+import itertools
+import json
+import re
+import xml.etree.ElementTree as ET
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from longfat import _native
+from longfat.analysis import ladder, ladder_svg, ladder_text
+
+GOLDEN = Path(__file__).parent / "go_back_n_ladder.txt"
+
+
+def traced(kind: str, packets: list[int], **keys: Any) -> ladder.Ladder:
+    """A file of 12 packets, of which those with these numbers on the link are lost."""
+    path = {
+        "rate": "10Mbit/s",
+        "delay": "5ms",
+        "loss": {"packets": packets},
+        "reverse": {"loss": "0%"},
+    }
+    spec = {
+        "path": path,
+        "protocol": {"kind": kind, **keys},
+        "workload": {"kind": "file", "size": "12000B"},
+        "seed": 1,
+        "trial": 0,
+    }
+    record = json.loads(_native.trace(json.dumps(spec)))
+    return ladder.read(record["events"], keeps=kind == "selective-repeat")
+
+
+# On the link the first two packets are those of the set-up.
+LOST = [6]
+
+
+def test_go_back_n_sends_its_window_again() -> None:
+    whole = traced("go-back-n", LOST, window=4)
+    (lost,) = [flight for flight in whole.flights if flight.dropped is not None]
+    assert (lost.frame, lost.sequence, lost.forward, lost.reason) == ("data", 3, True, "loss")
+    (timeout,) = [mark for mark in whole.marks if mark.kind == "timeout"]
+    assert timeout.text == "timeout: 3-6 again"
+    assert [flight.sequence for flight in whole.flights if flight.again] == [3, 4, 5, 6]
+    assert [mark.text for mark in whole.marks if mark.kind == "discarded"] == [
+        "discards 4",
+        "discards 5",
+        "discards 6",
+    ]
+    delivered = [mark.text for mark in whole.marks if mark.kind == "delivered"]
+    assert delivered == [f"delivers {n}" for n in range(12)]
+
+
+def test_selective_repeat_keeps_what_came_and_sends_one_again() -> None:
+    whole = traced("selective-repeat", LOST, window=4)
+    assert [flight.sequence for flight in whole.flights if flight.again] == [3]
+    assert [mark.text for mark in whole.marks if mark.kind == "kept"] == ["keeps 4", "keeps 5", "keeps 6"]
+    assert "delivers 3-6" in [mark.text for mark in whole.marks]
+    assert "ack 3 +4-6" in [flight.label for flight in whole.flights]
+
+
+def test_the_part_shown_is_around_the_first_loss() -> None:
+    whole = traced("go-back-n", [14], window=4)
+    shown = ladder.cut(whole, packets=8)
+    assert len(shown.flights) == 8
+    assert any(flight.dropped is not None for flight in shown.flights) or shown.more > 0
+    begin = next(flight for flight in shown.flights if flight.frame == "data")
+    assert begin.sequence > 0
+    none = ladder.cut(traced("go-back-n", [], window=4))
+    assert none.flights[0].frame == "open"
+
+
+def test_the_part_shown_can_be_asked_for() -> None:
+    whole = traced("go-back-n", LOST, window=4)
+    shown = ladder.cut(whole, 0.02, 0.03)
+    assert all(0.02 <= flight.sent <= 0.03 for flight in shown.flights)
+    assert shown.more == len([flight for flight in whole.flights if flight.sent > 0.03])
+    with pytest.raises(ValueError, match="--from"):
+        ladder.cut(whole, 100.0)
+
+
+def test_svg_is_whole_and_holds_every_packet() -> None:
+    shown = ladder.cut(traced("go-back-n", LOST, window=4))
+    drawing = ladder_svg.draw(shown, "gbn <4>", "path.loss & more")
+    root = ET.fromstring(drawing)
+    texts = ["".join(element.itertext()) for element in root.iter() if element.tag.endswith("}text")]
+    for flight in shown.flights:
+        assert flight.label in texts
+    for word in ("sender", "receiver", "lost", "timeout", "3-6 again", "discards 4", "delivers 3", "gbn <4>"):
+        assert word in texts
+    assert not re.search(r'(href|src)="', drawing)
+    height = float(root.attrib["height"])
+    places = [float(element.attrib["y"]) for element in root.iter() if element.tag.endswith("}text")]
+    assert max(places) < height
+
+
+def test_time_runs_down_and_lines_of_text_do_not_meet() -> None:
+    shown = ladder.cut(traced("go-back-n", LOST, window=4))
+    scale = ladder_svg.Scale(shown)
+    assert scale.places == sorted(scale.places)
+    told = sorted(scale(mark.time) for mark in shown.marks if mark.host == "receiver")
+    assert all(b - a >= ladder_svg.ROW - 1e-9 for a, b in itertools.pairwise(told))
+    # Between and beyond its own times the scale goes on.
+    assert scale(-1.0) == scale.places[0]
+    assert scale(1e6) == scale.end
+
+
+def test_long_silence_is_shortened_and_marked() -> None:
+    shown = ladder.cut(traced("go-back-n", LOST, window=4, rto="5s"))
+    scale = ladder_svg.Scale(shown)
+    assert scale.breaks
+    assert scale.end < 2000
+
+
+def test_text_variant_is_as_it_was() -> None:
+    shown = ladder.cut(traced("go-back-n", LOST, window=4))
+    assert ladder_text.draw(shown, "gbn", "one loss") == GOLDEN.read_text(encoding="utf-8")
+
+
+def test_page_is_html_around_the_drawing() -> None:
+    page = ladder_svg.page(["<svg></svg>"], "a & b")
+    assert page.startswith("<!doctype html>")
+    assert "<title>a &amp; b</title>" in page
+
+
+@pytest.mark.parametrize(
+    ("numbers", "expected"), [([3], "3"), ([3, 4, 5, 7, 9, 10], "3-5, 7, 9-10"), ([], "")]
+)
+def test_ranges(numbers: list[int], expected: str) -> None:
+    assert ladder._ranges(numbers) == expected

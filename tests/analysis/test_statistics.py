@@ -1,0 +1,147 @@
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from longfat.analysis import statistics
+from longfat.analysis.statistics import (
+    BOOTSTRAP_FROM,
+    interval,
+    mean_difference,
+    method,
+    paired,
+    quantile_t,
+    ratio,
+)
+from longfat.results import Cell, CellResult
+from longfat.study import sweep
+
+
+def cell_of(values: list[float], trials: list[int] | None = None) -> CellResult:
+    cell = Cell("sim", "sr", {}, {})
+    return CellResult(cell, len(values), {}, {}, {"m": values}, trials or list(range(len(values))))
+
+
+def test_student_agrees_with_scipy() -> None:
+    values = [4.1, 3.9, 5.2, 4.4, 4.0, 4.8, 4.3]
+    expected = stats.ttest_1samp(values, 0).confidence_interval(0.95)
+    found = interval(values)
+    assert found.mean == pytest.approx(np.mean(values))
+    assert (found.low, found.high) == pytest.approx((expected.low, expected.high))
+
+
+def test_quantile_of_a_table() -> None:
+    # Student's t, two-sided 95 %: 1, 4, 19 and 29 degrees of freedom, as every table has them.
+    assert [round(quantile_t(n), 3) for n in (2, 5, 20, 30)] == [12.706, 2.776, 2.093, 2.045]
+
+
+def test_one_trial_has_no_interval_and_none_has_no_mean() -> None:
+    one, none = interval([3.0]), interval([])
+    assert one.mean == 3.0
+    assert math.isnan(one.low)
+    assert math.isnan(one.high)
+    assert math.isnan(none.mean)
+
+
+@pytest.mark.parametrize("n", [2, 20, BOOTSTRAP_FROM])
+def test_equal_trials_have_an_interval_without_width(n: int) -> None:
+    found = interval([0.1] * n)
+    assert (found.mean, found.low, found.high) == (0.1, 0.1, 0.1)
+
+
+def test_a_bound_below_zero_is_cut_off() -> None:
+    assert interval([0.0, 0.0, 1.0]).low == 0.0
+    # A difference may be negative.
+    assert mean_difference([0.0, 0.0, 1.0], [0.0, 0.0, 0.0]).low < 0
+
+
+def test_nan_is_left_out() -> None:
+    assert interval([1.0, math.nan, 3.0]) == interval([1.0, 3.0])
+
+
+def test_bootstrap_is_deterministic_and_follows_skew() -> None:
+    values = np.random.default_rng(3).lognormal(0, 1, size=40).tolist()
+    first = interval(values)
+    assert first == interval(values)
+    assert first.high - first.mean > first.mean - first.low
+    assert method(40).startswith("BCa")
+
+
+@pytest.mark.parametrize("n", [5, 20, 40])
+def test_intervals_cover_the_truth_as_often_as_they_claim(n: int) -> None:
+    random = np.random.default_rng(7)
+    rounds = 1000 if n < BOOTSTRAP_FROM else 150
+    covered = 0
+    for _ in range(rounds):
+        found = interval((10 + random.normal(size=n)).tolist())
+        covered += found.low <= 10 <= found.high
+    # Four standard errors of a proportion around 95 %.
+    assert covered / rounds == pytest.approx(0.95, abs=4 * math.sqrt(0.95 * 0.05 / rounds) + 0.01)
+
+
+def test_fieller_covers_the_true_ratio() -> None:
+    random = np.random.default_rng(11)
+    rounds, covered = 1000, 0
+    for _ in range(rounds):
+        shared = random.normal(size=15)
+        a, b = 12 + shared + random.normal(size=15), 8 + shared
+        found = ratio(a.tolist(), b.tolist())
+        covered += found.low <= 1.5 <= found.high
+    assert covered / rounds == pytest.approx(0.95, abs=0.03)
+
+
+def test_ratio_and_difference_decide_alike() -> None:
+    random = np.random.default_rng(13)
+    for _ in range(200):
+        a, b = (10 + random.normal(size=8)).tolist(), (10.5 + random.normal(size=8)).tolist()
+        assert (ratio(a, b).high < 1) == (mean_difference(a, b).high < 0)
+
+
+def test_pairing_takes_out_what_both_share() -> None:
+    random = np.random.default_rng(5)
+    shared = random.normal(0, 5, size=20)
+    a, b = 100 + shared + random.normal(size=20) * 0.1, 99 + shared + random.normal(size=20) * 0.1
+    # Apart, the intervals overlap by far; trial by trial, the difference is beyond doubt.
+    assert interval(a.tolist()).low < interval(b.tolist()).high
+    assert mean_difference(a.tolist(), b.tolist()).low > 0.8
+
+
+def test_pairs_are_matched_by_trial_where_some_failed() -> None:
+    a = cell_of([1.0, 2.0, 4.0], [0, 1, 3])
+    b = cell_of([20.0, math.nan, 40.0], [1, 2, 3])
+    assert paired(a, b, "m") == ([2.0, 4.0], [20.0, 40.0])
+    assert paired(a, b, "unknown") == ([], [])
+
+
+def test_ratio_of_nothing_is_unknown() -> None:
+    assert math.isnan(ratio([], []).mean)
+    assert math.isnan(ratio([1.0, 2.0], [0.0, 0.0]).mean)
+    noise = ratio([1.0, 2.0, 3.0], [-5.0, 5.0, 0.1])
+    assert math.isnan(noise.low)
+
+
+def test_summary_of_records(made: Any) -> None:
+    study = made.study()
+    cells = sweep.cells(study)
+    results = statistics.summarise(study, made.records(study, failures=3), cells)
+    assert [result.cell for result in results] == cells
+    whole = next(r for r in results if r.cell.world == "sim" and r.cell.protocol == "gbn")
+    lossy = next(r for r in results if r.cell.world == "relay" and r.cell.protocol == "gbn")
+    assert (whole.n, whole.failures, whole.trials) == (20, {}, list(range(20)))
+    assert (lossy.n, lossy.failures) == (17, {"peer silent for 30 s": 3})
+    assert lossy.trials == list(range(3, 20))
+    assert set(lossy.metrics) == set(lossy.samples)
+    assert "seed" not in lossy.metrics
+    assert all(i.low <= i.mean <= i.high for i in lossy.metrics.values())
+
+
+def test_a_cell_in_which_all_failed(made: Any) -> None:
+    study = made.study({"repeats": 2})
+    results = statistics.summarise(study, made.records(study, failures=2), sweep.cells(study))
+    dead = [result for result in results if result.n == 0]
+    assert len(dead) == 6
+    assert all(result.metrics == {} and result.samples == {} for result in dead)
