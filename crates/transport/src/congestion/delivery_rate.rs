@@ -161,7 +161,8 @@ impl Estimator {
             self.limited_until = 0;
         }
         let Newest { snapshot, sent_at } = self.newest.take()?;
-        self.first_sent_at = sent_at;
+        // A packet acknowledged late, after some that left later, does not turn the clock back.
+        self.first_sent_at = self.first_sent_at.max(sent_at);
         let send_interval = sent_at - snapshot.first_sent_at;
         let ack_interval = self.delivered_at - snapshot.delivered_at;
         let interval = send_interval.max(ack_interval);

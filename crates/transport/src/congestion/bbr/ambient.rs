@@ -1,15 +1,18 @@
-//! Loss that is not congestion: what the path loses while its queue has room.
+//! Loss that is not congestion: what the path loses whatever is sent.
 //!
 //! The draft takes any loss for a hint of congestion, and slows down with every round trip that has
 //! one; on a path with 1 % of random loss this costs a fifth of the bandwidth, at 5 % nearly all of it.
-//! But a packet that found a queue full makes those beside it slow. Once the round-trip time has been
-//! seen to rise, by more than noise, the queue is known to have that much room; packets lost in a
-//! round trip in which most others took about the least time were not lost to a full queue. What
-//! such round trips lose is put down to the path, and the model takes losses for congestion only where
-//! they exceed that by more than chance. Where there is no such evidence (a shallow queue, a standing
-//! one, round-trip times that vary for other reasons) the draft's rule applies unchanged.
+//! Two observations tell such a path from a full queue:
 //!
-//! What the path loses is also sent in addition, so that the bandwidth arrives.
+//! - A packet that finds the queue full makes those beside it slow. Once the round-trip time has been
+//!   seen to rise, by more than noise, the queue is known to have that much room; what is lost in a
+//!   round trip in which most packets took about the least time was not lost to a full queue.
+//! - A sender that has slowed down to half of what the path has lately carried does not overfill it.
+//!
+//! What such round trips lose is put down to the path, and the model takes losses for congestion only
+//! where they exceed that by more than chance. What the path loses is also sent in addition, so that the
+//! bandwidth arrives. Where there is no such evidence (a shallow queue, a standing one, round-trip times
+//! that vary for other reasons) the draft's rule applies unchanged.
 //!
 //! This is an addition to the draft; `random_loss_limit = "0%"` switches it off.
 
@@ -28,10 +31,12 @@ const EMPTY_DIVISOR: u64 = 32;
 const EMPTY_PACKETS: u64 = 3;
 /// Older rounds count half each time this many segments have been counted.
 const MEMORY: u64 = 4096;
+/// Cycles of bandwidth probing after which evidence that does not come again is forgotten.
+const FORGET_CYCLES: u32 = 2;
 /// Standard deviations of a random loss count that are still chance.
 const SIGNIFICANCE: f64 = 3.0;
 
-/// What was lost and delivered in the round at hand, and in those whose queue had room.
+/// What was lost and delivered in the loss round at hand, and in those that were not congested.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Ambient {
     round_lost: u64,
@@ -39,14 +44,17 @@ pub(super) struct Ambient {
     /// Round-trip times of the round: all, and those that show room.
     samples: u32,
     samples_with_room: u32,
-    lost: u64,
-    delivered: u64,
     /// Most of the last round's packets found room.
     had_room: bool,
-    /// Their part of `lost`, in parts per million, limited by the settings.
+    /// The sender was slow in this round, in the last one.
+    slow: [bool; 2],
+    lost: u64,
+    delivered: u64,
+    /// The part of `lost` in both, in parts per million, limited by the settings.
     ppm: u64,
+    cycles_without_evidence: u32,
     /// The largest round-trip time of this and the last cycle, in nanoseconds.
-    pub largest_rtt: TwoCycleMax,
+    largest_rtt: TwoCycleMax,
 }
 
 impl Ambient {
@@ -54,27 +62,47 @@ impl Ambient {
         self.round_lost += bytes;
     }
 
-    fn on_acknowledged(&mut self, bytes: u64, rtt: Option<Duration>, room_until: Option<Duration>) {
-        self.round_delivered += bytes;
-        if let Some(rtt) = rtt {
-            self.samples += 1;
-            self.samples_with_room += u32::from(room_until.is_some_and(|until| rtt <= until));
-            self.largest_rtt.update(rtt.as_nanos());
-        }
+    /// The part of what is sent that the path loses, in parts per million.
+    pub(super) const fn ppm(&self) -> u64 {
+        self.ppm
     }
 
-    /// Whether most packets of the round at hand found room.
-    fn has_room(&self) -> bool {
-        self.samples > 0 && self.samples_with_room * 2 >= self.samples
+    /// A cycle of bandwidth probing has ended.
+    pub(super) fn advance_cycle(&mut self) {
+        self.largest_rtt.advance();
+        self.cycles_without_evidence += 1;
+        if self.cycles_without_evidence > FORGET_CYCLES {
+            self.forget();
+        }
     }
 
     fn forget(&mut self) {
         (self.lost, self.delivered, self.ppm) = (0, 0, 0);
     }
 
-    fn finish_round(&mut self, counts: bool, segment: u64, limit_ppm: u64) {
-        self.had_room = self.has_room();
-        if counts && self.had_room {
+    /// Whether most packets of the round at hand found room.
+    const fn has_room(&self) -> bool {
+        self.samples > 0 && self.samples_with_room * 2 >= self.samples
+    }
+
+    /// Whether losses of the round at hand cannot come from a queue that this sender has filled. They
+    /// show a round trip late, so that a sender must have been slow for two.
+    const fn is_innocent(&self) -> bool {
+        self.has_room() || self.slow[0] && self.slow[1]
+    }
+
+    fn on_acknowledged(&mut self, round: &Round, room_until: Option<Duration>) {
+        self.round_delivered += round.acknowledged;
+        if let Some(rtt) = round.rtt {
+            self.samples += 1;
+            self.samples_with_room += u32::from(room_until.is_some_and(|until| rtt <= until));
+            self.largest_rtt.update(rtt.as_nanos());
+        }
+    }
+
+    fn finish_round(&mut self, counts: bool, slow: bool, segment: u64, limit_ppm: u64) {
+        if counts && self.is_innocent() {
+            self.cycles_without_evidence = 0;
             self.lost += self.round_lost;
             self.delivered += self.round_delivered;
             if self.lost + self.delivered > MEMORY * segment {
@@ -84,13 +112,10 @@ impl Ambient {
             let all = (self.lost + self.delivered).max(1);
             self.ppm = scale(PPM, self.lost, all).min(limit_ppm);
         }
+        self.had_room = self.has_room();
+        self.slow = [slow, self.slow[0]];
         (self.round_lost, self.round_delivered) = (0, 0);
         (self.samples, self.samples_with_room) = (0, 0);
-    }
-
-    /// The part of what is sent that the path loses, in parts per million.
-    pub(super) fn ppm(&self) -> u64 {
-        self.ppm
     }
 }
 
@@ -109,6 +134,18 @@ impl Bbr {
         (expected + SIGNIFICANCE * (expected * self.segment as f64).sqrt()) as u64
     }
 
+    /// Whether the loss round at hand has lost more than the path does; where it is not the sender's
+    /// doing, more than any path may lose.
+    pub(super) fn round_lost_too_much(&self) -> bool {
+        let round = &self.ambient;
+        let ppm = if round.is_innocent() {
+            self.random_loss_limit_ppm
+        } else {
+            round.ppm
+        };
+        round.round_lost > self.by_chance(round.round_lost + round.round_delivered, ppm)
+    }
+
     /// `rate` and what the path will lose of it, unless that has begun to fill the queue.
     pub(super) fn with_ambient_loss(&self, rate: u64) -> u64 {
         if self.ambient.ppm == 0 || !self.ambient.had_room {
@@ -117,31 +154,22 @@ impl Bbr {
         scale(rate, PPM, PPM - self.ambient.ppm)
     }
 
-    /// Whether the loss round at hand has lost more than the path does: where most of its packets
-    /// found room, whatever the path may lose at most.
-    pub(super) fn round_lost_too_much(&self) -> bool {
-        let round = &self.ambient;
-        let ppm = if round.has_room() {
-            self.random_loss_limit_ppm
-        } else {
-            round.ppm
-        };
-        round.round_lost > self.by_chance(round.round_lost + round.round_delivered, ppm)
-    }
-
     pub(super) fn update_ambient_loss(&mut self, round: &Round) {
         let room_until = self.room_until();
-        if room_until.is_none() {
-            // What was put down to the path under other circumstances holds no longer.
-            self.ambient.forget();
-        }
-        self.ambient
-            .on_acknowledged(round.acknowledged, round.rtt, room_until);
+        self.ambient.on_acknowledged(round, room_until);
         if round.loss_round_starts {
             // Losses show a round trip after they happened: those of a probe still show in Down.
             let counts = matches!(self.state, State::Startup | State::Cruise);
+            let slow = self.state == State::Cruise && self.bw <= self.max_bw() / 2;
             self.ambient
-                .finish_round(counts, self.segment, self.random_loss_limit_ppm);
+                .finish_round(counts, slow, self.segment, self.random_loss_limit_ppm);
+        }
+    }
+
+    /// Startup is over: what it has put down to the path holds only if a queue was seen since.
+    pub(super) fn review_ambient_loss(&mut self) {
+        if self.room_until().is_none() {
+            self.ambient.forget();
         }
     }
 

@@ -137,7 +137,7 @@ impl Bbr {
             if self.state.is_probe_bandwidth() {
                 if !round.application_limited {
                     self.bandwidth.advance();
-                    self.ambient.largest_rtt.advance();
+                    self.ambient.advance_cycle();
                 }
                 if self.previous_probe_precautionary && !self.previous_probe_too_high {
                     self.start_refill();

@@ -332,14 +332,18 @@ impl Bbr {
     fn observe(&mut self, ack: &Acknowledgement) -> Option<Round> {
         let sample = ack.rate_sample?;
         let limited = sample.application_limited || sample.prior_delivered < self.limited_until;
-        let starts = sample.prior_delivered >= self.round_end;
+        // An ACK sooner than the path allows is one of an earlier transmission of the same packet: its
+        // bytes count, but it measures nothing.
+        let least = self.least_rtt.value.unwrap_or_default();
+        let genuine = ack.now - ack.newest_sent_at >= ack.rtt.map_or(least, |rtt| rtt.min(least));
+        let starts = genuine && sample.prior_delivered >= self.round_end;
         if starts {
             self.start_round();
             self.round_count += 1;
             self.rounds_since_probe += 1;
             self.window_limited = [false, self.window_limited[0]];
         }
-        let rate = sample.rate().map_or(0, Rate::bits_per_second);
+        let rate = sample.rate().filter(|_| genuine).map_or(0, Rate::bits_per_second);
         if rate > 0 && (rate >= self.max_bw() || !limited) {
             self.bandwidth.update(rate);
         }

@@ -56,6 +56,7 @@ impl Bbr {
             if self.full_pipe.ever {
                 self.state = State::Drain;
                 self.drain_started = self.round_count;
+                self.review_ambient_loss();
             }
         }
         if round.loss_round_starts {
