@@ -108,7 +108,10 @@ def _measured(cell: CellResult, metric: str, scale: float, unit: str) -> Row:
 
 def _place(study: Study, params: dict[str, Any], x_key: str | None, *, numeric: bool) -> Row:
     others = {key: params[key] for key in grid.shared_keys(study) if key != x_key and key in params}
-    row: Row = {"panel": formatting.place(others), "x_told": formatting.label(params.get(x_key or "", ""))}
+    panel = ", ".join(
+        f"{formatting.key_title(key)} {formatting.label(value)}" for key, value in others.items()
+    )
+    row: Row = {"panel": panel, "x_told": formatting.label(params.get(x_key or "", ""))}
     if x_key is None or x_key not in params:
         return row | {"x": None}
     placed = formatting.axis_value(x_key, params[x_key]) if numeric else None

@@ -33,6 +33,8 @@ SHAPES = (
 )
 FONT = "system-ui, -apple-system, 'Segoe UI', Roboto, 'Liberation Sans', Arial, sans-serif"
 PNG_SCALE = 2.0
+MOST_ACROSS = 3
+"""The most panels side by side."""
 
 _TITLE, _LABEL = 13, 12
 
@@ -47,17 +49,21 @@ def chart(run: RunResult, metric: str = "goodput_bps", *, width: int = 620, titl
     data = chart_data.collect(run, metric)
     if not data.rows:
         raise ValueError(f"this run measured no {metric}")
-    columns = len(data.worlds)
+    # With one world the other swept key goes across, if there is room for its values.
+    across = "panel" if len(data.worlds) == 1 and 1 < len(data.panels) <= MOST_ACROSS else "world"
+    columns = len(data.panels) if across == "panel" else len(data.worlds)
+    rows = 1 if across == "panel" else len(data.panels)
     panel_width = max(220, round(width / columns) - (30 if columns > 1 else 0))
-    layers = _layers(data).properties(width=panel_width, height=300 if len(data.panels) == 1 else 200)
+    layers = _layers(data).properties(width=panel_width, height=300 if rows == 1 else 200)
     # Altair's plots of layers do not share a static type; the top level is a Chart of some kind.
     made: Any = layers
-    if columns > 1 or len(data.panels) > 1:
+    if columns > 1 or rows > 1:
         facets: dict[str, Any] = {}
         header = alt.Header(title=None, labelFontSize=_TITLE, labelFontWeight="bold", labelOrient="top")
         if columns > 1:
-            facets["column"] = alt.Column("world:N", sort=data.worlds, header=header)
-        if len(data.panels) > 1:
+            order = data.panels if across == "panel" else data.worlds
+            facets["column"] = alt.Column(f"{across}:N", sort=order, header=header)
+        if rows > 1:
             facets["row"] = alt.Row("panel:N", sort=data.panels, header=header)
         made = layers.facet(**facets)
     if title:

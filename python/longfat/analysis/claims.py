@@ -111,7 +111,7 @@ def _conclude(claim: Claim, world: str, evidence: Sequence[Evidence]) -> Verdict
     if len(evidence) > 1:
         kind = worst.counted
         scope = {
-            "holds": f"in all {len(evidence)} {kind}; closest ",
+            "holds": f"in {'both' if len(evidence) == 2 else f'all {len(evidence)}'} {kind}; closest ",
             "fails": f"in {len(concerned)} of {len(evidence)} {kind}; worst ",
             "undecided": f"in {len(concerned)} of {len(evidence)} {kind}; e.g. ",
         }[word]
