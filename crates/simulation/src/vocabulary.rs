@@ -18,11 +18,7 @@ pub const SECTIONS: [&str; 3] = ["path", "protocol", "workload"];
 pub fn vocabulary() -> Value {
     let presets: serde_json::Map<String, Value> = Preset::ALL
         .iter()
-        .map(|preset| {
-            let (forward, reverse) = preset.keys();
-            let name = json!(preset).as_str().unwrap_or_default().to_owned();
-            (name, json!({"forward": forward, "reverse": reverse}))
-        })
+        .map(|preset| (preset.name().to_owned(), json!(preset.path())))
         .collect();
     let metrics: serde_json::Map<String, Value> = metrics::DESCRIPTIONS
         .iter()

@@ -110,7 +110,8 @@ impl JsonSchema for JitterConfig {
             "How far the delay goes to either side (uniform: at most the delay; normal: the standard deviation)"
                 .into(),
         );
-        let distribution = generator.subschema_for::<Distribution>();
+        let mut distribution = generator.subschema_for::<Distribution>();
+        distribution.insert("description".into(), "How the delays are spread; default: uniform".into());
         json_schema!({
             "description": "How the delay varies from packet to packet: a spread, or a table",
             "oneOf": [

@@ -279,7 +279,12 @@ impl JsonSchema for LossConfig {
 
     fn json_schema(generator: &mut SchemaGenerator) -> Schema {
         let probability = generator.subschema_for::<Probability>();
-        let count = json_schema!({ "type": "integer", "minimum": 1 });
+        let count = || json_schema!({ "type": "integer", "minimum": 1 });
+        let mut every = count();
+        every.insert(
+            "description".into(),
+            "Lose each packet whose number is a multiple of this; at least 1".into(),
+        );
         let table = |title: &str, help: &str, required: &[&str], properties: serde_json::Value| {
             json_schema!({
                 "title": title,
@@ -325,7 +330,7 @@ impl JsonSchema for LossConfig {
                     "every",
                     "Every n-th packet",
                     &["every"],
-                    serde_json::json!({ "model": { "const": "every" }, "every": count }),
+                    serde_json::json!({ "model": { "const": "every" }, "every": every }),
                 ),
                 table(
                     "packets",
@@ -333,7 +338,7 @@ impl JsonSchema for LossConfig {
                     &["packets"],
                     serde_json::json!({
                         "model": { "const": "packets" },
-                        "packets": { "type": "array", "items": count },
+                        "packets": { "type": "array", "items": count(), "description": "Numbers of the packets that are lost, the first is 1" },
                     }),
                 ),
             ],

@@ -39,6 +39,11 @@ pub enum Error {
     /// The peer answered before and does not any more.
     #[error("the peer has been silent for {0}")]
     Silent(Duration),
+    /// The peer answers, but no packet gets through to it.
+    #[error(
+        "the peer answers, but has acknowledged no packet for {0}: are packets larger than the path's MTU?"
+    )]
+    Stuck(Duration),
     /// The peer knows nothing of this connection: it was restarted.
     #[error("the peer does not know this connection: it was restarted")]
     Forgotten,
@@ -395,6 +400,12 @@ impl<P: Payload> Connection<P> {
         None
     }
 
+    /// When packets that nobody acknowledges end the connection (the user timeout of RFC 9293,
+    /// section 3.8.3). A peer whose window is shut keeps nobody waiting: nothing is outstanding then.
+    fn stuck_deadline(&self) -> Option<Instant> {
+        self.sender.stuck_since().map(|since| since + self.give_up)
+    }
+
     /// When the peer's silence is noticed next: first by a question, at last by giving up.
     fn silence_deadline(&self) -> Instant {
         let ask = self.heard_at.max(self.asked_at) + self.keep_alive;
@@ -456,6 +467,10 @@ impl<P: Payload> Machine for Connection<P> {
             });
             return;
         }
+        if self.stuck_deadline().is_some_and(|deadline| deadline <= now) {
+            self.fail(Error::Stuck(self.give_up));
+            return;
+        }
         if self.phase != Phase::Opening && self.silence_deadline() <= now {
             self.wants_ping = true;
             self.asked_at = now;
@@ -495,14 +510,16 @@ impl<P: Payload> Machine for Connection<P> {
                     .unwrap_or(Instant::MAX)
                     .min(self.heard_at + self.give_up),
             ),
-            Phase::Open { .. } => [self.open_at, self.sender.poll_timeout(), self.receiver.deadline()]
-                .into_iter()
-                .flatten()
-                .min()
-                .map_or_else(
-                    || Some(self.silence_deadline()),
-                    |at| Some(at.min(self.silence_deadline())),
-                ),
+            Phase::Open { .. } => [
+                Some(self.silence_deadline()),
+                self.stuck_deadline(),
+                self.open_at,
+                self.sender.poll_timeout(),
+                self.receiver.deadline(),
+            ]
+            .into_iter()
+            .flatten()
+            .min(),
         }
     }
 

@@ -90,6 +90,7 @@ pub struct Sender {
     paced_until: Option<Instant>,
     probe_at: Option<Instant>,
     probes: u32,
+    /// When something was last newly acknowledged, or the window last became non-empty.
     last_progress: Instant,
 }
 
@@ -255,6 +256,9 @@ impl Sender {
             offset: self.cut,
             length,
         };
+        if self.window.is_empty() {
+            self.last_progress = now;
+        }
         let snapshot = self.note_departure(now, length);
         let sequence = self.window.push(now, range, fin, snapshot);
         self.cut += u64::from(length);
@@ -442,6 +446,12 @@ impl Sender {
             rate_sample,
             window_limited: std::mem::take(&mut congestion.limited),
         });
+    }
+
+    /// Since when packets have waited without any being acknowledged; `None` if none waits.
+    #[must_use]
+    pub fn stuck_since(&self) -> Option<Instant> {
+        (!self.window.is_empty()).then_some(self.last_progress)
     }
 
     /// When the timer of the oldest packet in flight runs out.

@@ -80,8 +80,6 @@ pub struct Pair {
     random: foundation::Generator,
     /// Frames towards the listener, then towards the opener, are dropped while set.
     pub cut: (bool, bool),
-    /// Called for every frame that leaves: towards the listener?, bytes → whether it may pass.
-    pub filter: Box<dyn FnMut(bool, &[u8]) -> bool>,
     pub frames: [u64; 2],
 }
 
@@ -98,7 +96,6 @@ impl Pair {
             unkind,
             random: Streams::new(seed, 0).stream("network"),
             cut: (false, false),
-            filter: Box::new(|_, _| true),
             frames: [0; 2],
         };
         let id = pair.random.next_u32();
@@ -125,7 +122,7 @@ impl Pair {
         assert_eq!(bytes.len(), frame.length(), "length() tells the encoded length");
         self.frames[usize::from(to_listener)] += 1;
         let cut = if to_listener { self.cut.0 } else { self.cut.1 };
-        if cut || !(self.filter)(to_listener, &bytes) || self.chance(self.unkind.loss) {
+        if cut || self.chance(self.unkind.loss) {
             return;
         }
         let copies = 1 + u32::from(self.chance(self.unkind.duplicate));

@@ -1,0 +1,86 @@
+//! The table of events and the capture of a trial tell the same story.
+
+use std::collections::HashSet;
+
+use pcap_file::pcapng::{Block, PcapNgReader};
+use simulation::TrialSpec;
+use simulation::trace::events::What;
+use simulation::trace::{Recorder, pcapng};
+use simulation::trial::run_watched;
+use transport::arq::codec;
+
+fn traced(path: &str) -> Recorder {
+    let json = format!(
+        r#"{{"path": {path}, "protocol": {{"kind": "go-back-n", "window": 4}},
+            "workload": {{"kind": "file", "size": "40kB"}}, "seed": 1}}"#
+    );
+    let spec = TrialSpec::from_json(&json).unwrap();
+    let (record, mut world) = run_watched(&spec, None, Recorder::new(1)).unwrap();
+    assert_eq!(record.error, None);
+    std::mem::take(world.network_mut().observer_mut())
+}
+
+#[test]
+fn every_packet_is_received_or_dropped_and_a_loss_is_followed_by_a_timeout() {
+    let recorder = traced(
+        r#"{"rate": "10Mbit/s", "delay": "5ms", "loss": {"packets": [12]}, "reverse": {"loss": "0%"}}"#,
+    );
+    let ids = |what: What| -> HashSet<u64> {
+        recorder
+            .events
+            .iter()
+            .filter(|e| e.what == what)
+            .filter_map(|e| e.id)
+            .collect()
+    };
+    let (sent, received, dropped) = (ids(What::Send), ids(What::Receive), ids(What::Drop));
+    assert_eq!(dropped.len(), 1);
+    assert!(received.is_disjoint(&dropped) && received.is_subset(&sent));
+    // The last ACK may be on its way when the trial ends.
+    assert!(sent.len() - received.len() - dropped.len() <= 1);
+    let timeouts: Vec<f64> = recorder
+        .events
+        .iter()
+        .filter(|e| e.what == What::Timeout)
+        .map(|e| e.time)
+        .collect();
+    assert_eq!(timeouts.len(), 1);
+    let again: Vec<_> = recorder
+        .events
+        .iter()
+        .filter(|e| e.retransmission && e.what == What::Send)
+        .collect();
+    assert_eq!(again.len(), 4, "the whole window is sent again");
+    assert!(again.iter().all(|e| e.time >= timeouts[0]));
+    let delivered = recorder.events.iter().filter_map(|e| e.delivered).next_back();
+    assert_eq!(delivered, Some(40_000));
+    assert!(
+        recorder.events.is_sorted_by_key(|e| (e.time * 1e9) as u64),
+        "in order of time"
+    );
+}
+
+#[test]
+fn the_capture_holds_every_packet_as_a_datagram_that_decodes() {
+    let recorder = traced(r#"{"rate": "10Mbit/s", "delay": "5ms", "corrupt": "10%"}"#);
+    let mut file = Vec::new();
+    pcapng::write(&mut file, &recorder.sightings).unwrap();
+    let mut reader = PcapNgReader::new(&file[..]).unwrap();
+    let (mut good, mut corrupt) = (0, 0);
+    while let Some(block) = reader.next_block() {
+        if let Block::EnhancedPacket(packet) = block.unwrap() {
+            let parsed = etherparse::SlicedPacket::from_ip(&packet.data).unwrap();
+            let Some(etherparse::TransportSlice::Udp(udp)) = parsed.transport else {
+                panic!("no UDP")
+            };
+            match codec::decode(udp.payload()) {
+                Ok(_) => good += 1,
+                Err(codec::DecodeError::Checksum) => corrupt += 1,
+                Err(error) => panic!("{error}"),
+            }
+        }
+    }
+    assert_eq!(good + corrupt, recorder.sightings.len());
+    let flipped = recorder.events.iter().filter(|e| e.what == What::Corrupt).count();
+    assert!(flipped > 0 && corrupt > 0 && corrupt <= flipped);
+}
