@@ -58,7 +58,7 @@ impl Bbr {
 
     /// The bytes in flight at which the losses crossed the threshold, somewhere within the `bytes`
     /// that were now lost (section 5.5.10.2).
-    fn in_flight_at_loss(&self, flight: Flight, bytes: u64) -> u64 {
+    pub(super) fn in_flight_at_loss(&self, flight: Flight, bytes: u64) -> u64 {
         let prior = flight.in_flight.saturating_sub(bytes);
         let lost_prior = flight.lost.saturating_sub(bytes);
         let allowed = (self.share(prior) + self.ambient_loss(prior)).saturating_sub(lost_prior);

@@ -4,6 +4,10 @@
 //! The parts: [`filters`] remember maxima, [`startup`] finds the bandwidth, [`cycle`] probes for
 //! more, [`loss`] bounds what may be in flight, [`probe_rtt`] looks at the empty path. Rates are in
 //! bit/s, gains in percent, all else in bytes; the model is in integers.
+//!
+//! It departs from the draft where [`ambient`] says so (random loss), in taking an ACK that comes
+//! sooner than the path allows for one of an earlier transmission, and in answering marks of
+//! congestion, which the draft leaves open. It does not undo its answer to a loss that turns out spurious.
 
 mod ambient;
 mod cycle;
@@ -12,6 +16,8 @@ mod loss;
 mod probe_rtt;
 mod settings;
 mod startup;
+#[cfg(test)]
+mod tests;
 
 pub use settings::BbrSettings;
 
@@ -36,6 +42,7 @@ const PPM: u64 = 1_000_000;
 /// Rounds over which ACK aggregation is remembered once the pipe was full.
 const AGGREGATION_ROUNDS: u64 = 10;
 
+/// The state machine (section 5.1.1). The order is that of the metric "state", from 0.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum State {
     Startup,

@@ -1,0 +1,211 @@
+//! Worked numbers of draft-ietf-ccwg-bbr. Whole connections are in `tests/congestion_loop`.
+
+use foundation::{Duration, Instant};
+
+use super::*;
+use crate::congestion::RateSample;
+
+const SEGMENT: u64 = 1000;
+const RTT: Duration = Duration::from_millis(100);
+
+fn bbr() -> Bbr {
+    Bbr::new(&BbrSettings::default(), SEGMENT)
+}
+
+/// A model of a path of 8 Mbit/s and 100 ms: a bandwidth-delay product of 100 packets.
+fn settled() -> Bbr {
+    let mut bbr = bbr();
+    bbr.bandwidth.update(8_000_000);
+    bbr.bw = 8_000_000;
+    bbr.least_rtt.value = Some(RTT);
+    bbr.full_pipe.ever = true;
+    bbr.delivered = 10_000_000;
+    bbr.window = 200 * SEGMENT;
+    bbr.state = State::Cruise;
+    bbr
+}
+
+#[test]
+fn before_any_sample_it_paces_the_initial_window_over_a_millisecond() {
+    // Section 5.6.2: 2.77 * 10 packets / 1 ms.
+    assert_eq!(bbr().pacing_rate, 10 * SEGMENT * 8 * 1000 * 277 / 100);
+    assert_eq!(bbr().window(), 10 * SEGMENT);
+}
+
+#[test]
+fn windows_are_multiples_of_the_bandwidth_delay_product() {
+    let mut bbr = settled();
+    assert_eq!(bbr.bdp(100), 100 * SEGMENT);
+    // The table of section 5.6.1.
+    for (state, window) in [
+        (State::Down, 200),
+        (State::Cruise, 200),
+        (State::Refill, 200),
+        (State::Up, 225 + 2),
+        (State::ProbeRtt, 50),
+    ] {
+        bbr.state = state;
+        bbr.window = 1000 * SEGMENT;
+        bbr.set_window(SEGMENT);
+        assert_eq!(bbr.window(), window * SEGMENT, "{state:?}");
+    }
+    // 1 % below the bandwidth, times the gain.
+    for (state, percent) in [
+        (State::Startup, 277),
+        (State::Drain, 50),
+        (State::Down, 90),
+        (State::Cruise, 100),
+        (State::Up, 125),
+    ] {
+        bbr.set_pacing_rate(state.pacing_gain());
+        assert_eq!(bbr.pacing_rate, 8_000_000 * 99 / 100 * percent / 100, "{state:?}");
+    }
+}
+
+#[test]
+fn the_long_term_bound_leaves_headroom_in_cruise_only() {
+    let mut bbr = settled();
+    bbr.inflight_longterm = 120 * SEGMENT;
+    for (state, window) in [
+        (State::Cruise, 102),
+        (State::Down, 120),
+        (State::Refill, 120),
+        (State::Up, 120),
+    ] {
+        bbr.state = state;
+        bbr.window = 110 * SEGMENT;
+        bbr.set_window(20 * SEGMENT);
+        assert_eq!(bbr.window(), window * SEGMENT, "{state:?}");
+    }
+    bbr.inflight_longterm = 4 * SEGMENT;
+    bbr.set_window(SEGMENT);
+    assert_eq!(
+        bbr.window(),
+        4 * SEGMENT,
+        "section 5.6.4.3: never below four packets"
+    );
+}
+
+#[test]
+fn losses_cross_the_threshold_somewhere_in_a_train() {
+    // Section 5.5.10.2: 2 % of x are lost where lost_prefix = (0.02 * prior - lost) / 0.98 of the train are in.
+    let bbr = settled();
+    let flight = Flight {
+        in_flight: 200 * SEGMENT,
+        lost: 10 * SEGMENT,
+    };
+    assert!(bbr.is_too_high(flight));
+    // 190 packets before the train of 10, none lost: 3.8 may be lost, 3.877 more packets reach 2 %.
+    assert_eq!(
+        bbr.in_flight_at_loss(flight, 10 * SEGMENT),
+        190 * SEGMENT + 3_800_000 / 980
+    );
+    assert!(!bbr.is_too_high(Flight {
+        in_flight: 200 * SEGMENT,
+        lost: 4 * SEGMENT,
+    }));
+}
+
+fn ack(bbr: &Bbr, now: Instant, prior_delivered: u64, rate: u64) -> Acknowledgement {
+    Acknowledgement {
+        now,
+        bytes: SEGMENT,
+        rtt: Some(RTT),
+        newest_sent_at: now - RTT,
+        smoothed_rtt: RTT,
+        bytes_in_flight: 90 * SEGMENT,
+        delivered: bbr.delivered + SEGMENT,
+        rate_sample: Some(RateSample {
+            delivered: rate / 80,
+            interval: RTT,
+            prior_delivered,
+            lost: 0,
+            in_flight_at_send: 90 * SEGMENT,
+            application_limited: false,
+        }),
+        window_limited: false,
+    }
+}
+
+fn loss(now: Instant) -> Loss {
+    Loss {
+        now,
+        bytes: 2 * SEGMENT,
+        newest_sent_at: now - RTT,
+        prior_in_flight: 92 * SEGMENT,
+        bytes_in_flight: 90 * SEGMENT,
+        in_flight_at_send: 92 * SEGMENT,
+        lost_since_send: 2 * SEGMENT,
+        application_limited: false,
+    }
+}
+
+#[test]
+fn a_round_with_losses_lowers_the_short_term_bounds_by_beta_at_most() {
+    // Section 5.5.10.3: to what was delivered, but not below 0.7 of the bound before.
+    for (delivered_rate, bound) in [(7_000_000, 7_000_000), (4_000_000, 5_600_000)] {
+        let mut bbr = settled();
+        bbr.probe_wait = Duration::from_secs(3);
+        bbr.cycle_started = Instant::from_nanos(1);
+        let now = Instant::ZERO + Duration::from_millis(500);
+        bbr.on_lost(&loss(now));
+        let end = bbr.delivered;
+        bbr.on_acknowledged(&ack(&bbr.clone(), now, end - 1, delivered_rate));
+        assert_eq!(bbr.bw_shortterm, UNBOUNDED, "only at the end of the round");
+        let later = now + RTT;
+        bbr.on_acknowledged(&ack(&bbr.clone(), later, end, delivered_rate));
+        assert_eq!((bbr.bw_shortterm, bbr.bw), (bound, bound));
+        assert_eq!(bbr.state, State::Cruise);
+        bbr.start_refill();
+        assert_eq!(bbr.bw_shortterm, UNBOUNDED, "section 5.3.3.3");
+    }
+}
+
+#[test]
+fn a_mark_is_answered_in_every_state() {
+    let now = Instant::ZERO + Duration::from_millis(500);
+    let mut startup = bbr();
+    startup.on_congestion_experienced(now, now - RTT);
+    assert!(startup.full_pipe.ever);
+    let mut up = settled();
+    up.state = State::Up;
+    up.probe_samples = true;
+    up.in_flight = 120 * SEGMENT;
+    up.on_congestion_experienced(now, now - RTT);
+    assert_eq!((up.state, up.inflight_longterm), (State::Down, 120 * SEGMENT));
+    let mut cruise = settled();
+    cruise.probe_wait = Duration::from_secs(3);
+    let end = cruise.delivered;
+    cruise.on_congestion_experienced(now, now - RTT);
+    cruise.on_acknowledged(&ack(&cruise.clone(), now + RTT, end, 6_000_000));
+    assert_eq!(cruise.bw, 6_000_000);
+}
+
+#[test]
+fn a_timeout_leaves_one_segment_and_the_window_comes_back() {
+    let mut bbr = settled();
+    let now = Instant::ZERO + Duration::from_millis(500);
+    bbr.on_timeout(now, 90 * SEGMENT);
+    assert_eq!(bbr.window(), SEGMENT);
+    let end = bbr.delivered;
+    bbr.on_acknowledged(&ack(&bbr.clone(), now + RTT, end, 8_000_000));
+    assert_eq!(
+        bbr.window(),
+        (200 + 1) * SEGMENT,
+        "section 5.6.4.4, and what was acknowledged"
+    );
+}
+
+#[test]
+fn an_ack_of_an_earlier_transmission_measures_nothing() {
+    let mut bbr = settled();
+    let now = Instant::ZERO + Duration::from_millis(500);
+    let rounds = bbr.round_count;
+    let end = bbr.delivered;
+    // The packet seems to have left 1 ms ago on a path of 100 ms.
+    bbr.on_acknowledged(&Acknowledgement {
+        newest_sent_at: now - Duration::from_millis(1),
+        ..ack(&bbr.clone(), now, end, 80_000_000)
+    });
+    assert_eq!((bbr.round_count, bbr.max_bw()), (rounds, 8_000_000));
+}
