@@ -12,15 +12,17 @@ mod fixed;
 mod hystart;
 mod loss_based;
 pub mod pacer;
+mod registry;
 mod reno;
 mod settings;
 
 pub use bbr::BbrSettings;
-pub use config::{CongestionConfig, Registration, Registry};
+pub use config::CongestionConfig;
 pub use cubic::CubicSettings;
 pub use delivery_rate::{Estimator, Snapshot};
 pub use fixed::FixedSettings;
 pub use pacer::Pacer;
+pub use registry::{Registration, Registry};
 pub use reno::RenoSettings;
 pub use settings::Settings;
 

@@ -2,6 +2,7 @@
 
 mod any;
 mod changes;
+mod flow;
 mod laws;
 mod model;
 mod sharing;

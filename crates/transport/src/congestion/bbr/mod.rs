@@ -1,7 +1,7 @@
 //! BBR, version 3 (draft-ietf-ccwg-bbr): a model of the path, its bandwidth and its least
 //! round-trip time, from which follow the pacing rate and the window.
 //!
-//! The parts: [`filters`] remember maxima, [`startup`] finds the bandwidth, [`cycle`] probes for
+//! The parts: [`model`] is what is known of the path, [`filters`] remember maxima, [`startup`] finds the bandwidth, [`cycle`] probes for
 //! more, [`loss`] bounds what may be in flight, [`probe_rtt`] looks at the empty path. Rates are in
 //! bit/s, gains in percent, all else in bytes; the model is in integers.
 //!
@@ -13,6 +13,7 @@ mod ambient;
 mod cycle;
 mod filters;
 mod loss;
+mod model;
 mod probe_rtt;
 mod settings;
 mod startup;
@@ -25,9 +26,10 @@ use foundation::{Duration, Instant, Probability, Rate};
 
 use self::ambient::Ambient;
 use self::filters::{RoundFilter, TwoCycleMax};
+use self::model::scale;
 use self::probe_rtt::LeastRtt;
 use self::startup::FullPipe;
-use super::{Acknowledgement, Controller, Loss, pacer};
+use super::{Acknowledgement, Controller, Loss};
 
 /// No bound.
 const UNBOUNDED: u64 = u64::MAX;
@@ -117,24 +119,6 @@ struct Round {
 
 fn ppm(part: Probability) -> u64 {
     (part.value() * PPM as f64).round() as u64
-}
-
-/// `value * numerator / denominator`, in 64 bits where they suffice: a division of 128 bits costs
-/// as much as all the rest of an ACK.
-#[inline]
-fn scale(value: u64, numerator: u64, denominator: u64) -> u64 {
-    match value.checked_mul(numerator) {
-        Some(product) => product / denominator,
-        None => {
-            let product = u128::from(value) * u128::from(numerator);
-            u64::try_from(product / u128::from(denominator)).unwrap_or(u64::MAX)
-        }
-    }
-}
-
-/// Bytes that pass in `span` at `bits` bit/s.
-fn bytes_in(bits: u64, span: Duration) -> u64 {
-    scale(bits, span.as_nanos(), 8_000_000_000)
 }
 
 /// One connection's BBR.
@@ -273,55 +257,6 @@ impl Bbr {
         self.pacing_rate = u64::try_from(bits).unwrap_or(u64::MAX).max(1);
     }
 
-    fn max_bw(&self) -> u64 {
-        self.bandwidth.max()
-    }
-
-    fn least_window(&self) -> u64 {
-        LEAST_WINDOW * self.segment
-    }
-
-    /// `gain` percent of what `bandwidth` delivers in the least round-trip time.
-    #[inline]
-    fn bdp_at(&self, bandwidth: u64, gain: u64) -> u64 {
-        let Some(rtt) = self.least_rtt.value else {
-            return self.initial_window;
-        };
-        bytes_in(bandwidth, rtt).saturating_mul(gain) / 100
-    }
-
-    fn bdp(&self, gain: u64) -> u64 {
-        self.bdp_at(self.bw, gain)
-    }
-
-    /// At least what lets senders and receivers work in trains of packets (section 5.6.4.2).
-    fn with_quanta(&self, bytes: u64) -> u64 {
-        let quantum =
-            Rate::from_bits_per_second(self.pacing_rate).map_or(0, |rate| pacer::burst(rate, self.segment));
-        let enough = bytes.max(quantum).max(self.least_window());
-        if self.state == State::Up {
-            enough.saturating_add(2 * self.segment)
-        } else {
-            enough
-        }
-    }
-
-    fn inflight_at(&self, bandwidth: u64, gain: u64) -> u64 {
-        self.with_quanta(self.bdp_at(bandwidth, gain))
-    }
-
-    fn inflight(&self, gain: u64) -> u64 {
-        self.inflight_at(self.bw, gain)
-    }
-
-    fn target_inflight(&self) -> u64 {
-        self.bdp(100).min(self.window)
-    }
-
-    fn is_window_limited(&self) -> bool {
-        self.window_limited[0] || self.window_limited[1]
-    }
-
     fn start_round(&mut self) {
         self.round_end = self.delivered;
     }
@@ -333,65 +268,6 @@ impl Bbr {
         } else {
             self.window
         };
-    }
-
-    /// One ACK's worth of facts; counts rounds.
-    fn observe(&mut self, ack: &Acknowledgement) -> Option<Round> {
-        let sample = ack.rate_sample?;
-        let limited = sample.application_limited || sample.prior_delivered < self.limited_until;
-        // An ACK sooner than the path allows is one of an earlier transmission of the same packet: its
-        // bytes count, but it measures nothing.
-        let least = self.least_rtt.value.unwrap_or_default();
-        let genuine = ack.now - ack.newest_sent_at >= ack.rtt.map_or(least, |rtt| rtt.min(least));
-        let starts = genuine && sample.prior_delivered >= self.round_end;
-        if starts {
-            self.start_round();
-            self.round_count += 1;
-            self.rounds_since_probe += 1;
-            self.window_limited = [false, self.window_limited[0]];
-        }
-        let rate = sample.rate().filter(|_| genuine).map_or(0, Rate::bits_per_second);
-        if rate > 0 && (rate >= self.max_bw() || !limited) {
-            self.bandwidth.update(rate);
-        }
-        Some(Round {
-            now: ack.now,
-            // No path is that short: a clock too coarse would make the model collapse.
-            rtt: ack.rtt.filter(|rtt| !rtt.is_zero()),
-            acknowledged: ack.bytes,
-            rate,
-            delivered: sample.delivered,
-            prior_delivered: sample.prior_delivered,
-            application_limited: limited,
-            flight: Flight {
-                in_flight: sample.in_flight_at_send,
-                lost: sample.lost,
-            },
-            starts,
-            loss_round_starts: false,
-        })
-    }
-
-    /// How much more than the bandwidth explains arrives at once (section 5.5.9).
-    fn update_aggregation(&mut self, round: &Round) {
-        let expected = bytes_in(self.bw, round.now - self.aggregation_started);
-        let mut excess = self.aggregation_delivered + round.acknowledged;
-        if self.aggregation_delivered <= expected {
-            self.aggregation_started = round.now;
-            self.aggregation_delivered = 0;
-            excess = round.acknowledged;
-        } else {
-            excess -= expected;
-        }
-        self.aggregation_delivered += round.acknowledged;
-        let rounds = if self.full_pipe.ever {
-            AGGREGATION_ROUNDS
-        } else {
-            1
-        };
-        self.aggregated = self
-            .aggregation
-            .update(self.round_count, excess.min(self.window), rounds);
     }
 
     fn set_pacing_rate(&mut self, gain: u64) {

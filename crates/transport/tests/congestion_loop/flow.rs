@@ -1,0 +1,276 @@
+//! The sender of the model: a window, a pacer, selective ACKs, a retransmission timer.
+
+use std::collections::VecDeque;
+
+use foundation::{Duration, Instant, Rate};
+use transport::congestion::{Acknowledgement, Controller, Estimator, Loss, Pacer, Snapshot};
+
+pub const SEGMENT: u64 = 1460;
+const REORDERING: u64 = 3;
+
+/// When a flow starts, how fast its application writes (`None`: as fast as can be) and how much.
+#[derive(Clone, Copy, Debug)]
+pub struct Workload {
+    pub start: Instant,
+    pub application: Option<Rate>,
+    pub bytes: u64,
+}
+
+impl Workload {
+    pub const BULK: Self = Self {
+        start: Instant::ZERO,
+        application: None,
+        bytes: u64::MAX,
+    };
+}
+
+struct InFlight {
+    sent_at: Instant,
+    snapshot: Snapshot,
+    open: bool,
+}
+
+pub struct Flow {
+    pub controller: Box<dyn Controller>,
+    pub workload: Workload,
+    estimator: Estimator,
+    pacer: Pacer,
+    /// Packets sent and not yet cleared, the first of which has number `first`.
+    flight: VecDeque<InFlight>,
+    first: u64,
+    in_flight: u64,
+    /// Numbers in the order in which they arrived, and how many of them the sender knows.
+    pub arrived: Vec<u64>,
+    known: usize,
+    limited: bool,
+    smoothed: Duration,
+    variation: Duration,
+    least: Duration,
+    heard_at: Instant,
+    backoff: u32,
+    pub wake_at: Instant,
+    pub paused_until: Instant,
+    /// When 99 % had arrived: what comes after depends on how the sender repairs its last packets.
+    pub bulk_at: Option<Instant>,
+    pub sent: u64,
+    pub lost: u64,
+    pub timeouts: u64,
+}
+
+impl Flow {
+    pub fn new(controller: Box<dyn Controller>, workload: Workload) -> Self {
+        Self {
+            controller,
+            workload,
+            estimator: Estimator::new(),
+            pacer: Pacer::new(),
+            flight: VecDeque::new(),
+            first: 0,
+            in_flight: 0,
+            arrived: Vec::new(),
+            known: 0,
+            limited: false,
+            smoothed: Duration::ZERO,
+            variation: Duration::ZERO,
+            least: Duration::ZERO,
+            heard_at: Instant::ZERO,
+            backoff: 0,
+            wake_at: Instant::MAX,
+            paused_until: Instant::ZERO,
+            bulk_at: None,
+            sent: 0,
+            lost: 0,
+            timeouts: 0,
+        }
+    }
+
+    /// Payload bytes delivered since the start.
+    pub fn delivered(&self) -> u64 {
+        self.estimator.delivered()
+    }
+
+    /// A metric of the controller.
+    pub fn metric(&self, wanted: &str) -> f64 {
+        let mut found = f64::NAN;
+        self.controller.metrics(&mut |name, value| {
+            if name == wanted {
+                found = value;
+            }
+        });
+        found
+    }
+
+    /// `Err` with the time at which it may, if a time will do.
+    pub fn may_send(&mut self, now: Instant) -> Result<(), Option<Instant>> {
+        let wanted = self.delivered() + self.in_flight + SEGMENT;
+        let written = match self.workload.application {
+            None => self.workload.bytes,
+            Some(rate) => rate.bytes_in(now - self.workload.start).min(self.workload.bytes),
+        };
+        let room = self.in_flight == 0 || self.in_flight + SEGMENT <= self.controller.window();
+        self.limited = !room;
+        if !room {
+            return Err(None);
+        }
+        if now < self.paused_until {
+            self.estimator.set_application_limited(self.in_flight);
+            return Err(None);
+        }
+        if wanted > written.saturating_add(SEGMENT - 1) {
+            self.estimator.set_application_limited(self.in_flight);
+            let rate = self
+                .workload
+                .application
+                .filter(|_| wanted <= self.workload.bytes);
+            return Err(rate.map(|rate| {
+                let at = self.workload.start + rate.time_for(wanted);
+                at.max(now + Duration::from_nanos(1))
+            }));
+        }
+        if let Some(rate) = self.controller.pacing_rate()
+            && let Some(at) = self.pacer.next_departure(now, rate, SEGMENT)
+        {
+            return Err(Some(at));
+        }
+        Ok(())
+    }
+
+    pub fn transmit(&mut self, now: Instant) -> u64 {
+        if self.in_flight == 0 {
+            self.heard_at = now;
+        }
+        self.in_flight += SEGMENT;
+        self.sent += 1;
+        let snapshot = self.estimator.on_sent(now, SEGMENT, self.in_flight);
+        self.pacer.on_sent(now, SEGMENT);
+        self.controller.on_sent(now, SEGMENT, self.in_flight);
+        self.flight.push_back(InFlight {
+            sent_at: now,
+            snapshot,
+            open: true,
+        });
+        self.first + self.flight.len() as u64 - 1
+    }
+
+    /// The first `count` arrivals are acknowledged; whether that was news.
+    pub fn acknowledge(&mut self, now: Instant, count: usize) -> bool {
+        if count <= self.known {
+            return false;
+        }
+        let prior_in_flight = self.in_flight;
+        let mut newest = 0;
+        let mut bytes = 0;
+        let mut rtt = Duration::ZERO;
+        let mut newest_sent_at = Instant::ZERO;
+        for position in self.known..count {
+            let number = self.arrived[position];
+            if number < self.first {
+                continue;
+            }
+            let packet = &mut self.flight[(number - self.first) as usize];
+            let late = !packet.open;
+            packet.open = false;
+            newest = newest.max(number);
+            self.estimator
+                .on_packet_acknowledged(now, &packet.snapshot, SEGMENT, packet.sent_at);
+            newest_sent_at = newest_sent_at.max(packet.sent_at);
+            rtt = now - packet.sent_at;
+            bytes += SEGMENT;
+            if !late {
+                self.in_flight -= SEGMENT;
+            }
+        }
+        self.known = count;
+        if bytes == 0 {
+            return false;
+        }
+        self.measure(now, rtt);
+        self.detect_losses(now, newest, prior_in_flight);
+        let rate_sample = self.estimator.finish_ack(self.least);
+        self.controller.on_acknowledged(&Acknowledgement {
+            now,
+            bytes,
+            rtt: Some(rtt),
+            newest_sent_at,
+            smoothed_rtt: self.smoothed,
+            bytes_in_flight: self.in_flight,
+            delivered: self.delivered(),
+            rate_sample,
+            window_limited: self.limited,
+        });
+        true
+    }
+
+    fn measure(&mut self, now: Instant, rtt: Duration) {
+        self.heard_at = now;
+        self.backoff = 0;
+        if self.smoothed.is_zero() {
+            (self.smoothed, self.variation, self.least) = (rtt, rtt / 2, rtt);
+            return;
+        }
+        let error = rtt.max(self.smoothed) - rtt.min(self.smoothed);
+        self.variation = (self.variation * 3 + error) / 4;
+        self.smoothed = (self.smoothed * 7 + rtt) / 8;
+        self.least = self.least.min(rtt);
+    }
+
+    fn detect_losses(&mut self, now: Instant, newest: u64, prior_in_flight: u64) {
+        let mut lost = 0;
+        let mut last = None;
+        while self
+            .flight
+            .front()
+            .is_some_and(|p| !p.open || self.first + REORDERING <= newest)
+        {
+            let packet = self.flight.pop_front().unwrap();
+            self.first += 1;
+            if packet.open {
+                lost += SEGMENT;
+                last = Some(packet);
+            }
+        }
+        let Some(packet) = last else { return };
+        self.in_flight -= lost;
+        self.lost += lost / SEGMENT;
+        self.estimator.on_lost(lost);
+        self.controller.on_lost(&Loss {
+            now,
+            bytes: lost,
+            newest_sent_at: packet.sent_at,
+            prior_in_flight,
+            bytes_in_flight: self.in_flight,
+            in_flight_at_send: packet.snapshot.in_flight(),
+            lost_since_send: self.estimator.lost_since(&packet.snapshot),
+            application_limited: packet.snapshot.application_limited(),
+        });
+    }
+
+    /// When the retransmission timer runs out (RFC 6298, least 200 ms).
+    pub fn deadline(&self) -> Instant {
+        if self.in_flight == 0 {
+            return Instant::MAX;
+        }
+        let base = if self.smoothed.is_zero() {
+            Duration::from_secs(1)
+        } else {
+            (self.smoothed + self.variation * 4).max(Duration::from_millis(200))
+        };
+        self.heard_at + base.doubled(self.backoff.min(6))
+    }
+
+    pub fn time_out(&mut self, now: Instant) {
+        if now < self.deadline() {
+            return;
+        }
+        self.controller.on_timeout(now, self.in_flight);
+        self.timeouts += 1;
+        self.backoff += 1;
+        self.heard_at = now;
+        self.estimator.on_lost(self.in_flight);
+        self.lost += self.in_flight / SEGMENT;
+        self.in_flight = 0;
+        for packet in &mut self.flight {
+            packet.open = false;
+        }
+    }
+}
