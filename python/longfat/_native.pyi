@@ -3,6 +3,7 @@
 ValueError carries one clear line about bad input, OSError one about the system.
 """
 
+from collections.abc import Callable, Sequence
 from typing import Literal
 
 def version() -> str:
@@ -42,4 +43,48 @@ def endpoint(role: str, spec_json: str, addr: str | None) -> str:
 
     `receive` and `relay` first print `{"listening": "127.0.0.1:port"}` on standard output and are ended from
     outside; `send` returns the record. `addr` is where `relay` forwards to and `send` sends to.
+    """
+
+def file_protocol(overrides: str) -> str:
+    """The settings of file transfer, as JSON, with the keys of the JSON object `overrides` in the place of its own."""
+
+def send_files(
+    files: Sequence[str],
+    to: str,
+    protocol_json: str = "{}",
+    progress: Callable[[str], bool | None] | None = None,
+) -> str:
+    """Sends files to the receiver at `to` ("host:port"); blocks (the GIL is released), gives a report as JSON.
+
+    `progress` gets a JSON object about 20 times a second (`name`, `file`, `files`, `done`, `total`, `elapsed_s`,
+    `rate_Bps`, `left_s`) and stops the sending by giving False or raising. The report has `files` (each with
+    `path`, `size`, `resumed`, `outcome` stored|already|failed, `detail`), `bytes`, `seconds`, `goodput_bps`,
+    `rtt_s`, `packets_sent`, `bytes_sent`, `retransmissions`, `timeouts`.
+    """
+
+def receive_files(
+    listen: str,
+    directory: str,
+    once: bool = False,
+    max_connections: int = 32,
+    on_event: Callable[[str], bool | None] | None = None,
+) -> str:
+    """Receives files into `directory` until `on_event` gives False or raises, or with `once` after one connection.
+
+    `on_event` gets JSON objects whose `event` is listening, connected, started, progress, stored, failed or
+    disconnected. The report has `files`, `already`, `bytes`, `failures`.
+    """
+
+def relay(
+    listen: str,
+    to: str,
+    path_json: str,
+    seed: int = 1,
+    on_report: Callable[[str], bool | None] | None = None,
+) -> str:
+    """Relays datagrams from `listen` to `to` and back over a path on wall time, until stopped or Ctrl-C.
+
+    `on_report` first gets `{"listening": address}`, then about 20 times a second what the links did. The answer
+    is the last such report: `forward` and `reverse` (packets entered, delivered, lost, ...), `clients`,
+    `dropped_by_relay`, `late_p50_s`, `late_p99_s`.
     """

@@ -2,6 +2,7 @@
 //! interpreter while it works, and turns an error into an exception with one clear line.
 
 mod trials;
+mod wall;
 
 use pyo3::prelude::*;
 
@@ -10,4 +11,6 @@ use pyo3::prelude::*;
 mod _native {
     #[pymodule_export]
     use super::trials::{Cancel, Cancelled, check, simulate, trace, version, vocabulary};
+    #[pymodule_export]
+    use super::wall::{endpoint, file_protocol, receive_files, relay, send_files};
 }

@@ -1,0 +1,352 @@
+//! Wall time: the endpoints of a trial, file transfer and the relay.
+
+use std::io::Write;
+use std::net::{Ipv4Addr, SocketAddr};
+use std::ops::ControlFlow;
+use std::path::PathBuf;
+
+use foundation::Streams;
+use network::{LinkCounters, PathConfig};
+use pyo3::exceptions::{PyOSError, PyValueError};
+use pyo3::prelude::*;
+use serde::Serialize;
+use serde_json::{Value, json};
+use simulation::trial::Record;
+use simulation::vocabulary;
+use socket::relay::{Relay, RelayOptions, RelayReport};
+use socket::transfer::{
+    Happened, Outcome, ReceiveEvent, ReceiveOptions, SendOptions, SendProgress, SendReport, receive, resolve,
+    send_files as send,
+};
+use socket::{Error, endpoint as ends};
+use transport::Metrics;
+use transport::arq::ArqConfig;
+
+use crate::trials::{json as text_of, spec};
+
+/// Any free port of this machine's loopback.
+const LOOPBACK: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(Ipv4Addr::LOCALHOST), 0);
+
+#[allow(clippy::needless_pass_by_value, reason = "the shape that map_err wants")]
+fn raised(error: Error) -> PyErr {
+    match error {
+        Error::Settings(problem) => PyValueError::new_err(problem.to_string()),
+        error => PyOSError::new_err(error.to_string()),
+    }
+}
+
+fn address(text: &str) -> PyResult<SocketAddr> {
+    resolve(text).map_err(|error| PyValueError::new_err(error.to_string()))
+}
+
+/// Calls a Python function from inside a loop that has let go of the interpreter. What it raises, and
+/// Ctrl-C, end the loop and are raised when it has ended.
+struct Callback<'a> {
+    function: Option<&'a Py<PyAny>>,
+    raised: Option<PyErr>,
+}
+
+impl<'a> Callback<'a> {
+    const fn new(function: Option<&'a Py<PyAny>>) -> Self {
+        Self {
+            function,
+            raised: None,
+        }
+    }
+
+    /// Tells `value`; the function ends the loop by giving something false but `None`.
+    fn tell(&mut self, value: Option<&Value>) -> ControlFlow<()> {
+        let told = Python::attach(|py| -> PyResult<bool> {
+            py.check_signals()?;
+            let (Some(function), Some(value)) = (self.function, value) else {
+                return Ok(true);
+            };
+            let answer = function.call1(py, (value.to_string(),))?;
+            Ok(answer.is_none(py) || answer.is_truthy(py)?)
+        });
+        match told {
+            Ok(true) => ControlFlow::Continue(()),
+            Ok(false) => ControlFlow::Break(()),
+            Err(error) => {
+                self.raised = Some(error);
+                ControlFlow::Break(())
+            }
+        }
+    }
+
+    /// What the loop gave, unless the function or Ctrl-C ended it.
+    fn finish<T>(self, result: Result<T, Error>) -> PyResult<T> {
+        self.raised.map_or_else(|| result.map_err(raised), Err)
+    }
+}
+
+fn listening(at: SocketAddr) {
+    let mut out = std::io::stdout().lock();
+    // Whoever started this process reads the line or is gone; then standard input ends it.
+    let _ = writeln!(out, "{}", json!({"listening": at.to_string()}));
+    let _ = out.flush();
+}
+
+fn run_endpoint(
+    role: &str,
+    spec: &simulation::TrialSpec,
+    to: Option<SocketAddr>,
+) -> PyResult<Option<Record>> {
+    let target = || to.ok_or_else(|| PyValueError::new_err(format!("{role} needs an address")));
+    match role {
+        "receive" => {
+            ends::receive_pattern(LOOPBACK, listening, &mut || true).map_err(raised)?;
+            Ok(None)
+        }
+        "relay" => {
+            let links = spec
+                .links()
+                .map_err(|error| PyValueError::new_err(error.to_string()))?;
+            let streams = spec.streams().component("network");
+            let relay =
+                Relay::bind(RelayOptions::new(LOOPBACK, target()?, links, streams)).map_err(raised)?;
+            listening(relay.address());
+            relay.run(&mut |_| ControlFlow::Continue(())).map_err(raised)?;
+            Ok(None)
+        }
+        "send" => {
+            let sent = ends::send_pattern(target()?, &spec.protocol, spec.workload.bytes(), &mut || true);
+            Ok(Some(match sent {
+                Ok(statistics) => Record {
+                    metrics: Metrics::of(&statistics),
+                    error: None,
+                },
+                Err(error) => Record {
+                    metrics: None,
+                    error: Some(error.to_string()),
+                },
+            }))
+        }
+        _ => Err(PyValueError::new_err(format!(
+            "{role:?} is no role: receive, relay or send"
+        ))),
+    }
+}
+
+/// One process of a trial on real sockets.
+#[pyfunction]
+#[pyo3(signature = (role, spec_json, addr=None))]
+pub fn endpoint(py: Python<'_>, role: &str, spec_json: &str, addr: Option<&str>) -> PyResult<String> {
+    let spec = spec(spec_json)?;
+    let to = addr.map(address).transpose()?;
+    let record = py.detach(|| run_endpoint(role, &spec, to))?;
+    record.map_or_else(|| Ok(String::new()), |record| text_of(&record))
+}
+
+/// The settings of file transfer with `overrides` (JSON) in the place of its own, as JSON.
+#[pyfunction]
+pub fn file_protocol(overrides: &str) -> PyResult<String> {
+    text_of(&protocol(overrides)?)
+}
+
+fn protocol(overrides: &str) -> PyResult<ArqConfig> {
+    let wrong = |error: String| PyValueError::new_err(error);
+    let changes: Value = serde_json::from_str(overrides).map_err(|error| wrong(error.to_string()))?;
+    let mut settings =
+        serde_json::to_value(ArqConfig::for_files()).map_err(|error| wrong(error.to_string()))?;
+    if let (Some(settings), Some(changes)) = (settings.as_object_mut(), changes.as_object()) {
+        settings.extend(changes.clone());
+    }
+    let config: ArqConfig =
+        vocabulary::read(&settings.to_string()).map_err(|problem| wrong(problem.to_string()))?;
+    match config.validate().into_iter().next() {
+        Some(problem) => Err(wrong(problem.to_string())),
+        None => Ok(config),
+    }
+}
+
+fn progress_json(p: &SendProgress<'_>) -> Value {
+    json!({
+        "name": p.name, "file": p.file, "files": p.files, "done": p.done, "total": p.total,
+        "elapsed_s": p.elapsed.as_secs_f64(), "rate_Bps": p.rate,
+        "left_s": p.left.map(foundation::Duration::as_secs_f64),
+    })
+}
+
+fn sent_json(report: &SendReport) -> Value {
+    let files: Vec<Value> = report
+        .files
+        .iter()
+        .map(|file| {
+            let (outcome, detail) = match &file.outcome {
+                Outcome::Stored(name) => ("stored", name),
+                Outcome::Already(name) => ("already", name),
+                Outcome::Failed(reason) => ("failed", reason),
+            };
+            json!({
+                "path": file.path.to_string_lossy(), "size": file.size, "resumed": file.resumed,
+                "outcome": outcome, "detail": detail,
+            })
+        })
+        .collect();
+    let counts = &report.statistics;
+    json!({
+        "files": files, "bytes": report.bytes, "seconds": report.seconds, "goodput_bps": report.goodput,
+        "rtt_s": report.rtt.as_secs_f64(), "packets_sent": counts.packets_sent, "bytes_sent": counts.bytes_sent,
+        "retransmissions": counts.retransmissions, "timeouts": counts.timeouts,
+    })
+}
+
+/// Sends files and gives a report as JSON.
+#[pyfunction]
+#[pyo3(signature = (files, to, protocol_json="{}", progress=None))]
+pub fn send_files(
+    py: Python<'_>,
+    files: Vec<PathBuf>,
+    to: &str,
+    protocol_json: &str,
+    progress: Option<Py<PyAny>>,
+) -> PyResult<String> {
+    let options = SendOptions {
+        files,
+        to: address(to)?,
+        protocol: protocol(protocol_json)?,
+    };
+    let mut callback = Callback::new(progress.as_ref());
+    let result = py.detach(|| send(&options, &mut |p| callback.tell(Some(&progress_json(p)))));
+    text_of(&sent_json(&callback.finish(result)?))
+}
+
+fn event_json(event: ReceiveEvent) -> Option<Value> {
+    Some(match event {
+        ReceiveEvent::Tick => return None,
+        ReceiveEvent::Listening(at) => json!({"event": "listening", "address": at.to_string()}),
+        ReceiveEvent::Connected(peer) => json!({"event": "connected", "peer": peer.to_string()}),
+        ReceiveEvent::Progress {
+            peer,
+            name,
+            done,
+            size,
+        } => {
+            json!({"event": "progress", "peer": peer.to_string(), "name": name, "done": done, "size": size})
+        }
+        ReceiveEvent::Disconnected(peer, reason) => {
+            json!({"event": "disconnected", "peer": peer.to_string(), "reason": reason})
+        }
+        ReceiveEvent::File(peer, happened) => {
+            let mut value = match happened {
+                Happened::Started { name, size, resumed } => {
+                    json!({"event": "started", "name": name, "size": size, "resumed": resumed})
+                }
+                Happened::Stored {
+                    name,
+                    size,
+                    already,
+                    took,
+                } => {
+                    json!({"event": "stored", "name": name, "size": size, "already": already,
+                           "seconds": took.as_secs_f64()})
+                }
+                Happened::Failed { name, reason } => {
+                    json!({"event": "failed", "name": name, "reason": reason})
+                }
+            };
+            value["peer"] = json!(peer.to_string());
+            value
+        }
+    })
+}
+
+/// Receives files until the callback or Ctrl-C ends it, and gives a report as JSON.
+#[pyfunction]
+#[pyo3(signature = (listen, directory, once=false, max_connections=32, on_event=None))]
+pub fn receive_files(
+    py: Python<'_>,
+    listen: &str,
+    directory: PathBuf,
+    once: bool,
+    max_connections: usize,
+    on_event: Option<Py<PyAny>>,
+) -> PyResult<String> {
+    let options = ReceiveOptions {
+        once,
+        max_connections,
+        ..ReceiveOptions::new(address(listen)?, directory)
+    };
+    let mut callback = Callback::new(on_event.as_ref());
+    let result = py.detach(|| receive(&options, &mut |event| callback.tell(event_json(event).as_ref())));
+    let report = callback.finish(result)?;
+    text_of(&json!({
+        "files": report.files, "already": report.already, "bytes": report.bytes, "failures": report.failures,
+    }))
+}
+
+fn link_json(link: &LinkCounters) -> Value {
+    json!({
+        "entered": link.entered.packets, "delivered": link.delivered.packets,
+        "delivered_bytes": link.delivered.bytes, "lost": link.lost.packets,
+        "queue_dropped": link.queue_dropped.packets, "mtu_dropped": link.mtu_dropped.packets,
+        "duplicated": link.duplicated.packets, "corrupted": link.corrupted.packets,
+        "reordered": link.reordered.packets, "max_queue_packets": link.max_queue_packets,
+    })
+}
+
+fn relayed_json(report: &RelayReport) -> Value {
+    json!({
+        "forward": link_json(&report.forward), "reverse": link_json(&report.reverse),
+        "clients": report.clients, "dropped_by_relay": report.dropped,
+        "late_p50_s": report.late_p50.as_secs_f64(), "late_p99_s": report.late_p99.as_secs_f64(),
+    })
+}
+
+#[derive(Serialize)]
+struct Listening {
+    listening: String,
+}
+
+/// Relays datagrams through a network on wall time until the callback or Ctrl-C ends it; gives what
+/// the links did as JSON. The callback is first told where the relay listens.
+#[pyfunction]
+#[pyo3(signature = (listen, to, path_json, seed=1, on_report=None))]
+pub fn relay(
+    py: Python<'_>,
+    listen: &str,
+    to: &str,
+    path_json: &str,
+    seed: u64,
+    on_report: Option<Py<PyAny>>,
+) -> PyResult<String> {
+    let wrong = |error: String| PyValueError::new_err(error);
+    let path: PathConfig = vocabulary::read(path_json).map_err(|problem| wrong(problem.to_string()))?;
+    let mut load = |file: &str| std::fs::read_to_string(file).map_err(|error| error.to_string());
+    let links = path.resolve(&mut load).map_err(|problems| {
+        wrong(
+            problems
+                .iter()
+                .map(ToString::to_string)
+                .collect::<Vec<_>>()
+                .join("; "),
+        )
+    })?;
+    let options = RelayOptions::new(address(listen)?, address(to)?, links, Streams::new(seed, 0));
+    let relay = Relay::bind(options).map_err(raised)?;
+    let mut callback = Callback::new(on_report.as_ref());
+    let at = Listening {
+        listening: relay.address().to_string(),
+    };
+    if callback.tell(Some(&json!(at))).is_break() {
+        return callback
+            .finish(Ok(RelayReport::default()))
+            .and_then(|report| text_of(&relayed_json(&report)));
+    }
+    let mut last = RelayReport::default();
+    let result = py.detach(|| {
+        relay.run(&mut |report| {
+            last.clone_from(report);
+            callback.tell(Some(&relayed_json(report)))
+        })
+    });
+    // Ctrl-C is how a relay ends: what the links did is the answer, not the interruption.
+    let interrupted =
+        |py: Python<'_>, error: &PyErr| error.is_instance_of::<pyo3::exceptions::PyKeyboardInterrupt>(py);
+    match callback.finish(result) {
+        Ok(report) => text_of(&relayed_json(&report)),
+        Err(error) if interrupted(py, &error) => text_of(&relayed_json(&last)),
+        Err(error) => Err(error),
+    }
+}
