@@ -57,6 +57,8 @@ struct Outstanding {
     offer: Offer,
     offered_at: Instant,
     done: u64,
+    /// Whether the sender owes an answer to what it was told of what is here.
+    proposed: bool,
     refused: bool,
 }
 
@@ -93,6 +95,8 @@ pub struct Incoming {
     farewell: bool,
     failure: Option<String>,
     now: Instant,
+    /// When the sender last said something, or something was done for it.
+    moved_at: Instant,
     /// What happened, in order.
     pub(super) happened: VecDeque<Happened>,
 }
@@ -119,6 +123,7 @@ impl Incoming {
             farewell: false,
             failure: None,
             now: Instant::ZERO,
+            moved_at: Instant::MAX,
             happened: VecDeque::new(),
         }
     }
@@ -129,6 +134,12 @@ impl Incoming {
         let (number, _) = self.current.as_ref()?;
         let file = self.outstanding.iter().find(|file| file.offer.file == *number)?;
         Some((&file.offer.name, file.done, file.offer.size))
+    }
+
+    /// When the sender last said something, or something was done for it.
+    #[must_use]
+    pub const fn moved_at(&self) -> Instant {
+        self.moved_at
     }
 
     /// Lets the thread prepare for an offer that nobody else receives.
@@ -152,16 +163,24 @@ impl Incoming {
             .ok_or_else(|| "the sender speaks of a file that it did not offer".to_owned())
     }
 
+    fn answer_proposal(&mut self, number: u32) -> Result<&mut Outstanding, String> {
+        let file = self.find(number)?;
+        if std::mem::take(&mut file.proposed) {
+            return Ok(file);
+        }
+        Err("the sender answers what it was not told".to_owned())
+    }
+
     fn handle(&mut self, message: Message) -> Result<(), String> {
         match message {
             Message::Offer(offer) => return self.handle_offer(offer),
             Message::Differs { file } => {
-                self.find(file)?;
+                self.answer_proposal(file)?;
                 self.awaited += 1;
                 self.commands.push_back(Command::Differs(file));
             }
             Message::Begin { file, offset } => {
-                let outstanding = self.find(file)?;
+                let outstanding = self.answer_proposal(file)?;
                 let size = outstanding.offer.size;
                 outstanding.done = offset;
                 let started = Happened::Started {
@@ -192,6 +211,7 @@ impl Incoming {
                 let name = self.find(file)?.offer.name.clone();
                 self.outstanding
                     .retain(|outstanding| outstanding.offer.file != file);
+                self.new_offers.retain(|offer| offer.file != file);
                 self.contended.retain(|contended| contended.offer.file != file);
                 self.current.take_if(|(current, _)| *current == file);
                 self.commands.push_back(Command::Withdraw(file));
@@ -225,6 +245,7 @@ impl Incoming {
             offer: offer.clone(),
             offered_at: self.now,
             done: 0,
+            proposed: false,
             refused: false,
         });
         self.new_offers.push(offer);
@@ -280,6 +301,9 @@ impl Incoming {
                     continue;
                 }
                 Reply::Have(file, offset, hash) => {
+                    if let Ok(outstanding) = self.find(file) {
+                        outstanding.proposed = true;
+                    }
                     self.say(&Message::Have { file, offset, hash });
                 }
                 Reply::Stored(file, already, name) => {
@@ -358,6 +382,7 @@ impl Application for Incoming {
     }
 
     fn receive(&mut self, mut bytes: &[u8]) {
+        self.moved_at = self.now;
         while self.failure.is_none() {
             let result = match self.parser.next(&mut bytes) {
                 Ok(None) => return,
@@ -381,6 +406,9 @@ impl Application for Incoming {
 
     fn work(&mut self, now: Instant, _: u64) -> Result<Work, String> {
         self.now = now;
+        if self.moved_at == Instant::MAX || self.awaited > 0 {
+            self.moved_at = now;
+        }
         self.handle_replies()?;
         if let Some(failure) = &self.failure {
             return Err(failure.clone());

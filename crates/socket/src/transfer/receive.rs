@@ -26,6 +26,10 @@ const ASK: Duration = Duration::from_millis(300);
 /// A connection heard this late in the contest is alive.
 const ALIVE: Duration = Duration::from_millis(900);
 
+/// A sender that says nothing for so long, though it is there, gives its place to others. (It may
+/// have to read much before it can say whether what is here is how its file begins.)
+const IDLE: Duration = Duration::from_secs(600);
+
 /// How to receive.
 #[derive(Clone, Debug)]
 pub struct ReceiveOptions {
@@ -250,6 +254,9 @@ impl Service for FileReceiver<'_> {
         }
         for (_, session) in sessions.iter_mut() {
             let peer = session.peer().address;
+            if now - session.application().moved_at() > IDLE && session.end().is_none() {
+                session.abandon(format!("it has sent nothing for {IDLE}"));
+            }
             if let Some((name, done, size)) = session.application().progress() {
                 let name = name.to_owned();
                 (self.on_event)(ReceiveEvent::Progress {

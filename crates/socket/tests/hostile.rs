@@ -1,0 +1,398 @@
+//! A receiver among peers that mean harm, or make mistakes.
+
+mod common;
+
+use std::fs;
+use std::net::UdpSocket;
+use std::ops::ControlFlow;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use common::{Receiver, bytes, send, send_to};
+use foundation::Instant as Moment;
+use socket::Error;
+use socket::session::{Application, Work};
+use socket::transfer::{Happened, Outcome, ReceiveEvent};
+use transport::arq::frame::{Kind, Payload};
+use transport::arq::{ArqConfig, Frame, StreamRange, codec};
+
+/// Says what it is told to and listens to the answer.
+struct Script {
+    says: Vec<u8>,
+    started: bool,
+    hears: Arc<std::sync::Mutex<Vec<u8>>>,
+    /// Ends when it has heard so many bytes.
+    enough: usize,
+}
+
+impl Application for Script {
+    fn fill(&mut self, range: StreamRange, out: &mut [u8]) {
+        let start = range.offset as usize;
+        out.copy_from_slice(&self.says[start..start + out.len()]);
+    }
+    fn acknowledged(&mut self, _: u64) {}
+    fn has_room(&self) -> bool {
+        true
+    }
+    fn receive(&mut self, bytes: &[u8]) {
+        self.hears.lock().unwrap().extend_from_slice(bytes);
+    }
+    fn peer_finished(&mut self) {}
+    fn work(&mut self, _: Moment, _: u64) -> Result<Work, String> {
+        if self.hears.lock().unwrap().len() >= self.enough {
+            return Err("heard enough".to_owned());
+        }
+        let written = if self.started { 0 } else { self.says.len() as u64 };
+        self.started = true;
+        Ok(Work {
+            written,
+            ..Work::default()
+        })
+    }
+    fn is_complete(&self) -> bool {
+        false
+    }
+}
+
+/// Plays `says` to the receiver; gives what it answered and how the connection ended.
+fn play(receiver: &Receiver, says: Vec<u8>, enough: usize) -> (Vec<u8>, Error) {
+    let hears = Arc::new(std::sync::Mutex::new(Vec::new()));
+    let script = Script {
+        says,
+        started: false,
+        hears: Arc::clone(&hears),
+        enough,
+    };
+    let mut config = ArqConfig::for_files();
+    (config.keep_alive, config.give_up) = ("200ms".parse().unwrap(), "3s".parse().unwrap());
+    let end = socket::client::run(receiver.address, &config, script, false, &mut |_, _| {
+        ControlFlow::Continue(())
+    });
+    let heard = hears.lock().unwrap().clone();
+    (heard, end.map(|_| ()).unwrap_err())
+}
+
+const GREETING: &[u8] = b"longfat files 1\n";
+
+fn message(kind: u8, body: &[u8]) -> Vec<u8> {
+    let mut out = vec![kind];
+    out.extend((body.len() as u32).to_be_bytes());
+    out.extend(body);
+    out
+}
+
+fn offer(file: u32, size: u64, name: &[u8]) -> Vec<u8> {
+    let mut body = file.to_be_bytes().to_vec();
+    body.extend(size.to_be_bytes());
+    body.extend([0; 9]);
+    body.extend(name);
+    message(1, &body)
+}
+
+#[test]
+fn names_that_lead_outside_are_refused_and_nothing_is_written() {
+    let outside = tempfile::tempdir().unwrap();
+    let inside = outside.path().join("inside");
+    fs::create_dir(&inside).unwrap();
+    let receiver = Receiver::start_with(|options| options.directory = inside.clone());
+    let absolute = outside.path().join("absolute").display().to_string();
+    let names: Vec<&[u8]> = vec![
+        b"../evil",
+        b"..",
+        b".",
+        b"",
+        b"a/b",
+        b"a\\b",
+        absolute.as_bytes(),
+        b"nul\0byte",
+        b"line\nfeed",
+        "right\u{202e}left".as_bytes(),
+        &[b'x'; 256],
+        b".x.longfat-part",
+    ];
+    for name in names {
+        let mut says = GREETING.to_vec();
+        says.extend(offer(0, 4, name));
+        // It does not wait for an answer: it "begins", sends and ends the file.
+        says.extend(message(4, &[0; 12]));
+        says.extend(b"evil");
+        says.extend(message(5, &[0; 36]));
+        let (heard, _) = play(&receiver, says, GREETING.len() + 6);
+        // A refusal (8), and nothing else.
+        assert!(
+            heard.len() <= GREETING.len() || heard[GREETING.len()] == 8,
+            "{name:?}: {heard:?}"
+        );
+    }
+    let entries: Vec<_> = fs::read_dir(outside.path()).unwrap().collect();
+    assert_eq!(entries.len(), 1);
+    assert_eq!(fs::read_dir(&inside).unwrap().count(), 0);
+    let report = receiver.stop();
+    assert_eq!(report.files, 0);
+}
+
+#[test]
+fn nonsense_ends_its_connection_and_no_other() {
+    let receiver = Receiver::start();
+    let scripts: Vec<Vec<u8>> = vec![
+        b"GET / HTTP/1.1\r\nHost: longfat\r\n\r\n".to_vec(),
+        [GREETING, &[1, 0xff, 0xff, 0xff, 0xff]].concat(),
+        [GREETING, &message(77, b"?")].concat(),
+        [GREETING, &message(1, b"short")].concat(),
+        [GREETING, &message(7, &[0; 5])].concat(),
+        [GREETING, &message(4, &[0; 12])].concat(),
+        [GREETING, &message(3, &[0; 4])].concat(),
+        // A file with a number that is not next, and more offers than may be open.
+        [GREETING, &offer(5, 1, b"x")].concat(),
+        std::iter::once(GREETING.to_vec())
+            .chain((0..20).map(|n| offer(n, 1, b"x")))
+            .flatten()
+            .collect(),
+        // Begun before it was said from where.
+        [
+            GREETING,
+            &offer(0, u64::MAX, b"huge"),
+            &message(4, &[0, 0, 0, 0, 0xff, 0, 0, 0, 0, 0, 0, 0]),
+        ]
+        .concat(),
+        bytes(5000, 99),
+    ];
+    for says in scripts {
+        let (_, end) = play(&receiver, says.clone(), usize::MAX);
+        let aborted = matches!(
+            &end,
+            Error::Connection {
+                source: transport::arq::Error::Aborted,
+                ..
+            }
+        );
+        assert!(aborted, "{end}: {says:?}");
+    }
+    let file = receiver.path().join("../good");
+    let source = tempfile::tempdir().unwrap();
+    let path = source.path().join("good");
+    fs::write(&path, b"good").unwrap();
+    assert_eq!(send(&receiver, vec![path]).unwrap().failures().count(), 0);
+    assert_eq!(fs::read(receiver.path().join("good")).unwrap(), b"good");
+    assert!(!file.exists());
+    assert_eq!(receiver.names(), ["good"], "no litter");
+    receiver.stop();
+}
+
+#[test]
+fn a_transfer_survives_a_rain_of_datagrams() {
+    let receiver = Receiver::start();
+    let stop = Arc::new(AtomicBool::new(false));
+    let rain = {
+        let (stop, to) = (Arc::clone(&stop), receiver.address);
+        std::thread::spawn(move || {
+            let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
+            let mut seed = 0_u64;
+            while !stop.load(Ordering::Relaxed) {
+                seed += 1;
+                let noise = bytes((seed % 200) as usize, seed);
+                let _ = socket.send_to(&noise, to);
+                // Well-formed frames of connections that do not exist.
+                for kind in [
+                    Kind::Data,
+                    Kind::Ack,
+                    Kind::Fin,
+                    Kind::Ping,
+                    Kind::Reset,
+                    Kind::Update,
+                ] {
+                    let mut frame = Frame::new(kind, seed as u32);
+                    let length = 1 + (seed % 50) as u32;
+                    frame.payload = (kind == Kind::Data).then_some(StreamRange { offset: 0, length });
+                    frame.sequence = seed as u32;
+                    let mut out = Vec::new();
+                    codec::encode::<_, ()>(&frame, &mut out, |payload, _| {
+                        assert!(payload.length() > 0);
+                        Ok(())
+                    })
+                    .unwrap();
+                    let _ = socket.send_to(&out, to);
+                    // And the same with a bit turned.
+                    let bit = (seed as usize * 7) % (out.len() * 8);
+                    out[bit / 8] ^= 1 << (bit % 8);
+                    let _ = socket.send_to(&out, to);
+                }
+            }
+        })
+    };
+    let source = tempfile::tempdir().unwrap();
+    let path = source.path().join("file");
+    fs::write(&path, bytes(5_000_000, 1)).unwrap();
+    let report = send(&receiver, vec![path]).unwrap();
+    stop.store(true, Ordering::Relaxed);
+    rain.join().unwrap();
+    assert_eq!(report.failures().count(), 0);
+    assert!(fs::read(receiver.path().join("file")).unwrap() == bytes(5_000_000, 1));
+    receiver.stop();
+}
+
+#[test]
+fn what_is_there_is_never_replaced() {
+    let receiver = Receiver::start();
+    let source = tempfile::tempdir().unwrap();
+    let path = source.path().join("notes.txt");
+    fs::write(receiver.path().join("notes.txt"), b"mine").unwrap();
+    for (content, expected) in [
+        ("yours", "notes (1).txt"),
+        ("hers", "notes (2).txt"),
+        ("his!", "notes (3).txt"),
+    ] {
+        fs::write(&path, content).unwrap();
+        let report = send(&receiver, vec![path.clone()]).unwrap();
+        assert_eq!(report.files[0].outcome, Outcome::Stored(expected.to_owned()));
+        let report = send(&receiver, vec![path.clone()]).unwrap();
+        assert_eq!(report.files[0].outcome, Outcome::Already(expected.to_owned()));
+        assert_eq!(
+            fs::read_to_string(receiver.path().join(expected)).unwrap(),
+            content
+        );
+    }
+    assert_eq!(fs::read(receiver.path().join("notes.txt")).unwrap(), b"mine");
+    assert_eq!(receiver.names().len(), 4);
+    receiver.stop();
+}
+
+#[test]
+#[cfg(unix)]
+fn links_at_the_temporary_name_are_not_followed() {
+    let receiver = Receiver::start();
+    let outside = tempfile::tempdir().unwrap();
+    let victim = outside.path().join("victim");
+    fs::write(&victim, b"precious").unwrap();
+    std::os::unix::fs::symlink(&victim, receiver.path().join(".file.longfat-part")).unwrap();
+    std::os::unix::fs::symlink(&victim, receiver.path().join("file")).unwrap();
+    let path = outside.path().join("file");
+    fs::write(&path, bytes(100_000, 5)).unwrap();
+    let report = send(&receiver, vec![path]).unwrap();
+    assert_eq!(report.files[0].outcome, Outcome::Stored("file (1)".to_owned()));
+    assert!(fs::read(receiver.path().join("file (1)")).unwrap() == bytes(100_000, 5));
+    assert_eq!(fs::read(&victim).unwrap(), b"precious");
+    receiver.stop();
+}
+
+#[test]
+fn senders_of_one_name_at_once_do_not_mix() {
+    let receiver = Receiver::start();
+    let senders: Vec<_> = (0..4_u64)
+        .map(|number| {
+            let address = receiver.address;
+            std::thread::spawn(move || {
+                let source = tempfile::tempdir().unwrap();
+                let path = source.path().join("same.bin");
+                fs::write(&path, bytes(2_000_000 + number as usize, number)).unwrap();
+                let report = send_to(address, vec![path]).unwrap();
+                match report.files[0].outcome.clone() {
+                    Outcome::Stored(name) => (name, number),
+                    other => panic!("{other:?}"),
+                }
+            })
+        })
+        .collect();
+    for sender in senders {
+        let (name, number) = sender.join().unwrap();
+        let arrived = fs::read(receiver.path().join(&name)).unwrap();
+        assert!(arrived == bytes(2_000_000 + number as usize, number), "{name}");
+    }
+    assert_eq!(receiver.names().len(), 4);
+    receiver.stop();
+}
+
+#[test]
+fn connections_are_bounded_and_the_rest_hears_why() {
+    let receiver = Receiver::start_with(|options| options.max_connections = 1);
+    let address = receiver.address;
+    let (tell, standing) = std::sync::mpsc::channel();
+    let stop = Arc::new(AtomicBool::new(false));
+    let ended = Arc::clone(&stop);
+    let first = std::thread::spawn(move || {
+        let hears = Arc::new(std::sync::Mutex::new(Vec::new()));
+        let script = Script {
+            says: GREETING.to_vec(),
+            started: false,
+            hears: Arc::clone(&hears),
+            enough: usize::MAX,
+        };
+        let _ = socket::client::run(address, &ArqConfig::for_files(), script, false, &mut |_, _| {
+            if !hears.lock().unwrap().is_empty() {
+                let _ = tell.send(());
+            }
+            if ended.load(Ordering::Relaxed) {
+                ControlFlow::Break(())
+            } else {
+                ControlFlow::Continue(())
+            }
+        });
+    });
+    standing.recv().unwrap();
+    let source = tempfile::tempdir().unwrap();
+    let path = source.path().join("file");
+    fs::write(&path, b"x").unwrap();
+    let error = send(&receiver, vec![path.clone()]).unwrap_err().to_string();
+    assert!(error.contains("busy"), "{error}");
+    stop.store(true, Ordering::Relaxed);
+    first.join().unwrap();
+    let start = Instant::now();
+    while send(&receiver, vec![path.clone()]).is_err() {
+        assert!(start.elapsed() < Duration::from_secs(5));
+    }
+    receiver.stop();
+}
+
+#[test]
+fn mistakes_of_the_sender_are_one_line() {
+    let place = tempfile::tempdir().unwrap();
+    let file = place.path().join("file");
+    fs::write(&file, b"x").unwrap();
+    // A port that was free a moment ago.
+    let nobody = UdpSocket::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let start = Instant::now();
+    let error = send_to(nobody, vec![file]).unwrap_err();
+    assert_eq!(error.to_string(), format!("nothing listens at {nobody}"));
+    assert!(start.elapsed() < Duration::from_secs(2));
+    let directory = place.path().to_owned();
+    let error = send_to(nobody, vec![directory]).unwrap_err().to_string();
+    assert!(
+        error.ends_with("is a directory: only files can be sent"),
+        "{error}"
+    );
+    let error = send_to(nobody, vec![place.path().join("missing")])
+        .unwrap_err()
+        .to_string();
+    assert!(error.ends_with("missing: No such file or directory"), "{error}");
+}
+
+#[test]
+fn a_file_that_changes_on_the_way_is_noticed_on_both_sides() {
+    let receiver = Receiver::start();
+    let source = tempfile::tempdir().unwrap();
+    let path = source.path().join("log");
+    fs::write(&path, bytes(30_000_000, 3)).unwrap();
+    let stop = Arc::new(AtomicBool::new(false));
+    let writer = {
+        let (stop, path) = (Arc::clone(&stop), path.clone());
+        std::thread::spawn(move || {
+            use std::io::Write;
+            let mut file = fs::OpenOptions::new().append(true).open(path).unwrap();
+            while !stop.load(Ordering::Relaxed) {
+                file.write_all(b"one more line\n").unwrap();
+                std::thread::sleep(Duration::from_millis(1));
+            }
+        })
+    };
+    let report = send(&receiver, vec![path]).unwrap();
+    stop.store(true, Ordering::Relaxed);
+    writer.join().unwrap();
+    let (_, reason) = report.failures().next().unwrap();
+    assert!(reason.contains("it changed"), "{reason}");
+    let events = Arc::clone(&receiver.events);
+    assert!(receiver.names().is_empty(), "{:?}", receiver.names());
+    assert_eq!(receiver.stop().failures, 1);
+    let failed = |event: &ReceiveEvent| matches!(event, ReceiveEvent::File(_, Happened::Failed { reason, .. }) if reason.contains("changed"));
+    assert!(events.lock().unwrap().iter().any(failed));
+}
