@@ -121,6 +121,17 @@ def test_every_kind_of_sweep_has_a_chart(made: Any, sweep: dict[str, Any], x: st
     assert build(run)
 
 
+def test_the_axis_names_each_point_in_full(made: Any) -> None:
+    sweep = {"protocol.window": [9, 12, 17, 24, 50]}
+    protocols = [{"name": name, "kind": "selective-repeat"} for name in ("sr", "gbn")]
+    study = made.study(
+        {"worlds": ["sim"], "sweep": sweep, "protocols": protocols, "claims": [], "reported": []}
+    )
+    drawing = charts.render(charts.chart(made.run(study, lambda _: 1e6)), "svg").decode()
+    for window in (9, 12, 17, 24, 50):
+        assert f">{window}</text>" in drawing
+
+
 def test_charts_are_drawn_offline(whole_run: RunResult) -> None:
     spec = charts.chart(whole_run)
     assert charts.render(spec, "svg").startswith(b"<svg")

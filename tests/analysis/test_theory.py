@@ -161,3 +161,13 @@ def test_a_preset_fills_in_and_what_is_written_wins() -> None:
     assert setting is not None
     # 16 Mbit/s forward for 1084 bytes, 1 Mbit/s back for 60, 30 ms each way.
     assert setting.round_trip == pytest.approx(0.06 + 1084 * 8 / 16e6 + 60 * 8 / 1e6)
+
+
+def test_where_there_is_no_form_there_may_be_a_bound() -> None:
+    of = spec("selective-repeat", 36, path={"loss": "2%", "rate": "10Mbit/s"}, gap_retransmit=True)
+    prediction = predict(of)
+    assert prediction.goodput is None
+    assert prediction.bound == pytest.approx(0.98 * 10e6 * 1024 / 1084)
+    assert prediction.bound is not None
+    assert 0.8 * prediction.bound < simulated(of, 5) <= prediction.bound * 1.01
+    assert predict(spec("selective-repeat")).bound is None

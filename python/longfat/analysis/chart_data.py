@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from longfat.analysis import formatting, grid
+from longfat.analysis.prediction import THEORY_METRIC
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -14,7 +16,7 @@ if TYPE_CHECKING:
     from longfat.results import CellResult, RunResult
     from longfat.study import Study
 
-MEASURED, THEORY, SOURCE = "measured", "theory", "source"
+MEASURED, THEORY, BOUND, SOURCE = "measured", "theory", "bound", "source"
 
 Row = dict[str, Any]
 
@@ -73,10 +75,7 @@ def collect(run: RunResult, metric: str) -> ChartData:
         base = _place(study, cell.cell.params, x_key, numeric=numeric)
         base |= {"series": grid.series_name(study, cell.cell), "world": cell.cell.world}
         rows.append(base | _measured(cell, metric, scale, unit))
-        expected = grid.theory_of(cell) if metric == "goodput_bps" else None
-        if expected is not None and expected.goodput is not None:
-            told = f"{formatting.quantity(expected.goodput, 'bit/s')} ({expected.note})"
-            rows.append(base | {"kind": THEORY, "y": expected.goodput / scale, "told": told})
+        rows += [base | row for row in _expected(cell, scale)] if metric == THEORY_METRIC else []
     for figure in figures:
         base = _place(study, figure.params, x_key, numeric=numeric) | {"series": figure.protocol}
         told = formatting.quantity(figure.value, formatting.unit_of(metric))
@@ -84,7 +83,7 @@ def collect(run: RunResult, metric: str) -> ChartData:
             base | {"kind": SOURCE, "y": figure.value / scale, "told": told, "world": world}
             for world in grid.worlds(cells)
         ]
-    rows = _stretched(rows, x_key, ordered, numeric=numeric)
+    rows = _lonely(_stretched(rows, x_key, ordered, numeric=numeric))
     return ChartData(
         rows=rows,
         x=_x_axis(x_key, ordered, numeric=numeric),
@@ -93,7 +92,9 @@ def collect(run: RunResult, metric: str) -> ChartData:
         series=list(dict.fromkeys(row["series"] for row in rows)),
         worlds=grid.worlds(cells),
         panels=list(dict.fromkeys(row["panel"] for row in rows)),
-        kinds=[kind for kind in (MEASURED, THEORY, SOURCE) if any(row["kind"] == kind for row in rows)],
+        kinds=[
+            kind for kind in (MEASURED, THEORY, BOUND, SOURCE) if any(row["kind"] == kind for row in rows)
+        ],
     )
 
 
@@ -104,6 +105,16 @@ def _measured(cell: CellResult, metric: str, scale: float, unit: str) -> Row:
     if math.isfinite(interval.low) and math.isfinite(interval.high):
         row |= {"low": interval.low / scale, "high": interval.high / scale}
     return row
+
+
+def _expected(cell: CellResult, scale: float) -> list[Row]:
+    """Theory's row, or that of its bound, or none."""
+    expected = grid.theory_of(cell)
+    value, kind = (expected.bound, BOUND) if expected.goodput is None else (expected.goodput, THEORY)
+    if value is None:
+        return []
+    told = f"{formatting.quantity(value, 'bit/s')} ({expected.note})"
+    return [{"kind": kind, "y": value / scale, "told": told}]
 
 
 def _place(study: Study, params: dict[str, Any], x_key: str | None, *, numeric: bool) -> Row:
@@ -129,6 +140,19 @@ def _stretched(rows: list[Row], x_key: str | None, ordered: Sequence[Any], *, nu
     for row in rows:
         found += [row] if row["x"] is not None else [row | {"x": end} for end in (ends[0], ends[-1])]
     return found
+
+
+def _lonely(rows: list[Row]) -> list[Row]:
+    """Marks what theory says at one point alone of its series: that makes no line."""
+
+    def line(row: Row) -> tuple[str, ...]:
+        return row["kind"], row["series"], row["world"], row["panel"]
+
+    counts = Counter(line(row) for row in rows)
+    return [
+        row | {"alone": True} if row["kind"] in (THEORY, BOUND) and counts[line(row)] == 1 else row
+        for row in rows
+    ]
 
 
 def _x_axis(x_key: str | None, ordered: Sequence[Any], *, numeric: bool) -> Axis:

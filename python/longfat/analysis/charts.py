@@ -9,7 +9,7 @@ import altair as alt
 import vl_convert
 
 from longfat.analysis import chart_data, formatting, grid
-from longfat.analysis.chart_data import MEASURED, SOURCE, THEORY, ChartData
+from longfat.analysis.chart_data import BOUND, MEASURED, SOURCE, THEORY, ChartData
 from longfat.analysis.statistics import method
 from longfat.analysis.vega_bundle import VEGA_LITE
 
@@ -37,6 +37,8 @@ MOST_ACROSS = 3
 """The most panels side by side."""
 
 _TITLE, _LABEL = 13, 12
+# Numbers in full: the axis' own formats round to the digits that its ticks differ in.
+_PLAIN = "format(datum.value, '~f')"
 
 
 def chart(run: RunResult, metric: str = "goodput_bps", *, width: int = 620, title: bool = True) -> Spec:
@@ -93,6 +95,8 @@ def _caption(run: RunResult, data: ChartData) -> str:
     parts = [f"Bars: 95 % intervals ({grid.trials_text(run)}; {how})"]
     if THEORY in data.kinds:
         parts.append("broad dashes: theory")
+    if BOUND in data.kinds:
+        parts.append("dots: what cannot be exceeded")
     if SOURCE in data.kinds:
         parts.append("hollow points: the source's figures")
     return "; ".join(parts)
@@ -123,11 +127,15 @@ def _layers(data: ChartData) -> Any:
     )
     drawn: list[Any] = []
     theory = _only(base, THEORY)
-    if THEORY in data.kinds and data.x.quantitative:
+    bound = _only(base, BOUND)
+    if data.x.quantitative:
         # Broad and pale, below the measured line, so that it shows where both agree.
         drawn.append(theory.mark_line(strokeWidth=5, strokeDash=[7, 5], strokeOpacity=0.45).encode(y=y))
-    elif THEORY in data.kinds:
-        drawn.append(theory.mark_tick(thickness=4, size=30, opacity=0.45).encode(y=y))
+        drawn.append(bound.mark_line(strokeWidth=1.6, strokeDash=[1.5, 3.5]).encode(y=y))
+        # A form that holds at one point alone makes no line.
+        theory, bound = theory.transform_filter("datum.alone"), bound.transform_filter("datum.alone")
+    drawn.append(theory.mark_tick(orient="horizontal", thickness=5, size=22, opacity=0.45).encode(y=y))
+    drawn.append(bound.mark_tick(orient="horizontal", thickness=1.6, size=22).encode(y=y))
     if data.x.quantitative:
         drawn.append(_only(base, MEASURED).mark_line(strokeWidth=1.8).encode(y=y))
     measured = _only(base, MEASURED)
@@ -151,9 +159,9 @@ def _x(data: ChartData) -> Any:
         return alt.X("x:N", title=data.x.title or None, sort=sort, axis=alt.Axis(labelAngle=0))
     ticks = list(data.x.ticks)
     kind: Any = "log" if data.x.log else "linear"
-    axis = alt.Axis(format="~r", labelOverlap=True, tickCount=8)
+    axis = alt.Axis(labelExpr=_PLAIN, labelOverlap=True, tickCount=8)
     if len(ticks) <= 12:
-        axis = alt.Axis(values=ticks, format="~r", labelOverlap=True)
+        axis = alt.Axis(values=ticks, labelExpr=_PLAIN, labelOverlap=True)
     span = [min(ticks), max(ticks)]
     return alt.X(
         "x:Q", title=data.x.title, axis=axis, scale=alt.Scale(type=kind, domain=span, nice=False, padding=12)
@@ -169,7 +177,7 @@ def _y_scale(data: ChartData) -> Any:
 def _y_axis(data: ChartData) -> Any:
     if not data.y.log:
         return alt.Axis(tickCount=6)
-    return alt.Axis(values=list(data.y.ticks), format="~r")
+    return alt.Axis(values=list(data.y.ticks), labelExpr=_PLAIN)
 
 
 def _repeated(of: tuple[str, ...], count: int) -> list[str]:

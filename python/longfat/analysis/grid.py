@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 
     from longfat.study import Study
 
+AT_MOST = "\N{LESS-THAN OR EQUAL TO}"
+
 METRIC_ORDER = ("goodput_bps", "completion_s", "efficiency", "retransmissions", "timeouts", "packets_sent")
 """What a reader asks first comes first; other metrics follow in the order of the vocabulary."""
 
@@ -109,6 +111,16 @@ def ordered_values(study: Study, key: str) -> list[Any]:
 def theory_of(result: CellResult) -> Prediction:
     """What theory expects of this cell's goodput."""
     return predict(result.cell.spec)
+
+
+def theory_text(result: CellResult, scale: float) -> str:
+    """What theory expects, for a table: ~ before an approximation, ≤ before a bound; empty for nothing."""
+    expected = theory_of(result)
+    value = expected.bound if expected.goodput is None else expected.goodput
+    if value is None:
+        return ""
+    sign = AT_MOST if expected.goodput is None else "" if expected.exact else "~"
+    return f"{sign}{formatting.digits(value / scale)}"
 
 
 def reported(study: Study, results: Sequence[CellResult]) -> list[Figure]:

@@ -37,12 +37,14 @@ class Prediction:
     """What theory says of one cell: `goodput` in bit/s, None where no closed form applies.
 
     `exact` says whether the form holds without approximation for an endless transfer; `note` names the form
-    and what it leaves out, or why there is none.
+    and what it leaves out, or why there is none. Where there is none, `bound` is what cannot be exceeded, in
+    bit/s, if at least that is known.
     """
 
     goodput: float | None
     exact: bool
     note: str
+    bound: float | None = None
 
 
 @dataclass(frozen=True)
@@ -72,9 +74,15 @@ class _NoClosedFormError(Exception):
 def predict(spec: Mapping[str, Any]) -> Prediction:
     """The goodput that theory expects of a trial specification (`path`, `protocol`, `workload`)."""
     try:
-        return _predict(setting(spec))
+        found = setting(spec)
     except _NoClosedFormError as reason:
         return Prediction(None, exact=False, note=f"no closed form: {reason}")
+    try:
+        return _predict(found)
+    except _NoClosedFormError as reason:
+        rate = theory.ceiling(found.window, found.frame_time, found.round_trip, found.loss)
+        note = f"at most min(W / R, (1 - p) / t_f); no closed form: {reason}"
+        return Prediction(None, exact=False, note=note, bound=rate * found.payload * 8)
 
 
 def _predict(of: Setting) -> Prediction:

@@ -58,7 +58,7 @@ class _Layout:
             for figure in grid.reported(run.study, run.cells)
             if figure.metric == metric
         }
-        theory = metric == MAIN_METRIC and any(grid.theory_of(cell).goodput is not None for cell in run.cells)
+        theory = metric == MAIN_METRIC and any(grid.theory_text(cell, 1.0) for cell in run.cells)
         names = list(dict.fromkeys(grid.series_name(run.study, cell.cell) for cell in run.cells))
         return cls(run.study, metric, scale, unit, names, theory, figures)
 
@@ -102,18 +102,14 @@ class _Layout:
         told = formatting.plus_minus(interval, self.scale) + mark
         made = [tag("td", told, class_="edge", title=f"{formatting.bounds(interval, self.scale)} n={cell.n}")]
         if self.theory:
-            made.append(tag("td", tag("span", self._theory(cell), class_="of")))
+            made.append(
+                tag("td", tag("span", grid.theory_text(cell, self.scale) or formatting.DASH, class_="of"))
+            )
         if self.figures:
             value = self.figures.get(canonical([cell.cell.protocol, cell.cell.params]))
             told = formatting.digits(value / self.scale) if value is not None else ""
             made.append(tag("td", tag("span", told, class_="of")))
         return made
-
-    def _theory(self, cell: CellResult) -> str:
-        expected = grid.theory_of(cell)
-        if expected.goodput is None:
-            return formatting.DASH
-        return f"{'' if expected.exact else '~'}{formatting.digits(expected.goodput / self.scale)}"
 
 
 def agreement_table(run: RunResult) -> Content:

@@ -61,8 +61,12 @@ def footnotes(cells: Sequence[CellResult]) -> Iterator[str]:
     methods = "; ".join(dict.fromkeys(method(n) for n in counts if n))
     if methods:
         yield f"mean ±half of its 95 % interval over trials ({grid.trials_text(cells)}; {methods})"
-    if any(cell.metrics and _theory(cell) is not None for cell in cells):
-        yield "theory: the closed form for an endless transfer; ~ where it is an approximation"
+    signs = {grid.theory_text(cell, 1.0)[:1] for cell in cells if cell.metrics} - {""}
+    if signs:
+        parts = ["theory: the closed form for an endless transfer"]
+        parts += ["~ an approximation"] if "~" in signs else []
+        parts += [f"{grid.AT_MOST} no form, but a bound"] if grid.AT_MOST in signs else []
+        yield "; ".join(parts)
     yield from failure_lines(cells)
     agreed = agreement.summary(agreement.agreements(cells))
     if agreed:
@@ -142,16 +146,9 @@ def _entries(cell: CellResult | None, scale: float, *, stacked: bool) -> list[Te
     if METRIC not in cell.metrics:
         return [Text(f"all failed{mark}"), *([] if stacked else [Text(""), Text("")])]
     mean = Text(formatting.plus_minus(cell.metrics[METRIC], scale) + mark)
-    expected, again = _theory(cell), cell.metrics.get("retransmissions")
-    theory = "" if expected is None else formatting.digits(expected / scale)
-    if theory and not grid.theory_of(cell).exact:
-        theory = f"~{theory}"
+    theory, again = grid.theory_text(cell, scale), cell.metrics.get("retransmissions")
     sent_again = "" if again is None else f"{again.mean:.0f}"
     if not stacked:
         return [mean, Text(theory, style="dim"), Text(sent_again, style="dim")]
     below = f"{theory or formatting.DASH}, {sent_again or formatting.DASH}"
     return [Text.assemble(mean, (f"\n{below}", "dim"))]
-
-
-def _theory(cell: CellResult) -> float | None:
-    return grid.theory_of(cell).goodput

@@ -39,6 +39,18 @@ def lossless(window: float, frame_time: float, round_trip: float) -> float:
     return min(by_window, 1 / frame_time) if frame_time > 0 else by_window
 
 
+def ceiling(window: float, frame_time: float, round_trip: float, loss: float) -> float:
+    """Packets per second that no protocol of this window exceeds: the least of W / R and s / t_f.
+
+    A packet holds its place in the window for a round trip at least, and the link for 1 / s transmissions.
+
+    >>> ceiling(4, 0.001, 0.01, 0.02), ceiling(200, 0.001, 0.01, 0.02)
+    (400.0, 980.0)
+    """
+    by_window = window / round_trip
+    return min(by_window, (1 - loss) / frame_time) if frame_time > 0 else by_window
+
+
 def stop_and_wait(round_trip: float, loss: float, ack_loss: float, timeout: float) -> float:
     """Packets per second of stop-and-wait with a fixed timer.
 
