@@ -24,7 +24,7 @@ from longfat.study.vocabulary import canonical
 JOBS_PER_CORE = 16
 MOST_JOBS = 64
 """Trials at once, unless said: they mostly wait for their path to deliver."""
-PACKETS_PER_CORE = 6_000
+PACKETS_PER_CORE = 2_500
 """Packets a second that trials at once may offer for each core: beyond, they disturb each other."""
 START_TIMEOUT_S = 20.0
 STOP_TIMEOUT_S = 2.0
