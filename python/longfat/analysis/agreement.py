@@ -98,7 +98,10 @@ def _delay_cause(first: CellResult, other: CellResult) -> list[str]:
     a, b = _mean(first, "rtt_p50_s"), _mean(other, "rtt_p50_s")
     if not (math.isfinite(a) and math.isfinite(b)) or a <= 0 or abs(b / a - 1) < LIMIT / 2:
         return []
-    return [f"the median round trip was {formatting.quantity(a, 's')} and {formatting.quantity(b, 's')}"]
+    alone = f"{formatting.TIMES}{formatting.digits(a / b, 2)} alone where a window limits"
+    return [
+        f"the median round trip was {formatting.quantity(a, 's')} and {formatting.quantity(b, 's')} ({alone})"
+    ]
 
 
 def _packets_per_second(result: CellResult) -> float:

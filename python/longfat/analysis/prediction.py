@@ -208,7 +208,7 @@ def _resolved(path: Mapping[str, Any]) -> dict[str, Any]:
     """A path with its preset's keys filled in."""
     preset = path.get("preset")
     figures = vocabulary()["presets"].get(preset, {}) if preset else {}
-    base = dict(figures.get("forward", {}))
+    base = {key: value for key, value in figures.items() if key != "reverse"}
     own = {key: value for key, value in path.items() if key != "preset"}
     reverse = {**figures.get("reverse", {}), **own.get("reverse", {})}
     # What a study writes for the path holds for both directions, before a preset's own reverse.
