@@ -62,12 +62,12 @@ def test_a_transfer_through_a_relay_is_measured() -> None:
 
 
 def test_the_forecast_is_what_the_simulator_expects_shared_among_the_jobs() -> None:
-    one, many = relay.Relay(1), relay.Relay(10)
+    one, many = relay.Relay(1), relay.Relay(4)
     trials = [trial(number) for number in range(10)]
     alone, shared = one.forecast(trials), many.forecast(trials)
     assert alone is not None
     assert shared is not None
-    assert alone == pytest.approx(10 * shared)
+    assert alone == pytest.approx(4 * shared)
     one.close()
     many.close()
 
