@@ -46,7 +46,7 @@ def endpoint(role: str, spec_json: str, addr: str | None) -> str:
     """
 
 def file_protocol(overrides: str) -> str:
-    """The settings of file transfer, as JSON, with the keys of the JSON object `overrides` in the place of its own."""
+    """The settings of file transfer as JSON, those in the JSON object `overrides` in place of its own."""
 
 def send_files(
     files: Sequence[str],
@@ -54,11 +54,11 @@ def send_files(
     protocol_json: str = "{}",
     progress: Callable[[str], bool | None] | None = None,
 ) -> str:
-    """Sends files to the receiver at `to` ("host:port"); blocks (the GIL is released), gives a report as JSON.
+    """Sends files to the receiver at `to` ("host:port"); releases the GIL, gives a report as JSON.
 
-    `progress` gets a JSON object about 20 times a second (`name`, `file`, `files`, `done`, `total`, `elapsed_s`,
-    `rate_Bps`, `left_s`) and stops the sending by giving False or raising. The report has `files` (each with
-    `path`, `size`, `resumed`, `outcome` stored|already|failed, `detail`), `bytes`, `seconds`, `goodput_bps`,
+    `progress` gets a JSON object about 20 times a second (`name`, `file`, `files`, `done`, `total`,
+    `elapsed_s`, `rate_Bps`, `left_s`) and stops the sending by giving False or raising. The
+    report has `files` (each with `path`, `size`, `resumed`, `outcome` stored|already|failed, `detail`), `bytes`, `seconds`, `goodput_bps`,
     `rtt_s`, `packets_sent`, `bytes_sent`, `retransmissions`, `timeouts`.
     """
 
@@ -69,7 +69,7 @@ def receive_files(
     max_connections: int = 32,
     on_event: Callable[[str], bool | None] | None = None,
 ) -> str:
-    """Receives files into `directory` until `on_event` gives False or raises, or with `once` after one connection.
+    """Receives files into `directory` until `on_event` gives False or raises; `once`: one connection alone.
 
     `on_event` gets JSON objects whose `event` is listening, connected, started, progress, stored, failed or
     disconnected. The report has `files`, `already`, `bytes`, `failures`.
@@ -84,7 +84,7 @@ def relay(
 ) -> str:
     """Relays datagrams from `listen` to `to` and back over a path on wall time, until stopped or Ctrl-C.
 
-    `on_report` first gets `{"listening": address}`, then about 20 times a second what the links did. The answer
-    is the last such report: `forward` and `reverse` (packets entered, delivered, lost, ...), `clients`,
-    `dropped_by_relay`, `late_p50_s`, `late_p99_s`.
+    `on_report` first gets `{"listening": address}`, then about 20 times a second what the links did. The
+    answer is the last such report: `forward` and `reverse` (packets entered, delivered, lost, ...),
+    `clients`, `dropped_by_relay`, `late_p50_s`, `late_p99_s`.
     """
