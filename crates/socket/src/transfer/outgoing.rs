@@ -175,6 +175,16 @@ impl Outgoing {
         }
     }
 
+    /// There is no way to leave out the rest of a file's bytes but to end the connection: the files
+    /// after it are not sent either.
+    fn hang_up(&mut self, file: u32, reason: &str) -> String {
+        let reason = format!("{}: {reason}", self.sources[file as usize].path.display());
+        for outcome in &mut self.outcomes {
+            outcome.get_or_insert_with(|| Outcome::Failed(format!("not sent, after {reason}")));
+        }
+        reason
+    }
+
     fn withdraw(&mut self, file: u32, reason: String) {
         self.settle(file, Outcome::Failed(reason.clone()));
         self.say(Message::Withdraw { file, reason });
@@ -208,11 +218,7 @@ impl Outgoing {
                 let reason = format!("the receiver says: {}", printable(&reason));
                 self.settle(file, Outcome::Failed(reason.clone()));
                 if self.streaming == Some(file) {
-                    // There is no way to leave out the rest of its bytes but to hang up.
-                    return Err(format!(
-                        "{}: {reason}",
-                        self.sources[file as usize].path.display()
-                    ));
+                    return Err(self.hang_up(file, &reason));
                 }
             }
             _ => {}
@@ -243,9 +249,8 @@ impl Outgoing {
             }
             Reply::Unreadable(file, reason) => self.withdraw(file, reason),
             Reply::Broken(file, reason) => {
-                let path = self.sources[file as usize].path.display().to_string();
                 self.settle(file, Outcome::Failed(reason.clone()));
-                return Err(format!("{path}: {reason}"));
+                return Err(self.hang_up(file, &reason));
             }
         }
         self.awaited -= 1;

@@ -1,0 +1,264 @@
+//! Real processes that are killed in the middle of a transfer, and disks that fill up.
+#![cfg(unix)]
+
+mod common;
+
+use std::fs;
+use std::io::{BufRead, BufReader};
+use std::net::SocketAddr;
+use std::ops::ControlFlow;
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use common::{bytes, send_to};
+use foundation::Streams;
+use network::PathConfig;
+use socket::relay::{Relay, RelayOptions};
+use socket::transfer::{Outcome, ReceiveEvent, ReceiveOptions, SendOptions, receive, send_files};
+
+const SIZE: usize = 12_000_000;
+
+/// Not a test of its own: the process that the others start.
+#[test]
+#[ignore = "run by the other tests as a process of its own"]
+fn process() {
+    let variable = |name: &str| std::env::var(name).unwrap();
+    if let Ok(directory) = std::env::var("LONGFAT_RECEIVE") {
+        let listen = variable("LONGFAT_LISTEN").parse().unwrap();
+        let end = receive(&ReceiveOptions::new(listen, directory.into()), &mut |event| {
+            match event {
+                ReceiveEvent::Listening(address) => println!("\nlistening {address}"),
+                ReceiveEvent::File(_, happened) => println!("\n{happened:?}"),
+                _ => {}
+            }
+            ControlFlow::Continue(())
+        });
+        println!("{end:?}");
+    } else {
+        let options = SendOptions::new(
+            vec![variable("LONGFAT_SEND").into()],
+            variable("LONGFAT_TO").parse().unwrap(),
+        );
+        let mut most = 0;
+        let end = send_files(&options, &mut |progress| {
+            if progress.done > most {
+                most = progress.done;
+                println!("\ndone {most}");
+            }
+            ControlFlow::Continue(())
+        });
+        println!("{end:?}");
+    }
+}
+
+struct Process {
+    child: Child,
+    lines: std::io::Lines<BufReader<std::process::ChildStdout>>,
+}
+
+impl Process {
+    fn start(shell: &str, variables: &[(&str, &str)]) -> Self {
+        let program = std::env::current_exe().unwrap();
+        let mut child = Command::new("sh")
+            .args([
+                "-c",
+                &format!("{shell} exec \"$0\" --ignored --exact process --nocapture"),
+            ])
+            .arg(program)
+            .envs(variables.iter().copied())
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let lines = BufReader::new(child.stdout.take().unwrap()).lines();
+        Self { child, lines }
+    }
+
+    /// The rest of the next line that starts with `start`.
+    fn line(&mut self, start: &str) -> String {
+        for line in &mut self.lines {
+            if let Some(rest) = line.unwrap().strip_prefix(start) {
+                return rest.to_owned();
+            }
+        }
+        panic!("it ended without a line {start:?}");
+    }
+
+    fn kill(mut self) {
+        self.child.kill().unwrap();
+        self.child.wait().unwrap();
+    }
+}
+
+fn receiver(directory: &Path, listen: &str, shell: &str) -> (Process, SocketAddr) {
+    let variables = [
+        ("LONGFAT_RECEIVE", directory.to_str().unwrap()),
+        ("LONGFAT_LISTEN", listen),
+    ];
+    let mut process = Process::start(shell, &variables);
+    let address = process.line("listening ").parse().unwrap();
+    (process, address)
+}
+
+/// A path that takes about a second for the file. It lives until the tests end.
+fn slow_path(to: SocketAddr) -> SocketAddr {
+    let path: PathConfig = serde_json::from_str(r#"{"rate": "100Mbit/s", "delay": "1ms"}"#).unwrap();
+    let path = path.resolve(&mut |_| Err("no files".into())).unwrap();
+    let relay = Relay::bind(RelayOptions::new(
+        ([127, 0, 0, 1], 0).into(),
+        to,
+        path,
+        Streams::new(1, 0),
+    ))
+    .unwrap();
+    let address = relay.address();
+    std::thread::spawn(move || relay.run(&mut |_| ControlFlow::Continue(())));
+    address
+}
+
+fn wait_for(what: impl Fn() -> bool) {
+    let start = Instant::now();
+    while !what() {
+        assert!(start.elapsed() < Duration::from_secs(20));
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}
+
+fn length(path: &Path) -> u64 {
+    fs::metadata(path).map_or(0, |metadata| metadata.len())
+}
+
+#[test]
+fn a_killed_sender_goes_on_where_it_was() {
+    let (place, source) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let file = source.path().join("file.bin");
+    fs::write(&file, bytes(SIZE, 1)).unwrap();
+    let (receiver, address) = receiver(place.path(), "127.0.0.1:0", "");
+    let slow = slow_path(address);
+    let variables = [
+        ("LONGFAT_SEND", file.to_str().unwrap().to_owned()),
+        ("LONGFAT_TO", slow.to_string()),
+    ];
+    let variables = variables.each_ref().map(|(name, value)| (*name, value.as_str()));
+    for percent in [10, 40, 70] {
+        let mut sender = Process::start("", &variables);
+        while sender.line("done ").parse::<usize>().unwrap() < SIZE * percent / 100 {}
+        sender.kill();
+    }
+    let partial = length(&place.path().join(".file.bin.longfat-part"));
+    assert!(partial as usize > SIZE / 10, "{partial}");
+    let report = send_to(slow, vec![file]).unwrap();
+    assert_eq!(report.files[0].outcome, Outcome::Stored("file.bin".to_owned()));
+    assert!(report.files[0].resumed as usize >= SIZE * 6 / 10, "{report:?}");
+    assert!(fs::read(place.path().join("file.bin")).unwrap() == bytes(SIZE, 1));
+    assert_eq!(fs::read_dir(place.path()).unwrap().count(), 1);
+    receiver.kill();
+}
+
+#[test]
+fn a_killed_receiver_goes_on_where_it_was() {
+    let (place, source) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let file = source.path().join("file.bin");
+    fs::write(&file, bytes(SIZE, 2)).unwrap();
+    let partial = place.path().join(".file.bin.longfat-part");
+    let (mut process, address) = receiver(place.path(), "127.0.0.1:0", "");
+    let slow = slow_path(address);
+    for percent in [20, 50, 80] {
+        let sender = std::thread::spawn({
+            let file = file.clone();
+            move || send_to(slow, vec![file])
+        });
+        wait_for(|| length(&partial) as usize > SIZE * percent / 100);
+        process.kill();
+        process = receiver(place.path(), &address.to_string(), "").0;
+        let start = Instant::now();
+        let error = sender.join().unwrap().unwrap_err().to_string();
+        assert!(
+            error.contains("does not know this connection: it was restarted"),
+            "{error}"
+        );
+        assert!(start.elapsed() < Duration::from_secs(10));
+        assert!(!place.path().join("file.bin").exists());
+    }
+    let report = send_to(slow, vec![file]).unwrap();
+    assert!(report.files[0].resumed as usize >= SIZE * 8 / 10, "{report:?}");
+    assert!(fs::read(place.path().join("file.bin")).unwrap() == bytes(SIZE, 2));
+    process.kill();
+}
+
+#[test]
+fn a_partial_file_of_other_content_is_not_built_upon() {
+    let (place, source) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let file = source.path().join("file.bin");
+    fs::write(&file, bytes(1_000_000, 3)).unwrap();
+    let (receiver, address) = receiver(place.path(), "127.0.0.1:0", "");
+    for other in [bytes(500_000, 4), bytes(2_000_000, 4), vec![0; 1]] {
+        fs::write(place.path().join(".file.bin.longfat-part"), other).unwrap();
+        let report = send_to(address, vec![file.clone()]).unwrap();
+        assert_eq!(report.files[0].resumed, 0);
+        assert!(fs::read(place.path().join("file.bin")).unwrap() == bytes(1_000_000, 3));
+        fs::remove_file(place.path().join("file.bin")).unwrap();
+    }
+    // The same content is, also where all of it is there already.
+    for there in [400_000, 1_000_000] {
+        fs::write(
+            place.path().join(".file.bin.longfat-part"),
+            &bytes(1_000_000, 3)[..there],
+        )
+        .unwrap();
+        let report = send_to(address, vec![file.clone()]).unwrap();
+        assert_eq!(report.files[0].resumed, there as u64);
+        assert!(fs::read(place.path().join("file.bin")).unwrap() == bytes(1_000_000, 3));
+        fs::remove_file(place.path().join("file.bin")).unwrap();
+    }
+    receiver.kill();
+}
+
+#[test]
+fn a_full_disk_is_one_line_on_both_sides_and_no_loss() {
+    let (place, source) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let file = source.path().join("file.bin");
+    fs::write(&file, bytes(SIZE, 5)).unwrap();
+    // Files of at most 4000 blocks of 512 or 1024 bytes, as if the disk had no more.
+    let (mut process, address) = receiver(place.path(), "127.0.0.1:0", "trap '' XFSZ; ulimit -f 4000;");
+    let report = send_to(address, vec![file.clone(), file.clone()]).unwrap();
+    let errors: Vec<&str> = report.failures().map(|(_, reason)| reason).collect();
+    assert!(
+        errors.len() == 2 && errors[1].starts_with("not sent, after "),
+        "{errors:?}"
+    );
+    let error = errors[0];
+    assert!(
+        error.contains("the receiver says: cannot write") && error.ends_with("File too large"),
+        "{error}"
+    );
+    let line = process.line("Failed");
+    assert!(line.contains("File too large"), "{line}");
+    let partial = length(&place.path().join(".file.bin.longfat-part"));
+    assert!(partial > 1_000_000, "{partial}");
+    process.kill();
+    let (process, address) = receiver(place.path(), "127.0.0.1:0", "");
+    let report = send_to(address, vec![file]).unwrap();
+    assert_eq!(report.files[0].resumed, partial);
+    assert!(fs::read(place.path().join("file.bin")).unwrap() == bytes(SIZE, 5));
+    process.kill();
+}
+
+#[test]
+fn a_receiver_that_is_gone_is_noticed() {
+    let (place, source) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let file = source.path().join("file.bin");
+    fs::File::create(&file).unwrap().set_len(20_000_000_000).unwrap();
+    let (process, address) = receiver(place.path(), "127.0.0.1:0", "");
+    let sender = std::thread::spawn(move || send_to(address, vec![file]));
+    let partial = place.path().join(".file.bin.longfat-part");
+    wait_for(|| length(&partial) > 1_000_000);
+    process.kill();
+    let start = Instant::now();
+    let error = sender.join().unwrap().unwrap_err().to_string();
+    assert!(
+        error.starts_with(&format!("the receiver at {address} has gone")),
+        "{error}"
+    );
+    assert!(start.elapsed() < Duration::from_secs(10));
+}
