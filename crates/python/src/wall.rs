@@ -9,7 +9,6 @@ use foundation::Streams;
 use network::{LinkCounters, PathConfig};
 use pyo3::exceptions::{PyOSError, PyValueError};
 use pyo3::prelude::*;
-use serde::Serialize;
 use serde_json::{Value, json};
 use simulation::trial::Record;
 use simulation::vocabulary;
@@ -21,6 +20,7 @@ use socket::transfer::{
 use socket::{Error, endpoint as ends};
 use transport::Metrics;
 use transport::arq::ArqConfig;
+use transport::arq::config::Window;
 
 use crate::trials::{json as text_of, spec};
 
@@ -31,8 +31,15 @@ const LOOPBACK: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(Ipv4Addr::LOCA
 fn raised(error: Error) -> PyErr {
     match error {
         Error::Settings(problem) => PyValueError::new_err(problem.to_string()),
-        error => PyOSError::new_err(error.to_string()),
+        error => PyOSError::new_err(without_number(&error)),
     }
+}
+
+/// An error's text without the system's number at its end, which tells a person nothing.
+fn without_number(error: &dyn std::error::Error) -> String {
+    let text = error.to_string();
+    let number = text.rfind(" (os error ").filter(|_| text.ends_with(')'));
+    number.map_or_else(|| text.clone(), |at| text[..at].to_owned())
 }
 
 fn address(text: &str) -> PyResult<SocketAddr> {
@@ -152,8 +159,12 @@ fn protocol(overrides: &str) -> PyResult<ArqConfig> {
     if let (Some(settings), Some(changes)) = (settings.as_object_mut(), changes.as_object()) {
         settings.extend(changes.clone());
     }
-    let config: ArqConfig =
+    let mut config: ArqConfig =
         vocabulary::read(&settings.to_string()).map_err(|problem| wrong(problem.to_string()))?;
+    // A fixed window that is asked for takes the place of the controller that comes with file transfer.
+    if config.window() != Window::Auto && changes.get("congestion").is_none() {
+        config.congestion = None;
+    }
     match config.validate().into_iter().next() {
         Some(problem) => Err(wrong(problem.to_string())),
         None => Ok(config),
@@ -294,13 +305,8 @@ fn relayed_json(report: &RelayReport) -> Value {
     })
 }
 
-#[derive(Serialize)]
-struct Listening {
-    listening: String,
-}
-
 /// Relays datagrams through a network on wall time until the callback or Ctrl-C ends it; gives what
-/// the links did as JSON. The callback is first told where the relay listens.
+/// the links did as JSON. The callback is first told where the relay listens, and over what links.
 #[pyfunction]
 #[pyo3(signature = (listen, to, path_json, seed=1, on_report=None))]
 pub fn relay(
@@ -313,7 +319,7 @@ pub fn relay(
 ) -> PyResult<String> {
     let wrong = |error: String| PyValueError::new_err(error);
     let path: PathConfig = vocabulary::read(path_json).map_err(|problem| wrong(problem.to_string()))?;
-    let mut load = |file: &str| std::fs::read_to_string(file).map_err(|error| error.to_string());
+    let mut load = |file: &str| std::fs::read_to_string(file).map_err(|error| without_number(&error));
     let links = path.resolve(&mut load).map_err(|problems| {
         wrong(
             problems
@@ -326,10 +332,11 @@ pub fn relay(
     let options = RelayOptions::new(address(listen)?, address(to)?, links, Streams::new(seed, 0));
     let relay = Relay::bind(options).map_err(raised)?;
     let mut callback = Callback::new(on_report.as_ref());
-    let at = Listening {
-        listening: relay.address().to_string(),
-    };
-    if callback.tell(Some(&json!(at))).is_break() {
+    let (forward, reverse) = path.directions();
+    let begun = json!({
+        "listening": relay.address().to_string(), "path": {"forward": forward, "reverse": reverse},
+    });
+    if callback.tell(Some(&begun)).is_break() {
         return callback
             .finish(Ok(RelayReport::default()))
             .and_then(|report| text_of(&relayed_json(&report)));

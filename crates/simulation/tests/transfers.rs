@@ -12,7 +12,9 @@ fn any_loss() -> impl Strategy<Value = String> {
     prop_oneof![
         percent(30).prop_map(|p| format!("\"{p}\"")),
         (2_u32..40).prop_map(|every| format!(r#"{{"every": {every}}}"#)),
-        prop::collection::btree_set(1_u64..60, 0..8).prop_map(|list| format!(r#"{{"packets": {list:?}}}"#)),
+        prop::collection::btree_set(1_u64..60, 1..8)
+            .prop_map(|set| set.into_iter().collect::<Vec<_>>())
+            .prop_map(|list| format!(r#"{{"packets": {list:?}}}"#)),
     ]
 }
 

@@ -111,7 +111,10 @@ impl JsonSchema for JitterConfig {
                 .into(),
         );
         let mut distribution = generator.subschema_for::<Distribution>();
-        distribution.insert("description".into(), "How the delays are spread; default: uniform".into());
+        distribution.insert(
+            "description".into(),
+            "How the delays are spread; default: uniform".into(),
+        );
         json_schema!({
             "description": "How the delay varies from packet to packet: a spread, or a table",
             "oneOf": [

@@ -266,13 +266,14 @@ impl ArqConfig {
     }
 
     /// The settings for moving files over a path that others use too: selective repeat, `auto`
-    /// window, large packets that still pass a path of 1500 bytes with room for a tunnel's header,
+    /// window under a paced controller, large packets that still pass a path of 1500 bytes with room for a tunnel's header,
     /// and few ACKs.
     #[must_use]
     pub fn for_files() -> Self {
         Self {
             mss: Size::from_bytes(1400),
             acknowledge_every: 16,
+            congestion: Some(CongestionConfig::for_files()),
             ..Self::new(Kind::SelectiveRepeat)
         }
     }
@@ -394,5 +395,18 @@ impl ArqConfig {
                 AnyDiscipline::SelectiveRepeat(SelectiveRepeat::new(gaps))
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn settings_for_files_are_sound_and_can_be_written_and_read() {
+        let files = ArqConfig::for_files();
+        assert_eq!(files.validate(), []);
+        let text = serde_json::to_string(&files).unwrap();
+        assert_eq!(serde_json::from_str::<ArqConfig>(&text).unwrap(), files);
     }
 }

@@ -17,6 +17,10 @@ pub struct Trigger {
     pub timestamp: u32,
 }
 
+/// The first packets of a stream are acknowledged one by one: a sender that starts slowly learns from
+/// ACKs how fast it may go, and few are to come.
+const QUICK_PACKETS: u64 = 128;
+
 #[derive(Clone, Debug)]
 enum Held<P> {
     Data(P),
@@ -36,6 +40,8 @@ pub struct Receiver<P> {
     finished: bool,
     every: u32,
     delay: Duration,
+    /// Packets from this number on may share an ACK.
+    sharing_from: u64,
     unacknowledged: u32,
     owed: bool,
     deadline: Option<Instant>,
@@ -59,6 +65,7 @@ impl<P> Receiver<P> {
             finished: false,
             every,
             delay,
+            sharing_from: first + QUICK_PACKETS,
             unacknowledged: 0,
             owed: false,
             deadline: None,
@@ -121,7 +128,8 @@ impl<P> Receiver<P> {
 
     fn note_in_order(&mut self, now: Instant, in_order: bool) {
         self.unacknowledged += 1;
-        if !in_order || self.finished || self.unacknowledged >= self.every {
+        let alone = self.next <= self.sharing_from;
+        if alone || !in_order || self.finished || self.unacknowledged >= self.every {
             self.owed = true;
         } else if self.deadline.is_none() {
             self.deadline = Some(now + self.delay);

@@ -47,6 +47,21 @@ impl CongestionConfig {
             .map_err(|mut problems| problems.swap_remove(0))
     }
 
+    /// BBR that starts with a burst's worth of packets instead of ten: RFC 6928's ten are for senders
+    /// that do not pace. It saves a file two round trips.
+    #[must_use]
+    pub fn for_files() -> Self {
+        let initial_window = 32;
+        Self {
+            settings: Arc::new(BbrSettings {
+                initial_window,
+                ..BbrSettings::default()
+            }),
+            given: Map::from_iter([("initial_window".to_owned(), Value::from(initial_window))]),
+            ..Self::default()
+        }
+    }
+
     /// The controller's name.
     #[must_use]
     pub fn name(&self) -> &str {
