@@ -58,7 +58,8 @@ def send_files(
 
     `progress` gets a JSON object about 20 times a second (`name`, `file`, `files`, `done`, `total`,
     `elapsed_s`, `rate_Bps`, `left_s`) and stops the sending by giving False or raising. The
-    report has `files` (each with `path`, `size`, `resumed`, `outcome` stored|already|failed, `detail`), `bytes`, `seconds`, `goodput_bps`,
+    report has `files` (each with `path`, `size`, `resumed`, `outcome` stored|already|failed, `detail`),
+    `bytes`, `seconds`, `goodput_bps`,
     `rtt_s`, `packets_sent`, `bytes_sent`, `retransmissions`, `timeouts`.
     """
 
