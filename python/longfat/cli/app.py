@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from longfat.cli import chart, listing, run, schema, trace
+from longfat.cli import chart, listing, recv, relay, run, schema, send, trace
 
 app = typer.Typer(
     name="longfat",
@@ -38,3 +38,6 @@ app.command("list")(listing.listing)
 app.command("schema")(schema.schema)
 app.command("chart")(chart.chart)
 app.command("trace")(trace.trace)
+app.command("recv")(recv.recv)
+app.command("send")(send.send)
+app.command("relay")(relay.relay)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import signal
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -11,8 +10,6 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 if TYPE_CHECKING:
-    from types import FrameType
-
     from longfat.results import RunResult
 
 # Where the output is no terminal there is no width to keep to; tables read well at this one.
@@ -47,13 +44,14 @@ def run(
 ) -> None:
     """Run a study and hold its claims against what was measured. A stopped run goes on where it was."""
     from longfat import analysis
+    from longfat.cli.stopping import end_like_ctrl_c
     from longfat.runner import Interrupted, run_study
     from longfat.runner.progress import reporter
     from longfat.study import Overrides, load_study, read_setting
 
     overrides = Overrides(tuple(map(read_setting, settings or ())), tuple(world or ()), repeats, seed, quick)
     loaded = load_study(study, overrides)
-    signal.signal(signal.SIGTERM, _stop)
+    end_like_ctrl_c()
     try:
         result = run_study(loaded, folder=out, jobs=jobs, fresh=fresh, quick=quick, reporter=reporter())
         report = analysis.write_report(result)
@@ -68,11 +66,6 @@ def run(
     if not any(cell.n for cell in result.cells):
         typer.echo("longfat: no trial succeeded", err=True)
         raise typer.Exit(1)
-
-
-def _stop(_number: int, _frame: FrameType | None) -> None:
-    """Being told to end is like Ctrl-C: what is done is kept."""
-    raise KeyboardInterrupt
 
 
 def _print(result: RunResult, report: Path) -> None:

@@ -1,0 +1,117 @@
+"""`longfat relay`: a network between real endpoints, on wall time."""
+
+from __future__ import annotations
+
+import json
+import time
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from longfat.cli import addresses
+from longfat.cli.settings import Given, SectionOptions
+
+if TYPE_CHECKING:
+    from longfat.cli.relay_display import Display
+
+_PATH = SectionOptions("path", left_out=("reverse",))
+
+
+@_PATH.added_to
+def relay(
+    to: Annotated[
+        str, typer.Option(metavar="HOST:PORT", help="Where datagrams go on to.", show_default=False)
+    ],
+    given: Given,
+    listen: Annotated[
+        str, typer.Option(metavar="HOST:PORT", help="Where clients send to; port 0 takes any free one.")
+    ] = addresses.LISTEN,
+    settings: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--set",
+            metavar="KEY=VALUE",
+            help="Set a key of the path (longfat list path), also a nested one, e.g. reverse.loss=0%, "
+            "loss.model=every; may be repeated.",
+        ),
+    ] = None,
+    seed: Annotated[int, typer.Option(min=0, max=2**64 - 1, help="What all randomness derives from.")] = 1,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="At the end print one JSON document on standard output.")
+    ] = False,
+) -> None:
+    """Relay UDP datagrams over a path that delays, limits and loses them, until Ctrl-C.
+
+    The path is the one of a study's [path], on wall time, between real programs. Forward is from the
+    clients to the server. At the end a table says what each link did and how late the relay was.
+
+    \b
+    Examples:
+      longfat relay --listen 127.0.0.1:9001 --to 127.0.0.1:9000 --rate 10Mbit/s --delay 20ms --loss 2%
+      longfat relay --to 127.0.0.1:9000 --preset dsl --set reverse.loss=1%
+      longfat relay --to 127.0.0.1:9000 --loss '{ model = "every", every = 50 }'
+    """  # noqa: D301 - this backslash keeps the lines of the examples
+    from longfat import _native
+    from longfat.cli.relay_display import display, table
+    from longfat.cli.stopping import end_like_ctrl_c
+
+    address, target = addresses.listening(listen, "--listen"), addresses.peer(to, "--to")
+    path = _PATH.read(given, settings or ())
+    end_like_ctrl_c()
+    watched = Watched(display(), target)
+    try:
+        report: dict[str, Any] = json.loads(
+            _native.relay(address, target, json.dumps(path), seed, watched.handle)
+        )
+    finally:
+        watched.display.close()
+    for side, bits_per_s in watched.rates(report).items():
+        report[side]["rate_bps"] = bits_per_s
+    if as_json:
+        typer.echo(json.dumps({**watched.begun, "to": target, "seed": seed, **report}, indent=2))
+        return
+    from rich.console import Console
+
+    Console(highlight=False).print(table(report))
+
+
+class Watched:
+    """A relay's reports, shown as they come."""
+
+    def __init__(self, shown: Display, target: str) -> None:
+        self.display = shown
+        self.begun: dict[str, Any] = {}
+        self._target = target
+        # When each link first and last delivered something, and how much by then.
+        self._first: dict[str, tuple[float, int]] = {}
+        self._last: dict[str, tuple[float, int]] = {}
+
+    def handle(self, text: str) -> None:
+        """Takes in a report of `_native.relay`."""
+        from longfat.cli.relay_display import in_words
+
+        report = json.loads(text)
+        if "listening" in report:
+            self.begun = report
+            self.display.note(f"Listening at {report['listening']} for {self._target} (Ctrl-C ends)")
+            if addresses.is_open(report["listening"]):
+                self.display.note("Whoever reaches this address may send through it.")
+            for line in in_words(report["path"]):
+                self.display.note(line)
+            return
+        now = time.monotonic()
+        for side in ("forward", "reverse"):
+            count = report[side]["delivered_bytes"]
+            if count != self._last.get(side, (0.0, 0))[1]:
+                self._first.setdefault(side, (now, count))
+                self._last[side] = (now, count)
+        self.display.show(now, report)
+
+    def rates(self, report: dict[str, Any]) -> dict[str, float | None]:
+        """Bit/s from the first to the last delivery of each link; None where there was no such span."""
+        found: dict[str, float | None] = {}
+        for side in ("forward", "reverse"):
+            (begin, before), (end, _) = self._first.get(side, (0.0, 0)), self._last.get(side, (0.0, 0))
+            count = report[side]["delivered_bytes"] - before
+            found[side] = count * 8 / (end - begin) if end > begin else None
+        return found

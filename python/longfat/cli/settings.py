@@ -1,0 +1,136 @@
+"""Options that are the keys of a section of the vocabulary, so that a new key is an option by itself."""
+
+from __future__ import annotations
+
+import inspect
+import json
+import re
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar
+
+import typer
+
+from longfat import _native
+
+if TYPE_CHECKING:
+    from longfat.study.vocabulary import Section
+
+_Command = TypeVar("_Command", bound=Callable[..., None])
+_DEFAULT_IN_HELP = re.compile(r"\s*Default: .*$")
+
+Given = dict[str, str | None]
+"""What the options of a section were given on the command line, by key."""
+
+
+class SectionOptions:
+    """The options of one section; `names` are those of keys that have another name on the command line.
+
+    `left_out` are keys that `--set` alone can reach; `defaults` are those that differ from the section's own.
+    """
+
+    def __init__(
+        self,
+        section: Section,
+        *,
+        names: Mapping[str, str] | None = None,
+        left_out: Sequence[str] = (),
+        defaults: Mapping[str, Any] | None = None,
+    ) -> None:
+        self._section = section
+        self._names = names or {}
+        self._defaults = defaults or {}
+        schema = json.loads(_native.vocabulary())[section]
+        self._properties = {key: about for key, about in schema["properties"].items() if key not in left_out}
+
+    def added_to(self, command: _Command) -> _Command:
+        """Gives a command these options in place of its parameter `given`, which gets them as a dict."""
+        signature = inspect.signature(command, eval_str=True)
+        own = [p for name, p in signature.parameters.items() if name != "given"]
+        added = {f"{self._section}_{key}": key for key in self._properties}
+
+        def run(**arguments: Any) -> None:
+            given = {key: arguments.pop(name) for name, key in added.items()}
+            command(**arguments, given=given)
+
+        parameters = [*own, *(self._parameter(name, key) for name, key in added.items())]
+        run.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+        run.__annotations__ = {p.name: p.annotation for p in parameters}
+        run.__doc__ = command.__doc__
+        return run  # type: ignore[return-value]
+
+    def _parameter(self, name: str, key: str) -> inspect.Parameter:
+        about = self._properties[key]
+        option = typer.Option(self._option(key), metavar=_kind(about), help=self._help(key, about))
+        return inspect.Parameter(
+            name, inspect.Parameter.KEYWORD_ONLY, default=None, annotation=Annotated[str | None, option]
+        )
+
+    def _option(self, key: str) -> str:
+        return "--" + self._names.get(key, key).replace("_", "-")
+
+    def _help(self, key: str, about: Mapping[str, Any]) -> str:
+        text = " ".join(str(about.get("description", "")).split())
+        if key in self._defaults:
+            text = f'{_DEFAULT_IN_HELP.sub("", text)} Default: "{self._defaults[key]}".'
+        return text
+
+    def read(self, given: Given, settings: Sequence[str]) -> dict[str, Any]:
+        """The section's settings by options and `--set KEY=VALUE`; ValueError has a line for each mistake."""
+        from longfat.study import read_setting
+        from longfat.study.sweep import place
+
+        found: dict[str, Any] = {}
+        origins: dict[str, str] = {}
+        for key, text in given.items():
+            if text is not None:
+                plain = self._properties[key].get("type") == "string"
+                found[key] = text if plain else _value(text, read_setting(f"{key}={text}")[1])
+                origins[key] = self._option(key)
+        for setting in settings:
+            key, value = read_setting(setting)
+            key = key.removeprefix(f"{self._section}.")
+            if not all(key.split(".")):
+                raise ValueError(f'--set: "{setting}" names no key')
+            try:
+                place(found, key, _value(setting.partition("=")[2].strip(), value))
+            except ValueError as error:
+                raise ValueError(f"--set: {key}: {error}") from None
+            origins[key] = "--set"
+        self._check(found, origins)
+        return found
+
+    def _check(self, found: Mapping[str, Any], origins: Mapping[str, str]) -> None:
+        whole = json.dumps({**self._defaults, **found})
+        problems = json.loads(_native.check(self._section, whole))
+        lines = [_line(problem["key"], problem["message"], origins) for problem in problems]
+        if lines:
+            raise ValueError("\n".join(lines))
+
+
+def _value(text: str, parsed: Any) -> Any:
+    """What TOML made of a text, unless it is something that the vocabulary does not have (a date, NaN)."""
+    try:
+        json.dumps(parsed, allow_nan=False)
+    except (TypeError, ValueError):
+        return text
+    return parsed
+
+
+def _line(key: str, message: str, origins: Mapping[str, str]) -> str:
+    """A mistake, told by the option that made it."""
+    for known, option in origins.items():
+        if key == known or key.startswith(f"{known}.") or known.startswith(f"{key}."):
+            inner = key.removeprefix(known).removeprefix(".") if option != "--set" else key
+            return ": ".join(part for part in (option, inner, message) if part)
+    return ": ".join(part for part in (key, message) if part)
+
+
+def _kind(about: Mapping[str, Any]) -> str:
+    """What an option takes, in a word: the name of the quantity, else of the plain type."""
+    listed = [about, *about.get("anyOf", ())]
+    reference = next((one["$ref"] for one in listed if "$ref" in one), None)
+    if reference is not None:
+        return str(reference.rpartition("/")[2]).upper()
+    kinds = about.get("type", "value")
+    kind = kinds[0] if isinstance(kinds, list) else kinds
+    return {"boolean": "true|false", "integer": "NUMBER", "string": "TEXT"}.get(kind, "VALUE")
