@@ -149,6 +149,8 @@ mod tests {
         );
         let text = one("workload", r#"{"kind": "file", "size": "0B"}"#);
         assert!(text.starts_with("size: "), "{text}");
+        let text = one("workload", r#"{"kind": "file", "size": "12"}"#);
+        assert!(text.starts_with("size: ") && text.contains("no unit"), "{text}");
         let text = one("workload", r#"{"kind": "fil", "size": "1B"}"#);
         assert!(text.contains("did you mean \"file\"?"), "{text}");
         assert!(check("roads", "{}").is_err());

@@ -4,15 +4,22 @@ use foundation::{Problem, Size};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+/// The kind of a workload.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Kind {
+    /// One file from host 0 to host 1.
+    File,
+}
+
 /// What is sent.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
-pub enum WorkloadConfig {
-    /// One file from host 0 to host 1.
-    File {
-        /// The file's size, e.g. "2MB".
-        size: Size,
-    },
+#[serde(deny_unknown_fields)]
+pub struct WorkloadConfig {
+    /// The kind: file (one file from host 0 to host 1).
+    pub kind: Kind,
+    /// The file's size, e.g. "2MB".
+    pub size: Size,
 }
 
 /// A petabyte: more would overflow nothing, but no trial of it would end.
@@ -22,7 +29,7 @@ impl WorkloadConfig {
     /// Everything that is out of range.
     #[must_use]
     pub fn validate(&self) -> Vec<Problem> {
-        let Self::File { size } = self;
+        let size = self.size;
         if (1..=MAX_SIZE).contains(&size.bytes()) {
             return Vec::new();
         }
@@ -35,7 +42,6 @@ impl WorkloadConfig {
     /// Bytes that host 0 sends.
     #[must_use]
     pub const fn bytes(&self) -> u64 {
-        let Self::File { size } = self;
-        size.bytes()
+        self.size.bytes()
     }
 }

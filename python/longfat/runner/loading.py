@@ -109,7 +109,7 @@ def load_run(folder: str | Path) -> RunResult:
     planned = cells(study)
     # The version that measured, not the one that reads: keys hold it.
     version = str(about.get("longfat"))
-    counts = [study.most_repeats] * len(planned)
+    counts = [study.most_trials_in(cell.world) for cell in planned]
     results = summarise(study, planned, counts, folder, version)
     return evaluate(
         study,

@@ -64,7 +64,7 @@ def run_study(
     with open_store(folder, study.name, version, fresh=fresh) as store:
         about = environment()
         store.describe(study, about, quick=quick)
-        counts = [study.repeats] * len(planned)
+        counts = [study.trials_in(cell.world) for cell in planned]
         results = _measure(study, planned, counts, store, jobs, reporter)
         while (more := _more_repeats(study, results, counts)) != counts:
             raised = sum(new > old for new, old in zip(more, counts, strict=True))
@@ -169,7 +169,7 @@ def _more_repeats(study: Study, results: Sequence[CellResult], counts: Sequence[
         return list(counts)
     target = units.proportion(study.precision)
     return [
-        _repeats_for(result, count, target, study.most_repeats)
+        _repeats_for(result, count, target, study.most_trials_in(result.cell.world))
         for result, count in zip(results, counts, strict=True)
     ]
 

@@ -12,8 +12,10 @@ from longfat.study.specification import Study
 from longfat.study.sweep import key_problem, place
 from longfat.study.vocabulary import SECTIONS, allowed
 
-QUICK_REPEATS = 3
-"""Trials a cell with `--quick`."""
+QUICK_REPEATS = 20
+"""Trials a cell with `--quick`: enough to decide most claims, and simulated ones take milliseconds."""
+QUICK_REPEATS_IN = {"relay": 3}
+"""The same in worlds where a trial takes its time."""
 QUICK_SIZE = "200kB"
 """The largest file with `--quick`."""
 
@@ -50,6 +52,7 @@ class Overrides:
             data["worlds"] = list(self.worlds)
         if self.repeats is not None:
             data["repeats"] = self.repeats
+            data.pop("repeats_in", None)
             # A limit below the new number would contradict it.
             data.pop("max_repeats", None)
         if self.seed is not None:
@@ -59,6 +62,7 @@ class Overrides:
 
 def _make_quick(data: dict[str, Any]) -> None:
     data["repeats"] = QUICK_REPEATS
+    data["repeats_in"] = dict(QUICK_REPEATS_IN)
     data.pop("precision", None)
     data.pop("max_repeats", None)
     workload = data.get("workload")

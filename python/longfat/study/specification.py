@@ -94,6 +94,10 @@ class Study(BaseModel):
         default=["sim"], description=f"Where the trials run: {', '.join(WORLDS)}."
     )
     repeats: Annotated[int, Field(ge=1, le=MAX_TRIALS)] = Field(20, description="Trials of each cell.")
+    repeats_in: dict[str, Annotated[int, Field(ge=1, le=MAX_TRIALS)]] = Field(
+        default_factory=dict,
+        description="Worlds with another number of trials, e.g. { relay = 3 }: wall time is dear.",
+    )
     max_repeats: Annotated[int, Field(ge=1, le=MAX_TRIALS)] | None = Field(
         None,
         description=f"Most trials of a cell with a precision; default: {MAX_REPEATS_FACTOR} times repeats.",
@@ -130,12 +134,16 @@ class Study(BaseModel):
         """The study as TOML, as run: the file's own text where nothing was overridden."""
         return self._text
 
-    @property
-    def most_repeats(self) -> int:
-        """The most trials that a cell may get: `repeats` where no precision is set."""
+    def trials_in(self, world: str) -> int:
+        """Trials of each cell of a world, before a precision asks for more."""
+        return self.repeats_in.get(world, self.repeats)
+
+    def most_trials_in(self, world: str) -> int:
+        """The most trials that a cell of a world may get: `trials_in` where no precision is set."""
+        trials = self.trials_in(world)
         if self.precision is None:
-            return self.repeats
-        return self.max_repeats or min(MAX_TRIALS, self.repeats * MAX_REPEATS_FACTOR)
+            return trials
+        return self.max_repeats or min(MAX_TRIALS, trials * MAX_REPEATS_FACTOR)
 
     def protocol(self, name: str) -> ProtocolEntry:
         """The protocol of this name; ValueError names the study's own."""
@@ -153,6 +161,14 @@ class Study(BaseModel):
             if world not in WORLDS:
                 raise ValueError(f'"{world}" is no world; {allowed(world, WORLDS)}')
         return list(dict.fromkeys(worlds))
+
+    @field_validator("repeats_in")
+    @classmethod
+    def _repeats_are_of_known_worlds(cls, repeats: dict[str, int]) -> dict[str, int]:
+        for world in repeats:
+            if world not in WORLDS:
+                raise ValueError(f'"{world}" is no world; {allowed(world, WORLDS)}')
+        return repeats
 
     @field_validator("precision")
     @classmethod
