@@ -60,6 +60,7 @@ fn receive(delay: u64, seconds: u64) {
     let socket = Datagrams::bind(([127, 0, 0, 1], 0).into()).expect("a socket");
     println!("{}", socket.local_address().expect("an address"));
     wait::sharpen_timers();
+    wait::raise_priority();
     let clock_of_stamps = socket::clock::Clock::new();
     let (mut inbox, mut late, mut count) = (Inbox::new(32), Vec::new(), 0_u64);
     let end = Instant::now() + Duration::from_secs(seconds + 1);
@@ -145,6 +146,7 @@ fn main() {
         let (mut relay, mut done, address) = start(&["relay", &to, path, time]);
         let socket = UdpSocket::bind("127.0.0.1:0").expect("a socket");
         let to: SocketAddr = address.parse().expect("an address");
+        wait::raise_priority();
         let (start, mut sent) = (clock(), 0_u64);
         let before = cpu();
         let end = start + seconds(time) * 1_000_000_000;

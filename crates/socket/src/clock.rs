@@ -52,7 +52,7 @@ pub struct Stamps {
 
 impl Stamps {
     /// A stamp older than this was not made by the same clock: the wall clock was set in between.
-    const OLDEST: Duration = Duration::from_millis(50);
+    const OLDEST: Duration = Duration::from_millis(250);
 
     /// The moment itself.
     #[must_use]

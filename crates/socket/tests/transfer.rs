@@ -3,9 +3,10 @@
 mod common;
 
 use std::fs;
+use std::ops::ControlFlow;
 
 use common::{Receiver, bytes, send};
-use socket::transfer::Outcome;
+use socket::transfer::{Outcome, SendOptions, send_files};
 
 #[test]
 fn files_of_all_sizes_arrive_under_their_names() {
@@ -41,4 +42,81 @@ fn files_of_all_sizes_arrive_under_their_names() {
     assert_eq!(report.bytes, 0);
     let end = receiver.stop();
     assert_eq!((end.files, end.already, end.failures), (18, 9, 0));
+}
+
+#[test]
+fn many_small_files_do_not_wait_for_one_another() {
+    let receiver = Receiver::start();
+    let source = tempfile::tempdir().unwrap();
+    let paths: Vec<_> = (0..500)
+        .map(|number| {
+            let path = source.path().join(format!("{number}.txt"));
+            fs::write(&path, bytes(number * 3, number as u64)).unwrap();
+            path
+        })
+        .collect();
+    let start = std::time::Instant::now();
+    let report = send(&receiver, paths).unwrap();
+    // One after another, each would wait for the disk and for two looks at a thread.
+    assert!(
+        start.elapsed() < std::time::Duration::from_secs(20),
+        "{:?}",
+        start.elapsed()
+    );
+    assert_eq!(report.failures().count(), 0);
+    assert_eq!(receiver.names().len(), 500);
+    receiver.stop();
+}
+
+#[test]
+fn a_receiver_for_once_ends_with_its_sender() {
+    let receiver = Receiver::start_with(|options| options.once = true);
+    let source = tempfile::tempdir().unwrap();
+    let path = source.path().join("program");
+    fs::write(&path, bytes(100_000, 1)).unwrap();
+    let modified = std::time::UNIX_EPOCH + std::time::Duration::from_secs(1_000_000_000);
+    fs::File::options()
+        .write(true)
+        .open(&path)
+        .unwrap()
+        .set_modified(modified)
+        .unwrap();
+    #[cfg(unix)]
+    fs::set_permissions(&path, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+    let start = std::time::Instant::now();
+    assert_eq!(send(&receiver, vec![path.clone()]).unwrap().failures().count(), 0);
+    let arrived = fs::metadata(receiver.path().join("program")).unwrap();
+    assert_eq!(arrived.modified().unwrap(), modified);
+    #[cfg(unix)]
+    assert_ne!(
+        std::os::unix::fs::PermissionsExt::mode(&arrived.permissions()) & 0o100,
+        0
+    );
+    assert_eq!(receiver.join().files, 1);
+    assert!(
+        start.elapsed() < std::time::Duration::from_secs(3),
+        "{:?}",
+        start.elapsed()
+    );
+}
+
+#[test]
+fn a_sender_that_stops_leaves_something_to_resume() {
+    let receiver = Receiver::start();
+    let source = tempfile::tempdir().unwrap();
+    let path = source.path().join("file");
+    fs::write(&path, bytes(200_000_000, 1)).unwrap();
+    let options = SendOptions::new(vec![path.clone()], receiver.address);
+    let stopped = send_files(&options, &mut |progress| match progress.done {
+        0 => ControlFlow::Continue(()),
+        _ => ControlFlow::Break(()),
+    });
+    assert_eq!(stopped.unwrap_err().to_string(), "cancelled");
+    let start = std::time::Instant::now();
+    let report = send(&receiver, vec![path.clone()]).unwrap();
+    // The receiver was told: nobody waits for a silent connection.
+    assert!(report.files[0].resumed > 0);
+    assert!(start.elapsed() < std::time::Duration::from_secs(5));
+    assert!(fs::read(receiver.path().join("file")).unwrap() == bytes(200_000_000, 1));
+    receiver.stop();
 }

@@ -126,6 +126,7 @@ impl Relay {
     /// [`Error::Receive`] if the socket fails.
     pub fn run(self, tick: &mut dyn FnMut(&RelayReport) -> ControlFlow<()>) -> Result<RelayReport, Error> {
         wait::sharpen_timers();
+        wait::raise_priority();
         let nobody = Peer::new(self.address);
         let mut relaying = Relaying {
             clock: Clock::new(),
@@ -134,6 +135,7 @@ impl Relay {
             to: Peer::new(self.options.to),
             front: self.front,
             arrivals: Vec::new(),
+            front_ready: false,
             ready: Vec::new(),
             pool: Vec::new(),
             outbox: Outbox::new(nobody),
@@ -158,6 +160,8 @@ struct Relaying {
     to: Peer,
     front: Datagrams,
     arrivals: Vec<Arrival>,
+    /// Whether clients have sent something.
+    front_ready: bool,
     /// Clients whose upstream socket has something to read.
     ready: Vec<ClientId>,
     pool: Vec<Vec<u8>>,
@@ -178,14 +182,12 @@ impl Relaying {
         let mut budget = SpinBudget::new();
         let (mut next_tick, mut next_sweep) = (Instant::ZERO, Instant::ZERO + SWEEP);
         loop {
-            let front = self.front.receive(&mut inbox);
-            let busy = match front {
-                Ok(slots) => slots > 0,
-                Err(e) if e.kind() == std::io::ErrorKind::ConnectionReset => true,
-                Err(source) => return Err(Error::Receive { address, source }),
-            };
-            if busy {
-                self.take_from_clients(&inbox);
+            if std::mem::take(&mut self.front_ready) {
+                match self.front.receive(&mut inbox) {
+                    Ok(_) => self.take_from_clients(&inbox),
+                    Err(e) if e.kind() == std::io::ErrorKind::ConnectionReset => {}
+                    Err(source) => return Err(Error::Receive { address, source }),
+                }
             }
             self.take_from_server(&mut inbox);
             self.enter();
@@ -208,10 +210,7 @@ impl Relaying {
                 self.clients.forget(now);
             }
             let longest = next_tick - now;
-            let pause = match busy {
-                true => Pause::Spin,
-                false => budget.pause(self.clock.now(), self.network.poll_timeout(), longest),
-            };
+            let pause = budget.pause(self.clock.now(), self.network.poll_timeout(), longest);
             self.look_for_arrivals(match pause {
                 Pause::Spin => Duration::ZERO,
                 Pause::Sleep(span) => span,
@@ -228,6 +227,7 @@ impl Relaying {
         );
         wait::wait_any(&mut sockets, timeout);
         self.ready.clear();
+        self.front_ready = !sockets[0].revents().is_empty();
         for ((id, _), socket) in self.clients.iter().zip(&sockets[1..]) {
             if !socket.revents().is_empty() {
                 self.ready.push(id);

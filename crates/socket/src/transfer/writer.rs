@@ -126,7 +126,7 @@ enum Held {
     Nothing,
     /// A whole file with this name and hash.
     Existing(String, [u8; 32]),
-    Partial(PartialFile),
+    Partial(Box<PartialFile>),
 }
 
 struct PartialFile {
@@ -245,7 +245,7 @@ impl Disk {
         }
         let partial = self.open_partial(number)?;
         let reply = Reply::Have(number, partial.length, partial.hasher.finalize().into());
-        self.incoming(number)?.held = Held::Partial(partial);
+        self.incoming(number)?.held = Held::Partial(Box::new(partial));
         Ok(Some(reply))
     }
 
