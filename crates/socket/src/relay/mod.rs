@@ -190,8 +190,9 @@ impl Relaying {
                 }
             }
             self.take_from_server(&mut inbox);
-            self.enter();
             let now = self.clock.now();
+            budget.count(now, self.arrivals.len() as u64);
+            self.enter();
             if let Some(due) = self.network.poll_timeout().filter(|&due| due <= now) {
                 if let Some(late) = &mut self.late {
                     late.saturating_record((now - due).as_nanos());
