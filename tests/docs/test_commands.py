@@ -1,0 +1,96 @@
+"""Every command, file and Python example of README.md and docs/tutorial.md works as it stands there.
+
+Comments before a block mark it: `file: NAME` (a reader writes this file), `append: NAME`, `skip: REASON`.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+PAGES = ("README.md", "docs/tutorial.md")
+BLOCK = re.compile(
+    r"(?:^<!-- (?P<mark>[^\n]*?) -->\n)?^```(?P<kind>\w+)\n(?P<text>.*?)^```$", re.DOTALL | re.MULTILINE
+)
+LINK = re.compile(r"\]\((?P<target>[^)#\s]+)?(?:#(?P<anchor>[^)\s]+))?\)")
+TIMEOUT_S = 120
+
+
+def blocks(page: str) -> Iterator[tuple[str, str, str]]:
+    """(mark, kind, text) of each fenced block, in order."""
+    for match in BLOCK.finditer((ROOT / page).read_text(encoding="utf-8")):
+        yield match["mark"] or "", match["kind"], match["text"]
+
+
+def commands(text: str) -> list[str]:
+    """The commands of a console block that are longfat's."""
+    return [line.removeprefix("$ ") for line in text.splitlines() if line.startswith("$ longfat")]
+
+
+def run(command: str | list[str], folder: Path) -> None:
+    """Runs a command of a page in a folder, with this interpreter's `longfat` first on the path."""
+    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ.get('PATH', '')}"
+    done = subprocess.run(
+        command if isinstance(command, list) else ["sh", "-c", command],
+        cwd=folder,
+        env={**os.environ, "PATH": path},
+        capture_output=True,
+        text=True,
+        timeout=TIMEOUT_S,
+        check=False,
+    )
+    assert done.returncode == 0, f"{command}\n{done.stdout}\n{done.stderr}"
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_what_a_page_shows_works(page: str, tmp_path: Path) -> None:
+    tried = 0
+    for mark, kind, text in blocks(page):
+        action, _, name = mark.partition(": ")
+        if action in ("file", "append"):
+            with (tmp_path / name).open("w" if action == "file" else "a", encoding="utf-8") as file:
+                file.write(text)
+        elif action == "skip":
+            continue
+        elif kind == "console":
+            for command in commands(text):
+                run(command, tmp_path)
+                tried += 1
+        elif kind == "python":
+            run([sys.executable, "-c", text], tmp_path)
+            tried += 1
+    assert tried > 1
+
+
+@pytest.mark.parametrize(
+    "page", sorted(str(p.relative_to(ROOT)) for p in [*ROOT.glob("*.md"), *ROOT.glob("docs/*.md")])
+)
+def test_links_lead_somewhere(page: str) -> None:
+    text = (ROOT / page).read_text(encoding="utf-8")
+    for match in LINK.finditer(re.sub(r"^```.*?^```$", "", text, flags=re.DOTALL | re.MULTILINE)):
+        target, anchor = match["target"], match["anchor"]
+        if target and "://" in target:
+            continue
+        file = (ROOT / page).parent / target if target else ROOT / page
+        assert file.exists(), match[0]
+        if anchor:
+            headings = re.findall(r"^#+ (.*)$", file.read_text(encoding="utf-8"), re.MULTILINE)
+            slugs = [re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings]
+            assert anchor in slugs, match[0]
+
+
+@pytest.mark.parametrize("page", ["ARCHITECTURE.md", "CONTRIBUTING.md"])
+def test_files_that_are_named_are_there(page: str) -> None:
+    """A path in backticks that begins in one of the project's folders exists."""
+    text = (ROOT / page).read_text(encoding="utf-8")
+    named = set(re.findall(r"`((?:crates|python|studies|tests|docs|benchmarks)/[^`*<]*)`", text))
+    assert named
+    missing = [path for path in sorted(named) if "NAME" not in path and not (ROOT / path).exists()]
+    assert missing == []
