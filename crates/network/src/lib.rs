@@ -85,6 +85,6 @@ pub use impairment::{Distribution, JitterConfig, LossConfig, ReorderConfig};
 pub use link::{Count, LinkCounters};
 pub use network::Network;
 pub use observer::{Drop, DropLog, DropReason, Observer};
-pub use packet::{Body, HostId, LinkId, Packet, PacketRef, RouteId};
+pub use packet::{Body, HostId, LinkId, Packet, PacketRef, RouteId, UDP_IPV4_OVERHEAD};
 pub use queue::{QueueConfig, QueueLimit};
 pub use trace::{DeliveryTrace, TraceError};

@@ -1,5 +1,9 @@
 //! What travels: a packet of a known size on a known route, around a body that the network never reads.
 
+/// Bytes of the IPv4 (20, RFC 791) and UDP (8, RFC 768) headers around every datagram. A link charges
+/// them in every world, so that a simulated path and a real one carry the same.
+pub const UDP_IPV4_OVERHEAD: u32 = 28;
+
 /// A host: where packets are sent from and delivered to. An index into the network's table of hosts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct HostId(pub u32);

@@ -1,10 +1,7 @@
 //! What packets carry in simulation: a typed frame. No bytes exist.
 
-use network::{Body, Packet, RouteId};
+use network::{Body, Packet, RouteId, UDP_IPV4_OVERHEAD};
 use transport::arq::{Frame, StreamRange};
-
-/// IPv4 (20 bytes, RFC 791) and UDP (8 bytes, RFC 768) headers around every frame.
-pub const UDP_IPV4_OVERHEAD: u32 = 28;
 
 /// A frame on its way.
 #[derive(Clone, Debug, PartialEq, Eq)]

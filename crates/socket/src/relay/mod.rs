@@ -10,7 +10,9 @@ use std::ops::ControlFlow;
 
 use foundation::{Duration, Instant, Streams};
 use hdrhistogram::Histogram;
-use network::{Body, FORWARD, LinkCounters, LinkId, Network, Packet, PathSpec, REVERSE, RouteId};
+use network::{
+    Body, FORWARD, LinkCounters, LinkId, Network, Packet, PathSpec, REVERSE, RouteId, UDP_IPV4_OVERHEAD,
+};
 use rustix::event::{PollFd, PollFlags};
 
 use crate::clock::{Clock, Stamps};
@@ -21,8 +23,6 @@ use crate::wait;
 use clients::{ClientId, Clients};
 use spin::{Pause, SpinBudget};
 
-/// Bytes of IPv4 and UDP headers, which count on a link as in simulation.
-const HEADERS: u32 = 28;
 /// The caller is asked at least this often whether to go on.
 const TICK: Duration = Duration::from_millis(50);
 /// Clients that have gone are looked for this often.
@@ -287,7 +287,7 @@ impl Relaying {
             self.arrivals.sort_by_key(|arrival| arrival.at);
         }
         for arrival in self.arrivals.drain(..) {
-            let size = arrival.datagram.bytes.len() as u32 + HEADERS;
+            let size = arrival.datagram.bytes.len() as u32 + UDP_IPV4_OVERHEAD;
             self.network
                 .send(arrival.at, Packet::new(arrival.route, size, arrival.datagram));
         }
