@@ -120,3 +120,25 @@ fn a_sender_that_stops_leaves_something_to_resume() {
     assert!(fs::read(receiver.path().join("file")).unwrap() == bytes(200_000_000, 1));
     receiver.stop();
 }
+
+#[test]
+fn packets_of_every_size_work() {
+    let receiver = Receiver::start();
+    let source = tempfile::tempdir().unwrap();
+    for (size, mss) in [(3_000, 1), (300_000, 9000), (3_000_000, 65_475)] {
+        let path = source.path().join(format!("{mss}"));
+        fs::write(&path, bytes(size, mss)).unwrap();
+        let mut options = SendOptions::new(vec![path], receiver.address);
+        options.protocol.mss = foundation::Size::from_bytes(mss);
+        let report = send_files(&options, &mut |_| ControlFlow::Continue(())).unwrap();
+        assert_eq!(report.failures().count(), 0, "{report:?}");
+        assert!(fs::read(receiver.path().join(format!("{mss}"))).unwrap() == bytes(size, mss));
+    }
+    let mut options = SendOptions::new(vec![source.path().join("1")], receiver.address);
+    options.protocol.mss = foundation::Size::from_bytes(65_476);
+    let error = send_files(&options, &mut |_| ControlFlow::Continue(()))
+        .unwrap_err()
+        .to_string();
+    assert!(error.starts_with("mss: ") && error.contains("65475"), "{error}");
+    receiver.stop();
+}
