@@ -145,26 +145,48 @@ pub fn endpoint(py: Python<'_>, role: &str, spec_json: &str, addr: Option<&str>)
     record.map_or_else(|| Ok(String::new()), |record| text_of(&record))
 }
 
-/// The settings of file transfer with `overrides` (JSON) in the place of its own, as JSON.
+/// The settings of file transfer with `overrides` (JSON) in the place of its own, as JSON. Not checked:
+/// `check` tells what is wrong with each key.
 #[pyfunction]
 pub fn file_protocol(overrides: &str) -> PyResult<String> {
-    text_of(&protocol(overrides)?)
+    text_of(&settings(overrides)?)
+}
+
+fn settings(overrides: &str) -> PyResult<Value> {
+    let wrong = |error: serde_json::Error| PyValueError::new_err(error.to_string());
+    let changes: Value = serde_json::from_str(overrides).map_err(wrong)?;
+    let mut settings = serde_json::to_value(ArqConfig::for_files()).map_err(wrong)?;
+    // A fixed window has no congestion controller, so it takes the place of the one of file transfer too.
+    let fixed = changes.get("window").is_some_and(|window| window != "auto")
+        || changes.get("kind").is_some_and(|kind| kind == "stop-and-wait");
+    if let Some(settings) = settings.as_object_mut().filter(|_| fixed) {
+        settings.remove("congestion");
+    }
+    replace(&mut settings, &changes);
+    Ok(settings)
+}
+
+/// Puts the keys of `changes` in the place of those of `settings`; a table of the same kind keeps its others.
+fn replace(settings: &mut Value, changes: &Value) {
+    let (Some(settings), Some(changes)) = (settings.as_object_mut(), changes.as_object()) else {
+        return;
+    };
+    for (key, change) in changes {
+        match settings.get_mut(key) {
+            Some(table)
+                if change.is_object() && change.get("kind").is_none_or(|k| Some(k) == table.get("kind")) =>
+            {
+                replace(table, change);
+            }
+            _ => drop(settings.insert(key.clone(), change.clone())),
+        }
+    }
 }
 
 fn protocol(overrides: &str) -> PyResult<ArqConfig> {
     let wrong = |error: String| PyValueError::new_err(error);
-    let changes: Value = serde_json::from_str(overrides).map_err(|error| wrong(error.to_string()))?;
-    let mut settings =
-        serde_json::to_value(ArqConfig::for_files()).map_err(|error| wrong(error.to_string()))?;
-    if let (Some(settings), Some(changes)) = (settings.as_object_mut(), changes.as_object()) {
-        settings.extend(changes.clone());
-    }
-    let mut config: ArqConfig =
-        vocabulary::read(&settings.to_string()).map_err(|problem| wrong(problem.to_string()))?;
-    // A fixed window that is asked for takes the place of the controller that comes with file transfer.
-    if config.window() != Window::Auto && changes.get("congestion").is_none() {
-        config.congestion = None;
-    }
+    let config: ArqConfig =
+        vocabulary::read(&settings(overrides)?.to_string()).map_err(|problem| wrong(problem.to_string()))?;
     match config.validate().into_iter().next() {
         Some(problem) => Err(wrong(problem.to_string())),
         None => Ok(config),

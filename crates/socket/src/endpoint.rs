@@ -140,7 +140,7 @@ struct PatternService<'a> {
 impl Service for PatternService<'_> {
     type Application = PatternReceiver;
 
-    fn accept(&mut self, _: Peer, _: u64) -> Result<PatternReceiver, String> {
+    fn accept(&mut self, _: Instant, _: Peer, _: u64) -> Result<PatternReceiver, String> {
         Ok(PatternReceiver::default())
     }
 

@@ -36,7 +36,7 @@ pub trait Service {
     ///
     /// # Errors
     /// Why there can be no such connection; the peer is told that the server is busy.
-    fn accept(&mut self, peer: Peer, number: u64) -> Result<Self::Application, String>;
+    fn accept(&mut self, now: Instant, peer: Peer, number: u64) -> Result<Self::Application, String>;
     /// Called in every turn of the loop, at least every 50 ms, when arrivals have been handled. May look
     /// after the sessions, and ends the server by `Break`.
     fn turn(&mut self, now: Instant, sessions: &mut Sessions<Self::Application>) -> ControlFlow<()>;
@@ -246,7 +246,7 @@ impl<S: Service> Serving<'_, S> {
         parameters: Parameters,
     ) -> bool {
         let number = self.next_number;
-        let Ok(application) = self.service.accept(from, number) else {
+        let Ok(application) = self.service.accept(now, from, number) else {
             return false;
         };
         self.next_number += 1;

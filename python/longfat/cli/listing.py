@@ -64,17 +64,17 @@ def _presets(console: Console) -> None:
     from longfat.study.vocabulary import vocabulary
 
     rows = [
-        (name, _inline(sides.get("forward", {})), _inline(sides.get("reverse", {})))
+        (name, inline(sides.get("forward", {})), inline(sides.get("reverse", {})))
         for name, sides in vocabulary()["presets"].items()
     ]
     title = 'Presets ([path] preset = "NAME"; other keys override)'
     _table(console, title, ("name", "sets", "otherwise in reverse"), rows)
 
 
-def _inline(settings: dict[str, Any]) -> str:
+def inline(settings: dict[str, Any]) -> str:
     """Settings on a line, as a study file writes them."""
     return ", ".join(
-        f"{key} = {{ {_inline(value)} }}" if isinstance(value, dict) else f"{key} = {json.dumps(value)}"
+        f"{key} = {{ {inline(value)} }}" if isinstance(value, dict) else f"{key} = {json.dumps(value)}"
         for key, value in settings.items()
     )
 

@@ -124,13 +124,17 @@ class Received:
         self.display.advance(_key(event), event["done"])
 
     def _stored(self, event: dict[str, Any]) -> None:
+        from longfat.analysis.formatting import quantity
         from longfat.cli.transfer_progress import size
-        from longfat.runner.progress import clock
 
         name = self._end(event)
         self.files.append({key: event[key] for key in ("peer", "name", "size", "already", "seconds")})
         renamed = f" as {event['name']}" if event["name"] != name else ""
-        how = "is there already" if event["already"] else f"stored{renamed} after {clock(event['seconds'])}"
+        how = (
+            "is there already"
+            if event["already"]
+            else f"stored{renamed} after {quantity(event['seconds'], 's')}"
+        )
         self.display.note(f"{event['peer']}: {name}: {how}, {size(event['size'])}")
 
     def _failed(self, event: dict[str, Any]) -> None:

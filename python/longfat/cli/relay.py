@@ -52,7 +52,7 @@ def relay(
       longfat relay --to 127.0.0.1:9000 --loss '{ model = "every", every = 50 }'
     """  # noqa: D301 - this backslash keeps the lines of the examples
     from longfat import _native
-    from longfat.cli.relay_display import display, table
+    from longfat.cli.relay_display import display, late, table
     from longfat.cli.stopping import end_like_ctrl_c
 
     address, target = addresses.listening(listen, "--listen"), addresses.peer(to, "--to")
@@ -73,6 +73,7 @@ def relay(
     from rich.console import Console
 
     Console(highlight=False).print(table(report))
+    typer.echo(late(report))
 
 
 class Watched:

@@ -144,7 +144,7 @@ def _link(keys: Mapping[str, Any]) -> str:
 
 
 def table(report: Mapping[str, Any]) -> Table:
-    """What each link really did, and how late the relay was."""
+    """What each link really did."""
     from rich.table import Table
 
     shown = Table("", box=None, pad_edge=False, header_style="dim")
@@ -165,8 +165,6 @@ def table(report: Mapping[str, Any]) -> Table:
         shown.add_row(title, *(f"{link[key]:,}" for link in links))
     rates = [link["rate_bps"] for link in links]
     shown.add_row("rate", *(DASH if rate is None else quantity(rate, "bit/s") for rate in rates))
-    shown.caption = late(report)
-    shown.caption_justify = "left"
     return shown
 
 

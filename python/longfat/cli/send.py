@@ -13,21 +13,17 @@ from longfat.cli import addresses
 from longfat.cli.settings import Given, SectionOptions
 
 _EVERYTHING = "all"
+_EXAMPLE = "write longfat send FILE... ADDR, e.g. longfat send notes.txt 127.0.0.1:9000"
 
-_PROTOCOL = SectionOptions(
-    "protocol", names={"kind": "protocol"}, defaults=json.loads(_native.file_protocol("{}"))
-)
+_PROTOCOL = SectionOptions("protocol", names={"kind": "protocol"}, whole=_native.file_protocol)
 
 
 @_PROTOCOL.added_to
 def send(
-    words: Annotated[
-        list[str],
-        typer.Argument(
-            metavar="FILE... ADDR",
-            help="The files, and last the receiver as HOST:PORT, e.g. 192.0.2.7:9000.",
-            show_default=False,
-        ),
+    files: Annotated[list[str] | None, typer.Argument(metavar="FILE", help="The files.", show_default=False)],
+    address: Annotated[
+        str,
+        typer.Argument(metavar="ADDR", help="The receiver, e.g. 192.0.2.7:9000.", show_default=False),
     ],
     given: Given,
     settings: Annotated[
@@ -54,8 +50,13 @@ def send(
       longfat send big.bin 127.0.0.1:9000 --protocol go-back-n --window 64 --rto 200ms
     """  # noqa: D301 - this backslash keeps the lines of the examples
     from longfat.cli.stopping import end_like_ctrl_c
+    from longfat.cli.transfer_progress import shown
 
-    files, address = split(words)
+    if not addresses.looks_like_one(address) and (":" not in address or Path(address).exists()):
+        raise ValueError(f'the last word must be the address, HOST:PORT, but it is "{address}": {_EXAMPLE}')
+    addresses.peer(address, "ADDR")
+    if not files:
+        raise ValueError(f"no file to send: {_EXAMPLE}")
     protocol = _PROTOCOL.read(given, settings or ())
     end_like_ctrl_c()
     report = _sent(files, address, protocol)
@@ -66,35 +67,25 @@ def send(
         if file["outcome"] != "failed" and not as_json:
             typer.echo(_line(file))
     for file in failed:
-        typer.echo(f"longfat: {file['path']}: failed: {file['detail']}", err=True)
+        typer.echo(f"longfat: {shown(file['path'])}: failed: {file['detail']}", err=True)
     if not as_json:
         typer.echo(summary(report))
     if failed:
         raise typer.Exit(1)
 
 
-def split(words: list[str]) -> tuple[list[str], str]:
-    """The files and the address; ValueError says what is missing."""
-    *files, last = words
-    example = "longfat send FILE... ADDR, e.g. longfat send notes.txt 127.0.0.1:9000"
-    if not addresses.looks_like_one(last) and (":" not in last or Path(last).exists()):
-        raise ValueError(f'"{last}" is no address, and the last word must be one (HOST:PORT): {example}')
-    address = addresses.peer(last, "ADDR")
-    if not files:
-        raise ValueError(f"no file to send: {example}")
-    return files, address
-
-
 def _sent(files: list[str], address: str, protocol: dict[str, Any]) -> dict[str, Any]:
     """Sends with progress; gives the report. What had arrived when it broke is told with the error."""
-    from longfat.cli.transfer_progress import size, transfers
+    from longfat.cli.transfer_progress import shown, size, transfers
 
     display = transfers()
     state = {"done": 0, "total": 0}
 
     def show(text: str) -> None:
         now = json.loads(text)
-        label = f"{now['name']} ({now['file'] + 1} of {now['files']})" if now["files"] > 1 else now["name"]
+        label = shown(now["name"])
+        if now["files"] > 1:
+            label += f" ({now['file'] + 1} of {now['files']})"
         if not state["total"]:
             display.begin(_EVERYTHING, label, now["total"], now["done"])
         display.advance(_EVERYTHING, now["done"], label)
@@ -121,12 +112,13 @@ def _sent(files: list[str], address: str, protocol: dict[str, Any]) -> dict[str,
 
 
 def _line(file: dict[str, Any]) -> str:
-    from longfat.cli.transfer_progress import size
+    from longfat.cli.transfer_progress import shown, size
 
+    path = shown(file["path"])
     if file["outcome"] == "already":
-        return f"{file['path']}: already there as {file['detail']}"
+        return f"{path}: already there as {file['detail']}"
     resumed = f", {size(file['resumed'])} of it from an earlier transfer" if file["resumed"] else ""
-    return f"{file['path']}: stored as {file['detail']}, {size(file['size'])}{resumed}"
+    return f"{path}: stored as {file['detail']}, {size(file['size'])}{resumed}"
 
 
 def summary(report: dict[str, Any]) -> str:
@@ -134,14 +126,17 @@ def summary(report: dict[str, Any]) -> str:
 
     >>> summary({"bytes": 2_000_000, "seconds": 1.6, "goodput_bps": 1e7, "packets_sent": 1530,
     ...          "retransmissions": 30})
-    '2.00 MB in 1.6 s: 10.0 Mbit/s; 1,530 packets, 30 sent again: 2.0 % more than needed'
+    '2.00 MB in 1.60 s: 10.0 Mbit/s; 1,530 packets, 30 sent again: 2.0 % more than needed'
     """
-    from longfat.cli.transfer_progress import rate, size
-    from longfat.runner.progress import clock
+    from longfat.analysis.formatting import quantity
+    from longfat.cli.transfer_progress import size
 
+    took = quantity(report["seconds"], "s")
     sent, again = report["packets_sent"], report["retransmissions"]
-    beyond = f": {again / max(1, sent - again):.1%} more than needed".replace("%", " %") if again else ""
+    if not report["bytes"]:
+        return f"nothing had to be sent; {took}"
+    beyond = f": {again / max(1, sent - again) * 100:.1f} % more than needed" if again else ""
     return (
-        f"{size(report['bytes'])} in {clock(report['seconds'])}: {rate(report['goodput_bps'])}; "
+        f"{size(report['bytes'])} in {took}: {quantity(report['goodput_bps'], 'bit/s')}; "
         f"{sent:,} packets, {again:,} sent again{beyond}"
     )

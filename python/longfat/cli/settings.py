@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from longfat.study.vocabulary import Section
 
 _Command = TypeVar("_Command", bound=Callable[..., None])
+_FIRST = ("kind", "preset")
+_LONGEST_KIND = 12
 _DEFAULT_IN_HELP = re.compile(r"\s*Default: .*$")
 
 Given = dict[str, str | None]
@@ -25,7 +27,8 @@ Given = dict[str, str | None]
 class SectionOptions:
     """The options of one section; `names` are those of keys that have another name on the command line.
 
-    `left_out` are keys that `--set` alone can reach; `defaults` are those that differ from the section's own.
+    `left_out` are keys that `--set` alone can reach; `whole` gives a JSON document of changes with the
+    defaults that the command has in place of the section's own.
     """
 
     def __init__(
@@ -34,13 +37,17 @@ class SectionOptions:
         *,
         names: Mapping[str, str] | None = None,
         left_out: Sequence[str] = (),
-        defaults: Mapping[str, Any] | None = None,
+        whole: Callable[[str], str] = str,
     ) -> None:
         self._section = section
         self._names = names or {}
-        self._defaults = defaults or {}
+        self._whole = whole
+        self._defaults: dict[str, Any] = json.loads(whole("{}"))
         schema = json.loads(_native.vocabulary())[section]
-        self._properties = {key: about for key, about in schema["properties"].items() if key not in left_out}
+        self._definitions = schema.get("$defs", {})
+        # What sets or tells apart all others comes first, as in `longfat list`.
+        order = sorted(schema["properties"], key=lambda key: (key not in _FIRST, key))
+        self._properties = {key: schema["properties"][key] for key in order if key not in left_out}
 
     def added_to(self, command: _Command) -> _Command:
         """Gives a command these options in place of its parameter `given`, which gets them as a dict."""
@@ -65,13 +72,23 @@ class SectionOptions:
             name, inspect.Parameter.KEYWORD_ONLY, default=None, annotation=Annotated[str | None, option]
         )
 
+    def _takes_numbers(self, about: Mapping[str, Any]) -> bool:
+        listed = [about, *about.get("anyOf", ()), *about.get("oneOf", ())]
+        inner = [self._definitions[one["$ref"].rpartition("/")[2]] for one in listed if "$ref" in one]
+        kinds = [
+            kind
+            for one in listed
+            for kind in ([one["type"]] if isinstance(one.get("type"), str) else one.get("type", ()))
+        ]
+        return "integer" in kinds or "number" in kinds or any(map(self._takes_numbers, inner))
+
     def _option(self, key: str) -> str:
         return "--" + self._names.get(key, key).replace("_", "-")
 
     def _help(self, key: str, about: Mapping[str, Any]) -> str:
         text = " ".join(str(about.get("description", "")).split())
         if key in self._defaults:
-            text = f'{_DEFAULT_IN_HELP.sub("", text)} Default: "{self._defaults[key]}".'
+            text = f"{_DEFAULT_IN_HELP.sub('', text)} Default: {_written(self._defaults[key])}."
         return text
 
     def read(self, given: Given, settings: Sequence[str]) -> dict[str, Any]:
@@ -83,8 +100,10 @@ class SectionOptions:
         origins: dict[str, str] = {}
         for key, text in given.items():
             if text is not None:
-                plain = self._properties[key].get("type") == "string"
-                found[key] = text if plain else _value(text, read_setting(f"{key}={text}")[1])
+                value = _value(text, read_setting(f"{key}={text}")[1])
+                # Only where a bare number may stand is it one: elsewhere the text lacks its unit.
+                bare = isinstance(value, int | float) and not isinstance(value, bool)
+                found[key] = text if bare and not self._takes_numbers(self._properties[key]) else value
                 origins[key] = self._option(key)
         for setting in settings:
             key, value = read_setting(setting)
@@ -100,8 +119,7 @@ class SectionOptions:
         return found
 
     def _check(self, found: Mapping[str, Any], origins: Mapping[str, str]) -> None:
-        whole = json.dumps({**self._defaults, **found})
-        problems = json.loads(_native.check(self._section, whole))
+        problems = json.loads(_native.check(self._section, self._whole(json.dumps(found))))
         lines = [_line(problem["key"], problem["message"], origins) for problem in problems]
         if lines:
             raise ValueError("\n".join(lines))
@@ -125,12 +143,20 @@ def _line(key: str, message: str, origins: Mapping[str, str]) -> str:
     return ": ".join(part for part in (key, message) if part)
 
 
+def _written(value: Any) -> str:
+    """A default as it would be given."""
+    from longfat.cli.listing import inline
+
+    return f"{{ {inline(value)} }}" if isinstance(value, dict) else str(value)
+
+
 def _kind(about: Mapping[str, Any]) -> str:
     """What an option takes, in a word: the name of the quantity, else of the plain type."""
     listed = [about, *about.get("anyOf", ())]
     reference = next((one["$ref"] for one in listed if "$ref" in one), None)
     if reference is not None:
-        return str(reference.rpartition("/")[2]).upper()
+        name = str(reference.rpartition("/")[2]).upper()
+        return name if len(name) <= _LONGEST_KIND else "VALUE"
     kinds = about.get("type", "value")
     kind = kinds[0] if isinstance(kinds, list) else kinds
     return {"boolean": "true|false", "integer": "NUMBER", "string": "TEXT"}.get(kind, "VALUE")

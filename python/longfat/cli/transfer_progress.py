@@ -158,15 +158,13 @@ def size(count: float) -> str:
     return quantity(count, "B") if count >= 1000 else f"{round(count)} B"
 
 
-def rate(bits_per_s: float) -> str:
-    """A rate to read.
+def shown(name: str) -> str:
+    r"""The name of a file as it may be shown: what cannot be seen, or would change the display, is replaced.
 
-    >>> rate(2.5e7)
-    '25.0 Mbit/s'
+    >>> shown("notes.txt"), shown("a\x1b[2Jb\n") == "a\N{REPLACEMENT CHARACTER}[2Jb\N{REPLACEMENT CHARACTER}"
+    ('notes.txt', True)
     """
-    from longfat.analysis.formatting import quantity
-
-    return quantity(bits_per_s, "bit/s")
+    return "".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in name)
 
 
 def files(count: int) -> str:

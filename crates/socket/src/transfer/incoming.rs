@@ -102,9 +102,10 @@ pub struct Incoming {
 }
 
 impl Incoming {
-    /// An end whose disk work `writer` does.
+    /// An end whose disk work `writer` does, for a connection that begins `now`: what it brings may be
+    /// looked at before its first turn to work.
     #[must_use]
-    pub fn new(writer: Writer) -> Self {
+    pub fn new(writer: Writer, now: Instant) -> Self {
         let mut out = StreamBuffer::default();
         out.push(GREETING.to_vec());
         Self {
@@ -122,8 +123,8 @@ impl Incoming {
             spare: Vec::new(),
             farewell: false,
             failure: None,
-            now: Instant::ZERO,
-            moved_at: Instant::MAX,
+            now,
+            moved_at: now,
             happened: VecDeque::new(),
         }
     }
@@ -406,7 +407,7 @@ impl Application for Incoming {
 
     fn work(&mut self, now: Instant, _: u64) -> Result<Work, String> {
         self.now = now;
-        if self.moved_at == Instant::MAX || self.awaited > 0 {
+        if self.awaited > 0 {
             self.moved_at = now;
         }
         self.handle_replies()?;

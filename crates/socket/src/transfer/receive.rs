@@ -218,14 +218,14 @@ impl FileReceiver<'_> {
 impl Service for FileReceiver<'_> {
     type Application = Incoming;
 
-    fn accept(&mut self, peer: Peer, number: u64) -> Result<Incoming, String> {
+    fn accept(&mut self, now: Instant, peer: Peer, number: u64) -> Result<Incoming, String> {
         let started = Writer::start(Arc::clone(&self.directory), self.claims.clone(), number);
         let (writer, thread) =
             started.map_err(|error| format!("cannot start a thread: {}", plain(&error)))?;
         self.threads.retain(|thread| !thread.is_finished());
         self.threads.push(thread);
         self.arrivals.push(peer.address);
-        Ok(Incoming::new(writer))
+        Ok(Incoming::new(writer, now))
     }
 
     fn turn(&mut self, now: Instant, sessions: &mut Sessions<Incoming>) -> ControlFlow<()> {

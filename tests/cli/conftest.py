@@ -1,0 +1,166 @@
+"""Real processes of `longfat` on loopback, watched through what they print."""
+
+from __future__ import annotations
+
+import json
+import random
+import re
+import signal
+import subprocess
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.conftest import command
+
+PATIENCE_S = 20.0
+
+
+class Running:
+    """A command that runs. Its output goes to files, so that nothing ever waits for a reader."""
+
+    def __init__(
+        self, folder: Path, arguments: tuple[object, ...], prepare: Callable[[], None] | None
+    ) -> None:
+        def before() -> None:
+            # Tests that run in the background ignore Ctrl-C, and what they start would too.
+            signal.signal(signal.SIGINT, signal.SIG_DFL)
+            if prepare is not None:
+                prepare()
+
+        number = len(list(folder.glob("*.err")))
+        self._out, self._err = folder / f"{number}.out", folder / f"{number}.err"
+        with self._out.open("wb") as out, self._err.open("wb") as err:
+            self.process = subprocess.Popen(
+                command(*arguments),
+                stdin=subprocess.DEVNULL,
+                stdout=out,
+                stderr=err,
+                preexec_fn=before,  # noqa: PLW1509 - there are no threads here
+            )
+
+    @property
+    def out(self) -> str:
+        return self._out.read_text()
+
+    @property
+    def err(self) -> str:
+        return self._err.read_text()
+
+    def document(self) -> dict[str, Any]:
+        content = json.loads(self.out)
+        assert isinstance(content, dict)
+        return content
+
+    def sees(self, pattern: str) -> str:
+        """Waits until standard error has a line with this pattern; gives its group."""
+        end = time.monotonic() + PATIENCE_S
+        while not (match := re.search(pattern, self.err)):
+            assert self.process.poll() is None, self.err
+            assert time.monotonic() < end, self.err
+            time.sleep(0.01)
+        return match[1] if match.groups() else match[0]
+
+    def address(self) -> str:
+        return self.sees(r"Listening at (\S+)")
+
+    def ends(self, number: int | None = None) -> int:
+        """Sends a signal, if one is given, and waits for the end; gives the exit code."""
+        if number is not None:
+            self.process.send_signal(number)
+        code = self.process.wait(PATIENCE_S)
+        assert "Traceback" not in self.err, self.err
+        return code
+
+    def fails_with(self, *words: str, code: int = 1) -> str:
+        """Waits for an end in one clear line with these words in it; gives the line."""
+        assert self.ends() == code, self.err
+        lines = self.err.splitlines()
+        assert len(lines) == 1, self.err
+        assert lines[0].startswith("longfat: ")
+        for word in words:
+            assert word in lines[0]
+        return lines[0]
+
+
+Start = Callable[..., Running]
+Make = Callable[..., Path]
+Receive = Callable[..., tuple[Running, str]]
+
+SLOW = ("--congestion", '{ kind = "fixed", window = 1000, rate = "40Mbit/s" }')
+SIZE = 8_000_000
+"""At the slow rate, a transfer of 1.6 s."""
+
+
+@pytest.fixture
+def start(tmp_path: Path) -> Iterator[Start]:
+    """Starts `longfat` with arguments; whatever still runs at the end of the test is ended."""
+    running: list[Running] = []
+    folder = tmp_path / "output"
+    folder.mkdir()
+
+    def _start(*arguments: object, prepare: Callable[[], None] | None = None) -> Running:
+        running.append(Running(folder, arguments, prepare))
+        return running[-1]
+
+    yield _start
+    for one in running:
+        if one.process.poll() is None:
+            one.process.kill()
+        one.process.wait()
+
+
+@pytest.fixture
+def place(tmp_path: Path) -> Path:
+    """Where files are received."""
+    folder = tmp_path / "received"
+    folder.mkdir()
+    return folder
+
+
+@pytest.fixture
+def make(tmp_path: Path) -> Callable[..., Path]:
+    """Makes a file of so many random bytes."""
+
+    def _make(name: str, size: int, seed: int = 1) -> Path:
+        folder = tmp_path / "source"
+        folder.mkdir(exist_ok=True)
+        path = folder / name
+        path.write_bytes(random.Random(seed).randbytes(size))
+        return path
+
+    return _make
+
+
+@pytest.fixture
+def receive(start: Start, place: Path) -> Callable[..., tuple[Running, str]]:
+    """Starts a receiver; gives it and its address."""
+
+    def _receive(*options: object, **more: Any) -> tuple[Running, str]:
+        listen = () if "--listen" in options else ("--listen", "127.0.0.1:0")
+        running = start("recv", "--dir", place, *listen, *options, **more)
+        return running, running.address()
+
+    return _receive
+
+
+def wait_until(what: Callable[[], object]) -> None:
+    end = time.monotonic() + PATIENCE_S
+    while not what():
+        assert time.monotonic() < end
+        time.sleep(0.005)
+
+
+def partial(place: Path, name: str = "file.bin") -> Path:
+    return place / f".{name}.longfat-part"
+
+
+def under_way(place: Path, size: int = SIZE // 8) -> None:
+    """Waits until so much of the file has arrived."""
+    wait_until(lambda: partial(place).exists() and partial(place).stat().st_size >= size)
+
+
+def names(place: Path) -> list[str]:
+    return sorted(path.name for path in place.iterdir())

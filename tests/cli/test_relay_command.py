@@ -1,0 +1,102 @@
+"""`longfat relay`: a path between real processes."""
+
+from __future__ import annotations
+
+import json
+import signal
+from pathlib import Path
+
+import pytest
+from tests.cli.conftest import Make, Receive, Start
+from tests.conftest import Cli, only_lines
+
+from longfat import _native
+
+NOWHERE = "127.0.0.1:9"
+
+
+def test_a_transfer_over_a_lossy_path(start: Start, receive: Receive, place: Path, make: Make) -> None:
+    _, address = receive()
+    options = ("--loss", "2%", "--delay", "5ms", "--rate", "100Mbit/s", "--set", "reverse.loss=0%")
+    relay = start("relay", "--listen", "127.0.0.1:0", "--to", address, *options, "--seed", 3, "--json")
+    path = make("a.bin", 4_000_000)
+    sender = start("send", path, relay.address(), "--json")
+    assert sender.ends() == 0, sender.err
+    assert (place / "a.bin").read_bytes() == path.read_bytes()
+    sent = sender.document()
+    assert sent["rtt_s"] > 0.01
+    assert sent["retransmissions"] > 0
+    assert relay.ends(signal.SIGINT) == 0
+    told = relay.document()
+    forward, reverse = told["forward"], told["reverse"]
+    assert forward["entered"] == forward["delivered"] + forward["lost"] + forward["queue_dropped"]
+    assert 0.01 < forward["lost"] / forward["entered"] < 0.03
+    assert reverse["lost"] == 0
+    assert 1e6 < forward["rate_bps"] < 1.05e8
+    assert told["path"]["reverse"] == {"rate": "100Mbit/s", "delay": "5ms", "loss": "0%"}
+    assert (told["to"], told["seed"], told["clients"]) == (address, 3, 1)
+    assert 0 < told["late_p50_s"] <= told["late_p99_s"]
+    assert "Forward: " in relay.err
+    assert "Reverse: " in relay.err
+
+
+def test_a_person_sees_the_path_and_a_table(start: Start, receive: Receive, make: Make) -> None:
+    _, address = receive()
+    relay = start("relay", "--listen", "127.0.0.1:0", "--to", address, "--preset", "lan", "--delay", "2ms")
+    sender = start("send", make("a.bin", 100_000), relay.address())
+    assert sender.ends() == 0
+    assert relay.ends(signal.SIGTERM) == 0
+    assert "Both directions: " in relay.err
+    assert "rate 1Gbit/s" in relay.err
+    assert "delay 2ms" in relay.err
+    rows = {line[:24].strip(): line[24:].split() for line in relay.out.splitlines()}
+    assert "forward" in relay.out
+    assert rows["lost, share"] == ["0.00", "%", "0.00", "%"]
+    assert int(rows["packets entered"][0]) >= 72
+    assert "Departures late by " in relay.out
+    assert "1 client" in relay.out
+
+
+def test_a_relay_that_nobody_used(start: Start) -> None:
+    relay = start("relay", "--listen", "127.0.0.1:0", "--to", NOWHERE)
+    relay.sees("nothing is delayed or lost")
+    assert relay.ends(signal.SIGINT) == 0
+    assert "0 clients" in relay.out
+
+
+def test_every_key_of_a_path_is_an_option(cli: Cli) -> None:
+    text = cli("relay", "--help").stdout
+    keys = json.loads(_native.vocabulary())["path"]["properties"]
+    assert all(f"--{key.replace('_', '-')} " in text for key in keys if key != "reverse")
+    text = cli("send", "--help").stdout
+    keys = json.loads(_native.vocabulary())["protocol"]["properties"]
+    assert all(f"--{key.replace('_', '-')} " in text for key in keys if key != "kind")
+
+
+@pytest.mark.parametrize(
+    ("options", "code", "told"),
+    [
+        ([], 2, ["Missing option '--to'"]),
+        (["--to", "x"], 2, ['--to: "x" is no address: write HOST:PORT']),
+        (["--to", NOWHERE, "--listen", "192.0.2.1:0"], 1, ["cannot listen at 192.0.2.1:0: "]),
+        (["--to", NOWHERE, "--rate", "10"], 2, ['--rate: "10" has no unit']),
+        (["--to", NOWHERE, "--loss", "2"], 2, ['--loss: "2" is not a probability: write it in percent']),
+        (["--to", NOWHERE, "--loss", "200%"], 2, ['--loss: "200%" is out of range: 0% to 100%']),
+        (["--to", NOWHERE, "--preset", "lann"], 2, ['--preset: "lann" is not known: did you mean "lan"?']),
+        (["--to", NOWHERE, "--trace", "missing"], 2, ['trace: "missing": No such file']),
+        (["--to", NOWHERE, "--trace", "2026-01-01"], 2, ['trace: "2026-01-01": No such file']),
+        (["--to", NOWHERE, "--rate", "2026-01-01"], 2, ['--rate: "2026-01-01"']),
+        (["--to", NOWHERE, "--set", "reverse.los=2%"], 2, ["--set: reverse.los: unknown key"]),
+        (["--to", NOWHERE, "--set", "loss."], 2, ["write KEY=VALUE"]),
+        (["--to", NOWHERE, "--set", "loss.=1"], 2, ["names no key"]),
+        (["--to", NOWHERE, "--loss", "2%", "--set", "loss.model=every"], 2, ['loss = "2%" is no table']),
+        (["--to", NOWHERE, "--set", "reorder.probability=1%"], 2, ["--set: reorder"]),
+        (["--to", NOWHERE, "--mtu", "10B", "--delay", "2h"], 2, ["--delay", "--mtu"]),
+        (["--to", NOWHERE, "--seed", "-1"], 2, ["--seed"]),
+    ],
+)
+def test_bad_words_to_relay(options: list[str], code: int, told: list[str], cli: Cli) -> None:
+    done = cli("relay", *options, ok=False)
+    assert done.returncode == code
+    only_lines(done.stderr, told)
+    assert done.stdout == ""

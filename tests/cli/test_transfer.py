@@ -1,0 +1,170 @@
+"""`longfat send` and `longfat recv`: what arrives, and what becomes of a transfer that is broken."""
+
+from __future__ import annotations
+
+import signal
+import time
+from pathlib import Path
+
+import pytest
+from tests.cli.conftest import SIZE, SLOW, Make, Receive, Start, names, partial, under_way
+
+
+def test_files_arrive_and_are_not_sent_twice(start: Start, receive: Receive, place: Path, make: Make) -> None:
+    receiver, address = receive()
+    paths = [make("a.bin", 3_000_000, 1), make("empty", 0), make("naïve name.txt", 10, 3)]
+    sender = start("send", *paths, address)
+    assert sender.ends() == 0, sender.err
+    *lines, summary = sender.out.splitlines()
+    assert [line.partition(": ")[2].split(",")[0] for line in lines] == [
+        f"stored as {path.name}" for path in paths
+    ]
+    assert summary.startswith("3.00 MB in ")
+    assert "bit/s; " in summary
+    assert " sent again" in summary
+    assert names(place) == sorted(path.name for path in paths)
+    for path in paths:
+        assert (place / path.name).read_bytes() == path.read_bytes()
+
+    again = start("send", *paths, address)
+    assert again.ends() == 0
+    assert again.out.count("already there as ") == 3
+    assert "nothing had to be sent" in again.out
+
+    make("a.bin", 1000, 2)
+    other = start("send", paths[0], address)
+    assert other.ends() == 0
+    assert "stored as a (1).bin" in other.out
+    assert receiver.ends(signal.SIGINT) == 0
+    assert receiver.out == "7 files received, 6.00 MB; 3 of them there already\n"
+
+
+def test_documents(start: Start, receive: Receive, make: Make) -> None:
+    receiver, address = receive("--once", "--json")
+    time.sleep(0.5)
+    began = time.monotonic()
+    sender = start("send", make("a.bin", 100_000), address, "--json")
+    assert sender.ends() == 0
+    took = time.monotonic() - began
+    assert receiver.ends() == 0
+    sent = sender.document()
+    assert sent["files"][0] == {**sent["files"][0], "size": 100_000, "outcome": "stored", "detail": "a.bin"}
+    assert sent["bytes"] == 100_000
+    assert sent["goodput_bps"] > 0
+    received = receiver.document()
+    (file,) = received["files"]
+    assert (file["name"], file["size"], file["already"]) == ("a.bin", 100_000, False)
+    assert 0 < file["seconds"] < took
+    assert received["failures"] == received["cut"] == []
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        ["--protocol", "stop-and-wait"],
+        ["--protocol", "go-back-n", "--window", "32", "--rto", "100ms"],
+        ["--protocol", "go-back-n"],
+        ["--protocol", "selective-repeat", "--window", "32", "--mss", "1000B"],
+        ["--congestion", "cubic"],
+        ["--congestion", "reno", "--rto", "adaptive"],
+        ["--window", "auto", "--set", "congestion.initial_window=4"],
+    ],
+    ids=" ".join,
+)
+def test_every_protocol(options: list[str], start: Start, receive: Receive, place: Path, make: Make) -> None:
+    receiver, address = receive("--once")
+    path = make("a.bin", 200_000)
+    sender = start("send", path, address, *options)
+    assert sender.ends() == 0, sender.err
+    assert (place / "a.bin").read_bytes() == path.read_bytes()
+    assert receiver.ends() == 0
+
+
+def test_a_killed_receiver_is_started_again(start: Start, receive: Receive, place: Path, make: Make) -> None:
+    path = make("file.bin", SIZE)
+    receiver, address = receive()
+    sender = start("send", path, address, *SLOW)
+    under_way(place)
+    receiver.process.kill()
+    receiver.process.wait()
+    assert names(place) == [partial(place).name]
+    receive("--listen", address)
+    sender.fails_with(address, "had arrived, send again to go on from there")
+    again = start("send", path, address, "--json")
+    assert again.ends() == 0, again.err
+    assert again.document()["files"][0]["resumed"] >= SIZE // 8
+    assert again.document()["bytes"] <= SIZE - SIZE // 8
+    assert names(place) == ["file.bin"]
+    assert (place / "file.bin").read_bytes() == path.read_bytes()
+
+
+def test_a_killed_sender_is_started_again(start: Start, receive: Receive, place: Path, make: Make) -> None:
+    path = make("file.bin", SIZE)
+    receiver, address = receive()
+    sender = start("send", path, address, *SLOW)
+    under_way(place)
+    sender.process.kill()
+    sender.process.wait()
+    again = start("send", path, address)
+    assert again.ends() == 0, again.err
+    assert "of it from an earlier transfer" in again.out
+    assert names(place) == ["file.bin"]
+    assert (place / "file.bin").read_bytes() == path.read_bytes()
+    assert receiver.ends(signal.SIGTERM) == 0
+    assert "1 file received" in receiver.out
+
+
+def test_ctrl_c_at_the_sender(start: Start, receive: Receive, place: Path, make: Make) -> None:
+    receiver, address = receive("--once")
+    sender = start("send", make("file.bin", SIZE), address, *SLOW)
+    under_way(place)
+    assert sender.ends(signal.SIGINT) == 130
+    (line,) = sender.err.splitlines()
+    assert line.startswith("longfat: stopped; ")
+    assert "of 8.00 MB had arrived" in line
+    assert receiver.ends() == 1
+    assert "0 files received, 0 B; 1 failed" in receiver.out
+    assert names(place) == [partial(place).name]
+
+
+def test_ctrl_c_at_the_receiver(start: Start, receive: Receive, place: Path, make: Make) -> None:
+    receiver, address = receive("--json")
+    sender = start("send", make("file.bin", SIZE), address, *SLOW)
+    under_way(place)
+    assert receiver.ends(signal.SIGINT) == 130
+    assert receiver.document()["cut"] == ["file.bin"]
+    sender.fails_with("had arrived, send again")
+    assert names(place) == [partial(place).name]
+
+
+def test_ctrl_c_where_nothing_goes_on(receive: Receive) -> None:
+    receiver, _ = receive()
+    assert receiver.ends(signal.SIGINT) == 0
+    assert receiver.out == "0 files received, 0 B\n"
+    assert len(receiver.err.splitlines()) == 1
+    once, _ = receive("--once")
+    assert once.ends(signal.SIGINT) == 130
+
+
+def test_an_open_address_is_said_to_be_open(receive: Receive) -> None:
+    receiver, _ = receive("--listen", "0.0.0.0:0")
+    receiver.sees("Whoever reaches this address may send files")
+    assert receiver.ends(signal.SIGINT) == 0
+
+
+def test_a_full_house(start: Start, receive: Receive, place: Path, make: Make) -> None:
+    _, address = receive("--max-connections", 1)
+    first = start("send", make("file.bin", SIZE), address, *SLOW)
+    under_way(place)
+    start("send", make("b.bin", 10), address).fails_with(address, "busy")
+    assert first.ends() == 0
+
+
+def test_several_at_once(start: Start, receive: Receive, place: Path, make: Make) -> None:
+    receiver, address = receive()
+    paths = [make(f"{number}.bin", 1_000_000, number) for number in range(3)]
+    senders = [start("send", path, address) for path in paths]
+    assert [sender.ends() for sender in senders] == [0, 0, 0]
+    assert all((place / path.name).read_bytes() == path.read_bytes() for path in paths)
+    assert receiver.ends(signal.SIGINT) == 0
+    assert receiver.err.count(": stored after ") == 3

@@ -1,0 +1,192 @@
+"""`longfat send` and `longfat recv` where something is wrong: one clear line, and nothing half-written."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import resource
+import signal
+import socket
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from tests.cli.conftest import SIZE, SLOW, Make, Receive, Start, names, partial, under_way
+from tests.conftest import Cli, only_lines
+
+NOWHERE = "127.0.0.1:9"
+
+
+@pytest.fixture
+def silent() -> Iterator[str]:
+    """The address of somebody who never answers."""
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as quiet:
+        quiet.bind(("127.0.0.1", 0))
+        yield f"127.0.0.1:{quiet.getsockname()[1]}"
+
+
+def without_privilege() -> None:
+    """Lets the rights of files hold for the superuser too (Linux: without CAP_DAC_OVERRIDE)."""
+    drop, override = 24, 1
+    if os.geteuid() == 0:
+        ctypes.CDLL(None).prctl(drop, override, 0, 0, 0)
+
+
+unprivileged = pytest.mark.skipif(
+    sys.platform != "linux" and os.geteuid() == 0, reason="the superuser may write everywhere"
+)
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        ([], "Missing argument 'ADDR'"),
+        (["{file}"], 'the last word must be the address, HOST:PORT, but it is "'),
+        ([NOWHERE], "no file to send: write longfat send FILE... ADDR"),
+        (["{file}", "127.0.0.1"], 'the address, HOST:PORT, but it is "127.0.0.1"'),
+        (["{file}", "127.0.0.1:x"], '"127.0.0.1:x" is no address: write HOST:PORT'),
+        (["{file}", "::1:9000"], "an IPv6 address stands in brackets"),
+        (["{file}", "127.0.0.1:0"], "port 0 is out of range: 1 to 65535"),
+        (["{file}", "127.0.0.1:65536"], "port 65536 is out of range: 1 to 65535"),
+        (["{file}", NOWHERE, "--protocol", "tcp"], '--protocol: "tcp" is not known: allowed: stop-and-wait,'),
+        (["{file}", NOWHERE, "--rto", "200"], '--rto: "200" has no unit'),
+        (["{file}", NOWHERE, "--mss", "1400"], '--mss: "1400" has no unit'),
+        (["{file}", NOWHERE, "--mss", "1MB"], "--mss: 1MB is out of range"),
+        (["{file}", NOWHERE, "--window", "0"], "--window: 0 is out of range"),
+        (["{file}", NOWHERE, "--window", "nan"], "--window: "),
+        (["{file}", NOWHERE, "--congestion", "vegas-ish"], 'unknown congestion controller "vegas-ish"'),
+        (["{file}", NOWHERE, "--window", "4", "--congestion", "bbr"], 'it needs window = "auto"'),
+        (["{file}", NOWHERE, "--set", "windwo=4"], '--set: windwo: unknown key: did you mean "window"'),
+        (["{file}", NOWHERE, "--set", "window"], "write KEY=VALUE"),
+        (["{file}", NOWHERE, "--widnow", "4"], "No such option: --widnow"),
+    ],
+)
+def test_bad_words_to_send(words: list[str], told: str, cli: Cli, make: Make) -> None:
+    path = str(make("a.bin", 10))
+    done = cli("send", *(path if word == "{file}" else word for word in words), ok=False)
+    assert done.returncode == 2
+    only_lines(done.stderr, [told])
+    assert done.stdout == ""
+
+
+@pytest.mark.parametrize(
+    ("options", "code", "told"),
+    [
+        (["--dir", "missing"], 2, "--dir missing: there is no such folder"),
+        (["--dir", "file"], 2, "--dir file: is a file, not a folder"),
+        (["--listen", "9000"], 2, '--listen: "9000" is no address: write HOST:PORT'),
+        (["--listen", "192.0.2.1:0"], 1, "cannot listen at 192.0.2.1:0: "),
+        (["--max-connections", "0"], 2, "--max-connections"),
+    ],
+)
+def test_bad_words_to_receive(options: list[str], code: int, told: str, cli: Cli, tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    done = cli("recv", *options, ok=False)
+    assert done.returncode == code
+    only_lines(done.stderr, [told])
+    assert done.stdout == ""
+
+
+def test_a_port_that_is_taken(start: Start, place: Path, silent: str) -> None:
+    start("recv", "--dir", place, "--listen", silent).fails_with(f"cannot listen at {silent}: ", "in use")
+
+
+def test_nobody_there(start: Start, make: Make, silent: str) -> None:
+    path = make("a.bin", 10)
+    port = start("send", path, NOWHERE)
+    quiet = start("send", path, silent, "--give-up", "1s")
+    host = start("send", path, "host.invalid:9000")
+    port.fails_with(f"nothing listens at {NOWHERE}")
+    quiet.fails_with(silent)
+    host.fails_with('"host.invalid:9000" is no address', code=2)
+
+
+def test_what_is_no_file(start: Start, receive: Receive, place: Path, make: Make, tmp_path: Path) -> None:
+    _, address = receive()
+    good = make("a.bin", 10)
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    tried = [start("send", good, bad, address) for bad in (tmp_path / "missing", tmp_path, pipe)]
+    tried[0].fails_with(str(tmp_path / "missing"), "No such file")
+    tried[1].fails_with(str(tmp_path), "is a directory")
+    tried[2].fails_with(str(pipe), "is no plain file")
+    assert names(place) == []
+
+
+def test_a_file_that_shrinks_meanwhile(start: Start, receive: Receive, place: Path, make: Make) -> None:
+    receiver, address = receive("--once")
+    path = make("file.bin", 3 * SIZE)
+    sender = start("send", path, address, *SLOW)
+    under_way(place, SIZE // 16)
+    os.truncate(path, SIZE // 32)
+    sender.fails_with(str(path), "shorter")
+    assert receiver.ends() == 1
+    assert not (place / "file.bin").exists()
+
+
+def test_a_file_that_changes_meanwhile(start: Start, receive: Receive, place: Path, make: Make) -> None:
+    _, address = receive()
+    path, other = make("file.bin", SIZE), make("other.bin", 1000)
+    sender = start("send", path, other, address, *SLOW)
+    under_way(place, SIZE // 16)
+    with path.open("r+b") as file:
+        file.write(b"changed")
+    sender.fails_with(str(path), "changed")
+    assert "stored as other.bin" in sender.out
+    assert names(place) == ["other.bin"]
+
+
+@unprivileged
+def test_a_folder_that_may_not_be_written_to(start: Start, receive: Receive, place: Path, make: Make) -> None:
+    receiver, address = receive(prepare=without_privilege)
+    place.chmod(0o555)
+    try:
+        start("send", make("a.bin", 10), address).fails_with(
+            "a.bin: failed: cannot write", "Permission denied"
+        )
+        start("recv", "--dir", place, "--listen", "127.0.0.1:0", prepare=without_privilege).fails_with(
+            f"--dir {place}: this user may not write into it", code=2
+        )
+    finally:
+        place.chmod(0o755)
+    assert receiver.ends(signal.SIGINT) == 0
+    assert "0 files received, 0 B; 1 failed" in receiver.out
+    assert names(place) == []
+
+
+def test_a_disk_that_is_full(start: Start, receive: Receive, place: Path, make: Make) -> None:
+    room = 1 << 20
+
+    def small_disk() -> None:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (room, room))
+
+    path, small = make("file.bin", 4 << 20), make("small.bin", 1000)
+    receiver, address = receive("--once", prepare=small_disk)
+    sender = start("send", path, small, address)
+    sender.fails_with(f"{path}: failed: cannot write", "too large")
+    assert "stored as small.bin" in sender.out
+    assert receiver.ends() == 1
+    assert names(place) == [partial(place).name, "small.bin"]
+
+    _, address = receive()
+    again = start("send", path, address, "--json")
+    assert again.ends() == 0
+    assert again.document()["files"][0]["resumed"] == room
+    assert (place / "file.bin").read_bytes() == path.read_bytes()
+
+
+@pytest.mark.parametrize(
+    "name", ["..\\..\\evil", "C:\\evil", "\x1b[2Jevil", "two\nlines", ".x.longfat-part", "gpj.\u202eexe"]
+)
+def test_names_that_lead_elsewhere_or_hide(
+    name: str, start: Start, receive: Receive, place: Path, make: Make, tmp_path: Path
+) -> None:
+    receiver, address = receive()
+    sender = start("send", make(name, 10), address)
+    line = sender.fails_with("failed: the name ")
+    assert line.isprintable()
+    assert receiver.ends(signal.SIGINT) == 0
+    assert all(text.isprintable() for text in receiver.err.splitlines())
+    assert names(place) == []
+    assert [path.name for path in tmp_path.rglob(f"*{name[-4:]}") if path.parent.name != "source"] == []
