@@ -232,7 +232,7 @@ def run(
         seed: What all randomness derives from.
         jobs: Trials at once; all cores by default.
         out: The run's own folder; `runs/` and the study's name by default.
-        quick: Few repeats of a small file.
+        quick: A small file, and few repeats in worlds that take their time.
         fresh: Removes this study's records and starts over.
         progress: Shows the progress on standard error.
 

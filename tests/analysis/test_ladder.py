@@ -31,7 +31,7 @@ def traced(kind: str, packets: list[int], **keys: Any) -> ladder.Ladder:
         "trial": 0,
     }
     record = json.loads(_native.trace(json.dumps(spec)))
-    return ladder.read(record["events"], keeps=kind == "selective-repeat")
+    return ladder.read(record["events"])
 
 
 # On the link the first two packets are those of the set-up.

@@ -81,8 +81,8 @@ def spelled(first: int, last: int) -> str:
     return str(first) if first == last else f"{first}-{last}"
 
 
-def read(events: Iterable[Mapping[str, Any]], *, keeps: bool) -> Ladder:
-    """The whole of a trial's events. `keeps` says whether the receiver keeps what comes out of order."""
+def read(events: Iterable[Mapping[str, Any]]) -> Ladder:
+    """The whole of a trial's events."""
     listed = list(events)
     flights: dict[int, Flight] = {}
     for event in listed:
@@ -96,7 +96,7 @@ def read(events: Iterable[Mapping[str, Any]], *, keeps: bool) -> Ladder:
             else:
                 flight = replace(flight, dropped=event["time"], reason=event.get("reason", ""))
             flights[event["id"]] = flight
-    marks = sorted([*_timeouts(listed), *_arrivals(listed, keeps=keeps)], key=lambda mark: mark.time)
+    marks = sorted([*_timeouts(listed), *_arrivals(listed)], key=lambda mark: mark.time)
     return Ladder(tuple(sorted(flights.values(), key=lambda flight: flight.sent)), tuple(marks))
 
 
@@ -138,13 +138,15 @@ def _ranges(numbers: Iterable[int]) -> str:
     return ", ".join(spelled(a, b or a) for a, b in zip(starts, ends, strict=True))
 
 
-def _arrivals(events: Sequence[Mapping[str, Any]], *, keeps: bool) -> Iterable[Mark]:
+def _arrivals(events: Sequence[Mapping[str, Any]]) -> Iterable[Mark]:
     """What the receiver did with each data packet: the bytes it has delivered tell how far it got."""
     lengths = {
         event["sequence"]: event["size"] - ARQ_HEADER - UDP_IPV4
         for event in events
         if event["what"] == "send" and event["frame"] == "data"
     }
+    # A receiver that keeps what comes out of order says so in its ACKs.
+    keeps = any(event.get("sack") for event in events)
     next_in_order, bytes_in_order = 0, 0
     for index, event in enumerate(events):
         if event["what"] != "receive" or event.get("frame") != "data":

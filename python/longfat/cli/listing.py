@@ -64,8 +64,8 @@ def _presets(console: Console) -> None:
     from longfat.study.vocabulary import vocabulary
 
     rows = [
-        (name, inline(sides.get("forward", {})), inline(sides.get("reverse", {})))
-        for name, sides in vocabulary()["presets"].items()
+        (name, inline({key: keys[key] for key in keys if key != "reverse"}), inline(keys.get("reverse", {})))
+        for name, keys in vocabulary()["presets"].items()
     ]
     title = 'Presets ([path] preset = "NAME"; other keys override)'
     _table(console, title, ("name", "sets", "otherwise in reverse"), rows)

@@ -33,7 +33,7 @@ def run(
         Path | None, typer.Option(help="The run's own folder; runs/ and the study's name by default.")
     ] = None,
     quick: Annotated[
-        bool, typer.Option("--quick", help="Few repeats of a small file: a first look.")
+        bool, typer.Option("--quick", help="A first look: a small file, and few repeats where they are slow.")
     ] = False,
     fresh: Annotated[
         bool, typer.Option("--fresh", help="Remove this study's records and start over.")
@@ -80,5 +80,5 @@ def _print(result: RunResult, report: Path) -> None:
         console.print(verdicts(result.claims))
     console.print()
     if result.quick:
-        console.print("A quick look: few repeats of a small file. Without --quick the study runs as written.")
+        console.print("A quick look at a small file. Without --quick the study runs as written.")
     console.print(f"Report: {report}", soft_wrap=True, markup=False)

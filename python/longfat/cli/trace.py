@@ -175,7 +175,7 @@ def _draw(
     from longfat.analysis import formatting, ladder, ladder_svg, ladder_text
 
     kind = str(cell.spec["protocol"].get("kind", cell.protocol))
-    whole = ladder.read(record["events"], keeps=kind != "go-back-n")
+    whole = ladder.read(record["events"])
     shown = ladder.cut(whole, *part)
     window = cell.spec["protocol"].get("window")
     title = f"{cell.protocol}: {kind}" + (f", window {window}" if window is not None else "")

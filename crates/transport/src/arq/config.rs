@@ -200,12 +200,14 @@ pub struct ArqConfig {
     pub congestion: Option<CongestionConfig>,
     /// Send one ACK for so many packets that arrive in order. Default: 1.
     #[serde(default = "defaults::acknowledge_every")]
+    #[schemars(range(min = 1))]
     pub acknowledge_every: u16,
     /// How long an ACK may wait for more packets, at most "1s". Default: "1ms".
     #[serde(default = "defaults::acknowledge_delay")]
     pub acknowledge_delay: Duration,
     /// Packets that a receiver has room for. Default: 65536.
     #[serde(default = "defaults::receive_buffer")]
+    #[schemars(range(min = 1, max = MAX_WINDOW))]
     pub receive_buffer: u32,
     /// Without a word from the peer for so long, the connection is given up. Default: "30s".
     #[serde(default = "defaults::give_up")]
