@@ -20,7 +20,6 @@ use socket::transfer::{
 use socket::{Error, endpoint as ends};
 use transport::Metrics;
 use transport::arq::ArqConfig;
-use transport::arq::config::Window;
 
 use crate::trials::{json as text_of, spec};
 
