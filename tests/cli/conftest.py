@@ -7,13 +7,16 @@ import random
 import re
 import signal
 import subprocess
+import sys
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.conftest import command
+from tests.conftest import command, only_lines
+
+from longfat.cli import main
 
 PATIENCE_S = 20.0
 
@@ -87,6 +90,7 @@ class Running:
 
 Start = Callable[..., Running]
 Make = Callable[..., Path]
+Refused = Callable[[list[str], int, list[str]], None]
 Receive = Callable[..., tuple[Running, str]]
 
 SLOW = ("--congestion", '{ kind = "fixed", window = 1000, rate = "40Mbit/s" }')
@@ -110,6 +114,24 @@ def start(tmp_path: Path) -> Iterator[Start]:
         if one.process.poll() is None:
             one.process.kill()
         one.process.wait()
+
+
+@pytest.fixture
+def refused(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Iterator[Refused]:
+    """Runs `longfat` in this process: it must end at once, with a code and lines that hold these words."""
+    before = signal.getsignal(signal.SIGTERM)
+
+    def _refused(words: list[str], code: int, told: list[str]) -> None:
+        monkeypatch.setattr(sys, "argv", ["longfat", *words])
+        with pytest.raises(SystemExit) as ended:
+            main()
+        shown = capsys.readouterr()
+        assert ended.value.code == code, shown.err
+        only_lines(shown.err, told)
+        assert shown.out == ""
+
+    yield _refused
+    signal.signal(signal.SIGTERM, before)
 
 
 @pytest.fixture

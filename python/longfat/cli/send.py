@@ -20,7 +20,10 @@ _PROTOCOL = SectionOptions("protocol", names={"kind": "protocol"}, whole=_native
 
 @_PROTOCOL.added_to
 def send(
-    files: Annotated[list[str] | None, typer.Argument(metavar="FILE", help="The files.", show_default=False)],
+    *,
+    files: Annotated[
+        list[str] | None, typer.Argument(metavar="FILE", help="The files.", show_default=False)
+    ] = None,
     address: Annotated[
         str,
         typer.Argument(metavar="ADDR", help="The receiver, e.g. 192.0.2.7:9000.", show_default=False),

@@ -135,9 +135,11 @@ def _value(text: str, parsed: Any) -> Any:
 
 
 def _line(key: str, message: str, origins: Mapping[str, str]) -> str:
-    """A mistake, told by the option that made it."""
+    """A mistake, told by the option that made it: what a table lacks, by one that set a key of it."""
+    table = key.rpartition(".")[0]
     for known, option in origins.items():
-        if key == known or key.startswith(f"{known}.") or known.startswith(f"{key}."):
+        related = key.startswith(f"{known}.") or known.startswith(f"{key}.")
+        if key == known or related or (table and known.startswith(f"{table}.")):
             inner = key.removeprefix(known).removeprefix(".") if option != "--set" else key
             return ": ".join(part for part in (option, inner, message) if part)
     return ": ".join(part for part in (key, message) if part)

@@ -202,6 +202,11 @@ impl Incoming {
             }
             Message::End { file, hash } => {
                 match self.current.take() {
+                    // It was refused while its bytes arrived, and now they are through.
+                    Some((current, _)) if current == file && self.find(file)?.refused => {
+                        self.settle(file);
+                        return Ok(());
+                    }
                     Some((current, buffer)) if current == file => self.hand_on(file, buffer),
                     _ => return Err("the sender ends what it did not begin".to_owned()),
                 }
