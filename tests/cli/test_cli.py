@@ -80,7 +80,7 @@ def test_quick_is_said_and_kept_apart(data: Data, write: Write, cli: Cli, tmp_pa
     result = document(cli("run", study, "--json", "--quick"))
     assert result["quick"] is True
     assert result["run"] == str(Path("runs") / "small-quick")
-    assert all(cell["n"] == 3 for cell in result["cells"])
+    assert all(cell["n"] == data["repeats"] for cell in result["cells"])
     assert 'size = "200kB"' in (tmp_path / "runs" / "small-quick" / "study.toml").read_text()
     assert "quick look" in cli("run", study, "--quick").stdout
 

@@ -61,8 +61,10 @@ class Overrides:
 
 
 def _make_quick(data: dict[str, Any]) -> None:
-    data["repeats"] = QUICK_REPEATS
-    data["repeats_in"] = dict(QUICK_REPEATS_IN)
+    asked = data.get("repeats", QUICK_REPEATS)
+    if isinstance(asked, int):  # what is no number is told of when the study is checked
+        data["repeats"] = min(asked, QUICK_REPEATS)
+        data["repeats_in"] = {world: min(asked, few) for world, few in QUICK_REPEATS_IN.items()}
     data.pop("precision", None)
     data.pop("max_repeats", None)
     workload = data.get("workload")
