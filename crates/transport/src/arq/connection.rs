@@ -282,8 +282,8 @@ impl<P: Payload> Connection<P> {
         match (self.phase, reason) {
             (Phase::Closed, _) => {}
             (_, ResetReason::Unknown) if is_stale => {}
-            // The peer had everything and has left.
-            (Phase::Lingering { .. }, _) => self.close(),
+            // We have everything and only answer; a late reset from before the peer knew us changes nothing.
+            (Phase::Lingering { .. }, _) => {}
             (Phase::Open { .. }, _) if all_but_the_end => {
                 self.events.finished = true;
                 self.close();
@@ -343,11 +343,11 @@ impl<P: Payload> Connection<P> {
     }
 
     /// The end that closes first stays until it has heard nothing for a while, to answer a repeated
-    /// end of stream, as TCP's TIME-WAIT does (RFC 9293, section 3.6.1). The while spans four tries
+    /// end of stream, as TCP's TIME-WAIT does (RFC 9293, section 3.6.1). The while spans eight tries
     /// of a peer whose timer has backed off all the way (see [`super::timer::BACK_OFF_SHARE`]).
     fn linger(&mut self, now: Instant) {
         self.phase = Phase::Lingering {
-            until: now + self.give_up / BACK_OFF_SHARE * 4,
+            until: now + self.give_up / BACK_OFF_SHARE * 8,
         };
     }
 

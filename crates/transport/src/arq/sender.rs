@@ -396,8 +396,12 @@ impl Sender {
         statistics: &mut Statistics,
     ) -> Option<Duration> {
         let micros = wire_clock(now).wrapping_sub(echo);
-        // An echo from the future is none of ours.
-        let coarse = (micros < 1 << 31).then(|| Duration::from_micros(u64::from(micros)));
+        // An echo from the future, or from before anything was sent, is none of ours.
+        let coarse = Duration::from_micros(u64::from(micros));
+        let oldest = statistics
+            .first_data_at
+            .map_or(Duration::ZERO, |first| now - first);
+        let coarse = (coarse <= oldest + Duration::from_micros(1)).then_some(coarse);
         let slot = self.window.get(expand(self.window.base(), wire))?;
         if wire_clock(slot.sent_at) == echo {
             facts.delivered_order = Some(slot.order);
