@@ -6,6 +6,7 @@ mod incoming;
 mod message;
 mod name;
 mod outgoing;
+mod prefix;
 mod reader;
 mod receive;
 mod send;

@@ -3,14 +3,15 @@
 
 use std::collections::HashMap;
 use std::fs::File;
-use std::io::{self, Read, Seek, SeekFrom};
+use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::AtomicBool;
 use std::sync::mpsc::{Receiver, Sender, SyncSender, channel, sync_channel};
 use std::time::SystemTime;
 
 use super::directory::{is_executable, plain};
+use super::prefix;
 
 /// Bytes read at a time.
 pub const PIECE: usize = 512 << 10;
@@ -176,19 +177,7 @@ impl Disk {
         if length > source.size {
             return Ok(false);
         }
-        file.seek(SeekFrom::Start(0))?;
-        let mut hasher = blake3::Hasher::new();
-        let mut piece = vec![0; PIECE.min(usize::try_from(length).unwrap_or(PIECE))];
-        let mut left = length;
-        while left > 0 {
-            if self.cancelled.load(Ordering::Relaxed) {
-                return Err(io::ErrorKind::Interrupted.into());
-            }
-            let part = piece.len().min(usize::try_from(left).unwrap_or(usize::MAX));
-            file.read_exact(&mut piece[..part])?;
-            hasher.update(&piece[..part]);
-            left -= part as u64;
-        }
+        let hasher = prefix::hash(&mut file, length, &self.cancelled)?;
         let same = <[u8; 32]>::from(hasher.finalize()) == hash;
         self.open.insert(number, (file, hasher, length));
         Ok(same)

@@ -3,21 +3,19 @@
 
 use std::collections::{HashMap, VecDeque};
 use std::fs::File;
-use std::io::{self, Read, Seek, SeekFrom, Write};
+use std::io::{self, Seek, SeekFrom, Write};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::AtomicBool;
 use std::sync::mpsc::{Receiver, Sender, SyncSender, channel, sync_channel};
 use std::thread::JoinHandle;
 
 use super::claims::{Claim, Claims};
 use super::directory::{Directory, Partial, make_executable, plain};
 use super::message::Offer;
-use super::name;
+use super::{name, prefix};
 
 /// Commands that may wait for the thread.
 pub const QUEUE: usize = 8;
-/// Bytes hashed at a time; between two such pieces the thread looks whether it is still wanted.
-const PIECE: usize = 1 << 20;
 /// Transfers of one name at a time.
 const MAX_SLOTS: u32 = 64;
 /// Files whose names differ by number only.
@@ -236,8 +234,7 @@ impl Disk {
                 continue;
             };
             let size = self.incoming(number)?.offer.size;
-            let mut hasher = blake3::Hasher::new();
-            if self.hash(&mut file, size, &mut hasher).is_ok() {
+            if let Ok(hasher) = prefix::hash(&mut file, size, &self.cancelled) {
                 let hash = hasher.finalize().into();
                 self.incoming(number)?.held = Held::Existing(name, hash);
                 return Ok(Some(Reply::Have(number, size, hash)));
@@ -265,8 +262,7 @@ impl Disk {
                 length = 0;
             }
             file.set_len(length).map_err(failed)?;
-            let mut hasher = blake3::Hasher::new();
-            self.hash(&mut file, length, &mut hasher).map_err(failed)?;
+            let hasher = prefix::hash(&mut file, length, &self.cancelled).map_err(failed)?;
             return Ok(PartialFile {
                 name,
                 file,
@@ -277,23 +273,6 @@ impl Disk {
             });
         }
         Err(format!("{MAX_SLOTS} transfers of this name are unfinished"))
-    }
-
-    /// Hashes the first `length` bytes.
-    fn hash(&self, file: &mut File, length: u64, hasher: &mut blake3::Hasher) -> io::Result<()> {
-        file.seek(SeekFrom::Start(0))?;
-        let mut piece = vec![0; PIECE.min(usize::try_from(length).unwrap_or(PIECE))];
-        let mut left = length;
-        while left > 0 {
-            if self.cancelled.load(Ordering::Relaxed) {
-                return Err(io::ErrorKind::Interrupted.into());
-            }
-            let part = piece.len().min(usize::try_from(left).unwrap_or(usize::MAX));
-            file.read_exact(&mut piece[..part])?;
-            hasher.update(&piece[..part]);
-            left -= part as u64;
-        }
-        Ok(())
     }
 
     fn try_next(&mut self, number: u32) -> Result<Option<Reply>, Refusal> {

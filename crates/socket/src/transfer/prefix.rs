@@ -1,0 +1,29 @@
+//! The hash of how a file begins: what both ends compare before a transfer goes on where it was left.
+
+use std::fs::File;
+use std::io::{self, Read, Seek, SeekFrom};
+use std::sync::atomic::{AtomicBool, Ordering};
+
+/// Bytes read at a time; between two such pieces it is looked whether the work is still wanted.
+const PIECE: usize = 1 << 20;
+
+/// The BLAKE3 state after the first `length` bytes of `file`, which is left positioned behind them.
+///
+/// # Errors
+/// What reading gives, `UnexpectedEof` for a shorter file, `Interrupted` once `cancelled` is set.
+pub fn hash(file: &mut File, length: u64, cancelled: &AtomicBool) -> io::Result<blake3::Hasher> {
+    file.seek(SeekFrom::Start(0))?;
+    let mut hasher = blake3::Hasher::new();
+    let mut piece = vec![0; PIECE.min(usize::try_from(length).unwrap_or(PIECE))];
+    let mut left = length;
+    while left > 0 {
+        if cancelled.load(Ordering::Relaxed) {
+            return Err(io::ErrorKind::Interrupted.into());
+        }
+        let part = piece.len().min(usize::try_from(left).unwrap_or(usize::MAX));
+        file.read_exact(&mut piece[..part])?;
+        hasher.update(&piece[..part]);
+        left -= part as u64;
+    }
+    Ok(hasher)
+}
