@@ -87,6 +87,7 @@ impl Sender {
                 delivered: self.estimator.delivered(),
                 rate_sample,
                 window_limited: true,
+                in_recovery: false,
             });
         }
         self.depart();

@@ -449,6 +449,7 @@ impl Sender {
             delivered: congestion.estimator.delivered(),
             rate_sample,
             window_limited: std::mem::take(&mut congestion.limited),
+            in_recovery: false,
         });
     }
 

@@ -89,6 +89,10 @@ pub struct Acknowledgement {
     /// application or the receiver, kept a packet from leaving. A window that is not used says nothing
     /// about the network (RFC 7661); controllers take one that was in this or the last round for used.
     pub window_limited: bool,
+    /// Whether the sender is between entry and exit of loss recovery (RFC 6675, section 5): the window
+    /// has been lowered for the losses it repairs, and does not grow until they are repaired (RFC 5681,
+    /// section 3.2; RFC 9438, section 4.6). False for an owner without such a phase, as the ARQ protocols.
+    pub in_recovery: bool,
 }
 
 /// One detection of lost packets (by gap, not by timeout).
@@ -136,6 +140,21 @@ pub trait Controller: std::fmt::Debug + Send {
     fn on_timeout(&mut self, now: Instant, bytes_in_flight: u64);
     /// An ACK reported a packet marked Congestion Experienced (RFC 3168), sent at `sent_at`.
     fn on_congestion_experienced(&mut self, now: Instant, sent_at: Instant);
+    /// The last reduction, by `on_lost` or `on_timeout`, was needless: the packets had not been lost
+    /// (Eifel, RFC 3522 and 4015; DSACK, RFC 3708; F-RTO, RFC 5682). What it took may be given back.
+    fn on_spurious(&mut self, _now: Instant) {}
+    /// About to send after `idle` without a packet in flight (RFC 5681, section 4.1); `rto` is the
+    /// retransmission timeout. Not called by owners whose settings forbid the restart.
+    fn on_idle(&mut self, _now: Instant, _idle: Duration, _rto: Duration) {}
+    /// Whether the window still grows to find the path's capacity.
+    fn in_slow_start(&self) -> bool {
+        false
+    }
+    /// The slow start threshold in bytes: `None` for controllers without one, `u64::MAX` where it has
+    /// not been set yet.
+    fn threshold(&self) -> Option<u64> {
+        None
+    }
     /// Bytes that may be in flight.
     fn window(&self) -> u64;
     /// The rate at which packets should leave, or `None` if bursts up to the window are fine.
@@ -160,6 +179,7 @@ mod tests {
             delivered: bytes,
             rate_sample: None,
             window_limited: true,
+            in_recovery: false,
         }
     }
 

@@ -147,6 +147,7 @@ impl Model {
             delivered: self.estimator.delivered(),
             rate_sample: self.estimator.finish_ack(Duration::ZERO),
             window_limited: self.limited,
+            in_recovery: false,
         };
         self.controller.on_acknowledged(&ack);
     }

@@ -197,6 +197,7 @@ impl Flow {
             delivered: self.delivered(),
             rate_sample,
             window_limited: self.limited,
+            in_recovery: false,
         });
         true
     }

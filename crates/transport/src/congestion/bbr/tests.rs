@@ -124,6 +124,7 @@ fn ack(bbr: &Bbr, now: Instant, prior_delivered: u64, rate: u64) -> Acknowledgem
             application_limited: false,
         }),
         window_limited: false,
+        in_recovery: false,
     }
 }
 
