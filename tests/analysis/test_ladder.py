@@ -131,3 +131,35 @@ def test_page_is_html_around_the_drawing() -> None:
 )
 def test_ranges(numbers: list[int], expected: str) -> None:
     assert ladder._ranges(numbers) == expected
+
+
+def at_once(kind: str, packets: list[int], **keys: Any) -> ladder.Ladder:
+    """A file over a link without a rate: a whole window arrives in one nanosecond."""
+    spec = {
+        "path": {"delay": "5ms", "loss": {"packets": packets}, "reverse": {"loss": "0%"}},
+        "protocol": {"kind": kind, "window": 4, **keys},
+        "workload": {"kind": "file", "size": "8192B"},
+        "seed": 1,
+        "trial": 0,
+    }
+    return ladder.read(json.loads(_native.trace(json.dumps(spec)))["events"])
+
+
+def test_packets_that_arrive_at_once_are_each_delivered_once() -> None:
+    # The two packets before the data are those of the set-up.
+    whole = at_once("selective-repeat", [4])
+    texts = [mark.text for mark in whole.marks if mark.kind != "timeout"]
+    assert texts[:3] == ["delivers 0", "keeps 2", "keeps 3"]
+    delivered = [number for mark in whole.marks if mark.kind == "delivered" for number in mark.data]
+    assert delivered == list(range(8))
+    drawn = ladder_text.draw(whole, "", "")
+    for mark in (mark for mark in whole.marks if mark.kind != "timeout"):
+        assert drawn.count(f"  {mark.text}\n") == 1, mark.text
+
+
+def test_a_drawing_tells_at_one_place_what_arrived_at_once() -> None:
+    whole = at_once("go-back-n", [])
+    texts = [mark.text for mark in ladder.together(whole.marks)]
+    assert texts == ["delivers 0-3", "delivers 4-7"]
+    drawing = ladder_svg.draw(whole, "", "")
+    assert drawing.count("delivers") == 2

@@ -24,8 +24,12 @@ BEFORE = 5
 
 @dataclass(frozen=True)
 class Flight:
-    """One packet: when it left and what became of it. Times in s; `again` marks a retransmission."""
+    """One packet: its number in the trial, when it left and what became of it.
 
+    Times in s; `again` marks a retransmission. A packet that was duplicated arrives more than once.
+    """
+
+    number: int
     frame: str
     sequence: int
     acknowledgement: int
@@ -55,12 +59,18 @@ class Flight:
 
 @dataclass(frozen=True)
 class Mark:
-    """Something that happened at a host: a timeout, data delivered in order, kept for later or discarded."""
+    """Something that happened at a host: a timeout, data delivered in order, kept for later or discarded.
+
+    `packet` is the number of the packet whose arrival caused it, None for a timeout; `data` are the data
+    packets that it concerns.
+    """
 
     time: float
     host: Host
     kind: MarkKind
     text: str
+    packet: int | None = None
+    data: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -102,6 +112,7 @@ def read(events: Iterable[Mapping[str, Any]]) -> Ladder:
 
 def _flight(event: Mapping[str, Any]) -> Flight:
     return Flight(
+        number=event["id"],
         frame=event["frame"],
         sequence=event["sequence"],
         acknowledgement=event["acknowledgement"],
@@ -147,27 +158,50 @@ def _arrivals(events: Sequence[Mapping[str, Any]]) -> Iterable[Mark]:
     }
     # A receiver that keeps what comes out of order says so in its ACKs.
     keeps = any(event.get("sack") for event in events)
+    # Packets that arrive at one time all come before what is delivered then.
+    read: dict[float, int] = {}
+    for event in events:
+        if event["what"] == "deliver" and event["host"] == "receiver":
+            read[event["time"]] = max(read.get(event["time"], 0), event["delivered"])
+    kept: set[int] = set()
     next_in_order, bytes_in_order = 0, 0
-    for index, event in enumerate(events):
+    for event in events:
         if event["what"] != "receive" or event.get("frame") != "data":
             continue
-        first = next_in_order
-        for later in events[index + 1 :]:
-            if later["time"] > event["time"] or later["what"] == "receive":
+        number, first = event["sequence"], next_in_order
+        limit = read.get(event["time"], 0)
+        while next_in_order == number or next_in_order in kept:
+            if bytes_in_order + lengths[next_in_order] > limit:
                 break
-            if later["what"] == "deliver":
-                while bytes_in_order < later["delivered"] and next_in_order in lengths:
-                    bytes_in_order += lengths[next_in_order]
-                    next_in_order += 1
+            bytes_in_order += lengths[next_in_order]
+            next_in_order += 1
+        concerned = tuple(range(first, next_in_order)) or (number,)
+        kind: MarkKind
         if next_in_order > first:
-            text = f"delivers {spelled(first, next_in_order - 1)}"
-            yield Mark(event["time"], "receiver", "delivered", text)
-        elif keeps and event["sequence"] > next_in_order:
-            yield Mark(event["time"], "receiver", "kept", f"keeps {event['sequence']}")
+            kind, template = "delivered", "delivers {}"
+        elif keeps and number > next_in_order:
+            kind, template = "kept", "keeps {}"
+            kept.add(number)
         else:
-            known = event["sequence"] < next_in_order
-            text = f"has {event['sequence']} already" if known else f"discards {event['sequence']}"
-            yield Mark(event["time"], "receiver", "discarded", text)
+            kind, template = "discarded", "has {} already" if number < next_in_order else "discards {}"
+        text = template.format(_ranges(concerned))
+        yield Mark(event["time"], "receiver", kind, text, event["id"], concerned)
+
+
+def together(marks: Iterable[Mark]) -> list[Mark]:
+    """Marks as a drawing to scale has room for them: one for all of a kind at one time and host."""
+    groups: dict[tuple[float, Host, MarkKind], list[Mark]] = {}
+    for mark in marks:
+        groups.setdefault((mark.time, mark.host, mark.kind), []).append(mark)
+    merged = []
+    for group in groups.values():
+        first, data = group[0], tuple(number for mark in group for number in mark.data)
+        if len(group) > 1 and data:
+            verb = first.text.partition(" ")[0]
+            told = f"{verb} {_ranges(data)}" + (" already" if verb == "has" else "")
+            first = replace(first, text=told, packet=None, data=data)
+        merged.append(first)
+    return merged
 
 
 def cut(
@@ -194,10 +228,10 @@ def cut(
     if not shown:
         raise ValueError("no packet left in that time: choose another --from and --to")
     begin, end = shown[0].sent, max(flight.end for flight in shown)
-    kept = {(time, flight.forward) for flight in shown for time in flight.arrived}
+    kept = {flight.number for flight in shown}
     marks = [
         mark
         for mark in whole.marks
-        if (mark.kind == "timeout" and begin <= mark.time <= end) or (mark.time, True) in kept
+        if (mark.kind == "timeout" and begin <= mark.time <= end) or mark.packet in kept
     ]
     return Ladder(tuple(shown), tuple(marks), more=len(flights) - start - len(shown))

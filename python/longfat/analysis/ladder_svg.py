@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 
 from longfat.analysis.formatting import DASH, digits
 from longfat.analysis.html import Markup, render, tag
-from longfat.analysis.ladder import Flight, Ladder, Mark
+from longfat.analysis.ladder import Flight, Ladder, Mark, together
 
 SENDER_X, RECEIVER_X, WIDTH = 215.0, 655.0, 860.0
 TOP, BOTTOM = 122.0, 34.0
@@ -118,7 +118,7 @@ def draw(ladder: Ladder, title: str, subtitle: str) -> str:
         *_times(ladder, scale),
         *(part for drawn in arrows for part in drawn.shapes),
         *(part for drawn in arrows for part in drawn.labels),
-        *(part for mark in ladder.marks for part in _mark(mark, scale)),
+        *_marks(ladder, scale),
         _more(ladder, height),
     ]
     attributes = f'viewBox="0 0 {WIDTH:g} {height:.0f}" width="{WIDTH:g}" height="{height:.0f}"'
@@ -260,7 +260,17 @@ def _label(
     return tag("g", [behind, text], transform=f"translate({x:.1f} {y:.1f}) rotate({slope:.1f})")
 
 
-def _mark(mark: Mark, scale: Scale) -> Iterable[Markup]:
+def _marks(ladder: Ladder, scale: Scale) -> Iterable[Markup]:
+    """The marks; what happened to several packets at one time stands in one line."""
+    used: dict[float, float] = {}
+    for mark in together(ladder.marks):
+        shift = used.get(mark.time, 0.0) if mark.host == "receiver" else 0.0
+        yield from _mark(mark, scale, shift)
+        if mark.host == "receiver":
+            used[mark.time] = shift + 6.4 * len(mark.text) + 8
+
+
+def _mark(mark: Mark, scale: Scale, shift: float) -> Iterable[Markup]:
     y = scale(mark.time)
     if mark.kind == "timeout":
         x = SENDER_X if mark.host == "sender" else RECEIVER_X
@@ -271,7 +281,7 @@ def _mark(mark: Mark, scale: Scale) -> Iterable[Markup]:
         else:
             yield _text(x + 12, y + 4, mark.text, "discarded")
         return
-    yield _text(RECEIVER_X + 10, y + 4, mark.text, mark.kind)
+    yield _text(RECEIVER_X + 10 + shift, y + 4, mark.text, mark.kind)
 
 
 def _stacked(x: float, y: float, text: str) -> Iterable[Markup]:

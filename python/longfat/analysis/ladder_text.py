@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import defaultdict, deque
+
 from longfat.analysis.ladder import Flight, Ladder, Mark
 
 _WIDTH = 40
@@ -11,12 +13,14 @@ def draw(ladder: Ladder, title: str, subtitle: str) -> str:
     """The diagram as lines of text."""
     lines = [title, subtitle, "", f"{'time':>11}  {'sender':<{_WIDTH // 2 + 2}}{'receiver':>{_WIDTH // 2}}"]
     happened: list[tuple[float, int, str]] = []
-    marks = {(mark.time, mark.kind != "timeout"): mark for mark in ladder.marks}
+    marks: dict[tuple[int | None, float], deque[Mark]] = defaultdict(deque)
+    for mark in ladder.marks:
+        marks[mark.packet, mark.time].append(mark)
     for flight in ladder.flights:
         happened.append((flight.sent, 1, _departure(flight)))
         for time in flight.arrived:
-            mark = marks.get((time, True)) if flight.forward else None
-            happened.append((time, 0, _arrival(flight, mark)))
+            own = marks[flight.number, time]
+            happened.append((time, 0, _arrival(flight, own.popleft() if own else None)))
     happened += [
         (mark.time, 1, f"\N{CIRCLED TIMES} {mark.text}") for mark in ladder.marks if mark.kind == "timeout"
     ]
