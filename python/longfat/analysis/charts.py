@@ -79,7 +79,7 @@ def chart(run: RunResult, metric: str = "goodput_bps", *, width: int = 620, titl
             offset=14,
         )
         made = made.properties(title=about)
-    made = _configured(made)
+    made = configured(made)
     spec: Spec = json.loads(made.to_json())
     return spec
 
@@ -184,7 +184,8 @@ def _repeated(of: tuple[str, ...], count: int) -> list[str]:
     return [of[i % len(of)] for i in range(count)]
 
 
-def _configured(made: Any) -> Any:
+def configured(made: Any) -> Any:
+    """The fonts, colours and rules that all charts share."""
     return (
         made.configure(font=FONT, background="white", padding=10)
         .configure_axis(
