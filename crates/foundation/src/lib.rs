@@ -9,6 +9,6 @@ pub mod random;
 pub mod time;
 
 pub use problem::Problem;
-pub use quantity::{Probability, QuantityError, Rate, Size};
+pub use quantity::{Frequency, Probability, QuantityError, Rate, Size};
 pub use random::{Generator, Streams};
 pub use time::{Duration, Instant};

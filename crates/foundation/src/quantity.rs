@@ -299,6 +299,47 @@ impl_text_quantity!(
     ["1857353B", "64KiB", "2MB"]
 );
 
+/// How often something happens, more than never. As text: `/s` or `/min` ("1000/s").
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Frequency(u64);
+
+/// Base unit: a millionth a second.
+const FREQUENCY_UNITS: &[Unit] = &[Unit::new("/min", 1e6 / 60.0), Unit::new("/s", 1e6)];
+
+impl Frequency {
+    /// Times a second.
+    #[must_use]
+    pub fn per_second(self) -> f64 {
+        self.0 as f64 / 1e6
+    }
+}
+
+impl FromStr for Frequency {
+    type Err = QuantityError;
+    fn from_str(text: &str) -> Result<Self, QuantityError> {
+        match parse_scaled("a frequency", text, FREQUENCY_UNITS, &[])? {
+            0 => Err(QuantityError(format!(
+                "{text:?} is no frequency: it must be above 0"
+            ))),
+            millionths => Ok(Self(millionths)),
+        }
+    }
+}
+
+impl fmt::Display for Frequency {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}/s", self.per_second())
+    }
+}
+
+impl_text_quantity!(
+    Frequency,
+    "Frequency",
+    "how often, with its unit: /s or /min",
+    r"^[0-9]+(\.[0-9]+)? ?(/s|/min)$",
+    ["1000/s", "0.5/s"]
+);
+
 /// A probability, written in percent: "2%", "0.5%". From 0 % to 100 %.
 #[derive(Clone, Copy, Debug, Default, PartialEq, PartialOrd)]
 pub struct Probability(f64);
