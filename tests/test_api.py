@@ -32,7 +32,7 @@ def test_options_are_those_of_the_command_line(data: Data, tmp_path: Path) -> No
         worlds=["sim"],
     )
     assert [cell.n for cell in result.cells] == [2] * 4
-    assert result.study.path["delay"] == "3ms"
+    assert result.study.network["path"]["delay"] == "3ms"
     assert result.study.protocol("sr").settings["window"] == 8
     assert result.study.seed == 3
 

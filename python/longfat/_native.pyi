@@ -12,11 +12,12 @@ def version() -> str:
 def vocabulary() -> str:
     """What a study file may say, as JSON.
 
-    Keys: "path", "protocol", "workload" (JSON Schemas), "presets" (name to its keys `forward` and
+    Keys: "path", "topology", "protocol", "workload", "traffic" (JSON Schemas; the last of one entry),
+    "presets" (name to its keys `forward` and
     those that differ in `reverse`) and "metrics" (name to `unit`, `help`, `better`).
     """
 
-def check(section: Literal["path", "protocol", "workload"], json: str) -> str:
+def check(section: Literal["path", "topology", "protocol", "workload", "traffic"], json: str) -> str:
     """The problems of one section, as a JSON list of `{"key", "message"}`; empty where it is fine.
 
     Keys are dotted and start inside the section ("reverse.rate"); empty for the section as a whole.

@@ -12,6 +12,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
+from longfat.keys import lookup
+
 if TYPE_CHECKING:
     import polars
 
@@ -48,7 +50,8 @@ class Cell:
 
     `params` holds the swept keys alone, as written in the study (`{"path.loss": "2%"}`); a sweep of
     `protocols.NAME.KEY` touches that protocol alone and is no param of the others. `spec` is the
-    whole trial specification (`path`, `protocol`, `workload`) without seed and trial number.
+    whole trial specification (`path` or `topology`, `protocol`, `workload`, and `traffic` where there is
+    any) without seed and trial number.
     """
 
     world: str
@@ -73,12 +76,7 @@ class Cell:
             if len(parts) < 3 or parts[1] != self.protocol:
                 return None
             parts = ["protocol", *parts[2:]]
-        value: Any = self.spec
-        for part in parts:
-            if not isinstance(value, dict) or part not in value:
-                return None
-            value = value[part]
-        return value
+        return lookup(self.spec, parts)
 
 
 @dataclass(frozen=True)

@@ -95,7 +95,7 @@ def test_a_mistake_is_one_line_with_file_and_key(
         load_study(path)
 
 
-@pytest.mark.parametrize("key", ["title", "path", "workload", "protocols"])
+@pytest.mark.parametrize("key", ["title", "workload", "protocols"])
 def test_a_missing_key_is_named(data: Data, key: str) -> None:
     del data[key]
     assert f"{key}: is missing" in complaint(data)
@@ -177,7 +177,7 @@ def test_a_trace_is_found_beside_its_study_and_its_content_is_in_the_key(
     del data["path"]["rate"]
     data["path"]["trace"] = "rate.trace"
     study = load_study(write(data))
-    assert study.path["trace"] == str(tmp_path / "rate.trace")
+    assert study.network["path"]["trace"] == str(tmp_path / "rate.trace")
     assert load_study(study).path == study.path
     cell = cells(study)[0]
     before = trial_key(cell, 1, 0, "1")

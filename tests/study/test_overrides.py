@@ -18,7 +18,7 @@ def test_a_setting_replaces_what_the_file_says(data: Data) -> None:
     study = with_set(
         data, "path.delay=20ms", "repeats=9", "protocols.sr.window=8", 'title="Another"', "workload.size=1MB"
     )
-    assert (study.path["delay"], study.repeats, study.title) == ("20ms", 9, "Another")
+    assert (study.network["path"]["delay"], study.repeats, study.title) == ("20ms", 9, "Another")
     assert [entry.settings["window"] for entry in study.protocols] == [4, 8]
     assert study.workload["size"] == "1MB"
 
@@ -26,7 +26,7 @@ def test_a_setting_replaces_what_the_file_says(data: Data) -> None:
 def test_a_setting_takes_a_key_out_of_the_sweep(data: Data) -> None:
     study = with_set(data, "path.loss=2%")
     assert study.sweep == {}
-    assert study.path["loss"] == "2%"
+    assert study.network["path"]["loss"] == "2%"
     assert len(cells(study)) == 2
 
 

@@ -7,10 +7,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from longfat.keys import place
 from longfat.results import Cell
 from longfat.runner.trial import plan, trial_key
 from longfat.study import StudyError, cells, load_study
-from longfat.study.sweep import place, values
+from longfat.study.sweep import values
 
 Data = dict[str, Any]
 
@@ -48,7 +49,7 @@ def test_a_key_of_all_protocols_sweeps_all(data: Data) -> None:
     ("sweep", "words"),
     [
         ({"path.los": ["1%"]}, 'unknown key "los"|path.los'),
-        ({"pth.loss": ["1%"]}, '"pth" is no section; .* did you mean "path"'),
+        ({"pth.loss": ["1%"]}, '"pth" is no section of this study; .* did you mean "path"'),
         ({"protocols.srr.window": [1]}, '"srr" is no protocol of this study; .* did you mean "sr"'),
         ({"path": ["1%"]}, "names no key"),
         ({"path.loss": []}, "is empty"),

@@ -93,8 +93,8 @@ class SectionOptions:
 
     def read(self, given: Given, settings: Sequence[str]) -> dict[str, Any]:
         """The section's settings by options and `--set KEY=VALUE`; ValueError has a line for each mistake."""
+        from longfat.keys import place
         from longfat.study import read_setting
-        from longfat.study.sweep import place
 
         found: dict[str, Any] = {}
         origins: dict[str, str] = {}

@@ -63,6 +63,8 @@ def trial_key(cell: Cell, seed: int, number: int, version: str) -> str:
 
 def _by_content(spec: Any) -> Any:
     """A specification with each file that it names (a recorded rate) replaced by a hash of what is in it."""
+    if isinstance(spec, list):
+        return [_by_content(entry) for entry in spec]
     if not isinstance(spec, dict):
         return spec
     return {

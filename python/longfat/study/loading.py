@@ -7,22 +7,25 @@ import datetime
 import math
 import re
 import tomllib
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from pydantic import BaseModel, ValidationError
 
+from longfat.keys import lookup
 from longfat.study import catalogue, sweep
 from longfat.study.claims import Claim
 from longfat.study.naming import claim_problems
 from longfat.study.overrides import Overrides
 from longfat.study.problems import Problem, StudyError, from_validation, show
-from longfat.study.specification import ProtocolEntry, Reported, Study
+from longfat.study.specification import ProtocolEntry, Reported, Study, TrafficEntry
+from longfat.study.support import world_problems
 from longfat.study.vocabulary import check
 
 TRACE = "trace"
-"""The key of a path that names a file; a relative name is meant from the study file's folder."""
+"""The key of a link that names a file; a relative name is meant from the study file's folder."""
 MAX_FILE = 4_000_000
 """A study file is at most this many bytes."""
 
@@ -65,7 +68,7 @@ def load_study(
         # Against the file as its author wrote it: where --set narrows a sweep, a claim is undecided.
         found += claim_problems(original)
     if not checked:
-        found += _section_problems(study)
+        found += _section_problems(study) or world_problems(study)
     if found:
         raise StudyError(origin, found, touched)
     study._name = name or found_name
@@ -111,6 +114,8 @@ def _anchor_traces(data: dict[str, Any], folder: Path) -> bool:
         return str(folder / value) if isinstance(value, str) else value
 
     def _anchor(table: Any) -> bool:
+        if isinstance(table, list):
+            return sum(map(_anchor, table)) > 0
         changed = False
         for key, value in table.items() if isinstance(table, dict) else ():
             if key.rpartition(".")[2] == TRACE:
@@ -120,8 +125,8 @@ def _anchor_traces(data: dict[str, Any], folder: Path) -> bool:
                 changed |= _anchor(value)
         return changed
 
-    # Both, not the first that changes.
-    return any([_anchor(data.get("path")), _anchor(data.get("sweep"))])
+    # All of them, not the first that changes alone.
+    return sum(_anchor(data.get(key)) for key in ("path", "topology", "sweep")) > 0
 
 
 def _slug(title: object) -> str:
@@ -138,7 +143,7 @@ def _parse(origin: str, data: dict[str, Any], touched: tuple[str, ...] | list[st
     except ValidationError as error:
         errors = [{**entry, "known": _known(entry["loc"])} for entry in error.errors(include_url=False)]
         raise StudyError(origin, from_validation(errors, data), touched) from None
-    found = [*_protocol_problems(study), *sweep.problems(study)]
+    found = [*_name_problems(study), *sweep.problems(study)]
     if found:
         raise StudyError(origin, found, touched)
     return study
@@ -146,7 +151,12 @@ def _parse(origin: str, data: dict[str, Any], touched: tuple[str, ...] | list[st
 
 def _known(location: tuple[str | int, ...]) -> list[str]:
     """The keys that are known where an unknown one was found: the skeleton nests one level of lists."""
-    models: dict[str, type[BaseModel]] = {"claims": Claim, "reported": Reported, "protocols": ProtocolEntry}
+    models: dict[str, type[BaseModel]] = {
+        "claims": Claim,
+        "reported": Reported,
+        "protocols": ProtocolEntry,
+        "traffic": TrafficEntry,
+    }
     model = models.get(str(location[0]), Study) if len(location) > 1 else Study
     return list(model.model_fields)
 
@@ -168,52 +178,52 @@ def _unwritable(value: object, key: str) -> list[Problem]:
     return []
 
 
-def _protocol_problems(study: Study) -> list[Problem]:
-    names = [entry.name for entry in study.protocols]
+def _name_problems(study: Study) -> list[Problem]:
+    lists: dict[str, Sequence[ProtocolEntry | TrafficEntry]] = {
+        "protocols": study.protocols,
+        "traffic": study.traffic,
+    }
     return [
-        Problem(f"protocols[{name}].name", f'"{name}" stands twice: each protocol has its own name')
-        for name in dict.fromkeys(names)
-        if names.count(name) > 1
+        Problem(f"{key}[{name}].name", f'"{name}" stands twice: each has a name of its own')
+        for key, entries in lists.items()
+        for name, count in Counter(entry.name for entry in entries).items()
+        if count > 1
     ]
 
 
 def _section_problems(study: Study) -> list[Problem]:
-    """What the native part says of every path, workload and protocol that a trial would be run with."""
+    """What the native part says of every section that a trial would be run with."""
     found: list[Problem] = []
     for cell in sweep.cells(study):
-        own = {key.replace(f"protocols.{cell.protocol}.", "protocol.", 1): key for key in cell.params}
-        sections = {
-            "path": cell.spec["path"],
-            "workload": cell.spec["workload"],
-            "protocol": cell.spec["protocol"],
-        }
-        for section, settings in sections.items():
-            for key, message in check(section, settings):  # type: ignore[arg-type]
-                swept = next((own[k] for k in own if key == k or key.startswith(f"{k}.")), None)
-                label = f'sweep."{swept}"' if swept else _label(key, cell.protocol)
-                found.append(Problem(label, message))
+        own = {sweep.own_key(key, cell.protocol): key for key in cell.params}
+        for key, message in _check_all(cell.spec):
+            swept = next((own[k] for k in own if key == k or key.startswith(f"{k}.")), None)
+            label = f'sweep."{swept}"' if swept else _label(key, cell.protocol)
+            found.append(Problem(label, message))
     # A value that every cell overrides would otherwise be accepted unread.
     for entry in study.protocols:
-        base = {"path": study.path, "workload": study.workload, "protocol": entry.settings}
-        for section, settings in base.items():
-            for key, message in check(section, settings):  # type: ignore[arg-type]
-                if _present(base, key):
-                    found.append(Problem(_label(key, entry.name), message))
+        base = sweep.specification(study, entry)
+        for key, message in _check_all(base):
+            value = lookup(base, key.split("."))
+            if value is not None and not isinstance(value, Mapping):
+                found.append(Problem(_label(key, entry.name), message))
     return list(dict.fromkeys(found))
+
+
+def _check_all(spec: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    """The problems of a trial specification's sections, as (dotted key, message)."""
+    for section, settings in spec.items():
+        if section == "traffic":
+            for flow in settings:
+                for key, message in check("traffic", flow):
+                    yield f"traffic.{flow['name']}{key.removeprefix('traffic')}", message
+        else:
+            yield from check(section, settings)  # type: ignore[arg-type]
 
 
 def _label(key: str, protocol: str) -> str:
     root, _, rest = key.partition(".")
     return f"protocols.{protocol}.{rest}".rstrip(".") if root == "protocol" else key
-
-
-def _present(tables: Mapping[str, Any], key: str) -> bool:
-    value: Any = tables
-    for part in key.split("."):
-        if not isinstance(value, Mapping) or part not in value:
-            return False
-        value = value[part]
-    return not isinstance(value, Mapping)
 
 
 def _write(data: Mapping[str, Any]) -> str:

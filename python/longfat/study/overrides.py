@@ -7,10 +7,11 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
+from longfat.keys import place
 from longfat.study import units
 from longfat.study.specification import Study
-from longfat.study.sweep import key_problem, place
-from longfat.study.vocabulary import SECTIONS, allowed
+from longfat.study.sweep import Roots
+from longfat.study.vocabulary import allowed
 
 QUICK_REPEATS = 20
 """Trials a cell with `--quick`: enough to decide most claims, and simulated ones take milliseconds."""
@@ -19,7 +20,11 @@ QUICK_REPEATS_IN = {"relay": 3}
 QUICK_SIZE = "200kB"
 """The largest file with `--quick`."""
 
-SKELETON = tuple(key for key in Study.model_fields if key not in ("path", "workload", "protocols", "sweep"))
+QUICK_REPEATS_TIMED = 5
+"""The same of a workload that goes on for a time, which stays as long: its start and end would weigh more."""
+
+_TABLES = ("path", "topology", "workload", "protocols", "traffic", "sweep")
+SKELETON = tuple(key for key in Study.model_fields if key not in _TABLES)
 
 
 @dataclass(frozen=True)
@@ -62,12 +67,13 @@ class Overrides:
 
 def _make_quick(data: dict[str, Any]) -> None:
     asked = data.get("repeats", QUICK_REPEATS)
+    workload = data.get("workload")
+    timed = isinstance(workload, dict) and "duration" in workload
     if isinstance(asked, int):  # what is no number is told of when the study is checked
-        data["repeats"] = min(asked, QUICK_REPEATS)
+        data["repeats"] = min(asked, QUICK_REPEATS_TIMED if timed else QUICK_REPEATS)
         data["repeats_in"] = {world: min(asked, few) for world, few in QUICK_REPEATS_IN.items()}
     data.pop("precision", None)
     data.pop("max_repeats", None)
-    workload = data.get("workload")
     if isinstance(workload, dict) and "size" in workload:
         size = units.number(workload["size"])
         if size is not None and size > float(units.parse(QUICK_SIZE).value):
@@ -81,11 +87,12 @@ def _set(data: dict[str, Any], key: str, value: Any) -> list[str]:
         return [key]
     entries = [entry for entry in _tables(data.get("protocols")) if isinstance(entry.get("name"), str)]
     names = [entry["name"] for entry in entries]
-    wrong = key_problem(key, names)
+    roots = Roots.of(data)
+    wrong = roots.problem(key)
     if wrong is not None:
         root = key.partition(".")[0]
-        if root not in (*SECTIONS, "protocols"):
-            wrong = f"unknown key; {allowed(root, (*SKELETON, *SECTIONS, 'protocols'))}"
+        if root not in roots.words:
+            wrong = f"unknown key; {allowed(root, (*SKELETON, *roots.words))}"
         raise ValueError(f"--set: {key}: {wrong}")
     sweep = data.setdefault("sweep", {})
     if isinstance(sweep, dict):
@@ -97,9 +104,6 @@ def _set(data: dict[str, Any], key: str, value: Any) -> list[str]:
         if key.startswith("protocol."):
             for entry in entries:
                 place({"protocol": entry}, key, value)
-        elif key.startswith("protocols."):
-            _, name, rest = key.split(".", 2)
-            place({"protocol": entries[names.index(name)]}, f"protocol.{rest}", value)
         else:
             place(data, key, value)
     except ValueError as error:

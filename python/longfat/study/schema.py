@@ -16,13 +16,17 @@ def study_schema() -> dict[str, Any]:
     """A schema (draft 2020-12) by which editors complete and check study files."""
     schema = Study.model_json_schema(by_alias=True)
     definitions: dict[str, Any] = schema.setdefault("$defs", {})
-    adopted = {section: _adopt(section, definitions) for section in SECTIONS}
-    for section in ("path", "workload"):
-        help_text = schema["properties"][section].get("description")
-        schema["properties"][section] = {**adopted[section], "description": help_text}
-    entry = definitions.pop("ProtocolEntry")
-    name = entry["properties"]["name"]
-    definitions["ProtocolEntry"] = _with_name(adopted["protocol"], name, definitions)
+    adopted = {section: _adopt(section, definitions) for section in SECTIONS if section in vocabulary()}
+    for section in ("path", "topology", "workload"):
+        if section in adopted:
+            help_text = schema["properties"][section].get("description")
+            schema["properties"][section] = {**adopted[section], "description": help_text}
+    # Of the two networks a study has one.
+    schema["oneOf"] = [{"required": ["path"]}, {"required": ["topology"]}]
+    for entry, section in (("ProtocolEntry", "protocol"), ("TrafficEntry", "traffic")):
+        if section in adopted:
+            name = definitions.pop(entry)["properties"]["name"]
+            definitions[entry] = _with_name(adopted[section], name, definitions)
     schema["properties"]["sweep"] = _sweep(schema["properties"]["sweep"], adopted, definitions)
     return {"$schema": DIALECT, **schema}
 
@@ -66,19 +70,38 @@ def resolve(schema: dict[str, Any], definitions: dict[str, Any]) -> dict[str, An
 
 
 def variants(schema: dict[str, Any], definitions: dict[str, Any]) -> list[dict[str, Any]]:
-    """The alternatives of a section that has kinds, resolved; the schema itself where it has none."""
+    """The alternatives of a section that has kinds, resolved; the schema itself where it has none.
+
+    Alternatives that have alternatives themselves are taken apart, and keep the keys that these share.
+    """
     schema = resolve(schema, definitions)
     listed = schema.get("oneOf") or schema.get("anyOf")
-    return [resolve(variant, definitions) for variant in listed] if listed else [schema]
+    if not listed:
+        return [schema]
+    shared = {key: value for key, value in schema.items() if key not in ("oneOf", "anyOf", "$defs")}
+    found: list[dict[str, Any]] = []
+    for alternative in listed:
+        for variant in variants(alternative, definitions):
+            merged = {**shared, **variant}
+            for key, empty in (("properties", {}), ("required", [])):
+                if key in shared and key in variant:
+                    both = (shared[key], variant[key])
+                    merged[key] = {**both[0], **both[1]} if empty == {} else [*both[0], *both[1]]
+            found.append(merged)
+    return found
 
 
 def _with_name(protocol: dict[str, Any], name: dict[str, Any], definitions: dict[str, Any]) -> dict[str, Any]:
-    """A protocol's schema whose every kind also takes the name that the study gives it."""
+    """An entry's schema whose every kind also takes the name that the study gives it."""
     named = []
     for variant in variants(protocol, definitions):
         properties = {"name": name, **variant.get("properties", {})}
         named.append(
-            {**variant, "properties": properties, "required": ["name", *variant.get("required", [])]}
+            {
+                **variant,
+                "properties": properties,
+                "required": list(dict.fromkeys(["name", *variant.get("required", [])])),
+            }
         )
     if len(named) == 1:
         return named[0]
@@ -102,8 +125,10 @@ def _sweep(
                     "anyOf": [{**listed, "items": content}, span],
                     "description": content.get("description", ""),
                 }
-                properties.setdefault(f"{section}.{key}", of_key)
-    nested = rf"^({'|'.join(SECTIONS)}|protocols\.[^.]+)\."
+                if section != "traffic":
+                    properties.setdefault(f"{section}.{key}", of_key)
+    tables = "|".join(section for section in SECTIONS if section != "traffic")
+    nested = rf"^({tables}|(protocols|traffic)\.[^.]+)\."
     return {
         "type": "object",
         "description": plain.get("description", ""),

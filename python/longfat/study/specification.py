@@ -1,18 +1,27 @@
 """The skeleton of a study file: the part that Python owns.
 
-What stands inside `path`, `workload` and each protocol is declared in Rust and only carried here.
+What stands inside `path`, `topology`, `workload`, each protocol and each traffic is declared in Rust and
+only carried here.
 """
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Annotated, Any, Self
 
-from pydantic import BaseModel, ConfigDict, Field, PrivateAttr, WithJsonSchema, field_validator
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Field,
+    PrivateAttr,
+    WithJsonSchema,
+    field_validator,
+    model_validator,
+)
 
 from longfat.study import units
 from longfat.study.claims import THEORY, Claim, Where
 from longfat.study.problems import show
-from longfat.study.vocabulary import allowed
+from longfat.study.vocabulary import allowed, resolve_metric
 from longfat.worlds import WORLDS
 
 MAX_TRIALS = 1_000_000
@@ -36,14 +45,28 @@ def _range_or_list() -> dict[str, Any]:
 SweepValues = Annotated[Any, WithJsonSchema(_range_or_list())]
 
 
+_Name = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_-]*$")]
+
+
+class TrafficEntry(BaseModel):
+    """Flows beside the measured ones: their name in this study, and their settings."""
+
+    model_config = ConfigDict(extra="allow", frozen=True, strict=True)
+
+    name: _Name = Field(description="Name in sweeps and overrides: letters, digits, - and _.")
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """The entry as a trial's specification has it, its name included."""
+        return {"name": self.name, **(self.model_extra or {})}
+
+
 class ProtocolEntry(BaseModel):
     """One protocol that takes part: its name in this study, and its settings."""
 
     model_config = ConfigDict(extra="allow", frozen=True, strict=True)
 
-    name: Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_-]*$")] = Field(
-        description="Name in tables, claims and sweeps: letters, digits, - and _."
-    )
+    name: _Name = Field(description="Name in tables, claims and sweeps: letters, digits, - and _.")
 
     @field_validator("name")
     @classmethod
@@ -108,13 +131,24 @@ class Study(BaseModel):
     precision: str | None = Field(
         None, description='Repeat until the interval of goodput is within this of its mean, e.g. "5%".'
     )
-    path: dict[str, Any] = Field(description="The network between the two hosts.")
+    show: list[str] = Field(
+        default_factory=list,
+        description='Metrics in tables and charts, the main one first, e.g. ["goodput", "rtt_p50"]; '
+        "default: by the workload.",
+    )
+    path: dict[str, Any] | None = Field(None, description="The network between two hosts.")
+    topology: dict[str, Any] | None = Field(
+        None, description="The network among several hosts, in place of path."
+    )
     workload: dict[str, Any] = Field(description="What is transferred.")
     protocols: Annotated[list[ProtocolEntry], Field(min_length=1)] = Field(description="What is compared.")
+    traffic: list[TrafficEntry] = Field(
+        default_factory=list, description="Flows beside the measured ones, which share the network with them."
+    )
     sweep: dict[str, SweepValues] = Field(
         default_factory=dict,
         description="Keys that take several values (path.loss, workload.size, protocol.window for all, "
-        "protocols.NAME.window for one); several keys give every combination.",
+        "protocols.NAME.window for one, traffic.NAME.count); several keys give every combination.",
     )
     claims: list[Claim] = Field(
         default_factory=list, description="What the source says, to be held against the run."
@@ -133,6 +167,25 @@ class Study(BaseModel):
     def text(self) -> str:
         """The study as TOML, as run: the file's own text where nothing was overridden."""
         return self._text
+
+    @property
+    def network(self) -> dict[str, Any]:
+        """The one of `path` and `topology` that the study has, under its name."""
+        return {"path": self.path} if self.path is not None else {"topology": self.topology}
+
+    @model_validator(mode="after")
+    def _has_one_network(self) -> Self:
+        both = "[path] (two hosts) and [topology] (several)"
+        if self.path is None and self.topology is None:
+            raise ValueError(f"one of the tables {both} is needed: the study has neither")
+        if self.path is not None and self.topology is not None:
+            raise ValueError(f"of the tables {both} a study has one: remove the other")
+        return self
+
+    @field_validator("show")
+    @classmethod
+    def _shown_metrics_are_known(cls, show: list[str]) -> list[str]:
+        return list(dict.fromkeys(resolve_metric(name) for name in show))
 
     def trials_in(self, world: str) -> int:
         """Trials of each cell of a world, before a precision asks for more."""

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import copy
 import itertools
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from typing import Any
 
+from longfat.keys import place
 from longfat.results import Cell
 from longfat.study import units
 from longfat.study.problems import Problem, show
 from longfat.study.specification import ProtocolEntry, Study
-from longfat.study.vocabulary import SECTIONS, allowed, canonical
+from longfat.study.vocabulary import allowed, canonical
 
 MAX_CELLS = 100_000
 """The most cells that one study may have."""
@@ -49,32 +51,65 @@ def values(swept: Any) -> list[Any]:
     return swept
 
 
-def key_problem(key: str, protocols: list[str]) -> str | None:
-    """What is wrong with a dotted key such as `path.loss` or `protocols.sr.window`; None where it is one."""
-    root, _, rest = key.partition(".")
-    if root == "protocols":
-        name, _, rest = rest.partition(".")
-        if name not in protocols:
-            return f'"{name}" is no protocol of this study; {allowed(name, protocols)}'
-    elif root not in SECTIONS:
-        return f'"{root}" is no section; {allowed(root, (*SECTIONS, "protocols"))}'
-    if not rest or not all(rest.split(".")):
-        return (
-            f'names no key: write e.g. "path.loss", "{root}.KEY"' if root != "protocols" else "names no key"
-        )
-    return None
+@dataclass(frozen=True)
+class Roots:
+    """What the first words of a study's dotted keys name: its tables, its protocols, its traffic."""
+
+    tables: tuple[str, ...]
+    protocols: tuple[str, ...]
+    traffic: tuple[str, ...]
+
+    @classmethod
+    def of(cls, data: Mapping[str, Any]) -> Roots:
+        """Those of a study's raw tables, however wrong they are otherwise."""
+        network = "topology" if "topology" in data else "path"
+        return cls((network, "protocol", "workload"), _names(data, "protocols"), _names(data, "traffic"))
+
+    @property
+    def words(self) -> tuple[str, ...]:
+        """The first words themselves."""
+        return (*self.tables, "protocols", *(["traffic"] if self.traffic else []))
+
+    def problem(self, key: str) -> str | None:
+        """What is wrong with a dotted key such as `path.loss` or `traffic.rival.count`; None where it is one.
+
+        >>> roots = Roots(("path", "protocol", "workload"), ("sr",), ())
+        >>> roots.problem("path.loss"), roots.problem("protocols.sr")
+        (None, 'names no key')
+        """
+        root, _, rest = key.partition(".")
+        lists = {"protocols": ("protocol", self.protocols), "traffic": ("traffic", self.traffic)}
+        if root in lists and root in self.words:
+            what, names = lists[root]
+            name, _, rest = rest.partition(".")
+            if name not in names:
+                return f'"{name}" is no {what} of this study; {allowed(name, names)}'
+        elif root not in self.tables:
+            return f'"{root}" is no section of this study; {allowed(root, self.words)}'
+        if not rest or not all(rest.split(".")):
+            return "names no key" if root in lists else f'names no key: write e.g. "{root}.KEY"'
+        return None
 
 
-def place(spec: dict[str, Any], key: str, value: Any) -> None:
-    """Sets a dotted key in nested tables, creating those between; ValueError where a value is in the way."""
-    *parents, last = key.split(".")
-    table = spec
-    for parent in parents:
-        inner = table.setdefault(parent, {})
-        if not isinstance(inner, dict):
-            raise ValueError(f"{parent} = {show(inner)} is no table, so it has no key {last}")
-        table = inner
-    table[last] = value
+def _names(data: Mapping[str, Any], key: str) -> tuple[str, ...]:
+    listed = data.get(key)
+    entries = listed if isinstance(listed, list) else []
+    return tuple(e["name"] for e in entries if isinstance(e, dict) and isinstance(e.get("name"), str))
+
+
+def roots(study: Study) -> Roots:
+    """The first words of a study's dotted keys."""
+    return Roots(
+        (*study.network, "protocol", "workload"),
+        tuple(entry.name for entry in study.protocols),
+        tuple(entry.name for entry in study.traffic),
+    )
+
+
+def specification(study: Study, entry: ProtocolEntry) -> dict[str, Any]:
+    """What a trial of one protocol runs, before anything is swept."""
+    traffic = {"traffic": [flow.settings for flow in study.traffic]} if study.traffic else {}
+    return {**study.network, "protocol": entry.settings, "workload": study.workload, **traffic}
 
 
 def cells(study: Study) -> list[Cell]:
@@ -96,13 +131,27 @@ def cells(study: Study) -> list[Cell]:
 def _points(study: Study, entry: ProtocolEntry) -> Iterator[tuple[dict[str, Any], dict[str, Any]]]:
     """(swept values, whole specification) of each point that one protocol is run at."""
     swept = {key: values(listed) for key, listed in study.sweep.items() if _concerns(key, entry.name)}
-    base = {"path": study.path, "protocol": entry.settings, "workload": study.workload}
+    base = specification(study, entry)
     for combination in itertools.product(*swept.values()):
         params = dict(zip(swept, combination, strict=True))
         spec = copy.deepcopy(base)
-        for key, value in params.items():
-            place(spec, key.replace(f"protocols.{entry.name}.", "protocol.", 1), copy.deepcopy(value))
+        # A table first, then the keys inside it.
+        for key in sorted(params, key=_depth):
+            place(spec, own_key(key, entry.name), copy.deepcopy(params[key]))
         yield params, spec
+
+
+def _depth(key: str) -> int:
+    return key.count(".") - key.startswith("protocols.")
+
+
+def own_key(key: str, protocol: str) -> str:
+    """A dotted key as it stands in the specification of one protocol.
+
+    >>> own_key("protocols.sr.window", "sr"), own_key("path.loss", "sr")
+    ('protocol.window', 'path.loss')
+    """
+    return key.replace(f"protocols.{protocol}.", "protocol.", 1)
 
 
 def _concerns(key: str, protocol: str) -> bool:
@@ -111,12 +160,13 @@ def _concerns(key: str, protocol: str) -> bool:
 
 def problems(study: Study) -> list[Problem]:
     """What is wrong with the sweep itself: keys, lists, ranges, two keys for one setting, too many cells."""
-    names = [entry.name for entry in study.protocols]
+    known = roots(study)
+    names = known.protocols
     found: list[Problem] = []
     count = len(study.worlds) * len(names)
     for key, listed in study.sweep.items():
         where = f'sweep."{key}"'
-        wrong = key_problem(key, names)
+        wrong = known.problem(key)
         if wrong is not None:
             found.append(Problem(where, wrong))
             continue

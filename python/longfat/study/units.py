@@ -40,6 +40,7 @@ _SCALES: dict[str, dict[str, Fraction]] = {
         "GiB": Fraction(2**30),
     },
     "proportion": {"%": Fraction(1, 100)},
+    "frequency": {"/s": Fraction(1), "/min": Fraction(1, 60)},
     "packets": {"pkt": Fraction(1)},
     "number": {"": Fraction(1)},
 }
@@ -56,12 +57,12 @@ class Quantity:
 
     @property
     def dimension(self) -> str:
-        """`duration`, `rate`, `size`, `proportion`, `packets` or `number` (which has no unit)."""
+        """`duration`, `rate`, `size`, `proportion`, `frequency`, `packets` or `number` (which has no unit)."""
         return _UNITS[self.unit][0]
 
     @property
     def value(self) -> Fraction:
-        """In s, bit/s, B, 1 (a proportion), packets, or as it is."""
+        """In s, bit/s, B, 1 (a proportion), times a second, packets, or as it is."""
         return self.magnitude * _UNITS[self.unit][1]
 
     def __str__(self) -> str:

@@ -1,4 +1,4 @@
-"""What a study may say about paths, protocols, workloads and metrics, as the native part declares it.
+"""What a study may say about networks, protocols, workloads and metrics, as the native part declares it.
 
 There is no second list here: names, units, ranges, defaults and help all come from `_native.vocabulary()`.
 """
@@ -13,8 +13,11 @@ from typing import Any, Literal
 
 from longfat import _native
 
-Section = Literal["path", "protocol", "workload"]
-SECTIONS: tuple[Section, ...] = ("path", "protocol", "workload")
+Section = Literal["path", "topology", "protocol", "workload", "traffic"]
+SECTIONS: tuple[Section, ...] = ("path", "topology", "protocol", "workload", "traffic")
+
+AT_HOST = "@"
+"""Between a metric and the host that it is of: `goodput@s3`."""
 
 # The unit at the end of a metric's name in records; a study's author may leave it out.
 _UNIT_SUFFIXES = ("_bps", "_s")
@@ -22,7 +25,7 @@ _UNIT_SUFFIXES = ("_bps", "_s")
 
 @functools.cache
 def vocabulary() -> dict[str, Any]:
-    """The whole vocabulary: `path`, `protocol`, `workload` (JSON Schemas), `presets`, `metrics`."""
+    """The whole vocabulary: the JSON Schemas of `SECTIONS`, `presets`, `metrics`."""
     known: dict[str, Any] = json.loads(_native.vocabulary())
     return known
 
@@ -52,21 +55,40 @@ def metrics() -> dict[str, dict[str, Any]]:
 def short_metric(column: str) -> str:
     """A metric's name without its unit: `goodput` for `goodput_bps`.
 
-    >>> short_metric("goodput_bps"), short_metric("rtt_p99_s"), short_metric("timeouts")
-    ('goodput', 'rtt_p99', 'timeouts')
+    >>> short_metric("goodput_bps"), short_metric("rtt_p99_s"), short_metric("goodput_bps@s1")
+    ('goodput', 'rtt_p99', 'goodput@s1')
     """
+    metric, at, host = column.partition(AT_HOST)
     for suffix in _UNIT_SUFFIXES:
-        if column.endswith(suffix):
-            return column.removesuffix(suffix)
+        if metric.endswith(suffix):
+            return metric.removesuffix(suffix) + at + host
     return column
 
 
+def whole_metric(column: str) -> str:
+    """A metric's name without the host that it is of.
+
+    >>> whole_metric("goodput_bps@s1"), whole_metric("goodput_bps")
+    ('goodput_bps', 'goodput_bps')
+    """
+    return column.partition(AT_HOST)[0]
+
+
 def resolve_metric(name: str) -> str:
-    """The column of a metric named with its unit or without; ValueError names the known ones."""
+    """The column of a metric named with its unit or without, of one host or of all.
+
+    Raises ValueError, naming the known ones, where there is no such metric.
+
+    >>> resolve_metric("goodput"), resolve_metric("goodput@s3")
+    ('goodput_bps', 'goodput_bps@s3')
+    """
+    metric, at, host = name.partition(AT_HOST)
+    if at and not host:
+        raise ValueError(f'"{name}" names no host: write e.g. "{metric or "goodput"}@s1"')
     for column in metrics():
-        if name in (column, short_metric(column)):
-            return column
-    raise ValueError(f'"{name}" is no metric; {allowed(name, map(short_metric, metrics()))}')
+        if metric in (column, short_metric(column)):
+            return column + at + host
+    raise ValueError(f'"{name}" is no metric; {allowed(metric, map(short_metric, metrics()))}')
 
 
 def allowed(word: str, known: Iterable[str]) -> str:
