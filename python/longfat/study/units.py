@@ -57,7 +57,7 @@ class Quantity:
 
     @property
     def dimension(self) -> str:
-        """`duration`, `rate`, `size`, `proportion`, `frequency`, `packets` or `number` (which has no unit)."""
+        """`duration`, `rate`, `size`, `proportion`, `frequency`, `packets` or `number` (no unit)."""
         return _UNITS[self.unit][0]
 
     @property
