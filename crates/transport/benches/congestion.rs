@@ -72,6 +72,7 @@ impl Sender {
                 in_flight_at_send: snapshot.in_flight(),
                 lost_since_send: self.estimator.lost_since(&snapshot),
                 application_limited: snapshot.application_limited(),
+                in_recovery: false,
             });
         } else {
             self.estimator

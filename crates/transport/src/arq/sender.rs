@@ -428,6 +428,7 @@ impl Sender {
             in_flight_at_send: newest.snapshot.in_flight(),
             lost_since_send: congestion.estimator.lost_since(&newest.snapshot),
             application_limited: newest.snapshot.application_limited(),
+            in_recovery: false,
         });
     }
 

@@ -119,6 +119,10 @@ pub struct Loss {
     pub lost_since_send: u64,
     /// Whether the sender lacked data when that packet left ([`Snapshot::application_limited`]).
     pub application_limited: bool,
+    /// Whether the sender was in loss recovery already when it detected this loss. Controllers that follow
+    /// RFC 6675, section 5, reduce their window on entry alone, also where a retransmission is lost again.
+    /// False for an owner without such a phase, as the ARQ protocols.
+    pub in_recovery: bool,
 }
 
 /// A congestion controller.
@@ -194,6 +198,7 @@ mod tests {
             in_flight_at_send: in_flight,
             lost_since_send: 1000,
             application_limited: false,
+            in_recovery: false,
         }
     }
 

@@ -169,6 +169,7 @@ impl Model {
             in_flight_at_send: snapshot.in_flight(),
             lost_since_send: self.estimator.lost_since(&snapshot),
             application_limited: snapshot.application_limited(),
+            in_recovery: false,
         };
         self.reduce(newest_sent_at, |model| model.controller.on_lost(&loss));
     }

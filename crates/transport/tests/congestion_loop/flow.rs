@@ -243,6 +243,7 @@ impl Flow {
             in_flight_at_send: packet.snapshot.in_flight(),
             lost_since_send: self.estimator.lost_since(&packet.snapshot),
             application_limited: packet.snapshot.application_limited(),
+            in_recovery: false,
         });
     }
 

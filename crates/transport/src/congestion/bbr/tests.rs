@@ -138,6 +138,7 @@ fn loss(now: Instant) -> Loss {
         in_flight_at_send: 92 * SEGMENT,
         lost_since_send: 2 * SEGMENT,
         application_limited: false,
+        in_recovery: false,
     }
 }
 
