@@ -1,0 +1,175 @@
+//! System calls: `+0 write(4, ..., 1000) = 1000`.
+
+use super::ParseError;
+use super::expression::{Entry, Expression};
+use super::lexer::Token;
+use super::parser::Cursor;
+use super::script::Call;
+
+/// The call that stands here.
+pub fn call(cursor: &mut Cursor) -> Result<Call, ParseError> {
+    let end = match cursor.peek() {
+        Some(Token::Ellipsis) => {
+            cursor.next();
+            Some(cursor.time("the time at which the call returns")?)
+        }
+        _ => None,
+    };
+    let name = cursor.word("the name of a system call")?;
+    cursor.expect('(')?;
+    let arguments = list(cursor, ')')?;
+    cursor.expect('=')?;
+    let result = expression(cursor)?;
+    let errno = errno(cursor)?;
+    Ok(Call {
+        end,
+        name,
+        arguments,
+        result,
+        errno,
+    })
+}
+
+/// `EAGAIN (Resource temporarily unavailable)`, or a note alone, or nothing.
+fn errno(cursor: &mut Cursor) -> Result<Option<String>, ParseError> {
+    let name = match cursor.peek() {
+        Some(Token::Word(name)) => Some(name.clone()),
+        _ => None,
+    };
+    if name.is_some() {
+        cursor.next();
+    }
+    if cursor.eat('(') {
+        while !cursor.eat(')') {
+            match cursor.next() {
+                Some(Token::Word(_)) => {}
+                _ => return Err(cursor.expected("the words of a note, then `)`")),
+            }
+        }
+    } else if name.is_some() {
+        return Err(cursor.expected("a note in parentheses after the name of an error"));
+    }
+    Ok(name)
+}
+
+/// Expressions up to `close`, which is taken.
+fn list(cursor: &mut Cursor, close: char) -> Result<Vec<Expression>, ParseError> {
+    let mut items = Vec::new();
+    if cursor.eat(close) {
+        return Ok(items);
+    }
+    loop {
+        items.push(expression(cursor)?);
+        if cursor.eat(close) {
+            return Ok(items);
+        }
+        cursor.expect(',')?;
+    }
+}
+
+fn expression(cursor: &mut Cursor) -> Result<Expression, ParseError> {
+    let first = operand(cursor)?;
+    if cursor.eat('|') {
+        let rest = expression(cursor)?;
+        return Ok(Expression::Or(Box::new(first), Box::new(rest)));
+    }
+    if let Expression::Word(name) = &first {
+        if cursor.eat('=') {
+            let value = expression(cursor)?;
+            return Ok(Expression::Assign(name.clone(), Box::new(value)));
+        }
+    }
+    Ok(first)
+}
+
+fn operand(cursor: &mut Cursor) -> Result<Expression, ParseError> {
+    const WHAT: &str = "a value";
+    let Some(token) = cursor.peek().cloned() else {
+        return Err(cursor.expected(WHAT));
+    };
+    match token {
+        Token::Mark('[') => {
+            cursor.next();
+            Ok(Expression::List(list(cursor, ']')?))
+        }
+        Token::Mark('{') => {
+            cursor.next();
+            record(cursor)
+        }
+        Token::Mark('-') => {
+            cursor.next();
+            let number = cursor.integer("a number after `-`", i64::MAX as u64)?;
+            Ok(Expression::Integer(-(number as i64)))
+        }
+        Token::Ellipsis => {
+            cursor.next();
+            Ok(Expression::Ellipsis)
+        }
+        Token::Integer(number) | Token::Hex(number) => {
+            cursor.next();
+            Ok(Expression::Integer(number))
+        }
+        Token::Text(text) => {
+            cursor.next();
+            Ok(text_sequence(cursor, text))
+        }
+        Token::Word(word) => {
+            cursor.next();
+            if cursor.eat('(') {
+                return Ok(Expression::Call(word, list(cursor, ')')?));
+            }
+            Ok(Expression::Word(word))
+        }
+        _ => Err(cursor.expected(WHAT)),
+    }
+}
+
+/// Texts that follow each other are one; `"text"...` stands for what begins with the text.
+fn text_sequence(cursor: &mut Cursor, mut text: String) -> Expression {
+    loop {
+        match cursor.peek() {
+            Some(Token::Text(more)) => text.push_str(more),
+            Some(Token::Ellipsis) => {}
+            _ => return Expression::Text(text),
+        }
+        cursor.next();
+    }
+}
+
+/// What stands between `{` and `}`: parts with or without a name.
+fn record(cursor: &mut Cursor) -> Result<Expression, ParseError> {
+    let mut entries = Vec::new();
+    loop {
+        entries.push(entry(cursor)?);
+        if cursor.eat('}') {
+            return Ok(Expression::Record(entries));
+        }
+        cursor.expect(',')?;
+    }
+}
+
+fn entry(cursor: &mut Cursor) -> Result<Entry, ParseError> {
+    let unnamed = |value| Entry {
+        name: String::new(),
+        count: None,
+        value,
+    };
+    let Some(Token::Word(name)) = cursor.peek().cloned() else {
+        return Ok(unnamed(expression(cursor)?));
+    };
+    if !matches!(cursor.peek_second(), Some(Token::Mark('=' | '('))) {
+        return Ok(unnamed(expression(cursor)?));
+    }
+    cursor.next();
+    let mut count = None;
+    if cursor.eat('(') {
+        let arguments = list(cursor, ')')?;
+        if !matches!(cursor.peek(), Some(Token::Mark('='))) {
+            return Ok(unnamed(Expression::Call(name, arguments)));
+        }
+        count = arguments.into_iter().next();
+    }
+    cursor.expect('=')?;
+    let value = expression(cursor)?;
+    Ok(Entry { name, count, value })
+}

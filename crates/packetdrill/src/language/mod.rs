@@ -1,0 +1,39 @@
+//! The script language: from text to a [`Script`].
+//!
+//! The grammar is that of packetdrill (Cardwell et al., "packetdrill: Scriptable Network Stack Testing,
+//! from Sockets to Packets", USENIX ATC 2013, section 3): options, an optional set-up command, then events,
+//! each a time and an action.
+
+mod call;
+mod expression;
+mod lexer;
+mod options;
+mod packet;
+mod parser;
+mod script;
+
+pub use expression::{Entry, Expression};
+pub use packet::{Direction, EcnMark, Icmp, OptionSpec, PacketSpec, Payload, TcpFlags, TcpSpec};
+pub use parser::parse;
+pub use script::{Action, Call, Event, Script, Time};
+
+/// Why a text is no script that can be run.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum ParseError {
+    /// The text breaks the grammar.
+    #[error("line {line}: {message}")]
+    Syntax {
+        /// Line in the script, from one.
+        line: u32,
+        /// What was expected and what stood there.
+        message: String,
+    },
+    /// The grammar knows it, this program does not.
+    #[error("line {line}: unsupported: {what}")]
+    Unsupported {
+        /// Line in the script, from one.
+        line: u32,
+        /// The construct.
+        what: String,
+    },
+}

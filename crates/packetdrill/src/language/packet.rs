@@ -1,0 +1,436 @@
+//! Packets: `+.1 < S 0:0(0) win 32792 <mss 1000,sackOK>`.
+
+use std::ops::{BitOr, BitOrAssign};
+
+use super::ParseError;
+use super::lexer::Token;
+use super::parser::Cursor;
+
+/// Which way a packet goes, seen from the machine under test.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Direction {
+    /// `<`: the script injects it.
+    Inbound,
+    /// `>`: the machine is expected to send it.
+    Outbound,
+}
+
+/// The ECN bits of the IP header that a packet carries, or should carry.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum EcnMark {
+    /// `[noecn]`.
+    NotEct,
+    /// `[ect0]`.
+    Ect0,
+    /// `[ect1]`.
+    Ect1,
+    /// `[ce]`.
+    Ce,
+    /// `[ect01]`: either of both.
+    AnyEct,
+}
+
+/// A packet of a script.
+#[derive(Clone, Debug, PartialEq)]
+pub struct PacketSpec {
+    /// Which way it goes.
+    pub direction: Direction,
+    /// What its IP header says of congestion, where the script tells.
+    pub ecn: Option<EcnMark>,
+    /// What it carries.
+    pub payload: Payload,
+}
+
+/// What a packet carries.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Payload {
+    /// A TCP segment.
+    Tcp(TcpSpec),
+    /// An ICMP message.
+    Icmp(Icmp),
+}
+
+/// A TCP segment.
+#[derive(Clone, Debug, PartialEq)]
+pub struct TcpSpec {
+    /// Source and destination port, where the script tells.
+    pub ports: Option<(u16, u16)>,
+    /// Flags.
+    pub flags: TcpFlags,
+    /// First sequence number, as the script counts.
+    pub sequence: u32,
+    /// Payload bytes.
+    pub length: u32,
+    /// Acknowledgement number, as the script counts.
+    pub acknowledgement: Option<u32>,
+    /// The window field.
+    pub window: Option<u16>,
+    /// Options; `None` stands for `<...>`: any.
+    pub options: Option<Vec<OptionSpec>>,
+}
+
+/// A TCP option.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum OptionSpec {
+    /// Padding.
+    Nop,
+    /// End of list.
+    Eol,
+    /// Maximum segment size (RFC 9293, section 3.7.1).
+    Mss(u16),
+    /// Window scale (RFC 7323, section 2.2).
+    WindowScale(u8),
+    /// SACK permitted (RFC 2018, section 2).
+    SackPermitted,
+    /// Selective acknowledgement (RFC 2018, section 3).
+    Sack(Vec<(u32, u32)>),
+    /// Timestamps (RFC 7323, section 3.2): value and echo.
+    Timestamps(u32, u32),
+}
+
+/// An ICMP message about a segment.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Icmp {
+    /// `unreachable`, `packet_too_big`, ...
+    pub kind: String,
+    /// `frag_needed`, `host_unreachable`, ...
+    pub code: Option<String>,
+    /// The MTU of the next hop.
+    pub mtu: Option<u32>,
+    /// First sequence number and length of the segment it is about.
+    pub about: Option<(u32, u32)>,
+}
+
+/// A set of TCP flags.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct TcpFlags(u8);
+
+impl TcpFlags {
+    /// No more data.
+    pub const FIN: Self = Self(1);
+    /// Synchronise sequence numbers.
+    pub const SYN: Self = Self(2);
+    /// Reset.
+    pub const RST: Self = Self(4);
+    /// Push.
+    pub const PSH: Self = Self(8);
+    /// The acknowledgement number counts.
+    pub const ACK: Self = Self(16);
+    /// ECN echo (RFC 3168).
+    pub const ECE: Self = Self(64);
+    /// Congestion window reduced (RFC 3168).
+    pub const CWR: Self = Self(128);
+
+    /// Letters as scripts write them, in the order of their printing.
+    const LETTERS: [(char, Self); 7] = [
+        ('S', Self::SYN),
+        ('F', Self::FIN),
+        ('R', Self::RST),
+        ('P', Self::PSH),
+        ('E', Self::ECE),
+        ('W', Self::CWR),
+        ('.', Self::ACK),
+    ];
+
+    /// Whether all of `other` are set.
+    #[must_use]
+    pub const fn contains(self, other: Self) -> bool {
+        self.0 & other.0 == other.0
+    }
+
+    /// These flags without those of `other`.
+    #[must_use]
+    pub const fn without(self, other: Self) -> Self {
+        Self(self.0 & !other.0)
+    }
+}
+
+impl BitOr for TcpFlags {
+    type Output = Self;
+    fn bitor(self, other: Self) -> Self {
+        Self(self.0 | other.0)
+    }
+}
+
+impl BitOrAssign for TcpFlags {
+    fn bitor_assign(&mut self, other: Self) {
+        *self = *self | other;
+    }
+}
+
+impl std::fmt::Display for TcpFlags {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let mut none = true;
+        for (letter, flag) in Self::LETTERS {
+            if self.contains(flag) {
+                none = false;
+                write!(f, "{letter}")?;
+            }
+        }
+        if none { write!(f, "-") } else { Ok(()) }
+    }
+}
+
+impl PacketSpec {
+    /// Whether the machine is expected to send it.
+    #[must_use]
+    pub fn outbound(&self) -> bool {
+        self.direction == Direction::Outbound
+    }
+}
+
+/// The packet that stands here.
+pub fn packet(cursor: &mut Cursor) -> Result<PacketSpec, ParseError> {
+    let outbound = cursor.next() == Some(Token::Mark('>'));
+    let direction = if outbound {
+        Direction::Outbound
+    } else {
+        Direction::Inbound
+    };
+    encapsulation(cursor)?;
+    let ecn = ip_header(cursor)?;
+    if ecn == Some(EcnMark::AnyEct) && !outbound {
+        return Err(cursor.syntax("[ect01] is for outbound packets only".to_owned()));
+    }
+    encapsulation(cursor)?;
+    if let Some(Token::Word(word)) = cursor.peek() {
+        match word.as_str() {
+            "udp" => return Err(cursor.unsupported("UDP packets")),
+            "icmp" => {
+                cursor.next();
+                let payload = Payload::Icmp(icmp(cursor)?);
+                return Ok(PacketSpec {
+                    direction,
+                    ecn,
+                    payload,
+                });
+            }
+            _ => {}
+        }
+    }
+    let payload = Payload::Tcp(tcp(cursor, outbound)?);
+    Ok(PacketSpec {
+        direction,
+        ecn,
+        payload,
+    })
+}
+
+/// Headers around the packet, which this program does not put there.
+fn encapsulation(cursor: &Cursor) -> Result<(), ParseError> {
+    const OUTER: [&str; 6] = ["ipv4", "ipv6", "gre", "GREv0", "mpls", "encap"];
+    match cursor.peek() {
+        Some(Token::Word(word)) if OUTER.contains(&word.as_str()) => {
+            Err(cursor.unsupported(format!("packets in packets ({word})")))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// `[ect0]`, `(tos 0x2)`, or nothing.
+fn ip_header(cursor: &mut Cursor) -> Result<Option<EcnMark>, ParseError> {
+    let close = match cursor.peek() {
+        Some(Token::Mark('[')) => ']',
+        Some(Token::Mark('(')) => ')',
+        _ => return Ok(None),
+    };
+    cursor.next();
+    let word = cursor.word("a word about the IP header (noecn, ect0, ect1, ect01, ce, tos)")?;
+    let ecn = match word.as_str() {
+        "noecn" => EcnMark::NotEct,
+        "ect0" => EcnMark::Ect0,
+        "ect1" => EcnMark::Ect1,
+        "ect01" => EcnMark::AnyEct,
+        "ce" => EcnMark::Ce,
+        "tos" => match cursor.integer("the type of service", 255)? {
+            0 => EcnMark::NotEct,
+            1 => EcnMark::Ect1,
+            2 => EcnMark::Ect0,
+            3 => EcnMark::Ce,
+            tos => return Err(cursor.unsupported(format!("the type of service {tos:#x}"))),
+        },
+        "flowlabel" => return Err(cursor.unsupported("IPv6 flow labels")),
+        "ttl" => return Err(cursor.unsupported("the time to live of packets")),
+        other => return Err(cursor.syntax(format!("`{other}` is nothing of the IP header"))),
+    };
+    if cursor.peek() == Some(&Token::Mark(',')) {
+        return Err(cursor.unsupported("IPv6 flow labels"));
+    }
+    cursor.expect(close)?;
+    Ok(Some(ecn))
+}
+
+fn icmp(cursor: &mut Cursor) -> Result<Icmp, ParseError> {
+    let kind = cursor.word("the type of an ICMP message")?;
+    let code = match cursor.peek() {
+        Some(Token::Word(word)) if word != "mtu" && word != "id" => cursor.word("the code").ok(),
+        _ => None,
+    };
+    let mtu = if cursor.eat_word("mtu") {
+        Some(cursor.integer("an MTU", u64::from(u16::MAX))? as u32)
+    } else {
+        None
+    };
+    if cursor.eat_word("id") {
+        return Err(cursor.unsupported("ICMP echo"));
+    }
+    let mut about = None;
+    if cursor.eat('[') {
+        if matches!(cursor.peek(), Some(Token::Word(_))) {
+            return Err(cursor.unsupported("ICMP messages about other packets than TCP's"));
+        }
+        about = Some(range(cursor)?);
+        cursor.expect(']')?;
+    }
+    Ok(Icmp {
+        kind,
+        code,
+        mtu,
+        about,
+    })
+}
+
+fn tcp(cursor: &mut Cursor, outbound: bool) -> Result<TcpSpec, ParseError> {
+    let mut ports = None;
+    if matches!(cursor.peek(), Some(Token::Integer(_))) && cursor.peek_second() == Some(&Token::Mark('>')) {
+        let source = cursor.integer("a port", 65_535)? as u16;
+        cursor.expect('>')?;
+        ports = Some((source, cursor.integer("a port", 65_535)? as u16));
+    }
+    let flags = flags(cursor)?;
+    let (sequence, length) = range(cursor)?;
+    let acknowledgement = if cursor.eat_word("ack") {
+        Some(cursor.integer("an acknowledgement number", U32)? as u32)
+    } else {
+        None
+    };
+    let window = if cursor.eat_word("win") {
+        Some(cursor.integer("a window", 65_535)? as u16)
+    } else {
+        None
+    };
+    if cursor.eat_word("urg") {
+        return Err(cursor.unsupported("urgent data"));
+    }
+    if window.is_none() && !outbound {
+        return Err(cursor.expected("`win` and a window: inbound packets name theirs"));
+    }
+    let options = options(cursor)?;
+    if options.is_none() && !outbound {
+        return Err(cursor.syntax("`<...>` is for outbound packets only".to_owned()));
+    }
+    Ok(TcpSpec {
+        ports,
+        flags,
+        sequence,
+        length,
+        acknowledgement,
+        window,
+        options,
+    })
+}
+
+const U32: u64 = u32::MAX as u64;
+
+/// `S.`, `FP.`, `.`, or `-` for none.
+fn flags(cursor: &mut Cursor) -> Result<TcpFlags, ParseError> {
+    let mut flags = TcpFlags::default();
+    match cursor.peek().cloned() {
+        Some(Token::Mark('-')) => {
+            cursor.next();
+            return Ok(flags);
+        }
+        Some(Token::Float(_)) => return Err(cursor.unsupported("the counter of accurate ECN (RFC 9768)")),
+        Some(Token::Word(word)) => {
+            for letter in word.chars() {
+                let known = TcpFlags::LETTERS.iter().find(|(name, _)| *name == letter);
+                match (known, letter) {
+                    (Some((_, flag)), _) => flags |= *flag,
+                    (None, 'A' | '0'..='7') => return Err(cursor.unsupported("accurate ECN (RFC 9768)")),
+                    (None, 'U') => return Err(cursor.unsupported("urgent data")),
+                    (None, _) => {
+                        return Err(cursor.syntax(format!("`{letter}` is no TCP flag (S F R P E W .)")));
+                    }
+                }
+            }
+            cursor.next();
+            if matches!(cursor.peek(), Some(Token::Float(_))) && cursor.joined() {
+                return Err(cursor.unsupported("the counter of accurate ECN (RFC 9768)"));
+            }
+        }
+        Some(Token::Mark('.')) => {}
+        _ => return Err(cursor.expected("TCP flags")),
+    }
+    if cursor.eat('.') {
+        flags |= TcpFlags::ACK;
+    }
+    Ok(flags)
+}
+
+/// `1:1001(1000)`.
+fn range(cursor: &mut Cursor) -> Result<(u32, u32), ParseError> {
+    let from = cursor.integer("a sequence number", U32)? as u32;
+    cursor.expect(':')?;
+    let to = cursor.integer("a sequence number", U32)? as u32;
+    cursor.expect('(')?;
+    let length = cursor.integer("a payload length", 65_535)? as u32;
+    cursor.expect(')')?;
+    if from.wrapping_add(length) != to {
+        return Err(cursor.syntax(format!("{from}:{to} is not {length} bytes long")));
+    }
+    Ok((from, length))
+}
+
+/// `<mss 1460,sackOK>`; `None` for `<...>`.
+fn options(cursor: &mut Cursor) -> Result<Option<Vec<OptionSpec>>, ParseError> {
+    let mut options = Vec::new();
+    if !cursor.eat('<') {
+        return Ok(Some(options));
+    }
+    if cursor.peek() == Some(&Token::Ellipsis) {
+        cursor.next();
+        cursor.expect('>')?;
+        return Ok(None);
+    }
+    loop {
+        options.push(option(cursor)?);
+        if cursor.eat('>') {
+            return Ok(Some(options));
+        }
+        cursor.expect(',')?;
+    }
+}
+
+fn option(cursor: &mut Cursor) -> Result<OptionSpec, ParseError> {
+    let word = cursor.word("a TCP option (mss, wscale, sackOK, sack, TS, nop, eol)")?;
+    Ok(match word.as_str() {
+        "nop" => OptionSpec::Nop,
+        "eol" => OptionSpec::Eol,
+        "mss" => OptionSpec::Mss(cursor.integer("a segment size", 65_535)? as u16),
+        "wscale" => OptionSpec::WindowScale(cursor.integer("a window scale", 255)? as u8),
+        "sackOK" => OptionSpec::SackPermitted,
+        "sack" => {
+            let mut blocks = Vec::new();
+            while matches!(cursor.peek(), Some(Token::Integer(_))) {
+                let left = cursor.integer("the left edge of a block", U32)? as u32;
+                cursor.expect(':')?;
+                blocks.push((left, cursor.integer("the right edge of a block", U32)? as u32));
+            }
+            OptionSpec::Sack(blocks)
+        }
+        "TS" => {
+            if !cursor.eat_word("val") {
+                return Err(cursor.expected("`val`"));
+            }
+            let value = cursor.integer("a timestamp", U32)? as u32;
+            if !cursor.eat_word("ecr") {
+                return Err(cursor.expected("`ecr`"));
+            }
+            OptionSpec::Timestamps(value, cursor.integer("an echoed timestamp", U32)? as u32)
+        }
+        "FO" | "FOEXP" => return Err(cursor.unsupported("TCP Fast Open (RFC 7413)")),
+        "md5" => return Err(cursor.unsupported("the MD5 option (RFC 2385)")),
+        "ECN" => return Err(cursor.unsupported("the option of accurate ECN (RFC 9768)")),
+        other => return Err(cursor.syntax(format!("`{other}` is no TCP option"))),
+    })
+}

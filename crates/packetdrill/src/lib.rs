@@ -1,0 +1,5 @@
+//! Runs packetdrill scripts against the project's TCP on virtual time, and says where it departs.
+
+#![forbid(unsafe_code)]
+
+pub mod language;
