@@ -1,5 +1,7 @@
 //! Building a network: hosts, links and routes, each named by the number that it gets.
 
+use std::collections::BTreeSet;
+
 use foundation::Streams;
 
 use crate::config::{LinkSpec, PathSpec};
@@ -8,6 +10,7 @@ use crate::network::Network;
 use crate::observer::Observer;
 use crate::packet::{Body, HostId, LinkId, RouteId};
 use crate::routes::Routes;
+use crate::topology::Topology;
 
 /// The route from host 0 to host 1 of [`Network::two_hosts`] and [`Network::chain`].
 pub const FORWARD: RouteId = RouteId(0);
@@ -32,6 +35,7 @@ pub struct NetworkBuilder {
     streams: Streams,
     hosts: u32,
     links: Vec<(String, LinkSpec)>,
+    names: BTreeSet<String>,
     routes: Routes,
 }
 
@@ -43,6 +47,7 @@ impl NetworkBuilder {
             streams,
             hosts: 0,
             links: Vec::new(),
+            names: BTreeSet::new(),
             routes: Routes::default(),
         }
     }
@@ -53,21 +58,15 @@ impl NetworkBuilder {
     /// (from host 0) and `reverse/1`, … (the reverse direction of the first path, which comes last).
     #[must_use]
     pub fn chain(paths: &[PathSpec], streams: Streams) -> Self {
-        let mut builder = Self::new(streams);
-        let (near, far) = (builder.host(), builder.host());
-        let name = |direction: &str, number: usize| match paths.len() {
-            1 => direction.to_owned(),
-            _ => format!("{direction}/{}", number + 1),
-        };
-        let mut forward = Vec::with_capacity(paths.len());
-        let mut reverse = Vec::with_capacity(paths.len());
-        for (number, path) in paths.iter().enumerate() {
-            forward.push(builder.link(name("forward", number), &path.forward));
-            reverse.push(builder.link(name("reverse", number), &path.reverse));
+        let topology = Topology::chain(paths);
+        let mut builder = topology.builder(streams);
+        for &(near, far) in topology.pairs() {
+            for (from, to) in [(near, far), (far, near)] {
+                // A way there is: links lead in both directions.
+                let way = topology.links_between(from, to).unwrap_or_default();
+                builder.route(&way, to);
+            }
         }
-        reverse.reverse();
-        builder.route(&forward, far);
-        builder.route(&reverse, near);
         builder
     }
 
@@ -83,10 +82,7 @@ impl NetworkBuilder {
     /// If there is a link of this name: two links with the same streams would lose the same packets.
     pub fn link(&mut self, name: impl Into<String>, spec: &LinkSpec) -> LinkId {
         let name = name.into();
-        assert!(
-            self.links.iter().all(|(other, _)| *other != name),
-            "a second link is named {name:?}"
-        );
+        assert!(self.names.insert(name.clone()), "a second link is named {name:?}");
         self.links.push((name, spec.clone()));
         LinkId(self.links.len() as u32 - 1)
     }

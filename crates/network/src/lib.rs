@@ -77,6 +77,7 @@ mod observer;
 mod packet;
 pub mod queue;
 mod routes;
+pub mod topology;
 mod trace;
 
 pub use builder::{FORWARD, NetworkBuilder, REVERSE};
@@ -87,4 +88,5 @@ pub use network::Network;
 pub use observer::{Drop, DropLog, DropReason, Observer};
 pub use packet::{Body, HostId, LinkId, Packet, PacketRef, RouteId, UDP_IPV4_OVERHEAD};
 pub use queue::{QueueConfig, QueueLimit};
+pub use topology::{NodeId, Topology, TopologyConfig, TopologyLink};
 pub use trace::{DeliveryTrace, TraceError};

@@ -69,29 +69,27 @@ macro_rules! with_link_keys {
         }
 
         impl $table {
-            /// The link's keys, and where one is missing the other's.
-            fn or(&self, other: &LinkConfig) -> LinkConfig {
-                // Rate and trace answer one question, so they go together.
-                let (rate, trace) = match (self.rate, &self.trace) {
-                    (None, None) => (other.rate, other.trace.clone()),
-                    (rate, trace) => (rate, trace.clone()),
-                };
+            /// The link's keys, without those in front of them.
+            #[must_use]
+            pub fn link_keys(&self) -> LinkConfig {
                 LinkConfig {
-                    rate,
-                    trace,
-                    delay: self.delay.or(other.delay),
-                    jitter: self.jitter.or(other.jitter),
-                    loss: self.loss.as_ref().or(other.loss.as_ref()).cloned(),
-                    reorder: self.reorder.or(other.reorder),
-                    duplicate: self.duplicate.or(other.duplicate),
-                    corrupt: self.corrupt.or(other.corrupt),
-                    queue: self.queue.or(other.queue),
-                    mtu: self.mtu.or(other.mtu),
+                    rate: self.rate,
+                    trace: self.trace.clone(),
+                    delay: self.delay,
+                    jitter: self.jitter,
+                    loss: self.loss.clone(),
+                    reorder: self.reorder,
+                    duplicate: self.duplicate,
+                    corrupt: self.corrupt,
+                    queue: self.queue,
+                    mtu: self.mtu,
                 }
             }
         }
     };
 }
+
+pub(crate) use with_link_keys;
 
 with_link_keys! {
     /// One direction of a path. Every key may be left out.
@@ -120,6 +118,27 @@ const MAX_DELAY: Duration = Duration::from_secs(3600);
 const MTU: std::ops::RangeInclusive<u64> = 68..=65_536;
 
 impl LinkConfig {
+    /// These keys, and where one is missing the other's.
+    fn or(&self, other: &Self) -> Self {
+        // Rate and trace answer one question, so they go together.
+        let (rate, trace) = match (self.rate, &self.trace) {
+            (None, None) => (other.rate, other.trace.clone()),
+            (rate, trace) => (rate, trace.clone()),
+        };
+        Self {
+            rate,
+            trace,
+            delay: self.delay.or(other.delay),
+            jitter: self.jitter.or(other.jitter),
+            loss: self.loss.as_ref().or(other.loss.as_ref()).cloned(),
+            reorder: self.reorder.or(other.reorder),
+            duplicate: self.duplicate.or(other.duplicate),
+            corrupt: self.corrupt.or(other.corrupt),
+            queue: self.queue.or(other.queue),
+            mtu: self.mtu.or(other.mtu),
+        }
+    }
+
     /// What is out of range.
     #[must_use]
     pub fn validate(&self) -> Vec<Problem> {
@@ -207,14 +226,32 @@ fn read_trace(
 }
 
 impl PathConfig {
+    /// The path whose links have these keys in both directions.
+    #[must_use]
+    pub fn symmetric(link: LinkConfig) -> Self {
+        Self {
+            preset: None,
+            rate: link.rate,
+            trace: link.trace,
+            delay: link.delay,
+            jitter: link.jitter,
+            loss: link.loss,
+            reorder: link.reorder,
+            duplicate: link.duplicate,
+            corrupt: link.corrupt,
+            queue: link.queue,
+            mtu: link.mtu,
+            reverse: None,
+        }
+    }
+
     /// The keys of either direction: `reverse` before the path's own before the preset's.
     #[must_use]
     pub fn directions(&self) -> (LinkConfig, LinkConfig) {
-        let none = LinkConfig::default();
         let preset = self.preset.map(Preset::path).unwrap_or_default();
-        let preset_forward = preset.or(&none);
+        let preset_forward = preset.link_keys();
         let preset_reverse = preset.reverse.unwrap_or_default().or(&preset_forward);
-        let own = self.or(&none);
+        let own = self.link_keys();
         let reverse = self.reverse.clone().unwrap_or_default();
         (own.or(&preset_forward), reverse.or(&own).or(&preset_reverse))
     }

@@ -1,0 +1,178 @@
+//! A topology while its kind draws it, with everything that turns out to be wrong.
+
+use std::collections::BTreeSet;
+
+use foundation::Problem;
+
+use super::links::{Links, Load};
+use super::{NodeId, Topology};
+use crate::config::PathSpec;
+use crate::packet::{HostId, LinkId};
+
+/// A topology in the making.
+pub(super) struct Draft<'a> {
+    pub(super) topology: Topology,
+    pub(super) problems: Vec<Problem>,
+    pub(super) load: &'a mut Load<'a>,
+}
+
+/// The most hosts of one role. A trial of more would take more memory and time than anybody has meant.
+const MAX_COUNT: usize = 10_000;
+/// Links of a route (a packet counts its hops in a byte).
+const MAX_HOPS: usize = 255;
+
+impl<'a> Draft<'a> {
+    pub(super) fn new(load: &'a mut Load<'a>) -> Self {
+        Self {
+            topology: Topology::default(),
+            problems: Vec::new(),
+            load,
+        }
+    }
+
+    pub(super) fn problem(&mut self, key: &str, message: impl Into<String>) {
+        self.problems.push(Problem::new(key, message));
+    }
+
+    /// The value of a key that the kind cannot do without.
+    pub(super) fn needed<T>(&mut self, key: &str, value: Option<T>) -> Option<T> {
+        if value.is_none() {
+            self.problem(key, "the key is missing");
+        }
+        value
+    }
+
+    /// A number from 1 to `most`; 1 where it is not.
+    pub(super) fn count(&mut self, key: &str, count: u64, most: usize) -> usize {
+        match usize::try_from(count) {
+            Ok(count) if (1..=most).contains(&count) => count,
+            _ => {
+                self.problem(key, format!("{count} is out of range: 1 to {most}"));
+                1
+            }
+        }
+    }
+
+    /// How many things there are, where a number and a list of links may both say so.
+    pub(super) fn count_or_list(&mut self, key: &str, count: Option<u64>, links: Option<&Links>) -> usize {
+        let listed = links.and_then(Links::count).map(|count| count as u64);
+        match count.or(listed) {
+            Some(count) => self.count(key, count, MAX_COUNT),
+            None => {
+                self.problem(key, "the key is missing");
+                1
+            }
+        }
+    }
+
+    /// The links of one role, `count` of them.
+    pub(super) fn links(&mut self, key: &str, links: &Links, count: usize) -> Vec<PathSpec> {
+        links.resolve(key, count, self.load, &mut self.problems)
+    }
+
+    /// As [`Draft::links`]; `None` for each where the key is not given.
+    pub(super) fn optional_links(
+        &mut self,
+        key: &str,
+        links: Option<&Links>,
+        count: usize,
+    ) -> Vec<Option<PathSpec>> {
+        match links {
+            Some(links) => self.links(key, links, count).into_iter().map(Some).collect(),
+            None => vec![None; count],
+        }
+    }
+
+    pub(super) fn router(&mut self, name: impl Into<String>) -> NodeId {
+        self.topology.add_node(name, true)
+    }
+
+    /// A link in either direction: `name` and `name/reverse`. Gives the first.
+    pub(super) fn cable(&mut self, name: &str, spec: &PathSpec, from: NodeId, to: NodeId) -> LinkId {
+        let forward = self.topology.add_link(name, &spec.forward, from, to);
+        self.topology
+            .add_link(format!("{name}/reverse"), &spec.reverse, to, from);
+        forward
+    }
+
+    /// A host that sends towards `router`: behind a link of its own whose forward direction leads to the router,
+    /// or else right at it.
+    pub(super) fn sender(
+        &mut self,
+        name: &str,
+        router: NodeId,
+        link: &str,
+        spec: Option<&PathSpec>,
+    ) -> HostId {
+        let Some(spec) = spec else {
+            return self.topology.add_host(name, router);
+        };
+        let node = self.topology.add_node(name, true);
+        self.cable(link, spec, node, router);
+        self.topology.add_host(name, node)
+    }
+
+    /// A host that receives from `router`: behind a link of its own whose forward direction leads to the host,
+    /// or else right at the router.
+    pub(super) fn receiver(
+        &mut self,
+        name: &str,
+        router: NodeId,
+        link: &str,
+        spec: Option<&PathSpec>,
+    ) -> HostId {
+        let Some(spec) = spec else {
+            return self.topology.add_host(name, router);
+        };
+        let node = self.topology.add_node(name, true);
+        self.cable(link, spec, router, node);
+        self.topology.add_host(name, node)
+    }
+
+    pub(super) fn pair(&mut self, from: HostId, to: HostId) {
+        self.topology.pairs.push((from, to));
+    }
+
+    pub(super) fn bottleneck(&mut self, link: LinkId) {
+        self.topology.bottlenecks.push(link);
+    }
+
+    /// A problem of `key` where no way leads from host to host, or too long a one.
+    pub(super) fn check_way(&mut self, key: &str, from: HostId, to: HostId) {
+        let way = self.topology.links_between(from, to);
+        let name = |host: HostId| &self.topology.hosts()[host.0 as usize];
+        let message = match way {
+            None => format!(
+                "no path leads from {:?} to {:?}: packets pass routers, not hosts",
+                name(from),
+                name(to)
+            ),
+            Some(way) if way.len() > MAX_HOPS => format!(
+                "the path from {:?} to {:?} has {} links: at most {MAX_HOPS} are possible",
+                name(from),
+                name(to),
+                way.len()
+            ),
+            Some(_) => return,
+        };
+        self.problem(key, message);
+    }
+
+    /// What was drawn.
+    pub(super) fn finish(self) -> Result<Topology, Vec<Problem>> {
+        if !self.problems.is_empty() {
+            return Err(self.problems);
+        }
+        debug_assert_eq!(
+            self.topology
+                .links
+                .iter()
+                .map(|link| &link.name)
+                .collect::<BTreeSet<_>>()
+                .len(),
+            self.topology.links.len(),
+            "links have names of their own"
+        );
+        Ok(self.topology)
+    }
+}

@@ -1,0 +1,225 @@
+//! Topologies: hosts and routers joined by links, and the way that packets take between any two hosts.
+//!
+//! A [`TopologyConfig`] is what a study file says, a [`Topology`] is the graph that follows from it, and
+//! [`Topology::builder`] starts a [`NetworkBuilder`] with its hosts and links. A kind of topology is one file
+//! here with a function that draws it.
+//!
+//! A host sits at a node. Where a kind's hosts have no link of their own, they sit at the router: the router is
+//! then not one more hop.
+
+mod config;
+mod draft;
+mod dumbbell;
+mod free;
+mod links;
+mod parking_lot;
+mod shortest;
+mod star;
+mod tree;
+
+use foundation::Streams;
+
+use crate::builder::NetworkBuilder;
+use crate::config::{Capacity, LinkSpec, PathSpec};
+use crate::packet::{HostId, LinkId};
+
+pub use config::{Kind, TopologyConfig};
+pub use free::{FreeLink, Pairs};
+pub use links::Links;
+
+/// A place where links meet. An index into [`Topology::nodes`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct NodeId(pub u32);
+
+/// A link of a topology, in one direction.
+#[derive(Clone, Debug, PartialEq)]
+pub struct TopologyLink {
+    /// Its name, from which its random streams follow.
+    pub name: String,
+    /// What it does to packets.
+    pub spec: LinkSpec,
+    /// Where packets enter it.
+    pub from: NodeId,
+    /// Where they leave it.
+    pub to: NodeId,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+struct Node {
+    name: String,
+    /// Whether packets of others pass. A host of a free topology does not let them.
+    forwards: bool,
+    /// The links that begin here, in order of declaration.
+    links: Vec<LinkId>,
+}
+
+/// Hosts and routers joined by links, each link with a direction.
+///
+/// ```
+/// use foundation::Streams;
+/// use network::{Network, Topology, TopologyConfig};
+/// let config: TopologyConfig = serde_json::from_str(
+///     r#"{"kind": "dumbbell", "pairs": 2, "bottleneck": {"rate": "10Mbit/s", "delay": "10ms"}, "access": {"rate": "1Gbit/s"}}"#,
+/// )?;
+/// let topology = config.resolve(&mut |_| Err("no files here".into())).unwrap();
+/// let mut builder = topology.builder(Streams::new(1, 0));
+/// for &(from, to) in topology.pairs() {
+///     let links = topology.links_between(from, to).unwrap();
+///     builder.route(&links, to);
+/// }
+/// let network: Network<Vec<u8>> = builder.build();
+/// assert_eq!(network.link_name(topology.bottlenecks()[0]), "bottleneck");
+/// # Ok::<(), serde_json::Error>(())
+/// ```
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Topology {
+    nodes: Vec<Node>,
+    host_names: Vec<String>,
+    /// The node that each host sits at.
+    seats: Vec<NodeId>,
+    links: Vec<TopologyLink>,
+    pairs: Vec<(HostId, HostId)>,
+    bottlenecks: Vec<LinkId>,
+}
+
+impl Topology {
+    /// The hosts `sender` and `receiver` and one path between them, whose links are `forward` and `reverse`.
+    #[must_use]
+    pub fn path(spec: &PathSpec) -> Self {
+        Self::chain(std::slice::from_ref(spec))
+    }
+
+    /// The hosts `sender` and `receiver` with several paths behind one another between them.
+    ///
+    /// One path's links are named `forward` and `reverse`; several are named `forward/1`, `reverse/1`,
+    /// `forward/2`, … The forward links are the bottlenecks.
+    #[must_use]
+    pub fn chain(specs: &[PathSpec]) -> Self {
+        let mut topology = Self::default();
+        let sender = topology.add_node("sender", true);
+        let last = specs.len().saturating_sub(1);
+        let (mut near, mut far) = (sender, sender);
+        for (number, spec) in specs.iter().enumerate() {
+            far = match number {
+                _ if number == last => topology.add_node("receiver", true),
+                _ => topology.add_node(format!("node/{}", number + 1), true),
+            };
+            let name = |direction: &str| match specs.len() {
+                1 => direction.to_owned(),
+                _ => format!("{direction}/{}", number + 1),
+            };
+            let forward = topology.add_link(name("forward"), &spec.forward, near, far);
+            topology.add_link(name("reverse"), &spec.reverse, far, near);
+            topology.bottlenecks.push(forward);
+            near = far;
+        }
+        let pair = (
+            topology.add_host("sender", sender),
+            topology.add_host("receiver", far),
+        );
+        topology.pairs.push(pair);
+        topology
+    }
+
+    fn add_node(&mut self, name: impl Into<String>, forwards: bool) -> NodeId {
+        self.nodes.push(Node {
+            name: name.into(),
+            forwards,
+            links: Vec::new(),
+        });
+        NodeId(self.nodes.len() as u32 - 1)
+    }
+
+    fn add_host(&mut self, name: impl Into<String>, node: NodeId) -> HostId {
+        self.host_names.push(name.into());
+        self.seats.push(node);
+        HostId(self.seats.len() as u32 - 1)
+    }
+
+    fn add_link(&mut self, name: impl Into<String>, spec: &LinkSpec, from: NodeId, to: NodeId) -> LinkId {
+        let link = LinkId(self.links.len() as u32);
+        self.nodes[from.0 as usize].links.push(link);
+        self.links.push(TopologyLink {
+            name: name.into(),
+            spec: spec.clone(),
+            from,
+            to,
+        });
+        link
+    }
+
+    /// The names of the hosts, in the order of their numbers.
+    #[must_use]
+    pub fn hosts(&self) -> &[String] {
+        &self.host_names
+    }
+
+    /// The host of this name.
+    #[must_use]
+    pub fn host(&self, name: &str) -> Option<HostId> {
+        let place = self.host_names.iter().position(|known| known == name)?;
+        Some(HostId(place as u32))
+    }
+
+    /// The node that a host sits at.
+    ///
+    /// # Panics
+    /// For a host that there is not.
+    #[must_use]
+    pub fn node_of(&self, host: HostId) -> NodeId {
+        self.seats[host.0 as usize]
+    }
+
+    /// The names of the nodes, in the order of their numbers.
+    pub fn nodes(&self) -> impl ExactSizeIterator<Item = &str> {
+        self.nodes.iter().map(|node| node.name.as_str())
+    }
+
+    /// The links, in the order of their numbers.
+    #[must_use]
+    pub fn links(&self) -> &[TopologyLink] {
+        &self.links
+    }
+
+    /// The link of this name.
+    #[must_use]
+    pub fn link(&self, name: &str) -> Option<LinkId> {
+        let place = self.links.iter().position(|link| link.name == name)?;
+        Some(LinkId(place as u32))
+    }
+
+    /// Who sends to whom where a workload does not say, in order.
+    #[must_use]
+    pub fn pairs(&self) -> &[(HostId, HostId)] {
+        &self.pairs
+    }
+
+    /// The links whose queue and use are of interest, in order.
+    #[must_use]
+    pub fn bottlenecks(&self) -> &[LinkId] {
+        &self.bottlenecks
+    }
+
+    /// A network in the making with these hosts and links, under the same numbers, and no route yet.
+    #[must_use]
+    pub fn builder(&self, streams: Streams) -> NetworkBuilder {
+        let mut builder = NetworkBuilder::new(streams);
+        for _ in &self.host_names {
+            builder.host();
+        }
+        for link in &self.links {
+            builder.link(link.name.as_str(), &link.spec);
+        }
+        builder
+    }
+
+    /// The slowest link of a way, in bit/s on average; the first of several. `None` for a way over no link.
+    fn slowest(&self, way: &[LinkId]) -> Option<LinkId> {
+        let rate = |link: &LinkId| match &self.links[link.0 as usize].spec.capacity {
+            Capacity::Unlimited => u64::MAX,
+            Capacity::Rate(rate) => rate.bits_per_second(),
+            Capacity::Trace(trace) => trace.mean_rate().map_or(0, |rate| rate.bits_per_second()),
+        };
+        way.iter().copied().min_by_key(rate)
+    }
+}

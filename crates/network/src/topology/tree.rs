@@ -1,0 +1,59 @@
+//! The tree: a server at the root, clients at the leaves, switches between. All clients send to the server.
+//!
+//! Links are named by level and number: `level/1/1` is the first one below the root. Their forward direction
+//! leads to the root. Those of level 1 are the bottlenecks, since most clients share them.
+
+use super::TopologyConfig;
+use super::draft::Draft;
+
+pub(super) const KEYS: &[&str] = &["depth", "fan_out", "level"];
+
+const MAX_DEPTH: usize = 100;
+const MAX_LEAVES: usize = 10_000;
+
+pub(super) fn draw(config: &TopologyConfig, draft: &mut Draft<'_>) {
+    let listed = config.level.as_ref().and_then(super::Links::count);
+    let depth = config.depth.or(listed.map(|count| count as u64)).unwrap_or(2);
+    let depth = draft.count("depth", depth, MAX_DEPTH);
+    let fan_out = draft.count("fan_out", config.fan_out.unwrap_or(2), MAX_LEAVES);
+    let leaves = (0..depth).try_fold(1_usize, |nodes, _| {
+        nodes.checked_mul(fan_out).filter(|&nodes| nodes <= MAX_LEAVES)
+    });
+    if leaves.is_none() {
+        draft.problem(
+            "depth",
+            format!("{fan_out} branches on each of {depth} levels are more than {MAX_LEAVES} leaves"),
+        );
+        return;
+    }
+    let Some(level) = draft.needed("level", config.level.as_ref()) else {
+        return;
+    };
+    let specs = draft.links("level", level, depth);
+
+    let root = draft.router("server");
+    let server = draft.topology.add_host("server", root);
+    let mut parents = vec![root];
+    for (level, spec) in (1..).zip(&specs) {
+        let mut children = Vec::with_capacity(parents.len() * fan_out);
+        for number in 1..=parents.len() * fan_out {
+            let name = match level {
+                _ if level == depth => format!("h{number}"),
+                _ => format!("node/{level}/{number}"),
+            };
+            let child = draft.router(name);
+            let parent = parents[(number - 1) / fan_out];
+            let link = draft.cable(&format!("level/{level}/{number}"), spec, child, parent);
+            if level == 1 {
+                draft.bottleneck(link);
+            }
+            children.push(child);
+        }
+        parents = children;
+    }
+    for (i, &leaf) in (1..).zip(&parents) {
+        let i: usize = i;
+        let client = draft.topology.add_host(format!("h{i}"), leaf);
+        draft.pair(client, server);
+    }
+}

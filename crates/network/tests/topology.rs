@@ -1,0 +1,454 @@
+//! `[topology]`: what each kind draws, which way packets take, and what is refused in which words.
+
+mod common;
+
+use common::{drive, mark};
+use foundation::{Duration, Streams};
+use network::topology::Kind;
+use network::{Capacity, Network, Packet, PathSpec, Topology, TopologyConfig};
+
+fn read(json: &str) -> TopologyConfig {
+    serde_json::from_str(json).unwrap_or_else(|error| panic!("{json}: {error}"))
+}
+
+fn topology(json: &str) -> Topology {
+    read(json)
+        .resolve(&mut |file| Err(format!("{file} is not here")))
+        .unwrap_or_else(|problems| panic!("{json}: {problems:?}"))
+}
+
+/// The names of the links from host to host.
+fn way<'a>(topology: &'a Topology, from: &str, to: &str) -> Vec<&'a str> {
+    let host = |name| topology.host(name).unwrap();
+    let way = topology.links_between(host(from), host(to)).unwrap();
+    way.iter()
+        .map(|link| topology.links()[link.0 as usize].name.as_str())
+        .collect()
+}
+
+fn pairs(topology: &Topology) -> Vec<(&str, &str)> {
+    let name = |host: network::HostId| topology.hosts()[host.0 as usize].as_str();
+    topology
+        .pairs()
+        .iter()
+        .map(|&(from, to)| (name(from), name(to)))
+        .collect()
+}
+
+fn bottlenecks(topology: &Topology) -> Vec<&str> {
+    let name = |link: &network::LinkId| topology.links()[link.0 as usize].name.as_str();
+    topology.bottlenecks().iter().map(name).collect()
+}
+
+fn rate(topology: &Topology, link: &str) -> String {
+    let link = topology.link(link).unwrap();
+    match &topology.links()[link.0 as usize].spec.capacity {
+        Capacity::Rate(rate) => rate.to_string(),
+        other => format!("{other:?}"),
+    }
+}
+
+#[test]
+fn a_dumbbell_is_two_sides_and_a_link() {
+    let bell = topology(
+        r#"{"kind": "dumbbell", "pairs": 2, "bottleneck": {"rate": "10Mbit/s", "reverse": {"rate": "1Mbit/s"}},
+            "access": {"rate": "1Gbit/s"}, "exit": {"delay": "1ms"}}"#,
+    );
+    assert_eq!(bell.hosts(), ["s1", "s2", "r1", "r2"]);
+    assert_eq!(pairs(&bell), [("s1", "r1"), ("s2", "r2")]);
+    assert_eq!(bottlenecks(&bell), ["bottleneck"]);
+    assert_eq!(way(&bell, "s2", "r2"), ["access/2", "bottleneck", "exit/2"]);
+    assert_eq!(
+        way(&bell, "r2", "s2"),
+        ["exit/2/reverse", "bottleneck/reverse", "access/2/reverse"]
+    );
+    assert_eq!(way(&bell, "s1", "s2"), ["access/1", "access/2/reverse"]);
+    assert_eq!(rate(&bell, "bottleneck"), "10Mbit/s");
+    assert_eq!(rate(&bell, "bottleneck/reverse"), "1Mbit/s");
+}
+
+/// A tree of five clients whose links have 25 i / 5 Mbit/s, in front of one server behind 45 Mbit/s.
+#[test]
+fn a_server_behind_a_bottleneck_is_a_dumbbell_with_one_receiver() {
+    let bell = topology(
+        r#"{"kind": "dumbbell", "receivers": 1, "bottleneck": {"rate": "45Mbit/s"}, "access": [
+            {"rate": "5Mbit/s"}, {"rate": "10Mbit/s"}, {"rate": "15Mbit/s"}, {"rate": "20Mbit/s"}, {"rate": "25Mbit/s"}]}"#,
+    );
+    assert_eq!(bell.hosts(), ["s1", "s2", "s3", "s4", "s5", "r1"]);
+    assert_eq!(pairs(&bell).last(), Some(&("s5", "r1")));
+    // A receiver without a link of its own stands at the router: that is one hop less.
+    assert_eq!(way(&bell, "s4", "r1"), ["access/4", "bottleneck"]);
+    assert_eq!(rate(&bell, "access/4"), "20Mbit/s");
+    assert_eq!(rate(&bell, "access/4/reverse"), "20Mbit/s");
+}
+
+#[test]
+fn a_parking_lot_has_a_pair_for_all_and_one_for_each_hop() {
+    let lot = topology(
+        r#"{"kind": "parking-lot", "hops": 3, "bottleneck": {"rate": "1Mbit/s"}, "access": {"delay": "1ms"}}"#,
+    );
+    assert_eq!(
+        pairs(&lot),
+        [("s0", "r0"), ("s1", "r1"), ("s2", "r2"), ("s3", "r3")]
+    );
+    assert_eq!(
+        way(&lot, "s0", "r0"),
+        ["access/0", "bottleneck/1", "bottleneck/2", "bottleneck/3"]
+    );
+    assert_eq!(way(&lot, "s2", "r2"), ["access/2", "bottleneck/2"]);
+    assert_eq!(
+        bottlenecks(&lot),
+        ["bottleneck/1", "bottleneck/2", "bottleneck/3"]
+    );
+    let each =
+        topology(r#"{"kind": "parking-lot", "bottleneck": [{"rate": "1Mbit/s"}, {"rate": "2Mbit/s"}]}"#);
+    assert_eq!(rate(&each, "bottleneck/2"), "2Mbit/s");
+    assert_eq!(pairs(&each).len(), 3);
+}
+
+#[test]
+fn a_star_gathers_at_its_hub() {
+    let star = topology(r#"{"kind": "star", "leaves": 3, "leaf": {"rate": "1Mbit/s"}}"#);
+    assert_eq!(star.hosts(), ["hub", "h1", "h2", "h3"]);
+    assert_eq!(pairs(&star), [("h1", "hub"), ("h2", "hub"), ("h3", "hub")]);
+    assert_eq!(way(&star, "h3", "hub"), ["leaf/3"]);
+    assert_eq!(way(&star, "h3", "h1"), ["leaf/3", "leaf/1/reverse"]);
+}
+
+#[test]
+fn a_tree_leads_to_its_root() {
+    let tree =
+        topology(r#"{"kind": "tree", "fan_out": 3, "level": [{"rate": "45Mbit/s"}, {"rate": "10Mbit/s"}]}"#);
+    assert_eq!(pairs(&tree).len(), 9);
+    assert_eq!(way(&tree, "h4", "server"), ["level/2/4", "level/1/2"]);
+    assert_eq!(
+        way(&tree, "server", "h9"),
+        ["level/1/3/reverse", "level/2/9/reverse"]
+    );
+    assert_eq!(way(&tree, "h1", "h3"), ["level/2/1", "level/2/3/reverse"]);
+    assert_eq!(rate(&tree, "level/1/3"), "45Mbit/s");
+    assert_eq!(bottlenecks(&tree), ["level/1/1", "level/1/2", "level/1/3"]);
+    let deep = topology(r#"{"kind": "tree", "depth": 5, "level": {}}"#);
+    assert_eq!(pairs(&deep).len(), 32);
+}
+
+#[test]
+fn a_free_topology_is_what_is_listed() {
+    let free = topology(
+        r#"{"kind": "free", "hosts": ["a", "b", "c"], "routers": ["x", "y"],
+            "links": [{"from": "a", "to": "x", "rate": "9Mbit/s"}, {"from": "x", "to": "y", "rate": "5Mbit/s", "reverse": {"rate": "7Mbit/s"}},
+                      {"from": "b", "to": "x"}, {"from": "y", "to": "c", "name": "last"}],
+            "pairs": [["a", "c"], ["c", "b"]]}"#,
+    );
+    assert_eq!(way(&free, "a", "c"), ["a-x", "x-y", "last"]);
+    assert_eq!(
+        way(&free, "c", "b"),
+        ["last/reverse", "x-y/reverse", "b-x/reverse"]
+    );
+    // The slowest link of each pair's way.
+    assert_eq!(bottlenecks(&free), ["x-y", "x-y/reverse"]);
+    assert_eq!(free.nodes().collect::<Vec<_>>(), ["a", "b", "c", "x", "y"]);
+    let named = topology(
+        r#"{"kind": "free", "hosts": ["a", "b"], "links": [{"from": "a", "to": "b", "preset": "lte"}], "bottlenecks": ["a-b/reverse"]}"#,
+    );
+    assert_eq!(pairs(&named), [("a", "b")]);
+    assert_eq!(bottlenecks(&named), ["a-b/reverse"]);
+    assert_eq!(rate(&named, "a-b/reverse"), "6Mbit/s");
+}
+
+#[test]
+fn the_way_has_the_fewest_links_and_then_those_declared_first() {
+    let diamond = |first: &str, second: &str| {
+        topology(&format!(
+            r#"{{"kind": "free", "hosts": ["a", "b", "c"], "routers": ["x", "y", "z"], "links": [
+                {{"from": "a", "to": "{first}"}}, {{"from": "a", "to": "{second}"}}, {{"from": "x", "to": "b"}},
+                {{"from": "y", "to": "b"}}, {{"from": "a", "to": "z"}}, {{"from": "a", "to": "c"}}, {{"from": "c", "to": "b"}}]}}"#
+        ))
+    };
+    assert_eq!(way(&diamond("x", "y"), "a", "b"), ["a-x", "x-b"]);
+    assert_eq!(way(&diamond("y", "x"), "a", "b"), ["a-y", "y-b"]);
+    assert_eq!(way(&diamond("y", "x"), "b", "a"), ["x-b/reverse", "a-x/reverse"]);
+}
+
+/// A host passes no packets of others on, though that way would be shorter.
+#[test]
+fn ways_lead_over_routers_alone() {
+    let free = topology(
+        r#"{"kind": "free", "hosts": ["a", "b", "c"], "routers": ["x", "y"], "links": [{"from": "a", "to": "c"}, {"from": "c", "to": "b"},
+            {"from": "a", "to": "x"}, {"from": "x", "to": "y"}, {"from": "y", "to": "b"}], "pairs": [["a", "b"]]}"#,
+    );
+    assert_eq!(way(&free, "a", "b"), ["a-x", "x-y", "y-b"]);
+    assert_eq!(way(&free, "a", "c"), ["a-c"]);
+}
+
+#[test]
+fn mistakes_are_problems_of_their_key() {
+    for (json, key, words) in [
+        (r#"{"kind": "dumbbell", "pairs": 2}"#, "bottleneck", "missing"),
+        (r#"{"kind": "dumbbell", "bottleneck": {}}"#, "pairs", "missing"),
+        (
+            r#"{"kind": "dumbbell", "bottleneck": {}, "pairs": 0}"#,
+            "pairs",
+            "1 to 10000",
+        ),
+        (
+            r#"{"kind": "dumbbell", "bottleneck": {}, "pairs": 10001}"#,
+            "pairs",
+            "1 to 10000",
+        ),
+        (
+            r#"{"kind": "dumbbell", "bottleneck": {}, "pairs": [["a", "b"]]}"#,
+            "pairs",
+            "number",
+        ),
+        (
+            r#"{"kind": "dumbbell", "bottleneck": {}, "pairs": 3, "receivers": 4}"#,
+            "receivers",
+            "1 to 3",
+        ),
+        (
+            r#"{"kind": "dumbbell", "bottleneck": {}, "pairs": 3, "access": [{}, {}]}"#,
+            "access",
+            "2 links, but 3",
+        ),
+        (
+            r#"{"kind": "dumbbell", "bottleneck": {"mtu": "1B"}, "pairs": 3}"#,
+            "bottleneck.mtu",
+            "68B",
+        ),
+        (
+            r#"{"kind": "dumbbell", "bottleneck": {}, "access": [{}, {"delay": "61min"}]}"#,
+            "access[1].delay",
+            "\"3600s\"",
+        ),
+        (
+            r#"{"kind": "dumbbell", "bottleneck": {}, "pairs": 3, "hops": 2}"#,
+            "hops",
+            "\"dumbbell\", which has the keys pairs, receivers, bottleneck",
+        ),
+        (
+            r#"{"kind": "parking-lot", "hops": 251, "bottleneck": {}}"#,
+            "hops",
+            "1 to 250",
+        ),
+        (r#"{"kind": "star", "leaves": 2}"#, "leaf", "missing"),
+        (r#"{"kind": "star", "leaf": {}}"#, "leaves", "missing"),
+        (
+            r#"{"kind": "tree", "fan_out": 10, "depth": 5, "level": {}}"#,
+            "depth",
+            "10000 leaves",
+        ),
+        (
+            r#"{"kind": "tree", "fan_out": 1, "depth": 101, "level": {}}"#,
+            "depth",
+            "1 to 100",
+        ),
+        (r#"{"kind": "free", "hosts": ["a", "b"]}"#, "links", "missing"),
+        (r#"{"kind": "free", "hosts": ["a"], "links": []}"#, "hosts", "two"),
+        (
+            r#"{"kind": "free", "hosts": ["a", "b", "a"], "links": []}"#,
+            "hosts",
+            "\"a\" is given twice",
+        ),
+        (
+            r#"{"kind": "free", "hosts": ["a", "b"], "links": []}"#,
+            "pairs",
+            "no path leads from \"a\" to \"b\"",
+        ),
+        (
+            r#"{"kind": "free", "hosts": ["alice", "bob"], "links": [{"from": "alice", "to": "bpb"}]}"#,
+            "links[0].to",
+            "did you mean \"bob\"?",
+        ),
+        (
+            r#"{"kind": "free", "hosts": ["a", "b"], "links": [{"from": "a", "to": "a"}]}"#,
+            "links[0]",
+            "the same",
+        ),
+        (
+            r#"{"kind": "free", "hosts": ["a", "b"], "links": [{"to": "a"}]}"#,
+            "links[0].from",
+            "missing",
+        ),
+        (
+            r#"{"kind": "free", "hosts": ["a", "b"], "links": [{"from": "a", "to": "b"}, {"from": "a", "to": "b"}]}"#,
+            "links[1].name",
+            "\"a-b\"",
+        ),
+        (
+            r#"{"kind": "free", "hosts": ["a", "b"], "links": [{"from": "a", "to": "b", "queue": "0B"}]}"#,
+            "links[0].queue",
+            "1pkt",
+        ),
+        (
+            r#"{"kind": "free", "hosts": ["a", "b"], "links": [{"from": "a", "to": "b"}], "pairs": [["a", "c"]]}"#,
+            "pairs",
+            "no host \"c\"",
+        ),
+        (
+            r#"{"kind": "free", "hosts": ["a", "b"], "links": [{"from": "a", "to": "b"}], "pairs": [["a", "a"]]}"#,
+            "pairs",
+            "itself",
+        ),
+        (
+            r#"{"kind": "free", "hosts": ["a", "b"], "links": [{"from": "a", "to": "b"}], "bottlenecks": ["a-c"]}"#,
+            "bottlenecks",
+            "did you mean \"a-b\"?",
+        ),
+    ] {
+        let found: Vec<String> = read(json).validate().iter().map(ToString::to_string).collect();
+        assert_eq!(found.len(), 1, "{json}: {found:?}");
+        assert!(found[0].starts_with(&format!("{key}: ")), "{json}: {found:?}");
+        assert!(found[0].contains(words), "{json}: {found:?}");
+    }
+    let long: Vec<String> = (0..300)
+        .map(|i| format!(r#"{{"from": "n{i}", "to": "n{}"}}"#, i + 1))
+        .collect();
+    let routers: Vec<String> = (1..300).map(|i| format!("\"n{i}\"")).collect();
+    let json = format!(
+        r#"{{"kind": "free", "hosts": ["n0", "n300"], "routers": [{}], "links": [{}]}}"#,
+        routers.join(","),
+        long.join(",")
+    );
+    assert!(
+        read(&json).validate()[0]
+            .to_string()
+            .contains("300 links: at most 255")
+    );
+}
+
+#[test]
+fn a_wrong_form_is_told_what_is_allowed() {
+    for (json, words) in [
+        (r#"{"kind": "dumbell"}"#, &["dumbell", "`dumbbell`", "`free`"][..]),
+        (
+            r#"{"kind": "dumbbell", "bottelneck": {}}"#,
+            &["bottelneck", "`bottleneck`"],
+        ),
+        (
+            r#"{"kind": "dumbbell", "bottleneck": "10Mbit/s"}"#,
+            &["rate = \"1Mbit/s\"", "a list"],
+        ),
+        (
+            r#"{"kind": "dumbbell", "bottleneck": {"dealy": "1ms"}}"#,
+            &["dealy", "`delay`"],
+        ),
+        (
+            r#"{"kind": "dumbbell", "access": [{"dealy": "1ms"}]}"#,
+            &["dealy", "`delay`"],
+        ),
+        (r#"{"kind": "dumbbell", "pairs": "2"}"#, &["a number of pairs"]),
+        (
+            r#"{"kind": "free", "links": [{"form": "a"}]}"#,
+            &["form", "`from`"],
+        ),
+    ] {
+        let message = serde_json::from_str::<TopologyConfig>(json)
+            .unwrap_err()
+            .to_string();
+        for word in words {
+            assert!(message.contains(word), "{json}: {word} is missing in {message}");
+        }
+    }
+}
+
+#[test]
+fn what_is_read_is_written_back() {
+    for json in [
+        r#"{"kind":"dumbbell","pairs":3,"bottleneck":{"reverse":{"delay":"1ms"},"rate":"1Mbit/s"},"access":[{},{},{"preset":"lte"}]}"#,
+        r#"{"kind":"free","pairs":[["a","b"]],"hosts":["a","b"],"links":[{"from":"a","to":"b","rate":"1Mbit/s"}]}"#,
+    ] {
+        assert_eq!(serde_json::to_string(&read(json)).unwrap(), json);
+    }
+    let new = TopologyConfig::new(Kind::Star);
+    assert_eq!(new, read(r#"{"kind": "star"}"#));
+}
+
+#[test]
+fn the_schema_names_every_key_with_its_help() {
+    let schema = serde_json::to_value(schemars::schema_for!(TopologyConfig)).unwrap();
+    let properties = schema["properties"].as_object().unwrap();
+    let message = serde_json::from_str::<TopologyConfig>(r#"{"?": 1}"#)
+        .unwrap_err()
+        .to_string();
+    for key in message.split('`').skip(3).step_by(2) {
+        assert!(properties[key]["description"].is_string(), "{key} has no help");
+    }
+    assert!(!schema.to_string().contains("null"));
+}
+
+/// A path and a chain of paths are the networks that they were: the same names, so the same losses.
+#[test]
+fn paths_keep_the_names_of_their_links() {
+    let spec = common::path(r#"{"rate": "1Mbit/s", "delay": "3ms"}"#);
+    let path = Topology::path(&spec);
+    assert_eq!(path.hosts(), ["sender", "receiver"]);
+    assert_eq!(way(&path, "sender", "receiver"), ["forward"]);
+    assert_eq!(way(&path, "receiver", "sender"), ["reverse"]);
+    assert_eq!(bottlenecks(&path), ["forward"]);
+    let chain = Topology::chain(&[spec.clone(), PathSpec::default(), spec]);
+    let names: Vec<&str> = chain.links().iter().map(|link| link.name.as_str()).collect();
+    assert_eq!(
+        names,
+        [
+            "forward/1",
+            "reverse/1",
+            "forward/2",
+            "reverse/2",
+            "forward/3",
+            "reverse/3"
+        ]
+    );
+    assert_eq!(
+        way(&chain, "receiver", "sender"),
+        ["reverse/3", "reverse/2", "reverse/1"]
+    );
+}
+
+#[test]
+fn a_packet_takes_the_delays_of_its_way() {
+    let lot = topology(
+        r#"{"kind": "parking-lot", "hops": 3, "bottleneck": {"delay": "5ms"}, "access": {"delay": "1ms"}, "exit": {"delay": "2ms"}}"#,
+    );
+    let mut builder = lot.builder(Streams::new(1, 0));
+    let routes: Vec<_> = lot
+        .pairs()
+        .iter()
+        .map(|&(from, to)| builder.route(&lot.links_between(from, to).unwrap(), to))
+        .collect();
+    let mut network: Network<common::Mark> = builder.build();
+    let arrivals = drive(
+        &mut network,
+        routes
+            .iter()
+            .map(|&route| (0, Packet::new(route, 100, mark(u64::from(route.0))))),
+    );
+    let seen: Vec<(u64, u64)> = arrivals
+        .iter()
+        .map(|arrival| (arrival.packet.body.number, arrival.at))
+        .collect();
+    let millis = |millis| Duration::from_millis(millis).as_nanos();
+    assert_eq!(
+        seen,
+        [(1, millis(8)), (2, millis(8)), (3, millis(8)), (0, millis(18))]
+    );
+    assert_eq!(arrivals[3].host, lot.host("r0").unwrap());
+}
+
+/// Thousands of hosts are no trouble: neither names nor ways are looked for one by one.
+#[test]
+fn large_topologies_are_built() {
+    let bell = topology(
+        r#"{"kind": "dumbbell", "pairs": 2000, "bottleneck": {}, "access": {"delay": "1ms"}, "exit": {"delay": "1ms"}}"#,
+    );
+    let mut builder = bell.builder(Streams::new(1, 0));
+    for &(from, to) in bell.pairs() {
+        builder.route(&bell.links_between(from, to).unwrap(), to);
+    }
+    let network: Network<common::Mark> = builder.build();
+    assert_eq!(network.links().count(), 8002);
+    assert_eq!(
+        way(&bell, "s2000", "r2000"),
+        ["access/2000", "bottleneck", "exit/2000"]
+    );
+}
