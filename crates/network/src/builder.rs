@@ -36,6 +36,8 @@ pub struct NetworkBuilder {
     hosts: u32,
     links: Vec<(String, LinkSpec)>,
     names: BTreeSet<String>,
+    /// Links that keep a histogram of waits.
+    recorded: BTreeSet<LinkId>,
     routes: Routes,
 }
 
@@ -48,6 +50,7 @@ impl NetworkBuilder {
             hosts: 0,
             links: Vec::new(),
             names: BTreeSet::new(),
+            recorded: BTreeSet::new(),
             routes: Routes::default(),
         }
     }
@@ -107,6 +110,19 @@ impl NetworkBuilder {
         self.routes.add(links, to)
     }
 
+    /// Keeps a histogram of how long packets wait at a link ([`Network::waits`]).
+    ///
+    /// # Panics
+    /// If there is no such link.
+    pub fn record_waits(&mut self, link: LinkId) {
+        assert!(
+            (link.0 as usize) < self.links.len(),
+            "there is no link {}",
+            link.0
+        );
+        self.recorded.insert(link);
+    }
+
     /// The network.
     #[must_use]
     pub fn build<B: Body>(self) -> Network<B> {
@@ -119,11 +135,12 @@ impl NetworkBuilder {
         let mut links = Vec::with_capacity(self.links.len());
         let mut names = Vec::with_capacity(self.links.len());
         for (number, (name, spec)) in self.links.into_iter().enumerate() {
-            links.push(Link::new(
-                LinkId(number as u32),
-                &spec,
-                self.streams.component(&name),
-            ));
+            let id = LinkId(number as u32);
+            let mut link = Link::new(id, &spec, self.streams.component(&name));
+            if self.recorded.contains(&id) {
+                link.meter_mut().record_waits();
+            }
+            links.push(link);
             names.push(name);
         }
         Network::new(links, names, self.routes, self.hosts, observer)

@@ -93,11 +93,6 @@ impl<B, O> Cargo<B, O> {
             body: stored.body,
         })
     }
-
-    pub(crate) fn route(&self, ticket: Ticket) -> RouteId {
-        let stored = &self.slots[ticket.slot as usize];
-        stored.as_ref().map_or(RouteId(u32::MAX), |stored| stored.route)
-    }
 }
 
 impl<B: Body, O: Observer<B>> Cargo<B, O> {
@@ -106,6 +101,22 @@ impl<B: Body, O: Observer<B>> Cargo<B, O> {
         let copy = self.slots[ticket.slot as usize].clone()?;
         let slot = self.place(copy);
         Some(Ticket { slot, ..ticket })
+    }
+
+    /// The route of a packet, and its flow among those of the route.
+    pub(crate) fn route_and_flow(&self, ticket: Ticket) -> (RouteId, u64) {
+        let stored = &self.slots[ticket.slot as usize];
+        stored.as_ref().map_or((RouteId(u32::MAX), 0), |stored| {
+            (stored.route, stored.body.flow())
+        })
+    }
+
+    /// Marks a packet as having met congestion, if its ends understand that.
+    pub(crate) fn mark(&mut self, ticket: Ticket) -> bool {
+        let stored = &mut self.slots[ticket.slot as usize];
+        stored
+            .as_mut()
+            .is_some_and(|stored| stored.body.mark_congestion_experienced())
     }
 
     pub(crate) fn flip_bit(&mut self, ticket: Ticket, choice: u64) {

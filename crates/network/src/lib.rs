@@ -83,7 +83,7 @@ mod trace;
 pub use builder::{FORWARD, NetworkBuilder, REVERSE};
 pub use config::{Capacity, LinkConfig, LinkSpec, PathConfig, PathSpec, Preset};
 pub use impairment::{Distribution, JitterConfig, LossConfig, ReorderConfig};
-pub use link::{Count, LinkCounters};
+pub use link::{Count, LinkCounters, Occupancy};
 pub use network::Network;
 pub use observer::{Drop, DropLog, DropReason, Observer};
 pub use packet::{Body, HostId, LinkId, Packet, PacketRef, RouteId, UDP_IPV4_OVERHEAD};

@@ -3,12 +3,13 @@
 use std::collections::VecDeque;
 
 use foundation::{Instant, Streams};
+use hdrhistogram::Histogram;
 
 use crate::builder::NetworkBuilder;
 use crate::calendar::Calendar;
 use crate::cargo::{Cargo, Ticket};
 use crate::config::PathSpec;
-use crate::link::{Link, LinkCounters};
+use crate::link::{Count, Link, LinkCounters, Occupancy};
 use crate::observer::Observer;
 use crate::packet::{Body, HostId, LinkId, Packet, RouteId};
 use crate::routes::{Next, Routes};
@@ -161,6 +162,44 @@ impl<B: Body, O: Observer<B>> Network<B, O> {
     #[must_use]
     pub fn counters(&self, link: LinkId) -> &LinkCounters {
         self.links[link.0 as usize].counters()
+    }
+
+    /// What waits at a link or is being sent at `now`, for which [`Network::handle_timeout`] has been called.
+    ///
+    /// # Panics
+    /// For a link that this network does not have.
+    #[must_use]
+    pub fn queue(&self, link: LinkId, now: Instant) -> Count {
+        self.links[link.0 as usize].length(now.as_nanos())
+    }
+
+    /// A link's queue and use, summed from the start to `now`, for which [`Network::handle_timeout`] has been called.
+    /// The difference of two gives the means of the time between.
+    ///
+    /// # Panics
+    /// For a link that this network does not have.
+    #[must_use]
+    pub fn occupancy(&self, link: LinkId, now: Instant) -> Occupancy {
+        self.links[link.0 as usize].occupancy(now.as_nanos())
+    }
+
+    /// How long the packets that a link has taken on waited before it began to send them, in nanoseconds; `None` unless
+    /// [`NetworkBuilder::record_waits`] has asked for it. From 1 µs to 1000 s, to three digits. Packets that were
+    /// dropped do not count.
+    ///
+    /// # Panics
+    /// For a link that this network does not have.
+    #[must_use]
+    pub fn waits(&self, link: LinkId) -> Option<&Histogram<u64>> {
+        self.links[link.0 as usize].meter().waits()
+    }
+
+    /// Forgets the waits of a link until now, as where a measurement begins.
+    ///
+    /// # Panics
+    /// For a link that this network does not have.
+    pub fn forget_waits(&mut self, link: LinkId) {
+        self.links[link.0 as usize].meter_mut().forget_waits();
     }
 
     /// The hosts, by number.

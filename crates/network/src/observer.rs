@@ -61,6 +61,12 @@ pub trait Observer<B> {
         let _ = (at, link, packet);
     }
 
+    /// The link marked the packet as having met congestion; it is shown as it is now.
+    #[inline]
+    fn marked(&mut self, at: Instant, link: LinkId, packet: PacketRef<'_, B>) {
+        let _ = (at, link, packet);
+    }
+
     /// The packet reached the far end of a link.
     #[inline]
     fn left(&mut self, at: Instant, link: LinkId, packet: PacketRef<'_, B>) {

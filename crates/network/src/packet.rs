@@ -74,13 +74,26 @@ impl<B: Clone> PacketRef<'_, B> {
     }
 }
 
-/// What a packet may carry. The network clones a body to duplicate its packet and flips a bit of it to
-/// corrupt it; it does nothing else with it.
+/// What a packet may carry. The network clones a body to duplicate its packet, flips a bit of it to
+/// corrupt it, and asks queue disciplines' questions; it does nothing else with it.
 pub trait Body: Clone {
     /// Corrupts the body: flips one bit, which `choice` (uniform over all of `u64`) picks.
     ///
     /// A body that is not bytes marks itself as corrupt in whatever way its checksum would notice.
     fn flip_bit(&mut self, choice: u64);
+
+    /// Marks the body as having met congestion, if the ends of its transport can tell: its ECN field is ECT(0),
+    /// ECT(1) or CE and becomes CE (RFC 3168, section 5). Says whether they can; otherwise nothing changes,
+    /// and the packet is dropped where it would have been marked.
+    fn mark_congestion_experienced(&mut self) -> bool {
+        false
+    }
+
+    /// Which flow the body belongs to, among those that take the same route: disciplines that queue by flow
+    /// tell flows apart by route and this number, which need not be spread evenly.
+    fn flow(&self) -> u64 {
+        0
+    }
 }
 
 /// The bytes of a datagram. An empty one has no bit to flip and stays as it is.

@@ -20,6 +20,19 @@ pub enum Capacity {
     Trace(Arc<DeliveryTrace>),
 }
 
+impl Capacity {
+    /// The rate, of a recorded one the mean; `None` where there is no limit.
+    #[must_use]
+    pub fn mean_rate(&self) -> Option<Rate> {
+        match self {
+            Self::Unlimited => None,
+            Self::Rate(rate) => Some(*rate),
+            // A trace of less than 1 bit/s is as slow as can be.
+            Self::Trace(trace) => trace.mean_rate().or_else(|| Rate::from_bits_per_second(1)),
+        }
+    }
+}
+
 /// One link in one direction. The default is infinitely fast, without delay, and perfect.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct LinkSpec {

@@ -37,6 +37,8 @@ pub struct LinkCounters {
     pub duplicated: Count,
     /// Packets in which a bit was flipped.
     pub corrupted: Count,
+    /// Packets that the queue's discipline marked as having met congestion (RFC 3168). They go on.
+    pub marked: Count,
     /// Packets that reached the far end after one that had entered later (RFC 4737).
     pub reordered: Count,
     /// The most packets that stood in the queue at once, with the one being sent.

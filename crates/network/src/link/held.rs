@@ -3,15 +3,16 @@
 //! The link looks at it when a packet joins and when the packet before has been sent, so a packet that
 //! has to wait costs one event more than with drop-tail.
 
-use foundation::Instant;
+use foundation::{Duration, Instant};
 
+use super::verdicts::Executor;
 use crate::calendar::Due;
-use crate::cargo::{Cargo, Ticket};
-use crate::impairment::Lag;
+use crate::link::meter::{Meter, Occupancy};
 use crate::link::pace::Pace;
-use crate::link::{Count, LinkCounters, Wire};
-use crate::packet::RouteId;
-use crate::queue::{Discipline, Waiting};
+use crate::link::{Count, Wire};
+use crate::observer::Observer;
+use crate::packet::Body;
+use crate::queue::{Discipline, Line, Waiting};
 
 /// A discipline, and the packet that is being sent.
 pub(crate) struct Held {
@@ -20,8 +21,8 @@ pub(crate) struct Held {
     free: Due,
     /// Its size.
     sending: u32,
-    /// What the discipline has dropped since it was last asked for.
-    pub(super) dropped: Vec<Waiting>,
+    /// Until when the meter knows of the packets that wait.
+    metered: u64,
 }
 
 impl Held {
@@ -30,7 +31,7 @@ impl Held {
             discipline,
             free: Due::new(0, 0),
             sending: 0,
-            dropped: Vec::new(),
+            metered: 0,
         }
     }
 
@@ -43,26 +44,24 @@ impl Held {
     }
 
     /// A packet joins those that wait.
-    pub(super) fn join(
+    pub(super) fn join<B: Body, O: Observer<B>>(
         &mut self,
-        now: u64,
-        route: RouteId,
-        ticket: Ticket,
-        lag: Lag,
-        counters: &mut LinkCounters,
+        arriving: Waiting,
+        meter: &mut Meter,
+        verdicts: &mut Executor<'_, B, O>,
     ) {
-        let sending = self.sending(now);
-        let since = Instant::from_nanos(now);
-        let arriving = Waiting {
-            since,
-            route,
-            ticket,
-            lag,
+        let now = verdicts.now;
+        self.meter(now, meter);
+        let line = Line {
+            sending: self.sending(now),
+            free: Instant::from_nanos(self.free.nanos()),
         };
-        self.discipline
-            .enqueue(since, arriving, sending, &mut self.dropped);
+        self.discipline.enqueue(arriving.since, arriving, &line, verdicts);
         let waiting = self.discipline.waiting();
-        counters.saw_queue(waiting.packets + sending.packets, waiting.bytes + sending.bytes);
+        verdicts.counters.saw_queue(
+            waiting.packets + line.sending.packets,
+            waiting.bytes + line.sending.bytes,
+        );
     }
 
     fn sending(&self, now: u64) -> Count {
@@ -76,18 +75,57 @@ impl Held {
     }
 
     /// Sends the next waiting packet if none is being sent.
-    pub(super) fn send<B, O>(&mut self, now: u64, pace: &mut Pace, wire: &mut Wire, cargo: &mut Cargo<B, O>) {
+    pub(super) fn send<B: Body, O: Observer<B>>(
+        &mut self,
+        pace: &mut Pace,
+        wire: &mut Wire,
+        meter: &mut Meter,
+        verdicts: &mut Executor<'_, B, O>,
+    ) {
+        let now = verdicts.now;
         while self.free.nanos() <= now {
-            let next = self
-                .discipline
-                .dequeue(Instant::from_nanos(now), &mut self.dropped);
+            self.meter(now, meter);
+            let next = self.discipline.dequeue(Instant::from_nanos(now), verdicts);
             let Some(next) = next else { return };
             // Asked as of when the packet joined: the link has been busy since, so it goes on without a gap.
-            let departure = pace.departure(next.since.as_nanos(), next.size()).max(now);
-            let sequence = cargo.sequence();
+            let joined = next.since.as_nanos();
+            let departure = pace.departure(joined, next.size()).max(now);
+            let sequence = verdicts.cargo.sequence();
             self.free = Due::new(departure, sequence);
             self.sending = next.size();
+            meter.waited(now - joined);
+            meter.sends(now, departure, next.size());
             wire.take_off_with(departure, sequence, next.ticket, next.lag);
         }
+    }
+
+    /// Tells the meter of the packets that have waited until now.
+    fn meter(&mut self, now: u64, meter: &mut Meter) {
+        meter.stand(self.discipline.waiting(), now - self.metered);
+        self.metered = now;
+    }
+
+    /// What waits or is being sent.
+    pub(super) fn length(&self, now: u64) -> Count {
+        let (waiting, sending) = (self.discipline.waiting(), self.sending(now));
+        Count {
+            packets: waiting.packets + sending.packets,
+            bytes: waiting.bytes + sending.bytes,
+        }
+    }
+
+    /// The sums of the meter up to `now`.
+    pub(super) fn occupancy(&self, now: u64, meter: &Meter) -> Occupancy {
+        let left = self.free.nanos().saturating_sub(now);
+        let mut sums = meter.without(&Occupancy {
+            packet_nanos: u128::from(left),
+            byte_nanos: u128::from(left) * u128::from(self.sending),
+            busy: Duration::from_nanos(left),
+        });
+        let waiting = self.discipline.waiting();
+        let unmetered = u128::from(now.saturating_sub(self.metered));
+        sums.packet_nanos += u128::from(waiting.packets) * unmetered;
+        sums.byte_nanos += u128::from(waiting.bytes) * unmetered;
+        sums
     }
 }

@@ -3,7 +3,9 @@
 mod counters;
 mod flight;
 mod held;
+pub(crate) mod meter;
 pub(crate) mod pace;
+mod verdicts;
 
 use foundation::{Instant, Streams};
 
@@ -13,14 +15,17 @@ use crate::config::LinkSpec;
 use crate::impairment::{Impairments, Lag};
 use crate::observer::{DropReason, Observer};
 use crate::packet::{Body, LinkId};
-use crate::queue::DropTail as DropTailConfig;
 use crate::queue::drop_tail::DropTail;
+use crate::queue::{DropTail as DropTailConfig, Place, Waiting};
 
 use flight::Flight;
 use held::Held;
+use meter::Meter;
 use pace::Pace;
+use verdicts::Executor;
 
 pub use counters::{Count, LinkCounters};
+pub use meter::Occupancy;
 
 /// A link in one direction.
 pub(crate) struct Link {
@@ -31,6 +36,7 @@ pub(crate) struct Link {
     id: LinkId,
     impairments: Option<Box<Impairments>>,
     counters: LinkCounters,
+    meter: Meter,
 }
 
 /// What stands between the link's near end and its wire.
@@ -69,7 +75,11 @@ impl Wire {
 
 impl Link {
     pub(crate) fn new(id: LinkId, spec: &LinkSpec, streams: Streams) -> Self {
-        let queue = match spec.queue.discipline(streams) {
+        let place = Place {
+            rate: spec.capacity.mean_rate(),
+            streams,
+        };
+        let queue = match spec.queue.discipline(&place) {
             Ok(discipline) => Queue::Held(Box::new(Held::new(discipline))),
             Err(DropTailConfig { limit }) => Queue::DropTail(DropTail::new(limit)),
         };
@@ -84,11 +94,36 @@ impl Link {
             id,
             impairments: Impairments::new(spec, streams),
             counters: LinkCounters::default(),
+            meter: Meter::default(),
         }
     }
 
     pub(crate) const fn counters(&self) -> &LinkCounters {
         &self.counters
+    }
+
+    /// What waits at `now` or is being sent.
+    pub(crate) fn length(&self, now: u64) -> Count {
+        match &self.queue {
+            Queue::DropTail(queue) => queue.length(now),
+            Queue::Held(held) => held.length(now),
+        }
+    }
+
+    /// The queue and the link's use, summed up to `now`.
+    pub(crate) fn occupancy(&self, now: u64) -> Occupancy {
+        match &self.queue {
+            Queue::DropTail(queue) => queue.occupancy(now, &self.meter),
+            Queue::Held(held) => held.occupancy(now, &self.meter),
+        }
+    }
+
+    pub(crate) const fn meter(&self) -> &Meter {
+        &self.meter
+    }
+
+    pub(crate) const fn meter_mut(&mut self) -> &mut Meter {
+        &mut self.meter
     }
 
     /// When the link next has something to do.
@@ -120,7 +155,13 @@ impl Link {
             return self.drop(now, DropReason::Mtu, ticket, cargo);
         }
         if let Queue::DropTail(queue) = &mut self.queue {
-            match queue.join(now, ticket.size, &mut self.pace, &mut self.counters) {
+            match queue.join(
+                now,
+                ticket.size,
+                &mut self.pace,
+                &mut self.meter,
+                &mut self.counters,
+            ) {
                 Some(departure) => self.wire.take_off(departure, cargo.sequence(), ticket),
                 None => self.drop(now, DropReason::Queue, ticket, cargo),
             }
@@ -168,15 +209,34 @@ impl Link {
     fn join<B: Body, O: Observer<B>>(&mut self, now: u64, ticket: Ticket, lag: Lag, cargo: &mut Cargo<B, O>) {
         match &mut self.queue {
             Queue::DropTail(queue) => {
-                match queue.join(now, ticket.size, &mut self.pace, &mut self.counters) {
+                match queue.join(
+                    now,
+                    ticket.size,
+                    &mut self.pace,
+                    &mut self.meter,
+                    &mut self.counters,
+                ) {
                     Some(departure) => self.wire.take_off_with(departure, cargo.sequence(), ticket, lag),
                     None => self.drop(now, DropReason::Queue, ticket, cargo),
                 }
             }
             Queue::Held(held) => {
-                held.join(now, cargo.route(ticket), ticket, lag, &mut self.counters);
-                held.send(now, &mut self.pace, &mut self.wire, cargo);
-                self.drop_chosen(now, cargo);
+                let (route, flow) = cargo.route_and_flow(ticket);
+                let arriving = Waiting {
+                    since: Instant::from_nanos(now),
+                    route,
+                    flow,
+                    ticket,
+                    lag,
+                };
+                let mut verdicts = Executor {
+                    now,
+                    link: self.id,
+                    counters: &mut self.counters,
+                    cargo,
+                };
+                held.join(arriving, &mut self.meter, &mut verdicts);
+                held.send(&mut self.pace, &mut self.wire, &mut self.meter, &mut verdicts);
             }
         }
     }
@@ -191,8 +251,13 @@ impl Link {
         if let Queue::Held(held) = &mut self.queue
             && held.due() < self.wire.flight.first_due()
         {
-            held.send(now, &mut self.pace, &mut self.wire, cargo);
-            self.drop_chosen(now, cargo);
+            let mut verdicts = Executor {
+                now,
+                link: self.id,
+                counters: &mut self.counters,
+                cargo,
+            };
+            held.send(&mut self.pace, &mut self.wire, &mut self.meter, &mut verdicts);
             return None;
         }
         let (ticket, overtaken) = self.wire.flight.pop()?;
@@ -204,17 +269,6 @@ impl Link {
             observer.left(Instant::from_nanos(now), self.id, packet);
         });
         Some(ticket)
-    }
-
-    /// Counts and shows what the discipline has dropped.
-    fn drop_chosen<B: Body, O: Observer<B>>(&mut self, now: u64, cargo: &mut Cargo<B, O>) {
-        let Queue::Held(held) = &mut self.queue else {
-            return;
-        };
-        for waiting in held.dropped.drain(..) {
-            self.counters.add_drop(DropReason::Queue, waiting.size());
-            cargo.drop(now, self.id, DropReason::Queue, waiting.ticket);
-        }
     }
 
     #[cold]

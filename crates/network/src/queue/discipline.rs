@@ -1,6 +1,6 @@
-//! Disciplines that choose which packet is sent next, or drop packets that already wait.
+//! Disciplines that choose which packet is sent next, or drop or mark packets that wait.
 
-use foundation::{Instant, Problem, Streams};
+use foundation::{Instant, Problem, Rate, Streams};
 
 use crate::cargo::Ticket;
 use crate::impairment::Lag;
@@ -14,6 +14,8 @@ pub struct Waiting {
     pub since: Instant,
     /// The route that it takes.
     pub route: RouteId,
+    /// Which of the flows on its route it belongs to ([`Body::flow`](crate::Body::flow)).
+    pub flow: u64,
     pub(crate) ticket: Ticket,
     pub(crate) lag: Lag,
 }
@@ -26,19 +28,47 @@ impl Waiting {
     }
 }
 
+/// What the link is doing as a packet arrives.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Line {
+    /// The packet that is being sent, if any.
+    pub sending: Count,
+    /// When it will have been sent; in the past, when the last one had been, and the link fell idle if none waited.
+    pub free: Instant,
+}
+
+/// Takes what a discipline decides of a packet.
+pub trait Verdicts {
+    /// The packet is dropped.
+    fn drop(&mut self, packet: Waiting);
+
+    /// Marks a packet as having met congestion, if its ends can tell a mark from a loss (RFC 3168), and says
+    /// whether they can. A packet that is not marked is to be dropped instead.
+    fn mark(&mut self, packet: &Waiting) -> bool;
+}
+
 /// A queue that holds the packets which wait for a link, and decides at each moment which is next.
 ///
 /// The link calls `enqueue` when a packet arrives and `dequeue` when it can send; the packet that is
-/// being sent stands in the queue no longer. Packets that are to be dropped go into `dropped`.
+/// being sent stands in the queue no longer. Times do not fall from call to call.
 pub trait Discipline {
-    /// A packet arrives, while the link is busy sending `sending` (one packet, or nothing).
-    fn enqueue(&mut self, now: Instant, arriving: Waiting, sending: Count, dropped: &mut Vec<Waiting>);
+    /// A packet arrives. It is kept, or given to `verdicts` as dropped; others may be, too.
+    fn enqueue(&mut self, now: Instant, arriving: Waiting, line: &Line, verdicts: &mut dyn Verdicts);
 
     /// The link can send: the next packet; `None` where none is left.
-    fn dequeue(&mut self, now: Instant, dropped: &mut Vec<Waiting>) -> Option<Waiting>;
+    fn dequeue(&mut self, now: Instant, verdicts: &mut dyn Verdicts) -> Option<Waiting>;
 
     /// What waits now.
     fn waiting(&self) -> Count;
+}
+
+/// What a discipline may know of its link.
+#[derive(Clone, Copy, Debug)]
+pub struct Place {
+    /// The link's rate, on average where it is a recorded one; `None` where the link is infinitely fast.
+    pub rate: Option<Rate>,
+    /// Where the discipline draws what it draws at random.
+    pub streams: Streams,
 }
 
 /// The settings of a discipline.
@@ -46,6 +76,6 @@ pub trait DisciplineConfig {
     /// What is out of range.
     fn validate(&self) -> Vec<Problem>;
 
-    /// The discipline with these settings. What it draws at random it draws from `streams`.
-    fn build(&self, streams: Streams) -> Box<dyn Discipline + Send>;
+    /// The discipline with these settings, in front of the link at `place`.
+    fn build(&self, place: &Place) -> Box<dyn Discipline + Send>;
 }

@@ -4,12 +4,12 @@
 
 use std::collections::VecDeque;
 
-use foundation::{Instant, Problem, Streams};
+use foundation::{Instant, Problem};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::link::Count;
-use crate::queue::{Discipline, DisciplineConfig, QueueLimit, Waiting};
+use crate::queue::{Discipline, DisciplineConfig, Line, Place, QueueLimit, Verdicts, Waiting};
 
 /// First in, first out; the oldest waiting packets make room for what arrives.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -26,7 +26,7 @@ impl DisciplineConfig for DropHead {
         self.limit.validate().into_iter().map(within).collect()
     }
 
-    fn build(&self, _: Streams) -> Box<dyn Discipline + Send> {
+    fn build(&self, _: &Place) -> Box<dyn Discipline + Send> {
         let (max_packets, max_bytes) = self.limit.packets_and_bytes();
         Box::new(Queue {
             max_packets,
@@ -45,15 +45,15 @@ struct Queue {
 }
 
 impl Discipline for Queue {
-    fn enqueue(&mut self, _: Instant, arriving: Waiting, sending: Count, dropped: &mut Vec<Waiting>) {
+    fn enqueue(&mut self, _: Instant, arriving: Waiting, line: &Line, verdicts: &mut dyn Verdicts) {
         let room = Count {
-            packets: self.max_packets.saturating_sub(sending.packets),
-            bytes: self.max_bytes.saturating_sub(sending.bytes),
+            packets: self.max_packets.saturating_sub(line.sending.packets),
+            bytes: self.max_bytes.saturating_sub(line.sending.bytes),
         };
         let size = u64::from(arriving.size());
         if room.packets == 0 || size > room.bytes {
             // It would not fit if all others were gone, so they stay.
-            dropped.push(arriving);
+            verdicts.drop(arriving);
             return;
         }
         while self.packets.len() as u64 >= room.packets || self.bytes + size > room.bytes {
@@ -61,13 +61,13 @@ impl Discipline for Queue {
                 break;
             };
             self.bytes -= u64::from(oldest.size());
-            dropped.push(oldest);
+            verdicts.drop(oldest);
         }
         self.bytes += size;
         self.packets.push_back(arriving);
     }
 
-    fn dequeue(&mut self, _: Instant, _: &mut Vec<Waiting>) -> Option<Waiting> {
+    fn dequeue(&mut self, _: Instant, _: &mut dyn Verdicts) -> Option<Waiting> {
         let next = self.packets.pop_front()?;
         self.bytes -= u64::from(next.size());
         Some(next)

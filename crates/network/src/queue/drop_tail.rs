@@ -6,8 +6,11 @@
 
 use std::collections::VecDeque;
 
-use crate::link::LinkCounters;
+use foundation::Duration;
+
+use crate::link::meter::{Meter, Occupancy};
 use crate::link::pace::Pace;
+use crate::link::{Count, LinkCounters};
 use crate::queue::QueueLimit;
 
 /// A drop-tail queue in front of a link.
@@ -18,6 +21,8 @@ pub(crate) struct DropTail {
     /// When each packet that is waiting or being sent will have been sent, and its size.
     departures: VecDeque<(u64, u32)>,
     bytes: u64,
+    /// When the last packet that joined will have been sent.
+    last: u64,
 }
 
 impl DropTail {
@@ -28,6 +33,7 @@ impl DropTail {
             max_bytes,
             departures: VecDeque::new(),
             bytes: 0,
+            last: 0,
         }
     }
 
@@ -38,9 +44,11 @@ impl DropTail {
         now: u64,
         size: u32,
         pace: &mut Pace,
+        meter: &mut Meter,
         counters: &mut LinkCounters,
     ) -> Option<u64> {
         if let Pace::Unlimited = pace {
+            meter.waited(0);
             return Some(now);
         }
         self.forget_sent(now);
@@ -53,6 +61,8 @@ impl DropTail {
         self.departures.push_back((departure, size));
         self.bytes = bytes;
         counters.saw_queue(packets, bytes);
+        meter.passes(now, self.last.max(now), departure, size);
+        self.last = departure;
         Some(departure)
     }
 
@@ -65,5 +75,34 @@ impl DropTail {
             self.departures.pop_front();
             self.bytes -= u64::from(size);
         }
+    }
+
+    /// The departures after `now`, and the sizes of those packets.
+    fn waiting(&self, now: u64) -> impl Iterator<Item = (u64, u32)> {
+        let sent = self
+            .departures
+            .partition_point(|&(departure, _)| departure <= now);
+        self.departures.range(sent..).copied()
+    }
+
+    /// What waits or is being sent.
+    pub(crate) fn length(&self, now: u64) -> Count {
+        self.waiting(now).fold(Count::default(), |mut count, (_, size)| {
+            count.add(size);
+            count
+        })
+    }
+
+    /// The sums of the meter up to `now`.
+    pub(crate) fn occupancy(&self, now: u64, meter: &Meter) -> Occupancy {
+        let mut yet_to_come = Occupancy {
+            busy: Duration::from_nanos(self.last.saturating_sub(now)),
+            ..Occupancy::default()
+        };
+        for (departure, size) in self.waiting(now) {
+            yet_to_come.packet_nanos += u128::from(departure - now);
+            yet_to_come.byte_nanos += u128::from(departure - now) * u128::from(size);
+        }
+        meter.without(&yet_to_come)
     }
 }

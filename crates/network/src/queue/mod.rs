@@ -9,13 +9,13 @@ mod drop_head;
 pub(crate) mod drop_tail;
 mod limit;
 
-use foundation::{Problem, Streams};
+use foundation::Problem;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::config::text_or_table::{self, TextOrTable};
 
-pub use discipline::{Discipline, DisciplineConfig, Waiting};
+pub use discipline::{Discipline, DisciplineConfig, Line, Place, Verdicts, Waiting};
 pub use limit::QueueLimit;
 
 /// First in, first out; what finds no room is dropped.
@@ -79,10 +79,10 @@ macro_rules! disciplines {
             }
 
             /// The discipline that holds packets; for drop-tail, which the link does itself, its settings.
-            pub(crate) fn discipline(&self, streams: Streams) -> Result<Box<dyn Discipline + Send>, DropTail> {
+            pub(crate) fn discipline(&self, place: &Place) -> Result<Box<dyn Discipline + Send>, DropTail> {
                 match self {
                     Self::DropTail(config) => Err(*config),
-                    $(Self::$name(config) => Ok(config.build(streams)),)+
+                    $(Self::$name(config) => Ok(config.build(place)),)+
                 }
             }
         }

@@ -20,7 +20,7 @@ mod tree;
 use foundation::Streams;
 
 use crate::builder::NetworkBuilder;
-use crate::config::{Capacity, LinkSpec, PathSpec};
+use crate::config::{LinkSpec, PathSpec};
 use crate::packet::{HostId, LinkId};
 
 pub use config::{Kind, TopologyConfig};
@@ -215,10 +215,11 @@ impl Topology {
 
     /// The slowest link of a way, in bit/s on average; the first of several. `None` for a way over no link.
     fn slowest(&self, way: &[LinkId]) -> Option<LinkId> {
-        let rate = |link: &LinkId| match &self.links[link.0 as usize].spec.capacity {
-            Capacity::Unlimited => u64::MAX,
-            Capacity::Rate(rate) => rate.bits_per_second(),
-            Capacity::Trace(trace) => trace.mean_rate().map_or(0, |rate| rate.bits_per_second()),
+        let rate = |link: &LinkId| {
+            let capacity = &self.links[link.0 as usize].spec.capacity;
+            capacity
+                .mean_rate()
+                .map_or(u64::MAX, |rate| rate.bits_per_second())
         };
         way.iter().copied().min_by_key(rate)
     }

@@ -121,6 +121,7 @@ pub enum What {
     Dropped(DropReason),
     Duplicated,
     Corrupted,
+    Marked,
     Left,
 }
 
@@ -163,6 +164,9 @@ impl<B> Observer<B> for Log {
     }
     fn corrupted(&mut self, at: Instant, link: LinkId, packet: PacketRef<'_, B>) {
         self.note(at, link, What::Corrupted, packet);
+    }
+    fn marked(&mut self, at: Instant, link: LinkId, packet: PacketRef<'_, B>) {
+        self.note(at, link, What::Marked, packet);
     }
     fn left(&mut self, at: Instant, link: LinkId, packet: PacketRef<'_, B>) {
         self.note(at, link, What::Left, packet);
