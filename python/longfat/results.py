@@ -113,7 +113,9 @@ class RunResult:
     `study` is the study as run, with every `--set` applied. `records` has one row a trial and cell, sorted by
     cell, then trial: `cell` (index into the cells as planned), `world`, `protocol`, one text column a swept
     key, `trial`, `seed`, `error` (null where the trial succeeded), and one Float64 column a metric (null
-    where it did not), named with its unit as in `goodput_bps`.
+    where it did not), named with its unit as in `goodput_bps`; one of a single host as in `goodput_bps@s1`.
+    `flows` has one row a flow of a trial, in the same order: those of the columns that say which trial it is,
+    then what the trial says of the flow; None where no trial told of its flows.
     """
 
     study: Study
@@ -123,12 +125,22 @@ class RunResult:
     environment: dict[str, Any]
     quick: bool = False
     records: polars.DataFrame | None = field(default=None, repr=False, compare=False)
+    flows: polars.DataFrame | None = field(default=None, repr=False, compare=False)
 
     def to_polars(self) -> polars.DataFrame:
         """One row a trial: `world`, `protocol`, the swept keys, `trial`, `seed`, `error`, the metrics."""
         if self.records is None:
             raise ValueError("this result was built without its records: load the run's folder")
         return self.records.drop("cell")
+
+    def flows_to_polars(self) -> polars.DataFrame:
+        """One row a flow of a trial: `world`, `protocol`, the swept keys, `trial`, and the flow's figures.
+
+        Raises ValueError where no trial told of its flows.
+        """
+        if self.flows is None:
+            raise ValueError("no trial of this run told of its flows")
+        return self.flows.drop("cell")
 
     @property
     def report(self) -> Path:

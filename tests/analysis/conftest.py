@@ -110,7 +110,7 @@ def make_study(changes: Mapping[str, Any] | None = None) -> Study:
 
 def by_theory(cell: Cell) -> float:
     """Goodput as theory has it, a little less on wall time."""
-    return (predict(cell.spec).goodput or 1e6) * (0.985 if cell.world == "relay" else 1.0)
+    return (predict(cell.spec).value or 1e6) * (0.985 if cell.world == "relay" else 1.0)
 
 
 def make_records(

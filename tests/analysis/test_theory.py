@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 from longfat import _native
-from longfat.analysis import theory
 from longfat.analysis.prediction import numbers, predict
+from longfat.analysis.theory import arq as theory
 
 MBIT = 1e6
 BITS = 8000  # a payload of 1000 bytes
@@ -112,8 +112,8 @@ def exact_specs() -> Iterator[dict[str, Any]]:
 def test_the_simulator_agrees_where_the_form_is_exact(of: dict[str, Any]) -> None:
     prediction = predict(of)
     assert prediction.exact, prediction.note
-    assert prediction.goodput is not None
-    assert simulated(of) == pytest.approx(prediction.goodput, rel=0.02)
+    assert prediction.value is not None
+    assert simulated(of) == pytest.approx(prediction.value, rel=0.02)
 
 
 @pytest.mark.parametrize(
@@ -131,8 +131,8 @@ def test_the_simulator_agrees_where_the_form_is_exact(of: dict[str, Any]) -> Non
 def test_the_simulator_is_near_where_the_form_approximates(of: dict[str, Any]) -> None:
     prediction = predict(of)
     assert not prediction.exact
-    assert prediction.goodput is not None
-    assert simulated(of) == pytest.approx(prediction.goodput, rel=0.07)
+    assert prediction.value is not None
+    assert simulated(of) == pytest.approx(prediction.value, rel=0.07)
 
 
 @pytest.mark.parametrize(
@@ -151,7 +151,7 @@ def test_the_simulator_is_near_where_the_form_approximates(of: dict[str, Any]) -
 )
 def test_no_form_is_said_with_its_reason(of: dict[str, Any], reason: str) -> None:
     prediction = predict(of)
-    assert prediction.goodput is None
+    assert prediction.value is None
     assert reason in prediction.note
 
 
@@ -166,7 +166,7 @@ def test_a_preset_fills_in_and_what_is_written_wins() -> None:
 def test_where_there_is_no_form_there_may_be_a_bound() -> None:
     of = spec("selective-repeat", 36, path={"loss": "2%", "rate": "10Mbit/s"}, gap_retransmit=True)
     prediction = predict(of)
-    assert prediction.goodput is None
+    assert prediction.value is None
     assert prediction.bound == pytest.approx(0.98 * 10e6 * 1024 / 1084)
     assert prediction.bound is not None
     assert 0.8 * prediction.bound < simulated(of, 5) <= prediction.bound * 1.01

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from longfat.analysis import formatting, grid
-from longfat.analysis.prediction import THEORY_METRIC
+from longfat.study.vocabulary import whole_metric
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -75,7 +75,7 @@ def collect(run: RunResult, metric: str) -> ChartData:
         base = _place(study, cell.cell.params, x_key, numeric=numeric)
         base |= {"series": grid.series_name(study, cell.cell), "world": cell.cell.world}
         rows.append(base | _measured(cell, metric, scale, unit))
-        rows += [base | row for row in _expected(cell, scale)] if metric == THEORY_METRIC else []
+        rows += [base | row for row in _expected(cell, metric, scale, unit)]
     for figure in figures:
         base = _place(study, figure.params, x_key, numeric=numeric) | {"series": figure.protocol}
         told = formatting.quantity(figure.value, formatting.unit_of(metric))
@@ -107,14 +107,24 @@ def _measured(cell: CellResult, metric: str, scale: float, unit: str) -> Row:
     return row
 
 
-def _expected(cell: CellResult, scale: float) -> list[Row]:
-    """Theory's row, or that of its bound, or none."""
-    expected = grid.theory_of(cell)
-    value, kind = (expected.bound, BOUND) if expected.goodput is None else (expected.goodput, THEORY)
+def _expected(cell: CellResult, metric: str, scale: float, unit: str) -> list[Row]:
+    """Theory's row, one for each form where there are several, or that of its bound, or none."""
+    expected = grid.theory_of(cell, metric)
+    if expected.forms:
+        return [
+            {
+                "kind": THEORY,
+                "form": name,
+                "y": value / scale,
+                "told": f"{formatting.digits(value / scale)} {unit} ({name})",
+            }
+            for name, value in expected.forms.items()
+        ]
+    value, kind = (expected.bound, BOUND) if expected.value is None else (expected.value, THEORY)
     if value is None:
         return []
-    told = f"{formatting.quantity(value, 'bit/s')} ({expected.note})"
-    return [{"kind": kind, "y": value / scale, "told": told}]
+    told = f"{formatting.digits(value / scale)} {unit} ({expected.note})"
+    return [{"kind": kind, "form": "", "y": value / scale, "told": told}]
 
 
 def _place(study: Study, params: dict[str, Any], x_key: str | None, *, numeric: bool) -> Row:
@@ -146,7 +156,7 @@ def _lonely(rows: list[Row]) -> list[Row]:
     """Marks what theory says at one point alone of its series: that makes no line."""
 
     def line(row: Row) -> tuple[str, ...]:
-        return row["kind"], row["series"], row["world"], row["panel"]
+        return row["kind"], row["series"], row["world"], row["panel"], row.get("form", "")
 
     counts = Counter(line(row) for row in rows)
     return [
@@ -171,7 +181,7 @@ def _y_axis(metric: str, unit: str, rows: Sequence[Row]) -> Axis:
     title = formatting.metric_title(metric)
     title = f"{title} ({unit})" if unit else title
     shown = [row[end] for row in rows for end in ("y", "low", "high") if end in row]
-    if metric.endswith(("_bps", "_s")) and _spans(shown, 20):
+    if whole_metric(metric).endswith(("_bps", "_s")) and _spans(shown, 20):
         return Axis(title, log=True, ticks=log_ticks(min(shown), max(shown)))
     return Axis(title)
 

@@ -130,7 +130,9 @@ def _layers(data: ChartData) -> Any:
     bound = _only(base, BOUND)
     if data.x.quantitative:
         # Broad and pale, below the measured line, so that it shows where both agree.
-        drawn.append(theory.mark_line(strokeWidth=5, strokeDash=[7, 5], strokeOpacity=0.45).encode(y=y))
+        # Several forms of theory for one series are as many lines.
+        line = theory.mark_line(strokeWidth=5, strokeDash=[7, 5], strokeOpacity=0.45)
+        drawn.append(line.encode(y=y, detail="form:N"))
         drawn.append(bound.mark_line(strokeWidth=1.6, strokeDash=[1.5, 3.5]).encode(y=y))
         # A form that holds at one point alone makes no line.
         theory, bound = theory.transform_filter("datum.alone"), bound.transform_filter("datum.alone")

@@ -19,11 +19,11 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from longfat.analysis.prediction import THEORY_METRIC, predict
-from longfat.analysis.selection import check, claim_worlds, pairings, series
+from longfat.analysis.prediction import predict
+from longfat.analysis.selection import check, claim_worlds, expected, pairings, series
 from longfat.results import CellResult, Verdict, VerdictWord
 from longfat.study.claims import THEORY, TRENDS, Claim
-from longfat.study.vocabulary import canonical, resolve_metric
+from longfat.study.vocabulary import AT_HOST, canonical, resolve_metric
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -59,15 +59,17 @@ def _verdict(claim: Claim, world: str, word: VerdictWord, detail: str) -> Verdic
 def _judge(claim: Claim, world: str, results: Sequence[CellResult]) -> Verdict:
     from longfat.analysis import relations
 
+    metric = resolve_metric(claim.metric)
     by_cell = {_identity(result.cell): result for result in results}
 
     def result_of(cell: Cell) -> CellResult:
         if cell.protocol == THEORY:
-            return _theory(cell, by_cell[_identity(replace(cell, protocol=claim.of))])
+            return _theory(claim, metric, by_cell[_identity(replace(cell, protocol=claim.of))])
         return by_cell[_identity(cell)]
 
     pairs = pairings(claim, world, [result.cell for result in results])
-    metric = resolve_metric(claim.metric)
+    if missing := _unmeasured(claim, metric, [result_of(pair.of) for pair in pairs]):
+        return _verdict(claim, world, "undecided", missing)
     if claim.relation in TRENDS:
         groups = [group for group in series(claim, pairs) if len(group.points) > 1]
         count = sum(len(group.points) - 1 for group in groups)
@@ -83,16 +85,29 @@ def _judge(claim: Claim, world: str, results: Sequence[CellResult]) -> Verdict:
     return _conclude(claim, world, evidence)
 
 
-def _theory(cell: Cell, measured: CellResult) -> CellResult:
+def _unmeasured(claim: Claim, metric: str, concerned: Sequence[CellResult]) -> str:
+    """Why no trial that succeeded has a value of the claim's metric; empty where one has."""
+    tried = [result for result in concerned if result.n]
+    if not tried or any(metric in result.samples for result in tried):
+        return ""
+    whole, _, host = metric.partition(AT_HOST)
+    hosts = [name.partition(AT_HOST)[2] for name in tried[0].samples if name.startswith(whole + AT_HOST)]
+    if host and hosts:
+        return f'"{claim.metric}" was not measured: there is no flow of a host "{host}" ({", ".join(hosts)})'
+    workload = tried[0].cell.spec["workload"].get("kind")
+    return f'"{claim.metric}" was not measured: a workload of kind "{workload}" does not give it here'
+
+
+def _theory(claim: Claim, metric: str, measured: CellResult) -> CellResult:
     """What theory expects, as if each trial had measured it; no values where it has no form."""
-    expected = predict(cell.spec).goodput
-    values = [] if expected is None else [expected] * len(measured.trials)
+    value = expected(predict(measured.cell.spec, metric), claim)
+    values = [] if value is None else [value] * len(measured.trials)
     return CellResult(
-        cell=cell,
+        cell=replace(measured.cell, protocol=THEORY),
         n=len(values),
         failures={},
         metrics={},
-        samples={THEORY_METRIC: values},
+        samples={metric: values},
         trials=measured.trials if values else [],
     )
 

@@ -8,7 +8,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 from longfat.study import units
-from longfat.study.vocabulary import metrics, short_metric
+from longfat.study.vocabulary import AT_HOST, metrics, short_metric, whole_metric
 
 if TYPE_CHECKING:
     from longfat.results import Interval
@@ -37,9 +37,38 @@ _KEY_TITLES = {
     "protocol.window": "Window",
     "protocol.rto": "Retransmission timeout",
     "protocol.mss": "Payload per packet",
+    "protocol.congestion": "Controller",
     "workload.size": "File size",
+    "workload.flows": "Flows",
+    "topology.bottleneck.rate": "Bottleneck rate",
+    "topology.bottleneck.delay": "Bottleneck delay",
+    "topology.bottleneck.queue": "Bottleneck queue",
+    "topology.bottleneck.loss": "Bottleneck loss",
 }
-_METRIC_TITLES = {"rtt_p50": "RTT, median", "rtt_p99": "RTT, 99th percentile"}
+_METRIC_TITLES = {
+    "rtt_min": "RTT, least",
+    "rtt_mean": "RTT, mean",
+    "rtt_p50": "RTT, median",
+    "rtt_p99": "RTT, 99th percentile",
+    "queueing_delay_mean": "Queueing delay, mean",
+    "queueing_delay_p50": "Queueing delay, median",
+    "queueing_delay_p99": "Queueing delay, 99th percentile",
+    "queue_mean_packets": "Queue, mean",
+    "queue_max_packets": "Queue, longest",
+    "fct_mean": "Flow completion time, mean",
+    "fct_p50": "Flow completion time, median",
+    "fct_p99": "Flow completion time, 99th percentile",
+    "jain": "Jain's index",
+    "max_min_distance": "Distance from max-min shares",
+    "traffic_goodput": "Goodput of the other traffic",
+}
+_COLUMN_TITLES = {
+    "retransmissions": "sent again",
+    "queue_mean_packets": "queue",
+    "queue_max_packets": "longest queue",
+    "traffic_goodput": "others' goodput",
+    "max_min_distance": "off max-min",
+}
 _BARE_UNITS = {"protocol.window": "packets"}
 _AXES: dict[str, tuple[Fraction, str]] = {
     "proportion": (Fraction(1, 100), "%"),
@@ -52,23 +81,39 @@ _AXES: dict[str, tuple[Fraction, str]] = {
 
 def unit_of(metric: str) -> str:
     """The base unit of a metric's column, as the vocabulary declares it; empty for a plain number."""
-    declared = str(metrics().get(metric, {}).get("unit", ""))
+    declared = str(metrics().get(whole_metric(metric), {}).get("unit", ""))
     return "" if declared in ("1", "ratio") else declared
 
 
 def metric_title(metric: str) -> str:
-    """A metric as a heading: `goodput_bps` is "Goodput"."""
+    """A metric as a heading: `goodput_bps` is "Goodput", `goodput_bps@s1` is "Goodput of s1"."""
+    short, _, host = short_metric(metric).partition(AT_HOST)
+    title = _METRIC_TITLES.get(short, short.replace("_", " ").capitalize())
+    return f"{title} of {host}" if host else title
+
+
+def column_title(metric: str) -> str:
+    """A metric as the heading of a narrow column.
+
+    >>> column_title("retransmissions"), column_title("rtt_p50_s"), column_title("goodput_bps@s1")
+    ('sent again', 'rtt p50', 'goodput s1')
+    """
     short = short_metric(metric)
-    return _METRIC_TITLES.get(short, short.replace("_", " ").capitalize())
+    return _COLUMN_TITLES.get(short, short.replace("_", " ").replace(AT_HOST, " "))
 
 
 def key_title(key: str) -> str:
     """A swept key as a heading: `path.loss` is "Packet loss"; one of a protocol alone says which."""
-    if key.startswith("protocols."):
-        _, name, rest = key.split(".", 2)
-        return f"{key_title('protocol.' + rest)} of {name}"
-    title = _KEY_TITLES.get(key)
-    return title or key.partition(".")[2].replace(".", " ").replace("_", " ").capitalize()
+    root, _, rest = key.partition(".")
+    if root in ("protocols", "traffic"):
+        name, _, rest = rest.partition(".")
+        title = key_title(f"protocol.{rest}") if root == "protocols" else _words(rest)
+        return f"{title} of {name}"
+    return _KEY_TITLES.get(key) or _words(rest)
+
+
+def _words(key: str) -> str:
+    return key.replace(".", " ").replace("_", " ").capitalize()
 
 
 def scale_for(values: Iterable[float], unit: str) -> tuple[float, str]:

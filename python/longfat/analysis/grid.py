@@ -12,7 +12,7 @@ from longfat.analysis import formatting
 from longfat.analysis.prediction import Prediction, predict
 from longfat.results import Cell, CellResult, RunResult
 from longfat.study import sweep, units
-from longfat.study.vocabulary import canonical, metrics
+from longfat.study.vocabulary import AT_HOST, canonical, metrics
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -23,6 +23,17 @@ AT_MOST = "\N{LESS-THAN OR EQUAL TO}"
 
 METRIC_ORDER = ("goodput_bps", "completion_s", "efficiency", "retransmissions", "timeouts", "packets_sent")
 """What a reader asks first comes first; other metrics follow in the order of the vocabulary."""
+
+SHOWN_BY_WORKLOAD = {
+    "file": ("goodput_bps", "retransmissions"),
+    "bulk": ("goodput_bps", "rtt_p50_s", "queue_mean_packets", "retransmissions"),
+    "on-off": ("goodput_bps", "queueing_delay_p99_s", "drops"),
+    "request-response": ("fct_p50_s", "fct_p99_s"),
+    "arrivals": ("fct_mean_s", "fct_p99_s", "goodput_bps"),
+}
+"""What a reader of each workload asks for, the main metric first, where a study does not say."""
+FAIRNESS = "jain"
+"""Shown beside the others where several flows share the network."""
 
 
 @dataclass(frozen=True)
@@ -71,6 +82,29 @@ def points(study: Study, results: Iterable[CellResult]) -> list[Point]:
     return list(found.values())
 
 
+def shown(study: Study, results: Sequence[CellResult]) -> list[str]:
+    """The metrics to show of a run, the main one first: the study's own choice, else by its workload.
+
+    Only what was measured; a run whose trials all failed has the main one alone.
+    """
+    kind = str(study.workload.get("kind"))
+    chosen = list(study.show or SHOWN_BY_WORKLOAD.get(kind, SHOWN_BY_WORKLOAD["file"]))
+    present = set(measured(results))
+    if not study.show and len(hosts(results, chosen[0])) > 1:
+        chosen.append(FAIRNESS)
+    return [name for name in chosen if name in present] or chosen[:1]
+
+
+def hosts(results: Iterable[CellResult], metric: str) -> list[str]:
+    """The hosts that a metric was measured of, in the order of the records."""
+    start = metric + AT_HOST
+    return list(
+        dict.fromkeys(
+            name.removeprefix(start) for r in results for name in r.metrics if name.startswith(start)
+        )
+    )
+
+
 def worlds(results: Iterable[CellResult]) -> list[str]:
     """The worlds that were run, in order."""
     return list(dict.fromkeys(result.cell.world for result in results))
@@ -108,18 +142,18 @@ def ordered_values(study: Study, key: str) -> list[Any]:
     return [value for _, value in sorted(zip(numbers, found, strict=True), key=lambda pair: pair[0] or 0.0)]
 
 
-def theory_of(result: CellResult) -> Prediction:
-    """What theory expects of this cell's goodput."""
-    return predict(result.cell.spec)
+def theory_of(result: CellResult, metric: str) -> Prediction:
+    """What theory expects of a metric of this cell."""
+    return predict(result.cell.spec, metric)
 
 
-def theory_text(result: CellResult, scale: float) -> str:
+def theory_text(result: CellResult, metric: str, scale: float) -> str:
     """What theory expects, for a table: ~ before an approximation, ≤ before a bound; empty for nothing."""
-    expected = theory_of(result)
-    value = expected.bound if expected.goodput is None else expected.goodput
+    expected = theory_of(result, metric)
+    value = expected.bound if expected.value is None else expected.value
     if value is None:
         return ""
-    sign = AT_MOST if expected.goodput is None else "" if expected.exact else "~"
+    sign = AT_MOST if expected.value is None else "" if expected.exact else "~"
     return f"{sign}{formatting.digits(value / scale)}"
 
 

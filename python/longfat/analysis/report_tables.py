@@ -15,14 +15,13 @@ if TYPE_CHECKING:
     from longfat.results import CellResult, RunResult
     from longfat.study import Study
 
-MAIN_METRIC = "goodput_bps"
-
 
 def numbers(run: RunResult) -> list[Markup]:
-    """One table a world and metric: goodput open, the others folded."""
+    """One table a world and metric: the main one open, the others folded, and within them those by host."""
     made: list[Markup] = []
     worlds = grid.worlds(run.cells)
-    for metric in grid.measured(run.cells):
+    main = grid.shown(run.study, run.cells)[0]
+    for metric in sorted(grid.measured(run.cells), key=lambda name: name != main):
         layout = _Layout.of(run, metric)
         tables: list[Content] = []
         for world in worlds:
@@ -30,7 +29,7 @@ def numbers(run: RunResult) -> list[Markup]:
                 tables.append(tag("h3", f"World: {world}"))
             tables.append(layout.table([cell for cell in run.cells if cell.cell.world == world]))
         title = f"{formatting.metric_title(metric)}{f', {layout.unit}' if layout.unit else ''}"
-        if metric == MAIN_METRIC:
+        if metric == main:
             made += [paragraph(f"{title}: mean ± half of its 95 % interval."), tag("div", tables)]
         else:
             made.append(tag("details", [tag("summary", title), tables], class_="fold"))
@@ -58,7 +57,7 @@ class _Layout:
             for figure in grid.reported(run.study, run.cells)
             if figure.metric == metric
         }
-        theory = metric == MAIN_METRIC and any(grid.theory_text(cell, 1.0) for cell in run.cells)
+        theory = any(grid.theory_text(cell, metric, 1.0) for cell in run.cells)
         names = list(dict.fromkeys(grid.series_name(run.study, cell.cell) for cell in run.cells))
         return cls(run.study, metric, scale, unit, names, theory, figures)
 
@@ -102,14 +101,15 @@ class _Layout:
         told = formatting.plus_minus(interval, self.scale) + mark
         made = [tag("td", told, class_="edge", title=f"{formatting.bounds(interval, self.scale)} n={cell.n}")]
         if self.theory:
-            made.append(
-                tag("td", tag("span", grid.theory_text(cell, self.scale) or formatting.DASH, class_="of"))
-            )
+            made.append(tag("td", tag("span", self._expected(cell), class_="of")))
         if self.figures:
             value = self.figures.get(canonical([cell.cell.protocol, cell.cell.params]))
             told = formatting.digits(value / self.scale) if value is not None else ""
             made.append(tag("td", tag("span", told, class_="of")))
         return made
+
+    def _expected(self, cell: CellResult) -> str:
+        return grid.theory_text(cell, self.metric, self.scale) or formatting.DASH
 
 
 def agreement_table(run: RunResult) -> Content:

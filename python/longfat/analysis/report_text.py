@@ -104,10 +104,11 @@ def failures(run: RunResult) -> Content:
 
 
 def theory_lines(run: RunResult) -> Iterable[tuple[str, str]]:
-    """Each protocol, and the closed forms used for it or why there is none."""
+    """Each protocol, and the closed forms used for the main metric or why there is none."""
+    metric = grid.shown(run.study, run.cells)[0]
     found: dict[str, dict[str, None]] = {}
     for cell in run.cells:
-        prediction = grid.theory_of(cell)
+        prediction = grid.theory_of(cell, metric)
         note = prediction.note + (" (exact)" if prediction.exact else "")
         found.setdefault(cell.cell.protocol, {})[note] = None
     return [(protocol, note) for protocol, notes in found.items() for note in notes]

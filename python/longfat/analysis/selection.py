@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from longfat.analysis.prediction import THEORY_METRIC, predict
+from longfat.analysis.prediction import Prediction, predict
 from longfat.study import Study, sweep, units
 from longfat.study.claims import THEORY, TRENDS, Claim
 from longfat.study.problems import Problem, show
@@ -47,7 +47,7 @@ def pairings(claim: Claim, world: str, cells: Sequence[Cell]) -> list[Pairing]:
     own = [cell for cell in cells if cell.world == world and cell.protocol == claim.of]
     if claim.against is None:
         found = [Pairing(cell, None) for cell in own]
-    elif claim.against == THEORY:
+    elif claim.against_theory:
         found = [Pairing(cell, replace(cell, protocol=THEORY)) for cell in own]
     else:
         others = [cell for cell in cells if cell.world == world and cell.protocol == claim.against]
@@ -102,7 +102,7 @@ def _check_claim(claim: Claim, study: Study, cells: Sequence[Cell]) -> list[Prob
     found = pairings(claim, worlds[0], cells)
     if not found:
         return [Problem(f"{where}.where", "matches no cell of this study")]
-    if claim.against == THEORY and (problem := _check_theory(claim, found)) is not None:
+    if claim.against_theory and (problem := _check_theory(claim, found)) is not None:
         return [problem]
     if claim.relation not in TRENDS:
         return []
@@ -111,14 +111,21 @@ def _check_claim(claim: Claim, study: Study, cells: Sequence[Cell]) -> list[Prob
 
 def _check_theory(claim: Claim, found: Iterable[Pairing]) -> Problem | None:
     where = f"claims[{claim.id}]"
-    if resolve_metric(claim.metric) != THEORY_METRIC:
-        return Problem(f"{where}.metric", f'theory speaks of goodput alone, not of "{claim.metric}"')
     for pairing in found:
-        prediction = predict(pairing.of.spec)
-        if prediction.goodput is None:
-            point = ", ".join(f"{key} = {value}" for key, value in pairing.of.params.items())
-            return Problem(f"{where}.where", f"{point or claim.of}: {prediction.note}")
+        prediction = predict(pairing.of.spec, resolve_metric(claim.metric))
+        if expected(prediction, claim) is not None:
+            continue
+        if claim.form and prediction.forms:
+            message = f'"{claim.form}" is no form of theory here; {allowed(claim.form, prediction.forms)}'
+            return Problem(f"{where}.against", message)
+        point = ", ".join(f"{key} = {value}" for key, value in pairing.of.params.items())
+        return Problem(f"{where}.where", f"{point or claim.of}: {prediction.note}")
     return None
+
+
+def expected(prediction: Prediction, claim: Claim) -> float | None:
+    """What the form of theory that a claim is held against says; None where it says nothing."""
+    return prediction.forms.get(claim.form) if claim.form else prediction.value
 
 
 def _check_trend(claim: Claim, group: Series) -> Problem | None:

@@ -12,6 +12,7 @@ from rich.text import Text
 
 from longfat.analysis import agreement, formatting, grid
 from longfat.analysis.statistics import method
+from longfat.study.vocabulary import AT_HOST
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -21,22 +22,23 @@ if TYPE_CHECKING:
     from longfat.results import CellResult, RunResult, Verdict
     from longfat.study import Study
 
-METRIC = "goodput_bps"
+_WHOLE_FROM = 100
+"""Means from here on need no digits after the point."""
 _SYMBOLS = {"holds": ("✓", "green"), "fails": ("✗", "red"), "undecided": ("?", "yellow")}
 
 
 def table(study: Study, result: RunResult) -> RenderableType:
-    """Goodput with its interval, theory and retransmissions of every cell, and how to read it."""
+    """The shown metrics of every cell: the main one with its interval and theory, the others' means."""
     worlds = grid.worlds(result.cells)
-    scale, unit = formatting.scale_for(
-        [cell.metrics[METRIC].mean for cell in result.cells if METRIC in cell.metrics],
-        formatting.unit_of(METRIC),
-    )
+    columns = [Column.of(metric, result.cells) for metric in grid.shown(study, result.cells)]
     parts: list[RenderableType] = [Text(study.title, style="bold")]
     for world in worlds:
         cells = [cell for cell in result.cells if cell.cell.world == world]
-        parts += ["", WorldTable(study, world if len(worlds) > 1 else "", cells, scale, unit)]
-    parts += [Text(line, style="dim") for line in footnotes(result.cells)]
+        named = world if len(worlds) > 1 else ""
+        parts += ["", WorldTable(study, named, cells, columns)]
+        if len(grid.hosts(cells, columns[0].metric)) > 1:
+            parts += ["", host_table(study, named, cells, columns[0])]
+    parts += [Text(line, style="dim") for line in footnotes(result.cells, columns[0].metric)]
     return Group(*parts)
 
 
@@ -55,15 +57,15 @@ def verdicts(claims: Sequence[Verdict]) -> RenderableType:
     return grid_
 
 
-def footnotes(cells: Sequence[CellResult]) -> Iterator[str]:
+def footnotes(cells: Sequence[CellResult], metric: str) -> Iterator[str]:
     """How to read the table: what an interval is, how it was found, what failed."""
     counts = sorted({cell.n for cell in cells})
     methods = "; ".join(dict.fromkeys(method(n) for n in counts if n))
     if methods:
         yield f"mean ±half of its 95 % interval over trials ({grid.trials_text(cells)}; {methods})"
-    signs = {grid.theory_text(cell, 1.0)[:1] for cell in cells if cell.metrics} - {""}
+    signs = {grid.theory_text(cell, metric, 1.0)[:1] for cell in cells if cell.metrics} - {""}
     if signs:
-        parts = ["theory: the closed form for an endless transfer"]
+        parts = ["theory: the closed form, in steady state"]
         parts += ["~ an approximation"] if "~" in signs else []
         parts += [f"{grid.AT_MOST} no form, but a bound"] if grid.AT_MOST in signs else []
         yield "; ".join(parts)
@@ -88,14 +90,42 @@ def failure_lines(cells: Sequence[CellResult]) -> Iterator[str]:
 
 
 @dataclass(frozen=True)
+class Column:
+    """One metric of a table, in one unit for all cells."""
+
+    metric: str
+    scale: float
+    unit: str
+
+    @classmethod
+    def of(cls, metric: str, cells: Sequence[CellResult]) -> Column:
+        """The unit that fits the means of all cells."""
+        means = [cell.metrics[metric].mean for cell in cells if metric in cell.metrics]
+        return cls(metric, *formatting.scale_for(means, formatting.unit_of(metric)))
+
+    @property
+    def title(self) -> str:
+        """The metric as the heading of a narrow column."""
+        title = formatting.column_title(self.metric)
+        return f"{title}, {self.unit}" if self.unit and self.unit != "packets" else title
+
+    def mean(self, cell: CellResult) -> str:
+        """A mean alone."""
+        interval = cell.metrics.get(self.metric)
+        if interval is None:
+            return ""
+        value = interval.mean / self.scale
+        return formatting.digits(value) if abs(value) < _WHOLE_FROM else f"{value:.0f}"
+
+
+@dataclass(frozen=True)
 class WorldTable:
     """The cells of one world. As wide as the terminal allows: beside each other, or one above the other."""
 
     study: Study
     world: str
     cells: Sequence[CellResult]
-    scale: float
-    unit: str
+    columns: Sequence[Column]
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         wide = self._build(stacked=False)
@@ -104,28 +134,25 @@ class WorldTable:
         else:
             yield self._build(stacked=True)
 
+    @property
+    def _minor(self) -> list[str]:
+        """The headings of what stands beside the main metric."""
+        main, *others = self.columns
+        theory = any(grid.theory_text(cell, main.metric, main.scale) for cell in self.cells)
+        return [*(["theory"] if theory else []), *(column.title for column in others)]
+
     def _build(self, *, stacked: bool) -> Table:
-        _scale, _unit = formatting.scale_for(
-            [cell.metrics[METRIC].mean for cell in self.cells if METRIC in cell.metrics],
-            formatting.unit_of(METRIC),
-        )
-        where = f", {self.world}" if self.world else ""
-        made = Table(
-            title=f"Goodput in {self.unit}{where}",
-            title_justify="left",
-            title_style="",
-            box=box.SIMPLE_HEAD,
-            pad_edge=False,
-        )
+        main = self.columns[0]
+        made = _table(main, self.world)
         for key in grid.shared_keys(self.study):
             made.add_column(formatting.key_title(key), justify="right")
         names = list(dict.fromkeys(grid.series_name(self.study, cell.cell) for cell in self.cells))
+        minor = self._minor
         for name in names:
-            header = Text.assemble(name, ("\ntheory, sent again", "dim")) if stacked else Text(name)
-            made.add_column(header, justify="right", no_wrap=True)
-            if not stacked:
-                made.add_column(Text("theory", style="dim"), justify="right", no_wrap=True)
-                made.add_column(Text("sent again", style="dim"), justify="right", no_wrap=True)
+            below = (f"\n{'; '.join(minor)}", "dim") if stacked and minor else ""
+            made.add_column(Text.assemble(name, below), justify="right", no_wrap=not stacked)
+            for title in [] if stacked else minor:
+                made.add_column(Text(title, style="dim"), justify="right", no_wrap=True)
         for point in grid.points(self.study, self.cells):
             row: list[RenderableType] = [Text(formatting.label(value)) for value in point.params.values()]
             by_name = {
@@ -134,21 +161,60 @@ class WorldTable:
                 for cell in cells
             }
             for name in names:
-                row += _entries(by_name.get(name), self.scale, stacked=stacked)
+                row += self._entries(by_name.get(name), "theory" in minor, stacked=stacked)
             made.add_row(*row)
         return made
 
+    def _entries(self, cell: CellResult | None, theory: bool, *, stacked: bool) -> list[Text]:
+        main, *others = self.columns
+        count = 1 if stacked else 1 + theory + len(others)
+        if cell is None:
+            return [Text("")] * count
+        mark = "!" if cell.failures else ""
+        if main.metric not in cell.metrics:
+            nothing = f"all failed{mark}" if cell.failures else formatting.DASH
+            return [Text(nothing), *[Text("")] * (count - 1)]
+        mean = Text(formatting.plus_minus(cell.metrics[main.metric], main.scale) + mark)
+        told = [grid.theory_text(cell, main.metric, main.scale)] if theory else []
+        told += [column.mean(cell) for column in others]
+        if not stacked:
+            return [mean, *(Text(text, style="dim") for text in told)]
+        below = "; ".join(text or formatting.DASH for text in told)
+        return [Text.assemble(mean, (f"\n{below}", "dim") if told else "")]
 
-def _entries(cell: CellResult | None, scale: float, *, stacked: bool) -> list[Text]:
-    if cell is None:
-        return [Text("")] * (1 if stacked else 3)
-    mark = "!" if cell.failures else ""
-    if METRIC not in cell.metrics:
-        return [Text(f"all failed{mark}"), *([] if stacked else [Text(""), Text("")])]
-    mean = Text(formatting.plus_minus(cell.metrics[METRIC], scale) + mark)
-    theory, again = grid.theory_text(cell, scale), cell.metrics.get("retransmissions")
-    sent_again = "" if again is None else f"{again.mean:.0f}"
-    if not stacked:
-        return [mean, Text(theory, style="dim"), Text(sent_again, style="dim")]
-    below = f"{theory or formatting.DASH}, {sent_again or formatting.DASH}"
-    return [Text.assemble(mean, (f"\n{below}", "dim"))]
+
+def _table(column: Column, world: str) -> Table:
+    where = f", {world}" if world else ""
+    unit = f" in {column.unit}" if column.unit else ""
+    return Table(
+        title=f"{formatting.metric_title(column.metric)}{unit}{where}",
+        title_justify="left",
+        title_style="",
+        box=box.SIMPLE_HEAD,
+        pad_edge=False,
+    )
+
+
+def host_table(study: Study, world: str, cells: Sequence[CellResult], column: Column) -> Table:
+    """The main metric of each host: measured, and below it what theory says where it says anything."""
+    made = _table(column, world)
+    made.title = f"{made.title}, by host"
+    for key in grid.shared_keys(study):
+        made.add_column(formatting.key_title(key), justify="right")
+    made.add_column("Protocol")
+    hosts = grid.hosts(cells, column.metric)
+    of_host = {host: f"{column.metric}{AT_HOST}{host}" for host in hosts}
+    theory = {name for cell in cells for name in of_host.values() if grid.theory_text(cell, name, 1.0)}
+    for host in hosts:
+        heading = Text.assemble(host, ("\ntheory", "dim") if theory else "")
+        made.add_column(heading, justify="right")
+    for cell in cells:
+        labels = [formatting.label(cell.cell.params.get(key, "")) for key in grid.shared_keys(study)]
+        entries = []
+        for name in of_host.values():
+            measured = cell.metrics.get(name)
+            mean = formatting.plus_minus(measured, column.scale) if measured else formatting.DASH
+            below = grid.theory_text(cell, name, column.scale) or formatting.DASH
+            entries.append(Text.assemble(mean, (f"\n{below}", "dim") if theory else ""))
+        made.add_row(*labels, grid.series_name(study, cell.cell), *entries)
+    return made

@@ -89,4 +89,5 @@ def record_from_json(text: str) -> Record:
     if metrics is None:
         return Record(None, str(error or "the trial gave no record"))
     # A metric that a trial has no value for (an RTT percentile without a sample) is null.
-    return Record({name: float(value) for name, value in metrics.items() if value is not None}, None)
+    measured = {name: float(value) for name, value in metrics.items() if value is not None}
+    return Record(measured, None, content.get("flows") or ())

@@ -19,38 +19,46 @@ def records_of(
     study: Study, planned: Sequence[Cell], counts: Sequence[int], folder: Path, version: str
 ) -> pl.DataFrame:
     """The records that belong to a study's cells, as `RunResult.records` describes them."""
-    trials = list(plan(planned, counts, study.seed, version))
-    index = pl.DataFrame(
-        {
-            "cell": [i for i, _ in trials],
-            "world": [trial.cell.world for _, trial in trials],
-            "protocol": [trial.cell.protocol for _, trial in trials],
-            "trial": [trial.number for _, trial in trials],
-            "seed": [trial.seed for _, trial in trials],
-            "key": [trial.key for _, trial in trials],
-        },
-        schema={
-            "cell": pl.Int64,
-            "world": pl.String,
-            "protocol": pl.String,
-            "trial": pl.Int64,
-            "seed": pl.Int64,
-            "key": pl.String,
-        },
-    )
-    swept = list(dict.fromkeys(key for cell in planned for key in cell.params))
-    params = [
-        pl.Series(key, [_shown(planned[i].params.get(key)) for i, _ in trials], dtype=pl.String)
-        for key in swept
-    ]
+    index = _index(study, planned, counts, version)
     found = store.read(folder).drop("version", "world", "protocol", "params", "trial", "seed")
     metrics = [name for name in found.columns if name not in ("key", "error")]
     return (
-        index.with_columns(params)
-        .join(found, on="key", how="inner")
+        index.join(found, on="key", how="inner")
         .sort("cell", "trial")
-        .select("cell", "world", "protocol", *swept, "trial", "seed", "error", *metrics)
+        .select(*(name for name in index.columns if name != "key"), "error", *metrics)
     )
+
+
+def flows_of(
+    study: Study, planned: Sequence[Cell], counts: Sequence[int], folder: Path, version: str
+) -> pl.DataFrame | None:
+    """The flows of a study's trials, as `RunResult.flows` describes them; None where no trial told of any."""
+    found = store.read_flows(folder)
+    if found.is_empty():
+        return None
+    index = _index(study, planned, counts, version)
+    taken = {name: f"flow_{name}" for name in found.columns if name in index.columns and name != "key"}
+    return (
+        index.join(found.rename(taken), on="key", how="inner")
+        .sort("cell", "trial", maintain_order=True)
+        .drop("key", "seed")
+    )
+
+
+def _index(study: Study, planned: Sequence[Cell], counts: Sequence[int], version: str) -> pl.DataFrame:
+    """One row a trial: which cell it is of, what was swept there, and the key of its record."""
+    trials = list(plan(planned, counts, study.seed, version))
+    swept = list(dict.fromkeys(key for cell in planned for key in cell.params))
+    columns: dict[str, tuple[type[pl.DataType], list[Any]]] = {
+        "cell": (pl.Int64, [i for i, _ in trials]),
+        "world": (pl.String, [trial.cell.world for _, trial in trials]),
+        "protocol": (pl.String, [trial.cell.protocol for _, trial in trials]),
+        **{key: (pl.String, [_shown(planned[i].params.get(key)) for i, _ in trials]) for key in swept},
+        "trial": (pl.Int64, [trial.number for _, trial in trials]),
+        "seed": (pl.Int64, [trial.seed for _, trial in trials]),
+        "key": (pl.String, [trial.key for _, trial in trials]),
+    }
+    return pl.DataFrame([pl.Series(name, values, dtype=of) for name, (of, values) in columns.items()])
 
 
 def _shown(value: Any) -> str | None:
@@ -90,6 +98,7 @@ def evaluate(
         environment=environment,
         quick=quick,
         records=records_of(study, planned, counts, folder, version),
+        flows=flows_of(study, planned, counts, folder, version),
     )
 
 

@@ -4,10 +4,12 @@
         run.json             whose records these are, and where they were measured
         study.toml           the study as run
         records/part-00001.parquet ...
+        records/flows-00001.parquet ...    a row for each flow of the trials in the part of the same number
         report.html
 
 A record is found by its trial's key alone, so a part is never changed once it is there: killed at any moment,
-a run leaves whole parts, and at most one temporary file that the next run removes.
+a run leaves whole parts, and at most one temporary file that the next run removes. The flows of a part are
+written before it, so that no record is without them.
 """
 
 from __future__ import annotations
@@ -83,12 +85,18 @@ class Store:
         """Writes what was added since the last time as one part. Raises OSError, losing nothing on disk."""
         if not self._buffer:
             return
-        content = io.BytesIO()
-        _frame(self._buffer, self.version).write_parquet(content, compression="zstd")
-        write_whole(self._records / f"part-{self._next:05}.parquet", content.getvalue())
+        flows = [{"key": trial.key, **flow} for trial, record in self._buffer for flow in record.flows]
+        if flows:
+            self._write(f"flows-{self._next:05}", pl.DataFrame(flows, infer_schema_length=None))
+        self._write(f"part-{self._next:05}", _frame(self._buffer, self.version))
         self._next += 1
         self._buffer.clear()
         self._flushed = time.monotonic()
+
+    def _write(self, name: str, frame: pl.DataFrame) -> None:
+        content = io.BytesIO()
+        frame.write_parquet(content, compression="zstd")
+        write_whole(self._records / f"{name}.parquet", content.getvalue())
 
 
 @contextlib.contextmanager
@@ -106,7 +114,7 @@ def open_store(folder: Path, study: str, version: str, *, fresh: bool) -> Iterat
         if (folder / RECORDS).is_dir():
             remove_temporaries(folder / RECORDS)
         if fresh:
-            for stale in [*parts(folder), folder / REPORT_FILE]:
+            for stale in [*parts(folder), *parts(folder, "flows"), folder / REPORT_FILE]:
                 stale.unlink(missing_ok=True)
         yield Store(folder, version)
 
@@ -152,20 +160,36 @@ def describe(folder: Path) -> dict[str, Any]:
     return content
 
 
-def parts(folder: Path) -> list[Path]:
-    """The Parquet parts of a run, in the order in which they were written."""
-    return sorted((folder / RECORDS).glob("part-*.parquet"), key=_part_number)
+def parts(folder: Path, kind: str = "part") -> list[Path]:
+    """The Parquet parts of a run (`kind` "flows": those of its flows), in the order of their writing."""
+    return sorted((folder / RECORDS).glob(f"{kind}-*.parquet"), key=_part_number)
 
 
 def _part_number(part: Path) -> int:
-    number = part.stem.removeprefix("part-")
+    number = part.stem.partition("-")[2]
     return int(number) if number.isdigit() else 0
 
 
 def read(folder: Path) -> pl.DataFrame:
     """All records of a folder, one row a key: the columns of the store, then one Float64 column a metric."""
+    frames = _frames(parts(folder))
+    if not frames:
+        return pl.DataFrame(schema=_COLUMNS)
+    return pl.concat(frames, how="diagonal_relaxed").unique("key", keep="first", maintain_order=True)
+
+
+def read_flows(folder: Path) -> pl.DataFrame:
+    """The flows of all trials of a folder: `key`, then what each trial said of its flows."""
+    frames = _frames(parts(folder, "flows"))
+    if not frames:
+        return pl.DataFrame(schema={"key": pl.String})
+    # A trial that was run twice (its first part was not whole) left its flows twice, bit for bit.
+    return pl.concat(frames, how="diagonal_relaxed").unique(maintain_order=True)
+
+
+def _frames(found: list[Path]) -> list[pl.DataFrame]:
     frames = []
-    for part in parts(folder):
+    for part in found:
         try:
             # Read into memory first: a mapped file that vanishes or shrinks would end the process.
             frames.append(pl.read_parquet(io.BytesIO(part.read_bytes())))
@@ -175,9 +199,7 @@ def read(folder: Path) -> pl.DataFrame:
             ) from None
         if "key" not in frames[-1].columns:
             raise FolderError(f"{part}: is not what longfat wrote: remove it, and its trials run again")
-    if not frames:
-        return pl.DataFrame(schema=_COLUMNS)
-    return pl.concat(frames, how="diagonal_relaxed").unique("key", keep="first", maintain_order=True)
+    return frames
 
 
 def _frame(records: list[tuple[Trial, Record]], version: str) -> pl.DataFrame:

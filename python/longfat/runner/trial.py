@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import hashlib
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -36,10 +36,11 @@ class Trial:
 
 @dataclass(frozen=True)
 class Record:
-    """What one trial measured: `metrics`, or the `error` by which it failed."""
+    """What one trial measured: `metrics`, a row a flow; or the `error` by which it failed."""
 
     metrics: dict[str, float] | None
     error: str | None = None
+    flows: Sequence[Mapping[str, Any]] = ()
 
 
 def trial_key(cell: Cell, seed: int, number: int, version: str) -> str:

@@ -24,7 +24,10 @@ Relation = Literal[
 TRENDS = ("rises-with", "falls-with", "flat-after", "lead-rises-with", "lead-falls-with")
 """Relations along a swept key."""
 THEORY = "theory"
-"""Stands for a protocol in `against`: what the closed form for the cell says, not another measurement."""
+"""Stands for a protocol in `against`: what the closed form for the cell says, not another measurement.
+
+Where several forms speak of a cell, `theory:NAME` is one of them.
+"""
 PAIRS = ("higher", "lower", "not-lower", "not-higher", "within", "lead-rises-with", "lead-falls-with")
 """Relations between two protocols."""
 
@@ -40,7 +43,10 @@ class Claim(BaseModel):
     text: str = Field(description="The statement, as a reader should see it.")
     metric: str = Field(description="Metric that the statement is about, e.g. goodput.")
     of: str = Field(description="Name of the protocol that the statement is about.")
-    against: str | None = Field(None, description='Name of the protocol it is compared with, or "theory".')
+    against: str | None = Field(
+        None,
+        description='Name of the protocol it is compared with, "theory", or a form of several: "theory:pftk".',
+    )
     relation: Relation = Field(description="What is claimed of the metric.")
     by: str | None = Field(None, description='Margin in percent, e.g. "5%".')
     along: str | None = Field(None, description="Swept key along which a trend is claimed.")
@@ -88,6 +94,16 @@ class Claim(BaseModel):
         if self.relation == "within" and self.by is None:
             raise ValueError('relation "within" needs the key "by", e.g. by = "5%"')
         return self
+
+    @property
+    def against_theory(self) -> bool:
+        """Whether it is held against a closed form."""
+        return self.against is not None and self.against.partition(":")[0] == THEORY
+
+    @property
+    def form(self) -> str:
+        """Which of several closed forms it is held against; empty for the one that says most."""
+        return (self.against or "").partition(":")[2] if self.against_theory else ""
 
     @property
     def margin(self) -> float:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from longfat.study.claims import THEORY
 from longfat.study.problems import Problem
 from longfat.study.specification import Study
 from longfat.study.vocabulary import allowed, resolve_metric
@@ -25,7 +24,7 @@ def claim_problems(study: Study) -> list[Problem]:
             found.append(Problem(f"{where}.id", f'"{claim.id}" stands twice'))
         for key in ("of", "against"):
             name = getattr(claim, key)
-            if name is not None and name not in names and (key, name) != ("against", THEORY):
+            if name is not None and name not in names and not (key == "against" and claim.against_theory):
                 found.append(
                     Problem(
                         f"{where}.{key}", f'"{name}" is no protocol of this study; {allowed(name, names)}'

@@ -1,4 +1,4 @@
-"""From a trial's specification to the goodput that theory expects, where it has a closed form.
+"""The goodput that theory expects of an ARQ protocol that sends a file over a path.
 
 Held against the simulator (10 and 100 Mbit/s, 0 to 5 ms, windows of 1 to 36 packets, 2 to 10 % loss): the
 exact forms agree within 1 %, the others within 7 %.
@@ -10,12 +10,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from longfat.analysis import theory
-from longfat.study import units
+from longfat.analysis.prediction import links
+from longfat.analysis.prediction.model import NoClosedFormError, Prediction, nothing
+from longfat.analysis.theory import arq
 from longfat.study.vocabulary import vocabulary
-
-THEORY_METRIC = "goodput_bps"
-"""The one metric that the closed forms speak of."""
 
 ARQ_HEADER = 32
 """Bytes of the fixed header of every ARQ frame."""
@@ -30,21 +28,6 @@ later arrivals, are too coarse (more than a tenth off the simulator)."""
 
 FAST_THRESHOLD = 3
 """Later arrivals that stand for a loss (RFC 5681, section 3.2)."""
-
-
-@dataclass(frozen=True)
-class Prediction:
-    """What theory says of one cell: `goodput` in bit/s, None where no closed form applies.
-
-    `exact` says whether the form holds without approximation for an endless transfer; `note` names the form
-    and what it leaves out, or why there is none. Where there is none, `bound` is what cannot be exceeded, in
-    bit/s, if at least that is known.
-    """
-
-    goodput: float | None
-    exact: bool
-    note: str
-    bound: float | None = None
 
 
 @dataclass(frozen=True)
@@ -67,20 +50,16 @@ class Setting:
     early: bool
 
 
-class _NoClosedFormError(Exception):
-    """Why none of the forms applies."""
-
-
 def predict(spec: Mapping[str, Any]) -> Prediction:
-    """The goodput that theory expects of a trial specification (`path`, `protocol`, `workload`)."""
+    """The goodput, in bit/s, of a trial specification (`path`, `protocol`, `workload`)."""
     try:
         found = setting(spec)
-    except _NoClosedFormError as reason:
-        return Prediction(None, exact=False, note=f"no closed form: {reason}")
+    except NoClosedFormError as reason:
+        return nothing(reason)
     try:
         return _predict(found)
-    except _NoClosedFormError as reason:
-        rate = theory.ceiling(found.window, found.frame_time, found.round_trip, found.loss)
+    except NoClosedFormError as reason:
+        rate = arq.ceiling(found.window, found.frame_time, found.round_trip, found.loss)
         note = f"at most min(W / R, (1 - p) / t_f); no closed form: {reason}"
         return Prediction(None, exact=False, note=note, bound=rate * found.payload * 8)
 
@@ -88,8 +67,8 @@ def predict(spec: Mapping[str, Any]) -> Prediction:
 def _predict(of: Setting) -> Prediction:
     if of.kind == "stop-and-wait":
         if of.timeout < of.round_trip:
-            raise _NoClosedFormError("the timeout is shorter than the round trip: it fires in vain")
-        form = theory.stop_and_wait_backoff if of.backs_off else theory.stop_and_wait
+            raise NoClosedFormError("the timeout is shorter than the round trip: it fires in vain")
+        form = arq.stop_and_wait_backoff if of.backs_off else arq.stop_and_wait
         rate = form(of.round_trip, of.loss, of.ack_loss, of.timeout)
         exact = not of.backs_off or (of.loss == 0 and of.ack_loss == 0)
         note = "stop-and-wait: R + T q / (1 - q) a packet"
@@ -97,19 +76,19 @@ def _predict(of: Setting) -> Prediction:
             note = "stop-and-wait: R + T q / (1 - 2q) a packet, the adaptive timer taken as settled"
         return Prediction(rate * of.payload * 8, exact, note)
     if not of.backs_off and of.timeout < of.round_trip + (of.window - 1) * of.frame_time:
-        raise _NoClosedFormError("the timeout is shorter than a whole window's round trip: it fires in vain")
+        raise NoClosedFormError("the timeout is shorter than a whole window's round trip: it fires in vain")
     if of.loss == 0 and of.ack_loss == 0:
-        rate = theory.lossless(of.window, of.frame_time, of.round_trip)
+        rate = arq.lossless(of.window, of.frame_time, of.round_trip)
         return Prediction(rate * of.payload * 8, exact=True, note="no loss: min(W / R, 1 / t_f)")
     _check_limits(of)
     timeout = _recovery(of)
-    left = theory.window_with_ack_loss(of.window, of.ack_loss) / of.window
+    left = arq.window_with_ack_loss(of.window, of.ack_loss) / of.window
     if of.kind == "go-back-n":
-        rate = theory.go_back_n(of.window, of.frame_time, of.round_trip, of.loss, timeout)
+        rate = arq.go_back_n(of.window, of.frame_time, of.round_trip, of.loss, timeout)
         exact = not of.early and not of.backs_off and of.ack_loss == 0
         note = "Go-Back-N: renewal at each return"
     else:
-        rate = theory.selective_repeat(
+        rate = arq.selective_repeat(
             of.window,
             of.frame_time,
             of.round_trip,
@@ -136,13 +115,13 @@ def _check_limits(of: Setting) -> None:
     burst = of.round_trip + (of.window - 1) * of.frame_time
     full = queue > of.round_trip and of.window > 1
     if of.early and (full or of.window * of.loss > MOST_EARLY_LOSSES):
-        raise _NoClosedFormError("too much happens in a window for early detection to have a simple form")
+        raise NoClosedFormError("too much happens in a window for early detection to have a simple form")
     if full and of.kind == "selective-repeat" and of.window * of.loss > MOST_LOSSES:
-        raise _NoClosedFormError("too many losses in a window that fills the path")
+        raise NoClosedFormError("too many losses in a window that fills the path")
     # Three times the spread of a window's round trips is what the estimator adds at worst.
     settled = of.round_trip + 3 * (burst - of.round_trip) <= of.timeout or queue <= of.round_trip / 4
     if of.backs_off and of.window > 1 and not settled:
-        raise _NoClosedFormError("the adaptive timer follows the queue that the window builds")
+        raise NoClosedFormError("the adaptive timer follows the queue that the window builds")
 
 
 def _recovery(of: Setting) -> float:
@@ -164,32 +143,32 @@ def _recovery(of: Setting) -> float:
 
 def setting(spec: Mapping[str, Any]) -> Setting:
     """The numbers of a specification; raises where theory has no form for what it asks for."""
-    protocol, path = dict(spec.get("protocol", {})), _resolved(spec.get("path", {}))
+    protocol, path = dict(spec.get("protocol", {})), links.resolved(spec.get("path", {}))
     forward, reverse = path, {**path, **path.get("reverse", {})}
     kind = str(protocol.get("kind"))
     if kind not in ("stop-and-wait", "go-back-n", "selective-repeat"):
-        raise _NoClosedFormError(f"{kind} is no ARQ protocol of fixed window")
+        raise NoClosedFormError(f"{kind} is no ARQ protocol of fixed window")
     if spec.get("workload", {}).get("kind", "file") != "file":
-        raise _NoClosedFormError("the workload is no bulk transfer")
+        raise NoClosedFormError("the workload is no bulk transfer")
     if int(protocol.get("acknowledge_every", 1)) != 1:
-        raise _NoClosedFormError("ACKs are delayed")
+        raise NoClosedFormError("ACKs are delayed")
     window = _window(kind, protocol)
-    payload = _number(_setting(protocol, "mss"), "mss")
+    payload = links.number(_setting(protocol, "mss"), "mss")
     frame = payload + ARQ_HEADER + UDP_IPV4
     ack = ARQ_HEADER + UDP_IPV4
-    frame_time, ack_time = _sending_time(forward, frame), _sending_time(reverse, ack)
-    round_trip = frame_time + ack_time + _delay(forward) + _delay(reverse)
+    frame_time, ack_time = links.sending_time(forward, frame), links.sending_time(reverse, ack)
+    round_trip = frame_time + ack_time + links.delay(forward) + links.delay(reverse)
     if round_trip <= 0:
-        raise _NoClosedFormError("the path takes no time: only the computer's own speed limits it")
+        raise NoClosedFormError("the path takes no time: only the computer's own speed limits it")
     _check_queue(forward, window, frame, frame_time)
-    loss, ack_loss = _loss(forward), _loss(reverse)
+    loss, ack_loss = links.loss(forward), links.loss(reverse)
     rto = _setting(protocol, "rto")
     backs_off = rto == "adaptive"
     if backs_off:
-        floor = _number(_setting(protocol, "min_rto"), "min_rto")
-        timeout = theory.settled_timeout(window, frame_time, round_trip, loss, floor)
+        floor = links.number(_setting(protocol, "min_rto"), "min_rto")
+        timeout = arq.settled_timeout(window, frame_time, round_trip, loss, floor)
     else:
-        timeout = _number(rto, "rto")
+        timeout = links.number(rto, "rto")
     return Setting(
         kind=kind,
         payload=payload,
@@ -202,20 +181,6 @@ def setting(spec: Mapping[str, Any]) -> Setting:
         backs_off=backs_off,
         early=bool(protocol.get("fast_retransmit") or protocol.get("gap_retransmit")),
     )
-
-
-def _resolved(path: Mapping[str, Any]) -> dict[str, Any]:
-    """A path with its preset's keys filled in."""
-    preset = path.get("preset")
-    figures = vocabulary()["presets"].get(preset, {}) if preset else {}
-    base = {key: value for key, value in figures.items() if key != "reverse"}
-    own = {key: value for key, value in path.items() if key != "preset"}
-    reverse = {**figures.get("reverse", {}), **own.get("reverse", {})}
-    # What a study writes for the path holds for both directions, before a preset's own reverse.
-    for key in own:
-        if key not in own.get("reverse", {}):
-            reverse.pop(key, None)
-    return {**base, **own, "reverse": reverse}
 
 
 def _setting(protocol: Mapping[str, Any], key: str) -> Any:
@@ -238,70 +203,24 @@ def _default(key: str, schema: Any) -> Any:
     return next((value for value in found if value is not None), None)
 
 
-def _number(value: Any, what: str) -> float:
-    number = units.number(value)
-    if number is None:
-        raise _NoClosedFormError(f"{what} = {value} is no single number")
-    return number
-
-
 def _window(kind: str, protocol: Mapping[str, Any]) -> int:
     if kind == "stop-and-wait":
         return 1
     window = protocol.get("window", "auto")
     if window == "auto":
-        raise _NoClosedFormError("the window follows a congestion controller")
-    return int(_number(window, "window"))
-
-
-def _sending_time(link: Mapping[str, Any], size: float) -> float:
-    if "trace" in link:
-        raise _NoClosedFormError("the rate follows a trace")
-    if "rate" not in link:
-        return 0.0
-    return size * 8 / _number(link["rate"], "rate")
-
-
-def _delay(link: Mapping[str, Any]) -> float:
-    for key in ("jitter", "reorder", "duplicate", "corrupt"):
-        if key in link and units.number(link[key]) != 0:
-            raise _NoClosedFormError(f"the path has {key}")
-    return _number(link.get("delay", "0ms"), "delay")
-
-
-def _loss(link: Mapping[str, Any]) -> float:
-    loss = link.get("loss", "0%")
-    if isinstance(loss, Mapping):
-        if loss.get("model") != "bernoulli":
-            raise _NoClosedFormError("losses are not independent of each other")
-        loss = loss.get("probability")
-    probability = _number(loss, "loss")
-    if probability >= 0.5:
-        raise _NoClosedFormError("half of all packets or more are lost")
-    return probability
+        raise NoClosedFormError("the window follows a congestion controller")
+    return int(links.number(window, "window"))
 
 
 def _check_queue(link: Mapping[str, Any], window: int, frame: float, frame_time: float) -> None:
     """A window that a queue cannot hold loses packets to it, which no form here counts."""
-    if frame_time == 0 or window == 1:
-        return
-    limit = link.get("queue")
-    if isinstance(limit, Mapping):
-        limit = limit.get("limit")
-    if limit is None:
-        return
-    try:
-        parsed = units.parse(limit)
-    except ValueError:
-        raise _NoClosedFormError("the queue drops by a rule of its own") from None
-    room = float(parsed.value) if parsed.dimension in ("packets", "number") else float(parsed.value) / frame
-    if window > room:
-        raise _NoClosedFormError(f"a window of {window} packets overflows the queue of {limit}")
+    if frame_time > 0 and window > 1 and window > links.queue_room(link, frame):
+        raise NoClosedFormError(f"a window of {window} packets overflows the queue of {link['queue']}")
 
 
 def numbers(spec: Mapping[str, Any]) -> Setting | None:
     """As `setting`, and None where theory has no form for what the specification asks for."""
     try:
         return setting(spec)
-    except _NoClosedFormError:
+    except NoClosedFormError:
         return None

@@ -1,0 +1,166 @@
+"""Closed forms for a TCP flow in steady state.
+
+Rates are packets per second, windows and queues packets, times seconds, losses probabilities of a packet.
+
+Sources: Mathis, Semke, Mahdavi and Ott, The macroscopic behavior of the TCP congestion avoidance algorithm
+(CCR 27(3), 1997); Ott, Kemperman and Mathis, The stationary behavior of ideal TCP congestion avoidance
+(1996); Padhye, Firoiu, Towsley and Kurose, Modeling TCP throughput (SIGCOMM 1998); Villamizar and Song,
+High performance TCP in ANSNET (CCR 24(5), 1994) and Appenzeller, Keslassy and McKeown, Sizing router buffers
+(SIGCOMM 2004); Brakmo and Peterson, TCP Vegas (JSAC 13(8), 1995).
+"""
+
+from __future__ import annotations
+
+import math
+
+PERIODIC = math.sqrt(3 / 2)
+"""Mathis' constant where losses come at equal distances and every packet is acknowledged: 1.22."""
+RANDOM = 1.3098
+"""The same where losses are independent of each other (Ott, Kemperman and Mathis): 1.31."""
+
+
+def window_limited(window: float, round_trip: float) -> float:
+    """Packets per second of a window that does not change and does not fill the path: W / RTT.
+
+    >>> window_limited(64, 0.1)
+    640.0
+    """
+    return window / round_trip
+
+
+def bandwidth_delay_product(rate: float, round_trip: float) -> float:
+    """The window that fills a path without a queue: its rate in packets per second times its round trip.
+
+    >>> bandwidth_delay_product(1000, 0.05)
+    50.0
+    """
+    return rate * round_trip
+
+
+def mathis(
+    round_trip: float, loss: float, *, packets_per_ack: float = 1.0, constant: float = RANDOM
+) -> float:
+    """Packets per second of Reno whose window loss alone limits: C / (RTT sqrt(b p)).
+
+    `packets_per_ack` is b, where a window grows by one packet a round trip only if each packet is
+    acknowledged: 2 with delayed ACKs and a window that grows an ACK at a time (C is 0.93 then, 0.87 where
+    losses are periodic), 1 where it counts what is acknowledged. Good while timeouts are rare: up to about
+    1 % of loss.
+
+    >>> round(mathis(0.1, 0.0001, constant=PERIODIC), 1)
+    1224.7
+    """
+    return constant / (round_trip * math.sqrt(packets_per_ack * loss))
+
+
+def pftk(
+    round_trip: float,
+    loss: float,
+    timeout: float,
+    *,
+    packets_per_ack: float = 1.0,
+    most: float = math.inf,
+) -> float:
+    """Packets per second that Reno sends with timeouts counted: the full model of Padhye et al. (eq. 32).
+
+    `timeout` is T0, the first retransmission timeout, `most` the largest window. The model has one loss end
+    all that follows in its round trip, and no selective acknowledgements: a TCP with SACK and losses that are
+    independent of each other has fewer timeouts, and is faster.
+    """
+    p, b = loss, packets_per_ack
+    tail = timeout * _backoffs(p) / (1 - p)
+    unlimited = mean_window(p, b)
+    if unlimited < most:
+        window, rounds = unlimited, b / 2 * unlimited + 1
+    else:
+        window, rounds = most, b / 8 * most + (1 - p) / (p * most) + 2
+    ends = timeout_probability(p, window)
+    sent = (1 - p) / p + window + ends / (1 - p)
+    return sent / (round_trip * rounds + ends * tail)
+
+
+def pftk_simple(
+    round_trip: float,
+    loss: float,
+    timeout: float,
+    *,
+    packets_per_ack: float = 1.0,
+    most: float = math.inf,
+) -> float:
+    """The approximation of `pftk` that its authors give (eq. 33), which RFC 5348 (section 3.1) builds on."""
+    p, b = loss, packets_per_ack
+    per_packet = round_trip * math.sqrt(2 * b * p / 3)
+    per_packet += timeout * min(1.0, 3 * math.sqrt(3 * b * p / 8)) * p * (1 + 32 * p * p)
+    return min(most / round_trip, 1 / per_packet)
+
+
+def mean_window(loss: float, packets_per_ack: float = 1.0) -> float:
+    """The mean window at which a loss is noticed (Padhye et al., eq. 13).
+
+    >>> round(mean_window(0.0001), 1), round(mean_window(0.01, 2), 1)
+    (164.3, 12.2)
+    """
+    b = packets_per_ack
+    start = (2 + b) / (3 * b)
+    return start + math.sqrt(8 * (1 - loss) / (3 * b * loss) + start * start)
+
+
+def timeout_probability(loss: float, window: float) -> float:
+    """The probability that a loss in a window of this size ends in a timeout (Padhye et al., eq. 24): Q."""
+    if window <= 3:
+        return 1.0
+    kept = 1 - loss
+    by_chance = (
+        (1 - kept**3) * (1 + kept**3 * (1 - math.pow(kept, window - 3))) / (1 - math.pow(kept, window))
+    )
+    return min(1.0, by_chance)
+
+
+def _backoffs(p: float) -> float:
+    """The mean length of a row of timeouts that double six times, in units of T0 / (1 - p) (eq. 28)."""
+    return 1 + p * (1 + p * (2 + p * (4 + p * (8 + p * (16 + p * 32)))))
+
+
+def sawtooth_utilisation(pipe: float, buffer: float, factor: float = 0.5) -> float:
+    """The share of a link that one additive-increase flow uses, whose only losses are those of its queue.
+
+    `pipe` is the bandwidth-delay product and `buffer` the room of the drop-tail queue, in packets. The window
+    grows by one a round trip from `factor` (pipe + buffer) to pipe + buffer, and falls back to it: below the
+    pipe the link idles, above it the queue stretches the round trip. 75 % without a buffer, 100 % from a
+    buffer of one bandwidth-delay product on, for Reno (Villamizar and Song; Appenzeller et al., section 2).
+
+    >>> sawtooth_utilisation(100, 0), sawtooth_utilisation(100, 100), round(sawtooth_utilisation(100, 25), 3)
+    (0.75, 1.0, 0.893)
+    """
+    top = pipe + buffer
+    bottom = factor * top
+    if bottom >= pipe:
+        return 1.0
+    # Sums over a cycle of W packets a round trip each; a round trip is the pipe's below it, W / pipe above.
+    sent = (top**2 - bottom**2) / 2
+    possible = pipe * (pipe - bottom) + (top**2 - pipe**2) / 2
+    return sent / possible
+
+
+def sawtooth_queue(pipe: float, buffer: float, factor: float = 0.5) -> float:
+    """The mean queue, over time, of the flow of `sawtooth_utilisation`, in packets.
+
+    >>> sawtooth_queue(100, 0), round(sawtooth_queue(100, 100), 1)
+    (0.0, 55.6)
+    """
+    top = pipe + buffer
+    bottom = max(factor * top, pipe)
+    idle = max(0.0, pipe - factor * top)
+    # A round trip at window W lasts W / pipe and holds a queue of W - pipe.
+    held = ((top**3 - bottom**3) / 3 - pipe * (top**2 - bottom**2) / 2) / pipe
+    lasted = (top**2 - bottom**2) / 2 / pipe + idle
+    return held / lasted if lasted > 0 else 0.0
+
+
+def vegas_queue(flows: float, alpha: float, beta: float) -> tuple[float, float]:
+    """The least and the most packets that so many Vegas flows keep in a queue: alpha to beta each.
+
+    >>> vegas_queue(3, 2, 4)
+    (6, 12)
+    """
+    return flows * alpha, flows * beta

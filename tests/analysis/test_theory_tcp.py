@@ -1,0 +1,105 @@
+"""TCP's closed forms against the numbers that RFCs and papers print, and against their own definitions."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from longfat.analysis.theory import tcp
+
+LOSSES = st.floats(1e-6, 0.4)
+WINDOWS = st.floats(3.5, 500)
+
+
+@pytest.mark.parametrize(
+    ("loss", "window"),
+    [(1e-2, 12), (1e-3, 38), (1e-4, 120), (1e-5, 379), (1e-6, 1200), (1e-7, 3795), (1e-8, 12000)],
+)
+def test_mathis_gives_the_response_of_standard_tcp(loss: float, window: float) -> None:
+    """RFC 9438, table 1, column AIMD (and RFC 3649, section 5): 1.2 / sqrt(p), where 1.2 stands for 1.22."""
+    rate = tcp.mathis(0.1, loss, constant=tcp.PERIODIC)
+    assert rate * 0.1 == pytest.approx(window, rel=0.026)
+
+
+def test_mathis_constants_are_those_of_its_paper() -> None:
+    """Mathis et al., section 2: 1.22 and 0.87 for periodic, 1.31 and 0.93 for random losses."""
+    for constant, each, delayed in ((tcp.PERIODIC, 1.22, 0.87), (tcp.RANDOM, 1.31, 0.93)):
+        assert tcp.mathis(1, 1, constant=constant) == pytest.approx(each, abs=0.005)
+        assert tcp.mathis(1, 1, constant=constant, packets_per_ack=2) == pytest.approx(delayed, abs=0.005)
+
+
+@pytest.mark.parametrize(("loss", "printed"), [(0.0001, 0.008172), (0.002, 0.037172)])
+def test_the_simple_form_is_that_of_tfrc(loss: float, printed: float) -> None:
+    """Values of sqrt(2p/3) + 12 sqrt(3p/8) (p + 32p^3), the form of RFC 3448 with t_RTO = 4 R.
+
+    They stand in the tables of Linux's net/dccp/ccids/lib/tfrc_equation.c, in millionths.
+    """
+    assert 1 / tcp.pftk_simple(1.0, loss, 4.0) == pytest.approx(printed, abs=1e-6)
+
+
+def test_pftk_is_mathis_where_losses_are_rare() -> None:
+    for packets_per_ack in (1, 2):
+        model = tcp.pftk(0.1, 1e-6, 0.4, packets_per_ack=packets_per_ack)
+        rare = tcp.mathis(0.1, 1e-6, constant=tcp.PERIODIC, packets_per_ack=packets_per_ack)
+        assert model == pytest.approx(rare, rel=0.01)
+
+
+@given(st.floats(1e-6, 0.1), st.floats(0.2, 3.0))
+def test_the_simple_form_approximates_the_full_one(loss: float, timeout: float) -> None:
+    """Padhye et al. call them close: within a fifth up to 5 % of loss, and a half up to 10 %."""
+    full, simple = tcp.pftk(0.2, loss, timeout), tcp.pftk_simple(0.2, loss, timeout)
+    assert full / simple == pytest.approx(1, abs=0.2 if loss <= 0.05 else 0.5)
+
+
+@given(LOSSES, st.integers(4, 400))
+def test_the_chance_of_a_timeout_is_what_its_definition_sums_up(loss: float, window: int) -> None:
+    """Padhye et al., equation 23: the sum over how many of a window's last round arrive."""
+    kept = 1 - loss
+    whole = 1 - kept**window
+
+    def before(k: int) -> float:
+        return kept**k * loss / whole
+
+    def few_duplicates(k: int) -> float:
+        return sum(kept**m * loss for m in range(3) if m < k) + (kept**k if k < 3 else 0)
+
+    summed = sum(before(k) for k in range(3))
+    summed += sum(before(k) * few_duplicates(k) for k in range(3, window))
+    assert tcp.timeout_probability(loss, window) == pytest.approx(min(1, summed), rel=1e-6, abs=1e-9)
+
+
+@given(LOSSES, WINDOWS, st.floats(0.2, 3.0))
+def test_a_largest_window_never_makes_it_faster(loss: float, most: float, timeout: float) -> None:
+    limited = tcp.pftk(0.1, loss, timeout, most=most)
+    assert limited <= most / 0.1 * 1.0001
+    assert limited <= tcp.pftk(0.1, loss, timeout) * 1.12  # the two branches of the model meet within this
+
+
+@given(st.floats(2, 5000), st.floats(0, 5000), st.floats(0.3, 0.9))
+def test_the_sawtooth_is_what_counting_it_out_gives(pipe: float, buffer: float, factor: float) -> None:
+    top = pipe + buffer
+    steps = 2000
+    windows = [top * (factor + (1 - factor) * (i + 0.5) / steps) for i in range(steps)]
+    lasted = [max(1.0, window / pipe) for window in windows]
+    held = [max(0.0, window - pipe) for window in windows]
+    used = sum(windows) / sum(lasted) / pipe
+    queue = sum(h * t for h, t in zip(held, lasted, strict=True)) / sum(lasted)
+    assert tcp.sawtooth_utilisation(pipe, buffer, factor) == pytest.approx(used, rel=1e-3)
+    assert tcp.sawtooth_queue(pipe, buffer, factor) == pytest.approx(queue, rel=1e-2, abs=1e-2 + 1e-4 * pipe)
+
+
+def test_the_rule_of_one_bandwidth_delay_product() -> None:
+    """Villamizar and Song; Appenzeller et al., section 2: one BDP of buffer fills the link, none 75 %."""
+    assert tcp.sawtooth_utilisation(100, 100) == 1.0
+    assert tcp.sawtooth_utilisation(100, 99) < 1.0
+    assert tcp.sawtooth_utilisation(100, 0) == 0.75
+
+
+def test_a_window_over_its_round_trip() -> None:
+    """RFC 7323, section 1.1: 64 KB in flight over 100 ms allow about 5.2 Mbit/s."""
+    assert tcp.window_limited(65535 * 8, 0.1) == pytest.approx(5.24e6, rel=1e-3)
+    assert tcp.bandwidth_delay_product(10e9, 0.1) == 1e9
+    assert math.isclose(tcp.vegas_queue(1, 2, 4)[1], 4)
