@@ -11,14 +11,14 @@ use serde_json::{Map, Value};
 
 use super::Controller;
 use super::bbr::BbrSettings;
-use super::registry::Registry;
+use super::registry::{Registration, Registry};
 use super::settings::Settings;
 
 /// A congestion controller as a person asks for it: by its name ("bbr"), or as a table of its
 /// kind and settings (`{kind = "cubic", beta = 0.8}`).
 #[derive(Clone, Debug)]
 pub struct CongestionConfig {
-    name: Cow<'static, str>,
+    registration: Registration,
     settings: Arc<dyn Settings>,
     /// The keys given, as they are written back.
     given: Map<String, Value>,
@@ -26,12 +26,12 @@ pub struct CongestionConfig {
 
 impl CongestionConfig {
     pub(super) fn new(
-        name: Cow<'static, str>,
+        registration: Registration,
         settings: Arc<dyn Settings>,
         given: Map<String, Value>,
     ) -> Self {
         Self {
-            name,
+            registration,
             settings,
             given,
         }
@@ -62,10 +62,26 @@ impl CongestionConfig {
         }
     }
 
+    /// The same controller, with `value` for its setting `key` where the study has not given one.
+    ///
+    /// For owners whose profile has its own idea of a default, such as `rules` or `initial_window`. A
+    /// controller that does not know the key or the value stays as it is.
+    #[must_use]
+    pub fn with_default(&self, key: &str, value: impl Into<Value>) -> Self {
+        if self.given.contains_key(key) {
+            return self.clone();
+        }
+        let mut keys = self.given.clone();
+        keys.insert(key.to_owned(), value.into());
+        self.registration
+            .configure(&keys)
+            .unwrap_or_else(|_| self.clone())
+    }
+
     /// The controller's name.
     #[must_use]
     pub fn name(&self) -> &str {
-        &self.name
+        self.registration.name()
     }
 
     /// What is out of range, by key; empty where all is well.
@@ -85,7 +101,7 @@ impl CongestionConfig {
 impl Default for CongestionConfig {
     fn default() -> Self {
         Self {
-            name: Cow::Borrowed("bbr"),
+            registration: Registry::bbr(),
             settings: Arc::new(BbrSettings::default()),
             given: Map::new(),
         }
@@ -94,16 +110,16 @@ impl Default for CongestionConfig {
 
 impl PartialEq for CongestionConfig {
     fn eq(&self, other: &Self) -> bool {
-        self.name == other.name && self.given == other.given
+        self.name() == other.name() && self.given == other.given
     }
 }
 
 impl Serialize for CongestionConfig {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         if self.given.is_empty() {
-            return serializer.serialize_str(&self.name);
+            return serializer.serialize_str(self.name());
         }
-        let kind = ("kind".to_owned(), Value::from(&*self.name));
+        let kind = ("kind".to_owned(), Value::from(self.name()));
         let given = self.given.iter().map(|(key, value)| (key.clone(), value.clone()));
         serializer.collect_map(std::iter::once(kind).chain(given))
     }
@@ -155,6 +171,21 @@ mod tests {
     }
 
     #[test]
+    fn an_owner_sets_defaults_that_a_study_may_set_otherwise() {
+        let window = |config: &CongestionConfig| config.build(1000).window();
+        let cubic = read(r#""cubic""#).unwrap().with_default("initial_window", 3);
+        assert_eq!(window(&cubic), 3000);
+        let given = read(r#"{"kind": "cubic", "initial_window": 7}"#).unwrap();
+        assert_eq!(window(&given.with_default("initial_window", 3)), 7000);
+        // A key or a value that the controller does not know is no problem.
+        let fixed = read(r#""fixed""#).unwrap();
+        assert_eq!(fixed.with_default("initial_window", 3), fixed);
+        assert_eq!(cubic.with_default("rules", "ns3"), cubic);
+        let json = serde_json::to_string(&cubic.with_default("rules", "linux")).unwrap();
+        assert_eq!(json, r#"{"kind":"cubic","initial_window":3,"rules":"linux"}"#);
+    }
+
+    #[test]
     fn what_is_wrong_is_named() {
         for (text, parts) in [
             (
@@ -162,8 +193,12 @@ mod tests {
                 &["unknown congestion controller \"bbbr\"; did you mean \"bbr\"? known: bbr, cubic"][..],
             ),
             (
-                r#""vegas""#,
-                &["unknown congestion controller \"vegas\"; known: bbr"],
+                r#""compound""#,
+                &["unknown congestion controller \"compound\"; known: bbr"],
+            ),
+            (
+                r#""aimd.py:Aimd""#,
+                &["\"aimd.py:Aimd\" names a controller outside of this program"],
             ),
             (
                 r#"{"kind": "cubik"}"#,
@@ -171,7 +206,7 @@ mod tests {
             ),
             (
                 r#"{"beta": 0.5}"#,
-                &["missing key \"kind\": one of bbr, cubic, reno, fixed"],
+                &["missing key \"kind\": one of bbr, cubic, reno, vegas, westwood, fixed"],
             ),
             (
                 r#"{"kind": "cubic", "bta": 0.5}"#,

@@ -3,7 +3,10 @@
 
 use foundation::{Duration, Instant, Problem};
 
+use super::cubic_linux::LinuxCubic;
+use super::hystart::HyStartKind;
 use super::loss_based::{Avoidance, LossBased, LossBasedSettings};
+use super::rules::StackRules;
 use super::settings::{Settings, check_initial_window};
 use super::{Acknowledgement, Controller};
 
@@ -19,8 +22,11 @@ pub struct CubicSettings {
     pub beta: f64,
     /// Release more to newcomers when the window shrinks twice in a row (default true).
     pub fast_convergence: bool,
-    /// End slow start when the round-trip time grows: HyStart++, RFC 9406 (default true).
-    pub hystart: bool,
+    /// End slow start before a loss: "off", "hystart++" (RFC 9406) or "classic" (default "hystart++", with
+    /// rules = "linux" "classic").
+    pub hystart: Option<HyStartKind>,
+    /// Whose rules count: "rfc" (RFC 9438) or "linux" (default "rfc").
+    pub rules: StackRules,
     /// Spread the window over the round trip instead of sending on each ACK (default false).
     pub pacing: bool,
 }
@@ -32,7 +38,8 @@ impl Default for CubicSettings {
             c: 0.4,
             beta: 0.7,
             fast_convergence: true,
-            hystart: true,
+            hystart: None,
+            rules: StackRules::Rfc,
             pacing: false,
         }
     }
@@ -57,21 +64,28 @@ impl Settings for CubicSettings {
     }
 
     fn build(&self, segment_size: u64) -> Box<dyn Controller> {
+        let (hystart, linux) = match self.rules {
+            StackRules::Rfc => (HyStartKind::PlusPlus, false),
+            StackRules::Linux => (HyStartKind::Classic, true),
+        };
         let settings = LossBasedSettings {
             initial_window: self.initial_window,
-            hystart: self.hystart,
+            hystart: self.hystart.unwrap_or(hystart),
             pacing: self.pacing,
+            rules: self.rules.into(),
         };
-        Box::new(LossBased::new(
-            CubicGrowth::new(self, segment_size),
-            settings,
-            segment_size,
-        ))
+        if linux {
+            let growth = LinuxCubic::new(self, segment_size);
+            Box::new(LossBased::new(growth, settings, segment_size))
+        } else {
+            let growth = CubicGrowth::new(self, segment_size);
+            Box::new(LossBased::new(growth, settings, segment_size))
+        }
     }
 }
 
 /// Congestion avoidance of RFC 9438, section 4. Windows are in segments, as in the RFC.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct CubicGrowth {
     segment: f64,
     c: f64,
@@ -207,7 +221,7 @@ impl Avoidance for CubicGrowth {
 
 /// The cube root of a number at or above 0, by Newton's method: the mathematics library's differs
 /// between systems in the last bit, and the same seed must give the same bits everywhere.
-fn cube_root(value: f64) -> f64 {
+pub(super) fn cube_root(value: f64) -> f64 {
     // Also for NaN, which no window can give.
     if value.is_nan() || value <= 0.0 {
         return 0.0;

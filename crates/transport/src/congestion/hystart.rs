@@ -1,9 +1,75 @@
 //! HyStart++ (RFC 9406): slow start that ends when the round-trip time grows, before the queue
 //! overflows.
 
+use std::borrow::Cow;
+
 use foundation::{Duration, Instant};
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use serde::de::Error as _;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use serde_json::Value;
 
 use super::Acknowledgement;
+
+/// How slow start may end before a loss.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum HyStartKind {
+    /// Not at all: slow start lasts until a loss.
+    Off,
+    /// HyStart++ (RFC 9406).
+    PlusPlus,
+    /// HyStart by round-trip time and ACK trains, as in Linux.
+    Classic,
+}
+
+impl HyStartKind {
+    const fn name(self) -> &'static str {
+        match self {
+            Self::Off => "off",
+            Self::PlusPlus => "hystart++",
+            Self::Classic => "classic",
+        }
+    }
+}
+
+impl Serialize for HyStartKind {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(self.name())
+    }
+}
+
+impl<'de> Deserialize<'de> for HyStartKind {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let value = Value::deserialize(deserializer)?;
+        match &value {
+            Value::Bool(false) => return Ok(Self::Off),
+            Value::Bool(true) => return Ok(Self::PlusPlus),
+            Value::String(name) => {
+                for kind in [Self::Off, Self::PlusPlus, Self::Classic] {
+                    if kind.name() == name {
+                        return Ok(kind);
+                    }
+                }
+            }
+            _ => {}
+        }
+        Err(D::Error::custom(format!(
+            "{value} is none of \"off\", \"hystart++\", \"classic\", true (\"hystart++\"), false (\"off\")"
+        )))
+    }
+}
+
+impl JsonSchema for HyStartKind {
+    fn schema_name() -> Cow<'static, str> {
+        "HyStart".into()
+    }
+    fn inline_schema() -> bool {
+        true
+    }
+    fn json_schema(_generator: &mut SchemaGenerator) -> Schema {
+        json_schema!({ "enum": ["off", "hystart++", "classic", true, false] })
+    }
+}
 
 // RFC 9406, section 4.3.
 const MIN_RTT_THRESH: Duration = Duration::from_millis(4);
@@ -148,6 +214,19 @@ mod tests {
         assert_eq!(
             rounds(&[50, 60, 60, 60, 60, 60, 60]),
             [SlowStart, Css, Css, Css, Css, Css, Exit]
+        );
+    }
+
+    #[test]
+    fn kinds_are_words_and_old_studies_say_true_or_false() {
+        let read = |text: &str| serde_json::from_str::<HyStartKind>(text).map_err(|error| error.to_string());
+        assert_eq!(read("true"), Ok(HyStartKind::PlusPlus));
+        assert_eq!(read("false"), Ok(HyStartKind::Off));
+        assert_eq!(read("\"classic\""), Ok(HyStartKind::Classic));
+        assert!(
+            read("\"clasic\"")
+                .unwrap_err()
+                .contains("none of \"off\", \"hystart++\", \"classic\"")
         );
     }
 

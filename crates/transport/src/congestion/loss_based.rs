@@ -1,10 +1,13 @@
 //! What controllers that take loss for congestion share: slow start, one reduction per congestion
-//! episode, the response to a timeout (RFC 5681, RFC 6582). How the window grows in congestion
-//! avoidance and shrinks at a loss is their own: [`Avoidance`].
+//! episode, the response to a timeout (RFC 5681, RFC 6582), undoing what was needless (RFC 4015) and
+//! the restart after silence (RFC 5681, section 4.1). How the window grows in congestion avoidance and
+//! shrinks at a loss is their own: [`Avoidance`].
 
 use foundation::{Duration, Instant, Rate};
 
-use super::hystart::{CSS_GROWTH_DIVISOR, HyStart, Verdict};
+use super::hystart::{CSS_GROWTH_DIVISOR, HyStart, HyStartKind, Verdict};
+use super::hystart_classic::ClassicHyStart;
+use super::rules::{Rules, packets};
 use super::{Acknowledgement, Controller, Loss};
 
 /// The least window after a loss: two segments (RFC 5681, equation 4).
@@ -13,12 +16,21 @@ const LEAST_THRESHOLD: u64 = 2;
 const UNPACED_GROWTH: u64 = 8;
 
 /// Congestion avoidance of one algorithm.
-pub(super) trait Avoidance: std::fmt::Debug + Send {
+pub(super) trait Avoidance: std::fmt::Debug + Send + Clone {
+    /// An ACK arrived, whatever becomes of the window; for measurements.
+    fn observe(&mut self, _ack: &Acknowledgement) {}
+    /// Where an algorithm moves window and threshold by a rule of its own, up or down and in slow start
+    /// too (Vegas), what they are after `ack`; `None` leaves it to slow start and `increase`.
+    fn steer(&mut self, _ack: &Acknowledgement, _course: Course) -> Option<Course> {
+        None
+    }
     /// `ack` arrived in congestion avoidance while the window was in use; by how many bytes does
     /// the `window` grow? `bytes` of the ACK are for congestion avoidance, not slow start.
     fn increase(&mut self, ack: &Acknowledgement, bytes: u64, window: u64) -> u64;
     /// An ACK arrived, but the window was not what limited the sender.
-    fn on_unused_window(&mut self, now: Instant);
+    fn on_unused_window(&mut self, _now: Instant) {}
+    /// A packet leaves with nothing in flight, `silence` after the one before it.
+    fn on_silence(&mut self, _now: Instant, _silence: Duration) {}
     /// Congestion was met at `window`; the window to go on with.
     fn decrease(&mut self, window: u64) -> u64;
     /// After a timeout the next congestion avoidance starts afresh.
@@ -27,108 +39,209 @@ pub(super) trait Avoidance: std::fmt::Debug + Send {
     fn metrics(&self, report: &mut dyn FnMut(&'static str, f64));
 }
 
+/// Window and threshold, as an algorithm of its own mind moves them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Course {
+    /// Bytes.
+    pub window: u64,
+    /// Bytes; `u64::MAX` before the first congestion.
+    pub threshold: u64,
+    /// Whether this ACK begins a round: it is the first of a packet that left since the last one began.
+    pub round: bool,
+}
+
 /// Settings of [`LossBased`].
 #[derive(Clone, Copy, Debug)]
 pub(super) struct LossBasedSettings {
     /// Packets.
     pub initial_window: u64,
-    pub hystart: bool,
+    pub hystart: HyStartKind,
     pub pacing: bool,
+    pub rules: Rules,
+}
+
+/// What looks for the end of slow start.
+#[derive(Clone, Debug)]
+enum Lookout {
+    Nothing,
+    PlusPlus(HyStart),
+    Classic(ClassicHyStart),
+}
+
+impl Lookout {
+    fn new(kind: HyStartKind) -> Self {
+        match kind {
+            HyStartKind::Off => Self::Nothing,
+            HyStartKind::PlusPlus => Self::PlusPlus(HyStart::default()),
+            HyStartKind::Classic => Self::Classic(ClassicHyStart::default()),
+        }
+    }
+}
+
+/// What a reduction took.
+#[derive(Clone, Debug)]
+struct Undo<A> {
+    window: u64,
+    threshold: u64,
+    avoidance: A,
 }
 
 /// A loss-based controller around its rule of congestion avoidance.
 #[derive(Debug)]
 pub(super) struct LossBased<A> {
     avoidance: A,
+    rules: Rules,
     segment: u64,
+    initial_window: u64,
     window: u64,
     threshold: u64,
-    /// Of the first slow start only (RFC 9406, section 4.3); `None` after it or where switched off.
-    hystart: Option<HyStart>,
+    hystart: HyStartKind,
+    lookout: Lookout,
     pacing: bool,
     smoothed_rtt: Duration,
     /// When the window was reduced last: losses of packets from before are of the same episode.
     reduced_at: Option<Instant>,
+    undo: Option<Undo<A>>,
+    /// The losses of the last reduction are not repaired yet.
+    recovering: bool,
     /// A timeout happened and nothing sent after it has been acknowledged yet.
     timed_out: bool,
     /// Whether the window limited the sender in this round, in the last one.
     window_limited: [bool; 2],
     /// A round ends with the ACK of a packet that left after this.
     round_started: Instant,
+    sent_at: Instant,
     reductions: u64,
     timeouts: u64,
 }
 
 impl<A: Avoidance> LossBased<A> {
     pub(super) fn new(avoidance: A, settings: LossBasedSettings, segment: u64) -> Self {
+        let window = settings.initial_window.saturating_mul(segment);
         Self {
             avoidance,
+            rules: settings.rules,
             segment,
-            window: settings.initial_window.saturating_mul(segment),
+            initial_window: window,
+            window,
             threshold: u64::MAX,
-            hystart: settings.hystart.then(HyStart::default),
+            hystart: settings.hystart,
+            lookout: Lookout::new(settings.hystart),
             pacing: settings.pacing,
             smoothed_rtt: Duration::ZERO,
             reduced_at: None,
+            undo: None,
+            recovering: false,
             timed_out: false,
             window_limited: [false; 2],
             round_started: Instant::ZERO,
+            sent_at: Instant::ZERO,
             reductions: 0,
             timeouts: 0,
         }
     }
 
-    /// One reduction for all packets that left until now.
-    fn reduce(&mut self, now: Instant, sent_at: Instant, in_flight: u64) {
+    /// One reduction for all packets that left until now, of which `used` bytes were in use.
+    fn reduce(&mut self, now: Instant, sent_at: Instant, used: u64) {
         if self.reduced_at.is_some_and(|reduced| sent_at <= reduced) {
             return;
         }
-        self.lower_threshold(in_flight);
-        self.window = self.threshold;
+        self.remember();
+        self.lower_threshold(used);
+        // A threshold that is measured (Westwood+) may lie above the window.
+        self.window = self
+            .threshold
+            .min(self.window.max(LEAST_THRESHOLD * self.segment));
         self.reduced_at = Some(now);
+        self.recovering = true;
         self.reductions += 1;
     }
 
     /// RFC 5681 reduces what was in flight, not the window, which may be larger than was ever used.
     /// Where the window was in use it is the better measure: a whole number of packets rarely fills it.
-    fn lower_threshold(&mut self, in_flight: u64) {
-        let used = if self.is_window_limited() {
-            self.window
-        } else {
-            in_flight.min(self.window)
-        };
+    fn used(&self, in_flight: u64) -> u64 {
+        match self.rules {
+            Rules::Rfc if !self.is_window_limited() => in_flight.min(self.window),
+            Rules::Rfc | Rules::Linux => self.window,
+            Rules::Ns3 => in_flight,
+        }
+    }
+
+    fn lower_threshold(&mut self, used: u64) {
         self.threshold = self.avoidance.decrease(used).max(LEAST_THRESHOLD * self.segment);
-        self.hystart = None;
+        if let Lookout::PlusPlus(_) = self.lookout {
+            // Of the first slow start only (RFC 9406, section 4.3).
+            self.lookout = Lookout::Nothing;
+        }
+    }
+
+    fn remember(&mut self) {
+        self.undo = Some(Undo {
+            window: self.window,
+            threshold: self.threshold,
+            avoidance: self.avoidance.clone(),
+        });
     }
 
     fn is_window_limited(&self) -> bool {
         self.window_limited[0] || self.window_limited[1]
     }
 
+    /// Whether the window was what limited the sender.
+    fn is_in_use(&self, ack: &Acknowledgement) -> bool {
+        match self.rules {
+            Rules::Rfc => self.is_window_limited(),
+            Rules::Linux => ack.window_limited,
+            Rules::Ns3 => true,
+        }
+    }
+
+    /// Whether an ACK says nothing about the window: its losses are being repaired, or it is of packets
+    /// from before the reduction (RFC 9002, section 7.3.2). One that left at that very moment was sent
+    /// under the new window. After a timeout Linux and ns-3 grow with every ACK.
+    fn is_of_the_past(&self, ack: &Acknowledgement) -> bool {
+        let late = self
+            .reduced_at
+            .is_some_and(|reduced| ack.newest_sent_at < reduced);
+        ack.in_recovery || late && (self.recovering || self.rules == Rules::Rfc)
+    }
+
     /// Grows in slow start; gives the bytes of the ACK that are left for congestion avoidance.
     fn slow_start(&mut self, ack: &Acknowledgement) -> u64 {
-        let verdict = self
-            .hystart
-            .as_mut()
-            .map_or(Verdict::SlowStart, |hystart| hystart.on_acknowledged(ack));
-        let limit = if self.pacing {
-            u64::MAX
-        } else {
-            UNPACED_GROWTH * self.segment
+        let pacing = self.pacing_rate();
+        let verdict = match &mut self.lookout {
+            Lookout::Nothing => Verdict::SlowStart,
+            Lookout::PlusPlus(hystart) => hystart.on_acknowledged(ack),
+            Lookout::Classic(hystart) => {
+                if hystart.on_acknowledged(ack, self.window / self.segment, pacing) {
+                    Verdict::Exit
+                } else {
+                    Verdict::SlowStart
+                }
+            }
         };
-        let mut growth = ack.bytes.min(limit);
+        let mut growth = match self.rules {
+            Rules::Linux => packets(ack.bytes, self.segment) * self.segment,
+            Rules::Ns3 => ack.bytes.min(self.segment),
+            Rules::Rfc if self.pacing => ack.bytes,
+            Rules::Rfc => ack.bytes.min(UNPACED_GROWTH * self.segment),
+        };
         match verdict {
             Verdict::SlowStart => {}
             Verdict::ConservativeSlowStart => growth /= CSS_GROWTH_DIVISOR,
             Verdict::Exit => {
                 self.threshold = self.window;
-                self.hystart = None;
+                self.lookout = Lookout::Nothing;
                 return ack.bytes;
             }
         }
         let room = self.threshold - self.window;
         self.window += growth.min(room);
-        growth.saturating_sub(room)
+        match self.rules {
+            // What an ACK counts beyond its one packet is lost while slow start lasts.
+            Rules::Ns3 if growth >= room => ack.bytes.saturating_sub(growth),
+            _ => growth.saturating_sub(room),
+        }
     }
 }
 
@@ -138,29 +251,38 @@ impl<A: Avoidance> Controller for LossBased<A> {
             // After a silence, what was used before it says nothing.
             self.window_limited = [false; 2];
             self.round_started = now;
+            self.avoidance.on_silence(now, now - self.sent_at);
         }
-        if let Some(hystart) = &mut self.hystart {
+        self.sent_at = now;
+        if let Lookout::PlusPlus(hystart) = &mut self.lookout {
             hystart.on_sent(now);
         }
     }
 
     fn on_acknowledged(&mut self, ack: &Acknowledgement) {
         self.smoothed_rtt = ack.smoothed_rtt;
-        if ack.newest_sent_at > self.round_started {
+        self.avoidance.observe(ack);
+        let round = ack.newest_sent_at > self.round_started;
+        if round {
             self.round_started = ack.now;
             self.window_limited = [false, self.window_limited[0]];
         }
         self.window_limited[0] |= ack.window_limited;
-        // Packets from before the reduction say nothing about the window that followed it
-        // (RFC 9002, section 7.3.2); one that left at that very moment was sent under the new window.
-        if self
-            .reduced_at
-            .is_some_and(|reduced| ack.newest_sent_at < reduced)
-        {
+        if self.is_of_the_past(ack) {
             return;
         }
         self.timed_out = false;
-        if !self.is_window_limited() {
+        self.recovering = false;
+        let course = Course {
+            window: self.window,
+            threshold: self.threshold,
+            round,
+        };
+        if let Some(course) = self.avoidance.steer(ack, course) {
+            (self.window, self.threshold) = (course.window, course.threshold);
+            return;
+        }
+        if !self.is_in_use(ack) {
             self.avoidance.on_unused_window(ack.now);
             return;
         }
@@ -175,23 +297,77 @@ impl<A: Avoidance> Controller for LossBased<A> {
     }
 
     fn on_lost(&mut self, loss: &Loss) {
-        self.reduce(loss.now, loss.newest_sent_at, loss.prior_in_flight);
+        if loss.in_recovery {
+            return;
+        }
+        let in_flight = match self.rules {
+            Rules::Ns3 => loss.bytes_in_flight,
+            _ => loss.prior_in_flight,
+        };
+        self.reduce(loss.now, loss.newest_sent_at, self.used(in_flight));
     }
 
     fn on_timeout(&mut self, now: Instant, bytes_in_flight: u64) {
-        // A second timeout in a row has nothing new to say about the threshold (RFC 5681, section 3.1).
-        if !self.timed_out {
-            self.lower_threshold(bytes_in_flight);
+        // A second timeout in a row has nothing new to say about the threshold (RFC 5681, section 3.1);
+        // nor, in Linux, has one while the losses of the last reduction are repaired.
+        if !self.timed_out && !(self.recovering && self.rules == Rules::Linux) {
+            self.remember();
+            self.lower_threshold(self.used(bytes_in_flight));
         }
         self.avoidance.restart();
+        if self.hystart == HyStartKind::Classic {
+            self.lookout = Lookout::new(self.hystart);
+        }
         self.window = self.segment;
         self.reduced_at = Some(now);
+        self.recovering = false;
         self.timed_out = true;
         self.timeouts += 1;
     }
 
     fn on_congestion_experienced(&mut self, now: Instant, sent_at: Instant) {
         self.reduce(now, sent_at, self.window);
+    }
+
+    /// What the reduction took comes back (RFC 4015, section 3.4; RFC 9438, section 4.9), unless the window
+    /// has outgrown it since. Linux leaves what CUBIC learnt from it.
+    fn on_spurious(&mut self, _now: Instant) {
+        let Some(undo) = self.undo.take() else { return };
+        self.window = self.window.max(undo.window);
+        self.threshold = self.threshold.max(undo.threshold);
+        if self.rules == Rules::Rfc {
+            self.avoidance = undo.avoidance;
+        }
+        self.timed_out = false;
+        self.recovering = false;
+    }
+
+    fn on_idle(&mut self, _now: Instant, idle: Duration, rto: Duration) {
+        if idle <= rto || rto.is_zero() {
+            return;
+        }
+        let restart = self.initial_window.min(self.window);
+        if self.rules == Rules::Linux {
+            // Half for every timeout that passed in silence (RFC 2861, section 3.2), and three quarters of
+            // the window remembered as the threshold (`tcp_cwnd_restart` of `net/ipv4/tcp_output.c`).
+            self.threshold = self
+                .threshold
+                .max(self.window / 4 * 3 / self.segment * self.segment);
+            let halvings = u32::try_from((idle.as_nanos() - 1) / rto.as_nanos()).unwrap_or(u32::MAX);
+            let left = self.window.checked_shr(halvings).unwrap_or(0) / self.segment * self.segment;
+            self.window = left.max(restart);
+        } else {
+            // RFC 5681, section 4.1: the restart window.
+            self.window = restart;
+        }
+    }
+
+    fn in_slow_start(&self) -> bool {
+        self.window < self.threshold
+    }
+
+    fn threshold(&self) -> Option<u64> {
+        Some(self.threshold)
     }
 
     fn window(&self) -> u64 {

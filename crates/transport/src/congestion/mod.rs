@@ -4,27 +4,37 @@
 //! a connection. The facts carry everything that published controllers need: bytes, round-trip
 //! samples, delivery-rate samples, losses and the bytes in flight.
 
+mod arithmetic;
 mod bbr;
 pub mod config;
 mod cubic;
+mod cubic_linux;
 pub mod delivery_rate;
 mod fixed;
 mod hystart;
+mod hystart_classic;
 mod loss_based;
 pub mod pacer;
 mod registry;
 mod reno;
+mod rules;
 mod settings;
+mod vegas;
+mod westwood;
 
 pub use bbr::BbrSettings;
 pub use config::CongestionConfig;
 pub use cubic::CubicSettings;
 pub use delivery_rate::{Estimator, Snapshot};
 pub use fixed::FixedSettings;
+pub use hystart::HyStartKind;
 pub use pacer::Pacer;
-pub use registry::{Registration, Registry};
+pub use registry::{Read, Registration, Registry, Resolver, SEPARATOR, install_resolver};
 pub use reno::RenoSettings;
+pub use rules::{RenoRules, StackRules};
 pub use settings::Settings;
+pub use vegas::{VegasRules, VegasSettings};
+pub use westwood::WestwoodSettings;
 
 use foundation::{Duration, Instant, Rate};
 

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 use std::fmt;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use foundation::Problem;
 use foundation::quantity::nearest;
@@ -17,11 +17,14 @@ use super::cubic::CubicSettings;
 use super::fixed::FixedSettings;
 use super::reno::RenoSettings;
 use super::settings::Settings;
+use super::vegas::VegasSettings;
+use super::westwood::WestwoodSettings;
 
 /// Settings read, and how they are written back: every key, defaults included.
-type Read = (Arc<dyn Settings>, Map<String, Value>);
+pub type Read = (Arc<dyn Settings>, Map<String, Value>);
 
 type Reader = Arc<dyn Fn(Map<String, Value>) -> Result<Read, serde_json::Error> + Send + Sync>;
+type Describe = Arc<dyn Fn(&mut SchemaGenerator) -> Schema + Send + Sync>;
 
 /// One kind of controller: its name, its help and how its settings are read.
 #[derive(Clone)]
@@ -29,7 +32,7 @@ pub struct Registration {
     name: Cow<'static, str>,
     help: Cow<'static, str>,
     read: Reader,
-    schema: fn(&mut SchemaGenerator) -> Schema,
+    schema: Describe,
 }
 
 impl Registration {
@@ -49,7 +52,29 @@ impl Registration {
                 };
                 Ok((Arc::new(settings), written))
             }),
-            schema: S::json_schema,
+            schema: Arc::new(S::json_schema),
+        }
+    }
+
+    /// A controller whose settings no Rust type describes, such as one written in another language.
+    ///
+    /// `schema` is the JSON Schema of its keys, an object whose `properties` are all that it knows (unless
+    /// `additionalProperties` is true); every key must have a default. `read` is given the keys of a study and
+    /// gives the settings and how they are written back.
+    pub fn dynamic<F>(
+        name: impl Into<Cow<'static, str>>,
+        help: impl Into<Cow<'static, str>>,
+        schema: Schema,
+        read: F,
+    ) -> Self
+    where
+        F: Fn(Map<String, Value>) -> Result<Read, serde_json::Error> + Send + Sync + 'static,
+    {
+        Self {
+            name: name.into(),
+            help: help.into(),
+            read: Arc::new(read),
+            schema: Arc::new(move |_| schema.clone()),
         }
     }
 
@@ -71,18 +96,32 @@ impl Registration {
         (self.schema)(generator)
     }
 
-    fn keys(&self) -> Vec<String> {
+    /// The keys known, and whether others may be given.
+    fn keys(&self) -> (Vec<String>, bool) {
         let schema = self.schema(&mut SchemaGenerator::default());
         let properties = schema.get("properties").and_then(Value::as_object);
-        properties.map_or_else(Vec::new, |keys| keys.keys().cloned().collect())
+        let known = properties.map_or_else(Vec::new, |keys| keys.keys().cloned().collect());
+        (
+            known,
+            schema.get("additionalProperties") == Some(&Value::Bool(true)),
+        )
     }
 
     /// Reads the table of keys; all problems at once.
+    pub(super) fn configure(&self, keys: &Map<String, Value>) -> Result<CongestionConfig, Vec<Problem>> {
+        let (settings, written) = self.read(keys)?;
+        let given = written
+            .into_iter()
+            .filter(|(key, _)| keys.contains_key(key))
+            .collect();
+        Ok(CongestionConfig::new(self.clone(), settings, given))
+    }
+
     fn read(&self, keys: &Map<String, Value>) -> Result<Read, Vec<Problem>> {
-        let known = self.keys();
+        let (known, open) = self.keys();
         let mut problems = Vec::new();
         for (key, value) in keys {
-            if !known.contains(key) {
+            if !open && !known.contains(key) {
                 let choice = choice(key, known.iter().map(String::as_str));
                 problems.push(Problem::new(
                     key,
@@ -111,27 +150,66 @@ impl fmt::Debug for Registration {
     }
 }
 
+/// What names of controllers outside of this crate have, and no built-in one has: "FILE:CLASS".
+pub const SEPARATOR: char = ':';
+
+/// Finds the controller of a name with a [`SEPARATOR`], or says in one line why there is none.
+pub type Resolver = Box<dyn Fn(&str) -> Result<Registration, String> + Send + Sync>;
+
+static RESOLVER: OnceLock<Resolver> = OnceLock::new();
+
+/// Lets configurations name controllers that are loaded when they are asked for, by names that have a
+/// [`SEPARATOR`]: a process has one way of finding them, set once.
+///
+/// The names of the built-in controllers are never asked of it. A Rust program that knows its controllers
+/// when it is built needs none of this: it has [`Registry::with`].
+///
+/// # Errors
+/// Gives the resolver back where there is one already.
+pub fn install_resolver(resolver: Resolver) -> Result<(), Resolver> {
+    RESOLVER.set(resolver)
+}
+
+fn resolve(name: &str) -> Result<Registration, String> {
+    match RESOLVER.get() {
+        Some(resolver) => resolver(name),
+        None => Err(format!(
+            "{name:?} names a controller outside of this program, which can load none"
+        )),
+    }
+}
+
 /// All controllers that can be asked for by name.
 ///
 /// A program adds its own to the built-in ones and reads configurations with
-/// [`Registry::read`]; nothing is global.
+/// [`Registry::read`]; nothing is global but [`install_resolver`].
 #[derive(Clone, Debug)]
 pub struct Registry {
     entries: Vec<Registration>,
 }
 
 impl Registry {
+    /// The one that is taken where none is named.
+    pub(super) fn bbr() -> Registration {
+        Registration::of::<BbrSettings>("bbr", "model of the path: bandwidth and least delay (BBRv3)")
+    }
+
     /// The controllers of this crate: one line each.
     #[must_use]
     pub fn builtin() -> Self {
         Self {
             entries: vec![
-                Registration::of::<BbrSettings>(
-                    "bbr",
-                    "model of the path: bandwidth and least delay (BBRv3)",
-                ),
+                Self::bbr(),
                 Registration::of::<CubicSettings>("cubic", "loss-based, cubic growth (RFC 9438)"),
                 Registration::of::<RenoSettings>("reno", "loss-based, additive increase (RFC 5681)"),
+                Registration::of::<VegasSettings>(
+                    "vegas",
+                    "delay-based, alpha to beta packets queued (1995)",
+                ),
+                Registration::of::<WestwoodSettings>(
+                    "westwood",
+                    "Reno that resumes at the measured bandwidth (Westwood+)",
+                ),
                 Registration::of::<FixedSettings>("fixed", "a constant window: no congestion control"),
             ],
         }
@@ -188,18 +266,17 @@ impl Registry {
             }
             other => return Err(vec![Problem::new("", self.expected(other))]),
         };
-        let Some(entry) = self.find(name) else {
-            let choice = choice(name, self.iter().map(Registration::name));
-            let message = format!("unknown congestion controller {name:?}{choice}");
-            let key = if value.is_object() { "kind" } else { "" };
-            return Err(vec![Problem::new(key, message)]);
-        };
-        let (settings, written) = entry.read(&keys)?;
-        let given = written
-            .into_iter()
-            .filter(|(key, _)| keys.contains_key(key))
-            .collect();
-        Ok(CongestionConfig::new(entry.name.clone(), settings, given))
+        if let Some(entry) = self.find(name) {
+            return entry.configure(&keys);
+        }
+        let key = if value.is_object() { "kind" } else { "" };
+        if name.contains(SEPARATOR) {
+            let found = resolve(name).map_err(|message| vec![Problem::new(key, message)])?;
+            return found.configure(&keys);
+        }
+        let choice = choice(name, self.iter().map(Registration::name));
+        let message = format!("unknown congestion controller {name:?}{choice}");
+        Err(vec![Problem::new(key, message)])
     }
 
     fn names(&self) -> String {

@@ -1,8 +1,11 @@
-//! Reno (RFC 5681) with byte counting (RFC 3465) and one reduction per congestion episode (RFC 6582).
+//! Reno (RFC 5681) with byte counting (RFC 3465) and one reduction per congestion episode (RFC 6582), and
+//! as Linux and ns-3 count.
 
-use foundation::{Instant, Problem};
+use foundation::Problem;
 
+use super::hystart::HyStartKind;
 use super::loss_based::{Avoidance, LossBased, LossBasedSettings};
+use super::rules::{PacketCount, RenoRules, Rules, packets};
 use super::settings::{Settings, check_initial_window};
 use super::{Acknowledgement, Controller};
 
@@ -12,8 +15,11 @@ use super::{Acknowledgement, Controller};
 pub struct RenoSettings {
     /// Window at the start, in packets (default 10, RFC 6928).
     pub initial_window: u64,
-    /// End slow start when the round-trip time grows: HyStart++, RFC 9406 (default false).
-    pub hystart: bool,
+    /// End slow start before a loss: "off", "hystart++" (RFC 9406) or "classic", as Linux does beside CUBIC
+    /// (default "off").
+    pub hystart: HyStartKind,
+    /// Whose rules count: "rfc", "linux" or "ns3" (default "rfc").
+    pub rules: RenoRules,
     /// Spread the window over the round trip instead of sending on each ACK (default false).
     pub pacing: bool,
 }
@@ -22,7 +28,8 @@ impl Default for RenoSettings {
     fn default() -> Self {
         Self {
             initial_window: 10,
-            hystart: false,
+            hystart: HyStartKind::Off,
+            rules: RenoRules::Rfc,
             pacing: false,
         }
     }
@@ -38,47 +45,63 @@ impl Settings for RenoSettings {
             initial_window: self.initial_window,
             hystart: self.hystart,
             pacing: self.pacing,
+            rules: self.rules.into(),
         };
         Box::new(LossBased::new(
-            AdditiveIncrease::new(segment_size),
+            AdditiveIncrease::new(segment_size, self.rules.into()),
             settings,
             segment_size,
         ))
     }
 }
 
-/// Congestion avoidance of RFC 5681, section 3.1, counted in bytes (RFC 3465, section 2.1).
-#[derive(Debug)]
-struct AdditiveIncrease {
+/// Congestion avoidance of RFC 5681, section 3.1: a segment a round trip, counted in bytes (RFC 3465,
+/// section 2.1), packets (Linux) or ACKs (ns-3, equation 3 of RFC 5681).
+#[derive(Clone, Debug)]
+pub(super) struct AdditiveIncrease {
     segment: u64,
+    rules: Rules,
     /// Bytes acknowledged since the window last grew.
     acknowledged: u64,
+    packets: PacketCount,
 }
 
 impl AdditiveIncrease {
-    const fn new(segment: u64) -> Self {
+    pub(super) fn new(segment: u64, rules: Rules) -> Self {
         Self {
             segment,
+            rules,
             acknowledged: 0,
+            packets: PacketCount::default(),
         }
     }
 }
 
 impl Avoidance for AdditiveIncrease {
     fn increase(&mut self, _ack: &Acknowledgement, bytes: u64, window: u64) -> u64 {
-        self.acknowledged += bytes;
-        if self.acknowledged < window {
-            return 0;
+        match self.rules {
+            Rules::Rfc => {
+                self.acknowledged += bytes;
+                if self.acknowledged < window {
+                    return 0;
+                }
+                self.acknowledged -= window;
+                self.segment
+            }
+            Rules::Linux => {
+                let every = window / self.segment;
+                self.packets.grow(packets(bytes, self.segment), every) * self.segment
+            }
+            Rules::Ns3 => (self.segment * self.segment / window.max(1)).max(1),
         }
-        self.acknowledged -= window;
-        self.segment
     }
-
-    fn on_unused_window(&mut self, _now: Instant) {}
 
     fn decrease(&mut self, window: u64) -> u64 {
         self.acknowledged = 0;
-        window / 2
+        match self.rules {
+            Rules::Linux => window / self.segment / 2 * self.segment,
+            _ => window / 2,
+        }
     }
 
     fn restart(&mut self) {
@@ -93,7 +116,7 @@ mod tests {
     use super::*;
     use crate::congestion::Loss;
     use crate::congestion::tests::{ack, loss};
-    use foundation::Duration;
+    use foundation::{Duration, Instant};
 
     const SEGMENT: u64 = 1000;
 

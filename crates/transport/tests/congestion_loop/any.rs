@@ -21,6 +21,12 @@ enum Step {
     TimeOut,
     Mark,
     RunOutOfData,
+    /// The last reduction was needless.
+    Undo,
+    /// Nothing was sent for so many retransmission timeouts of 200 ms.
+    Idle(u8),
+    /// The sender enters loss recovery, or leaves it.
+    Recover(bool),
 }
 
 fn step() -> impl Strategy<Value = Step> {
@@ -32,6 +38,9 @@ fn step() -> impl Strategy<Value = Step> {
         1 => Just(Step::TimeOut),
         1 => Just(Step::Mark),
         1 => Just(Step::RunOutOfData),
+        1 => Just(Step::Undo),
+        1 => (0_u8..=255).prop_map(Step::Idle),
+        2 => any::<bool>().prop_map(Step::Recover),
     ]
 }
 
@@ -48,6 +57,7 @@ struct Model {
     /// When the loss-based controllers' window last went down.
     reduced_at: Option<Instant>,
     timed_out: bool,
+    recovering: bool,
 }
 
 impl Model {
@@ -65,6 +75,7 @@ impl Model {
             acknowledged: 0,
             reduced_at: None,
             timed_out: false,
+            recovering: false,
         }
     }
 
@@ -98,6 +109,14 @@ impl Model {
                 self.estimator.set_application_limited(self.in_flight());
                 self.limited = false;
             }
+            Step::Undo => self.controller.on_spurious(self.now),
+            Step::Idle(timeouts) => {
+                let rto = Duration::from_millis(200);
+                let idle = rto * u64::from(timeouts);
+                self.now += idle;
+                self.controller.on_idle(self.now, idle, rto);
+            }
+            Step::Recover(recovering) => self.recovering = recovering,
         }
     }
 
@@ -147,7 +166,7 @@ impl Model {
             delivered: self.estimator.delivered(),
             rate_sample: self.estimator.finish_ack(Duration::ZERO),
             window_limited: self.limited,
-            in_recovery: false,
+            in_recovery: self.recovering,
         };
         self.controller.on_acknowledged(&ack);
     }
@@ -169,7 +188,7 @@ impl Model {
             in_flight_at_send: snapshot.in_flight(),
             lost_since_send: self.estimator.lost_since(&snapshot),
             application_limited: snapshot.application_limited(),
-            in_recovery: false,
+            in_recovery: self.recovering,
         };
         self.reduce(newest_sent_at, |model| model.controller.on_lost(&loss));
     }
@@ -199,6 +218,9 @@ impl Model {
         assert!(window >= least * self.segment, "{name}: window {window}");
         let most = self.initial.max(4 * self.segment) + self.acknowledged + self.segment;
         assert!(window <= most, "{name}: window {window} above {most}");
+        if let Some(threshold) = self.controller.threshold() {
+            assert_eq!(self.controller.in_slow_start(), window < threshold, "{name}");
+        }
         self.controller.metrics(&mut |metric, value| {
             assert!(value.is_finite() && value >= 0.0, "{name}: {metric} = {value}");
         });
@@ -216,6 +238,13 @@ const CONFIGS: &[&str] = &[
     r#"{"kind": "cubic", "fast_convergence": false, "beta": 0.1, "hystart": false}"#,
     r#"{"kind": "bbr", "loss_threshold": "50%", "random_loss_limit": "50%", "initial_window": 1000}"#,
     r#"{"kind": "bbr", "probe_rtt_interval": "100ms", "probe_rtt_duration": "0ms", "initial_window": 1}"#,
+    r#"{"kind": "reno", "rules": "linux", "hystart": "classic"}"#,
+    r#"{"kind": "reno", "rules": "ns3"}"#,
+    r#"{"kind": "cubic", "rules": "linux"}"#,
+    r#"{"kind": "cubic", "rules": "linux", "c": 1000, "beta": 0.99, "fast_convergence": false}"#,
+    r#"{"kind": "vegas", "rules": "linux", "gamma": 0}"#,
+    r#"{"kind": "vegas", "alpha": 0, "beta": 0, "pacing": true}"#,
+    r#"{"kind": "westwood", "rules": "linux", "pacing": true}"#,
     r#"{"kind": "fixed", "window": 1, "rate": "1bit/s"}"#,
 ];
 

@@ -26,9 +26,9 @@ use foundation::{Duration, Instant, Probability, Rate};
 
 use self::ambient::Ambient;
 use self::filters::{RoundFilter, TwoCycleMax};
-use self::model::scale;
 use self::probe_rtt::LeastRtt;
 use self::startup::FullPipe;
+use super::arithmetic::scale;
 use super::{Acknowledgement, Controller, Loss};
 
 /// No bound.

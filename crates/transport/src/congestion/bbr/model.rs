@@ -1,27 +1,10 @@
 //! What the measurements say about the path: rounds, bandwidth, bandwidth-delay product, aggregation.
 
-use foundation::{Duration, Rate};
+use foundation::Rate;
 
 use super::{AGGREGATION_ROUNDS, Bbr, Flight, LEAST_WINDOW, Round, State};
+use crate::congestion::arithmetic::bytes_in;
 use crate::congestion::{Acknowledgement, pacer};
-
-/// `value * numerator / denominator`, in 64 bits where they suffice: a division of 128 bits costs
-/// as much as all the rest of an ACK.
-#[inline]
-pub(super) fn scale(value: u64, numerator: u64, denominator: u64) -> u64 {
-    match value.checked_mul(numerator) {
-        Some(product) => product / denominator,
-        None => {
-            let product = u128::from(value) * u128::from(numerator);
-            u64::try_from(product / u128::from(denominator)).unwrap_or(u64::MAX)
-        }
-    }
-}
-
-/// Bytes that pass in `span` at `bits` bit/s.
-pub(super) fn bytes_in(bits: u64, span: Duration) -> u64 {
-    scale(bits, span.as_nanos(), 8_000_000_000)
-}
 
 impl Bbr {
     pub(super) fn max_bw(&self) -> u64 {

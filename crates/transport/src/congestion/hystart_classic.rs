@@ -1,0 +1,150 @@
+//! HyStart as Linux has it beside CUBIC: slow start ends when ACKs come in a train as long as half the
+//! least round-trip time, or when the round-trip time has grown by an eighth (S. Ha and I. Rhee, "Taming
+//! the elephants: new TCP slow start", 2011; `hystart_update` in `net/ipv4/tcp_cubic.c`).
+
+use foundation::{Duration, Instant, Rate};
+
+use super::Acknowledgement;
+
+/// Below this window in packets nothing is detected.
+const LOW_WINDOW: u64 = 16;
+/// ACKs closer to each other than this belong to one train.
+const TRAIN_GAP: Duration = Duration::from_millis(2);
+/// Round-trip samples of a round before its least one is judged.
+const MIN_SAMPLES: u32 = 8;
+/// The growth of the round-trip time that counts is an eighth of the least one, within these.
+const LEAST_GROWTH: Duration = Duration::from_millis(4);
+const MOST_GROWTH: Duration = Duration::from_millis(16);
+const GROWTH_DIVISOR: u64 = 8;
+/// A paced sender's trains are longer by four bursts of this many bytes, at most by a millisecond.
+const PACED_BURSTS: u64 = 4 * 65_536;
+const MOST_PACED: Duration = Duration::from_millis(1);
+
+/// The state of one slow start.
+#[derive(Clone, Debug, Default)]
+pub(super) struct ClassicHyStart {
+    least_rtt: Option<Duration>,
+    round: Option<Round>,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Round {
+    started: Instant,
+    /// When the newest ACK of the train came.
+    train: Instant,
+    samples: u32,
+    least_rtt: Option<Duration>,
+}
+
+impl ClassicHyStart {
+    /// An ACK arrived in slow start at a window of `packets`; whether slow start is over.
+    pub(super) fn on_acknowledged(
+        &mut self,
+        ack: &Acknowledgement,
+        packets: u64,
+        pacing: Option<Rate>,
+    ) -> bool {
+        let Some(rtt) = ack.rtt else { return false };
+        let least = self.least_rtt.map_or(rtt, |least| least.min(rtt));
+        self.least_rtt = Some(least);
+        // What leaves in answer to the ACK that begins a round is of the next one.
+        let mut round = match self.round {
+            Some(round) if ack.newest_sent_at < round.started => round,
+            _ => Round {
+                started: ack.now,
+                train: ack.now,
+                samples: 0,
+                least_rtt: None,
+            },
+        };
+        let found = packets >= LOW_WINDOW
+            && (train_is_long(&mut round, ack.now, least, pacing) | round.is_slow(rtt, least));
+        self.round = Some(round);
+        found
+    }
+}
+
+fn train_is_long(round: &mut Round, now: Instant, least: Duration, pacing: Option<Rate>) -> bool {
+    if now - round.train > TRAIN_GAP {
+        return false;
+    }
+    round.train = now;
+    let threshold = match pacing {
+        Some(rate) => least + rate.time_for(PACED_BURSTS).min(MOST_PACED),
+        None => least / 2,
+    };
+    now - round.started > threshold
+}
+
+impl Round {
+    fn is_slow(&mut self, rtt: Duration, least: Duration) -> bool {
+        let lowest = self.least_rtt.map_or(rtt, |lowest| lowest.min(rtt));
+        self.least_rtt = Some(lowest);
+        if self.samples < MIN_SAMPLES {
+            self.samples += 1;
+            return false;
+        }
+        lowest > least + (least / GROWTH_DIVISOR).max(LEAST_GROWTH).min(MOST_GROWTH)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::congestion::tests::ack;
+
+    const fn ms(millis: u64) -> Instant {
+        Instant::from_nanos(millis * 1_000_000)
+    }
+
+    /// The ACKs of a round whose packets all left at `sent` ms; the number of the one that ends slow start.
+    fn round(hystart: &mut ClassicHyStart, sent: u64, window: u64, rtts: &[u64]) -> Option<usize> {
+        rtts.iter().position(|&rtt| {
+            let ack = Acknowledgement {
+                rtt: Some(Duration::from_millis(rtt)),
+                newest_sent_at: ms(sent),
+                ..ack(ms(sent + rtt), 2000)
+            };
+            hystart.on_acknowledged(&ack, window, None)
+        })
+    }
+
+    #[test]
+    fn an_eighth_more_in_nine_samples_ends_slow_start() {
+        let mut hystart = ClassicHyStart::default();
+        assert_eq!(round(&mut hystart, 0, 10, &[200]), None);
+        // Limits of 4 and 16 ms: 216 ms is not enough, and eight samples are too few.
+        let spaced = |base: u64| (0..10).map(|i| base + 3 * i).collect::<Vec<_>>();
+        assert_eq!(round(&mut hystart, 200, 20, &spaced(216)), None);
+        assert_eq!(round(&mut hystart, 500, 15, &spaced(240)), None, "a small window");
+        assert_eq!(round(&mut hystart, 800, 20, &spaced(217)), Some(8));
+    }
+
+    #[test]
+    fn a_lower_round_trip_is_no_queue() {
+        let mut hystart = ClassicHyStart::default();
+        assert_eq!(round(&mut hystart, 0, 20, &[200]), None);
+        let rtts = [240, 243, 246, 249, 252, 255, 258, 261, 29];
+        assert_eq!(round(&mut hystart, 200, 20, &rtts), None);
+    }
+
+    #[test]
+    fn a_train_of_half_the_round_trip_ends_slow_start() {
+        let mut hystart = ClassicHyStart::default();
+        assert_eq!(round(&mut hystart, 0, 20, &[40]), None);
+        let train: Vec<_> = (40..63).collect();
+        assert_eq!(
+            round(&mut hystart, 40, 20, &train),
+            Some(21),
+            "21 ms after the first"
+        );
+        let mut hystart = ClassicHyStart::default();
+        assert_eq!(round(&mut hystart, 0, 20, &[400]), None);
+        let gaps: Vec<_> = (0..7).map(|i| 400 + 3 * i).collect();
+        assert_eq!(
+            round(&mut hystart, 400, 20, &gaps),
+            None,
+            "gaps of 3 ms are no train"
+        );
+    }
+}

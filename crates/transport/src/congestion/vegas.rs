@@ -1,0 +1,330 @@
+//! TCP Vegas (L. S. Brakmo and L. L. Peterson, "TCP Vegas: end to end congestion avoidance on a global
+//! Internet", IEEE JSAC 13 (8), 1995): keeps between alpha and beta packets in the queue, told by how much
+//! less is delivered than the least round-trip time would allow, and so avoids losses instead of causing them.
+
+use foundation::{Duration, Instant, Problem};
+
+use super::arithmetic::scale;
+use super::hystart::HyStartKind;
+use super::loss_based::{Avoidance, Course, LossBased, LossBasedSettings};
+use super::reno::AdditiveIncrease;
+use super::rules::{Rules, packets};
+use super::settings::{Settings, check_initial_window};
+use super::{Acknowledgement, Controller};
+
+/// The least window, in packets.
+const LEAST_WINDOW: u64 = 2;
+/// Linux judges a round by its least round trip if it has more samples than this.
+const FEW_SAMPLES: u64 = 2;
+
+/// Whose Vegas.
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize, schemars::JsonSchema,
+)]
+#[serde(rename_all = "kebab-case")]
+pub enum VegasRules {
+    /// Brakmo and Peterson's: slow start doubles every other round trip, the rate of a round is judged by one
+    /// packet's flight, a loss takes a quarter.
+    #[default]
+    Paper,
+    /// Linux's: slow start as Reno's, a round is judged by its least round trip, a loss takes a half.
+    Linux,
+}
+
+/// Vegas: keeps alpha to beta packets in the queue; yields to flows that fill it.
+#[derive(Clone, Debug, PartialEq, serde::Serialize, serde::Deserialize, schemars::JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct VegasSettings {
+    /// Window at the start, in packets (default 10, RFC 6928).
+    pub initial_window: u64,
+    /// Grow while fewer packets than this wait in the queue (default 1, with rules = "linux" 2).
+    pub alpha: Option<u64>,
+    /// Shrink while more packets than this wait in the queue, at least alpha (default 3, with
+    /// rules = "linux" 4).
+    pub beta: Option<u64>,
+    /// End slow start when more packets than this wait in the queue (default 1).
+    pub gamma: u64,
+    /// Whose Vegas: "paper" or "linux" (default "paper").
+    pub rules: VegasRules,
+    /// Spread the window over the round trip instead of sending on each ACK (default false).
+    pub pacing: bool,
+}
+
+impl Default for VegasSettings {
+    fn default() -> Self {
+        Self {
+            initial_window: 10,
+            alpha: None,
+            beta: None,
+            gamma: 1,
+            rules: VegasRules::Paper,
+            pacing: false,
+        }
+    }
+}
+
+impl VegasSettings {
+    /// alpha and beta, where not set those of the rules.
+    fn thresholds(&self) -> (u64, u64) {
+        let (alpha, beta) = match self.rules {
+            VegasRules::Paper => (1, 3),
+            VegasRules::Linux => (2, 4),
+        };
+        (self.alpha.unwrap_or(alpha), self.beta.unwrap_or(beta))
+    }
+}
+
+impl Settings for VegasSettings {
+    fn validate(&self) -> Vec<Problem> {
+        let mut problems: Vec<Problem> = check_initial_window(self.initial_window).into_iter().collect();
+        let (alpha, beta) = self.thresholds();
+        for (key, value) in [("alpha", alpha), ("beta", beta), ("gamma", self.gamma)] {
+            if value > 10_000 {
+                problems.push(Problem::new(
+                    key,
+                    format!("{value} is out of range: 0 to 10000 packets"),
+                ));
+            }
+        }
+        if beta < alpha {
+            let key = if self.beta.is_some() { "beta" } else { "alpha" };
+            problems.push(Problem::new(
+                key,
+                format!("beta is {beta} and alpha {alpha}: beta must not be less than alpha"),
+            ));
+        }
+        problems
+    }
+
+    fn build(&self, segment_size: u64) -> Box<dyn Controller> {
+        let rules = match self.rules {
+            VegasRules::Paper => Rules::Rfc,
+            VegasRules::Linux => Rules::Linux,
+        };
+        let settings = LossBasedSettings {
+            initial_window: self.initial_window,
+            hystart: HyStartKind::Off,
+            pacing: self.pacing,
+            rules,
+        };
+        let (alpha, beta) = self.thresholds();
+        let growth = Vegas {
+            reno: AdditiveIncrease::new(segment_size, rules),
+            segment: segment_size,
+            linux: self.rules == VegasRules::Linux,
+            alpha,
+            beta,
+            gamma: self.gamma,
+            base_rtt: None,
+            round: None,
+            waiting: 0,
+            grew: false,
+        };
+        Box::new(LossBased::new(growth, settings, segment_size))
+    }
+}
+
+#[derive(Clone, Debug)]
+struct Vegas {
+    /// For rounds that tell too little.
+    reno: AdditiveIncrease,
+    segment: u64,
+    linux: bool,
+    alpha: u64,
+    beta: u64,
+    gamma: u64,
+    /// The least round-trip time ever seen.
+    base_rtt: Option<Duration>,
+    round: Option<Round>,
+    /// Bytes that waited in the queue in the last round.
+    waiting: u64,
+    /// Whether slow start doubled in the last round: in the next it stands still, to compare.
+    grew: bool,
+}
+
+/// The flight of one packet, and what came back meanwhile.
+#[derive(Clone, Copy, Debug)]
+struct Round {
+    started: Instant,
+    /// Bytes.
+    delivered: u64,
+    /// Whether the window was in use.
+    limited: bool,
+    samples: u64,
+    least_rtt: Option<Duration>,
+}
+
+impl Round {
+    const fn new(now: Instant) -> Self {
+        Self {
+            started: now,
+            delivered: 0,
+            limited: false,
+            samples: 0,
+            least_rtt: None,
+        }
+    }
+}
+
+impl Vegas {
+    /// Bytes of `window` that do not fit into the path without queue, and those that do, or `None` where
+    /// a round tells too little.
+    fn judge(&self, round: &Round, now: Instant, window: u64) -> Option<(u64, u64)> {
+        let base = self.base_rtt?.as_nanos().max(1);
+        if self.linux {
+            if round.samples <= FEW_SAMPLES {
+                return None;
+            }
+            // cwnd * (RTT - baseRTT) / baseRTT whole packets, as `tcp_vegas_cong_avoid` has it.
+            let rtt = round.least_rtt?.as_nanos().max(base);
+            let packets = window / self.segment;
+            let waiting = scale(packets, rtt - base, base).saturating_mul(self.segment);
+            return Some((waiting, scale(packets, base, rtt) * self.segment));
+        }
+        if !round.limited {
+            return None;
+        }
+        // Section 3.2 of the paper: Expected = W / BaseRTT, Actual = what was transmitted in the flight of
+        // the distinguished packet over its time; Diff * BaseRTT bytes are extra.
+        let actual = scale(round.delivered, base, (now - round.started).as_nanos().max(1));
+        Some((window.saturating_sub(actual), actual))
+    }
+
+    /// The course where the queue begins to fill in slow start, `None` to go on.
+    fn leave_slow_start(&self, waiting: u64, fits: u64, course: Course) -> Option<Course> {
+        if waiting <= self.gamma * self.segment {
+            return None;
+        }
+        let window = if self.linux {
+            course.window.min(fits.saturating_add(self.segment))
+        } else {
+            course.window
+        };
+        Some(Course {
+            window,
+            threshold: course.threshold.min(window.saturating_sub(self.segment)),
+            ..course
+        })
+    }
+
+    /// A packet more, a packet less, or as it is.
+    fn adjust(&self, waiting: u64, mut course: Course) -> Course {
+        if waiting > self.beta * self.segment {
+            course.window = course.window.saturating_sub(self.segment);
+            course.threshold = course.threshold.min(course.window.saturating_sub(self.segment));
+        } else if waiting < self.alpha * self.segment {
+            course.window += self.segment;
+        }
+        course
+    }
+
+    fn finish(&self, mut course: Course) -> Course {
+        course.window = course.window.max(LEAST_WINDOW * self.segment);
+        if self.linux && course.threshold != u64::MAX {
+            // `tcp_current_ssthresh`: three quarters of the window are remembered.
+            let part = course.window / 4 * 3 / self.segment * self.segment;
+            course.threshold = course.threshold.max(part);
+        }
+        course
+    }
+
+    fn slow_start(&self, ack: &Acknowledgement, mut course: Course) -> Course {
+        let growth = if self.linux {
+            packets(ack.bytes, self.segment) * self.segment
+        } else {
+            ack.bytes
+        };
+        course.window = course.window.saturating_add(growth).min(course.threshold);
+        course
+    }
+}
+
+impl Avoidance for Vegas {
+    fn observe(&mut self, ack: &Acknowledgement) {
+        if let Some(rtt) = ack.rtt {
+            self.base_rtt = Some(self.base_rtt.map_or(rtt, |base| base.min(rtt)));
+            if let Some(round) = &mut self.round {
+                round.samples += 1;
+                round.least_rtt = Some(round.least_rtt.map_or(rtt, |least| least.min(rtt)));
+            }
+        }
+        if ack.in_recovery {
+            // What a recovery measures says nothing about the window.
+            self.round = None;
+        } else if let Some(round) = &mut self.round {
+            round.delivered += ack.bytes;
+            round.limited |= ack.window_limited;
+        }
+    }
+
+    fn steer(&mut self, ack: &Acknowledgement, course: Course) -> Option<Course> {
+        let slow = course.window < course.threshold;
+        let Some(round) = self.round else {
+            self.round = Some(Round::new(ack.now));
+            self.grew = true;
+            return Some(if slow {
+                self.slow_start(ack, course)
+            } else {
+                course
+            });
+        };
+        if ack.newest_sent_at < round.started {
+            // Within a round slow start alone grows: in Linux always, in the paper in every other round.
+            let grows = slow && (self.linux || self.grew && ack.window_limited);
+            return Some(if grows {
+                self.slow_start(ack, course)
+            } else {
+                course
+            });
+        }
+        self.round = Some(Round::new(ack.now));
+        let judged = self.judge(&round, ack.now, course.window);
+        let Some((waiting, fits)) = judged else {
+            // As Reno does; a window that is not in use stays as it is.
+            if !ack.window_limited {
+                return Some(course);
+            }
+            if slow {
+                return Some(self.slow_start(ack, course));
+            }
+            let window = course.window + self.reno.increase(ack, ack.bytes, course.window);
+            return Some(Course { window, ..course });
+        };
+        self.waiting = waiting;
+        let course = if !slow {
+            self.adjust(waiting, course)
+        } else if self.grew && !self.linux {
+            // Actual and expected rate compare where the window stood still alone (section 3.3).
+            self.grew = false;
+            course
+        } else {
+            self.grew = true;
+            self.leave_slow_start(waiting, fits, course)
+                .unwrap_or_else(|| self.slow_start(ack, course))
+        };
+        Some(self.finish(course))
+    }
+
+    fn increase(&mut self, _ack: &Acknowledgement, _bytes: u64, _window: u64) -> u64 {
+        0
+    }
+
+    fn decrease(&mut self, window: u64) -> u64 {
+        self.round = None;
+        let half = self.reno.decrease(window);
+        // The quarter: U. Hengartner, J. Bolliger and T. Gross, "TCP Vegas revisited", 2000.
+        if self.linux { half } else { window / 4 * 3 }
+    }
+
+    fn restart(&mut self) {
+        self.round = None;
+        self.reno.restart();
+    }
+
+    fn metrics(&self, report: &mut dyn FnMut(&'static str, f64)) {
+        if let Some(base) = self.base_rtt {
+            report("min_rtt_seconds", base.as_secs_f64());
+        }
+        report("queued_bytes", self.waiting as f64);
+    }
+}

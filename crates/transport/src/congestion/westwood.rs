@@ -1,0 +1,252 @@
+//! TCP Westwood+ (S. Mascolo, C. Casetti, M. Gerla, M. Y. Sanadidi and R. Wang, "TCP Westwood: bandwidth
+//! estimation for enhanced transport over wireless links", 2001; L. A. Grieco and S. Mascolo, "Performance
+//! evaluation and comparison of Westwood+, New Reno, and Vegas TCP congestion control", 2004): grows as
+//! Reno does, and after a loss goes on with the bandwidth that it measured times the least round-trip
+//! time, so that random loss costs no more than what the queue held.
+
+use foundation::{Duration, Instant, Problem};
+
+use super::arithmetic::scale;
+use super::hystart::HyStartKind;
+use super::loss_based::{Avoidance, LossBased, LossBasedSettings};
+use super::reno::AdditiveIncrease;
+use super::rules::StackRules;
+use super::settings::{Settings, check_initial_window};
+use super::{Acknowledgement, Controller};
+
+/// A bandwidth sample spans a round trip, but at least this (as in Linux's `tcp_westwood.c`).
+const LEAST_SPAN: Duration = Duration::from_millis(50);
+/// Weight of what was known in the low-pass filter, in eighths.
+const MEMORY: u64 = 7;
+
+/// Westwood+: Reno that goes on with the measured bandwidth-delay product after a loss.
+#[derive(Clone, Debug, PartialEq, serde::Serialize, serde::Deserialize, schemars::JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct WestwoodSettings {
+    /// Window at the start, in packets (default 10, RFC 6928).
+    pub initial_window: u64,
+    /// End slow start before a loss: "off", "hystart++" (RFC 9406) or "classic" (default "off").
+    pub hystart: HyStartKind,
+    /// Whose rules count: "rfc" or "linux" (default "rfc").
+    pub rules: StackRules,
+    /// Spread the window over the round trip instead of sending on each ACK (default false).
+    pub pacing: bool,
+}
+
+impl Default for WestwoodSettings {
+    fn default() -> Self {
+        Self {
+            initial_window: 10,
+            hystart: HyStartKind::Off,
+            rules: StackRules::Rfc,
+            pacing: false,
+        }
+    }
+}
+
+impl Settings for WestwoodSettings {
+    fn validate(&self) -> Vec<Problem> {
+        check_initial_window(self.initial_window).into_iter().collect()
+    }
+
+    fn build(&self, segment_size: u64) -> Box<dyn Controller> {
+        let settings = LossBasedSettings {
+            initial_window: self.initial_window,
+            hystart: self.hystart,
+            pacing: self.pacing,
+            rules: self.rules.into(),
+        };
+        let growth = Westwood {
+            reno: AdditiveIncrease::new(segment_size, self.rules.into()),
+            segment: segment_size,
+            whole: self.rules == StackRules::Linux,
+            estimate: None,
+            least_rtt: None,
+            span: None,
+            timed_out: false,
+        };
+        Box::new(LossBased::new(growth, settings, segment_size))
+    }
+}
+
+#[derive(Clone, Debug)]
+struct Westwood {
+    reno: AdditiveIncrease,
+    segment: u64,
+    /// Windows are whole packets.
+    whole: bool,
+    estimate: Option<Estimate>,
+    least_rtt: Option<Duration>,
+    span: Option<Span>,
+    /// The next sample of the round-trip time is the least known: the path may be another one.
+    timed_out: bool,
+}
+
+/// The time over which the bandwidth is being measured.
+#[derive(Clone, Copy, Debug)]
+struct Span {
+    started: Instant,
+    bytes: u64,
+}
+
+/// Bandwidth in bytes a second, filtered once and filtered twice.
+#[derive(Clone, Copy, Debug)]
+struct Estimate {
+    once: u64,
+    twice: u64,
+}
+
+fn filter(known: u64, new: u64) -> u64 {
+    scale(known, MEMORY, MEMORY + 1).saturating_add(new / (MEMORY + 1))
+}
+
+impl Westwood {
+    /// Measures the bandwidth over a round trip: one sample each, so that compressed ACKs do not
+    /// count as bandwidth (what the + of Westwood+ stands for).
+    fn sample(&mut self, now: Instant, bytes: u64, rtt: Duration) {
+        let span = self.span.get_or_insert(Span {
+            started: now,
+            bytes: 0,
+        });
+        let length = now - span.started;
+        if length > rtt.max(LEAST_SPAN) {
+            let sample = scale(span.bytes, 1_000_000_000, length.as_nanos());
+            self.estimate = Some(match self.estimate {
+                None => Estimate {
+                    once: sample,
+                    twice: sample,
+                },
+                Some(known) => {
+                    let once = filter(known.once, sample);
+                    Estimate {
+                        once,
+                        twice: filter(known.twice, once),
+                    }
+                }
+            });
+            *span = Span {
+                started: now,
+                bytes: 0,
+            };
+        }
+        span.bytes = span.bytes.saturating_add(bytes);
+    }
+
+    /// The bandwidth estimated times the least round-trip time, in bytes.
+    fn pipe(&self) -> Option<u64> {
+        let (estimate, rtt) = (self.estimate?, self.least_rtt?);
+        Some(scale(estimate.twice, rtt.as_nanos(), 1_000_000_000))
+    }
+}
+
+impl Avoidance for Westwood {
+    fn observe(&mut self, ack: &Acknowledgement) {
+        if let Some(rtt) = ack.rtt.filter(|rtt| !rtt.is_zero()) {
+            let known = self.least_rtt.filter(|_| !self.timed_out);
+            self.least_rtt = Some(known.map_or(rtt, |least| least.min(rtt)));
+            self.timed_out = false;
+        }
+        self.sample(ack.now, ack.bytes, ack.rtt.unwrap_or(ack.smoothed_rtt));
+    }
+
+    fn increase(&mut self, ack: &Acknowledgement, bytes: u64, window: u64) -> u64 {
+        self.reno.increase(ack, bytes, window)
+    }
+
+    /// To the pipe's content; to half where nothing has been measured yet.
+    fn decrease(&mut self, window: u64) -> u64 {
+        let half = self.reno.decrease(window);
+        match self.pipe() {
+            Some(pipe) if self.whole => pipe / self.segment * self.segment,
+            Some(pipe) => pipe,
+            None => half,
+        }
+    }
+
+    fn restart(&mut self) {
+        self.reno.restart();
+        self.timed_out = true;
+    }
+
+    fn metrics(&self, report: &mut dyn FnMut(&'static str, f64)) {
+        if let Some(estimate) = self.estimate {
+            report("bandwidth_bps", estimate.twice as f64 * 8.0);
+        }
+        if let Some(rtt) = self.least_rtt {
+            report("min_rtt_seconds", rtt.as_secs_f64());
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::congestion::tests::{ack, loss};
+
+    const SEGMENT: u64 = 1000;
+
+    const fn ms(millis: u64) -> Instant {
+        Instant::from_nanos(millis * 1_000_000)
+    }
+
+    /// One packet each ms for `span` ms, that is 8 Mbit/s, at a round-trip time of `rtt` ms.
+    fn steady(controller: &mut dyn Controller, from: u64, span: u64, rtt: u64) {
+        for now in from..from + span {
+            controller.on_acknowledged(&Acknowledgement {
+                rtt: Some(Duration::from_millis(rtt)),
+                newest_sent_at: ms(now - rtt),
+                window_limited: false,
+                ..ack(ms(now), SEGMENT)
+            });
+        }
+    }
+
+    #[test]
+    fn a_loss_leaves_bandwidth_times_least_round_trip() {
+        let mut westwood = WestwoodSettings {
+            initial_window: 300,
+            ..WestwoodSettings::default()
+        }
+        .build(SEGMENT);
+        steady(westwood.as_mut(), 100, 100, 60);
+        steady(westwood.as_mut(), 200, 4000, 100);
+        // 1 MB/s and 60 ms, whatever the window was: Grieco and Mascolo, equation 1.
+        westwood.on_lost(&loss(ms(4200), ms(4190), 300_000));
+        let window = westwood.window();
+        assert!((59_000..=61_000).contains(&window), "{window}");
+        assert_eq!(westwood.threshold(), Some(window));
+    }
+
+    #[test]
+    fn a_timeout_leaves_the_pipe_as_threshold_and_forgets_the_round_trip() {
+        let mut westwood = WestwoodSettings {
+            rules: StackRules::Linux,
+            initial_window: 300,
+            ..WestwoodSettings::default()
+        }
+        .build(SEGMENT);
+        steady(westwood.as_mut(), 100, 4000, 60);
+        westwood.on_timeout(ms(5000), 100_000);
+        assert_eq!(westwood.window(), SEGMENT);
+        let threshold = westwood.threshold().unwrap();
+        assert!(
+            (59_000..=60_000).contains(&threshold) && threshold % SEGMENT == 0,
+            "{threshold}"
+        );
+        steady(westwood.as_mut(), 6000, 1, 80);
+        let mut least = 0.0;
+        westwood.metrics(&mut |name, value| {
+            if name == "min_rtt_seconds" {
+                least = value;
+            }
+        });
+        assert_eq!(least, 0.08);
+    }
+
+    #[test]
+    fn before_any_estimate_it_is_reno() {
+        let mut westwood = WestwoodSettings::default().build(SEGMENT);
+        westwood.on_lost(&loss(ms(10), ms(5), 10_000));
+        assert_eq!(westwood.window(), 5000);
+    }
+}
