@@ -1,6 +1,8 @@
 //! Where packets stand while links hold tickets for them. A body is written once when its packet is sent and
 //! read once when it is delivered; what moves from link to link is a ticket of 16 bytes, whatever the body's size.
 
+use std::collections::VecDeque;
+
 use foundation::Instant;
 
 use crate::observer::{DropReason, Observer};
@@ -24,11 +26,25 @@ struct Stored<B> {
     body: B,
 }
 
+/// A packet that was larger than a link's MTU: what a router tells its sender (RFC 1191; RFC 8201).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TooBig<B> {
+    /// The link's MTU, in bytes.
+    pub mtu: u32,
+    /// The packet as it stood before the link.
+    pub packet: Packet<B>,
+}
+
+/// Packets that were too big and that nobody has asked for; beyond so many they are not told of, as routers
+/// limit the rate of what they tell (RFC 1812, section 4.3.2.8).
+const MOST_TOO_BIG: usize = 64;
+
 /// All packets inside a network, and who watches them.
 pub(crate) struct Cargo<B, O> {
     slots: Vec<Option<Stored<B>>>,
     free: Vec<u32>,
     sequence: u64,
+    pub(crate) too_big: VecDeque<TooBig<B>>,
     pub(crate) observer: O,
 }
 
@@ -38,6 +54,7 @@ impl<B, O> Cargo<B, O> {
             slots: Vec::new(),
             free: Vec::new(),
             sequence: 0,
+            too_big: VecDeque::new(),
             observer,
         }
     }
@@ -150,7 +167,19 @@ impl<B: Body, O: Observer<B>> Cargo<B, O> {
         self.show(ticket, |observer, packet| {
             observer.dropped(at, link, reason, packet);
         });
-        self.slots[ticket.slot as usize] = None;
-        self.free.push(ticket.slot);
+        self.unload(ticket);
+    }
+
+    /// Shows a packet to the observer as dropped for its size, and keeps it for whoever tells its sender.
+    pub(crate) fn refuse(&mut self, at: u64, link: LinkId, mtu: u32, ticket: Ticket) {
+        let at = Instant::from_nanos(at);
+        self.show(ticket, |observer, packet| {
+            observer.dropped(at, link, DropReason::Mtu, packet);
+        });
+        if let Some(packet) = self.unload(ticket)
+            && self.too_big.len() < MOST_TOO_BIG
+        {
+            self.too_big.push_back(TooBig { mtu, packet });
+        }
     }
 }

@@ -81,6 +81,7 @@ pub mod topology;
 mod trace;
 
 pub use builder::{FORWARD, NetworkBuilder, REVERSE};
+pub use cargo::TooBig;
 pub use config::{Capacity, LinkConfig, LinkSpec, PathConfig, PathSpec, Preset};
 pub use impairment::{Distribution, JitterConfig, LossConfig, ReorderConfig};
 pub use link::{Count, LinkCounters, Occupancy};

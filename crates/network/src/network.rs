@@ -7,7 +7,7 @@ use hdrhistogram::Histogram;
 
 use crate::builder::NetworkBuilder;
 use crate::calendar::Calendar;
-use crate::cargo::{Cargo, Ticket};
+use crate::cargo::{Cargo, Ticket, TooBig};
 use crate::config::PathSpec;
 use crate::link::{Count, Link, LinkCounters, Occupancy};
 use crate::observer::Observer;
@@ -98,6 +98,13 @@ impl<B: Body, O: Observer<B>> Network<B, O> {
     pub fn poll_delivery(&mut self) -> Option<(HostId, Packet<B>)> {
         let (host, ticket) = self.deliveries.pop_front()?;
         Some((host, self.cargo.unload(ticket)?))
+    }
+
+    /// The next packet that was larger than the MTU of a link on its way. Its sender is told by the caller, or
+    /// finds out by itself; what nobody asks for is told of no further after 64 packets.
+    #[inline]
+    pub fn poll_too_big(&mut self) -> Option<TooBig<B>> {
+        self.cargo.too_big.pop_front()
     }
 
     #[inline]

@@ -152,7 +152,7 @@ impl Link {
             return self.enter_impaired(now, ticket, cargo);
         }
         if ticket.size > self.mtu {
-            return self.drop(now, DropReason::Mtu, ticket, cargo);
+            return self.refuse(now, ticket, cargo);
         }
         if let Queue::DropTail(queue) = &mut self.queue {
             match queue.join(
@@ -177,7 +177,7 @@ impl Link {
             .map(|all| all.next())
             .unwrap_or_default();
         if ticket.size > self.mtu {
-            return self.drop(now, DropReason::Mtu, ticket, cargo);
+            return self.refuse(now, ticket, cargo);
         }
         if fate.lost {
             return self.drop(now, DropReason::Loss, ticket, cargo);
@@ -203,6 +203,13 @@ impl Link {
             });
             self.join(now, copy, fate.lag, cargo);
         }
+    }
+
+    /// Drops a packet that is larger than the MTU, as a router does that may not fragment it (RFC 1191, section 4).
+    #[cold]
+    fn refuse<B: Body, O: Observer<B>>(&mut self, now: u64, ticket: Ticket, cargo: &mut Cargo<B, O>) {
+        self.counters.add_drop(DropReason::Mtu, ticket.size);
+        cargo.refuse(now, self.id, self.mtu, ticket);
     }
 
     /// A packet joins the queue.
