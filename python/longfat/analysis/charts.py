@@ -69,19 +69,24 @@ def chart(run: RunResult, metric: str = "goodput_bps", *, width: int = 620, titl
             facets["row"] = alt.Row("panel:N", sort=data.panels, header=header)
         made = layers.facet(**facets)
     if title:
-        about = alt.TitleParams(
-            f"{formatting.metric_title(metric)}: {run.study.title}",
-            subtitle=_caption(run, data),
-            anchor="start",
-            fontSize=15,
-            subtitleFontSize=_LABEL,
-            subtitleColor="#57606a",
-            offset=14,
-        )
-        made = made.properties(title=about)
+        made = titled(made, run, metric, _caption(run, data))
     made = configured(made)
     spec: Spec = json.loads(made.to_json())
     return spec
+
+
+def titled(made: Any, run: RunResult, metric: str, subtitle: str) -> Any:
+    """A chart with the study's title and, below it, how it is read."""
+    about = alt.TitleParams(
+        f"{formatting.metric_title(metric)}: {run.study.title}",
+        subtitle=subtitle,
+        anchor="start",
+        fontSize=15,
+        subtitleFontSize=_LABEL,
+        subtitleColor="#57606a",
+        offset=14,
+    )
+    return made.properties(title=about)
 
 
 def caption(run: RunResult, metric: str) -> str:
@@ -105,7 +110,7 @@ def _caption(run: RunResult, data: ChartData) -> str:
 def _layers(data: ChartData) -> Any:
     source: Any = alt.InlineData(values=data.rows)
     chosen = alt.selection_point(fields=["series"], bind="legend")
-    names = alt.Scale(domain=data.series, range=_repeated(PALETTE, len(data.series)))
+    names = alt.Scale(domain=data.series, range=repeated(PALETTE, len(data.series)))
     base = alt.Chart(source).encode(
         x=_x(data),
         color=alt.Color("series:N", scale=names, sort=data.series, title="Protocol"),
@@ -121,7 +126,7 @@ def _layers(data: ChartData) -> Any:
     y = alt.Y("y:Q", title=data.y.title, scale=_y_scale(data), axis=_y_axis(data))
     shapes = alt.Shape(
         "series:N",
-        scale=alt.Scale(domain=data.series, range=_repeated(SHAPES, len(data.series))),
+        scale=alt.Scale(domain=data.series, range=repeated(SHAPES, len(data.series))),
         sort=data.series,
         title="Protocol",
     )
@@ -182,7 +187,8 @@ def _y_axis(data: ChartData) -> Any:
     return alt.Axis(values=list(data.y.ticks), labelExpr=_PLAIN)
 
 
-def _repeated(of: tuple[str, ...], count: int) -> list[str]:
+def repeated(of: tuple[str, ...], count: int) -> list[str]:
+    """So many of these, from the start again where there are fewer."""
     return [of[i % len(of)] for i in range(count)]
 
 

@@ -4,9 +4,18 @@ from __future__ import annotations
 
 import json
 import re
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from longfat.analysis import charts, formatting, grid, html, report_tables, report_text
+from longfat.analysis import (
+    charts,
+    charts_hosts,
+    charts_matrix,
+    formatting,
+    grid,
+    html,
+    report_tables,
+    report_text,
+)
 from longfat.analysis.html import Markup, section, tag
 from longfat.analysis.vega_bundle import bundle
 from longfat.runner.files import write_whole
@@ -16,9 +25,8 @@ if TYPE_CHECKING:
 
     from longfat.results import RunResult
 
-MAIN_METRIC = "goodput_bps"
 MINOR_METRICS = ("retransmissions", "efficiency", "timeouts", "rtt_p99_s")
-"""Metrics that have a chart of their own below the main one, where they change at all."""
+"""Metrics that have a chart of their own below those that the study shows, where they change at all."""
 
 _WIDTH, _MINOR_WIDTH = 900, 400
 
@@ -67,10 +75,14 @@ def _body(run: RunResult) -> list[Markup]:
 
 def _charts(run: RunResult) -> list[Markup]:
     measured = grid.measured(run.cells)
-    if MAIN_METRIC not in measured:
+    main, *others = grid.shown(run.study, run.cells)
+    if main not in measured:
         return []
-    minor = [name for name in MINOR_METRICS if name in measured and _moves(run, name)]
-    made = [_figure(run, MAIN_METRIC, _WIDTH)]
+    minor = [n for n in dict.fromkeys((*others, *MINOR_METRICS)) if n in measured and _moves(run, n)]
+    made = [_figure(run, main, _WIDTH)]
+    if len(grid.hosts(run.cells, main)) > 1:
+        spec = charts_hosts.chart(run, main, width=_WIDTH, title=False)
+        made.append(_drawn(spec, f"hosts-{main}", caption=charts_hosts.caption(run, main)))
     wide = len(grid.worlds(run.cells)) > 1
     small = [_figure(run, name, _WIDTH if wide else _MINOR_WIDTH, heading=True) for name in minor]
     if wide and small:
@@ -90,16 +102,21 @@ def _moves(run: RunResult, metric: str) -> bool:
 
 
 def _figure(run: RunResult, metric: str, width: int, *, heading: bool = False) -> Markup:
-    spec = charts.chart(run, metric, width=width, title=False)
+    kind: Any = charts_matrix if charts_matrix.suits(run, metric) else charts
+    spec = kind.chart(run, metric, width=width, title=False)
+    title = formatting.metric_title(metric) if heading else ""
+    return _drawn(spec, metric, title=title, caption="" if heading else kind.caption(run, metric))
+
+
+def _drawn(spec: charts.Spec, name: str, *, title: str = "", caption: str = "") -> Markup:
     # The page's own background shows through, whether light or dark.
     spec["config"]["background"] = "transparent"
-    name = f"chart-{metric}"
+    name = f"chart-{name}"
     drawing = _own_ids(charts.render(spec, "svg").decode(), name)
-    caption = charts.caption(run, metric) if not heading else ""
     return tag(
         "figure",
         [
-            tag("h3", formatting.metric_title(metric)) if heading else None,
+            tag("h3", title) if title else None,
             tag("div", Markup(drawing), class_="chart", data_chart=name),
             Markup(f'<script type="application/json" id="{name}">{_json(spec)}</script>'),
             tag("figcaption", caption) if caption else None,

@@ -33,7 +33,7 @@ def header(run: RunResult) -> Markup:
         f"longfat {environment['longfat']}" if environment.get("longfat") else "",
     ]
     notes = [study.notes] if isinstance(study.notes, str) else study.notes or []
-    quick = "A quick look at a small file. Without --quick the study runs as written."
+    quick = "A quick look: a small file, or few repeats. Without --quick the study runs as written."
     return render(
         [
             tag("h1", study.title),

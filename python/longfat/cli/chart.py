@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -28,20 +28,28 @@ def chart(
     out: Annotated[
         Path | None, typer.Option(help="The file; by default named after the metric, in the run's folder.")
     ] = None,
-    metric: Annotated[str, typer.Option(help="What to draw; longfat list names the metrics.")] = "goodput",
+    metric: Annotated[
+        str | None,
+        typer.Option(help="What to draw; longfat list names the metrics; by default the study's main one."),
+    ] = None,
+    by_host: Annotated[
+        bool, typer.Option("--by-host", help="Bars for each host, beside fair shares.")
+    ] = False,
     width: Annotated[int, typer.Option(min=200, max=4000, help="Width of the plots, in px.")] = 620,
 ) -> None:
     """Draw a run's measurements with intervals, theory and the source's figures; print the file's name."""
-    from longfat.analysis import charts
+    from longfat.analysis import charts, charts_hosts, charts_matrix, grid
     from longfat.runner import load_run
     from longfat.runner.files import write_whole
     from longfat.study.vocabulary import resolve_metric, short_metric
 
-    column = resolve_metric(metric)
+    column = resolve_metric(metric) if metric is not None else None
     chosen = _format(format_, out)
     result = load_run(_folder(run))
-    target = out or result.folder / f"{short_metric(column)}.{chosen}"
-    write_whole(target, charts.render(charts.chart(result, column, width=width), chosen.value))
+    column = column or grid.shown(result.study, result.cells)[0]
+    kind: Any = charts_hosts if by_host else charts_matrix if charts_matrix.suits(result, column) else charts
+    target = out or result.folder / f"{short_metric(column)}{'-by-host' if by_host else ''}.{chosen}"
+    write_whole(target, charts.render(kind.chart(result, column, width=width), chosen.value))
     typer.echo(str(target))
 
 

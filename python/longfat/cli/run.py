@@ -80,5 +80,5 @@ def _print(result: RunResult, report: Path) -> None:
         console.print(verdicts(result.claims))
     console.print()
     if result.quick:
-        console.print("A quick look at a small file. Without --quick the study runs as written.")
+        console.print("A quick look: a small file, or few repeats. Without --quick the study runs as written.")
     console.print(f"Report: {report}", soft_wrap=True, markup=False)

@@ -1,0 +1,166 @@
+"""Charts by host, matrices, several forms of theory, and what a table shows of each workload."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import altair as alt
+import pytest
+from rich.console import Console
+
+from longfat import analysis
+from longfat.analysis import chart_data, charts, charts_hosts, charts_matrix, grid
+from longfat.analysis.claims import evaluate_claims
+from longfat.analysis.prediction import Prediction
+from longfat.analysis.report import build
+from longfat.results import Cell, CellResult, Interval, RunResult
+from longfat.study import Study
+
+Data = dict[str, Any]
+
+SHARING: Data = {
+    "title": "Who gets how much",
+    "worlds": ["sim"],
+    "repeats": 3,
+    "topology": {"kind": "dumbbell", "pairs": 2, "bottleneck": {"rate": "10Mbit/s"}},
+    "workload": {"kind": "bulk", "duration": "10s"},
+    "protocols": [{"name": name, "kind": "tcp", "congestion": name} for name in ("reno", "vegas", "cubic")],
+    "sweep": {"topology.bottleneck.queue.kind": ["drop-tail", "red", "codel"]},
+}
+
+
+def run_of(changes: Data | None = None, metrics: dict[str, float] | None = None) -> RunResult:
+    """A run whose every trial measured the same."""
+    from longfat.study import sweep
+
+    study = Study.model_validate({**SHARING, **(changes or {})})
+    values = {
+        "goodput_bps": 9e6,
+        "rtt_p50_s": 0.02,
+        "goodput_bps@s1": 6e6,
+        "goodput_bps@s2": 3e6,
+        "jain": 0.9,
+    }
+    values |= metrics or {}
+
+    def result(number: int, cell: Cell) -> CellResult:
+        samples = {
+            name: [value * (1 + 0.01 * (t + number)) for t in range(3)] for name, value in values.items()
+        }
+        intervals = {name: Interval(s[1], s[0], s[2]) for name, s in samples.items()}
+        return CellResult(cell, 3, {}, intervals, samples, [0, 1, 2])
+
+    cells = [result(number, cell) for number, cell in enumerate(sweep.cells(study))]
+    return RunResult(study, Path("runs/x"), cells, evaluate_claims(study, cells), {})
+
+
+def printed(renderable: Any, width: int = 140) -> str:
+    console = Console(width=width, force_terminal=False, color_system=None)
+    with console.capture() as capture:
+        console.print(renderable)
+    return capture.get()
+
+
+@pytest.fixture
+def fair(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Theory says 5 Mbit/s of each host, and speaks of goodput in two forms."""
+
+    def predict(spec: Data, metric: str = "goodput_bps") -> Prediction:
+        if "@" in metric:
+            return Prediction(5e6, exact=False, note="fair")
+        forms = {"mathis": 8e6, "pftk": 7e6} if metric == "goodput_bps" else {}
+        return Prediction(7e6 if forms else None, exact=False, note="two", forms=forms)
+
+    monkeypatch.setattr(grid, "predict", predict)
+
+
+@pytest.mark.usefixtures("fair")
+def test_bars_by_host_stand_beside_fair_shares() -> None:
+    run = run_of()
+    rows, unit = charts_hosts.rows(run, "goodput_bps")
+    assert len(rows) == 2 * len(run.cells)
+    assert unit == "Mbit/s"
+    assert {row["fair"] for row in rows} == {5.0}
+    assert {row["host"] for row in rows} == {"s1", "s2"}
+    spec = charts_hosts.chart(run, "goodput_bps")
+    alt.Chart.from_dict(spec, validate=True)
+    assert charts.render(spec, "svg").startswith(b"<svg")
+    assert "max-min fair shares" in charts_hosts.caption(run, "goodput_bps")
+
+
+def test_bars_need_hosts() -> None:
+    with pytest.raises(ValueError, match="by host"):
+        charts_hosts.chart(run_of(), "rtt_p50_s")
+
+
+def test_words_against_words_make_a_matrix() -> None:
+    run = run_of()
+    assert charts_matrix.suits(run, "goodput_bps")
+    spec = charts_matrix.chart(run, "goodput_bps")
+    alt.Chart.from_dict(spec, validate=True)
+    svg = charts.render(spec, "svg").decode()
+    assert all(word in svg for word in ("drop-tail", "codel", "vegas", "cubic"))
+
+
+def test_numbers_make_no_matrix() -> None:
+    by_rate = run_of({"sweep": {"topology.bottleneck.rate": ["1Mbit/s", "2Mbit/s", "4Mbit/s"]}})
+    assert not charts_matrix.suits(by_rate, "goodput_bps")
+    assert not charts_matrix.suits(run_of({"sweep": {}}), "goodput_bps")
+
+
+@pytest.mark.usefixtures("fair")
+def test_each_form_of_theory_is_a_line() -> None:
+    run = run_of({"sweep": {"topology.bottleneck.rate": ["1Mbit/s", "2Mbit/s"]}})
+    rows = chart_data.collect(run, "goodput_bps").rows
+    theory = [row for row in rows if row["kind"] == "theory"]
+    assert {(row["form"], row["y"]) for row in theory} == {("mathis", 8.0), ("pftk", 7.0)}
+    assert not any(row.get("alone") for row in theory)
+    alt.Chart.from_dict(charts.chart(run), validate=True)
+
+
+@pytest.mark.usefixtures("fair")
+def test_the_table_shows_what_the_workload_is_about() -> None:
+    run = run_of()
+    text = printed(analysis.table(run.study, run))
+    for word in ("Goodput in Mbit/s", "rtt p50", "jain", "theory", "by host", "s1", "s2", "~5.00"):
+        assert word in text
+    narrow = printed(analysis.table(run.study, run), 80)
+    assert max(map(len, narrow.splitlines())) <= 80
+
+
+def test_a_study_may_say_what_it_shows() -> None:
+    run = run_of({"show": ["rtt_p50", "goodput@s2", "timeouts"]})
+    assert grid.shown(run.study, run.cells) == ["rtt_p50_s", "goodput_bps@s2"]
+    text = printed(analysis.table(run.study, run))
+    assert "RTT, median in ms" in text
+    assert "goodput s2" in text
+    with pytest.raises(ValueError, match="is no metric"):
+        run_of({"show": ["rtt_p51"]})
+
+
+def test_the_report_has_bars_and_matrix() -> None:
+    page = build(replace(run_of(), claims=[]))
+    assert 'data-chart="chart-goodput_bps"' in page
+    assert 'data-chart="chart-hosts-goodput_bps"' in page
+    assert "Goodput of s1" in page
+
+
+CLAIM: Data = {"id": "c", "text": "t", "of": "reno", "against": "vegas", "relation": "higher"}
+
+
+def test_a_claim_about_one_host() -> None:
+    sweep: Data = {"sweep": {}}
+    run = run_of(sweep | {"claims": [{**CLAIM, "metric": "goodput@s1"}]})
+    assert run.claims[0].verdict == "fails"  # later cells measured a little more
+    run = run_of(sweep | {"claims": [{**CLAIM, "metric": "goodput@s9"}]})
+    assert run.claims[0].verdict == "undecided"
+    assert 'no flow of a host "s9" (s1, s2)' in run.claims[0].detail
+
+
+def test_a_claim_about_what_was_not_measured_is_undecided() -> None:
+    run = run_of({"claims": [{**CLAIM, "metric": "timeouts"}]})
+    (verdict,) = run.claims
+    assert verdict.verdict == "undecided"
+    assert verdict.detail == '"timeouts" was not measured: a workload of kind "bulk" does not give it here'
