@@ -1,12 +1,14 @@
-"""`longfat trace`: what one trial sent, and what its protocol did after a loss, as a ladder diagram."""
+"""`longfat trace`: what one trial did, as a ladder of its packets or as charts over time."""
 
 from __future__ import annotations
 
 import json
 import os
+import shutil
+from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
@@ -18,17 +20,40 @@ if TYPE_CHECKING:
 
 
 class TraceFormat(StrEnum):
-    """What a ladder diagram can be written as."""
+    """What a drawing can be written as."""
 
     SVG = "svg"
     HTML = "html"
+    PNG = "png"
+    PDF = "pdf"
     TEXT = "text"
 
 
+class TraceChart(StrEnum):
+    """What can be drawn of a trial."""
+
+    LADDER = "ladder"
+    WINDOW = "window"
+    RTT = "rtt"
+    QUEUE = "queue"
+    GOODPUT = "goodput"
+    SEQUENCE = "sequence"
+    ALL = "all"
+
+
+_RENDERED: dict[TraceFormat, Literal["svg", "html", "png", "pdf"]] = {
+    TraceFormat.SVG: "svg",
+    TraceFormat.HTML: "html",
+    TraceFormat.PNG: "png",
+    TraceFormat.PDF: "pdf",
+}
+_OVER_TIME = tuple(chart for chart in TraceChart if chart not in (TraceChart.LADDER, TraceChart.ALL))
 _SUFFIXES = {
     "svg": TraceFormat.SVG,
     "html": TraceFormat.HTML,
     "htm": TraceFormat.HTML,
+    "png": TraceFormat.PNG,
+    "pdf": TraceFormat.PDF,
     "txt": TraceFormat.TEXT,
 }
 
@@ -41,6 +66,16 @@ def trace(
     ] = None,
     protocol: Annotated[str | None, typer.Option(help="Name of the protocol in the study.")] = None,
     trial: Annotated[int, typer.Option(min=0, help="Number of the trial.")] = 0,
+    chart: Annotated[
+        TraceChart | None,
+        typer.Option(
+            help="A ladder of packets, or charts over time; by default all charts for TCP, else a ladder."
+        ),
+    ] = None,
+    flow: Annotated[
+        list[str] | None,
+        typer.Option(help="Show this flow alone, named after its sending host; may be repeated."),
+    ] = None,
     out: Annotated[Path | None, typer.Option(help="The file; standard output by default.")] = None,
     pcapng: Annotated[
         Path | None, typer.Option(help="Write the packets to this file, for Wireshark.")
@@ -50,32 +85,38 @@ def trace(
     ] = None,
     first: Annotated[
         str | None,
-        typer.Option("--from", help="Show from here on, e.g. 40ms; by default around the first loss."),
+        typer.Option("--from", help="Show from here on, e.g. 40ms; a ladder begins at the first loss."),
     ] = None,
     last: Annotated[str | None, typer.Option("--to", help="Show up to here, e.g. 90ms.")] = None,
-    packets: Annotated[int | None, typer.Option(min=1, max=5000, help="Show so many packets.")] = None,
+    packets: Annotated[
+        int | None, typer.Option(min=1, max=5000, help="Show so many packets of a ladder.")
+    ] = None,
     settings: Annotated[
         list[str] | None,
         typer.Option("--set", metavar="KEY=VALUE", help="Change a key of the study; may be repeated."),
     ] = None,
     seed: Annotated[int | None, typer.Option(help="What all randomness derives from.")] = None,
 ) -> None:
-    """Draw the time-sequence diagram of one simulated trial: every packet, loss, timeout and delivery."""
+    """Draw one simulated trial: its windows, round trips, queues and segments over time, or every packet."""
     from longfat.study import Overrides, load_study, read_setting
 
     chosen = _format(format_, out)
     start, end = _time("--from", first), _time("--to", last)
     loaded = load_study(study, Overrides(tuple(map(read_setting, settings or ())), (), None, seed))
     place = find_cell(loaded, protocol, cell or ())
+    kind = place.spec["protocol"].get("kind")
+    drawn = chart or (TraceChart.ALL if kind == "tcp" else TraceChart.LADDER)
+    _check(drawn, chosen, out, packets)
     record = _traced(place, loaded.seed, trial, pcapng)
-    drawing = _draw(chosen, loaded, place, trial, record, (start, end, packets))
-    if out is None:
-        typer.echo(drawing, nl=False)
-    else:
+    view = View(chosen, drawn, tuple(flow or ()), start, end, packets)
+    drawing = draw(view, record, *_titles(loaded, place, trial, record))
+    if out is not None:
         from longfat.runner.files import write_whole
 
-        write_whole(out, drawing.encode())
+        write_whole(out, drawing)
         typer.echo(f"Trace: {out}", err=True)
+    else:
+        typer.echo(drawing.decode(), nl=False)
     if pcapng is not None:
         typer.echo(f"Packets: {pcapng}", err=True)
 
@@ -164,26 +205,96 @@ def _traced(cell: Cell, seed: int, trial: int, pcapng: Path | None) -> dict[str,
     return record
 
 
-def _draw(
-    chosen: TraceFormat,
-    study: Study,
-    cell: Cell,
-    trial: int,
-    record: dict[str, Any],
-    part: tuple[float | None, float | None, int | None],
-) -> str:
-    from longfat.analysis import formatting, ladder, ladder_svg, ladder_text
+@dataclass(frozen=True)
+class View:
+    """What of a trial is drawn, and as what. Times in s; `packets` counts those of a ladder."""
 
-    kind = str(cell.spec["protocol"].get("kind", cell.protocol))
-    whole = ladder.read(record["events"])
-    shown = ladder.cut(whole, *part)
-    window = cell.spec["protocol"].get("window")
-    title = f"{cell.protocol}: {kind}" + (f", window {window}" if window is not None else "")
+    format: TraceFormat
+    chart: TraceChart
+    flows: tuple[str, ...] = ()
+    first: float | None = None
+    last: float | None = None
+    packets: int | None = None
+
+
+def _check(chart: TraceChart, chosen: TraceFormat, out: Path | None, packets: int | None) -> None:
+    """Refuses what does not go together before a trial is run."""
+    if chart is TraceChart.LADDER and chosen in (TraceFormat.PNG, TraceFormat.PDF):
+        raise ValueError(f"--format: a ladder is drawn as svg, html or text, not {chosen.value}")
+    if chart is not TraceChart.LADDER and packets is not None:
+        raise ValueError("--packets: only a ladder shows single packets (--chart ladder)")
+    if out is None and chosen in (TraceFormat.PNG, TraceFormat.PDF):
+        raise ValueError(f"--format {chosen.value} needs --out")
+
+
+def _titles(study: Study, cell: Cell, trial: int, record: dict[str, Any]) -> tuple[str, str]:
+    from longfat.analysis import formatting
+
+    protocol = cell.spec["protocol"]
+    kind = str(protocol.get("kind", cell.protocol))
+    control = protocol.get("congestion")
+    control = control.get("kind") if isinstance(control, dict) else control
+    details = [kind, *([str(control)] if control else [])]
+    window = protocol.get("window")
+    title = f"{cell.protocol}: {' '.join(details)}" + (f", window {window}" if window is not None else "")
     about = [formatting.place(cell.params), f"trial {trial}, seed {study.seed}"]
     if record.get("error"):
         about.append(f"failed: {record['error']}")
-    subtitle = "; ".join(text for text in about if text)
-    if chosen is TraceFormat.TEXT:
+    return title, "; ".join(text for text in about if text)
+
+
+def draw(view: View, record: dict[str, Any], title: str, subtitle: str) -> bytes:
+    """The drawing of a traced trial's record, as a file's bytes."""
+    if view.chart is TraceChart.LADDER:
+        return _ladder(view, record, title, subtitle).encode()
+    from longfat.analysis import series, series_sequence, series_text
+
+    if not record.get("series"):
+        raise ValueError(
+            f"--chart {view.chart.value}: this trial was not sampled; a ladder shows its packets"
+        )
+    parts = _OVER_TIME if view.chart is TraceChart.ALL else (view.chart,)
+    whole = series.choose(series.read(record["series"]), view.flows)
+    names = {flow.number: flow.name for flow in whole.flows}
+    shown = series.cut(whole, view.first, view.last)
+    sequences = [
+        series_sequence.cut(one, view.first, view.last)
+        for one in (series_sequence.read(record["events"], names) if TraceChart.SEQUENCE in parts else ())
+    ]
+    told = [part.value for part in parts]
+    rendered = _RENDERED.get(view.format)
+    if rendered is None:
+        width = shutil.get_terminal_size((series_text.WIDTH, 24)).columns
+        return series_text.draw(shown, sequences, told, title, subtitle, width).encode()
+    from longfat.analysis import charts, series_charts
+
+    made = series_charts.charts(shown, sequences, told, title, subtitle)
+    return charts.render(made, rendered)
+
+
+def _one_flow(record: dict[str, Any], asked: Sequence[str]) -> tuple[int, str]:
+    """The number of the flow that a ladder shows, and where there are several what to say about it."""
+    from longfat.analysis import series
+
+    if len(asked) > 1:
+        raise ValueError(f"--flow: a ladder shows one flow, not {len(asked)}")
+    if not record.get("series"):
+        return 0, ""
+    whole = series.read(record["series"])
+    chosen = series.choose(whole, asked).flows
+    if not chosen:
+        return 0, ""
+    return chosen[0].number, f"flow {chosen[0].name} of {len(whole.flows)}" if len(whole.flows) > 1 else ""
+
+
+def _ladder(view: View, record: dict[str, Any], title: str, subtitle: str) -> str:
+    from longfat.analysis import ladder, ladder_svg, ladder_text
+
+    flow, named = _one_flow(record, view.flows)
+    events = [event for event in record["events"] if event.get("flow", 0) == flow]
+    subtitle += f"; {named}" if named else ""
+    shown = ladder.cut(ladder.read(events), view.first, view.last, view.packets)
+    if view.format is TraceFormat.TEXT:
         return ladder_text.draw(shown, title, subtitle)
     drawing = ladder_svg.draw(shown, title, subtitle)
-    return drawing if chosen is TraceFormat.SVG else ladder_svg.page([drawing], title)
+    return drawing if view.format is TraceFormat.SVG else ladder_svg.page([drawing], title)

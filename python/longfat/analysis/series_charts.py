@@ -1,0 +1,338 @@
+"""Charts of one trial over time: window, round trips, queue, goodput and sequence, as Vega-Lite."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any
+
+import altair as alt
+
+from longfat.analysis import formatting, series, series_sequence
+from longfat.analysis.charts import PALETTE, Spec, configured
+from longfat.analysis.series import Samples, Series
+from longfat.analysis.series_sequence import TimeSequence
+
+WIDTH, HEIGHT, SEQUENCE_HEIGHT = 760, 170, 340
+POINTS = 1200
+"""The most points of a line: more than a chart has pixels across."""
+MOST_SEQUENCES = 4
+"""So many flows' sequences are drawn below each other."""
+MOST_LINES = len(PALETTE)
+"""So many flows are drawn in one chart: one a colour."""
+
+Row = dict[str, Any]
+
+_STATES = {"recovery": "#fbe3d3", "loss": "#f8ccc8", "cwr": "#e3eefb"}
+_SEQUENCE = {
+    "sent": "#0072B2",
+    "sent again": "#D55E00",
+    "lost": "#B42318",
+    "acknowledged": "#009E73",
+    "kept (SACK)": "#CC79A7",
+    "had already (D-SACK)": "#7F5AA2",
+    "window's edge": "#7F7F7F",
+    "timeout": "#111111",
+}
+
+
+@dataclass(frozen=True)
+class Scope:
+    """The time that a chart shows, in s."""
+
+    begin: float
+    end: float
+    named: bool = False
+    """Whether the axis bears its name: that of the lowest chart does."""
+
+    @property
+    def x(self) -> Any:
+        """The axis of time."""
+        scale = alt.Scale(domain=[self.begin, self.end], nice=False)
+        title = "Time (s)" if self.named else None
+        return alt.X("time:Q", title=title, scale=scale, axis=alt.Axis(tickCount=10))
+
+    @property
+    def apart(self) -> float:
+        """The time that two things must be apart to show as two."""
+        return (self.end - self.begin) / POINTS
+
+
+def charts(
+    shown: Series | None,
+    sequences: Sequence[TimeSequence],
+    parts: Sequence[str],
+    title: str,
+    subtitle: str,
+) -> Spec:
+    """The asked parts below each other over one axis of time, as a Vega-Lite specification.
+
+    `parts` are of window, rtt, queue, goodput and sequence; the caller has cut all to the same times. In
+    HTML the time can be zoomed and moved in all parts at once. Raises ValueError where there is nothing.
+    """
+    makers, notes = _makers(shown, sequences, parts)
+    scope = _scope(shown, sequences)
+    drawable = [maker for maker in makers if maker(scope) is not None]
+    if not drawable:
+        raise ValueError(f"this trial has nothing to draw for {', '.join(parts)}")
+    panels = [maker(scope) for maker in drawable[:-1]] + [drawable[-1](replace(scope, named=True))]
+    made: Any = alt.vconcat(*panels, spacing=14).resolve_scale(color="independent", strokeDash="independent")
+    about = alt.TitleParams(
+        title,
+        subtitle=[subtitle, *notes],
+        anchor="start",
+        fontSize=15,
+        subtitleFontSize=12,
+        subtitleColor="#57606a",
+        offset=12,
+    )
+    made = configured(made.properties(title=about)).configure_legend(
+        labelFontSize=12, title=None, orient="right", symbolSize=80, labelLimit=190
+    )
+    spec: Spec = json.loads(made.to_json())
+    return _zoomed(spec)
+
+
+def _zoomed(spec: Spec) -> Spec:
+    """The same chart, whose time can be moved and zoomed in all its parts at once where it is in a page."""
+    names = []
+    for number, panel in enumerate(spec["vconcat"]):
+        view = panel
+        while "layer" in view:
+            view = view["layer"][0]
+        view["name"] = f"part_{number}"
+        names.append(view["name"])
+    select = {"type": "interval", "encodings": ["x"]}
+    return {**spec, "params": [{"name": "zoom", "select": select, "bind": "scales", "views": names}]}
+
+
+def _makers(
+    shown: Series | None, sequences: Sequence[TimeSequence], parts: Sequence[str]
+) -> tuple[list[Callable[[Scope], Any]], list[str]]:
+    """What makes each chart, given the time it shows (None where there is nothing); and notes for readers."""
+    makers: list[Callable[[Scope], Any]] = []
+    notes: list[str] = []
+    if shown is not None and len(shown.flows) > MOST_LINES and set(parts) & {"window", "rtt", "goodput"}:
+        notes.append(f"lines of the first {MOST_LINES} of {len(shown.flows)} flows; --flow shows others")
+        shown = replace(shown, flows=shown.flows[:MOST_LINES])
+    for part in parts:
+        if part == "sequence":
+            drawn = [one for one in sequences if one.sent]
+            named = len(drawn) > 1
+            makers += [partial(_sequence, one, named=named) for one in drawn[:MOST_SEQUENCES]]
+            if len(drawn) > MOST_SEQUENCES:
+                notes.append(
+                    f"sequences of the first {MOST_SEQUENCES} of {len(drawn)} flows; --flow shows others"
+                )
+        elif shown is not None:
+            makers.append(partial(_PARTS[part], shown))
+    return makers, notes
+
+
+def _scope(shown: Series | None, sequences: Iterable[TimeSequence]) -> Scope:
+    times = [time for one in sequences for time in _times(one)]
+    if shown is not None and shown.flows:
+        times += [shown.begin, shown.end]
+    begin, end = min(times, default=0.0), max(times, default=0.0)
+    return Scope(begin, end if end > begin else begin + 1e-6)
+
+
+def _times(one: TimeSequence) -> Iterable[float]:
+    for listed in (one.sent, one.edges):
+        if listed:
+            yield from (listed[0].time, listed[-1].time)
+
+
+def _lines(flows: Iterable[Samples], columns: dict[str, str], divisor: float) -> list[Row]:
+    """Rows of several columns; a gap in the values ends a piece of a line."""
+    rows: list[Row] = []
+    for flow in flows:
+        for column, quantity in columns.items():
+            piece = 0
+            for time, value in series.points(flow, column, POINTS):
+                if value is None:
+                    piece += 1
+                    continue
+                rows.append(
+                    {
+                        "time": round(time, 9),
+                        "y": _rounded(value / divisor),
+                        "flow": flow.name,
+                        "quantity": quantity,
+                        "piece": f"{flow.name} {piece}",
+                    }
+                )
+    return rows
+
+
+def _rounded(value: float) -> float:
+    """More digits than a chart can show only make its file larger."""
+    return float(f"{value:.7g}")
+
+
+def _plot(
+    rows: list[Row],
+    scope: Scope,
+    title: str,
+    quantities: Sequence[str],
+    *,
+    step: bool,
+    zero: bool = True,
+) -> Any:
+    """Lines over time: colours tell flows apart, dashes quantities; of one flow colours tell quantities."""
+    flows = list(dict.fromkeys(row["flow"] for row in rows))
+    quantities = [one for one in quantities if any(row["quantity"] == one for row in rows)]
+    several = len(flows) > 1
+    names = flows if several else quantities
+    scale = alt.Scale(domain=names, range=[PALETTE[i % len(PALETTE)] for i in range(len(names))])
+    dashes = alt.Scale(domain=quantities, range=[[1, 0], [6, 3], [2, 2]][: len(quantities)])
+    encodings: dict[str, Any] = {
+        "x": scope.x,
+        "y": alt.Y("y:Q", title=title, scale=alt.Scale(zero=zero), axis=alt.Axis(tickCount=5)),
+        "color": alt.Color("flow:N" if several else "quantity:N", scale=scale, sort=names),
+        "detail": "piece:N",
+        "tooltip": [
+            "flow:N",
+            "quantity:N",
+            alt.Tooltip("time:Q", title="s"),
+            alt.Tooltip("y:Q", title=title),
+        ],
+    }
+    if several and len(quantities) > 1:
+        encodings["strokeDash"] = alt.StrokeDash("quantity:N", scale=dashes, sort=quantities)
+    line = alt.Chart(alt.InlineData(values=rows)).mark_line(
+        strokeWidth=1.4, interpolate="step-after" if step else "linear", clip=True
+    )
+    return line.encode(**encodings).properties(width=WIDTH, height=HEIGHT)
+
+
+def _window(shown: Series, scope: Scope) -> Any:
+    columns = {"cwnd_bytes": "congestion window", "ssthresh_bytes": "slow-start threshold"}
+    if len(shown.flows) == 1:
+        # Of several flows it would hide the windows.
+        columns["in_flight_bytes"] = "in flight"
+    largest = [value for flow in shown.flows for column in columns for value in flow.known(column)]
+    divisor, unit = formatting.scale_for(largest, "B")
+    rows = _lines(shown.flows, columns, divisor)
+    if not rows:
+        return None
+    plot = _plot(rows, scope, f"Window ({unit})", list(columns.values()), step=True)
+    if len(shown.flows) != 1:
+        return plot
+    bands = [
+        {"time": begin, "until": end, "state": state}
+        for state, begin, end in series.spans(shown.flows[0])
+        if state in _STATES
+    ]
+    if not bands:
+        return plot
+    states = [state for state in _STATES if any(band["state"] == state for band in bands)]
+    scale = alt.Scale(domain=states, range=[_STATES[state] for state in states])
+    band = (
+        alt.Chart(alt.InlineData(values=bands))
+        .mark_rect(clip=True)
+        .encode(x=scope.x, x2="until:Q", color=alt.Color("state:N", scale=scale))
+    )
+    return alt.layer(band, plot).resolve_scale(color="independent").properties(width=WIDTH, height=HEIGHT)
+
+
+def _rtt(shown: Series, scope: Scope) -> Any:
+    columns = {"rtt_s": "RTT", "srtt_s": "smoothed RTT"}
+    if len(shown.flows) > 1 and any(flow.known("srtt_s") for flow in shown.flows):
+        del columns["rtt_s"]
+    divisor, unit = formatting.scale_for(
+        [v for flow in shown.flows for name in columns for v in flow.known(name)], "s"
+    )
+    rows = _lines(shown.flows, columns, divisor)
+    names = list(columns.values())
+    title = f"RTT ({unit})" if len(columns) > 1 else f"Smoothed RTT ({unit})"
+    return _plot(rows, scope, title, names, step=False, zero=False) if rows else None
+
+
+def _queue(shown: Series, scope: Scope) -> Any:
+    rows = _lines(shown.queues, {"packets": "packets"}, 1.0)
+    for row in rows:
+        row["quantity"] = f"queue of {row['flow']}"
+        row["flow"] = row["quantity"]
+    names = list(dict.fromkeys(row["quantity"] for row in rows))
+    return _plot(rows, scope, "Queue (packets)", names, step=True) if rows else None
+
+
+def _goodput(shown: Series, scope: Scope) -> Any:
+    values = [value for flow in shown.flows for value in flow.known("goodput_bps")]
+    divisor, unit = formatting.scale_for(values, "bit/s")
+    rows = _lines(shown.flows, {"goodput_bps": "goodput"}, divisor)
+    return _plot(rows, scope, f"Goodput ({unit})", ["goodput"], step=True) if rows else None
+
+
+_PARTS = {"window": _window, "rtt": _rtt, "queue": _queue, "goodput": _goodput}
+
+
+def _sequence(one: TimeSequence, scope: Scope, *, named: bool) -> Any:
+    """Segments as ticks as high as they are long; lines of what is acknowledged and allowed beside them."""
+    highest = max(piece.high for piece in one.sent)
+    divisor, unit = formatting.scale_for([highest], "B") if one.unit == "B" else (1.0, "packets")
+    pieces = [*one.sent, *one.kept]
+    ticks: list[Row] = [
+        {
+            "time": round(piece.time, 9),
+            "until": round(piece.until or piece.time, 9),
+            "y": piece.low / divisor,
+            "high": piece.high / divisor,
+            "what": piece.kind,
+        }
+        for piece in series_sequence.thinned(pieces, scope.apart)
+    ]
+    lost: list[Row] = [
+        {
+            "time": round(loss.time, 9),
+            "y": (loss.low + loss.high) / 2 / divisor,
+            "what": "lost",
+            "reason": loss.reason,
+        }
+        for loss in one.lost
+    ]
+    edges = series_sequence.thinned_edges(one.edges, scope.apart)
+    lines: list[Row] = [
+        {"time": round(edge.time, 9), "y": edge.acknowledged / divisor, "what": "acknowledged"}
+        for edge in edges
+    ]
+    # A window that nothing ever fills would push all the rest to the bottom.
+    lines += [
+        {"time": round(edge.time, 9), "y": edge.allowed / divisor, "what": "window's edge"}
+        for edge in edges
+        if edge.allowed is not None and edge.allowed <= highest * 1.1
+    ]
+    rules: list[Row] = [{"time": time, "what": "timeout"} for time in one.timeouts]
+    present = {row["what"] for row in (*ticks, *lost, *lines, *rules)}
+    kinds = [kind for kind in _SEQUENCE if kind in present]
+    colour = alt.Color(
+        "what:N", scale=alt.Scale(domain=kinds, range=[_SEQUENCE[kind] for kind in kinds]), sort=kinds
+    )
+    title = f"{one.flow}: sequence ({unit})" if named and one.flow else f"Sequence ({unit})"
+    bottom = min((row["y"] for row in (*ticks, *lines)), default=0.0)
+    y = alt.Y("y:Q", title=title, scale=alt.Scale(domain=[bottom, highest / divisor * 1.02], nice=False))
+
+    def over(rows: list[Row]) -> Any:
+        return alt.Chart(alt.InlineData(values=rows))
+
+    layers = []
+    if rules:
+        layers.append(over(rules).mark_rule(strokeDash=[3, 3], clip=True).encode(x=scope.x, color=colour))
+    if lines:
+        drawn = over(lines).mark_line(interpolate="step-after", strokeWidth=1.1, clip=True)
+        layers.append(drawn.encode(x=scope.x, y=y, color=colour))
+    tooltip = ["what:N", alt.Tooltip("time:Q", title="s"), alt.Tooltip("y:Q"), alt.Tooltip("high:Q")]
+    tick = over(ticks).mark_rule(strokeWidth=1.8, clip=True)
+    layers.append(tick.encode(x=scope.x, x2="until:Q", y=y, y2="high:Q", color=colour, tooltip=tooltip))
+    if lost:
+        cross = over(lost).mark_point(shape="cross", angle=45, filled=True, size=70, clip=True)
+        layers.append(cross.encode(x=scope.x, y=y, color=colour, tooltip=["reason:N", "time:Q"]))
+    again = [row for row in ticks if row["what"] == "sent again"]
+    if again:
+        # A tick of one segment is less than a pixel in a long trace.
+        arrow = over(again).mark_point(shape="triangle-up", filled=True, size=34, clip=True)
+        layers.append(arrow.encode(x=scope.x, y=y, color=colour, tooltip=tooltip))
+    return alt.layer(*layers).properties(width=WIDTH, height=SEQUENCE_HEIGHT)

@@ -1,0 +1,130 @@
+"""One trial over time in characters, for a terminal: a line of bars a quantity, and what was lost when."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+
+from longfat.analysis import formatting
+from longfat.analysis.series import Samples, Series, mean
+from longfat.analysis.series_sequence import Loss, Piece, TimeSequence
+
+BARS = "▁▂▃▄▅▆▇█"
+WIDTH = 108
+"""Characters of a line, unless asked otherwise."""
+_BEFORE_BARS = 60
+MOST_FLOWS = 8
+MOST_LOSSES = 20
+
+_FLOW_LINES = (
+    ("window", "cwnd_bytes", "congestion window", "B"),
+    ("window", "ssthresh_bytes", "slow-start threshold", "B"),
+    ("window", "in_flight_bytes", "in flight", "B"),
+    ("rtt", "rtt_s", "RTT", "s"),
+    ("rtt", "srtt_s", "smoothed RTT", "s"),
+    ("goodput", "goodput_bps", "goodput", "bit/s"),
+)
+
+
+def draw(
+    shown: Series | None,
+    sequences: Sequence[TimeSequence],
+    parts: Sequence[str],
+    title: str,
+    subtitle: str,
+    width: int = WIDTH,
+) -> str:
+    """The asked parts (window, rtt, queue, goodput, sequence) as lines of text, `width` characters wide."""
+    width = max(20, min(width, WIDTH) - _BEFORE_BARS)
+    lines = [title, subtitle, ""]
+    by_name = {one.flow: one for one in sequences}
+    columns = [line for line in _FLOW_LINES if line[0] in parts]
+    if shown is not None and (columns or "queue" in parts):
+        lines += [_heading(shown)]
+        for flow in shown.flows[:MOST_FLOWS]:
+            lines += _flow(flow, columns, width)
+        if len(shown.flows) > MOST_FLOWS:
+            lines += [f"{len(shown.flows) - MOST_FLOWS} more flows (--flow shows others)"]
+        if "queue" in parts:
+            for queue in shown.queues:
+                lines += [f"queue of {queue.name}", _line(queue, "packets", "packets", "", width)]
+        lines += ["", "bars: the mean of each stretch of time, from 0 up (RTT: from its least)"]
+    if "sequence" in parts:
+        names = [flow.name for flow in shown.flows] if shown is not None else list(by_name)
+        for name in names[:MOST_FLOWS]:
+            lines += ["", *_sequence(by_name[name], named=len(names) > 1)]
+    return "\n".join(line.rstrip() for line in lines) + "\n"
+
+
+def _heading(shown: Series) -> str:
+    span = f"{formatting.quantity(shown.begin, 's')} to {formatting.quantity(shown.end, 's')}"
+    return f"{'':22}{'least':>12}{'mean':>12}{'most':>12}  {span}"
+
+
+def _flow(flow: Samples, columns: Sequence[tuple[str, str, str, str]], width: int) -> Iterator[str]:
+    drawn = [(name, column, unit) for _, column, name, unit in columns if flow.known(column)]
+    if drawn:
+        yield flow.name
+    for name, column, unit in drawn:
+        yield _line(flow, column, name, unit, width)
+
+
+def _line(one: Samples, column: str, name: str, unit: str, width: int) -> str:
+    known = one.known(column)
+    if not known:
+        return f"  {name:<20}{formatting.DASH:>12}"
+    figures = "".join(
+        f"{formatting.quantity(value, unit):>12}" for value in (min(known), mean(one, column), max(known))
+    )
+    return f"  {name:<20}{figures}  {bars(one, column, width, min(known) if unit == 's' else 0.0)}"
+
+
+def bars(one: Samples, column: str, width: int, bottom: float = 0.0) -> str:
+    """A column over time as bars: the mean of each stretch of time, from `bottom` to the largest of them.
+
+    >>> bars(Samples("s", (0.0, 1.0, 2.0, 3.0), {"y": (0.0, 4.0, None, 8.0)}), "y", 4)
+    '▁▄ █'
+    """
+    values = one.columns[column]
+    begin, end = one.time[0], one.time[-1]
+    # A stretch more than there are samples would leave holes.
+    width = min(width, len(one.time))
+    stretches: list[list[float]] = [[] for _ in range(width)]
+    for time, value in zip(one.time, values, strict=True):
+        if value is not None:
+            share = (time - begin) / (end - begin) if end > begin else 0.0
+            stretches[min(width - 1, int(share * width))].append(value)
+    means = [math.fsum(part) / len(part) if part else None for part in stretches]
+    most = max((value for value in means if value is not None), default=bottom) - bottom
+    return "".join(" " if value is None else _bar((value - bottom) / (most or 1.0)) for value in means)
+
+
+def _bar(share: float) -> str:
+    return BARS[min(len(BARS) - 1, max(0, round(share * len(BARS)) - 1))]
+
+
+def _sequence(one: TimeSequence, *, named: bool) -> Iterator[str]:
+    sent, lost = len(one.sent), len(one.lost)
+    share = f" ({100 * one.again / sent:.2g} %)" if sent and one.again else ""
+    told = [f"{sent} data segments", f"{one.again} sent again{share}", f"{lost} lost"]
+    told += [f"{len(one.timeouts)} timeouts"] if one.timeouts else []
+    doubled = sum(piece.kind == "had already (D-SACK)" for piece in one.kept)
+    told += [f"{doubled} arrived twice (D-SACK)"] if doubled else []
+    yield (f"{one.flow}: " if named and one.flow else "") + ", ".join(told)
+    again = [piece for piece in one.sent if piece.kind == "sent again"]
+    for loss in one.lost[:MOST_LOSSES]:
+        yield f"  {loss.time:>12.6f} s  {_place(loss)} lost ({loss.reason}){_mended(loss, again)}"
+    if lost > MOST_LOSSES:
+        yield f"  {lost - MOST_LOSSES} more losses (--from and --to show others)"
+
+
+def _place(loss: Loss) -> str:
+    return f"{loss.low}{formatting.DASH}{loss.high}"
+
+
+def _mended(loss: Loss, again: Sequence[Piece]) -> str:
+    """When what was lost left again: the first retransmission after it that covers its first byte."""
+    for piece in again:
+        if piece.time > loss.time and piece.low <= loss.low < piece.high:
+            return f", sent again after {formatting.quantity(piece.time - loss.time, 's')}"
+    return ""

@@ -1,0 +1,218 @@
+"""Reading, thinning and drawing what one trial did over time, from a trace in the simulator's shape."""
+
+from __future__ import annotations
+
+import json
+import xml.etree.ElementTree as ET
+from itertools import pairwise
+from typing import Any
+
+import pytest
+from tests.analysis.fake_trace import ISN, MSS, RTT, trace
+
+from longfat.analysis import charts, series, series_charts, series_sequence, series_text
+from longfat.analysis.series_sequence import Piece, TimeSequence
+from longfat.cli.trace import TraceChart, TraceFormat, View, draw
+
+ALL = ["window", "rtt", "queue", "goodput", "sequence"]
+
+
+def read(record: dict[str, Any]) -> tuple[series.Series, tuple[TimeSequence, ...]]:
+    shown = series.read(record["series"])
+    return shown, series_sequence.read(record["events"], {flow.number: flow.name for flow in shown.flows})
+
+
+def test_positions_count_from_the_first_byte_and_go_round_with_the_sequence_numbers() -> None:
+    _, (one,) = read(trace(seconds=2.0))
+    assert ISN + one.sent[-1].high > 2**32
+    assert one.sent[0].low == 0
+    new = [piece for piece in one.sent if piece.kind == "sent"]
+    assert all(after.low == before.high for before, after in pairwise(new))
+    assert one.edges[-1].acknowledged <= max(piece.high for piece in one.sent)
+    reached = [edge.acknowledged for edge in one.edges]
+    assert reached == sorted(reached)
+    assert one.edges[-1].allowed == one.edges[-1].acknowledged + 400_000
+
+
+def test_losses_retransmissions_and_sacks_are_those_of_the_events() -> None:
+    record = trace(seconds=2.0)
+    _, (one,) = read(record)
+    drops = [event for event in record["events"] if event["what"] == "drop"]
+    assert [loss.reason for loss in one.lost] == ["queue"] * len(drops)
+    assert one.again == len(drops) > 0
+    for loss, again in zip(one.lost, (p for p in one.sent if p.kind == "sent again"), strict=True):
+        assert (again.low, again.high) == (loss.low, loss.high) == (again.low, again.low + MSS)
+    # What is kept beyond a loss is told once, block after block.
+    beyond = [piece for piece in one.kept if one.lost[0].time < piece.time < one.lost[1].time]
+    assert beyond[0].low == one.lost[0].high
+    assert all(after.low == before.high for before, after in pairwise(beyond))
+
+
+def event(what: str, direction: str, frame: str, **more: Any) -> dict[str, Any]:
+    host = "sender" if (what == "send") == (direction == "forward") else "receiver"
+    common = {"time": 0.0, "flow": 0, "id": 1, "size": 52, "sequence": 0, "acknowledgement": 0, "length": 0}
+    return {**common, "what": what, "direction": direction, "frame": frame, "host": host, **more}
+
+
+def test_a_block_below_or_inside_another_tells_of_a_duplicate() -> None:
+    # RFC 2883, sections 4.1 and 4.2: below the acknowledgement, and inside the second block.
+    events = [
+        event("send", "forward", "syn", sequence=99, id=1),
+        event("send", "forward", "data", sequence=100, length=4000, id=2),
+        event("receive", "reverse", "ack", acknowledgement=1100, sack=[[600, 1100]], time=1.0),
+        event("receive", "reverse", "ack", acknowledgement=1100, sack=[[2100, 2600], [1600, 3100]], time=2.0),
+        event("receive", "reverse", "ack", acknowledgement=1100, sack=[[1600, 3600]], time=3.0),
+    ]
+    (one,) = series_sequence.read(events, {0: "s1"})
+    twice, kept = "had already (D-SACK)", "kept (SACK)"
+    assert [(p.time, p.low, p.high, p.kind) for p in one.kept] == [
+        (1.0, 500, 1000, twice),
+        (2.0, 2000, 2500, twice),
+        (2.0, 1500, 3000, kept),
+        (3.0, 3000, 3500, kept),
+    ]
+
+
+def test_protocols_that_number_packets_have_a_sequence_too() -> None:
+    def frame(what: str, direction: str, frame: str, time: float, **more: Any) -> dict[str, Any]:
+        made = event(what, direction, frame, time=time, **more)
+        del made["length"]
+        return made
+
+    events = [
+        frame("send", "forward", "open", 0.0, id=1),
+        frame("send", "forward", "data", 0.1, id=2, sequence=0, size=1084),
+        frame("send", "forward", "data", 0.2, id=3, sequence=1, size=1084),
+        frame("receive", "reverse", "ack", 0.3, id=4, acknowledgement=1, sack=[[3, 5]]),
+    ]
+    (one,) = series_sequence.read(events, {0: "sender"})
+    assert one.unit == "packets"
+    assert [(piece.low, piece.high) for piece in one.sent] == [(0, 1), (1, 2)]
+    assert [(edge.acknowledged, edge.allowed) for edge in one.edges] == [(1, None)]
+
+
+def test_thinning_hides_no_byte_and_no_retransmission() -> None:
+    _, (one,) = read(trace(seconds=4.0, lose_every=60))
+    assert one.again > 10
+    drawn = series_sequence.thinned(one.sent, RTT)
+    assert len(drawn) < len(one.sent) / 4
+
+    def covered(pieces: list[Piece], kind: str) -> set[int]:
+        return {at for piece in pieces if piece.kind == kind for at in range(piece.low, piece.high, MSS)}
+
+    for kind in ("sent", "sent again"):
+        assert covered(drawn, kind) == covered(list(one.sent), kind)
+    edges = series_sequence.thinned_edges(one.edges, RTT)
+    assert (edges[0], edges[-1]) == (one.edges[0], one.edges[-1])
+    assert len(edges) < len(one.edges) / 4
+
+
+def test_thinned_samples_keep_extremes_and_gaps() -> None:
+    values = tuple(None if 400 <= i < 500 else float(i % 97) for i in range(1000))
+    values = (*values[:700], 1e6, *values[701:])
+    one = series.Samples("s", tuple(i / 10 for i in range(1000)), {"y": values})
+    drawn = series.points(one, "y", 100)
+    assert len(drawn) <= 110
+    assert (70.0, 1e6) in drawn
+    assert any(value is None for _, value in drawn)
+    assert series.points(one, "y", 1000) == list(zip(one.time, values, strict=True))
+
+
+def test_a_threshold_that_is_none_yet_is_not_drawn() -> None:
+    record = trace(seconds=2.0)
+    flow = record["series"]["flows"][0]
+    flow["ssthresh_bytes"] = [2**62 if value is None else value for value in flow["ssthresh_bytes"]]
+    shown = series.read(record["series"])
+    assert max(shown.flows[0].known("ssthresh_bytes")) < 1e6
+
+
+def test_flows_are_chosen_by_name_and_cut_by_time() -> None:
+    shown, _ = read(trace(flows=3, seconds=1.0))
+    assert [flow.name for flow in series.choose(shown, ["s2"]).flows] == ["s2"]
+    with pytest.raises(ValueError, match='"s4" is no flow'):
+        series.choose(shown, ["s4"])
+    part = series.cut(shown, 0.5, 0.7)
+    assert all(0.5 <= time <= 0.7 for one in (*part.flows, *part.queues) for time in one.time)
+    with pytest.raises(ValueError, match="--from and --to"):
+        series.cut(shown, 9.0, None)
+
+
+def test_two_flows_of_one_host_are_told_apart() -> None:
+    record = trace(flows=2, seconds=0.5)
+    for flow in record["series"]["flows"]:
+        flow["name"] = "sender"
+    assert [flow.name for flow in series.read(record["series"]).flows] == ["sender #0", "sender #1"]
+
+
+def views(spec: dict[str, Any]) -> list[dict[str, Any]]:
+    """The unit charts of each part."""
+    return [layer for part in spec["vconcat"] for layer in part.get("layer", [part])]
+
+
+def test_charts_show_every_part_over_one_time() -> None:
+    shown, sequences = read(trace(seconds=2.0))
+    spec = series_charts.charts(shown, sequences, ALL, "reno: tcp <1>", "trial 0")
+    assert len(spec["vconcat"]) == len(ALL)
+    domains = {tuple(view["encoding"]["x"]["scale"]["domain"]) for view in views(spec)}
+    assert len(domains) == 1
+    assert set(spec["params"][0]["views"]) <= {view["name"] for view in views(spec) if "name" in view}
+    rows = [row for rows in spec["datasets"].values() for row in rows] if "datasets" in spec else []
+    rows += [row for view in views(spec) for row in view.get("data", {}).get("values", [])]
+    marked = {row["what"] for row in rows if "what" in row}
+    assert marked >= {"sent", "sent again", "lost", "acknowledged", "kept (SACK)"}
+    assert {row["quantity"] for row in rows if "quantity" in row} >= {"congestion window", "in flight", "RTT"}
+    assert {row["state"] for row in rows if "state" in row} == {"recovery"}
+    again = [row for row in rows if row.get("what") == "sent again"]
+    assert len({row["time"] for row in again}) == sequences[0].again
+    svg = charts.render(spec, "svg").decode()
+    assert ET.fromstring(svg) is not None
+    assert "reno: tcp &lt;1&gt;" in svg
+
+
+def test_many_flows_are_drawn_as_far_as_colours_reach() -> None:
+    shown, sequences = read(trace(flows=11, seconds=0.3))
+    spec = series_charts.charts(shown, sequences, ["goodput", "sequence"], "t", "s")
+    assert len(spec["vconcat"]) == 1 + series_charts.MOST_SEQUENCES
+    told = " ".join(spec["title"]["subtitle"])
+    assert "8 of 11 flows" in told
+    assert "4 of 11 flows" in told
+
+
+def test_text_tells_figures_and_losses() -> None:
+    shown, sequences = read(trace(seconds=2.0))
+    text = series_text.draw(shown, sequences, ALL, "reno: tcp", "trial 0", 100)
+    assert max(map(len, text.splitlines())) <= 100
+    for words in (
+        "congestion window",
+        "smoothed RTT",
+        "queue of bottleneck",
+        "2 sent again",
+        "sent again after",
+    ):
+        assert words in text
+    (line,) = [line for line in text.splitlines() if line.strip().startswith("congestion window")]
+    assert "█" in line
+    assert series_text.draw(shown, sequences, ["rtt"], "", "").count("goodput") == 0
+
+
+@pytest.mark.parametrize("chart", [chart for chart in TraceChart if chart is not TraceChart.LADDER])
+def test_every_chart_is_drawn_in_every_format(chart: TraceChart) -> None:
+    record = trace(flows=2, seconds=0.5)
+    text = draw(View(TraceFormat.TEXT, chart), record, "t", "s").decode()
+    assert text.startswith("t\ns\n")
+    svg = draw(View(TraceFormat.SVG, chart, ("s2",), 0.1, 0.4), record, "t", "s")
+    assert svg.startswith(b"<svg")
+
+
+def test_pages_need_nothing_from_elsewhere() -> None:
+    page = draw(View(TraceFormat.HTML, TraceChart.WINDOW), trace(seconds=0.5), "t", "s").decode()
+    assert "cdn." not in page.split("<script", 1)[0]
+    assert 'src="http' not in page
+    assert draw(View(TraceFormat.PNG, TraceChart.RTT), trace(seconds=0.5), "t", "s").startswith(b"\x89PNG")
+
+
+def test_a_trial_without_samples_has_no_charts() -> None:
+    record = json.loads(json.dumps(trace(seconds=0.2)))
+    del record["series"]
+    with pytest.raises(ValueError, match="--chart window"):
+        draw(View(TraceFormat.TEXT, TraceChart.WINDOW), record, "t", "s")
