@@ -45,7 +45,8 @@ class Toy:
         self.samples: Trace = {"flow": number, "name": f"s{number + 1}", **{name: [] for name in COLUMNS}}
         self.packet = number * 1_000_000
         self.segment = 0
-        self.window, self.threshold = 10.0, None
+        self.window = 10.0
+        self.threshold: int | None = None
 
     def run(self, seconds: float) -> None:
         self.connect()
