@@ -4,7 +4,7 @@ mod common;
 
 use common::{Log, Mark, What, drive, mark};
 use foundation::{Duration, Instant, Probability, Rate, Size, Streams};
-use network::queue::{DropHead, DropTail};
+use network::queue::{CoDel, DropHead, FqCoDel, Pie, Red};
 use network::{
     Capacity, Distribution, DropReason, FORWARD, JitterConfig, LinkSpec, LossConfig, NetworkBuilder, Packet,
     PathSpec, QueueConfig, QueueLimit, ReorderConfig,
@@ -58,11 +58,76 @@ fn limit() -> impl Strategy<Value = QueueLimit> {
     ]
 }
 
-fn queue() -> impl Strategy<Value = QueueConfig> {
+/// First in, first out.
+fn fifo() -> impl Strategy<Value = QueueConfig> {
+    let red = (limit(), 1_u64..10, 1_u64..10, 0.01..=1.0, any::<[bool; 3]>()).prop_map(
+        |(limit, min, span, weight, [gentle, adaptive, ecn])| {
+            QueueConfig::Red(Red {
+                limit,
+                min_threshold: Some(QueueLimit::Packets(min)),
+                max_threshold: Some(QueueLimit::Packets(min + span)),
+                weight,
+                gentle,
+                adaptive,
+                ecn,
+                ..Red::default()
+            })
+        },
+    );
+    // Short times: the packets of a case do not last long.
+    let codel = (limit(), 1_u64..2000, 1_u64..10, any::<bool>()).prop_map(|(limit, target, times, ecn)| {
+        let target = Duration::from_micros(target);
+        QueueConfig::CoDel(CoDel {
+            limit,
+            target,
+            interval: target * times,
+            ecn,
+        })
+    });
+    let pie = (
+        limit(),
+        1_u64..2000,
+        1_u64..2000,
+        duration(5),
+        any::<bool>(),
+        probability(),
+    )
+        .prop_map(|(limit, target, update, max_burst, ecn, mark_threshold)| {
+            QueueConfig::Pie(Pie {
+                limit,
+                target: Duration::from_micros(target),
+                update: Duration::from_micros(update),
+                max_burst,
+                alpha: 50.0,
+                beta: 100.0,
+                ecn,
+                mark_threshold,
+            })
+        });
     prop_oneof![
         limit().prop_map(QueueConfig::drop_tail),
         limit().prop_map(|limit| QueueConfig::DropHead(DropHead { limit })),
+        red,
+        codel,
+        pie,
     ]
+}
+
+fn queue() -> impl Strategy<Value = QueueConfig> {
+    let fair = (limit(), 1_u32..5, 1_u64..3000, 1_u64..2000, any::<bool>()).prop_map(
+        |(limit, flows, quantum, target, ecn)| {
+            let target = Duration::from_micros(target);
+            QueueConfig::FqCoDel(FqCoDel {
+                limit,
+                flows,
+                quantum: Size::from_bytes(quantum),
+                target,
+                interval: target * 3,
+                ecn,
+            })
+        },
+    );
+    prop_oneof![4 => fifo(), 1 => fair]
 }
 
 /// Any link that keeps the order of packets.
@@ -118,11 +183,18 @@ fn packets() -> impl Strategy<Value = Vec<(u64, u32)>> {
     proptest::collection::vec((prop_oneof![Just(0), 0_u64..3_000_000], 1_u32..1600), 0..60)
 }
 
+const FLOWS: u64 = 3;
+
 fn schedule(packets: &[(u64, u32)]) -> Vec<(u64, Packet<Mark>)> {
     let mut at = 0;
     let send = |(number, &(gap, size)): (u64, &(u64, u32))| {
         at += gap;
-        (at, Packet::new(FORWARD, size, mark(number)))
+        let body = Mark {
+            flow: number % FLOWS,
+            ecn_capable: number % 2 == 0,
+            ..mark(number)
+        };
+        (at, Packet::new(FORWARD, size, body))
     };
     (1..).zip(packets).map(send).collect()
 }
@@ -164,6 +236,7 @@ proptest! {
             prop_assert_eq!(seen(What::Left), counters.delivered.packets);
             prop_assert_eq!(seen(What::Duplicated), counters.duplicated.packets);
             prop_assert_eq!(seen(What::Corrupted), counters.corrupted.packets);
+            prop_assert_eq!(seen(What::Marked), counters.marked.packets);
             for reason in [DropReason::Loss, DropReason::Queue, DropReason::Mtu] {
                 prop_assert_eq!(seen(What::Dropped(reason)), counters.dropped(reason).packets);
             }
@@ -179,8 +252,7 @@ proptest! {
         let mut network = chain(std::slice::from_ref(&link), seed).build();
         drive(&mut network, schedule(&packets));
         let counters = network.counters(network.route_links(FORWARD).next().unwrap());
-        let (QueueConfig::DropTail(DropTail { limit }) | QueueConfig::DropHead(DropHead { limit })) = link.queue;
-        match limit {
+        match link.queue.limit() {
             QueueLimit::Packets(packets) => prop_assert!(counters.max_queue_packets <= packets),
             QueueLimit::Bytes(size) => prop_assert!(counters.max_queue_bytes <= size.bytes()),
         }
@@ -191,10 +263,41 @@ proptest! {
     fn order_is_kept(links in proptest::collection::vec(orderly(), 1..4), packets in packets(), seed: u64) {
         let mut network = chain(&links, seed).build();
         let arrivals = drive(&mut network, schedule(&packets));
-        prop_assert!(common::numbers(&arrivals).is_sorted());
+        // A queue with turns for flows keeps the order within each.
+        for flow in 0..FLOWS {
+            let of_flow = arrivals.iter().filter(|arrival| arrival.packet.body.flow == flow);
+            prop_assert!(of_flow.is_sorted_by_key(|arrival| arrival.packet.body.number));
+        }
+        if !links.iter().any(|link| matches!(link.queue, QueueConfig::FqCoDel(_))) {
+            prop_assert!(common::numbers(&arrivals).is_sorted());
+        }
         for link in network.route_links(FORWARD) {
             prop_assert_eq!(network.counters(link).reordered.packets, 0);
         }
+    }
+
+    /// A packet that cannot be marked is not, and who asks for no marks sees none.
+    #[test]
+    fn marks_are_for_those_who_understand_them(links in proptest::collection::vec(any_link(), 1..4), packets in packets(), seed: u64) {
+        let mut network = chain(&links, seed).build();
+        let arrivals = drive(&mut network, schedule(&packets));
+        prop_assert!(arrivals.iter().all(|arrival| arrival.packet.body.ecn_capable || arrival.packet.body.marks == 0));
+        for (link, spec) in network.route_links(FORWARD).zip(&links) {
+            let asked = match spec.queue {
+                QueueConfig::Red(red) => red.ecn,
+                QueueConfig::CoDel(codel) => codel.ecn,
+                QueueConfig::FqCoDel(fair) => fair.ecn,
+                QueueConfig::Pie(pie) => pie.ecn,
+                QueueConfig::DropTail(_) | QueueConfig::DropHead(_) => false,
+            };
+            prop_assert!(asked || network.counters(link).marked == network::Count::default());
+        }
+    }
+
+    /// The settings of these tests are such as a study may have.
+    #[test]
+    fn settings_are_valid(queue in queue()) {
+        prop_assert_eq!(queue.validate(), []);
     }
 
     /// Between any two departures a link delivers no more than its rate allows.

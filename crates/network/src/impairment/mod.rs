@@ -17,6 +17,7 @@ use foundation::{Probability, Streams};
 
 use crate::config::LinkSpec;
 
+pub(crate) use chance::Chance;
 pub use jitter::{Distribution, JitterConfig};
 pub use loss_config::LossConfig;
 pub use reorder::ReorderConfig;

@@ -19,6 +19,27 @@ impl Count {
     }
 }
 
+impl std::ops::Add for Count {
+    type Output = Self;
+    fn add(self, other: Self) -> Self {
+        Self {
+            packets: self.packets + other.packets,
+            bytes: self.bytes + other.bytes,
+        }
+    }
+}
+
+/// Of two counts the second is part of the first.
+impl std::ops::Sub for Count {
+    type Output = Self;
+    fn sub(self, part: Self) -> Self {
+        Self {
+            packets: self.packets - part.packets,
+            bytes: self.bytes - part.bytes,
+        }
+    }
+}
+
 /// What a link has done so far. Once it is empty,
 /// `entered + duplicated = delivered + lost + queue_dropped + mtu_dropped`, in packets and in bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

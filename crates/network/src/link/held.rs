@@ -57,11 +57,8 @@ impl Held {
             free: Instant::from_nanos(self.free.nanos()),
         };
         self.discipline.enqueue(arriving.since, arriving, &line, verdicts);
-        let waiting = self.discipline.waiting();
-        verdicts.counters.saw_queue(
-            waiting.packets + line.sending.packets,
-            waiting.bytes + line.sending.bytes,
-        );
+        let held = self.discipline.waiting() + line.sending;
+        verdicts.counters.saw_queue(held.packets, held.bytes);
     }
 
     fn sending(&self, now: u64) -> Count {
@@ -107,11 +104,7 @@ impl Held {
 
     /// What waits or is being sent.
     pub(super) fn length(&self, now: u64) -> Count {
-        let (waiting, sending) = (self.discipline.waiting(), self.sending(now));
-        Count {
-            packets: waiting.packets + sending.packets,
-            bytes: waiting.bytes + sending.bytes,
-        }
+        self.discipline.waiting() + self.sending(now)
     }
 
     /// The sums of the meter up to `now`.

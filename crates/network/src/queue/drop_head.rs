@@ -2,12 +2,11 @@
 //! of the drop up to a queue's delay earlier than with drop-tail (Lakshman, Neidhardt and Ott,
 //! "The drop from front strategy in TCP and in TCP over ATM", INFOCOM 1996).
 
-use std::collections::VecDeque;
-
 use foundation::{Instant, Problem};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::fifo::{Bounds, Fifo};
 use crate::link::Count;
 use crate::queue::{Discipline, DisciplineConfig, Line, Place, QueueLimit, Verdicts, Waiting};
 
@@ -27,56 +26,39 @@ impl DisciplineConfig for DropHead {
     }
 
     fn build(&self, _: &Place) -> Box<dyn Discipline + Send> {
-        let (max_packets, max_bytes) = self.limit.packets_and_bytes();
         Box::new(Queue {
-            max_packets,
-            max_bytes,
-            packets: VecDeque::new(),
-            bytes: 0,
+            bounds: Bounds::new(self.limit),
+            fifo: Fifo::default(),
         })
     }
 }
 
 struct Queue {
-    max_packets: u64,
-    max_bytes: u64,
-    packets: VecDeque<Waiting>,
-    bytes: u64,
+    bounds: Bounds,
+    fifo: Fifo,
 }
 
 impl Discipline for Queue {
     fn enqueue(&mut self, _: Instant, arriving: Waiting, line: &Line, verdicts: &mut dyn Verdicts) {
-        let room = Count {
-            packets: self.max_packets.saturating_sub(line.sending.packets),
-            bytes: self.max_bytes.saturating_sub(line.sending.bytes),
-        };
-        let size = u64::from(arriving.size());
-        if room.packets == 0 || size > room.bytes {
+        if !self.bounds.admit(line.sending, arriving.size()) {
             // It would not fit if all others were gone, so they stay.
-            verdicts.drop(arriving);
-            return;
+            return verdicts.drop(arriving);
         }
-        while self.packets.len() as u64 >= room.packets || self.bytes + size > room.bytes {
-            let Some(oldest) = self.packets.pop_front() else {
-                break;
-            };
-            self.bytes -= u64::from(oldest.size());
+        while !self
+            .bounds
+            .admit(self.fifo.count() + line.sending, arriving.size())
+        {
+            let Some(oldest) = self.fifo.pop() else { break };
             verdicts.drop(oldest);
         }
-        self.bytes += size;
-        self.packets.push_back(arriving);
+        self.fifo.push(arriving);
     }
 
     fn dequeue(&mut self, _: Instant, _: &mut dyn Verdicts) -> Option<Waiting> {
-        let next = self.packets.pop_front()?;
-        self.bytes -= u64::from(next.size());
-        Some(next)
+        self.fifo.pop()
     }
 
     fn waiting(&self) -> Count {
-        Count {
-            packets: self.packets.len() as u64,
-            bytes: self.bytes,
-        }
+        self.fifo.count()
     }
 }

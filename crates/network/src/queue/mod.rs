@@ -4,10 +4,15 @@
 //! joins. Every other discipline is one file with a settings struct that implements [`DisciplineConfig`] and a
 //! struct that implements [`Discipline`], and a line in `disciplines!` below (beside its `mod`, as for any file).
 
+mod codel;
 mod discipline;
 mod drop_head;
 pub(crate) mod drop_tail;
+mod fifo;
+mod fq_codel;
 mod limit;
+mod pie;
+mod red;
 
 use foundation::Problem;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
@@ -29,7 +34,7 @@ pub struct DropTail {
 
 /// Declares the table forms of a queue and how its disciplines are made.
 macro_rules! disciplines {
-    ($($(#[$help:meta])* $file:ident::$name:ident,)+) => {
+    ($($(#[$help:meta])* $word:literal => $file:ident::$name:ident,)+) => {
         $(pub use $file::$name;)+
 
         /// The queue in front of a link: a limit such as `"100pkt"` or `"64KiB"` for drop-tail,
@@ -43,12 +48,19 @@ macro_rules! disciplines {
 
         /// A queue written as a table: the discipline's kind and its keys.
         #[derive(Serialize, Deserialize, JsonSchema)]
-        #[serde(tag = "kind", rename_all = "kebab-case")]
+        #[serde(tag = "kind")]
         pub(crate) enum Table {
             /// First in, first out; what finds no room is dropped.
+            #[serde(rename = "drop-tail")]
             DropTail(DropTail),
-            $($(#[$help])* $name($name),)+
+            $($(#[$help])* #[serde(rename = $word)] $name($name),)+
         }
+
+        /// What is allowed, to follow "expected".
+        const EXPECTED: &str = concat!(
+            "a queue limit with its unit such as \"100pkt\" or \"64KiB\", or a table such as ",
+            "{ kind = \"drop-head\", limit = \"100pkt\" }; the kinds are drop-tail", $(", ", $word,)+
+        );
 
         impl From<Table> for QueueConfig {
             fn from(table: Table) -> Self {
@@ -78,6 +90,15 @@ macro_rules! disciplines {
                 }
             }
 
+            /// How much it holds, the packet that is being sent included.
+            #[must_use]
+            pub const fn limit(&self) -> QueueLimit {
+                match self {
+                    Self::DropTail(config) => config.limit,
+                    $(Self::$name(config) => config.limit,)+
+                }
+            }
+
             /// The discipline that holds packets; for drop-tail, which the link does itself, its settings.
             pub(crate) fn discipline(&self, place: &Place) -> Result<Box<dyn Discipline + Send>, DropTail> {
                 match self {
@@ -91,7 +112,15 @@ macro_rules! disciplines {
 
 disciplines! {
     /// First in, first out; the oldest waiting packets make room for what arrives.
-    drop_head::DropHead,
+    "drop-head" => drop_head::DropHead,
+    /// Random early detection: what arrives is dropped with a probability that rises with the average queue.
+    "red" => red::Red,
+    /// Controlled delay: packets are dropped as they leave, ever faster while they have waited too long.
+    "codel" => codel::CoDel,
+    /// Flows in turn, each with a queue under CoDel; flows that send little do not wait for those that send much.
+    "fq-codel" => fq_codel::FqCoDel,
+    /// Proportional integral controller: what arrives is dropped with a probability steered so that packets wait for the target.
+    "pie" => pie::Pie,
 }
 
 impl QueueConfig {
@@ -109,8 +138,7 @@ impl Default for QueueConfig {
 }
 
 impl TextOrTable for QueueConfig {
-    const EXPECTED: &'static str = "a queue limit with its unit such as \"100pkt\" or \"64KiB\", \
-        or a table such as { kind = \"drop-head\", limit = \"100pkt\" }";
+    const EXPECTED: &'static str = EXPECTED;
     type Table = Table;
 
     fn from_text(text: &str) -> Result<Self, String> {

@@ -12,21 +12,34 @@ pub fn path(json: &str) -> PathSpec {
         .unwrap()
 }
 
-/// A body that says whether a bit of it was flipped.
+/// A body that says what was done to it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Mark {
     pub number: u64,
+    pub flow: u64,
+    pub ecn_capable: bool,
     pub flips: u32,
+    pub marks: u32,
 }
 
 impl Body for Mark {
     fn flip_bit(&mut self, _: u64) {
         self.flips += 1;
     }
+    fn mark_congestion_experienced(&mut self) -> bool {
+        self.marks += u32::from(self.ecn_capable);
+        self.ecn_capable
+    }
+    fn flow(&self) -> u64 {
+        self.flow
+    }
 }
 
 pub fn mark(number: u64) -> Mark {
-    Mark { number, flips: 0 }
+    Mark {
+        number,
+        ..Mark::default()
+    }
 }
 
 /// A delivery and its time.
