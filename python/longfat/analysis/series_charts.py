@@ -13,7 +13,7 @@ import altair as alt
 from longfat.analysis import formatting, series, series_sequence
 from longfat.analysis.charts import PALETTE, Spec, configured
 from longfat.analysis.series import Samples, Series
-from longfat.analysis.series_sequence import TimeSequence
+from longfat.analysis.series_sequence import Loss, TimeSequence
 
 WIDTH, HEIGHT, SEQUENCE_HEIGHT = 760, 170, 340
 POINTS = 1200
@@ -34,6 +34,7 @@ _SEQUENCE = {
     "kept (SACK)": "#CC79A7",
     "had already (D-SACK)": "#7F5AA2",
     "window's edge": "#7F7F7F",
+    "marked (ECN)": "#E69F00",
     "timeout": "#111111",
 }
 
@@ -270,6 +271,11 @@ def _goodput(shown: Series, scope: Scope) -> Any:
 _PARTS = {"window": _window, "rtt": _rtt, "queue": _queue, "goodput": _goodput}
 
 
+def _met(loss: Loss, what: str, divisor: float) -> Row:
+    middle = (loss.low + loss.high) / 2 / divisor
+    return {"time": round(loss.time, 9), "y": middle, "what": what, "reason": loss.reason}
+
+
 def _sequence(one: TimeSequence, scope: Scope, *, named: bool) -> Any:
     """Segments as ticks as high as they are long; lines of what is acknowledged and allowed beside them."""
     highest = max(piece.high for piece in one.sent)
@@ -285,15 +291,8 @@ def _sequence(one: TimeSequence, scope: Scope, *, named: bool) -> Any:
         }
         for piece in series_sequence.thinned(pieces, scope.apart)
     ]
-    lost: list[Row] = [
-        {
-            "time": round(loss.time, 9),
-            "y": (loss.low + loss.high) / 2 / divisor,
-            "what": "lost",
-            "reason": loss.reason,
-        }
-        for loss in one.lost
-    ]
+    lost = [_met(loss, "lost", divisor) for loss in one.lost]
+    marked = [_met(mark, "marked (ECN)", divisor) for mark in one.marked]
     edges = series_sequence.thinned_edges(one.edges, scope.apart)
     lines: list[Row] = [
         {"time": round(edge.time, 9), "y": edge.acknowledged / divisor, "what": "acknowledged"}
@@ -306,7 +305,7 @@ def _sequence(one: TimeSequence, scope: Scope, *, named: bool) -> Any:
         if edge.allowed is not None and edge.allowed <= highest * 1.1
     ]
     rules: list[Row] = [{"time": time, "what": "timeout"} for time in one.timeouts]
-    present = {row["what"] for row in (*ticks, *lost, *lines, *rules)}
+    present = {row["what"] for row in (*ticks, *lost, *marked, *lines, *rules)}
     kinds = [kind for kind in _SEQUENCE if kind in present]
     colour = alt.Color(
         "what:N", scale=alt.Scale(domain=kinds, range=[_SEQUENCE[kind] for kind in kinds]), sort=kinds
@@ -327,6 +326,9 @@ def _sequence(one: TimeSequence, scope: Scope, *, named: bool) -> Any:
     tooltip = ["what:N", alt.Tooltip("time:Q", title="s"), alt.Tooltip("y:Q"), alt.Tooltip("high:Q")]
     tick = over(ticks).mark_rule(strokeWidth=1.8, clip=True)
     layers.append(tick.encode(x=scope.x, x2="until:Q", y=y, y2="high:Q", color=colour, tooltip=tooltip))
+    if marked:
+        ring = over(marked).mark_point(filled=False, size=46, strokeWidth=1.6, clip=True)
+        layers.append(ring.encode(x=scope.x, y=y, color=colour, tooltip=["time:Q"]))
     if lost:
         cross = over(lost).mark_point(shape="cross", angle=45, filled=True, size=70, clip=True)
         layers.append(cross.encode(x=scope.x, y=y, color=colour, tooltip=["reason:N", "time:Q"]))

@@ -8,9 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Literal
+from typing import Literal
 
-Event = Mapping[str, Any]
+from longfat.analysis.series_events import Event, Unit, data_range, positions
+
+_ACKS = ("ack", "update")
 Kind = Literal["sent", "sent again", "kept (SACK)", "had already (D-SACK)"]
 
 
@@ -30,7 +32,7 @@ class Piece:
 
 @dataclass(frozen=True)
 class Loss:
-    """A data segment that did not arrive whole: when it left, where it stands in the stream, and why."""
+    """A data segment that met congestion or damage: when it left, where it stands in the stream, and why."""
 
     time: float
     low: int
@@ -49,12 +51,13 @@ class Edge:
 
 @dataclass(frozen=True)
 class TimeSequence:
-    """A flow's time-sequence view, in order of time."""
+    """A flow's time-sequence view, in order of time. `marked` arrived, and told of congestion (ECN)."""
 
     flow: str
-    unit: Literal["B", "packets"]
+    unit: Unit
     sent: tuple[Piece, ...]
     lost: tuple[Loss, ...]
+    marked: tuple[Loss, ...]
     edges: tuple[Edge, ...]
     kept: tuple[Piece, ...]
     timeouts: tuple[float, ...]
@@ -66,35 +69,18 @@ class TimeSequence:
 
 
 @dataclass
-class _Unwrapped:
-    """Positions of one direction, modulo 2^32 on the wire (RFC 9293, 3.4), counted on without end."""
-
-    base: int | None = None
-    latest: int = 0
-
-    def __call__(self, number: int) -> int:
-        if self.base is None:
-            self.base = number
-        # The position closest to the latest one, on either side of it.
-        ahead = (number - self.base - self.latest + 2**31) % 2**32 - 2**31
-        position = self.latest + ahead
-        self.latest = max(self.latest, position)
-        return position
-
-
-@dataclass
 class _Reader:
     flow: str
     direction: str
     host: str
-    bytes_: bool
+    unit: Unit
     sent: dict[int, Piece] = field(default_factory=dict)
     lost: dict[int, Loss] = field(default_factory=dict)
+    marked: dict[int, Loss] = field(default_factory=dict)
     edges: list[Edge] = field(default_factory=list)
     kept: list[Piece] = field(default_factory=list)
     timeouts: list[float] = field(default_factory=list)
     known: list[tuple[int, int]] = field(default_factory=list)
-    unwrap: _Unwrapped = field(default_factory=_Unwrapped)
 
     def read(self, event: Event) -> None:
         what = event["what"]
@@ -102,39 +88,28 @@ class _Reader:
             if event["host"] == self.host:
                 self.timeouts.append(event["time"])
         elif what == "send" and event["direction"] == self.direction:
-            self.leave(event)
-        elif what in ("drop", "corrupt") and event["id"] in self.sent:
+            data = data_range(event, self.unit)
+            if data is not None:
+                kind: Kind = "sent again" if event.get("retransmission") else "sent"
+                self.sent[event["id"]] = Piece(event["time"], *data, kind)
+        elif what in ("drop", "corrupt", "mark") and event["id"] in self.sent:
             piece = self.sent[event["id"]]
-            reason = str(event.get("reason") or "corrupt")
-            self.lost[event["id"]] = Loss(piece.time, piece.low, piece.high, reason)
+            met = Loss(piece.time, piece.low, piece.high, str(event.get("reason") or what))
+            (self.marked if what == "mark" else self.lost)[event["id"]] = met
         elif what == "receive" and event["direction"] != self.direction:
             self.acknowledge(event)
 
-    def leave(self, event: Event) -> None:
-        if self.bytes_ and self.unwrap.base is None and "syn" in event["frame"]:
-            # A SYN takes one number (RFC 9293, 3.4); the stream begins behind it.
-            self.unwrap.base = (event["sequence"] + 1) % 2**32
-            return
-        length = event.get("length", 0) if self.bytes_ else int(event["frame"] == "data")
-        if length:
-            low = self.unwrap(event["sequence"])
-            kind: Kind = "sent again" if event.get("retransmission") else "sent"
-            self.sent[event["id"]] = Piece(event["time"], low, low + length, kind)
-
     def acknowledge(self, event: Event) -> None:
-        if self.unwrap.base is None or (not self.bytes_ and event["frame"] not in ("ack", "update")):
+        is_ack = event["frame"] not in ("syn", "rst") if self.unit == "B" else event["frame"] in _ACKS
+        if not is_ack or "acknowledgement" not in event:
             return
-        if "acknowledgement" not in event or event["frame"] == "rst":
-            return
-        latest = self.unwrap.latest
-        acknowledged = max(0, self.unwrap(event["acknowledgement"]))
+        # The SYN stands before the first byte, a FIN behind the last.
+        acknowledged = max(0, event["acknowledgement"])
         window = event.get("window")
-        allowed = None if window is None else acknowledged + window
-        blocks = [(self.unwrap(low), self.unwrap(high)) for low, high in event.get("sack", ())]
-        # An acknowledgement reaches no further than what was sent (and the FIN, which takes one number).
-        self.unwrap.latest = latest
-        self.edges.append(Edge(event["time"], acknowledged, allowed))
-        self.keep(event["time"], acknowledged, blocks)
+        self.edges.append(
+            Edge(event["time"], acknowledged, None if window is None else acknowledged + window)
+        )
+        self.keep(event["time"], acknowledged, event.get("sack", ()))
 
     def keep(self, time: float, acknowledged: int, blocks: Sequence[tuple[int, int]]) -> None:
         """What is new in the blocks, or tells of a duplicate (RFC 2883: the first block then)."""
@@ -185,23 +160,21 @@ def _read(flow: str, events: Sequence[Event]) -> TimeSequence:
     amounts: dict[tuple[str, str], int] = {}
     for event in events:
         if event["what"] == "send":
-            amount = event.get("length", event["size"])
             key = (event["direction"], event["host"])
-            amounts[key] = amounts.get(key, 0) + amount
+            amounts[key] = amounts.get(key, 0) + event["size"]
+    unit, placed = positions(events)
     if not amounts:
-        return TimeSequence(flow, "B", (), (), (), (), ())
+        return TimeSequence(flow, unit, (), (), (), (), (), ())
     direction, host = max(amounts, key=lambda key: (amounts[key], key[0]))
-    bytes_ = any("length" in event for event in events)
-    reader = _Reader(flow, direction, host, bytes_)
-    if not bytes_:
-        reader.unwrap.base = 0
-    for event in events:
+    reader = _Reader(flow, direction, host, unit)
+    for event in placed:
         reader.read(event)
     return TimeSequence(
         flow,
-        "B" if bytes_ else "packets",
+        unit,
         tuple(reader.sent.values()),
         tuple(reader.lost.values()),
+        tuple(reader.marked.values()),
         tuple(reader.edges),
         tuple(reader.kept),
         tuple(reader.timeouts),
@@ -219,6 +192,7 @@ def cut(whole: TimeSequence, first: float | None, last: float | None) -> TimeSeq
         whole,
         sent=tuple(one for one in whole.sent if inside(one.time)),
         lost=tuple(one for one in whole.lost if inside(one.time)),
+        marked=tuple(one for one in whole.marked if inside(one.time)),
         edges=tuple(one for one in whole.edges if inside(one.time)),
         kept=tuple(one for one in whole.kept if inside(one.time)),
         timeouts=tuple(time for time in whole.timeouts if inside(time)),

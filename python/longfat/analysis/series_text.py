@@ -108,6 +108,7 @@ def _sequence(one: TimeSequence, *, named: bool) -> Iterator[str]:
     share = f" ({100 * one.again / sent:.2g} %)" if sent and one.again else ""
     told = [f"{sent} data segments", f"{one.again} sent again{share}", f"{lost} lost"]
     told += [f"{len(one.timeouts)} timeouts"] if one.timeouts else []
+    told += [f"{len(one.marked)} marked (ECN)"] if one.marked else []
     doubled = sum(piece.kind == "had already (D-SACK)" for piece in one.kept)
     told += [f"{doubled} arrived twice (D-SACK)"] if doubled else []
     yield (f"{one.flow}: " if named and one.flow else "") + ", ".join(told)

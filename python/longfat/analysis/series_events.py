@@ -1,0 +1,64 @@
+"""Positions in the streams of a trial's events: counted from a stream's first byte, and without end."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any, Literal
+
+Event = Mapping[str, Any]
+Unit = Literal["B", "packets"]
+
+
+class _Space:
+    """The sequence numbers of one direction, which go round at 2^32 (RFC 9293, section 3.4)."""
+
+    def __init__(self) -> None:
+        self.base: int | None = None
+        self.latest = 0
+
+    def at(self, number: int) -> int:
+        """The position that a number stands for: the one closest to the latest, on either side of it."""
+        ahead = (number - (self.base or 0) - self.latest + 2**31) % 2**32 - 2**31
+        return self.latest + ahead
+
+    def learn(self, event: Event) -> int:
+        """The position of what leaves."""
+        if self.base is None:
+            # A SYN takes one number (RFC 9293, section 3.4); the stream begins behind it.
+            self.base = event["sequence"] + int(event["frame"] in ("syn", "syn-ack"))
+        position = self.at(event["sequence"])
+        self.latest = max(self.latest, position)
+        return position
+
+
+def positions(events: Iterable[Event]) -> tuple[Unit, list[Event]]:
+    """One flow's events with positions in place of sequence numbers, and what these count.
+
+    Protocols that number packets have positions already. In TCP the SYN stands at -1, the first byte at 0.
+    """
+    listed = list(events)
+    if not any(event.get("frame") == "syn" for event in listed):
+        return "packets", listed
+    spaces = {"forward": _Space(), "reverse": _Space()}
+    return "B", [_positioned(event, spaces) for event in listed]
+
+
+def _positioned(event: Event, spaces: Mapping[str, _Space]) -> Event:
+    if "sequence" not in event:
+        return event
+    forward = event["direction"] == "forward"
+    own, peer = (spaces["forward" if forward == to else "reverse"] for to in (True, False))
+    placed = {**event, "sequence": own.learn(event)}
+    if "acknowledgement" in event and peer.base is not None:
+        placed["acknowledgement"] = peer.at(event["acknowledgement"])
+        if event.get("sack"):
+            placed["sack"] = [(peer.at(low), peer.at(high)) for low, high in event["sack"]]
+    else:
+        placed.pop("acknowledgement", None)
+    return placed
+
+
+def data_range(event: Event, unit: Unit) -> tuple[int, int] | None:
+    """The positions of the data that a packet carries, [low, high); None where it carries none."""
+    length = event.get("length", 0) if unit == "B" else int(event.get("frame") == "data")
+    return (event["sequence"], event["sequence"] + length) if length else None
