@@ -31,15 +31,19 @@ if TYPE_CHECKING:
         run,
         simulate,
     )
+    from longfat.controllers import Acknowledgement, CongestionController, Loss
     from longfat.results import Cell, CellResult, Interval, RunResult, Verdict
     from longfat.runner import load_run
     from longfat.study import Study, StudyError, load_study
 
 __all__ = [
+    "Acknowledgement",
     "Cell",
     "CellResult",
+    "CongestionController",
     "GoBackN",
     "Interval",
+    "Loss",
     "Path",
     "Protocol",
     "RunResult",
@@ -60,6 +64,7 @@ __all__ = [
 _HOMES = {
     **dict.fromkeys(("Cell", "CellResult", "Interval", "RunResult", "Verdict"), "results"),
     **dict.fromkeys(("Study", "StudyError", "load_study"), "study"),
+    **dict.fromkeys(("Acknowledgement", "CongestionController", "Loss"), "controllers"),
     "load_run": "runner",
     "version": "_native",
 }

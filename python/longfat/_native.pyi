@@ -90,3 +90,87 @@ def relay(
     answer is the last such report: `forward` and `reverse` (packets entered, delivered, lost, ...),
     `clients`, `dropped_by_relay`, `late_p50_s`, `late_p99_s`.
     """
+
+class Acknowledgement:
+    """What one arriving ACK told. Times in seconds, sizes in bytes of payload."""
+
+    def __init__(
+        self,
+        *,
+        now: float,
+        bytes: int,
+        rtt: float | None = None,
+        smoothed_rtt: float = 0.0,
+        newest_sent_at: float = 0.0,
+        in_flight: int = 0,
+        delivered: int = 0,
+        delivery_rate: int | None = None,
+        application_limited: bool = False,
+        window_limited: bool = True,
+        in_recovery: bool = False,
+    ) -> None: ...
+    @property
+    def now(self) -> float:
+        """When it arrived."""
+    @property
+    def bytes(self) -> int:
+        """Bytes that it newly acknowledged, selectively or cumulatively."""
+    @property
+    def rtt(self) -> float | None:
+        """The round-trip time of the newest packet acknowledged; None where that is ambiguous (Karn)."""
+    @property
+    def smoothed_rtt(self) -> float:
+        """The smoothed round-trip time (RFC 6298)."""
+    @property
+    def newest_sent_at(self) -> float:
+        """When the newest packet acknowledged had left."""
+    @property
+    def in_flight(self) -> int:
+        """Bytes in flight after this ACK."""
+    @property
+    def delivered(self) -> int:
+        """Bytes delivered since the connection began, this ACK included."""
+    @property
+    def delivery_rate(self) -> int | None:
+        """How fast the network delivered over the flight of a packet, in bit/s; None without a sample."""
+    @property
+    def application_limited(self) -> bool:
+        """Whether the sender lacked data during that flight: the rate is then a lower bound."""
+    @property
+    def window_limited(self) -> bool:
+        """Whether the window kept a packet from leaving since the last ACK."""
+    @property
+    def in_recovery(self) -> bool:
+        """Whether losses are being repaired (TCP); windows do not grow meanwhile (RFC 6675)."""
+
+class Loss:
+    """One detection of lost packets. Times in seconds, sizes in bytes of payload."""
+
+    def __init__(
+        self,
+        *,
+        now: float,
+        bytes: int,
+        newest_sent_at: float = 0.0,
+        prior_in_flight: int = 0,
+        in_flight: int = 0,
+        in_recovery: bool = False,
+    ) -> None: ...
+    @property
+    def now(self) -> float:
+        """When the loss was found."""
+    @property
+    def bytes(self) -> int:
+        """Bytes found lost."""
+    @property
+    def newest_sent_at(self) -> float:
+        """When the newest of the lost packets had left."""
+    @property
+    def prior_in_flight(self) -> int:
+        """Bytes in flight before the loss was found."""
+    @property
+    def in_flight(self) -> int:
+        """Bytes in flight after it was found."""
+    @property
+    def in_recovery(self) -> bool:
+        """Whether the sender was repairing losses already (TCP); False in ARQ protocols."""

@@ -1,6 +1,7 @@
 //! Python bindings of longfat, and nothing else: each function takes and gives JSON text, frees the
 //! interpreter while it works, and turns an error into an exception with one clear line.
 
+mod controllers;
 mod trials;
 mod wall;
 
@@ -10,7 +11,17 @@ use pyo3::prelude::*;
 #[pymodule]
 mod _native {
     #[pymodule_export]
+    use super::controllers::{Acknowledgement, Loss};
+    #[pymodule_export]
     use super::trials::{Cancel, Cancelled, check, simulate, trace, version, vocabulary};
     #[pymodule_export]
     use super::wall::{endpoint, file_protocol, receive_files, relay, send_files};
+
+    /// A study may name classes of Python from the moment on at which the module is imported.
+    #[pymodule_init]
+    #[allow(clippy::unnecessary_wraps, reason = "the shape of an initialiser")]
+    fn init(_module: &pyo3::Bound<'_, pyo3::types::PyModule>) -> pyo3::PyResult<()> {
+        super::controllers::install();
+        Ok(())
+    }
 }

@@ -13,6 +13,8 @@ use simulation::trace::{Recorder, TraceEvent, pcapng};
 use simulation::trial::{Record, TrialError, run, run_watched};
 use simulation::{TrialSpec, vocabulary as words};
 
+use crate::controllers::guarded;
+
 pyo3::create_exception!(
     _native,
     Cancelled,
@@ -81,9 +83,15 @@ pub fn check(section: &str, json: &str) -> PyResult<String> {
 pub fn simulate(py: Python<'_>, spec_json: &str, cancel: Option<&Cancel>) -> PyResult<String> {
     let spec = spec(spec_json)?;
     let flag = cancel.map(|cancel| Arc::clone(&cancel.0));
-    let record = py
-        .detach(|| run(&spec, flag.as_deref()))
-        .map_err(|error| raised(&error))?;
+    let ran = py.detach(|| guarded(|| run(&spec, flag.as_deref())));
+    // A controller in Python that went wrong fails the trial, as a transfer that breaks off does.
+    let record = match ran {
+        Ok(ran) => ran.map_err(|error| raised(&error))?,
+        Err(fault) => Record {
+            metrics: None,
+            error: Some(fault),
+        },
+    };
     json(&record)
 }
 
@@ -100,7 +108,8 @@ struct Traced<'a> {
 pub fn trace(py: Python<'_>, spec_json: &str, pcapng: Option<&str>) -> PyResult<String> {
     let spec = spec(spec_json)?;
     let (record, mut world) = py
-        .detach(|| run_watched(&spec, None, Recorder::new(1)))
+        .detach(|| guarded(|| run_watched(&spec, None, Recorder::new(1))))
+        .map_err(PyValueError::new_err)?
         .map_err(|error| raised(&error))?;
     let recorder = std::mem::take(world.network_mut().observer_mut());
     if let Some(path) = pcapng {

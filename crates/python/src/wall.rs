@@ -21,6 +21,7 @@ use socket::{Error, endpoint as ends};
 use transport::Metrics;
 use transport::arq::ArqConfig;
 
+use crate::controllers::guarded;
 use crate::trials::{json as text_of, spec};
 
 /// Any free port of this machine's loopback.
@@ -140,7 +141,14 @@ fn run_endpoint(
 pub fn endpoint(py: Python<'_>, role: &str, spec_json: &str, addr: Option<&str>) -> PyResult<String> {
     let spec = spec(spec_json)?;
     let to = addr.map(address).transpose()?;
-    let record = py.detach(|| run_endpoint(role, &spec, to))?;
+    let record = py
+        .detach(|| guarded(|| run_endpoint(role, &spec, to)))
+        .unwrap_or_else(|fault| {
+            Ok(Some(Record {
+                metrics: None,
+                error: Some(fault),
+            }))
+        })?;
     record.map_or_else(|| Ok(String::new()), |record| text_of(&record))
 }
 
@@ -240,7 +248,9 @@ pub fn send_files(
         protocol: protocol(protocol_json)?,
     };
     let mut callback = Callback::new(progress.as_ref());
-    let result = py.detach(|| send(&options, &mut |p| callback.tell(Some(&progress_json(p)))));
+    let result = py
+        .detach(|| guarded(|| send(&options, &mut |p| callback.tell(Some(&progress_json(p))))))
+        .map_err(PyValueError::new_err)?;
     text_of(&sent_json(&callback.finish(result)?))
 }
 

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import functools
 import hashlib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
+from longfat.named_classes import CLASS_KEYS, file_hash, is_class, source_file, split
 from longfat.results import Cell
 from longfat.study.loading import TRACE
 from longfat.study.vocabulary import canonical
@@ -62,26 +61,17 @@ def trial_key(cell: Cell, seed: int, number: int, version: str) -> str:
     return hashlib.blake2b(canonical(content).encode(), digest_size=16).hexdigest()
 
 
-def _by_content(spec: Any) -> Any:
-    """A specification with each file that it names (a recorded rate) replaced by a hash of what is in it."""
-    if isinstance(spec, list):
-        return [_by_content(entry) for entry in spec]
-    if not isinstance(spec, dict):
-        return spec
-    return {
-        key: _file_hash(value) if key == TRACE and isinstance(value, str) else _by_content(value)
-        for key, value in spec.items()
-    }
-
-
-def _file_hash(name: str) -> str:
-    status = Path(name).stat()
-    return _hash_of(name, status.st_mtime_ns, status.st_size)
-
-
-@functools.lru_cache(maxsize=1024)
-def _hash_of(name: str, _modified: int, _size: int) -> str:
-    return hashlib.blake2b(Path(name).read_bytes(), digest_size=16).hexdigest()
+def _by_content(value: Any, key: str = "") -> Any:
+    """A specification with hashes for the files that it names: recorded rates, sources of controllers."""
+    if isinstance(value, dict):
+        return {inner: _by_content(entry, inner) for inner, entry in value.items()}
+    if isinstance(value, list):
+        return [_by_content(entry, key) for entry in value]
+    if key == TRACE and isinstance(value, str):
+        return file_hash(value)
+    if key in CLASS_KEYS and is_class(value):
+        return {"class": split(value)[1], "source": file_hash(source_file(value))}
+    return value
 
 
 def plan(

@@ -15,6 +15,7 @@ from typing import Any
 from pydantic import BaseModel, ValidationError
 
 from longfat.keys import lookup
+from longfat.named_classes import CLASS_KEYS, anchored, is_class
 from longfat.study import catalogue, sweep
 from longfat.study.claims import Claim
 from longfat.study.naming import claim_problems
@@ -59,6 +60,7 @@ def load_study(
         changed = copy.deepcopy(data)
         try:
             touched = overrides.apply(changed)
+            _anchor_files(changed, Path.cwd())
         except ValueError as error:
             raise StudyError("", [Problem("", str(error))]) from None
         study = _parse(origin, changed, touched)
@@ -100,33 +102,30 @@ def _read(source: str | Path | Mapping[str, Any] | Study) -> tuple[str, str, str
     except (tomllib.TOMLDecodeError, RecursionError) as error:
         reason = "nested too deeply" if isinstance(error, RecursionError) else error
         raise StudyError(origin, [Problem("", f"is not TOML: {reason}")]) from None
-    if _anchor_traces(data, path.parent.resolve()):
+    if _anchor_files(data, path.parent.resolve()):
         text = _write(data)
     return origin, catalogue.name_of(path), text, data
 
 
-def _anchor_traces(data: dict[str, Any], folder: Path) -> bool:
-    """Makes the names of traces absolute, in place; whether there were any that were not."""
+def _anchor_files(data: dict[str, Any], folder: Path) -> bool:
+    """Makes the names of traces and of controllers' files absolute, in place; whether any was not."""
 
-    def _anchored(value: Any) -> Any:
+    def _anchored(value: Any, key: str) -> Any:
         if isinstance(value, list):
-            return [_anchored(entry) for entry in value]
-        return str(folder / value) if isinstance(value, str) else value
+            return [_anchored(entry, key) for entry in value]
+        if isinstance(value, dict):
+            return {inner: _anchored(entry, inner.rpartition(".")[2]) for inner, entry in value.items()}
+        if key == TRACE and isinstance(value, str):
+            return str(folder / value)
+        return anchored(value, folder) if key in CLASS_KEYS and is_class(value) else value
 
-    def _anchor(table: Any) -> bool:
-        if isinstance(table, list):
-            return sum(map(_anchor, table)) > 0
-        changed = False
-        for key, value in table.items() if isinstance(table, dict) else ():
-            if key.rpartition(".")[2] == TRACE:
-                table[key] = _anchored(value)
-                changed |= table[key] != value
-            else:
-                changed |= _anchor(value)
-        return changed
-
-    # All of them, not the first that changes alone.
-    return sum(_anchor(data.get(key)) for key in ("path", "topology", "sweep")) > 0
+    changed = False
+    for table in ("path", "topology", "protocols", "traffic", "sweep"):
+        before = data.get(table)
+        if isinstance(before, dict | list):
+            data[table] = _anchored(before, "")
+            changed |= data[table] != before
+    return changed
 
 
 def _slug(title: object) -> str:

@@ -1,0 +1,522 @@
+//! Congestion controllers written in Python: the native side of `longfat.controllers`.
+//!
+//! A name such as "aimd.py:Aimd" in a study is resolved to a class; each connection gets an object of it,
+//! and each fact is one call under the interpreter's lock. What the class raises ends the trial: it unwinds
+//! to [`guarded`], which every entry from Python that runs connections goes through, and becomes one line.
+
+use std::any::Any;
+use std::collections::BTreeSet;
+use std::fmt;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use foundation::{Duration, Instant, Problem, Rate};
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+use pyo3::types::{PyDict, PyString, PyType};
+use serde_json::{Map, Value};
+use transport::congestion::{self, Controller, Registration, Settings, install_resolver};
+
+/// The segment for which settings are tried before any connection is there, in bytes.
+const TRIAL_SEGMENT: u64 = 1460;
+
+fn seconds(at: Instant) -> f64 {
+    (at - Instant::ZERO).as_secs_f64()
+}
+
+/// What one arriving ACK told.
+#[pyclass(frozen, get_all, module = "longfat.controllers")]
+pub struct Acknowledgement {
+    now: f64,
+    bytes: u64,
+    rtt: Option<f64>,
+    smoothed_rtt: f64,
+    newest_sent_at: f64,
+    in_flight: u64,
+    delivered: u64,
+    delivery_rate: Option<u64>,
+    application_limited: bool,
+    window_limited: bool,
+    in_recovery: bool,
+}
+
+#[pymethods]
+impl Acknowledgement {
+    #[new]
+    #[pyo3(signature = (*, now, bytes, rtt=None, smoothed_rtt=0.0, newest_sent_at=0.0, in_flight=0, delivered=0,
+                        delivery_rate=None, application_limited=false, window_limited=true, in_recovery=false))]
+    #[allow(clippy::too_many_arguments, reason = "the facts of an ACK, each by its name")]
+    const fn new(
+        now: f64,
+        bytes: u64,
+        rtt: Option<f64>,
+        smoothed_rtt: f64,
+        newest_sent_at: f64,
+        in_flight: u64,
+        delivered: u64,
+        delivery_rate: Option<u64>,
+        application_limited: bool,
+        window_limited: bool,
+        in_recovery: bool,
+    ) -> Self {
+        Self {
+            now,
+            bytes,
+            rtt,
+            smoothed_rtt,
+            newest_sent_at,
+            in_flight,
+            delivered,
+            delivery_rate,
+            application_limited,
+            window_limited,
+            in_recovery,
+        }
+    }
+}
+
+impl From<&congestion::Acknowledgement> for Acknowledgement {
+    fn from(ack: &congestion::Acknowledgement) -> Self {
+        let sample = ack.rate_sample;
+        Self {
+            now: seconds(ack.now),
+            bytes: ack.bytes,
+            rtt: ack.rtt.map(Duration::as_secs_f64),
+            smoothed_rtt: ack.smoothed_rtt.as_secs_f64(),
+            newest_sent_at: seconds(ack.newest_sent_at),
+            in_flight: ack.bytes_in_flight,
+            delivered: ack.delivered,
+            delivery_rate: sample.and_then(|s| s.rate()).map(Rate::bits_per_second),
+            application_limited: sample.is_some_and(|s| s.application_limited),
+            window_limited: ack.window_limited,
+            in_recovery: ack.in_recovery,
+        }
+    }
+}
+
+/// One detection of lost packets.
+#[pyclass(frozen, get_all, module = "longfat.controllers")]
+pub struct Loss {
+    now: f64,
+    bytes: u64,
+    newest_sent_at: f64,
+    prior_in_flight: u64,
+    in_flight: u64,
+    in_recovery: bool,
+}
+
+#[pymethods]
+impl Loss {
+    #[new]
+    #[pyo3(signature = (*, now, bytes, newest_sent_at=0.0, prior_in_flight=0, in_flight=0, in_recovery=false))]
+    const fn new(
+        now: f64,
+        bytes: u64,
+        newest_sent_at: f64,
+        prior_in_flight: u64,
+        in_flight: u64,
+        in_recovery: bool,
+    ) -> Self {
+        Self {
+            now,
+            bytes,
+            newest_sent_at,
+            prior_in_flight,
+            in_flight,
+            in_recovery,
+        }
+    }
+}
+
+impl From<&congestion::Loss> for Loss {
+    fn from(loss: &congestion::Loss) -> Self {
+        Self {
+            now: seconds(loss.now),
+            bytes: loss.bytes,
+            newest_sent_at: seconds(loss.newest_sent_at),
+            prior_in_flight: loss.prior_in_flight,
+            in_flight: loss.bytes_in_flight,
+            in_recovery: loss.in_recovery,
+        }
+    }
+}
+
+/// What a controller in Python did wrong, in one line; travels by unwinding.
+struct Fault(String);
+
+/// Runs what may call controllers in Python; the error is what one of them did wrong.
+pub fn guarded<T>(work: impl FnOnce() -> T) -> Result<T, String> {
+    catch_unwind(AssertUnwindSafe(work)).map_err(|payload: Box<dyn Any + Send>| {
+        match payload.downcast::<Fault>() {
+            Ok(fault) => fault.0,
+            // A mistake of our own.
+            Err(payload) => resume_unwind(payload),
+        }
+    })
+}
+
+/// A Python exception in one line, with the place where it arose.
+fn told(py: Python<'_>, error: &PyErr) -> String {
+    let text = error.value(py).to_string();
+    let text = text.lines().next().unwrap_or_default().trim();
+    let kind = error
+        .get_type(py)
+        .name()
+        .map_or_else(|_| "an exception".to_owned(), |name| name.to_string());
+    let mut line = if text.is_empty() {
+        kind
+    } else {
+        format!("{kind}: {text}")
+    };
+    if let Some(number) = line_number(py, error) {
+        line += &format!(" (line {number})");
+    }
+    line
+}
+
+/// The line of the innermost frame of an exception's traceback.
+fn line_number(py: Python<'_>, error: &PyErr) -> Option<u64> {
+    let mut frame = error.traceback(py)?.into_any();
+    loop {
+        let next = frame.getattr("tb_next").ok()?;
+        if next.is_none() {
+            return frame.getattr("tb_lineno").ok()?.extract().ok();
+        }
+        frame = next;
+    }
+}
+
+/// Which of the methods that have a default a class brings: the others are not called.
+#[derive(Clone, Copy, Default)]
+struct Own {
+    sent: bool,
+    marks: bool,
+    spurious: bool,
+    idle: bool,
+}
+
+/// The settings of a controller in Python: its class, and the keys of the study.
+struct ClassSettings {
+    name: Arc<str>,
+    class: Py<PyType>,
+    keys: Map<String, Value>,
+    own: Own,
+}
+
+impl fmt::Debug for ClassSettings {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ClassSettings")
+            .field("name", &self.name)
+            .field("keys", &self.keys)
+            .finish_non_exhaustive()
+    }
+}
+
+impl ClassSettings {
+    fn make(&self, segment: u64) -> Result<Object, String> {
+        Python::attach(|py| {
+            let made = || -> PyResult<Py<PyAny>> {
+                let text = Value::Object(self.keys.clone()).to_string();
+                let keys = py.import("json")?.call_method1("loads", (text,))?;
+                let object = self.class.bind(py).call_method1("_make", (segment, keys))?;
+                Ok(object.unbind())
+            };
+            let object = made().map_err(|error| format!("{}: {}", self.name, told(py, &error)))?;
+            let mut object = Object {
+                name: Arc::clone(&self.name),
+                object,
+                own: self.own,
+                answers: Answers::default(),
+            };
+            object.read(py)?;
+            Ok(object)
+        })
+    }
+}
+
+impl Settings for ClassSettings {
+    fn validate(&self) -> Vec<Problem> {
+        let made = self.make(TRIAL_SEGMENT);
+        made.err()
+            .map(|message| Problem::new("", message))
+            .into_iter()
+            .collect()
+    }
+
+    fn build(&self, segment_size: u64) -> Box<dyn Controller> {
+        match self.make(segment_size) {
+            Ok(object) => Box::new(object),
+            Err(message) => resume_unwind(Box::new(Fault(message))),
+        }
+    }
+}
+
+/// What a controller answers, read after each call.
+#[derive(Clone, Copy, Debug, Default)]
+struct Answers {
+    window: u64,
+    pacing_rate: Option<Rate>,
+    threshold: Option<u64>,
+}
+
+/// One connection's controller.
+struct Object {
+    name: Arc<str>,
+    object: Py<PyAny>,
+    own: Own,
+    answers: Answers,
+}
+
+impl fmt::Debug for Object {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Object")
+            .field("name", &self.name)
+            .field("answers", &self.answers)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Object {
+    /// A number that an attribute holds; `None` for None.
+    fn number(&self, py: Python<'_>, attribute: &Bound<'_, PyString>) -> Result<Option<f64>, String> {
+        let wrong = |found: &str| {
+            format!(
+                "{}.{attribute} is {found}: a number of at least 0 is wanted",
+                self.name
+            )
+        };
+        let value = self
+            .object
+            .bind(py)
+            .getattr(attribute)
+            .map_err(|error| format!("{}.{attribute}: {}", self.name, told(py, &error)))?;
+        if value.is_none() {
+            return Ok(None);
+        }
+        match value.extract::<f64>() {
+            // An infinite window or rate is no limit.
+            Ok(number) if number >= 0.0 => Ok(Some(number)),
+            _ => Err(wrong(
+                &value
+                    .repr()
+                    .map_or_else(|_| "no number".to_owned(), |text| text.to_string()),
+            )),
+        }
+    }
+
+    fn read(&mut self, py: Python<'_>) -> Result<(), String> {
+        let window = self.number(py, pyo3::intern!(py, "window"))?;
+        let window =
+            window.ok_or_else(|| format!("{}.window is None: it is a number of bytes", self.name))?;
+        let rate = self.number(py, pyo3::intern!(py, "pacing_rate"))?;
+        let threshold = self.number(py, pyo3::intern!(py, "threshold"))?;
+        self.answers = Answers {
+            // A cast of a float saturates.
+            window: window as u64,
+            pacing_rate: rate
+                .filter(|rate| rate.is_finite())
+                .and_then(|rate| Rate::from_bits_per_second((rate as u64).max(1))),
+            threshold: threshold.map(|bytes| bytes as u64),
+        };
+        Ok(())
+    }
+
+    /// Calls a method and reads what the object answers then.
+    fn tell(
+        &mut self,
+        method: fn(Python<'_>) -> &Bound<'_, PyString>,
+        call: impl FnOnce(Python<'_>, &Bound<'_, PyAny>, &Bound<'_, PyString>) -> PyResult<()>,
+    ) {
+        let done = Python::attach(|py| {
+            let method = method(py);
+            call(py, self.object.bind(py), method)
+                .map_err(|error| format!("{}.{method}: {}", self.name, told(py, &error)))?;
+            self.read(py)
+        });
+        if let Err(message) = done {
+            resume_unwind(Box::new(Fault(message)));
+        }
+    }
+}
+
+impl Controller for Object {
+    fn on_sent(&mut self, now: Instant, bytes: u64, bytes_in_flight: u64) {
+        if self.own.sent {
+            self.tell(
+                |py| pyo3::intern!(py, "on_sent"),
+                |_, object, method| {
+                    object
+                        .call_method1(method, (seconds(now), bytes, bytes_in_flight))
+                        .map(drop)
+                },
+            );
+        }
+    }
+
+    fn on_acknowledged(&mut self, ack: &congestion::Acknowledgement) {
+        self.tell(
+            |py| pyo3::intern!(py, "on_acknowledged"),
+            |py, object, method| {
+                let ack = Bound::new(py, Acknowledgement::from(ack))?;
+                object.call_method1(method, (ack,)).map(drop)
+            },
+        );
+    }
+
+    fn on_lost(&mut self, loss: &congestion::Loss) {
+        self.tell(
+            |py| pyo3::intern!(py, "on_lost"),
+            |py, object, method| {
+                let loss = Bound::new(py, Loss::from(loss))?;
+                object.call_method1(method, (loss,)).map(drop)
+            },
+        );
+    }
+
+    fn on_timeout(&mut self, now: Instant, bytes_in_flight: u64) {
+        self.tell(
+            |py| pyo3::intern!(py, "on_timeout"),
+            |_, object, method| {
+                object
+                    .call_method1(method, (seconds(now), bytes_in_flight))
+                    .map(drop)
+            },
+        );
+    }
+
+    fn on_congestion_experienced(&mut self, now: Instant, sent_at: Instant) {
+        if self.own.marks {
+            self.tell(
+                |py| pyo3::intern!(py, "on_congestion_experienced"),
+                |_, object, method| {
+                    object
+                        .call_method1(method, (seconds(now), seconds(sent_at)))
+                        .map(drop)
+                },
+            );
+        }
+    }
+
+    fn on_spurious(&mut self, now: Instant) {
+        if self.own.spurious {
+            self.tell(
+                |py| pyo3::intern!(py, "on_spurious"),
+                |_, object, method| object.call_method1(method, (seconds(now),)).map(drop),
+            );
+        }
+    }
+
+    fn on_idle(&mut self, now: Instant, idle: Duration, rto: Duration) {
+        if self.own.idle {
+            let facts = (seconds(now), idle.as_secs_f64(), rto.as_secs_f64());
+            self.tell(
+                |py| pyo3::intern!(py, "on_idle"),
+                |_, object, method| object.call_method1(method, facts).map(drop),
+            );
+        }
+    }
+
+    fn in_slow_start(&self) -> bool {
+        self.answers
+            .threshold
+            .is_some_and(|threshold| self.answers.window < threshold)
+    }
+
+    fn threshold(&self) -> Option<u64> {
+        self.answers.threshold
+    }
+
+    fn window(&self) -> u64 {
+        self.answers.window
+    }
+
+    fn pacing_rate(&self) -> Option<Rate> {
+        self.answers.pacing_rate
+    }
+
+    fn metrics(&self, report: &mut dyn FnMut(&'static str, f64)) {
+        let read = Python::attach(|py| -> PyResult<Vec<(String, f64)>> {
+            let metrics = self.object.bind(py).call_method0("metrics")?;
+            let metrics = metrics.cast_into::<PyDict>()?;
+            metrics
+                .iter()
+                .map(|(key, value)| Ok((key.extract()?, value.extract()?)))
+                .collect()
+        });
+        match read {
+            Ok(metrics) => {
+                report("window_bytes", self.answers.window as f64);
+                for (name, value) in metrics {
+                    report(interned(&name), value);
+                }
+            }
+            Err(error) => {
+                let line = Python::attach(|py| format!("{}.metrics: {}", self.name, told(py, &error)));
+                resume_unwind(Box::new(Fault(line)));
+            }
+        }
+    }
+}
+
+/// A name that lives as long as the process: controllers name few metrics, always the same.
+fn interned(name: &str) -> &'static str {
+    static NAMES: Mutex<BTreeSet<&'static str>> = Mutex::new(BTreeSet::new());
+    let mut names = NAMES.lock().unwrap_or_else(PoisonError::into_inner);
+    match names.get(name) {
+        Some(known) => known,
+        None => {
+            let kept: &'static str = Box::leak(name.to_owned().into_boxed_str());
+            names.insert(kept);
+            kept
+        }
+    }
+}
+
+/// The class of a name, and what the registry wants to know of it.
+fn resolve(name: &str) -> Result<Registration, String> {
+    Python::attach(|py| {
+        let found = || -> PyResult<_> {
+            let described = py
+                .import("longfat.controllers")?
+                .call_method1("_describe", (name,))?;
+            let (class, help, schema, own): (Bound<'_, PyType>, String, String, [bool; 4]) =
+                described.extract()?;
+            let schema: Value =
+                serde_json::from_str(&schema).map_err(|error| PyValueError::new_err(error.to_string()))?;
+            let schema = schemars::Schema::try_from(schema)
+                .map_err(|error| PyValueError::new_err(error.to_string()))?;
+            let [sent, marks, spurious, idle] = own;
+            let own = Own {
+                sent,
+                marks,
+                spurious,
+                idle,
+            };
+            Ok((class.unbind(), help, schema, own))
+        };
+        let (class, help, schema, own) = found().map_err(|error| error.value(py).to_string())?;
+        let shared: Arc<str> = name.into();
+        let class = Arc::new(class);
+        Ok(Registration::dynamic(
+            name.to_owned(),
+            help,
+            schema,
+            move |keys| {
+                let class = Python::attach(|py| class.clone_ref(py));
+                let settings = ClassSettings {
+                    name: Arc::clone(&shared),
+                    class,
+                    keys: keys.clone(),
+                    own,
+                };
+                Ok((Arc::new(settings), keys))
+            },
+        ))
+    })
+}
+
+/// Lets specifications name classes of Python.
+pub fn install() {
+    // A module that is imported again finds the resolver of the first time, which is the same.
+    let _ = install_resolver(Box::new(resolve));
+}
