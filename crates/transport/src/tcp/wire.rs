@@ -1,0 +1,367 @@
+//! Segments as bytes: IPv4 (RFC 791) or IPv6 (RFC 8200) and TCP headers (RFC 9293, section 3.1) with their
+//! checksums and options.
+//!
+//! Headers are those of a host that does path MTU discovery: Don't Fragment is set and, since such a
+//! datagram is atomic, its identification is 0 (RFC 6864, section 4.1).
+
+use std::net::{IpAddr, SocketAddr};
+use std::ops::Range;
+
+use etherparse::checksum::Sum16BitWords;
+use etherparse::{
+    IpEcn, IpNumber, IpSlice, Ipv4Header, Ipv6FlowLabel, Ipv6Header, TcpHeader, TcpHeaderSlice,
+};
+use thiserror::Error;
+
+use super::options::{Options, SackBlocks, Timestamps};
+use super::segment::{Ecn, Flags, Segment};
+use super::sequence::SequenceNumber;
+
+/// Hops that a packet may take: the recommended default (RFC 1700, "IP time to live parameter").
+pub const HOP_LIMIT: u8 = 64;
+/// The most bytes of options that a TCP header has room for: 15 words less the 5 of the fixed part.
+pub const MAX_OPTIONS: u32 = 40;
+
+// Option kinds: RFC 9293 section 3.2, RFC 7323 sections 2.2 and 3.2, RFC 2018 sections 2 and 3.
+const END: u8 = 0;
+const NOP: u8 = 1;
+const MSS: u8 = 2;
+const WINDOW_SCALE: u8 = 3;
+const SACK_PERMITTED: u8 = 4;
+const SACK: u8 = 5;
+const TIMESTAMPS: u8 = 8;
+
+/// Where a packet comes from and where it goes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Endpoints {
+    /// Address and port of the sender.
+    pub source: SocketAddr,
+    /// Address and port of the receiver; of the same IP version.
+    pub destination: SocketAddr,
+}
+
+/// A packet's parts.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Packet {
+    /// Its addresses and ports.
+    pub endpoints: Endpoints,
+    /// Its header; `length` is that of the payload.
+    pub segment: Segment,
+    /// Where its payload stands in the bytes that were decoded.
+    pub payload: Range<usize>,
+}
+
+/// Why a segment has no bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+pub enum EncodeError {
+    /// One address is of IPv4, the other of IPv6.
+    #[error("source and destination are of different IP versions")]
+    Versions,
+    /// More options than the header has room for.
+    #[error("{0} bytes of options: a TCP header has room for {MAX_OPTIONS}")]
+    Options(u32),
+    /// More payload than the IP header can tell.
+    #[error("{0} bytes of payload: more than an IP packet carries")]
+    Payload(u32),
+}
+
+/// Why bytes are no segment.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+pub enum DecodeError {
+    /// Not a whole IPv4 or IPv6 packet.
+    #[error("no whole IP packet")]
+    Ip,
+    /// A fragment of a packet.
+    #[error("a fragment")]
+    Fragment,
+    /// Another protocol than TCP.
+    #[error("not TCP, but IP protocol {0}")]
+    Protocol(u8),
+    /// The checksum of the IPv4 header is wrong.
+    #[error("wrong checksum of the IPv4 header")]
+    HeaderChecksum,
+    /// The TCP header is cut off, or its data offset is impossible.
+    #[error("no whole TCP header")]
+    Header,
+    /// The checksum over header, payload and addresses is wrong.
+    #[error("wrong TCP checksum")]
+    Checksum,
+}
+
+/// Appends a packet to `out`. `fill` writes the payload into a slice of `segment.length` bytes, all zero.
+///
+/// # Errors
+/// Where the addresses do not belong together, or the packet is too large for its headers; `out` is then as
+/// it was.
+pub fn encode(
+    segment: &Segment,
+    endpoints: Endpoints,
+    out: &mut Vec<u8>,
+    fill: impl FnOnce(&mut [u8]),
+) -> Result<(), EncodeError> {
+    let too_large = || EncodeError::Payload(segment.length);
+    let mut header = tcp_header(segment, endpoints)?;
+    let ip = ip_header(segment, endpoints)?;
+    out.reserve(ip.len() + header.header_len() + segment.length as usize);
+    let start = out.len();
+    out.extend_from_slice(ip.as_slice());
+    let tcp = out.len();
+    let data = tcp + header.header_len();
+    out.resize(data + segment.length as usize, 0);
+    fill(&mut out[data..]);
+    let checksum = match (endpoints.source.ip(), endpoints.destination.ip()) {
+        (IpAddr::V4(from), IpAddr::V4(to)) => {
+            header.calc_checksum_ipv4_raw(from.octets(), to.octets(), &out[data..])
+        }
+        (IpAddr::V6(from), IpAddr::V6(to)) => {
+            header.calc_checksum_ipv6_raw(from.octets(), to.octets(), &out[data..])
+        }
+        _ => unreachable!("ip_header refuses addresses of two versions"),
+    };
+    header.checksum = checksum.map_err(|_| {
+        out.truncate(start);
+        too_large()
+    })?;
+    out[tcp..data].copy_from_slice(&header.to_bytes());
+    Ok(())
+}
+
+/// An IP header's bytes.
+enum IpBytes {
+    V4([u8; Ipv4Header::MIN_LEN]),
+    V6([u8; Ipv6Header::LEN]),
+}
+
+impl IpBytes {
+    fn as_slice(&self) -> &[u8] {
+        match self {
+            Self::V4(bytes) => bytes,
+            Self::V6(bytes) => bytes,
+        }
+    }
+
+    fn len(&self) -> usize {
+        self.as_slice().len()
+    }
+}
+
+fn ip_header(segment: &Segment, endpoints: Endpoints) -> Result<IpBytes, EncodeError> {
+    let too_large = EncodeError::Payload(segment.length);
+    let length = u64::from(segment.header_length()) + u64::from(segment.length);
+    let length = u16::try_from(length).map_err(|_| too_large)?;
+    let ecn = ip_ecn(segment.ecn);
+    match (endpoints.source.ip(), endpoints.destination.ip()) {
+        (IpAddr::V4(from), IpAddr::V4(to)) => {
+            let mut header = Ipv4Header::new(length, HOP_LIMIT, IpNumber::TCP, from.octets(), to.octets())
+                .map_err(|_| too_large)?;
+            header.dont_fragment = true;
+            header.ecn = ecn;
+            header.header_checksum = header.calc_header_checksum();
+            let mut bytes = [0; Ipv4Header::MIN_LEN];
+            bytes.copy_from_slice(&header.to_bytes());
+            Ok(IpBytes::V4(bytes))
+        }
+        (IpAddr::V6(from), IpAddr::V6(to)) => {
+            let mut header = Ipv6Header {
+                traffic_class: 0,
+                flow_label: Ipv6FlowLabel::ZERO,
+                payload_length: length,
+                next_header: IpNumber::TCP,
+                hop_limit: HOP_LIMIT,
+                source: from.octets(),
+                destination: to.octets(),
+            };
+            header.set_ecn(ecn);
+            Ok(IpBytes::V6(header.to_bytes()))
+        }
+        _ => Err(EncodeError::Versions),
+    }
+}
+
+fn tcp_header(segment: &Segment, endpoints: Endpoints) -> Result<TcpHeader, EncodeError> {
+    let has = |flag| segment.flags.contains(flag);
+    let mut header = TcpHeader::new(
+        endpoints.source.port(),
+        endpoints.destination.port(),
+        segment.sequence.0,
+        segment.window,
+    );
+    header.acknowledgment_number = segment.acknowledgement.0;
+    header.fin = has(Flags::FIN);
+    header.syn = has(Flags::SYN);
+    header.rst = has(Flags::RST);
+    header.psh = has(Flags::PSH);
+    header.ack = has(Flags::ACK);
+    header.urg = has(Flags::URG);
+    header.ece = has(Flags::ECE);
+    header.cwr = has(Flags::CWR);
+    let (bytes, length) = option_bytes(&segment.options)?;
+    header
+        .set_options_raw(&bytes[..length])
+        .expect("options of at most 40 bytes fit");
+    Ok(header)
+}
+
+/// The options in the order in which Linux writes them, each beginning so that its numbers stand on whole
+/// words (RFC 7323, appendix A).
+fn option_bytes(options: &Options) -> Result<([u8; MAX_OPTIONS as usize], usize), EncodeError> {
+    let total = options.encoded_length();
+    if total > MAX_OPTIONS {
+        return Err(EncodeError::Options(total));
+    }
+    let mut bytes = [0; MAX_OPTIONS as usize];
+    let mut length = 0;
+    let mut put = |part: &[u8]| {
+        bytes[length..length + part.len()].copy_from_slice(part);
+        length += part.len();
+    };
+    if let Some(mss) = options.mss {
+        put(&[MSS, 4]);
+        put(&mss.to_be_bytes());
+    }
+    match (options.sack_permitted, options.timestamps.is_some()) {
+        (true, true) => put(&[SACK_PERMITTED, 2]),
+        (true, false) => put(&[NOP, NOP, SACK_PERMITTED, 2]),
+        (false, true) => put(&[NOP, NOP]),
+        (false, false) => {}
+    }
+    if let Some(timestamps) = options.timestamps {
+        put(&[TIMESTAMPS, 10]);
+        put(&timestamps.value.to_be_bytes());
+        put(&timestamps.echo.to_be_bytes());
+    }
+    if let Some(shift) = options.window_scale {
+        put(&[NOP, WINDOW_SCALE, 3, shift]);
+    }
+    if !options.sack.is_empty() {
+        put(&[NOP, NOP, SACK, 2 + 8 * options.sack.len() as u8]);
+        for (start, end) in options.sack.as_slice() {
+            put(&start.0.to_be_bytes());
+            put(&end.0.to_be_bytes());
+        }
+    }
+    debug_assert_eq!(length, total as usize);
+    Ok((bytes, length))
+}
+
+/// Takes a packet apart: `bytes` begin with its IP header; what stands behind the length that it tells (a
+/// link's padding) is left out. Both checksums are verified.
+///
+/// Options that are unknown or of a wrong length are passed over (RFC 9293, section 3.2, MUST-6); those
+/// behind one that does not end are not read.
+///
+/// # Errors
+/// What is wrong with the bytes.
+pub fn decode(bytes: &[u8]) -> Result<Packet, DecodeError> {
+    let ip = IpSlice::from_slice(bytes).map_err(|_| DecodeError::Ip)?;
+    let (ecn, header_checksum_holds) = match &ip {
+        IpSlice::Ipv4(packet) => {
+            let header = packet.header();
+            // Over the bytes as they came: parsed values forget the reserved bit.
+            let sum = Sum16BitWords::new().add_slice(header.slice());
+            (header.ecn(), sum.ones_complement() == 0)
+        }
+        IpSlice::Ipv6(packet) => (packet.header().ecn(), true),
+    };
+    if !header_checksum_holds {
+        return Err(DecodeError::HeaderChecksum);
+    }
+    if ip.is_fragmenting_payload() {
+        return Err(DecodeError::Fragment);
+    }
+    let payload = ip.payload();
+    if payload.ip_number != IpNumber::TCP {
+        return Err(DecodeError::Protocol(payload.ip_number.0));
+    }
+    let header = TcpHeaderSlice::from_slice(payload.payload).map_err(|_| DecodeError::Header)?;
+    let data = &payload.payload[header.slice().len()..];
+    let (from, to) = (ip.source_addr(), ip.destination_addr());
+    let computed = match (from, to) {
+        (IpAddr::V4(from), IpAddr::V4(to)) => header.calc_checksum_ipv4_raw(from.octets(), to.octets(), data),
+        (IpAddr::V6(from), IpAddr::V6(to)) => header.calc_checksum_ipv6_raw(from.octets(), to.octets(), data),
+        _ => unreachable!("one header has addresses of one version"),
+    };
+    if computed != Ok(header.checksum()) {
+        return Err(DecodeError::Checksum);
+    }
+    let start = data.as_ptr() as usize - bytes.as_ptr() as usize;
+    let segment = Segment {
+        sequence: SequenceNumber(header.sequence_number()),
+        acknowledgement: SequenceNumber(header.acknowledgment_number()),
+        // The low byte of flags, as the header has it.
+        flags: Flags::from_bits(header.slice()[13]),
+        ecn: from_ip_ecn(ecn),
+        window: header.window_size(),
+        length: data.len() as u32,
+        options: read_options(header.options()),
+    };
+    Ok(Packet {
+        endpoints: Endpoints {
+            source: SocketAddr::new(from, header.source_port()),
+            destination: SocketAddr::new(to, header.destination_port()),
+        },
+        segment,
+        payload: start..start + data.len(),
+    })
+}
+
+fn read_options(mut rest: &[u8]) -> Options {
+    let mut options = Options::default();
+    while let Some((&kind, after)) = rest.split_first() {
+        if kind == END {
+            break;
+        }
+        if kind == NOP {
+            rest = after;
+            continue;
+        }
+        let Some(&length) = after.first() else { break };
+        let length = usize::from(length);
+        if length < 2 || length > rest.len() {
+            break;
+        }
+        read_option(kind, &rest[2..length], &mut options);
+        rest = &rest[length..];
+    }
+    options
+}
+
+fn read_option(kind: u8, data: &[u8], options: &mut Options) {
+    let number = |at: usize| u32::from_be_bytes([data[at], data[at + 1], data[at + 2], data[at + 3]]);
+    match (kind, data.len()) {
+        (MSS, 2) => options.mss = Some(u16::from_be_bytes([data[0], data[1]])),
+        (WINDOW_SCALE, 1) => options.window_scale = Some(data[0]),
+        (SACK_PERMITTED, 0) => options.sack_permitted = true,
+        (TIMESTAMPS, 8) => {
+            options.timestamps = Some(Timestamps {
+                value: number(0),
+                echo: number(4),
+            });
+        }
+        (SACK, 8 | 16 | 24 | 32) => {
+            options.sack = (0..data.len())
+                .step_by(8)
+                .map(|at| (SequenceNumber(number(at)), SequenceNumber(number(at + 4))))
+                .collect::<SackBlocks>();
+        }
+        _ => {}
+    }
+}
+
+const fn ip_ecn(ecn: Ecn) -> IpEcn {
+    match ecn {
+        Ecn::NotEct => IpEcn::NotEct,
+        Ecn::Ect0 => IpEcn::Ect0,
+        Ecn::Ect1 => IpEcn::Ect1,
+        Ecn::Ce => IpEcn::CongestionExperienced,
+    }
+}
+
+const fn from_ip_ecn(ecn: IpEcn) -> Ecn {
+    match ecn {
+        IpEcn::NotEct => Ecn::NotEct,
+        IpEcn::Ect0 => Ecn::Ect0,
+        IpEcn::Ect1 => Ecn::Ect1,
+        IpEcn::CongestionExperienced => Ecn::Ce,
+    }
+}
