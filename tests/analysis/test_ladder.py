@@ -8,9 +8,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.analysis.fake_trace import MSS, trace
 
 from longfat import _native
-from longfat.analysis import ladder, ladder_svg, ladder_text
+from longfat.analysis import ladder, ladder_svg, ladder_text, series_events
 
 GOLDEN = Path(__file__).parent / "go_back_n_ladder.txt"
 
@@ -41,10 +42,10 @@ LOST = [6]
 def test_go_back_n_sends_its_window_again() -> None:
     whole = traced("go-back-n", LOST, window=4)
     (lost,) = [flight for flight in whole.flights if flight.dropped is not None]
-    assert (lost.frame, lost.sequence, lost.forward, lost.reason) == ("data", 3, True, "loss")
+    assert (lost.frame, lost.data, lost.forward, lost.reason) == ("data", (3, 4), True, "loss")
     (timeout,) = [mark for mark in whole.marks if mark.kind == "timeout"]
     assert timeout.text == "timeout: 3-6 again"
-    assert [flight.sequence for flight in whole.flights if flight.again] == [3, 4, 5, 6]
+    assert [flight.label for flight in whole.flights if flight.again] == [f"data {n}" for n in (3, 4, 5, 6)]
     assert [mark.text for mark in whole.marks if mark.kind == "discarded"] == [
         "discards 4",
         "discards 5",
@@ -56,7 +57,7 @@ def test_go_back_n_sends_its_window_again() -> None:
 
 def test_selective_repeat_keeps_what_came_and_sends_one_again() -> None:
     whole = traced("selective-repeat", LOST, window=4)
-    assert [flight.sequence for flight in whole.flights if flight.again] == [3]
+    assert [flight.label for flight in whole.flights if flight.again] == ["data 3"]
     assert [mark.text for mark in whole.marks if mark.kind == "kept"] == ["keeps 4", "keeps 5", "keeps 6"]
     assert "delivers 3-6" in [mark.text for mark in whole.marks]
     assert "ack 3 +4-6" in [flight.label for flight in whole.flights]
@@ -68,7 +69,8 @@ def test_the_part_shown_is_around_the_first_loss() -> None:
     assert len(shown.flights) == 8
     assert any(flight.dropped is not None for flight in shown.flights) or shown.more > 0
     begin = next(flight for flight in shown.flights if flight.frame == "data")
-    assert begin.sequence > 0
+    assert begin.data is not None
+    assert begin.data[0] > 0
     none = ladder.cut(traced("go-back-n", [], window=4))
     assert none.flights[0].frame == "open"
 
@@ -126,13 +128,6 @@ def test_page_is_html_around_the_drawing() -> None:
     assert "<title>a &amp; b</title>" in page
 
 
-@pytest.mark.parametrize(
-    ("numbers", "expected"), [([3], "3"), ([3, 4, 5, 7, 9, 10], "3-5, 7, 9-10"), ([], "")]
-)
-def test_ranges(numbers: list[int], expected: str) -> None:
-    assert ladder._ranges(numbers) == expected
-
-
 def at_once(kind: str, packets: list[int], **keys: Any) -> ladder.Ladder:
     """A file over a link without a rate: a whole window arrives in one nanosecond."""
     spec = {
@@ -150,8 +145,8 @@ def test_packets_that_arrive_at_once_are_each_delivered_once() -> None:
     whole = at_once("selective-repeat", [4])
     texts = [mark.text for mark in whole.marks if mark.kind != "timeout"]
     assert texts[:3] == ["delivers 0", "keeps 2", "keeps 3"]
-    delivered = [number for mark in whole.marks if mark.kind == "delivered" for number in mark.data]
-    assert delivered == list(range(8))
+    delivered = [piece for mark in whole.marks if mark.kind == "delivered" for piece in mark.data]
+    assert series_events.joined(delivered) == [(0, 8)]
     drawn = ladder_text.draw(whole, "", "")
     for mark in (mark for mark in whole.marks if mark.kind != "timeout"):
         assert drawn.count(f"  {mark.text}\n") == 1, mark.text
@@ -163,3 +158,20 @@ def test_a_drawing_tells_at_one_place_what_arrived_at_once() -> None:
     assert texts == ["delivers 0-3", "delivers 4-7"]
     drawing = ladder_svg.draw(whole, "", "")
     assert drawing.count("delivers") == 2
+
+
+def test_a_ladder_of_tcp_tells_bytes() -> None:
+    whole = ladder.read(trace(seconds=0.3, lose_every=20)["events"])
+    assert [flight.label for flight in whole.flights[:3]] == ["syn", "syn-ack", f"data 0-{MSS}"]
+    lost = next(flight for flight in whole.flights if flight.dropped is not None)
+    assert lost.label == f"data {19 * MSS}-{20 * MSS}"
+    kept = [mark.text for mark in whole.marks if mark.kind == "kept"]
+    assert kept[0] == f"keeps {20 * MSS}-{21 * MSS}"
+    # What was lost comes again, and all that was kept behind it is delivered with it.
+    mended = next(mark for mark in whole.marks if mark.text.startswith(f"delivers {19 * MSS}-"))
+    again = next(flight for flight in whole.flights if flight.again)
+    assert mended.packet == again.number
+    assert mended.data[0][1] > 20 * MSS
+    ack = next(flight for flight in whole.flights if flight.sack)
+    assert ack.label == f"ack {19 * MSS} +{20 * MSS}-{21 * MSS}"
+    assert ladder_svg.draw(ladder.cut(whole), "tcp", "").startswith("<svg")

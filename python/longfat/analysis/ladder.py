@@ -6,18 +6,22 @@ This module reads a trial's events into flights and marks and cuts out the part 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from itertools import pairwise
-from typing import Any, Literal
+from typing import Literal
 
 from longfat.analysis.prediction import ARQ_HEADER, UDP_IPV4
+from longfat.analysis.series_events import Event, Unit, data_range, joined, positions
 
 Host = Literal["sender", "receiver"]
 MarkKind = Literal["timeout", "delivered", "kept", "discarded"]
 
+_VERBS = {"delivered": "delivers", "kept": "keeps", "discarded": "discards"}
+
 PACKETS = 44
 """Packets that a diagram shows unless asked otherwise: a loss and what follows it."""
+MOST_BLOCKS = 2
+"""Blocks of a TCP acknowledgement that a diagram has room for."""
 BEFORE = 5
 """Packets of these that left before the first loss."""
 
@@ -31,8 +35,9 @@ class Flight:
 
     number: int
     frame: str
-    sequence: int
-    acknowledgement: int
+    unit: Unit
+    data: tuple[int, int] | None
+    acknowledgement: int | None
     sack: tuple[tuple[int, int], ...]
     again: bool
     forward: bool
@@ -48,12 +53,14 @@ class Flight:
 
     @property
     def label(self) -> str:
-        """What it is, as short as a diagram needs: `data 7`, `ack 8 +10-12`, `open`."""
-        if self.frame == "data":
-            return f"data {self.sequence}"
-        if self.frame in ("ack", "update"):
-            kept = ", ".join(spelled(a, b - 1) for a, b in sorted(self.sack))
-            return f"ack {self.acknowledgement}" + (f" +{kept}" if kept else "")
+        """What it is, as short as a diagram needs: `data 7`, `ack 8 +10-12`, `open`; in TCP `data 0-1448`."""
+        if self.data is not None:
+            return f"{self.frame} {spelled(*self.data, self.unit)}"
+        if self.frame in ("ack", "update") and self.acknowledgement is not None:
+            kept = ", ".join(spelled(*block, self.unit) for block in sorted(self.sack)[:MOST_BLOCKS])
+            more = len(self.sack) - MOST_BLOCKS if self.unit == "B" else 0
+            rest = f" and {more} more" if more > 0 else ""
+            return f"ack {self.acknowledgement}" + (f" +{kept}{rest}" if kept else "")
         return self.frame
 
 
@@ -61,8 +68,8 @@ class Flight:
 class Mark:
     """Something that happened at a host: a timeout, data delivered in order, kept for later or discarded.
 
-    `packet` is the number of the packet whose arrival caused it, None for a timeout; `data` are the data
-    packets that it concerns.
+    `packet` is the number of the packet whose arrival caused it, None for a timeout; `data` are the pieces
+    of the stream that it concerns, half-open.
     """
 
     time: float
@@ -70,7 +77,8 @@ class Mark:
     kind: MarkKind
     text: str
     packet: int | None = None
-    data: tuple[int, ...] = ()
+    unit: Unit = "packets"
+    data: tuple[tuple[int, int], ...] = ()
 
 
 @dataclass(frozen=True)
@@ -82,23 +90,25 @@ class Ladder:
     more: int = 0
 
 
-def spelled(first: int, last: int) -> str:
-    """A range of packets as people write it.
+def spelled(low: int, high: int, unit: Unit) -> str:
+    """A range [low, high) as people write it: packets by the last one, bytes by the one behind them.
 
-    >>> spelled(3, 3), spelled(3, 7)
-    ('3', '3-7')
+    >>> spelled(3, 4, "packets"), spelled(3, 8, "packets"), spelled(0, 1448, "B")
+    ('3', '3-7', '0-1448')
     """
-    return str(first) if first == last else f"{first}-{last}"
+    if unit == "B":
+        return f"{low}-{high}"
+    return str(low) if high == low + 1 else f"{low}-{high - 1}"
 
 
-def read(events: Iterable[Mapping[str, Any]]) -> Ladder:
+def read(events: Iterable[Event]) -> Ladder:
     """The whole of a trial's events."""
-    listed = list(events)
+    unit, listed = positions(events)
     flights: dict[int, Flight] = {}
     for event in listed:
         what = event["what"]
         if what == "send":
-            flights[event["id"]] = _flight(event)
+            flights[event["id"]] = _flight(event, unit)
         elif what in ("receive", "drop") and event["id"] in flights:
             flight = flights[event["id"]]
             if what == "receive":
@@ -106,16 +116,18 @@ def read(events: Iterable[Mapping[str, Any]]) -> Ladder:
             else:
                 flight = replace(flight, dropped=event["time"], reason=event.get("reason", ""))
             flights[event["id"]] = flight
-    marks = sorted([*_timeouts(listed), *_arrivals(listed)], key=lambda mark: mark.time)
+    marks = [*_timeouts(listed, unit), *_arrivals(listed, unit)]
+    marks.sort(key=lambda mark: mark.time)
     return Ladder(tuple(sorted(flights.values(), key=lambda flight: flight.sent)), tuple(marks))
 
 
-def _flight(event: Mapping[str, Any]) -> Flight:
+def _flight(event: Event, unit: Unit) -> Flight:
     return Flight(
         number=event["id"],
         frame=event["frame"],
-        sequence=event["sequence"],
-        acknowledgement=event["acknowledgement"],
+        unit=unit,
+        data=data_range(event, unit),
+        acknowledgement=event.get("acknowledgement"),
         sack=tuple((a, b) for a, b in event.get("sack", ())),
         again=bool(event.get("retransmission")),
         forward=event["direction"] == "forward",
@@ -123,69 +135,95 @@ def _flight(event: Mapping[str, Any]) -> Flight:
     )
 
 
-def _timeouts(events: Sequence[Mapping[str, Any]]) -> Iterable[Mark]:
+def _timeouts(events: Sequence[Event], unit: Unit) -> Iterable[Mark]:
+    again: dict[tuple[float, str], list[tuple[int, int]]] = {}
     for event in events:
-        if event["what"] != "timeout":
-            continue
-        again = [
-            other["sequence"]
-            for other in events
-            if other["what"] == "send"
-            and other.get("retransmission")
-            and other["time"] == event["time"]
-            and other["host"] == event["host"]
-            and other["frame"] == "data"
-        ]
-        text = "timeout" + (f": {_ranges(again)} again" if again else "")
-        yield Mark(event["time"], event["host"], "timeout", text)
-
-
-def _ranges(numbers: Iterable[int]) -> str:
-    ordered = sorted(set(numbers))
-    starts = [
-        n for n, before in zip(ordered, [None, *ordered], strict=False) if before is None or n != before + 1
-    ]
-    ends = [n for n, after in pairwise([*ordered, None]) if after is None or after != (n or 0) + 1]
-    return ", ".join(spelled(a, b or a) for a, b in zip(starts, ends, strict=True))
-
-
-def _arrivals(events: Sequence[Mapping[str, Any]]) -> Iterable[Mark]:
-    """What the receiver did with each data packet: the bytes it has delivered tell how far it got."""
-    lengths = {
-        event["sequence"]: event["size"] - ARQ_HEADER - UDP_IPV4
-        for event in events
-        if event["what"] == "send" and event["frame"] == "data"
-    }
-    # A receiver that keeps what comes out of order says so in its ACKs.
-    keeps = any(event.get("sack") for event in events)
-    # Packets that arrive at one time all come before what is delivered then.
-    read: dict[float, int] = {}
+        data = data_range(event, unit) if event["what"] == "send" else None
+        if data is not None and event.get("retransmission"):
+            again.setdefault((event["time"], event["host"]), []).append(data)
     for event in events:
-        if event["what"] == "deliver" and event["host"] == "receiver":
-            read[event["time"]] = max(read.get(event["time"], 0), event["delivered"])
-    kept: set[int] = set()
-    next_in_order, bytes_in_order = 0, 0
-    for event in events:
-        if event["what"] != "receive" or event.get("frame") != "data":
-            continue
-        number, first = event["sequence"], next_in_order
-        limit = read.get(event["time"], 0)
-        while next_in_order == number or next_in_order in kept:
-            if bytes_in_order + lengths[next_in_order] > limit:
+        if event["what"] == "timeout":
+            ranges = again.get((event["time"], event["host"]), [])
+            text = "timeout" + (f": {told(ranges, unit)} again" if ranges else "")
+            yield Mark(event["time"], event["host"], "timeout", text)
+
+
+def told(ranges: Iterable[tuple[int, int]], unit: Unit) -> str:
+    """Ranges as people write them.
+
+    >>> told([(3, 4), (4, 6), (7, 8), (9, 11)], "packets"), told([(0, 1448)], "B")
+    ('3-5, 7, 9-10', '0-1448')
+    """
+    return ", ".join(spelled(low, high, unit) for low, high in joined(ranges))
+
+
+class _Receiver:
+    """What the receiver of packets did with each of them: the bytes it has delivered tell how far it got."""
+
+    def __init__(self, events: Sequence[Event]) -> None:
+        # A receiver that keeps what comes out of order says so in its ACKs.
+        self.keeps = any(event.get("sack") for event in events)
+        # Packets that arrive at one time all come before what is delivered then.
+        self.read: dict[float, int] = {}
+        self.lengths: dict[int, int] = {}
+        for event in events:
+            if event["what"] == "deliver" and event["host"] == "receiver":
+                self.read[event["time"]] = max(self.read.get(event["time"], 0), event["delivered"])
+            elif event["what"] == "send" and event["frame"] == "data":
+                self.lengths[event["sequence"]] = event["size"] - ARQ_HEADER - UDP_IPV4
+        self.kept: set[int] = set()
+        self.next_in_order, self.bytes_in_order = 0, 0
+
+    def arrive(self, event: Event, low: int, _high: int) -> MarkKind:
+        limit = self.read.get(event["time"], 0)
+        first = self.next_in_order
+        while self.next_in_order == low or self.next_in_order in self.kept:
+            if self.bytes_in_order + self.lengths[self.next_in_order] > limit:
                 break
-            bytes_in_order += lengths[next_in_order]
-            next_in_order += 1
-        concerned = tuple(range(first, next_in_order)) or (number,)
-        kind: MarkKind
-        if next_in_order > first:
-            kind, template = "delivered", "delivers {}"
-        elif keeps and number > next_in_order:
-            kind, template = "kept", "keeps {}"
-            kept.add(number)
-        else:
-            kind, template = "discarded", "has {} already" if number < next_in_order else "discards {}"
-        text = template.format(_ranges(concerned))
-        yield Mark(event["time"], "receiver", kind, text, event["id"], concerned)
+            self.bytes_in_order += self.lengths[self.next_in_order]
+            self.next_in_order += 1
+        if self.next_in_order > first:
+            return "delivered"
+        if self.keeps and low > self.next_in_order:
+            self.kept.add(low)
+            return "kept"
+        return "discarded"
+
+
+class _TcpReceiver:
+    """What a TCP did with each segment: it keeps all that is whole, and delivers what is in order."""
+
+    def __init__(self, events: Sequence[Event]) -> None:
+        self.corrupt = {event["id"] for event in events if event["what"] == "corrupt"}
+        self.kept: list[tuple[int, int]] = []
+        self.next_in_order = 0
+
+    def arrive(self, event: Event, low: int, high: int) -> MarkKind:
+        if event["id"] in self.corrupt or high <= self.next_in_order:
+            return "discarded"
+        self.kept = joined([*self.kept, (low, high)])
+        if self.kept[0][0] > self.next_in_order:
+            return "kept"
+        self.next_in_order = self.kept.pop(0)[1]
+        return "delivered"
+
+
+def _arrivals(events: Sequence[Event], unit: Unit) -> Iterable[Mark]:
+    """What became of each data packet at the receiver."""
+    receiver = _TcpReceiver(events) if unit == "B" else _Receiver(events)
+    for event in events:
+        if event["what"] != "receive" or event["direction"] != "forward":
+            continue
+        data = data_range(event, unit)
+        if data is None:
+            continue
+        first = receiver.next_in_order
+        kind = receiver.arrive(event, *data)
+        known = kind == "discarded" and data[1] <= receiver.next_in_order
+        concerned = (first, receiver.next_in_order) if kind == "delivered" else data
+        place = spelled(*concerned, unit)
+        text = f"has {place} already" if known else f"{_VERBS[kind]} {place}"
+        yield Mark(event["time"], "receiver", kind, text, event["id"], unit, (concerned,))
 
 
 def together(marks: Iterable[Mark]) -> list[Mark]:
@@ -195,11 +233,11 @@ def together(marks: Iterable[Mark]) -> list[Mark]:
         groups.setdefault((mark.time, mark.host, mark.kind), []).append(mark)
     merged = []
     for group in groups.values():
-        first, data = group[0], tuple(number for mark in group for number in mark.data)
+        first, data = group[0], tuple(piece for mark in group for piece in mark.data)
         if len(group) > 1 and data:
             verb = first.text.partition(" ")[0]
-            told = f"{verb} {_ranges(data)}" + (" already" if verb == "has" else "")
-            first = replace(first, text=told, packet=None, data=data)
+            text = f"{verb} {told(data, first.unit)}" + (" already" if verb == "has" else "")
+            first = replace(first, text=text, packet=None, data=data)
         merged.append(first)
     return merged
 
@@ -214,9 +252,9 @@ def cut(
     """
     flights = list(whole.flights)
     if first is None:
-        lost = next((i for i, f in enumerate(flights) if f.frame == "data" and f.dropped is not None), None)
+        lost = next((i for i, f in enumerate(flights) if f.data is not None and f.dropped is not None), None)
         data_before = (
-            [i for i, f in enumerate(flights[:lost]) if f.frame == "data"] if lost is not None else []
+            [i for i, f in enumerate(flights[:lost]) if f.data is not None] if lost is not None else []
         )
         start = data_before[-BEFORE] if len(data_before) >= BEFORE else 0
     else:

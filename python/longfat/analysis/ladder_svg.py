@@ -189,7 +189,7 @@ def _times(ladder: Ladder, scale: Scale) -> Iterable[Markup]:
 
 
 def _kind(flight: Flight) -> str:
-    if flight.frame == "data":
+    if flight.data is not None:
         return "again" if flight.again else "data"
     return "ack" if flight.frame in ("ack", "update") else "other"
 

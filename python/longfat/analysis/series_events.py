@@ -62,3 +62,18 @@ def data_range(event: Event, unit: Unit) -> tuple[int, int] | None:
     """The positions of the data that a packet carries, [low, high); None where it carries none."""
     length = event.get("length", 0) if unit == "B" else int(event.get("frame") == "data")
     return (event["sequence"], event["sequence"] + length) if length else None
+
+
+def joined(ranges: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
+    """Ranges, half-open, in order and apart.
+
+    >>> joined([(5, 9), (0, 2), (2, 3), (6, 7)])
+    [(0, 3), (5, 9)]
+    """
+    found: list[tuple[int, int]] = []
+    for low, high in sorted(ranges):
+        if found and low <= found[-1][1]:
+            found[-1] = (found[-1][0], max(found[-1][1], high))
+        else:
+            found.append((low, high))
+    return found

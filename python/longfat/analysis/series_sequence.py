@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
-from longfat.analysis.series_events import Event, Unit, data_range, positions
+from longfat.analysis.series_events import Event, Unit, data_range, joined, positions
 
 _ACKS = ("ack", "update")
 Kind = Literal["sent", "sent again", "kept (SACK)", "had already (D-SACK)"]
@@ -121,7 +121,7 @@ class _Reader:
                 continue
             for new_low, new_high in _beyond(low, high, self.known):
                 self.kept.append(Piece(time, new_low, new_high, "kept (SACK)"))
-            self.known = _joined([*self.known, (low, high)])
+            self.known = joined([*self.known, (low, high)])
 
 
 def _beyond(low: int, high: int, known: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
@@ -134,16 +134,6 @@ def _beyond(low: int, high: int, known: Iterable[tuple[int, int]]) -> list[tuple
             parts.append((low, a))
         low = max(low, b)
     return [*parts, (low, high)] if low < high else parts
-
-
-def _joined(ranges: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
-    joined: list[tuple[int, int]] = []
-    for low, high in sorted(ranges):
-        if joined and low <= joined[-1][1]:
-            joined[-1] = (joined[-1][0], max(joined[-1][1], high))
-        else:
-            joined.append((low, high))
-    return joined
 
 
 def read(events: Iterable[Event], names: Mapping[int, str]) -> tuple[TimeSequence, ...]:
