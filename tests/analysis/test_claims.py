@@ -59,6 +59,34 @@ def test_pairs(made: Any, relation: str, by: str | None, share: float, expected:
     assert judge(made, ahead_by(share), **keys).verdict == expected
 
 
+@pytest.mark.parametrize(
+    ("relation", "value", "spread", "expected"),
+    [
+        ("at-least", "0.9Mbit/s", 0.01, "holds"),
+        ("at-least", "1.2Mbit/s", 0.01, "fails"),
+        ("at-most", "1.2Mbit/s", 0.01, "holds"),
+        ("at-most", "900kbit/s", 0.01, "fails"),
+        ("at-most", "1.02Mbit/s", 0.3, "undecided"),
+    ],
+)
+def test_levels(made: Any, relation: str, value: str, spread: float, expected: str) -> None:
+    verdict = judge(made, ahead_by(0.0), spread, of="sr", relation=relation, value=value)
+    assert verdict.verdict == expected
+    assert relation.replace("-", " ") in verdict.detail
+
+
+@pytest.mark.parametrize(
+    ("by", "slope", "expected"),
+    [(None, 0.0, "holds"), (None, 2.0, "fails"), (None, -2.0, "fails"), ("30%", 2.0, "holds")],
+)
+def test_flat_along_a_sweep(made: Any, by: str | None, slope: float, expected: str) -> None:
+    def truth(cell: Cell) -> float:
+        return 1e6 * (1 + slope * loss_of(cell))
+
+    keys: dict[str, Any] = {"of": "sr", "relation": "flat-with", "along": "path.loss"}
+    assert judge(made, truth, **keys, **({"by": by} if by else {})).verdict == expected
+
+
 def test_what_noise_hides_is_undecided(made: Any) -> None:
     assert judge(made, ahead_by(0.01), spread=0.3, relation="higher", **PAIR).verdict == "undecided"
     # Too noisy to tell a loss of 5 %: "no clear loss" is not enough.

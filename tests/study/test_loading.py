@@ -69,6 +69,8 @@ def change(data: Data, key: str, value: Any) -> Data:
         ("claims.0.relation", "highr", r'relation: "highr" is not known; .* did you mean "higher"'),
         ("claims.0.relation", "rises-with", r'claims\[sr-not-behind\]: .* needs the key "along"'),
         ("claims.0.after", "5%", r"has no use for the key \"after\""),
+        ("claims.0.relation", "at-most", r'claims\[sr-not-behind\]: .* has no use for the key "against"'),
+        ("claims.0.value", "5Mbit/s", r"has no use for the key \"value\""),
         ("claims.0.by", "5", r'by: "5" is not a percentage'),
         ("claims.0.where", {"path.delay": "5ms"}, r"where: \"path.delay\" is not swept; allowed: path.loss"),
         ("claims.0.where", {"path.loss": ">=fast"}, r"path.loss: .*fast"),
@@ -99,6 +101,34 @@ def test_a_mistake_is_one_line_with_file_and_key(
 def test_a_missing_key_is_named(data: Data, key: str) -> None:
     del data[key]
     assert f"{key}: is missing" in complaint(data)
+
+
+@pytest.mark.parametrize(
+    ("metric", "value", "words"),
+    [
+        ("goodput", "5ms", '"5ms" is a duration: goodput is given in bit/s'),
+        ("timeouts", "5s", "given as a number"),
+    ],
+)
+def test_a_level_is_of_its_metrics_kind(data: Data, metric: str, value: str, words: str) -> None:
+    level = {"id": "c", "text": "t", "of": "sr", "metric": metric, "relation": "at-most", "value": value}
+    data["claims"] = [level]
+    assert words in complaint(data)
+
+
+@pytest.mark.parametrize("given", [[], ["path", "topology"]])
+def test_a_study_has_one_network(data: Data, given: list[str]) -> None:
+    del data["path"]
+    message = complaint(data | {key: {} for key in given})
+    assert "[path] (two hosts) and [topology] (several)" in message
+    assert ("neither" in message) == (not given)
+
+
+def test_traffic_has_names_of_its_own(data: Data) -> None:
+    data["traffic"] = [{"name": "x"}, {"name": "x"}]
+    assert 'traffic[x].name: "x" stands twice' in complaint(data)
+    data["traffic"] = [{"protocol": {}}]
+    assert "traffic[1].name: is missing" in complaint(data)
 
 
 def test_a_value_that_every_cell_overrides_is_checked_all_the_same(data: Data) -> None:

@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING
 from longfat.analysis.prediction import predict
 from longfat.analysis.selection import check, claim_worlds, expected, pairings, series
 from longfat.results import CellResult, Verdict, VerdictWord
-from longfat.study.claims import THEORY, TRENDS, Claim
+from longfat.study.claims import LEVELS, THEORY, TRENDS, Claim
 from longfat.study.vocabulary import AT_HOST, canonical, resolve_metric
 
 if TYPE_CHECKING:
@@ -74,6 +74,8 @@ def _judge(claim: Claim, world: str, results: Sequence[CellResult]) -> Verdict:
         groups = [group for group in series(claim, pairs) if len(group.points) > 1]
         count = sum(len(group.points) - 1 for group in groups)
         evidence = [e for group in groups for e in relations.trend(claim, metric, group, result_of, count)]
+    elif claim.relation in LEVELS:
+        evidence = [relations.level(claim, metric, result_of(pair.of), len(pairs)) for pair in pairs]
     else:
         evidence = [
             relations.comparison(claim, metric, result_of(pair.of), result_of(pair.against), len(pairs))

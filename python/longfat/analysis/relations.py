@@ -12,8 +12,11 @@ With a the metric of the claim's protocol, b that of the other in the same trial
 | rises-with | last > (1 + m) first, and no step down | along the swept key; a step is judged like not-lower |
 | falls-with | last < (1 - m) first, and no step up | likewise |
 | flat-after | no later point > (1 + m) times the point `after` | m is 5 % without `by`; a fall is no rise |
+| flat-with | no point beyond (1 +- m) times the first | along the swept key; m is 5 % without `by` |
 | lead-rises-with | as rises-with, of the ratio a / b | trial by trial |
 | lead-falls-with | as falls-with, of the ratio a / b | |
+| at-least | a >= the claim's own `value` | judged like not-lower, without tolerance |
+| at-most | a <= the claim's own `value` | likewise |
 """
 
 from __future__ import annotations
@@ -117,6 +120,21 @@ def comparison(claim: Claim, metric: str, of: CellResult, against: CellResult, c
     return Evidence(word, test.strength, text)
 
 
+def level(claim: Claim, metric: str, of: CellResult, count: int) -> Evidence:
+    """A relation to the claim's own value in one cell; `count` cells are judged for the claim."""
+    a = [value for value in of.samples.get(metric, []) if math.isfinite(value)]
+    where = _where(of.cell)
+    if len(a) < MIN_TRIALS:
+        return _too_few(len(a), where, "cells", (of,))
+    least = claim.relation == "at-least"
+    given = [claim.level] * len(a)
+    test = _Test.of(a, given, 1, 1, count) if least else _Test.of(given, a, 1, 1, count)
+    unit = formatting.unit_of(metric)
+    told = f"{formatting.quantity(_mean(a), unit)} {'of at least' if least else 'of at most'}"
+    text = f"{where}{claim.of} {told} {formatting.quantity(claim.level, unit)} (n={len(a)}{_lost((of,))})"
+    return Evidence(test.not_below(0.0), test.strength, text)
+
+
 def _compare(claim: Claim, a: Sample, b: Sample, count: int) -> tuple[_Test, VerdictWord]:
     margin, tolerance = claim.margin, 0.0 if claim.by else RESOLUTION
     match claim.relation:
@@ -164,6 +182,8 @@ def trend(
     points = [_Point.of(claim, metric, group, i, result_of) for i in range(len(group.points))]
     if claim.relation == "flat-after":
         return _flat(claim, metric, points, count)
+    if claim.relation == "flat-with":
+        return _level(claim, metric, points, count)
     return _monotone(claim, metric, points, count)
 
 
@@ -255,6 +275,20 @@ def _flat(claim: Claim, metric: str, points: Sequence[_Point], count: int) -> li
         first, second = base.paired(point)
         test = _Test.of(first, second, 1 + margin, 1, count)
         evidence.append(_step(claim, metric, (base, point), test.not_below(0.0), test.strength))
+    return evidence
+
+
+def _level(claim: Claim, metric: str, points: Sequence[_Point], count: int) -> list[Evidence]:
+    """No point lies beyond the margin above or below the first."""
+    margin = claim.margin if claim.by else RESOLUTION
+    evidence = []
+    for point in points[1:]:
+        first, second = points[0].paired(point)
+        above = _Test.of(second, first, 1, 1 - margin, count)
+        below = _Test.of(first, second, 1 + margin, 1, count)
+        worst = min(above, below, key=lambda test: test.strength)
+        word = _all([above.not_below(0.0), below.not_below(0.0)])
+        evidence.append(_step(claim, metric, (points[0], point), word, worst.strength))
     return evidence
 
 

@@ -18,10 +18,13 @@ Relation = Literal[
     "rises-with",
     "falls-with",
     "flat-after",
+    "flat-with",
     "lead-rises-with",
     "lead-falls-with",
+    "at-least",
+    "at-most",
 ]
-TRENDS = ("rises-with", "falls-with", "flat-after", "lead-rises-with", "lead-falls-with")
+TRENDS = ("rises-with", "falls-with", "flat-after", "flat-with", "lead-rises-with", "lead-falls-with")
 """Relations along a swept key."""
 THEORY = "theory"
 """Stands for a protocol in `against`: what the closed form for the cell says, not another measurement.
@@ -30,6 +33,8 @@ Where several forms speak of a cell, `theory:NAME` is one of them.
 """
 PAIRS = ("higher", "lower", "not-lower", "not-higher", "within", "lead-rises-with", "lead-falls-with")
 """Relations between two protocols."""
+LEVELS = ("at-least", "at-most")
+"""Relations to a value that the claim itself names."""
 
 Where = dict[str, str | int]
 
@@ -45,13 +50,16 @@ class Claim(BaseModel):
     of: str = Field(description="Name of the protocol that the statement is about.")
     against: str | None = Field(
         None,
-        description='Name of the protocol it is compared with, "theory", or a form of several: "theory:pftk".',
+        description='Name of the protocol it is compared with, "theory", or a form of it: "theory:pftk".',
     )
     relation: Relation = Field(description="What is claimed of the metric.")
     by: str | None = Field(None, description='Margin in percent, e.g. "5%".')
     along: str | None = Field(None, description="Swept key along which a trend is claimed.")
     after: str | int | None = Field(
         None, description="Value of `along` from which on flat-after claims no rise."
+    )
+    value: str | int | float | None = Field(
+        None, description='Value that at-least and at-most claim, with its unit, e.g. "10Mbit/s" or 0.95.'
     )
     where: Where = Field(
         default_factory=dict,
@@ -67,6 +75,13 @@ class Claim(BaseModel):
         if by is not None:
             units.proportion(by)
         return by
+
+    @field_validator("value")
+    @classmethod
+    def _value_is_a_quantity(cls, value: str | float | None) -> str | int | float | None:
+        if value is not None:
+            units.parse(value)
+        return value
 
     @field_validator("where")
     @classmethod
@@ -84,6 +99,7 @@ class Claim(BaseModel):
             "along": self.relation in TRENDS,
             "against": self.relation in PAIRS,
             "after": self.relation == "flat-after",
+            "value": self.relation in LEVELS,
         }
         for key, needed in needs.items():
             given = getattr(self, key) is not None
@@ -109,6 +125,11 @@ class Claim(BaseModel):
     def margin(self) -> float:
         """`by` as a proportion (0.05 for "5%"); 0 where the claim has none."""
         return 0.0 if self.by is None else units.proportion(self.by)
+
+    @property
+    def level(self) -> float:
+        """`value` in its base unit (bit/s, s, packets, 1)."""
+        return units.number(self.value) or 0.0
 
     @property
     def conditions(self) -> dict[str, Condition]:

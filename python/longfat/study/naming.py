@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from longfat.study.problems import Problem
+from longfat.study import units
+from longfat.study.claims import Claim
+from longfat.study.problems import Problem, show
 from longfat.study.specification import Study
-from longfat.study.vocabulary import allowed, resolve_metric
+from longfat.study.vocabulary import allowed, metrics, resolve_metric, whole_metric
 from longfat.worlds import WORLDS
 
 
@@ -31,9 +33,11 @@ def claim_problems(study: Study) -> list[Problem]:
                     )
                 )
         try:
-            resolve_metric(claim.metric)
+            column = resolve_metric(claim.metric)
         except ValueError as error:
             found.append(Problem(f"{where}.metric", str(error)))
+        else:
+            found += _value_problems(where, claim, column)
         if claim.world is not None and claim.world not in WORLDS:
             found.append(
                 Problem(f"{where}.world", f'"{claim.world}" is no world; {allowed(claim.world, WORLDS)}')
@@ -51,6 +55,25 @@ def claim_problems(study: Study) -> list[Problem]:
             found.append(Problem(f"reported[{i}].protocol", wrong))
         found += _where_problems(study, f"reported[{i}].where", reported.where)
     return found or unanswerable(study)
+
+
+_DIMENSIONS = {"bit/s": ("rate",), "s": ("duration",), "B": ("size",)}
+"""What a value may be, by its metric's unit; of a metric without one, what has none in base units either."""
+
+
+def _value_problems(where: str, claim: Claim, column: str) -> list[Problem]:
+    """A value of at-least or at-most must be of its metric's kind."""
+    if claim.value is None:
+        return []
+    unit = str(metrics()[whole_metric(column)]["unit"])
+    allowed_kinds = _DIMENSIONS.get(unit, ("number", "proportion", "packets"))
+    found = units.parse(claim.value).dimension
+    if found in allowed_kinds:
+        return []
+    message = (
+        f"{show(claim.value)} is a {found}: {claim.metric} is given {f'in {unit}' if unit else 'as a number'}"
+    )
+    return [Problem(f"{where}.value", message)]
 
 
 def _where_problems(study: Study, where: str, conditions: Mapping[str, object]) -> list[Problem]:
