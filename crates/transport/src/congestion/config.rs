@@ -190,7 +190,7 @@ mod tests {
         for (text, parts) in [
             (
                 r#""bbbr""#,
-                &["unknown congestion controller \"bbbr\"; did you mean \"bbr\"? known: bbr, cubic"][..],
+                &["unknown congestion controller \"bbbr\"; did you mean \"bbr\"? known: bbr, bbr1, cubic"][..],
             ),
             (
                 r#""compound""#,
@@ -206,7 +206,7 @@ mod tests {
             ),
             (
                 r#"{"beta": 0.5}"#,
-                &["missing key \"kind\": one of bbr, cubic, reno, vegas, westwood, fixed"],
+                &["missing key \"kind\": one of bbr, bbr1, cubic, reno, vegas, westwood, fixed"],
             ),
             (
                 r#"{"kind": "cubic", "bta": 0.5}"#,
@@ -222,7 +222,10 @@ mod tests {
                 r#"{"kind": "bbr", "loss_threshold": 0.02}"#,
                 &["loss_threshold: ", "in percent"],
             ),
-            ("7", &["7 is no congestion controller: write a name (bbr, cubic"]),
+            (
+                "7",
+                &["7 is no congestion controller: write a name (bbr, bbr1, cubic"],
+            ),
             (r#"{"kind": 7}"#, &["kind: 7 is no congestion controller"]),
         ] {
             let message = read(text).unwrap_err();

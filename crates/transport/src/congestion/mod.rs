@@ -6,6 +6,7 @@
 
 mod arithmetic;
 mod bbr;
+mod bbr1;
 pub mod config;
 mod cubic;
 mod cubic_linux;
@@ -23,6 +24,7 @@ mod vegas;
 mod westwood;
 
 pub use bbr::BbrSettings;
+pub use bbr1::Bbr1Settings;
 pub use config::CongestionConfig;
 pub use cubic::CubicSettings;
 pub use delivery_rate::{Estimator, Snapshot};

@@ -12,6 +12,7 @@ use serde::de::{DeserializeOwned, Error as _};
 use serde_json::{Map, Value};
 
 use super::bbr::BbrSettings;
+use super::bbr1::Bbr1Settings;
 use super::config::CongestionConfig;
 use super::cubic::CubicSettings;
 use super::fixed::FixedSettings;
@@ -200,6 +201,7 @@ impl Registry {
         Self {
             entries: vec![
                 Self::bbr(),
+                Registration::of::<Bbr1Settings>("bbr1", "model of the path that ignores loss (BBRv1, 2016)"),
                 Registration::of::<CubicSettings>("cubic", "loss-based, cubic growth (RFC 9438)"),
                 Registration::of::<RenoSettings>("reno", "loss-based, additive increase (RFC 5681)"),
                 Registration::of::<VegasSettings>(

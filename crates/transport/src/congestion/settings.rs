@@ -2,7 +2,7 @@
 
 use std::fmt::Debug;
 
-use foundation::Problem;
+use foundation::{Duration, Problem};
 
 use super::Controller;
 
@@ -27,4 +27,18 @@ pub(super) fn check_initial_window(packets: u64) -> Option<Problem> {
             format!("{packets} is out of range: 1 to 1000000 packets"),
         )
     })
+}
+
+/// What is wrong with when BBR looks at the empty path, and for how long.
+pub(super) fn check_probe_rtt(interval: Duration, duration: Duration) -> Vec<Problem> {
+    let mut problems = Vec::new();
+    if interval < Duration::from_millis(100) {
+        let message = format!("{interval} is out of range: at least 100ms");
+        problems.push(Problem::new("probe_rtt_interval", message));
+    }
+    if duration > Duration::from_secs(1) {
+        let message = format!("{duration} is out of range: at most 1s");
+        problems.push(Problem::new("probe_rtt_duration", message));
+    }
+    problems
 }

@@ -30,7 +30,7 @@ impl TwoCycleMax {
 /// A maximum over the last `length` rounds, from three samples: the best, the second best after it
 /// and the third best after that (K. Nichols' windowed filter, as the draft suggests).
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct RoundFilter {
+pub(in crate::congestion) struct RoundFilter {
     best: [Sample; 3],
 }
 
@@ -42,7 +42,7 @@ struct Sample {
 
 impl RoundFilter {
     /// Takes a value of `round` and gives the maximum over the last `length` rounds.
-    pub(super) fn update(&mut self, round: u64, value: u64, length: u64) -> u64 {
+    pub(in crate::congestion) fn update(&mut self, round: u64, value: u64, length: u64) -> u64 {
         let new = Sample { round, value };
         if value >= self.best[0].value || round.saturating_sub(self.best[2].round) >= length {
             self.best = [new; 3];

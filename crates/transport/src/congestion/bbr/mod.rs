@@ -11,12 +11,12 @@
 
 mod ambient;
 mod cycle;
-mod filters;
+pub(super) mod filters;
 mod loss;
 mod model;
 mod probe_rtt;
 mod settings;
-mod startup;
+pub(super) mod startup;
 #[cfg(test)]
 mod tests;
 

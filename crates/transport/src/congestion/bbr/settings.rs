@@ -4,7 +4,7 @@ use foundation::{Duration, Probability, Problem};
 
 use super::Bbr;
 use crate::congestion::Controller;
-use crate::congestion::settings::{Settings, check_initial_window};
+use crate::congestion::settings::{Settings, check_initial_window, check_probe_rtt};
 
 /// BBR: sends at the bandwidth it measures and keeps the queue short; tolerates random loss.
 #[derive(Clone, Debug, PartialEq, serde::Serialize, serde::Deserialize, schemars::JsonSchema)]
@@ -64,18 +64,7 @@ impl Settings for BbrSettings {
             self.beta.to_string(),
             "0.1 to 0.99",
         );
-        check(
-            "probe_rtt_interval",
-            self.probe_rtt_interval >= Duration::from_millis(100),
-            self.probe_rtt_interval.to_string(),
-            "at least 100ms",
-        );
-        check(
-            "probe_rtt_duration",
-            self.probe_rtt_duration <= Duration::from_secs(1),
-            self.probe_rtt_duration.to_string(),
-            "at most 1s",
-        );
+        problems.extend(check_probe_rtt(self.probe_rtt_interval, self.probe_rtt_duration));
         problems
     }
 

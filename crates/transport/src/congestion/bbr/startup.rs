@@ -14,7 +14,7 @@ const DRAIN_ROUNDS: u64 = 3;
 
 /// Looks for a plateau of the delivery rate while sending accelerates (section 5.3.1.2).
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct FullPipe {
+pub(in crate::congestion) struct FullPipe {
     /// The rate that the next ones are compared with.
     pub baseline: u64,
     rounds: u32,
@@ -26,16 +26,17 @@ pub(super) struct FullPipe {
 
 impl FullPipe {
     /// A new search, which expects growth over `baseline`.
-    pub(super) fn restart(&mut self, baseline: u64) {
+    pub(in crate::congestion) fn restart(&mut self, baseline: u64) {
         (self.baseline, self.rounds, self.now) = (baseline, 0, false);
     }
 
-    fn check(&mut self, round: &Round) {
-        if self.now || !round.starts || round.application_limited {
+    /// A round with enough to send `starts`; what is delivered now is `rate`.
+    pub(in crate::congestion) fn check(&mut self, starts: bool, rate: u64) {
+        if self.now || !starts {
             return;
         }
-        if round.rate.saturating_mul(100) >= self.baseline.saturating_mul(GROWTH_PERCENT) {
-            self.restart(round.rate);
+        if rate.saturating_mul(100) >= self.baseline.saturating_mul(GROWTH_PERCENT) {
+            self.restart(rate);
             return;
         }
         self.rounds += 1;
@@ -50,7 +51,8 @@ impl Bbr {
     }
 
     pub(super) fn check_startup_and_drain(&mut self, round: &Round) {
-        self.full_pipe.check(round);
+        self.full_pipe
+            .check(round.starts && !round.application_limited, round.rate);
         if self.state == State::Startup {
             self.check_startup_loss(round);
             if self.full_pipe.ever {

@@ -1,0 +1,434 @@
+//! BBR, version 1 (N. Cardwell, Y. Cheng, C. S. Gunn, S. H. Yeganeh and V. Jacobson, "BBR: congestion-based
+//! congestion control", 2016; draft-cardwell-iccrg-bbr-congestion-control-00): sends at the largest rate
+//! that was delivered in ten rounds and keeps two bandwidth-delay products in flight at most, whatever is
+//! lost. Kept beside version 3 for comparison, with which it shares its filters.
+
+use foundation::{Duration, Instant, Problem, Rate};
+
+use super::arithmetic::{bytes_in, scale};
+use super::bbr::filters::RoundFilter;
+use super::bbr::startup::FullPipe;
+use super::settings::{Settings, check_initial_window, check_probe_rtt};
+use super::{Acknowledgement, Controller, Loss};
+
+/// Gains are in thousandths.
+const UNIT: u64 = 1000;
+/// 2 / ln 2: the least pacing gain with which the rate doubles each round (section 4.1.1.4).
+const HIGH_GAIN: u64 = 2885;
+/// What empties in a round the queue that Startup has made in one.
+const DRAIN_GAIN: u64 = UNIT * UNIT / HIGH_GAIN;
+/// Window gain while probing for bandwidth (section 4.2.3.2).
+const WINDOW_GAIN: u64 = 2 * UNIT;
+/// Pacing gains of the phases of ProbeBW (section 4.3.4.2).
+const CYCLE: [u64; 8] = [1250, 750, UNIT, UNIT, UNIT, UNIT, UNIT, UNIT];
+/// Rounds over which the largest delivery rate is remembered (section 4.1.1.1).
+const BANDWIDTH_ROUNDS: u64 = 10;
+/// The least window in packets, and that of ProbeRTT (section 4.2.3.2).
+const LEAST_WINDOW: u64 = 4;
+/// Bursts that the window leaves room for (section 4.2.3.2).
+const QUANTA: u64 = 3;
+
+/// BBR version 1: sends at the bandwidth measured, keeps two bandwidth-delay products in flight; ignores loss.
+#[derive(Clone, Debug, PartialEq, serde::Serialize, serde::Deserialize, schemars::JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct Bbr1Settings {
+    /// Window at the start, in packets (default 10, RFC 6928).
+    pub initial_window: u64,
+    /// Time between two looks at the empty path, at least "100ms" (default "10s").
+    pub probe_rtt_interval: Duration,
+    /// Length of a look at the empty path, at most "1s" (default "200ms").
+    pub probe_rtt_duration: Duration,
+}
+
+impl Default for Bbr1Settings {
+    fn default() -> Self {
+        Self {
+            initial_window: 10,
+            probe_rtt_interval: Duration::from_secs(10),
+            probe_rtt_duration: Duration::from_millis(200),
+        }
+    }
+}
+
+impl Settings for Bbr1Settings {
+    fn validate(&self) -> Vec<Problem> {
+        let mut problems: Vec<Problem> = check_initial_window(self.initial_window).into_iter().collect();
+        problems.extend(check_probe_rtt(self.probe_rtt_interval, self.probe_rtt_duration));
+        problems
+    }
+
+    fn build(&self, segment_size: u64) -> Box<dyn Controller> {
+        Box::new(Bbr1::new(self, segment_size))
+    }
+}
+
+/// The state machine (section 4.3.1). The order is that of the metric "state", from 0.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum State {
+    Startup,
+    Drain,
+    ProbeBw,
+    ProbeRtt,
+}
+
+#[derive(Clone, Debug)]
+struct Bbr1 {
+    segment: u64,
+    initial_window: u64,
+    interval: Duration,
+    duration: Duration,
+
+    state: State,
+    window: u64,
+    /// The window before recovery or ProbeRTT.
+    prior_window: u64,
+    /// In bit/s.
+    pacing_rate: u64,
+    delivered: u64,
+    in_flight: u64,
+
+    round_count: u64,
+    round_end: u64,
+    bandwidth: RoundFilter,
+    /// The largest delivery rate in the filter, in bit/s.
+    bw: u64,
+    full_pipe: FullPipe,
+
+    least_rtt: Option<Duration>,
+    least_rtt_at: Instant,
+    probe_rtt_done_at: Option<Instant>,
+    probe_rtt_round_done: bool,
+    /// Rate samples up to this many delivered bytes are limited by ProbeRTT.
+    limited_until: u64,
+    restarting: bool,
+
+    phase: usize,
+    phase_started: Instant,
+    /// Bytes lost since the last ACK.
+    lost: u64,
+    /// When the last recovery began: losses of packets from before are of the same one.
+    recovery: Option<Instant>,
+    recovering: bool,
+    /// The first round of the recovery is not over.
+    conserving: bool,
+}
+
+impl Bbr1 {
+    fn new(settings: &Bbr1Settings, segment: u64) -> Self {
+        let window = settings.initial_window.saturating_mul(segment);
+        let mut this = Self {
+            segment,
+            initial_window: window,
+            interval: settings.probe_rtt_interval,
+            duration: settings.probe_rtt_duration,
+            state: State::Startup,
+            window,
+            prior_window: 0,
+            pacing_rate: 0,
+            delivered: 0,
+            in_flight: 0,
+            round_count: 0,
+            round_end: 0,
+            bandwidth: RoundFilter::default(),
+            bw: 0,
+            full_pipe: FullPipe::default(),
+            least_rtt: None,
+            least_rtt_at: Instant::ZERO,
+            probe_rtt_done_at: None,
+            probe_rtt_round_done: false,
+            limited_until: 0,
+            restarting: false,
+            phase: 0,
+            phase_started: Instant::ZERO,
+            lost: 0,
+            recovery: None,
+            recovering: false,
+            conserving: false,
+        };
+        // Nothing is known yet: a millisecond stands for the round-trip time (section 4.2.1).
+        this.initialize_pacing(Duration::from_millis(1));
+        this
+    }
+
+    fn initialize_pacing(&mut self, rtt: Duration) {
+        let rate = scale(self.window, 8_000_000_000, rtt.as_nanos().max(1));
+        self.pacing_rate = scale(rate, HIGH_GAIN, UNIT).max(1);
+    }
+
+    fn pacing_gain(&self) -> u64 {
+        match self.state {
+            State::Startup => HIGH_GAIN,
+            State::Drain => DRAIN_GAIN,
+            State::ProbeBw => CYCLE[self.phase],
+            State::ProbeRtt => UNIT,
+        }
+    }
+
+    const fn window_gain(&self) -> u64 {
+        match self.state {
+            State::Startup | State::Drain => HIGH_GAIN,
+            State::ProbeBw => WINDOW_GAIN,
+            State::ProbeRtt => UNIT,
+        }
+    }
+
+    /// The most that leaves at once (section 4.2.2): a packet below 1.2 Mbit/s, two below 24 Mbit/s, else a
+    /// millisecond's worth up to 64 KiB.
+    fn quantum(&self) -> u64 {
+        match self.pacing_rate {
+            0..1_200_000 => self.segment,
+            1_200_000..24_000_000 => 2 * self.segment,
+            rate => bytes_in(rate, Duration::from_millis(1)).min(65_536),
+        }
+    }
+
+    /// `gain` thousandths of the bandwidth-delay product, and room for bursts.
+    fn inflight(&self, gain: u64) -> u64 {
+        let Some(rtt) = self.least_rtt else {
+            return self.initial_window;
+        };
+        scale(bytes_in(self.bw, rtt), gain, UNIT).saturating_add(QUANTA * self.quantum())
+    }
+
+    const fn least_window(&self) -> u64 {
+        LEAST_WINDOW * self.segment
+    }
+
+    /// Remembers the window unless it is cut down for a while already.
+    fn save_window(&mut self) {
+        self.prior_window = if self.recovering || self.state == State::ProbeRtt {
+            self.prior_window.max(self.window)
+        } else {
+            self.window
+        };
+    }
+
+    /// Rounds and the bandwidth (sections 4.1.1.2 and 4.1.1.3); whether this ACK begins a round.
+    fn update_bandwidth(&mut self, ack: &Acknowledgement) -> bool {
+        let Some(sample) = ack.rate_sample else {
+            return false;
+        };
+        let starts = sample.prior_delivered >= self.round_end;
+        if starts {
+            self.round_end = self.delivered;
+            self.round_count += 1;
+        }
+        let limited = sample.application_limited || sample.prior_delivered < self.limited_until;
+        let rate = sample.rate().map_or(0, Rate::bits_per_second);
+        if rate > 0 && (rate >= self.bw || !limited) {
+            self.bw = self.bandwidth.update(self.round_count, rate, BANDWIDTH_ROUNDS);
+        }
+        self.full_pipe.check(starts && !limited, self.bw);
+        starts
+    }
+
+    fn enter_probe_bw(&mut self, now: Instant) {
+        self.state = State::ProbeBw;
+        // Any phase but the one that drains comes first (section 4.3.4.3), by a draw from what differs
+        // between flows, so that a controller needs no random numbers from outside.
+        let mixed = (now.as_nanos() ^ self.delivered.rotate_left(32)).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        let draw = (mixed >> 32) % (CYCLE.len() as u64 - 1);
+        self.phase = (CYCLE.len() - draw as usize) % CYCLE.len();
+        self.phase_started = now;
+    }
+
+    /// Goes on to the next phase when it is time (section 4.3.4.3).
+    fn update_cycle(&mut self, now: Instant, prior_in_flight: u64) {
+        let whole = now - self.phase_started > self.least_rtt.unwrap_or_default();
+        let gain = CYCLE[self.phase];
+        let over = match gain {
+            UNIT => whole,
+            UNIT.. => whole && (self.lost > 0 || prior_in_flight >= self.inflight(gain)),
+            _ => whole || prior_in_flight <= self.inflight(UNIT),
+        };
+        if over {
+            self.phase = (self.phase + 1) % CYCLE.len();
+            self.phase_started = now;
+        }
+    }
+
+    /// The least round-trip time (section 4.1.2) and ProbeRTT (section 4.3.5).
+    fn update_least_rtt(&mut self, now: Instant, rtt: Option<Duration>, starts: bool) {
+        let expired = self.least_rtt.is_some() && now > self.least_rtt_at + self.interval;
+        if let Some(rtt) = rtt.filter(|rtt| !rtt.is_zero())
+            && (expired || self.least_rtt.is_none_or(|least| rtt <= least))
+        {
+            if self.least_rtt.is_none() {
+                self.initialize_pacing(rtt);
+            }
+            self.least_rtt = Some(rtt);
+            self.least_rtt_at = now;
+        }
+        if expired && self.state != State::ProbeRtt && !self.restarting {
+            self.save_window();
+            self.state = State::ProbeRtt;
+            self.probe_rtt_done_at = None;
+        }
+        if self.state == State::ProbeRtt {
+            self.handle_probe_rtt(now, starts);
+        }
+        self.restarting = false;
+    }
+
+    fn handle_probe_rtt(&mut self, now: Instant, starts: bool) {
+        self.limited_until = self.delivered + self.in_flight;
+        let Some(done_at) = self.probe_rtt_done_at else {
+            if self.in_flight <= self.least_window() {
+                self.probe_rtt_done_at = Some(now + self.duration);
+                self.probe_rtt_round_done = false;
+                self.round_end = self.delivered;
+            }
+            return;
+        };
+        self.probe_rtt_round_done |= starts;
+        if self.probe_rtt_round_done && now > done_at {
+            self.least_rtt_at = now;
+            self.window = self.window.max(self.prior_window);
+            if self.full_pipe.ever {
+                self.enter_probe_bw(now);
+            } else {
+                self.state = State::Startup;
+            }
+        }
+    }
+
+    /// The first round of a recovery sends no more than arrives; its end brings the window back
+    /// (section 4.2.3.4).
+    fn update_recovery(&mut self, ack: &Acknowledgement) {
+        if !self.recovering || self.recovery.is_some_and(|started| ack.newest_sent_at < started) {
+            return;
+        }
+        self.conserving = false;
+        if !ack.in_recovery {
+            self.recovering = false;
+            self.window = self.window.max(self.prior_window);
+        }
+    }
+
+    fn set_pacing_rate(&mut self, gain: u64) {
+        let rate = scale(self.bw, gain, UNIT);
+        if self.full_pipe.ever || rate > self.pacing_rate {
+            self.pacing_rate = rate.max(1);
+        }
+    }
+
+    /// Section 4.2.3.6.
+    fn set_window(&mut self, acknowledged: u64) {
+        let target = self.inflight(self.window_gain());
+        if self.conserving {
+            self.window = self.window.max(self.in_flight.saturating_add(acknowledged));
+        } else if self.full_pipe.ever {
+            self.window = self.window.saturating_add(acknowledged).min(target);
+        } else if self.window < target || self.delivered < self.initial_window {
+            self.window = self.window.saturating_add(acknowledged);
+        }
+        self.window = self.window.max(self.least_window());
+        if self.state == State::ProbeRtt {
+            self.window = self.least_window();
+        }
+    }
+}
+
+impl Controller for Bbr1 {
+    fn on_sent(&mut self, _now: Instant, bytes: u64, bytes_in_flight: u64) {
+        self.in_flight = bytes_in_flight;
+        if bytes_in_flight <= bytes && self.delivered > 0 {
+            // Nothing was in flight: the first packets leave at the bandwidth (section 4.3.4.4).
+            self.restarting = true;
+            if self.state == State::ProbeBw {
+                self.set_pacing_rate(UNIT);
+            }
+        }
+    }
+
+    fn on_acknowledged(&mut self, ack: &Acknowledgement) {
+        let prior_in_flight = ack
+            .bytes_in_flight
+            .saturating_add(ack.bytes)
+            .saturating_add(self.lost);
+        self.delivered = ack.delivered;
+        self.in_flight = ack.bytes_in_flight;
+        let starts = self.update_bandwidth(ack);
+        match self.state {
+            State::ProbeBw => self.update_cycle(ack.now, prior_in_flight),
+            State::Startup if self.full_pipe.ever => self.state = State::Drain,
+            _ => {}
+        }
+        if self.state == State::Drain && self.in_flight <= self.inflight(UNIT) {
+            self.enter_probe_bw(ack.now);
+        }
+        self.update_least_rtt(ack.now, ack.rtt, starts);
+        self.update_recovery(ack);
+        self.set_pacing_rate(self.pacing_gain());
+        self.set_window(ack.bytes);
+        self.lost = 0;
+    }
+
+    fn on_lost(&mut self, loss: &Loss) {
+        self.in_flight = loss.bytes_in_flight;
+        self.lost += loss.bytes;
+        if self.conserving {
+            self.window = self.window.saturating_sub(loss.bytes).max(self.least_window());
+        }
+        if self.recovering
+            || self
+                .recovery
+                .is_some_and(|started| loss.newest_sent_at <= started)
+        {
+            return;
+        }
+        self.save_window();
+        self.recovery = Some(loss.now);
+        self.recovering = true;
+        self.conserving = true;
+        self.window = loss
+            .bytes_in_flight
+            .saturating_add(self.segment)
+            .min(self.window)
+            .max(self.least_window());
+    }
+
+    fn on_timeout(&mut self, now: Instant, _bytes_in_flight: u64) {
+        self.save_window();
+        self.recovery = Some(now);
+        self.recovering = true;
+        self.conserving = false;
+        self.in_flight = 0;
+        self.window = self.segment;
+        self.round_end = self.delivered;
+    }
+
+    /// Version 1 knows no marks.
+    fn on_congestion_experienced(&mut self, _now: Instant, _sent_at: Instant) {}
+
+    fn on_spurious(&mut self, _now: Instant) {
+        if self.recovering {
+            self.recovering = false;
+            self.conserving = false;
+            self.window = self.window.max(self.prior_window);
+        }
+    }
+
+    fn in_slow_start(&self) -> bool {
+        self.state == State::Startup
+    }
+
+    fn window(&self) -> u64 {
+        self.window
+    }
+
+    fn pacing_rate(&self) -> Option<Rate> {
+        Rate::from_bits_per_second(self.pacing_rate)
+    }
+
+    fn metrics(&self, report: &mut dyn FnMut(&'static str, f64)) {
+        report("window_bytes", self.window as f64);
+        report("pacing_rate_bps", self.pacing_rate as f64);
+        report("bandwidth_bps", self.bw as f64);
+        if let Some(rtt) = self.least_rtt {
+            report("min_rtt_seconds", rtt.as_secs_f64());
+        }
+        report("rounds", self.round_count as f64);
+        report("state", f64::from(self.state as u8));
+    }
+}
