@@ -9,8 +9,10 @@ pub mod arq;
 pub mod congestion;
 pub mod machine;
 pub mod metrics;
+pub mod ranges;
 pub mod rtt;
 pub mod statistics;
+pub mod tcp;
 
 pub use machine::Machine;
 pub use metrics::Metrics;

@@ -12,35 +12,81 @@ pub const MAX_TIMEOUT: Duration = Duration::from_secs(60);
 /// a few milliseconds late on a busy machine; a timer that is finer than that fires in vain.
 pub const GRANULARITY: Duration = Duration::from_millis(4);
 
+/// How the timeout follows from the samples.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Rule {
+    /// RFC 6298: SRTT + max(G, 4 RTTVAR), and at least the floor.
+    Rfc6298 {
+        /// The clock granularity G.
+        granularity: Duration,
+    },
+    /// As Linux computes it (Sarolahti and Kuznetsov, "Congestion Control in Linux TCP", USENIX 2002,
+    /// section 4.4): the floor bounds the variance term, which follows the largest deviation of a
+    /// round trip and sinks once a round trip; a sample below the mean raises it by less.
+    VarianceFloor,
+}
+
 /// Smoothed round-trip time, its variation, and the timeout that follows from them.
 #[derive(Clone, Debug)]
 pub struct RttEstimator {
     smoothed: Duration,
     variation: Duration,
+    /// Four times the mean deviation, and the largest of this round trip: [`Rule::VarianceFloor`] only.
+    deviation: Duration,
+    largest_deviation: Duration,
     minimum: Duration,
     latest: Duration,
     sampled_at: Option<Instant>,
+    rule: Rule,
     floor: Duration,
+    initial: Duration,
+    ceiling: Duration,
 }
 
 impl RttEstimator {
     /// An estimator without samples, whose timeout never falls below `floor`.
     #[must_use]
     pub const fn new(floor: Duration) -> Self {
+        let rule = Rule::Rfc6298 {
+            granularity: GRANULARITY,
+        };
+        Self::with(rule, floor, INITIAL_TIMEOUT, MAX_TIMEOUT)
+    }
+
+    /// An estimator without samples: its timeout is `initial` before the first one, and follows `rule`
+    /// between `floor` and `ceiling` from then on.
+    #[must_use]
+    pub const fn with(rule: Rule, floor: Duration, initial: Duration, ceiling: Duration) -> Self {
         Self {
             smoothed: Duration::ZERO,
             variation: Duration::ZERO,
+            deviation: Duration::ZERO,
+            largest_deviation: Duration::ZERO,
             minimum: Duration::MAX,
             latest: Duration::ZERO,
             sampled_at: None,
+            rule,
             floor,
+            initial,
+            ceiling,
         }
     }
 
-    /// Takes in one unambiguous sample (RFC 6298, sections 2.2 and 2.3; alpha 1/8, beta 1/4).
+    /// Takes in one unambiguous sample that is not known to start a round trip.
     pub fn sample(&mut self, now: Instant, rtt: Duration) {
+        self.sample_in_round(now, rtt, false);
+    }
+
+    /// Takes in one unambiguous sample (RFC 6298, sections 2.2 and 2.3; alpha 1/8, beta 1/4).
+    /// `round_ended`: all that was in flight when the last round trip ended has been acknowledged.
+    pub fn sample_in_round(&mut self, now: Instant, rtt: Duration, round_ended: bool) {
         self.latest = rtt;
         self.minimum = self.minimum.min(rtt);
+        if self.rule == Rule::VarianceFloor {
+            self.sample_deviation(rtt, round_ended);
+            self.sampled_at = Some(now);
+            return;
+        }
         if self.sampled_at.is_none() {
             self.smoothed = rtt;
             self.variation = rtt / 2;
@@ -50,6 +96,58 @@ impl RttEstimator {
             self.smoothed = (self.smoothed * 7 + rtt) / 8;
         }
         self.sampled_at = Some(now);
+    }
+
+    fn sample_deviation(&mut self, rtt: Duration, round_ended: bool) {
+        if self.sampled_at.is_none() {
+            self.smoothed = rtt;
+            self.deviation = rtt * 2;
+            self.variation = self.deviation.max(self.floor);
+            self.largest_deviation = self.variation;
+            return;
+        }
+        let mean = self.deviation / 4;
+        let error = rtt.saturating_sub(self.smoothed) + self.smoothed.saturating_sub(rtt);
+        if error < mean {
+            self.deviation -= mean - error;
+        } else if rtt < self.smoothed {
+            self.deviation += (error - mean) / 8;
+        } else {
+            self.deviation += error - mean;
+        }
+        self.largest_deviation = self.largest_deviation.max(self.deviation);
+        self.variation = self.variation.max(self.largest_deviation);
+        if round_ended {
+            self.variation -= self.variation.saturating_sub(self.largest_deviation) / 4;
+            self.largest_deviation = self.floor;
+        }
+        self.smoothed = (self.smoothed * 7 + rtt) / 8;
+    }
+
+    /// The mean deviation of the samples (RTTVAR of RFC 6298).
+    #[must_use]
+    pub fn variation(&self) -> Duration {
+        match self.rule {
+            Rule::Rfc6298 { .. } => self.variation,
+            Rule::VarianceFloor => self.deviation / 4,
+        }
+    }
+
+    /// The last sample, zero before the first.
+    #[must_use]
+    pub const fn latest(&self) -> Duration {
+        self.latest
+    }
+
+    /// The longest timeout.
+    #[must_use]
+    pub const fn ceiling(&self) -> Duration {
+        self.ceiling
+    }
+
+    /// Before there is a sample, the timeout is this from now on (RFC 6298, section 5.7).
+    pub fn set_initial(&mut self, initial: Duration) {
+        self.initial = initial;
     }
 
     /// Whether any sample was taken.
@@ -74,10 +172,16 @@ impl RttEstimator {
     #[must_use]
     pub fn timeout(&self) -> Duration {
         if self.sampled_at.is_none() {
-            return INITIAL_TIMEOUT.max(self.floor);
+            return self.initial.max(self.floor);
         }
-        let margin = (self.variation * 4).max(GRANULARITY);
-        (self.smoothed + margin).max(self.floor).min(MAX_TIMEOUT)
+        let timeout = match self.rule {
+            Rule::Rfc6298 { granularity } => {
+                let margin = (self.variation * 4).max(granularity);
+                (self.smoothed + margin).max(self.floor)
+            }
+            Rule::VarianceFloor => self.smoothed + self.variation,
+        };
+        timeout.min(self.ceiling)
     }
 }
 
@@ -99,6 +203,29 @@ mod tests {
         assert_eq!(rtt.smoothed(), MS(110));
         assert_eq!(rtt.timeout(), MS(110 + 230));
         assert_eq!(rtt.minimum(), Some(MS(100)));
+    }
+
+    #[test]
+    fn linux_floors_the_variance_and_follows_its_peaks() {
+        let mut rtt = RttEstimator::with(Rule::VarianceFloor, MS(200), MS(1000), MS(120_000));
+        assert_eq!(rtt.timeout(), MS(1000));
+        rtt.sample(Instant::ZERO, MS(100));
+        assert_eq!(rtt.timeout(), MS(300), "three times the first sample");
+        for _ in 0..100 {
+            rtt.sample_in_round(Instant::ZERO, MS(100), true);
+        }
+        assert_eq!(
+            rtt.timeout(),
+            MS(300),
+            "200 ms above the mean, however steady the path"
+        );
+        // One sample of 500 ms: mean deviation 100 ms (a quarter of 400), four times that is the margin.
+        rtt.sample_in_round(Instant::ZERO, MS(500), false);
+        assert_eq!(rtt.timeout(), MS(150 + 400));
+        // Falling round trips must not raise it: an eighth of what exceeds the mean deviation.
+        let before = rtt.variation();
+        rtt.sample_in_round(Instant::ZERO, MS(30), false);
+        assert_eq!(rtt.variation(), before + (MS(120) - before) / 32);
     }
 
     #[test]

@@ -7,7 +7,6 @@ pub mod discipline;
 pub mod frame;
 pub mod go_back_n;
 pub mod handshake;
-pub mod ranges;
 pub mod receiver;
 pub mod selective_repeat;
 pub mod sender;

@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use foundation::{Duration, Instant};
 
 use super::frame::{Frame, SackRanges};
-use super::ranges::RangeSet;
+use crate::ranges::RangeSet;
 use super::sequence::{expand, truncate};
 
 /// The frame that an ACK answers.

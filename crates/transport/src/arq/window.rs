@@ -6,7 +6,7 @@ use std::collections::VecDeque;
 use foundation::Instant;
 
 use super::frame::StreamRange;
-use super::ranges::RangeSet;
+use crate::ranges::RangeSet;
 use crate::congestion::delivery_rate::Snapshot;
 
 /// What the sender believes of a packet.

@@ -38,6 +38,32 @@ impl RangeSet {
         }
     }
 
+    /// The range that holds all of `start..end`, if one does.
+    #[must_use]
+    pub fn covering(&self, start: u64, end: u64) -> Option<(u64, u64)> {
+        let range = self.get(self.position(start)?)?;
+        (end <= range.1).then_some(range)
+    }
+
+    /// The lowest part of `start..end` that is in the set.
+    #[must_use]
+    pub fn first_overlap(&self, start: u64, end: u64) -> Option<(u64, u64)> {
+        let at = self.ranges.partition_point(|&(_, e)| e <= start);
+        let &(low, high) = self.ranges.get(at).filter(|&&(low, _)| low < end)?;
+        Some((low.max(start), high.min(end)))
+    }
+
+    /// The lowest range.
+    #[must_use]
+    pub fn first(&self) -> Option<(u64, u64)> {
+        self.ranges.front().copied()
+    }
+
+    /// Forgets everything.
+    pub fn clear(&mut self) {
+        self.ranges.clear();
+    }
+
     /// Forgets everything below `floor`.
     pub fn remove_below(&mut self, floor: u64) {
         while let Some(front) = self.ranges.front_mut() {
@@ -102,6 +128,16 @@ mod tests {
                 prop_assert_eq!(added, fresh);
             }
             ranges.remove_below(floor);
+            for start in 0..72 {
+                for end in start + 1..start + 6 {
+                    let whole = (start..end).all(|s| ranges.contains(s));
+                    prop_assert_eq!(ranges.covering(start, end).is_some(), whole);
+                    let first = (start..end).find(|s| ranges.contains(*s));
+                    let overlap = ranges.first_overlap(start, end);
+                    prop_assert_eq!(overlap.map(|(low, _)| low), first);
+                    prop_assert!(overlap.is_none_or(|(low, high)| (low..high).all(|s| ranges.contains(s))));
+                }
+            }
             for sequence in 0..80 {
                 prop_assert_eq!(ranges.contains(sequence), sequence >= floor && model.contains(&sequence));
             }

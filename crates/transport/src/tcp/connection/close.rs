@@ -1,0 +1,115 @@
+//! Closing (RFC 9293, sections 3.6 and 3.10.4).
+
+use foundation::Instant;
+
+use super::{Connection, Error, State};
+use crate::tcp::segment::{Flags, Segment};
+
+impl Connection {
+    /// The application ends its stream: a FIN follows what was written (half-close; `shutdown(SHUT_WR)`).
+    pub fn finish(&mut self, _now: Instant) {
+        match self.state {
+            _ if self.sender.is_finishing() => return,
+            State::Established => self.state = State::FinWait1,
+            State::CloseWait => self.state = State::LastAck,
+            State::SynSent | State::SynReceived => {}
+            _ => return,
+        }
+        self.sender.finish();
+    }
+
+    /// The application is done with the connection: its stream ends, and nobody reads the peer's any more. Data that
+    /// was not read, or that still arrives, is answered with a reset (RFC 9293, section 3.6.1; RFC 2525, section 2.17).
+    pub fn close(&mut self, now: Instant) {
+        if self.closed {
+            return;
+        }
+        self.closed = true;
+        match self.state {
+            // RFC 9293, section 3.10.4: a SYN without an answer is forgotten.
+            State::SynSent => self.become_closed(),
+            State::Closed => {}
+            _ if self.receiver.readable() > 0 && self.state != State::TimeWait => self.abort(now),
+            _ => {
+                self.finish(now);
+                self.linger_in_fin_wait_2(now);
+            }
+        }
+    }
+
+    /// The connection ends now: the peer is sent a reset (RFC 9293, section 3.10.5).
+    pub fn abort(&mut self, now: Instant) {
+        if !matches!(self.state, State::Closed | State::SynSent | State::TimeWait) {
+            let mut reset = Segment::bare(
+                self.initial.at(self.sender.next()),
+                self.peer_initial.at(self.receiver.next()),
+                Flags::RST | Flags::ACK,
+            );
+            reset.options.timestamps = self.timestamps_option(now);
+            self.reset = Some(reset);
+        }
+        if self.state != State::Closed {
+            self.become_closed();
+        }
+    }
+
+    /// The FIN was acknowledged.
+    pub(super) fn on_fin_acknowledged(&mut self, now: Instant) {
+        match self.state {
+            State::FinWait1 => {
+                self.state = State::FinWait2;
+                self.linger_in_fin_wait_2(now);
+            }
+            State::Closing => self.enter_time_wait(now),
+            State::LastAck => {
+                self.tell(|events| events.finished = true);
+                self.become_closed();
+            }
+            _ => {}
+        }
+    }
+
+    /// The peer's FIN and all before it have arrived.
+    pub(super) fn on_peer_finished(&mut self, now: Instant) {
+        self.tell(|events| events.peer_finished = true);
+        match self.state {
+            State::Established => self.state = State::CloseWait,
+            State::FinWait1 => self.state = State::Closing,
+            State::FinWait2 => self.enter_time_wait(now),
+            _ => {}
+        }
+    }
+
+    /// Nobody holds the connection any more: it does not wait for the peer's FIN without end.
+    fn linger_in_fin_wait_2(&mut self, now: Instant) {
+        if self.closed
+            && self.state == State::FinWait2
+            && let Some(timeout) = self.parameters.fin_timeout
+        {
+            self.lingers_until = now + timeout;
+        }
+    }
+
+    /// RFC 9293, section 3.10.7.4: twice the longest life of a segment.
+    fn enter_time_wait(&mut self, now: Instant) {
+        self.state = State::TimeWait;
+        self.lingers_until = now + self.parameters.time_wait;
+        self.keep_alive = None;
+        self.tell(|events| events.finished = true);
+    }
+
+    pub(super) fn fail(&mut self, error: Error) {
+        self.tell(|events| events.failed = Some(error));
+        self.become_closed();
+        self.events.closed = false;
+    }
+
+    pub(super) fn become_closed(&mut self) {
+        self.state = State::Closed;
+        self.lingers_until = Instant::MAX;
+        self.handshake = None;
+        self.keep_alive = None;
+        self.sender.stop();
+        self.tell(|events| events.closed = true);
+    }
+}

@@ -1,0 +1,379 @@
+//! Opening: the SYNs and what they settle (RFC 9293, sections 3.5 and 3.10.7.3; RFC 7323; RFC 3168, section 6.1.1).
+
+use foundation::{Duration, Instant};
+
+use super::keepalive::KeepAlive;
+use super::{Connection, Error, Events, State};
+use crate::congestion::{CongestionConfig, Controller};
+use crate::statistics::Statistics;
+use crate::tcp::config::TcpConfig;
+use crate::tcp::options::{Options, Timestamps};
+use crate::tcp::profile::Parameters;
+use crate::tcp::receiver::Receiver;
+use crate::tcp::segment::{Flags, Segment, reset_for};
+use crate::tcp::sender::{Sender, Start};
+use crate::tcp::sequence::SequenceNumber;
+
+/// RFC 9293, section 3.7.1: the peer's segment size where it announces none.
+const DEFAULT_MSS: u32 = 536;
+/// RFC 7323, section 2.3: the largest shift.
+const MAX_SCALE: u8 = 14;
+/// Linux answers a SYN again at most so often.
+const ANSWER_RETRIES: u32 = 5;
+/// Linux repeats a SYN so often before it backs off.
+const EVEN_REPEATS: u32 = 4;
+/// RFC 6298, section 5.7: the timeout after a handshake that needed retransmissions.
+const CAUTIOUS_TIMEOUT: Duration = Duration::from_secs(3);
+
+/// What is kept until the connection is established.
+#[derive(Debug)]
+pub struct Handshake {
+    /// SYNs or answers that left, and when the last one did.
+    sent: u32,
+    sent_at: Instant,
+    /// One is to leave now.
+    pending: bool,
+    at: Instant,
+    congestion: Option<CongestionConfig>,
+    initial_window: Option<u32>,
+    /// This end opened the connection.
+    active: bool,
+    /// The peer's SYN offered window scaling.
+    scaled: bool,
+    peer_mss: u32,
+}
+
+impl Handshake {
+    pub const fn timeout(&self) -> Instant {
+        self.at
+    }
+}
+
+/// The shift that lets 16 bits hold a window of `buffer` bytes.
+fn scale_for(buffer: u64) -> u8 {
+    let bits = u64::BITS - buffer.leading_zeros();
+    (bits.saturating_sub(16) as u8).min(MAX_SCALE)
+}
+
+/// A controller of the configuration, with another initial window if asked for.
+fn build(congestion: &CongestionConfig, initial_window: Option<u32>, segment: u32) -> Box<dyn Controller> {
+    let with_window = |packets: u32| -> Option<CongestionConfig> {
+        let mut value = serde_json::to_value(congestion).ok()?;
+        if let serde_json::Value::String(name) = value {
+            value = serde_json::json!({ "kind": name });
+        }
+        let table = value.as_object_mut()?;
+        table.insert("initial_window".to_owned(), packets.into());
+        // A controller without that key (a fixed window) keeps its own.
+        serde_json::from_value(value).ok()
+    };
+    let changed = initial_window.and_then(with_window);
+    changed.as_ref().unwrap_or(congestion).build(u64::from(segment))
+}
+
+impl Connection {
+    /// Opens a connection: its SYN carries `initial_sequence` and leaves at the next `poll_transmit`.
+    #[must_use]
+    pub fn open(now: Instant, config: &TcpConfig, initial_sequence: u32) -> Self {
+        let mut connection = Self::new(
+            now,
+            config,
+            initial_sequence,
+            true,
+            DEFAULT_MSS.max(config.parameters().mss),
+        );
+        connection.state = State::SynSent;
+        connection
+    }
+
+    /// Answers the SYN that arrived for a listener (RFC 9293, section 3.10.7.2). A segment that is no SYN
+    /// gives a connection that is closed and resets it.
+    #[must_use]
+    pub fn accept(now: Instant, config: &TcpConfig, initial_sequence: u32, syn: &Segment) -> Self {
+        let mss = syn.options.mss.map_or(DEFAULT_MSS, u32::from);
+        let mut connection = Self::new(now, config, initial_sequence, false, mss);
+        if !syn.has(Flags::SYN) || syn.has(Flags::RST | Flags::ACK) {
+            connection.reset = reset_for(syn);
+            connection.state = State::Closed;
+            return connection;
+        }
+        connection.state = State::SynReceived;
+        connection.take_syn(now, syn);
+        connection
+    }
+
+    fn new(now: Instant, config: &TcpConfig, initial_sequence: u32, active: bool, peer_mss: u32) -> Self {
+        let parameters = config.parameters();
+        let scale = scale_for(parameters.receive_buffer);
+        let start = Start {
+            segment: Self::payload_size(&parameters, peer_mss, parameters.timestamps),
+            sack: parameters.sack,
+            timestamps: parameters.timestamps,
+            ecn: false,
+            clock_offset: initial_sequence,
+            window: 0,
+            window_from: 0,
+        };
+        let controller = build(config.congestion(), config.initial_window, start.segment);
+        let handshake = Handshake {
+            sent: 0,
+            sent_at: now,
+            pending: true,
+            at: Instant::MAX,
+            congestion: config.congestion.clone(),
+            initial_window: config.initial_window,
+            active,
+            scaled: false,
+            peer_mss,
+        };
+        Self {
+            state: State::Closed,
+            parameters,
+            initial: SequenceNumber(initial_sequence),
+            peer_initial: SequenceNumber(0),
+            sender: Sender::new(now, parameters, controller, start),
+            receiver: Receiver::new(&parameters, scale),
+            handshake: Some(Box::new(handshake)),
+            sack: parameters.sack,
+            timestamps: parameters.timestamps,
+            ecn: false,
+            peer_scale: 0,
+            scale,
+            recent_timestamp: 0,
+            recent_at: now,
+            echo_congestion: false,
+            reset: None,
+            lingers_until: Instant::MAX,
+            closed: false,
+            write_blocked: false,
+            keep_alive: parameters
+                .keep_alive
+                .map(|idle| Box::new(KeepAlive::new(now, idle))),
+            challenged_at: None,
+            events: Events::default(),
+            statistics: Statistics {
+                opened_at: Some(now),
+                ..Statistics::default()
+            },
+        }
+    }
+
+    /// Payload of a full segment: what both sides allow, without the options of every segment (RFC 6691).
+    fn payload_size(parameters: &Parameters, peer_mss: u32, timestamps: bool) -> u32 {
+        let options = if timestamps { 12 } else { 0 };
+        (parameters.mss.min(peer_mss.max(48)) - options).max(8)
+    }
+
+    /// What the peer's SYN says.
+    fn take_syn(&mut self, now: Instant, syn: &Segment) {
+        self.peer_initial = syn.sequence;
+        let options = &syn.options;
+        self.sack &= options.sack_permitted;
+        match options.timestamps {
+            Some(timestamps) if self.timestamps => {
+                self.recent_timestamp = timestamps.value;
+                self.recent_at = now;
+            }
+            _ => self.timestamps = false,
+        }
+        // RFC 7323, section 2.2: only where both SYNs carry the option; a larger shift is taken as 14.
+        match options.window_scale {
+            Some(shift) if self.parameters.window_scaling => self.peer_scale = shift.min(MAX_SCALE),
+            _ => {
+                self.peer_scale = 0;
+                self.scale = 0;
+            }
+        }
+        self.receiver.set_scale(self.scale);
+        let answers = syn.has(Flags::ACK);
+        // RFC 3168, section 6.1.1: ECE and CWR ask, ECE alone agrees.
+        let asks = syn.flags.contains(Flags::ECE | Flags::CWR);
+        self.ecn = if answers {
+            self.parameters.ecn_request && syn.has(Flags::ECE) && !syn.has(Flags::CWR)
+        } else {
+            asks && self.parameters.ecn_accept
+        };
+        if let Some(handshake) = &mut self.handshake {
+            handshake.scaled = options.window_scale.is_some();
+            handshake.peer_mss = options.mss.map_or(DEFAULT_MSS, u32::from);
+        }
+        self.sender.take_window(u64::from(syn.window));
+    }
+
+    /// A segment arrives in SYN-SENT (RFC 9293, section 3.10.7.3).
+    pub(super) fn on_segment_in_syn_sent(&mut self, now: Instant, segment: &Segment) {
+        let acknowledges = segment.has(Flags::ACK);
+        // Only the SYN was sent: its acknowledgement is the initial number plus one.
+        let acceptable = acknowledges && segment.acknowledgement == self.initial.at(1) && self.has_sent_syn();
+        if acknowledges && !acceptable {
+            self.reset = reset_for(segment);
+            return;
+        }
+        if segment.has(Flags::RST) {
+            if acceptable {
+                self.fail(Error::Refused);
+            }
+            return;
+        }
+        if !segment.has(Flags::SYN) {
+            return;
+        }
+        if acceptable && self.timestamps && !self.echoes_this_handshake(now, segment) {
+            self.reset = reset_for(segment);
+            return;
+        }
+        self.take_syn(now, segment);
+        if acceptable {
+            self.receiver.demand_ack();
+            self.establish(now, segment);
+        } else {
+            // Simultaneous open (RFC 9293, section 3.5, figure 7).
+            self.state = State::SynReceived;
+            if let Some(handshake) = &mut self.handshake {
+                handshake.pending = true;
+            }
+        }
+    }
+
+    fn has_sent_syn(&self) -> bool {
+        self.handshake
+            .as_ref()
+            .is_some_and(|handshake| handshake.sent > 0)
+    }
+
+    /// RFC 7323, section 5.3 by analogy: an answer that echoes a time before the SYN is not its answer.
+    fn echoes_this_handshake(&self, now: Instant, segment: &Segment) -> bool {
+        let Some(timestamps) = segment.options.timestamps else {
+            return true;
+        };
+        let age = self.sender.clock(now).wrapping_sub(timestamps.echo);
+        timestamps.echo == 0 || age < 1 << 31
+    }
+
+    /// The peer has acknowledged the SYN.
+    pub(super) fn establish(&mut self, now: Instant, segment: &Segment) {
+        let Some(handshake) = self.handshake.take() else {
+            return;
+        };
+        let scale = if segment.has(Flags::SYN) {
+            0
+        } else {
+            self.peer_scale
+        };
+        let start = Start {
+            segment: Self::payload_size(&self.parameters, handshake.peer_mss, self.timestamps),
+            sack: self.sack,
+            timestamps: self.timestamps,
+            ecn: self.ecn,
+            clock_offset: self.initial.0,
+            window: u64::from(segment.window) << scale,
+            window_from: 1,
+        };
+        // RFC 5681, section 3.1: after the loss of a SYN the initial window is one segment.
+        let lost = handshake.sent > 1;
+        let initial_window = if lost { Some(1) } else { handshake.initial_window };
+        let controller = (lost || start.segment != self.sender.segment()).then(|| {
+            let congestion = handshake.congestion.as_ref();
+            let default = TcpConfig::new(self.parameters.profile);
+            build(
+                congestion.unwrap_or_else(|| default.congestion()),
+                initial_window,
+                start.segment,
+            )
+        });
+        self.sender.establish(now, start, controller);
+        if handshake.sent == 1 {
+            self.sender
+                .sample_rtt(now, now - handshake.sent_at, &mut self.statistics);
+        } else if let (true, Some(timestamps)) = (self.timestamps, segment.options.timestamps) {
+            let age = self.sender.clock(now).wrapping_sub(timestamps.echo);
+            if age < 1 << 24 {
+                self.sender.sample_rtt(
+                    now,
+                    Duration::from_millis(u64::from(age.max(1))),
+                    &mut self.statistics,
+                );
+            }
+        } else {
+            self.sender.be_cautious(CAUTIOUS_TIMEOUT);
+        }
+        self.state = State::Established;
+        if self.sender.is_finishing() {
+            self.state = State::FinWait1;
+        }
+        self.tell(|events| events.connected = true);
+    }
+
+    /// The peer did not get the answer to its SYN.
+    pub(super) fn answer_again(&mut self) {
+        if let Some(handshake) = &mut self.handshake {
+            handshake.pending = true;
+        }
+    }
+
+    /// The timer of SYN or answer (RFC 9293, section 3.8.3; RFC 6298, section 5).
+    pub(super) fn on_handshake_timeout(&mut self, now: Instant) {
+        let linux = self.parameters.is_linux();
+        let Some(handshake) = self.handshake.as_mut().filter(|h| h.at <= now) else {
+            return;
+        };
+        let retries = if self.state == State::SynReceived && !handshake.active && linux {
+            self.parameters.syn_retries.min(ANSWER_RETRIES)
+        } else {
+            self.parameters.syn_retries
+        };
+        if handshake.sent > retries {
+            self.fail(Error::TimedOut);
+            return;
+        }
+        handshake.pending = true;
+        handshake.at = Instant::MAX;
+    }
+
+    /// The SYN, or the answer to the peer's.
+    pub(super) fn poll_handshake(&mut self, now: Instant) -> Option<Segment> {
+        let linux = self.parameters.is_linux();
+        let handshake = self.handshake.as_mut().filter(|h| h.pending)?;
+        handshake.pending = false;
+        handshake.sent += 1;
+        handshake.sent_at = now;
+        let backoff = if linux && handshake.active && self.state == State::SynSent {
+            handshake.sent.saturating_sub(1 + EVEN_REPEATS)
+        } else {
+            handshake.sent - 1
+        };
+        let wait = self
+            .parameters
+            .initial_rto
+            .doubled(backoff)
+            .min(self.parameters.max_rto);
+        handshake.at = now + wait;
+        let scaled = handshake.scaled;
+        let answers = self.state == State::SynReceived;
+        let mut flags = Flags::SYN;
+        let mut acknowledgement = SequenceNumber(0);
+        if answers {
+            flags |= Flags::ACK;
+            acknowledgement = self.peer_initial.at(self.receiver.next());
+            if self.ecn {
+                flags |= Flags::ECE;
+            }
+        } else if self.parameters.ecn_request {
+            flags |= Flags::ECE | Flags::CWR;
+        }
+        let mut segment = Segment::bare(self.initial, acknowledgement, flags);
+        segment.window = self.receiver.offer_unscaled();
+        segment.options = Options {
+            mss: u16::try_from(self.parameters.mss).ok(),
+            // RFC 7323, sections 2.2 and 3.2: an answer carries only what the SYN offered.
+            window_scale: (self.parameters.window_scaling && (!answers || scaled)).then_some(self.scale),
+            sack_permitted: self.sack,
+            timestamps: self.timestamps.then(|| Timestamps {
+                value: self.sender.clock(now),
+                echo: if answers { self.recent_timestamp } else { 0 },
+            }),
+            ..Options::default()
+        };
+        Some(segment)
+    }
+}

@@ -1,0 +1,267 @@
+//! Arriving segments (RFC 9293, section 3.10.7.4; RFC 5961; RFC 7323, section 5).
+
+use foundation::{Duration, Instant};
+
+use super::{Connection, Error, State};
+use crate::tcp::segment::{Ecn, Flags, Segment, reset_for};
+use crate::tcp::sender::{AckInfo, AckVerdict};
+
+/// Linux answers unacceptable segments no more often than this (RFC 5961, section 7).
+const CHALLENGE_INTERVAL: Duration = Duration::from_millis(500);
+/// RFC 7323, section 5.5: a timestamp older than 24 days says nothing.
+const TIMESTAMP_LIFE: Duration = Duration::from_secs(24 * 24 * 3600);
+
+impl Connection {
+    #[inline]
+    pub(super) fn on_segment(&mut self, now: Instant, segment: &Segment) {
+        if let Some(keep_alive) = &mut self.keep_alive {
+            keep_alive.on_heard(now);
+        }
+        match self.state {
+            State::Closed => self.reset = reset_for(segment),
+            State::SynSent => self.on_segment_in_syn_sent(now, segment),
+            _ => self.on_segment_in_connection(now, segment),
+        }
+    }
+
+    fn on_segment_in_connection(&mut self, now: Instant, segment: &Segment) {
+        let mut segment = *segment;
+        if segment.has(Flags::SYN)
+            && self.state == State::SynReceived
+            && segment.sequence == self.peer_initial
+        {
+            if !segment.has(Flags::ACK) {
+                if !segment.has(Flags::RST) {
+                    self.answer_again();
+                }
+                return;
+            }
+            // Both opened at once: the SYN of this SYN,ACK is known, its acknowledgement is not.
+            segment.sequence = segment.sequence + 1;
+            segment.flags = Flags::from_bits(segment.flags.bits() & !Flags::SYN.bits());
+            segment.window = u16::try_from(u64::from(segment.window) >> self.peer_scale).unwrap_or(u16::MAX);
+        }
+        let next = self.receiver.next();
+        let Some(start) = segment.sequence.expand(self.peer_initial, next) else {
+            self.challenge(now, &segment);
+            return;
+        };
+        let end = start + u64::from(segment.sequence_length());
+        if self.is_stale(now, &segment) || !self.is_acceptable(start, end) {
+            self.on_unacceptable(now, &segment, start, end);
+            return;
+        }
+        if segment.has(Flags::RST) {
+            self.on_reset(now, &segment, start);
+            return;
+        }
+        if segment.has(Flags::SYN) {
+            // RFC 5961, section 4.2: whatever its number, it is challenged.
+            self.challenge(now, &segment);
+            return;
+        }
+        if !segment.has(Flags::ACK) {
+            return;
+        }
+        let una = self.sender.una();
+        let acknowledged = segment.acknowledgement.expand(self.initial, una);
+        if self.state == State::SynReceived {
+            // RFC 9293, section 3.10.7.4: SND.UNA < SEG.ACK =< SND.NXT, or a reset.
+            if acknowledged != Some(1) {
+                self.reset = reset_for(&segment);
+                return;
+            }
+            self.establish(now, &segment);
+        }
+        let Some(acknowledged) = acknowledged else { return };
+        if !self.on_acknowledgement(now, &segment, start, acknowledged) {
+            return;
+        }
+        self.note_timestamp(now, &segment, start);
+        if segment.length > 0 || segment.has(Flags::FIN) {
+            self.on_text(now, &segment, start, end);
+        }
+    }
+
+    /// RFC 9293, section 3.4: the segment touches the window. What ends before all that was acknowledged is old;
+    /// what starts beyond the window was never asked for.
+    #[inline]
+    fn is_acceptable(&self, start: u64, end: u64) -> bool {
+        end >= self.receiver.acknowledged() && start <= self.receiver.edge()
+    }
+
+    /// RFC 7323, section 5.3 (PAWS): a timestamp from before the newest one in order.
+    #[inline]
+    fn is_stale(&self, now: Instant, segment: &Segment) -> bool {
+        let Some(timestamps) = segment.options.timestamps.filter(|_| self.timestamps) else {
+            return false;
+        };
+        (timestamps.value.wrapping_sub(self.recent_timestamp) as i32) < 0
+            && !segment.has(Flags::RST)
+            && now - self.recent_at < TIMESTAMP_LIFE
+    }
+
+    /// RFC 7323, section 4.3: the timestamp to echo is that of the segment that the last ACK answered.
+    #[inline]
+    fn note_timestamp(&mut self, now: Instant, segment: &Segment, start: u64) {
+        if let Some(timestamps) = segment.options.timestamps.filter(|_| self.timestamps)
+            && start <= self.receiver.acknowledged()
+            && timestamps.value.wrapping_sub(self.recent_timestamp) as i32 >= 0
+        {
+            self.recent_timestamp = timestamps.value;
+            self.recent_at = now;
+        }
+    }
+
+    fn on_unacceptable(&mut self, now: Instant, segment: &Segment, start: u64, end: u64) {
+        if segment.has(Flags::RST) {
+            return;
+        }
+        if segment.length > 0 || segment.has(Flags::FIN) {
+            self.statistics.packets_received += 1;
+            self.statistics.duplicates_received += 1;
+            if self.state == State::TimeWait {
+                // RFC 9293, section 3.10.7.4: the peer did not get the last ACK; the wait begins anew.
+                self.lingers_until = now + self.parameters.time_wait;
+            }
+            if start < self.receiver.next() {
+                self.receiver.on_duplicate(start, end);
+            }
+            self.receiver.demand_ack();
+            return;
+        }
+        self.challenge(now, segment);
+    }
+
+    /// RFC 5961: an ACK that tells a peer what is expected, and tells a blind attacker nothing; not too often.
+    fn challenge(&mut self, now: Instant, _segment: &Segment) {
+        if self.challenged_at.is_none_or(|at| now - at >= CHALLENGE_INTERVAL) {
+            self.challenged_at = Some(now);
+            self.receiver.demand_ack();
+        }
+    }
+
+    /// RFC 5961, section 3.2: a reset must name the very next number.
+    fn on_reset(&mut self, now: Instant, segment: &Segment, start: u64) {
+        if start != self.receiver.next() {
+            self.challenge(now, segment);
+            return;
+        }
+        match self.state {
+            State::SynReceived => self.fail(Error::Refused),
+            State::Closing | State::LastAck | State::TimeWait => self.become_closed(),
+            _ => self.fail(Error::Reset),
+        }
+    }
+
+    /// Gives whether the segment is still of interest.
+    #[inline]
+    fn on_acknowledgement(&mut self, now: Instant, segment: &Segment, start: u64, acknowledged: u64) -> bool {
+        let mut blocks = [(0, 0); 4];
+        let mut count = 0;
+        if !segment.options.sack.is_empty() {
+            let una = self.sender.una();
+            for &(low, high) in segment.options.sack.as_slice() {
+                let positions = (low.expand(self.initial, una), high.expand(self.initial, una));
+                if let (Some(low), Some(high)) = positions {
+                    blocks[count] = (low, high);
+                    count += 1;
+                }
+            }
+        }
+        let echo = segment
+            .options
+            .timestamps
+            .filter(|_| self.timestamps)
+            .map(|t| t.echo);
+        let info = AckInfo {
+            acknowledgement: acknowledged,
+            sequence: start,
+            window: u64::from(segment.window) << self.peer_scale,
+            sack: &blocks[..count],
+            ece: segment.has(Flags::ECE),
+            echo,
+            carries: segment.length > 0 || segment.has(Flags::FIN),
+        };
+        match self.sender.on_ack(now, &info, &mut self.statistics) {
+            AckVerdict::Taken(advanced) => {
+                if advanced {
+                    self.after_progress(now);
+                }
+                true
+            }
+            AckVerdict::Ancient => {
+                // RFC 5961, section 5.2.
+                self.challenge(now, segment);
+                false
+            }
+            AckVerdict::Unsent => {
+                // RFC 9293 answers with an ACK; Linux drops it without a word.
+                if !self.parameters.is_linux() {
+                    self.challenge(now, segment);
+                }
+                false
+            }
+        }
+    }
+
+    /// Something new was acknowledged.
+    #[inline]
+    fn after_progress(&mut self, now: Instant) {
+        if self.write_blocked && self.sender.room() > 0 {
+            self.write_blocked = false;
+            self.tell(|events| events.writable = true);
+        }
+        if self.sender.is_finishing() && self.sender.fin_acknowledged() {
+            self.on_fin_acknowledged(now);
+        }
+    }
+
+    /// Data, a FIN or both.
+    #[inline]
+    fn on_text(&mut self, now: Instant, segment: &Segment, start: u64, end: u64) {
+        if segment.length > 0 {
+            self.statistics.packets_received += 1;
+        }
+        // RFC 3168, section 6.1.3: congestion is echoed until the peer says that it slowed down.
+        if self.ecn {
+            if segment.has(Flags::CWR) {
+                self.echo_congestion = false;
+            }
+            if segment.ecn == Ecn::Ce {
+                if !self.echo_congestion {
+                    self.receiver.quicken();
+                }
+                self.echo_congestion = true;
+            }
+        }
+        if !matches!(self.state, State::Established | State::FinWait1 | State::FinWait2) {
+            // The peer's stream has ended: what comes now came before.
+            self.statistics.duplicates_received += u64::from(segment.length > 0);
+            if self.state == State::TimeWait && segment.has(Flags::FIN) {
+                self.lingers_until = now + self.parameters.time_wait;
+            }
+            self.receiver.demand_ack();
+            return;
+        }
+        let fin = segment.has(Flags::FIN);
+        let data_end = end - u64::from(fin);
+        if self.closed && segment.length > 0 && data_end > self.receiver.next() {
+            // RFC 9293, section 3.6.1 and RFC 2525, section 2.17: nobody will read it, and the peer must know.
+            self.reset = reset_for(segment);
+            self.become_closed();
+            return;
+        }
+        let rto = self.sender.rtt().timeout();
+        let arrival = self.receiver.on_data(now, start, segment.length, fin, rto);
+        if arrival.duplicate {
+            self.statistics.duplicates_received += u64::from(segment.length > 0);
+        }
+        if arrival.readable {
+            self.tell(|events| events.readable = true);
+        }
+        if arrival.finished {
+            self.on_peer_finished(now);
+        }
+    }
+}

@@ -1,0 +1,147 @@
+//! Segments that leave: which is next, and its header.
+
+use foundation::Instant;
+
+use super::{Connection, State};
+use crate::tcp::options::{SackBlocks, Timestamps};
+use crate::tcp::segment::{Ecn, Flags, Outgoing, Segment};
+use crate::tcp::sender::Departure;
+
+impl Connection {
+    #[inline]
+    pub(super) fn next_segment(&mut self, now: Instant) -> Option<Outgoing> {
+        if let Some(reset) = self.reset.take() {
+            return Some(self.control(reset));
+        }
+        if self.handshake.is_some() {
+            let syn = self.poll_handshake(now)?;
+            return Some(self.control(syn));
+        }
+        match self.state {
+            State::Established | State::CloseWait | State::FinWait1 | State::Closing | State::LastAck => {
+                if let Some(departure) = self.sender.poll(now, self.sack_bytes()) {
+                    return Some(self.data(now, &departure));
+                }
+            }
+            State::Closed => return None,
+            _ => {}
+        }
+        if self
+            .keep_alive
+            .as_mut()
+            .is_some_and(|keep_alive| keep_alive.take_pending())
+        {
+            // RFC 9293, section 3.8.4: a number that the peer has acknowledged makes it answer.
+            let position = self.sender.una() - 1;
+            return Some(self.acknowledgement(now, position));
+        }
+        if self.receiver.owes_ack() {
+            let position = self.sender.next();
+            return Some(self.acknowledgement(now, position));
+        }
+        None
+    }
+
+    fn control(&mut self, segment: Segment) -> Outgoing {
+        Outgoing {
+            segment,
+            offset: 0,
+            retransmission: false,
+        }
+    }
+
+    /// SACK blocks that fit beside the other options (RFC 2018, section 3).
+    #[inline]
+    fn sack_room(&self) -> usize {
+        match (self.sack, self.timestamps) {
+            (false, _) => 0,
+            (true, true) => 3,
+            (true, false) => 4,
+        }
+    }
+
+    #[inline]
+    fn sack_bytes(&self) -> u32 {
+        let count = self.receiver.sack_count();
+        if count == 0 {
+            return 0;
+        }
+        match count.min(self.sack_room()) {
+            0 => 0,
+            blocks => 4 + 8 * blocks as u32,
+        }
+    }
+
+    #[inline]
+    pub(super) fn timestamps_option(&self, now: Instant) -> Option<Timestamps> {
+        self.timestamps.then(|| Timestamps {
+            value: self.sender.clock(now),
+            echo: self.recent_timestamp,
+        })
+    }
+
+    /// The header of every segment after the handshake.
+    #[inline]
+    fn header(&mut self, now: Instant, position: u64, data: bool) -> Segment {
+        let mut flags = Flags::ACK;
+        if self.echo_congestion {
+            flags |= Flags::ECE;
+        }
+        let mut segment = Segment::bare(
+            self.initial.at(position),
+            self.peer_initial.at(self.receiver.next()),
+            flags,
+        );
+        segment.window = self.receiver.on_ack_sent(now, data);
+        segment.options.timestamps = self.timestamps_option(now);
+        if self.receiver.sack_count() > 0 && self.sack {
+            let mut blocks = SackBlocks::EMPTY;
+            let initial = self.peer_initial;
+            self.receiver.sack_blocks(self.sack_room(), |start, end| {
+                blocks.push((initial.at(start), initial.at(end)));
+            });
+            segment.options.sack = blocks;
+            self.receiver.on_sack_sent();
+        }
+        segment
+    }
+
+    fn acknowledgement(&mut self, now: Instant, position: u64) -> Outgoing {
+        self.statistics.acknowledgements_sent += 1;
+        let segment = self.header(now, position, false);
+        self.control(segment)
+    }
+
+    #[inline]
+    fn data(&mut self, now: Instant, departure: &Departure) -> Outgoing {
+        if departure.length == 0 && !departure.fin {
+            return self.acknowledgement(now, departure.start);
+        }
+        let mut segment = self.header(now, departure.start, departure.length > 0);
+        segment.length = departure.length;
+        for (set, flag) in [
+            (departure.fin, Flags::FIN),
+            (departure.push && departure.length > 0, Flags::PSH),
+            (departure.reduced, Flags::CWR),
+        ] {
+            if set {
+                segment.flags |= flag;
+            }
+        }
+        if departure.ecn_capable {
+            segment.ecn = Ecn::Ect0;
+        }
+        if departure.length > 0 {
+            let statistics = &mut self.statistics;
+            statistics.packets_sent += 1;
+            statistics.bytes_sent += u64::from(departure.length);
+            statistics.retransmissions += u64::from(departure.retransmission);
+            statistics.first_data_at.get_or_insert(now);
+        }
+        Outgoing {
+            segment,
+            offset: departure.start - 1,
+            retransmission: departure.retransmission,
+        }
+    }
+}

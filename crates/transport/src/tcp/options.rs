@@ -1,0 +1,166 @@
+//! The options of a TCP header (RFC 9293 section 3.2, RFC 7323, RFC 2018).
+
+use super::sequence::SequenceNumber;
+
+/// The timestamps option (RFC 7323, section 3.2).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Timestamps {
+    /// `TSval`: the sender's clock.
+    pub value: u32,
+    /// `TSecr`: the echo of the peer's clock, 0 where there is none to echo.
+    pub echo: u32,
+}
+
+/// A SACK block: bytes from the first number up to but not including the second (RFC 2018, section 3).
+pub type SackBlock = (SequenceNumber, SequenceNumber);
+
+/// The blocks of a SACK option, at most four.
+#[derive(Clone, Copy, Default)]
+pub struct SackBlocks {
+    count: u8,
+    blocks: [SackBlock; 4],
+}
+
+impl SackBlocks {
+    /// No blocks.
+    pub const EMPTY: Self = Self {
+        count: 0,
+        blocks: [(SequenceNumber(0), SequenceNumber(0)); 4],
+    };
+
+    /// Adds a block; gives whether there was room.
+    pub fn push(&mut self, block: SackBlock) -> bool {
+        let room = usize::from(self.count) < self.blocks.len();
+        if room {
+            self.blocks[usize::from(self.count)] = block;
+            self.count += 1;
+        }
+        room
+    }
+
+    /// The blocks, in the order of the header.
+    #[must_use]
+    pub fn as_slice(&self) -> &[SackBlock] {
+        &self.blocks[..usize::from(self.count)]
+    }
+
+    /// The number of blocks.
+    #[must_use]
+    pub const fn len(&self) -> usize {
+        self.count as usize
+    }
+
+    /// Whether there are none.
+    #[must_use]
+    pub const fn is_empty(&self) -> bool {
+        self.count == 0
+    }
+}
+
+impl PartialEq for SackBlocks {
+    fn eq(&self, other: &Self) -> bool {
+        self.as_slice() == other.as_slice()
+    }
+}
+
+impl Eq for SackBlocks {}
+
+impl std::fmt::Debug for SackBlocks {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_list()
+            .entries(self.as_slice().iter().map(|(start, end)| start.0..end.0))
+            .finish()
+    }
+}
+
+impl FromIterator<SackBlock> for SackBlocks {
+    /// The first four blocks.
+    fn from_iter<I: IntoIterator<Item = SackBlock>>(blocks: I) -> Self {
+        let mut all = Self::EMPTY;
+        for block in blocks {
+            if !all.push(block) {
+                break;
+            }
+        }
+        all
+    }
+}
+
+/// The options of one segment.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Options {
+    /// Maximum segment size, in a SYN (RFC 9293, section 3.7.1).
+    pub mss: Option<u16>,
+    /// Window scale shift, in a SYN (RFC 7323, section 2.2).
+    pub window_scale: Option<u8>,
+    /// SACK permitted, in a SYN (RFC 2018, section 2).
+    pub sack_permitted: bool,
+    /// Timestamps.
+    pub timestamps: Option<Timestamps>,
+    /// Selective acknowledgement, most recent block first; a DSACK block stands before it (RFC 2883).
+    pub sack: SackBlocks,
+}
+
+impl Options {
+    /// Bytes that the options take in a header, padded to whole words as stacks lay them out: in a SYN
+    /// packed as tightly as they go, elsewhere each padded in front with NOPs (RFC 7323, appendix A).
+    #[must_use]
+    pub fn encoded_length(&self) -> u32 {
+        let mut length = 0;
+        if self.mss.is_some() {
+            length += 4;
+        }
+        // A lone SACK-permitted takes a word with two NOPs; beside timestamps it takes their NOPs' place.
+        length += match (self.timestamps.is_some(), self.sack_permitted) {
+            (true, _) => 12,
+            (false, true) => 4,
+            (false, false) => 0,
+        };
+        if self.window_scale.is_some() {
+            length += 4;
+        }
+        if !self.sack.is_empty() {
+            length += 4 + 8 * self.sack.len() as u32;
+        }
+        length
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lengths_are_those_on_the_wire() {
+        let timestamps = Some(Timestamps::default());
+        let syn = Options {
+            mss: Some(1460),
+            window_scale: Some(7),
+            sack_permitted: true,
+            timestamps,
+            ..Options::default()
+        };
+        assert_eq!(syn.encoded_length(), 20, "mss, sackOK, timestamps, nop, wscale");
+        let block = (SequenceNumber(1), SequenceNumber(2));
+        let ack = |blocks, timestamps| Options {
+            timestamps,
+            sack: std::iter::repeat_n(block, blocks).collect(),
+            ..Options::default()
+        };
+        assert_eq!(ack(0, timestamps).encoded_length(), 12, "RFC 7323, appendix A");
+        assert_eq!(
+            ack(3, timestamps).encoded_length(),
+            40,
+            "RFC 2018, section 3: three beside timestamps"
+        );
+        assert_eq!(ack(4, None).encoded_length(), 36);
+    }
+
+    #[test]
+    fn a_fifth_block_has_no_room() {
+        let block = (SequenceNumber(1), SequenceNumber(2));
+        let mut blocks: SackBlocks = std::iter::repeat_n(block, 9).collect();
+        assert_eq!(blocks.len(), 4);
+        assert!(!blocks.push(block));
+    }
+}

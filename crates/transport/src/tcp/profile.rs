@@ -1,0 +1,166 @@
+//! The constants and habits on which stacks differ, so that a comparison says what it compares.
+
+use std::sync::LazyLock;
+
+use foundation::{Duration, Size};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::config::{Recovery, TcpConfig};
+use crate::congestion::{CongestionConfig, Registry};
+
+/// Whose constants and habits.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Profile {
+    /// As current Linux kernels do with their default settings.
+    #[default]
+    Linux,
+    /// As the RFCs say, with the values they recommend.
+    Rfc,
+    /// As ns-3's TCP does, for comparisons with it.
+    Ns3,
+}
+
+/// The settings of one connection, every default filled in.
+#[derive(Clone, Copy, Debug)]
+pub struct Parameters {
+    pub(super) profile: Profile,
+    /// What the MSS option announces.
+    pub(super) mss: u32,
+    pub(super) recovery: Recovery,
+    pub(super) sack: bool,
+    pub(super) dsack: bool,
+    pub(super) timestamps: bool,
+    pub(super) window_scaling: bool,
+    /// Ask the peer for ECN; agree where it asks.
+    pub(super) ecn_request: bool,
+    pub(super) ecn_accept: bool,
+    pub(super) min_rto: Duration,
+    pub(super) max_rto: Duration,
+    pub(super) initial_rto: Duration,
+    pub(super) delayed_ack: Duration,
+    /// Whether the delay of ACKs follows the gaps between segments.
+    pub(super) adaptive_delay: bool,
+    pub(super) ack_every: u32,
+    pub(super) quick_acks: bool,
+    pub(super) nagle: bool,
+    pub(super) send_buffer: u64,
+    pub(super) receive_buffer: u64,
+    pub(super) initial_receive_window: u64,
+    pub(super) time_wait: Duration,
+    pub(super) fin_timeout: Option<Duration>,
+    pub(super) user_timeout: Duration,
+    pub(super) syn_retries: u32,
+    pub(super) keep_alive: Option<Duration>,
+    pub(super) slow_start_after_idle: bool,
+    pub(super) tail_loss_probe: bool,
+    pub(super) limited_transmit: bool,
+    pub(super) frto: bool,
+    pub(super) prr: bool,
+    pub(super) undo: bool,
+}
+
+impl Parameters {
+    /// Whether habits of Linux that no RFC asks for are followed.
+    #[inline]
+    pub(super) const fn is_linux(&self) -> bool {
+        matches!(self.profile, Profile::Linux)
+    }
+}
+
+/// Linux: 15 retransmissions that start from the least timeout, 200 ms, and back off up to 120 s.
+const LINUX_GIVES_UP: Duration = Duration::from_millis(924_600);
+
+impl TcpConfig {
+    /// What the MSS option announces.
+    #[must_use]
+    pub fn mss(&self) -> Size {
+        self.mss.unwrap_or(Size::from_bytes(1460))
+    }
+
+    /// Every setting, with the profile's default where none is given.
+    #[must_use]
+    pub fn parameters(&self) -> Parameters {
+        let linux = self.profile == Profile::Linux;
+        let ns3 = self.profile == Profile::Ns3;
+        let by_profile = |linux: u64, rfc: u64, ns3: u64| match self.profile {
+            Profile::Linux => linux,
+            Profile::Rfc => rfc,
+            Profile::Ns3 => ns3,
+        };
+        let ms = |given: Option<Duration>, default: u64| given.unwrap_or(Duration::from_millis(default));
+        let bytes = |given: Option<Size>, default: u64| given.map_or(default, Size::bytes);
+        let sack = self.sack.unwrap_or(true);
+        let recovery = self.recovery.unwrap_or(match (linux, sack) {
+            (true, _) => Recovery::RackTlp,
+            (_, true) => Recovery::Sack,
+            (_, false) => Recovery::Newreno,
+        });
+        let receive_buffer = bytes(self.receive_buffer, by_profile(6 << 20, 1 << 20, 128 << 10));
+        Parameters {
+            profile: self.profile,
+            mss: u32::try_from(self.mss().bytes()).unwrap_or(u32::MAX),
+            recovery,
+            sack,
+            dsack: self.dsack.unwrap_or(!ns3),
+            timestamps: self.timestamps.unwrap_or(true),
+            window_scaling: self.window_scaling.unwrap_or(true),
+            ecn_request: self.ecn.unwrap_or(false),
+            ecn_accept: self.ecn.unwrap_or(linux),
+            // RFC 6298, section 2.4: 1 s. Linux keeps its variance term above 200 ms.
+            min_rto: ms(self.min_rto, by_profile(200, 1000, 1000)),
+            max_rto: ms(self.max_rto, by_profile(120_000, 60_000, 60_000)),
+            initial_rto: ms(self.initial_rto, 1000),
+            delayed_ack: ms(self.delayed_ack, by_profile(40, 200, 200)),
+            adaptive_delay: linux && self.delayed_ack.is_none(),
+            ack_every: u32::from(self.ack_every.unwrap_or(2)),
+            quick_acks: self.quick_acks.unwrap_or(linux),
+            nagle: self.nagle.unwrap_or(!ns3),
+            send_buffer: bytes(self.send_buffer, by_profile(4 << 20, 1 << 20, 128 << 10)),
+            receive_buffer,
+            initial_receive_window: match self.initial_receive_window {
+                Some(window) => window.bytes(),
+                None if linux => receive_buffer.min(65_536),
+                None => receive_buffer,
+            },
+            // RFC 9293, section 3.4.2: MSL is two minutes.
+            time_wait: ms(self.time_wait, by_profile(60_000, 240_000, 240_000)),
+            fin_timeout: self
+                .fin_timeout
+                .or_else(|| linux.then(|| Duration::from_secs(60))),
+            // RFC 9293, section 3.9.1: five minutes. ns-3: six retransmissions from 1 s.
+            user_timeout: self.user_timeout.unwrap_or(match self.profile {
+                Profile::Linux => LINUX_GIVES_UP,
+                Profile::Rfc => Duration::from_secs(300),
+                Profile::Ns3 => Duration::from_secs(127),
+            }),
+            syn_retries: self.syn_retries.unwrap_or(6),
+            keep_alive: self.keep_alive,
+            slow_start_after_idle: self.slow_start_after_idle.unwrap_or(!ns3),
+            tail_loss_probe: sack && recovery == Recovery::RackTlp && self.tail_loss_probe.unwrap_or(linux),
+            limited_transmit: self.limited_transmit.unwrap_or(true),
+            frto: self.frto.unwrap_or(linux),
+            prr: self.prr.unwrap_or(self.profile != Profile::Rfc),
+            undo: self.undo.unwrap_or(linux),
+        }
+    }
+
+    /// The congestion controller.
+    #[must_use]
+    pub fn congestion(&self) -> &CongestionConfig {
+        self.congestion.as_ref().unwrap_or_else(|| match self.profile {
+            Profile::Linux => &DEFAULTS[0],
+            Profile::Rfc => &DEFAULTS[1],
+            Profile::Ns3 => &DEFAULTS[2],
+        })
+    }
+}
+
+/// The controllers of the profiles, read once: a connection is set up without parsing anything.
+static DEFAULTS: LazyLock<[CongestionConfig; 3]> = LazyLock::new(|| {
+    ["cubic", "reno", "newreno-ns3"].map(|name| {
+        let known = Registry::builtin().iter().any(|entry| entry.name() == name);
+        CongestionConfig::named(if known { name } else { "reno" }).unwrap_or_default()
+    })
+});

@@ -1,0 +1,235 @@
+//! The receiving direction: reassembly, acknowledgements and the window. Sequence numbers are positions here.
+
+mod acks;
+mod reassembly;
+mod window;
+
+pub use acks::AckTiming;
+
+use foundation::Instant;
+
+use self::acks::Delay;
+use self::reassembly::Reassembly;
+use self::window::Window;
+use super::profile::Parameters;
+
+/// What a data segment turned out to be.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Arrival {
+    /// New bytes that the application can read now.
+    pub readable: bool,
+    /// The peer's stream has ended: its FIN and all before it have arrived.
+    pub finished: bool,
+    /// Nothing in it was new.
+    pub duplicate: bool,
+}
+
+/// The receiving direction of a connection.
+#[derive(Debug)]
+pub struct Receiver {
+    /// The next position expected (RCV.NXT), and what stands above it.
+    reassembly: Reassembly,
+    /// The position after the last byte that the application took.
+    read: u64,
+    /// Where the peer's FIN stands, once it arrived.
+    fin: Option<u64>,
+    window: Window,
+    delay: Delay,
+    /// RCV.NXT of the last acknowledgement that left.
+    acknowledged: u64,
+    /// The largest segment seen, as a measure of the peer's full segments.
+    segment: u32,
+    dsack: bool,
+}
+
+impl Receiver {
+    /// A receiver of a stream whose first byte has position 1.
+    pub fn new(parameters: &Parameters, scale: u8) -> Self {
+        Self {
+            reassembly: Reassembly::new(1),
+            read: 1,
+            fin: None,
+            window: Window::new(parameters, scale),
+            delay: Delay::new(parameters),
+            acknowledged: 1,
+            segment: 0,
+            dsack: parameters.dsack,
+        }
+    }
+
+    /// The next position expected.
+    #[inline]
+    pub const fn next(&self) -> u64 {
+        self.reassembly.next()
+    }
+
+    /// The position after the highest that may arrive.
+    #[inline]
+    pub fn edge(&self) -> u64 {
+        self.window.edge().max(self.next())
+    }
+
+    /// RCV.NXT of the last acknowledgement that left (Last.ACK.sent of RFC 7323).
+    pub const fn acknowledged(&self) -> u64 {
+        self.acknowledged
+    }
+
+    /// Bytes to read.
+    #[inline]
+    pub fn readable(&self) -> u64 {
+        self.data_end() - self.read
+    }
+
+    /// The position after the last byte in order, the FIN not counted.
+    fn data_end(&self) -> u64 {
+        let next = self.next();
+        next.min(self.fin.unwrap_or(next))
+    }
+
+    /// Whether all of the peer's stream arrived, FIN included.
+    #[inline]
+    pub fn is_finished(&self) -> bool {
+        self.fin.is_some_and(|fin| self.next() > fin)
+    }
+
+    /// The application takes up to `bytes`; gives how many. The window may be worth telling anew.
+    pub fn read(&mut self, bytes: u64) -> u64 {
+        let taken = bytes.min(self.readable());
+        self.read += taken;
+        if taken > 0
+            && self
+                .window
+                .is_update_due(self.next(), self.readable(), self.segment)
+        {
+            self.delay.demand();
+        }
+        taken
+    }
+
+    /// A segment with `length` bytes from `start` arrived, acceptable and maybe with the FIN.
+    pub fn on_data(
+        &mut self,
+        now: Instant,
+        start: u64,
+        length: u32,
+        fin: bool,
+        rto: foundation::Duration,
+    ) -> Arrival {
+        let mut arrival = Arrival::default();
+        let before = self.next();
+        if length > 0 {
+            self.segment = self.segment.max(length);
+            self.delay
+                .on_data(now, rto, self.window.size(before), self.segment);
+        }
+        let whole = start + u64::from(length) + u64::from(fin);
+        // What lies beyond the window offered is not taken (RFC 9293, section 3.10.7.4).
+        let end = whole.min(self.edge().max(start));
+        if fin && end == whole && self.fin.is_none() {
+            self.fin = Some(whole - 1);
+        }
+        let had_gap = self.reassembly.has_gap();
+        let new = self.reassembly.insert(start, end, self.dsack);
+        let next = self.next();
+        arrival.duplicate = new == 0;
+        arrival.readable = self.data_end() > before;
+        arrival.finished = self.is_finished() && next > before;
+        if next > before {
+            self.window.on_progress(next, self.readable(), length);
+        }
+        // RFC 5681, section 4.2: at once for duplicates, out of order, and what fills a gap.
+        if arrival.duplicate || had_gap || self.reassembly.has_gap() || arrival.finished {
+            self.delay.demand();
+        } else {
+            let waiting = next - self.acknowledged;
+            self.delay.schedule(now, waiting, self.segment);
+        }
+        if arrival.duplicate {
+            self.delay.quicken();
+        }
+        arrival
+    }
+
+    /// A segment with data arrived that is not acceptable: `start..end` was received before.
+    pub fn on_duplicate(&mut self, start: u64, end: u64) {
+        if self.dsack {
+            self.reassembly.report_duplicate(start, end.min(self.next()));
+        }
+        self.delay.quicken();
+    }
+
+    /// An acknowledgement is owed at once.
+    pub fn demand_ack(&mut self) {
+        self.delay.demand();
+    }
+
+    /// Acknowledgements are not delayed for a while (RFC 3168: congestion is told without delay).
+    pub fn quicken(&mut self) {
+        self.delay.quicken();
+    }
+
+    /// When a delayed acknowledgement is due.
+    #[inline]
+    pub fn timeout(&self) -> Instant {
+        self.delay.timeout()
+    }
+
+    /// A delayed acknowledgement may be due.
+    pub fn on_timeout(&mut self, now: Instant, rto: foundation::Duration) {
+        self.delay.on_timeout(now, rto);
+    }
+
+    /// Whether an acknowledgement must leave now.
+    #[inline]
+    pub const fn owes_ack(&self) -> bool {
+        self.delay.is_due()
+    }
+
+    /// A segment with the acknowledgement leaves; gives its window, scaled. `data`: it carries data.
+    #[inline]
+    pub fn on_ack_sent(&mut self, now: Instant, data: bool) -> u16 {
+        let packets = (self.next() - self.acknowledged).div_ceil(u64::from(self.segment.max(1)));
+        self.delay.on_ack_sent(now, data, packets);
+        self.acknowledged = self.next();
+        self.window.offer(self.next(), self.readable(), self.segment)
+    }
+
+    /// The window as a SYN carries it, which is never scaled (RFC 7323, section 2.2).
+    pub fn offer_unscaled(&mut self) -> u16 {
+        self.acknowledged = self.next();
+        self.window.offer_unscaled(self.next())
+    }
+
+    /// Window scaling is settled.
+    pub fn set_scale(&mut self, scale: u8) {
+        self.window.set_scale(scale);
+    }
+
+    /// SACK blocks to report, a DSACK first; at most `room` of them.
+    #[inline]
+    pub fn sack_blocks(&self, room: usize, report: impl FnMut(u64, u64)) {
+        self.reassembly.blocks(room, report);
+    }
+
+    /// How many blocks there are to report.
+    #[inline]
+    pub fn sack_count(&self) -> usize {
+        self.reassembly.block_count()
+    }
+
+    /// The blocks have been reported: a DSACK is told once (RFC 2883, section 4).
+    #[inline]
+    pub fn on_sack_sent(&mut self) {
+        self.reassembly.forget_duplicate();
+    }
+
+    /// Facts for reports.
+    pub const fn timing(&self) -> AckTiming {
+        self.delay.timing()
+    }
+
+    /// The window offered now, in bytes.
+    pub fn window(&self) -> u64 {
+        self.window.size(self.next())
+    }
+}

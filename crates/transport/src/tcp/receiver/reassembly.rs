@@ -1,0 +1,220 @@
+//! What has arrived: in order up to a point, and in ranges above it (RFC 2018; RFC 2883).
+
+use crate::ranges::RangeSet;
+
+/// Reassembly of a stream of positions.
+#[derive(Debug)]
+pub struct Reassembly {
+    next: u64,
+    above: RangeSet,
+    /// The ranges above, the one that grew last first (RFC 2018, section 4).
+    recent: [(u64, u64); 4],
+    recent_count: usize,
+    /// What arrived twice and is to be reported (RFC 2883, section 4).
+    duplicate: Option<(u64, u64)>,
+}
+
+impl Reassembly {
+    /// Nothing has arrived; the first position expected is `next`.
+    pub fn new(next: u64) -> Self {
+        Self {
+            next,
+            above: RangeSet::default(),
+            recent: [(0, 0); 4],
+            recent_count: 0,
+            duplicate: None,
+        }
+    }
+
+    /// The next position expected.
+    #[inline]
+    pub const fn next(&self) -> u64 {
+        self.next
+    }
+
+    /// Whether anything waits above a gap.
+    #[inline]
+    pub fn has_gap(&self) -> bool {
+        !self.above.is_empty()
+    }
+
+    /// `start..end` arrived; gives how much of it is new. `report`: note what is not, for a DSACK.
+    #[inline]
+    pub fn insert(&mut self, start: u64, end: u64, report: bool) -> u64 {
+        if start <= self.next && end > self.next && self.above.is_empty() {
+            // The common case: in order, and nothing else waits.
+            let new = end - self.next;
+            if report && start < self.next {
+                self.report_duplicate(start, self.next);
+            }
+            self.next = end;
+            return new;
+        }
+        self.insert_slowly(start, end, report)
+    }
+
+    fn insert_slowly(&mut self, start: u64, end: u64, report: bool) -> u64 {
+        if report && start < self.next && end > start {
+            self.report_duplicate(start, end.min(self.next));
+        }
+        let start = start.max(self.next);
+        if start >= end {
+            return 0;
+        }
+        if report && self.duplicate.is_none() {
+            // RFC 2883, section 4.2: the first part that had arrived before.
+            if let Some((from, to)) = self.above.first_overlap(start, end) {
+                self.report_duplicate(from, to);
+            }
+        }
+        let mut new = 0;
+        self.above.insert(start, end, |from, to| new += to - from);
+        self.note_recent(start);
+        if let Some((low, high)) = self.above.first()
+            && low <= self.next
+        {
+            self.next = high;
+            self.above.remove_below(high);
+            self.drop_old();
+        }
+        new
+    }
+
+    /// The range that holds `position` grew: it stands first, and what it swallowed is gone.
+    fn note_recent(&mut self, position: u64) {
+        let Some(range) = self.above.position(position).and_then(|at| self.above.get(at)) else {
+            return;
+        };
+        let mut kept = [(0, 0); 4];
+        kept[0] = range;
+        let mut count = 1;
+        for &(start, end) in &self.recent[..self.recent_count] {
+            if count < kept.len() && (end <= range.0 || start >= range.1) {
+                kept[count] = (start, end);
+                count += 1;
+            }
+        }
+        (self.recent, self.recent_count) = (kept, count);
+    }
+
+    fn drop_old(&mut self) {
+        let mut count = 0;
+        for index in 0..self.recent_count {
+            if self.recent[index].1 > self.next {
+                self.recent[count] = self.recent[index];
+                count += 1;
+            }
+        }
+        self.recent_count = count;
+    }
+
+    /// `start..end` arrived again.
+    pub fn report_duplicate(&mut self, start: u64, end: u64) {
+        if start < end {
+            self.duplicate = Some((start, end));
+        }
+    }
+
+    /// The duplicate has been reported.
+    #[inline]
+    pub fn forget_duplicate(&mut self) {
+        self.duplicate = None;
+    }
+
+    /// How many blocks there are to report.
+    #[inline]
+    pub const fn block_count(&self) -> usize {
+        self.recent_count + self.duplicate.is_some() as usize
+    }
+
+    /// The blocks to report: the duplicate, then the ranges, the most recent one first.
+    #[inline]
+    pub fn blocks(&self, room: usize, mut report: impl FnMut(u64, u64)) {
+        let ranges = self.recent[..self.recent_count].iter().copied();
+        for (start, end) in self.duplicate.into_iter().chain(ranges).take(room) {
+            report(start, end);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn blocks(reassembly: &Reassembly) -> Vec<(u64, u64)> {
+        let mut all = Vec::new();
+        reassembly.blocks(4, |start, end| all.push((start, end)));
+        all
+    }
+
+    #[test]
+    fn blocks_as_in_rfc_2018() {
+        // RFC 2018, section 4, case 2: the first segment of 5000..5500 is lost, the next seven arrive.
+        let mut r = Reassembly::new(5000);
+        for i in 1..8 {
+            assert_eq!(r.insert(5000 + 500 * i, 5500 + 500 * i, true), 500);
+            assert_eq!((r.next(), blocks(&r)), (5000, vec![(5500, 5500 + 500 * i)]));
+        }
+        // Case 3: the 2nd, 4th, 6th and 8th of eight are lost.
+        let mut r = Reassembly::new(5000);
+        let mut seen = Vec::new();
+        for i in [0, 2, 4, 6] {
+            r.insert(5000 + 500 * i, 5500 + 500 * i, true);
+            seen.push(blocks(&r));
+        }
+        assert_eq!(r.next(), 5500);
+        assert_eq!(seen[3], [(8000, 8500), (7000, 7500), (6000, 6500)]);
+        // "Suppose that the 4th packet is received out of order": it joins two, and stands first.
+        r.insert(6500, 7000, true);
+        assert_eq!(blocks(&r), [(6000, 7500), (8000, 8500)]);
+        // The 2nd fills the gap up to there.
+        r.insert(5500, 6000, true);
+        assert_eq!((r.next(), blocks(&r)), (7500, vec![(8000, 8500)]));
+    }
+
+    #[test]
+    fn duplicates_as_in_rfc_2883() {
+        // RFC 2883, section 4.1.1: a full segment, 3000..3500 again below 4000.
+        let mut r = Reassembly::new(3000);
+        r.insert(3000, 4000, true);
+        assert_eq!(r.insert(3000, 3500, true), 0);
+        assert_eq!(blocks(&r), [(3000, 3500)]);
+        // Section 4.1.2: out of order data 4500..5000 stays behind the duplicate block.
+        r.forget_duplicate();
+        r.insert(4500, 5000, true);
+        r.insert(3000, 3500, true);
+        assert_eq!(blocks(&r), [(3000, 3500), (4500, 5000)]);
+        // Section 4.1.3: a duplicate of what waits above; its block stands within the second one.
+        r.forget_duplicate();
+        r.insert(5000, 5500, true);
+        assert_eq!(r.insert(5000, 5500, true), 0);
+        assert_eq!(blocks(&r), [(5000, 5500), (4500, 5500)]);
+    }
+
+    proptest! {
+        #[test]
+        fn any_order_gives_the_stream(mut cuts in prop::collection::vec((0_u64..40, 1_u64..8), 1..60)) {
+            let mut r = Reassembly::new(0);
+            let mut held = [false; 64];
+            cuts.extend([(0, 20), (20, 28)]);
+            for (start, length) in cuts {
+                let fresh = (start..start + length).filter(|&i| !std::mem::replace(&mut held[i as usize], true)).count();
+                let below = r.next();
+                prop_assert_eq!(r.insert(start, start + length, true), fresh as u64);
+                let in_order = held.iter().position(|h| !h).unwrap() as u64;
+                prop_assert_eq!(r.next(), in_order);
+                if (fresh as u64) < length {
+                    let (s, e) = blocks(&r)[0];
+                    prop_assert!(start <= s && e <= start + length, "the duplicate {}..{} of {}+{}", s, e, start, length);
+                    prop_assert!(s < below || r.above.is_empty() || held[s as usize]);
+                }
+                r.forget_duplicate();
+                for (s, e) in blocks(&r) {
+                    prop_assert!((s..e).all(|i| held[i as usize]) && !held[e as usize] && s > r.next());
+                }
+                prop_assert_eq!(blocks(&r).is_empty(), r.above.is_empty());
+            }
+        }
+    }
+}

@@ -1,0 +1,218 @@
+//! Segments as typed values: a header without bytes, and the length of what it carries.
+
+use std::fmt;
+use std::ops::{BitOr, BitOrAssign};
+
+use super::options::Options;
+use super::sequence::SequenceNumber;
+
+/// The control bits of a TCP header (RFC 9293, section 3.1; ECE and CWR: RFC 3168, section 6.1).
+#[derive(Clone, Copy, Default, PartialEq, Eq, Hash)]
+pub struct Flags(u8);
+
+impl Flags {
+    /// No bit.
+    pub const NONE: Self = Self(0);
+    /// No more data from the sender.
+    pub const FIN: Self = Self(0x01);
+    /// Synchronize sequence numbers.
+    pub const SYN: Self = Self(0x02);
+    /// Reset the connection.
+    pub const RST: Self = Self(0x04);
+    /// Push what was received to the application.
+    pub const PSH: Self = Self(0x08);
+    /// The acknowledgement number counts.
+    pub const ACK: Self = Self(0x10);
+    /// The urgent pointer counts.
+    pub const URG: Self = Self(0x20);
+    /// Congestion was experienced (echo).
+    pub const ECE: Self = Self(0x40);
+    /// The congestion window was reduced.
+    pub const CWR: Self = Self(0x80);
+
+    /// The flags of a header's low byte.
+    #[must_use]
+    pub const fn from_bits(bits: u8) -> Self {
+        Self(bits)
+    }
+
+    /// The header's low byte of flags.
+    #[must_use]
+    pub const fn bits(self) -> u8 {
+        self.0
+    }
+
+    /// Whether all bits of `other` are set.
+    #[must_use]
+    pub const fn contains(self, other: Self) -> bool {
+        self.0 & other.0 == other.0
+    }
+
+    /// Whether any bit of `other` is set.
+    #[must_use]
+    pub const fn intersects(self, other: Self) -> bool {
+        self.0 & other.0 != 0
+    }
+}
+
+impl BitOr for Flags {
+    type Output = Self;
+    fn bitor(self, other: Self) -> Self {
+        Self(self.0 | other.0)
+    }
+}
+
+impl BitOrAssign for Flags {
+    fn bitor_assign(&mut self, other: Self) {
+        self.0 |= other.0;
+    }
+}
+
+impl fmt::Debug for Flags {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        const NAMES: [&str; 8] = ["FIN", "SYN", "RST", "PSH", "ACK", "URG", "ECE", "CWR"];
+        let mut set = f.debug_set();
+        for (bit, name) in NAMES.iter().enumerate() {
+            if self.0 & (1 << bit) != 0 {
+                set.entry(&format_args!("{name}"));
+            }
+        }
+        set.finish()
+    }
+}
+
+/// The ECN codepoint of the IP header (RFC 3168, section 5).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Ecn {
+    /// Not ECN-capable: congestion drops it.
+    #[default]
+    NotEct,
+    /// ECN-capable transport, ECT(0).
+    Ect0,
+    /// ECN-capable transport, ECT(1).
+    Ect1,
+    /// Congestion experienced.
+    Ce,
+}
+
+/// One TCP segment. Its payload is `length` bytes of the stream; the bytes themselves are the owner's.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Segment {
+    /// Sequence number of the first byte, or of the SYN.
+    pub sequence: SequenceNumber,
+    /// The next number that the sender of this segment expects; counts with [`Flags::ACK`].
+    pub acknowledgement: SequenceNumber,
+    /// Control bits.
+    pub flags: Flags,
+    /// Codepoint of the IP header.
+    pub ecn: Ecn,
+    /// Receive window as on the wire: scaled, but not in a SYN (RFC 7323, section 2.2).
+    pub window: u16,
+    /// Payload bytes.
+    pub length: u32,
+    /// Header options.
+    pub options: Options,
+}
+
+impl Segment {
+    /// A bare segment with these numbers and flags: no payload, window or options.
+    #[must_use]
+    pub const fn bare(sequence: SequenceNumber, acknowledgement: SequenceNumber, flags: Flags) -> Self {
+        Self {
+            sequence,
+            acknowledgement,
+            flags,
+            ecn: Ecn::NotEct,
+            window: 0,
+            length: 0,
+            options: Options {
+                mss: None,
+                window_scale: None,
+                sack_permitted: false,
+                timestamps: None,
+                sack: super::options::SackBlocks::EMPTY,
+            },
+        }
+    }
+
+    /// Bytes of the TCP header: 20 and the padded options.
+    #[must_use]
+    pub fn header_length(&self) -> u32 {
+        20 + self.options.encoded_length()
+    }
+
+    /// Sequence numbers that the segment takes: payload, SYN and FIN (RFC 9293, section 3.4).
+    #[must_use]
+    pub fn sequence_length(&self) -> u32 {
+        let syn = u32::from(self.flags.contains(Flags::SYN));
+        let fin = u32::from(self.flags.contains(Flags::FIN));
+        self.length + syn + fin
+    }
+
+    /// The number after the segment's last.
+    #[must_use]
+    pub fn end(&self) -> SequenceNumber {
+        self.sequence + self.sequence_length()
+    }
+
+    /// Whether any of `flags` is set.
+    #[must_use]
+    pub const fn has(&self, flags: Flags) -> bool {
+        self.flags.intersects(flags)
+    }
+}
+
+/// A segment that leaves.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Outgoing {
+    /// The segment.
+    pub segment: Segment,
+    /// Stream offset of its first payload byte: 0 is the first byte that the application wrote.
+    pub offset: u64,
+    /// Whether any of its payload was sent before.
+    pub retransmission: bool,
+}
+
+/// The answer to a segment that belongs to no connection (RFC 9293, section 3.10.7.1): a reset that the
+/// peer takes, or nothing where the segment is a reset itself.
+#[must_use]
+pub fn reset_for(segment: &Segment) -> Option<Segment> {
+    if segment.has(Flags::RST) {
+        return None;
+    }
+    Some(if segment.has(Flags::ACK) {
+        Segment::bare(segment.acknowledgement, SequenceNumber(0), Flags::RST)
+    } else {
+        Segment::bare(SequenceNumber(0), segment.end(), Flags::RST | Flags::ACK)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_segment_is_small() {
+        assert!(size_of::<Segment>() <= 80, "{}", size_of::<Segment>());
+        assert!(size_of::<Outgoing>() <= 96, "{}", size_of::<Outgoing>());
+    }
+
+    #[test]
+    fn resets_of_strangers() {
+        // RFC 9293, section 3.10.7.1: <SEQ=0><ACK=SEG.SEQ+SEG.LEN><CTL=RST,ACK> without an ACK...
+        let syn = Segment::bare(SequenceNumber(u32::MAX), SequenceNumber(0), Flags::SYN);
+        let reset = reset_for(&syn).unwrap();
+        assert_eq!((reset.sequence.0, reset.acknowledgement.0), (0, 0));
+        assert_eq!(reset.flags, Flags::RST | Flags::ACK);
+        // ... and <SEQ=SEG.ACK><CTL=RST> with one.
+        let ack = Segment::bare(SequenceNumber(5), SequenceNumber(77), Flags::ACK);
+        let reset = reset_for(&ack).unwrap();
+        assert_eq!((reset.sequence.0, reset.flags), (77, Flags::RST));
+        assert_eq!(reset_for(&reset), None);
+    }
+
+    #[test]
+    fn flags_are_readable() {
+        assert_eq!(format!("{:?}", Flags::SYN | Flags::ACK), "{SYN, ACK}");
+    }
+}

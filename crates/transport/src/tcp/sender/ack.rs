@@ -1,0 +1,420 @@
+//! An acknowledgement arrives: what it says, in the order in which it matters.
+
+use foundation::{Duration, Instant};
+
+use super::record::{Marks, Record};
+use super::{CongestionState, Sender};
+use crate::congestion::{Acknowledgement, Loss, Snapshot};
+use crate::statistics::Statistics;
+
+/// What an arriving segment says about this direction.
+#[derive(Clone, Copy, Debug)]
+pub struct AckInfo<'a> {
+    /// Position that it acknowledges.
+    pub acknowledgement: u64,
+    /// Its own position in the peer's stream.
+    pub sequence: u64,
+    /// The window, scaled up.
+    pub window: u64,
+    /// SACK blocks as positions, in the order of the header.
+    pub sack: &'a [(u64, u64)],
+    /// The echo of congestion experienced.
+    pub ece: bool,
+    /// The echo of this side's timestamp.
+    pub echo: Option<u32>,
+    /// Whether it carries data or a FIN: then it is no duplicate ACK.
+    pub carries: bool,
+}
+
+/// Whether an acknowledgement is one (RFC 9293 section 3.10.7.4; RFC 5961, section 5).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum AckVerdict {
+    /// Taken; `true` where it made room in the send buffer.
+    Taken(bool),
+    /// It acknowledges what was never sent.
+    Unsent,
+    /// It is older than any window ago.
+    Ancient,
+}
+
+/// Losses found together.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Losses {
+    pub bytes: u64,
+    pub packets: u64,
+    /// Departure and snapshot of the newest of them.
+    pub newest: Option<(Instant, Snapshot)>,
+}
+
+impl Losses {
+    pub fn add(&mut self, record: &Record) {
+        self.bytes += u64::from(record.length);
+        self.packets += 1;
+        if self.newest.is_none_or(|(at, _)| at <= record.sent_at) {
+            self.newest = Some((record.sent_at, record.snapshot));
+        }
+    }
+}
+
+/// What one ACK brought to light.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Facts {
+    /// It moved the cumulative acknowledgement from here.
+    pub prior_una: u64,
+    pub advanced: bool,
+    /// It cannot be a duplicate: it carries data, moves the window or acknowledges data.
+    pub not_duplicate: bool,
+    pub data_acked: bool,
+    pub newly_sacked: bool,
+    pub dsack: bool,
+    pub ece: bool,
+    /// Data that had been sent again was acknowledged.
+    pub resent_acked: bool,
+    /// Data of before the timeout, never sent again, arrived (for F-RTO).
+    pub original_acked: bool,
+    /// The timer starts anew.
+    pub set_timer: bool,
+    /// Duplicate ACK (RFC 5681, section 2).
+    pub duplicates: u64,
+    pub delivered: u64,
+    pub delivered_bytes: u64,
+    pub prior_in_flight: u64,
+    pub losses: Losses,
+    /// Newest departure among what was newly delivered.
+    pub newest_sent: Instant,
+    /// Departures of the oldest and newest segment never sent again that were newly acknowledged.
+    pub first_acked: Option<Instant>,
+    pub last_acked: Option<Instant>,
+    pub first_sacked: Option<Instant>,
+    pub last_sacked: Option<Instant>,
+    pub echo: Option<u32>,
+    /// What had been delivered when the newest packet that this ACK acknowledges left.
+    pub prior_delivered: Option<u64>,
+}
+
+impl Sender {
+    /// An acknowledgement arrived.
+    pub fn on_ack(&mut self, now: Instant, info: &AckInfo<'_>, statistics: &mut Statistics) -> AckVerdict {
+        let acknowledged = info.acknowledgement;
+        if acknowledged > self.next {
+            return AckVerdict::Unsent;
+        }
+        // RFC 5961, section 5.2: SND.UNA - MAX.SND.WND <= SEG.ACK.
+        if acknowledged + self.largest_window < self.una {
+            return AckVerdict::Ancient;
+        }
+        self.burst = 0;
+        self.probes = 0;
+        self.more_to_come = false;
+        let mut facts = Facts {
+            prior_una: self.una,
+            advanced: acknowledged > self.una,
+            not_duplicate: info.carries,
+            ece: info.ece && self.ecn,
+            prior_in_flight: self.pipe_bytes(),
+            echo: info.echo,
+            ..Facts::default()
+        };
+        let old = acknowledged < self.una;
+        if !old {
+            self.update_window(info, &mut facts);
+        }
+        if !info.sack.is_empty() && self.use_sack {
+            self.take_sack(now, info, &mut facts);
+        }
+        if facts.advanced {
+            self.advance(now, acknowledged, &mut facts, statistics);
+        }
+        self.sample_round_trip(now, &facts, statistics);
+        if self.is_rack() {
+            self.rack
+                .on_dsack(facts.dsack, facts.prior_delivered, self.estimator.delivered());
+        }
+        let had_timer_probe = self.tail_probe.is_some();
+        if had_timer_probe {
+            self.settle_tail_probe(now, &facts);
+        }
+        let dubious = !facts.data_acked && !facts.not_duplicate
+            || facts.newly_sacked
+            || facts.ece
+            || facts.dsack
+            || self.state != CongestionState::Open;
+        if dubious && (!self.board.is_empty() || facts.data_acked || facts.dsack || facts.ece) {
+            // RFC 5681, section 2: a duplicate ACK acknowledges nothing, brings nothing, moves no window.
+            if !facts.advanced && !facts.not_duplicate && !self.board.is_empty() {
+                facts.duplicates = 1;
+            }
+            self.alert(now, &mut facts, statistics);
+        }
+        if facts.set_timer && !self.is_reordering_timer() {
+            self.set_timer(now);
+        }
+        if self.board.is_empty() {
+            self.check_probe_timer(now);
+        }
+        self.tell_controller(now, &facts);
+        AckVerdict::Taken(facts.advanced)
+    }
+
+    /// RFC 9293, section 3.10.7.4: the newest segment tells the window.
+    fn update_window(&mut self, info: &AckInfo<'_>, facts: &mut Facts) {
+        let newer = info.acknowledgement > self.una
+            || info.sequence > self.window_from
+            || (info.sequence == self.window_from && info.window > self.window);
+        if !newer {
+            return;
+        }
+        self.window_from = info.sequence;
+        if info.window != self.window {
+            facts.not_duplicate = true;
+            self.window = info.window;
+            self.largest_window = self.largest_window.max(info.window);
+        }
+    }
+
+    /// RFC 2018, section 5, and RFC 2883, section 4: what the blocks say.
+    fn take_sack(&mut self, now: Instant, info: &AckInfo<'_>, facts: &mut Facts) {
+        let mut blocks = info.sack;
+        if let Some(duplicate) = duplicate_block(blocks, info.acknowledgement) {
+            blocks = &blocks[1..];
+            facts.dsack = true;
+            self.on_duplicate(duplicate, facts.prior_una);
+        }
+        let mut lowest_reordered = u64::MAX;
+        // In the order of the stream: a hole below what arrived shows reordering.
+        let mut sorted = [(0, 0); 4];
+        let count = blocks.len().min(4);
+        sorted[..count].copy_from_slice(&blocks[..count]);
+        sorted[..count].sort_unstable();
+        for &(start, end) in &sorted[..count] {
+            if end <= self.una || start >= end || end > self.next {
+                continue;
+            }
+            let Self {
+                board,
+                estimator,
+                rack,
+                rtt,
+                high,
+                ..
+            } = self;
+            let least = rtt.minimum();
+            board.sack(
+                start.max(info.acknowledgement.max(facts.prior_una)),
+                end,
+                |record, before, highest| {
+                    facts.newly_sacked = true;
+                    deliver(now, record, facts, estimator);
+                    if !before.has(Marks::EVER_RESENT) {
+                        if record.start < highest {
+                            lowest_reordered = lowest_reordered.min(record.start);
+                        }
+                        if record.end() <= *high {
+                            facts.original_acked = true;
+                        }
+                        facts.first_sacked = Some(
+                            facts
+                                .first_sacked
+                                .map_or(record.sent_at, |t| t.min(record.sent_at)),
+                        );
+                        facts.last_sacked = Some(
+                            facts
+                                .last_sacked
+                                .map_or(record.sent_at, |t| t.max(record.sent_at)),
+                        );
+                    }
+                    rack.on_delivered(now, record, before, least);
+                },
+            );
+        }
+        if facts.newly_sacked
+            && let (Some(oldest), Some(front)) = (facts.first_sacked, self.board.front())
+            && oldest < front.sent_at
+        {
+            // ACKs of what left after the first segment's last departure do not make its timer wait on.
+            facts.set_timer = true;
+        }
+        if lowest_reordered != u64::MAX && (self.state != CongestionState::Loss || self.undo.is_some()) {
+            self.on_reordering(lowest_reordered, self.board.highest_sacked());
+        }
+    }
+
+    /// The cumulative acknowledgement moves.
+    #[inline]
+    fn advance(&mut self, now: Instant, acknowledged: u64, facts: &mut Facts, statistics: &mut Statistics) {
+        let highest = self.board.highest_sacked();
+        let least = self.rtt.minimum();
+        let high = self.high;
+        let mut lowest = u64::MAX;
+        let mut acked = 0;
+        while let Some(record) = self.board.pop_acknowledged(acknowledged) {
+            acked += 1;
+            facts.data_acked = true;
+            let resent = record.marks.has(Marks::EVER_RESENT);
+            facts.resent_acked |= resent;
+            if record.marks.has(Marks::SACKED) {
+                continue;
+            }
+            deliver(now, &record, facts, &mut self.estimator);
+            if !resent {
+                facts.first_acked.get_or_insert(record.sent_at);
+                facts.last_acked = Some(record.sent_at);
+                lowest = lowest.min(record.start);
+                facts.original_acked |= record.end() <= high;
+            }
+            if self.use_sack {
+                self.rack.on_delivered(now, &record, record.marks, least);
+            }
+        }
+        let partly = self.board.front().is_some_and(|r| r.start < acknowledged);
+        self.board.settle(acknowledged);
+        facts.set_timer |= facts.data_acked || partly;
+        facts.not_duplicate |= facts.data_acked;
+        // The peer's window counts from the new acknowledgement: `window` is relative to it.
+        self.una = acknowledged;
+        self.stalled_since = now;
+        self.timeouts = 0;
+        statistics.bytes_acknowledged = acknowledged.min(self.written).saturating_sub(1);
+        statistics.last_acknowledged_at = Some(now);
+        if lowest < highest {
+            self.on_reordering(lowest, highest);
+        }
+        if !self.use_sack {
+            // RFC 6582 by counting: a cumulative ACK takes the segments behind earlier duplicates with it.
+            let new = acked - self.duplicates.min(acked);
+            facts.delivered = new.max(u64::from(acked > 0));
+            facts.delivered_bytes = facts
+                .delivered_bytes
+                .min(facts.delivered * u64::from(self.segment));
+            self.duplicates = (self.duplicates + 1).saturating_sub(acked.max(1));
+            if self.board.is_empty() {
+                self.duplicates = 0;
+            }
+        }
+    }
+
+    /// RFC 6298, section 3 (Karn), and RFC 7323, section 4.1, where all was sent again.
+    fn sample_round_trip(&mut self, now: Instant, facts: &Facts, statistics: &mut Statistics) {
+        let sample = match (facts.first_acked, facts.first_sacked) {
+            (Some(sent), _) if !facts.resent_acked => Some(now - sent),
+            (_, Some(sent)) => Some(now - sent),
+            _ => match facts.echo {
+                Some(echo) if facts.data_acked && echo != 0 => {
+                    let ticks = self.clock(now).wrapping_sub(echo);
+                    (ticks < 1 << 24).then(|| Duration::from_millis(u64::from(ticks.max(1))))
+                }
+                _ => None,
+            },
+        };
+        let Some(sample) = sample else { return };
+        self.sample_rtt(now, sample, statistics);
+    }
+
+    /// A round trip was measured: the timeout follows it, without back-off.
+    pub fn sample_rtt(&mut self, now: Instant, sample: Duration, statistics: &mut Statistics) {
+        let round_ended = self.una > self.rtt_round;
+        if round_ended {
+            self.rtt_round = self.next;
+        }
+        self.rtt.sample_in_round(now, sample, round_ended);
+        self.backoff = 0;
+        statistics.record_rtt(sample);
+    }
+
+    /// The controller hears of what arrived, and the window of a reduction moves on.
+    #[inline]
+    fn tell_controller(&mut self, now: Instant, facts: &Facts) {
+        if facts.delivered == 0 && facts.delivered_bytes == 0 {
+            return;
+        }
+        let reducing = matches!(self.state, CongestionState::Cwr | CongestionState::Recovery);
+        // Reordering is no reason not to grow: what arrives out of order has arrived.
+        let forward =
+            facts.data_acked || (self.reordering > super::DUPLICATE_THRESHOLD && facts.newly_sacked);
+        let rate_sample = self
+            .estimator
+            .finish_ack(self.rtt.minimum().unwrap_or(Duration::ZERO));
+        let in_flight = self.pipe();
+        let newest = facts
+            .last_acked
+            .filter(|_| !facts.resent_acked)
+            .max(facts.last_sacked);
+        let ack = Acknowledgement {
+            now,
+            bytes: facts.delivered_bytes,
+            rtt: newest.map(|sent| now - sent),
+            newest_sent_at: facts.newest_sent,
+            smoothed_rtt: self.rtt.smoothed(),
+            bytes_in_flight: self.pipe_bytes(),
+            delivered: self.estimator.delivered(),
+            rate_sample,
+            window_limited: self.is_window_limited(),
+            in_recovery: reducing || !forward,
+        };
+        self.controller.on_acknowledged(&ack);
+        if reducing && let Some(prr) = &mut self.prr {
+            let target = (self.controller.window() / self.control_segment).max(1);
+            let safe = self.state == CongestionState::Recovery && facts.advanced && facts.losses.packets == 0;
+            prr.on_acknowledged(facts.delivered, in_flight, target, safe);
+        }
+    }
+
+    /// The controller hears of losses found. `in_recovery`: the window was reduced for them already.
+    pub(super) fn tell_losses(
+        &mut self,
+        now: Instant,
+        losses: &Losses,
+        prior_in_flight: u64,
+        in_recovery: bool,
+    ) {
+        self.estimator.on_lost(losses.bytes);
+        self.lost_total += losses.packets;
+        let (newest_sent_at, snapshot) = losses.newest.unwrap_or((now, Snapshot::default()));
+        let loss = Loss {
+            now,
+            bytes: losses.bytes,
+            newest_sent_at,
+            prior_in_flight,
+            bytes_in_flight: self.pipe_bytes(),
+            in_flight_at_send: snapshot.in_flight(),
+            lost_since_send: self.estimator.lost_since(&snapshot),
+            application_limited: snapshot.application_limited(),
+            in_recovery,
+        };
+        self.controller.on_lost(&loss);
+    }
+
+    /// Segments of reordering, in segments, as far as this connection has seen (Linux's measure).
+    pub(super) fn on_reordering(&mut self, low: u64, highest: u64) {
+        if low >= highest {
+            return;
+        }
+        self.reordering_seen += 1;
+        if self.parameters.is_linux() {
+            let packets = (highest - low).div_ceil(u64::from(self.segment));
+            self.reordering = self.reordering.max(packets.min(300));
+        }
+    }
+}
+
+/// A segment is newly known to have arrived.
+#[inline]
+fn deliver(now: Instant, record: &Record, facts: &mut Facts, estimator: &mut crate::congestion::Estimator) {
+    let bytes = u64::from(record.length);
+    estimator.on_packet_acknowledged(now, &record.snapshot, bytes, record.sent_at);
+    facts.delivered += 1;
+    facts.delivered_bytes += bytes;
+    if record.sent_at >= facts.newest_sent {
+        facts.newest_sent = record.sent_at;
+        facts.prior_delivered = Some(record.snapshot.delivered());
+    }
+}
+
+/// RFC 2883, section 4.2: the first block is a duplicate's where it lies below the cumulative
+/// acknowledgement or within the second block.
+fn duplicate_block(blocks: &[(u64, u64)], acknowledged: u64) -> Option<(u64, u64)> {
+    let &(start, end) = blocks.first()?;
+    let below = start < acknowledged;
+    let within = blocks.get(1).is_some_and(|&(s, e)| s <= start && end <= e);
+    (below || within).then_some((start, end))
+}

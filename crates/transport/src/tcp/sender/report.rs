@@ -1,0 +1,59 @@
+//! What the sender tells about itself.
+
+use super::Sender;
+use crate::tcp::connection::{Info, State};
+
+impl Sender {
+    /// The sender's part of a snapshot; the rest is zero.
+    pub fn info(&self, state: State) -> Info {
+        let board = &self.board;
+        let in_packets = |bytes: u64| bytes / self.control_segment;
+        Info {
+            state,
+            congestion_state: self.state,
+            window_packets: self.window_packets(),
+            window_bytes: self.window_packets() * self.control_segment,
+            threshold_packets: self
+                .controller
+                .threshold()
+                .filter(|&t| t != u64::MAX)
+                .map(in_packets),
+            smoothed_rtt: self.rtt.has_sample().then(|| self.rtt.smoothed()),
+            latest_rtt: self.rtt.has_sample().then(|| self.rtt.latest()),
+            rtt_variation: self.rtt.variation(),
+            min_rtt: self.rtt.minimum(),
+            rto: self.rto(),
+            backoff: self.backoff,
+            timeouts: self.timeouts,
+            probes: self.probes,
+            unacked: board.out().packets,
+            sacked: board.sacked().packets + self.duplicates,
+            lost: board.lost().packets,
+            resent: board.resent().packets,
+            total_resent: self.resent_total,
+            total_lost: self.lost_total,
+            reordering: self.reordering,
+            reordering_seen: self.reordering_seen,
+            bytes_in_flight: self.pipe_bytes(),
+            bytes_delivered: self.estimator.delivered(),
+            bytes_unsent: self.written.saturating_sub(self.next),
+            pacing_rate: self.controller.pacing_rate(),
+            segment: self.segment,
+            announced_mss: 0,
+            send_window: self.window,
+            receive_window: 0,
+            ack_delay: foundation::Duration::ZERO,
+            sack: self.use_sack,
+            timestamps: self.use_timestamps,
+            ecn: self.ecn,
+            send_scale: 0,
+            receive_scale: 0,
+        }
+    }
+
+    /// The connection is gone: nothing is sent, no timer runs.
+    pub fn stop(&mut self) {
+        self.timer = None;
+        self.paced_until = None;
+    }
+}

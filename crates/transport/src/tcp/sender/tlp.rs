@@ -1,0 +1,85 @@
+//! Tail loss probes (RFC 8985, section 7): a flight's last segments have nothing behind them whose
+//! acknowledgement would tell of their loss.
+
+use foundation::{Duration, Instant};
+
+use super::ack::Facts;
+use super::timers::{TIMER_GRAIN, Timer};
+use super::{CongestionState, Sender};
+
+/// A probe that left and was not answered yet.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Probe {
+    /// `TLP.end_seq`: what was sent when it left.
+    end: u64,
+    /// `TLP.is_retrans`: it was a retransmission, not new data.
+    retransmission: bool,
+}
+
+impl Sender {
+    /// RFC 8985, section 7.2: sets the timer of a probe, or says that none is due.
+    pub(super) fn schedule_tail_probe(&mut self, now: Instant) -> bool {
+        let calm = matches!(self.state, CongestionState::Open | CongestionState::Cwr);
+        if !self.parameters.tail_loss_probe || !self.use_sack || !calm || self.board.sacked().packets > 0 {
+            return false;
+        }
+        if self.board.is_empty() {
+            return false;
+        }
+        let mut wait = if self.rtt.has_sample() {
+            let margin = if self.board.out().packets == 1 {
+                // The peer may delay its ACK of a lone segment (`TLP.max_ack_delay`).
+                Duration::from_millis(200)
+            } else {
+                TIMER_GRAIN
+            };
+            self.rtt.smoothed() * 2 + margin
+        } else {
+            self.parameters.initial_rto
+        };
+        // Not later than the retransmission timeout would be.
+        let left = self.until_timeout(now);
+        if !left.is_zero() {
+            wait = wait.min(left);
+        }
+        self.timer = Some((Timer::TailProbe, now + wait));
+        true
+    }
+
+    /// RFC 8985, section 7.3: the probe is due. What it sends is chosen in `transmit`.
+    pub(super) fn on_tail_probe_timeout(&mut self, now: Instant) {
+        if self.tail_probe.is_none() && !self.board.is_empty() {
+            self.send_tail_probe = true;
+        }
+        self.rearm(now);
+    }
+
+    /// The probe has left.
+    pub(super) fn tail_probe_sent(&mut self, now: Instant, retransmission: bool) {
+        self.send_tail_probe = false;
+        self.tail_probe = Some(Probe {
+            end: self.next,
+            retransmission,
+        });
+        self.rearm(now);
+    }
+
+    /// RFC 8985, section 7.4: what an ACK says about the probe.
+    pub(super) fn settle_tail_probe(&mut self, now: Instant, facts: &Facts) {
+        let Some(probe) = self.tail_probe else { return };
+        if self.una < probe.end {
+            return;
+        }
+        let pure_duplicate = !facts.advanced && !facts.not_duplicate && !facts.newly_sacked;
+        if !probe.retransmission || facts.dsack {
+            self.tail_probe = None;
+        } else if self.una > probe.end {
+            // Without a DSACK, the probe's ACK alone came: it repaired a loss.
+            self.tail_probe = None;
+            self.reduce_for_probe(now);
+        } else if pure_duplicate {
+            // Both the original and the probe arrived.
+            self.tail_probe = None;
+        }
+    }
+}

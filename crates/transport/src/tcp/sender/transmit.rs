@@ -1,0 +1,355 @@
+//! What leaves next: what was lost first, then new data, as the windows, the pacer and Nagle's algorithm allow.
+
+use foundation::Instant;
+
+use super::record::{Marks, Record};
+use super::{CongestionState, Sender};
+use crate::congestion::Snapshot;
+
+/// A segment of the stream that leaves.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Departure {
+    /// Position of its first byte.
+    pub start: u64,
+    /// Payload bytes.
+    pub length: u32,
+    /// Whether it carries the FIN, and PSH.
+    pub fin: bool,
+    pub push: bool,
+    /// Whether it was sent before.
+    pub retransmission: bool,
+    /// Whether it is marked ECN-capable, and says that the window was reduced (RFC 3168, section 6.1).
+    pub ecn_capable: bool,
+    pub reduced: bool,
+}
+
+/// RFC 9293, section 3.7.1: the default that also bounds what a small window does to segments.
+const DEFAULT_SEGMENT: u64 = 536;
+/// A train of segments handed down at once is not longer than this (the length field of IP).
+const LONGEST_TRAIN: u32 = 65_535;
+
+impl Sender {
+    /// The next segment to leave at `now`; `sack_bytes` of header options are needed for SACK blocks.
+    pub fn poll(&mut self, now: Instant, sack_bytes: u32) -> Option<Departure> {
+        if self.send_first {
+            self.send_first = false;
+            let first = self.board.first_number();
+            if self
+                .board
+                .front()
+                .is_some_and(|r| r.marks.has(Marks::LOST) && !r.marks.has(Marks::RESENT))
+            {
+                return self.resend(now, first);
+            }
+        }
+        if self.send_tail_probe {
+            return self.poll_tail_probe(now, sack_bytes);
+        }
+        if self.send_window_probe {
+            self.send_window_probe = false;
+            return Some(self.window_probe(now, sack_bytes));
+        }
+        if self.board.lost().packets > 0
+            && !self.new_data_first
+            && let Some(departure) = self.poll_lost(now)
+        {
+            return Some(departure);
+        }
+        self.poll_new(now, sack_bytes)
+    }
+
+    fn poll_lost(&mut self, now: Instant) -> Option<Departure> {
+        let number = self.board.next_waiting()?;
+        let record = *self.board.get(number)?;
+        let fits = record.start < self.una + self.window || record.start == self.una;
+        if !fits || !self.fits_congestion_window(record.length) || self.is_paced(now, record.length) {
+            return None;
+        }
+        self.resend(now, number)
+    }
+
+    fn resend(&mut self, now: Instant, number: u64) -> Option<Departure> {
+        let first = number == self.board.first_number();
+        let again = self.board.resend(number, now)?;
+        let length = again.length;
+        let bytes = u64::from(length);
+        let departure = Departure {
+            start: again.start,
+            length,
+            fin: again.marks.has(Marks::FIN),
+            push: again.marks.has(Marks::PUSH),
+            retransmission: true,
+            ecn_capable: false,
+            reduced: false,
+        };
+        let snapshot = self.on_sent(now, bytes);
+        if let Some(record) = self.board.resend_snapshot(number) {
+            *record = snapshot;
+        }
+        self.resent_total += 1;
+        let clock = self.clock(now);
+        self.count_resend(clock);
+        self.arm_for_sent(now, first, true);
+        Some(departure)
+    }
+
+    /// RFC 8985, section 7.3: new data if the window of the peer has room, else the last segment again.
+    fn poll_tail_probe(&mut self, now: Instant, sack_bytes: u32) -> Option<Departure> {
+        self.send_tail_probe = false;
+        let length = self.next_length_beside(sack_bytes);
+        if self.has_unsent() && self.fits_window(length) {
+            let departure = self.send_new(now, length);
+            self.tail_probe_sent(now, false);
+            return Some(departure);
+        }
+        let last = self.board.end_number().checked_sub(1)?;
+        if self.board.get(last)?.marks.has(Marks::SACKED) {
+            return None;
+        }
+        let departure = self.resend(now, last);
+        self.tail_probe_sent(now, true);
+        departure
+    }
+
+    /// RFC 9293, sections 3.8.6.1 and 3.8.6.2.1: asks for the window, or sends what was held back.
+    fn window_probe(&mut self, now: Instant, sack_bytes: u32) -> Departure {
+        let room = (self.una + self.window).saturating_sub(self.next);
+        if room > 0 && self.has_unsent() {
+            let fitting = u32::try_from(room).unwrap_or(u32::MAX);
+            self.timer = None;
+            (self.backoff, self.probes) = (0, 0);
+            let mut departure = self.send_new(now, self.next_length_beside(sack_bytes).min(fitting));
+            departure.push = true;
+            return departure;
+        }
+        // A segment that the peer had already: it answers with its window.
+        Departure {
+            start: self.una - 1,
+            length: 0,
+            fin: false,
+            push: false,
+            retransmission: false,
+            ecn_capable: false,
+            reduced: false,
+        }
+    }
+
+    fn poll_new(&mut self, now: Instant, sack_bytes: u32) -> Option<Departure> {
+        if !self.has_unsent() {
+            self.end_burst(now, false, false);
+            return None;
+        }
+        let length = self.next_length_beside(sack_bytes);
+        let ends = self.finishing && self.next + u64::from(length) == self.written;
+        // RFC 5681 lets a FIN alone go; Linux says so too.
+        let lone_fin = ends && length == 0;
+        if !lone_fin && !self.fits_congestion_window(length) {
+            self.end_burst(now, true, true);
+            return None;
+        }
+        if !self.fits_window(length) || self.is_held_back(length) {
+            self.end_burst(now, false, true);
+            self.ensure_persist(now);
+            return None;
+        }
+        if self.is_paced(now, length) {
+            self.end_burst(now, true, true);
+            return None;
+        }
+        let mut departure = self.send_new(now, length);
+        self.sent_new = true;
+        if !departure.push && self.parameters.is_linux() && self.burst > 1 && !self.would_follow(sack_bytes) {
+            // Linux hands trains of segments down, and pushes at the end of each.
+            departure.push = true;
+            self.board.push_back_mark(Marks::PUSH);
+        }
+        Some(departure)
+    }
+
+    /// Whether another new segment could leave right after this one.
+    fn would_follow(&self, sack_bytes: u32) -> bool {
+        if !self.has_unsent() || self.burst * self.segment + self.segment > LONGEST_TRAIN {
+            return false;
+        }
+        let length = self.next_length_beside(sack_bytes);
+        self.fits_congestion_window(length) && self.fits_window(length) && !self.is_held_back(length)
+    }
+
+    fn send_new(&mut self, now: Instant, length: u32) -> Departure {
+        let start = self.next;
+        let bytes = u64::from(length);
+        let end = start + bytes;
+        if self.board.is_empty() {
+            self.restart_after_idle(now);
+            self.stalled_since = now;
+        }
+        let first = self.board.is_empty();
+        let fin = self.finishing && end == self.written && end < self.una + self.window.max(bytes + 1);
+        // PSH where a write ends, and at least each half of the largest window (RFC 9293, section 3.9.1).
+        let push = (start < self.push_at && self.push_at <= end)
+            || (length > 0 && end >= self.pushed + (self.largest_window / 2).max(1));
+        let mut marks = Marks::default();
+        if push {
+            marks.set(Marks::PUSH);
+            self.pushed = end;
+        }
+        if fin {
+            marks.set(Marks::FIN);
+        }
+        if length < self.segment {
+            self.small_end = end;
+        }
+        let snapshot = self.on_sent(now, bytes);
+        self.board.push(Record {
+            start,
+            sent_at: now,
+            snapshot,
+            length,
+            marks,
+        });
+        self.next = end + u64::from(fin);
+        if self.burst * self.segment + self.segment > LONGEST_TRAIN {
+            self.burst = 0;
+        }
+        self.burst += 1;
+        self.sent_at = now;
+        self.arm_for_sent(now, first, false);
+        Departure {
+            start,
+            length,
+            fin,
+            push,
+            retransmission: false,
+            ecn_capable: self.ecn && length > 0,
+            reduced: length > 0 && std::mem::take(&mut self.announce_reduction),
+        }
+    }
+
+    /// RFC 5681, section 4.1.
+    fn restart_after_idle(&mut self, now: Instant) {
+        let idle = now - self.sent_at;
+        let rto = self.rtt.timeout();
+        if self.parameters.slow_start_after_idle && idle > rto {
+            self.controller.on_idle(now, idle, rto);
+        }
+    }
+
+    /// What every data segment that leaves means to controller, estimator, pacer and reduction.
+    fn on_sent(&mut self, now: Instant, bytes: u64) -> Snapshot {
+        let in_flight = self.pipe_bytes() + bytes;
+        if self.controller.pacing_rate().is_some() {
+            self.pacer.on_sent(now, bytes);
+        }
+        self.controller.on_sent(now, bytes, in_flight);
+        if let Some(prr) = &mut self.prr {
+            prr.on_sent();
+        }
+        self.estimator.on_sent(now, bytes, in_flight)
+    }
+
+    /// Whether there is anything that was never sent: data, or the FIN.
+    #[inline]
+    pub fn has_unsent(&self) -> bool {
+        self.next < self.written || (self.finishing && self.next == self.written)
+    }
+
+    pub(super) fn next_length(&self) -> u32 {
+        self.next_length_beside(0)
+    }
+
+    /// Payload of the next new segment.
+    #[inline]
+    fn next_length_beside(&self, sack_bytes: u32) -> u32 {
+        let mut most = u64::from(self.segment - sack_bytes.min(self.segment / 2));
+        // A peer with a small window gets segments of half of it (RFC 9293, section 3.8.6.2.1).
+        if self.largest_window < 2 * most {
+            let bound = if self.largest_window > DEFAULT_SEGMENT {
+                self.largest_window / 2
+            } else {
+                self.largest_window
+            };
+            most = most.min(bound.max(48));
+        }
+        (self.written.saturating_sub(self.next)).min(most) as u32
+    }
+
+    /// Whether the peer's window has room for `length` more bytes.
+    #[inline]
+    pub(super) fn fits_window(&self, length: u32) -> bool {
+        self.next + u64::from(length.max(1)) <= self.una + self.window
+    }
+
+    /// Whether the congestion window has room for a segment of `length` bytes.
+    #[inline]
+    fn fits_congestion_window(&self, length: u32) -> bool {
+        let held = if !self.parameters.limited_transmit && self.state == CongestionState::Disorder {
+            // Without RFC 3042, what duplicates tell of makes no room yet.
+            self.board.sacked().packets + self.duplicates
+        } else {
+            0
+        };
+        if self.prr.is_some() || self.parameters.is_linux() {
+            return self.pipe() + held < self.window_packets();
+        }
+        let in_flight = self.pipe_bytes() + held * u64::from(self.segment);
+        in_flight == 0 || in_flight + u64::from(length) <= self.controller.window()
+    }
+
+    /// RFC 9293, sections 3.7.4 (Nagle) and 3.8.6.2.1: a segment that is not full waits for more.
+    #[inline]
+    fn is_held_back(&self, length: u32) -> bool {
+        let rest = u64::from(length) == self.written - self.next;
+        if length >= self.segment || !rest || self.finishing || self.next < self.flush_to {
+            return false;
+        }
+        self.cork || self.more_to_come || (!self.nodelay && self.is_small_out())
+    }
+
+    fn is_small_out(&self) -> bool {
+        if self.parameters.is_linux() {
+            // Minshall's variant: only another small segment makes it wait.
+            self.small_end > self.una && !self.board.is_empty()
+        } else {
+            !self.board.is_empty()
+        }
+    }
+
+    fn is_paced(&mut self, now: Instant, length: u32) -> bool {
+        let Some(rate) = self.controller.pacing_rate() else {
+            return false;
+        };
+        self.paced_until = self.pacer.next_departure(now, rate, u64::from(length));
+        self.paced_until.is_some()
+    }
+
+    /// Nothing more leaves now. `limited`: the congestion window or the pacer held data back; `unsent`: there
+    /// is data that something holds back.
+    fn end_burst(&mut self, now: Instant, limited: bool, unsent: bool) {
+        let sent = std::mem::take(&mut self.sent_new);
+        self.burst = 0;
+        if !sent && !limited {
+            return;
+        }
+        if sent && !self.is_reordering_timer() {
+            // A tail loss probe takes the place of the retransmission timer (RFC 8985, section 7.2).
+            self.schedule_tail_probe(now);
+        }
+        let full = limited || self.pipe() >= self.window_packets();
+        // RFC 7661, section 4.3: was the window used in this round trip?
+        let out = self.board.out().packets;
+        if self.una >= self.usage_until || full || (!self.limited && out > self.most_out) {
+            self.limited = full;
+            self.most_out = out;
+            self.usage_until = self.next;
+        }
+        if !unsent && !full {
+            self.estimator.set_application_limited(self.pipe_bytes());
+        }
+    }
+
+    /// Whether the window was what limited the sender lately. In slow start it may be twice what was used.
+    #[inline]
+    pub(super) fn is_window_limited(&self) -> bool {
+        self.limited || (self.controller.in_slow_start() && self.window_packets() < 2 * self.most_out)
+    }
+}

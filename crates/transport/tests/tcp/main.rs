@@ -1,0 +1,4 @@
+//! TCP from outside: two connections and a path, on virtual time.
+
+mod basics;
+mod pair;

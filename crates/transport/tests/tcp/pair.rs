@@ -1,0 +1,330 @@
+//! Two connections on virtual time with a path between them that a test decides about, packet by packet.
+
+use std::collections::{BTreeMap, VecDeque};
+
+use foundation::{Duration, Instant};
+use transport::Machine;
+use transport::tcp::{Connection, Ecn, Event, Flags, Outgoing, Segment, State, TcpConfig};
+
+/// Which end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Side {
+    Client,
+    Server,
+}
+
+impl Side {
+    pub const fn other(self) -> Self {
+        match self {
+            Self::Client => Self::Server,
+            Self::Server => Self::Client,
+        }
+    }
+
+    const fn index(self) -> usize {
+        self as usize
+    }
+}
+
+/// What becomes of a packet.
+#[derive(Clone, Debug)]
+pub struct Fate {
+    /// One-way delays of the copies that arrive: none for a loss.
+    pub delays: Vec<Duration>,
+    pub marked: bool,
+}
+
+impl Fate {
+    pub fn arrives(delay: Duration) -> Self {
+        Self {
+            delays: vec![delay],
+            marked: false,
+        }
+    }
+
+    pub const fn lost() -> Self {
+        Self {
+            delays: Vec::new(),
+            marked: false,
+        }
+    }
+}
+
+/// A segment as it left, for tests that look at the wire.
+#[derive(Clone, Copy, Debug)]
+pub struct Sent {
+    pub at: Instant,
+    pub from: Side,
+    pub packet: Outgoing,
+}
+
+/// One end: the connection and the application on top of it.
+pub struct End {
+    pub connection: Option<Connection>,
+    pub config: TcpConfig,
+    pub initial: u32,
+    /// Bytes that the application still wants to write; then it ends its stream.
+    pub to_write: u64,
+    pub finish: bool,
+    finished_writing: bool,
+    /// The application reads all that there is, or nothing.
+    pub reads: bool,
+    pub received: u64,
+    pub events: Vec<Event>,
+}
+
+impl End {
+    fn new(config: &TcpConfig, initial: u32) -> Self {
+        Self {
+            connection: None,
+            config: config.clone(),
+            initial,
+            to_write: 0,
+            finish: false,
+            finished_writing: false,
+            reads: true,
+            received: 0,
+            events: Vec::new(),
+        }
+    }
+
+    pub fn connection(&self) -> &Connection {
+        self.connection.as_ref().expect("open")
+    }
+
+    pub fn state(&self) -> State {
+        self.connection.as_ref().map_or(State::Closed, Connection::state)
+    }
+
+    pub fn saw(&self, event: Event) -> bool {
+        self.events.contains(&event)
+    }
+}
+
+type Path = Box<dyn FnMut(Instant, Side, &Segment) -> Fate>;
+
+/// The two ends and the path between them.
+pub struct Pair {
+    pub now: Instant,
+    pub ends: [End; 2],
+    path: Path,
+    on_the_way: BTreeMap<(Instant, u64), (Side, Segment)>,
+    sequence: u64,
+    pub trace: Option<Vec<Sent>>,
+    /// What each end's payload was named when it arrived, to check the stream.
+    holds: [BTreeMap<i64, i64>; 2],
+}
+
+impl Pair {
+    pub fn new(client: &TcpConfig, server: &TcpConfig, path: Path) -> Self {
+        let mut pair = Self {
+            now: Instant::ZERO,
+            ends: [
+                End::new(client, u32::MAX - 2000),
+                End::new(server, u32::MAX - 100_000),
+            ],
+            path,
+            on_the_way: BTreeMap::new(),
+            sequence: 0,
+            trace: None,
+            holds: [BTreeMap::new(), BTreeMap::new()],
+        };
+        pair.trace = Some(Vec::new());
+        pair
+    }
+
+    /// A path that delays by `delay` each way and loses nothing.
+    pub fn kind(config: &TcpConfig, delay: Duration) -> Self {
+        Self::new(config, config, Box::new(move |_, _, _| Fate::arrives(delay)))
+    }
+
+    pub fn end(&mut self, side: Side) -> &mut End {
+        &mut self.ends[side.index()]
+    }
+
+    pub fn set_path(&mut self, path: Path) {
+        self.path = path;
+    }
+
+    /// The connection of one side, and after the call whatever follows from it.
+    pub fn with<R>(&mut self, side: Side, call: impl FnOnce(&mut Connection, Instant) -> R) -> R {
+        let now = self.now;
+        let connection = self.ends[side.index()].connection.as_mut().expect("open");
+        let result = call(connection, now);
+        self.drain(side);
+        result
+    }
+
+    pub fn open(&mut self, side: Side) {
+        let now = self.now;
+        let end = self.end(side);
+        end.connection = Some(Connection::open(now, &end.config, end.initial));
+        self.drain(side);
+    }
+
+    /// The application acts, events are told, segments leave.
+    fn drain(&mut self, side: Side) {
+        let now = self.now;
+        loop {
+            let end = &mut self.ends[side.index()];
+            let Some(connection) = &mut end.connection else {
+                return;
+            };
+            while let Some(event) = connection.poll_event() {
+                end.events.push(event);
+            }
+            if end.reads {
+                end.received += connection.read(now, u64::MAX);
+            }
+            if end.to_write > 0 {
+                end.to_write -= connection.write(now, end.to_write);
+            }
+            if end.to_write == 0 && end.finish && !end.finished_writing {
+                end.finished_writing = true;
+                connection.finish(now);
+            }
+            let mut left = VecDeque::new();
+            while let Some(packet) = connection.poll_transmit(now) {
+                left.push_back(packet);
+            }
+            if left.is_empty() {
+                return;
+            }
+            for packet in left {
+                self.send(side, packet);
+            }
+        }
+    }
+
+    fn send(&mut self, from: Side, packet: Outgoing) {
+        if let Some(trace) = &mut self.trace {
+            trace.push(Sent {
+                at: self.now,
+                from,
+                packet,
+            });
+        }
+        let mut segment = packet.segment;
+        if segment.length > 0 {
+            let start = i64::try_from(packet.offset).unwrap();
+            self.check_numbers(from, &segment, start);
+        }
+        let fate = (self.path)(self.now, from, &segment);
+        if fate.marked && segment.ecn != Ecn::NotEct {
+            segment.ecn = Ecn::Ce;
+        }
+        for delay in fate.delays {
+            self.sequence += 1;
+            self.on_the_way
+                .insert((self.now + delay, self.sequence), (from.other(), segment));
+        }
+    }
+
+    /// The offset beside a segment and its sequence number name the same bytes.
+    fn check_numbers(&self, from: Side, segment: &Segment, offset: i64) {
+        let initial = self.ends[from.index()].initial;
+        let expected = (offset as u32).wrapping_add(initial).wrapping_add(1);
+        assert_eq!(segment.sequence.0, expected, "sequence number of offset {offset}");
+    }
+
+    /// A segment that no connection of this test sent arrives.
+    pub fn inject(&mut self, to: Side, segment: Segment) {
+        self.arrive(to, segment);
+    }
+
+    fn arrive(&mut self, to: Side, segment: Segment) {
+        let now = self.now;
+        let end = &mut self.ends[to.index()];
+        match &mut end.connection {
+            Some(connection) => {
+                if segment.length > 0 && connection.state() != State::Closed {
+                    let offset = connection.receive_offset(segment.sequence);
+                    self.holds[to.index()].insert(offset, offset + i64::from(segment.length));
+                }
+                connection.handle_frame(now, segment);
+            }
+            None if segment.has(Flags::SYN) && !segment.has(Flags::ACK) => {
+                end.connection = Some(Connection::accept(now, &end.config, end.initial, &segment));
+            }
+            None => {}
+        }
+        self.drain(to);
+    }
+
+    /// When something happens next.
+    pub fn next_time(&self) -> Option<Instant> {
+        let arrival = self.on_the_way.first_key_value().map(|((at, _), _)| *at);
+        let timeouts = self
+            .ends
+            .iter()
+            .filter_map(|end| end.connection.as_ref()?.poll_timeout());
+        arrival.into_iter().chain(timeouts).min()
+    }
+
+    /// One step; `false` where nothing will ever happen.
+    pub fn step(&mut self) -> bool {
+        let Some(at) = self.next_time() else { return false };
+        self.now = self.now.max(at);
+        let arrival = self.on_the_way.first_key_value().map(|((at, _), _)| *at);
+        if arrival.is_some_and(|at| at <= self.now) {
+            let (_, (to, segment)) = self.on_the_way.pop_first().unwrap();
+            self.arrive(to, segment);
+            return true;
+        }
+        for side in [Side::Client, Side::Server] {
+            let now = self.now;
+            if let Some(connection) = &mut self.ends[side.index()].connection
+                && connection.poll_timeout().is_some_and(|at| at <= now)
+            {
+                connection.handle_timeout(now);
+                self.drain(side);
+            }
+        }
+        true
+    }
+
+    /// Runs until `done`, but not beyond `limit`; whether it was done.
+    pub fn run_until(&mut self, limit: Duration, mut done: impl FnMut(&mut Self) -> bool) -> bool {
+        let limit = self.now + limit;
+        let mut steps = 0_u64;
+        let mut last = self.now;
+        while !done(self) {
+            if self.next_time().is_none_or(|at| at > limit) {
+                self.now = limit;
+                return done(self);
+            }
+            self.step();
+            // Time that stands still is a machine that asks again and again for nothing.
+            steps = if self.now == last { steps + 1 } else { 0 };
+            last = self.now;
+            assert!(steps < 1_000_000, "time stands still at {:?}", self.now);
+        }
+        true
+    }
+
+    pub fn run_for(&mut self, span: Duration) {
+        self.run_until(span, |_| false);
+    }
+
+    /// Both ends connected, and all quiet.
+    pub fn connect(&mut self) {
+        self.open(Side::Client);
+        let connected = self.run_until(Duration::from_secs(60), |pair| {
+            pair.ends.iter().all(|end| end.saw(Event::Connected))
+        });
+        assert!(connected);
+    }
+
+    pub fn sent(&self) -> &[Sent] {
+        self.trace.as_deref().unwrap_or_default()
+    }
+
+    /// What one side sent since the trace had `since` entries.
+    pub fn sent_by(&self, side: Side, since: usize) -> Vec<Sent> {
+        self.sent()[since..]
+            .iter()
+            .filter(|sent| sent.from == side)
+            .copied()
+            .collect()
+    }
+}
