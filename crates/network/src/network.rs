@@ -85,8 +85,8 @@ impl<B: Body, O: Observer<B>> Network<B, O> {
         self.advance(now.as_nanos());
     }
 
-    /// Moves what is due by `limit`, but stops at the first moment at which packets reach a host: that moment is given,
-    /// and everything that is due then has moved. `None` where nothing reaches a host by `limit`.
+    /// Moves what is due by `limit`, but stops at the first moment at which packets reach a host or prove too big for a
+    /// link: that moment is given, and everything that is due then has moved. `None` where there is none by `limit`.
     ///
     /// For callers on virtual time, who save a turn of their loop a packet-hop.
     #[inline]
@@ -100,7 +100,8 @@ impl<B: Body, O: Observer<B>> Network<B, O> {
             }
             self.now = self.now.max(at);
             self.step(at, link);
-            if !self.deliveries.is_empty() && self.calendar.first().0.nanos() > at {
+            let has_news = !self.deliveries.is_empty() || !self.cargo.too_big.is_empty();
+            if has_news && self.calendar.first().0.nanos() > at {
                 return Some(Instant::from_nanos(self.now));
             }
         }

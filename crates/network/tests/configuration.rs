@@ -27,6 +27,10 @@ fn all_forms_read_and_write_back() {
         r#"{"loss":{"every":50},"duplicate":"1%","corrupt":"0.5%"}"#,
         r#"{"loss":{"packets":[3,7]},"reorder":{"probability":"1%","delay":"5ms"}}"#,
         r#"{"queue":{"kind":"drop-head","limit":"20pkt"}}"#,
+        r#"{"queue":{"kind":"red","limit":"90pkt","min_threshold":"5pkt","max_probability":"2%","weight":0.01,"gentle":false,"adaptive":true,"mean_packet":"500B","ecn":true}}"#,
+        r#"{"queue":{"kind":"codel","limit":"64KiB","target":"1ms","interval":"20ms","ecn":true}}"#,
+        r#"{"queue":{"kind":"fq-codel","limit":"10240pkt","flows":16,"quantum":"300B","target":"5ms","interval":"100ms","ecn":false}}"#,
+        r#"{"queue":{"kind":"pie","limit":"90pkt","target":"20ms","update":"30ms","max_burst":"1ms","alpha":0.25,"beta":2.5,"ecn":true,"mark_threshold":"5%"}}"#,
     ] {
         let config = read(json);
         assert_eq!(config.validate(), []);
@@ -55,6 +59,24 @@ fn short_and_long_forms_mean_the_same() {
             r#"{"queue": {"kind": "drop-tail", "limit": "9pkt"}}"#,
         ),
         (r#"{"queue": {"kind": "drop-tail"}}"#, r#"{"queue": "1000pkt"}"#),
+        (r#"{"queue": "drop-tail"}"#, r#"{"queue": "1000pkt"}"#),
+        (r#"{"queue": "fq-codel"}"#, r#"{"queue": {"kind": "fq-codel"}}"#),
+        (
+            r#"{"queue": {"kind": "codel"}}"#,
+            r#"{"queue": {"kind": "codel", "limit": "1000pkt", "target": "5ms", "interval": "100ms", "ecn": false}}"#,
+        ),
+        (
+            r#"{"queue": {"kind": "fq-codel"}}"#,
+            r#"{"queue": {"kind": "fq-codel", "limit": "10240pkt", "flows": 1024, "quantum": "1514B", "interval": "100ms"}}"#,
+        ),
+        (
+            r#"{"queue": {"kind": "pie"}}"#,
+            r#"{"queue": {"kind": "pie", "target": "15ms", "update": "15ms", "max_burst": "150ms", "alpha": 0.125, "beta": 1.25}}"#,
+        ),
+        (
+            r#"{"queue": {"kind": "red"}}"#,
+            r#"{"queue": {"kind": "red", "max_probability": "10%", "weight": 0.002, "gentle": true, "adaptive": false}}"#,
+        ),
     ];
     for (short, long) in same {
         assert_eq!(read(short), read(long));
@@ -96,7 +118,23 @@ fn a_wrong_form_is_told_what_is_allowed() {
             r#"{"reorder": "1%"}"#,
             &["{ probability = \"1%\", delay = \"5ms\" }"],
         ),
-        (r#"{"queue": 100}"#, &["`100`", "\"100pkt\""]),
+        (
+            r#"{"queue": 100}"#,
+            &[
+                "`100`",
+                "\"100pkt\"",
+                "drop-tail, drop-head, red, codel, fq-codel, pie",
+            ],
+        ),
+        (
+            r#"{"queue": "codle"}"#,
+            &["did you mean \"codel\"", "fq-codel, pie", "100pkt"],
+        ),
+        (r#"{"queue": {"kind": "pie", "target": 15}}"#, &["15", "ms"]),
+        (
+            r#"{"queue": {"kind": "red", "min_threshold": "5"}}"#,
+            &["\"5pkt\""],
+        ),
         (
             r#"{"queue": {"kind": "codle"}}"#,
             &["codle", "`drop-tail`", "`drop-head`"],
@@ -147,6 +185,66 @@ fn what_is_out_of_range_is_a_problem_of_its_key() {
         (
             r#"{"queue": {"kind": "drop-tail", "limit": "0B"}}"#,
             "queue",
+            "1pkt",
+        ),
+        (
+            r#"{"queue": {"kind": "codel", "target": "0s"}}"#,
+            "queue.target",
+            "above 0",
+        ),
+        (
+            r#"{"queue": {"kind": "codel", "target": "200ms"}}"#,
+            "queue.target",
+            "at most the interval, which is \"100ms\"",
+        ),
+        (
+            r#"{"queue": {"kind": "fq-codel", "flows": 0}}"#,
+            "queue.flows",
+            "1 to 65536",
+        ),
+        (
+            r#"{"queue": {"kind": "fq-codel", "quantum": "0B"}}"#,
+            "queue.quantum",
+            "\"1B\"",
+        ),
+        (
+            r#"{"queue": {"kind": "fq-codel", "limit": "0pkt"}}"#,
+            "queue.limit",
+            "1pkt",
+        ),
+        (
+            r#"{"queue": {"kind": "pie", "update": "0s"}}"#,
+            "queue.update",
+            "above 0",
+        ),
+        (
+            r#"{"queue": {"kind": "pie", "alpha": 0}}"#,
+            "queue.alpha",
+            "above 0",
+        ),
+        (
+            r#"{"queue": {"kind": "red", "weight": 1.5}}"#,
+            "queue.weight",
+            "at most 1",
+        ),
+        (
+            r#"{"queue": {"kind": "red", "max_probability": "0%"}}"#,
+            "queue.max_probability",
+            "above 0%",
+        ),
+        (
+            r#"{"queue": {"kind": "red", "min_threshold": "9pkt", "max_threshold": "9pkt"}}"#,
+            "queue.max_threshold",
+            "above min_threshold \"9pkt\"",
+        ),
+        (
+            r#"{"queue": {"kind": "red", "min_threshold": "9pkt", "max_threshold": "9kB"}}"#,
+            "queue.max_threshold",
+            "both in packets",
+        ),
+        (
+            r#"{"queue": {"kind": "red", "min_threshold": "0pkt"}}"#,
+            "queue.min_threshold",
             "1pkt",
         ),
         (r#"{"mtu": "67B"}"#, "mtu", "\"68B\" to \"64KiB\""),

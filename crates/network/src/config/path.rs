@@ -58,7 +58,7 @@ macro_rules! with_link_keys {
             #[serde(default, skip_serializing_if = "Option::is_none")]
             #[schemars(with = "Probability")]
             pub corrupt: Option<Probability>,
-            /// Queue in front of the link: a drop-tail limit such as "100pkt" or "64KiB", or a table; default "1000pkt".
+            /// Queue in front of the link: a drop-tail limit such as "100pkt" or "64KiB", a kind such as "codel", or a table; default "1000pkt".
             #[serde(default, skip_serializing_if = "Option::is_none")]
             #[schemars(with = "QueueConfig")]
             pub queue: Option<QueueConfig>,

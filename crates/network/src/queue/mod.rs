@@ -15,6 +15,7 @@ mod pie;
 mod red;
 
 use foundation::Problem;
+use foundation::quantity::nearest;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
@@ -56,10 +57,13 @@ macro_rules! disciplines {
             $($(#[$help])* #[serde(rename = $word)] $name($name),)+
         }
 
+        /// The names of the disciplines.
+        const KINDS: &[&str] = &["drop-tail", $($word,)+];
+
         /// What is allowed, to follow "expected".
         const EXPECTED: &str = concat!(
-            "a queue limit with its unit such as \"100pkt\" or \"64KiB\", or a table such as ",
-            "{ kind = \"drop-head\", limit = \"100pkt\" }; the kinds are drop-tail", $(", ", $word,)+
+            "a queue limit with its unit such as \"100pkt\" or \"64KiB\", or a kind such as \"codel\", or a table such as ",
+            "{ kind = \"codel\", limit = \"100pkt\" }; the kinds are drop-tail", $(", ", $word,)+
         );
 
         impl From<Table> for QueueConfig {
@@ -81,6 +85,15 @@ macro_rules! disciplines {
         }
 
         impl QueueConfig {
+            /// The discipline of this name with its default settings.
+            fn named(word: &str) -> Option<Self> {
+                match word {
+                    "drop-tail" => Some(Self::default()),
+                    $($word => Some(Self::$name($name::default())),)+
+                    _ => None,
+                }
+            }
+
             /// What is out of range.
             #[must_use]
             pub fn validate(&self) -> Vec<Problem> {
@@ -142,6 +155,15 @@ impl TextOrTable for QueueConfig {
     type Table = Table;
 
     fn from_text(text: &str) -> Result<Self, String> {
+        if let Some(named) = Self::named(text) {
+            return Ok(named);
+        }
+        // A word is more likely a kind's name than a mistyped number.
+        if text.starts_with(|c: char| c.is_ascii_alphabetic()) {
+            let hint = nearest(text, KINDS.iter().copied())
+                .map_or(String::new(), |near| format!("did you mean {near:?}? "));
+            return Err(format!("{text:?} is not a queue: {hint}expected {EXPECTED}"));
+        }
         text.parse()
             .map(Self::drop_tail)
             .map_err(|error: foundation::QuantityError| error.to_string())
@@ -176,8 +198,8 @@ impl JsonSchema for QueueConfig {
         let limit = generator.subschema_for::<QueueLimit>();
         let table = Table::json_schema(generator);
         json_schema!({
-            "description": "The queue in front of the link: a limit (drop-tail), or a table that names a discipline",
-            "anyOf": [limit, table],
+            "description": "The queue in front of the link: a limit (drop-tail), a discipline by its kind, or a table with its kind and keys",
+            "anyOf": [limit, { "type": "string", "enum": KINDS }, table],
         })
     }
 }

@@ -1,0 +1,98 @@
+//! CoDel: RFC 8289, and Nichols and Jacobson, "Controlling Queue Delay", ACM Queue 10 (5), 2012.
+
+use super::*;
+
+/// From the first drop on, in ms: 100, then 100 / sqrt(2), 100 / sqrt(3), ... later each (RFC 8289, section 3.3: "control law").
+const ROW: [f64; 8] = [0.0, 100.0, 170.71, 228.45, 278.45, 323.17, 363.99, 401.79];
+
+/// Whether these times follow the control law. A drop waits for the link to be free, at most a packet's time.
+fn follow_the_law(times: &[u64]) {
+    for (at, due) in times.iter().zip(ROW) {
+        let since = (at - times[0]) as f64 / MILLI as f64;
+        assert!((due - 0.02..=due + 1.02).contains(&since), "{since} is not {due}");
+    }
+}
+
+#[test]
+fn drops_come_ever_faster_while_the_queue_stands() {
+    let mut network = network(r#"{"kind": "codel", "limit": "10000pkt"}"#);
+    drive(&mut network, steady(0, 1000 * MILLI, 1.5));
+    let drops = times(network.observer(), DROPPED);
+    // At 1.5 times the link's rate, the packet that is sent at k ms has waited k/3 ms: the first above the target is sent at 15 ms.
+    assert_eq!(drops[0], 115 * MILLI);
+    assert!(drops.len() > ROW.len());
+    follow_the_law(&drops);
+}
+
+#[test]
+fn marks_follow_the_same_law_and_lose_nothing() {
+    let mut network = network(r#"{"kind": "codel", "limit": "10000pkt", "ecn": true}"#);
+    let arrivals = drive(&mut network, capable(steady(0, 1000 * MILLI, 1.5)));
+    let marks = times(network.observer(), What::Marked);
+    follow_the_law(&marks);
+    assert_eq!(arrivals.len(), 1500);
+    let marked = arrivals
+        .iter()
+        .filter(|arrival| arrival.packet.body.marks == 1)
+        .count();
+    assert_eq!(marked, marks.len());
+    // Packets that cannot be marked are dropped all the same.
+    let mut network = super::network(r#"{"kind": "codel", "limit": "10000pkt", "ecn": true}"#);
+    drive(&mut network, steady(0, 1000 * MILLI, 1.5));
+    follow_the_law(&times(network.observer(), DROPPED));
+    assert_eq!(network.counters(LINK).marked.packets, 0);
+}
+
+/// A queue that drains within an interval is a good one (RFC 8289, section 1).
+#[test]
+fn a_burst_shorter_than_the_interval_passes() {
+    for (packets, dropped) in [(104, false), (110, true)] {
+        let mut network = network(r#"{"kind": "codel"}"#);
+        drive(
+            &mut network,
+            (0..packets).map(|number| (0, Packet::new(FORWARD, 1250, mark(number)))),
+        );
+        assert_eq!(
+            network.counters(LINK).queue_dropped.packets > 0,
+            dropped,
+            "{packets}"
+        );
+    }
+}
+
+/// A packet that takes longer than the target to send does not make a queue (RFC 8289, section 5.4: MAXPACKET).
+#[test]
+fn one_packet_in_the_queue_is_never_too_many() {
+    let mut network = network(r#"{"kind": "codel", "target": "100us", "interval": "1ms"}"#);
+    // Two at a time: the second waits 1 ms, ten times the target.
+    drive(
+        &mut network,
+        (0..4000).map(|number| {
+            (
+                number / 2 * 2 * PACKET_TIME,
+                Packet::new(FORWARD, 1250, mark(number)),
+            )
+        }),
+    );
+    assert_eq!(network.counters(LINK).queue_dropped.packets, 0);
+}
+
+/// After a short pause it goes on at nearly the rate that was right before (RFC 8289, section 5.5).
+#[test]
+fn it_remembers_the_rate_of_drops_for_a_while() {
+    for (pause, remembers) in [(1500, true), (3500, false)] {
+        let mut network = network(r#"{"kind": "codel", "limit": "10000pkt"}"#);
+        let (end, again) = (1000 * MILLI, (1000 + pause) * MILLI);
+        let second = steady(again, again + 1000 * MILLI, 1.5);
+        drive(&mut network, steady(0, end, 1.5).chain(second));
+        let drops = times(network.observer(), DROPPED);
+        let (first, second): (Vec<u64>, Vec<u64>) = drops.iter().partition(|&&at| at < again);
+        let gap = (second[1] - second[0]) as f64 / MILLI as f64;
+        let count = if remembers { first.len() as f64 - 1.0 } else { 1.0 };
+        let due = 100.0 / count.sqrt();
+        assert!(
+            (due - 1.02..=due + 1.02).contains(&gap),
+            "{pause}: {gap} is not {due}"
+        );
+    }
+}

@@ -1,0 +1,134 @@
+//! FQ-CoDel: RFC 8290.
+
+use super::*;
+
+/// So many packets of a flow, from 0 on.
+fn flow(number: u64, size: u32, gap: u64, until: u64) -> Vec<(u64, Packet<Mark>)> {
+    (0..until)
+        .step_by(gap as usize)
+        .map(|at| {
+            let body = Mark {
+                flow: number,
+                ..mark(at)
+            };
+            (at, Packet::new(FORWARD, size, body))
+        })
+        .collect()
+}
+
+fn together(flows: impl IntoIterator<Item = Vec<(u64, Packet<Mark>)>>) -> Vec<(u64, Packet<Mark>)> {
+    let mut packets: Vec<_> = flows.into_iter().flatten().collect();
+    packets.sort_by_key(|(at, _)| *at);
+    packets
+}
+
+fn of_flow(arrivals: &[Arrival<Mark>], flow: u64) -> Vec<Arrival<Mark>> {
+    let of = |arrival: &&Arrival<Mark>| arrival.packet.body.flow == flow;
+    arrivals.iter().filter(of).cloned().collect()
+}
+
+/// A flow that sends less than its share goes ahead of those that build a queue (RFC 8290, sections 1.3 and 4.2): it
+/// waits for the packet that is being sent, no longer.
+#[test]
+fn a_sparse_flow_sees_no_queue() {
+    let bulk = flow(1, 1250, PACKET_TIME / 2, 2000 * MILLI);
+    let sparse = flow(2, 125, 19_700_000, 2000 * MILLI);
+    let packets = together([bulk, sparse]);
+    let delay = |queue: &str, flow: u64| {
+        let arrivals = drive(&mut network(queue), packets.clone());
+        // Where both begin, the bulk flow is a new one as well.
+        delays(&of_flow(&arrivals, flow))
+            .into_iter()
+            .skip(1)
+            .max()
+            .unwrap()
+    };
+    assert!(delay(r#"{"kind": "fq-codel"}"#, 2) <= PACKET_TIME + PACKET_TIME / 10);
+    assert!(delay(r#"{"kind": "fq-codel"}"#, 1) > 100 * PACKET_TIME);
+    assert!(delay(r#""1000pkt""#, 2) > 100 * PACKET_TIME);
+}
+
+/// Flows that all want more get equal bytes, whatever they send and in packets of whatever size (RFC 8290, section 3: deficit
+/// round robin).
+#[test]
+fn greedy_flows_get_equal_shares() {
+    for quantum in ["300B", "1514B", "9kB"] {
+        let flows = [
+            flow(1, 500, PACKET_TIME / 4, 3000 * MILLI),
+            flow(2, 1500, PACKET_TIME, 3000 * MILLI),
+            flow(3, 1000, PACKET_TIME / 3, 3000 * MILLI),
+        ];
+        let mut network = network(&format!(r#"{{"kind": "fq-codel", "quantum": "{quantum}"}}"#));
+        let arrivals = drive(&mut network, together(flows));
+        let bytes = |flow| -> u64 {
+            let of = of_flow(&arrivals, flow);
+            let measured = of
+                .iter()
+                .filter(|arrival| (1000 * MILLI..3000 * MILLI).contains(&arrival.at));
+            measured.map(|arrival| u64::from(arrival.packet.size)).sum()
+        };
+        // A third of 10 Mbit/s for two seconds, give or take a turn.
+        let share = 2_500_000.0 / 3.0;
+        for number in 1..=3 {
+            let part = bytes(number) as f64 / share;
+            assert!((part - 1.0).abs() < 0.013, "{quantum}, flow {number}: {part}");
+        }
+    }
+}
+
+/// Flows on different routes are told apart where the body does not say.
+#[test]
+fn routes_are_flows_of_their_own() {
+    let path = path(r#"{"rate": "10Mbit/s", "queue": {"kind": "fq-codel"}}"#);
+    let mut builder = NetworkBuilder::chain(&[path], Streams::new(1, 0));
+    let other = builder.route(&[LINK], network::HostId(1));
+    let mut network: Network<Mark> = builder.build();
+    let bulk = flow(0, 1250, PACKET_TIME / 2, 500 * MILLI);
+    let mut sparse = flow(0, 125, 19_700_000, 500 * MILLI);
+    sparse.iter_mut().for_each(|(_, packet)| packet.route = other);
+    let arrivals = drive(&mut network, together([bulk, sparse]));
+    let waited = arrivals.iter().filter(|arrival| arrival.packet.route == other);
+    let delays = waited.map(|arrival| arrival.at - arrival.packet.body.number);
+    assert!(delays.skip(1).max() <= Some(PACKET_TIME + PACKET_TIME / 10));
+}
+
+/// Who fills the queue makes room in it, from the head (RFC 8290, section 4.1).
+#[test]
+fn the_fattest_flow_makes_room() {
+    let bulk = flow(1, 1250, PACKET_TIME / 4, 500 * MILLI);
+    let small = flow(2, 1250, 3 * PACKET_TIME, 500 * MILLI);
+    let count = small.len();
+    let mut network = network(r#"{"kind": "fq-codel", "limit": "50pkt", "interval": "10s"}"#);
+    let arrivals = drive(&mut network, together([bulk, small]));
+    assert_eq!(of_flow(&arrivals, 2).len(), count);
+    let counters = network.counters(LINK);
+    assert!(counters.queue_dropped.packets > 1000);
+    assert_eq!(counters.max_queue_packets, 50);
+    // Half of the fattest queue at once: fewer, larger rows of drops.
+    let drops = times(network.observer(), DROPPED);
+    let mut moments = drops.clone();
+    moments.dedup();
+    assert!(
+        drops.len() > 15 * moments.len(),
+        "{} {}",
+        drops.len(),
+        moments.len()
+    );
+}
+
+/// Each queue is under CoDel of its own (RFC 8290, section 4.2).
+#[test]
+fn a_standing_queue_is_dropped_from_or_marked() {
+    let bulk = || flow(1, 1250, PACKET_TIME * 2 / 3, 1000 * MILLI);
+    let mut dropping = network(r#"{"kind": "fq-codel"}"#);
+    let mut plain = network(r#"{"kind": "codel", "limit": "10240pkt"}"#);
+    drive(&mut dropping, bulk());
+    drive(&mut plain, bulk());
+    let drops = times(dropping.observer(), DROPPED);
+    assert!(drops.len() > 8);
+    assert_eq!(drops, times(plain.observer(), DROPPED));
+    let mut marking = network(r#"{"kind": "fq-codel", "ecn": true}"#);
+    drive(&mut marking, capable(bulk().into_iter()));
+    assert_eq!(marking.counters(LINK).queue_dropped.packets, 0);
+    assert!(marking.counters(LINK).marked.packets > 8);
+}

@@ -1,0 +1,75 @@
+//! PIE: RFC 8033.
+
+use super::*;
+use foundation::{Duration, Instant};
+
+/// Packets in the queue on average between two times.
+fn mean_queue(queue: &str, load: f64, from: u64, until: u64) -> (f64, f64) {
+    let mut network = network(queue);
+    let mut begun = None;
+    for (at, packet) in steady(0, until, load) {
+        if at >= from && begun.is_none() {
+            network.handle_timeout(Instant::from_nanos(at));
+            begun = Some((
+                network.occupancy(LINK, Instant::from_nanos(at)),
+                *network.counters(LINK),
+            ));
+        }
+        network.send(Instant::from_nanos(at), packet);
+        while network.poll_delivery().is_some() {}
+    }
+    let (before, counted) = begun.unwrap();
+    let until = Instant::from_nanos(until);
+    network.handle_timeout(until);
+    let counters = network.counters(LINK);
+    let dropped = counters.queue_dropped.packets - counted.queue_dropped.packets;
+    let entered = counters.entered.packets - counted.entered.packets;
+    let span = Duration::from_nanos(until.as_nanos() - from);
+    let mean = network.occupancy(LINK, until).since(&before).mean_packets(span);
+    (mean, dropped as f64 / entered as f64)
+}
+
+/// Under any overload that does not give way, packets wait for the target and the rest is dropped (RFC 8033, section 1: "control
+/// the average queuing latency to a target value").
+#[test]
+fn the_wait_is_held_at_the_target() {
+    for (target, load) in [(15, 1.05), (15, 1.25), (15, 2.0), (30, 1.25)] {
+        let queue = format!(r#"{{"kind": "pie", "target": "{target}ms"}}"#);
+        let (queue, dropped) = mean_queue(&queue, load, 20_000 * MILLI, 80_000 * MILLI);
+        // At 1 ms a packet, packets in the queue are milliseconds of waiting (with the one being sent).
+        let wait = queue - 0.5;
+        assert!(
+            (wait / f64::from(target) - 1.0).abs() < 0.1,
+            "{target} ms at {load}: {wait} ms"
+        );
+        assert!((dropped - (1.0 - 1.0 / load)).abs() < 0.005, "{load}: {dropped}");
+    }
+}
+
+/// Bursts of up to 150 ms pass (RFC 8033, section 4.4).
+#[test]
+fn a_burst_passes_and_then_drops_begin() {
+    let mut network = network(r#"{"kind": "pie"}"#);
+    drive(&mut network, steady(0, 2000 * MILLI, 2.0));
+    let drops = times(network.observer(), DROPPED);
+    assert!(drops[0] >= 150 * MILLI, "{}", drops[0]);
+    assert!(drops[0] < 400 * MILLI, "{}", drops[0]);
+}
+
+/// Up to a probability of 10 % packets are marked, above they are dropped (RFC 8033, section 5.1).
+#[test]
+fn heavy_congestion_is_not_marked() {
+    let run = |queue: &str, load: f64| {
+        let mut network = network(queue);
+        drive(&mut network, capable(steady(0, 20_000 * MILLI, load)));
+        let counters = network.counters(LINK);
+        (counters.marked.packets, counters.queue_dropped.packets)
+    };
+    let ecn = r#"{"kind": "pie", "ecn": true, "limit": "100000pkt"}"#;
+    let (marked, dropped) = run(ecn, 1.5);
+    // Marks do not make the senders of this test give way, so the probability passes the threshold and drops do the work.
+    assert!(marked > 0 && dropped > 5000, "{marked} {dropped}");
+    let always = r#"{"kind": "pie", "ecn": true, "limit": "100000pkt", "mark_threshold": "100%"}"#;
+    assert_eq!(run(always, 1.5).1, 0);
+    assert_eq!(run(r#"{"kind": "pie"}"#, 1.5).0, 0);
+}
