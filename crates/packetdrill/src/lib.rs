@@ -3,4 +3,6 @@
 #![forbid(unsafe_code)]
 
 pub mod code;
+pub mod files;
 pub mod language;
+pub mod run;

@@ -1,0 +1,211 @@
+//! Sockets come and go: socket, bind, listen, accept, connect, close, shutdown.
+
+use super::{
+    Answer, Attempt, Handled, Stop, argument, connection, flags, number, returned, socket as find, word,
+};
+use crate::language::{Call, Expression};
+use crate::run::link::Link;
+use crate::run::sockets::{File, Role, Socket};
+use crate::run::world::World;
+
+/// `socket(..., SOCK_STREAM, IPPROTO_TCP)`.
+pub fn socket(world: &mut World, call: &Call) -> Handled {
+    let number = returned(call)?;
+    let kind = argument(call, 1)?.to_string();
+    let mut words = kind.split('|');
+    if words.next() != Some("SOCK_STREAM") {
+        return Err(Stop::Unsupported(format!("sockets of type {kind}")));
+    }
+    let nonblocking = words.any(|word| word == "SOCK_NONBLOCK");
+    let protocol = argument(call, 2)?;
+    let tcp = matches!(protocol, Expression::Word(word) if word == "IPPROTO_TCP");
+    if !tcp && protocol != &Expression::Integer(0) {
+        return Err(Stop::Unsupported(format!("sockets of protocol {protocol}")));
+    }
+    let socket = Socket {
+        nonblocking,
+        ..Socket::default()
+    };
+    world.files.insert(number, File::Socket(socket));
+    Ok(Answer::Value(number))
+}
+
+/// `bind(3, ..., ...)`: addresses are never looked at.
+pub fn bind(world: &mut World, call: &Call) -> Handled {
+    Ok(match find(world, call) {
+        Ok(_) => Answer::Value(0),
+        Err(answer) => answer,
+    })
+}
+
+/// `listen(3, 1)`.
+pub fn listen(world: &mut World, call: &Call) -> Handled {
+    Ok(match find(world, call) {
+        Ok(socket) => match socket.role {
+            Role::Fresh => {
+                socket.role = Role::Listening(Vec::new());
+                Answer::Value(0)
+            }
+            Role::Listening(_) => Answer::Value(0),
+            Role::Connection(_) => Answer::Error("EINVAL"),
+        },
+        Err(answer) => answer,
+    })
+}
+
+/// `accept(3, ..., ...)`.
+pub fn accept(world: &mut World, call: &Call) -> Handled {
+    let nonblocking = call.name == "accept4" && {
+        let kind = argument(call, 3)?.to_string();
+        kind.split('|').any(|word| word == "SOCK_NONBLOCK")
+    };
+    let socket = match find(world, call) {
+        Ok(socket) => socket,
+        Err(answer) => return Ok(answer),
+    };
+    let (options, waits) = (socket.options.clone(), !socket.nonblocking);
+    let Role::Listening(backlog) = &mut socket.role else {
+        return Ok(Answer::Error("EINVAL"));
+    };
+    let candidates = backlog.clone();
+    let ready = candidates.iter().position(|index| world.links[*index].connected);
+    let Some(place) = ready else {
+        return Ok(if waits {
+            Answer::Blocks(None)
+        } else {
+            Answer::Error("EAGAIN")
+        });
+    };
+    let index = candidates[place];
+    world.links[index].owned = true;
+    if let Ok(Socket {
+        role: Role::Listening(backlog),
+        ..
+    }) = find(world, call)
+    {
+        backlog.remove(place);
+    }
+    let number = returned(call)?;
+    let accepted = Socket {
+        role: Role::Connection(index),
+        options,
+        nonblocking,
+    };
+    world.files.insert(number, File::Socket(accepted));
+    Ok(Answer::Value(number))
+}
+
+/// `connect(3, ..., ...)`.
+pub fn connect(world: &mut World, call: &Call, attempt: &mut Attempt) -> Handled {
+    let now = world.now;
+    let config = world.config_of(number(call, 0)?);
+    let socket = match find(world, call) {
+        Ok(socket) => socket,
+        Err(answer) => return Ok(answer),
+    };
+    let (nonblocking, role) = (socket.nonblocking, &socket.role);
+    let index = match role {
+        Role::Listening(_) => return Ok(Answer::Error("EISCONN")),
+        Role::Connection(index) => *index,
+        Role::Fresh => {
+            let index = world.begin(Link::open(now, &config));
+            if let Ok(socket) = find(world, call) {
+                socket.role = Role::Connection(index);
+            }
+            attempt.progress = 1;
+            if nonblocking {
+                return Ok(Answer::Error("EINPROGRESS"));
+            }
+            index
+        }
+    };
+    let link = &mut world.links[index];
+    if let Some(error) = link.error.take() {
+        return Ok(Answer::Error(error));
+    }
+    if link.connected {
+        let first = !std::mem::replace(&mut link.owned, true);
+        return Ok(if first {
+            Answer::Value(0)
+        } else {
+            Answer::Error("EISCONN")
+        });
+    }
+    if link.gone {
+        return Ok(Answer::Error("ECONNABORTED"));
+    }
+    let waits = attempt.progress == 1 || !nonblocking;
+    Ok(if waits {
+        Answer::Blocks(None)
+    } else {
+        Answer::Error("EALREADY")
+    })
+}
+
+/// `close(4)`.
+pub fn close(world: &mut World, call: &Call) -> Handled {
+    let now = world.now;
+    let number = number(call, 0)?;
+    let Some(file) = world.files.remove(&number) else {
+        return Ok(Answer::Error("EBADF"));
+    };
+    for other in world.files.values_mut() {
+        if let File::Epoll(watches) = other {
+            watches.retain(|watch| watch.number != number);
+        }
+    }
+    let File::Socket(socket) = file else {
+        return Ok(Answer::Value(0));
+    };
+    match socket.role {
+        Role::Fresh => {}
+        Role::Listening(backlog) => {
+            for index in backlog {
+                abort(world, index);
+            }
+        }
+        Role::Connection(index) if socket.options.linger == Some(0) => abort(world, index),
+        Role::Connection(index) => {
+            let link = &mut world.links[index];
+            link.write_shut = true;
+            if !link.gone {
+                link.machine.close(now);
+                link.settle(now);
+            }
+        }
+    }
+    Ok(Answer::Value(0))
+}
+
+fn abort(world: &mut World, index: usize) {
+    let now = world.now;
+    let link = &mut world.links[index];
+    if !link.gone {
+        link.machine.abort(now);
+        link.settle(now);
+        link.error = None;
+    }
+}
+
+/// `shutdown(4, SHUT_WR)`.
+pub fn shutdown(world: &mut World, call: &Call) -> Handled {
+    let now = world.now;
+    let how = word(call, 1)?.to_owned();
+    let direction = flags(call, 1)?;
+    let link = match connection(world, call) {
+        Ok((link, _)) => link,
+        Err(answer) => return Ok(answer),
+    };
+    if link.gone || !link.connected {
+        return Ok(Answer::Error("ENOTCONN"));
+    }
+    if direction > 2 {
+        return Err(Stop::Unsupported(format!("shutdown({how})")));
+    }
+    link.read_shut |= direction != 1;
+    if direction != 0 && !std::mem::replace(&mut link.write_shut, true) {
+        link.machine.finish(now);
+        link.settle(now);
+    }
+    Ok(Answer::Value(0))
+}

@@ -1,0 +1,190 @@
+//! Socket options.
+
+use foundation::Duration;
+
+use super::{Answer, Handled, Stop, argument, socket, word};
+use crate::language::{Call, Expression};
+use crate::run::settings::controller;
+use crate::run::sockets::{Role, SocketOptions};
+use crate::run::symbols;
+use crate::run::world::World;
+
+/// Options that change nothing of what the machine does: they concern addresses, routes, marks and priorities.
+const WITHOUT_EFFECT: [&str; 9] = [
+    "SO_REUSEADDR",
+    "SO_REUSEPORT",
+    "SO_PRIORITY",
+    "SO_MARK",
+    "SO_BINDTODEVICE",
+    "SO_DONTROUTE",
+    "IP_MTU_DISCOVER",
+    "IP_TTL",
+    "TCP_QUICKACK",
+];
+
+fn level_known(level: &str) -> bool {
+    ["SOL_SOCKET", "SOL_TCP", "IPPROTO_TCP", "SOL_IP", "IPPROTO_IP"].contains(&level)
+}
+
+/// `setsockopt(4, SOL_TCP, TCP_NODELAY, [1], 4)`.
+pub fn set(world: &mut World, call: &Call) -> Handled {
+    let (level, name) = (word(call, 1)?.to_owned(), word(call, 2)?.to_owned());
+    let unsupported = || Stop::Unsupported(format!("the socket option {name}"));
+    if !level_known(&level) {
+        return Err(unsupported());
+    }
+    let value = argument(call, 3)?;
+    let now = world.now;
+    let socket = match socket(world, call) {
+        Ok(socket) => socket,
+        Err(answer) => return Ok(answer),
+    };
+    let options = &mut socket.options;
+    if name == "TCP_CONGESTION" {
+        let text = match value {
+            Expression::Text(text) => text.clone(),
+            other => other.to_string(),
+        };
+        let unknown = || Stop::Unsupported(format!("the congestion controller {text}"));
+        options.congestion = Some(controller(&text).ok_or_else(unknown)?);
+        if !matches!(socket.role, Role::Fresh | Role::Listening(_)) {
+            return Err(Stop::Unsupported(
+                "another congestion controller on a connection that lives".to_owned(),
+            ));
+        }
+        return Ok(Answer::Value(0));
+    }
+    if name == "SO_LINGER" {
+        return linger(options, value);
+    }
+    let number = symbols::number(value).map_err(Stop::Unsupported)?;
+    let size = u64::try_from(number).unwrap_or(0);
+    let connected = matches!(socket.role, Role::Connection(_));
+    match name.as_str() {
+        "TCP_NODELAY" => options.no_delay = number != 0,
+        "TCP_CORK" => options.cork = number != 0,
+        "TCP_MAXSEG" if connected => {
+            return Err(Stop::Unsupported(
+                "TCP_MAXSEG on a connection that lives".to_owned(),
+            ));
+        }
+        "TCP_MAXSEG" => match u32::try_from(number) {
+            Ok(bytes) if (88..=32_767).contains(&bytes) => options.mss = Some(bytes),
+            _ => return Ok(Answer::Error("EINVAL")),
+        },
+        "TCP_USER_TIMEOUT" if number < 0 => return Ok(Answer::Error("EINVAL")),
+        "TCP_USER_TIMEOUT" => {
+            options.user_timeout = Some(Duration::from_millis(size)).filter(|t| !t.is_zero())
+        }
+        "TCP_SYNCNT" => options.syn_retries = u32::try_from(number).ok(),
+        "SO_KEEPALIVE" if connected && number != 0 => {
+            return Err(Stop::Unsupported(
+                "SO_KEEPALIVE on a connection that lives".to_owned(),
+            ));
+        }
+        "SO_KEEPALIVE" => options.keep_alive = number != 0,
+        "TCP_KEEPIDLE" => options.keep_alive_after = Some(Duration::from_secs(size)),
+        "SO_SNDBUF" => options.send_buffer = Some(2 * size),
+        "SO_RCVBUF" if connected => {
+            return Err(Stop::Unsupported(
+                "SO_RCVBUF on a connection that lives".to_owned(),
+            ));
+        }
+        "SO_RCVBUF" => options.receive_buffer = Some(2 * size),
+        // The ECN bits of the type of service are TCP's own.
+        "IP_TOS" => remember(options, &name, number),
+        known if WITHOUT_EFFECT.contains(&known) => remember(options, &name, number),
+        _ => return Err(unsupported()),
+    }
+    let options = options.clone();
+    if let Role::Connection(index) = socket.role {
+        options.apply(now, &mut world.links[index]);
+    }
+    Ok(Answer::Value(0))
+}
+
+fn remember(options: &mut SocketOptions, name: &str, number: i64) {
+    options.others.retain(|(known, _)| known != name);
+    options.others.push((name.to_owned(), number));
+}
+
+/// `{onoff=1, linger=0}`.
+fn linger(options: &mut SocketOptions, value: &Expression) -> Handled {
+    let record = match value {
+        Expression::List(items) if items.len() == 1 => &items[0],
+        other => other,
+    };
+    let field = |name| record.field(name).and_then(|value| symbols::number(value).ok());
+    let (Some(on), Some(seconds)) = (field("onoff"), field("linger")) else {
+        return Err(Stop::Unsupported(format!("SO_LINGER with {value}")));
+    };
+    if on != 0 && seconds != 0 {
+        return Err(Stop::Unsupported(
+            "SO_LINGER with a time: a close that waits".to_owned(),
+        ));
+    }
+    options.linger = (on != 0).then_some(0);
+    Ok(Answer::Value(0))
+}
+
+/// `getsockopt(4, SOL_TCP, TCP_MAXSEG, [1100], [4])`: the value must be the one in brackets.
+pub fn get(world: &mut World, call: &Call) -> Handled {
+    let (level, name) = (word(call, 1)?.to_owned(), word(call, 2)?.to_owned());
+    let unsupported = || Stop::Unsupported(format!("reading the socket option {name}"));
+    if !level_known(&level) {
+        return Err(unsupported());
+    }
+    let (default_mss, tcp) = (world.settings.mss(), world.settings.tcp.clone());
+    let socket = match socket(world, call) {
+        Ok(socket) => socket,
+        Err(answer) => return Ok(answer),
+    };
+    let options = socket.options.clone();
+    let index = match socket.role {
+        Role::Connection(index) => Some(index),
+        _ => None,
+    };
+    let link = index.map(|index| &mut world.links[index]);
+    let flag = |set: bool| u64::from(set).to_string();
+    let actual = match name.as_str() {
+        "SO_ERROR" => link.and_then(|link| link.error.take()).unwrap_or("0").to_owned(),
+        "TCP_MAXSEG" => match link {
+            Some(link) if link.connected => link.machine.info().segment.to_string(),
+            _ => options.mss.unwrap_or(default_mss).to_string(),
+        },
+        "TCP_NODELAY" => flag(options.no_delay),
+        "TCP_CORK" => flag(options.cork),
+        "SO_KEEPALIVE" => flag(options.keep_alive),
+        "SO_SNDBUF" => match options.send_buffer {
+            Some(bytes) => bytes.to_string(),
+            None => return Err(unsupported()),
+        },
+        "TCP_USER_TIMEOUT" => options
+            .user_timeout
+            .map_or(0, |time| time.as_nanos() / 1_000_000)
+            .to_string(),
+        "TCP_CONGESTION" => options
+            .congestion
+            .as_ref()
+            .unwrap_or(tcp.congestion())
+            .name()
+            .to_owned(),
+        _ => match options.others.iter().find(|(known, _)| *known == name) {
+            Some((_, number)) => number.to_string(),
+            None => return Err(unsupported()),
+        },
+    };
+    let expected = match argument(call, 3)? {
+        Expression::Ellipsis => return Ok(Answer::Value(0)),
+        Expression::List(items) if items.len() == 1 => items[0].to_string(),
+        Expression::Text(text) => text.clone(),
+        other => other.to_string(),
+    };
+    if expected != actual {
+        return Err(Stop::Departs {
+            expected: format!("{name} [{expected}]"),
+            seen: format!("[{actual}]"),
+        });
+    }
+    Ok(Answer::Value(0))
+}

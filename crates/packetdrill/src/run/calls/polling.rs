@@ -1,0 +1,230 @@
+//! Waiting for files: poll and epoll.
+
+use foundation::{Duration, Instant};
+
+use super::{Answer, Attempt, Handled, Stop, argument, files, number, returned, word};
+use crate::language::{Call, Expression};
+use crate::run::sockets::{File, Role, Watch};
+use crate::run::symbols::{self, EDGE, ERR, HUP, IN, ONESHOT, OUT, RDHUP, poll_flags};
+use crate::run::world::World;
+
+/// What can be done with a file now.
+fn readiness(world: &World, number: i64) -> u64 {
+    let Some(File::Socket(socket)) = world.files.get(&number) else {
+        return 0;
+    };
+    match &socket.role {
+        Role::Fresh => OUT | HUP,
+        Role::Listening(backlog) => {
+            let ready = backlog.iter().any(|index| world.links[*index].connected);
+            if ready { IN } else { 0 }
+        }
+        Role::Connection(index) => {
+            let link = &world.links[*index];
+            let ended = link.peer_finished || link.read_shut || link.gone;
+            let both = link.gone || (ended && link.write_shut);
+            let mut ready = 0;
+            for (holds, flag) in [
+                (link.machine.readable() > 0 || ended, IN),
+                (
+                    both || link.write_shut || (link.connected && link.machine.writable() > 0),
+                    OUT,
+                ),
+                (link.error.is_some(), ERR),
+                (both, HUP),
+                (ended, RDHUP),
+            ] {
+                if holds {
+                    ready |= flag;
+                }
+            }
+            ready
+        }
+    }
+}
+
+/// When a wait of `timeout` milliseconds ends: `None` where it does not end by itself.
+fn deadline(attempt: &Attempt, timeout: i64) -> Option<Instant> {
+    u64::try_from(timeout)
+        .ok()
+        .map(|ms| attempt.started + Duration::from_millis(ms))
+}
+
+/// Waits on, unless the time is over: then nothing was found.
+fn nothing(world: &World, attempt: &Attempt, timeout: i64) -> Answer {
+    let until = deadline(attempt, timeout);
+    if until.is_some_and(|until| world.now >= until) {
+        Answer::Value(0)
+    } else {
+        Answer::Blocks(until)
+    }
+}
+
+fn field(record: &Expression, name: &str) -> Result<Option<i64>, Stop> {
+    record
+        .field(name)
+        .map(symbols::number)
+        .transpose()
+        .map_err(Stop::Unsupported)
+}
+
+/// `poll([{fd=4, events=POLLOUT, revents=POLLOUT}], 1, 0)`.
+pub fn poll(world: &mut World, call: &Call, attempt: &mut Attempt) -> Handled {
+    let Expression::List(items) = argument(call, 0)? else {
+        return Err(Stop::Unsupported("poll() without a list".to_owned()));
+    };
+    let mut found = Vec::new();
+    for item in items {
+        let file = field(item, "fd")?.unwrap_or(-1);
+        let events = field(item, "events")?.unwrap_or(0) as u64;
+        found.push(readiness(world, file) & (events | ERR | HUP));
+    }
+    let count = found.iter().filter(|ready| **ready != 0).count();
+    if count == 0 {
+        let answer = nothing(world, attempt, number(call, 2)?);
+        if let Answer::Blocks(_) = answer {
+            return Ok(answer);
+        }
+    }
+    for (item, ready) in items.iter().zip(&found) {
+        let wanted = field(item, "revents")?.unwrap_or(0) as u64;
+        if wanted != *ready {
+            return Err(differs(wanted, *ready));
+        }
+    }
+    Ok(Answer::Value(count as i64))
+}
+
+fn differs(wanted: u64, ready: u64) -> Stop {
+    Stop::Departs {
+        expected: format!("the events {}", poll_flags(wanted)),
+        seen: poll_flags(ready),
+    }
+}
+
+/// `epoll_create(1)`.
+pub fn create(world: &mut World, call: &Call) -> Handled {
+    let number = returned(call)?;
+    world.files.insert(number, File::Epoll(Vec::new()));
+    Ok(Answer::Value(number))
+}
+
+/// `epoll_ctl(5, EPOLL_CTL_ADD, 4, {events=EPOLLIN, fd=4})`.
+pub fn control(world: &mut World, call: &Call) -> Handled {
+    let action = word(call, 1)?.to_owned();
+    let Some(target) = files::opened(world, call, 2)? else {
+        return Ok(Answer::Error("EBADF"));
+    };
+    let watch = match call.arguments.get(3) {
+        Some(event @ Expression::Record(_)) => Watch {
+            number: target,
+            events: field(event, "events")?.unwrap_or(0) as u64,
+            name: identity(event),
+            reported: None,
+            spent: false,
+        },
+        _ => Watch {
+            number: target,
+            events: 0,
+            name: String::new(),
+            reported: None,
+            spent: false,
+        },
+    };
+    let Some(File::Epoll(watches)) = world.files.get_mut(&number(call, 0)?) else {
+        return Ok(Answer::Error("EBADF"));
+    };
+    let place = watches.iter().position(|watch| watch.number == target);
+    Ok(match (action.as_str(), place) {
+        ("EPOLL_CTL_ADD", None) => {
+            watches.push(watch);
+            Answer::Value(0)
+        }
+        ("EPOLL_CTL_ADD", Some(_)) => Answer::Error("EEXIST"),
+        ("EPOLL_CTL_MOD", Some(place)) => {
+            watches[place] = watch;
+            Answer::Value(0)
+        }
+        ("EPOLL_CTL_DEL", Some(place)) => {
+            watches.remove(place);
+            Answer::Value(0)
+        }
+        (_, None) => Answer::Error("ENOENT"),
+        _ => return Err(Stop::Unsupported(format!("epoll_ctl({action})"))),
+    })
+}
+
+/// What identifies a file in reports: `fd=4`, `ptr=0x7`.
+fn identity(event: &Expression) -> String {
+    let names = ["fd", "ptr", "u32", "u64"];
+    let found = names
+        .into_iter()
+        .find_map(|name| Some(format!("{name}={}", event.field(name)?)));
+    found.unwrap_or_default()
+}
+
+/// `epoll_wait(5, {events=EPOLLIN, fd=4}, 1, 0)`.
+pub fn wait(world: &mut World, call: &Call, attempt: &mut Attempt) -> Handled {
+    let epoll = number(call, 0)?;
+    let most = number(call, 2)?;
+    let Some(File::Epoll(watches)) = world.files.get(&epoll) else {
+        return Ok(Answer::Error("EBADF"));
+    };
+    let mut watches = watches.clone();
+    let mut found = Vec::new();
+    for watch in &mut watches {
+        let ready = readiness(world, watch.number) & (watch.events | ERR | HUP);
+        let counts = counts(world, watch.number);
+        let state = (ready, counts.0, counts.1);
+        let unchanged = watch.events & EDGE != 0 && watch.reported.is_some_and(|last| !news(last, state));
+        if ready == 0 || unchanged || watch.spent || found.len() as i64 >= most {
+            continue;
+        }
+        watch.reported = Some(state);
+        watch.spent = watch.events & ONESHOT != 0;
+        found.push((ready, watch.name.clone()));
+    }
+    if found.is_empty() {
+        let answer = nothing(world, attempt, number(call, 3)?);
+        if let Answer::Blocks(_) = answer {
+            return Ok(answer);
+        }
+    }
+    world.files.insert(epoll, File::Epoll(watches));
+    let expected = argument(call, 1)?;
+    let expected = match expected {
+        Expression::List(items) => items.as_slice(),
+        single => std::slice::from_ref(single),
+    };
+    for (item, (ready, name)) in expected.iter().zip(&found) {
+        let wanted = field(item, "events")?.unwrap_or(0) as u64;
+        if wanted != *ready {
+            return Err(differs(wanted, *ready));
+        }
+        let wanted = identity(item);
+        if wanted != *name {
+            return Err(Stop::Departs {
+                expected: format!("an event of {wanted}"),
+                seen: name.clone(),
+            });
+        }
+    }
+    Ok(Answer::Value(found.len() as i64))
+}
+
+/// How often data arrived and room opened; an edge is a step of these.
+fn counts(world: &World, number: i64) -> (u64, u64) {
+    match world.files.get(&number) {
+        Some(File::Socket(socket)) => match &socket.role {
+            Role::Connection(index) => (world.links[*index].arrivals, world.links[*index].openings),
+            Role::Listening(backlog) => (backlog.len() as u64, 0),
+            Role::Fresh => (0, 0),
+        },
+        _ => (0, 0),
+    }
+}
+
+/// Whether something happened since the last report that edge-triggered waiting reports.
+fn news(last: (u64, u64, u64), now: (u64, u64, u64)) -> bool {
+    now.1 != last.1 || now.2 != last.2 || now.0 & !last.0 & !(IN | OUT) != 0
+}

@@ -1,0 +1,154 @@
+//! Bytes in and out: read, write and their kin.
+
+use super::{Answer, Attempt, Handled, Stop, argument, connection, flags, number};
+use crate::language::{Call, Expression};
+use crate::run::symbols::{self, MSG_DONTWAIT, MSG_MORE, MSG_NOSIGNAL, MSG_PEEK, MSG_TRUNC, MSG_WAITALL};
+use crate::run::world::World;
+
+/// Sizes of the buffers of `[{..., 100}, {..., 200}]` together.
+fn vector(list: &Expression) -> Result<u64, Stop> {
+    let unknown = || Stop::Unsupported(format!("the buffers {list}"));
+    let Expression::List(items) = list else {
+        return Err(unknown());
+    };
+    let mut sum = 0;
+    for item in items {
+        let Expression::Record(entries) = item else {
+            return Err(unknown());
+        };
+        let size = entries.last().map(|entry| symbols::number(&entry.value));
+        match size {
+            Some(Ok(size)) => sum += size as u64,
+            _ => return Err(unknown()),
+        }
+    }
+    Ok(sum)
+}
+
+/// How many bytes a call moves, and its flags. `None` where the buffer is at no address.
+fn amount(call: &Call) -> Result<Option<(u64, u64)>, Stop> {
+    let null = matches!(argument(call, 1)?, Expression::Word(word) if word == "NULL");
+    let plain = |flags| -> Result<Option<(u64, u64)>, Stop> {
+        let bytes = u64::try_from(number(call, 2)?).unwrap_or(0);
+        Ok(Some((bytes, flags)).filter(|_| !null || bytes == 0))
+    };
+    match call.name.as_str() {
+        "read" | "write" => plain(0),
+        "recv" | "send" | "recvfrom" | "sendto" => plain(flags(call, 3)?),
+        "readv" | "writev" => Ok(Some((vector(argument(call, 1)?)?, 0))),
+        _ => {
+            let message = argument(call, 1)?;
+            if message.field("msg_control").is_some() {
+                return Err(Stop::Unsupported(
+                    "control messages of recvmsg() and sendmsg()".to_owned(),
+                ));
+            }
+            let buffers = message.field("msg_iov");
+            let buffers = buffers.ok_or_else(|| Stop::Unsupported(format!("the message {message}")))?;
+            Ok(Some((vector(buffers)?, flags(call, 2)?)))
+        }
+    }
+}
+
+/// `read(4, ..., 1000)` and its kin.
+pub fn receive(world: &mut World, call: &Call) -> Handled {
+    let now = world.now;
+    let Some((wanted, flags)) = amount(call)? else {
+        return Ok(Answer::Error("EFAULT"));
+    };
+    if flags & !(MSG_DONTWAIT | MSG_PEEK | MSG_TRUNC | MSG_WAITALL | MSG_NOSIGNAL) != 0 {
+        return Err(Stop::Unsupported(format!(
+            "{}() with flags {flags:#x}",
+            call.name
+        )));
+    }
+    let (link, nonblocking) = match connection(world, call) {
+        Ok(found) => found,
+        Err(answer) => return Ok(answer),
+    };
+    let there = link.machine.readable();
+    let ended = link.peer_finished || link.read_shut || link.gone;
+    let all = flags & MSG_WAITALL != 0 && !ended && there < wanted;
+    if there > 0 && !all {
+        let bytes = there.min(wanted);
+        if flags & MSG_PEEK == 0 {
+            link.machine.read(now, bytes);
+            link.settle(now);
+        }
+        return Ok(Answer::Value(bytes as i64));
+    }
+    if let Some(error) = link.error.take() {
+        return Ok(Answer::Error(error));
+    }
+    if ended || wanted == 0 {
+        return Ok(Answer::Value(0));
+    }
+    if !link.connected {
+        return Ok(Answer::Error("ENOTCONN"));
+    }
+    Ok(if nonblocking || flags & MSG_DONTWAIT != 0 {
+        Answer::Error("EAGAIN")
+    } else {
+        Answer::Blocks(None)
+    })
+}
+
+/// `write(4, ..., 1000)` and its kin.
+pub fn send(world: &mut World, call: &Call, attempt: &mut Attempt) -> Handled {
+    let Some((bytes, flags)) = amount(call)? else {
+        return Ok(Answer::Error("EFAULT"));
+    };
+    if flags & !(MSG_DONTWAIT | MSG_MORE | MSG_NOSIGNAL) != 0 {
+        return Err(Stop::Unsupported(format!(
+            "{}() with flags {flags:#x}",
+            call.name
+        )));
+    }
+    put(world, call, attempt, bytes, flags)
+}
+
+/// `sendfile(4, 5, [0], 1000)`.
+pub fn send_file(world: &mut World, call: &Call, attempt: &mut Attempt) -> Handled {
+    let bytes = u64::try_from(number(call, 3)?).unwrap_or(0);
+    put(world, call, attempt, bytes, 0)
+}
+
+fn put(world: &mut World, call: &Call, attempt: &mut Attempt, bytes: u64, flags: u64) -> Handled {
+    let now = world.now;
+    let (link, nonblocking) = match connection(world, call) {
+        Ok(found) => found,
+        Err(Answer::Error("ENOTCONN")) => return Ok(Answer::Error("EPIPE")),
+        Err(answer) => return Ok(answer),
+    };
+    let moved = |progress: u64, otherwise| {
+        if progress > 0 {
+            Answer::Value(progress as i64)
+        } else {
+            otherwise
+        }
+    };
+    if let Some(error) = link.error.filter(|_| attempt.progress == 0) {
+        link.error = None;
+        return Ok(Answer::Error(error));
+    }
+    if !link.may_write() {
+        return Ok(moved(attempt.progress, Answer::Error("EPIPE")));
+    }
+    let left = bytes - attempt.progress;
+    if link.connected {
+        let taken = if flags & MSG_MORE == 0 {
+            link.machine.write(now, left)
+        } else {
+            link.machine.write_more(now, left)
+        };
+        attempt.progress += taken;
+        link.settle(now);
+    }
+    if attempt.progress == bytes {
+        return Ok(Answer::Value(bytes as i64));
+    }
+    if nonblocking || flags & MSG_DONTWAIT != 0 {
+        return Ok(moved(attempt.progress, Answer::Error("EAGAIN")));
+    }
+    Ok(Answer::Blocks(None))
+}

@@ -1,0 +1,226 @@
+//! Segments between the machine's numbers and the script's, and in the script's writing.
+
+use transport::tcp::{Ecn, Flags, Options, Segment, SequenceNumber, Timestamps};
+
+use crate::language::{EcnMark, OptionSpec, TcpFlags, TcpSpec};
+
+/// How the numbers of one connection map: a script counts from its own initial sequence number, and its
+/// timestamps begin where it likes.
+#[derive(Clone, Debug, Default)]
+pub struct Mapping {
+    /// The machine's initial sequence number.
+    pub initial: u32,
+    /// The machine's initial sequence number less the script's.
+    pub local: u32,
+    /// Pairs of the script's and the machine's timestamps, in the order they were first matched.
+    stamps: Vec<(u32, u32)>,
+}
+
+impl Mapping {
+    /// The mapping of a machine that begins at `initial` where the script begins at zero.
+    pub fn beginning_at(initial: u32) -> Self {
+        Self {
+            initial,
+            local: initial,
+            stamps: Vec::new(),
+        }
+    }
+
+    /// Remembers that the script calls the machine's timestamp `actual` by the name `script`.
+    pub fn pair(&mut self, script: u32, actual: u32) {
+        self.stamps.push((script, actual));
+    }
+
+    /// A timestamp of the machine as the script counts: as far from the first pair as it is.
+    pub fn stamp_to_script(&self, actual: u32) -> Option<u32> {
+        let (script, first) = self.stamps.first()?;
+        Some(script.wrapping_add(actual.wrapping_sub(*first)))
+    }
+
+    /// A timestamp that the script echoes: the machine's value that the script calls so, or else as far from the
+    /// first pair as it is.
+    fn stamp_to_machine(&self, script: u32) -> u32 {
+        if let Some((_, actual)) = self.stamps.iter().rev().find(|(known, _)| *known == script) {
+            return *actual;
+        }
+        match self.stamps.first() {
+            Some((first, actual)) => actual.wrapping_add(script.wrapping_sub(*first)),
+            None => script,
+        }
+    }
+
+    /// What the machine gets for an inbound segment of the script.
+    ///
+    /// # Errors
+    /// Where the segment has an option that the machine has no place for.
+    pub fn inbound(&self, spec: &TcpSpec, ecn: Option<EcnMark>) -> Result<Segment, String> {
+        let mut options = Options::default();
+        for option in spec.options.iter().flatten() {
+            match option {
+                OptionSpec::Nop | OptionSpec::Eol => {}
+                OptionSpec::Mss(bytes) => options.mss = Some(*bytes),
+                OptionSpec::WindowScale(shift) => options.window_scale = Some(*shift),
+                OptionSpec::SackPermitted => options.sack_permitted = true,
+                OptionSpec::Sack(blocks) => {
+                    let shift = |edge: u32| SequenceNumber(edge.wrapping_add(self.local));
+                    for (left, right) in blocks {
+                        if !options.sack.push((shift(*left), shift(*right))) {
+                            return Err("more than four SACK blocks".to_owned());
+                        }
+                    }
+                }
+                OptionSpec::Timestamps(value, echo) => {
+                    let acknowledges = spec.flags.contains(TcpFlags::ACK);
+                    let echo = if acknowledges {
+                        self.stamp_to_machine(*echo)
+                    } else {
+                        *echo
+                    };
+                    options.timestamps = Some(Timestamps { value: *value, echo });
+                }
+            }
+        }
+        let acknowledgement = match spec.acknowledgement {
+            Some(number) if spec.flags.contains(TcpFlags::ACK) => number.wrapping_add(self.local),
+            Some(number) => number,
+            None => 0,
+        };
+        Ok(Segment {
+            sequence: SequenceNumber(spec.sequence),
+            acknowledgement: SequenceNumber(acknowledgement),
+            flags: to_machine(spec.flags),
+            window: spec.window.unwrap_or(0),
+            length: spec.length,
+            options,
+            ecn: match ecn {
+                None | Some(EcnMark::NotEct) => Ecn::NotEct,
+                Some(EcnMark::Ect0 | EcnMark::AnyEct) => Ecn::Ect0,
+                Some(EcnMark::Ect1) => Ecn::Ect1,
+                Some(EcnMark::Ce) => Ecn::Ce,
+            },
+        })
+    }
+
+    /// A segment of the machine in the script's writing.
+    pub fn describe(&self, segment: &Segment) -> String {
+        let from = segment.sequence.0.wrapping_sub(self.local);
+        let to = from.wrapping_add(segment.length);
+        let ecn = match segment.ecn {
+            Ecn::NotEct => "",
+            Ecn::Ect0 => "[ect0] ",
+            Ecn::Ect1 => "[ect1] ",
+            Ecn::Ce => "[ce] ",
+        };
+        let mut text = format!(
+            "{ecn}{} {from}:{to}({})",
+            to_script(segment.flags),
+            segment.length
+        );
+        if segment.has(Flags::ACK) {
+            text.push_str(&format!(" ack {}", segment.acknowledgement.0));
+        }
+        text.push_str(&format!(" win {}", segment.window));
+        let options = self.describe_options(&segment.options);
+        if !options.is_empty() {
+            text.push_str(&format!(" <{options}>"));
+        }
+        text
+    }
+
+    /// Options in the script's writing, without padding.
+    pub fn describe_options(&self, options: &Options) -> String {
+        let mut words = Vec::new();
+        if let Some(bytes) = options.mss {
+            words.push(format!("mss {bytes}"));
+        }
+        if options.sack_permitted {
+            words.push("sackOK".to_owned());
+        }
+        if let Some(stamps) = options.timestamps {
+            let value = self.stamp_to_script(stamps.value).unwrap_or(stamps.value);
+            words.push(format!("TS val {value} ecr {}", stamps.echo));
+        }
+        if let Some(shift) = options.window_scale {
+            words.push(format!("wscale {shift}"));
+        }
+        if !options.sack.is_empty() {
+            let blocks: Vec<String> = options
+                .sack
+                .as_slice()
+                .iter()
+                .map(|(left, right)| format!("{}:{}", left.0, right.0))
+                .collect();
+            words.push(format!("sack {}", blocks.join(" ")));
+        }
+        words.join(",")
+    }
+}
+
+/// A segment that a script expects, in its own writing.
+pub fn describe_spec(spec: &TcpSpec, ecn: Option<EcnMark>) -> String {
+    let ecn = match ecn {
+        None => "",
+        Some(EcnMark::NotEct) => "[noecn] ",
+        Some(EcnMark::Ect0) => "[ect0] ",
+        Some(EcnMark::Ect1) => "[ect1] ",
+        Some(EcnMark::AnyEct) => "[ect01] ",
+        Some(EcnMark::Ce) => "[ce] ",
+    };
+    let to = spec.sequence.wrapping_add(spec.length);
+    let mut text = format!("{ecn}{} {}:{to}({})", spec.flags, spec.sequence, spec.length);
+    if let Some(number) = spec.acknowledgement {
+        text.push_str(&format!(" ack {number}"));
+    }
+    if let Some(window) = spec.window {
+        text.push_str(&format!(" win {window}"));
+    }
+    match &spec.options {
+        None => text.push_str(" <...>"),
+        Some(options) => {
+            let words: Vec<String> = options.iter().filter_map(describe_option).collect();
+            if !words.is_empty() {
+                text.push_str(&format!(" <{}>", words.join(",")));
+            }
+        }
+    }
+    text
+}
+
+fn describe_option(option: &OptionSpec) -> Option<String> {
+    Some(match option {
+        OptionSpec::Nop | OptionSpec::Eol => return None,
+        OptionSpec::Mss(bytes) => format!("mss {bytes}"),
+        OptionSpec::WindowScale(shift) => format!("wscale {shift}"),
+        OptionSpec::SackPermitted => "sackOK".to_owned(),
+        OptionSpec::Sack(blocks) => {
+            let blocks: Vec<String> = blocks
+                .iter()
+                .map(|(left, right)| format!("{left}:{right}"))
+                .collect();
+            format!("sack {}", blocks.join(" "))
+        }
+        OptionSpec::Timestamps(value, echo) => format!("TS val {value} ecr {echo}"),
+    })
+}
+
+const PAIRS: [(TcpFlags, Flags); 7] = [
+    (TcpFlags::FIN, Flags::FIN),
+    (TcpFlags::SYN, Flags::SYN),
+    (TcpFlags::RST, Flags::RST),
+    (TcpFlags::PSH, Flags::PSH),
+    (TcpFlags::ACK, Flags::ACK),
+    (TcpFlags::ECE, Flags::ECE),
+    (TcpFlags::CWR, Flags::CWR),
+];
+
+/// The script's flags as the machine's.
+fn to_machine(flags: TcpFlags) -> Flags {
+    let set = PAIRS.iter().filter(|(script, _)| flags.contains(*script));
+    set.fold(Flags::NONE, |all, (_, machine)| all | *machine)
+}
+
+/// The machine's flags as the script's.
+pub fn to_script(flags: Flags) -> TcpFlags {
+    let set = PAIRS.iter().filter(|(_, machine)| flags.contains(*machine));
+    set.fold(TcpFlags::default(), |all, (script, _)| all | *script)
+}

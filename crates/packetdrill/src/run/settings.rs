@@ -1,0 +1,330 @@
+//! What options and commands of a script set: the machine's configuration, and how strictly to compare.
+
+use foundation::{Duration, Size};
+use transport::congestion::CongestionConfig;
+use transport::tcp::{Profile, Recovery, TcpConfig};
+
+use super::shell;
+
+/// The settings that a script runs with.
+#[derive(Clone, Debug)]
+pub struct Settings {
+    /// The machine's.
+    pub tcp: TcpConfig,
+    /// Deviations of times that are forgiven. Default: 4 ms.
+    pub tolerance: Duration,
+    /// The same, as a part of the time since the event before. Default: 12.5 %.
+    pub tolerance_percent: f64,
+    /// How long one step of the timestamp clock lasts in this script; `None` leaves timestamps unchecked.
+    pub timestamp_tick: Option<Duration>,
+    /// Whether the device cuts large packets (TSO), so that several segments may match one expected packet.
+    pub offload: bool,
+    /// The MTU of the device.
+    pub mtu: u32,
+    /// The MSS that a route asks to announce.
+    mss_of_route: Option<u32>,
+}
+
+/// Settings of kernels that change nothing of what the machine does: offload sizes, caches, features that
+/// only act where a script asks for them in other words.
+const WITHOUT_EFFECT: [&str; 21] = [
+    "net.core.default_qdisc",
+    "net.core.rmem_max",
+    "net.core.wmem_max",
+    "net.ipv4.tcp_autocorking",
+    "net.ipv4.tcp_comp_sack_nr",
+    "net.ipv4.tcp_comp_sack_delay_ns",
+    "net.ipv4.tcp_comp_sack_slack_ns",
+    "net.ipv4.tcp_ecn_option",
+    "net.ipv4.tcp_fastopen",
+    "net.ipv4.tcp_fastopen_key",
+    "net.ipv4.tcp_fastopen_cookies",
+    "net.ipv4.tcp_limit_output_bytes",
+    "net.ipv4.tcp_max_syn_backlog",
+    "net.ipv4.tcp_min_tso_segs",
+    "net.ipv4.tcp_moderate_rcvbuf",
+    "net.ipv4.tcp_no_metrics_save",
+    "net.ipv4.tcp_pacing_ca_ratio",
+    "net.ipv4.tcp_pacing_ss_ratio",
+    "net.ipv4.tcp_syncookies",
+    "net.ipv4.tcp_tso_rtt_log",
+    "net.ipv4.tcp_tso_win_divisor",
+];
+
+/// What the `defaults.sh` beside packetdrill's scripts sets, as far as the machine has it: buffers, options,
+/// CUBIC, RACK-TLP, no restart after idle times, no ECN.
+const DEFAULTS: [&str; 14] = [
+    "net.ipv4.tcp_rmem=4096 540000 15728640",
+    "net.ipv4.tcp_wmem=4096 262144 4194304",
+    "net.ipv4.tcp_timestamps=1",
+    "net.ipv4.tcp_syn_retries=5",
+    "net.ipv4.tcp_synack_retries=5",
+    "net.ipv4.tcp_frto=2",
+    "net.ipv4.tcp_sack=1",
+    "net.ipv4.tcp_dsack=1",
+    "net.ipv4.tcp_reordering=3",
+    "net.ipv4.tcp_congestion_control=cubic",
+    "net.ipv4.tcp_slow_start_after_idle=0",
+    "net.ipv4.tcp_early_retrans=4",
+    "net.ipv4.tcp_recovery=1",
+    "net.ipv4.tcp_ecn=0",
+];
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self {
+            tcp: TcpConfig::new(Profile::Linux),
+            tolerance: Duration::from_millis(4),
+            tolerance_percent: 12.5,
+            timestamp_tick: None,
+            offload: true,
+            mtu: 1500,
+            mss_of_route: None,
+        }
+    }
+}
+
+impl Settings {
+    /// Takes an option of the script's head.
+    ///
+    /// # Errors
+    /// What is unsupported or wrong.
+    pub fn option(&mut self, name: &str, value: Option<&str>) -> Result<(), String> {
+        let text = value.unwrap_or_default();
+        let number = || {
+            text.parse::<u64>()
+                .map_err(|_| format!("--{name}={text}: a whole number is wanted"))
+        };
+        match name {
+            "tolerance_usecs" => self.tolerance = Duration::from_micros(number()?),
+            "tolerance_percent" => {
+                let percent = text
+                    .parse()
+                    .ok()
+                    .filter(|percent| (0.0..=100.0).contains(percent));
+                self.tolerance_percent =
+                    percent.ok_or_else(|| format!("--{name}={text}: 0 to 100 is wanted"))?;
+            }
+            "tcp_ts_tick_usecs" => {
+                self.timestamp_tick = Some(Duration::from_micros(number()?)).filter(|t| !t.is_zero())
+            }
+            "mtu" => self.mtu = u32::try_from(number()?).unwrap_or(u32::MAX).clamp(128, 65_535),
+            "ip_version" if text == "ipv4" => {}
+            // Timestamps that are echoed are always taken in proportion; addresses and ports are never seen.
+            "tcp_ts_ecr_scaled" | "define" | "D" | "v" | "verbose" | "local_ip" | "remote_ip"
+            | "gateway_ip" => {}
+            "netmask_ip" | "bind_port" | "connect_port" | "speed" => {}
+            _ => return Err(format!("the option --{name}")),
+        }
+        Ok(())
+    }
+
+    /// Runs the commands of `text`.
+    ///
+    /// # Errors
+    /// The first that is unsupported.
+    pub fn command(&mut self, text: &str) -> Result<(), String> {
+        shell::commands(text).iter().try_for_each(|words| self.run(words))
+    }
+
+    /// What the MSS option announces: the device's MTU less 40 bytes of headers, unless a route says less.
+    #[must_use]
+    pub fn mss(&self) -> u32 {
+        self.mss_of_route.unwrap_or(u32::MAX).min(self.mtu - 40)
+    }
+
+    fn run(&mut self, words: &[String]) -> Result<(), String> {
+        let unsupported = || Err(format!("the command `{}`", words.join(" ")));
+        let first = words[0].as_str();
+        let name = first.rsplit('/').next().unwrap_or(first);
+        let rest: Vec<&str> = words[1..].iter().map(String::as_str).collect();
+        match (name, rest.as_slice()) {
+            ("defaults.sh", []) => {
+                self.offload = true;
+                DEFAULTS.iter().try_for_each(|setting| self.sysctl(setting))
+            }
+            ("sysctl" | "set_sysctls.py", settings) => {
+                let settings = settings.iter().filter(|word| !word.starts_with('-'));
+                settings.into_iter().try_for_each(|setting| self.sysctl(setting))
+            }
+            ("tc", ["qdisc", action, rest @ ..]) => self.queue(action, rest).or_else(|()| unsupported()),
+            ("ethtool", ["-K", _, settings @ ..]) => {
+                for pair in settings.chunks(2) {
+                    match pair {
+                        ["tso" | "gso", "on"] => self.offload = true,
+                        ["tso" | "gso", "off"] => self.offload = false,
+                        ["gro" | "lro" | "sg" | "rx" | "tx", _] => {}
+                        _ => return unsupported(),
+                    }
+                }
+                Ok(())
+            }
+            ("ip", ["tcp_metrics", "flush", ..]) | ("true" | ":", _) => Ok(()),
+            ("ip", ["route", "change" | "replace", route @ ..]) => {
+                self.route(route).or_else(|()| unsupported())
+            }
+            ("echo", ["3", ">", file]) if file.ends_with("tcp_cubic/parameters/hystart_detect") => Ok(()),
+            _ if name.starts_with("sysctl_restore") => Ok(()),
+            _ => unsupported(),
+        }
+    }
+
+    /// A queue that holds packets is no different from none here: the wire takes them at once. One with
+    /// `fq` spaces packets at the rate that the controller gives, which ours do by themselves if they pace.
+    fn queue(&mut self, action: &str, rest: &[&str]) -> Result<(), ()> {
+        let known = ["add", "replace", "change", "del", "delete"].contains(&action);
+        let limited = rest.contains(&"limit");
+        let kind = rest
+            .iter()
+            .rev()
+            .find(|word| ["pfifo", "pfifo_fast", "fq", "fq_codel", "noqueue"].contains(word));
+        if known && !limited && (kind.is_some() || action.starts_with("del")) {
+            Ok(())
+        } else {
+            Err(())
+        }
+    }
+
+    fn route(&mut self, words: &[&str]) -> Result<(), ()> {
+        let mut words = words.iter();
+        words.next().ok_or(())?;
+        while let Some(word) = words.next() {
+            let word = if *word == "lock" {
+                words.next().ok_or(())?
+            } else {
+                word
+            };
+            let mut number = || {
+                let value = words.next().ok_or(())?;
+                let value = if *value == "lock" {
+                    words.next().ok_or(())?
+                } else {
+                    value
+                };
+                value.parse::<u32>().map_err(|_| ())
+            };
+            match *word {
+                "via" | "dev" | "src" => {
+                    words.next().ok_or(())?;
+                }
+                "advmss" => self.mss_of_route = Some(number()?),
+                "mtu" => self.mtu = number()?.clamp(128, 65_535),
+                "initcwnd" => self.tcp.initial_window = Some(number()?),
+                _ => return Err(()),
+            }
+        }
+        Ok(())
+    }
+
+    fn sysctl(&mut self, setting: &str) -> Result<(), String> {
+        let (name, value) = setting
+            .split_once('=')
+            .ok_or_else(|| format!("the sysctl setting {setting}"))?;
+        let name = name.replace('/', ".");
+        let name = name.trim_start_matches('.').trim_start_matches("proc.sys.");
+        let unsupported = || format!("sysctl {name}={value}");
+        let numbers: Vec<u64> = value
+            .split_whitespace()
+            .filter_map(|word| word.parse().ok())
+            .collect();
+        let last = numbers.last().copied();
+        let number = || last.ok_or_else(unsupported);
+        let flag = || number().map(|value| value != 0);
+        if WITHOUT_EFFECT.contains(&name) {
+            return Ok(());
+        }
+        let tcp = &mut self.tcp;
+        match name.strip_prefix("net.ipv4.tcp_").unwrap_or(name) {
+            "rmem" => tcp.receive_buffer = Some(Size::from_bytes(number()?)),
+            // The third figure bounds what the kernel grows the second one to.
+            "wmem" => tcp.send_buffer = Some(Size::from_bytes(number()?)),
+            "timestamps" => tcp.timestamps = Some(flag()?),
+            "window_scaling" => tcp.window_scaling = Some(flag()?),
+            "sack" => tcp.sack = Some(flag()?),
+            "dsack" => tcp.dsack = Some(flag()?),
+            "frto" => tcp.frto = Some(flag()?),
+            "syn_retries" => tcp.syn_retries = Some(number()? as u32),
+            "synack_retries" if last == Some(5) => {}
+            "slow_start_after_idle" => tcp.slow_start_after_idle = Some(flag()?),
+            "congestion_control" => {
+                tcp.congestion =
+                    Some(controller(value).ok_or_else(|| format!("the congestion controller {value}"))?);
+            }
+            // 0 turns early retransmits and tail loss probes off, 3 and 4 are the probes.
+            "early_retrans" => tcp.tail_loss_probe = Some(number()? >= 3),
+            // Bit 0 is RACK, without which losses are found as RFC 6675 says.
+            "recovery" => {
+                tcp.recovery = Some(if number()? & 1 == 1 {
+                    Recovery::RackTlp
+                } else {
+                    Recovery::Sack
+                });
+            }
+            // 2 agrees where the peer asks and does not ask by itself.
+            "ecn" => {
+                tcp.ecn = match number()? {
+                    0 => Some(false),
+                    1 => Some(true),
+                    2 => None,
+                    _ => return Err(unsupported()),
+                }
+            }
+            "fin_timeout" => tcp.fin_timeout = Some(Duration::from_secs(number()?)),
+            "reordering" if last == Some(3) => {}
+            "fack" | "mtu_probing" if last == Some(0) => {}
+            // No limit.
+            "notsent_lowat" if number()? >= u64::from(u32::MAX) => {}
+            _ => return Err(unsupported()),
+        }
+        Ok(())
+    }
+}
+
+/// The controller that Linux calls `name`, by Linux's rules where it knows any.
+pub fn controller(name: &str) -> Option<CongestionConfig> {
+    let as_linux = serde_json::from_value(serde_json::json!({"kind": name, "rules": "linux"}));
+    as_linux.ok().or_else(|| CongestionConfig::named(name).ok())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn after(commands: &str) -> Settings {
+        let mut settings = Settings::default();
+        settings.command(commands).unwrap();
+        settings
+    }
+
+    #[test]
+    fn figures_that_are_kept_are_set() {
+        let settings = after(
+            "../common/defaults.sh\nsysctl -q net.ipv4.tcp_ecn=1 net/ipv4/tcp_sack=0\n\
+             ../common/set_sysctls.py /proc/sys/net/ipv4/tcp_timestamps=0 /proc/sys/net/ipv4/tcp_min_tso_segs=10\n\
+             ethtool -K tun0 tso off gso off\nip route change 192.0.2.1 via 192.0.2.2 dev tun0 advmss 600 initcwnd 11",
+        );
+        assert_eq!((settings.tcp.ecn, settings.tcp.sack), (Some(true), Some(false)));
+        assert_eq!(settings.tcp.timestamps, Some(false));
+        assert_eq!(settings.tcp.slow_start_after_idle, Some(false));
+        assert_eq!(settings.tcp.initial_window, Some(11));
+        assert!(!settings.offload);
+        assert_eq!(settings.mss(), 600);
+        assert_eq!(Settings::default().mss(), 1460);
+    }
+
+    #[test]
+    fn what_is_not_understood_is_named() {
+        for (command, named) in [
+            ("sysctl -q net.ipv4.tcp_reordering=5", "net.ipv4.tcp_reordering"),
+            ("tc qdisc replace dev tun0 root pfifo limit 0", "limit 0"),
+            ("sysctl net.ipv4.tcp_congestion_control=nonesuch", "nonesuch"),
+            ("rm -rf x", "rm -rf x"),
+            ("ip route change 192.0.2.1 features ecn", "features"),
+        ] {
+            let what = Settings::default().command(command).unwrap_err();
+            assert!(what.contains(named), "{what}");
+        }
+        assert!(Settings::default().option("wire_client", None).is_err());
+        assert!(Settings::default().option("tolerance_usecs", Some("x")).is_err());
+    }
+}
