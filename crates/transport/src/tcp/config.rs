@@ -260,7 +260,7 @@ mod tests {
             ),
             (
                 r#"{"kind": "tcp", "min_rto": "0ms"}"#,
-                "min_rto: 0ms is out of range: above 0 and at most max_rto",
+                "min_rto: 0ns is out of range: above 0 and at most max_rto",
             ),
             (
                 r#"{"kind": "tcp", "recovery": "sack", "sack": false}"#,

@@ -62,6 +62,22 @@ pub struct Parameters {
 }
 
 impl Parameters {
+    /// The most bytes that may be unacknowledged, whatever the congestion controller allows.
+    #[must_use]
+    pub fn largest_window(&self) -> u64 {
+        self.send_buffer.min(self.receive_buffer)
+    }
+
+    /// The retransmission timeout of a flow whose round trips hardly vary (RFC 6298, section 2): the least
+    /// timeout, or the round trip where that is longer; Linux adds the two.
+    #[must_use]
+    pub fn settled_timeout(&self, round_trip: Duration) -> Duration {
+        if self.is_linux() {
+            return round_trip + self.min_rto;
+        }
+        round_trip.max(self.min_rto)
+    }
+
     /// Whether habits of Linux that no RFC asks for are followed.
     #[inline]
     pub(super) const fn is_linux(&self) -> bool {

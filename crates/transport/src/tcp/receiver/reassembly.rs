@@ -105,6 +105,11 @@ impl Reassembly {
                 count += 1;
             }
         }
+        if let (0, Some(oldest)) = (count, self.above.first()) {
+            // More ranges than are remembered: what is left stands for itself.
+            self.recent[0] = oldest;
+            count = 1;
+        }
         self.recent_count = count;
     }
 
