@@ -13,7 +13,7 @@ mod _native {
     #[pymodule_export]
     use super::controllers::{Acknowledgement, Loss};
     #[pymodule_export]
-    use super::trials::{Cancel, Cancelled, check, simulate, trace, version, vocabulary};
+    use super::trials::{Cancel, Cancelled, check, layout, simulate, trace, version, vocabulary};
     #[pymodule_export]
     use super::wall::{endpoint, file_protocol, receive_files, relay, send_files};
 

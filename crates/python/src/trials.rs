@@ -5,10 +5,12 @@ use std::io::{BufWriter, Write};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use foundation::Problem;
+use foundation::{Duration, Problem};
 use pyo3::exceptions::{PyException, PyOSError, PyValueError};
 use pyo3::prelude::*;
 use serde::Serialize;
+use simulation::layout::Layout;
+use simulation::sampling::Series;
 use simulation::trace::{Recorder, TraceEvent, pcapng};
 use simulation::trial::{Record, TrialError, run, run_watched};
 use simulation::{TrialSpec, vocabulary as words};
@@ -87,12 +89,16 @@ pub fn simulate(py: Python<'_>, spec_json: &str, cancel: Option<&Cancel>) -> PyR
     // A controller in Python that went wrong fails the trial, as a transfer that breaks off does.
     let record = match ran {
         Ok(ran) => ran.map_err(|error| raised(&error))?,
-        Err(fault) => Record {
-            metrics: None,
-            error: Some(fault),
-        },
+        Err(fault) => Record::of_transfer(Err(&fault)),
     };
     json(&record)
+}
+
+/// Hosts, links, flows and their fair shares of a trial, as JSON.
+#[pyfunction]
+pub fn layout(spec_json: &str) -> PyResult<String> {
+    let layout = Layout::of(&spec(spec_json)?).map_err(|error| PyValueError::new_err(error.to_string()))?;
+    json(&layout)
 }
 
 #[derive(Serialize)]
@@ -100,17 +106,33 @@ struct Traced<'a> {
     #[serde(flatten)]
     record: &'a Record,
     events: &'a [TraceEvent],
+    series: Option<Series>,
 }
 
-/// As `simulate`, with the list "events" in the record; writes a capture where a path is given.
+/// As `simulate`, with the list "events" in the record, and "series" where an interval is given, in seconds;
+/// writes a capture where a path is given.
 #[pyfunction]
-#[pyo3(signature = (spec_json, pcapng=None))]
-pub fn trace(py: Python<'_>, spec_json: &str, pcapng: Option<&str>) -> PyResult<String> {
+#[pyo3(signature = (spec_json, pcapng=None, interval=None))]
+pub fn trace(
+    py: Python<'_>,
+    spec_json: &str,
+    pcapng: Option<&str>,
+    interval: Option<f64>,
+) -> PyResult<String> {
     let spec = spec(spec_json)?;
+    let interval = match interval {
+        None => None,
+        Some(seconds) if seconds >= 1e-6 && seconds.is_finite() => Some(Duration::from_secs_f64(seconds)),
+        Some(seconds) => {
+            let message = format!("interval: {seconds} is out of range: at least 0.000001 s");
+            return Err(PyValueError::new_err(message));
+        }
+    };
     let (record, mut world) = py
-        .detach(|| guarded(|| run_watched(&spec, None, Recorder::new(1))))
+        .detach(|| guarded(|| run_watched(&spec, None, Recorder::default(), interval)))
         .map_err(PyValueError::new_err)?
         .map_err(|error| raised(&error))?;
+    let series = world.series().cloned();
     let recorder = std::mem::take(world.network_mut().observer_mut());
     if let Some(path) = pcapng {
         write_capture(path, &recorder)
@@ -119,6 +141,7 @@ pub fn trace(py: Python<'_>, spec_json: &str, pcapng: Option<&str>) -> PyResult<
     json(&Traced {
         record: &record,
         events: &recorder.events,
+        series,
     })
 }
 

@@ -18,7 +18,6 @@ use socket::transfer::{
     send_files as send,
 };
 use socket::{Error, endpoint as ends};
-use transport::Metrics;
 use transport::arq::ArqConfig;
 
 use crate::controllers::guarded;
@@ -99,6 +98,10 @@ fn run_endpoint(
     spec: &simulation::TrialSpec,
     to: Option<SocketAddr>,
 ) -> PyResult<Option<Record>> {
+    let transfer = || {
+        spec.transfer()
+            .map_err(|error| PyValueError::new_err(error.to_string()))
+    };
     let target = || to.ok_or_else(|| PyValueError::new_err(format!("{role} needs an address")));
     match role {
         "receive" => {
@@ -106,9 +109,7 @@ fn run_endpoint(
             Ok(None)
         }
         "relay" => {
-            let links = spec
-                .links()
-                .map_err(|error| PyValueError::new_err(error.to_string()))?;
+            let (links, ..) = transfer()?;
             let streams = spec.streams().component("network");
             let relay =
                 Relay::bind(RelayOptions::new(LOOPBACK, target()?, links, streams)).map_err(raised)?;
@@ -117,17 +118,9 @@ fn run_endpoint(
             Ok(None)
         }
         "send" => {
-            let sent = ends::send_pattern(target()?, &spec.protocol, spec.workload.bytes(), &mut || true);
-            Ok(Some(match sent {
-                Ok(statistics) => Record {
-                    metrics: Metrics::of(&statistics),
-                    error: None,
-                },
-                Err(error) => Record {
-                    metrics: None,
-                    error: Some(error.to_string()),
-                },
-            }))
+            let (_, protocol, bytes) = transfer()?;
+            let sent = ends::send_pattern(target()?, protocol, bytes, &mut || true);
+            Ok(Some(Record::of_transfer(sent.map_err(|error| error.to_string()).as_ref())))
         }
         _ => Err(PyValueError::new_err(format!(
             "{role:?} is no role: receive, relay or send"
@@ -143,12 +136,7 @@ pub fn endpoint(py: Python<'_>, role: &str, spec_json: &str, addr: Option<&str>)
     let to = addr.map(address).transpose()?;
     let record = py
         .detach(|| guarded(|| run_endpoint(role, &spec, to)))
-        .unwrap_or_else(|fault| {
-            Ok(Some(Record {
-                metrics: None,
-                error: Some(fault),
-            }))
-        })?;
+        .unwrap_or_else(|fault| Ok(Some(Record::of_transfer(Err(&fault)))))?;
     record.map_or_else(|| Ok(String::new()), |record| text_of(&record))
 }
 

@@ -1,29 +1,32 @@
-//! CPU time a packet-hop of a whole simulation: selective repeat over a path of three links, ACK for
-//! every packet. An element is one packet on one link, data and ACKs alike, so that elements a second
-//! are hops a second.
+//! CPU time a packet-hop of a whole simulation: ARQ over a path of three links, ACK for every packet.
+//! An element is one packet on one link, data and ACKs alike, so that elements a second are hops a second.
 
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
-use foundation::Streams;
-use network::{PathConfig, PathSpec};
-use simulation::world::World;
-use transport::arq::ArqConfig;
-use transport::arq::config::{Kind, Window};
+use simulation::TrialSpec;
+use simulation::trial::run_watched;
 
-const BYTES: u64 = 20_000_000;
-
-fn paths(extra: &str) -> Vec<PathSpec> {
-    let json = format!(r#"{{"rate": "100Mbit/s", "delay": "5ms", "queue": "2000pkt"{extra}}}"#);
-    let plain: PathConfig = serde_json::from_str(r#"{"rate": "100Mbit/s", "delay": "5ms"}"#).unwrap();
-    let first: PathConfig = serde_json::from_str(&json).unwrap();
-    [&first, &plain, &plain]
-        .map(|path| path.resolve(&mut |_| unreachable!("no traces")).unwrap())
-        .to_vec()
+fn spec(protocol: &str, extra: &str) -> TrialSpec {
+    let json = format!(
+        r#"{{
+            "topology": {{
+                "kind": "free", "hosts": ["sender", "receiver"], "routers": ["near", "far"],
+                "links": [
+                    {{"from": "sender", "to": "near", "rate": "100Mbit/s", "delay": "5ms", "queue": "2000pkt"{extra}}},
+                    {{"from": "near", "to": "far", "rate": "100Mbit/s", "delay": "5ms"}},
+                    {{"from": "far", "to": "receiver", "rate": "100Mbit/s", "delay": "5ms"}}
+                ]
+            }},
+            "protocol": {{{protocol}}},
+            "workload": {{"kind": "file", "size": "20MB"}}, "seed": 1
+        }}"#
+    );
+    TrialSpec::from_json(&json).unwrap()
 }
 
 /// Runs one transfer and gives its packet-hops.
-fn transfer(paths: &[PathSpec], protocol: &ArqConfig) -> u64 {
-    let mut world = World::new(paths, protocol, Streams::new(1, 0), ());
-    world.transfer(BYTES, None).unwrap();
+fn transfer(spec: &TrialSpec) -> u64 {
+    let (record, world) = run_watched(spec, None, (), None).unwrap();
+    assert_eq!(record.error, None);
     let network = world.network();
     network
         .links()
@@ -32,34 +35,24 @@ fn transfer(paths: &[PathSpec], protocol: &ArqConfig) -> u64 {
 }
 
 fn packet_hop(criterion: &mut Criterion) {
-    let window = Some(Window::Packets(400));
-    let repeat = ArqConfig {
-        window,
-        gap_retransmit: Some(true),
-        ..ArqConfig::new(Kind::SelectiveRepeat)
-    };
-    let back_n = ArqConfig {
-        window,
-        fast_retransmit: Some(true),
-        ..ArqConfig::new(Kind::GoBackN)
-    };
+    let repeat = r#""kind": "selective-repeat", "window": 400, "gap_retransmit": true"#;
+    let back_n = r#""kind": "go-back-n", "window": 400, "fast_retransmit": true"#;
+    let paced = r#""kind": "selective-repeat", "mss": "1400B", "acknowledge_every": 16, "min_rto": "200ms",
+        "congestion": {"kind": "bbr", "initial_window": 32}"#;
+    let loss = r#", "loss": "1%""#;
     let cases = [
-        ("selective-repeat", &repeat, ""),
-        ("selective-repeat, 1 % loss", &repeat, r#", "loss": "1%""#),
-        ("go-back-n", &back_n, ""),
-        ("files (BBR)", &ArqConfig::for_files(), ""),
-        (
-            "files (BBR), 1 % loss",
-            &ArqConfig::for_files(),
-            r#", "loss": "1%""#,
-        ),
+        ("selective-repeat", repeat, ""),
+        ("selective-repeat, 1 % loss", repeat, loss),
+        ("go-back-n", back_n, ""),
+        ("files (BBR)", paced, ""),
+        ("files (BBR), 1 % loss", paced, loss),
     ];
     let mut group = criterion.benchmark_group("packet_hop");
     group.sample_size(20);
     for (name, protocol, extra) in cases {
-        let paths = paths(extra);
-        group.throughput(Throughput::Elements(transfer(&paths, protocol)));
-        group.bench_function(name, |bencher| bencher.iter(|| transfer(&paths, protocol)));
+        let spec = spec(protocol, extra);
+        group.throughput(Throughput::Elements(transfer(&spec)));
+        group.bench_function(name, |bencher| bencher.iter(|| transfer(&spec)));
     }
     group.finish();
 }

@@ -1,34 +1,116 @@
-//! What packets carry in simulation: a typed frame. No bytes exist.
+//! What packets carry in simulation: a typed frame, segment or datagram. No bytes exist.
 
 use network::{Body, Packet, RouteId, UDP_IPV4_OVERHEAD};
 use transport::arq::{Frame, StreamRange};
+use transport::tcp::{Ecn, Segment};
 
-/// A frame on its way.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct SimulatedFrame {
-    /// The frame as it was sent.
-    pub frame: Frame<StreamRange>,
-    /// Whether a bit flipped on the way; the checksum of the real frame would tell.
-    pub corrupt: bool,
+/// Bytes of an IPv4 header without options (RFC 791).
+pub const IPV4_HEADER: u32 = 20;
+
+/// One end of a flow.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Side {
+    /// Opens the flow; with files it sends.
+    Sender,
+    /// Waits for the flow.
+    Receiver,
 }
 
-impl Body for SimulatedFrame {
-    fn flip_bit(&mut self, _: u64) {
-        self.corrupt = true;
+impl Side {
+    /// "sender" or "receiver".
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Sender => "sender",
+            Self::Receiver => "receiver",
+        }
+    }
+
+    /// The other end.
+    #[must_use]
+    pub const fn other(self) -> Self {
+        match self {
+            Self::Sender => Self::Receiver,
+            Self::Receiver => Self::Sender,
+        }
     }
 }
 
-/// The packet that carries `frame` along `route`.
+/// What a packet carries.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Content {
+    /// A frame of an ARQ protocol, in UDP.
+    Arq(Frame<StreamRange>),
+    /// A TCP segment.
+    Tcp(Segment),
+    /// A datagram of so many payload bytes.
+    Datagram(u32),
+    /// ICMP's word that a packet was larger than the path's MTU (RFC 1191).
+    TooBig {
+        /// The MTU that it met, in bytes.
+        mtu: u32,
+    },
+}
+
+/// A packet's load on its way.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Parcel {
+    /// The flow, numbered from 0 in the order in which flows begin.
+    pub flow: u32,
+    /// The end of the flow that it is for.
+    pub to: Side,
+    /// Whether a bit flipped on the way; the checksum of the real packet would tell.
+    pub corrupt: bool,
+    /// The rest.
+    pub content: Content,
+}
+
+impl Body for Parcel {
+    fn flip_bit(&mut self, _: u64) {
+        self.corrupt = true;
+    }
+
+    fn mark_congestion_experienced(&mut self) -> bool {
+        match &mut self.content {
+            Content::Tcp(segment) if segment.ecn != Ecn::NotEct => {
+                segment.ecn = Ecn::Ce;
+                true
+            }
+            _ => false,
+        }
+    }
+
+    fn flow(&self) -> u64 {
+        // The two directions of a flow are two flows to a router (RFC 8290, section 4.1.1 hashes the 5-tuple).
+        u64::from(self.flow) << 1 | u64::from(self.to == Side::Sender)
+    }
+}
+
+/// Bytes on the wire of what a packet carries, with all headers.
+#[inline]
+fn wire_size(content: &Content) -> u32 {
+    match content {
+        Content::Tcp(segment) => IPV4_HEADER + segment.header_length() + segment.length,
+        Content::Arq(frame) => frame.length() as u32 + UDP_IPV4_OVERHEAD,
+        Content::Datagram(length) => length + UDP_IPV4_OVERHEAD,
+        // The IPv4 header, ICMP's 8 bytes, and the header and 8 bytes of what was dropped (RFC 792).
+        Content::TooBig { .. } => IPV4_HEADER + 8 + IPV4_HEADER + 8,
+    }
+}
+
+/// The packet that carries `content` along `route`.
 #[must_use]
 #[inline]
-pub fn packet(route: RouteId, frame: Frame<StreamRange>) -> Packet<SimulatedFrame> {
-    let size = frame.length() as u32 + UDP_IPV4_OVERHEAD;
+pub fn packet(route: RouteId, flow: u32, to: Side, content: Content) -> Packet<Parcel> {
+    let size = wire_size(&content);
     Packet::new(
         route,
         size,
-        SimulatedFrame {
-            frame,
+        Parcel {
+            flow,
+            to,
             corrupt: false,
+            content,
         },
     )
 }

@@ -2,16 +2,18 @@
 
 use foundation::Problem;
 use foundation::quantity::nearest;
+use network::topology::TopologyConfig;
 use network::{PathConfig, Preset};
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
-use transport::arq::ArqConfig;
-use transport::metrics;
 
+use crate::metrics;
+use crate::protocol::ProtocolConfig;
+use crate::traffic::TrafficConfig;
 use crate::workload::WorkloadConfig;
 
 /// The sections of a study file that [`check`] knows.
-pub const SECTIONS: [&str; 3] = ["path", "protocol", "workload"];
+pub const SECTIONS: [&str; 5] = ["path", "topology", "protocol", "workload", "traffic"];
 
 /// The whole vocabulary: a JSON Schema for each section, the presets with their keys, the metrics.
 #[must_use]
@@ -20,14 +22,15 @@ pub fn vocabulary() -> Value {
         .iter()
         .map(|preset| (preset.name().to_owned(), json!(preset.path())))
         .collect();
-    let metrics: serde_json::Map<String, Value> = metrics::DESCRIPTIONS
-        .iter()
+    let metrics: serde_json::Map<String, Value> = metrics::descriptions()
         .map(|d| (d.name.to_owned(), json!(d)))
         .collect();
     json!({
         "path": schemars::schema_for!(PathConfig),
-        "protocol": schemars::schema_for!(ArqConfig),
+        "topology": schemars::schema_for!(TopologyConfig),
+        "protocol": schemars::schema_for!(ProtocolConfig),
         "workload": schemars::schema_for!(WorkloadConfig),
+        "traffic": schemars::schema_for!(TrafficConfig),
         "presets": presets,
         "metrics": metrics,
     })
@@ -38,16 +41,21 @@ pub fn vocabulary() -> Value {
 /// # Errors
 /// If there is no such section.
 pub fn check(section: &str, json: &str) -> Result<Vec<Problem>, Problem> {
-    fn problems<T: DeserializeOwned>(json: &str, validate: impl FnOnce(&T) -> Vec<Problem>) -> Vec<Problem> {
-        match read::<T>(json) {
+    fn problems<T>(config: Result<T, Problem>, validate: impl FnOnce(&T) -> Vec<Problem>) -> Vec<Problem> {
+        match config {
             Ok(config) => validate(&config),
             Err(problem) => vec![problem],
         }
     }
     Ok(match section {
-        "path" => problems(json, PathConfig::validate),
-        "protocol" => problems(json, ArqConfig::validate),
-        "workload" => problems(json, WorkloadConfig::validate),
+        "path" => problems(read(json), PathConfig::validate),
+        "topology" => problems(read(json), TopologyConfig::validate),
+        "protocol" => problems(
+            parse(json).and_then(ProtocolConfig::read),
+            ProtocolConfig::validate,
+        ),
+        "workload" => problems(read(json), WorkloadConfig::validate),
+        "traffic" => problems(parse(json).and_then(TrafficConfig::read), TrafficConfig::validate),
         _ => {
             let known = SECTIONS.join(", ");
             return Err(Problem::new(
@@ -63,7 +71,18 @@ pub fn check(section: &str, json: &str) -> Result<Vec<Problem>, Problem> {
 /// # Errors
 /// The first thing that is wrong: its key, and what is allowed there.
 pub fn read<T: DeserializeOwned>(json: &str) -> Result<T, Problem> {
-    let value: Value = serde_json::from_str(json).map_err(|error| Problem::new("", error.to_string()))?;
+    parse(json).and_then(read_value)
+}
+
+fn parse(json: &str) -> Result<Value, Problem> {
+    serde_json::from_str(json).map_err(|error| Problem::new("", error.to_string()))
+}
+
+/// Reads a configuration from a value of JSON.
+///
+/// # Errors
+/// The first thing that is wrong: its key, and what is allowed there.
+pub fn read_value<T: DeserializeOwned>(value: Value) -> Result<T, Problem> {
     let mut track = serde_path_to_error::Track::new();
     let result = T::deserialize(serde_path_to_error::Deserializer::new(value, &mut track));
     result.map_err(|error| {

@@ -1,6 +1,6 @@
 //! What the hosts do: the vocabulary of `[workload]`.
 
-use foundation::{Problem, Size};
+use foundation::{Duration, Frequency, Problem, Rate, Size};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -8,40 +8,316 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Kind {
-    /// One file from host 0 to host 1.
+    /// One file of `size` a flow.
     File,
+    /// As much as the transport takes, for `duration`.
+    Bulk,
+    /// Times of sending at `rate` and of silence, of random length, for `duration`.
+    OnOff,
+    /// Requests and responses that take turns.
+    RequestResponse,
+    /// Flows that begin at random (a Poisson process), each with a file, for `duration`.
+    Arrivals,
 }
 
-/// What is sent.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+impl Kind {
+    /// The word for it.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::File => "file",
+            Self::Bulk => "bulk",
+            Self::OnOff => "on-off",
+            Self::RequestResponse => "request-response",
+            Self::Arrivals => "arrivals",
+        }
+    }
+
+    /// Whether it goes on for a time that is given, rather than until something is done.
+    #[must_use]
+    pub const fn is_timed(self) -> bool {
+        matches!(self, Self::Bulk | Self::OnOff | Self::Arrivals)
+    }
+}
+
+/// How the sizes of arriving flows are drawn.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Sizes {
+    /// All alike.
+    #[default]
+    Fixed,
+    /// Exponentially distributed around the mean `size`.
+    Exponential,
+}
+
+/// What is sent. Which keys apply depends on the kind.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct WorkloadConfig {
-    /// The kind: file (one file from host 0 to host 1).
+    /// The kind: file, bulk, on-off, request-response or arrivals.
     pub kind: Kind,
-    /// The file's size, e.g. "2MB".
-    pub size: Size,
+    /// file, arrivals: size of a flow, e.g. "2MB".
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub size: Option<Size>,
+    /// arrivals: "fixed" (every flow has `size`) or "exponential" (mean `size`). Default: "fixed".
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sizes: Option<Sizes>,
+    /// arrivals: flows that begin a second on average, in all, e.g. "1000/s".
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub arrivals: Option<Frequency>,
+    /// bulk, on-off, arrivals: how long it goes on from the trial's beginning, e.g. "30s". Optional in [[traffic]], which else lasts as long as the trial.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub duration: Option<Duration>,
+    /// bulk, on-off, arrivals: time at the beginning that is not measured. Default: "0s".
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub warm_up: Option<Duration>,
+    /// on-off: rate while on; bulk: no faster than this, e.g. "2Mbit/s". Default for bulk: as fast as the transport takes it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rate: Option<Rate>,
+    /// on-off: mean time of sending, exponentially distributed. Default: "1s".
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub on: Option<Duration>,
+    /// on-off: mean time of silence, exponentially distributed. Default: "1s".
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub off: Option<Duration>,
+    /// request-response: how many a flow. Default: 1.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 1))]
+    pub requests: Option<u32>,
+    /// request-response: size of a request. Default: "100B".
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub request_size: Option<Size>,
+    /// request-response: size of a response. Default: "10kB".
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub response_size: Option<Size>,
+    /// request-response: pause between a response and the next request. Default: "0s".
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub think: Option<Duration>,
+    /// request-response: a connection of its own for each request. Default: false.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reconnect: Option<bool>,
+    /// Flows from each sender to its receiver (not for arrivals). Default: 1.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 1))]
+    pub flows: Option<u32>,
+    /// When the first flow begins. Default: "0s".
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub start: Option<Duration>,
+    /// How much later each next flow begins. Default: "0s".
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stagger: Option<Duration>,
+    /// Each flow begins up to so much later, at random, so that flows do not march in step. Default: "0s".
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub start_jitter: Option<Duration>,
+    /// The host that sends. Default: the senders of the topology.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub from: Option<String>,
+    /// The host that receives. Default: the receivers of the topology.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub to: Option<String>,
+    /// How often goodput and queues are sampled, for shares over time and convergence. Default: "500ms".
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sample: Option<Duration>,
 }
 
 /// A petabyte: more would overflow nothing, but no trial of it would end.
 const MAX_SIZE: u64 = 1_000_000_000_000_000;
+/// The most flows of a pair of hosts.
+const MAX_FLOWS: u32 = 100_000;
+/// A day: more is a slip of the pen.
+const MAX_TIME: Duration = Duration::from_secs(86_400);
+/// The finest sampling.
+const MIN_SAMPLE: Duration = Duration::from_millis(1);
 
 impl WorkloadConfig {
-    /// Everything that is out of range.
+    /// One file of `size`.
     #[must_use]
-    pub fn validate(&self) -> Vec<Problem> {
-        let size = self.size;
-        if (1..=MAX_SIZE).contains(&size.bytes()) {
-            return Vec::new();
+    pub fn file(size: Size) -> Self {
+        Self {
+            size: Some(size),
+            ..Self::of(Kind::File)
         }
-        vec![Problem::new(
-            "size",
-            format!("\"{size}\" is out of range: 1B to {MAX_SIZE}B"),
-        )]
     }
 
-    /// Bytes that host 0 sends.
+    /// This kind with the default of every other key.
     #[must_use]
-    pub const fn bytes(&self) -> u64 {
-        self.size.bytes()
+    pub const fn of(kind: Kind) -> Self {
+        Self {
+            kind,
+            size: None,
+            sizes: None,
+            arrivals: None,
+            duration: None,
+            warm_up: None,
+            rate: None,
+            on: None,
+            off: None,
+            requests: None,
+            request_size: None,
+            response_size: None,
+            think: None,
+            reconnect: None,
+            flows: None,
+            start: None,
+            stagger: None,
+            start_jitter: None,
+            from: None,
+            to: None,
+            sample: None,
+        }
     }
+
+    /// Everything that is wrong with the measured workload.
+    #[must_use]
+    pub fn validate(&self) -> Vec<Problem> {
+        let mut problems = self.validate_traffic();
+        if self.kind.is_timed() && self.duration.is_none() {
+            problems.push(missing("duration", self.kind));
+        }
+        if let (Some(warm_up), Some(duration)) = (self.warm_up, self.duration)
+            && warm_up >= duration
+        {
+            problems.push(Problem::new(
+                "warm_up",
+                format!("\"{warm_up}\" leaves nothing to measure: it must be shorter than duration = \"{duration}\""),
+            ));
+        }
+        problems
+    }
+
+    /// Everything that is wrong with the workload of background traffic, which may do without a duration.
+    #[must_use]
+    pub fn validate_traffic(&self) -> Vec<Problem> {
+        use Kind::{Arrivals, Bulk, File, OnOff, RequestResponse};
+        let mut problems = Vec::new();
+        let given: [(&str, bool, &[Kind]); 14] = [
+            ("size", self.size.is_some(), &[File, Arrivals]),
+            ("sizes", self.sizes.is_some(), &[Arrivals]),
+            ("arrivals", self.arrivals.is_some(), &[Arrivals]),
+            ("duration", self.duration.is_some(), &[Bulk, OnOff, Arrivals]),
+            ("warm_up", self.warm_up.is_some(), &[Bulk, OnOff, Arrivals]),
+            ("rate", self.rate.is_some(), &[Bulk, OnOff]),
+            ("on", self.on.is_some(), &[OnOff]),
+            ("off", self.off.is_some(), &[OnOff]),
+            ("requests", self.requests.is_some(), &[RequestResponse]),
+            ("request_size", self.request_size.is_some(), &[RequestResponse]),
+            ("response_size", self.response_size.is_some(), &[RequestResponse]),
+            ("think", self.think.is_some(), &[RequestResponse]),
+            ("reconnect", self.reconnect.is_some(), &[RequestResponse]),
+            (
+                "flows",
+                self.flows.is_some(),
+                &[File, Bulk, OnOff, RequestResponse],
+            ),
+        ];
+        for (key, is_given, kinds) in given {
+            if is_given && !kinds.contains(&self.kind) {
+                let kinds: Vec<&str> = kinds.iter().map(|kind| kind.name()).collect();
+                problems.push(Problem::new(
+                    key,
+                    format!(
+                        "a workload of kind {:?} has no such key (only {})",
+                        self.kind.name(),
+                        kinds.join(", ")
+                    ),
+                ));
+            }
+        }
+        let required: &[(&str, bool)] = match self.kind {
+            File => &[("size", self.size.is_none())],
+            Arrivals => &[
+                ("size", self.size.is_none()),
+                ("arrivals", self.arrivals.is_none()),
+            ],
+            OnOff => &[("rate", self.rate.is_none())],
+            Bulk | RequestResponse => &[],
+        };
+        for &(key, is_missing) in required {
+            if is_missing {
+                problems.push(missing(key, self.kind));
+            }
+        }
+        self.check_ranges(&mut problems);
+        problems
+    }
+
+    fn check_ranges(&self, problems: &mut Vec<Problem>) {
+        let sizes = [
+            ("size", self.size),
+            ("request_size", self.request_size),
+            ("response_size", self.response_size),
+        ];
+        for (key, size) in sizes {
+            if let Some(size) = size
+                && !(1..=MAX_SIZE).contains(&size.bytes())
+            {
+                problems.push(Problem::new(
+                    key,
+                    format!("\"{size}\" is out of range: 1B to {MAX_SIZE}B"),
+                ));
+            }
+        }
+        let times = [
+            ("duration", self.duration, Duration::from_nanos(1)),
+            ("warm_up", self.warm_up, Duration::ZERO),
+            ("on", self.on, Duration::from_nanos(1)),
+            ("off", self.off, Duration::ZERO),
+            ("think", self.think, Duration::ZERO),
+            ("start", self.start, Duration::ZERO),
+            ("stagger", self.stagger, Duration::ZERO),
+            ("start_jitter", self.start_jitter, Duration::ZERO),
+            ("sample", self.sample, MIN_SAMPLE),
+        ];
+        for (key, time, least) in times {
+            if let Some(time) = time
+                && !(least..=MAX_TIME).contains(&time)
+            {
+                problems.push(Problem::new(
+                    key,
+                    format!("\"{time}\" is out of range: \"{least}\" to \"{MAX_TIME}\""),
+                ));
+            }
+        }
+        for (key, count, most) in [
+            ("flows", self.flows, MAX_FLOWS),
+            ("requests", self.requests, u32::MAX),
+        ] {
+            if let Some(count) = count
+                && !(1..=most).contains(&count)
+            {
+                problems.push(Problem::new(key, format!("{count} is out of range: 1 to {most}")));
+            }
+        }
+        if self.from.is_some() != self.to.is_some() {
+            let (key, other) = if self.from.is_some() {
+                ("from", "to")
+            } else {
+                ("to", "from")
+            };
+            problems.push(Problem::new(key, format!("it needs {other:?} beside it")));
+        }
+    }
+
+    /// Flows of a pair of hosts.
+    #[must_use]
+    pub fn flows(&self) -> u32 {
+        self.flows.unwrap_or(1)
+    }
+
+    /// How often goodput and queues are sampled.
+    #[must_use]
+    pub fn sample(&self) -> Duration {
+        self.sample.unwrap_or(Duration::from_millis(500))
+    }
+}
+
+fn missing(key: &str, kind: Kind) -> Problem {
+    Problem::new(
+        key,
+        format!(
+            "the key is missing: a workload of kind {:?} needs it",
+            kind.name()
+        ),
+    )
 }

@@ -1,44 +1,21 @@
-//! The event loop on virtual time: a clock, two hosts, and the network between them.
+//! The event loop on virtual time: a clock, the ends of all flows, and the network between them.
 
+use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use foundation::{Instant, Streams};
-use network::{FORWARD, HostId, Network, NetworkBuilder, Observer, PathSpec, REVERSE};
-use rand::Rng;
-use transport::arq::{ArqConfig, Connection, StreamRange};
+use foundation::{Duration, Instant};
+use network::topology::Topology;
+use network::{Network, TooBig};
 
-use crate::body::SimulatedFrame;
-use crate::host::{Host, Role};
-
-/// Learns what happens in a world. Every method does nothing unless it is written; an unused watcher
-/// (`()`) is compiled away.
-pub trait Watch: Observer<SimulatedFrame> {
-    /// A retransmission timer ran out.
-    #[inline]
-    fn timed_out(&mut self, at: Instant, host: Role) {
-        let _ = (at, host);
-    }
-
-    /// The application read a piece of the stream.
-    #[inline]
-    fn delivered(&mut self, at: Instant, host: Role, range: StreamRange) {
-        let _ = (at, host, range);
-    }
-
-    /// The connection has done all that it wanted to do now.
-    #[inline]
-    fn settled(&mut self, at: Instant, host: Role, connection: &Connection<StreamRange>) {
-        let _ = (at, host, connection);
-    }
-}
-
-/// What a host sees of the world: the time, and the network.
-pub struct Port<'a, W> {
-    /// The time.
-    pub now: Instant,
-    /// The network.
-    pub network: &'a mut Network<SimulatedFrame, W>,
-}
+use crate::body::{Content, Parcel, Side, packet};
+use crate::endpoint::Endpoint;
+use crate::outcome::{Baseline, FlowOutcome};
+use crate::plan::{Group, Plan};
+use crate::sampling::{Sampler, Series};
+use crate::spec::{SpecError, TrialSpec};
+use crate::timers::Timers;
+use crate::watch::Watch;
+use crate::workload::Kind;
 
 /// How a run ended before its time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
@@ -51,55 +28,186 @@ pub enum Stop {
     Stalled,
 }
 
-/// Two hosts and a network.
-pub struct World<W: Watch = ()> {
-    now: Instant,
-    network: Network<SimulatedFrame, W>,
-    sender: Host,
-    receiver: Host,
-    id: u32,
-    first: u32,
+/// A flow that lives.
+pub(crate) struct Flow {
+    pub number: u32,
+    pub group: u32,
+    pub pair: u32,
+    /// Bytes that it will send, where that is known.
+    pub size: Option<u64>,
+    pub opened_at: Instant,
+    /// When the receiver had read `size` bytes.
+    pub received_at: Option<Instant>,
+    /// With a workload that reconnects: flows that follow this one.
+    pub successors: u32,
+    /// Whether its end has been counted.
+    pub counted: bool,
+    pub ends: [Endpoint; 2],
+    pub baseline: Baseline,
 }
 
+/// Something that the world itself does at a time. In order of urgency at the same time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Control {
+    /// What is measured begins.
+    Mark,
+    /// Goodput is read.
+    Window,
+    /// Machines and queues are read.
+    Series,
+    /// A flow begins.
+    Begin { group: u32, pair: u32, successors: u32 },
+    /// A flow of a Poisson process begins, and the next one is drawn.
+    Arrive { group: u32, pair: u32 },
+    /// The trial is over.
+    End,
+}
+
+/// Hosts, flows and a network.
+pub struct World<W: Watch = ()> {
+    now: Instant,
+    network: Network<Parcel, W>,
+    topology: Topology,
+    groups: Vec<Group>,
+    /// Living flows; a place is used again when its flow is over.
+    flows: Vec<Option<Flow>>,
+    free: Vec<u32>,
+    /// The place of each flow that ever began, by number; `GONE` after it.
+    places: Vec<u32>,
+    timers: Timers,
+    /// Ordered by time, then order of planning.
+    controls: BTreeSet<(Instant, u64, Control)>,
+    planned: u64,
+    outcomes: Vec<FlowOutcome>,
+    sampler: Sampler,
+    measured_from: Instant,
+    /// Measured flows that are not over, those that have not begun included.
+    outstanding: u64,
+    /// Whether more measured flows will arrive.
+    arriving: bool,
+    ends_by_time: bool,
+    over: bool,
+}
+
+const GONE: u32 = u32::MAX;
 /// Steps between two looks at the wish to cancel.
 const STEPS_A_LOOK: u32 = 4096;
 
 impl<W: Watch> World<W> {
-    /// A sender and a receiver that run `protocol`, with `paths` behind one another between them.
-    #[must_use]
-    pub fn new(paths: &[PathSpec], protocol: &ArqConfig, streams: Streams, watch: W) -> Self {
-        let network = NetworkBuilder::chain(paths, streams.component("network")).build_observed(watch);
-        let mut random = streams.stream("hosts");
-        let mut secret = || {
-            let mut bytes = [0; 32];
-            random.fill_bytes(&mut bytes);
-            bytes
-        };
-        let sender = Host::new(Role::Sender, FORWARD, protocol.clone(), secret());
-        let receiver = Host::new(Role::Receiver, REVERSE, protocol.clone(), secret());
-        Self {
+    /// The world that a specification describes. With `series`, machines and queues are read that often.
+    ///
+    /// # Errors
+    /// What is wrong with its network or its hosts.
+    pub fn new(spec: &TrialSpec, watch: W, series: Option<Duration>) -> Result<Self, SpecError> {
+        let plan = Plan::of(spec)?;
+        let sampler = Sampler::new(spec, series, &plan.topology);
+        let mut world = Self {
             now: Instant::ZERO,
-            network,
-            sender,
-            receiver,
-            id: random.next_u32(),
-            first: 0,
+            network: plan.builder.build_observed(watch),
+            topology: plan.topology,
+            groups: plan.groups,
+            flows: Vec::new(),
+            free: Vec::new(),
+            places: Vec::new(),
+            timers: Timers::default(),
+            controls: BTreeSet::new(),
+            planned: 0,
+            outcomes: Vec::new(),
+            sampler,
+            measured_from: Instant::ZERO + spec.workload.warm_up.unwrap_or_default(),
+            outstanding: 0,
+            arriving: false,
+            ends_by_time: spec.workload.kind.is_timed(),
+            over: false,
+        };
+        let hops: Vec<u8> = world
+            .network
+            .routes()
+            .map(|route| world.network.route_links(route).count() as u8)
+            .collect();
+        world.network.observer_mut().began(&hops);
+        world.prepare(spec);
+        Ok(world)
+    }
+
+    fn prepare(&mut self, spec: &TrialSpec) {
+        if spec.workload.kind.is_timed() {
+            self.plan(self.measured_from, Control::Mark);
+        }
+        for number in 0..self.groups.len() {
+            let group = &mut self.groups[number];
+            let starts = group.starts();
+            let successors = group.successors();
+            if group.is_measured() {
+                self.outstanding += starts.len() as u64 * u64::from(1 + successors);
+            }
+            let begins = starts.into_iter().map(|(at, pair)| {
+                let group = number as u32;
+                (
+                    at,
+                    Control::Begin {
+                        group,
+                        pair,
+                        successors,
+                    },
+                )
+            });
+            for (at, begin) in begins.collect::<Vec<_>>() {
+                self.plan(at, begin);
+            }
+            if self.groups[number].workload.kind == Kind::Arrivals {
+                self.arriving |= self.groups[number].is_measured();
+                let start = Instant::ZERO + self.groups[number].workload.start.unwrap_or_default();
+                self.plan_arrival(number, start);
+            }
+        }
+        if let Some(duration) = spec.workload.duration.filter(|_| spec.workload.kind.is_timed()) {
+            // Flows that arrive may take as long again to end; who is not done by then is counted so.
+            let factor = if spec.workload.kind == Kind::Arrivals {
+                2
+            } else {
+                1
+            };
+            self.plan(Instant::ZERO + duration * factor, Control::End);
+        }
+        self.plan_after(self.sampler.window(), Control::Window);
+        self.plan_after(self.sampler.interval(), Control::Series);
+    }
+
+    fn plan(&mut self, at: Instant, control: Control) {
+        self.planned += 1;
+        self.controls.insert((at, self.planned, control));
+    }
+
+    fn plan_after(&mut self, after: Option<Duration>, control: Control) {
+        if let Some(after) = after {
+            self.plan(self.now + after, control);
         }
     }
 
-    /// Sends `bytes` from one host to the other, until all is acknowledged and both streams have
-    /// ended, or the connection has failed.
+    fn plan_arrival(&mut self, group: usize, after: Instant) {
+        let (gap, pair) = self.groups[group].next_arrival();
+        let at = after + gap;
+        if at < self.groups[group].stop_at() {
+            self.plan(
+                at,
+                Control::Arrive {
+                    group: group as u32,
+                    pair,
+                },
+            );
+        } else if self.groups[group].is_measured() {
+            self.arriving = false;
+        }
+    }
+
+    /// Runs until all measured flows are over, or for the time that the workload gives.
     ///
     /// # Errors
-    /// [`Stop`] if the run ended in another way.
-    pub fn transfer(&mut self, bytes: u64, cancel: Option<&AtomicBool>) -> Result<(), Stop> {
-        let mut port = Port {
-            now: self.now,
-            network: &mut self.network,
-        };
-        self.sender.send(&mut port, self.id, self.first, bytes);
+    /// [`Stop`] if it ended in another way.
+    pub fn run(&mut self, cancel: Option<&AtomicBool>) -> Result<(), Stop> {
         let mut steps = 0_u32;
-        while !self.sender.is_finished() && self.sender.failure().is_none() {
+        while !self.over {
             steps = steps.wrapping_add(1);
             if steps.is_multiple_of(STEPS_A_LOOK) && cancel.is_some_and(|c| c.load(Ordering::Relaxed)) {
                 return Err(Stop::Cancelled);
@@ -114,38 +222,230 @@ impl<W: Watch> World<W> {
     /// Moves to the next thing that happens. Gives whether there was one.
     #[inline]
     fn step(&mut self) -> bool {
-        let network_at = self.network.poll_timeout().unwrap_or(Instant::MAX);
-        let next = network_at.min(self.sender.timeout()).min(self.receiver.timeout());
-        if next == Instant::MAX {
+        let timer_at = self.timers.first();
+        let control_at = self.controls.first().map_or(Instant::MAX, |first| first.0);
+        let limit = timer_at.min(control_at);
+        // Packets before timers: an ACK that arrives in the same nanosecond still counts.
+        if let Some(at) = self.network.handle_timeouts_until_delivery(limit) {
+            self.now = at;
+            self.deliver();
+            return true;
+        }
+        if limit == Instant::MAX {
             return false;
         }
-        self.now = self.now.max(next);
-        // Packets before timers: an ACK that arrives in the same nanosecond still counts.
-        if network_at <= self.now {
-            self.network.handle_timeout(self.now);
-            while let Some((HostId(host), packet)) = self.network.poll_delivery() {
-                let mut port = Port {
-                    now: self.now,
-                    network: &mut self.network,
-                };
-                let host = if host == 0 {
-                    &mut self.sender
-                } else {
-                    &mut self.receiver
-                };
-                host.handle_packet(&mut port, packet);
-            }
+        self.now = self.now.max(limit);
+        self.network.handle_timeout(self.now);
+        if timer_at <= self.now {
+            self.wake();
         }
-        for host in [&mut self.sender, &mut self.receiver] {
-            if host.timeout() <= self.now {
-                let mut port = Port {
-                    now: self.now,
-                    network: &mut self.network,
-                };
-                host.handle_timeout(&mut port);
-            }
+        if control_at <= self.now {
+            self.control();
         }
         true
+    }
+
+    #[inline]
+    fn deliver(&mut self) {
+        while let Some((_, packet)) = self.network.poll_delivery() {
+            let parcel = packet.body;
+            let place = self.places[parcel.flow as usize];
+            // Strays of a flow that is over reach a host that has forgotten it.
+            if place != GONE {
+                let side = parcel.to;
+                self.with_end(place, side, |end, now, network| {
+                    end.handle_packet(now, network, parcel)
+                });
+            }
+        }
+        while let Some(TooBig { mtu, packet }) = self.network.poll_too_big() {
+            self.tell_too_big(&packet.body, mtu);
+        }
+    }
+
+    /// A router tells the sender of a packet that it was too large. It answers from where it stands;
+    /// here its word takes the whole way back, from the receiver's end.
+    #[cold]
+    fn tell_too_big(&mut self, body: &Parcel, mtu: u32) {
+        let place = self.places[body.flow as usize];
+        // The other protocols find out by themselves.
+        if place == GONE || !matches!(body.content, Content::Tcp(_)) {
+            return;
+        }
+        if let Some(flow) = &self.flows[place as usize] {
+            let route = flow.ends[body.to as usize].route;
+            let told = packet(route, body.flow, body.to.other(), Content::TooBig { mtu });
+            self.network.send(self.now, told);
+        }
+    }
+
+    #[cold]
+    fn wake(&mut self) {
+        while let Some(sleeper) = self.timers.pop(self.now) {
+            let (place, side) = if sleeper % 2 == 0 {
+                (sleeper / 2, Side::Sender)
+            } else {
+                (sleeper / 2, Side::Receiver)
+            };
+            let Some(flow) = &self.flows[place as usize] else {
+                continue;
+            };
+            let timeout = flow.ends[side as usize].timeout;
+            if timeout <= self.now {
+                self.with_end(place, side, Endpoint::handle_timeout);
+            } else {
+                self.timers.set(sleeper, timeout);
+            }
+        }
+    }
+
+    /// Lets an end do something, and sees what has become of it.
+    #[inline]
+    fn with_end(
+        &mut self,
+        place: u32,
+        side: Side,
+        act: impl FnOnce(&mut Endpoint, Instant, &mut Network<Parcel, W>),
+    ) {
+        let Some(flow) = &mut self.flows[place as usize] else {
+            return;
+        };
+        let end = &mut flow.ends[side as usize];
+        act(end, self.now, &mut self.network);
+        if end.timeout != Instant::MAX {
+            self.timers.set(place * 2 + side as u32, end.timeout);
+        }
+        if side == Side::Receiver && flow.received_at.is_none() && Some(end.delivered) == flow.size {
+            flow.received_at = Some(self.now);
+        }
+        if end.progress.is_settled() {
+            self.settle(place);
+        }
+    }
+
+    /// An end has finished, closed or failed: the flow may be over.
+    fn settle(&mut self, place: u32) {
+        let Some(flow) = &mut self.flows[place as usize] else {
+            return;
+        };
+        let [sender, receiver] = &flow.ends;
+        let failed = sender.progress.failure.is_some();
+        let both = receiver.progress.is_settled() && sender.progress.is_settled();
+        // What matters is what the sender knows; a receiver may still have to repeat its last word.
+        if !failed && !sender.progress.finished {
+            return;
+        }
+        let is_new = !std::mem::replace(&mut flow.counted, true);
+        if is_new {
+            let (group, pair, successors) = (flow.group, flow.pair, flow.successors);
+            let is_measured = self.groups[group as usize].is_measured();
+            // Nobody asks again after a failure.
+            let over = if failed { 1 + successors } else { 1 };
+            self.outstanding -= if is_measured { u64::from(over) } else { 0 };
+            if successors > 0 && !failed {
+                let think = self.groups[group as usize].workload.think.unwrap_or_default();
+                let successors = successors - 1;
+                self.plan(
+                    self.now + think,
+                    Control::Begin {
+                        group,
+                        pair,
+                        successors,
+                    },
+                );
+            }
+        }
+        if both {
+            self.bury(place);
+        }
+        self.check_over();
+    }
+
+    fn check_over(&mut self) {
+        let waits = self.outstanding > 0 || self.arriving;
+        let kind_ends = !self.ends_by_time || self.groups[0].workload.kind == Kind::Arrivals;
+        self.over |= !waits && kind_ends;
+    }
+
+    /// Takes a flow out of the world and keeps its figures.
+    fn bury(&mut self, place: u32) {
+        if let Some(flow) = self.flows[place as usize].take() {
+            self.places[flow.number as usize] = GONE;
+            self.outcomes.push(FlowOutcome::of(&flow));
+            self.free.push(place);
+        }
+    }
+
+    fn control(&mut self) {
+        while let Some(&(at, _, control)) = self.controls.first() {
+            if at > self.now {
+                return;
+            }
+            self.controls.pop_first();
+            match control {
+                Control::Mark => self.mark(),
+                Control::Window => {
+                    self.sampler.take_window(self.now, &self.flows);
+                    self.plan_after(self.sampler.window(), control);
+                }
+                Control::Series => {
+                    let (groups, network) = (&self.groups, &self.network);
+                    self.sampler
+                        .take_series(self.now, &self.flows, groups, network, &self.topology);
+                    self.plan_after(self.sampler.interval(), control);
+                }
+                Control::Begin {
+                    group,
+                    pair,
+                    successors,
+                } => self.begin(group, pair, successors),
+                Control::Arrive { group, pair } => {
+                    if self.groups[group as usize].is_measured() {
+                        self.outstanding += 1;
+                    }
+                    self.begin(group, pair, 0);
+                    self.plan_arrival(group as usize, at);
+                    self.check_over();
+                }
+                Control::End => self.over = true,
+            }
+        }
+    }
+
+    fn begin(&mut self, group: u32, pair: u32, successors: u32) {
+        let number = self.places.len() as u32;
+        let planned = &mut self.groups[group as usize];
+        let way = planned.pairs[pair as usize].clone();
+        let size = planned.next_size();
+        let flow = Flow {
+            number,
+            group,
+            pair,
+            size,
+            opened_at: self.now,
+            received_at: None,
+            successors,
+            counted: false,
+            ends: planned.ends(number, &way, size),
+            baseline: Baseline::default(),
+        };
+        let place = self.free.pop().unwrap_or_else(|| {
+            self.flows.push(None);
+            self.flows.len() as u32 - 1
+        });
+        self.flows[place as usize] = Some(flow);
+        self.places.push(place);
+        self.with_end(place, Side::Sender, Endpoint::open);
+        // A route without any link delivers at once.
+        self.deliver();
+    }
+
+    /// From here on is measured.
+    fn mark(&mut self) {
+        for flow in self.flows.iter_mut().flatten() {
+            flow.baseline = Baseline::of(&flow.ends);
+        }
+        self.sampler.mark(self.now, &self.network, &self.topology);
     }
 
     /// The virtual time.
@@ -154,26 +454,50 @@ impl<W: Watch> World<W> {
         self.now
     }
 
-    /// Host 0.
+    /// From when on is measured.
     #[must_use]
-    pub const fn sender(&self) -> &Host {
-        &self.sender
-    }
-
-    /// Host 1.
-    #[must_use]
-    pub const fn receiver(&self) -> &Host {
-        &self.receiver
+    pub const fn measured_from(&self) -> Instant {
+        self.measured_from
     }
 
     /// The network, with what its links counted.
     #[must_use]
-    pub const fn network(&self) -> &Network<SimulatedFrame, W> {
+    pub const fn network(&self) -> &Network<Parcel, W> {
         &self.network
     }
 
     /// The network, to take what its watcher saw.
-    pub const fn network_mut(&mut self) -> &mut Network<SimulatedFrame, W> {
+    pub const fn network_mut(&mut self) -> &mut Network<Parcel, W> {
         &mut self.network
+    }
+
+    /// Hosts and links.
+    #[must_use]
+    pub const fn topology(&self) -> &Topology {
+        &self.topology
+    }
+
+    /// The groups of flows, the measured one first.
+    pub(crate) fn groups(&self) -> &[Group] {
+        &self.groups
+    }
+
+    pub(crate) const fn sampler(&self) -> &Sampler {
+        &self.sampler
+    }
+
+    /// The series that were asked for.
+    #[must_use]
+    pub fn series(&self) -> Option<&Series> {
+        self.sampler.series()
+    }
+
+    /// What became of every flow that began, in the order in which they began.
+    #[must_use]
+    pub fn outcomes(&self) -> Vec<FlowOutcome> {
+        let living = self.flows.iter().flatten().map(FlowOutcome::of);
+        let mut all: Vec<FlowOutcome> = self.outcomes.iter().cloned().chain(living).collect();
+        all.sort_by_key(|outcome| outcome.number);
+        all
     }
 }

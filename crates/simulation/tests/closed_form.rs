@@ -15,7 +15,7 @@ fn goodput(path: &str, protocol: &str, packets: u64) -> f64 {
     );
     let record = run(&TrialSpec::from_json(&json).unwrap(), None).unwrap();
     assert_eq!(record.error, None, "{json}");
-    record.metrics.unwrap().goodput_bps
+    record.metrics.unwrap()["goodput_bps"].unwrap()
 }
 
 fn assert_within(simulated: f64, exact: f64, what: &str) {

@@ -15,7 +15,7 @@ fn traced(path: &str) -> Recorder {
             "workload": {{"kind": "file", "size": "40kB"}}, "seed": 1}}"#
     );
     let spec = TrialSpec::from_json(&json).unwrap();
-    let (record, mut world) = run_watched(&spec, None, Recorder::new(1)).unwrap();
+    let (record, mut world) = run_watched(&spec, None, Recorder::default(), None).unwrap();
     assert_eq!(record.error, None);
     std::mem::take(world.network_mut().observer_mut())
 }

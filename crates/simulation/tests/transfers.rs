@@ -81,11 +81,12 @@ proptest! {
             r#"{{"path": {path}, "protocol": {protocol}, "workload": {{"kind": "file", "size": "{size}B"}}, "seed": {seed}}}"#
         );
         let spec = TrialSpec::from_json(&json).map_err(|error| TestCaseError::fail(error.to_string()))?;
-        let (record, world) = run_watched(&spec, None, ()).unwrap();
+        let (record, world) = run_watched(&spec, None, (), None).unwrap();
         match (&record.error, &record.metrics) {
             (None, Some(metrics)) => {
-                prop_assert_eq!(world.receiver().delivered(), size, "{}", json);
-                prop_assert!(metrics.efficiency > 0.0 && metrics.efficiency <= 1.0);
+                prop_assert_eq!(world.outcomes()[0].delivered[0], size, "{}", json);
+                let efficiency = metrics["efficiency"].unwrap();
+                prop_assert!(efficiency > 0.0 && efficiency <= 1.0);
             }
             (Some(error), None) => prop_assert!(["silent", "no answer", "acknowledged no packet"].iter().any(|word| error.contains(word)), "{}", error),
             other => prop_assert!(false, "{:?}", other),
@@ -154,7 +155,7 @@ fn goodput_over_loss_and_window() {
                         "protocol": {{{protocol}{window}}}, "workload": {{"kind": "file", "size": "2MB"}}, "seed": 1}}"#
                 );
                 let record = run(&TrialSpec::from_json(&json).unwrap(), None).unwrap();
-                table += &format!("{:7.3}", record.metrics.unwrap().goodput_bps / 1e6);
+                table += &format!("{:7.3}", record.metrics.unwrap()["goodput_bps"].unwrap() / 1e6);
             }
             table.push('\n');
         }

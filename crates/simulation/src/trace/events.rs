@@ -2,6 +2,7 @@
 
 use serde::Serialize;
 use transport::arq::frame::Kind;
+use transport::tcp::{Flags, Segment};
 
 /// What happened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -15,6 +16,8 @@ pub enum What {
     Drop,
     /// The network made a second copy of a frame.
     Duplicate,
+    /// A queue marked a packet as having met congestion (ECN).
+    Mark,
     /// The network flipped a bit of a frame; its receiver will not accept it.
     Corrupt,
     /// A retransmission timer ran out.
@@ -28,7 +31,9 @@ pub enum What {
 pub struct TraceEvent {
     /// Seconds since the start of the trial.
     pub time: f64,
-    /// "sender" or "receiver".
+    /// The flow that it is about.
+    pub flow: u32,
+    /// "sender" or "receiver" of the flow.
     pub host: &'static str,
     /// What happened.
     pub what: What,
@@ -44,15 +49,25 @@ pub struct TraceEvent {
     /// Bytes of the packet on the wire.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub size: Option<u32>,
-    /// The frame's sequence number; in an ACK that of the frame that it answers.
+    /// Payload bytes.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub length: Option<u32>,
+    /// The frame's sequence number; in an ACK of an ARQ protocol that of the frame that it answers; in TCP
+    /// counted from the SYN.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub sequence: Option<u32>,
-    /// The next sequence number that the frame's sender waits for.
+    /// The next sequence number that the frame's sender waits for; in TCP counted from the peer's SYN.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub acknowledgement: Option<u32>,
     /// The frame's selective acknowledgements, half-open.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub sack: Vec<(u32, u32)>,
+    /// Room that the frame's sender offers: packets of an ARQ protocol, bytes of TCP.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub window: Option<u64>,
+    /// Whether a queue has marked the packet as having met congestion (ECN).
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub marked: bool,
     /// Whether the frame's data had been sent before.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub retransmission: bool,
@@ -62,6 +77,27 @@ pub struct TraceEvent {
     /// Bytes delivered in order so far, for deliveries.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub delivered: Option<u64>,
+}
+
+/// The word for a TCP segment in the table.
+#[must_use]
+pub const fn segment_name(segment: &Segment) -> &'static str {
+    let flags = segment.flags;
+    if flags.contains(Flags::RST) {
+        "rst"
+    } else if flags.contains(Flags::SYN) {
+        if flags.contains(Flags::ACK) {
+            "syn-ack"
+        } else {
+            "syn"
+        }
+    } else if flags.contains(Flags::FIN) {
+        "fin"
+    } else if segment.length > 0 {
+        "data"
+    } else {
+        "ack"
+    }
 }
 
 /// The word for a kind of frame in the table.

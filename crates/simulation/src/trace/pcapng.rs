@@ -12,10 +12,10 @@ use pcap_file::pcapng::blocks::enhanced_packet::EnhancedPacketBlock;
 use pcap_file::pcapng::blocks::interface_description::{
     InterfaceDescriptionBlock, InterfaceDescriptionOption,
 };
-use transport::arq::{Payload, codec};
+use transport::arq::{Frame, Payload, StreamRange, codec};
 
 use super::recorder::Sighting;
-use crate::host::Role;
+use crate::body::{Content, Side};
 
 // Addresses for documentation (RFC 5737), so that nobody takes them for a real path's.
 const SENDER: ([u8; 4], u16) = ([192, 0, 2, 1], 49_152);
@@ -40,11 +40,14 @@ pub fn write(out: impl Write, sightings: &[Sighting]) -> std::io::Result<()> {
         writer.write_pcapng_block(block).map_err(to_io)?;
     }
     for sighting in sightings {
-        let data = datagram(sighting);
+        let Content::Arq(frame) = &sighting.body.content else {
+            continue;
+        };
+        let data = datagram(sighting, frame);
         let block = EnhancedPacketBlock {
-            interface_id: match sighting.host {
-                Role::Sender => 0,
-                Role::Receiver => 1,
+            interface_id: match sighting.side {
+                Side::Sender => 0,
+                Side::Receiver => 1,
             },
             timestamp: std::time::Duration::from_nanos(sighting.at.as_nanos()),
             original_len: data.len() as u32,
@@ -57,20 +60,19 @@ pub fn write(out: impl Write, sightings: &[Sighting]) -> std::io::Result<()> {
 }
 
 /// The bytes of a packet. Payload bytes do not exist in simulation; zeros stand for them.
-fn datagram(sighting: &Sighting) -> Vec<u8> {
-    let frame = &sighting.body.frame;
+fn datagram(sighting: &Sighting, frame: &Frame<StreamRange>) -> Vec<u8> {
     let mut bytes = Vec::with_capacity(frame.length());
     let Ok(()) = codec::encode(frame, &mut bytes, |payload, room| {
         debug_assert_eq!(payload.length() as usize, room.len());
         Ok::<(), Infallible>(())
     });
-    if sighting.body.corrupt && sighting.forward == (sighting.host == Role::Receiver) {
+    if sighting.body.corrupt && sighting.side == sighting.body.to {
         // Which bit flipped is not known here; the last one fails the frame's checksum like any other.
         if let Some(last) = bytes.last_mut() {
             *last ^= 1;
         }
     }
-    let (from, to) = if sighting.forward {
+    let (from, to) = if sighting.is_forward() {
         (SENDER, RECEIVER)
     } else {
         (RECEIVER, SENDER)

@@ -1,28 +1,44 @@
 //! Watches a trial and writes down what happens.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 
 use foundation::Instant;
-use network::{DropReason, FORWARD, LinkId, Observer, PacketRef};
-use transport::arq::StreamRange;
+use network::{DropReason, LinkId, Observer, PacketRef};
 use transport::arq::frame::Kind;
+use transport::tcp::{Ecn, Flags, Segment};
 
-use super::events::{TraceEvent, What, frame_name};
-use crate::body::SimulatedFrame;
-use crate::host::Role;
-use crate::world::Watch;
+use super::events::{TraceEvent, What, frame_name, segment_name};
+use crate::body::{Content, Parcel, Side};
+use crate::watch::Watch;
 
-/// A packet as one host saw it leave or arrive, for a capture.
+/// A packet as one end saw it leave or arrive, for a capture.
 #[derive(Clone, Debug)]
 pub struct Sighting {
     /// When.
     pub at: Instant,
-    /// Where.
-    pub host: Role,
-    /// Whether it went from sender to receiver.
-    pub forward: bool,
+    /// At which end of its flow.
+    pub side: Side,
     /// What.
-    pub body: SimulatedFrame,
+    pub body: Parcel,
+}
+
+impl Sighting {
+    /// Whether the packet went from sender to receiver.
+    #[must_use]
+    pub fn is_forward(&self) -> bool {
+        self.body.to == Side::Receiver
+    }
+}
+
+/// What is known of one direction of a TCP connection.
+#[derive(Clone, Copy, Debug, Default)]
+struct Direction {
+    /// The sequence number of its SYN.
+    initial: u32,
+    /// The highest number sent, counted from the SYN.
+    highest: u32,
+    /// What windows are to be multiplied by, as a power of two.
+    scale: u8,
 }
 
 /// Writes down every event, in order of time.
@@ -30,28 +46,74 @@ pub struct Sighting {
 pub struct Recorder {
     /// The table.
     pub events: Vec<TraceEvent>,
-    /// The packets at either host.
+    /// The packets at either end.
     pub sightings: Vec<Sighting>,
-    /// Links of the path in one direction.
-    hops: u8,
-    sent_before: HashSet<(bool, u32)>,
+    directions: HashMap<(u32, Side), Direction>,
+    sent_before: HashSet<(u32, Side, u32)>,
     retransmissions: HashSet<u64>,
-}
-
-const fn name(host: Role) -> &'static str {
-    match host {
-        Role::Sender => "sender",
-        Role::Receiver => "receiver",
-    }
+    /// Links of each route.
+    hops: Vec<u8>,
 }
 
 impl Recorder {
-    /// A recorder for a path of `hops` links in each direction.
-    #[must_use]
-    pub fn new(hops: u8) -> Self {
-        Self {
-            hops,
-            ..Self::default()
+    fn direction(&self, flow: u32, from: Side) -> Direction {
+        self.directions.get(&(flow, from)).copied().unwrap_or_default()
+    }
+
+    /// Learns from a packet that leaves its sender. Gives whether its data had been sent before.
+    fn learn(&mut self, body: &Parcel) -> bool {
+        let from = body.to.other();
+        match &body.content {
+            Content::Arq(frame) => {
+                matches!(frame.kind, Kind::Data | Kind::Fin)
+                    && !self.sent_before.insert((body.flow, from, frame.sequence))
+            }
+            Content::Tcp(segment) => self.learn_segment(body.flow, from, segment),
+            Content::Datagram(_) | Content::TooBig { .. } => false,
+        }
+    }
+
+    fn learn_segment(&mut self, flow: u32, from: Side, segment: &Segment) -> bool {
+        let direction = self.directions.entry((flow, from)).or_default();
+        let is_syn = segment.flags.contains(Flags::SYN);
+        let is_repeated_syn = is_syn && direction.initial == segment.sequence.0 && direction.highest > 0;
+        if is_syn && !is_repeated_syn {
+            *direction = Direction {
+                initial: segment.sequence.0,
+                highest: 0,
+                scale: segment.options.window_scale.unwrap_or(0),
+            };
+        }
+        let takes = segment.length + u32::from(is_syn) + u32::from(segment.flags.contains(Flags::FIN));
+        let end = segment
+            .sequence
+            .0
+            .wrapping_sub(direction.initial)
+            .wrapping_add(takes);
+        let is_again = takes > 0 && end <= direction.highest;
+        direction.highest = direction.highest.max(end);
+        is_again
+    }
+
+    fn event(at: Instant, flow: u32, side: Side, what: What) -> TraceEvent {
+        TraceEvent {
+            time: at.as_secs_f64(),
+            flow,
+            host: side.name(),
+            what,
+            direction: None,
+            frame: None,
+            id: None,
+            size: None,
+            length: None,
+            sequence: None,
+            acknowledgement: None,
+            sack: Vec::new(),
+            window: None,
+            marked: false,
+            retransmission: false,
+            reason: None,
+            delivered: None,
         }
     }
 
@@ -59,110 +121,125 @@ impl Recorder {
         &mut self,
         at: Instant,
         what: What,
-        packet: &PacketRef<'_, SimulatedFrame>,
+        packet: &PacketRef<'_, Parcel>,
         reason: Option<&'static str>,
     ) {
-        let frame = &packet.body.frame;
-        let forward = packet.route == FORWARD;
-        let near = if forward { Role::Sender } else { Role::Receiver };
-        let far = if forward { Role::Receiver } else { Role::Sender };
-        self.events.push(TraceEvent {
-            time: at.as_secs_f64(),
-            host: name(if what == What::Receive { far } else { near }),
+        let body = packet.body;
+        let (near, far) = (body.to.other(), body.to);
+        let mut event = Self::event(
+            at,
+            body.flow,
+            if what == What::Receive { far } else { near },
             what,
-            direction: Some(if forward { "forward" } else { "reverse" }),
-            frame: Some(frame_name(frame.kind)),
-            id: Some(packet.id),
-            size: Some(packet.size),
-            sequence: Some(frame.sequence),
-            acknowledgement: Some(frame.acknowledgement),
-            sack: frame.sack.as_slice().to_vec(),
-            retransmission: self.retransmissions.contains(&packet.id),
-            reason,
-            delivered: None,
+        );
+        event.direction = Some(if far == Side::Receiver {
+            "forward"
+        } else {
+            "reverse"
         });
+        event.id = Some(packet.id);
+        event.size = Some(packet.size);
+        event.retransmission = self.retransmissions.contains(&packet.id);
+        event.reason = reason;
+        match &body.content {
+            Content::Arq(frame) => {
+                event.frame = Some(frame_name(frame.kind));
+                event.length = frame.payload.map(|range| range.length);
+                event.sequence = Some(frame.sequence);
+                event.acknowledgement = Some(frame.acknowledgement);
+                event.window = Some(u64::from(frame.window));
+                event.sack = frame.sack.as_slice().to_vec();
+            }
+            Content::Tcp(segment) => self.describe(&mut event, body.flow, near, segment),
+            Content::Datagram(length) => {
+                event.frame = Some("datagram");
+                event.length = Some(*length);
+            }
+            Content::TooBig { .. } => event.frame = Some("too-big"),
+        }
+        self.events.push(event);
     }
 
-    fn note_host(&mut self, at: Instant, host: Role, what: What, delivered: Option<u64>) {
-        self.events.push(TraceEvent {
-            time: at.as_secs_f64(),
-            host: name(host),
-            what,
-            direction: None,
-            frame: None,
-            id: None,
-            size: None,
-            sequence: None,
-            acknowledgement: None,
-            sack: Vec::new(),
-            retransmission: false,
-            reason: None,
-            delivered,
-        });
+    fn describe(&self, event: &mut TraceEvent, flow: u32, from: Side, segment: &Segment) {
+        let (own, peer) = (self.direction(flow, from), self.direction(flow, from.other()));
+        let is_syn = segment.flags.contains(Flags::SYN);
+        event.frame = Some(segment_name(segment));
+        event.length = Some(segment.length);
+        event.sequence = Some(segment.sequence.0.wrapping_sub(own.initial));
+        event.marked = segment.ecn == Ecn::Ce;
+        // A window is not scaled in a SYN (RFC 7323, section 2.2).
+        event.window = Some(u64::from(segment.window) << if is_syn { 0 } else { own.scale });
+        if segment.flags.contains(Flags::ACK) {
+            let from_peer = |number: u32| number.wrapping_sub(peer.initial);
+            event.acknowledgement = Some(from_peer(segment.acknowledgement.0));
+            event.sack = segment
+                .options
+                .sack
+                .as_slice()
+                .iter()
+                .map(|&(start, end)| (from_peer(start.0), from_peer(end.0)))
+                .collect();
+        }
     }
 
-    fn sight(&mut self, at: Instant, host: Role, packet: &PacketRef<'_, SimulatedFrame>) {
-        let forward = packet.route == FORWARD;
+    fn sight(&mut self, at: Instant, side: Side, packet: &PacketRef<'_, Parcel>) {
         self.sightings.push(Sighting {
             at,
-            host,
-            forward,
+            side,
             body: packet.body.clone(),
         });
     }
 }
 
-impl Observer<SimulatedFrame> for Recorder {
-    fn entered(&mut self, at: Instant, _: LinkId, packet: PacketRef<'_, SimulatedFrame>) {
+impl Observer<Parcel> for Recorder {
+    fn entered(&mut self, at: Instant, _: LinkId, packet: PacketRef<'_, Parcel>) {
         if packet.hop > 0 {
             return;
         }
-        let forward = packet.route == FORWARD;
-        let frame = &packet.body.frame;
-        if matches!(frame.kind, Kind::Data | Kind::Fin) && !self.sent_before.insert((forward, frame.sequence))
-        {
+        if self.learn(packet.body) {
             self.retransmissions.insert(packet.id);
         }
         self.note(at, What::Send, &packet, None);
-        self.sight(at, if forward { Role::Sender } else { Role::Receiver }, &packet);
+        self.sight(at, packet.body.to.other(), &packet);
     }
 
-    fn dropped(&mut self, at: Instant, _: LinkId, reason: DropReason, packet: PacketRef<'_, SimulatedFrame>) {
+    fn dropped(&mut self, at: Instant, _: LinkId, reason: DropReason, packet: PacketRef<'_, Parcel>) {
         self.note(at, What::Drop, &packet, Some(reason.name()));
     }
 
-    fn duplicated(&mut self, at: Instant, _: LinkId, packet: PacketRef<'_, SimulatedFrame>) {
+    fn duplicated(&mut self, at: Instant, _: LinkId, packet: PacketRef<'_, Parcel>) {
         self.note(at, What::Duplicate, &packet, None);
     }
 
-    fn corrupted(&mut self, at: Instant, _: LinkId, packet: PacketRef<'_, SimulatedFrame>) {
+    fn marked(&mut self, at: Instant, _: LinkId, packet: PacketRef<'_, Parcel>) {
+        self.note(at, What::Mark, &packet, None);
+    }
+
+    fn corrupted(&mut self, at: Instant, _: LinkId, packet: PacketRef<'_, Parcel>) {
         self.note(at, What::Corrupt, &packet, None);
     }
 
-    fn left(&mut self, at: Instant, _: LinkId, packet: PacketRef<'_, SimulatedFrame>) {
-        if packet.hop + 1 == self.hops {
+    fn left(&mut self, at: Instant, _: LinkId, packet: PacketRef<'_, Parcel>) {
+        let hops = self.hops.get(packet.route.0 as usize).copied().unwrap_or(1);
+        if packet.hop + 1 == hops {
             self.note(at, What::Receive, &packet, None);
-            let far = if packet.route == FORWARD {
-                Role::Receiver
-            } else {
-                Role::Sender
-            };
-            self.sight(at, far, &packet);
+            self.sight(at, packet.body.to, &packet);
         }
     }
 }
 
 impl Watch for Recorder {
-    fn timed_out(&mut self, at: Instant, host: Role) {
-        self.note_host(at, host, What::Timeout, None);
+    fn began(&mut self, hops: &[u8]) {
+        self.hops = hops.to_vec();
     }
 
-    fn delivered(&mut self, at: Instant, host: Role, range: StreamRange) {
-        self.note_host(
-            at,
-            host,
-            What::Deliver,
-            Some(range.offset + u64::from(range.length)),
-        );
+    fn timed_out(&mut self, at: Instant, flow: u32, side: Side) {
+        self.events.push(Self::event(at, flow, side, What::Timeout));
+    }
+
+    fn delivered(&mut self, at: Instant, flow: u32, side: Side, total: u64) {
+        let mut event = Self::event(at, flow, side, What::Deliver);
+        event.delivered = Some(total);
+        self.events.push(event);
     }
 }

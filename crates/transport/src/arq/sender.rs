@@ -193,6 +193,12 @@ impl Sender {
         }
     }
 
+    /// The controller's slow-start threshold in bytes, where it has one.
+    #[must_use]
+    pub fn threshold(&self) -> Option<u64> {
+        self.congestion.as_ref().and_then(|congestion| congestion.controller.threshold())
+    }
+
     /// Names and values of the controller's inner state; nothing where there is no controller.
     pub fn controller_metrics(&self, report: &mut dyn FnMut(&'static str, f64)) {
         if let Some(congestion) = &self.congestion {

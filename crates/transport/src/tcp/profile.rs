@@ -7,7 +7,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::config::{Recovery, TcpConfig};
-use crate::congestion::{CongestionConfig, Registry};
+use crate::congestion::CongestionConfig;
 
 /// Whose constants and habits.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
@@ -173,10 +173,14 @@ impl TcpConfig {
     }
 }
 
-/// The controllers of the profiles, read once: a connection is set up without parsing anything.
+/// The controllers of the profiles, by the rules of their stacks, read once: a connection is set up without
+/// parsing anything.
 static DEFAULTS: LazyLock<[CongestionConfig; 3]> = LazyLock::new(|| {
-    ["cubic", "reno", "newreno-ns3"].map(|name| {
-        let known = Registry::builtin().iter().any(|entry| entry.name() == name);
-        CongestionConfig::named(if known { name } else { "reno" }).unwrap_or_default()
+    [("cubic", Some("linux")), ("reno", None), ("reno", Some("ns3"))].map(|(kind, rules)| {
+        let keys = match rules {
+            Some(rules) => serde_json::json!({"kind": kind, "rules": rules}),
+            None => serde_json::json!(kind),
+        };
+        serde_json::from_value(keys).unwrap_or_default()
     })
 });

@@ -119,11 +119,13 @@ impl Sender {
         if !old {
             self.update_window(info, &mut facts);
         }
+        // What this ACK itself reports above a segment that it acknowledges is no sign of reordering.
+        let highest = self.board.highest_sacked();
         if !info.sack.is_empty() && self.use_sack {
             self.take_sack(now, info, &mut facts);
         }
         if facts.advanced {
-            self.advance(now, acknowledged, &mut facts, statistics);
+            self.advance(now, acknowledged, highest, &mut facts, statistics);
         }
         self.sample_round_trip(now, &facts, statistics);
         if self.is_rack() {
@@ -241,8 +243,14 @@ impl Sender {
 
     /// The cumulative acknowledgement moves.
     #[inline]
-    fn advance(&mut self, now: Instant, acknowledged: u64, facts: &mut Facts, statistics: &mut Statistics) {
-        let highest = self.board.highest_sacked();
+    fn advance(
+        &mut self,
+        now: Instant,
+        acknowledged: u64,
+        highest: u64,
+        facts: &mut Facts,
+        statistics: &mut Statistics,
+    ) {
         let least = self.rtt.minimum();
         let high = self.high;
         let mut lowest = u64::MAX;

@@ -1,0 +1,489 @@
+//! The figures of a trial: what all its measured flows came to, and what its bottlenecks saw.
+
+use std::collections::BTreeMap;
+
+use foundation::Instant;
+use hdrhistogram::Histogram;
+use network::Capacity;
+use network::topology::Topology;
+use transport::metrics::{DESCRIPTIONS as OF_A_TRANSFER, Description};
+use transport::{Metrics as TransferMetrics, Statistics};
+
+use crate::fairness::{jain, max_min_distance};
+use crate::layout::{Member, fair_shares};
+use crate::observation::Observation;
+use crate::outcome::{FlowOutcome, Sent};
+use crate::plan::Group;
+use crate::sampling::Window;
+use crate::workload::Kind;
+
+const fn describe(
+    name: &'static str,
+    unit: &'static str,
+    better: &'static str,
+    help: &'static str,
+) -> Description {
+    Description {
+        name,
+        unit,
+        help,
+        better,
+    }
+}
+
+/// Every metric of a simulated trial besides those of a lone transfer, in the order of reports.
+const OF_A_TRIAL: [Description; 24] = [
+    describe(
+        "flow_goodput_bps",
+        "bit/s",
+        "higher",
+        "mean goodput of a measured flow",
+    ),
+    describe(
+        "throughput_bps",
+        "bit/s",
+        "higher",
+        "bits on the bottleneck, headers and retransmissions included",
+    ),
+    describe(
+        "utilisation",
+        "",
+        "higher",
+        "throughput over the bottleneck's rate (mean of several)",
+    ),
+    describe("rtt_mean_s", "s", "lower", "mean round-trip time"),
+    describe("rtt_min_s", "s", "lower", "least round-trip time"),
+    describe(
+        "queueing_delay_mean_s",
+        "s",
+        "lower",
+        "mean wait in the bottleneck's queue",
+    ),
+    describe(
+        "queueing_delay_p50_s",
+        "s",
+        "lower",
+        "median wait in the bottleneck's queue",
+    ),
+    describe(
+        "queueing_delay_p99_s",
+        "s",
+        "lower",
+        "99th percentile of that wait",
+    ),
+    describe(
+        "queue_mean_packets",
+        "",
+        "lower",
+        "packets in the bottleneck's queue, mean over time",
+    ),
+    describe(
+        "queue_max_packets",
+        "",
+        "lower",
+        "most packets in the bottleneck's queue, from the trial's beginning",
+    ),
+    describe(
+        "drops",
+        "",
+        "lower",
+        "packets that the bottleneck's queue dropped",
+    ),
+    describe(
+        "losses",
+        "",
+        "lower",
+        "packets that the bottleneck's loss model dropped",
+    ),
+    describe("marks", "", "lower", "packets that the bottleneck marked (ECN)"),
+    describe(
+        "jain",
+        "",
+        "higher",
+        "Jain's fairness index of the goodput of all flows that answer congestion",
+    ),
+    describe(
+        "max_min_distance",
+        "",
+        "lower",
+        "distance of these flows' goodput from the max-min fair shares, over their sum",
+    ),
+    describe(
+        "convergence_s",
+        "s",
+        "lower",
+        "from the last flow's start until Jain's index of 5 samples in a row is 0.9 or more",
+    ),
+    describe(
+        "share",
+        "",
+        "higher",
+        "goodput of the measured flows over that of measured flows and traffic",
+    ),
+    describe(
+        "traffic_goodput_bps",
+        "bit/s",
+        "higher",
+        "goodput of all traffic beside the measured flows",
+    ),
+    describe(
+        "fct_mean_s",
+        "s",
+        "lower",
+        "mean flow completion time: wish to connect to the last byte's arrival; of a request: to its answer",
+    ),
+    describe("fct_p50_s", "s", "lower", "median flow completion time"),
+    describe(
+        "fct_p99_s",
+        "s",
+        "lower",
+        "99th percentile of the flow completion time",
+    ),
+    describe(
+        "flows_completed",
+        "",
+        "higher",
+        "measured flows (or requests) that were completed",
+    ),
+    describe(
+        "flows_unfinished",
+        "",
+        "lower",
+        "measured flows that were not done when the trial ended",
+    ),
+    describe("flows_failed", "", "lower", "measured flows that failed"),
+];
+
+/// Every metric, in the order in which reports show them.
+pub fn descriptions() -> impl Iterator<Item = &'static Description> {
+    OF_A_TRANSFER.iter().chain(&OF_A_TRIAL)
+}
+
+/// Figures by name; `None` where the workload does not give one.
+pub type Metrics = BTreeMap<String, Option<f64>>;
+
+/// The figures of one transfer alone; `None` as long as nothing was acknowledged.
+pub(crate) fn of_transfer(statistics: &Statistics) -> Option<Metrics> {
+    let figures = serde_json::to_value(TransferMetrics::of(statistics)?).ok()?;
+    let figures = figures.as_object()?.iter();
+    Some(
+        figures
+            .map(|(name, value)| (name.clone(), value.as_f64()))
+            .collect(),
+    )
+}
+
+/// Senders beyond this many have no goodput of their own among the metrics.
+const MOST_HOSTS: usize = 16;
+/// Samples in a row that Jain's index must hold for, and its least value, for flows to have converged.
+const CONVERGED: (usize, f64) = (5, 0.9);
+
+/// All that the metrics of a trial are made from.
+pub(crate) struct Measured<'a> {
+    pub topology: &'a Topology,
+    pub groups: &'a [Group],
+    pub flows: &'a [FlowOutcome],
+    pub windows: &'a [Window],
+    /// The bottlenecks over the measured time.
+    pub bottlenecks: &'a [Observation],
+    /// The measured time.
+    pub from: Instant,
+    pub until: Instant,
+}
+
+impl Measured<'_> {
+    fn kind(&self) -> Kind {
+        self.groups[0].workload.kind
+    }
+
+    /// Flows that are measured; of those that arrive, the ones that did so after the warm-up.
+    fn own(&self) -> impl Iterator<Item = &FlowOutcome> {
+        let arrives = self.kind() == Kind::Arrivals;
+        self.flows
+            .iter()
+            .filter(move |flow| flow.group == 0 && !(arrives && flow.opened_at < self.from))
+    }
+
+    fn seconds(&self) -> f64 {
+        (self.until - self.from).as_secs_f64()
+    }
+
+    /// Goodput of one flow over the measured time, or the time that it took.
+    pub(crate) fn goodput(&self, flow: &FlowOutcome) -> f64 {
+        let own = &self.groups[flow.group as usize];
+        let timed = self.kind().is_timed();
+        if own.is_measured() && !timed && own.workload.kind == Kind::File {
+            return over_time(
+                flow.sent.acknowledged,
+                flow.first_data_at,
+                flow.last_acknowledged_at,
+            );
+        }
+        let bytes = flow.delivered[0] + flow.delivered[1];
+        let seconds = if timed {
+            self.seconds()
+        } else {
+            self.until.as_secs_f64()
+        };
+        per_second(bytes, seconds)
+    }
+
+    pub(crate) fn metrics(&self) -> Metrics {
+        let mut metrics: Metrics = descriptions().map(|d| (d.name.to_owned(), None)).collect();
+        let mut set = |name: &str, value: Option<f64>| {
+            let known = metrics.insert(name.to_owned(), value.filter(|value| value.is_finite()));
+            debug_assert!(known.is_some(), "{name} is not described");
+        };
+        self.set_volume(&mut set);
+        self.set_time(&mut set);
+        self.set_round_trips(&mut set);
+        self.set_bottlenecks(&mut set);
+        self.set_fairness(&mut set);
+        self.add_hosts(&mut metrics);
+        metrics
+    }
+
+    fn set_volume(&self, set: &mut impl FnMut(&str, Option<f64>)) {
+        let sent = self.own().fold(Sent::default(), |sum, flow| sum.and(flow.sent));
+        let flows = self.own().count() as f64;
+        let each: f64 = self.own().map(|flow| self.goodput(flow)).sum();
+        let first = self.own().filter_map(|flow| flow.first_data_at).min();
+        let last = self.own().filter_map(|flow| flow.last_acknowledged_at).max();
+        let whole = match self.kind() {
+            Kind::File => Some(over_time(sent.acknowledged, first, last)),
+            _ => Some(each),
+        };
+        set("goodput_bps", whole);
+        set("flow_goodput_bps", (flows > 0.0).then(|| each / flows));
+        if self.kind() == Kind::File {
+            set(
+                "completion_s",
+                first.zip(last).map(|(first, last)| (last - first).as_secs_f64()),
+            );
+        }
+        let setups: Vec<f64> = self
+            .own()
+            .filter_map(|flow| Some((flow.first_data_at? - flow.opened_at).as_secs_f64()))
+            .collect();
+        set("setup_s", mean(&setups));
+        set("packets_sent", Some(sent.packets as f64));
+        set("retransmissions", Some(sent.retransmissions as f64));
+        set("timeouts", Some(sent.timeouts as f64));
+        set("efficiency", Some(sent.acknowledged as f64 / sent.bytes as f64));
+        let failed = self.own().filter(|flow| flow.failure.is_some()).count();
+        set("flows_failed", Some(failed as f64));
+    }
+
+    /// Flow completion times, or those of requests.
+    fn set_time(&self, set: &mut impl FnMut(&str, Option<f64>)) {
+        if matches!(self.kind(), Kind::Bulk | Kind::OnOff) {
+            return;
+        }
+        let mut times: Vec<f64> = match self.kind() {
+            Kind::RequestResponse => self
+                .own()
+                .flat_map(|flow| {
+                    let reconnects = self.groups[0].workload.reconnect == Some(true);
+                    // With a connection of its own, a request begins with the wish to connect.
+                    flow.transactions.iter().map(move |t| {
+                        let from = if reconnects { flow.opened_at } else { t.asked_at };
+                        (t.answered_at - from).as_secs_f64()
+                    })
+                })
+                .collect(),
+            _ => self
+                .own()
+                .filter_map(|flow| Some((flow.received_at? - flow.opened_at).as_secs_f64()))
+                .collect(),
+        };
+        times.sort_by(f64::total_cmp);
+        set("fct_mean_s", mean(&times));
+        set("fct_p50_s", quantile(&times, 0.5));
+        set("fct_p99_s", quantile(&times, 0.99));
+        set("flows_completed", Some(times.len() as f64));
+        let unfinished = self
+            .own()
+            .filter(|flow| !flow.finished && flow.failure.is_none())
+            .count();
+        set("flows_unfinished", Some(unfinished as f64));
+    }
+
+    fn set_round_trips(&self, set: &mut impl FnMut(&str, Option<f64>)) {
+        let mut all: Option<Histogram<u64>> = None;
+        for histogram in self.own().filter_map(|flow| flow.rtt.as_deref()) {
+            match &mut all {
+                None => all = Some(histogram.clone()),
+                Some(sum) => sum.add(histogram).expect("all have the same bounds"),
+            }
+        }
+        let Some(all) = all.filter(|all| !all.is_empty()) else {
+            return;
+        };
+        let seconds = |nanos: u64| Some(nanos as f64 / 1e9);
+        set("rtt_p50_s", seconds(all.value_at_quantile(0.5)));
+        set("rtt_p99_s", seconds(all.value_at_quantile(0.99)));
+        set("rtt_mean_s", Some(all.mean() / 1e9));
+        set("rtt_min_s", seconds(all.min()));
+    }
+
+    fn set_bottlenecks(&self, set: &mut impl FnMut(&str, Option<f64>)) {
+        if self.bottlenecks.is_empty() {
+            return;
+        }
+        let each = |value: &dyn Fn(&Observation) -> f64| -> Vec<f64> {
+            self.bottlenecks.iter().map(value).collect()
+        };
+        let seconds = self.seconds();
+        let throughput = each(&|seen| per_second(seen.delivered.bytes, seconds));
+        let rates = self.topology.bottlenecks().iter().map(|link| {
+            match self.topology.links()[link.0 as usize].spec.capacity {
+                Capacity::Rate(rate) => rate.bits_per_second() as f64,
+                Capacity::Unlimited | Capacity::Trace(_) => f64::INFINITY,
+            }
+        });
+        let used: Vec<f64> = throughput
+            .iter()
+            .zip(rates)
+            .filter(|(_, rate)| rate.is_finite())
+            .map(|(throughput, rate)| throughput / rate)
+            .collect();
+        set("throughput_bps", mean(&throughput));
+        set("utilisation", mean(&used));
+        set("drops", Some(each(&|seen| seen.dropped as f64).iter().sum()));
+        set("losses", Some(each(&|seen| seen.lost as f64).iter().sum()));
+        set("marks", Some(each(&|seen| seen.marked as f64).iter().sum()));
+        set(
+            "queue_mean_packets",
+            mean(&each(&|seen| seen.mean_queue_packets(seconds))),
+        );
+        set(
+            "queue_max_packets",
+            each(&|seen| seen.max_queue_packets as f64)
+                .into_iter()
+                .reduce(f64::max),
+        );
+        let mut waits: Option<Histogram<u64>> = None;
+        for histogram in self.bottlenecks.iter().filter_map(|seen| seen.waits.as_ref()) {
+            match &mut waits {
+                None => waits = Some(histogram.clone()),
+                Some(sum) => sum.add(histogram).expect("all have the same bounds"),
+            }
+        }
+        if let Some(waits) = waits.filter(|waits| !waits.is_empty()) {
+            let seconds = |nanos: u64| Some(nanos as f64 / 1e9);
+            set("queueing_delay_mean_s", Some(waits.mean() / 1e9));
+            set("queueing_delay_p50_s", seconds(waits.value_at_quantile(0.5)));
+            set("queueing_delay_p99_s", seconds(waits.value_at_quantile(0.99)));
+        }
+    }
+
+    /// Flows that answer congestion, traffic included: those that share a network by its rules.
+    fn sharing(&self) -> Vec<&FlowOutcome> {
+        let answers = |flow: &&FlowOutcome| self.groups[flow.group as usize].answers_congestion();
+        self.flows.iter().filter(answers).collect()
+    }
+
+    fn set_fairness(&self, set: &mut impl FnMut(&str, Option<f64>)) {
+        let total = |measured: bool| -> f64 {
+            let of = |flow: &&FlowOutcome| (flow.group == 0) == measured;
+            self.flows.iter().filter(of).map(|flow| self.goodput(flow)).sum()
+        };
+        if self.groups.len() > 1 {
+            let (own, others) = (total(true), total(false));
+            set("traffic_goodput_bps", Some(others));
+            set("share", Some(own / (own + others)));
+        }
+        if !matches!(self.kind(), Kind::Bulk | Kind::OnOff | Kind::File) {
+            return;
+        }
+        let sharing = self.sharing();
+        if sharing.len() < 2 {
+            return;
+        }
+        let goodput: Vec<f64> = sharing.iter().map(|flow| self.goodput(flow)).collect();
+        set("jain", jain(&goodput));
+        if matches!(self.kind(), Kind::Bulk | Kind::OnOff) {
+            set("max_min_distance", max_min_distance(&goodput, &self.shares()));
+            set("convergence_s", self.convergence(&sharing));
+        }
+    }
+
+    /// The max-min fair goodput of the flows that answer congestion, from what the others leave them.
+    fn shares(&self) -> Vec<f64> {
+        let members: Vec<Member> = self
+            .flows
+            .iter()
+            .map(|flow| Member {
+                group: flow.group,
+                pair: flow.pair,
+                goodput: self.goodput(flow),
+            })
+            .collect();
+        let shares = fair_shares(self.topology, self.groups, &members);
+        shares.into_iter().flatten().collect()
+    }
+
+    fn convergence(&self, sharing: &[&FlowOutcome]) -> Option<f64> {
+        let last_start = sharing.iter().map(|flow| flow.opened_at).max()?;
+        let (row, least) = CONVERGED;
+        let is_fair: Vec<(Instant, bool)> = self
+            .windows
+            .iter()
+            .filter(|window| window.at > last_start)
+            .map(|window| {
+                let of = |flow: &&FlowOutcome| -> f64 {
+                    let found = window.delivered.iter().find(|(number, _)| *number == flow.number);
+                    found.map_or(0.0, |(_, bytes)| *bytes as f64)
+                };
+                let index = jain(&sharing.iter().map(of).collect::<Vec<_>>());
+                (window.at, index.is_some_and(|index| index >= least))
+            })
+            .collect();
+        let first = is_fair
+            .windows(row)
+            .find(|some| some.iter().all(|(_, fair)| *fair))?;
+        Some((first[0].0 - last_start).as_secs_f64())
+    }
+
+    /// Goodput by the host that sends, and by the name of traffic: `goodput_bps@s1`.
+    fn add_hosts(&self, metrics: &mut Metrics) {
+        let mut of: BTreeMap<&str, f64> = BTreeMap::new();
+        for flow in self.flows {
+            let group = &self.groups[flow.group as usize];
+            let host = group.pairs[flow.pair as usize].from;
+            let name = group
+                .name
+                .as_deref()
+                .unwrap_or(&self.topology.hosts()[host.0 as usize]);
+            *of.entry(name).or_default() += self.goodput(flow);
+        }
+        if of.len() < 2 || of.len() > MOST_HOSTS {
+            return;
+        }
+        for (name, goodput) in of {
+            metrics.insert(format!("goodput_bps@{name}"), Some(goodput));
+        }
+    }
+}
+
+fn per_second(bytes: u64, seconds: f64) -> f64 {
+    bytes as f64 * 8.0 / seconds
+}
+
+/// Bytes over a time that may not have begun or ended, in bit/s.
+fn over_time(bytes: u64, first: Option<Instant>, last: Option<Instant>) -> f64 {
+    match first.zip(last) {
+        Some((first, last)) if last > first => per_second(bytes, (last - first).as_secs_f64()),
+        _ => 0.0,
+    }
+}
+
+fn mean(values: &[f64]) -> Option<f64> {
+    (!values.is_empty()).then(|| values.iter().sum::<f64>() / values.len() as f64)
+}
+
+/// The value at quantile `q` of values in order: the least with at least that share at or below it.
+fn quantile(sorted: &[f64], q: f64) -> Option<f64> {
+    let rank = (q * sorted.len() as f64).ceil() as usize;
+    sorted.get(rank.max(1) - 1).copied()
+}

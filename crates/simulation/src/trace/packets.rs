@@ -1,0 +1,93 @@
+//! The bytes of a simulated packet, from its IP header on. Payload does not exist in simulation; zeros stand
+//! for it.
+
+use std::convert::Infallible;
+use std::io::{Error, Result};
+use std::net::IpAddr;
+
+use etherparse::icmpv4::DestUnreachableHeader;
+use etherparse::{Icmpv4Type, Icmpv6Type, IpHeaders, PacketBuilder, PacketBuilderStep};
+use transport::arq::codec;
+use transport::tcp::Segment;
+use transport::tcp::segment::Flags;
+use transport::tcp::sequence::SequenceNumber;
+use transport::tcp::wire::{self, Endpoints, HOP_LIMIT};
+
+use crate::body::Content;
+
+/// Puts the bytes of a packet into `out`, in place of what is there. A corrupt one gets a wrong checksum:
+/// which of its bits flipped is not known.
+///
+/// # Errors
+/// Where the packet is larger than its headers can tell.
+pub fn write(content: &Content, endpoints: Endpoints, corrupt: bool, out: &mut Vec<u8>) -> Result<()> {
+    out.clear();
+    match content {
+        Content::Tcp(segment) => {
+            wire::encode(segment, endpoints, out, |_| {}).map_err(|error| Error::other(error.to_string()))?;
+            if corrupt {
+                let tcp = out.len() - (segment.header_length() + segment.length) as usize;
+                // The checksum's place in a TCP header (RFC 9293, section 3.1).
+                out[tcp + 17] ^= 1;
+            }
+            Ok(())
+        }
+        Content::Arq(frame) => {
+            let mut bytes = Vec::with_capacity(frame.length());
+            let Ok(()) = codec::encode(frame, &mut bytes, |_, _| Ok::<(), Infallible>(()));
+            if corrupt && let Some(last) = bytes.last_mut() {
+                // Fails the frame's own checksum.
+                *last ^= 1;
+            }
+            udp(endpoints, &bytes, out)
+        }
+        Content::Datagram(length) => {
+            udp(endpoints, &vec![0; *length as usize], out)?;
+            if corrupt {
+                // The checksum's place in a UDP header (RFC 768).
+                let checksum = out.len() - *length as usize - 1;
+                out[checksum] ^= 1;
+            }
+            Ok(())
+        }
+        Content::TooBig { mtu } => too_big(*mtu, endpoints, out),
+    }
+}
+
+fn ip(endpoints: Endpoints) -> PacketBuilderStep<IpHeaders> {
+    match (endpoints.source.ip(), endpoints.destination.ip()) {
+        (IpAddr::V4(from), IpAddr::V4(to)) => PacketBuilder::ipv4(from.octets(), to.octets(), HOP_LIMIT),
+        (IpAddr::V6(from), IpAddr::V6(to)) => PacketBuilder::ipv6(from.octets(), to.octets(), HOP_LIMIT),
+        _ => unreachable!("an address plan has addresses of one version"),
+    }
+}
+
+fn udp(endpoints: Endpoints, payload: &[u8], out: &mut Vec<u8>) -> Result<()> {
+    ip(endpoints)
+        .udp(endpoints.source.port(), endpoints.destination.port())
+        .write(out, payload)
+        .map_err(|error| Error::other(error.to_string()))
+}
+
+/// A router's word, which cites the beginning of the packet that it dropped. Whose sequence number that had
+/// is not known here; the citation has 0.
+fn too_big(mtu: u32, endpoints: Endpoints, out: &mut Vec<u8>) -> Result<()> {
+    let back = Endpoints {
+        source: endpoints.destination,
+        destination: endpoints.source,
+    };
+    let dropped = Segment::bare(SequenceNumber(0), SequenceNumber(0), Flags::ACK);
+    let mut cited = Vec::new();
+    wire::encode(&dropped, back, &mut cited, |_| {}).map_err(|error| Error::other(error.to_string()))?;
+    let step = ip(endpoints);
+    let written = if endpoints.source.is_ipv4() {
+        // The IPv4 header and 8 bytes (RFC 792), with the MTU of the next hop (RFC 1191).
+        let next_hop_mtu = u16::try_from(mtu).unwrap_or(u16::MAX);
+        let needed = DestUnreachableHeader::FragmentationNeeded { next_hop_mtu };
+        step.icmpv4(Icmpv4Type::DestinationUnreachable(needed)).write(out, &cited[..28])
+    } else {
+        // RFC 4443, section 3.2.
+        step.icmpv6(Icmpv6Type::PacketTooBig { mtu }).write(out, &cited)
+    };
+    written.map_err(|error| Error::other(error.to_string()))
+}

@@ -1,0 +1,241 @@
+//! Flows of every workload, alone and sharing a network.
+
+use simulation::{Record, TrialSpec, run};
+
+const DUMBBELL: &str = r#""topology": {"kind": "dumbbell", "pairs": 3,
+    "bottleneck": {"rate": "30Mbit/s", "delay": "10ms", "queue": "75pkt"},
+    "access": {"rate": "1Gbit/s", "delay": "1ms"}}"#;
+const PATH: &str = r#""path": {"rate": "10Mbit/s", "delay": "10ms", "queue": "50pkt"}"#;
+
+fn record(network: &str, protocol: &str, workload: &str, rest: &str) -> Record {
+    let json =
+        format!(r#"{{{network}, "protocol": {{{protocol}}}, "workload": {{{workload}}}, "seed": 5{rest}}}"#);
+    let spec = TrialSpec::from_json(&json).unwrap_or_else(|error| panic!("{error}: {json}"));
+    let first = run(&spec, None).unwrap();
+    assert_eq!(
+        run(&spec, None).unwrap(),
+        first,
+        "the same specification gives the same record"
+    );
+    assert_eq!(first.error, None, "{json}");
+    first
+}
+
+fn figure(record: &Record, name: &str) -> f64 {
+    let metrics = record.metrics.as_ref().unwrap();
+    metrics
+        .get(name)
+        .unwrap_or_else(|| panic!("no metric {name}"))
+        .unwrap_or_else(|| panic!("{name} is null"))
+}
+
+fn is_null(record: &Record, name: &str) -> bool {
+    record.metrics.as_ref().unwrap()[name].is_none()
+}
+
+const TCP: &str = r#""kind": "tcp", "congestion": "reno""#;
+const SR: &str = r#""kind": "selective-repeat", "congestion": "reno", "mss": "1400B""#;
+
+#[test]
+fn bulk_flows_share_a_bottleneck_and_fill_it() {
+    for protocol in [TCP, SR] {
+        let workload = r#""kind": "bulk", "duration": "40s", "warm_up": "10s", "start_jitter": "1s""#;
+        let record = record(DUMBBELL, protocol, workload, "");
+        let goodput = figure(&record, "goodput_bps");
+        assert!((26e6..29e6).contains(&goodput), "{protocol}: {goodput}");
+        assert!(figure(&record, "utilisation") > 0.95 && figure(&record, "utilisation") <= 1.0001);
+        assert!(
+            figure(&record, "jain") > 0.85,
+            "{protocol}: {}",
+            figure(&record, "jain")
+        );
+        assert!((figure(&record, "flow_goodput_bps") * 3.0 / goodput - 1.0).abs() < 1e-9);
+        let hosts: f64 = (1..=3)
+            .map(|i| figure(&record, &format!("goodput_bps@s{i}")))
+            .sum();
+        assert!((hosts / goodput - 1.0).abs() < 1e-9);
+        // 22 ms of propagation and at most 75 packets of 1500 bytes at 30 Mbit/s: 30 ms of queue.
+        assert!(figure(&record, "rtt_min_s") > 0.022 && figure(&record, "rtt_p99_s") < 0.060);
+        assert!(figure(&record, "queueing_delay_p99_s") <= 0.0305);
+        let mean = figure(&record, "queue_mean_packets");
+        assert!(mean > 1.0 && mean < 75.0, "{mean}");
+        assert!(figure(&record, "drops") > 0.0);
+        assert_eq!(record.flows.len(), 3);
+        assert!(is_null(&record, "fct_mean_s") && is_null(&record, "share"));
+    }
+}
+
+#[test]
+fn what_is_not_measured_does_not_count() {
+    // 20 s of which the last 10 are measured: the goodput cannot hold what was sent before.
+    let workload = r#""kind": "bulk", "duration": "20s", "warm_up": "10s""#;
+    let record = record(PATH, TCP, workload, "");
+    let goodput = figure(&record, "goodput_bps");
+    assert!((9.4e6..9.7e6).contains(&goodput), "{goodput}");
+    let packets = figure(&record, "packets_sent");
+    assert!(
+        (packets - goodput * 10.0 / 8.0 / 1448.0).abs() < 120.0,
+        "{packets}"
+    );
+}
+
+#[test]
+fn a_constant_rate_takes_its_part_and_the_rest_is_shared() {
+    let traffic = r#", "traffic": [{"name": "cross", "protocol": {"kind": "udp", "mss": "1472B"},
+        "workload": {"kind": "bulk", "rate": "4Mbit/s"}}]"#;
+    let workload = r#""kind": "bulk", "duration": "30s", "warm_up": "5s""#;
+    let with = record(PATH, TCP, workload, traffic);
+    let cross = figure(&with, "traffic_goodput_bps");
+    assert!((3.5e6..=4.01e6).contains(&cross), "{cross}");
+    assert!((cross - figure(&with, "goodput_bps@cross")).abs() < 1e-3);
+    let own = figure(&with, "goodput_bps");
+    assert!((4.8e6..5.9e6).contains(&own), "{own}");
+    assert!((figure(&with, "share") - own / (own + cross)).abs() < 1e-9);
+}
+
+#[test]
+fn on_and_off_times_have_their_means() {
+    let workload =
+        r#""kind": "on-off", "rate": "2Mbit/s", "on": "200ms", "off": "300ms", "duration": "400s""#;
+    let record = record(PATH, r#""kind": "udp", "mss": "500B""#, workload, "");
+    // 800 cycles: the standard error of the share of on-time is below 2 %.
+    let share = figure(&record, "goodput_bps") / 2e6;
+    assert!((share / 0.4 - 1.0).abs() < 0.08, "{share}");
+}
+
+#[test]
+fn a_request_takes_a_round_trip_and_what_sending_takes() {
+    for protocol in [TCP, SR] {
+        let workload = r#""kind": "request-response", "requests": 20, "request_size": "100B", "response_size": "1000B", "think": "5ms""#;
+        let kept = record(PATH, protocol, workload, "");
+        assert_eq!(figure(&kept, "flows_completed"), 20.0);
+        // 20 ms, and some 1200 bytes of packets at 10 Mbit/s: 1 ms. The first one waits for the connection.
+        let median = figure(&kept, "fct_p50_s");
+        assert!((0.0208..0.0225).contains(&median), "{protocol}: {median}");
+        let anew = record(PATH, protocol, &format!(r#"{workload}, "reconnect": true"#), "");
+        assert_eq!(figure(&anew, "flows_completed"), 20.0);
+        assert_eq!(anew.flows.len(), 20);
+        let median = figure(&anew, "fct_p50_s");
+        assert!(
+            (0.0405..0.0435).contains(&median),
+            "{protocol}: a round trip more: {median}"
+        );
+    }
+}
+
+#[test]
+fn flows_arrive_at_random_and_are_all_seen_to_their_end() {
+    let workload = r#""kind": "arrivals", "duration": "20s", "warm_up": "2s", "arrivals": "50/s", "size": "15kB", "sizes": "exponential""#;
+    for protocol in [TCP, SR] {
+        let record = record(PATH, protocol, workload, "");
+        // Poisson, mean 1000, standard deviation 32.
+        assert!(
+            (850..1150).contains(&record.flows.len()),
+            "{}",
+            record.flows.len()
+        );
+        assert_eq!(figure(&record, "flows_unfinished"), 0.0);
+        let counted = record.flows.iter().filter(|flow| flow.opened_s >= 2.0).count();
+        assert_eq!(figure(&record, "flows_completed"), counted as f64);
+        assert!(
+            record
+                .flows
+                .iter()
+                .all(|flow| flow.fct_s.is_some_and(|fct| fct > 0.03))
+        );
+        let sizes: Vec<f64> = record
+            .flows
+            .iter()
+            .filter_map(|flow| flow.size_bytes)
+            .map(|s| s as f64)
+            .collect();
+        let mean = sizes.iter().sum::<f64>() / sizes.len() as f64;
+        assert!((mean / 15e3 - 1.0).abs() < 0.15, "{mean}");
+    }
+}
+
+#[test]
+fn several_files_begin_one_after_the_other() {
+    let workload = r#""kind": "file", "size": "200kB", "flows": 2, "start": "1s", "stagger": "500ms""#;
+    let record = record(DUMBBELL, TCP, workload, "");
+    let starts: Vec<f64> = record.flows.iter().map(|flow| flow.opened_s).collect();
+    assert_eq!(starts, [1.0, 1.5, 2.0, 2.5, 3.0, 3.5]);
+    assert_eq!(figure(&record, "flows_completed"), 6.0);
+}
+
+#[test]
+fn protocols_that_are_compared_meet_the_same_arrivals() {
+    let workload =
+        r#""kind": "arrivals", "duration": "5s", "arrivals": "50/s", "size": "15kB", "sizes": "exponential""#;
+    let of = |protocol: &str| -> Vec<(f64, Option<u64>)> {
+        let record = record(PATH, protocol, workload, "");
+        record
+            .flows
+            .iter()
+            .map(|flow| (flow.opened_s, flow.size_bytes))
+            .collect()
+    };
+    assert_eq!(of(TCP), of(SR));
+}
+
+#[test]
+fn what_cannot_be_is_said() {
+    for (network, protocol, workload, said) in [
+        (
+            PATH,
+            r#""kind": "udp""#,
+            r#""kind": "file", "size": "1kB""#,
+            "workload.kind: udp cannot carry \"file\"",
+        ),
+        (
+            PATH,
+            TCP,
+            r#""kind": "bulk""#,
+            "workload.duration: the key is missing",
+        ),
+        (
+            PATH,
+            TCP,
+            r#""kind": "file""#,
+            "workload.size: the key is missing",
+        ),
+        (
+            PATH,
+            TCP,
+            r#""kind": "file", "size": "1kB", "on": "1s""#,
+            "workload.on: a workload of kind \"file\" has no such key",
+        ),
+        (
+            PATH,
+            TCP,
+            r#""kind": "bulk", "duration": "1s", "warm_up": "1s""#,
+            "leaves nothing to measure",
+        ),
+        (
+            DUMBBELL,
+            TCP,
+            r#""kind": "file", "size": "1kB", "from": "s9", "to": "r1""#,
+            "workload.from: there is no host \"s9\": allowed: s1",
+        ),
+        (
+            DUMBBELL,
+            TCP,
+            r#""kind": "file", "size": "1kB", "from": "s1""#,
+            "needs \"to\"",
+        ),
+        (
+            PATH,
+            r#""kind": "tpc""#,
+            r#""kind": "file", "size": "1kB""#,
+            "did you mean \"tcp\"",
+        ),
+    ] {
+        let json =
+            format!(r#"{{{network}, "protocol": {{{protocol}}}, "workload": {{{workload}}}, "seed": 5}}"#);
+        let error = match TrialSpec::from_json(&json) {
+            Err(error) => error.to_string(),
+            Ok(spec) => run(&spec, None).unwrap_err().to_string(),
+        };
+        assert!(error.contains(said), "{json}\n{error}");
+    }
+}
