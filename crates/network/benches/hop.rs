@@ -1,7 +1,7 @@
 //! CPU time a packet-hop: a closed loop keeps a window of packets on a path of links, sending one for each that
 //! arrives; the loop itself is in the figure. Each element is one packet on one link, so elements a second is hops a second.
 
-use criterion::{Criterion, Throughput, criterion_group, criterion_main};
+use criterion::{BenchmarkGroup, Criterion, Throughput, criterion_group, criterion_main};
 use foundation::{Instant, Streams};
 use network::{Body, FORWARD, Network, Packet, PathConfig, PathSpec};
 
@@ -92,15 +92,35 @@ fn hop(criterion: &mut Criterion) {
         ),
         ("drop-head", 3, r#", "queue": { "kind": "drop-head" }"#, 100),
     ] {
-        group.throughput(Throughput::Elements(PACKETS * links as u64));
-        group.bench_function(name, |bencher| {
-            let mut run = Loop::new(links, impaired, window);
-            run.run(10 * PACKETS);
-            bencher.iter(|| run.run(PACKETS));
-        });
+        measure(&mut group, name, links, impaired, window);
     }
     group.finish();
 }
 
-criterion_group!(benches, hop);
+/// One link behind each discipline, in front of which some fifty packets wait.
+fn discipline(criterion: &mut Criterion) {
+    let mut group = criterion.benchmark_group("discipline");
+    for kind in ["drop-tail", "drop-head", "red", "codel", "fq-codel", "pie"] {
+        let queue = format!(r#", "queue": {{ "kind": "{kind}" }}"#);
+        measure(&mut group, kind, 1, &queue, 470);
+    }
+    group.finish();
+}
+
+fn measure(
+    group: &mut BenchmarkGroup<'_, criterion::measurement::WallTime>,
+    name: &str,
+    links: usize,
+    impaired: &str,
+    window: usize,
+) {
+    group.throughput(Throughput::Elements(PACKETS * links as u64));
+    group.bench_function(name, |bencher| {
+        let mut run = Loop::new(links, impaired, window);
+        run.run(10 * PACKETS);
+        bencher.iter(|| run.run(PACKETS));
+    });
+}
+
+criterion_group!(benches, hop, discipline);
 criterion_main!(benches);
