@@ -48,12 +48,22 @@
 //!    that is never idle thus delivers its whole rate whatever the loss; on a radio that loses packets in
 //!    the air it would deliver less. What protocols see (which packets arrive, and that their senders must send
 //!    them again) is the same.
-//! 3. It joins the queue, or is dropped where there is no room. A duplicate joins right behind its original and
-//!    takes room and time of its own. The queue's limit counts the packet that is being sent.
+//! 3. It joins the queue, or is dropped where there is no room or the discipline says so; a discipline may mark it
+//!    instead, if its body lets it. A duplicate joins right behind its original and takes room and time of its own.
+//!    The queue's limit counts the packet that is being sent.
 //! 4. It is sent, bit after bit at the link's rate or as a recorded trace lets it.
 //! 5. It flies for the delay, and more or less by its jitter. Unless asked otherwise, a packet waits for the one
 //!    in front of it rather than overtake it. One that is held back by `reorder` is overtaken.
 //! 6. Wholly arrived (store and forward), it enters the next link of its route or reaches its host.
+//!
+//! # Topologies and observation
+//!
+//! Two hosts and a path between them are the simple case. [`topology`] draws others: it names hosts and links, finds the
+//! way between any two hosts, and starts a [`NetworkBuilder`] with them.
+//!
+//! What happens on a link is counted ([`Network::counters`]). How long its queue is ([`Network::queue`]), how long
+//! it was on average and how busy the link ([`Network::occupancy`]), and how long packets waited ([`Network::waits`]) can be asked at
+//! any time and is exact. An [`Observer`] sees every packet.
 //!
 //! # Time, order and speed
 //!
