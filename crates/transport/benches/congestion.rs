@@ -26,9 +26,9 @@ struct Sender {
 }
 
 impl Sender {
-    fn new(name: &str) -> Self {
+    fn new(config: &CongestionConfig) -> Self {
         let mut sender = Self {
-            controller: CongestionConfig::named(name).unwrap().build(SEGMENT),
+            controller: config.build(SEGMENT),
             estimator: Estimator::new(),
             pacer: Pacer::new(),
             flight: VecDeque::with_capacity(2 * FLIGHT),
@@ -99,8 +99,16 @@ fn congestion(criterion: &mut Criterion) {
     let mut group = criterion.benchmark_group("congestion");
     group.throughput(Throughput::Elements(1));
     for entry in Registry::builtin().iter() {
-        let mut sender = Sender::new(entry.name());
+        let config = CongestionConfig::named(entry.name()).unwrap();
+        let mut sender = Sender::new(&config);
         group.bench_function(entry.name(), |bencher| bencher.iter(|| sender.step()));
+        // Those that can count as Linux does.
+        let linux = config.with_default("rules", "linux");
+        if linux != config {
+            let mut sender = Sender::new(&linux);
+            let name = format!("{}/linux", entry.name());
+            group.bench_function(name, |bencher| bencher.iter(|| sender.step()));
+        }
     }
     group.finish();
 }

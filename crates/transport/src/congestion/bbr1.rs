@@ -3,6 +3,8 @@
 //! that was delivered in ten rounds and keeps two bandwidth-delay products in flight at most, whatever is
 //! lost. Kept beside version 3 for comparison, with which it shares its filters.
 
+use std::cmp::Ordering;
+
 use foundation::{Duration, Instant, Problem, Rate};
 
 use super::arithmetic::{bytes_in, scale};
@@ -109,6 +111,8 @@ struct Bbr1 {
     /// When the last recovery began: losses of packets from before are of the same one.
     recovery: Option<Instant>,
     recovering: bool,
+    /// When the round of the recovery began.
+    round_of_recovery: Instant,
     /// The first round of the recovery is not over.
     conserving: bool,
 }
@@ -143,6 +147,7 @@ impl Bbr1 {
             lost: 0,
             recovery: None,
             recovering: false,
+            round_of_recovery: Instant::ZERO,
             conserving: false,
         };
         // Nothing is known yet: a millisecond stands for the round-trip time (section 4.2.1).
@@ -236,10 +241,10 @@ impl Bbr1 {
     fn update_cycle(&mut self, now: Instant, prior_in_flight: u64) {
         let whole = now - self.phase_started > self.least_rtt.unwrap_or_default();
         let gain = CYCLE[self.phase];
-        let over = match gain {
-            UNIT => whole,
-            UNIT.. => whole && (self.lost > 0 || prior_in_flight >= self.inflight(gain)),
-            _ => whole || prior_in_flight <= self.inflight(UNIT),
+        let over = match gain.cmp(&UNIT) {
+            Ordering::Equal => whole,
+            Ordering::Greater => whole && (self.lost > 0 || prior_in_flight >= self.inflight(gain)),
+            Ordering::Less => whole || prior_in_flight <= self.inflight(UNIT),
         };
         if over {
             self.phase = (self.phase + 1) % CYCLE.len();
@@ -293,13 +298,16 @@ impl Bbr1 {
     }
 
     /// The first round of a recovery sends no more than arrives; its end brings the window back
-    /// (section 4.2.3.4).
+    /// (section 4.2.3.4). Losses show for a round and are repaired in the next, so that a recovery lasts
+    /// two, also with an owner that does not tell of it.
     fn update_recovery(&mut self, ack: &Acknowledgement) {
-        if !self.recovering || self.recovery.is_some_and(|started| ack.newest_sent_at < started) {
+        if !self.recovering || ack.newest_sent_at < self.round_of_recovery {
             return;
         }
-        self.conserving = false;
-        if !ack.in_recovery {
+        if self.conserving {
+            self.conserving = false;
+            self.round_of_recovery = ack.now;
+        } else if !ack.in_recovery {
             self.recovering = false;
             self.window = self.window.max(self.prior_window);
         }
@@ -379,6 +387,7 @@ impl Controller for Bbr1 {
         }
         self.save_window();
         self.recovery = Some(loss.now);
+        self.round_of_recovery = loss.now;
         self.recovering = true;
         self.conserving = true;
         self.window = loss
@@ -391,6 +400,7 @@ impl Controller for Bbr1 {
     fn on_timeout(&mut self, now: Instant, _bytes_in_flight: u64) {
         self.save_window();
         self.recovery = Some(now);
+        self.round_of_recovery = now;
         self.recovering = true;
         self.conserving = false;
         self.in_flight = 0;

@@ -93,7 +93,7 @@ impl LinuxCubic {
         let least = self.least_rtt.unwrap_or_default().as_nanos().div_ceil(1_000_000);
         let t = (ticks(now) - ticks(epoch.started) + least) * SCALE / 1000;
         let offset = u128::from(t.abs_diff(epoch.k));
-        let cube = offset * offset * offset * u128::from(self.c) >> 40;
+        let cube = (offset * offset * offset * u128::from(self.c)) >> 40;
         let delta = u64::try_from(cube).unwrap_or(u64::MAX);
         let target = if t < epoch.k {
             epoch.origin.saturating_sub(delta)

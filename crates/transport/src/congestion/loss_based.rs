@@ -310,7 +310,8 @@ impl<A: Avoidance> Controller for LossBased<A> {
     fn on_timeout(&mut self, now: Instant, bytes_in_flight: u64) {
         // A second timeout in a row has nothing new to say about the threshold (RFC 5681, section 3.1);
         // nor, in Linux, has one while the losses of the last reduction are repaired.
-        if !self.timed_out && !(self.recovering && self.rules == Rules::Linux) {
+        let known = self.timed_out || self.recovering && self.rules == Rules::Linux;
+        if !known {
             self.remember();
             self.lower_threshold(self.used(bytes_in_flight));
         }

@@ -230,7 +230,7 @@ mod tests {
         assert_eq!(westwood.window(), SEGMENT);
         let threshold = westwood.threshold().unwrap();
         assert!(
-            (59_000..=60_000).contains(&threshold) && threshold % SEGMENT == 0,
+            (59_000..=60_000).contains(&threshold) && threshold.is_multiple_of(SEGMENT),
             "{threshold}"
         );
         steady(westwood.as_mut(), 6000, 1, 80);

@@ -81,11 +81,35 @@ fn reno_under_periodic_loss_follows_mathis() {
 
 /// Under independent random losses the constant is 1.3098 (Ott, Kemperman and Mathis, "The
 /// stationary behavior of ideal TCP congestion avoidance", 1996), for small p.
+/// Each packet is acknowledged here; with delayed ACKs the constant is the same where bytes are counted.
 #[test]
 fn reno_under_random_loss_follows_ott() {
-    for (p, tolerance) in [(0.01, 0.06), (0.003, 0.05), (0.001, 0.05), (0.0003, 0.05)] {
-        let found = packets_per_rtt("\"reno\"", 100, Dropping::Bernoulli(p), 1200.0);
-        assert_near(found, 1.3098 / p.sqrt(), tolerance, &format!("p = {p}"));
+    for reno in [r#"{"kind": "reno"}"#, r#"{"kind": "reno", "rules": "linux"}"#] {
+        for (p, cycles) in [
+            (0.01, 1200.0),
+            (0.003, 1200.0),
+            (0.001, 1200.0),
+            (0.0003, 1200.0),
+            (0.0001, 800.0),
+        ] {
+            let found = packets_per_rtt(reno, 100, Dropping::Bernoulli(p), cycles);
+            assert_near(found, 1.3098 / p.sqrt(), 0.05, &format!("{reno}, p = {p}"));
+        }
+    }
+}
+
+/// ns-3 counts ACKs: as many as packets here, so that its Reno is Reno, but for the cut: it halves what is
+/// in flight after the lost packets are taken out, which is more than half of small windows.
+#[test]
+fn reno_as_ns3_counts_is_reno_where_each_packet_is_acknowledged() {
+    for p in [0.001, 0.0003] {
+        let found = packets_per_rtt(
+            r#"{"kind": "reno", "rules": "ns3"}"#,
+            100,
+            Dropping::Bernoulli(p),
+            1200.0,
+        );
+        assert_near(found, 1.3098 / p.sqrt(), 0.08, &format!("p = {p}"));
     }
 }
 
@@ -106,14 +130,17 @@ fn cubic_under_periodic_loss_follows_its_response_function() {
         (10, 10_000, 120.0, 0.05),
         (10, 100_000, 379.0, 0.05),
     ] {
-        let initial = (expected * 1.08) as u64;
-        let cubic = format!(r#"{{"kind": "cubic", "fast_convergence": false, "initial_window": {initial}}}"#);
-        let found = packets_per_rtt(&cubic, rtt, Dropping::EveryNth(n), 10.0);
-        assert_near(
-            found,
-            expected,
-            tolerance,
-            &format!("RTT {rtt} ms, 1 loss in {n}"),
-        );
+        for rules in ["rfc", "linux"] {
+            if rules == "linux" && n < 1000 {
+                // Whole packets and a curve looked at each 31 ms: a window of 12 is too small for it.
+                continue;
+            }
+            let initial = (expected * 1.08) as u64;
+            let settings = format!(r#""rules": "{rules}", "initial_window": {initial}"#);
+            let cubic = format!(r#"{{"kind": "cubic", "fast_convergence": false, {settings}}}"#);
+            let found = packets_per_rtt(&cubic, rtt, Dropping::EveryNth(n), 10.0);
+            let what = format!("{rules}, RTT {rtt} ms, 1 loss in {n}");
+            assert_near(found, expected, tolerance, &what);
+        }
     }
 }

@@ -2,9 +2,11 @@
 
 mod any;
 mod changes;
+mod facts;
 mod flow;
 mod laws;
 mod model;
+mod points;
 mod sharing;
 mod single;
 
