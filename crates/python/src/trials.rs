@@ -9,8 +9,10 @@ use foundation::{Duration, Problem};
 use pyo3::exceptions::{PyException, PyOSError, PyValueError};
 use pyo3::prelude::*;
 use serde::Serialize;
+use simulation::body::Side;
 use simulation::layout::Layout;
 use simulation::sampling::Series;
+use simulation::trace::pcapng::Extent;
 use simulation::trace::{Recorder, TraceEvent, pcapng};
 use simulation::trial::{Record, TrialError, run, run_watched};
 use simulation::{TrialSpec, vocabulary as words};
@@ -110,14 +112,17 @@ struct Traced<'a> {
 }
 
 /// As `simulate`, with the list "events" in the record, and "series" where an interval is given, in seconds;
-/// writes a capture where a path is given.
+/// writes a capture where a path is given: of what one "side" of each flow saw ("sender" or "receiver"; both
+/// where it is None), with `snap` bytes of each packet (all where it is None).
 #[pyfunction]
-#[pyo3(signature = (spec_json, pcapng=None, interval=None))]
+#[pyo3(signature = (spec_json, pcapng=None, interval=None, side=None, snap=None))]
 pub fn trace(
     py: Python<'_>,
     spec_json: &str,
     pcapng: Option<&str>,
     interval: Option<f64>,
+    side: Option<&str>,
+    snap: Option<u32>,
 ) -> PyResult<String> {
     let spec = spec(spec_json)?;
     let interval = match interval {
@@ -128,6 +133,15 @@ pub fn trace(
             return Err(PyValueError::new_err(message));
         }
     };
+    let side = match side {
+        None => None,
+        Some("sender") => Some(Side::Sender),
+        Some("receiver") => Some(Side::Receiver),
+        Some(other) => {
+            let message = format!("side: \"{other}\" is none; allowed: sender, receiver");
+            return Err(PyValueError::new_err(message));
+        }
+    };
     let (record, mut world) = py
         .detach(|| guarded(|| run_watched(&spec, None, Recorder::default(), interval)))
         .map_err(PyValueError::new_err)?
@@ -135,7 +149,12 @@ pub fn trace(
     let series = world.series().cloned();
     let recorder = std::mem::take(world.network_mut().observer_mut());
     if let Some(path) = pcapng {
-        write_capture(path, &recorder)
+        let write = |out: &mut BufWriter<File>| {
+            let hosts = world.topology().hosts();
+            let extent = Extent { side, snap };
+            pcapng::write(out, &recorder.sightings, hosts, &record.flows, extent)
+        };
+        write_capture(path, write)
             .map_err(|error| PyOSError::new_err(format!("cannot write {path}: {error}")))?;
     }
     json(&Traced {
@@ -146,11 +165,14 @@ pub fn trace(
 }
 
 /// The capture appears under its name only when it is whole.
-fn write_capture(path: &str, recorder: &Recorder) -> std::io::Result<()> {
+fn write_capture(
+    path: &str,
+    write: impl FnOnce(&mut BufWriter<File>) -> std::io::Result<()>,
+) -> std::io::Result<()> {
     let partial = format!("{path}.part");
     let written = File::create(&partial).and_then(|file| {
         let mut out = BufWriter::new(file);
-        pcapng::write(&mut out, &recorder.sightings)?;
+        write(&mut out)?;
         out.flush()
     });
     match written {

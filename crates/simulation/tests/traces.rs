@@ -4,12 +4,17 @@ use std::collections::HashSet;
 
 use pcap_file::pcapng::{Block, PcapNgReader};
 use simulation::TrialSpec;
+use simulation::trace::Recorder;
 use simulation::trace::events::What;
-use simulation::trace::{Recorder, pcapng};
-use simulation::trial::run_watched;
+use simulation::trace::pcapng::{self, Extent};
+use simulation::trial::{Record, run_watched};
 use transport::arq::codec;
 
 fn traced(path: &str) -> Recorder {
+    recorded(path).0
+}
+
+fn recorded(path: &str) -> (Recorder, Record) {
     let json = format!(
         r#"{{"path": {path}, "protocol": {{"kind": "go-back-n", "window": 4}},
             "workload": {{"kind": "file", "size": "40kB"}}, "seed": 1}}"#
@@ -17,7 +22,7 @@ fn traced(path: &str) -> Recorder {
     let spec = TrialSpec::from_json(&json).unwrap();
     let (record, mut world) = run_watched(&spec, None, Recorder::default(), None).unwrap();
     assert_eq!(record.error, None);
-    std::mem::take(world.network_mut().observer_mut())
+    (std::mem::take(world.network_mut().observer_mut()), record)
 }
 
 #[test]
@@ -62,9 +67,11 @@ fn every_packet_is_received_or_dropped_and_a_loss_is_followed_by_a_timeout() {
 
 #[test]
 fn the_capture_holds_every_packet_as_a_datagram_that_decodes() {
-    let recorder = traced(r#"{"rate": "10Mbit/s", "delay": "5ms", "corrupt": "10%"}"#);
+    let (recorder, record) = recorded(r#"{"rate": "10Mbit/s", "delay": "5ms", "corrupt": "10%"}"#);
+    let hosts = ["sender".to_owned(), "receiver".to_owned()];
     let mut file = Vec::new();
-    pcapng::write(&mut file, &recorder.sightings).unwrap();
+    let extent = Extent::default();
+    pcapng::write(&mut file, &recorder.sightings, &hosts, &record.flows, extent).unwrap();
     let mut reader = PcapNgReader::new(&file[..]).unwrap();
     let (mut good, mut corrupt) = (0, 0);
     while let Some(block) = reader.next_block() {

@@ -8,10 +8,8 @@ use std::net::IpAddr;
 use etherparse::icmpv4::DestUnreachableHeader;
 use etherparse::{Icmpv4Type, Icmpv6Type, IpHeaders, PacketBuilder, PacketBuilderStep};
 use transport::arq::codec;
-use transport::tcp::Segment;
-use transport::tcp::segment::Flags;
-use transport::tcp::sequence::SequenceNumber;
 use transport::tcp::wire::{self, Endpoints, HOP_LIMIT};
+use transport::tcp::{Flags, Segment, SequenceNumber};
 
 use crate::body::Content;
 
@@ -72,19 +70,17 @@ fn udp(endpoints: Endpoints, payload: &[u8], out: &mut Vec<u8>) -> Result<()> {
 /// A router's word, which cites the beginning of the packet that it dropped. Whose sequence number that had
 /// is not known here; the citation has 0.
 fn too_big(mtu: u32, endpoints: Endpoints, out: &mut Vec<u8>) -> Result<()> {
-    let back = Endpoints {
-        source: endpoints.destination,
-        destination: endpoints.source,
-    };
     let dropped = Segment::bare(SequenceNumber(0), SequenceNumber(0), Flags::ACK);
     let mut cited = Vec::new();
-    wire::encode(&dropped, back, &mut cited, |_| {}).map_err(|error| Error::other(error.to_string()))?;
+    wire::encode(&dropped, endpoints.reversed(), &mut cited, |_| {})
+        .map_err(|error| Error::other(error.to_string()))?;
     let step = ip(endpoints);
     let written = if endpoints.source.is_ipv4() {
         // The IPv4 header and 8 bytes (RFC 792), with the MTU of the next hop (RFC 1191).
         let next_hop_mtu = u16::try_from(mtu).unwrap_or(u16::MAX);
         let needed = DestUnreachableHeader::FragmentationNeeded { next_hop_mtu };
-        step.icmpv4(Icmpv4Type::DestinationUnreachable(needed)).write(out, &cited[..28])
+        step.icmpv4(Icmpv4Type::DestinationUnreachable(needed))
+            .write(out, &cited[..28])
     } else {
         // RFC 4443, section 3.2.
         step.icmpv6(Icmpv6Type::PacketTooBig { mtu }).write(out, &cited)

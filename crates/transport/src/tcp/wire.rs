@@ -40,6 +40,17 @@ pub struct Endpoints {
     pub destination: SocketAddr,
 }
 
+impl Endpoints {
+    /// Those of the way back.
+    #[must_use]
+    pub const fn reversed(self) -> Self {
+        Self {
+            source: self.destination,
+            destination: self.source,
+        }
+    }
+}
+
 /// A packet's parts.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Packet {
