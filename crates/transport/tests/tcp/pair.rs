@@ -1,10 +1,11 @@
 //! Two connections on virtual time with a path between them that a test decides about, packet by packet.
 
 use std::collections::{BTreeMap, VecDeque};
+use std::ops::Range;
 
 use foundation::{Duration, Instant};
 use transport::Machine;
-use transport::tcp::{Connection, Ecn, Event, Flags, Outgoing, Segment, State, TcpConfig};
+use transport::tcp::{Connection, Ecn, Event, Flags, Outgoing, Segment, SequenceNumber, State, TcpConfig};
 
 /// Which end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -101,6 +102,42 @@ impl End {
     }
 }
 
+/// What arrived, in no order.
+#[derive(Default)]
+struct Ranges(Vec<Range<i64>>);
+
+impl Ranges {
+    fn add(&mut self, range: Range<i64>) {
+        if self.0.last().is_none_or(|last| *last != range) {
+            self.0.push(range);
+        }
+        if self.0.len() > 4096 {
+            self.compact();
+        }
+    }
+
+    fn compact(&mut self) {
+        self.0.sort_by_key(|range| range.start);
+        let mut merged: Vec<Range<i64>> = Vec::new();
+        for range in self.0.drain(..) {
+            match merged.last_mut() {
+                Some(last) if last.end >= range.start => last.end = last.end.max(range.end),
+                _ => merged.push(range),
+            }
+        }
+        self.0 = merged;
+    }
+
+    /// How far the stream is whole from its start.
+    fn whole(&mut self) -> i64 {
+        self.compact();
+        self.0
+            .first()
+            .filter(|first| first.start <= 0)
+            .map_or(0, |first| first.end)
+    }
+}
+
 type Path = Box<dyn FnMut(Instant, Side, &Segment) -> Fate>;
 
 /// The two ends and the path between them.
@@ -111,8 +148,12 @@ pub struct Pair {
     on_the_way: BTreeMap<(Instant, u64), (Side, Segment)>,
     sequence: u64,
     pub trace: Option<Vec<Sent>>,
-    /// What each end's payload was named when it arrived, to check the stream.
-    holds: [BTreeMap<i64, i64>; 2],
+    /// The payload that arrived at each end, as ranges of stream offsets, to check what it delivers.
+    holds: [Ranges; 2],
+    /// The position after the highest that each end was allowed to send.
+    allowed: [u64; 2],
+    /// Each end's window shift.
+    shifts: [Option<u8>; 2],
 }
 
 impl Pair {
@@ -127,7 +168,9 @@ impl Pair {
             on_the_way: BTreeMap::new(),
             sequence: 0,
             trace: None,
-            holds: [BTreeMap::new(), BTreeMap::new()],
+            holds: Default::default(),
+            allowed: [0; 2],
+            shifts: [None; 2],
         };
         pair.trace = Some(Vec::new());
         pair
@@ -220,11 +263,41 @@ impl Pair {
         }
     }
 
-    /// The offset beside a segment and its sequence number name the same bytes.
+    /// The offset beside a segment and its sequence number name the same bytes, and they fit the peer's window.
     fn check_numbers(&self, from: Side, segment: &Segment, offset: i64) {
         let initial = self.ends[from.index()].initial;
         let expected = (offset as u32).wrapping_add(initial).wrapping_add(1);
         assert_eq!(segment.sequence.0, expected, "sequence number of offset {offset}");
+        let end = offset as u64 + u64::from(segment.length) + 1;
+        let allowed = self.allowed[from.index()];
+        assert!(
+            end <= allowed,
+            "{from:?} sends up to {end}, the window ends at {allowed}"
+        );
+    }
+
+    /// What an arriving segment allows its receiver to send.
+    fn note_window(&mut self, to: Side, segment: &Segment) {
+        let sender = to.other().index();
+        if segment.has(Flags::SYN) {
+            self.shifts[sender] = segment.options.window_scale;
+        }
+        let scaled = self.shifts.iter().all(Option::is_some) && !segment.has(Flags::SYN);
+        let shift = if scaled {
+            self.shifts[sender].unwrap_or(0)
+        } else {
+            0
+        };
+        let index = to.index();
+        let acknowledged = if segment.has(Flags::ACK) {
+            let initial = SequenceNumber(self.ends[index].initial);
+            segment.acknowledgement.expand(initial, self.allowed[index])
+        } else {
+            Some(1)
+        };
+        let Some(acknowledged) = acknowledged else { return };
+        let edge = acknowledged + (u64::from(segment.window) << shift);
+        self.allowed[index] = self.allowed[index].max(edge);
     }
 
     /// A segment that no connection of this test sent arrives.
@@ -234,12 +307,13 @@ impl Pair {
 
     fn arrive(&mut self, to: Side, segment: Segment) {
         let now = self.now;
+        self.note_window(to, &segment);
         let end = &mut self.ends[to.index()];
         match &mut end.connection {
             Some(connection) => {
                 if segment.length > 0 && connection.state() != State::Closed {
                     let offset = connection.receive_offset(segment.sequence);
-                    self.holds[to.index()].insert(offset, offset + i64::from(segment.length));
+                    self.holds[to.index()].add(offset..offset + i64::from(segment.length));
                 }
                 connection.handle_frame(now, segment);
             }
@@ -249,6 +323,16 @@ impl Pair {
             None => {}
         }
         self.drain(to);
+    }
+
+    /// What an end delivered has arrived, from the first byte on without a gap.
+    pub fn check_stream(&mut self, side: Side) {
+        let whole = self.holds[side.index()].whole();
+        let delivered = self.ends[side.index()].received as i64;
+        assert!(
+            delivered <= whole,
+            "{side:?} delivered {delivered}, but only {whole} arrived in order"
+        );
     }
 
     /// When something happens next.
