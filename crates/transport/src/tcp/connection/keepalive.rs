@@ -54,9 +54,13 @@ impl Connection {
             return;
         };
         let due = keep_alive.heard_at + keep_alive.idle;
-        if busy || (keep_alive.probes == 0 && due > now) {
+        if busy {
             // Data in flight asks by itself.
-            keep_alive.at = due.max(now + keep_alive.idle / 2);
+            keep_alive.at = now + keep_alive.idle;
+            return;
+        }
+        if keep_alive.probes == 0 && due > now {
+            keep_alive.at = due;
             return;
         }
         if keep_alive.probes >= MOST_PROBES {

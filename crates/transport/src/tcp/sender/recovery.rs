@@ -254,10 +254,10 @@ impl Sender {
         self.keep_open();
     }
 
+    /// A DSACK that comes late (RFC 3708) still finds what to take back, until the next episode.
     fn end_reduction(&mut self) {
         self.prr = None;
         self.state = CongestionState::Open;
-        self.undo = None;
     }
 
     /// Nothing is lost (any more): the state follows what is known.
@@ -378,7 +378,6 @@ impl Sender {
 
     fn end_loss(&mut self) {
         self.state = CongestionState::Open;
-        self.undo = None;
         self.frto = false;
         self.new_data_first = false;
     }
