@@ -47,6 +47,10 @@ impl ClassicHyStart {
         let Some(rtt) = ack.rtt else { return false };
         let least = self.least_rtt.map_or(rtt, |least| least.min(rtt));
         self.least_rtt = Some(least);
+        // Nor does a round begin: the one that is judged first begins with the first window large enough.
+        if packets < LOW_WINDOW {
+            return false;
+        }
         // What leaves in answer to the ACK that begins a round is of the next one.
         let mut round = match self.round {
             Some(round) if ack.newest_sent_at < round.started => round,
@@ -57,8 +61,7 @@ impl ClassicHyStart {
                 least_rtt: None,
             },
         };
-        let found = packets >= LOW_WINDOW
-            && (train_is_long(&mut round, ack.now, least, pacing) | round.is_slow(rtt, least));
+        let found = train_is_long(&mut round, ack.now, least, pacing) | round.is_slow(rtt, least);
         self.round = Some(round);
         found
     }
