@@ -36,8 +36,23 @@ class Cancelled(Exception):  # noqa: N818 - the native part names it
 def simulate(spec_json: str, cancel: Cancel | None = None) -> str:
     """Runs one trial in virtual time (the GIL is released) and gives its record as JSON."""
 
+def layout(spec_json: str) -> str:
+    """The network and the flows of a trial before anything is sent, with their max-min fair shares, as JSON.
+
+    `hosts`; `links` (`name`, `from`, `to`, `rate_bps`, `delay_s`, `loss`, `queue`, `is_steady`); `bottlenecks`
+    (indices of links); `flows` (`traffic`, `from`, `to`, `links`, `reverse_links`, `payload_bytes`,
+    `payload_share`, `max_min_bps`, `tcp` with `controller`, `window_bytes`, `timeout_s`).
+    """
+
 def trace(spec_json: str, pcapng: str | None = None) -> str:
     """As `simulate`, with the list "events" in the record; writes a pcapng file where a path is given."""
+
+def packetdrill(paths: Sequence[str]) -> str:
+    """Runs packetdrill scripts, and *.pkt below directories, on virtual time; OSError where one cannot be read.
+
+    A JSON list of `{"path", "outcome": "pass" | "fail" | "unsupported" | "invalid", "printed"}`; beside it `line`, and
+    `expected`, `seen`, `at_s` of a failure or `what` of the last two.
+    """
 
 def endpoint(role: str, spec_json: str, addr: str | None) -> str:
     """One process (`receive`, `relay`, `send`) of a trial in the world `relay`; releases the GIL and blocks.

@@ -1,10 +1,10 @@
-"""longfat from Python: `run` a study, `simulate` one transfer."""
+"""longfat from Python: `run` a study, `simulate` one trial."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path as _File
 from typing import Any, ClassVar
 
@@ -12,7 +12,7 @@ from longfat import _native
 from longfat.results import RunResult
 from longfat.study import Overrides, Study, StudyError, load_study
 from longfat.study.problems import Problem
-from longfat.study.vocabulary import Section, canonical, check, metrics, short_metric
+from longfat.study.vocabulary import Section, canonical, check, short_metric
 
 __all__ = [
     "GoBackN",
@@ -20,6 +20,8 @@ __all__ = [
     "Protocol",
     "SelectiveRepeat",
     "StopAndWait",
+    "Tcp",
+    "Topology",
     "TransferError",
     "Trial",
     "run",
@@ -66,6 +68,26 @@ class Path(_Settings):
     """
 
     _section = "path"
+
+
+class Topology(_Settings):
+    """Several hosts, and the routers and links between them.
+
+    Args:
+        kind: Its shape ("dumbbell", "parking-lot", "star", "tree", "free"); `longfat list topology` shows all.
+        **settings: The keys of that shape; links are dicts with the keys of `Path`.
+
+    Raises:
+        ValueError: naming the key, the value and what is allowed.
+
+    >>> Topology("dumbbell", pairs=2, bottleneck={"rate": "10Mbit/s", "delay": "20ms"})
+    Topology(kind='dumbbell', pairs=2, bottleneck={'rate': '10Mbit/s', 'delay': '20ms'})
+    """
+
+    _section = "topology"
+
+    def __init__(self, kind: str, **settings: Any) -> None:
+        super().__init__(kind=kind, **settings)
 
 
 class Protocol(_Settings):
@@ -123,20 +145,37 @@ class SelectiveRepeat(Protocol):
         super().__init__("selective-repeat", **settings)
 
 
+class Tcp(Protocol):
+    """TCP. Takes the keys of `Protocol` with kind "tcp".
+
+    Args:
+        congestion: A controller by its name ("reno", "vegas"), or a dict with its kind and settings.
+        **settings: `profile` ("linux", "rfc", "ns3"), `ecn`, `receive_buffer`, ...
+
+    >>> Tcp("vegas", profile="rfc")
+    Tcp(kind='tcp', congestion='vegas', profile='rfc')
+    """
+
+    def __init__(self, congestion: str | Mapping[str, Any] | None = None, **settings: Any) -> None:
+        super().__init__("tcp", congestion=congestion, **settings)
+
+
 class TransferError(RuntimeError):
     """A transfer that did not succeed on its path; its text says why."""
 
 
 @dataclass(frozen=True)
 class Trial:
-    """What one transfer measured.
+    """What one trial measured.
 
     `metrics` maps each metric's name (with its unit, as in `goodput_bps`) to its value; each is an attribute
-    too, with its unit or without (`trial.goodput_bps`, `trial.goodput`, `trial.completion_s`).
+    too, with its unit or without (`trial.goodput_bps`, `trial.goodput`, `trial.completion_s`). That of one
+    host has its name behind an @ (`goodput_bps@s1`). `flows` has what is known of each flow.
     """
 
     metrics: dict[str, float]
     spec: dict[str, Any]
+    flows: list[dict[str, Any]] = field(default_factory=list)
 
     def __getattr__(self, name: str) -> float:
         if not name.startswith("_"):
@@ -152,18 +191,22 @@ class Trial:
 
 def simulate(
     protocol: Protocol | Mapping[str, Any],
-    path: Path | Mapping[str, Any],
+    path: Path | Topology | Mapping[str, Any] | None = None,
     size: str | None = None,
     *,
+    topology: Topology | Mapping[str, Any] | None = None,
+    traffic: Sequence[Mapping[str, Any]] = (),
     workload: Mapping[str, Any] | None = None,
     seed: int = 1,
     trial: int = 0,
 ) -> Trial:
-    """Simulates one transfer in virtual time.
+    """Simulates one trial in virtual time.
 
     Args:
-        protocol: `GoBackN(window=8)` and the like, or a study's keys as a dict.
-        path: `Path(rate="10Mbit/s", delay="20ms")`, or a study's keys as a dict.
+        protocol: `GoBackN(window=8)`, `Tcp("reno")` and the like, or a study's keys as a dict.
+        path: `Path(rate="10Mbit/s", delay="20ms")`, or a study's keys as a dict; or a `Topology`.
+        topology: In place of a path, `Topology("dumbbell", ...)` or a study's keys as a dict.
+        traffic: Flows beside the measured ones, each with the keys of a study's `[[traffic]]`.
         size: How much is transferred, with its unit ("2MB"): short for a workload of kind "file".
         workload: A study's workload as a dict, where it is to be another one.
         seed: What all randomness derives from; the same seed, the same result.
@@ -182,21 +225,27 @@ def simulate(
     """
     if (size is None) == (workload is None):
         raise ValueError('give either size ("2MB") or workload')
+    network = topology if path is None else path
+    if network is None or (path is not None and topology is not None):
+        raise ValueError("give either a path or a topology")
+    several = topology is not None or isinstance(path, Topology)
     spec: dict[str, Any] = {
-        "path": _plain(path),
+        "topology" if several else "path": _plain(network),
         "protocol": _plain(protocol),
         "workload": {"kind": "file", "size": size} if workload is None else dict(workload),
     }
     for section, settings in spec.items():
         _refuse(section, settings)  # type: ignore[arg-type]
+    for flow in traffic:
+        _refuse("traffic", dict(flow))
+    if traffic:
+        spec["traffic"] = [dict(flow) for flow in traffic]
     spec |= {"seed": seed, "trial": trial}
     content = json.loads(_native.simulate(canonical(spec)))
     if content["metrics"] is None:
         raise TransferError(content["error"])
-    values = {
-        name: value for name, value in content["metrics"].items() if value is not None and name in metrics()
-    }
-    return Trial(values, spec)
+    values = {name: value for name, value in content["metrics"].items() if value is not None}
+    return Trial(values, spec, content.get("flows") or [])
 
 
 def _plain(settings: _Settings | Mapping[str, Any]) -> dict[str, Any]:
@@ -237,7 +286,8 @@ def run(
         progress: Shows the progress on standard error.
 
     Returns:
-        Cells with intervals, claims with verdicts, and with `to_polars()` one row a trial.
+        Cells with intervals, claims with verdicts, with `to_polars()` one row a trial, and with
+        `flows_to_polars()` one row a flow.
 
     Raises:
         ValueError: naming file, key, value and what is allowed; or where the folder is another study's.

@@ -83,8 +83,9 @@ def test_flat_along_a_sweep(made: Any, by: str | None, slope: float, expected: s
     def truth(cell: Cell) -> float:
         return 1e6 * (1 + slope * loss_of(cell))
 
-    keys: dict[str, Any] = {"of": "sr", "relation": "flat-with", "along": "path.loss"}
-    assert judge(made, truth, **keys, **({"by": by} if by else {})).verdict == expected
+    margin = {"by": by} if by else {}
+    keys: dict[str, Any] = {"of": "sr", "relation": "flat-with", "along": "path.loss", **margin}
+    assert judge(made, truth, **keys).verdict == expected
 
 
 def test_what_noise_hides_is_undecided(made: Any) -> None:

@@ -10,10 +10,9 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-from longfat.study.reference import Row, rows
-from longfat.study.schema import variants
+from longfat.study.reference import Row, rows, section_rows
 from longfat.study.specification import Study
-from longfat.study.vocabulary import metrics, short_metric, vocabulary
+from longfat.study.vocabulary import Section, metrics, short_metric, vocabulary
 
 PAGE = Path(__file__).parents[2] / "docs" / "study-file.md"
 BLOCK = re.compile(
@@ -36,13 +35,11 @@ def _named(found: Iterator[Row]) -> Iterator[Line]:
         yield f"`{name}`", row.values, row.default, row.help
 
 
-def _section(name: str) -> Callable[[], Iterator[Line]]:
+def _section(name: Section) -> Callable[[], Iterator[Line]]:
     def lines() -> Iterator[Line]:
-        schema = vocabulary()[name]
-        definitions = schema.get("$defs", {})
-        for variant in variants(schema, definitions):
+        for variant, found in section_rows(name):
             help_text = " ".join(str(variant.get("description", "")).split())
-            for key, values, default, about in _named(rows(variant, definitions)):
+            for key, values, default, about in _named(iter(found)):
                 said = about or (help_text if key.startswith("`kind = ") else "")
                 yield key, values, default, said
 

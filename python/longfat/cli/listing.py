@@ -13,6 +13,8 @@ import typer
 if TYPE_CHECKING:
     from rich.console import Console
 
+    from longfat.study.vocabulary import Section
+
 _WIDTH_ELSEWHERE = 140
 
 
@@ -22,8 +24,10 @@ class Topic(StrEnum):
     STUDIES = "studies"
     PROTOCOLS = "protocols"
     PATH = "path"
+    TOPOLOGY = "topology"
     PRESETS = "presets"
     WORKLOADS = "workloads"
+    TRAFFIC = "traffic"
     METRICS = "metrics"
 
 
@@ -38,8 +42,10 @@ def listing(
         Topic.STUDIES: _studies,
         Topic.PROTOCOLS: lambda c: _section(c, "protocol", "Protocols ([[protocols]])"),
         Topic.PATH: lambda c: _section(c, "path", "Path ([path])"),
+        Topic.TOPOLOGY: lambda c: _section(c, "topology", "Topologies ([topology])"),
         Topic.PRESETS: _presets,
         Topic.WORKLOADS: lambda c: _section(c, "workload", "Workloads ([workload])"),
+        Topic.TRAFFIC: lambda c: _section(c, "traffic", "Traffic beside the measured flows ([[traffic]])"),
         Topic.METRICS: _metrics,
     }
     for number, topic in enumerate(topics or list(Topic)):
@@ -89,22 +95,19 @@ def _metrics(console: Console) -> None:
     _table(console, "Metrics", ("name", "unit", "better", "what"), rows)
 
 
-def _section(console: Console, section: str, title: str) -> None:
-    from longfat.study.reference import rows
-    from longfat.study.schema import variants
+def _section(console: Console, section: Section, title: str) -> None:
+    from longfat.study.reference import only_word, section_rows
     from longfat.study.vocabulary import vocabulary
 
-    schema = vocabulary()[section]
-    definitions = schema.get("$defs", {})
-    listed = variants(schema, definitions)
+    definitions = vocabulary()[section].get("$defs", {})
     console.print(title, style="bold")
-    for variant in listed:
-        kind = variant.get("properties", {}).get("kind", {}).get("const")
+    for variant, rows in section_rows(section):
+        kind = only_word(variant.get("properties", {}).get("kind", {}), definitions)
         about = " ".join(str(variant.get("description", "")).split())
         lines = [
             ("  " * row.depth + row.key, row.values, row.default, row.help)
-            for row in rows(variant, definitions)
-            if not (kind and row.depth == 0 and row.key == "kind")
+            for row in rows
+            if not (kind and row.key.strip('"') in ("kind", kind) and row.depth <= 1)
         ]
         _table(
             console,

@@ -45,9 +45,15 @@ class SectionOptions:
         self._defaults: dict[str, Any] = json.loads(whole("{}"))
         schema = json.loads(_native.vocabulary())[section]
         self._definitions = schema.get("$defs", {})
+        properties = self._table(schema)["properties"]
         # What sets or tells apart all others comes first, as in `longfat list`.
-        order = sorted(schema["properties"], key=lambda key: (key not in _FIRST, key))
-        self._properties = {key: schema["properties"][key] for key in order if key not in left_out}
+        order = sorted(properties, key=lambda key: (key not in _FIRST, key))
+        self._properties = {key: properties[key] for key in order if key not in left_out}
+
+    def _table(self, schema: dict[str, Any]) -> dict[str, Any]:
+        """Of a section's families (TCP, ARQ) the one that knows every key of the command's own defaults."""
+        families: list[dict[str, Any]] = schema.get("anyOf", [schema])
+        return next(family for family in families if set(self._defaults) <= set(family["properties"]))
 
     def added_to(self, command: _Command) -> _Command:
         """Gives a command these options in place of its parameter `given`, which gets them as a dict."""

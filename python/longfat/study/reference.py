@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from longfat.study.schema import resolve
+from longfat.study.schema import resolve, variants
+from longfat.study.vocabulary import Section, vocabulary
 
 _NAMES = {"boolean": "true | false", "array": "list", "string": "text", "integer": "number"}
 
@@ -23,7 +24,43 @@ class Row:
     help: str
 
 
-def rows(schema: dict[str, Any], definitions: dict[str, Any], depth: int = 0) -> Iterator[Row]:
+Told = Sequence[tuple[str, frozenset[str]]]
+"""Tables that are told elsewhere: how to name them, and their keys."""
+
+
+def section_rows(section: Section) -> Iterator[tuple[dict[str, Any], list[Row]]]:
+    """Each kind of a section (its schema, with the `description`) and its rows.
+
+    Tables that another section has, such as a path's keys in a topology's links, are named and not repeated.
+    """
+    schema = vocabulary()[section]
+    definitions = schema.get("$defs", {})
+    told = [entry for other in _TELLERS.get(section, ()) for entry in _told(other)]
+    for variant in variants(schema, definitions):
+        yield variant, list(rows(variant, definitions, told=told))
+
+
+_TELLERS: dict[Section, tuple[Section, ...]] = {
+    "topology": ("path",),
+    "traffic": ("protocol", "workload"),
+}
+"""The sections whose tables stand in another one too."""
+_NAMES_OF_SECTIONS: dict[Section, str] = {
+    "path": "[path]",
+    "protocol": "[[protocols]]",
+    "workload": "[workload]",
+}
+
+
+def _told(section: Section) -> Told:
+    schema = vocabulary()[section]
+    listed = variants(schema, schema.get("$defs", {}))
+    return [(_NAMES_OF_SECTIONS[section], frozenset(variant["properties"])) for variant in listed]
+
+
+def rows(
+    schema: dict[str, Any], definitions: dict[str, Any], depth: int = 0, told: Told = ()
+) -> Iterator[Row]:
     """The keys of one table, what tells kinds apart first; under each the words and tables that it takes."""
     properties: dict[str, Any] = schema.get("properties", {})
     required = schema.get("required", [])
@@ -38,12 +75,19 @@ def rows(schema: dict[str, Any], definitions: dict[str, Any], depth: int = 0) ->
         yield Row(depth, key, values, default, _help(content, definitions))
         for word, help_text in words.items():
             yield Row(depth + 1, f'"{word}"', "", "", help_text)
+        named: set[str] = set()
         for table in tables:
-            if table in same:
+            elsewhere = next((name for name, keys in told if keys == frozenset(table["properties"])), "")
+            if elsewhere:
+                if elsewhere not in named:
+                    yield Row(depth + 1, "{...}", "", "", f"a table with the keys of {elsewhere}")
+                named.add(elsewhere)
+            elif table in same:
                 yield Row(depth + 1, "{...}", "", "", "a table with any of the other keys here")
             else:
-                yield Row(depth + 1, _shape(table), "", "", _one_line(table.get("description", "")))
-                yield from rows(table, definitions, depth + 2)
+                shape = _shape(table, definitions)
+                yield Row(depth + 1, shape, "", "", _one_line(table.get("description", "")))
+                yield from rows(table, definitions, depth + 2, told)
 
 
 def _alternatives(
@@ -85,12 +129,20 @@ def _scalar(content: dict[str, Any]) -> str:
     return "" if kind == "null" else _NAMES.get(kind, kind)
 
 
-def _shape(table: dict[str, Any]) -> str:
+def _shape(table: dict[str, Any], definitions: dict[str, Any]) -> str:
     """A table by the word that names its kind, else by its keys."""
     for key, content in table["properties"].items():
-        if "const" in content:
-            return f'{{ {key} = "{content["const"]}" }}'
+        if (word := only_word(content, definitions)) is not None:
+            return f'{{ {key} = "{word}" }}'
     return "{ " + ", ".join(table["properties"]) + " }"
+
+
+def only_word(content: dict[str, Any], definitions: dict[str, Any]) -> str | None:
+    """The one word that a key may hold; None where it may hold anything else."""
+    content = resolve(content, definitions)
+    listed = content.get("oneOf") or content.get("anyOf") or [content]
+    words = content.get("enum") or [one["const"] for one in listed if "const" in one]
+    return str(words[0]) if len(words) == 1 and len(listed) == 1 else None
 
 
 def _help(content: dict[str, Any], definitions: dict[str, Any]) -> str:

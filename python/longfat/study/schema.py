@@ -16,17 +16,17 @@ def study_schema() -> dict[str, Any]:
     """A schema (draft 2020-12) by which editors complete and check study files."""
     schema = Study.model_json_schema(by_alias=True)
     definitions: dict[str, Any] = schema.setdefault("$defs", {})
-    adopted = {section: _adopt(section, definitions) for section in SECTIONS if section in vocabulary()}
-    for section in ("path", "topology", "workload"):
-        if section in adopted:
-            help_text = schema["properties"][section].get("description")
-            schema["properties"][section] = {**adopted[section], "description": help_text}
+    adopted = {section: _adopt(section, definitions) for section in SECTIONS}
+    tables: tuple[Section, ...] = ("path", "topology", "workload")
+    for section in tables:
+        help_text = schema["properties"][section].get("description")
+        schema["properties"][section] = {**adopted[section], "description": help_text}
     # Of the two networks a study has one.
     schema["oneOf"] = [{"required": ["path"]}, {"required": ["topology"]}]
-    for entry, section in (("ProtocolEntry", "protocol"), ("TrafficEntry", "traffic")):
-        if section in adopted:
-            name = definitions.pop(entry)["properties"]["name"]
-            definitions[entry] = _with_name(adopted[section], name, definitions)
+    entries: tuple[tuple[str, Section], ...] = (("ProtocolEntry", "protocol"), ("TrafficEntry", "traffic"))
+    for entry, section in entries:
+        name = definitions.pop(entry)["properties"]["name"]
+        definitions[entry] = _with_name(adopted[section], name, definitions)
     schema["properties"]["sweep"] = _sweep(schema["properties"]["sweep"], adopted, definitions)
     return {"$schema": DIALECT, **schema}
 

@@ -1,6 +1,7 @@
 """Which closed form speaks of a trial, and what it says.
 
-One module for each family of forms; each is asked in turn, and the first that has something to say is heard.
+One module for each family of forms: an ARQ protocol that sends a file, a lone TCP flow, several flows that
+share a network.
 """
 
 from __future__ import annotations
@@ -8,17 +9,33 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from longfat.analysis.prediction import arq
+from longfat.analysis.prediction import arq, sharing, tcp
 from longfat.analysis.prediction.arq import ARQ_HEADER, UDP_IPV4, Setting, numbers
 from longfat.analysis.prediction.model import Prediction, nothing
+from longfat.study.vocabulary import AT_HOST
 
 __all__ = ["ARQ_HEADER", "GOODPUT", "UDP_IPV4", "Prediction", "Setting", "numbers", "predict"]
 
 GOODPUT = "goodput_bps"
+QUEUE = "queue_mean_packets"
+STEADY = ("bulk", "on-off")
+"""Workloads that go on long enough for a steady state."""
 
 
 def predict(spec: Mapping[str, Any], metric: str = GOODPUT) -> Prediction:
     """What theory expects of a metric (its column in records) in a trial of this specification."""
-    if metric == GOODPUT:
-        return arq.predict(spec)
-    return nothing(f"theory does not speak of {metric}")
+    kind, workload = str(spec["protocol"].get("kind")), str(spec.get("workload", {}).get("kind", "file"))
+    if kind in arq.KINDS and "path" in spec:
+        return arq.predict(spec) if metric == GOODPUT else nothing(f"theory does not speak of {metric}")
+    if workload not in STEADY:
+        return nothing(f"theory does not speak of a workload of kind {workload} here")
+    name, _, host = metric.partition(AT_HOST)
+    if name == GOODPUT and host:
+        return sharing.of_host(spec, host)
+    if kind == "tcp" and workload == "bulk" and "rate" not in spec["workload"]:
+        if metric == QUEUE:
+            return tcp.queue(spec)
+        if metric == GOODPUT:
+            alone = tcp.goodput(spec)
+            return alone if alone.value is not None or alone.bound is not None else sharing.whole(spec)
+    return nothing(f"theory does not speak of {metric} here")

@@ -15,6 +15,9 @@ from longfat.analysis.prediction.model import NoClosedFormError, Prediction, not
 from longfat.analysis.theory import arq
 from longfat.study.vocabulary import vocabulary
 
+KINDS = ("stop-and-wait", "go-back-n", "selective-repeat")
+"""The protocols that these forms are of."""
+
 ARQ_HEADER = 32
 """Bytes of the fixed header of every ARQ frame."""
 SACK_RANGE = 8
@@ -146,7 +149,7 @@ def setting(spec: Mapping[str, Any]) -> Setting:
     protocol, path = dict(spec.get("protocol", {})), links.resolved(spec.get("path", {}))
     forward, reverse = path, {**path, **path.get("reverse", {})}
     kind = str(protocol.get("kind"))
-    if kind not in ("stop-and-wait", "go-back-n", "selective-repeat"):
+    if kind not in KINDS:
         raise NoClosedFormError(f"{kind} is no ARQ protocol of fixed window")
     if spec.get("workload", {}).get("kind", "file") != "file":
         raise NoClosedFormError("the workload is no bulk transfer")

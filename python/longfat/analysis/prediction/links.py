@@ -12,6 +12,7 @@ from longfat.study.vocabulary import vocabulary
 DEFAULT_QUEUE = "1000pkt"
 """What a link's queue holds where a study does not say."""
 
+
 def resolved(path: Mapping[str, Any]) -> dict[str, Any]:
     """A path with its preset's keys filled in."""
     preset = path.get("preset")

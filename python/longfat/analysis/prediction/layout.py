@@ -1,0 +1,149 @@
+"""Network and flows of a trial as the native part lays them out, for forms that need more than a path."""
+
+from __future__ import annotations
+
+import functools
+import json
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from longfat import _native
+from longfat.analysis.prediction import links
+from longfat.analysis.prediction.model import NoClosedFormError
+from longfat.study.vocabulary import canonical
+
+TCP_ACK = 40
+"""Bytes of the IPv4 and TCP headers of an ACK, without its options."""
+
+
+@dataclass(frozen=True)
+class Link:
+    """A link in one direction: bit/s (infinite where nothing limits it) and s.
+
+    `steady` says whether rate, delay and order of packets never vary; `config` has its `loss` and `queue` as
+    a study writes them.
+    """
+
+    name: str
+    rate: float
+    delay: float
+    steady: bool
+    config: Mapping[str, Any]
+
+    @property
+    def loss(self) -> float:
+        """The probability that a packet is lost; raises where losses are not independent."""
+        return links.loss(self.config)
+
+    def room(self, size: float) -> float:
+        """How many packets of so many bytes its queue holds, that being sent included.
+
+        Raises where the queue drops by a rule of its own.
+        """
+        return links.queue_room(self.config, size)
+
+
+@dataclass(frozen=True)
+class Flow:
+    """A flow, its way there and back; `traffic` names what it belongs to, empty for a measured one.
+
+    `payload` is that of a full packet in bytes and `packet` all its bytes on the wire. `window` is the most
+    bytes that may be unacknowledged, `timeout` the first on an idle path, in s; `controller` is the name of
+    the congestion controller (empty where the flow is not TCP).
+    """
+
+    traffic: str
+    sender: str
+    receiver: str
+    forward: tuple[Link, ...]
+    reverse: tuple[Link, ...]
+    payload: float
+    packet: float
+    fair: float | None
+    window: float
+    timeout: float
+    controller: str
+
+    @property
+    def bottleneck(self) -> Link:
+        """The slowest link of its way there, of several the first."""
+        return min(self.forward, key=lambda link: link.rate)
+
+    @property
+    def round_trip(self) -> float:
+        """Seconds for a full packet and its ACK where no queue is: delays and sending times."""
+        there = sum(link.delay + self.packet * 8 / link.rate for link in self.forward)
+        return there + sum(link.delay + TCP_ACK * 8 / link.rate for link in self.reverse)
+
+    @property
+    def loss(self) -> float:
+        """The probability that a packet is lost on its way there, by the links' loss models."""
+        return 1 - math.prod(1 - link.loss for link in self.forward)
+
+
+@dataclass(frozen=True)
+class Layout:
+    """All flows of a trial, the measured ones first, and the links whose queues are measured."""
+
+    flows: tuple[Flow, ...]
+    bottlenecks: tuple[Link, ...]
+
+    @property
+    def measured(self) -> list[Flow]:
+        """The flows that the metrics are of."""
+        return [flow for flow in self.flows if not flow.traffic]
+
+    def lone(self) -> Flow:
+        """The one flow of a trial of one; raises where there are others."""
+        if len(self.flows) != 1:
+            raise NoClosedFormError(f"{len(self.flows)} flows share the network")
+        (flow,) = self.flows
+        if not all(link.steady for link in (*flow.forward, *flow.reverse)):
+            raise NoClosedFormError("rate, delay or order of packets vary on the way")
+        return flow
+
+
+def layout(spec: Mapping[str, Any]) -> Layout:
+    """The layout of a trial specification; raises where it cannot be run."""
+    try:
+        return _layout(canonical({**spec, "seed": 0, "trial": 0}))
+    except ValueError as error:
+        raise NoClosedFormError(str(error)) from None
+
+
+@functools.lru_cache(maxsize=4096)
+def _layout(spec: str) -> Layout:
+    content = json.loads(_native.layout(spec))
+    found = [_link(link) for link in content["links"]]
+    flows = tuple(_flow(flow, found) for flow in content["flows"])
+    return Layout(flows, tuple(found[i] for i in content["bottlenecks"]))
+
+
+def _link(content: Mapping[str, Any]) -> Link:
+    rate = content["rate_bps"]
+    return Link(
+        name=content["name"],
+        rate=math.inf if rate is None else rate,
+        delay=content["delay_s"],
+        steady=bool(content["is_steady"]),
+        config={key: content[key] for key in ("loss", "queue") if content[key] is not None},
+    )
+
+
+def _flow(content: Mapping[str, Any], found: list[Link]) -> Flow:
+    tcp: Mapping[str, Any] = content.get("tcp") or {}
+    return Flow(
+        traffic=content["traffic"] or "",
+        sender=content["from"],
+        receiver=content["to"],
+        forward=tuple(found[i] for i in content["links"]),
+        reverse=tuple(found[i] for i in content["reverse_links"]),
+        payload=content["payload_bytes"],
+        packet=content["payload_bytes"] / content["payload_share"],
+        fair=content["max_min_bps"],
+        window=tcp.get("window_bytes", math.inf),
+        timeout=tcp.get("timeout_s", math.nan),
+        controller=tcp.get("controller", ""),
+    )
