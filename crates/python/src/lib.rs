@@ -2,6 +2,7 @@
 //! interpreter while it works, and turns an error into an exception with one clear line.
 
 mod controllers;
+mod packetdrill;
 mod trials;
 mod wall;
 
@@ -12,6 +13,8 @@ use pyo3::prelude::*;
 mod _native {
     #[pymodule_export]
     use super::controllers::{Acknowledgement, Loss};
+    #[pymodule_export]
+    use super::packetdrill::run_scripts;
     #[pymodule_export]
     use super::trials::{Cancel, Cancelled, check, layout, simulate, trace, version, vocabulary};
     #[pymodule_export]

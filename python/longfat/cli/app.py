@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from longfat.cli import chart, listing, recv, relay, run, schema, send, trace
+from longfat.cli import chart, listing, packetdrill, recv, relay, run, schema, send, trace
 
 app = typer.Typer(
     name="longfat",
@@ -38,6 +38,7 @@ app.command("list")(listing.listing)
 app.command("schema")(schema.schema)
 app.command("chart")(chart.chart)
 app.command("trace")(trace.trace)
+app.command("packetdrill")(packetdrill.packetdrill)
 app.command("recv")(recv.recv)
 app.command("send")(send.send)
 app.command("relay")(relay.relay)
