@@ -2,7 +2,8 @@
 
 mod common;
 
-use network::{Capacity, LossConfig, PathConfig, Preset, QueueConfig};
+use network::loss::{Every, Packets};
+use network::{Capacity, LossConfig, PathConfig, Preset, QueueConfig, TopologyConfig};
 
 fn read(json: &str) -> PathConfig {
     serde_json::from_str(json).unwrap_or_else(|error| panic!("{json}: {error}"))
@@ -162,6 +163,40 @@ fn a_wrong_form_is_told_what_is_allowed() {
     }
 }
 
+/// Whoever follows the path while reading learns where a wrong value stands, also inside tables that may be texts or lists.
+#[test]
+fn a_wrong_value_is_found_at_its_place() {
+    fn place<T: serde::de::DeserializeOwned + std::fmt::Debug>(json: &str) -> String {
+        let mut reader = serde_json::Deserializer::from_str(json);
+        let error = serde_path_to_error::deserialize::<_, T>(&mut reader).unwrap_err();
+        error.path().to_string()
+    }
+    for (json, at) in [
+        (r#"{"loss": {"every": 0}}"#, "loss.every"),
+        (
+            r#"{"reverse": {"loss": {"model": "gilbert-elliott", "enter_bad": 1}}}"#,
+            "reverse.loss.enter_bad",
+        ),
+        (r#"{"jitter": {"spread": 1}}"#, "jitter.spread"),
+        (r#"{"loss": {"model": 1}}"#, "loss.model"),
+    ] {
+        assert_eq!(place::<PathConfig>(json), at);
+    }
+    for (json, at) in [
+        (
+            r#"{"kind": "dumbbell", "access": [{}, {"delay": 5}]}"#,
+            "access[1].delay",
+        ),
+        (
+            r#"{"kind": "dumbbell", "bottleneck": {"loss": {"every": 0}}}"#,
+            "bottleneck.loss.every",
+        ),
+        (r#"{"kind": "free", "links": [{"from": 1}]}"#, "links[0].from"),
+    ] {
+        assert_eq!(place::<TopologyConfig>(json), at);
+    }
+}
+
 #[test]
 fn what_is_out_of_range_is_a_problem_of_its_key() {
     for (json, key, words) in [
@@ -277,9 +312,14 @@ fn what_is_out_of_range_is_a_problem_of_its_key() {
         problems(r#"{"mtu": "1B", "queue": "0B", "reverse": {"delay": "2000s", "jitter": "2001s"}}"#).len(),
         3
     );
-    let zero = LossConfig::Every { every: 0 };
+    let zero = LossConfig::Every(Every { every: 0 });
     assert_eq!(zero.validate().len(), 1);
-    assert_eq!(LossConfig::Packets { packets: vec![4, 0] }.validate().len(), 1);
+    assert_eq!(
+        LossConfig::Packets(Packets { packets: vec![4, 0] })
+            .validate()
+            .len(),
+        1
+    );
 }
 
 #[test]

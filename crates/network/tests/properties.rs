@@ -4,6 +4,7 @@ mod common;
 
 use common::{Log, Mark, What, drive, mark};
 use foundation::{Duration, Instant, Probability, Rate, Size, Streams};
+use network::loss::{Every, GilbertElliott, Packets};
 use network::queue::{CoDel, DropHead, FqCoDel, Pie, Red};
 use network::{
     Capacity, Distribution, DropReason, FORWARD, JitterConfig, LinkSpec, LossConfig, NetworkBuilder, Packet,
@@ -23,15 +24,16 @@ fn loss() -> impl Strategy<Value = LossConfig> {
     prop_oneof![
         probability().prop_map(LossConfig::bernoulli),
         (probability(), probability(), probability(), probability()).prop_map(|(p, r, good, bad)| {
-            LossConfig::GilbertElliott {
+            LossConfig::GilbertElliott(GilbertElliott {
                 enter_bad: p,
                 leave_bad: r,
                 loss_good: good,
                 loss_bad: bad,
-            }
+            })
         }),
-        (1_u64..20).prop_map(|every| LossConfig::Every { every }),
-        proptest::collection::vec(1_u64..60, 0..20).prop_map(|packets| LossConfig::Packets { packets }),
+        (1_u64..20).prop_map(|every| LossConfig::Every(Every { every })),
+        proptest::collection::vec(1_u64..60, 0..20)
+            .prop_map(|packets| LossConfig::Packets(Packets { packets })),
     ]
 }
 

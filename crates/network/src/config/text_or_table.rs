@@ -2,6 +2,7 @@
 //!
 //! Serde's untagged enums would do, but their only message is that nothing matched.
 
+use std::borrow::Cow;
 use std::fmt;
 use std::marker::PhantomData;
 
@@ -11,10 +12,11 @@ use serde::{Deserialize, Deserializer};
 
 /// A setting that is read from a text or from a table.
 pub(crate) trait TextOrTable: Sized {
-    /// What is allowed, to follow "expected".
-    const EXPECTED: &'static str;
     /// The table, as it is written.
     type Table: for<'de> Deserialize<'de>;
+
+    /// What is allowed, to follow "expected".
+    fn expected() -> Cow<'static, str>;
 
     /// Reads the text.
     fn from_text(text: &str) -> Result<Self, String>;
@@ -30,7 +32,7 @@ pub(crate) fn deserialize<'de, T: TextOrTable, D: Deserializer<'de>>(deserialize
         type Value = T;
 
         fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-            f.write_str(T::EXPECTED)
+            f.write_str(&T::expected())
         }
 
         fn visit_str<E: Error>(self, text: &str) -> Result<T, E> {

@@ -1,5 +1,7 @@
 //! Jitter: a delay that differs from packet to packet.
 
+use std::borrow::Cow;
+
 use foundation::{Duration, Generator, Problem, Streams};
 use rand::Rng;
 use rand_distr::{Distribution as _, StandardNormal};
@@ -72,9 +74,13 @@ pub(crate) struct Table {
 }
 
 impl TextOrTable for JitterConfig {
-    const EXPECTED: &'static str = "a duration with its unit such as \"5ms\", or a table such as \
-        { spread = \"5ms\", distribution = \"normal\", keep_order = false }";
     type Table = Table;
+
+    fn expected() -> Cow<'static, str> {
+        "a duration with its unit such as \"5ms\", or a table such as \
+        { spread = \"5ms\", distribution = \"normal\", keep_order = false }"
+            .into()
+    }
 
     fn from_text(text: &str) -> Result<Self, String> {
         text.parse()

@@ -9,8 +9,7 @@ mod chance;
 mod corrupt;
 mod duplicate;
 mod jitter;
-mod loss;
-mod loss_config;
+pub mod loss;
 mod reorder;
 
 use foundation::{Probability, Streams};
@@ -19,7 +18,7 @@ use crate::config::LinkSpec;
 
 pub(crate) use chance::Chance;
 pub use jitter::{Distribution, JitterConfig};
-pub use loss_config::LossConfig;
+pub use loss::LossConfig;
 pub use reorder::ReorderConfig;
 
 /// All impairments of one link. A link that has none has no such box and pays nothing.
@@ -61,9 +60,7 @@ impl Impairments {
             loss: spec
                 .loss
                 .as_ref()
-                .filter(
-                    |config| !matches!(config, LossConfig::Bernoulli { probability } if !likely(probability)),
-                )
+                .filter(|config| config.is_some())
                 .map(|config| loss::Loss::new(config, streams)),
             corrupt: spec
                 .corrupt

@@ -14,6 +14,8 @@ mod limit;
 mod pie;
 mod red;
 
+use std::borrow::Cow;
+
 use foundation::Problem;
 use foundation::quantity::nearest;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
@@ -151,8 +153,11 @@ impl Default for QueueConfig {
 }
 
 impl TextOrTable for QueueConfig {
-    const EXPECTED: &'static str = EXPECTED;
     type Table = Table;
+
+    fn expected() -> Cow<'static, str> {
+        EXPECTED.into()
+    }
 
     fn from_text(text: &str) -> Result<Self, String> {
         if let Some(named) = Self::named(text) {
@@ -190,7 +195,7 @@ impl Serialize for QueueConfig {
 }
 
 impl JsonSchema for QueueConfig {
-    fn schema_name() -> std::borrow::Cow<'static, str> {
+    fn schema_name() -> Cow<'static, str> {
         "Queue".into()
     }
 

@@ -1,0 +1,60 @@
+//! Losses at equal distances.
+
+use foundation::{Generator, Problem};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::ordinal::Ordinal;
+use super::table::Key;
+use super::{LossModel, LossProcess};
+
+/// Every n-th packet
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Every {
+    /// Lose each packet whose number is a multiple of this; at least 1
+    #[schemars(with = "Ordinal")]
+    pub every: u64,
+}
+
+impl LossModel for Every {
+    type Process = Countdown;
+    const NAME: &'static str = "every";
+    const TOLD_BY_KEY: bool = true;
+    const KEYS: &'static [Key] = &[Key::needed::<Ordinal>("every", "50")];
+    const EXAMPLE: &'static str = "{ every = 50 }";
+
+    fn mean(&self) -> f64 {
+        1.0 / self.every as f64
+    }
+
+    fn validate(&self) -> Vec<Problem> {
+        if self.every > 0 {
+            return Vec::new();
+        }
+        vec![Problem::new("every", "0 is out of range: at least 1")]
+    }
+
+    fn start(&self, _: Generator) -> Countdown {
+        let period = self.every.max(1);
+        Countdown { period, left: period }
+    }
+}
+
+/// How many packets are left until the next loss.
+#[derive(Clone, Debug)]
+pub(crate) struct Countdown {
+    period: u64,
+    left: u64,
+}
+
+impl LossProcess for Countdown {
+    #[inline]
+    fn next(&mut self) -> bool {
+        self.left -= 1;
+        let lost = self.left == 0;
+        if lost {
+            self.left = self.period;
+        }
+        lost
+    }
+}

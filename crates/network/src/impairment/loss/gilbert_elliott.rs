@@ -1,0 +1,103 @@
+//! Losses in bursts: a Markov chain of a good and a bad state that steps once a packet
+//! (Gilbert, BSTJ 39, 1960; Elliott, BSTJ 42, 1963).
+
+use foundation::{Generator, Probability, Problem};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::table::Key;
+use super::{LossModel, LossProcess};
+use crate::impairment::chance::Chance;
+
+/// Bursts: a good and a bad state that change with these probabilities a packet. The bad state takes enter_bad / (enter_bad + leave_bad) of all packets and lasts 1 / leave_bad packets
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct GilbertElliott {
+    /// Probability of going from the good to the bad state, a packet; above 0%
+    pub enter_bad: Probability,
+    /// Probability of going from the bad to the good state, a packet; above 0%
+    pub leave_bad: Probability,
+    /// Probability of loss in the good state; default 0%
+    #[serde(default)]
+    pub loss_good: Probability,
+    /// Probability of loss in the bad state; default 100%
+    #[serde(default = "certain")]
+    pub loss_bad: Probability,
+}
+
+/// 100 %.
+fn certain() -> Probability {
+    Probability::new(1.0).unwrap_or_default()
+}
+
+impl GilbertElliott {
+    /// The share of packets that meet the bad state.
+    fn bad(&self) -> f64 {
+        self.enter_bad.value() / (self.enter_bad.value() + self.leave_bad.value())
+    }
+}
+
+impl LossModel for GilbertElliott {
+    type Process = Chain;
+    const NAME: &'static str = "gilbert-elliott";
+    const TOLD_BY_KEY: bool = false;
+    const KEYS: &'static [Key] = &[
+        Key::needed::<Probability>("enter_bad", "\"1%\""),
+        Key::needed::<Probability>("leave_bad", "\"25%\""),
+        Key::optional::<Probability>("loss_good"),
+        Key::optional::<Probability>("loss_bad"),
+    ];
+    const EXAMPLE: &'static str = "{ model = \"gilbert-elliott\", enter_bad = \"1%\", leave_bad = \"25%\" }";
+
+    fn mean(&self) -> f64 {
+        let bad = self.bad();
+        bad * self.loss_bad.value() + (1.0 - bad) * self.loss_good.value()
+    }
+
+    fn validate(&self) -> Vec<Problem> {
+        let rates = [("enter_bad", self.enter_bad), ("leave_bad", self.leave_bad)];
+        let stuck = rates
+            .into_iter()
+            .filter(|(_, probability)| probability.value() <= 0.0);
+        let message = "\"0%\" is out of range: above 0% (the chain would never change its state)";
+        stuck.map(|(key, _)| Problem::new(key, message)).collect()
+    }
+
+    fn start(&self, mut stream: Generator) -> Chain {
+        // Starting in the stationary distribution makes the mean loss the same from the first packet on.
+        let start = Probability::new(self.bad()).unwrap_or_default();
+        Chain {
+            bad: Chance::new(start).throw(&mut stream),
+            enter_bad: Chance::new(self.enter_bad),
+            leave_bad: Chance::new(self.leave_bad),
+            loss_good: Chance::new(self.loss_good),
+            loss_bad: Chance::new(self.loss_bad),
+            stream,
+        }
+    }
+}
+
+/// The chain at work.
+#[derive(Clone, Debug)]
+pub(crate) struct Chain {
+    bad: bool,
+    enter_bad: Chance,
+    leave_bad: Chance,
+    loss_good: Chance,
+    loss_bad: Chance,
+    stream: Generator,
+}
+
+impl LossProcess for Chain {
+    /// Always two draws, so that the states of two models with different losses stay in step.
+    #[inline]
+    fn next(&mut self) -> bool {
+        let (loss, step) = if self.bad {
+            (self.loss_bad, self.leave_bad)
+        } else {
+            (self.loss_good, self.enter_bad)
+        };
+        let lost = loss.throw(&mut self.stream);
+        self.bad ^= step.throw(&mut self.stream);
+        lost
+    }
+}

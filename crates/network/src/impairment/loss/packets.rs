@@ -1,0 +1,68 @@
+//! Losses by number.
+
+use foundation::{Generator, Problem};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::ordinal::Ordinal;
+use super::table::Key;
+use super::{LossModel, LossProcess};
+
+/// These packets, by their number on the link, counted from 1
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Packets {
+    /// Numbers of the packets that are lost, the first is 1
+    #[schemars(with = "Vec<Ordinal>")]
+    pub packets: Vec<u64>,
+}
+
+impl LossModel for Packets {
+    type Process = List;
+    const NAME: &'static str = "packets";
+    const TOLD_BY_KEY: bool = true;
+    const KEYS: &'static [Key] = &[Key::needed::<Vec<Ordinal>>("packets", "[3, 7]")];
+    const EXAMPLE: &'static str = "{ packets = [3, 7] }";
+
+    fn mean(&self) -> f64 {
+        0.0
+    }
+
+    fn validate(&self) -> Vec<Problem> {
+        if !self.packets.contains(&0) {
+            return Vec::new();
+        }
+        vec![Problem::new(
+            "packets",
+            "0 is out of range: packets are counted from 1",
+        )]
+    }
+
+    fn start(&self, _: Generator) -> List {
+        let mut numbers = self.packets.clone();
+        numbers.sort_unstable();
+        numbers.dedup();
+        List {
+            numbers: numbers.into(),
+            next: 0,
+            seen: 0,
+        }
+    }
+}
+
+/// Numbers of packets, rising, and how many packets have been seen.
+#[derive(Clone, Debug)]
+pub(crate) struct List {
+    numbers: Box<[u64]>,
+    next: usize,
+    seen: u64,
+}
+
+impl LossProcess for List {
+    #[inline]
+    fn next(&mut self) -> bool {
+        self.seen += 1;
+        let lost = self.numbers.get(self.next) == Some(&self.seen);
+        self.next += usize::from(lost);
+        lost
+    }
+}
