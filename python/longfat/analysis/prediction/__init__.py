@@ -36,6 +36,5 @@ def predict(spec: Mapping[str, Any], metric: str = GOODPUT) -> Prediction:
         if metric == QUEUE:
             return tcp.queue(spec)
         if metric == GOODPUT:
-            alone = tcp.goodput(spec)
-            return alone if alone.value is not None or alone.bound is not None else sharing.whole(spec)
+            return sharing.whole(spec) if sharing.several(spec) else tcp.goodput(spec)
     return nothing(f"theory does not speak of {metric} here")

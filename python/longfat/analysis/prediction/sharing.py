@@ -11,6 +11,14 @@ from longfat.analysis.prediction.model import NoClosedFormError, Prediction, not
 NOTE = "max-min fair shares by water-filling"
 
 
+def several(spec: Mapping[str, Any]) -> bool:
+    """Whether more than one flow is on the network."""
+    try:
+        return len(layout(spec).flows) > 1
+    except NoClosedFormError:
+        return False
+
+
 def of_host(spec: Mapping[str, Any], host: str) -> Prediction:
     """The fair goodput, in bit/s, of the measured flows of a host, or of the traffic of that name."""
     try:
@@ -24,12 +32,15 @@ def of_host(spec: Mapping[str, Any], host: str) -> Prediction:
 
 
 def whole(spec: Mapping[str, Any]) -> Prediction:
-    """What measured flows would have together if all were fair; with several bottlenecks no bound."""
+    """What measured flows would have together if all were fair; a bound where links lose packets."""
     try:
-        flows = layout(spec).measured
+        found = layout(spec)
     except NoClosedFormError as reason:
         return nothing(reason)
-    shares = [flow.fair for flow in flows if flow.fair is not None]
-    if not flows or len(shares) < len(flows):
+    shares = [flow.fair for flow in found.measured if flow.fair is not None]
+    if not shares or len(shares) < len(found.measured):
         return nothing("nothing limits these flows, or they come and go")
+    if any("loss" in link.config for flow in found.flows for link in flow.forward):
+        note = "at most max-min fair shares; no closed form: losses hold several flows back"
+        return Prediction(None, exact=False, note=note, bound=sum(shares))
     return Prediction(sum(shares), exact=False, note=NOTE)

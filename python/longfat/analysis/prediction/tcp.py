@@ -18,6 +18,10 @@ FEW_TIMEOUTS = 0.01
 VEGAS_THRESHOLDS = {"paper": (1.0, 3.0), "linux": (2.0, 4.0)}
 """alpha and beta of Brakmo and Peterson (JSAC 1995, section IV), and those of Linux."""
 
+SENDING = 1
+"""The packet that is being sent counts for a queue's room and length, and for the path's own delay too."""
+
+_ROUNDING = 1 + 1e-9
 _SAYS = {
     "mathis": "Mathis: 1.31 / (RTT sqrt(p)), without timeouts",
     "pftk": "PFTK: with timeouts, without SACK",
@@ -49,7 +53,7 @@ def _goodput(flow: Flow) -> Prediction:
     if window <= pipe + room:
         return _about(full, "the window fills the path and overflows no queue: the link")
     if flow.controller == RENO:
-        used = tcp.sawtooth_utilisation(pipe, room)
+        used = tcp.sawtooth_utilisation(pipe, room - SENDING)
         return _about(full * used, _sawtooth(pipe, room))
     if flow.controller == "vegas":
         return _about(full, "Vegas keeps packets in the queue at all times: the link")
@@ -81,7 +85,7 @@ def _with_loss(flow: Flow, most: float, window: float) -> Prediction:
         "mathis": min(most, tcp.mathis(trip, loss)) * bits,
         "pftk": min(most, tcp.pftk(trip, loss, flow.timeout, most=window)) * bits,
     }
-    chosen = "mathis" if loss <= FEW_TIMEOUTS else "pftk"
+    chosen = "mathis" if loss <= FEW_TIMEOUTS * _ROUNDING else "pftk"
     return _about(forms[chosen], _SAYS[chosen], forms)
 
 
@@ -126,7 +130,10 @@ def _vegas_queue(found: Layout, spec: Mapping[str, Any]) -> Prediction:
         least, most = least + low, most + high
     if most >= link.room(found.flows[0].packet):
         raise NoClosedFormError("the queue has no room for what Vegas keeps in it")
-    note = f"Vegas: alpha to beta packets a flow, {least:.0f} to {most:.0f}"
+    note = (
+        f"Vegas: alpha to beta packets a flow, {least:.0f} to {most:.0f}, beside the one that is being sent"
+    )
+    least, most = least + SENDING, most + SENDING
     return _about((least + most) / 2, note, {"alpha": least, "beta": most})
 
 
@@ -138,4 +145,5 @@ def _reno_queue(flow: Flow) -> Prediction:
         raise NoClosedFormError(
             "the queue of a lone flow has one for Reno at a drop-tail queue without losses"
         )
-    return _about(tcp.sawtooth_queue(pipe, room), _sawtooth(pipe, room))
+    sending = tcp.sawtooth_utilisation(pipe, room - SENDING) * SENDING
+    return _about(tcp.sawtooth_queue(pipe, room - SENDING) + sending, _sawtooth(pipe, room))

@@ -1,8 +1,9 @@
-"""Closed forms of the field, each with its source: ARQ, TCP, and how flows share a network.
+"""Closed forms of the field, each with its source: of ARQ protocols and of TCP.
 
-They are numbers in, numbers out; `longfat.analysis.prediction` says which of them speaks of a trial.
+They are numbers in, numbers out; `longfat.analysis.prediction` says which of them speaks of a trial. Max-min
+shares come from the native part, which measures distances from them too.
 """
 
-from longfat.analysis.theory import arq, sharing, tcp
+from longfat.analysis.theory import arq, tcp
 
-__all__ = ["arq", "sharing", "tcp"]
+__all__ = ["arq", "tcp"]

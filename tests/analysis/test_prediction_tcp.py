@@ -1,0 +1,142 @@
+"""Which form speaks of which TCP trial, held against the simulator."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from longfat import _native
+from longfat.analysis.prediction import predict
+from longfat.analysis.theory import tcp
+
+Spec = dict[str, Any]
+
+
+def spec(
+    congestion: Any = "reno", path: Spec | None = None, workload: Spec | None = None, **protocol: Any
+) -> Spec:
+    return {
+        "path": {"rate": "10Mbit/s", "delay": "20ms", "queue": "100pkt", **(path or {})},
+        "protocol": {"kind": "tcp", "congestion": congestion, **protocol},
+        "workload": {"kind": "bulk", "duration": "60s", "warm_up": "20s", **(workload or {})},
+    }
+
+
+def measured(of: Spec, trials: int = 5) -> dict[str, float]:
+    runs = [
+        json.loads(_native.simulate(json.dumps({**of, "seed": 3, "trial": trial})))["metrics"]
+        for trial in range(trials)
+    ]
+    return {name: sum(run[name] for run in runs) / trials for name in runs[0] if runs[0][name] is not None}
+
+
+def test_the_headers_and_the_window_are_those_of_the_trial() -> None:
+    found = predict(spec("fixed", {"rate": "1Gbit/s"}, receive_buffer="128KiB"))
+    assert "does not fill the path" in found.note
+    # 128 KiB a round trip of 40 ms and the sending of one packet and its ACK.
+    assert found.value == pytest.approx(131072 * 8 / (0.04 + (1500 + 40) * 8 / 1e9))
+
+
+@pytest.mark.parametrize("profile", ["linux", "rfc"])
+def test_a_window_that_does_not_fill_the_path(profile: str) -> None:
+    of = spec("reno", {"rate": "1Gbit/s"}, receive_buffer="256KiB", profile=profile)
+    assert measured(of)["goodput_bps"] == pytest.approx(predict(of).value, rel=0.03)
+
+
+@pytest.mark.parametrize("queue", ["5pkt", "12pkt", "34pkt", "100pkt"])
+def test_renos_sawtooth(queue: str) -> None:
+    """The link's use and the queue of one flow, from 75 % and none to full and long."""
+    of = spec("reno", {"queue": queue}, delayed_ack="0ms")
+    goodput, held = predict(of), predict(of, "queue_mean_packets")
+    assert "sawtooth" in goodput.note
+    figures = measured(of, 1)
+    assert figures["goodput_bps"] == pytest.approx(goodput.value, rel=0.05)
+    assert figures["queue_mean_packets"] == pytest.approx(held.value, rel=0.2, abs=2)
+
+
+@pytest.mark.parametrize("loss", ["0.01%", "0.03%", "0.1%"])
+def test_mathis_where_losses_are_rare(loss: str) -> None:
+    of = spec("reno", {"rate": "1Gbit/s", "loss": loss, "queue": "10000pkt"}, delayed_ack="0ms")
+    of["protocol"] |= {"receive_buffer": "64MiB", "send_buffer": "64MiB"}
+    of["workload"] |= {"duration": "300s", "warm_up": "60s"}
+    found = predict(of)
+    assert found.note.startswith("Mathis")
+    assert measured(of)["goodput_bps"] == pytest.approx(found.value, rel=0.06)
+
+
+def test_between_padhyes_form_and_mathis() -> None:
+    """With SACK Reno has fewer timeouts than PFTK's without; and it does not grow while it recovers."""
+    for loss in ("1%", "2%", "5%"):
+        of = spec("reno", {"rate": "1Gbit/s", "loss": loss})
+        found = predict(of)
+        assert found.forms["pftk"] < measured(of)["goodput_bps"] < found.forms["mathis"]
+
+
+def test_mathis_speaks_up_to_one_percent_and_padhye_beyond() -> None:
+    below, above = predict(spec("reno", {"loss": "1%"})), predict(spec("reno", {"loss": "2%"}))
+    assert (below.value, above.value) == (below.forms["mathis"], above.forms["pftk"])
+    # The least timeout of Linux adds to the round trip (RFC 6298 has it the other way round).
+    trip, packet = 0.04 + 1540 * 8 / 10e6, 1448 * 8
+    assert above.forms["pftk"] == pytest.approx(tcp.pftk(trip, 0.02, 0.24) * packet, rel=0.01)
+
+
+def test_what_is_beyond_the_link_is_cut_off() -> None:
+    found = predict(spec("reno", {"loss": "0.01%"}))
+    assert found.value == pytest.approx(10e6 * 1448 / 1500 * 0.9999)
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"congestion": "cubic"}, "cubic has none"),
+        ({"path": {"queue": {"kind": "codel"}}}, "a rule of its own"),
+        ({"congestion": "cubic", "path": {"loss": "1%"}}, "cubic is not Reno"),
+    ],
+)
+def test_where_there_is_no_form_the_link_is_the_bound(changes: Spec, words: str) -> None:
+    found = predict(spec(**changes))
+    assert found.value is None
+    assert words in found.note
+    assert found.bound is not None
+    assert found.bound == pytest.approx(10e6 * 1448 / 1500, rel=0.011)
+
+
+@pytest.mark.parametrize(
+    ("of", "words"),
+    [
+        (spec("reno", {"jitter": "5ms"}), "vary on the way"),
+        (spec("reno", {"loss": {"every": 50}}), "not independent"),
+        (spec("reno", workload={"kind": "on-off", "rate": "1Mbit/s"}), "does not speak"),
+        (spec("reno", {"rate": "1Gbit/s", "delay": "0ms"}, {"flows": 2}), "max-min"),
+    ],
+)
+def test_why_there_is_none_is_said(of: Spec, words: str) -> None:
+    assert words in predict(of).note
+
+
+@pytest.mark.parametrize(
+    ("congestion", "least", "most"),
+    [
+        ("vegas", 1, 3),
+        ({"kind": "vegas", "rules": "linux"}, 2, 4),
+        ({"kind": "vegas", "alpha": 4, "beta": 8}, 4, 8),
+    ],
+)
+def test_vegas_keeps_alpha_to_beta_packets(congestion: Any, least: int, most: int) -> None:
+    found = predict(spec(congestion, workload={"flows": 3}), "queue_mean_packets")
+    # One more is being sent.
+    assert dict(found.forms) == {"alpha": 3 * least + 1, "beta": 3 * most + 1}
+    alone = spec(congestion)
+    assert least + 0.5 <= measured(alone, 1)["queue_mean_packets"] <= most + 1.5
+    assert predict(spec(congestion, {"queue": "3pkt"}), "queue_mean_packets").value is None
+
+
+def test_traffic_counts_among_vegas_flows() -> None:
+    of = spec("vegas")
+    rival = {"kind": "tcp", "congestion": {"kind": "vegas", "alpha": 10, "beta": 20}}
+    of["traffic"] = [{"name": "x", "protocol": rival, "workload": {"kind": "bulk"}}]
+    assert predict(of, "queue_mean_packets").forms == {"alpha": 12, "beta": 24}
+    of["traffic"][0]["protocol"] = {"kind": "tcp", "congestion": "reno"}
+    assert predict(of, "queue_mean_packets").value is None
