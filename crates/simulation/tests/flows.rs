@@ -54,8 +54,10 @@ fn bulk_flows_share_a_bottleneck_and_fill_it() {
             .map(|i| figure(&record, &format!("goodput_bps@s{i}")))
             .sum();
         assert!((hosts / goodput - 1.0).abs() < 1e-9);
-        // 22 ms of propagation and at most 75 packets of 1500 bytes at 30 Mbit/s: 30 ms of queue.
-        assert!(figure(&record, "rtt_min_s") > 0.022 && figure(&record, "rtt_p99_s") < 0.060);
+        // 22 ms of propagation, at most 75 packets of 1500 bytes at 30 Mbit/s (30 ms of queue), and TCP's last packet
+        // of a burst may wait 40 ms for its ACK.
+        let (least, late) = (figure(&record, "rtt_min_s"), figure(&record, "rtt_p99_s"));
+        assert!(least > 0.022 && late < 0.094, "{protocol}: {least} {late}");
         assert!(figure(&record, "queueing_delay_p99_s") <= 0.0305);
         let mean = figure(&record, "queue_mean_packets");
         assert!(mean > 1.0 && mean < 75.0, "{mean}");
@@ -237,5 +239,64 @@ fn what_cannot_be_is_said() {
             Ok(spec) => run(&spec, None).unwrap_err().to_string(),
         };
         assert!(error.contains(said), "{json}\n{error}");
+    }
+}
+
+#[test]
+fn tcp_learns_a_path_mtu_that_is_below_its_own() {
+    // The sender's own link takes 1500 bytes, the next one 1000: a router says so (RFC 1191).
+    let network = r#""topology": {"kind": "free", "hosts": ["a", "b"], "routers": ["r"], "links": [
+        {"from": "a", "to": "r", "rate": "10Mbit/s", "delay": "5ms"},
+        {"from": "r", "to": "b", "rate": "10Mbit/s", "delay": "5ms", "mtu": "1000B"}]}"#;
+    let record = record(network, TCP, r#""kind": "file", "size": "1MB""#, "");
+    let completion = figure(&record, "completion_s");
+    assert!((0.85..1.1).contains(&completion), "{completion}");
+    // 948 bytes of payload a packet, and the first window twice.
+    let packets = figure(&record, "packets_sent");
+    assert!((1055.0..1080.0).contains(&packets), "{packets}");
+}
+
+#[test]
+fn queues_mark_instead_of_dropping_where_both_ends_know_ecn() {
+    for queue in [
+        r#"{"kind": "codel", "ecn": true}"#,
+        r#"{"kind": "fq-codel", "ecn": true}"#,
+        r#"{"kind": "pie", "ecn": true}"#,
+        r#"{"kind": "red", "ecn": true}"#,
+    ] {
+        let network = format!(r#""path": {{"rate": "10Mbit/s", "delay": "10ms", "queue": {queue}}}"#);
+        let workload = r#""kind": "bulk", "duration": "30s", "warm_up": "5s""#;
+        let with = record(&network, &format!(r#"{TCP}, "ecn": true"#), workload, "");
+        assert!(figure(&with, "marks") > 5.0, "{queue}");
+        assert_eq!(figure(&with, "retransmissions"), 0.0, "{queue}");
+        assert_eq!(figure(&with, "drops"), 0.0, "{queue}");
+        let without = record(&network, TCP, workload, "");
+        assert_eq!(figure(&without, "marks"), 0.0, "{queue}");
+        assert!(figure(&without, "drops") > 5.0, "{queue}");
+    }
+}
+
+#[test]
+fn short_queues_keep_delay_short() {
+    let delay = |queue: &str| {
+        let network = format!(r#""path": {{"rate": "10Mbit/s", "delay": "20ms", "queue": {queue}}}"#);
+        let workload = r#""kind": "bulk", "duration": "60s", "warm_up": "10s""#;
+        let record = record(&network, r#""kind": "tcp", "congestion": "cubic""#, workload, "");
+        assert!(
+            figure(&record, "utilisation") > 0.8,
+            "{queue}: {}",
+            figure(&record, "utilisation")
+        );
+        figure(&record, "queueing_delay_p50_s")
+    };
+    let full = delay(r#""200pkt""#);
+    assert!(full > 0.1, "{full}");
+    for queue in [
+        r#"{"kind": "codel"}"#,
+        r#"{"kind": "fq-codel"}"#,
+        r#"{"kind": "pie"}"#,
+    ] {
+        let managed = delay(queue);
+        assert!(managed < 0.030, "{queue}: {managed}");
     }
 }
