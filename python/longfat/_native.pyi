@@ -44,8 +44,18 @@ def layout(spec_json: str) -> str:
     `payload_share`, `max_min_bps`, `tcp` with `controller`, `window_bytes`, `timeout_s`).
     """
 
-def trace(spec_json: str, pcapng: str | None = None) -> str:
-    """As `simulate`, with the list "events" in the record; writes a pcapng file where a path is given."""
+def trace(
+    spec_json: str,
+    pcapng: str | None = None,
+    interval: float | None = None,
+    side: str | None = None,
+    snap: int | None = None,
+) -> str:
+    """As `simulate`, with the list "events" in the record, and "series" sampled every `interval` s.
+
+    Writes a pcapng file where a path is given, of what one side of each flow saw ("sender" or "receiver";
+    both where it is None), with `snap` bytes of each packet (all where it is None).
+    """
 
 def packetdrill(paths: Sequence[str]) -> str:
     """Runs packetdrill scripts, and *.pkt below directories, on virtual time; OSError where one cannot be read.

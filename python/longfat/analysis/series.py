@@ -76,6 +76,26 @@ def _flow_name(flow: Mapping[str, Any], times_named: Mapping[str, int]) -> str:
     return name if times_named[name] == 1 else f"{name} #{flow['flow']}"
 
 
+def flow_names(flows: Iterable[Mapping[str, Any]]) -> dict[int, str]:
+    """The names of all flows of a record, by number: those that their samples bear."""
+    named = [
+        {**flow, "name": flow["from"] if flow["traffic"] is None else f"{flow['traffic']} ({flow['from']})"}
+        for flow in flows
+    ]
+    times_named = Counter(str(flow["name"]) for flow in named)
+    return {flow["flow"]: _flow_name(flow, times_named) for flow in named}
+
+
+def named(asked: str, names: Mapping[int, str]) -> int:
+    """The number of the flow with a name; ValueError tells what there is."""
+    from longfat.study.vocabulary import allowed
+
+    for number, name in names.items():
+        if name == asked:
+            return number
+    raise ValueError(f'--flow: "{asked}" is no flow of this trial; {allowed(asked, list(names.values()))}')
+
+
 def _samples(name: str, raw: Mapping[str, Any], columns: Iterable[str]) -> Samples:
     found = {column: tuple(raw[column]) for column in columns if raw.get(column)}
     state = tuple(raw.get("state") or ())
@@ -94,13 +114,9 @@ def _without_endless_threshold(flow: Samples) -> Samples:
 
 def choose(series: Series, flows: Sequence[str]) -> Series:
     """The series with the named flows alone (all where none is named); ValueError tells what there is."""
-    from longfat.study.vocabulary import allowed
-
-    names = [flow.name for flow in series.flows]
-    for name in flows:
-        if name not in names:
-            raise ValueError(f'--flow: "{name}" is no flow of this trial; {allowed(name, names)}')
-    return replace(series, flows=tuple(one for one in series.flows if not flows or one.name in flows))
+    names = {flow.number: flow.name for flow in series.flows}
+    numbers = {named(name, names) for name in flows} or set(names)
+    return replace(series, flows=tuple(one for one in series.flows if one.number in numbers))
 
 
 def cut(series: Series, first: float | None, last: float | None) -> Series:
@@ -137,6 +153,17 @@ def points(one: Samples, column: str, most: int) -> list[tuple[float, float | No
     for start in range(0, len(listed), width):
         kept += _extremes(listed[start : start + width])
     return kept
+
+
+def averaged(one: Samples, column: str, most: int) -> list[tuple[float, float | None]]:
+    """A column as means of stretches of time, at most `most`: for rates, which single packets make jump."""
+    values = one.columns.get(column, ())
+    width = math.ceil(len(values) / most) if values else 1
+    drawn: list[tuple[float, float | None]] = []
+    for start in range(0, len(values), width):
+        known = [value for value in values[start : start + width] if value is not None]
+        drawn.append((one.time[start], math.fsum(known) / len(known) if known else None))
+    return drawn
 
 
 def _extremes(stretch: Sequence[tuple[float, float | None]]) -> list[tuple[float, float | None]]:

@@ -18,6 +18,8 @@ from longfat.analysis.series_sequence import Loss, TimeSequence
 WIDTH, HEIGHT, SEQUENCE_HEIGHT = 760, 170, 340
 POINTS = 1200
 """The most points of a line: more than a chart has pixels across."""
+MEANS = 200
+"""The most points of a rate, each the mean of a stretch of time."""
 MOST_SEQUENCES = 4
 """So many flows' sequences are drawn below each other."""
 MOST_LINES = len(PALETTE)
@@ -146,13 +148,16 @@ def _times(one: TimeSequence) -> Iterable[float]:
             yield from (listed[0].time, listed[-1].time)
 
 
-def _lines(flows: Iterable[Samples], columns: dict[str, str], divisor: float) -> list[Row]:
-    """Rows of several columns; a gap in the values ends a piece of a line."""
+def _lines(
+    flows: Iterable[Samples], columns: dict[str, str], divisor: float, *, means: bool = False
+) -> list[Row]:
+    """Rows of several columns, with `means` of stretches of time; a gap ends a piece of a line."""
     rows: list[Row] = []
     for flow in flows:
         for column, quantity in columns.items():
             piece = 0
-            for time, value in series.points(flow, column, POINTS):
+            drawn = series.averaged(flow, column, MEANS) if means else series.points(flow, column, POINTS)
+            for time, value in drawn:
                 if value is None:
                     piece += 1
                     continue
@@ -262,9 +267,10 @@ def _queue(shown: Series, scope: Scope) -> Any:
 
 
 def _goodput(shown: Series, scope: Scope) -> Any:
-    values = [value for flow in shown.flows for value in flow.known("goodput_bps")]
+    drawn = [point for flow in shown.flows for point in series.averaged(flow, "goodput_bps", MEANS)]
+    values = [value for _, value in drawn if value is not None]
     divisor, unit = formatting.scale_for(values, "bit/s")
-    rows = _lines(shown.flows, {"goodput_bps": "goodput"}, divisor)
+    rows = _lines(shown.flows, {"goodput_bps": "goodput"}, divisor, means=True)
     return _plot(rows, scope, f"Goodput ({unit})", ["goodput"], step=True) if rows else None
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 import shutil
 from dataclasses import dataclass
@@ -13,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from longfat.results import Cell
     from longfat.study import Study
@@ -40,6 +41,17 @@ class TraceChart(StrEnum):
     SEQUENCE = "sequence"
     ALL = "all"
 
+
+class CaptureSide(StrEnum):
+    """Who listens to a flow for a capture."""
+
+    SENDER = "sender"
+    RECEIVER = "receiver"
+    BOTH = "both"
+
+
+SAMPLES, MOST_SAMPLES = 1000, 20_000
+"""Samples in the time that is drawn, and the most in all of a trial."""
 
 _RENDERED: dict[TraceFormat, Literal["svg", "html", "png", "pdf"]] = {
     TraceFormat.SVG: "svg",
@@ -80,6 +92,13 @@ def trace(
     pcapng: Annotated[
         Path | None, typer.Option(help="Write the packets to this file, for Wireshark.")
     ] = None,
+    side: Annotated[
+        CaptureSide | None,
+        typer.Option(help="Whose packets --pcapng holds; by default what the senders of flows saw."),
+    ] = None,
+    snap: Annotated[
+        int | None, typer.Option(min=1, max=65_535, help="Bytes of each packet in --pcapng; by default all.")
+    ] = None,
     format_: Annotated[
         TraceFormat | None, typer.Option("--format", help="By default that of --out's name, else text.")
     ] = None,
@@ -90,6 +109,10 @@ def trace(
     last: Annotated[str | None, typer.Option("--to", help="Show up to here, e.g. 90ms.")] = None,
     packets: Annotated[
         int | None, typer.Option(min=1, max=5000, help="Show so many packets of a ladder.")
+    ] = None,
+    interval: Annotated[
+        str | None,
+        typer.Option(help="Time between samples, e.g. 1ms; by default 1000 in the time that is shown."),
     ] = None,
     settings: Annotated[
         list[str] | None,
@@ -107,7 +130,16 @@ def trace(
     kind = place.spec["protocol"].get("kind")
     drawn = chart or (TraceChart.ALL if kind == "tcp" else TraceChart.LADDER)
     _check(drawn, chosen, out, packets)
-    record = _traced(place, loaded.seed, trial, pcapng)
+    if pcapng is None and (side is not None or snap is not None):
+        raise ValueError(f"{'--side' if side is not None else '--snap'}: it is about a capture (--pcapng)")
+    spec = {**place.spec, "seed": loaded.seed, "trial": trial}
+    every = None
+    if drawn is not TraceChart.LADDER:
+        every = _time("--interval", interval) or _interval(spec, start, end)
+    elif interval is not None:
+        raise ValueError("--interval: a ladder has no samples")
+    listener = None if side is CaptureSide.BOTH else (side or CaptureSide.SENDER).value
+    record = _traced(spec, pcapng, (every, listener, snap))
     view = View(chosen, drawn, tuple(flow or ()), start, end, packets)
     drawing = draw(view, record, *_titles(loaded, place, trial, record))
     if out is not None:
@@ -185,17 +217,41 @@ def _time(option: str, text: str | None) -> float | None:
     return float(parsed.value)
 
 
-def _traced(cell: Cell, seed: int, trial: int, pcapng: Path | None) -> dict[str, Any]:
+def _interval(spec: Mapping[str, Any], first: float | None, last: float | None) -> float:
+    """Time between samples in s: a thousandth of what is shown, as far as the whole trial is not too long.
+
+    How long a trial takes shows when it is run, which is quick where nobody looks on.
+    """
+    from longfat import _native
+    from longfat.study import units
+
+    record = json.loads(_native.simulate(json.dumps(spec)))
+    ends = [flow["opened_s"] + (flow["fct_s"] or 0.0) for flow in record["flows"]]
+    duration = spec["workload"].get("duration")
+    ends += [float(units.parse(duration).value)] if duration is not None else []
+    whole = max(ends, default=1.0)
+    shown = min(whole, whole if last is None else last) - (first or 0.0)
+    exact = max(shown / SAMPLES, whole / MOST_SAMPLES, 1e-6)
+    # A round number of nanoseconds: 1, 2 or 5 and zeros.
+    power = 10.0 ** math.floor(math.log10(exact))
+    return next(step * power for step in (1, 2, 5, 10) if step * power >= exact * 0.999)
+
+
+def _traced(
+    spec: Mapping[str, Any], pcapng: Path | None, asked: tuple[float | None, str | None, int | None]
+) -> dict[str, Any]:
     """The trial's record with its events; packets are written beside their place and renamed there."""
     from longfat import _native
     from longfat.runner.files import TEMPORARY
 
-    spec = json.dumps({**cell.spec, "seed": seed, "trial": trial})
+    interval, side, snap = asked
     if pcapng is None:
-        return dict(json.loads(_native.trace(spec)))
+        return dict(json.loads(_native.trace(json.dumps(spec), None, interval)))
     temporary = pcapng.with_name(f".{pcapng.name}{TEMPORARY}")
     try:
-        record: dict[str, Any] = json.loads(_native.trace(spec, str(temporary)))
+        record: dict[str, Any] = json.loads(
+            _native.trace(json.dumps(spec), str(temporary), interval, side, snap)
+        )
         temporary.replace(pcapng)
     except OSError as error:
         reason = os.strerror(error.errno) if error.errno else str(error).replace(str(temporary), str(pcapng))
@@ -278,13 +334,11 @@ def _one_flow(record: dict[str, Any], asked: Sequence[str]) -> tuple[int, str]:
 
     if len(asked) > 1:
         raise ValueError(f"--flow: a ladder shows one flow, not {len(asked)}")
-    if not record.get("series"):
+    names = series.flow_names(record["flows"])
+    if not names:
         return 0, ""
-    whole = series.read(record["series"])
-    chosen = series.choose(whole, asked).flows
-    if not chosen:
-        return 0, ""
-    return chosen[0].number, f"flow {chosen[0].name} of {len(whole.flows)}" if len(whole.flows) > 1 else ""
+    chosen = series.named(asked[0], names) if asked else min(names)
+    return chosen, f"flow {names[chosen]} of {len(names)}" if len(names) > 1 else ""
 
 
 def _ladder(view: View, record: dict[str, Any], title: str, subtitle: str) -> str:
