@@ -288,6 +288,8 @@ impl Sender {
             self.on_reordering(lowest, highest);
         }
         if !self.use_sack {
+            // Without SACK, a jump over what was sent again may be the retransmission's doing alone.
+            facts.original_acked &= !facts.resent_acked;
             // RFC 6582 by counting: a cumulative ACK takes the segments behind earlier duplicates with it.
             let new = acked - self.duplicates.min(acked);
             facts.delivered = new.max(u64::from(acked > 0));
