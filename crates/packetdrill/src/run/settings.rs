@@ -19,6 +19,8 @@ pub struct Settings {
     pub timestamp_tick: Option<Duration>,
     /// Whether the device cuts large packets (TSO), so that several segments may match one expected packet.
     pub offload: bool,
+    /// Whether the device's queue spaces packets at the rate that the sender gives (`fq`).
+    pub paced: bool,
     /// The MTU of the device.
     pub mtu: u32,
     /// The MSS that a route asks to announce.
@@ -78,6 +80,7 @@ impl Default for Settings {
             tolerance_percent: 12.5,
             timestamp_tick: None,
             offload: true,
+            paced: false,
             mtu: 1500,
             mss_of_route: None,
         }
@@ -169,8 +172,8 @@ impl Settings {
         }
     }
 
-    /// A queue that holds packets is no different from none here: the wire takes them at once. One with
-    /// `fq` spaces packets at the rate that the controller gives, which ours do by themselves if they pace.
+    /// A queue that holds packets is no different from none here: the wire takes them at once. `fq` spaces
+    /// them at the sender's pacing rate, which our senders do by themselves.
     fn queue(&mut self, action: &str, rest: &[&str]) -> Result<(), ()> {
         let known = ["add", "replace", "change", "del", "delete"].contains(&action);
         let limited = rest.contains(&"limit");
@@ -178,11 +181,24 @@ impl Settings {
             .iter()
             .rev()
             .find(|word| ["pfifo", "pfifo_fast", "fq", "fq_codel", "noqueue"].contains(word));
-        if known && !limited && (kind.is_some() || action.starts_with("del")) {
-            Ok(())
-        } else {
-            Err(())
+        if !known || limited || (kind.is_none() && !action.starts_with("del")) {
+            return Err(());
         }
+        self.paced = kind == Some(&&"fq");
+        Ok(())
+    }
+
+    /// The congestion controller, pacing where the device asks for it.
+    pub fn congestion(&self, given: &CongestionConfig) -> CongestionConfig {
+        let mut table = match serde_json::to_value(given) {
+            Ok(serde_json::Value::Object(table)) => table,
+            _ => serde_json::Map::from_iter([("kind".to_owned(), given.name().into())]),
+        };
+        if self.paced {
+            table.insert("pacing".to_owned(), true.into());
+        }
+        // A controller without that key paces by itself, or never.
+        serde_json::from_value(table.into()).unwrap_or_else(|_| given.clone())
     }
 
     fn route(&mut self, words: &[&str]) -> Result<(), ()> {

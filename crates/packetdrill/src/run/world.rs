@@ -151,6 +151,7 @@ impl World {
             socket.options.configure(&mut config);
             mss = mss.min(socket.options.mss.unwrap_or(u32::MAX));
         }
+        config.congestion = Some(self.settings.congestion(config.congestion()));
         config.mss = Some(Size::from_bytes(u64::from(mss)));
         config
     }

@@ -376,14 +376,20 @@ impl<A: Avoidance> Controller for LossBased<A> {
     }
 
     /// Twice the window a round trip in slow start, which then doubles as without pacing, and 1.25
-    /// times in congestion avoidance (RFC 9002, section 7.7), so that the window stays what limits.
+    /// times in congestion avoidance (RFC 9002, section 7.7), so that the window stays what limits. Linux
+    /// takes 1.2 times, and that from half the threshold on (`tcp_update_pacing_rate`).
     fn pacing_rate(&self) -> Option<Rate> {
         let nanos = u128::from(self.smoothed_rtt.as_nanos());
         if !self.pacing || nanos == 0 {
             return None;
         }
-        let quarters: u128 = if self.window < self.threshold { 8 } else { 5 };
-        let bits = u128::from(self.window) * quarters * 2_000_000_000 / nanos;
+        let twentieths: u128 = match self.rules {
+            Rules::Linux if self.window < self.threshold / 2 => 40,
+            Rules::Linux => 24,
+            _ if self.window < self.threshold => 40,
+            _ => 25,
+        };
+        let bits = u128::from(self.window) * twentieths * 400_000_000 / nanos;
         Rate::from_bits_per_second(u64::try_from(bits).unwrap_or(u64::MAX))
     }
 

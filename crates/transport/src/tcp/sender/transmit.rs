@@ -153,7 +153,8 @@ impl Sender {
             return None;
         }
         if self.is_paced(now, length) {
-            self.end_burst(now, true, true);
+            // For Linux the window alone can be what limits (`is_cwnd_limited` in `tcp_write_xmit`).
+            self.end_burst(now, !self.parameters.is_linux(), true);
             return None;
         }
         let mut departure = self.send_new(now, length);
