@@ -90,9 +90,11 @@ TABLES: dict[str, tuple[Line, Callable[[], Iterator[Line]]]] = {
     "claims": (_KEYS, _skeleton("Claim")),
     "reported": (_KEYS, _skeleton("Reported")),
     "path": (_KEYS, _section("path")),
+    "topology": (_KEYS, _section("topology")),
     "presets": (("preset", "stands for"), _presets),
     "protocols": (_KEYS, _section("protocol")),
     "workload": (_KEYS, _section("workload")),
+    "traffic": (_KEYS, _section("traffic")),
     "metrics": (("metric", "column", "unit", "better", "what"), _metrics),
 }
 

@@ -40,4 +40,5 @@ def test_the_examples_make_a_study() -> None:
     assert others
     load_study(skeleton)
     for other in others:
-        load_study(skeleton | other)
+        # A study of several hosts is written out as a whole.
+        load_study(other if "topology" in other else skeleton | other)

@@ -181,7 +181,7 @@ def test_how_many_repeats_an_interval_asks_for(
     interval: Interval, count: int, most: int, expected: int
 ) -> None:
     result = CellResult(Cell("sim", "a", {}, {}), count, {}, {"goodput_bps": interval}, {})
-    assert runner._repeats_for(result, count, 0.05, most) == expected
+    assert runner._repeats_for(result, "goodput_bps", count, 0.05, most) == expected
 
 
 def test_the_store_is_plain_parquet(scripted: Use, study: Study, folder: Path) -> None:

@@ -18,7 +18,6 @@ from longfat.runner.store import Store, open_store
 from longfat.runner.trial import Record, Trial, plan
 from longfat.study import Study, cells, units
 
-PRECISION_METRIC = "goodput_bps"
 QUEUE_PER_JOB = 4
 """Trials handed over ahead for each job, so that none waits for the next one."""
 RUNS = Path("runs")
@@ -167,16 +166,19 @@ def _more_repeats(study: Study, results: Sequence[CellResult], counts: Sequence[
     """How many trials each cell should have, from the interval that it has now."""
     if study.precision is None:
         return list(counts)
+    from longfat.analysis import grid
+
     target = units.proportion(study.precision)
+    metric = grid.shown(study, results)[0]
     return [
-        _repeats_for(result, count, target, study.most_trials_in(result.cell.world))
+        _repeats_for(result, metric, count, target, study.most_trials_in(result.cell.world))
         for result, count in zip(results, counts, strict=True)
     ]
 
 
-def _repeats_for(result: CellResult, count: int, target: float, most: int) -> int:
+def _repeats_for(result: CellResult, metric: str, count: int, target: float, most: int) -> int:
     """An interval narrows with the root of the trials; doubled at most, since it is an estimate."""
-    interval = result.metrics.get(PRECISION_METRIC)
+    interval = result.metrics.get(metric)
     if interval is None or count >= most:
         return count
     width = interval.relative_half_width

@@ -129,7 +129,8 @@ class Study(BaseModel):
         1, description="What all randomness derives from; same study, seed and version: same records."
     )
     precision: str | None = Field(
-        None, description='Repeat until the interval of goodput is within this of its mean, e.g. "5%".'
+        None,
+        description='Repeat until the interval of the main metric is within this of its mean, e.g. "5%".',
     )
     show: list[str] = Field(
         default_factory=list,
