@@ -187,7 +187,7 @@ def test_text_tells_figures_and_losses() -> None:
         "smoothed RTT",
         "queue of bottleneck",
         "2 sent again",
-        "sent again after",
+        "ms later",
     ):
         assert words in text
     (line,) = [line for line in text.splitlines() if line.strip().startswith("congestion window")]

@@ -215,16 +215,17 @@ def _plot(
 
 
 def _window(shown: Series, scope: Scope) -> Any:
-    columns = {"cwnd_bytes": "congestion window", "ssthresh_bytes": "slow-start threshold"}
+    quantities = ["congestion window", "slow-start threshold", "in flight"]
+    columns = {"ssthresh_bytes": quantities[1], "cwnd_bytes": quantities[0]}
     if len(shown.flows) == 1:
-        # Of several flows it would hide the windows.
-        columns["in_flight_bytes"] = "in flight"
+        # First, so that the window is drawn over it; of several flows it would hide the windows.
+        columns = {"in_flight_bytes": quantities[2], **columns}
     largest = [value for flow in shown.flows for column in columns for value in flow.known(column)]
     divisor, unit = formatting.scale_for(largest, "B")
     rows = _lines(shown.flows, columns, divisor)
     if not rows:
         return None
-    plot = _plot(rows, scope, f"Window ({unit})", list(columns.values()), step=True)
+    plot = _plot(rows, scope, f"Window ({unit})", quantities, step=True)
     if len(shown.flows) != 1:
         return plot
     bands = [
@@ -336,7 +337,7 @@ def _sequence(one: TimeSequence, scope: Scope, *, named: bool) -> Any:
         ring = over(marked).mark_point(filled=False, size=46, strokeWidth=1.6, clip=True)
         layers.append(ring.encode(x=scope.x, y=y, color=colour, tooltip=["time:Q"]))
     if lost:
-        cross = over(lost).mark_point(shape="cross", angle=45, filled=True, size=70, clip=True)
+        cross = over(lost).mark_point(shape="cross", angle=45, filled=True, size=36, clip=True)
         layers.append(cross.encode(x=scope.x, y=y, color=colour, tooltip=["reason:N", "time:Q"]))
     again = [row for row in ticks if row["what"] == "sent again"]
     if again:

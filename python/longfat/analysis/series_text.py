@@ -14,7 +14,7 @@ WIDTH = 108
 """Characters of a line, unless asked otherwise."""
 _BEFORE_BARS = 60
 MOST_FLOWS = 8
-MOST_LOSSES = 20
+MOST_EPISODES = 16
 
 _FLOW_LINES = (
     ("window", "cwnd_bytes", "congestion window", "B"),
@@ -51,8 +51,10 @@ def draw(
         lines += ["", "bars: the mean of each stretch of time, from 0 up (RTT: from its least)"]
     if "sequence" in parts:
         names = [flow.name for flow in shown.flows] if shown is not None else list(by_name)
+        flows = shown.flows if shown is not None else ()
+        round_trips = {flow.name: mean(flow, "rtt_s") for flow in flows if flow.known("rtt_s")}
         for name in names[:MOST_FLOWS]:
-            lines += ["", *_sequence(by_name[name], named=len(names) > 1)]
+            lines += ["", *_sequence(by_name[name], round_trips.get(name, 0.0), named=len(names) > 1)]
     return "\n".join(line.rstrip() for line in lines) + "\n"
 
 
@@ -103,7 +105,7 @@ def _bar(share: float) -> str:
     return BARS[min(len(BARS) - 1, max(0, round(share * len(BARS)) - 1))]
 
 
-def _sequence(one: TimeSequence, *, named: bool) -> Iterator[str]:
+def _sequence(one: TimeSequence, rtt: float, *, named: bool) -> Iterator[str]:
     sent, lost = len(one.sent), len(one.lost)
     share = f" ({100 * one.again / sent:.2g} %)" if sent and one.again else ""
     told = [f"{sent} data segments", f"{one.again} sent again{share}", f"{lost} lost"]
@@ -113,19 +115,37 @@ def _sequence(one: TimeSequence, *, named: bool) -> Iterator[str]:
     told += [f"{doubled} arrived twice (D-SACK)"] if doubled else []
     yield (f"{one.flow}: " if named and one.flow else "") + ", ".join(told)
     again = [piece for piece in one.sent if piece.kind == "sent again"]
-    for loss in one.lost[:MOST_LOSSES]:
-        yield f"  {loss.time:>12.6f} s  {_place(loss)} lost ({loss.reason}){_mended(loss, again)}"
-    if lost > MOST_LOSSES:
-        yield f"  {lost - MOST_LOSSES} more losses (--from and --to show others)"
+    episodes = _episodes(one.lost, rtt)
+    for episode in episodes[:MOST_EPISODES]:
+        yield _told(episode, again)
+    if len(episodes) > MOST_EPISODES:
+        yield f"  and {len(episodes) - MOST_EPISODES} times more (--from and --to show others)"
 
 
-def _place(loss: Loss) -> str:
-    return f"{loss.low}{formatting.DASH}{loss.high}"
+def _episodes(lost: Sequence[Loss], rtt: float) -> list[list[Loss]]:
+    """Losses that left within a round trip of each other belong together."""
+    episodes: list[list[Loss]] = []
+    for loss in lost:
+        if episodes and loss.time - episodes[-1][-1].time <= rtt:
+            episodes[-1].append(loss)
+        else:
+            episodes.append([loss])
+    return episodes
+
+
+def _told(episode: Sequence[Loss], again: Sequence[Piece]) -> str:
+    first, last = episode[0], episode[-1]
+    reasons = ", ".join(dict.fromkeys(loss.reason for loss in episode))
+    place = f"{first.low}{formatting.DASH}{first.high}"
+    if len(episode) > 1:
+        span = formatting.quantity(last.time - first.time, "s")
+        place = f"{len(episode)} segments in {span}, from {first.low} on,"
+    return f"  {first.time:>10.6f} s  {place} lost ({reasons}){_mended(first, again)}"
 
 
 def _mended(loss: Loss, again: Sequence[Piece]) -> str:
     """When what was lost left again: the first retransmission after it that covers its first byte."""
     for piece in again:
         if piece.time > loss.time and piece.low <= loss.low < piece.high:
-            return f", sent again after {formatting.quantity(piece.time - loss.time, 's')}"
+            return f", sent again {formatting.quantity(piece.time - loss.time, 's')} later"
     return ""
