@@ -12,7 +12,10 @@ fn main() {
     for path in scripts(&paths).expect("readable paths") {
         let outcome = run_file(&path).expect("a readable script").outcome;
         println!("{}: {outcome}", path.display());
-        let directory = path.parent().map(|parent| parent.display().to_string()).unwrap_or_default();
+        let directory = path
+            .parent()
+            .map(|parent| parent.display().to_string())
+            .unwrap_or_default();
         let column = match outcome {
             Outcome::Pass => 0,
             Outcome::Fail(_) | Outcome::Invalid { .. } => 1,

@@ -38,16 +38,51 @@ fn the_script_itself_passes() {
 fn each_field_of_a_packet_counts() {
     for (old, new, line, told) in [
         ("> . 1:1001(1000)", "> P. 1:1001(1000)", 12, "other flags"),
-        ("> . 1:1001(1000)", "> . 2:1002(1000)", 12, "another sequence number"),
+        (
+            "> . 1:1001(1000)",
+            "> . 2:1002(1000)",
+            12,
+            "another sequence number",
+        ),
         ("> . 1:1001(1000)", "> . 1:1000(999)", 12, "another length"),
-        ("P. 1:3001(3000) ack 1", "P. 1:3001(3000) ack 2", 10, "another acknowledgement number"),
-        ("P. 1:3001(3000) ack 1", "P. 1:3001(3000) ack 1 win 7", 10, "another window"),
+        (
+            "P. 1:3001(3000) ack 1",
+            "P. 1:3001(3000) ack 2",
+            10,
+            "another acknowledgement number",
+        ),
+        (
+            "P. 1:3001(3000) ack 1",
+            "P. 1:3001(3000) ack 1 win 7",
+            10,
+            "another window",
+        ),
         ("[noecn] P.", "[ect01] P.", 10, "another ECN codepoint"),
         ("<mss 1460,nop", "<mss 1400,nop", 6, "another MSS option"),
-        ("nop,wscale 7>\n+.050", "nop,wscale 8>\n+.050", 6, "another window scale option"),
-        ("<mss 1460,nop,nop,sackOK,", "<mss 1460,nop,nop,", 6, "another SACK-permitted option"),
-        ("wscale 7>\n+.050", "wscale 7,TS val 1 ecr 0>\n+.050", 6, "another timestamps option"),
-        ("P. 1:3001(3000) ack 1", "P. 1:3001(3000) ack 1 <sack 5:6>", 10, "other SACK blocks"),
+        (
+            "nop,wscale 7>\n+.050",
+            "nop,wscale 8>\n+.050",
+            6,
+            "another window scale option",
+        ),
+        (
+            "<mss 1460,nop,nop,sackOK,",
+            "<mss 1460,nop,nop,",
+            6,
+            "another SACK-permitted option",
+        ),
+        (
+            "wscale 7>\n+.050",
+            "wscale 7,TS val 1 ecr 0>\n+.050",
+            6,
+            "another timestamps option",
+        ),
+        (
+            "P. 1:3001(3000) ack 1",
+            "P. 1:3001(3000) ack 1 <sack 5:6>",
+            10,
+            "other SACK blocks",
+        ),
     ] {
         let (at, text) = departure(old, new);
         assert_eq!(at, line, "{old} -> {new}: {text}");
@@ -61,7 +96,10 @@ fn times_count() {
     assert_eq!(line, 12);
     assert!(text.contains("it at 0.1145"), "{text}");
     departure("+.0145 > .", "+.050~+.060 > .");
-    let later = departure("   +0 > . 1001:2001(1000) ack 1", "0.020 > . 1001:2001(1000) ack 1");
+    let later = departure(
+        "   +0 > . 1001:2001(1000) ack 1",
+        "0.020 > . 1001:2001(1000) ack 1",
+    );
     assert_eq!(later.0, 15);
 }
 
@@ -73,7 +111,10 @@ fn results_of_calls_and_assertions_count() {
     let (line, text) = departure("tcpi_lost == 2", "tcpi_lost == 1");
     assert_eq!(line, 13);
     assert!(text.contains("tcpi_lost = 2"), "{text}");
-    let (_, text) = departure("write(4, ..., 3000) = 3000", "write(4, ..., 3000) = -1 EPIPE (Broken pipe)");
+    let (_, text) = departure(
+        "write(4, ..., 3000) = 3000",
+        "write(4, ..., 3000) = -1 EPIPE (Broken pipe)",
+    );
     assert!(text.contains("EPIPE"), "{text}");
 }
 
@@ -90,11 +131,17 @@ fn a_packet_that_never_comes_is_missed() {
 fn what_is_not_supported_is_named_and_nothing_is_passed_over() {
     for (line, named) in [
         ("+0 splice(4, 5, 10) = 10", "splice"),
-        ("+0 setsockopt(4, SOL_TCP, TCP_FASTOPEN, [1], 4) = 0", "TCP_FASTOPEN"),
+        (
+            "+0 setsockopt(4, SOL_TCP, TCP_FASTOPEN, [1], 4) = 0",
+            "TCP_FASTOPEN",
+        ),
         ("+0 send(4, ..., 10, MSG_OOB) = 10", "flags 0x1"),
         ("+0 `sysctl -q net.ipv4.tcp_nonesuch=1`", "tcp_nonesuch"),
         ("+0 %{ assert tcpi_nonesuch == 1 }%", "tcpi_nonesuch"),
-        ("+0 < icmp unreachable host_unreachable [1:1001(1000)]", "host_unreachable"),
+        (
+            "+0 < icmp unreachable host_unreachable [1:1001(1000)]",
+            "host_unreachable",
+        ),
     ] {
         match run(&format!("{SCRIPT}{line}\n")).outcome {
             Outcome::Unsupported { line: at, what } => {
@@ -104,5 +151,8 @@ fn what_is_not_supported_is_named_and_nothing_is_passed_over() {
             other => panic!("{line}: {other}"),
         }
     }
-    assert!(matches!(run("+0 what is this").outcome, Outcome::Invalid { line: 1, .. }));
+    assert!(matches!(
+        run("+0 what is this").outcome,
+        Outcome::Invalid { line: 1, .. }
+    ));
 }
