@@ -51,7 +51,7 @@ class CongestionController(abc.ABC):
     ...         self.window = max(self.window / 2, 2 * self.segment)
     ...     def on_timeout(self, now: float, in_flight: int) -> None:
     ...         self.window = self.segment
-    >>> controller = Aimd._make(1000, {"increase": 2})
+    >>> controller = Aimd._make(1000, None, {"increase": 2})
     >>> controller.on_acknowledged(Acknowledgement(now=0.1, bytes=10_000))
     >>> controller.window
     12000.0
@@ -60,8 +60,9 @@ class CongestionController(abc.ABC):
     segment: int
     """Payload bytes of a full packet; set before `__init__` runs."""
     window: float
-    """Bytes that may be in flight; 10 packets unless `__init__` sets it. A packet may leave while the bytes
-    in flight, itself included, stay within the window, and always when nothing is in flight."""
+    """Bytes that may be in flight; at first the initial window, 10 packets unless TCP is told another one.
+    A packet may leave while the bytes in flight, itself included, stay within the window, and always when
+    nothing is in flight."""
     pacing_rate: float | None = None
     """Bits per second at which packets leave; None for as fast as the window lets them."""
     threshold: float | None = None
@@ -102,10 +103,10 @@ class CongestionController(abc.ABC):
         return {}
 
     @classmethod
-    def _make(cls, segment: int, settings: dict[str, Any]) -> Self:
+    def _make(cls, segment: int, initial_window: int | None, settings: dict[str, Any]) -> Self:
         made = cls.__new__(cls)
         made.segment = segment
-        made.window = INITIAL_PACKETS * segment
+        made.window = (initial_window or INITIAL_PACKETS) * segment
         # As calling the class would, but the segment is there before the settings are read.
         initialise: Callable[..., None] = cls.__init__
         initialise(made, **settings)

@@ -15,7 +15,7 @@ use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyString, PyType};
 use serde_json::{Map, Value};
-use transport::congestion::{self, Controller, Registration, Settings, install_resolver};
+use transport::congestion::{self, Controller, Owner, Registration, Settings, install_resolver};
 
 /// The segment for which settings are tried before any connection is there, in bytes.
 const TRIAL_SEGMENT: u64 = 1460;
@@ -213,12 +213,15 @@ impl fmt::Debug for ClassSettings {
 }
 
 impl ClassSettings {
-    fn make(&self, segment: u64) -> Result<Object, String> {
+    fn make(&self, owner: &Owner) -> Result<Object, String> {
         Python::attach(|py| {
             let made = || -> PyResult<Py<PyAny>> {
                 let text = Value::Object(self.keys.clone()).to_string();
                 let keys = py.import("json")?.call_method1("loads", (text,))?;
-                let object = self.class.bind(py).call_method1("_make", (segment, keys))?;
+                let object = self
+                    .class
+                    .bind(py)
+                    .call_method1("_make", (owner.segment, owner.initial_window, keys))?;
                 Ok(object.unbind())
             };
             let object = made().map_err(|error| format!("{}: {}", self.name, told(py, &error)))?;
@@ -236,15 +239,15 @@ impl ClassSettings {
 
 impl Settings for ClassSettings {
     fn validate(&self) -> Vec<Problem> {
-        let made = self.make(TRIAL_SEGMENT);
+        let made = self.make(&Owner::new(TRIAL_SEGMENT));
         made.err()
             .map(|message| Problem::new("", message))
             .into_iter()
             .collect()
     }
 
-    fn build(&self, segment_size: u64) -> Box<dyn Controller> {
-        match self.make(segment_size) {
+    fn build_for(&self, owner: &Owner) -> Box<dyn Controller> {
+        match self.make(owner) {
             Ok(object) => Box::new(object),
             Err(message) => resume_unwind(Box::new(Fault(message))),
         }

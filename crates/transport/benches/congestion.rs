@@ -6,7 +6,7 @@ use std::hint::black_box;
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 use foundation::{Duration, Instant};
 use transport::congestion::{
-    Acknowledgement, CongestionConfig, Controller, Estimator, Loss, Pacer, Registry, Snapshot,
+    Acknowledgement, CongestionConfig, Controller, Estimator, Loss, Owner, Pacer, Registry, Rules, Snapshot,
 };
 
 const SEGMENT: u64 = 1460;
@@ -26,9 +26,9 @@ struct Sender {
 }
 
 impl Sender {
-    fn new(config: &CongestionConfig) -> Self {
+    fn new(controller: Box<dyn Controller>) -> Self {
         let mut sender = Self {
-            controller: config.build(SEGMENT),
+            controller,
             estimator: Estimator::new(),
             pacer: Pacer::new(),
             flight: VecDeque::with_capacity(2 * FLIGHT),
@@ -100,13 +100,13 @@ fn congestion(criterion: &mut Criterion) {
     group.throughput(Throughput::Elements(1));
     for entry in Registry::builtin().iter() {
         let config = CongestionConfig::named(entry.name()).unwrap();
-        let mut sender = Sender::new(&config);
-        group.bench_function(entry.name(), |bencher| bencher.iter(|| sender.step()));
-        // Those that can count as Linux does.
-        let linux = config.with_default("rules", "linux");
-        if linux != config {
-            let mut sender = Sender::new(&linux);
-            let name = format!("{}/linux", entry.name());
+        for (rules, suffix) in [(Rules::Rfc, ""), (Rules::Linux, "/linux")] {
+            let owner = Owner {
+                rules,
+                ..Owner::new(SEGMENT)
+            };
+            let mut sender = Sender::new(config.build_for(&owner));
+            let name = format!("{}{suffix}", entry.name());
             group.bench_function(name, |bencher| bencher.iter(|| sender.step()));
         }
     }

@@ -10,7 +10,7 @@ use foundation::{Duration, Instant, Problem, Rate};
 use super::arithmetic::{bytes_in, scale};
 use super::bbr::filters::RoundFilter;
 use super::bbr::startup::FullPipe;
-use super::settings::{Settings, check_initial_window, check_probe_rtt};
+use super::settings::{Owner, Settings, check_initial_window, check_probe_rtt};
 use super::{Acknowledgement, Controller, Loss};
 
 /// Gains are in thousandths.
@@ -59,8 +59,12 @@ impl Settings for Bbr1Settings {
         problems
     }
 
-    fn build(&self, segment_size: u64) -> Box<dyn Controller> {
-        Box::new(Bbr1::new(self, segment_size))
+    fn build_for(&self, owner: &Owner) -> Box<dyn Controller> {
+        let settings = Self {
+            initial_window: owner.initial_window.unwrap_or(self.initial_window),
+            ..self.clone()
+        };
+        Box::new(Bbr1::new(&settings, owner.segment))
     }
 }
 

@@ -12,7 +12,7 @@ use serde_json::{Map, Value};
 use super::Controller;
 use super::bbr::BbrSettings;
 use super::registry::{Registration, Registry};
-use super::settings::Settings;
+use super::settings::{Owner, Settings};
 
 /// A congestion controller as a person asks for it: by its name ("bbr"), or as a table of its
 /// kind and settings (`{kind = "cubic", beta = 0.8}`).
@@ -62,22 +62,6 @@ impl CongestionConfig {
         }
     }
 
-    /// The same controller, with `value` for its setting `key` where the study has not given one.
-    ///
-    /// For owners whose profile has its own idea of a default, such as `rules` or `initial_window`. A
-    /// controller that does not know the key or the value stays as it is.
-    #[must_use]
-    pub fn with_default(&self, key: &str, value: impl Into<Value>) -> Self {
-        if self.given.contains_key(key) {
-            return self.clone();
-        }
-        let mut keys = self.given.clone();
-        keys.insert(key.to_owned(), value.into());
-        self.registration
-            .configure(&keys)
-            .unwrap_or_else(|_| self.clone())
-    }
-
     /// The controller's name.
     #[must_use]
     pub fn name(&self) -> &str {
@@ -94,6 +78,12 @@ impl CongestionConfig {
     #[must_use]
     pub fn build(&self, segment_size: u64) -> Box<dyn Controller> {
         self.settings.build(segment_size)
+    }
+
+    /// The controller of one connection, by what that brings with it.
+    #[must_use]
+    pub fn build_for(&self, owner: &Owner) -> Box<dyn Controller> {
+        self.settings.build_for(owner)
     }
 }
 
@@ -147,7 +137,9 @@ impl JsonSchema for CongestionConfig {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::congestion::{FixedSettings, Registration};
+    use crate::congestion::tests::loss;
+    use crate::congestion::{FixedSettings, Registration, Rules};
+    use foundation::Instant;
 
     fn read(text: &str) -> Result<CongestionConfig, String> {
         serde_json::from_str(text).map_err(|error| error.to_string())
@@ -171,18 +163,29 @@ mod tests {
     }
 
     #[test]
-    fn an_owner_sets_defaults_that_a_study_may_set_otherwise() {
-        let window = |config: &CongestionConfig| config.build(1000).window();
-        let cubic = read(r#""cubic""#).unwrap().with_default("initial_window", 3);
-        assert_eq!(window(&cubic), 3000);
-        let given = read(r#"{"kind": "cubic", "initial_window": 7}"#).unwrap();
-        assert_eq!(window(&given.with_default("initial_window", 3)), 7000);
-        // A key or a value that the controller does not know is no problem.
-        let fixed = read(r#""fixed""#).unwrap();
-        assert_eq!(fixed.with_default("initial_window", 3), fixed);
-        assert_eq!(cubic.with_default("rules", "ns3"), cubic);
-        let json = serde_json::to_string(&cubic.with_default("rules", "linux")).unwrap();
-        assert_eq!(json, r#"{"kind":"cubic","initial_window":3,"rules":"linux"}"#);
+    fn an_owner_has_its_say() {
+        let owner = Owner {
+            segment: 1000,
+            rules: Rules::Linux,
+            initial_window: Some(15),
+        };
+        // Linux halves whole packets of the window, the RFC what was in flight.
+        let halved = |text: &str| {
+            let mut reno = read(text).unwrap().build_for(&owner);
+            reno.on_lost(&loss(Instant::from_nanos(2), Instant::from_nanos(1), 11_000));
+            reno.window()
+        };
+        assert_eq!(halved(r#""reno""#), 7000);
+        assert_eq!(
+            halved(r#"{"kind": "reno", "rules": "rfc", "initial_window": 40}"#),
+            5500
+        );
+        let fixed = read(r#"{"kind": "fixed", "window": 3}"#).unwrap();
+        assert_eq!(fixed.build_for(&owner).window(), 3000, "it starts as it goes on");
+        for entry in Registry::builtin().iter().filter(|entry| entry.name() != "fixed") {
+            let config = CongestionConfig::named(entry.name()).unwrap();
+            assert_eq!(config.build_for(&owner).window(), 15_000, "{}", entry.name());
+        }
     }
 
     #[test]
@@ -284,12 +287,12 @@ mod tests {
             fn validate(&self) -> Vec<Problem> {
                 Vec::new()
             }
-            fn build(&self, segment_size: u64) -> Box<dyn Controller> {
+            fn build_for(&self, owner: &Owner) -> Box<dyn Controller> {
                 let fixed = FixedSettings {
                     window: self.packets,
                     rate: None,
                 };
-                fixed.build(segment_size)
+                fixed.build_for(owner)
             }
         }
         let registry = Registry::builtin()

@@ -7,7 +7,7 @@ use super::cubic_linux::LinuxCubic;
 use super::hystart::HyStartKind;
 use super::loss_based::{Avoidance, LossBased, LossBasedSettings};
 use super::rules::StackRules;
-use super::settings::{Settings, check_initial_window};
+use super::settings::{Owner, Settings, check_initial_window};
 use super::{Acknowledgement, Controller};
 
 /// CUBIC: grows with the cube of the time since the last loss; the default of most systems.
@@ -25,8 +25,8 @@ pub struct CubicSettings {
     /// End slow start before a loss: "off", "hystart++" (RFC 9406) or "classic" (default "hystart++", with
     /// rules = "linux" "classic").
     pub hystart: Option<HyStartKind>,
-    /// Whose rules count: "rfc" (RFC 9438) or "linux" (default "rfc").
-    pub rules: StackRules,
+    /// Whose rules count: "rfc" (RFC 9438) or "linux" (default those of the TCP profile, else "rfc").
+    pub rules: Option<StackRules>,
     /// Spread the window over the round trip instead of sending on each ACK (default false).
     pub pacing: bool,
 }
@@ -39,7 +39,7 @@ impl Default for CubicSettings {
             beta: 0.7,
             fast_convergence: true,
             hystart: None,
-            rules: StackRules::Rfc,
+            rules: None,
             pacing: false,
         }
     }
@@ -63,23 +63,24 @@ impl Settings for CubicSettings {
         problems
     }
 
-    fn build(&self, segment_size: u64) -> Box<dyn Controller> {
-        let (hystart, linux) = match self.rules {
+    fn build_for(&self, owner: &Owner) -> Box<dyn Controller> {
+        let rules = self.rules.unwrap_or_else(|| owner.rules.into());
+        let (hystart, linux) = match rules {
             StackRules::Rfc => (HyStartKind::PlusPlus, false),
             StackRules::Linux => (HyStartKind::Classic, true),
         };
         let settings = LossBasedSettings {
-            initial_window: self.initial_window,
+            initial_window: owner.initial_window.unwrap_or(self.initial_window),
             hystart: self.hystart.unwrap_or(hystart),
             pacing: self.pacing,
-            rules: self.rules.into(),
+            rules: rules.into(),
         };
         if linux {
-            let growth = LinuxCubic::new(self, segment_size);
-            Box::new(LossBased::new(growth, settings, segment_size))
+            let growth = LinuxCubic::new(self, owner.segment);
+            Box::new(LossBased::new(growth, settings, owner.segment))
         } else {
-            let growth = CubicGrowth::new(self, segment_size);
-            Box::new(LossBased::new(growth, settings, segment_size))
+            let growth = CubicGrowth::new(self, owner.segment);
+            Box::new(LossBased::new(growth, settings, owner.segment))
         }
     }
 }

@@ -3,7 +3,7 @@
 
 use foundation::{Instant, Problem, Rate};
 
-use super::settings::Settings;
+use super::settings::{Owner, Settings};
 use super::{Acknowledgement, Controller, Loss};
 
 /// A constant window, whatever the network does: not for shared paths.
@@ -37,9 +37,10 @@ impl Settings for FixedSettings {
         }
     }
 
-    fn build(&self, segment_size: u64) -> Box<dyn Controller> {
+    /// The window is the setting: it does not start with another one.
+    fn build_for(&self, owner: &Owner) -> Box<dyn Controller> {
         Box::new(Fixed {
-            window: self.window.saturating_mul(segment_size),
+            window: self.window.saturating_mul(owner.segment),
             rate: self.rate,
         })
     }

@@ -123,6 +123,30 @@ mod tests {
         assert_eq!(round(&mut hystart, 800, 20, &spaced(217)), Some(8));
     }
 
+    /// Two packets each 100 ms from a window of ten on: the first round that is judged begins with the
+    /// window of 16, its packets' successor with 32, so that slow start ends at 48 as in Linux.
+    #[test]
+    fn rounds_begin_with_windows_that_count() {
+        let mut hystart = ClassicHyStart::default();
+        // Packets 1 to 10 leave at 0, then four with each ACK of two.
+        let sent_at = |packet: u64| packet.saturating_sub(7) / 4 * 100;
+        let mut window = 10;
+        for number in 1..30_u64 {
+            let now = number * 100;
+            let newest = sent_at(2 * number);
+            let ack = Acknowledgement {
+                rtt: Some(Duration::from_millis(now - newest)),
+                newest_sent_at: ms(newest),
+                ..ack(ms(now), 2000)
+            };
+            if hystart.on_acknowledged(&ack, window, None) {
+                break;
+            }
+            window += 2;
+        }
+        assert_eq!(window, 48);
+    }
+
     #[test]
     fn a_lower_round_trip_is_no_queue() {
         let mut hystart = ClassicHyStart::default();

@@ -33,8 +33,8 @@ pub use hystart::HyStartKind;
 pub use pacer::Pacer;
 pub use registry::{Read, Registration, Registry, Resolver, SEPARATOR, install_resolver};
 pub use reno::RenoSettings;
-pub use rules::{RenoRules, StackRules};
-pub use settings::Settings;
+pub use rules::{RenoRules, Rules, StackRules};
+pub use settings::{Owner, Settings};
 pub use vegas::{VegasRules, VegasSettings};
 pub use westwood::WestwoodSettings;
 

@@ -6,7 +6,7 @@ use foundation::Problem;
 use super::hystart::HyStartKind;
 use super::loss_based::{Avoidance, LossBased, LossBasedSettings};
 use super::rules::{PacketCount, RenoRules, Rules, packets};
-use super::settings::{Settings, check_initial_window};
+use super::settings::{Owner, Settings, check_initial_window};
 use super::{Acknowledgement, Controller};
 
 /// Reno: additive increase by a packet a round trip, halved at a loss.
@@ -18,8 +18,8 @@ pub struct RenoSettings {
     /// End slow start before a loss: "off", "hystart++" (RFC 9406) or "classic", as Linux does beside CUBIC
     /// (default "off").
     pub hystart: HyStartKind,
-    /// Whose rules count: "rfc", "linux" or "ns3" (default "rfc").
-    pub rules: RenoRules,
+    /// Whose rules count: "rfc", "linux" or "ns3" (default those of the TCP profile, else "rfc").
+    pub rules: Option<RenoRules>,
     /// Spread the window over the round trip instead of sending on each ACK (default false).
     pub pacing: bool,
 }
@@ -29,7 +29,7 @@ impl Default for RenoSettings {
         Self {
             initial_window: 10,
             hystart: HyStartKind::Off,
-            rules: RenoRules::Rfc,
+            rules: None,
             pacing: false,
         }
     }
@@ -40,17 +40,18 @@ impl Settings for RenoSettings {
         check_initial_window(self.initial_window).into_iter().collect()
     }
 
-    fn build(&self, segment_size: u64) -> Box<dyn Controller> {
+    fn build_for(&self, owner: &Owner) -> Box<dyn Controller> {
+        let rules = self.rules.map_or(owner.rules, Rules::from);
         let settings = LossBasedSettings {
-            initial_window: self.initial_window,
+            initial_window: owner.initial_window.unwrap_or(self.initial_window),
             hystart: self.hystart,
             pacing: self.pacing,
-            rules: self.rules.into(),
+            rules,
         };
         Box::new(LossBased::new(
-            AdditiveIncrease::new(segment_size, self.rules.into()),
+            AdditiveIncrease::new(owner.segment, rules),
             settings,
-            segment_size,
+            owner.segment,
         ))
     }
 }

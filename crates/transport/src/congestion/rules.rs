@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 
 /// Whose rules count.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) enum Rules {
+pub enum Rules {
     /// Bytes (RFC 3465), at most eight packets of growth per ACK without pacing (RFC 9406, section 4.3); a
     /// loss reduces what was in flight (RFC 5681, equation 4).
     #[default]
@@ -41,6 +41,16 @@ pub enum RenoRules {
     /// As ns-3's TcpNewReno does: counts ACKs, so that delayed ACKs halve its growth, and reduces what is
     /// in flight without the lost packets.
     Ns3,
+}
+
+impl From<Rules> for StackRules {
+    /// ns-3's are the RFCs', but for Reno.
+    fn from(rules: Rules) -> Self {
+        match rules {
+            Rules::Linux => Self::Linux,
+            Rules::Rfc | Rules::Ns3 => Self::Rfc,
+        }
+    }
 }
 
 impl From<StackRules> for Rules {

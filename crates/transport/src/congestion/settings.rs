@@ -5,6 +5,30 @@ use std::fmt::Debug;
 use foundation::{Duration, Problem};
 
 use super::Controller;
+use super::rules::Rules;
+
+/// What a connection that asks for a controller brings with it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Owner {
+    /// Payload bytes of its full packets.
+    pub segment: u64,
+    /// The stack that it follows: where settings do not say by whose rules to count, by its.
+    pub rules: Rules,
+    /// The window to start with in packets, in place of the controller's own.
+    pub initial_window: Option<u64>,
+}
+
+impl Owner {
+    /// An owner that follows the RFCs and leaves the initial window to the controller.
+    #[must_use]
+    pub const fn new(segment: u64) -> Self {
+        Self {
+            segment,
+            rules: Rules::Rfc,
+            initial_window: None,
+        }
+    }
+}
 
 /// The settings of one kind of controller.
 ///
@@ -16,7 +40,11 @@ pub trait Settings: Debug + Send + Sync {
     /// What is out of range, by key; empty where all is well.
     fn validate(&self) -> Vec<Problem>;
     /// The controller of one connection that sends packets of up to `segment_size` payload bytes.
-    fn build(&self, segment_size: u64) -> Box<dyn Controller>;
+    fn build(&self, segment_size: u64) -> Box<dyn Controller> {
+        self.build_for(&Owner::new(segment_size))
+    }
+    /// The controller of one connection, by what that brings with it.
+    fn build_for(&self, owner: &Owner) -> Box<dyn Controller>;
 }
 
 /// The problem with an initial window in packets, if there is one.

@@ -9,7 +9,7 @@ use super::hystart::HyStartKind;
 use super::loss_based::{Avoidance, Course, LossBased, LossBasedSettings};
 use super::reno::AdditiveIncrease;
 use super::rules::{Rules, packets};
-use super::settings::{Settings, check_initial_window};
+use super::settings::{Owner, Settings, check_initial_window};
 use super::{Acknowledgement, Controller};
 
 /// The least window, in packets.
@@ -44,8 +44,8 @@ pub struct VegasSettings {
     pub beta: Option<u64>,
     /// End slow start when more packets than this wait in the queue (default 1).
     pub gamma: u64,
-    /// Whose Vegas: "paper" or "linux" (default "paper").
-    pub rules: VegasRules,
+    /// Whose Vegas: "paper" or "linux" (default "linux" in TCP with profile = "linux", else "paper").
+    pub rules: Option<VegasRules>,
     /// Spread the window over the round trip instead of sending on each ACK (default false).
     pub pacing: bool,
 }
@@ -57,7 +57,7 @@ impl Default for VegasSettings {
             alpha: None,
             beta: None,
             gamma: 1,
-            rules: VegasRules::Paper,
+            rules: None,
             pacing: false,
         }
     }
@@ -65,8 +65,8 @@ impl Default for VegasSettings {
 
 impl VegasSettings {
     /// alpha and beta, where not set those of the rules.
-    fn thresholds(&self) -> (u64, u64) {
-        let (alpha, beta) = match self.rules {
+    fn thresholds(&self, rules: VegasRules) -> (u64, u64) {
+        let (alpha, beta) = match rules {
             VegasRules::Paper => (1, 3),
             VegasRules::Linux => (2, 4),
         };
@@ -77,7 +77,14 @@ impl VegasSettings {
 impl Settings for VegasSettings {
     fn validate(&self) -> Vec<Problem> {
         let mut problems: Vec<Problem> = check_initial_window(self.initial_window).into_iter().collect();
-        let (alpha, beta) = self.thresholds();
+        // Where the rules are the owner's, what is set must fit both.
+        let all = [VegasRules::Linux, VegasRules::Paper];
+        let wrong = all
+            .into_iter()
+            .filter(|rules| self.rules.is_none_or(|own| own == *rules))
+            .map(|rules| self.thresholds(rules))
+            .find(|(alpha, beta)| beta < alpha);
+        let (alpha, beta) = (self.alpha.unwrap_or(0), self.beta.unwrap_or(0));
         for (key, value) in [("alpha", alpha), ("beta", beta), ("gamma", self.gamma)] {
             if value > 10_000 {
                 problems.push(Problem::new(
@@ -86,7 +93,7 @@ impl Settings for VegasSettings {
                 ));
             }
         }
-        if beta < alpha {
+        if let Some((alpha, beta)) = wrong {
             let key = if self.beta.is_some() { "beta" } else { "alpha" };
             problems.push(Problem::new(
                 key,
@@ -96,22 +103,26 @@ impl Settings for VegasSettings {
         problems
     }
 
-    fn build(&self, segment_size: u64) -> Box<dyn Controller> {
-        let rules = match self.rules {
+    fn build_for(&self, owner: &Owner) -> Box<dyn Controller> {
+        let whose = self.rules.unwrap_or(match owner.rules {
+            Rules::Linux => VegasRules::Linux,
+            Rules::Rfc | Rules::Ns3 => VegasRules::Paper,
+        });
+        let rules = match whose {
             VegasRules::Paper => Rules::Rfc,
             VegasRules::Linux => Rules::Linux,
         };
         let settings = LossBasedSettings {
-            initial_window: self.initial_window,
+            initial_window: owner.initial_window.unwrap_or(self.initial_window),
             hystart: HyStartKind::Off,
             pacing: self.pacing,
             rules,
         };
-        let (alpha, beta) = self.thresholds();
+        let (alpha, beta) = self.thresholds(whose);
         let growth = Vegas {
-            reno: AdditiveIncrease::new(segment_size, rules),
-            segment: segment_size,
-            linux: self.rules == VegasRules::Linux,
+            reno: AdditiveIncrease::new(owner.segment, rules),
+            segment: owner.segment,
+            linux: whose == VegasRules::Linux,
             alpha,
             beta,
             gamma: self.gamma,
@@ -120,7 +131,7 @@ impl Settings for VegasSettings {
             waiting: 0,
             grew: false,
         };
-        Box::new(LossBased::new(growth, settings, segment_size))
+        Box::new(LossBased::new(growth, settings, owner.segment))
     }
 }
 

@@ -11,7 +11,7 @@ use super::hystart::HyStartKind;
 use super::loss_based::{Avoidance, LossBased, LossBasedSettings};
 use super::reno::AdditiveIncrease;
 use super::rules::StackRules;
-use super::settings::{Settings, check_initial_window};
+use super::settings::{Owner, Settings, check_initial_window};
 use super::{Acknowledgement, Controller};
 
 /// A bandwidth sample spans a round trip, but at least this (as in Linux's `tcp_westwood.c`).
@@ -27,8 +27,8 @@ pub struct WestwoodSettings {
     pub initial_window: u64,
     /// End slow start before a loss: "off", "hystart++" (RFC 9406) or "classic" (default "off").
     pub hystart: HyStartKind,
-    /// Whose rules count: "rfc" or "linux" (default "rfc").
-    pub rules: StackRules,
+    /// Whose rules count: "rfc" or "linux" (default those of the TCP profile, else "rfc").
+    pub rules: Option<StackRules>,
     /// Spread the window over the round trip instead of sending on each ACK (default false).
     pub pacing: bool,
 }
@@ -38,7 +38,7 @@ impl Default for WestwoodSettings {
         Self {
             initial_window: 10,
             hystart: HyStartKind::Off,
-            rules: StackRules::Rfc,
+            rules: None,
             pacing: false,
         }
     }
@@ -49,23 +49,24 @@ impl Settings for WestwoodSettings {
         check_initial_window(self.initial_window).into_iter().collect()
     }
 
-    fn build(&self, segment_size: u64) -> Box<dyn Controller> {
+    fn build_for(&self, owner: &Owner) -> Box<dyn Controller> {
+        let rules = self.rules.unwrap_or_else(|| owner.rules.into());
         let settings = LossBasedSettings {
-            initial_window: self.initial_window,
+            initial_window: owner.initial_window.unwrap_or(self.initial_window),
             hystart: self.hystart,
             pacing: self.pacing,
-            rules: self.rules.into(),
+            rules: rules.into(),
         };
         let growth = Westwood {
-            reno: AdditiveIncrease::new(segment_size, self.rules.into()),
-            segment: segment_size,
-            whole: self.rules == StackRules::Linux,
+            reno: AdditiveIncrease::new(owner.segment, rules.into()),
+            segment: owner.segment,
+            whole: rules == StackRules::Linux,
             estimate: None,
             least_rtt: None,
             span: None,
             timed_out: false,
         };
-        Box::new(LossBased::new(growth, settings, segment_size))
+        Box::new(LossBased::new(growth, settings, owner.segment))
     }
 }
 
@@ -220,7 +221,7 @@ mod tests {
     #[test]
     fn a_timeout_leaves_the_pipe_as_threshold_and_forgets_the_round_trip() {
         let mut westwood = WestwoodSettings {
-            rules: StackRules::Linux,
+            rules: Some(StackRules::Linux),
             initial_window: 300,
             ..WestwoodSettings::default()
         }

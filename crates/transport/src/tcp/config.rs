@@ -37,7 +37,7 @@ pub struct TcpConfig {
     /// Whose constants and habits: linux, rfc or ns3. Default: "linux".
     #[serde(default)]
     pub profile: Profile,
-    /// The congestion controller. Default: linux "cubic", rfc "reno", ns3 "newreno-ns3".
+    /// The congestion controller, which counts by the profile's rules where it has no rules of its own. Default: linux "cubic", rfc and ns3 "reno".
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub congestion: Option<CongestionConfig>,
     /// Congestion window at the start, in packets. Default: 10 (RFC 6928), or what the controller's own key says.

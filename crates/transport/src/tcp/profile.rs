@@ -7,7 +7,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::config::{Recovery, TcpConfig};
-use crate::congestion::CongestionConfig;
+use crate::congestion::{CongestionConfig, Rules};
 
 /// Whose constants and habits.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
@@ -20,6 +20,18 @@ pub enum Profile {
     Rfc,
     /// As ns-3's TCP does, for comparisons with it.
     Ns3,
+}
+
+impl Profile {
+    /// By whose rules controllers count that do not say it themselves.
+    #[must_use]
+    pub const fn rules(self) -> Rules {
+        match self {
+            Self::Linux => Rules::Linux,
+            Self::Rfc => Rules::Rfc,
+            Self::Ns3 => Rules::Ns3,
+        }
+    }
 }
 
 /// The settings of one connection, every default filled in.
@@ -167,20 +179,11 @@ impl TcpConfig {
     pub fn congestion(&self) -> &CongestionConfig {
         self.congestion.as_ref().unwrap_or_else(|| match self.profile {
             Profile::Linux => &DEFAULTS[0],
-            Profile::Rfc => &DEFAULTS[1],
-            Profile::Ns3 => &DEFAULTS[2],
+            Profile::Rfc | Profile::Ns3 => &DEFAULTS[1],
         })
     }
 }
 
-/// The controllers of the profiles, by the rules of their stacks, read once: a connection is set up without
-/// parsing anything.
-static DEFAULTS: LazyLock<[CongestionConfig; 3]> = LazyLock::new(|| {
-    [("cubic", Some("linux")), ("reno", None), ("reno", Some("ns3"))].map(|(kind, rules)| {
-        let keys = match rules {
-            Some(rules) => serde_json::json!({"kind": kind, "rules": rules}),
-            None => serde_json::json!(kind),
-        };
-        serde_json::from_value(keys).unwrap_or_default()
-    })
-});
+/// The controllers of the profiles, read once: a connection is set up without parsing anything.
+static DEFAULTS: LazyLock<[CongestionConfig; 2]> =
+    LazyLock::new(|| ["cubic", "reno"].map(|name| CongestionConfig::named(name).unwrap_or_default()));

@@ -4,7 +4,7 @@ use foundation::{Duration, Probability, Problem};
 
 use super::Bbr;
 use crate::congestion::Controller;
-use crate::congestion::settings::{Settings, check_initial_window, check_probe_rtt};
+use crate::congestion::settings::{Owner, Settings, check_initial_window, check_probe_rtt};
 
 /// BBR: sends at the bandwidth it measures and keeps the queue short; tolerates random loss.
 #[derive(Clone, Debug, PartialEq, serde::Serialize, serde::Deserialize, schemars::JsonSchema)]
@@ -68,7 +68,11 @@ impl Settings for BbrSettings {
         problems
     }
 
-    fn build(&self, segment_size: u64) -> Box<dyn Controller> {
-        Box::new(Bbr::new(self, segment_size))
+    fn build_for(&self, owner: &Owner) -> Box<dyn Controller> {
+        let settings = Self {
+            initial_window: owner.initial_window.unwrap_or(self.initial_window),
+            ..self.clone()
+        };
+        Box::new(Bbr::new(&settings, owner.segment))
     }
 }

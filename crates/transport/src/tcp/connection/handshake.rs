@@ -4,11 +4,11 @@ use foundation::{Duration, Instant};
 
 use super::keepalive::KeepAlive;
 use super::{Connection, Error, Events, State};
-use crate::congestion::{CongestionConfig, Controller};
+use crate::congestion::{CongestionConfig, Controller, Owner};
 use crate::statistics::Statistics;
 use crate::tcp::config::TcpConfig;
 use crate::tcp::options::{Options, Timestamps};
-use crate::tcp::profile::Parameters;
+use crate::tcp::profile::{Parameters, Profile};
 use crate::tcp::receiver::Receiver;
 use crate::tcp::segment::{Flags, Segment, reset_for};
 use crate::tcp::sender::{Sender, Start};
@@ -55,20 +55,18 @@ fn scale_for(buffer: u64) -> u8 {
     (bits.saturating_sub(16) as u8).min(MAX_SCALE)
 }
 
-/// A controller of the configuration, with another initial window if asked for.
-fn build(congestion: &CongestionConfig, initial_window: Option<u32>, segment: u32) -> Box<dyn Controller> {
-    let with_window = |packets: u32| -> Option<CongestionConfig> {
-        let mut value = serde_json::to_value(congestion).ok()?;
-        if let serde_json::Value::String(name) = value {
-            value = serde_json::json!({ "kind": name });
-        }
-        let table = value.as_object_mut()?;
-        table.insert("initial_window".to_owned(), packets.into());
-        // A controller without that key (a fixed window) keeps its own.
-        serde_json::from_value(value).ok()
-    };
-    let changed = initial_window.and_then(with_window);
-    changed.as_ref().unwrap_or(congestion).build(u64::from(segment))
+/// A controller of the configuration, by the rules of the profile, with another initial window if asked for.
+fn build(
+    congestion: &CongestionConfig,
+    profile: Profile,
+    initial_window: Option<u32>,
+    segment: u32,
+) -> Box<dyn Controller> {
+    congestion.build_for(&Owner {
+        segment: u64::from(segment),
+        rules: profile.rules(),
+        initial_window: initial_window.map(u64::from),
+    })
 }
 
 impl Connection {
@@ -114,7 +112,12 @@ impl Connection {
             window: 0,
             window_from: 0,
         };
-        let controller = build(config.congestion(), config.initial_window, start.segment);
+        let controller = build(
+            config.congestion(),
+            config.profile,
+            config.initial_window,
+            start.segment,
+        );
         let handshake = Handshake {
             sent: 0,
             sent_at: now,
@@ -277,6 +280,7 @@ impl Connection {
             let default = TcpConfig::new(self.parameters.profile);
             build(
                 congestion.unwrap_or_else(|| default.congestion()),
+                self.parameters.profile,
                 initial_window,
                 start.segment,
             )
