@@ -34,9 +34,15 @@ class StudyError(ValueError):
 
 def _line(origin: str, problem: Problem, overridden: Sequence[str]) -> str:
     where = origin
-    if any(problem.key == key or problem.key.startswith(f"{key}.") for key in overridden):
+    # A table's own problem may come of one of its keys: an unknown table, an unknown key in it.
+    if any(f"{problem.key}.".startswith(f"{key}.") or _within(problem.key, key) for key in overridden):
         where = "--set"
     return ": ".join(part for part in (where, problem.key, problem.message) if part)
+
+
+def _within(table: str, key: str) -> bool:
+    """Whether a dotted key lies in a table of a section (a section as a whole says nothing of it)."""
+    return "." in table and key.startswith(f"{table}.")
 
 
 def show(value: object) -> str:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import difflib
 import functools
 import json
+import re
 from collections.abc import Iterable
 from typing import Any, Literal
 
@@ -34,7 +35,16 @@ def vocabulary() -> dict[str, Any]:
 @functools.cache
 def _check(section: Section, text: str) -> tuple[tuple[str, str], ...]:
     problems = json.loads(_native.check(section, text))
-    return tuple((f"{section}.{p['key']}".rstrip("."), str(p["message"]).strip()) for p in problems)
+    return tuple((f"{section}.{_dotted(p['key'])}".rstrip("."), str(p["message"]).strip()) for p in problems)
+
+
+def _dotted(key: str) -> str:
+    """A key of the native part as sweeps and overrides write it, which count a list's entries from 1.
+
+    >>> _dotted("access[1].rate")
+    'access.2.rate'
+    """
+    return re.sub(r"\[(\d+)\]", lambda match: f".{int(match[1]) + 1}", key)
 
 
 def check(section: Section, settings: dict[str, Any]) -> tuple[tuple[str, str], ...]:
