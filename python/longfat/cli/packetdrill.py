@@ -56,7 +56,7 @@ def _line(report: dict[str, Any]) -> str:
         return f"pass {path}"
     place = f"{path}:{report['line']}"
     if report["outcome"] == "fail":
-        return f"FAIL {place} expected {report['expected']}, seen {report['seen']} at {report['at_s']:.6f} s"
+        return f"FAIL {place} expected {report['expected']}, seen {report['seen']} [{report['at_s']:.6f}s]"
     word = "unsupported" if report["outcome"] == "unsupported" else "INVALID"
     return f"{word} {place} {report['what']}"
 

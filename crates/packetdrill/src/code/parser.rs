@@ -151,10 +151,10 @@ impl Parser {
             };
             return Ok(Statement::Assert(test, message));
         }
-        if let Token::Name(name) = self.peek() {
-            if UNKNOWN.contains(&name.as_str()) {
-                return Err(Fault::Unsupported(format!("`{name}` in code snippets")));
-            }
+        if let Token::Name(name) = self.peek()
+            && UNKNOWN.contains(&name.as_str())
+        {
+            return Err(Fault::Unsupported(format!("`{name}` in code snippets")));
         }
         let first = self.expressions()?;
         let Node::Name(name) = &first else {

@@ -73,11 +73,11 @@ fn expression(cursor: &mut Cursor) -> Result<Expression, ParseError> {
         let rest = expression(cursor)?;
         return Ok(Expression::Or(Box::new(first), Box::new(rest)));
     }
-    if let Expression::Word(name) = &first {
-        if cursor.eat('=') {
-            let value = expression(cursor)?;
-            return Ok(Expression::Assign(name.clone(), Box::new(value)));
-        }
+    if let Expression::Word(name) = &first
+        && cursor.eat('=')
+    {
+        let value = expression(cursor)?;
+        return Ok(Expression::Assign(name.clone(), Box::new(value)));
     }
     Ok(first)
 }

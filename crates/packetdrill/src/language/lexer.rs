@@ -145,10 +145,10 @@ impl Lexer<'_> {
             return Ok((Token::Mark(first), first.len_utf8()));
         }
         let word = &rest[..length];
-        if let Some(digits) = word.strip_prefix("0x") {
-            if let Ok(value) = i64::from_str_radix(digits, 16) {
-                return Ok((Token::Hex(value), length));
-            }
+        if let Some(digits) = word.strip_prefix("0x")
+            && let Ok(value) = i64::from_str_radix(digits, 16)
+        {
+            return Ok((Token::Hex(value), length));
         }
         let digits = sign + prefix(&rest[sign..], |c| c.is_ascii_digit());
         if digits == length || sign == 1 {

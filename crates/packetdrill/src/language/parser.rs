@@ -73,11 +73,11 @@ fn event(cursor: &mut Cursor) -> Result<Event, ParseError> {
         let message = "`*` and ranges of times are for outbound packets only".to_owned();
         return Err(ParseError::Syntax { line, message });
     }
-    if let Time::AbsoluteRange(from, to) | Time::RelativeRange(from, to) = time {
-        if to < from {
-            let message = "the range of times runs backwards".to_owned();
-            return Err(ParseError::Syntax { line, message });
-        }
+    if let Time::AbsoluteRange(from, to) | Time::RelativeRange(from, to) = time
+        && to < from
+    {
+        let message = "the range of times runs backwards".to_owned();
+        return Err(ParseError::Syntax { line, message });
     }
     Ok(Event { line, time, action })
 }
@@ -231,7 +231,7 @@ impl Cursor {
         let Some(seconds) = seconds else {
             return Err(self.expected(what));
         };
-        if seconds < 0.0 || seconds > 1e9 {
+        if !(0.0..=1e9).contains(&seconds) {
             return Err(self.syntax(format!("{what} cannot be {seconds}")));
         }
         self.at += 1;

@@ -60,6 +60,6 @@ impl std::fmt::Display for Outcome {
 
 impl std::fmt::Display for Departure {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "expected {}, seen {} at {}", self.expected, self.seen, self.at)
+        write!(f, "expected {}, seen {} [{}]", self.expected, self.seen, self.at)
     }
 }

@@ -184,7 +184,7 @@ impl Settings {
         if !known || limited || (kind.is_none() && !action.starts_with("del")) {
             return Err(());
         }
-        self.paced = kind == Some(&&"fq");
+        self.paced = kind == Some(&"fq");
         Ok(())
     }
 

@@ -10,7 +10,7 @@ use super::link::Link;
 #[derive(Debug)]
 pub enum File {
     /// A socket.
-    Socket(Socket),
+    Socket(Box<Socket>),
     /// An epoll instance.
     Epoll(Vec<Watch>),
     /// A file on disk, to be sent from.

@@ -7,7 +7,7 @@ use transport::tcp::{Flags, Segment, TcpConfig, reset_for};
 
 use super::link::{Link, Sent};
 use super::settings::Settings;
-use super::sockets::{File, Role, Socket};
+use super::sockets::{File, Role};
 
 /// Where virtual time begins, so that no timestamp of the machine is zero.
 pub const START: Instant = Instant::from_nanos(10_000_000_000);
@@ -116,10 +116,8 @@ impl World {
                 let config = self.config_of(number);
                 let link = Link::accept(now, &config, &bare);
                 let index = self.begin(link);
-                if let Some(File::Socket(Socket {
-                    role: Role::Listening(backlog),
-                    ..
-                })) = self.files.get_mut(&number)
+                if let Some(File::Socket(socket)) = self.files.get_mut(&number)
+                    && let Role::Listening(backlog) = &mut socket.role
                 {
                     backlog.push(index);
                 }
@@ -134,13 +132,12 @@ impl World {
 
     /// The listening socket.
     fn listener(&self) -> Option<i64> {
-        self.files.iter().find_map(|(number, file)| match file {
-            File::Socket(Socket {
-                role: Role::Listening(_),
-                ..
-            }) => Some(*number),
-            _ => None,
-        })
+        let listens = |file: &File| match file {
+            File::Socket(socket) => matches!(socket.role, Role::Listening(_)),
+            _ => false,
+        };
+        let found = self.files.iter().find(|(_, file)| listens(file));
+        found.map(|(number, _)| *number)
     }
 
     /// The machine's configuration for connections of a socket.

@@ -26,7 +26,7 @@ pub fn socket(world: &mut World, call: &Call) -> Handled {
         nonblocking,
         ..Socket::default()
     };
-    world.files.insert(number, File::Socket(socket));
+    world.files.insert(number, File::Socket(Box::new(socket)));
     Ok(Answer::Value(number))
 }
 
@@ -91,7 +91,7 @@ pub fn accept(world: &mut World, call: &Call) -> Handled {
         options,
         nonblocking,
     };
-    world.files.insert(number, File::Socket(accepted));
+    world.files.insert(number, File::Socket(Box::new(accepted)));
     Ok(Answer::Value(number))
 }
 
