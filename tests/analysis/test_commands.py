@@ -66,6 +66,85 @@ def test_trace_as_text_svg_html_and_packets(cli: Cli, study_file: Path, tmp_path
     assert sorted(p.name for p in tmp_path.iterdir()) == ["l.pcapng", "l.svg", "small.toml"]
 
 
+@pytest.fixture
+def tcp_study(write: Any) -> Path:
+    """Two senders that share a bottleneck too small for both."""
+    content = {
+        "title": "Two senders",
+        "worlds": ["sim"],
+        "seed": 3,
+        "topology": {
+            "kind": "dumbbell",
+            "pairs": 2,
+            "bottleneck": {"rate": "10Mbit/s", "delay": "5ms", "queue": "20pkt"},
+            "access": {"rate": "100Mbit/s", "delay": "1ms"},
+        },
+        "workload": {"kind": "bulk", "duration": "2s"},
+        "protocols": [{"name": "cubic", "kind": "tcp"}],
+    }
+    return Path(write(content, "two.toml"))
+
+
+def test_tcp_is_drawn_over_time(cli: Cli, tcp_study: Path, tmp_path: Path) -> None:
+    text = cli("trace", tcp_study).stdout
+    for words in ("s1\n", "s2\n", "congestion window", "smoothed RTT", "queue of bottleneck", "lost (queue)"):
+        assert words in text
+    part = cli("trace", tcp_study, "--flow", "s2", "--chart", "rtt", "--from", "1s", "--to", "1.5s").stdout
+    assert "1.00 s to 1.50 s" in part
+    assert "s1" not in part
+    assert "congestion window" not in part
+    cli("trace", tcp_study, "--chart", "window", "--out", "w.svg", "--interval", "10ms")
+    assert (tmp_path / "w.svg").read_bytes().startswith(MAGIC["svg"])
+    cli("trace", tcp_study, "--out", "all.png")
+    assert (tmp_path / "all.png").read_bytes().startswith(MAGIC["png"])
+
+
+def test_a_ladder_of_tcp_shows_one_flow(cli: Cli, tcp_study: Path) -> None:
+    ladder = cli("trace", tcp_study, "--chart", "ladder", "--flow", "s2", "--from", "0s").stdout
+    assert "flow s2 of 2" in ladder
+    assert "data 0-1448" in ladder
+    assert "syn-ack" in ladder
+
+
+def test_a_capture_holds_what_one_side_saw(cli: Cli, tcp_study: Path, tmp_path: Path) -> None:
+    sizes = {}
+    for side in ("sender", "receiver", "both"):
+        done = cli(
+            "trace", tcp_study, "--chart", "rtt", "--pcapng", "t.pcapng", "--side", side, "--snap", "96"
+        )
+        assert "Packets: t.pcapng" in done.stderr
+        sizes[side] = (tmp_path / "t.pcapng").stat().st_size
+    cli("trace", tcp_study, "--chart", "rtt", "--pcapng", "t.pcapng", "--snap", "96")
+    assert (tmp_path / "t.pcapng").stat().st_size == sizes["sender"] > sizes["receiver"]
+    # What was lost only its sender saw; the head of the file is there once.
+    assert 0 < sizes["sender"] + sizes["receiver"] - sizes["both"] < 1000
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["--flow", "s3"], "allowed: s1, s2"),
+        (["--chart", "window", "--packets", "9"], "--packets"),
+        (["--chart", "ladder", "--format", "png", "--out", "x.png"], "--format"),
+        (["--format", "pdf"], "--out"),
+        (["--side", "both"], "--pcapng"),
+        (["--snap", "96"], "--pcapng"),
+        (["--interval", "0s"], "at least 1us"),
+        (["--chart", "ladder", "--interval", "1ms"], "--interval"),
+        (["--chart", "ladder", "--flow", "s1", "--flow", "s2"], "one flow"),
+        (["--from", "9s"], "--from and --to"),
+    ],
+)
+def test_what_cannot_be_drawn_of_tcp_ends_in_one_line(
+    cli: Cli, tcp_study: Path, arguments: list[str], words: str
+) -> None:
+    done = cli("trace", tcp_study, *arguments, ok=False)
+    assert done.returncode != 0
+    assert len(done.stderr.splitlines()) == 1, done.stderr
+    assert words in done.stderr
+    assert done.stdout == ""
+
+
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [

@@ -57,9 +57,9 @@ class Flight:
         if self.data is not None:
             return f"{self.frame} {spelled(*self.data, self.unit)}"
         if self.frame in ("ack", "update") and self.acknowledgement is not None:
-            kept = ", ".join(spelled(*block, self.unit) for block in sorted(self.sack)[:MOST_BLOCKS])
-            more = len(self.sack) - MOST_BLOCKS if self.unit == "B" else 0
-            rest = f" and {more} more" if more > 0 else ""
+            most = MOST_BLOCKS if self.unit == "B" else len(self.sack)
+            kept = ", ".join(spelled(*block, self.unit) for block in sorted(self.sack)[:most])
+            rest = f" and {len(self.sack) - most} more" if len(self.sack) > most else ""
             return f"ack {self.acknowledgement}" + (f" +{kept}{rest}" if kept else "")
         return self.frame
 

@@ -52,6 +52,8 @@ class CaptureSide(StrEnum):
 
 SAMPLES, MOST_SAMPLES = 1000, 20_000
 """Samples in the time that is drawn, and the most in all of a trial."""
+SHORTEST = 1e-6
+"""The least time between samples, in s."""
 
 _RENDERED: dict[TraceFormat, Literal["svg", "html", "png", "pdf"]] = {
     TraceFormat.SVG: "svg",
@@ -135,7 +137,10 @@ def trace(
     spec = {**place.spec, "seed": loaded.seed, "trial": trial}
     every = None
     if drawn is not TraceChart.LADDER:
-        every = _time("--interval", interval) or _interval(spec, start, end)
+        every = _time("--interval", interval)
+        if every is not None and every < SHORTEST:
+            raise ValueError(f'--interval: "{interval}" is too short: at least 1us')
+        every = every or _interval(spec, start, end)
     elif interval is not None:
         raise ValueError("--interval: a ladder has no samples")
     listener = None if side is CaptureSide.BOTH else (side or CaptureSide.SENDER).value
@@ -231,7 +236,7 @@ def _interval(spec: Mapping[str, Any], first: float | None, last: float | None) 
     ends += [float(units.parse(duration).value)] if duration is not None else []
     whole = max(ends, default=1.0)
     shown = min(whole, whole if last is None else last) - (first or 0.0)
-    exact = max(shown / SAMPLES, whole / MOST_SAMPLES, 1e-6)
+    exact = max(shown / SAMPLES, whole / MOST_SAMPLES, SHORTEST)
     # A round number of nanoseconds: 1, 2 or 5 and zeros.
     power = 10.0 ** math.floor(math.log10(exact))
     return next(step * power for step in (1, 2, 5, 10) if step * power >= exact * 0.999)
