@@ -1,5 +1,10 @@
 //! TCP from outside: two connections and a path, on virtual time.
 
 mod basics;
+mod closing;
+mod flow;
+mod opening;
 mod pair;
 mod properties;
+mod recovery;
+mod rig;

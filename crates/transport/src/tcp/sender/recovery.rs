@@ -122,6 +122,8 @@ impl Sender {
                     && self.board.mark_lost(first)
                 {
                     losses.add(&record);
+                    // It leaves at once, whatever is in flight, unless the reduction's own rules say when.
+                    self.send_first |= goes_on && self.prr.is_none();
                 }
                 let most = self.board.out().packets - self.board.lost().packets;
                 self.duplicates = self.duplicates.min(most);

@@ -1,0 +1,311 @@
+//! Flow control, small segments and delayed acknowledgements (RFC 9293, sections 3.7.4 and 3.8.6).
+
+use foundation::{Duration, Size};
+use transport::tcp::{Error, Event, Flags, Profile, TcpConfig};
+
+use crate::rig::{Out, Peer, Rig};
+
+const MS: fn(u64) -> Duration = Duration::from_millis;
+
+fn linux() -> TcpConfig {
+    TcpConfig::new(Profile::Linux)
+}
+
+fn server() -> Rig {
+    Rig::server(&linux(), true)
+}
+
+fn lengths(out: &[Out]) -> Vec<u32> {
+    out.iter().map(|o| o.length).collect()
+}
+
+#[test]
+fn a_shut_window_is_probed_with_growing_pauses() {
+    let mut rig = server();
+    rig.write(3000);
+    rig.wait(100);
+    assert_eq!(rig.exchange(Peer::ack(3001).window(0)), []);
+    assert_eq!(rig.write(5000), []);
+    // RTT 100 ms, so a timeout of 300 ms: probes after that, twice that, ... (RFC 9293, section 3.8.6.1).
+    let probes = rig.run(2500);
+    let times: Vec<u64> = probes.iter().map(|(at, _)| *at).collect();
+    assert_eq!(times, [300, 900, 2100]);
+    // A number that the peer has, without data: it answers with its window.
+    assert!(
+        probes.iter().all(|(_, p)| (p.sequence, p.length) == (3000, 0)),
+        "{probes:?}"
+    );
+    assert_eq!(rig.exchange(Peer::ack(3001).window(0)), []);
+    let out = rig.exchange(Peer::ack(3001).window(5000));
+    assert_eq!(lengths(&out), [1000; 5]);
+}
+
+#[test]
+fn a_peer_that_answers_probes_is_not_given_up() {
+    let mut rig = server();
+    rig.connection.set_user_timeout(MS(10_000));
+    rig.write(1000);
+    rig.exchange(Peer::ack(1001).window(0));
+    rig.write(1000);
+    for _ in 0..100 {
+        rig.run(1000);
+        rig.exchange(Peer::ack(1001).window(0));
+    }
+    assert_eq!(rig.events, [Event::Connected]);
+    rig.run(14_000);
+    assert_eq!(rig.events.last(), Some(&Event::Failed(Error::TimedOut)));
+}
+
+#[test]
+fn a_window_too_small_for_a_segment_waits_for_more() {
+    // RFC 9293, section 3.8.6.2.1.
+    let mut rig = server();
+    rig.write(1000);
+    rig.exchange(Peer::ack(1001).window(1500));
+    let out = rig.write(3000);
+    assert_eq!(lengths(&out), [1000], "500 more would be silly");
+    assert_eq!(lengths(&rig.exchange(Peer::ack(2001).window(2500))), [1000, 1000]);
+}
+
+#[test]
+fn nagle_holds_the_second_small_segment() {
+    // Minshall's variant, as Linux has it: a small segment waits while another small one is out.
+    let mut rig = server();
+    assert_eq!(lengths(&rig.write(100)), [100]);
+    assert_eq!(rig.write(50), []);
+    assert_eq!(rig.write(50), []);
+    assert_eq!(lengths(&rig.write(950)), [1000], "full segments go");
+    assert_eq!(lengths(&rig.exchange(Peer::ack(101))), [50]);
+    // Classic Nagle (RFC 9293, section 3.7.4): while anything is out.
+    let mut rig = Rig::server(&TcpConfig::new(Profile::Rfc), true);
+    assert_eq!(lengths(&rig.write(1000)), [1000]);
+    assert_eq!(rig.write(100), []);
+    assert_eq!(lengths(&rig.exchange(Peer::ack(1001))), [100]);
+    // Without it all goes.
+    rig.connection.set_nodelay(true);
+    assert_eq!(lengths(&rig.write(100)), [100]);
+}
+
+#[test]
+fn nodelay_lets_go_what_waits() {
+    let mut rig = server();
+    rig.write(100);
+    assert_eq!(rig.write(50), []);
+    rig.connection.set_nodelay(true);
+    assert_eq!(lengths(&rig.out()), [50]);
+}
+
+#[test]
+fn a_cork_keeps_all_but_full_segments() {
+    let mut rig = server();
+    rig.connection.set_cork(true);
+    assert_eq!(lengths(&rig.write(1200)), [1000]);
+    rig.exchange(Peer::ack(1001));
+    assert_eq!(rig.out(), []);
+    rig.connection.set_cork(false);
+    assert_eq!(lengths(&rig.out()), [200]);
+    // Not for ever: Linux lets go after a probe's time.
+    rig.exchange(Peer::ack(1201));
+    rig.connection.set_cork(true);
+    rig.write(10);
+    let late = rig.run(1000);
+    assert!(late[0].0 >= 200 && late[0].1.length == 10, "{late:?}");
+}
+
+#[test]
+fn a_write_with_more_to_come_waits_for_it() {
+    let mut rig = server();
+    rig.connection.set_nodelay(true);
+    assert_eq!(rig.connection.write_more(rig.now, 100), 100);
+    assert_eq!(rig.out(), []);
+    let out = rig.write(50);
+    assert_eq!(
+        (lengths(&out), out[0].flags.contains(Flags::PSH)),
+        (vec![150], true)
+    );
+}
+
+#[test]
+fn push_stands_at_the_end_of_a_write() {
+    let mut rig = server();
+    let out = rig.write(2500);
+    let pushed: Vec<bool> = out.iter().map(|o| o.flags.contains(Flags::PSH)).collect();
+    assert_eq!(pushed, [false, false, true]);
+}
+
+#[test]
+fn the_send_buffer_fills_and_empties() {
+    let config = TcpConfig {
+        send_buffer: Some(Size::from_bytes(20_000)),
+        ..linux()
+    };
+    let mut rig = Rig::server(&config, true);
+    assert_eq!(rig.connection.write(rig.now, 50_000), 20_000);
+    assert_eq!(rig.connection.write(rig.now, 1), 0);
+    rig.out();
+    assert!(!rig.events.contains(&Event::Writable));
+    rig.exchange(Peer::ack(5001));
+    assert_eq!(rig.events.last(), Some(&Event::Writable));
+    assert_eq!(rig.connection.writable(), 5000);
+}
+
+#[test]
+fn every_second_full_segment_is_acknowledged() {
+    // RFC 5681, section 4.2, with 200 ms for a lone one.
+    let mut rig = Rig::server(&TcpConfig::new(Profile::Rfc), true);
+    assert_eq!(rig.exchange(Peer::ack(1).data(1000)), []);
+    assert_eq!(
+        rig.exchange(Peer::ack(1).from(1001).data(1000))[0].acknowledgement,
+        2001
+    );
+    rig.receive(Peer::ack(1).from(2001).data(1000));
+    let late = rig.run(1000);
+    assert_eq!((late.len(), late[0].0, late[0].1.acknowledgement), (1, 200, 3001));
+}
+
+#[test]
+fn linux_acknowledges_quickly_first_and_adapts_then() {
+    let mut rig = server();
+    let mut sequence = 1;
+    let mut delayed = 0;
+    for _ in 0..40 {
+        delayed += u32::from(rig.exchange(Peer::ack(1).from(sequence).data(1000)).is_empty());
+        sequence += 1000;
+        rig.connection.read(rig.now, u64::MAX);
+    }
+    // Sixteen at once, then every other one.
+    assert_eq!(delayed, 12);
+    rig.receive(Peer::ack(1).from(sequence).data(1000));
+    let late = rig.run(1000);
+    assert_eq!((late.len(), late[0].0), (1, 40));
+}
+
+#[test]
+fn acknowledgements_of_gaps_and_fillings_are_not_delayed() {
+    // RFC 5681, section 4.2.
+    let mut rig = Rig::server(&TcpConfig::new(Profile::Rfc), true);
+    let gap = rig.exchange(Peer::ack(1).from(1001).data(1000));
+    assert_eq!((gap[0].acknowledgement, gap[0].sack()), (1, vec![(1001, 2001)]));
+    let more = rig.exchange(Peer::ack(1).from(3001).data(1000));
+    assert_eq!(
+        more[0].sack(),
+        [(3001, 4001), (1001, 2001)],
+        "RFC 2018, section 4: the most recent first"
+    );
+    let filled = rig.exchange(Peer::ack(1).data(1000));
+    assert_eq!(
+        (filled[0].acknowledgement, filled[0].sack()),
+        (2001, vec![(3001, 4001)])
+    );
+    // RFC 2883, section 4: a duplicate is reported once, in front.
+    let twice = rig.exchange(Peer::ack(1).data(1000));
+    assert_eq!(twice[0].sack(), [(1, 1001), (3001, 4001)]);
+    let next = rig.exchange(Peer::ack(1).from(2001).data(500));
+    assert_eq!(
+        (next[0].acknowledgement, next[0].sack()),
+        (2501, vec![(3001, 4001)])
+    );
+}
+
+#[test]
+fn an_unread_buffer_shuts_the_window_and_a_read_opens_it() {
+    let config = TcpConfig {
+        receive_buffer: Some(Size::from_bytes(4000)),
+        ..TcpConfig::new(Profile::Rfc)
+    };
+    let mut rig = Rig::server(&config, true);
+    let mut window = 4000;
+    for i in 0..4 {
+        for out in rig.exchange(Peer::ack(1).from(1 + i * 1000).data(1000)) {
+            window = out.window();
+        }
+    }
+    assert_eq!(window, 0);
+    // Beyond the window nothing is taken, and the peer hears of it.
+    let probe = rig.exchange(Peer::ack(1).from(4001).data(1000));
+    assert_eq!((probe[0].acknowledgement, probe[0].window()), (4001, 0));
+    assert_eq!(rig.connection.readable(), 4000);
+    rig.connection.read(rig.now, 500);
+    assert_eq!(rig.out(), [], "RFC 9293, section 3.8.6.2.2: not worth a window");
+    rig.connection.read(rig.now, 1500);
+    let update = rig.out();
+    assert_eq!((update[0].window(), update[0].length), (2000, 0));
+}
+
+#[test]
+fn linux_opens_the_window_as_data_comes() {
+    let syn = Peer::syn().offering(Some(7), true);
+    let mut rig = Rig::accepting(&linux(), &syn);
+    assert_eq!(rig.out()[0].window(), 64_240);
+    rig.receive(Peer::ack(1));
+    let mut windows = Vec::new();
+    for i in 0..50 {
+        for out in rig.exchange(Peer::ack(1).from(1 + i * 1000).data(1000)) {
+            windows.push(u64::from(out.window()) << 7);
+        }
+        rig.connection.read(rig.now, u64::MAX);
+    }
+    assert!(windows.is_sorted(), "{windows:?}");
+    assert!(
+        (160_000..170_000).contains(windows.last().unwrap()),
+        "{windows:?}"
+    );
+}
+
+#[test]
+fn keep_alives_ask_nine_times() {
+    // RFC 9293, section 3.8.4; Linux: 75 s apart.
+    let config = TcpConfig {
+        keep_alive: Some(MS(60_000)),
+        ..linux()
+    };
+    let mut rig = Rig::server(&config, true);
+    let probes = rig.run(200_000);
+    let times: Vec<u64> = probes.iter().map(|(at, _)| at / 1000).collect();
+    assert_eq!(times, [60, 135]);
+    assert!(probes.iter().all(|(_, p)| p.sequence == 0 && p.length == 0));
+    rig.exchange(Peer::ack(1));
+    let rest = rig.run(1_000_000);
+    assert_eq!(rest.len(), 9);
+    assert_eq!(rig.events.last(), Some(&Event::Failed(Error::TimedOut)));
+}
+
+#[test]
+fn a_user_timeout_ends_it() {
+    // RFC 9293, section 3.9.1.
+    let mut rig = server();
+    rig.connection.set_user_timeout(MS(3000));
+    rig.write(1000);
+    rig.run(2990);
+    assert_eq!(rig.events, [Event::Connected]);
+    rig.run(20);
+    assert_eq!(rig.events.last(), Some(&Event::Failed(Error::TimedOut)));
+}
+
+#[test]
+fn old_timestamps_are_refused() {
+    // RFC 7323, section 5.3 (PAWS), and section 4.3 on which timestamp is echoed.
+    let syn = Peer::syn().offering(Some(7), true).stamped(1000, 0);
+    let mut rig = Rig::accepting(&linux(), &syn);
+    rig.out();
+    rig.receive(Peer::ack(1).stamped(1100, 0));
+    let echo = |out: &[Out]| out[0].options().timestamps.unwrap().echo;
+    let out = rig.exchange(Peer::ack(1).data(100).stamped(1200, 0));
+    assert_eq!((echo(&out), out[0].acknowledgement), (1200, 101));
+    let old = rig.exchange(Peer::ack(1).from(101).data(100).stamped(900, 0));
+    assert_eq!(
+        (echo(&old), old[0].acknowledgement),
+        (1200, 101),
+        "not taken, but answered"
+    );
+    assert_eq!(rig.connection.readable(), 100);
+    // Out of order: its timestamp is not echoed, that of the last in order is.
+    let gap = rig.exchange(Peer::ack(1).from(201).data(100).stamped(1300, 0));
+    assert_eq!(echo(&gap), 1200);
+    let filled = rig.exchange(Peer::ack(1).from(101).data(100).stamped(1250, 0));
+    assert_eq!((echo(&filled), filled[0].acknowledgement), (1250, 301));
+    // After 24 days they say nothing (RFC 7323, section 5.5).
+    rig.now += Duration::from_secs(25 * 24 * 3600);
+    let late = rig.exchange(Peer::ack(1).from(301).data(100).stamped(5, 0));
+    assert_eq!(late[0].acknowledgement, 401);
+}
