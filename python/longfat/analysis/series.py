@@ -63,8 +63,7 @@ def read(series: Mapping[str, Any]) -> Series:
     """The "series" of a traced trial's record."""
     times_named = Counter(str(flow["name"]) for flow in series["flows"])
     flows = tuple(
-        _without_endless_threshold(_samples(_flow_name(flow, times_named), flow, FLOW_COLUMNS))
-        for flow in series["flows"]
+        _meaningful(_samples(_flow_name(flow, times_named), flow, FLOW_COLUMNS)) for flow in series["flows"]
     )
     queues = tuple(_samples(str(queue["link"]), queue, QUEUE_COLUMNS) for queue in series["queues"])
     return Series(float(series["interval_s"]), flows, queues)
@@ -102,11 +101,14 @@ def _samples(name: str, raw: Mapping[str, Any], columns: Iterable[str]) -> Sampl
     return Samples(name, tuple(raw["time"]), found, state, int(raw.get("flow", 0)))
 
 
-def _without_endless_threshold(flow: Samples) -> Samples:
+def _meaningful(flow: Samples) -> Samples:
+    """Without thresholds that are none, and what is in flight of a flow that never waits for an answer."""
     limit = NO_THRESHOLD * max(flow.known("cwnd_bytes"), default=math.inf)
     threshold = flow.columns.get("ssthresh_bytes", ())
     shown = tuple(value if value is not None and value <= limit else None for value in threshold)
     columns = {name: values for name, values in flow.columns.items() if name != "ssthresh_bytes"}
+    if not any(flow.columns.get("in_flight_bytes", ())):
+        columns.pop("in_flight_bytes", None)
     if any(value is not None for value in shown):
         columns["ssthresh_bytes"] = shown
     return replace(flow, columns=columns)

@@ -217,20 +217,21 @@ def _plot(
 def _window(shown: Series, scope: Scope) -> Any:
     quantities = ["congestion window", "slow-start threshold", "in flight"]
     columns = {"ssthresh_bytes": quantities[1], "cwnd_bytes": quantities[0]}
-    if len(shown.flows) == 1:
+    flows = [flow for flow in shown.flows if flow.known("cwnd_bytes")]
+    if len(flows) == 1:
         # First, so that the window is drawn over it; of several flows it would hide the windows.
         columns = {"in_flight_bytes": quantities[2], **columns}
-    largest = [value for flow in shown.flows for column in columns for value in flow.known(column)]
+    largest = [value for flow in flows for column in columns for value in flow.known(column)]
     divisor, unit = formatting.scale_for(largest, "B")
-    rows = _lines(shown.flows, columns, divisor)
+    rows = _lines(flows, columns, divisor)
     if not rows:
         return None
     plot = _plot(rows, scope, f"Window ({unit})", quantities, step=True)
-    if len(shown.flows) != 1:
+    if len(flows) != 1:
         return plot
     bands = [
         {"time": begin, "until": end, "state": state}
-        for state, begin, end in series.spans(shown.flows[0])
+        for state, begin, end in series.spans(flows[0])
         if state in _STATES
     ]
     if not bands:
@@ -247,12 +248,13 @@ def _window(shown: Series, scope: Scope) -> Any:
 
 def _rtt(shown: Series, scope: Scope) -> Any:
     columns = {"rtt_s": "RTT", "srtt_s": "smoothed RTT"}
-    if len(shown.flows) > 1 and any(flow.known("srtt_s") for flow in shown.flows):
+    flows = [flow for flow in shown.flows if flow.known("rtt_s")]
+    if len(flows) > 1 and any(flow.known("srtt_s") for flow in flows):
         del columns["rtt_s"]
     divisor, unit = formatting.scale_for(
-        [v for flow in shown.flows for name in columns for v in flow.known(name)], "s"
+        [v for flow in flows for name in columns for v in flow.known(name)], "s"
     )
-    rows = _lines(shown.flows, columns, divisor)
+    rows = _lines(flows, columns, divisor)
     names = list(columns.values())
     title = f"RTT ({unit})" if len(columns) > 1 else f"Smoothed RTT ({unit})"
     return _plot(rows, scope, title, names, step=False, zero=False) if rows else None
@@ -315,7 +317,10 @@ def _sequence(one: TimeSequence, scope: Scope, *, named: bool) -> Any:
     present = {row["what"] for row in (*ticks, *lost, *marked, *lines, *rules)}
     kinds = [kind for kind in _SEQUENCE if kind in present]
     colour = alt.Color(
-        "what:N", scale=alt.Scale(domain=kinds, range=[_SEQUENCE[kind] for kind in kinds]), sort=kinds
+        "what:N",
+        scale=alt.Scale(domain=kinds, range=[_SEQUENCE[kind] for kind in kinds]),
+        sort=kinds,
+        legend=alt.Legend(symbolType="stroke", symbolStrokeWidth=2),
     )
     title = f"{one.flow}: sequence ({unit})" if named and one.flow else f"Sequence ({unit})"
     bottom = min((row["y"] for row in (*ticks, *lines)), default=0.0)

@@ -53,6 +53,8 @@ def draw(
         names = [flow.name for flow in shown.flows] if shown is not None else list(by_name)
         flows = shown.flows if shown is not None else ()
         round_trips = {flow.name: mean(flow, "rtt_s") for flow in flows if flow.known("rtt_s")}
+        # Datagrams have no sequence.
+        names = [name for name in names if by_name[name].sent]
         for name in names[:MOST_FLOWS]:
             lines += ["", *_sequence(by_name[name], round_trips.get(name, 0.0), named=len(names) > 1)]
     return "\n".join(line.rstrip() for line in lines) + "\n"
