@@ -1,4 +1,4 @@
-"""Every command, file and Python example of README.md and docs/tutorial.md works as it stands there.
+"""Every command, file and Python example of README.md and the pages of docs/ below works as it stands there.
 
 Comments before a block mark it: `file: NAME` (a reader writes this file), `append: NAME`, `skip: REASON`.
 """
@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2]
-PAGES = ("README.md", "docs/tutorial.md")
+PAGES = ("README.md", "docs/tutorial.md", "docs/trace.md")
 BLOCK = re.compile(
     r"(?:^<!-- (?P<mark>[^\n]*?) -->\n)?^```(?P<kind>\w+)\n(?P<text>.*?)^```$", re.DOTALL | re.MULTILINE
 )
