@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -164,3 +165,24 @@ def test_a_claim_about_what_was_not_measured_is_undecided() -> None:
     (verdict,) = run.claims
     assert verdict.verdict == "undecided"
     assert verdict.detail == '"timeouts" was not measured: a workload of kind "bulk" does not give it here'
+
+
+@pytest.mark.usefixtures("fair")
+def test_forms_are_named_where_their_lines_end() -> None:
+    run = run_of(
+        {
+            "sweep": {"topology.bottleneck.loss": ["0%", "0.01%", "1%", "50%"]},
+            "protocols": SHARING["protocols"][:1],
+        }
+    )
+    data = chart_data.collect(run, "goodput_bps")
+    named = {(row["label"], row["x"]) for row in data.rows if "label" in row}
+    assert named == {("mathis", 50.0), ("pftk", 50.0)}
+    assert data.x.linear_below == 0.01
+    assert '"symlog"' in json.dumps(charts.chart(run))
+
+
+def test_a_scale_without_zero_or_decades_is_a_plain_one() -> None:
+    for losses in (["1%", "2%", "5%"], ["0%", "1%", "2%"]):
+        run = run_of({"sweep": {"topology.bottleneck.loss": losses}})
+        assert chart_data.collect(run, "goodput_bps").x.linear_below is None

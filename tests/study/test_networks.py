@@ -167,13 +167,14 @@ def test_the_schema_knows_the_sections() -> None:
         "show": ["goodput", "jain"],
     }
     assert list(validator.iter_errors(good)) == []
-    for wrong in (
+    mistakes: tuple[Data, ...] = (
         {"path": {}},
         {"topology": {"kind": "dumbell"}},
         {"topology": {"kind": "dumbbell", "bottleneck": {"rat": "1Mbit/s"}}},
         {"traffic": [{"protocol": {"kind": "tcp"}, "workload": {"kind": "bulk"}}]},
         {"protocols": [{"name": "a", "kind": "tcp", "windows": 1}]},
-    ):
+    )
+    for wrong in mistakes:
         assert list(validator.iter_errors(good | wrong)), wrong
 
 

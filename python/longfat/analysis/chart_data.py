@@ -23,11 +23,15 @@ Row = dict[str, Any]
 
 @dataclass(frozen=True)
 class Axis:
-    """One axis: its title with the unit, whether values have a place on a scale, and of which kind."""
+    """One axis: its title with the unit, whether values have a place on a scale, and of which kind.
+
+    `linear_below` is where a scale that has a zero and spans decades goes over from linear to logarithmic.
+    """
 
     title: str
     quantitative: bool = True
     log: bool = False
+    linear_below: float | None = None
     ticks: tuple[Any, ...] = ()
 
 
@@ -83,7 +87,7 @@ def collect(run: RunResult, metric: str) -> ChartData:
             base | {"kind": SOURCE, "y": figure.value / scale, "told": told, "world": world}
             for world in grid.worlds(cells)
         ]
-    rows = _lonely(_stretched(rows, x_key, ordered, numeric=numeric))
+    rows = _labelled(_lonely(_stretched(rows, x_key, ordered, numeric=numeric)))
     return ChartData(
         rows=rows,
         x=_x_axis(x_key, ordered, numeric=numeric),
@@ -154,15 +158,25 @@ def _stretched(rows: list[Row], x_key: str | None, ordered: Sequence[Any], *, nu
 
 def _lonely(rows: list[Row]) -> list[Row]:
     """Marks what theory says at one point alone of its series: that makes no line."""
-
-    def line(row: Row) -> tuple[str, ...]:
-        return row["kind"], row["series"], row["world"], row["panel"], row.get("form", "")
-
-    counts = Counter(line(row) for row in rows)
+    counts = Counter(_line(row) for row in rows)
     return [
-        row | {"alone": True} if row["kind"] in (THEORY, BOUND) and counts[line(row)] == 1 else row
+        row | {"alone": True} if row["kind"] in (THEORY, BOUND) and counts[_line(row)] == 1 else row
         for row in rows
     ]
+
+
+def _labelled(rows: list[Row]) -> list[Row]:
+    """Names each of several forms of theory where its line ends."""
+    last = {_line(row): number for number, row in enumerate(rows) if row.get("form")}
+    return [
+        row | {"label": row["form"]} if last.get(_line(row)) == number else row
+        for number, row in enumerate(rows)
+    ]
+
+
+def _line(row: Row) -> tuple[str, ...]:
+    """What tells the lines of a chart apart."""
+    return row["kind"], row["series"], row["world"], row["panel"], row.get("form", "")
 
 
 def _x_axis(x_key: str | None, ordered: Sequence[Any], *, numeric: bool) -> Axis:
@@ -174,7 +188,18 @@ def _x_axis(x_key: str | None, ordered: Sequence[Any], *, numeric: bool) -> Axis
     placed = [p for value in ordered if (p := formatting.axis_value(x_key, value)) is not None]
     unit = placed[0][1]
     numbers = [number for number, _ in placed]
-    return Axis(f"{title} ({unit})" if unit else title, log=_spans(numbers, 30), ticks=tuple(numbers))
+    return Axis(
+        f"{title} ({unit})" if unit else title,
+        log=_spans(numbers, 30),
+        linear_below=_linear_below(numbers),
+        ticks=tuple(numbers),
+    )
+
+
+def _linear_below(numbers: Sequence[float]) -> float | None:
+    """The least number above zero, where zero is one of them and the others spread over decades."""
+    above = [number for number in numbers if number > 0]
+    return min(above) if min(numbers) == 0 and _spans(above, 300) else None
 
 
 def _y_axis(metric: str, unit: str, rows: Sequence[Row]) -> Axis:

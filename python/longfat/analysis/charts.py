@@ -138,6 +138,8 @@ def _layers(data: ChartData) -> Any:
         # Several forms of theory for one series are as many lines.
         line = theory.mark_line(strokeWidth=5, strokeDash=[7, 5], strokeOpacity=0.45)
         drawn.append(line.encode(y=y, detail="form:N"))
+        named = theory.transform_filter("isValid(datum.label)").mark_text(align="left", dx=7, fontSize=11)
+        drawn.append(named.encode(y=y, text="label:N"))
         drawn.append(bound.mark_line(strokeWidth=1.6, strokeDash=[1.5, 3.5]).encode(y=y))
         # A form that holds at one point alone makes no line.
         theory, bound = theory.transform_filter("datum.alone"), bound.transform_filter("datum.alone")
@@ -166,12 +168,22 @@ def _x(data: ChartData) -> Any:
         return alt.X("x:N", title=data.x.title or None, sort=sort, axis=alt.Axis(labelAngle=0))
     ticks = list(data.x.ticks)
     kind: Any = "log" if data.x.log else "linear"
+    details: dict[str, Any] = {}
     axis = alt.Axis(labelExpr=_PLAIN, labelOverlap=True, tickCount=8)
-    if len(ticks) <= 12:
+    if data.x.linear_below is not None:
+        kind, details = "symlog", {"constant": data.x.linear_below}
+        decades = [
+            tick for tick in chart_data.log_ticks(data.x.linear_below, max(ticks)) if tick <= max(ticks)
+        ]
+        axis = alt.Axis(values=[0, *decades], labelExpr=_PLAIN, labelOverlap="greedy")
+    elif len(ticks) <= 12:
         axis = alt.Axis(values=ticks, labelExpr=_PLAIN, labelOverlap=True)
     span = [min(ticks), max(ticks)]
     return alt.X(
-        "x:Q", title=data.x.title, axis=axis, scale=alt.Scale(type=kind, domain=span, nice=False, padding=12)
+        "x:Q",
+        title=data.x.title,
+        axis=axis,
+        scale=alt.Scale(type=kind, domain=span, nice=False, padding=12, **details),
     )
 
 

@@ -8,13 +8,14 @@ from typing import TYPE_CHECKING
 
 from longfat.analysis import formatting, grid, statistics, terminal
 from longfat.analysis.html import Content, Markup, bullets, facts, page_part, paragraph, render, tag
-from longfat.analysis.prediction import ARQ_HEADER, UDP_IPV4, numbers
+from longfat.analysis.prediction import ARQ_HEADER, ARQ_KINDS, UDP_IPV4, pipe
 from longfat.analysis.relations import MIN_TRIALS, RESOLUTION
+from longfat.study import units
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from longfat.results import RunResult, Verdict
+    from longfat.results import CellResult, RunResult, Verdict
 
 _WORDS = {"holds": "hold", "fails": "fail", "undecided": "undecided"}
 """Verdicts, and how many of them are told."""
@@ -119,22 +120,21 @@ def theory(run: RunResult) -> Content:
     lines = list(theory_lines(run))
     if not lines:
         return None
-    return page_part(
-        "theory.html",
-        lines=facts(lines),
-        header=str(ARQ_HEADER),
-        below=str(UDP_IPV4),
-        products=_products(run),
-    )
+    kinds = {str(cell.cell.spec["protocol"].get("kind")) for cell in run.cells}
+    notes = []
+    if kinds & set(ARQ_KINDS):
+        notes.append(page_part("theory_arq.html", header=str(ARQ_HEADER), below=str(UDP_IPV4)))
+    if kinds - set(ARQ_KINDS):
+        notes.append(page_part("theory_tcp.html"))
+    file = run.study.workload.get("kind") == "file"
+    begin = "A file of finite length is a little slower, since its last window drains." if file else ""
+    return page_part("theory.html", lines=facts(lines), begin=begin, notes=notes, products=_products(run))
 
 
 def _products(run: RunResult) -> Content:
     """The bandwidth-delay products of the run, which say what window would fill the path."""
-    packets = set()
-    for cell in run.cells:
-        setting = numbers(cell.cell.spec)
-        if setting is not None and setting.frame_time > 0:
-            packets.add(round(setting.round_trip / setting.frame_time, 1))
+    filled = (pipe(cell.cell.spec) for cell in run.cells)
+    packets = {round(packets, 1) for packets in filled if packets is not None}
     if not packets:
         return None
     low, high = min(packets), max(packets)
@@ -183,13 +183,19 @@ def rerun(run: RunResult) -> Content:
     ]
 
 
+def _lasted(cell: CellResult) -> float:
+    """Seconds of a trial of this cell: what its workload says, else what its transfer took; 0 if unknown."""
+    duration = units.number(cell.cell.spec["workload"].get("duration"))
+    if duration is not None:
+        return duration
+    taken = cell.metrics.get("completion_s")
+    return taken.mean if taken is not None and math.isfinite(taken.mean) else 0.0
+
+
 def footer(run: RunResult) -> Markup:
     """Where the records lie."""
-    seconds = sum(
-        cell.metrics["completion_s"].mean * cell.n
-        for cell in run.cells
-        if "completion_s" in cell.metrics and math.isfinite(cell.metrics["completion_s"].mean)
-    )
+    seconds = sum(_lasted(cell) * cell.n for cell in run.cells)
     trials = sum(cell.n for cell in run.cells)
-    told = f"{trials} trials, {formatting.digits(seconds / 60)} minutes of transfers"
+    told = f"{trials} trials"
+    told += f", {formatting.digits(seconds / 60)} minutes of transfers" if seconds else ""
     return tag("footer", [f"{told}. Records: ", tag("code", f"{run.folder}/records"), " (Parquet)."])

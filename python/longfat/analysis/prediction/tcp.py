@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from typing import Any
 
@@ -95,6 +96,15 @@ def _path(flow: Flow) -> tuple[float, float]:
         raise NoClosedFormError("the path takes no time")
     rate = flow.bottleneck.rate / (flow.packet * 8)
     return rate, tcp.bandwidth_delay_product(rate, flow.round_trip)
+
+
+def pipe(spec: Mapping[str, Any]) -> float | None:
+    """The packets that fill a lone flow's way there and back; None where several flows share it."""
+    try:
+        packets = _path(layout(spec).lone())[1]
+    except NoClosedFormError:
+        return None
+    return packets if math.isfinite(packets) else None
 
 
 def queue(spec: Mapping[str, Any]) -> Prediction:
