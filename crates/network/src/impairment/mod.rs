@@ -12,6 +12,8 @@ mod jitter;
 pub mod loss;
 mod reorder;
 
+use std::num::NonZeroU64;
+
 use foundation::{Probability, Streams};
 
 use crate::config::LinkSpec;
@@ -48,7 +50,7 @@ pub(crate) struct Lag {
     /// Whether the packet may land before one that took off earlier.
     pub(crate) free: bool,
     /// How long it is held back while others overtake.
-    pub(crate) held_back: Option<u64>,
+    pub(crate) held_back: Option<NonZeroU64>,
 }
 
 impl Impairments {

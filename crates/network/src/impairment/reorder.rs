@@ -1,5 +1,7 @@
 //! Reordering: some packets are held back, so that those behind them overtake.
 
+use std::num::NonZeroU64;
+
 use foundation::{Duration, Generator, Probability, Problem, Streams};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -39,7 +41,8 @@ impl ReorderConfig {
 #[derive(Clone, Debug)]
 pub(crate) struct Reorder {
     chance: Chance,
-    delay: u64,
+    /// In nanoseconds; `None` for a delay of nothing, which holds no packet back.
+    delay: Option<NonZeroU64>,
     stream: Generator,
 }
 
@@ -47,13 +50,14 @@ impl Reorder {
     pub(crate) fn new(config: &ReorderConfig, streams: Streams) -> Self {
         Self {
             chance: Chance::new(config.probability),
-            delay: config.delay.as_nanos(),
+            delay: NonZeroU64::new(config.delay.as_nanos()),
             stream: streams.stream("reorder"),
         }
     }
 
     /// How long the next packet is held back, in nanoseconds; `None` for one that is not.
-    pub(crate) fn next(&mut self) -> Option<u64> {
-        self.chance.throw(&mut self.stream).then_some(self.delay)
+    pub(crate) fn next(&mut self) -> Option<NonZeroU64> {
+        let held_back = self.chance.throw(&mut self.stream);
+        self.delay.filter(|_| held_back)
     }
 }

@@ -17,6 +17,8 @@ use crate::queue::{Discipline, Line, Waiting};
 /// A discipline, and the packet that is being sent.
 pub(crate) struct Held {
     discipline: Box<dyn Discipline + Send>,
+    /// What waits in it, remembered because it is asked for more often than it changes.
+    waiting: Count,
     /// When the packet that is being sent, or was last, has been sent; with the sequence number that it took.
     free: Due,
     /// Its size.
@@ -29,6 +31,7 @@ impl Held {
     pub(crate) fn new(discipline: Box<dyn Discipline + Send>) -> Self {
         Self {
             discipline,
+            waiting: Count::default(),
             free: Due::new(0, 0),
             sending: 0,
             metered: 0,
@@ -36,8 +39,9 @@ impl Held {
     }
 
     /// When the next waiting packet can be sent.
+    #[inline]
     pub(crate) fn due(&self) -> Due {
-        if self.discipline.waiting().packets == 0 {
+        if self.waiting.packets == 0 {
             return Due::NEVER;
         }
         self.free
@@ -57,7 +61,8 @@ impl Held {
             free: Instant::from_nanos(self.free.nanos()),
         };
         self.discipline.enqueue(arriving.since, arriving, &line, verdicts);
-        let held = self.discipline.waiting() + line.sending;
+        self.waiting = self.discipline.waiting();
+        let held = self.waiting + line.sending;
         verdicts.counters.saw_queue(held.packets, held.bytes);
     }
 
@@ -80,9 +85,10 @@ impl Held {
         verdicts: &mut Executor<'_, B, O>,
     ) {
         let now = verdicts.now;
-        while self.free.nanos() <= now {
+        while self.waiting.packets > 0 && self.free.nanos() <= now {
             self.meter(now, meter);
             let next = self.discipline.dequeue(Instant::from_nanos(now), verdicts);
+            self.waiting = self.discipline.waiting();
             let Some(next) = next else { return };
             // Asked as of when the packet joined: the link has been busy since, so it goes on without a gap.
             let joined = next.since.as_nanos();
@@ -98,13 +104,13 @@ impl Held {
 
     /// Tells the meter of the packets that have waited until now.
     fn meter(&mut self, now: u64, meter: &mut Meter) {
-        meter.stand(self.discipline.waiting(), now - self.metered);
+        meter.stand(self.waiting, now - self.metered);
         self.metered = now;
     }
 
     /// What waits or is being sent.
     pub(super) fn length(&self, now: u64) -> Count {
-        self.discipline.waiting() + self.sending(now)
+        self.waiting + self.sending(now)
     }
 
     /// The sums of the meter up to `now`.
@@ -115,7 +121,7 @@ impl Held {
             byte_nanos: u128::from(left) * u128::from(self.sending),
             busy: Duration::from_nanos(left),
         });
-        let waiting = self.discipline.waiting();
+        let waiting = self.waiting;
         let unmetered = u128::from(now.saturating_sub(self.metered));
         sums.packet_nanos += u128::from(waiting.packets) * unmetered;
         sums.byte_nanos += u128::from(waiting.bytes) * unmetered;

@@ -66,7 +66,7 @@ impl Wire {
         match lag.held_back {
             Some(longer) => self
                 .flight
-                .push_aside(landing.saturating_add(longer), sequence, ticket),
+                .push_aside(landing.saturating_add(longer.get()), sequence, ticket),
             None if lag.free => self.flight.push_free(landing, sequence, ticket),
             None => self.flight.push_in_order(landing, sequence, ticket),
         }

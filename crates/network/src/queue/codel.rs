@@ -122,7 +122,10 @@ impl Control {
         fifo: &mut Fifo,
         verdicts: &mut dyn Verdicts,
     ) -> Option<Waiting> {
-        let (mut packet, mut above) = self.take(now, law, largest, fifo)?;
+        let Some((mut packet, mut above)) = self.take(now, law, largest, fifo) else {
+            self.dropping = false;
+            return None;
+        };
         if self.dropping {
             if !above {
                 self.dropping = false;

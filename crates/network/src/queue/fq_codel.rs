@@ -138,6 +138,13 @@ impl Queue {
         self.slots[slot]
     }
 
+    /// The link has found all queues empty: whoever comes now is new.
+    fn forget_turns(&mut self) {
+        for number in self.new.drain(..).chain(self.old.drain(..)) {
+            self.flows[number as usize].listed = false;
+        }
+    }
+
     /// Drops from the head of the queue with the most bytes: half of it, at most 64 packets, so that the search for it pays off
     /// (RFC 8290, section 4.1).
     fn drop_from_fattest(&mut self, verdicts: &mut dyn Verdicts) -> bool {
@@ -174,6 +181,9 @@ const fn mix(value: u64) -> u64 {
 
 impl Discipline for Queue {
     fn enqueue(&mut self, _: Instant, arriving: Waiting, line: &Line, verdicts: &mut dyn Verdicts) {
+        if self.waiting.packets == 0 && line.sending.packets == 0 {
+            self.forget_turns();
+        }
         self.largest = self.largest.max(arriving.size());
         let number = self.flow_of(&arriving);
         let flow = &mut self.flows[number as usize];

@@ -76,6 +76,31 @@ fn greedy_flows_get_equal_shares() {
     }
 }
 
+/// Who has been away is a new flow again, though nobody else came in the meantime (RFC 8290, section 4.2: an empty queue is taken off
+/// the lists when its turn comes, which on an idle link it does at once).
+#[test]
+fn an_idle_link_forgets_whose_turn_it_was() {
+    let packet = |at: u64, flow: u64| {
+        let body = Mark { flow, ..mark(at) };
+        (at, Packet::new(FORWARD, 1250, body))
+    };
+    let second = 1000 * MILLI;
+    // Flow 1 has used up its turn when the second burst comes.
+    let packets = [0, second].into_iter().flat_map(|at| {
+        let burst = [1, 1, 1, 2, 1, 2];
+        burst
+            .into_iter()
+            .zip(0..)
+            .map(move |(flow, number)| packet(at + number, flow))
+    });
+    let arrivals = drive(&mut network(r#"{"kind": "fq-codel"}"#), packets);
+    let order = |arrivals: &[Arrival<Mark>]| -> Vec<(u64, u64)> {
+        let since = |arrival: &Arrival<Mark>| (arrival.packet.body.flow, arrival.at % second);
+        arrivals.iter().map(since).collect()
+    };
+    assert_eq!(order(&arrivals[..6]), order(&arrivals[6..]));
+}
+
 /// Flows on different routes are told apart where the body does not say.
 #[test]
 fn routes_are_flows_of_their_own() {
