@@ -129,8 +129,8 @@ const RECOVERY: [&str; 6] = [
     "This frame is a (suspected) fast retransmission",
     "This frame is a (suspected) retransmission",
     "This frame is a (suspected) spurious retransmission",
-    // Of a hole that is not the first, sent again within the initial round-trip time of the newest segment,
-    // Wireshark cannot know whether it is late or sent again: of any host's capture it says this.
+    // What fills a gap that is not the first, within 3 ms of new data, Wireshark takes for late instead of sent
+    // again, in any host's capture: it goes by time there (User's Guide, "TCP Analysis").
     "This frame is a (suspected) out-of-order segment",
 ];
 
