@@ -130,12 +130,13 @@ fn header_mismatch(
     let checks = [
         (flags.0 == flags.1, "other flags"),
         (
-            segment.sequence.0.wrapping_sub(mapping.local) == spec.sequence,
+            mapping.sequence(segment) == spec.sequence,
             "another sequence number",
         ),
         (segment.length == spec.length, "another length"),
         (
-            !acknowledges || segment.acknowledgement.0 == spec.acknowledgement.unwrap_or(0),
+            !acknowledges
+                || mapping.peer_number(segment, segment.acknowledgement) == spec.acknowledgement.unwrap_or(0),
             "another acknowledgement number",
         ),
         (
@@ -178,7 +179,12 @@ fn options_mismatch(
         .sack
         .as_slice()
         .iter()
-        .map(|(left, right)| (left.0, right.0))
+        .map(|(left, right)| {
+            (
+                mapping.peer_number(segment, *left),
+                mapping.peer_number(segment, *right),
+            )
+        })
         .collect();
     let wanted = match find(|option| matches!(option, OptionSpec::Sack(_))) {
         Some(OptionSpec::Sack(blocks)) => blocks.clone(),

@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 
 use foundation::Instant;
 use transport::Machine;
-use transport::tcp::{Connection, Error, Event, Segment, State, TcpConfig, reset_for};
+use transport::tcp::{Connection, Error, Event, Flags, Segment, State, TcpConfig, reset_for};
 
 use super::segment::Mapping;
 
@@ -28,6 +28,7 @@ pub struct Link {
     pub machine: Connection,
     /// How its numbers map to the script's.
     pub mapping: Mapping,
+    peer_known: bool,
     /// Segments that left and that the script has not yet looked at.
     pub sent: VecDeque<Sent>,
     /// Whether the handshake is over.
@@ -44,7 +45,7 @@ pub struct Link {
     pub read_shut: bool,
     /// `shutdown(SHUT_WR)`, or any later end of sending.
     pub write_shut: bool,
-    /// When data last arrived; at first when the connection began.
+    /// When data last arrived; at first when the handshake was done.
     pub data_arrived_at: Instant,
     /// Counts changes that `epoll` with `EPOLLET` reports.
     pub arrivals: u64,
@@ -60,7 +61,9 @@ impl Link {
 
     /// A connection that answers `syn`.
     pub fn accept(now: Instant, config: &TcpConfig, syn: &Segment) -> Self {
-        Self::around(now, Connection::accept(now, config, INITIAL_SEQUENCE, syn))
+        let mut link = Self::around(now, Connection::accept(now, config, INITIAL_SEQUENCE, syn));
+        link.learn_peer(syn);
+        link
     }
 
     fn around(now: Instant, machine: Connection) -> Self {
@@ -68,6 +71,7 @@ impl Link {
         Self {
             machine,
             mapping,
+            peer_known: false,
             sent: VecDeque::new(),
             connected: false,
             owned: false,
@@ -82,6 +86,14 @@ impl Link {
         }
     }
 
+    /// The first SYN of the peer tells where its numbers begin.
+    fn learn_peer(&mut self, segment: &Segment) {
+        if segment.has(Flags::SYN) && !self.peer_known {
+            self.peer_known = true;
+            self.mapping.learn_peer(segment.sequence.0);
+        }
+    }
+
     /// A segment of the script arrives.
     pub fn arrive(&mut self, now: Instant, segment: Segment) {
         if self.gone {
@@ -90,6 +102,7 @@ impl Link {
             self.sent.extend(answer);
             return;
         }
+        self.learn_peer(&segment);
         let before = self.machine.readable();
         self.machine.handle_frame(now, segment);
         self.settle(now);
@@ -135,7 +148,10 @@ impl Link {
         }
         while let Some(event) = self.machine.poll_event() {
             match event {
-                Event::Connected => self.connected = true,
+                Event::Connected => {
+                    self.connected = true;
+                    self.data_arrived_at = now;
+                }
                 Event::PeerFinished => {
                     self.peer_finished = true;
                     self.arrivals += 1;

@@ -278,7 +278,7 @@ impl<'a> Runner<'a> {
             Some(link) => {
                 if spec.flags.contains(TcpFlags::SYN) {
                     // The script says what it calls the initial sequence number.
-                    link.mapping.local = link.mapping.initial.wrapping_sub(spec.sequence);
+                    link.mapping.name_initial(spec.sequence);
                 }
                 &mut link.mapping
             }

@@ -4,26 +4,59 @@ use transport::tcp::{Ecn, Flags, Options, Segment, SequenceNumber, Timestamps};
 
 use crate::language::{EcnMark, OptionSpec, TcpFlags, TcpSpec};
 
-/// How the numbers of one connection map: a script counts from its own initial sequence number, and its
-/// timestamps begin where it likes.
+/// How the numbers of one connection map. In segments with SYN a script writes sequence numbers as they are
+/// (the peer's) or as it likes (the machine's first); in all others both sides count from zero, the SYN's.
+/// Its timestamps begin where it likes.
 #[derive(Clone, Debug, Default)]
 pub struct Mapping {
     /// The machine's initial sequence number.
-    pub initial: u32,
-    /// The machine's initial sequence number less the script's.
-    pub local: u32,
+    initial: u32,
+    /// What the script calls it.
+    script_initial: u32,
+    /// The peer's initial sequence number, once its SYN has arrived.
+    peer_initial: u32,
     /// Pairs of the script's and the machine's timestamps, in the order they were first matched.
     stamps: Vec<(u32, u32)>,
 }
 
 impl Mapping {
-    /// The mapping of a machine that begins at `initial` where the script begins at zero.
+    /// The mapping of a machine that begins at `initial`.
     pub fn beginning_at(initial: u32) -> Self {
         Self {
             initial,
-            local: initial,
-            stamps: Vec::new(),
+            ..Self::default()
         }
+    }
+
+    /// The script calls the machine's initial sequence number `number`.
+    pub fn name_initial(&mut self, number: u32) {
+        self.script_initial = number;
+    }
+
+    /// The peer's SYN carries `number`.
+    pub fn learn_peer(&mut self, number: u32) {
+        self.peer_initial = number;
+    }
+
+    /// What to add to the script's number for a byte of the machine's stream, and of the peer's.
+    fn offsets(&self, syn: bool) -> (u32, u32) {
+        if syn {
+            (self.initial.wrapping_sub(self.script_initial), 0)
+        } else {
+            (self.initial, self.peer_initial)
+        }
+    }
+
+    /// The sequence number of an outbound segment as the script counts.
+    pub fn sequence(&self, segment: &Segment) -> u32 {
+        let (own, _) = self.offsets(segment.has(Flags::SYN));
+        segment.sequence.0.wrapping_sub(own)
+    }
+
+    /// A number of the peer's stream in an outbound segment, as the script counts.
+    pub fn peer_number(&self, segment: &Segment, number: SequenceNumber) -> u32 {
+        let (_, peer) = self.offsets(segment.has(Flags::SYN));
+        number.0.wrapping_sub(peer)
     }
 
     /// Remembers that the script calls the machine's timestamp `actual` by the name `script`.
@@ -54,6 +87,7 @@ impl Mapping {
     /// # Errors
     /// Where the segment has an option that the machine has no place for.
     pub fn inbound(&self, spec: &TcpSpec, ecn: Option<EcnMark>) -> Result<Segment, String> {
+        let (own, peer) = self.offsets(spec.flags.contains(TcpFlags::SYN));
         let mut options = Options::default();
         for option in spec.options.iter().flatten() {
             match option {
@@ -62,7 +96,7 @@ impl Mapping {
                 OptionSpec::WindowScale(shift) => options.window_scale = Some(*shift),
                 OptionSpec::SackPermitted => options.sack_permitted = true,
                 OptionSpec::Sack(blocks) => {
-                    let shift = |edge: u32| SequenceNumber(edge.wrapping_add(self.local));
+                    let shift = |edge: u32| SequenceNumber(edge.wrapping_add(own));
                     for (left, right) in blocks {
                         if !options.sack.push((shift(*left), shift(*right))) {
                             return Err("more than four SACK blocks".to_owned());
@@ -81,12 +115,12 @@ impl Mapping {
             }
         }
         let acknowledgement = match spec.acknowledgement {
-            Some(number) if spec.flags.contains(TcpFlags::ACK) => number.wrapping_add(self.local),
+            Some(number) if spec.flags.contains(TcpFlags::ACK) => number.wrapping_add(own),
             Some(number) => number,
             None => 0,
         };
         Ok(Segment {
-            sequence: SequenceNumber(spec.sequence),
+            sequence: SequenceNumber(spec.sequence.wrapping_add(peer)),
             acknowledgement: SequenceNumber(acknowledgement),
             flags: to_machine(spec.flags),
             window: spec.window.unwrap_or(0),
@@ -103,7 +137,7 @@ impl Mapping {
 
     /// A segment of the machine in the script's writing.
     pub fn describe(&self, segment: &Segment) -> String {
-        let from = segment.sequence.0.wrapping_sub(self.local);
+        let from = self.sequence(segment);
         let to = from.wrapping_add(segment.length);
         let ecn = match segment.ecn {
             Ecn::NotEct => "",
@@ -117,10 +151,13 @@ impl Mapping {
             segment.length
         );
         if segment.has(Flags::ACK) {
-            text.push_str(&format!(" ack {}", segment.acknowledgement.0));
+            text.push_str(&format!(
+                " ack {}",
+                self.peer_number(segment, segment.acknowledgement)
+            ));
         }
         text.push_str(&format!(" win {}", segment.window));
-        let options = self.describe_options(&segment.options);
+        let options = self.describe_options(segment);
         if !options.is_empty() {
             text.push_str(&format!(" <{options}>"));
         }
@@ -128,7 +165,8 @@ impl Mapping {
     }
 
     /// Options in the script's writing, without padding.
-    pub fn describe_options(&self, options: &Options) -> String {
+    fn describe_options(&self, segment: &Segment) -> String {
+        let options = &segment.options;
         let mut words = Vec::new();
         if let Some(bytes) = options.mss {
             words.push(format!("mss {bytes}"));
@@ -148,7 +186,10 @@ impl Mapping {
                 .sack
                 .as_slice()
                 .iter()
-                .map(|(left, right)| format!("{}:{}", left.0, right.0))
+                .map(|(left, right)| {
+                    let number = |edge| self.peer_number(segment, edge);
+                    format!("{}:{}", number(*left), number(*right))
+                })
                 .collect();
             words.push(format!("sack {}", blocks.join(" ")));
         }

@@ -29,7 +29,7 @@ pub struct Settings {
 
 /// Settings of kernels that change nothing of what the machine does: offload sizes, caches, features that
 /// only act where a script asks for them in other words.
-const WITHOUT_EFFECT: [&str; 21] = [
+const WITHOUT_EFFECT: [&str; 18] = [
     "net.core.default_qdisc",
     "net.core.rmem_max",
     "net.core.wmem_max",
@@ -38,9 +38,6 @@ const WITHOUT_EFFECT: [&str; 21] = [
     "net.ipv4.tcp_comp_sack_delay_ns",
     "net.ipv4.tcp_comp_sack_slack_ns",
     "net.ipv4.tcp_ecn_option",
-    "net.ipv4.tcp_fastopen",
-    "net.ipv4.tcp_fastopen_key",
-    "net.ipv4.tcp_fastopen_cookies",
     "net.ipv4.tcp_limit_output_bytes",
     "net.ipv4.tcp_max_syn_backlog",
     "net.ipv4.tcp_min_tso_segs",
@@ -112,6 +109,7 @@ impl Settings {
                 self.timestamp_tick = Some(Duration::from_micros(number()?)).filter(|t| !t.is_zero())
             }
             "mtu" => self.mtu = u32::try_from(number()?).unwrap_or(u32::MAX).clamp(128, 65_535),
+            "strict_segments" => self.offload = false,
             "ip_version" if text == "ipv4" => {}
             // Timestamps that are echoed are always taken in proportion; addresses and ports are never seen.
             "tcp_ts_ecr_scaled" | "define" | "D" | "v" | "verbose" | "local_ip" | "remote_ip"
@@ -142,10 +140,7 @@ impl Settings {
         let name = first.rsplit('/').next().unwrap_or(first);
         let rest: Vec<&str> = words[1..].iter().map(String::as_str).collect();
         match (name, rest.as_slice()) {
-            ("defaults.sh", []) => {
-                self.offload = true;
-                DEFAULTS.iter().try_for_each(|setting| self.sysctl(setting))
-            }
+            ("defaults.sh", []) => DEFAULTS.iter().try_for_each(|setting| self.sysctl(setting)),
             ("sysctl" | "set_sysctls.py", settings) => {
                 let settings = settings.iter().filter(|word| !word.starts_with('-'));
                 settings.into_iter().try_for_each(|setting| self.sysctl(setting))
@@ -287,7 +282,7 @@ impl Settings {
             }
             "fin_timeout" => tcp.fin_timeout = Some(Duration::from_secs(number()?)),
             "reordering" if last == Some(3) => {}
-            "fack" | "mtu_probing" if last == Some(0) => {}
+            "fack" | "mtu_probing" | "fastopen" if last == Some(0) => {}
             // No limit.
             "notsent_lowat" if number()? >= u64::from(u32::MAX) => {}
             _ => return Err(unsupported()),
