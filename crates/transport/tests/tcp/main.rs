@@ -8,3 +8,4 @@ mod pair;
 mod properties;
 mod recovery;
 mod rig;
+mod wire;

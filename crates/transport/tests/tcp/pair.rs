@@ -138,7 +138,8 @@ impl Ranges {
     }
 }
 
-type Path = Box<dyn FnMut(Instant, Side, &Segment) -> Fate>;
+/// Decides about each packet as it leaves.
+pub type Path = Box<dyn FnMut(Instant, Side, &Segment) -> Fate>;
 
 /// The two ends and the path between them.
 pub struct Pair {
@@ -183,10 +184,6 @@ impl Pair {
 
     pub fn end(&mut self, side: Side) -> &mut End {
         &mut self.ends[side.index()]
-    }
-
-    pub fn set_path(&mut self, path: Path) {
-        self.path = path;
     }
 
     /// The connection of one side, and after the call whatever follows from it.
@@ -300,11 +297,6 @@ impl Pair {
         self.allowed[index] = self.allowed[index].max(edge);
     }
 
-    /// A segment that no connection of this test sent arrives.
-    pub fn inject(&mut self, to: Side, segment: Segment) {
-        self.arrive(to, segment);
-    }
-
     fn arrive(&mut self, to: Side, segment: Segment) {
         let now = self.now;
         self.note_window(to, &segment);
@@ -401,14 +393,5 @@ impl Pair {
 
     pub fn sent(&self) -> &[Sent] {
         self.trace.as_deref().unwrap_or_default()
-    }
-
-    /// What one side sent since the trace had `since` entries.
-    pub fn sent_by(&self, side: Side, since: usize) -> Vec<Sent> {
-        self.sent()[since..]
-            .iter()
-            .filter(|sent| sent.from == side)
-            .copied()
-            .collect()
     }
 }

@@ -3,12 +3,12 @@
 
 use foundation::{Duration, Instant, Size};
 use proptest::prelude::*;
-use rand::{Rng, SeedableRng};
+use rand::{RngExt, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
 use transport::congestion::CongestionConfig;
-use transport::tcp::{Event, Profile, Recovery, Segment, TcpConfig};
+use transport::tcp::{Event, Profile, Recovery, TcpConfig};
 
-use crate::pair::{Fate, Pair, Side};
+use crate::pair::{Fate, Pair, Path, Side};
 
 /// Ways of a path, until it becomes kind.
 #[derive(Clone, Debug)]
@@ -29,7 +29,7 @@ struct Weather {
 }
 
 impl Weather {
-    fn path(&self) -> Box<dyn FnMut(Instant, Side, &Segment) -> Fate> {
+    fn path(&self) -> Path {
         let mut rng = Xoshiro256PlusPlus::seed_from_u64(self.seed);
         let weather = self.clone();
         let mut acks = 0;

@@ -82,7 +82,7 @@ impl Connection {
 
     /// The header of every segment after the handshake.
     #[inline]
-    fn header(&mut self, now: Instant, position: u64, data: bool) -> Segment {
+    fn header(&mut self, now: Instant, position: u64, length: u32) -> Segment {
         let mut flags = Flags::ACK;
         if self.echo_congestion {
             flags |= Flags::ECE;
@@ -92,14 +92,24 @@ impl Connection {
             self.peer_initial.at(self.receiver.next()),
             flags,
         );
-        segment.window = self.receiver.on_ack_sent(now, data);
+        let owed = self.receiver.owes_ack();
+        segment.window = self.receiver.on_ack_sent(now, length > 0);
         segment.options.timestamps = self.timestamps_option(now);
         if self.receiver.sack_count() > 0 && self.sack {
+            // A segment that was cut before there were blocks, and leaves again, has no room for them.
+            let room = (self.sender.segment().saturating_sub(length + 4) / 8) as usize;
+            if room == 0 {
+                if owed {
+                    self.receiver.demand_ack();
+                }
+                return segment;
+            }
             let mut blocks = SackBlocks::EMPTY;
             let initial = self.peer_initial;
-            self.receiver.sack_blocks(self.sack_room(), |start, end| {
-                blocks.push((initial.at(start), initial.at(end)));
-            });
+            self.receiver
+                .sack_blocks(self.sack_room().min(room), |start, end| {
+                    blocks.push((initial.at(start), initial.at(end)));
+                });
             segment.options.sack = blocks;
             self.receiver.on_sack_sent();
         }
@@ -108,7 +118,7 @@ impl Connection {
 
     fn acknowledgement(&mut self, now: Instant, position: u64) -> Outgoing {
         self.statistics.acknowledgements_sent += 1;
-        let segment = self.header(now, position, false);
+        let segment = self.header(now, position, 0);
         self.control(segment)
     }
 
@@ -117,7 +127,7 @@ impl Connection {
         if departure.length == 0 && !departure.fin {
             return self.acknowledgement(now, departure.start);
         }
-        let mut segment = self.header(now, departure.start, departure.length > 0);
+        let mut segment = self.header(now, departure.start, departure.length);
         segment.length = departure.length;
         for (set, flag) in [
             (departure.fin, Flags::FIN),

@@ -356,9 +356,8 @@ impl Scoreboard {
     /// The earliest transmission about which nothing is known yet: the older one of the first
     /// transmissions in the order of the stream and the retransmissions in the order in which they left.
     pub fn oldest_undecided(&mut self) -> Option<u64> {
-        let open = |r: &Record| {
-            !r.marks.has(Marks::SACKED) && !(r.marks.has(Marks::LOST) && !r.marks.has(Marks::RESENT))
-        };
+        let waits = |r: &Record| r.marks.has(Marks::LOST) && !r.marks.has(Marks::RESENT);
+        let open = |r: &Record| !r.marks.has(Marks::SACKED) && !waits(r);
         let first = loop {
             match self.get(self.undecided) {
                 Some(r) if open(r) && !r.marks.has(Marks::EVER_RESENT) => {
