@@ -1,0 +1,128 @@
+//! A congestion controller from outside the crate: its settings, its registration beside the built-in ones,
+//! and a configuration that names it.
+//!
+//!     cargo run -p longfat-transport --example own_controller
+
+use foundation::{Instant, Problem, Rate};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use transport::congestion::{Acknowledgement, Controller, Loss, Owner, Registration, Registry, Settings};
+
+/// Additive increase, multiplicative decrease.
+#[derive(Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+struct AimdSettings {
+    /// Packets that the window grows by in a round trip (default 1).
+    increase: f64,
+    /// Part of the window that a loss leaves, 0.1 to 0.9 (default 0.5).
+    keep: f64,
+}
+
+impl Default for AimdSettings {
+    fn default() -> Self {
+        Self {
+            increase: 1.0,
+            keep: 0.5,
+        }
+    }
+}
+
+impl Settings for AimdSettings {
+    fn validate(&self) -> Vec<Problem> {
+        if (0.1..=0.9).contains(&self.keep) {
+            return Vec::new();
+        }
+        let message = format!("{} is out of range: 0.1 to 0.9", self.keep);
+        vec![Problem::new("keep", message)]
+    }
+
+    fn build_for(&self, owner: &Owner) -> Box<dyn Controller> {
+        Box::new(Aimd {
+            increase: self.increase,
+            keep: self.keep,
+            segment: owner.segment as f64,
+            window: (owner.initial_window.unwrap_or(10) * owner.segment) as f64,
+            reduced_at: None,
+        })
+    }
+}
+
+/// One connection's controller. It sees facts, never the connection.
+#[derive(Debug)]
+struct Aimd {
+    increase: f64,
+    keep: f64,
+    segment: f64,
+    window: f64,
+    reduced_at: Option<Instant>,
+}
+
+impl Controller for Aimd {
+    fn on_sent(&mut self, _now: Instant, _bytes: u64, _bytes_in_flight: u64) {}
+
+    fn on_acknowledged(&mut self, ack: &Acknowledgement) {
+        if ack.window_limited && !ack.in_recovery {
+            self.window += self.increase * self.segment * ack.bytes as f64 / self.window;
+        }
+    }
+
+    fn on_lost(&mut self, loss: &Loss) {
+        // Once for all that left before (RFC 6582).
+        if self.reduced_at.is_none_or(|at| loss.newest_sent_at > at) {
+            self.window = (self.keep * self.window).max(2.0 * self.segment);
+            self.reduced_at = Some(loss.now);
+        }
+    }
+
+    fn on_timeout(&mut self, now: Instant, _bytes_in_flight: u64) {
+        self.window = self.segment;
+        self.reduced_at = Some(now);
+    }
+
+    fn on_congestion_experienced(&mut self, _now: Instant, _sent_at: Instant) {}
+
+    fn window(&self) -> u64 {
+        self.window as u64
+    }
+
+    fn pacing_rate(&self) -> Option<Rate> {
+        None
+    }
+
+    fn metrics(&self, report: &mut dyn FnMut(&'static str, f64)) {
+        report("window_bytes", self.window);
+    }
+}
+
+fn main() -> Result<(), Box<dyn std::error::Error>> {
+    let aimd = Registration::of::<AimdSettings>("aimd", "additive increase, multiplicative decrease");
+    let registry = Registry::builtin()
+        .with(aimd)
+        .map_err(|problem| problem.to_string())?;
+
+    let table = serde_json::json!({ "kind": "aimd", "keep": 0.8 });
+    let config = registry
+        .read(&table)
+        .map_err(|problems| problems[0].to_string())?;
+    assert!(config.validate().is_empty());
+    let mut controller = config.build(1460);
+    println!("{}: {} bytes at first", config.name(), controller.window());
+    let second = |seconds: u64| Instant::from_nanos(seconds * 1_000_000_000);
+    controller.on_lost(&Loss {
+        now: second(2),
+        bytes: 1460,
+        newest_sent_at: second(1),
+        prior_in_flight: 14_600,
+        bytes_in_flight: 13_140,
+        in_flight_at_send: 14_600,
+        lost_since_send: 1460,
+        application_limited: false,
+        in_recovery: false,
+    });
+    println!("{} bytes after a loss", controller.window());
+    assert_eq!(controller.window(), 11_680);
+
+    let misspelt = registry.read(&serde_json::json!({ "kind": "aimd", "kep": 0.8 }));
+    println!("{}", misspelt.expect_err("an unknown key")[0]);
+    Ok(())
+}
