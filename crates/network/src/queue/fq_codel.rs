@@ -11,6 +11,7 @@ use serde::{Deserialize, Serialize};
 use super::codel::{CoDel, Control, Law};
 use super::fifo::{Bounds, Fifo};
 use crate::link::Count;
+use crate::packet::RouteId;
 use crate::queue::{Discipline, DisciplineConfig, Line, Place, QueueLimit, Verdicts, Waiting};
 
 /// Flows in turn, each with a queue under CoDel; flows that send little do not wait for those that send much.
@@ -127,10 +128,9 @@ struct Queue {
 }
 
 impl Queue {
-    /// The queue of a packet's flow.
+    /// The queue of a packet's flow. Two flows may fall into one (RFC 8290, section 5.3: of 100 flows in 1024 queues, one in eleven).
     fn flow_of(&mut self, packet: &Waiting) -> u32 {
-        let hash = mix(mix(self.perturbation ^ u64::from(packet.route.0)) ^ packet.flow);
-        let slot = (hash % self.slots.len() as u64) as usize;
+        let slot = slot(self.perturbation, packet.route, packet.flow, self.slots.len());
         if self.slots[slot] == UNUSED {
             self.slots[slot] = self.flows.len() as u32;
             self.flows.push(Flow::default());
@@ -170,6 +170,12 @@ impl Queue {
         self.waiting = self.waiting - dropped;
         dropped.packets > 0
     }
+}
+
+/// Where among `slots` a flow falls.
+const fn slot(perturbation: u64, route: RouteId, flow: u64, slots: usize) -> usize {
+    let hash = mix(mix(perturbation ^ route.0 as u64) ^ flow);
+    (hash % slots as u64) as usize
 }
 
 /// A finalizer that mixes all bits (Stafford's variant 13 of MurmurHash3's).
@@ -236,5 +242,31 @@ impl Discipline for Queue {
 
     fn waiting(&self) -> Count {
         self.waiting
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use foundation::Streams;
+    use std::collections::BTreeSet;
+
+    /// Flows fall into queues as if at random, though their numbers are close to one another: of `n` flows in 1024 queues,
+    /// 1024 (1 - (1 - 1/1024)^n) queues are used.
+    #[test]
+    fn flows_are_spread_evenly() {
+        for (flows, used) in [(4, 3.994), (100, 95.28), (1000, 638.9)] {
+            let runs = 2000;
+            let total: usize = (0..runs)
+                .map(|trial| {
+                    let perturbation = Streams::new(1, trial).stream("fq-codel").next_u64();
+                    let slots = (0..flows)
+                        .map(|flow| slot(perturbation, RouteId(flow % 7), u64::from(flow / 7) << 1, 1024));
+                    slots.collect::<BTreeSet<_>>().len()
+                })
+                .sum();
+            let mean = total as f64 / runs as f64;
+            assert!((mean / used - 1.0).abs() < 0.002, "{flows}: {mean}");
+        }
     }
 }
