@@ -16,6 +16,7 @@ pub mod payload;
 pub mod relay;
 pub mod server;
 pub mod session;
+pub mod spin;
 pub mod transfer;
 pub mod wait;
 

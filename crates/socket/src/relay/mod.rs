@@ -3,7 +3,6 @@
 //! processes, without any privilege.
 
 mod clients;
-mod spin;
 
 use std::net::SocketAddr;
 use std::ops::ControlFlow;
@@ -19,9 +18,9 @@ use crate::clock::{Clock, Stamps};
 use crate::datagrams::{Datagrams, Inbox, Peer};
 use crate::error::Error;
 use crate::outbox::Outbox;
+use crate::spin::{Pause, SpinBudget, SpinLimits};
 use crate::wait;
 use clients::{ClientId, Clients};
-use spin::{Pause, SpinBudget};
 
 /// The caller is asked at least this often whether to go on.
 const TICK: Duration = Duration::from_millis(50);
@@ -179,7 +178,7 @@ impl Relaying {
         tick: &mut dyn FnMut(&RelayReport) -> ControlFlow<()>,
     ) -> Result<RelayReport, Error> {
         let mut inbox = Inbox::new(SLOTS);
-        let mut budget = SpinBudget::new();
+        let mut budget = SpinBudget::new(SpinLimits::SHARED);
         let (mut next_tick, mut next_sweep) = (Instant::ZERO, Instant::ZERO + SWEEP);
         loop {
             if std::mem::take(&mut self.front_ready) {

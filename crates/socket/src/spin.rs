@@ -2,22 +2,49 @@
 
 use foundation::{Duration, Instant};
 
-/// So long before a departure the relay stops sleeping: the system wakes a sleeper up to so much late.
-const LEAD: Duration = Duration::from_micros(50);
-/// One part in so many of all time may be spent awake and waiting: many relays share a machine when the
-/// trials of a study run side by side, and without any of this a departure is 25 to 60 µs late.
-const SHARE: u64 = 16;
-/// What can be saved up of it.
-const MOST: Duration = Duration::from_millis(2);
-
 /// With so many packets in a millisecond there is no time to sleep: whoever does loses its processor to
 /// somebody else for longer than until the next packet.
 const BUSY: u64 = 50;
 const MILLISECOND: Duration = Duration::from_millis(1);
 
-/// What a relay may spend on waiting awake.
+/// How much of its time a thread may spend on waiting awake.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SpinLimits {
+    /// So long before a departure it stops sleeping: the system wakes a sleeper up to so much late.
+    pub lead: Duration,
+    /// One part in so many of all time may be spent awake and waiting.
+    pub share: u64,
+    /// What can be saved up of it.
+    pub most: Duration,
+    /// Whether it stays awake for as long as packets come thick and fast.
+    pub awake_when_busy: bool,
+}
+
+impl SpinLimits {
+    /// A thread like all others, of which many share a machine when the trials of a study run side by side. Without
+    /// any waiting awake a departure is 25 to 60 µs late.
+    pub const SHARED: Self = Self {
+        lead: Duration::from_micros(50),
+        share: 16,
+        most: Duration::from_millis(2),
+        awake_when_busy: true,
+    };
+
+    /// A thread that the system prefers to all others. It must not stay awake for good: the system then takes its
+    /// processor away, for as long as real-time threads must leave to others (`sched(7)`, "Limiting the CPU usage of
+    /// real-time and deadline processes"), and it wakes at once in any case.
+    pub const REAL_TIME: Self = Self {
+        lead: Duration::from_micros(60),
+        share: 4,
+        most: Duration::from_millis(2),
+        awake_when_busy: false,
+    };
+}
+
+/// What a thread may spend on waiting awake.
 #[derive(Debug)]
 pub struct SpinBudget {
+    limits: SpinLimits,
     /// The millisecond at hand: when it began, and packets in it.
     counting_since: Instant,
     packets: u64,
@@ -38,14 +65,15 @@ pub enum Pause {
 }
 
 impl SpinBudget {
-    /// A full budget.
+    /// A full budget within these limits.
     #[must_use]
-    pub const fn new() -> Self {
+    pub const fn new(limits: SpinLimits) -> Self {
         Self {
+            limits,
             counting_since: Instant::ZERO,
             packets: 0,
             busy: false,
-            credit: MOST,
+            credit: limits.most,
             updated_at: Instant::ZERO,
             spinning_since: None,
         }
@@ -56,7 +84,8 @@ impl SpinBudget {
         self.packets += packets;
         let elapsed = now - self.counting_since;
         if elapsed >= MILLISECOND {
-            self.busy = self.packets >= BUSY && elapsed < MILLISECOND * 2;
+            let awake = self.limits.awake_when_busy;
+            self.busy = awake && self.packets >= BUSY && elapsed < MILLISECOND * 2;
             self.packets = 0;
             self.counting_since = now;
         }
@@ -64,8 +93,8 @@ impl SpinBudget {
 
     /// How to wait from `now` until `due`, or for at most `longest`.
     pub fn pause(&mut self, now: Instant, due: Option<Instant>, longest: Duration) -> Pause {
-        let earned = (now - self.updated_at) / SHARE;
-        self.credit = (self.credit + earned).min(MOST);
+        let earned = (now - self.updated_at) / self.limits.share;
+        self.credit = (self.credit + earned).min(self.limits.most);
         self.updated_at = now;
         if let Some(since) = self.spinning_since.take() {
             self.credit -= now - since;
@@ -76,15 +105,15 @@ impl SpinBudget {
         let Some(due) = due else {
             return Pause::Sleep(longest);
         };
-        let left = due - now;
-        if self.credit <= LEAD {
+        let (left, lead) = (due - now, self.limits.lead);
+        if self.credit <= lead {
             return Pause::Sleep(left.min(longest));
         }
-        if left <= LEAD {
+        if left <= lead {
             self.spinning_since = Some(now);
             return Pause::Spin;
         }
-        Pause::Sleep((left - LEAD).min(longest))
+        Pause::Sleep((left - lead).min(longest))
     }
 }
 
@@ -94,7 +123,7 @@ mod tests {
 
     /// Spins for as long as it is told to, sleeps as long as it is told to; gives the share of time spun.
     fn share_spun(gap: Duration) -> f64 {
-        let mut budget = SpinBudget::new();
+        let mut budget = SpinBudget::new(SpinLimits::SHARED);
         let (mut now, mut due, mut spun) = (Instant::ZERO, Instant::ZERO + gap, Duration::ZERO);
         while now < Instant::from_nanos(1_000_000_000) {
             let step = match budget.pause(now, Some(due), Duration::from_millis(50)) {
@@ -122,7 +151,7 @@ mod tests {
 
     #[test]
     fn a_busy_relay_stays_awake_until_it_is_busy_no_more() {
-        let mut budget = SpinBudget::new();
+        let mut budget = SpinBudget::new(SpinLimits::SHARED);
         let longest = Duration::from_millis(50);
         let at = |micros| Instant::ZERO + Duration::from_micros(micros);
         for micros in (0..=2000).step_by(10) {
@@ -136,8 +165,19 @@ mod tests {
     }
 
     #[test]
+    fn a_real_time_thread_sleeps_however_busy_it_is() {
+        let mut budget = SpinBudget::new(SpinLimits::REAL_TIME);
+        let longest = Duration::from_millis(50);
+        for micros in (0..=2000).step_by(5) {
+            budget.count(Instant::ZERO + Duration::from_micros(micros), 1);
+        }
+        let now = Instant::ZERO + Duration::from_micros(2000);
+        assert_eq!(budget.pause(now, None, longest), Pause::Sleep(longest));
+    }
+
+    #[test]
     fn nobody_spins_when_nothing_is_due() {
-        let mut budget = SpinBudget::new();
+        let mut budget = SpinBudget::new(SpinLimits::SHARED);
         let longest = Duration::from_millis(50);
         assert_eq!(budget.pause(Instant::ZERO, None, longest), Pause::Sleep(longest));
         let far = Instant::ZERO + Duration::from_secs(1);
