@@ -146,6 +146,8 @@ pub struct Pair {
     pub now: Instant,
     pub ends: [End; 2],
     path: Path,
+    /// From this time on, longer packets (IP header included) are dropped and their senders are told.
+    pub mtu: (Instant, u32),
     on_the_way: BTreeMap<(Instant, u64), (Side, Segment)>,
     sequence: u64,
     pub trace: Option<Vec<Sent>>,
@@ -166,6 +168,7 @@ impl Pair {
                 End::new(server, u32::MAX - 100_000),
             ],
             path,
+            mtu: (Instant::MAX, u32::MAX),
             on_the_way: BTreeMap::new(),
             sequence: 0,
             trace: None,
@@ -230,13 +233,18 @@ impl Pair {
             if left.is_empty() {
                 return;
             }
+            let mut too_big = false;
             for packet in left {
-                self.send(side, packet);
+                too_big |= !self.send(side, packet);
+            }
+            if too_big && let Some(connection) = &mut self.ends[side.index()].connection {
+                connection.handle_path_mtu(now, self.mtu.1);
             }
         }
     }
 
-    fn send(&mut self, from: Side, packet: Outgoing) {
+    /// Gives `false` where the packet is too big for the path.
+    fn send(&mut self, from: Side, packet: Outgoing) -> bool {
         if let Some(trace) = &mut self.trace {
             trace.push(Sent {
                 at: self.now,
@@ -249,6 +257,9 @@ impl Pair {
             let start = i64::try_from(packet.offset).unwrap();
             self.check_numbers(from, &segment, start);
         }
+        if self.now >= self.mtu.0 && segment.length + segment.header_length() + 20 > self.mtu.1 {
+            return false;
+        }
         let fate = (self.path)(self.now, from, &segment);
         if fate.marked && segment.ecn != Ecn::NotEct {
             segment.ecn = Ecn::Ce;
@@ -258,6 +269,7 @@ impl Pair {
             self.on_the_way
                 .insert((self.now + delay, self.sequence), (from.other(), segment));
         }
+        true
     }
 
     /// The offset beside a segment and its sequence number name the same bytes, and they fit the peer's window.

@@ -160,6 +160,8 @@ struct Scene {
     both_open: bool,
     /// The server's application reads only now and then, so much at a time (0: always all).
     slow_reader: u64,
+    /// From so many ms on the path takes packets of so many bytes.
+    mtu: Option<(u64, u32)>,
 }
 
 fn scene() -> impl Strategy<Value = Scene> {
@@ -172,15 +174,17 @@ fn scene() -> impl Strategy<Value = Scene> {
         (initial(), initial()),
         prop::bool::weighted(0.1),
         prop_oneof![3 => Just(0_u64), 1 => 1_u64..20_000],
+        prop::option::weighted(0.2, (0_u64..2000, 128_u32..1500)),
     )
         .prop_map(
-            |(configs, weather, sizes, initial, both_open, slow_reader)| Scene {
+            |(configs, weather, sizes, initial, both_open, slow_reader, mtu)| Scene {
                 configs: configs.into(),
                 weather,
                 sizes: sizes.into(),
                 initial: initial.into(),
                 both_open,
                 slow_reader,
+                mtu,
             },
         )
 }
@@ -191,6 +195,9 @@ const PATIENCE: Duration = Duration::from_secs(900);
 fn play(scene: &Scene) -> Result<(), TestCaseError> {
     let mut pair = Pair::new(&scene.configs[0], &scene.configs[1], scene.weather.path());
     pair.trace = None;
+    if let Some((from, mtu)) = scene.mtu {
+        pair.mtu = (Instant::ZERO + Duration::from_millis(from), mtu);
+    }
     for (index, side) in [Side::Client, Side::Server].into_iter().enumerate() {
         let end = pair.end(side);
         end.initial = scene.initial[index];

@@ -359,6 +359,7 @@ fn a_smaller_path_cuts_segments_and_sends_them_again() {
             .unwrap_or(acknowledged);
     }
     assert_eq!((acknowledged, rig.info().unacked), (10_001, 0));
+    assert_eq!(rig.info().threshold_packets, None, "no reduction");
 }
 
 #[test]

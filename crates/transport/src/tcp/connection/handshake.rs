@@ -142,6 +142,7 @@ impl Connection {
             ecn: false,
             peer_scale: 0,
             scale,
+            path_mss: u32::MAX,
             recent_timestamp: 0,
             recent_at: now,
             echo_congestion: false,
@@ -164,7 +165,7 @@ impl Connection {
     /// Payload of a full segment: what both sides allow, without the options of every segment (RFC 6691).
     fn payload_size(parameters: &Parameters, peer_mss: u32, timestamps: bool) -> u32 {
         let options = if timestamps { 12 } else { 0 };
-        (parameters.mss.min(peer_mss.max(48)) - options).max(8)
+        parameters.mss.min(peer_mss).saturating_sub(options).max(8)
     }
 
     /// What the peer's SYN says.
@@ -264,7 +265,11 @@ impl Connection {
             self.peer_scale
         };
         let start = Start {
-            segment: Self::payload_size(&self.parameters, handshake.peer_mss, self.timestamps),
+            segment: Self::payload_size(
+                &self.parameters,
+                handshake.peer_mss.min(self.path_mss),
+                self.timestamps,
+            ),
             sack: self.sack,
             timestamps: self.timestamps,
             ecn: self.ecn,

@@ -97,6 +97,8 @@ pub struct Connection {
     ecn: bool,
     peer_scale: u8,
     scale: u8,
+    /// The MSS that the path takes, as far as is known.
+    path_mss: u32,
     /// TS.Recent of RFC 7323, and when it was set.
     recent_timestamp: u32,
     recent_at: Instant,
@@ -263,12 +265,13 @@ impl Connection {
     }
 
     /// A router could not forward packets of more than `mtu` bytes (RFC 1191; RFC 8201): segments become shorter,
-    /// and those that were longer are sent again. An MTU below 68 bytes is no path's, and changes nothing.
+    /// and those that were longer are sent again. Less than the 68 bytes that every router forwards (RFC 791) is
+    /// taken for 68.
     pub fn handle_path_mtu(&mut self, _now: Instant, mtu: u32) {
-        // RFC 791: every module must forward 68 bytes.
-        if mtu >= 68 + 20 {
+        self.path_mss = self.path_mss.min(mtu.max(68) - 40);
+        if self.handshake.is_none() {
             let options = if self.timestamps { 12 } else { 0 };
-            self.sender.shrink_segment((mtu - 40 - options).max(8));
+            self.sender.shrink_segment((self.path_mss - options).max(8));
         }
     }
 

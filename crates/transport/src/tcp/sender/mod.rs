@@ -375,6 +375,14 @@ impl Sender {
             self.segment = segment;
             self.board.resegment(segment);
             self.burst = 0;
+            if self.board.lost().packets > 0 && self.state < CongestionState::Recovery {
+                // Sent again until all is repaired, but not for congestion: no reduction.
+                self.state = CongestionState::Loss;
+                self.high = self.next;
+                self.undo = None;
+                self.prr = None;
+                self.frto = false;
+            }
         }
     }
 

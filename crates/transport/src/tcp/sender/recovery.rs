@@ -242,14 +242,9 @@ impl Sender {
     }
 
     /// A tail loss probe repaired a loss that nobody saw (RFC 8985, section 7.4.2): the window shrinks for it.
-    pub(super) fn reduce_for_probe(&mut self, now: Instant) {
-        let losses = Losses {
-            packets: 1,
-            bytes: u64::from(self.segment),
-            ..Losses::default()
-        };
+    pub(super) fn reduce_for_probe(&mut self, now: Instant, losses: &Losses) {
         if self.state < CongestionState::Cwr {
-            self.tell_losses(now, &losses, self.pipe_bytes(), false);
+            self.tell_losses(now, losses, self.pipe_bytes(), false);
             self.announce_reduction = self.ecn;
             self.high = self.next;
         }

@@ -222,6 +222,13 @@ impl Scoreboard {
         if !self.blocks.is_empty() {
             self.blocks.remove_below(acknowledged);
         }
+        while self
+            .resends
+            .front()
+            .is_some_and(|&(number, _)| number < self.base)
+        {
+            self.resends.pop_front();
+        }
         if self.records.is_empty() {
             self.blocks.clear();
             self.waiting.clear();

@@ -3,7 +3,7 @@
 
 use foundation::{Duration, Instant};
 
-use super::ack::Facts;
+use super::ack::{Facts, Losses};
 use super::timers::{TIMER_GRAIN, Timer};
 use super::{CongestionState, Sender};
 
@@ -12,8 +12,8 @@ use super::{CongestionState, Sender};
 pub(super) struct Probe {
     /// `TLP.end_seq`: what was sent when it left.
     end: u64,
-    /// `TLP.is_retrans`: it was a retransmission, not new data.
-    retransmission: bool,
+    /// `TLP.is_retrans`: it was a retransmission, not new data. Then what the network was like as it left.
+    retransmission: Option<Losses>,
 }
 
 impl Sender {
@@ -56,6 +56,16 @@ impl Sender {
 
     /// The probe has left.
     pub(super) fn tail_probe_sent(&mut self, now: Instant, retransmission: bool) {
+        let last = self
+            .board
+            .end_number()
+            .checked_sub(1)
+            .and_then(|last| self.board.get(last));
+        let retransmission = last.filter(|_| retransmission).map(|record| {
+            let mut losses = Losses::default();
+            losses.add(record);
+            losses
+        });
         self.send_tail_probe = false;
         self.tail_probe = Some(Probe {
             end: self.next,
@@ -71,12 +81,14 @@ impl Sender {
             return;
         }
         let pure_duplicate = !facts.advanced && !facts.not_duplicate && !facts.newly_sacked;
-        if !probe.retransmission || facts.dsack {
+        let Some(losses) = probe.retransmission.filter(|_| !facts.dsack) else {
             self.tail_probe = None;
-        } else if self.una > probe.end {
+            return;
+        };
+        if self.una > probe.end {
             // Without a DSACK, the probe's ACK alone came: it repaired a loss.
             self.tail_probe = None;
-            self.reduce_for_probe(now);
+            self.reduce_for_probe(now, &losses);
         } else if pure_duplicate {
             // Both the original and the probe arrived.
             self.tail_probe = None;

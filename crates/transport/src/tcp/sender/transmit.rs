@@ -300,7 +300,8 @@ impl Sender {
     #[inline]
     fn is_held_back(&self, length: u32) -> bool {
         let rest = u64::from(length) == self.written - self.next;
-        if length >= self.segment || !rest || self.finishing || self.next < self.flush_to {
+        let wanted = self.finishing || self.next < self.flush_to || self.new_data_first;
+        if length >= self.segment || !rest || wanted {
             return false;
         }
         self.cork || self.more_to_come || (!self.nodelay && self.is_small_out())
