@@ -20,7 +20,11 @@ pub fn run_scripts(py: Python<'_>, paths: Vec<PathBuf>) -> PyResult<String> {
         found.iter().map(run).collect::<Result<Vec<_>, _>>()
     });
     let reports = reports.map_err(|(path, error)| raised(&path, &error))?;
-    let entries: Vec<Value> = found.iter().zip(&reports).map(|(path, report)| entry(path, report)).collect();
+    let entries: Vec<Value> = found
+        .iter()
+        .zip(&reports)
+        .map(|(path, report)| entry(path, report))
+        .collect();
     crate::trials::json(&entries)
 }
 
