@@ -66,10 +66,15 @@ def rows(
     required = schema.get("required", [])
     for key in sorted(properties, key=lambda name: name not in ("kind", "model")):
         content = properties[key]
-        if "const" in content and depth:
+        if depth and ("const" in content or _is_kind_by_example(key, content)):
             continue  # said in the row above
         scalars, tables, words = _alternatives(content, definitions)
-        same = [table for table in tables if set(table["properties"]) <= set(properties)]
+        same = [
+            table
+            for table in tables
+            if set(table["properties"]) <= set(properties)
+            and not any(_is_kind_by_example(*entry) for entry in table["properties"].items())
+        ]
         values = " | ".join([*scalars, *(["words below"] if words else []), *(["table"] if tables else [])])
         default = "required" if key in required else _plain(content.get("default"))
         yield Row(depth, key, values, default, _help(content, definitions))
@@ -132,9 +137,17 @@ def _scalar(content: dict[str, Any]) -> str:
 def _shape(table: dict[str, Any], definitions: dict[str, Any]) -> str:
     """A table by the word that names its kind, else by its keys."""
     for key, content in table["properties"].items():
-        if (word := only_word(content, definitions)) is not None:
+        word = only_word(content, definitions)
+        if word is None and _is_kind_by_example(key, content):
+            word = str(content["examples"][0])
+        if word is not None:
             return f'{{ {key} = "{word}" }}'
     return "{ " + ", ".join(table["properties"]) + " }"
+
+
+def _is_kind_by_example(key: str, content: dict[str, Any]) -> bool:
+    """Whether a key names a kind that nobody can list, such as a class of Python, and shows one."""
+    return key == "kind" and "examples" in content
 
 
 def only_word(content: dict[str, Any], definitions: dict[str, Any]) -> str | None:

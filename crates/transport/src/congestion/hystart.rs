@@ -67,7 +67,7 @@ impl JsonSchema for HyStartKind {
         true
     }
     fn json_schema(_generator: &mut SchemaGenerator) -> Schema {
-        json_schema!({ "enum": ["off", "hystart++", "classic", true, false] })
+        json_schema!({ "anyOf": [{ "enum": ["off", "hystart++", "classic"] }, { "type": "boolean" }] })
     }
 }
 

@@ -312,9 +312,26 @@ impl Registry {
             .iter()
             .map(|entry| serde_json::json!({ "const": entry.name, "description": entry.help }))
             .collect();
+        let outside = serde_json::json!({
+            "type": "string",
+            "pattern": format!(".+{SEPARATOR}.+"),
+            "examples": ["aimd.py:Aimd"],
+            "description": "a controller from outside: FILE.py:CLASS or package.module:CLASS",
+        });
+        let configured = serde_json::json!({
+            "type": "object",
+            "properties": { "kind": outside },
+            "required": ["kind"],
+            "description": "a controller from outside, with what its class may be told",
+        });
         json_schema!({
             "description": "a congestion controller: its name, or a table with its kind and settings",
-            "anyOf": [{ "oneOf": names }, { "oneOf": tables }],
+            "anyOf": [
+                { "oneOf": names },
+                { "oneOf": tables },
+                outside,
+                configured,
+            ],
         })
     }
 }
