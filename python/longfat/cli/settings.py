@@ -104,6 +104,7 @@ class SectionOptions:
 
         found: dict[str, Any] = {}
         origins: dict[str, str] = {}
+        self._check_kind(given)
         for key, text in given.items():
             if text is not None:
                 value = _value(text, read_setting(f"{key}={text}")[1])
@@ -123,6 +124,15 @@ class SectionOptions:
             origins[key] = "--set"
         self._check(found, origins)
         return found
+
+    def _check_kind(self, given: Given) -> None:
+        """Another family's kind (TCP where files go over ARQ) is unknown here, whatever its keys are."""
+        about = self._properties.get("kind", {})
+        schema = self._definitions.get(str(about.get("$ref", "")).rpartition("/")[2], about)
+        words = [str(one["const"]) for one in schema.get("oneOf", ()) if "const" in one]
+        kind = given.get("kind")
+        if words and kind is not None and kind not in words:
+            raise ValueError(f'{self._option("kind")}: "{kind}" is not known: allowed: {", ".join(words)}')
 
     def _check(self, found: Mapping[str, Any], origins: Mapping[str, str]) -> None:
         problems = json.loads(_native.check(self._section, self._whole(json.dumps(found))))

@@ -17,7 +17,7 @@ FEW_TIMEOUTS = 0.01
 """Loss up to which Mathis' form, which knows no timeouts, says more than PFTK."""
 
 VEGAS_THRESHOLDS = {"paper": (1.0, 3.0), "linux": (2.0, 4.0)}
-"""alpha and beta of Brakmo and Peterson (JSAC 1995, section IV), and those of Linux."""
+"""alpha and beta of Brakmo and Peterson (JSAC 1995, section IV), and those of Linux, by their rules."""
 
 SENDING = 1
 """The packet that is being sent counts for a queue's room and length, and for the path's own delay too."""
@@ -119,10 +119,11 @@ def queue(spec: Mapping[str, Any]) -> Prediction:
 
 
 def _vegas_thresholds(protocol: Mapping[str, Any]) -> tuple[float, float]:
-    """Alpha and beta of a protocol's settings."""
+    """Alpha and beta of a protocol's settings, whose rules are else those of its profile."""
     given = protocol.get("congestion")
     settings: Mapping[str, Any] = given if isinstance(given, Mapping) else {}
-    alpha, beta = VEGAS_THRESHOLDS[settings.get("rules", "paper")]
+    habit = "linux" if protocol.get("profile", "linux") == "linux" else "paper"
+    alpha, beta = VEGAS_THRESHOLDS[settings.get("rules", habit)]
     return float(settings.get("alpha", alpha)), float(settings.get("beta", beta))
 
 
