@@ -10,7 +10,6 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from longfat.analysis.prediction import ARQ_HEADER, UDP_IPV4
 from longfat.analysis.series_events import Event, Unit, data_range, joined, positions
 
 Host = Literal["sender", "receiver"]
@@ -170,7 +169,7 @@ class _Receiver:
             if event["what"] == "deliver" and event["host"] == "receiver":
                 self.read[event["time"]] = max(self.read.get(event["time"], 0), event["delivered"])
             elif event["what"] == "send" and event["frame"] == "data":
-                self.lengths[event["sequence"]] = event["size"] - ARQ_HEADER - UDP_IPV4
+                self.lengths[event["sequence"]] = event["length"]
         self.kept: set[int] = set()
         self.next_in_order, self.bytes_in_order = 0, 0
 

@@ -113,7 +113,7 @@ def draw(ladder: Ladder, title: str, subtitle: str) -> str:
         _shape("rect", x=0, y=0, width=WIDTH, height=height, fill="var(--paper)"),
         _text(24, 32, title, "title"),
         _text(24, 54, subtitle, "sub"),
-        _legend(76),
+        _legend(76, "byte" if any(flight.unit == "B" for flight in ladder.flights) else "packet"),
         *_lifelines(scale),
         *_times(ladder, scale),
         *(part for drawn in arrows for part in drawn.shapes),
@@ -145,7 +145,7 @@ def _line(x1: float, y1: float, x2: float, y2: float, class_: str) -> Markup:
     return _shape("line", x1=x1, y1=y1, x2=x2, y2=y2, class_=class_)
 
 
-def _legend(y: float) -> Markup:
+def _legend(y: float, counted: str) -> Markup:
     entries = (
         ("data", "data"),
         ("again", "sent again"),
@@ -156,7 +156,7 @@ def _legend(y: float) -> Markup:
     for style, name in entries:
         parts += [_line(x, y, x + 26, y, f"arrow {style}"), _text(x + 32, y + 4, name, "sub")]
         x += 48 + 7.0 * len(name)
-    told = "ack n waits for packet n; +a-b: kept beyond it"
+    told = f"ack n waits for {counted} n; +a-b: kept beyond it"
     return render([*parts, _text(x + 8, y + 4, told, "sub")])
 
 
