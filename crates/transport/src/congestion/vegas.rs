@@ -157,8 +157,6 @@ struct Vegas {
 #[derive(Clone, Copy, Debug)]
 struct Round {
     started: Instant,
-    /// Bytes.
-    delivered: u64,
     /// Whether the window was in use.
     limited: bool,
     samples: u64,
@@ -169,7 +167,6 @@ impl Round {
     const fn new(now: Instant) -> Self {
         Self {
             started: now,
-            delivered: 0,
             limited: false,
             samples: 0,
             least_rtt: None,
@@ -180,7 +177,7 @@ impl Round {
 impl Vegas {
     /// Bytes of `window` that do not fit into the path without queue, and those that do, or `None` where
     /// a round tells too little.
-    fn judge(&self, round: &Round, now: Instant, window: u64) -> Option<(u64, u64)> {
+    fn judge(&self, round: &Round, ack: &Acknowledgement, window: u64) -> Option<(u64, u64)> {
         let base = self.base_rtt?.as_nanos().max(1);
         if self.linux {
             if round.samples <= FEW_SAMPLES {
@@ -196,9 +193,12 @@ impl Vegas {
             return None;
         }
         // Section 3.2 of the paper: Expected = W / BaseRTT, Actual = what was transmitted in the flight of
-        // the distinguished packet over its time; Diff * BaseRTT bytes are extra.
-        let actual = scale(round.delivered, base, (now - round.started).as_nanos().max(1));
-        Some((window.saturating_sub(actual), actual))
+        // the distinguished packet over its time; Diff * BaseRTT bytes are extra. What was transmitted is the
+        // window where that is in use: counting it packet by packet would be off by one with delayed ACKs,
+        // as much as alpha.
+        let rtt = ack.rtt.unwrap_or(ack.now - round.started).as_nanos().max(base);
+        let actual = scale(window, base, rtt);
+        Some((window - actual, actual))
     }
 
     /// The course where the queue begins to fill in slow start, `None` to go on.
@@ -263,7 +263,6 @@ impl Avoidance for Vegas {
             // What a recovery measures says nothing about the window.
             self.round = None;
         } else if let Some(round) = &mut self.round {
-            round.delivered += ack.bytes;
             round.limited |= ack.window_limited;
         }
     }
@@ -289,7 +288,7 @@ impl Avoidance for Vegas {
             });
         }
         self.round = Some(Round::new(ack.now));
-        let judged = self.judge(&round, ack.now, course.window);
+        let judged = self.judge(&round, ack, course.window);
         let Some((waiting, fits)) = judged else {
             // As Reno does; a window that is not in use stays as it is.
             if !ack.window_limited {
@@ -318,6 +317,14 @@ impl Avoidance for Vegas {
 
     fn increase(&mut self, _ack: &Acknowledgement, _bytes: u64, _window: u64) -> u64 {
         0
+    }
+
+    /// Linux measures the path anew after it has been idle (`tcp_vegas_cwnd_event`).
+    fn on_silence(&mut self, _now: Instant, _silence: Duration) {
+        self.round = None;
+        if self.linux {
+            self.base_rtt = None;
+        }
     }
 
     fn decrease(&mut self, window: u64) -> u64 {

@@ -1,0 +1,52 @@
+"""The built-in controllers under TCP: what each makes of one bottleneck, with the delayed ACKs of each profile."""
+
+from __future__ import annotations
+
+import pytest
+
+import longfat
+
+ETHERNET = 0.965
+"""Part of a link's rate that is left for TCP's payload in frames of 1500 bytes."""
+PIPE = 166
+"""Packets of 1500 bytes that 100 Mbit/s hold in 20 ms."""
+
+
+def _bulk(congestion: str, profile: str, queue: int) -> longfat.Trial:
+    return longfat.simulate(
+        longfat.Protocol("tcp", congestion=congestion, profile=profile),
+        longfat.Path(rate="100Mbit/s", delay="10ms", queue=f"{queue}pkt"),
+        workload={"kind": "bulk", "duration": "30s", "warm_up": "10s"},
+    )
+
+
+@pytest.mark.parametrize("profile", ["linux", "rfc"])
+@pytest.mark.parametrize("congestion", ["reno", "cubic", "vegas", "westwood", "bbr", "bbr1"])
+def test_a_queue_as_long_as_the_pipe_keeps_the_link_busy(congestion: str, profile: str) -> None:
+    trial = _bulk(congestion, profile, PIPE)
+    # BBR paces a little below the rate and looks at the empty path for 2 % of the time.
+    assert trial.goodput_bps >= (0.96 if "bbr" in congestion else 0.99) * ETHERNET * 100e6
+
+
+@pytest.mark.parametrize("profile", ["linux", "rfc"])
+@pytest.mark.parametrize("queue", [40, 640])
+def test_vegas_needs_no_more_than_a_few_packets(profile: str, queue: int) -> None:
+    """Brakmo and Peterson (1995): alpha to beta packets wait, here with delayed ACKs and their pairs of packets."""
+    trial = _bulk("vegas", profile, queue)
+    assert trial.goodput_bps >= 0.99 * ETHERNET * 100e6
+    if profile == "rfc" or queue == 40:
+        assert 1 <= trial.queue_mean_packets <= 6
+    assert trial.metrics["retransmissions"] == 0
+
+
+def test_the_sawtooth_is_as_deep_as_the_controllers_cut() -> None:
+    """Without enough queue for their cut, Reno (to a half) leaves more of the link idle than CUBIC (to 0.7)."""
+    parts = [
+        _bulk(name, "linux", 40).goodput_bps / ETHERNET / 100e6 for name in ("reno", "cubic", "westwood")
+    ]
+    assert parts == sorted(parts)
+    # Reno's window runs from half of pipe and queue to all of it: below the pipe it uses W / pipe.
+    low = (PIPE + 40) / 2 / PIPE
+    assert parts[0] == pytest.approx(1 - (1 - low) ** 2 / (2 * (1 + 40 / PIPE - low)), abs=0.03)
+    assert parts[1] > 0.97
+    assert parts[2] > 0.99
