@@ -17,9 +17,9 @@ use crate::workload::{Kind, WorkloadConfig};
 #[serde(rename_all = "snake_case")]
 pub enum NetworkConfig {
     /// Two hosts.
-    Path(PathConfig),
+    Path(Box<PathConfig>),
     /// Hosts, routers and links of any shape.
-    Topology(TopologyConfig),
+    Topology(Box<TopologyConfig>),
 }
 
 /// Everything that a trial depends on.

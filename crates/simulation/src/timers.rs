@@ -85,7 +85,7 @@ mod tests {
                 let at = now + foundation::Duration::from_nanos(after);
                 wanted[number as usize] = at;
                 timers.set(number, at);
-                now = now + foundation::Duration::from_nanos(7);
+                now += foundation::Duration::from_nanos(7);
                 run(&mut timers, &mut wanted, now);
             }
             run(&mut timers, &mut wanted, Instant::from_nanos(1_000_000));

@@ -125,23 +125,21 @@ impl End for ArqEnd {
     #[inline]
     fn poll(&mut self, _: Instant) -> Option<Notice> {
         let connection = self.connection.as_mut()?;
-        loop {
-            return Some(match connection.poll_event()? {
-                Event::Readable => {
-                    let before = self.delivered;
-                    while let Some(range) = connection.read() {
-                        assert_eq!(range.offset, self.delivered, "delivered out of order");
-                        self.delivered += u64::from(range.length);
-                    }
-                    Notice::Read(self.delivered - before)
+        Some(match connection.poll_event()? {
+            Event::Readable => {
+                let before = self.delivered;
+                while let Some(range) = connection.read() {
+                    assert_eq!(range.offset, self.delivered, "delivered out of order");
+                    self.delivered += u64::from(range.length);
                 }
-                Event::PeerFinished => Notice::PeerFinished,
-                Event::Finished => Notice::Finished,
-                Event::Failed(error) => Notice::Failed(error.to_string()),
-                Event::Closed => Notice::Closed,
-                Event::Connected => Notice::Connected,
-            });
-        }
+                Notice::Read(self.delivered - before)
+            }
+            Event::PeerFinished => Notice::PeerFinished,
+            Event::Finished => Notice::Finished,
+            Event::Failed(error) => Notice::Failed(error.to_string()),
+            Event::Closed => Notice::Closed,
+            Event::Connected => Notice::Connected,
+        })
     }
 
     #[inline]
