@@ -1,0 +1,240 @@
+// SPDX-License-Identifier: MIT OR GPL-2.0-only
+/*
+ * Holds a congestion controller in the kernel for as long as it lives.
+ *
+ *   holder check OBJECT
+ *       loads the controller into the kernel, which verifies it, and registers nothing.
+ *   holder hold OBJECT NAME PIDFD [KEY=NUMBER ...]
+ *       registers it as NAME, or where that is taken as NAME2, NAME3 and so on up to NAME99, and ends when its
+ *       standard input closes or the process behind PIDFD ends.
+ *
+ * It prints one line of JSON: {"name": ..., "link": ..., "map": ...} with the kernel's numbers of both, or
+ * {"error": ...}, and ends then with status 1. What the kernel's verifier says goes to the error output.
+ *
+ * The registration is a BPF link that this process' file descriptor alone holds: nothing is pinned, so the kernel
+ * takes the controller back however this process ends. The parent is watched by a descriptor, not by
+ * PR_SET_PDEATHSIG: that signal comes when the thread ends that started us, which may be long before its process does.
+ */
+#include <errno.h>
+#include <linux/bpf.h>
+#include <poll.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <bpf/bpf.h>
+#include <bpf/btf.h>
+#include <bpf/libbpf.h>
+
+/* TCP_CA_NAME_MAX of the kernel, with the zero at the end. */
+#define NAME_SIZE 16
+#define MOST_NAMES 99
+/* Linux 6.4 and later: the name may be missing from the headers. */
+#define LINK_FLAG (1U << 13)
+#define LINK_TYPE_STRUCT_OPS 44
+
+static void fail(const char *format, ...)
+{
+	va_list arguments;
+
+	printf("{\"error\": \"");
+	va_start(arguments, format);
+	vprintf(format, arguments);
+	va_end(arguments);
+	printf("\"}\n");
+	exit(1);
+}
+
+static int complain(enum libbpf_print_level level, const char *format, va_list arguments)
+{
+	return level == LIBBPF_DEBUG ? 0 : vfprintf(stderr, format, arguments);
+}
+
+struct object_file {
+	char *bytes;
+	size_t size;
+	char *name; /* where the controller's name is, within the bytes */
+};
+
+/* The name stands in the object once with all its zeros: in the structure that is registered. */
+static struct object_file read_object(const char *path, const char *name)
+{
+	struct object_file file = {0};
+	char padded[NAME_SIZE] = {0};
+	FILE *stream = fopen(path, "rb");
+	long size;
+
+	if (!stream || fseek(stream, 0, SEEK_END) || (size = ftell(stream)) < NAME_SIZE)
+		fail("cannot read the object file: %s", strerror(errno));
+	rewind(stream);
+	file.size = size;
+	file.bytes = malloc(file.size);
+	if (!file.bytes || fread(file.bytes, 1, file.size, stream) != file.size)
+		fail("cannot read the object file: %s", strerror(errno));
+	fclose(stream);
+	if (!name)
+		return file;
+	if (strlen(name) > NAME_SIZE - 3)
+		fail("a name of at most %d characters is needed", NAME_SIZE - 3);
+	strcpy(padded, name);
+	file.name = memmem(file.bytes, file.size, padded, NAME_SIZE);
+	if (!file.name)
+		fail("the object file registers no %s", name);
+	return file;
+}
+
+/* Sets a constant of the program before the kernel sees it. */
+static void set_constant(struct bpf_object *object, const char *key, __u32 value)
+{
+	const struct btf *btf = bpf_object__btf(object);
+	struct bpf_map *constants = bpf_object__find_map_by_name(object, ".rodata");
+	int section = btf__find_by_name_kind(btf, ".rodata", BTF_KIND_DATASEC);
+	const struct btf_type *type = section < 0 ? NULL : btf__type_by_id(btf, section);
+	size_t size = 0;
+	char *bytes = constants ? (char *)bpf_map__initial_value(constants, &size) : NULL;
+
+	for (int i = 0; bytes && type && i < btf_vlen(type); i++) {
+		const struct btf_var_secinfo *variable = &btf_var_secinfos(type)[i];
+		const struct btf_type *named = btf__type_by_id(btf, variable->type);
+
+		if (strcmp(btf__name_by_offset(btf, named->name_off), key) == 0 && variable->size == sizeof(value) &&
+		    variable->offset + sizeof(value) <= size) {
+			memcpy(bytes + variable->offset, &value, sizeof(value));
+			return;
+		}
+	}
+	fail("this controller has no parameter %s", key);
+}
+
+static void set_constants(struct bpf_object *object, char **settings)
+{
+	for (; *settings; settings++) {
+		char key[NAME_SIZE];
+		unsigned int value;
+		int end = 0;
+
+		if (sscanf(*settings, "%15[a-z_]=%u%n", key, &value, &end) != 2 || (*settings)[end])
+			fail("KEY=NUMBER is needed");
+		set_constant(object, key, value);
+	}
+}
+
+/* What is loaded, and the map of it that is the controller. */
+struct loaded {
+	struct bpf_object *object;
+	struct bpf_map *controller;
+};
+
+/* Loads the object. Failing ends the process. */
+static struct loaded load(const struct object_file *file, char **settings)
+{
+	struct bpf_object *object = bpf_object__open_mem(file->bytes, file->size, NULL);
+	struct bpf_map *map, *controller = NULL;
+	int error;
+
+	if (!object)
+		fail("libbpf cannot open the object file: %s", strerror(errno));
+	bpf_object__for_each_map(map, object)
+		if (bpf_map__type(map) == BPF_MAP_TYPE_STRUCT_OPS)
+			controller = map;
+	if (!controller)
+		fail("the object file holds no controller");
+	set_constants(object, settings);
+	error = bpf_map__set_map_flags(controller, bpf_map__map_flags(controller) | LINK_FLAG);
+	if (!error)
+		error = bpf_object__load(object);
+	if (error)
+		fail("the kernel does not take the program: %s", strerror(-error));
+	return (struct loaded){object, controller};
+}
+
+/* Registers; the descriptor of the link, or a negative error. */
+static int attach(struct bpf_map *controller)
+{
+	struct bpf_link *link = bpf_map__attach_struct_ops(controller);
+	union bpf_attr attributes;
+	int descriptor;
+
+	if (!link)
+		return -errno;
+	if (bpf_link__fd(link) != bpf_map__fd(controller))
+		return bpf_link__fd(link);
+	/* libbpf before 1.2 fills in the map, and knows nothing of links. */
+	memset(&attributes, 0, sizeof(attributes));
+	attributes.link_create.prog_fd = bpf_map__fd(controller);
+	attributes.link_create.attach_type = LINK_TYPE_STRUCT_OPS;
+	descriptor = syscall(__NR_bpf, BPF_LINK_CREATE, &attributes, sizeof(attributes));
+	return descriptor < 0 ? -errno : descriptor;
+}
+
+static void report(const char *name, int link, int map)
+{
+	struct bpf_link_info link_info = {0};
+	struct bpf_map_info map_info = {0};
+	__u32 link_size = sizeof(link_info), map_size = sizeof(map_info);
+
+	if (bpf_obj_get_info_by_fd(link, &link_info, &link_size) || bpf_obj_get_info_by_fd(map, &map_info, &map_size))
+		fail("the kernel does not tell what it registered: %s", strerror(errno));
+	printf("{\"name\": \"%s\", \"link\": %u, \"map\": %u}\n", name, link_info.id, map_info.id);
+	fflush(stdout);
+}
+
+static void wait_for_end(int parent)
+{
+	struct pollfd watched[] = {{.fd = STDIN_FILENO, .events = POLLIN}, {.fd = parent, .events = POLLIN}};
+	char ignored[64];
+
+	for (;;) {
+		if (poll(watched, 2, -1) < 0 && errno != EINTR)
+			return;
+		if (watched[1].revents)
+			return;
+		if (watched[0].revents && read(STDIN_FILENO, ignored, sizeof(ignored)) <= 0)
+			return;
+	}
+}
+
+static int hold(const char *path, const char *base, int parent, char **settings)
+{
+	struct object_file file = read_object(path, base);
+
+	for (int number = 1; number <= MOST_NAMES; number++) {
+		struct loaded loaded;
+		int link;
+
+		if (number > 1)
+			snprintf(file.name, NAME_SIZE, "%s%d", base, number);
+		loaded = load(&file, settings);
+		link = attach(loaded.controller);
+		if (link >= 0) {
+			report(file.name, link, bpf_map__fd(loaded.controller));
+			wait_for_end(parent);
+			return 0;
+		}
+		if (link != -EEXIST)
+			fail("the kernel does not register %s: %s", file.name, strerror(-link));
+		bpf_object__close(loaded.object);
+	}
+	fail("all names from %s to %s%d are taken", base, base, MOST_NAMES);
+	return 1;
+}
+
+int main(int count, char **arguments)
+{
+	libbpf_set_print(complain);
+	if (count == 3 && strcmp(arguments[1], "check") == 0) {
+		struct object_file file = read_object(arguments[2], NULL);
+
+		load(&file, arguments + 3);
+		printf("{}\n");
+		return 0;
+	}
+	if (count >= 5 && strcmp(arguments[1], "hold") == 0)
+		return hold(arguments[2], arguments[3], atoi(arguments[4]), arguments + 5);
+	fprintf(stderr, "usage: holder check OBJECT | holder hold OBJECT NAME PIDFD [KEY=NUMBER ...]\n");
+	return 2;
+}

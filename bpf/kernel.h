@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: MIT OR GPL-2.0-only
+/*
+ * What the controllers here read and write of the running kernel.
+ *
+ * Each structure names the members in use alone. preserve_access_index has the loader look up where they
+ * are in the kernel that runs (its own BTF tells), so the same object fits any kernel, and neither the
+ * kernel's headers nor bpftool are needed.
+ */
+#ifndef LONGFAT_KERNEL_H
+#define LONGFAT_KERNEL_H
+
+typedef unsigned char __u8;
+typedef unsigned short __u16;
+typedef unsigned int __u32;
+typedef unsigned long long __u64;
+typedef signed char __s8;
+typedef short __s16;
+typedef int __s32;
+typedef long long __s64;
+typedef __u16 __be16;
+typedef __u32 __be32;
+typedef __u32 __wsum;
+
+#include <stdbool.h>
+
+#include <bpf/bpf_helpers.h>
+#include <bpf/bpf_tracing.h>
+
+#pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
+
+struct sock {
+};
+
+struct inet_connection_sock {
+	__u64 icsk_ca_priv[13]; /* the controller's own state, zero at the start */
+};
+
+struct tcp_sock {
+	__u32 snd_nxt;
+	__u32 snd_cwnd;
+	__u32 snd_cwnd_clamp;
+	__u32 snd_ssthresh;
+};
+
+struct ack_sample {
+	__s32 rtt_us; /* negative where nothing was measured */
+};
+
+enum tcp_ca_event {
+	CA_EVENT_TX_START = 0,
+	CA_EVENT_CWND_RESTART = 1,
+};
+
+enum tcp_ca_state {
+	TCP_CA_Open = 0,
+	TCP_CA_CWR = 2,
+	TCP_CA_Recovery = 3,
+};
+
+struct tcp_congestion_ops {
+	__u32 (*ssthresh)(struct sock *sk);
+	void (*cong_avoid)(struct sock *sk, __u32 ack, __u32 acked);
+	void (*set_state)(struct sock *sk, __u8 state);
+	void (*cwnd_event)(struct sock *sk, enum tcp_ca_event event);
+#ifdef CWND_EVENT_TX_START /* Linux 7.1 and later tell the first packet of a flight here */
+	void (*cwnd_event_tx_start)(struct sock *sk);
+#endif
+	void (*pkts_acked)(struct sock *sk, const struct ack_sample *sample);
+	__u32 (*undo_cwnd)(struct sock *sk);
+	char name[16];
+	__u32 flags;
+	void (*init)(struct sock *sk);
+};
+
+#pragma clang attribute pop
+
+/* The value of an enumerator in the kernel that runs. */
+#define KERNEL_VALUE(type, name) __builtin_preserve_enum_value(*(typeof(enum type) *)name, 1)
+
+/* Any user may choose it: TCP_CONG_NON_RESTRICTED. */
+#define NON_RESTRICTED 1
+
+/* What Linux lets such programs call: its Reno. */
+extern __u32 tcp_reno_ssthresh(struct sock *sk) __ksym;
+extern void tcp_reno_cong_avoid(struct sock *sk, __u32 ack, __u32 acked) __ksym;
+extern __u32 tcp_reno_undo_cwnd(struct sock *sk) __ksym;
+extern __u32 tcp_slow_start(struct tcp_sock *tp, __u32 acked) __ksym;
+
+/* The kernel hands every operation a tcp_sock; sock and inet_connection_sock are what it begins with. */
+static inline struct tcp_sock *tcp(struct sock *sk)
+{
+	return (struct tcp_sock *)sk;
+}
+
+static inline void *private_state(struct sock *sk)
+{
+	return ((struct inet_connection_sock *)sk)->icsk_ca_priv;
+}
+
+#endif
