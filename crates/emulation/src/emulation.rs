@@ -1,0 +1,277 @@
+//! An emulated network and its hosts.
+
+use std::io;
+use std::net::Ipv4Addr;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::process::{Child, Command};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{Sender, channel, sync_channel};
+use std::thread::JoinHandle;
+
+use foundation::{Instant, Problem, Streams};
+use network::{HostId, Network, Topology};
+use rustix::event::{EventfdFlags, eventfd};
+use rustix::io::write;
+pub use socket::clock::Clock;
+
+use crate::address::{Block, MOST_HOSTS};
+use crate::emulator::{Emulator, EmulatorReport, Job, Line};
+use crate::error::Error;
+use crate::host::Host;
+use crate::keeper::Keeper;
+use crate::namespace::Namespace;
+use crate::packet::IpPacket;
+use crate::port::Port;
+use crate::routing::Routing;
+
+/// What to emulate.
+#[derive(Clone, Debug)]
+pub struct EmulationOptions {
+    /// Hosts, and the links between them.
+    pub topology: Topology,
+    /// The source of what happens by chance.
+    pub streams: Streams,
+    /// The largest packet that hosts send, in bytes with all headers; default 1500, from 68 to 65,535.
+    pub mtu: u32,
+    /// Whether the emulator's thread asks for real-time priority; default yes. Not granted, delays are less exact.
+    pub real_time: bool,
+    /// The last host, instead of a namespace of its own, is the host of another emulation that the calling thread
+    /// is in, which then passes packets on between both; default no.
+    pub nested: bool,
+}
+
+impl EmulationOptions {
+    /// This network, and defaults.
+    #[must_use]
+    pub const fn new(topology: Topology, streams: Streams) -> Self {
+        Self {
+            topology,
+            streams,
+            mtu: 1500,
+            real_time: true,
+            nested: false,
+        }
+    }
+
+    fn check(&self) -> Result<(), Error> {
+        let wrong = |key: &str, message: String| Err(Error::Option(Problem::new(key, message)));
+        let hosts = self.topology.hosts().len();
+        if !(1..=MOST_HOSTS).contains(&hosts) {
+            return wrong(
+                "topology",
+                format!("it has {hosts} hosts: 1 to {MOST_HOSTS} can be emulated"),
+            );
+        }
+        if !(68..=65_535).contains(&self.mtu) {
+            return wrong("mtu", format!("{} is out of range: 68 to 65535 bytes", self.mtu));
+        }
+        Ok(())
+    }
+}
+
+/// A network on wall time whose hosts are network namespaces with the kernel's own stack. It ends when it is dropped;
+/// everything that it has made ends with it, and also with the process, however that ends.
+#[derive(Debug)]
+pub struct Emulation {
+    block: Block,
+    clock: Clock,
+    jobs: Sender<Job>,
+    wake: Arc<OwnedFd>,
+    stop: Arc<AtomicBool>,
+    thread: Option<JoinHandle<io::Result<()>>>,
+    // Dropped in this order: commands end before the namespaces that they are in.
+    keeper: Keeper,
+    hosts: Vec<Namespace>,
+}
+
+impl Emulation {
+    /// Makes the hosts and begins to emulate.
+    ///
+    /// # Errors
+    /// One line that names the missing permission or device and what to do about it.
+    pub fn start(options: EmulationOptions) -> Result<Self, Error> {
+        options.check()?;
+        let outer = options.nested.then(Outer::find).transpose()?;
+        let block = Block::nested(outer.as_ref().map_or(0, |outer| outer.depth));
+        let keeper = Keeper::start()?;
+        let (mut hosts, mut devices) = (Vec::new(), Vec::new());
+        let count = options.topology.hosts().len() as u32;
+        for host in (0..count - u32::from(outer.is_some())).map(HostId) {
+            let made = Host::create(block.host(host), options.mtu)?;
+            hosts.push(made.namespace);
+            devices.push(made.port);
+        }
+        if let Some(outer) = outer {
+            let (address, first) = (block.host(HostId(count - 1)), block.host(HostId(0)));
+            let made = Host::join(outer.namespace, address, first, options.mtu)?;
+            hosts.push(made.namespace);
+            devices.push(made.port);
+        }
+        let (network, routing) = Routing::build(&options.topology, options.streams, block);
+        let system = |error| Error::from_system("start the emulator", error);
+        let clock = Clock::new();
+        let emulator = Emulator::new(network, routing, clock, devices).map_err(system)?;
+        let (jobs, received) = channel();
+        let wake = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK);
+        let wake = Arc::new(wake.map_err(|error| system(error.into()))?);
+        let stop = Arc::new(AtomicBool::new(false));
+        let line = Line {
+            jobs: received,
+            wake: Arc::clone(&wake),
+            stop: Arc::clone(&stop),
+        };
+        let thread = std::thread::Builder::new()
+            .name("emulator".into())
+            .spawn(move || emulator.run(&line, options.real_time))
+            .map_err(system)?;
+        Ok(Self {
+            block,
+            clock,
+            jobs,
+            wake,
+            stop,
+            thread: Some(thread),
+            keeper,
+            hosts,
+        })
+    }
+
+    /// The number of hosts.
+    #[must_use]
+    pub fn hosts(&self) -> usize {
+        self.hosts.len()
+    }
+
+    /// The address of a host, which exists inside the emulation alone.
+    #[must_use]
+    pub const fn host_address(&self, host: HostId) -> Ipv4Addr {
+        self.block.host(host)
+    }
+
+    /// Wall time as the network sees it.
+    #[must_use]
+    pub const fn clock(&self) -> Clock {
+        self.clock
+    }
+
+    /// The namespace of a host.
+    ///
+    /// # Panics
+    /// For a host that there is not.
+    #[must_use]
+    pub fn namespace(&self, host: HostId) -> &Namespace {
+        &self.hosts[host.0 as usize]
+    }
+
+    /// The namespace of a host as a descriptor, for `setns(2)`.
+    ///
+    /// # Panics
+    /// For a host that there is not.
+    #[must_use]
+    pub fn namespace_fd(&self, host: HostId) -> BorrowedFd<'_> {
+        self.namespace(host).as_fd()
+    }
+
+    /// Runs `f` at a host: in a thread that has entered its namespace. Sockets made there stay there.
+    ///
+    /// # Panics
+    /// As `f` does, and if the process has given up the permission with which the emulation began.
+    pub fn in_host<T: Send>(&self, host: HostId, f: impl FnOnce() -> T + Send) -> T {
+        self.namespace(host)
+            .run(f)
+            .unwrap_or_else(|error| panic!("cannot enter the namespace of host {}: {error}", host.0))
+    }
+
+    /// Starts a command at a host. It and all that it starts are killed when the emulation ends.
+    ///
+    /// # Errors
+    /// The system's, as where there is no such command.
+    pub fn spawn_in_host(&self, host: HostId, command: Command) -> io::Result<Child> {
+        self.keeper.spawn(self.namespace_fd(host), command)
+    }
+
+    /// Lets `f` look at the network, between two turns of the emulator's loop, when all that is due by the time that it
+    /// is told has moved. Sending, and polling what is delivered, are the loop's own.
+    ///
+    /// # Panics
+    /// As `f` does, and if the emulator has failed.
+    pub fn with_network<R: Send + 'static>(
+        &self,
+        f: impl FnOnce(&mut Network<IpPacket>, Instant) -> R + Send + 'static,
+    ) -> R {
+        self.ask(|emulator, now| f(&mut emulator.network, now))
+    }
+
+    /// What the emulator has done so far.
+    ///
+    /// # Panics
+    /// If the emulator has failed.
+    #[must_use]
+    pub fn report(&self) -> EmulatorReport {
+        self.ask(|emulator, _| emulator.report.clone())
+    }
+
+    /// A user-space stack at a host, in the place of its kernel, until the port is dropped.
+    ///
+    /// # Errors
+    /// The system's.
+    ///
+    /// # Panics
+    /// For a host that there is not.
+    pub fn attach(&self, host: HostId) -> io::Result<Port> {
+        let (port, theirs) = Port::pair()?;
+        self.ask(move |emulator, _| emulator.attach(host, theirs))?;
+        Ok(port)
+    }
+
+    fn ask<R: Send + 'static>(&self, f: impl FnOnce(&mut Emulator, Instant) -> R + Send + 'static) -> R {
+        let (reply, answer) = sync_channel(1);
+        let job: Job = Box::new(move |emulator, now| {
+            let result = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| f(emulator, now)));
+            let _ = reply.send(result);
+        });
+        let sent = self.jobs.send(job).is_ok();
+        self.wake();
+        match answer.recv() {
+            Ok(result) if sent => result.unwrap_or_else(|panic| std::panic::resume_unwind(panic)),
+            _ => panic!("the emulator has failed"),
+        }
+    }
+
+    fn wake(&self) {
+        // Full, the counter wakes the thread just as well.
+        let _ = write(&self.wake, &1_u64.to_ne_bytes());
+    }
+}
+
+impl Drop for Emulation {
+    fn drop(&mut self) {
+        self.stop.store(true, Ordering::Relaxed);
+        self.wake();
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join();
+        }
+    }
+}
+
+/// The emulated host that the calling thread is in.
+struct Outer {
+    namespace: Namespace,
+    depth: u8,
+}
+
+impl Outer {
+    fn find() -> Result<Self, Error> {
+        let depth = crate::host::depth_here().ok_or_else(|| {
+            Error::Option(Problem::new(
+                "nested",
+                "this process is not at a host of an emulated network: devices are made in no other namespace",
+            ))
+        })?;
+        Ok(Self {
+            namespace: Namespace::current()?,
+            depth: depth + 1,
+        })
+    }
+}

@@ -1,0 +1,280 @@
+//! The thread that owns the network and wall time: packets are read from the hosts' ports, enter the network when they
+//! are read, and are written to the port of the host that they reach when they are due.
+
+use std::os::fd::{AsFd, OwnedFd};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::Receiver;
+
+use foundation::{Duration, Instant};
+use hdrhistogram::Histogram;
+use network::{HostId, Network, Packet};
+use rustix::event::epoll::{self, EventData, EventFlags};
+use rustix::event::{PollFd, PollFlags};
+use rustix::io::{Errno, read, write};
+use socket::clock::Clock;
+use socket::spin::{Pause, SpinBudget, SpinLimits};
+use socket::wait;
+
+use crate::icmp::Unreachable;
+use crate::packet::IpPacket;
+use crate::priority;
+use crate::routing::Routing;
+
+/// Packets read from one port before what is due is looked after again: few enough to add no more than some
+/// tens of microseconds to anybody's delay.
+const BATCH: usize = 16;
+/// Ports looked at in one turn.
+const EVENTS: usize = 64;
+/// Bytes of the largest IPv4 packet.
+const LARGEST: usize = 65_536;
+/// Buffers kept for packets to come.
+const POOL: usize = 16_384;
+/// With nothing to do it looks around this often.
+const LONGEST: Duration = Duration::from_secs(1);
+/// The token of the descriptor that wakes the thread.
+const WAKE: u64 = u64::MAX;
+
+/// What the emulator has done besides what its links count.
+#[derive(Clone, Debug)]
+pub struct EmulatorReport {
+    /// Packets that hosts have sent.
+    pub read: u64,
+    /// Packets that have been handed to hosts.
+    pub written: u64,
+    /// Packets for which a host had no room.
+    pub refused: u64,
+    /// What hosts have sent that is no IPv4 packet.
+    pub ignored: u64,
+    /// Packets to where no path leads.
+    pub unroutable: u64,
+    /// ICMP messages sent to hosts.
+    pub told: u64,
+    /// Whether the thread runs with real-time priority.
+    pub real_time: bool,
+    /// How late the thread was for what was due, in nanoseconds.
+    pub late: Histogram<u64>,
+}
+
+impl EmulatorReport {
+    pub(crate) fn new() -> Self {
+        // From 1 ns to 10 s and 3 digits: bounds that are never refused.
+        let late =
+            Histogram::new_with_bounds(1, 10_000_000_000, 3).unwrap_or_else(|_| Histogram::new(1).unwrap());
+        Self {
+            read: 0,
+            written: 0,
+            refused: 0,
+            ignored: 0,
+            unroutable: 0,
+            told: 0,
+            real_time: false,
+            late,
+        }
+    }
+}
+
+/// What others let the thread do between two turns of its loop.
+pub(crate) type Job = Box<dyn FnOnce(&mut Emulator, Instant) + Send>;
+
+/// A network on wall time.
+pub(crate) struct Emulator {
+    pub(crate) network: Network<IpPacket>,
+    pub(crate) report: EmulatorReport,
+    routing: Routing,
+    clock: Clock,
+    epoll: OwnedFd,
+    /// The devices of the hosts.
+    devices: Vec<OwnedFd>,
+    /// The user-space ports that have taken their places.
+    attached: Vec<Option<OwnedFd>>,
+    buffer: Vec<u8>,
+    pool: Vec<Vec<u8>>,
+}
+
+/// How others reach the thread.
+pub(crate) struct Line {
+    pub(crate) jobs: Receiver<Job>,
+    /// An eventfd that wakes it.
+    pub(crate) wake: Arc<OwnedFd>,
+    pub(crate) stop: Arc<AtomicBool>,
+}
+
+impl Emulator {
+    pub(crate) fn new(
+        network: Network<IpPacket>,
+        routing: Routing,
+        clock: Clock,
+        devices: Vec<OwnedFd>,
+    ) -> std::io::Result<Self> {
+        let epoll = epoll::create(epoll::CreateFlags::CLOEXEC)?;
+        for (host, device) in devices.iter().enumerate() {
+            epoll::add(&epoll, device, EventData::new_u64(host as u64), EventFlags::IN)?;
+        }
+        Ok(Self {
+            network,
+            report: EmulatorReport::new(),
+            routing,
+            clock,
+            epoll,
+            attached: devices.iter().map(|_| None).collect(),
+            devices,
+            buffer: vec![0; LARGEST],
+            pool: Vec::new(),
+        })
+    }
+
+    /// Runs until it is stopped.
+    pub(crate) fn run(mut self, line: &Line, real_time: bool) -> std::io::Result<()> {
+        wait::sharpen_timers();
+        self.report.real_time = real_time && priority::become_real_time();
+        let limits = if self.report.real_time {
+            SpinLimits::REAL_TIME
+        } else {
+            wait::raise_priority();
+            SpinLimits::SHARED
+        };
+        let mut budget = SpinBudget::new(limits);
+        epoll::add(&self.epoll, &line.wake, EventData::new_u64(WAKE), EventFlags::IN)?;
+        let mut events = Vec::with_capacity(EVENTS);
+        let none = rustix::event::Timespec {
+            tv_sec: 0,
+            tv_nsec: 0,
+        };
+        while !line.stop.load(Ordering::Relaxed) {
+            events.clear();
+            match epoll::wait(
+                &self.epoll,
+                rustix::buffer::spare_capacity(&mut events),
+                Some(&none),
+            ) {
+                Ok(_) | Err(Errno::INTR) => {}
+                Err(error) => return Err(error.into()),
+            }
+            let before = self.report.read;
+            for event in &events {
+                match event.data.u64() {
+                    WAKE => self.work(line),
+                    host => self.take(HostId(host as u32)),
+                }
+            }
+            let now = self.clock.now();
+            budget.count(now, self.report.read - before);
+            self.advance(now);
+            match budget.pause(self.clock.now(), self.network.poll_timeout(), LONGEST) {
+                Pause::Spin => {}
+                // There may be more of what was there a moment ago.
+                Pause::Sleep(_) if !events.is_empty() => {}
+                Pause::Sleep(span) => wait::wait_any(&mut [PollFd::new(&self.epoll, PollFlags::IN)], span),
+            }
+        }
+        Ok(())
+    }
+
+    /// Does what others ask for.
+    fn work(&mut self, line: &Line) {
+        // Reading resets the counter; that it fails means that there is nothing to reset.
+        let _ = read(&line.wake, &mut [0_u8; 8]);
+        while let Ok(job) = line.jobs.try_recv() {
+            let now = self.clock.now();
+            self.advance(now);
+            job(self, now);
+        }
+    }
+
+    /// Reads what a host has sent.
+    fn take(&mut self, host: HostId) {
+        for _ in 0..BATCH {
+            let place = host.0 as usize;
+            let port = self.attached[place].as_ref().unwrap_or(&self.devices[place]);
+            match read(port, &mut self.buffer[..]) {
+                // A user-space port whose other end is closed.
+                Ok(0) | Err(Errno::CONNRESET) => return self.detach(host),
+                Ok(length) => self.enter(host, length),
+                Err(_) => return,
+            }
+        }
+    }
+
+    fn enter(&mut self, from: HostId, length: usize) {
+        self.report.read += 1;
+        let mut bytes = self.pool.pop().unwrap_or_default();
+        bytes.clear();
+        bytes.extend_from_slice(&self.buffer[..length]);
+        let Some(packet) = IpPacket::new(bytes) else {
+            self.report.ignored += 1;
+            return;
+        };
+        match self.routing.route(from, packet.destination()) {
+            Some(route) => {
+                self.network
+                    .send(self.clock.now(), Packet::new(route, length as u32, packet));
+            }
+            None => {
+                self.report.unroutable += 1;
+                self.tell(Unreachable::Host, &packet);
+            }
+        }
+    }
+
+    /// Moves what is due, and hands over what has reached a host.
+    fn advance(&mut self, now: Instant) {
+        if let Some(due) = self.network.poll_timeout().filter(|&due| due <= now) {
+            self.report.late.saturating_record((now - due).as_nanos());
+            self.network.handle_timeout(now);
+        }
+        while let Some((host, packet)) = self.network.poll_delivery() {
+            self.hand_over(host, packet.body);
+        }
+        while let Some(refused) = self.network.poll_too_big() {
+            let mtu = u16::try_from(refused.mtu).unwrap_or(u16::MAX);
+            self.tell(Unreachable::TooBig { mtu }, &refused.packet.body);
+        }
+    }
+
+    fn hand_over(&mut self, host: HostId, packet: IpPacket) {
+        let place = host.0 as usize;
+        let port = self.attached[place].as_ref().unwrap_or(&self.devices[place]);
+        match write(port, packet.bytes()) {
+            Ok(_) => self.report.written += 1,
+            Err(_) => self.report.refused += 1,
+        }
+        if self.pool.len() < POOL {
+            self.pool.push(packet.into_bytes());
+        }
+    }
+
+    /// Tells the sender of a packet that it cannot go on, at once: the way back of what routers say is not emulated.
+    fn tell(&mut self, why: Unreachable, packet: &IpPacket) {
+        let Some(sender) = self.routing.sender(packet) else {
+            return;
+        };
+        if let Some(message) = why.message(packet, self.routing.router()) {
+            self.report.told += 1;
+            self.hand_over(sender, message);
+        }
+    }
+
+    /// Puts a user-space port in the place of a host's device.
+    pub(crate) fn attach(&mut self, host: HostId, port: OwnedFd) -> std::io::Result<()> {
+        self.detach(host);
+        let place = host.0 as usize;
+        epoll::delete(&self.epoll, &self.devices[place])?;
+        let data = EventData::new_u64(u64::from(host.0));
+        epoll::add(&self.epoll, port.as_fd(), data, EventFlags::IN)?;
+        self.attached[place] = Some(port);
+        Ok(())
+    }
+
+    /// Lets the host's device have its place back.
+    fn detach(&mut self, host: HostId) {
+        let place = host.0 as usize;
+        if let Some(port) = self.attached[place].take() {
+            let _ = epoll::delete(&self.epoll, &port);
+            // What the host's kernel has tried to send meanwhile is not for now.
+            while read(&self.devices[place], &mut self.buffer[..]).is_ok() {}
+            let data = EventData::new_u64(u64::from(host.0));
+            let _ = epoll::add(&self.epoll, &self.devices[place], data, EventFlags::IN);
+        }
+    }
+}

@@ -1,0 +1,58 @@
+//! What can go wrong, in one line each.
+
+use std::io;
+
+/// Why there is no emulated network, or not this one.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// The process may not do it.
+    #[error("may not {what}: {remedy}")]
+    Permission {
+        /// What was tried.
+        what: String,
+        /// What to do about it.
+        remedy: String,
+    },
+    /// The system has no such thing.
+    #[error("{what} is missing: {remedy}")]
+    Missing {
+        /// What was looked for.
+        what: String,
+        /// What to do about it.
+        remedy: String,
+    },
+    /// The system refuses.
+    #[error("cannot {what}: {source}")]
+    System {
+        /// What was tried.
+        what: String,
+        /// What the system says.
+        source: io::Error,
+    },
+    /// An option that cannot be.
+    #[error("{0}")]
+    Option(foundation::Problem),
+    /// Another system than Linux.
+    #[error(
+        "emulated networks need Linux: network namespaces and TUN devices are its own; use world = \"sim\" or \"relay\" here"
+    )]
+    Unsupported,
+}
+
+/// How to get what network namespaces need.
+pub(crate) const PRIVILEGE: &str =
+    "run it as root, or inside a user namespace (unshare --user --map-root-user --net)";
+
+impl Error {
+    /// What follows from a failed system call: a missing permission is named, with what to do about it.
+    pub(crate) fn from_system(what: impl Into<String>, source: impl Into<io::Error>) -> Self {
+        let (what, source) = (what.into(), source.into());
+        match source.kind() {
+            io::ErrorKind::PermissionDenied => Self::Permission {
+                what,
+                remedy: PRIVILEGE.into(),
+            },
+            _ => Self::System { what, source },
+        }
+    }
+}

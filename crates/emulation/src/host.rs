@@ -1,0 +1,127 @@
+//! One emulated host: a namespace whose only way out is a TUN port.
+
+use std::io::{self, ErrorKind};
+use std::net::Ipv4Addr;
+use std::os::fd::OwnedFd;
+
+use crate::address::Block;
+use crate::error::Error;
+use crate::namespace::Namespace;
+use crate::netlink::{self, Netlink, Settings};
+use crate::tun;
+
+/// The name of the device at every host.
+pub const DEVICE: &str = "longfat0";
+/// Packets that may wait at a device until the emulator reads them: as many as come in 50 ms at 200,000 a second.
+const QUEUE: u32 = 10_000;
+/// TCP hands over one segment at a time. As many as it likes at once would reach the emulated link in one burst, where
+/// simulated hosts (and pacing) send one after another.
+const SEGMENTS: u32 = 1;
+
+/// What every namespace is set to, before its devices are up. Each of them is the namespace's own: nothing outside
+/// changes. Linux' `Documentation/networking/ip-sysctl.rst` has their meaning.
+const SETTINGS: &[(&str, &str)] = &[
+    // Neighbour discovery and its like would be packets nobody has sent.
+    ("net/ipv6/conf/all/disable_ipv6", "1"),
+    ("net/ipv6/conf/default/disable_ipv6", "1"),
+    // A connection must not begin with what one before it has learnt of the path.
+    ("net/ipv4/tcp_no_metrics_save", "1"),
+    // Least, default and most bytes: enough for a window of 1 Gbit/s over 250 ms.
+    ("net/ipv4/tcp_rmem", "4096 131072 67108864"),
+    ("net/ipv4/tcp_wmem", "4096 16384 67108864"),
+    // Everybody may ping.
+    ("net/ipv4/ping_group_range", "0 2147483647"),
+    // ICMP errors are answers of the emulation: none is held back.
+    ("net/ipv4/icmp_ratelimit", "0"),
+];
+
+/// A host's namespace, and the descriptor of its TUN device.
+#[derive(Debug)]
+pub(crate) struct Host {
+    pub(crate) namespace: Namespace,
+    pub(crate) port: OwnedFd,
+}
+
+impl Host {
+    /// A namespace of its own with one device at `address`, into which its default route leads.
+    pub(crate) fn create(address: Ipv4Addr, mtu: u32) -> Result<Self, Error> {
+        let namespace = Namespace::create()?;
+        let port = within(&namespace, || {
+            for (name, value) in SETTINGS {
+                set(name, value)?;
+            }
+            let port = tun::create(DEVICE)?;
+            connect(DEVICE, address, None, mtu)?;
+            let up = Netlink::open().and_then(|link| link.set_up(netlink::device("lo")?, None));
+            up.map_err(|error| Error::from_system("set up the loopback device", error))?;
+            Ok(port)
+        })?;
+        Ok(Self { namespace, port })
+    }
+
+    /// A further device at `address` in a namespace that another emulation has made, into which the route to
+    /// `destination` leads. That host passes packets on between its devices.
+    pub(crate) fn join(
+        namespace: Namespace,
+        address: Ipv4Addr,
+        destination: Ipv4Addr,
+        mtu: u32,
+    ) -> Result<Self, Error> {
+        let port = within(&namespace, || {
+            set("net/ipv4/ip_forward", "1")?;
+            let name = (1..=255)
+                .map(|number| format!("longfat{number}"))
+                .find(|name| netlink::device(name).is_err())
+                .unwrap_or_else(|| DEVICE.into());
+            let port = tun::create(&name)?;
+            connect(&name, address, Some(destination), mtu)?;
+            Ok(port)
+        })?;
+        Ok(Self { namespace, port })
+    }
+}
+
+fn within<T: Send>(namespace: &Namespace, f: impl FnOnce() -> Result<T, Error> + Send) -> Result<T, Error> {
+    namespace
+        .run(f)
+        .map_err(|error| Error::from_system("enter a network namespace", error))?
+}
+
+fn connect(name: &str, address: Ipv4Addr, destination: Option<Ipv4Addr>, mtu: u32) -> Result<(), Error> {
+    let settings = Settings {
+        mtu,
+        queue: QUEUE,
+        segments: SEGMENTS,
+    };
+    let connected = || -> io::Result<()> {
+        let (link, device) = (Netlink::open()?, netlink::device(name)?);
+        link.set_up(device, Some(settings))?;
+        link.add_address(device, address)?;
+        link.add_route(device, destination, address)
+    };
+    connected().map_err(|error| Error::from_system(format!("set up {name} at {address}"), error))
+}
+
+/// Sets a sysctl of the calling thread's network namespace. A kernel without it does not do what it is about.
+fn set(name: &str, value: &str) -> Result<(), Error> {
+    let path = format!("/proc/sys/{name}");
+    match std::fs::write(&path, value) {
+        Err(error) if error.kind() != ErrorKind::NotFound => {
+            Err(Error::from_system(format!("write {value:?} to {path}"), error))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// How many emulations the host is inside that the calling thread is at; `None` outside of all hosts.
+pub(crate) fn depth_here() -> Option<u8> {
+    use std::net::{SocketAddr, UdpSocket};
+    netlink::device(DEVICE).ok()?;
+    // Towards anywhere the host's own address is used. Connecting a datagram socket sends nothing.
+    let socket = UdpSocket::bind((Ipv4Addr::UNSPECIFIED, 0)).ok()?;
+    socket.connect((Block::nested(0).router(), 9)).ok()?;
+    match socket.local_addr().ok()? {
+        SocketAddr::V4(own) => Block::depth_of(*own.ip()),
+        SocketAddr::V6(_) => None,
+    }
+}

@@ -1,0 +1,110 @@
+//! What the routers of an emulated network tell senders (RFC 792).
+
+use std::net::Ipv4Addr;
+
+use crate::checksum;
+use crate::packet::{HEADER, IpPacket};
+
+/// Type of "destination unreachable" (RFC 792).
+const UNREACHABLE: u8 = 3;
+const ICMP: u8 = 1;
+/// How much of the packet is sent back: its header and 64 bits (RFC 792), and more where there is more
+/// (RFC 1812, section 4.3.2.3: up to 576 bytes altogether).
+const MOST: usize = 576 - HEADER - 8;
+
+/// Why a packet cannot go on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Unreachable {
+    /// No path leads to its destination.
+    Host,
+    /// It must not be fragmented and is larger than the next link's MTU (RFC 1191, section 4).
+    TooBig {
+        /// That MTU.
+        mtu: u16,
+    },
+}
+
+impl Unreachable {
+    /// The message about `packet` from a router at `router`; `None` about packets of which nothing is to be said
+    /// (RFC 1812, section 4.3.2.7: ICMP errors, fragments other than the first).
+    #[must_use]
+    pub fn message(self, packet: &IpPacket, router: Ipv4Addr) -> Option<IpPacket> {
+        if packet.is_later_fragment() || is_error(packet) {
+            return None;
+        }
+        let quoted = &packet.bytes()[..packet.bytes().len().min(MOST)];
+        let (code, mtu) = match self {
+            Self::Host => (1, 0),
+            Self::TooBig { mtu } => (4, mtu),
+        };
+        let length = (HEADER + 8 + quoted.len()) as u16;
+        let mut bytes = Vec::with_capacity(usize::from(length));
+        // Precedence "internetwork control" for errors (RFC 1812, section 4.3.2.5).
+        bytes.extend([0x45, 0xc0]);
+        bytes.extend(length.to_be_bytes());
+        bytes.extend([0, 0, 0, 0, 64, ICMP, 0, 0]);
+        bytes.extend(router.octets());
+        bytes.extend(packet.source().octets());
+        let sum = checksum::of(&bytes);
+        bytes[10..12].copy_from_slice(&sum.to_be_bytes());
+        bytes.extend([UNREACHABLE, code, 0, 0, 0, 0]);
+        bytes.extend(mtu.to_be_bytes());
+        bytes.extend(quoted);
+        let sum = checksum::of(&bytes[HEADER..]);
+        bytes[HEADER + 2..HEADER + 4].copy_from_slice(&sum.to_be_bytes());
+        IpPacket::new(bytes)
+    }
+}
+
+/// Whether it is an ICMP message other than an echo, a timestamp or an information request or reply.
+fn is_error(packet: &IpPacket) -> bool {
+    let kind = packet.bytes().get(packet.header_len());
+    packet.protocol() == ICMP && !kind.is_some_and(|kind| matches!(kind, 0 | 8 | 13..=18))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const ROUTER: Ipv4Addr = Ipv4Addr::new(10, 77, 255, 254);
+
+    fn udp(length: usize) -> IpPacket {
+        let mut bytes = vec![0; length];
+        bytes[..HEADER].copy_from_slice(&[
+            0x45, 0, 0, 0, 0, 1, 0x40, 0, 64, 17, 0, 0, 10, 77, 0, 1, 10, 77, 0, 2,
+        ]);
+        IpPacket::new(bytes).unwrap()
+    }
+
+    #[test]
+    fn too_big_tells_the_mtu_and_quotes_the_packet() {
+        let packet = udp(1400);
+        let told = Unreachable::TooBig { mtu: 1300 }
+            .message(&packet, ROUTER)
+            .unwrap();
+        let bytes = told.bytes();
+        assert_eq!((told.source(), told.destination()), (ROUTER, packet.source()));
+        assert_eq!(bytes.len(), 576);
+        assert_eq!(usize::from(u16::from_be_bytes([bytes[2], bytes[3]])), bytes.len());
+        assert_eq!(bytes[HEADER..HEADER + 2], [3, 4]);
+        assert_eq!(bytes[HEADER + 6..HEADER + 8], 1300_u16.to_be_bytes());
+        assert_eq!(bytes[HEADER + 8..], packet.bytes()[..576 - 28]);
+        assert_eq!(checksum::of(&bytes[..HEADER]), 0);
+        assert_eq!(checksum::of(&bytes[HEADER..]), 0);
+    }
+
+    #[test]
+    fn nothing_is_said_about_errors_and_later_fragments() {
+        let mut error = udp(100).into_bytes();
+        error[9] = ICMP;
+        error[HEADER] = UNREACHABLE;
+        let mut echo = error.clone();
+        echo[HEADER] = 8;
+        let mut fragment = udp(100).into_bytes();
+        fragment[7] = 1;
+        let message = |bytes| Unreachable::Host.message(&IpPacket::new(bytes).unwrap(), ROUTER);
+        assert_eq!(message(error), None);
+        assert_eq!(message(fragment), None);
+        assert!(message(echo).is_some());
+    }
+}

@@ -1,0 +1,161 @@
+//! IPv4 packets as bodies of a network's packets.
+
+use std::net::Ipv4Addr;
+
+use network::Body;
+
+use crate::checksum;
+
+/// The shortest IPv4 header (RFC 791, section 3.1).
+pub(crate) const HEADER: usize = 20;
+/// Where the header's checksum stands.
+const CHECKSUM: std::ops::Range<usize> = 10..12;
+/// Both bits of the ECN field: congestion experienced (RFC 3168, section 5).
+const CE: u8 = 0b11;
+
+/// An IPv4 packet, from the first byte of its header to the last of its payload.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct IpPacket(Vec<u8>);
+
+impl IpPacket {
+    /// The packet of these bytes; `None` if they do not begin with a whole IPv4 header.
+    #[must_use]
+    pub fn new(bytes: Vec<u8>) -> Option<Self> {
+        (bytes.len() >= HEADER && bytes[0] >> 4 == 4).then_some(Self(bytes))
+    }
+
+    /// Its bytes.
+    #[must_use]
+    pub fn bytes(&self) -> &[u8] {
+        &self.0
+    }
+
+    /// Its buffer, to be used again.
+    #[must_use]
+    pub fn into_bytes(self) -> Vec<u8> {
+        self.0
+    }
+
+    /// Where it comes from.
+    #[must_use]
+    pub fn source(&self) -> Ipv4Addr {
+        Ipv4Addr::new(self.0[12], self.0[13], self.0[14], self.0[15])
+    }
+
+    /// Where it goes.
+    #[must_use]
+    pub fn destination(&self) -> Ipv4Addr {
+        Ipv4Addr::new(self.0[16], self.0[17], self.0[18], self.0[19])
+    }
+
+    /// The protocol of its payload: 1 for ICMP, 6 for TCP, 17 for UDP.
+    #[must_use]
+    pub fn protocol(&self) -> u8 {
+        self.0[9]
+    }
+
+    /// Bytes of its header, as it says.
+    pub(crate) fn header_len(&self) -> usize {
+        usize::from(self.0[0] & 0xf) * 4
+    }
+
+    /// Whether it is a fragment other than the first (RFC 791, section 3.1): it has no ports.
+    pub(crate) fn is_later_fragment(&self) -> bool {
+        u16::from_be_bytes([self.0[6], self.0[7]]) & 0x1fff != 0
+    }
+}
+
+/// A packet of no flow in particular has its addresses and protocol alone: other protocols and later fragments.
+impl Body for IpPacket {
+    fn flip_bit(&mut self, choice: u64) {
+        self.0.flip_bit(choice);
+    }
+
+    fn mark_congestion_experienced(&mut self) -> bool {
+        let service = self.0[1];
+        match service & CE {
+            0 => return false,
+            CE => return true,
+            _ => {}
+        }
+        let old = u16::from_be_bytes([self.0[0], service]);
+        self.0[1] = service | CE;
+        let new = u16::from_be_bytes([self.0[0], self.0[1]]);
+        let sum = u16::from_be_bytes([self.0[CHECKSUM.start], self.0[CHECKSUM.start + 1]]);
+        self.0[CHECKSUM].copy_from_slice(&checksum::update(sum, old, new).to_be_bytes());
+        true
+    }
+
+    fn flow(&self) -> u64 {
+        let word = |at: usize| {
+            u64::from(u32::from_be_bytes([
+                self.0[at],
+                self.0[at + 1],
+                self.0[at + 2],
+                self.0[at + 3],
+            ]))
+        };
+        let start = self.header_len();
+        let has_ports = matches!(self.protocol(), 6 | 17) && !self.is_later_fragment();
+        let ports = match has_ports && self.0.len() >= start + 4 {
+            true => word(start),
+            false => 0,
+        };
+        // Different multipliers for each part, so that swapped addresses or ports are another flow.
+        let addresses =
+            word(12).wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ word(16).wrapping_mul(0xc2b2_ae3d_27d4_eb4f);
+        (addresses ^ ports.wrapping_mul(0x1656_67b1_9e37_79f9)).rotate_left(29) ^ u64::from(self.protocol())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A UDP packet's header with this type-of-service byte and a right checksum.
+    fn packet(service: u8, ports: [u8; 4]) -> IpPacket {
+        let mut bytes = vec![
+            0x45, service, 0, 28, 0, 1, 0x40, 0, 64, 17, 0, 0, 10, 0, 0, 1, 10, 0, 0, 2,
+        ];
+        let sum = checksum::of(&bytes);
+        bytes[CHECKSUM].copy_from_slice(&sum.to_be_bytes());
+        bytes.extend(ports);
+        bytes.extend([0, 8, 0, 0]);
+        IpPacket::new(bytes).unwrap()
+    }
+
+    #[test]
+    fn only_capable_packets_are_marked_and_their_header_stays_right() {
+        for service in 0..=255_u8 {
+            let mut marked = packet(service, [0; 4]);
+            let capable = service & CE != 0;
+            assert_eq!(marked.mark_congestion_experienced(), capable, "{service:#x}");
+            let expected = if capable { service | CE } else { service };
+            assert_eq!(marked.bytes()[1], expected);
+            assert_eq!(checksum::of(&marked.bytes()[..HEADER]), 0, "{service:#x}");
+        }
+    }
+
+    #[test]
+    fn a_flow_is_addresses_ports_and_protocol() {
+        let flow = |ports| packet(0, ports).flow();
+        assert_eq!(flow([0, 1, 0, 2]), flow([0, 1, 0, 2]));
+        assert_ne!(flow([0, 1, 0, 2]), flow([0, 2, 0, 1]));
+        let mut fragment = packet(0, [0, 1, 0, 2]).into_bytes();
+        fragment[7] = 100;
+        let mut other = fragment.clone();
+        other[HEADER] = 9;
+        // What stands where ports would be is payload.
+        let flow = |bytes: Vec<u8>| IpPacket::new(bytes).unwrap().flow();
+        assert_eq!(flow(fragment), flow(other));
+    }
+
+    #[test]
+    fn what_is_not_ipv4_is_no_packet() {
+        assert_eq!(IpPacket::new(vec![0x60; 40]), None);
+        assert_eq!(IpPacket::new(vec![0x45; HEADER - 1]), None);
+        let packet = packet(0, [0; 4]);
+        assert_eq!(packet.source(), Ipv4Addr::new(10, 0, 0, 1));
+        assert_eq!(packet.destination(), Ipv4Addr::new(10, 0, 0, 2));
+    }
+}
