@@ -17,6 +17,22 @@ Data = dict[str, Any]
 Write = Callable[..., Path]
 
 
+def test_several_studies_are_run_one_after_the_other(cli: Cli, write: Any, data: Data) -> None:
+    one, other = write(data, "one.toml"), write(data | {"seed": 8}, "other.toml")
+    results = json.loads(cli("run", one, other, "--json").stdout)
+    assert [result["study"] for result in results] == ["one", "other"]
+    assert results[0]["cells"] != results[1]["cells"]
+    assert cli("run", one, other).stdout.count("Report: ") == 2
+    refused = cli("run", one, other, "--out", "x", ok=False)
+    assert refused.returncode != 0
+    assert "--out names the folder of one run" in refused.stderr
+    # A mistake in the second keeps the first from running.
+    wrong = write(data | {"repeats": 0}, "wrong.toml")
+    done = cli("run", one, wrong, "--fresh", ok=False)
+    assert "wrong.toml: repeats: 0 is too small" in done.stderr
+    assert "trials to run" not in done.stderr
+
+
 def test_one_json_document_and_everything_else_elsewhere(data: Data, write: Write, cli: Cli) -> None:
     done = cli("run", write(data), "--json")
     result = document(done)

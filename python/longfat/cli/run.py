@@ -1,4 +1,4 @@
-"""`longfat run`: a study in, an answer with error bars out."""
+"""`longfat run`: studies in, answers with error bars out."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ _WIDTH_ELSEWHERE = 140
 
 def run(
     study: Annotated[
-        str,
-        typer.Argument(metavar="STUDY", help="A study file, or a built-in study's name such as arq/loss."),
+        list[str],
+        typer.Argument(metavar="STUDY", help="Study files, or built-in studies' names such as arq/loss."),
     ],
     world: Annotated[list[str] | None, typer.Option(help="Run in this world alone; may be repeated.")] = None,
     repeats: Annotated[int | None, typer.Option(help="Trials of each cell.")] = None,
@@ -39,10 +39,11 @@ def run(
         bool, typer.Option("--fresh", help="Remove this study's records and start over.")
     ] = False,
     as_json: Annotated[
-        bool, typer.Option("--json", help="Print one JSON document on standard output.")
+        bool,
+        typer.Option("--json", help="Print one JSON document on standard output; of several studies a list."),
     ] = False,
 ) -> None:
-    """Run a study and hold its claims against what was measured. A stopped run goes on where it was."""
+    """Run studies and hold their claims against what was measured. A stopped run goes on where it was."""
     from longfat import analysis
     from longfat.cli.stopping import end_like_ctrl_c
     from longfat.runner import Interrupted, run_study
@@ -50,21 +51,34 @@ def run(
     from longfat.study import Overrides, load_study, read_setting
 
     overrides = Overrides(tuple(map(read_setting, settings or ())), tuple(world or ()), repeats, seed, quick)
-    loaded = load_study(study, overrides)
+    if out is not None and len(study) > 1:
+        raise ValueError("--out names the folder of one run: leave it out with several studies")
+    # All of them, before the first one runs.
+    loaded = [load_study(one, overrides) for one in study]
     end_like_ctrl_c()
+    results = []
     try:
-        result = run_study(loaded, folder=out, jobs=jobs, fresh=fresh, quick=quick, reporter=reporter())
-        report = analysis.write_report(result)
+        for number, one in enumerate(loaded):
+            if number and not as_json:
+                typer.echo()
+            results.append(
+                run_study(one, folder=out, jobs=jobs, fresh=fresh, quick=quick, reporter=reporter())
+            )
+            report = analysis.write_report(results[-1])
+            if as_json:
+                typer.echo(f"Report: {report}", err=True)
+            else:
+                _print(results[-1], report)
     except Interrupted as stop:
         typer.echo(f"longfat: {stop}", err=True)
         raise typer.Exit(130) from None
     if as_json:
-        typer.echo(json.dumps(result.to_json(), indent=2, ensure_ascii=False))
-        typer.echo(f"Report: {report}", err=True)
-    else:
-        _print(result, report)
-    if not any(cell.n for cell in result.cells):
-        typer.echo("longfat: no trial succeeded", err=True)
+        documents = [result.to_json() for result in results]
+        typer.echo(json.dumps(documents if len(study) > 1 else documents[0], indent=2, ensure_ascii=False))
+    failed = [result.study.name for result in results if not any(cell.n for cell in result.cells)]
+    if failed:
+        which = f" of {', '.join(failed)}" if len(study) > 1 else ""
+        typer.echo(f"longfat: no trial{which} succeeded", err=True)
         raise typer.Exit(1)
 
 
@@ -80,5 +94,7 @@ def _print(result: RunResult, report: Path) -> None:
         console.print(verdicts(result.claims))
     console.print()
     if result.quick:
-        console.print("A quick look: a small file, or few repeats. Without --quick the study runs as written.")
+        console.print(
+            "A quick look: a small file, or few repeats. Without --quick the study runs as written."
+        )
     console.print(f"Report: {report}", soft_wrap=True, markup=False)
