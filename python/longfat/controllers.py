@@ -68,7 +68,7 @@ class CongestionController(abc.ABC):
     threshold: float | None = None
     """Slow start threshold in bytes, for traces; None for a controller without one."""
 
-    _HOOKS: ClassVar = ("on_sent", "on_congestion_experienced", "on_spurious", "on_idle")
+    _HOOKS: ClassVar = ("on_sent", "on_spurious", "on_idle")
 
     @abc.abstractmethod
     def on_acknowledged(self, ack: Acknowledgement) -> None:
@@ -89,8 +89,9 @@ class CongestionController(abc.ABC):
     def on_sent(self, now: float, size: int, in_flight: int) -> None:  # noqa: B027 - need not be there
         """A packet of `size` bytes left; `in_flight` includes it. Does nothing here."""
 
-    def on_congestion_experienced(self, now: float, sent_at: float) -> None:  # noqa: B027
-        """A packet sent at `sent_at` was marked for congestion (RFC 3168). Does nothing here."""
+    def on_congestion_experienced(self, now: float, sent_at: float) -> None:
+        """A packet sent at `sent_at` was marked for congestion: here a loss of no bytes, as RFC 3168 asks."""
+        self.on_lost(Loss(now=now, bytes=0, newest_sent_at=sent_at))
 
     def on_spurious(self, now: float) -> None:  # noqa: B027
         """The last reduction was needless: nothing had been lost. Does nothing here."""

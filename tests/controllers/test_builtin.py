@@ -1,4 +1,4 @@
-"""The built-in controllers under TCP: what each makes of one bottleneck, with the delayed ACKs of each profile."""
+"""The built-in controllers under TCP: what each makes of one bottleneck, with each profile's delayed ACKs."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def test_a_queue_as_long_as_the_pipe_keeps_the_link_busy(congestion: str, profil
 @pytest.mark.parametrize("profile", ["linux", "rfc"])
 @pytest.mark.parametrize("queue", [40, 640])
 def test_vegas_needs_no_more_than_a_few_packets(profile: str, queue: int) -> None:
-    """Brakmo and Peterson (1995): alpha to beta packets wait, here with delayed ACKs and their pairs of packets."""
+    """Brakmo and Peterson (1995): alpha to beta packets wait, and here the pairs that delayed ACKs make."""
     trial = _bulk("vegas", profile, queue)
     assert trial.goodput_bps >= 0.99 * ETHERNET * 100e6
     if profile == "rfc" or queue == 40:
@@ -40,7 +40,7 @@ def test_vegas_needs_no_more_than_a_few_packets(profile: str, queue: int) -> Non
 
 
 def test_the_sawtooth_is_as_deep_as_the_controllers_cut() -> None:
-    """Without enough queue for their cut, Reno (to a half) leaves more of the link idle than CUBIC (to 0.7)."""
+    """Without enough queue for their cut, Reno (to a half) leaves more idle than CUBIC (to 0.7)."""
     parts = [
         _bulk(name, "linux", 40).goodput_bps / ETHERNET / 100e6 for name in ("reno", "cubic", "westwood")
     ]

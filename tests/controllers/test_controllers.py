@@ -271,3 +271,21 @@ def test_metrics_of_a_trace_are_the_controllers(tmp_path: Path) -> None:
         tmp_path, MINE + "\ndef metrics(self):\n    return {'packets': self.window / self.segment}\n"
     )
     assert controllers.load(mine)._make(1000, None, {}).metrics() == {"packets": 20}
+
+
+def test_a_mark_is_a_loss_of_no_bytes() -> None:
+    """RFC 3168, section 6.1.2: a queue that marks slows an AIMD sender as one that drops, but without losses."""
+    path = longfat.Path(rate="20Mbit/s", delay="10ms", queue={"kind": "codel", "ecn": True})
+    trial = longfat.simulate({"kind": "tcp", "ecn": True, "congestion": AIMD}, path, "10MB")
+    assert trial.marks > 10
+    assert trial.retransmissions == 0
+    assert trial.goodput_bps > 0.85 * 20e6
+    assert trial.queueing_delay_mean_s < 0.02
+
+
+def test_real_processes_find_it_too(study: Path, data: dict[str, Any], write: Callable[..., Path]) -> None:
+    data["protocols"] = [{"name": "mine", **ARQ, "congestion": "aimd.py:Aimd"}]
+    data |= {"worlds": ["relay"], "repeats": 1, "sweep": {}}
+    del data["sweep"]
+    result = longfat.run(write(data, "own/relay.toml"), out=study.parent / "out")
+    assert [cell.n for cell in result.cells] == [1]

@@ -190,7 +190,6 @@ fn line_number(py: Python<'_>, error: &PyErr) -> Option<u64> {
 #[derive(Clone, Copy, Default)]
 struct Own {
     sent: bool,
-    marks: bool,
     spurious: bool,
     idle: bool,
 }
@@ -388,16 +387,14 @@ impl Controller for Object {
     }
 
     fn on_congestion_experienced(&mut self, now: Instant, sent_at: Instant) {
-        if self.own.marks {
-            self.tell(
-                |py| pyo3::intern!(py, "on_congestion_experienced"),
-                |_, object, method| {
-                    object
-                        .call_method1(method, (seconds(now), seconds(sent_at)))
-                        .map(drop)
-                },
-            );
-        }
+        self.tell(
+            |py| pyo3::intern!(py, "on_congestion_experienced"),
+            |_, object, method| {
+                object
+                    .call_method1(method, (seconds(now), seconds(sent_at)))
+                    .map(drop)
+            },
+        );
     }
 
     fn on_spurious(&mut self, now: Instant) {
@@ -482,16 +479,15 @@ fn resolve(name: &str) -> Result<Registration, String> {
             let described = py
                 .import("longfat.controllers")?
                 .call_method1("_describe", (name,))?;
-            let (class, help, schema, own): (Bound<'_, PyType>, String, String, [bool; 4]) =
+            let (class, help, schema, own): (Bound<'_, PyType>, String, String, [bool; 3]) =
                 described.extract()?;
             let schema: Value =
                 serde_json::from_str(&schema).map_err(|error| PyValueError::new_err(error.to_string()))?;
             let schema = schemars::Schema::try_from(schema)
                 .map_err(|error| PyValueError::new_err(error.to_string()))?;
-            let [sent, marks, spurious, idle] = own;
+            let [sent, spurious, idle] = own;
             let own = Own {
                 sent,
-                marks,
                 spurious,
                 idle,
             };

@@ -57,6 +57,16 @@ struct Aimd {
     reduced_at: Option<Instant>,
 }
 
+impl Aimd {
+    /// Once for all that left before (RFC 6582).
+    fn reduce(&mut self, now: Instant, sent_at: Instant) {
+        if self.reduced_at.is_none_or(|at| sent_at > at) {
+            self.window = (self.keep * self.window).max(2.0 * self.segment);
+            self.reduced_at = Some(now);
+        }
+    }
+}
+
 impl Controller for Aimd {
     fn on_sent(&mut self, _now: Instant, _bytes: u64, _bytes_in_flight: u64) {}
 
@@ -67,11 +77,7 @@ impl Controller for Aimd {
     }
 
     fn on_lost(&mut self, loss: &Loss) {
-        // Once for all that left before (RFC 6582).
-        if self.reduced_at.is_none_or(|at| loss.newest_sent_at > at) {
-            self.window = (self.keep * self.window).max(2.0 * self.segment);
-            self.reduced_at = Some(loss.now);
-        }
+        self.reduce(loss.now, loss.newest_sent_at);
     }
 
     fn on_timeout(&mut self, now: Instant, _bytes_in_flight: u64) {
@@ -79,7 +85,9 @@ impl Controller for Aimd {
         self.reduced_at = Some(now);
     }
 
-    fn on_congestion_experienced(&mut self, _now: Instant, _sent_at: Instant) {}
+    fn on_congestion_experienced(&mut self, now: Instant, sent_at: Instant) {
+        self.reduce(now, sent_at);
+    }
 
     fn window(&self) -> u64 {
         self.window as u64
