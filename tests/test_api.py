@@ -87,3 +87,42 @@ def test_every_public_name_is_there_and_documented() -> None:
     assert callable(lf.run)
     with pytest.raises(AttributeError):
         _ = lf.nothing
+
+
+SHARED: Data = {"pairs": 2, "bottleneck": {"rate": "10Mbit/s", "delay": "10ms", "queue": "50pkt"}}
+BULK: Data = {"kind": "bulk", "duration": "3s", "warm_up": "1s"}
+
+
+def test_flows_share_a_topology() -> None:
+    trial = lf.simulate(lf.Tcp("reno"), lf.Topology("dumbbell", **SHARED), workload=BULK)
+    assert trial.goodput == pytest.approx(10e6 * 1448 / 1500, rel=0.04)
+    assert trial.metrics["goodput_bps@s1"] + trial.metrics["goodput_bps@s2"] == pytest.approx(trial.goodput)
+    assert [flow["from"] for flow in trial.flows] == ["s1", "s2"]
+    by_name = lf.simulate(
+        {"kind": "tcp", "congestion": "reno"}, topology=SHARED | {"kind": "dumbbell"}, workload=BULK
+    )
+    assert by_name.metrics == trial.metrics
+
+
+def test_traffic_takes_its_part() -> None:
+    rival = {"name": "rival", "protocol": {"kind": "udp"}, "workload": {"kind": "bulk", "rate": "4Mbit/s"}}
+    path = lf.Path(rate="10Mbit/s", delay="10ms", queue="50pkt")
+    alone, beside = (
+        lf.simulate(lf.Tcp("vegas"), path, workload=BULK, traffic=traffic) for traffic in ([], [rival])
+    )
+    assert beside.traffic_goodput == pytest.approx(4e6, rel=0.02)
+    assert beside.goodput < alone.goodput - 3.9e6
+    with pytest.raises(ValueError, match=r"traffic\.workload\.rate"):
+        lf.simulate(lf.Tcp(), path, workload=BULK, traffic=[rival | {"workload": {"kind": "bulk"}}])
+
+
+def test_a_trial_has_one_network() -> None:
+    shared = lf.Topology("dumbbell", **SHARED)
+    with pytest.raises(ValueError, match="either a path or a topology"):
+        lf.simulate(lf.Tcp(), workload=BULK)
+    with pytest.raises(ValueError, match="either a path or a topology"):
+        lf.simulate(lf.Tcp(), lf.Path(), topology=shared, workload=BULK)
+    with pytest.raises(ValueError, match='did you mean "dumbbell"'):
+        lf.Topology("dumbel")
+    with pytest.raises(ValueError, match="congestion"):
+        lf.Tcp("renoo")
