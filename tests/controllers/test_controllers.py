@@ -274,7 +274,7 @@ def test_metrics_of_a_trace_are_the_controllers(tmp_path: Path) -> None:
 
 
 def test_a_mark_is_a_loss_of_no_bytes() -> None:
-    """RFC 3168, section 6.1.2: a queue that marks slows an AIMD sender as one that drops, but without losses."""
+    """RFC 3168, section 6.1.2: a queue that marks slows an AIMD sender as drops do, but without losses."""
     path = longfat.Path(rate="20Mbit/s", delay="10ms", queue={"kind": "codel", "ecn": True})
     trial = longfat.simulate({"kind": "tcp", "ecn": True, "congestion": AIMD}, path, "10MB")
     assert trial.marks > 10
