@@ -1,0 +1,1 @@
+"""What the kernel of this machine offers, and what it can be given."""
