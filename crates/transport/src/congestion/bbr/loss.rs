@@ -3,6 +3,7 @@
 
 use foundation::Instant;
 
+use super::undo::Undo;
 use super::{AckPhase, Bbr, Flight, PPM, Round, State, UNBOUNDED, scale};
 use crate::congestion::Loss;
 
@@ -21,6 +22,7 @@ impl Bbr {
     fn begin_loss_round(&mut self) {
         if !self.loss_in_round {
             self.loss_round_end = self.delivered;
+            self.remember();
         }
         self.loss_in_round = true;
     }
@@ -37,6 +39,8 @@ impl Bbr {
             }
             _ => {}
         }
+        // Congestion that was marked was some: there is nothing to undo.
+        self.undo = Undo::default();
     }
 
     pub(super) fn note_loss(&mut self, loss: &Loss) {
@@ -74,6 +78,7 @@ impl Bbr {
             self.inflight_longterm = in_flight.max(least);
         }
         if self.state == State::Up {
+            self.undo.ended = Some(State::Up);
             self.start_down(now);
         }
     }

@@ -7,7 +7,7 @@
 //!
 //! It departs from the draft where [`ambient`] says so (random loss), in taking an ACK that comes
 //! sooner than the path allows for one of an earlier transmission, and in answering marks of
-//! congestion, which the draft leaves open. It does not undo its answer to a loss that turns out spurious.
+//! congestion, which the draft leaves open.
 
 mod ambient;
 mod cycle;
@@ -19,6 +19,7 @@ mod settings;
 pub(super) mod startup;
 #[cfg(test)]
 mod tests;
+mod undo;
 
 pub use settings::BbrSettings;
 
@@ -28,6 +29,7 @@ use self::ambient::Ambient;
 use self::filters::{RoundFilter, TwoCycleMax};
 use self::probe_rtt::LeastRtt;
 use self::startup::FullPipe;
+use self::undo::Undo;
 use super::arithmetic::scale;
 use super::{Acknowledgement, Controller, Loss};
 
@@ -174,6 +176,7 @@ pub(super) struct Bbr {
     bw_shortterm: u64,
     inflight_shortterm: u64,
     inflight_longterm: u64,
+    undo: Undo,
 
     ack_phase: AckPhase,
     probe_samples: bool,
@@ -232,6 +235,7 @@ impl Bbr {
             bw_shortterm: UNBOUNDED,
             inflight_shortterm: UNBOUNDED,
             inflight_longterm: UNBOUNDED,
+            undo: Undo::default(),
             ack_phase: AckPhase::Init,
             probe_samples: false,
             previous_probe_too_high: false,
@@ -358,6 +362,14 @@ impl Controller for Bbr {
 
     fn on_congestion_experienced(&mut self, now: Instant, _sent_at: Instant) {
         self.note_mark(now);
+    }
+
+    fn on_spurious(&mut self, now: Instant) {
+        self.take_back(now);
+    }
+
+    fn in_slow_start(&self) -> bool {
+        self.state == State::Startup
     }
 
     fn window(&self) -> u64 {

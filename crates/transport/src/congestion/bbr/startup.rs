@@ -75,6 +75,7 @@ impl Bbr {
     fn check_startup_loss(&mut self, round: &Round) {
         if round.loss_round_starts && self.loss_events >= LOSS_EVENTS && self.is_too_high(round.flight) {
             self.full_pipe.ever = true;
+            self.undo.ended = Some(State::Startup);
             self.inflight_longterm = self.bdp(100).max(self.inflight_latest);
         }
     }

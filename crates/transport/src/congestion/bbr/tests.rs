@@ -198,6 +198,56 @@ fn a_timeout_leaves_one_segment_and_the_window_comes_back() {
     );
 }
 
+/// Section 5.5.11: bounds and the state that a needless loss has ended come back.
+#[test]
+fn what_a_needless_loss_has_done_is_undone() {
+    let now = Instant::ZERO + Duration::from_millis(500);
+    let mut up = settled();
+    up.state = State::Up;
+    up.probe_samples = true;
+    up.inflight_longterm = 150 * SEGMENT;
+    up.on_lost(&Loss {
+        lost_since_send: 40 * SEGMENT,
+        bytes: 40 * SEGMENT,
+        ..loss(now)
+    });
+    assert_eq!(up.state, State::Down);
+    assert!(up.inflight_longterm < 110 * SEGMENT);
+    up.on_spurious(now + RTT);
+    assert_eq!((up.state, up.inflight_longterm), (State::Refill, 150 * SEGMENT));
+
+    let mut cruise = settled();
+    cruise.probe_wait = Duration::from_secs(3);
+    let end = cruise.delivered;
+    cruise.on_lost(&loss(now));
+    cruise.on_acknowledged(&ack(&cruise.clone(), now + RTT, end, 6_000_000));
+    assert_eq!(cruise.bw, 6_000_000);
+    cruise.on_spurious(now + RTT);
+    assert_eq!((cruise.bw_shortterm, cruise.state), (UNBOUNDED, State::Cruise));
+
+    let mut startup = bbr();
+    startup.on_lost(&loss(now));
+    startup.full_pipe.ever = true;
+    startup.undo.ended = Some(State::Startup);
+    startup.state = State::Drain;
+    startup.on_spurious(now + RTT);
+    assert!(startup.state == State::Startup && !startup.full_pipe.ever && startup.in_slow_start());
+    // Once only.
+    startup.state = State::Drain;
+    startup.on_spurious(now + RTT);
+    assert_eq!(startup.state, State::Drain);
+}
+
+/// The window of before a timeout comes back at once when the timeout was needless (RFC 4015).
+#[test]
+fn a_needless_timeout_is_undone() {
+    let mut bbr = settled();
+    let now = Instant::ZERO + Duration::from_millis(500);
+    bbr.on_timeout(now, 90 * SEGMENT);
+    bbr.on_spurious(now + RTT);
+    assert_eq!(bbr.window(), 200 * SEGMENT);
+}
+
 #[test]
 fn an_ack_of_an_earlier_transmission_measures_nothing() {
     let mut bbr = settled();
