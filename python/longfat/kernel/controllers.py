@@ -1,7 +1,7 @@
 """Congestion controllers of the kernel's TCP: those that it has, and those that it can be given.
 
-A kernel without Vegas gets it as BPF (`bpf/` in the sources), for as long as a process of ours holds it there.
-A controller is chosen socket by socket: `setsockopt(IPPROTO_TCP, TCP_CONGESTION, controller.kernel_name)`.
+A kernel without Vegas gets it as BPF (`bpf/` in the sources), for as long as a process of ours holds it. A
+controller is chosen socket by socket: `setsockopt(IPPROTO_TCP, TCP_CONGESTION, controller.kernel_name)`.
 """
 
 from __future__ import annotations
