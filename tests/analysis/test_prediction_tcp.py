@@ -74,6 +74,18 @@ def test_between_padhyes_form_and_mathis() -> None:
         assert found.forms["pftk"] < measured(of)["goodput_bps"] < found.forms["mathis"]
 
 
+@pytest.mark.parametrize(("delay", "loss"), [("10ms", "0.03%"), ("50ms", "0.03%"), ("50ms", "0.003%")])
+def test_cubic_is_the_larger_of_its_own_response_and_renos(delay: str, loss: str) -> None:
+    """RFC 9438's form is of losses at equal distances: independent ones leave a fifth more at most."""
+    of = spec("cubic", {"rate": "10Gbit/s", "delay": delay, "loss": loss, "queue": "100000pkt"})
+    of["path"]["reverse"] = {"loss": "0%"}
+    of["protocol"] |= {"receive_buffer": "256MiB", "send_buffer": "256MiB", "delayed_ack": "0ms"}
+    of["workload"] |= {"duration": "200s", "warm_up": "40s"}
+    found = predict(of)
+    assert found.value is not None
+    assert 0.9 < measured(of)["goodput_bps"] / found.value < 1.25
+
+
 def test_mathis_speaks_up_to_one_percent_and_padhye_beyond() -> None:
     below, above = predict(spec("reno", {"loss": "1%"})), predict(spec("reno", {"loss": "2%"}))
     assert (below.value, above.value) == (below.forms["mathis"], above.forms["pftk"])
@@ -92,7 +104,7 @@ def test_what_is_beyond_the_link_is_cut_off() -> None:
     [
         ({"congestion": "cubic"}, "cubic has none"),
         ({"path": {"queue": {"kind": "codel"}}}, "a rule of its own"),
-        ({"congestion": "cubic", "path": {"loss": "1%"}}, "cubic is not Reno"),
+        ({"congestion": "bbr", "path": {"loss": "1%"}}, "other rules than Reno and CUBIC"),
     ],
 )
 def test_where_there_is_no_form_the_link_is_the_bound(changes: Spec, words: str) -> None:

@@ -33,7 +33,7 @@ def header(run: RunResult) -> Markup:
         str(environment.get("date", "")).replace("T", " ")[:16] + " UTC" if environment.get("date") else "",
         f"longfat {environment['longfat']}" if environment.get("longfat") else "",
     ]
-    notes = [study.notes] if isinstance(study.notes, str) else study.notes or []
+    notes = study.notes.split("\n\n") if isinstance(study.notes, str) else study.notes or []
     quick = "A quick look: a small file, or few repeats. Without --quick the study runs as written."
     return render(
         [

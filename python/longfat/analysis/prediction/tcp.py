@@ -32,17 +32,17 @@ _SAYS = {
 def goodput(spec: Mapping[str, Any]) -> Prediction:
     """The goodput of a trial's one TCP flow, in bit/s."""
     try:
-        return _goodput(layout(spec).lone())
+        return _goodput(spec, layout(spec).lone())
     except NoClosedFormError as reason:
         return nothing(reason)
 
 
-def _goodput(flow: Flow) -> Prediction:
+def _goodput(spec: Mapping[str, Any], flow: Flow) -> Prediction:
     rate, pipe = _path(flow)
     bits = flow.payload * 8
     window = flow.window / flow.payload
     if flow.loss > 0:
-        return _with_loss(flow, rate * (1 - flow.loss), window)
+        return _with_loss(flow, spec["protocol"], rate * (1 - flow.loss), window)
     if window <= pipe:
         slow = tcp.window_limited(window, flow.round_trip) * bits
         return _about(slow, f"the window of {window:.0f} packets does not fill the path: W / RTT")
@@ -75,13 +75,18 @@ def _sawtooth(pipe: float, room: float) -> str:
     return f"Reno's sawtooth over {pipe:.0f} packets of path and {room:.0f} of queue"
 
 
-def _with_loss(flow: Flow, most: float, window: float) -> Prediction:
+def _with_loss(flow: Flow, protocol: Mapping[str, Any], most: float, window: float) -> Prediction:
     """With losses that are not the queue's: what they allow, and no more than link and window do."""
     bits = flow.payload * 8
     loss, trip = flow.loss, flow.round_trip
     most = min(most, tcp.window_limited(window, trip))
+    if flow.controller == "cubic":
+        settings = _settings(protocol)
+        keys = {key: float(settings[key]) for key in ("c", "beta") if key in settings}
+        own = max(tcp.cubic(trip, loss, **keys), tcp.mathis(trip, loss))
+        return _about(min(most, own) * bits, "CUBIC's response to loss, or Reno's where that is more")
     if flow.controller != RENO:
-        return _at_most(most * bits, f"{flow.controller} is not Reno")
+        return _at_most(most * bits, f"{flow.controller} answers losses by other rules than Reno and CUBIC")
     forms = {
         "mathis": min(most, tcp.mathis(trip, loss)) * bits,
         "pftk": min(most, tcp.pftk(trip, loss, flow.timeout, most=window)) * bits,
@@ -118,10 +123,15 @@ def queue(spec: Mapping[str, Any]) -> Prediction:
         return nothing(reason)
 
 
+def _settings(protocol: Mapping[str, Any]) -> Mapping[str, Any]:
+    """What a study sets of the congestion controller."""
+    given = protocol.get("congestion")
+    return given if isinstance(given, Mapping) else {}
+
+
 def _vegas_thresholds(protocol: Mapping[str, Any]) -> tuple[float, float]:
     """Alpha and beta of a protocol's settings, whose rules are else those of its profile."""
-    given = protocol.get("congestion")
-    settings: Mapping[str, Any] = given if isinstance(given, Mapping) else {}
+    settings = _settings(protocol)
     habit = "linux" if protocol.get("profile", "linux") == "linux" else "paper"
     alpha, beta = VEGAS_THRESHOLDS[settings.get("rules", habit)]
     return float(settings.get("alpha", alpha)), float(settings.get("beta", beta))
