@@ -52,6 +52,10 @@ pub struct Info {
     pub reordering_seen: u32,
     /// Payload bytes in flight as far as is known.
     pub bytes_in_flight: u64,
+    /// Segments delivered (`tcpi_delivered`).
+    pub delivered: u64,
+    /// Segments delivered by ACKs that echoed congestion (`tcpi_delivered_ce`).
+    pub delivered_marked: u64,
     /// Payload bytes delivered.
     pub bytes_delivered: u64,
     /// Payload bytes written and not sent (`tcpi_notsent_bytes`).

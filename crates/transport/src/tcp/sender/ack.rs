@@ -337,6 +337,10 @@ impl Sender {
         if facts.delivered == 0 && facts.delivered_bytes == 0 {
             return;
         }
+        self.delivered += facts.delivered;
+        if facts.ece {
+            self.delivered_marked += facts.delivered;
+        }
         let reducing = matches!(self.state, CongestionState::Cwr | CongestionState::Recovery);
         // Reordering is no reason not to grow: what arrives out of order has arrived.
         let forward =

@@ -142,6 +142,9 @@ pub struct Sender {
     /// Whether ECN is in use, and a reduction is to be told to the peer (CWR).
     ecn: bool,
     announce_reduction: bool,
+    /// Segments delivered, by ACKs that echoed congestion, taken for lost and sent again, ever.
+    delivered: u64,
+    delivered_marked: u64,
     lost_total: u64,
     resent_total: u64,
 }
@@ -234,6 +237,8 @@ impl Sender {
             usage_until: 0,
             ecn: start.ecn,
             announce_reduction: false,
+            delivered: 0,
+            delivered_marked: 0,
             lost_total: 0,
             resent_total: 0,
             parameters,

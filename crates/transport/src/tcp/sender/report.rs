@@ -35,6 +35,8 @@ impl Sender {
             reordering: self.reordering,
             reordering_seen: self.reordering_seen,
             bytes_in_flight: self.pipe_bytes(),
+            delivered: self.delivered,
+            delivered_marked: self.delivered_marked,
             bytes_delivered: self.estimator.delivered(),
             bytes_unsent: self.written.saturating_sub(self.next),
             pacing_rate: self.controller.pacing_rate(),
