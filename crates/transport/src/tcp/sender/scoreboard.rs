@@ -4,6 +4,10 @@
 //! stay when the queue's head leaves. Everything that loss recovery asks for is counted as it changes,
 //! and what is to be sent again waits in a heap: nothing ever scans the window.
 
+mod resegment;
+#[cfg(test)]
+mod tests;
+
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 
@@ -426,10 +430,19 @@ impl Scoreboard {
         self.recount();
     }
 
+    /// The cursors start anew, and every retransmission stands in the queue again.
     fn recount(&mut self) {
         self.counted = self.base;
         self.undecided = self.base;
         self.sacked_from_counted = self.sacked.packets;
+        self.resends.clear();
+        for (index, record) in self.records.iter().enumerate() {
+            if record.marks.has(Marks::EVER_RESENT) {
+                self.resends.push_back((self.base + index as u64, record.sent_at));
+            }
+        }
+        let resends = self.resends.make_contiguous();
+        resends.sort_unstable_by_key(|&(number, at)| (at, number));
     }
 
     /// Whether the peer acknowledged the first record selectively though not cumulatively: it has then
@@ -437,56 +450,5 @@ impl Scoreboard {
     #[must_use]
     pub fn front_is_sacked(&self) -> bool {
         self.front().is_some_and(|r| r.marks.has(Marks::SACKED))
-    }
-
-    /// Cuts records longer than `length` (the path's MTU has shrunk) and takes all of them for lost.
-    pub fn resegment(&mut self, length: u32) {
-        if self.records.iter().all(|r| r.length <= length) {
-            return;
-        }
-        let mut lost = Vec::new();
-        let old = std::mem::take(&mut self.records);
-        for record in old {
-            let too_long = record.length > length && !record.marks.has(Marks::SACKED);
-            let mut rest = record;
-            while too_long && rest.length > length {
-                let mut piece = rest;
-                piece.length = length;
-                piece.marks.clear(Marks::FIN);
-                piece.marks.clear(Marks::PUSH);
-                lost.push(self.base + self.records.len() as u64);
-                self.records.push_back(piece);
-                rest.start += u64::from(length);
-                rest.length -= length;
-            }
-            if too_long {
-                lost.push(self.base + self.records.len() as u64);
-            }
-            self.records.push_back(rest);
-        }
-        (self.out, self.sacked, self.lost, self.resent) = Default::default();
-        self.waiting.clear();
-        self.resends.clear();
-        for (index, record) in self.records.iter().enumerate() {
-            self.out.add(record);
-            if record.marks.has(Marks::SACKED) {
-                self.sacked.add(record);
-            }
-            if record.marks.has(Marks::LOST) {
-                self.lost.add(record);
-            }
-            if record.marks.has(Marks::RESENT) {
-                self.resent.add(record);
-                self.resends.push_back((self.base + index as u64, record.sent_at));
-            } else if record.marks.has(Marks::LOST) {
-                self.waiting.push(Reverse(self.base + index as u64));
-            }
-        }
-        let resends = self.resends.make_contiguous();
-        resends.sort_by_key(|&(number, at)| (at, number));
-        self.recount();
-        for number in lost {
-            self.mark_lost(number);
-        }
     }
 }

@@ -1,0 +1,54 @@
+//! Segments in flight that a path no longer takes are cut anew.
+
+use std::cmp::Reverse;
+
+use super::{Marks, Scoreboard};
+
+impl Scoreboard {
+    /// Cuts records longer than `length` (the path's MTU has shrunk) and takes all of them for lost.
+    pub fn resegment(&mut self, length: u32) {
+        if self.records.iter().all(|r| r.length <= length) {
+            return;
+        }
+        let mut lost = Vec::new();
+        let old = std::mem::take(&mut self.records);
+        for record in old {
+            let too_long = record.length > length && !record.marks.has(Marks::SACKED);
+            let mut rest = record;
+            while too_long && rest.length > length {
+                let mut piece = rest;
+                piece.length = length;
+                piece.marks.clear(Marks::FIN);
+                piece.marks.clear(Marks::PUSH);
+                lost.push(self.base + self.records.len() as u64);
+                self.records.push_back(piece);
+                rest.start += u64::from(length);
+                rest.length -= length;
+            }
+            if too_long {
+                lost.push(self.base + self.records.len() as u64);
+            }
+            self.records.push_back(rest);
+        }
+        (self.out, self.sacked, self.lost, self.resent) = Default::default();
+        self.waiting.clear();
+        for (index, record) in self.records.iter().enumerate() {
+            self.out.add(record);
+            if record.marks.has(Marks::SACKED) {
+                self.sacked.add(record);
+            }
+            if record.marks.has(Marks::LOST) {
+                self.lost.add(record);
+            }
+            if record.marks.has(Marks::RESENT) {
+                self.resent.add(record);
+            } else if record.marks.has(Marks::LOST) {
+                self.waiting.push(Reverse(self.base + index as u64));
+            }
+        }
+        self.recount();
+        for number in lost {
+            self.mark_lost(number);
+        }
+    }
+}

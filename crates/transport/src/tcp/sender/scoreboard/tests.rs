@@ -1,0 +1,205 @@
+//! The scoreboard against a plain model: counters, and what is found without scanning.
+
+use proptest::prelude::*;
+
+use super::*;
+use foundation::Instant;
+
+const SEGMENT: u64 = 100;
+
+#[derive(Clone, Debug)]
+enum Step {
+    Send { count: u64, length: u32 },
+    Acknowledge { share: u64 },
+    Sack { from: u64, length: u64 },
+    Lose { share: u64 },
+    Resend,
+    Count { threshold: u64 },
+    ForgetLosses,
+    ForgetSacks,
+    Resegment { length: u32 },
+}
+
+fn step() -> impl Strategy<Value = Step> {
+    prop_oneof![
+        4 => (1_u64..8, 1_u32..101).prop_map(|(count, length)| Step::Send { count, length }),
+        3 => (0_u64..1000).prop_map(|share| Step::Acknowledge { share }),
+        6 => (0_u64..1000, 1_u64..400).prop_map(|(from, length)| Step::Sack { from, length }),
+        3 => (0_u64..1000).prop_map(|share| Step::Lose { share }),
+        4 => Just(Step::Resend),
+        2 => (1_u64..4).prop_map(|threshold| Step::Count { threshold }),
+        1 => Just(Step::ForgetLosses),
+        1 => Just(Step::ForgetSacks),
+        1 => (10_u32..100).prop_map(|length| Step::Resegment { length }),
+    ]
+}
+
+struct Model {
+    board: Scoreboard,
+    next: u64,
+    una: u64,
+    now: u64,
+}
+
+impl Model {
+    fn at(&self) -> Instant {
+        Instant::from_nanos(self.now)
+    }
+
+    fn position(&self, share: u64) -> u64 {
+        self.una + (self.next - self.una) * share / 1000
+    }
+
+    fn records(&self) -> Vec<Record> {
+        self.board.records.iter().copied().collect()
+    }
+
+    fn play(&mut self, step: &Step) {
+        self.now += 1;
+        match *step {
+            Step::Send { count, length } => {
+                for _ in 0..count {
+                    self.board.push(Record {
+                        start: self.next,
+                        sent_at: self.at(),
+                        snapshot: Default::default(),
+                        length,
+                        marks: Marks::default(),
+                    });
+                    self.next += u64::from(length);
+                }
+            }
+            Step::Acknowledge { share } => {
+                let to = self.position(share);
+                while let Some(record) = self.board.pop_acknowledged(to) {
+                    assert!(record.end() <= to);
+                }
+                self.board.settle(to);
+                self.una = to;
+            }
+            Step::Sack { from, length } => {
+                let from = self.position(from);
+                let to = (from + length).min(self.next);
+                let before = self.board.sacked().packets;
+                let mut told = 0;
+                self.board.sack(from, to, |_, _, _| told += 1);
+                assert_eq!(self.board.sacked().packets, before + told);
+            }
+            Step::Lose { share } => {
+                let number = self.board.number_at(self.position(share));
+                self.board.mark_lost(number);
+            }
+            Step::Resend => {
+                let now = self.at();
+                if let Some(number) = self.board.next_waiting() {
+                    assert!(self.board.resend(number, now).is_some());
+                }
+            }
+            Step::Count { threshold } => {
+                let plain = self.lost_by_count(threshold);
+                self.board.mark_lost_by_count(threshold, |_| {});
+                for (index, lost) in plain.into_iter().enumerate() {
+                    let record = self.board.records[index];
+                    assert!(!lost || record.marks.has(Marks::LOST), "{index} is lost by count");
+                }
+            }
+            Step::ForgetLosses => self.board.forget_losses(),
+            Step::ForgetSacks => self.board.forget_sacks(),
+            Step::Resegment { length } => self.board.resegment(length),
+        }
+    }
+
+    /// RFC 6675, `IsLost`, by looking at every record. Those below the counting's mark were looked at before,
+    /// and may have been sent again or been taken for arrived since.
+    fn lost_by_count(&self, threshold: u64) -> Vec<bool> {
+        let records = self.records();
+        let counted = self.board.counted - self.board.base;
+        (0..records.len())
+            .map(|index| {
+                let above = records[index + 1..]
+                    .iter()
+                    .filter(|r| r.marks.has(Marks::SACKED))
+                    .count();
+                index as u64 >= counted
+                    && above as u64 >= threshold
+                    && !records[index].marks.has(Marks::SACKED)
+            })
+            .collect()
+    }
+
+    fn check(&mut self) {
+        let records = self.records();
+        let sum = |keep: &dyn Fn(&Record) -> bool| {
+            let mut amount = Amount::default();
+            records.iter().filter(|r| keep(r)).for_each(|r| amount.add(r));
+            amount
+        };
+        assert_eq!(self.board.out(), sum(&|_| true));
+        assert_eq!(self.board.sacked(), sum(&|r| r.marks.has(Marks::SACKED)));
+        assert_eq!(self.board.lost(), sum(&|r| r.marks.has(Marks::LOST)));
+        assert_eq!(self.board.resent(), sum(&|r| r.marks.has(Marks::RESENT)));
+        let mut position = self.una;
+        for record in &records {
+            assert_eq!(record.start, position, "contiguous");
+            position = record.end();
+            let marks = record.marks;
+            assert!(!(marks.has(Marks::SACKED) && (marks.has(Marks::LOST) || marks.has(Marks::RESENT))));
+        }
+        assert_eq!(position, self.next);
+        let waits = |r: &Record| r.marks.has(Marks::LOST) && !r.marks.has(Marks::RESENT);
+        let first = records
+            .iter()
+            .position(waits)
+            .map(|index| self.board.base + index as u64);
+        assert_eq!(self.board.next_waiting(), first);
+        // The earliest transmission of which nothing is known.
+        let open = |r: &&Record| !r.marks.has(Marks::SACKED) && !waits(r);
+        let oldest = records.iter().filter(open).map(|r| r.sent_at).min();
+        let found = self
+            .board
+            .oldest_undecided()
+            .and_then(|number| self.board.get(number));
+        assert_eq!(found.map(|r| r.sent_at), oldest);
+        for share in [0, 333, 999] {
+            let position = self.position(share);
+            let plain = records
+                .iter()
+                .position(|r| r.end() > position)
+                .unwrap_or(records.len());
+            assert_eq!(self.board.number_at(position), self.board.base + plain as u64);
+        }
+    }
+}
+
+proptest! {
+    #[test]
+    fn counters_and_finds_agree_with_a_plain_scan(steps in prop::collection::vec(step(), 1..80)) {
+        let mut model = Model { board: Scoreboard::default(), next: 1, una: 1, now: 1 };
+        for step in &steps {
+            model.play(step);
+            model.check();
+        }
+    }
+}
+
+#[test]
+fn three_above_make_a_loss() {
+    // RFC 6675, section 4, IsLost with DupThresh 3: segments 0 and 4 of ten are missing.
+    let mut board = Scoreboard::default();
+    for index in 0..10 {
+        board.push(Record {
+            start: 1 + index * SEGMENT,
+            sent_at: Instant::ZERO,
+            snapshot: Default::default(),
+            length: SEGMENT as u32,
+            marks: Marks::default(),
+        });
+    }
+    let mut lost = Vec::new();
+    for (from, to) in [(1, 4), (5, 6), (6, 7), (7, 8)] {
+        board.sack(1 + from * SEGMENT, 1 + to * SEGMENT, |_, _, _| {});
+        board.mark_lost_by_count(3, |record| lost.push((record.start - 1) / SEGMENT));
+    }
+    assert_eq!(lost, [0, 4]);
+    assert_eq!((board.next_waiting(), board.pipe_bytes()), (Some(0), 2 * SEGMENT));
+}
