@@ -49,6 +49,12 @@ static void fail(const char *format, ...)
 	exit(1);
 }
 
+/* The kernel's own number for what it does not support has no text outside of it. */
+static const char *reason(int error)
+{
+	return error == 524 ? "not supported" : strerror(error);
+}
+
 static int complain(enum libbpf_print_level level, const char *format, va_list arguments)
 {
 	return level == LIBBPF_DEBUG ? 0 : vfprintf(stderr, format, arguments);
@@ -148,7 +154,7 @@ static struct loaded load(const struct object_file *file, char **settings)
 	if (!error)
 		error = bpf_object__load(object);
 	if (error)
-		fail("the kernel does not take the program: %s", strerror(-error));
+		fail("the kernel does not take the program: %s", reason(-error));
 	return (struct loaded){object, controller};
 }
 
@@ -216,7 +222,7 @@ static int hold(const char *path, const char *base, int parent, char **settings)
 			return 0;
 		}
 		if (link != -EEXIST)
-			fail("the kernel does not register %s: %s", file.name, strerror(-link));
+			fail("the kernel does not register %s: %s", file.name, reason(-link));
 		bpf_object__close(loaded.object);
 	}
 	fail("all names from %s to %s%d are taken", base, base, MOST_NAMES);

@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
-import concurrent.futures
 import ctypes
 import errno
 import fcntl
-import multiprocessing
 import os
+import pickle
 import platform
 import socket
 import struct
-from collections.abc import Callable, Sequence
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
 from typing import TypeVar
 
 T = TypeVar("T")
+
+ROOT = Path(__file__).parents[2]
 
 CLONE_NEWNET = 0x40000000
 _SIOCSIFFLAGS, _SIOCSIFADDR, _SIOCSIFNETMASK = 0x8914, 0x8916, 0x891C
@@ -54,14 +58,18 @@ def _up(name: str) -> None:
 def in_namespace(work: Callable[..., T], *arguments: object) -> T:
     """What `work` gives in a process that has a network of its own; OSError where that is not allowed."""
     # A fresh interpreter: the threads of this one would not survive a fork.
-    fresh = multiprocessing.get_context("spawn")
-    with concurrent.futures.ProcessPoolExecutor(1, fresh) as pool:
-        return pool.submit(_work, work, arguments).result()
-
-
-def _work(work: Callable[..., T], arguments: Sequence[object]) -> T:
-    enter_new_namespace()
-    return work(*arguments)
+    done = subprocess.run(
+        [sys.executable, "-m", __name__],
+        input=pickle.dumps((work, arguments)),
+        stdout=subprocess.PIPE,
+        cwd=ROOT,
+        check=True,
+    )
+    result, error = pickle.loads(done.stdout)
+    if error is not None:
+        raise error
+    given: T = result
+    return given
 
 
 def link_exists(number: int) -> bool:
@@ -84,3 +92,13 @@ def _exists(command: int, number: int) -> bool:
         raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()))
     return False
 
+
+if __name__ == "__main__":
+    given, failed = None, None
+    try:
+        enter_new_namespace()
+        work, arguments = pickle.load(sys.stdin.buffer)
+        given = work(*arguments)
+    except (OSError, AssertionError) as error:
+        failed = error
+    sys.stdout.buffer.write(pickle.dumps((given, failed)))

@@ -1,4 +1,4 @@
-"""An emulated path between two namespaces: a rate, a delay and a drop-tail queue, relayed between two TUN devices."""
+"""An emulated path between two namespaces: a rate, a delay and a drop-tail queue between two TUN devices."""
 
 from __future__ import annotations
 
@@ -45,7 +45,9 @@ class Figures:
     queued: float
     """Mean of the packets that an arriving one finds before it."""
     dropped: int
+    """By the queue, over the whole time."""
     retransmissions: int
+    """In the time that counts."""
 
 
 @dataclass
@@ -142,7 +144,7 @@ def measure(controller: str, conditions: Conditions) -> Figures:
         window=sum(info.window for info in counted) / len(counted),
         queued=sum(waits) / len(waits),
         dropped=relay.dropped,
-        retransmissions=counted[-1].retransmissions,
+        retransmissions=counted[-1].retransmissions - counted[0].retransmissions,
     )
 
 

@@ -73,7 +73,7 @@ def connected(controller: str, to: tuple[str, int]) -> Iterator[socket.socket]:
 
 
 def transfer(controller: str, size: int) -> tuple[str, int]:
-    """What the kernel says that a connection on `lo` ran under, and how many bytes arrived of so many sent."""
+    """What the kernel says that a connection on `lo` ran under, and how many bytes of `size` arrived."""
     sink = Sink("127.0.0.1")
     with connected(controller, sink.address) as connection:
         connection.sendall(bytes(size))

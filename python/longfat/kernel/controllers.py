@@ -22,6 +22,7 @@ Source = Literal["kernel", "bpf"]
 
 AVAILABLE = Path("/proc/sys/net/ipv4/tcp_available_congestion_control")
 MODULES = Path("/sys/module")
+STATUS = Path("/proc/self/status")
 OLDEST_KERNEL = (6, 4)
 """Since then the kernel takes a controller back by itself when its holder dies (BPF links of struct_ops)."""
 MOST_PACKETS = 10_000
@@ -88,13 +89,13 @@ def available(
     without registering it. Raises ValueError on parameters that the controller does not have.
     """
     wanted = _checked(name, parameters)
+    if source == "bpf":
+        return _given(name)
     own = _own(name, wanted)
-    if source != "bpf" and own.ok:
-        return own
-    if source == "kernel":
+    if own.ok or source == "kernel":
         return own
     given = _given(name)
-    if given.ok or own.reason == given.reason:
+    if given.ok:
         return given
     return Availability(False, f"{own.reason}; {given.reason}", given.remedy or own.remedy)
 
@@ -203,8 +204,7 @@ def _kernel_obstacle() -> Availability | None:
 
 
 def _privilege_obstacle() -> Availability | None:
-    status = Path("/proc/self/status").read_text(encoding="utf-8")
-    effective = int(status.split("CapEff:")[1].split()[0], 16)
+    effective = int(STATUS.read_text(encoding="utf-8").split("CapEff:")[1].split()[0], 16)
     missing = [name for number, name in _CAPABILITIES.items() if not effective >> number & 1]
     if missing and not effective >> _CAP_SYS_ADMIN & 1:
         return Availability(

@@ -121,9 +121,8 @@ class _Process:
         if "error" not in content:
             return content
         self._complaints.seek(0)
-        said = self._complaints.read().decode(errors="replace").splitlines()
-        detail = f" ({said[-1].removeprefix('libbpf: ')})" if said else ""
-        raise HolderError(f"{content['error']}{detail}")
+        said = _gist(self._complaints.read().decode(errors="replace"))
+        raise HolderError(f"{content['error']} ({said})" if said else content["error"])
 
     def close(self) -> None:
         for pipe in (self.popen.stdin, self.popen.stdout):
@@ -144,3 +143,10 @@ class _Process:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.close()
+
+
+def _gist(log: str) -> str:
+    """The one line that tells most: the verifier's last word, else what libbpf says last."""
+    lines = [line for line in log.splitlines() if line and not line.startswith(("processed ", "-- END "))]
+    verifier = [line for line in lines if not line.startswith("libbpf: ")]
+    return (verifier or lines or [""])[-1].removeprefix("libbpf: ")

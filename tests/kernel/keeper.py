@@ -1,0 +1,52 @@
+"""A process that keeps a controller in the kernel until it is killed. It prints what it holds as JSON."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import sys
+import threading
+import time
+
+from longfat.kernel.controllers import Controller, ensure, listed
+
+
+def keep(name: str, sibling: bool) -> None:
+    with ensure(name, source="bpf") as controller:
+        assert controller.holder is not None
+        forked = os.fork() if sibling else None
+        if forked == 0:
+            # Inherits all pipes of its parent, and lives on.
+            time.sleep(600)
+        holder = controller.holder
+        told = {
+            "name": controller.kernel_name,
+            "link": holder.link,
+            "map": holder.map,
+            "pid": holder.pid,
+            "sibling": forked,
+        }
+        print(json.dumps(told), flush=True)
+        time.sleep(600)
+
+
+def keep_from_thread(name: str) -> None:
+    """The thread that asks ends at once: what it holds is its process', not its own."""
+    with contextlib.ExitStack() as stack:
+        given: list[Controller] = []
+        asking = threading.Thread(
+            target=lambda: given.append(stack.enter_context(ensure(name, source="bpf")))
+        )
+        asking.start()
+        asking.join()
+        time.sleep(0.5)
+        given[0].verify()
+        print(json.dumps({"name": given[0].kernel_name, "listed": listed()}), flush=True)
+
+
+if __name__ == "__main__":
+    if sys.argv[2] == "thread":
+        keep_from_thread(sys.argv[1])
+    else:
+        keep(sys.argv[1], sibling=sys.argv[2] == "sibling")

@@ -1,0 +1,207 @@
+"""Which controller is given, and what is said where none can be."""
+
+from __future__ import annotations
+
+import platform
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from longfat.kernel import build, controllers
+from longfat.kernel.controllers import ControllerUnavailableError, available, ensure, listed
+
+Offer = Callable[..., None]
+
+
+@pytest.fixture
+def offer(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Offer:
+    """Pretends that the kernel offers these, with these parameters of its modules."""
+
+    def _offer(names: str, **parameters: int) -> None:
+        (tmp_path / "available").write_text(names + "\n")
+        monkeypatch.setattr(controllers, "AVAILABLE", tmp_path / "available")
+        folder = tmp_path / "module" / "tcp_vegas" / "parameters"
+        folder.mkdir(parents=True)
+        for key, value in parameters.items():
+            (folder / key).write_text(f"{value}\n")
+        monkeypatch.setattr(controllers, "MODULES", tmp_path / "module")
+
+    return _offer
+
+
+def test_the_kernel_has_reno() -> None:
+    if not listed():
+        pytest.skip("this system does not tell its controllers")
+    assert "reno" in listed()
+    with ensure("reno") as controller:
+        assert (controller.kernel_name, controller.source, controller.holder) == ("reno", "kernel", None)
+        controller.verify()
+
+
+def test_the_kernels_own_goes_first(offer: Offer) -> None:
+    offer("reno vegas", alpha=2, beta=4, gamma=1)
+    with ensure("vegas") as controller:
+        assert (controller.kernel_name, controller.source) == ("vegas", "kernel")
+    assert available("vegas", {"beta": 4}).ok
+
+
+def test_the_kernels_own_is_not_taken_with_other_parameters(offer: Offer) -> None:
+    offer("reno vegas", alpha=3, beta=4, gamma=1)
+    state = available("vegas", source="kernel")
+    assert not state.ok
+    assert state.reason == "this kernel's vegas has alpha = 3 instead of 2"
+    assert available("vegas", {"alpha": 3}, source="kernel").ok
+
+
+def test_what_there_is_not_is_never_replaced(offer: Offer) -> None:
+    offer("reno cubic")
+    with (
+        pytest.raises(
+            ControllerUnavailableError, match="illinois: this kernel offers no illinois; there is no"
+        ),
+        ensure("illinois"),
+    ):
+        pass
+    with (
+        pytest.raises(ControllerUnavailableError, match="vegas: this kernel offers no vegas"),
+        ensure("vegas", source="kernel"),
+    ):
+        pass
+
+
+def test_a_module_that_is_not_loaded_is_named(
+    offer: Offer, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    offer("reno")
+    monkeypatch.setattr(controllers, "_has_module", lambda name: name == "illinois")
+    assert available("illinois", source="kernel").remedy == "modprobe tcp_illinois"
+
+
+@pytest.mark.parametrize(
+    ("parameters", "problem"),
+    [
+        ({"delta": 1}, "vegas has no parameter delta: it has alpha, beta, gamma"),
+        ({"alpha": -1}, "alpha is -1, allowed are 0 to 10000 packets"),
+        ({"gamma": 10_001}, "gamma is 10001, allowed are 0 to 10000 packets"),
+        ({"alpha": 5}, "beta is 4 and alpha 5: beta must not be less than alpha"),
+    ],
+)
+def test_parameters_are_checked(parameters: dict[str, int], problem: str) -> None:
+    with pytest.raises(ValueError, match=problem):
+        available("vegas", parameters)
+    with pytest.raises(ValueError, match=problem), ensure("vegas", parameters):
+        pass
+
+
+def test_controllers_of_the_kernel_take_no_parameters() -> None:
+    with pytest.raises(ValueError, match="cubic has no parameter beta: it has none"):
+        available("cubic", {"beta": 1})
+
+
+@pytest.mark.parametrize("release", ["6.3.9-amd64", "5.15.0", "strange"])
+def test_old_kernels_are_told(monkeypatch: pytest.MonkeyPatch, release: str) -> None:
+    monkeypatch.setattr(platform, "release", lambda: release)
+    state = available("vegas", source="bpf")
+    assert not state.ok
+    assert state.reason == f"Linux 6.4 or newer is needed to give it one, this is {release}"
+
+
+def test_missing_types_are_told(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(platform, "release", lambda: "6.18.0")
+    monkeypatch.setattr(build, "KERNEL_TYPES", tmp_path / "vmlinux")
+    state = available("vegas", source="bpf")
+    assert not state.ok
+    assert str(tmp_path / "vmlinux") in state.reason
+    assert "CONFIG_DEBUG_INFO_BTF" in state.remedy
+
+
+def test_missing_privileges_are_told(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    status = tmp_path / "status"
+    monkeypatch.setattr(controllers, "STATUS", status)
+    monkeypatch.setattr(controllers, "_kernel_obstacle", lambda: None)
+    status.write_text("Name:\tpython\nCapEff:\t0000000000000000\n")
+    assert "needs CAP_PERFMON and CAP_BPF" in available("vegas", source="bpf").reason
+    status.write_text(f"CapEff:\t{1 << 38:016x}\n")
+    assert "needs CAP_BPF" in available("vegas", source="bpf").reason
+    status.write_text(f"CapEff:\t{1 << 21:016x}\n")  # CAP_SYS_ADMIN holds both
+    monkeypatch.setattr(controllers, "_FIRST_USER_NAMESPACE", 1)
+    assert "outside of this user namespace" in available("vegas", source="bpf").reason
+
+
+@pytest.fixture
+def _kernel_types() -> None:
+    if not build.KERNEL_TYPES.exists():
+        pytest.skip(f"this kernel does not tell its types: {build.KERNEL_TYPES} is missing")
+
+
+@pytest.mark.usefixtures("_kernel_types")
+def test_missing_tools_are_named_with_their_packages(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    monkeypatch.setattr(shutil, "which", lambda _: None)
+    monkeypatch.setattr(build, "_HEADERS", {"no/such/header.h": "libbpf-dev"})
+    with pytest.raises(build.BuildError, match=r"clang, cc and no/such/header\.h are missing") as caught:
+        build.built()
+    assert caught.value.remedy == "apt install clang gcc libbpf-dev (Debian, Ubuntu)"
+
+
+@pytest.mark.usefixtures("_kernel_types")
+def test_a_cache_that_others_write_is_not_used(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    folder = tmp_path / "longfat" / "bpf"
+    folder.mkdir(parents=True)
+    folder.chmod(0o777)
+    with pytest.raises(build.BuildError, match="others may write there"):
+        build.built()
+
+
+@pytest.mark.usefixtures("_bpf")
+def test_compiled_once(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    folder = build.built()
+    assert {path.name for path in folder.iterdir()} == {"holder", "reno.o", "vegas.o"}
+    assert [path.name for path in folder.parent.iterdir()] == [folder.name], "nothing else is left"
+    monkeypatch.setattr(build, "_compile", lambda _: pytest.fail("compiled again"))
+    assert build.built() == folder
+    # Another kernel has its own.
+    monkeypatch.setattr(platform, "release", lambda: "99.9")
+    with pytest.raises(pytest.fail.Exception):
+        build.built()
+
+
+@pytest.mark.usefixtures("_bpf")
+def test_a_source_that_does_not_compile_says_so(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    sources = tmp_path / "bpf"
+    shutil.copytree(build.SOURCES, sources)
+    (sources / "reno.bpf.c").write_text("this is no C\n")
+    monkeypatch.setattr(build, "SOURCES", sources)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    state = available("reno", source="bpf")
+    assert not state.ok
+    assert state.reason.startswith("clang fails: ")
+    assert "reno.bpf.c:1" in state.reason
+
+
+@pytest.mark.usefixtures("_bpf")
+@pytest.mark.parametrize(
+    ("source", "old", "new", "said"),
+    [
+        # Without this operation no controller is complete.
+        ("reno", ".undo_cwnd = (void *)reno_undo_cwnd,", "", "does not take the program: not supported"),
+        ("vegas", "tp->snd_cwnd = window;", "tp->snd_nxt = window;", "no write support to tcp_sock"),
+    ],
+)
+def test_what_the_kernel_refuses_is_told(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, source: str, old: str, new: str, said: str
+) -> None:
+    sources = tmp_path / "bpf"
+    shutil.copytree(build.SOURCES, sources)
+    program = sources / f"{source}.bpf.c"
+    assert program.read_text().count(old) == 1
+    program.write_text(program.read_text().replace(old, new))
+    monkeypatch.setattr(build, "SOURCES", sources)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    state = available(source, source="bpf")
+    assert not state.ok
+    assert said in state.reason
