@@ -110,7 +110,9 @@ fn config() -> impl Strategy<Value = TcpConfig> {
             Just("cubic"),
             Just("bbr"),
             Just("fixed"),
-            Just("vegas")
+            Just("vegas"),
+            Just("bbr1"),
+            Just("westwood")
         ]),
         flags,
         (
