@@ -486,11 +486,7 @@ fn resolve(name: &str) -> Result<Registration, String> {
             let schema = schemars::Schema::try_from(schema)
                 .map_err(|error| PyValueError::new_err(error.to_string()))?;
             let [sent, spurious, idle] = own;
-            let own = Own {
-                sent,
-                spurious,
-                idle,
-            };
+            let own = Own { sent, spurious, idle };
             Ok((class.unbind(), help, schema, own))
         };
         let (class, help, schema, own) = found().map_err(|error| error.value(py).to_string())?;

@@ -5,17 +5,18 @@ use std::io::{BufWriter, Write};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use experiment::Record;
+use experiment::layout::Layout;
+use experiment::{TrialSpec, vocabulary as words};
 use foundation::{Duration, Problem};
 use pyo3::exceptions::{PyException, PyOSError, PyValueError};
 use pyo3::prelude::*;
 use serde::Serialize;
 use simulation::body::Side;
-use simulation::layout::Layout;
 use simulation::sampling::Series;
 use simulation::trace::pcapng::Extent;
 use simulation::trace::{Recorder, TraceEvent, pcapng};
-use simulation::trial::{Record, TrialError, run, run_watched};
-use simulation::{TrialSpec, vocabulary as words};
+use simulation::trial::{TrialError, run, run_watched};
 
 use crate::controllers::guarded;
 

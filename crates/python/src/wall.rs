@@ -5,13 +5,13 @@ use std::net::{Ipv4Addr, SocketAddr};
 use std::ops::ControlFlow;
 use std::path::PathBuf;
 
+use experiment::Record;
+use experiment::vocabulary;
 use foundation::Streams;
 use network::{LinkCounters, PathConfig};
 use pyo3::exceptions::{PyOSError, PyValueError};
 use pyo3::prelude::*;
 use serde_json::{Value, json};
-use simulation::trial::Record;
-use simulation::vocabulary;
 use socket::relay::{Relay, RelayOptions, RelayReport};
 use socket::transfer::{
     Happened, Outcome, ReceiveEvent, ReceiveOptions, SendOptions, SendProgress, SendReport, receive, resolve,
@@ -95,7 +95,7 @@ fn listening(at: SocketAddr) {
 
 fn run_endpoint(
     role: &str,
-    spec: &simulation::TrialSpec,
+    spec: &experiment::TrialSpec,
     to: Option<SocketAddr>,
 ) -> PyResult<Option<Record>> {
     let transfer = || {
@@ -120,7 +120,9 @@ fn run_endpoint(
         "send" => {
             let (_, protocol, bytes) = transfer()?;
             let sent = ends::send_pattern(target()?, protocol, bytes, &mut || true);
-            Ok(Some(Record::of_transfer(sent.map_err(|error| error.to_string()).as_ref())))
+            Ok(Some(Record::of_transfer(
+                sent.map_err(|error| error.to_string()).as_ref(),
+            )))
         }
         _ => Err(PyValueError::new_err(format!(
             "{role:?} is no role: receive, relay or send"

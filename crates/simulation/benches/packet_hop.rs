@@ -2,7 +2,7 @@
 //! An element is one packet on one link, data and ACKs alike, so that elements a second are hops a second.
 
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
-use simulation::TrialSpec;
+use experiment::TrialSpec;
 use simulation::trial::run_watched;
 
 fn spec(protocol: &str, extra: &str) -> TrialSpec {

@@ -7,8 +7,8 @@
 //!
 //! SACK, delayed ACKs, segments of 1448 bytes in packets of 1500. The time includes setting up.
 
+use experiment::TrialSpec;
 use rustix::time::{ClockId, clock_gettime};
-use simulation::TrialSpec;
 use simulation::trial::run_watched;
 
 /// A scenario: its name and what it is made of.

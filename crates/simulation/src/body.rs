@@ -1,11 +1,9 @@
 //! What packets carry in simulation: a typed frame, segment or datagram. No bytes exist.
 
+use experiment::plan::IPV4_HEADER;
 use network::{Body, Packet, RouteId, UDP_IPV4_OVERHEAD};
 use transport::arq::{Frame, StreamRange};
 use transport::tcp::{Ecn, Segment};
-
-/// Bytes of an IPv4 header without options (RFC 791).
-pub const IPV4_HEADER: u32 = 20;
 
 /// One end of a flow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]

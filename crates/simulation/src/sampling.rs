@@ -1,15 +1,16 @@
 //! Reading goodput, windows and queues at regular times.
 
+use experiment::metrics::Window;
+use experiment::observation::Observation;
+use experiment::plan::Group;
+use experiment::spec::TrialSpec;
+use experiment::workload::Kind;
 use foundation::{Duration, Instant};
 use network::topology::Topology;
 use network::{Network, Observer};
 use serde::Serialize;
 
 use crate::body::Parcel;
-use crate::observation::Observation;
-use crate::plan::Group;
-use crate::spec::TrialSpec;
-use crate::workload::Kind;
 use crate::world::Flow;
 
 /// Flows beyond this many are not followed one by one.
@@ -64,15 +65,6 @@ pub struct Series {
     pub flows: Vec<FlowSeries>,
     /// The queues of the bottlenecks.
     pub queues: Vec<QueueSeries>,
-}
-
-/// Goodput of a set of flows in one window of time.
-#[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Window {
-    /// When it ended.
-    pub at: Instant,
-    /// Bytes that the receiver of each flow read in it, by flow number.
-    pub delivered: Vec<(u32, u64)>,
 }
 
 /// Reads a world at regular times.

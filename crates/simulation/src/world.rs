@@ -3,19 +3,19 @@
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use experiment::outcome::{Baseline, FlowOutcome};
+use experiment::plan::{Group, Plan};
+use experiment::spec::{SpecError, TrialSpec};
+use experiment::workload::Kind;
 use foundation::{Duration, Instant};
 use network::topology::Topology;
 use network::{Network, TooBig};
 
 use crate::body::{Content, Parcel, Side, packet};
-use crate::endpoint::Endpoint;
-use crate::outcome::{Baseline, FlowOutcome};
-use crate::plan::{Group, Plan};
+use crate::endpoint::{Endpoint, baseline, ends, outcome};
 use crate::sampling::{Sampler, Series};
-use crate::spec::{SpecError, TrialSpec};
 use crate::timers::Timers;
 use crate::watch::Watch;
-use crate::workload::Kind;
 
 /// How a run ended before its time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
@@ -371,7 +371,7 @@ impl<W: Watch> World<W> {
     fn bury(&mut self, place: u32) {
         if let Some(flow) = self.flows[place as usize].take() {
             self.places[flow.number as usize] = GONE;
-            self.outcomes.push(FlowOutcome::of(&flow));
+            self.outcomes.push(outcome(&flow));
             self.free.push(place);
         }
     }
@@ -426,7 +426,7 @@ impl<W: Watch> World<W> {
             received_at: None,
             successors,
             counted: false,
-            ends: planned.ends(number, &way, size),
+            ends: ends(planned, number, &way, size),
             baseline: Baseline::default(),
         };
         let place = self.free.pop().unwrap_or_else(|| {
@@ -443,7 +443,7 @@ impl<W: Watch> World<W> {
     /// From here on is measured.
     fn mark(&mut self) {
         for flow in self.flows.iter_mut().flatten() {
-            flow.baseline = Baseline::of(&flow.ends);
+            flow.baseline = baseline(&flow.ends);
         }
         self.sampler.mark(self.now, &self.network, &self.topology);
     }
@@ -495,7 +495,7 @@ impl<W: Watch> World<W> {
     /// What became of every flow that began, in the order in which they began.
     #[must_use]
     pub fn outcomes(&self) -> Vec<FlowOutcome> {
-        let living = self.flows.iter().flatten().map(FlowOutcome::of);
+        let living = self.flows.iter().flatten().map(outcome);
         let mut all: Vec<FlowOutcome> = self.outcomes.iter().cloned().chain(living).collect();
         all.sort_by_key(|outcome| outcome.number);
         all

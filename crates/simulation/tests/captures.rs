@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use simulation::TrialSpec;
+use experiment::TrialSpec;
 use simulation::body::Side;
 use simulation::trace::capture::AddressPlan;
 use simulation::trace::pcapng::{self, Extent};
@@ -17,7 +17,7 @@ struct Trial {
     folder: tempfile::TempDir,
     recorder: Recorder,
     hosts: Vec<String>,
-    flows: Vec<simulation::trial::FlowRecord>,
+    flows: Vec<experiment::record::FlowRecord>,
 }
 
 /// Runs a trial; `None` where tshark is missing.

@@ -1,6 +1,7 @@
 //! Simulated goodput against closed forms, where these are exact: within 2 %.
 
-use simulation::{TrialSpec, run};
+use experiment::TrialSpec;
+use simulation::run;
 
 /// ARQ header, UDP and IPv4 headers around 1000 bytes of payload, and around an ACK.
 const DATA: f64 = 1000.0 + 32.0 + 28.0;

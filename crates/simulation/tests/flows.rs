@@ -1,6 +1,7 @@
 //! Flows of every workload, alone and sharing a network.
 
-use simulation::{Record, TrialSpec, run};
+use experiment::{Record, TrialSpec};
+use simulation::run;
 
 const DUMBBELL: &str = r#""topology": {"kind": "dumbbell", "pairs": 3,
     "bottleneck": {"rate": "30Mbit/s", "delay": "10ms", "queue": "75pkt"},

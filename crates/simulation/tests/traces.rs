@@ -2,12 +2,13 @@
 
 use std::collections::HashSet;
 
+use experiment::Record;
+use experiment::TrialSpec;
 use pcap_file::pcapng::{Block, PcapNgReader};
-use simulation::TrialSpec;
 use simulation::trace::Recorder;
 use simulation::trace::events::What;
 use simulation::trace::pcapng::{self, Extent};
-use simulation::trial::{Record, run_watched};
+use simulation::trial::run_watched;
 use transport::arq::codec;
 
 fn traced(path: &str) -> Recorder {

@@ -1,8 +1,9 @@
 //! Whole transfers through the simulator, over networks of any kind.
 
+use experiment::TrialSpec;
 use proptest::prelude::*;
+use simulation::run;
 use simulation::trial::run_watched;
-use simulation::{TrialSpec, run};
 
 fn percent(most: u32) -> impl Strategy<Value = String> {
     (0..=most * 10).prop_map(|tenths| format!("{}%", f64::from(tenths) / 10.0))

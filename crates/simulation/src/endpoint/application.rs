@@ -1,19 +1,10 @@
 //! What runs on top of a protocol machine: the sources and sinks of all workloads.
 
+use experiment::outcome::Transaction;
+use experiment::random::exponential;
 use foundation::{Duration, Generator, Instant, Rate};
-use rand::RngExt;
-use rand_distr::{Distribution, Exp};
 
 use super::{Machine, Notice};
-
-/// A request and its response, as the one who asks sees them.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Transaction {
-    /// When the request was made.
-    pub asked_at: Instant,
-    /// When the response was whole.
-    pub answered_at: Instant,
-}
 
 /// How far an application has come.
 #[derive(Clone, Debug, Default)]
@@ -128,23 +119,6 @@ pub(crate) struct Pauses {
     pub random: Generator,
     /// When the present time of sending ends.
     pub on_until: Instant,
-}
-
-/// An exponentially distributed time.
-pub(crate) fn exponential(random: &mut Generator, mean: Duration) -> Duration {
-    if mean.is_zero() {
-        return Duration::ZERO;
-    }
-    let distribution = Exp::new(1.0 / mean.as_secs_f64()).expect("the mean is above 0");
-    Duration::from_secs_f64(distribution.sample(random))
-}
-
-/// A time from zero up to, and without, `most`.
-pub(crate) fn uniform(random: &mut Generator, most: Duration) -> Duration {
-    if most.is_zero() {
-        return Duration::ZERO;
-    }
-    Duration::from_nanos(random.random_range(0..most.as_nanos()))
 }
 
 impl Paced {

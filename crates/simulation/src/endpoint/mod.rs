@@ -1,8 +1,9 @@
 //! One end of a flow: a protocol machine, and the application on top of it.
 
-pub(crate) mod application;
+mod application;
 mod arq;
 mod datagram;
+mod ends;
 mod tcp;
 
 use foundation::Instant;
@@ -11,11 +12,11 @@ use transport::Statistics;
 
 use crate::body::{Content, Parcel, Side, packet};
 use crate::watch::Watch;
-pub use application::Transaction;
 pub(crate) use application::{Application, Progress};
-pub(crate) use arq::ArqEnd;
-pub(crate) use datagram::DatagramEnd;
-pub(crate) use tcp::TcpEnd;
+use arq::ArqEnd;
+use datagram::DatagramEnd;
+pub(crate) use ends::{baseline, ends, outcome};
+use tcp::TcpEnd;
 
 /// What a machine is doing, for time series.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]

@@ -4,11 +4,12 @@
 use std::collections::BTreeMap;
 use std::io::{Error, Result, Write};
 
+use experiment::record::FlowRecord;
+
 use super::capture::{AddressPlan, Capture};
 use super::packets;
 use super::recorder::Sighting;
 use crate::body::Side;
-use crate::trial::FlowRecord;
 
 /// What of a trial a capture holds.
 #[derive(Clone, Copy, Debug, Default)]

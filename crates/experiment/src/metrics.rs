@@ -14,7 +14,6 @@ use crate::layout::{Member, fair_shares};
 use crate::observation::Observation;
 use crate::outcome::{FlowOutcome, Sent};
 use crate::plan::Group;
-use crate::sampling::Window;
 use crate::workload::Kind;
 
 const fn describe(
@@ -163,7 +162,8 @@ pub fn descriptions() -> impl Iterator<Item = &'static Description> {
 pub type Metrics = BTreeMap<String, Option<f64>>;
 
 /// The figures of one transfer alone; `None` as long as nothing was acknowledged.
-pub(crate) fn of_transfer(statistics: &Statistics) -> Option<Metrics> {
+#[must_use]
+pub fn of_transfer(statistics: &Statistics) -> Option<Metrics> {
     let figures = serde_json::to_value(TransferMetrics::of(statistics)?).ok()?;
     let figures = figures.as_object()?.iter();
     Some(
@@ -178,16 +178,30 @@ const MOST_HOSTS: usize = 16;
 /// Samples in a row that Jain's index must hold for, and its least value, for flows to have converged.
 const CONVERGED: (usize, f64) = (5, 0.9);
 
+/// Goodput of a set of flows in one window of time.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Window {
+    /// When it ended.
+    pub at: Instant,
+    /// Bytes that the receiver of each flow read in it, by flow number.
+    pub delivered: Vec<(u32, u64)>,
+}
+
 /// All that the metrics of a trial are made from.
-pub(crate) struct Measured<'a> {
+pub struct Measured<'a> {
+    /// Hosts and links.
     pub topology: &'a Topology,
+    /// The measured flows, then each kind of traffic.
     pub groups: &'a [Group],
+    /// What became of every flow that began, in that order.
     pub flows: &'a [FlowOutcome],
+    /// Goodput over time, of flows that last.
     pub windows: &'a [Window],
     /// The bottlenecks over the measured time.
     pub bottlenecks: &'a [Observation],
-    /// The measured time.
+    /// When measuring began.
     pub from: Instant,
+    /// When it ended.
     pub until: Instant,
 }
 
@@ -209,7 +223,8 @@ impl Measured<'_> {
     }
 
     /// Goodput of one flow over the measured time, or the time that it took.
-    pub(crate) fn goodput(&self, flow: &FlowOutcome) -> f64 {
+    #[must_use]
+    pub fn goodput(&self, flow: &FlowOutcome) -> f64 {
         let own = &self.groups[flow.group as usize];
         let timed = self.kind().is_timed();
         if own.is_measured() && !timed && own.workload.kind == Kind::File {
@@ -228,7 +243,9 @@ impl Measured<'_> {
         per_second(bytes, seconds)
     }
 
-    pub(crate) fn metrics(&self) -> Metrics {
+    /// The figures of the trial.
+    #[must_use]
+    pub fn metrics(&self) -> Metrics {
         let mut metrics: Metrics = descriptions().map(|d| (d.name.to_owned(), None)).collect();
         let mut set = |name: &str, value: Option<f64>| {
             let known = metrics.insert(name.to_owned(), value.filter(|value| value.is_finite()));

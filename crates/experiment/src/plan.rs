@@ -11,20 +11,24 @@ use transport::arq::ArqConfig;
 use transport::arq::frame::HEADER_LENGTH;
 use transport::tcp::TcpConfig;
 
-use crate::body::{IPV4_HEADER, Side};
-use crate::endpoint::application::{Client, Paced, Pauses, Server, exponential, uniform};
-use crate::endpoint::{Application, ArqEnd, DatagramEnd, Endpoint, Machine, Progress, TcpEnd};
 use crate::protocol::ProtocolConfig;
+use crate::random::{exponential, uniform};
 use crate::spec::{SpecError, TrialSpec};
 use crate::workload::{Kind, Sizes, WorkloadConfig};
 
 /// A protocol, shared by all flows that run it.
 #[derive(Clone, Debug)]
-pub(crate) enum Protocol {
+pub enum Protocol {
+    /// TCP.
     Tcp(Arc<TcpConfig>),
+    /// An ARQ protocol over UDP.
     Arq(Arc<ArqConfig>),
+    /// Datagrams of so many payload bytes.
     Udp(u32),
 }
+
+/// Bytes of an IPv4 header without options (RFC 791).
+pub const IPV4_HEADER: u32 = 20;
 
 /// Bytes of a TCP header without options (RFC 9293, section 3.1).
 const TCP_HEADER: u32 = 20;
@@ -55,10 +59,14 @@ impl Protocol {
 
 /// A sender and its receiver, and the ways between them.
 #[derive(Clone, Debug)]
-pub(crate) struct Pair {
+pub struct Pair {
+    /// The host that opens flows.
     pub from: HostId,
+    /// The host that they go to.
     pub to: HostId,
+    /// The way from one to the other.
     pub forward: RouteId,
+    /// The way back.
     pub reverse: RouteId,
     /// The links of `forward`.
     pub links: Vec<LinkId>,
@@ -66,33 +74,44 @@ pub(crate) struct Pair {
 
 /// Flows that run one protocol and one workload: the measured ones, or one kind of traffic.
 #[derive(Debug)]
-pub(crate) struct Group {
+pub struct Group {
     /// The name of the traffic; `None` for the measured flows.
     pub name: Option<String>,
+    /// What its flows run.
     pub protocol: Protocol,
+    /// What they carry.
     pub workload: WorkloadConfig,
+    /// Between which hosts.
     pub pairs: Vec<Pair>,
     /// Whether each connection keeps a histogram of round-trip times, of 240 kB.
     pub records_rtt: bool,
     /// Draws start times, arrivals, sizes and pauses: the same for protocols that are compared.
     pub random: Generator,
     /// Draws what no result should depend on: initial sequence numbers, secrets.
-    numbers: Generator,
-    streams: Streams,
+    pub numbers: Generator,
+    /// Where each flow's own random streams come from.
+    pub streams: Streams,
 }
 
 /// Flows that each keep a histogram of their own; beyond so many they would take too much memory.
 const MOST_HISTOGRAMS: usize = 64;
 
 /// Everything that a world is made from.
-pub(crate) struct Plan {
+pub struct Plan {
+    /// Hosts and links.
     pub topology: Topology,
+    /// The network, with the routes of all pairs.
     pub builder: NetworkBuilder,
+    /// The measured flows, then each kind of traffic.
     pub groups: Vec<Group>,
 }
 
 impl Plan {
-    pub(crate) fn of(spec: &TrialSpec) -> Result<Self, SpecError> {
+    /// Works a specification out.
+    ///
+    /// # Errors
+    /// What is wrong with its network or its hosts.
+    pub fn of(spec: &TrialSpec) -> Result<Self, SpecError> {
         Self::new(spec, spec.topology()?)
     }
 
@@ -216,17 +235,21 @@ impl Group {
         }
     }
 
-    pub(crate) const fn is_measured(&self) -> bool {
+    /// Whether these are the measured flows.
+    #[must_use]
+    pub const fn is_measured(&self) -> bool {
         self.name.is_none()
     }
 
     /// Whether its flows slow down when the network is full.
-    pub(crate) const fn answers_congestion(&self) -> bool {
+    #[must_use]
+    pub const fn answers_congestion(&self) -> bool {
         !matches!(self.protocol, Protocol::Udp(_))
     }
 
     /// The most payload that a flow sends, in bit/s, where its application sets a limit.
-    pub(crate) fn demand(&self) -> Option<f64> {
+    #[must_use]
+    pub fn demand(&self) -> Option<f64> {
         let rate = self.workload.rate?.bits_per_second() as f64;
         if self.workload.kind != Kind::OnOff {
             return Some(rate);
@@ -238,12 +261,14 @@ impl Group {
     }
 
     /// Payload bytes of a full packet.
-    pub(crate) fn payload(&self) -> u64 {
+    #[must_use]
+    pub fn payload(&self) -> u64 {
         self.protocol.segment()
     }
 
     /// Payload in a full packet over all its bytes on the wire.
-    pub(crate) fn payload_share(&self) -> f64 {
+    #[must_use]
+    pub fn payload_share(&self) -> f64 {
         let payload = self.protocol.segment() as f64;
         let header = match &self.protocol {
             Protocol::Tcp(config) => IPV4_HEADER + TCP_HEADER + timestamps(config),
@@ -254,7 +279,7 @@ impl Group {
     }
 
     /// When each flow begins, and between which pair; none for arrivals, which are drawn one by one.
-    pub(crate) fn starts(&mut self) -> Vec<(Instant, u32)> {
+    pub fn starts(&mut self) -> Vec<(Instant, u32)> {
         if self.workload.kind == Kind::Arrivals {
             return Vec::new();
         }
@@ -273,7 +298,7 @@ impl Group {
     }
 
     /// The time from one arrival to the next, and the pair of hosts of that next one.
-    pub(crate) fn next_arrival(&mut self) -> (Duration, u32) {
+    pub fn next_arrival(&mut self) -> (Duration, u32) {
         let mean = self
             .workload
             .arrivals
@@ -284,14 +309,15 @@ impl Group {
     }
 
     /// When nothing of this group begins, or a paced source sends, any more.
-    pub(crate) fn stop_at(&self) -> Instant {
+    #[must_use]
+    pub fn stop_at(&self) -> Instant {
         self.workload
             .duration
             .map_or(Instant::MAX, |duration| Instant::ZERO + duration)
     }
 
     /// The bytes that the next flow sends, where that is known from its beginning.
-    pub(crate) fn next_size(&mut self) -> Option<u64> {
+    pub fn next_size(&mut self) -> Option<u64> {
         let size = self.workload.size?.bytes();
         Some(match self.workload.sizes.unwrap_or_default() {
             Sizes::Fixed => size,
@@ -303,85 +329,9 @@ impl Group {
         })
     }
 
-    /// Both ends of flow `number` between hosts of `pair`, of `size` bytes where that is known.
-    pub(crate) fn ends(&mut self, number: u32, pair: &Pair, size: Option<u64>) -> [Endpoint; 2] {
-        let (sender, receiver) = self.applications(number, size);
-        let (opener, listener) = self.machines();
-        let end = |side, route, machine, application| Endpoint {
-            flow: number,
-            side,
-            route,
-            machine,
-            application,
-            timeout: Instant::MAX,
-            delivered: 0,
-            progress: Progress::default(),
-        };
-        [
-            end(Side::Sender, pair.forward, opener, sender),
-            end(Side::Receiver, pair.reverse, listener, receiver),
-        ]
-    }
-
-    fn machines(&mut self) -> (Machine, Machine) {
-        let records_rtt = self.records_rtt;
-        match &self.protocol {
-            Protocol::Tcp(config) => {
-                let mut initial = || self.numbers.next_u32();
-                let opener = TcpEnd::opener(Arc::clone(config), initial(), records_rtt);
-                let listener = TcpEnd::listener(Arc::clone(config), initial());
-                (Machine::Tcp(Box::new(opener)), Machine::Tcp(Box::new(listener)))
-            }
-            Protocol::Arq(config) => {
-                let mut secret = [0; 32];
-                self.numbers.fill_bytes(&mut secret);
-                let opener = ArqEnd::opener(Arc::clone(config), self.numbers.next_u32(), records_rtt);
-                let listener = ArqEnd::listener(Arc::clone(config), secret);
-                (Machine::Arq(Box::new(opener)), Machine::Arq(Box::new(listener)))
-            }
-            &Protocol::Udp(size) => (
-                Machine::Datagram(DatagramEnd::new(size)),
-                Machine::Datagram(DatagramEnd::new(size)),
-            ),
-        }
-    }
-
-    fn applications(&self, number: u32, size: Option<u64>) -> (Application, Application) {
-        let workload = &self.workload;
-        let bytes = |size: Option<foundation::Size>, default: u64| size.map_or(default, |size| size.bytes());
-        match (workload.kind, workload.rate) {
-            (Kind::File | Kind::Arrivals, _) => (Application::File(size.unwrap_or(0)), Application::Sink),
-            (Kind::Bulk, None) => (Application::Endless, Application::Sink),
-            (Kind::Bulk | Kind::OnOff, rate) => {
-                let second = Duration::from_secs(1);
-                let pauses = (workload.kind == Kind::OnOff).then(|| Pauses {
-                    on: workload.on.unwrap_or(second),
-                    off: workload.off.unwrap_or(second),
-                    random: self.streams.stream(&format!("pauses/{number}")),
-                    on_until: Instant::MAX,
-                });
-                let rate = rate.expect("validation asks for a rate");
-                let paced = Paced::new(self.protocol.segment(), rate, pauses, self.stop_at());
-                (Application::Paced(Box::new(paced)), Application::Sink)
-            }
-            (Kind::RequestResponse, _) => {
-                let request = bytes(workload.request_size, 100);
-                let response = bytes(workload.response_size, 10_000);
-                let each = if workload.reconnect == Some(true) {
-                    1
-                } else {
-                    workload.requests.unwrap_or(1)
-                };
-                let think = workload.think.unwrap_or_default();
-                let client = Client::new(each, request, response, think);
-                let server = Server::new(request, response);
-                (Application::Client(Box::new(client)), Application::Server(server))
-            }
-        }
-    }
-
     /// With `reconnect`: how many more flows follow the first of each, one after the other.
-    pub(crate) fn successors(&self) -> u32 {
+    #[must_use]
+    pub fn successors(&self) -> u32 {
         match self.workload.reconnect {
             Some(true) => self.workload.requests.unwrap_or(1) - 1,
             _ => 0,

@@ -182,8 +182,10 @@ fn flows(topology: &Topology, groups: &[Group]) -> Vec<FlowLayout> {
 
 /// A flow of a group, between a pair of its hosts.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Member {
+pub struct Member {
+    /// Its group.
     pub group: u32,
+    /// Its pair of hosts.
     pub pair: u32,
     /// Payload that it gets through, in bit/s: counts for flows that do not answer congestion.
     pub goodput: f64,
@@ -191,7 +193,8 @@ pub(crate) struct Member {
 
 /// The max-min fair goodput, in bit/s, of the flows that answer congestion, from what the others leave of the
 /// links. `None` for those others.
-pub(crate) fn fair_shares(topology: &Topology, groups: &[Group], members: &[Member]) -> Vec<Option<f64>> {
+#[must_use]
+pub fn fair_shares(topology: &Topology, groups: &[Group], members: &[Member]) -> Vec<Option<f64>> {
     let all = topology.links().iter();
     let mut capacities: Vec<f64> = all
         .map(|link| rate(&link.spec.capacity).unwrap_or(f64::INFINITY))

@@ -4,10 +4,6 @@ use foundation::Instant;
 use hdrhistogram::Histogram;
 use transport::Statistics;
 
-use crate::body::Side;
-use crate::endpoint::{Endpoint, Transaction};
-use crate::world::Flow;
-
 /// Counters of a sending direction, as they stood at one moment.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Sent {
@@ -24,7 +20,9 @@ pub struct Sent {
 }
 
 impl Sent {
-    fn of(statistics: &Statistics) -> Self {
+    /// The counters of these statistics.
+    #[must_use]
+    pub const fn of(statistics: &Statistics) -> Self {
         Self {
             packets: statistics.packets_sent,
             bytes: statistics.bytes_sent,
@@ -57,23 +55,43 @@ impl Sent {
     }
 }
 
-/// The figures of a flow when measuring began.
+/// The figures of a flow at one moment, the opener's first: when measuring began, or since then.
 #[derive(Debug, Default)]
-pub(crate) struct Baseline {
-    sent: [Sent; 2],
-    delivered: [u64; 2],
-    rtt: Option<Box<Histogram<u64>>>,
+pub struct Baseline {
+    /// What either end has sent.
+    pub sent: [Sent; 2],
+    /// Bytes that either end has read.
+    pub delivered: [u64; 2],
+    /// Round-trip samples of the opener in nanoseconds, where they are kept.
+    pub rtt: Option<Box<Histogram<u64>>>,
 }
 
 impl Baseline {
-    pub(crate) fn of(ends: &[Endpoint; 2]) -> Self {
-        let sent = |end: &Endpoint| end.statistics().map(Sent::of).unwrap_or_default();
+    /// What has been added since `before`.
+    ///
+    /// # Panics
+    /// Where `before` is not from before.
+    #[must_use]
+    pub fn since(mut self, before: &Self) -> Self {
+        if let (Some(all), Some(early)) = (&mut self.rtt, &before.rtt) {
+            all.subtract(&**early)
+                .expect("both have the same bounds, and counts only grow");
+        }
         Self {
-            sent: [sent(&ends[0]), sent(&ends[1])],
-            delivered: [ends[0].delivered, ends[1].delivered],
-            rtt: ends[0].statistics().and_then(|statistics| statistics.rtt.clone()),
+            sent: [0, 1].map(|side| self.sent[side].since(before.sent[side])),
+            delivered: [0, 1].map(|side| self.delivered[side] - before.delivered[side]),
+            rtt: self.rtt,
         }
     }
+}
+
+/// A request and its response, as the one who asks sees them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Transaction {
+    /// When the request was made.
+    pub asked_at: Instant,
+    /// When the response was whole.
+    pub answered_at: Instant,
 }
 
 /// What became of a flow. Counters are of the measured time alone.
@@ -109,37 +127,4 @@ pub struct FlowOutcome {
     pub finished: bool,
     /// Why it failed, if it did.
     pub failure: Option<String>,
-}
-
-impl FlowOutcome {
-    pub(crate) fn of(flow: &Flow) -> Self {
-        let [sender, receiver] = &flow.ends;
-        let now = Baseline::of(&flow.ends);
-        let before = &flow.baseline;
-        let statistics = sender.statistics();
-        let sent = |side: Side| now.sent[side as usize].since(before.sent[side as usize]);
-        let delivered = |side: Side| now.delivered[side as usize] - before.delivered[side as usize];
-        let mut rtt = now.rtt;
-        if let (Some(all), Some(early)) = (&mut rtt, &before.rtt) {
-            all.subtract(&**early)
-                .expect("both have the same bounds, and counts only grow");
-        }
-        Self {
-            number: flow.number,
-            group: flow.group,
-            pair: flow.pair,
-            size: flow.size,
-            opened_at: flow.opened_at,
-            first_data_at: statistics.and_then(|s| s.first_data_at),
-            last_acknowledged_at: statistics.and_then(|s| s.last_acknowledged_at),
-            received_at: flow.received_at,
-            sent: sent(Side::Sender).and(sent(Side::Receiver)),
-            delivered: [delivered(Side::Receiver), delivered(Side::Sender)],
-            delivered_in_all: sender.delivered + receiver.delivered,
-            rtt,
-            transactions: sender.progress.transactions.clone(),
-            finished: sender.progress.finished,
-            failure: sender.progress.failure.clone(),
-        }
-    }
 }

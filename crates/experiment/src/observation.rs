@@ -2,17 +2,20 @@
 
 use foundation::Instant;
 use hdrhistogram::Histogram;
-use network::{Count, LinkId, Network, Observer};
-
-use crate::body::Parcel;
+use network::{Body, Count, LinkId, Network, Observer};
 
 /// A link's counters at one moment, or over a span of time.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Observation {
+pub struct Observation {
+    /// What reached its far end.
     pub delivered: Count,
+    /// Packets that its queue dropped.
     pub dropped: u64,
+    /// Packets that its loss model dropped.
     pub lost: u64,
+    /// Packets that its queue marked (ECN).
     pub marked: u64,
+    /// The most packets in its queue, from the beginning.
     pub max_queue_packets: u64,
     /// Packets in the queue times nanoseconds.
     packet_nanos: u128,
@@ -21,7 +24,9 @@ pub(crate) struct Observation {
 }
 
 impl Observation {
-    pub(crate) fn of<O: Observer<Parcel>>(now: Instant, network: &Network<Parcel, O>, link: LinkId) -> Self {
+    /// A link as it stands now.
+    #[must_use]
+    pub fn of<B: Body, O: Observer<B>>(now: Instant, network: &Network<B, O>, link: LinkId) -> Self {
         let counters = network.counters(link);
         Self {
             delivered: counters.delivered,
@@ -35,7 +40,11 @@ impl Observation {
     }
 
     /// What has been added since `before`.
-    pub(crate) fn since(mut self, before: &Self) -> Self {
+    ///
+    /// # Panics
+    /// Where `before` is not from before.
+    #[must_use]
+    pub fn since(mut self, before: &Self) -> Self {
         if let (Some(all), Some(early)) = (&mut self.waits, &before.waits) {
             all.subtract(early)
                 .expect("both have the same bounds, and counts only grow");
@@ -55,7 +64,8 @@ impl Observation {
     }
 
     /// Packets in the queue, the one being sent included, on average over so many seconds.
-    pub(crate) fn mean_queue_packets(&self, seconds: f64) -> f64 {
+    #[must_use]
+    pub fn mean_queue_packets(&self, seconds: f64) -> f64 {
         self.packet_nanos as f64 / 1e9 / seconds
     }
 }
