@@ -123,7 +123,7 @@ class Acknowledgement:
         self,
         *,
         now: float,
-        bytes: int,
+        bytes: int,  # noqa: A002 - as the facts are called
         rtt: float | None = None,
         smoothed_rtt: float = 0.0,
         newest_sent_at: float = 0.0,
@@ -175,7 +175,7 @@ class Loss:
         self,
         *,
         now: float,
-        bytes: int,
+        bytes: int,  # noqa: A002 - as the facts are called
         newest_sent_at: float = 0.0,
         prior_in_flight: int = 0,
         in_flight: int = 0,

@@ -42,6 +42,16 @@ def anchored(name: str, folder: Path) -> str:
     return f"{folder / where}{SEPARATOR}{cls}" if where.endswith(FILE_SUFFIX) else name
 
 
+def short(name: str) -> str:
+    """A name without the folder of its file, as people read it.
+
+    >>> short("/studies/aimd.py:Aimd"), short("package.module:Class")
+    ('aimd.py:Aimd', 'package.module:Class')
+    """
+    where, cls = split(name)
+    return f"{Path(where).name}{SEPARATOR}{cls}" if where.endswith(FILE_SUFFIX) else name
+
+
 def source_file(name: str) -> Path:
     """The file that a class is written in; ValueError where there is none."""
     where, _ = split(name)

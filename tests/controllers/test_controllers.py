@@ -12,6 +12,7 @@ import pytest
 
 import longfat
 from longfat import controllers
+from longfat.analysis import formatting
 from longfat.results import Cell
 from longfat.runner.trial import trial_key
 
@@ -262,8 +263,23 @@ def test_where_a_file_lies_is_not_part_of_a_trials_key(tmp_path: Path) -> None:
 def test_a_sweep_over_controllers(study: Path, data: dict[str, Any], write: Callable[..., Path]) -> None:
     data["protocols"] = [{"name": "sr", **ARQ}]
     data["sweep"] = {"protocols.sr.congestion": ["reno", "aimd.py:Aimd"]}
+    data["claims"] = [
+        {
+            "id": "fast",
+            "text": "It is fast",
+            "metric": "goodput",
+            "of": "sr",
+            "relation": "at-least",
+            "value": "1Mbit/s",
+            "where": {"protocols.sr.congestion": "aimd.py:Aimd"},
+        }
+    ]
     result = longfat.run(write(data, "own/swept.toml"), out=study.parent / "out")
     assert [cell.n for cell in result.cells] == [4, 4]
+    # It is called what the study calls it, wherever the file lies.
+    assert [formatting.place(cell.cell.params) for cell in result.cells][1].endswith("aimd.py:Aimd")
+    assert str(study.parent) not in formatting.place(result.cells[1].cell.params)
+    assert [claim.verdict for claim in result.claims] == ["holds"]
 
 
 def test_metrics_of_a_trace_are_the_controllers(tmp_path: Path) -> None:

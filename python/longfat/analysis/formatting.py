@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
+from longfat.named_classes import is_class, short
 from longfat.study import units
 from longfat.study.vocabulary import AT_HOST, metrics, short_metric, whole_metric
 
@@ -218,7 +219,7 @@ def label(value: Any) -> str:
         return f"{value.get('kind', value.get('model', ''))} {rest}".strip()
     if isinstance(value, list | tuple):
         return "+".join(label(inner) for inner in value)
-    return str(value)
+    return short(value) if is_class(value) else str(value)
 
 
 def place(params: Mapping[str, Any]) -> str:

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+from longfat.named_classes import is_class, short
 from longfat.study import units
 
 _COMPARE: dict[str, Callable[[Any, Any], bool]] = {
@@ -64,5 +65,10 @@ def _compare(sign: str, value: object, operand: str | int) -> bool:
     try:
         left, right = units.parse(value), units.parse(operand)
     except ValueError:
-        return sign == "=" and str(value) == str(operand)
+        return sign == "=" and (str(value) == str(operand) or _same_class(value, operand))
     return left.dimension == right.dimension and _COMPARE[sign](left.value, right.value)
+
+
+def _same_class(value: object, operand: object) -> bool:
+    """Whether both name a class of the same file; a study's author writes its name without the folder."""
+    return is_class(value) and is_class(operand) and short(str(value)) == short(str(operand))
