@@ -54,13 +54,19 @@ pub struct EmulatorReport {
     pub real_time: bool,
     /// How late the thread was for what was due, in nanoseconds.
     pub late: Histogram<u64>,
+    /// How long the packets that reached a host were on their way, in nanoseconds, by host: from when they were read to
+    /// just before they were written.
+    pub delays: Vec<Histogram<u64>>,
+}
+
+/// Of nanoseconds, from 1 to 1000 s, to two digits.
+fn histogram() -> Histogram<u64> {
+    // Bounds that are in order are never refused.
+    Histogram::new_with_bounds(1, 1_000_000_000_000, 2).unwrap_or_else(|_| unreachable!())
 }
 
 impl EmulatorReport {
-    pub(crate) fn new() -> Self {
-        // From 1 ns to 10 s and 3 digits: bounds that are never refused.
-        let late =
-            Histogram::new_with_bounds(1, 10_000_000_000, 3).unwrap_or_else(|_| Histogram::new(1).unwrap());
+    fn new(hosts: usize) -> Self {
         Self {
             read: 0,
             written: 0,
@@ -69,7 +75,8 @@ impl EmulatorReport {
             unroutable: 0,
             told: 0,
             real_time: false,
-            late,
+            late: histogram(),
+            delays: vec![histogram(); hosts],
         }
     }
 }
@@ -113,7 +120,7 @@ impl Emulator {
         }
         Ok(Self {
             network,
-            report: EmulatorReport::new(),
+            report: EmulatorReport::new(devices.len()),
             routing,
             clock,
             epoll,
@@ -201,10 +208,12 @@ impl Emulator {
         let mut bytes = self.pool.pop().unwrap_or_default();
         bytes.clear();
         bytes.extend_from_slice(&self.buffer[..length]);
-        let Some(packet) = IpPacket::new(bytes) else {
+        let Some(mut packet) = IpPacket::new(bytes) else {
             self.report.ignored += 1;
             return;
         };
+        let now = self.clock.now();
+        packet.sent = Some((from, now));
         match self.routing.route(from, packet.destination()) {
             Some(route) => {
                 self.network
@@ -234,6 +243,10 @@ impl Emulator {
 
     fn hand_over(&mut self, host: HostId, packet: IpPacket) {
         let place = host.0 as usize;
+        if let Some((_, sent)) = packet.sent {
+            let delay = self.clock.now() - sent;
+            self.report.delays[place].saturating_record(delay.as_nanos());
+        }
         let port = self.attached[place].as_ref().unwrap_or(&self.devices[place]);
         match write(port, packet.bytes()) {
             Ok(_) => self.report.written += 1,
@@ -246,10 +259,8 @@ impl Emulator {
 
     /// Tells the sender of a packet that it cannot go on, at once: the way back of what routers say is not emulated.
     fn tell(&mut self, why: Unreachable, packet: &IpPacket) {
-        let Some(sender) = self.routing.sender(packet) else {
-            return;
-        };
-        if let Some(message) = why.message(packet, self.routing.router()) {
+        let message = why.message(packet, self.routing.router());
+        if let (Some((sender, _)), Some(message)) = (packet.sent, message) {
             self.report.told += 1;
             self.hand_over(sender, message);
         }

@@ -39,10 +39,6 @@ pub enum Error {
     Unsupported,
 }
 
-/// How to get what network namespaces need.
-pub(crate) const PRIVILEGE: &str =
-    "run it as root, or inside a user namespace (unshare --user --map-root-user --net)";
-
 impl Error {
     /// What follows from a failed system call: a missing permission is named, with what to do about it.
     pub(crate) fn from_system(what: impl Into<String>, source: impl Into<io::Error>) -> Self {
@@ -50,9 +46,24 @@ impl Error {
         match source.kind() {
             io::ErrorKind::PermissionDenied => Self::Permission {
                 what,
-                remedy: PRIVILEGE.into(),
+                remedy: privilege(),
             },
             _ => Self::System { what, source },
         }
     }
+}
+
+/// How to get what is missing.
+fn privilege() -> String {
+    #[cfg(target_os = "linux")]
+    let missing = crate::user_namespace::missing_capabilities();
+    #[cfg(not(target_os = "linux"))]
+    let missing: Vec<&str> = Vec::new();
+    if missing.is_empty() {
+        return "this process has the capabilities, but a container or sandbox forbids it".into();
+    }
+    format!(
+        "this process lacks {}: run it as root, or inside a user namespace (unshare --user --map-root-user)",
+        missing.join(" and ")
+    )
 }

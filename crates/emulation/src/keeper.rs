@@ -21,6 +21,8 @@ use crate::error::Error;
 
 /// What init is called among the machine's processes.
 pub const INIT: &std::ffi::CStr = c"longfat-init";
+/// What the thread is called that init belongs to.
+pub const THREAD: &str = "longfat-keeper";
 
 struct Order {
     command: Command,
@@ -43,7 +45,7 @@ impl Keeper {
         let (orders, received) = channel();
         let (ready, started) = sync_channel(1);
         let thread = std::thread::Builder::new()
-            .name("keeper".into())
+            .name(THREAD.into())
             .spawn(move || match begin() {
                 Ok(init) => {
                     let _ = ready.send(Ok(init));

@@ -37,6 +37,15 @@ mod icmp;
 mod packet;
 
 #[cfg(target_os = "linux")]
+pub mod clean;
+#[cfg(target_os = "linux")]
+pub mod doctor;
+#[cfg(target_os = "linux")]
+pub mod shell;
+#[cfg(target_os = "linux")]
+pub mod user_namespace;
+
+#[cfg(target_os = "linux")]
 mod emulation;
 #[cfg(target_os = "linux")]
 mod emulator;

@@ -2,7 +2,8 @@
 
 use std::net::Ipv4Addr;
 
-use network::Body;
+use foundation::Instant;
+use network::{Body, HostId};
 
 use crate::checksum;
 
@@ -15,89 +16,93 @@ const CE: u8 = 0b11;
 
 /// An IPv4 packet, from the first byte of its header to the last of its payload.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct IpPacket(Vec<u8>);
+pub struct IpPacket {
+    bytes: Vec<u8>,
+    /// The host that has sent it, and when: for an emulator, which sets both.
+    pub(crate) sent: Option<(HostId, Instant)>,
+}
 
 impl IpPacket {
     /// The packet of these bytes; `None` if they do not begin with a whole IPv4 header.
     #[must_use]
     pub fn new(bytes: Vec<u8>) -> Option<Self> {
-        (bytes.len() >= HEADER && bytes[0] >> 4 == 4).then_some(Self(bytes))
+        (bytes.len() >= HEADER && bytes[0] >> 4 == 4).then_some(Self { bytes, sent: None })
     }
 
     /// Its bytes.
     #[must_use]
     pub fn bytes(&self) -> &[u8] {
-        &self.0
+        &self.bytes
     }
 
     /// Its buffer, to be used again.
     #[must_use]
     pub fn into_bytes(self) -> Vec<u8> {
-        self.0
+        self.bytes
     }
 
     /// Where it comes from.
     #[must_use]
     pub fn source(&self) -> Ipv4Addr {
-        Ipv4Addr::new(self.0[12], self.0[13], self.0[14], self.0[15])
+        Ipv4Addr::new(self.bytes[12], self.bytes[13], self.bytes[14], self.bytes[15])
     }
 
     /// Where it goes.
     #[must_use]
     pub fn destination(&self) -> Ipv4Addr {
-        Ipv4Addr::new(self.0[16], self.0[17], self.0[18], self.0[19])
+        Ipv4Addr::new(self.bytes[16], self.bytes[17], self.bytes[18], self.bytes[19])
     }
 
     /// The protocol of its payload: 1 for ICMP, 6 for TCP, 17 for UDP.
     #[must_use]
     pub fn protocol(&self) -> u8 {
-        self.0[9]
+        self.bytes[9]
     }
 
     /// Bytes of its header, as it says.
     pub(crate) fn header_len(&self) -> usize {
-        usize::from(self.0[0] & 0xf) * 4
+        usize::from(self.bytes[0] & 0xf) * 4
     }
 
     /// Whether it is a fragment other than the first (RFC 791, section 3.1): it has no ports.
     pub(crate) fn is_later_fragment(&self) -> bool {
-        u16::from_be_bytes([self.0[6], self.0[7]]) & 0x1fff != 0
+        u16::from_be_bytes([self.bytes[6], self.bytes[7]]) & 0x1fff != 0
     }
 }
 
 /// A packet of no flow in particular has its addresses and protocol alone: other protocols and later fragments.
 impl Body for IpPacket {
     fn flip_bit(&mut self, choice: u64) {
-        self.0.flip_bit(choice);
+        self.bytes.flip_bit(choice);
     }
 
     fn mark_congestion_experienced(&mut self) -> bool {
-        let service = self.0[1];
+        let service = self.bytes[1];
         match service & CE {
             0 => return false,
             CE => return true,
             _ => {}
         }
-        let old = u16::from_be_bytes([self.0[0], service]);
-        self.0[1] = service | CE;
-        let new = u16::from_be_bytes([self.0[0], self.0[1]]);
-        let sum = u16::from_be_bytes([self.0[CHECKSUM.start], self.0[CHECKSUM.start + 1]]);
-        self.0[CHECKSUM].copy_from_slice(&checksum::update(sum, old, new).to_be_bytes());
+        let old = u16::from_be_bytes([self.bytes[0], service]);
+        self.bytes[1] = service | CE;
+        let new = u16::from_be_bytes([self.bytes[0], self.bytes[1]]);
+        let sum = u16::from_be_bytes([self.bytes[CHECKSUM.start], self.bytes[CHECKSUM.start + 1]]);
+        self.bytes[CHECKSUM].copy_from_slice(&checksum::update(sum, old, new).to_be_bytes());
         true
     }
 
     fn flow(&self) -> u64 {
         let word = |at: usize| {
             u64::from(u32::from_be_bytes([
-                self.0[at],
-                self.0[at + 1],
-                self.0[at + 2],
-                self.0[at + 3],
+                self.bytes[at],
+                self.bytes[at + 1],
+                self.bytes[at + 2],
+                self.bytes[at + 3],
             ]))
         };
         let start = self.header_len();
         let has_ports = matches!(self.protocol(), 6 | 17) && !self.is_later_fragment();
-        let ports = match has_ports && self.0.len() >= start + 4 {
+        let ports = match has_ports && self.bytes.len() >= start + 4 {
             true => word(start),
             false => 0,
         };

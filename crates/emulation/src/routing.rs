@@ -51,11 +51,6 @@ impl Routing {
         found.or_else(|| (self.hosts == 2).then_some(HostId(1 - from.0)))
     }
 
-    /// The host that has sent a packet, to be told about it.
-    pub(crate) fn sender(&self, packet: &IpPacket) -> Option<HostId> {
-        self.block.find(packet.source(), self.hosts)
-    }
-
     /// The address by which routers speak.
     pub(crate) fn router(&self) -> Ipv4Addr {
         self.block.router()

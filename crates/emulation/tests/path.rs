@@ -4,8 +4,12 @@
 
 mod common;
 
-use std::net::UdpSocket;
+use std::io::{Read, Write};
+use std::net::{TcpListener, TcpStream, UdpSocket};
 use std::time::{Duration, Instant};
+
+use emulation::Emulation;
+use network::{LinkId, Network, Packet, RouteId};
 
 use common::{FAR, NEAR, options, path, start};
 
@@ -43,4 +47,118 @@ fn a_datagram_takes_the_delay_and_its_time_on_the_link() {
             .collect::<Vec<_>>()
     });
     assert_eq!(delivered, [10, 10]);
+}
+
+/// Lets a client at one host send everything to a server at the other, over TCP, and gives what arrived.
+fn transfer(emulation: &Emulation, data: &[u8]) -> Vec<u8> {
+    let listener = emulation
+        .in_host(FAR, || TcpListener::bind("0.0.0.0:80"))
+        .unwrap();
+    let to = (emulation.host_address(FAR), 80);
+    let mut client = emulation.in_host(NEAR, || TcpStream::connect(to)).unwrap();
+    let (mut server, _) = listener.accept().unwrap();
+    server.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
+    std::thread::scope(|scope| {
+        scope.spawn(move || client.write_all(data).unwrap());
+        let mut arrived = Vec::new();
+        server.read_to_end(&mut arrived).unwrap();
+        arrived
+    })
+}
+
+fn data(length: usize) -> Vec<u8> {
+    (0..length).map(|at| (at * at >> 7) as u8).collect()
+}
+
+#[test]
+fn the_kernels_tcp_crosses_a_lossy_path() {
+    let keys = r#"{"rate": "100Mbit/s", "delay": "2ms", "loss": "1%", "duplicate": "0.5%", "queue": "50pkt",
+                   "reorder": {"probability": "1%", "delay": "1ms"}, "corrupt": "0.2%"}"#;
+    let Some(emulation) = start(options(path(keys))) else {
+        return;
+    };
+    let data = data(3_000_000);
+    assert!(transfer(&emulation, &data) == data);
+    let counters = emulation.with_network(|network, _| *network.counters(LinkId(0)));
+    for count in [
+        counters.lost,
+        counters.duplicated,
+        counters.corrupted,
+        counters.reordered,
+    ] {
+        assert!(count.packets > 0, "{counters:?}");
+    }
+}
+
+#[test]
+fn the_nth_packet_has_the_same_fate_as_in_simulation() {
+    const COUNT: u32 = 2000;
+    let topology = path(r#"{"delay": "1ms", "loss": "20%"}"#);
+    let mut network: Network<Vec<u8>> = {
+        let mut builder = topology.builder(options(topology.clone()).streams);
+        builder.route(&[LinkId(0)], FAR);
+        builder.build()
+    };
+    for number in 0..COUNT {
+        let body = number.to_be_bytes().to_vec();
+        network.send(foundation::Instant::ZERO, Packet::new(RouteId(0), 32, body));
+    }
+    network.handle_timeout(foundation::Instant::from_nanos(1_000_000));
+    let number = |bytes: &[u8]| u32::from_be_bytes(bytes.try_into().unwrap());
+    let simulated: Vec<u32> = std::iter::from_fn(|| network.poll_delivery())
+        .map(|(_, packet)| number(&packet.body))
+        .collect();
+
+    let Some(emulation) = start(options(topology)) else {
+        return;
+    };
+    let server = emulation.in_host(FAR, || UdpSocket::bind("0.0.0.0:7")).unwrap();
+    server.set_read_timeout(Some(Duration::from_secs(5))).unwrap();
+    let client = emulation.in_host(NEAR, || UdpSocket::bind("0.0.0.0:0")).unwrap();
+    client.connect((emulation.host_address(FAR), 7)).unwrap();
+    let mut buffer = [0; 100];
+    // As many at a time as the server's socket has room for.
+    for batch in (0..COUNT).step_by(50).map(|first| first..first + 50) {
+        for number in batch.clone() {
+            client.send(&number.to_be_bytes()).unwrap();
+        }
+        for expected in simulated.iter().filter(|number| batch.contains(number)) {
+            let length = server.recv(&mut buffer).unwrap();
+            assert_eq!(number(&buffer[..length]), *expected);
+        }
+    }
+    let lost = emulation.with_network(|network, _| network.counters(LinkId(0)).lost.packets);
+    assert_eq!(lost, u64::from(COUNT) - simulated.len() as u64);
+}
+
+#[test]
+fn routers_tell_the_mtu_and_tcp_keeps_to_it() {
+    let Some(emulation) = start(options(path(r#"{"delay": "2ms", "mtu": "1300B"}"#))) else {
+        return;
+    };
+    let data = data(200_000);
+    assert!(transfer(&emulation, &data) == data);
+    let counters = emulation.with_network(|network, _| *network.counters(LinkId(0)));
+    assert!((1..100).contains(&counters.mtu_dropped.packets), "{counters:?}");
+    assert!(emulation.report().told >= 1);
+}
+
+#[test]
+fn queues_mark_the_kernels_ecn_packets_instead_of_dropping_them() {
+    let keys = r#"{"rate": "10Mbit/s", "delay": "5ms", "queue": {"kind": "codel", "ecn": true, "limit": "1000pkt"}}"#;
+    let Some(emulation) = start(options(path(keys))) else {
+        return;
+    };
+    for host in [NEAR, FAR] {
+        emulation
+            .in_host(host, || std::fs::write("/proc/sys/net/ipv4/tcp_ecn", "1"))
+            .unwrap();
+    }
+    let data = data(2_000_000);
+    assert!(transfer(&emulation, &data) == data);
+    let counters = emulation.with_network(|network, _| *network.counters(LinkId(0)));
+    assert!(
+        counters.marked.packets > 0 && counters.queue_dropped.packets == 0,
+        "{counters:?}"
+    );
 }

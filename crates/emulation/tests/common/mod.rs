@@ -45,3 +45,23 @@ pub fn skip(reason: &str) {
     let name = std::thread::current().name().unwrap_or("test").to_owned();
     let _ = writeln!(std::io::stderr().lock(), "skipped: {name}: {reason}");
 }
+
+/// This test program again, to run one of its tests that are ignored otherwise.
+pub fn again(test: &str) -> std::process::Command {
+    let mut command = std::process::Command::new("/proc/self/exe");
+    command.args(["--exact", test, "--ignored", "--nocapture", "--test-threads=1"]);
+    command
+}
+
+/// The numbers of the processes that have this in their environment.
+pub fn processes_with(variable: &str) -> Vec<u32> {
+    let entries = std::fs::read_dir("/proc").unwrap().flatten();
+    let numbers = entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok());
+    let has = |number: &u32| {
+        let environment = std::fs::read(format!("/proc/{number}/environ")).unwrap_or_default();
+        environment
+            .split(|&byte| byte == 0)
+            .any(|entry| entry == variable.as_bytes())
+    };
+    numbers.filter(has).collect()
+}

@@ -1,0 +1,82 @@
+//! What a process that emulated networks has left, against all precautions.
+//!
+//! Namespaces and devices cannot be left: the kernel ends them with the process. What can be thought of is a process-ID
+//! namespace whose init outlived its parent, as where that was moved or frozen by a container's manager.
+
+use rustix::process::{Pid, Signal, kill_process};
+use serde::Serialize;
+
+use crate::keeper;
+
+/// Something that is still there although nobody owns it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Leftover {
+    /// The process.
+    pub process: u32,
+    /// What it is.
+    pub what: String,
+}
+
+/// Looks for what has been left. Emulations that run are none of it.
+#[must_use]
+pub fn leftovers() -> Vec<Leftover> {
+    let mut found: Vec<Leftover> = processes()
+        .filter(|process| name(*process).as_deref() == keeper::INIT.to_str().ok())
+        .filter(|process| !parent(*process).is_some_and(has_keeper))
+        .map(|process| Leftover {
+            process,
+            what: "the first process of an emulation's commands, whose emulator is gone".into(),
+        })
+        .collect();
+    found.sort_by_key(|leftover| leftover.process);
+    found
+}
+
+/// Ends what has been left, and with it all processes that belong to it. Gives what could not be ended.
+#[must_use]
+pub fn clean() -> Vec<Leftover> {
+    for leftover in leftovers() {
+        if let Some(process) = Pid::from_raw(leftover.process as i32) {
+            let _ = kill_process(process, Signal::KILL);
+        }
+    }
+    // The kernel ends a namespace's processes before its init is gone.
+    for _ in 0..50 {
+        if leftovers().is_empty() {
+            break;
+        }
+        std::thread::sleep(std::time::Duration::from_millis(20));
+    }
+    leftovers()
+}
+
+fn processes() -> impl Iterator<Item = u32> {
+    let entries = std::fs::read_dir("/proc").into_iter().flatten().flatten();
+    entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok())
+}
+
+fn name(process: u32) -> Option<String> {
+    let name = std::fs::read_to_string(format!("/proc/{process}/comm")).ok()?;
+    Some(name.trim_end().to_owned())
+}
+
+fn parent(process: u32) -> Option<u32> {
+    let status = std::fs::read_to_string(format!("/proc/{process}/status")).ok()?;
+    status
+        .lines()
+        .find_map(|line| line.strip_prefix("PPid:"))?
+        .trim()
+        .parse()
+        .ok()
+}
+
+/// Whether a process has the thread whose child an init is.
+fn has_keeper(process: u32) -> bool {
+    let threads = std::fs::read_dir(format!("/proc/{process}/task"))
+        .into_iter()
+        .flatten()
+        .flatten();
+    threads
+        .filter_map(|thread| std::fs::read_to_string(thread.path().join("comm")).ok())
+        .any(|comm| comm.trim_end() == keeper::THREAD)
+}

@@ -1,0 +1,142 @@
+//! What the process may do, and how it gets the rest without being root: a user namespace in which it is
+//! (`user_namespaces(7)`).
+
+use std::io;
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::process::CommandExt;
+use std::process::{Command, ExitStatus};
+
+use rustix::process::{getgid, getuid};
+use rustix::thread::{UnshareFlags, unshare_unsafe};
+
+use crate::error::Error;
+
+/// The capabilities that emulation needs, by number (`linux/capability.h`).
+const NEEDED: [(&str, u32); 2] = [("CAP_NET_ADMIN", 12), ("CAP_SYS_ADMIN", 21)];
+
+/// The capabilities that emulation needs and the calling thread does not have.
+#[must_use]
+pub fn missing_capabilities() -> Vec<&'static str> {
+    let status = std::fs::read_to_string("/proc/thread-self/status").unwrap_or_default();
+    let effective = status
+        .lines()
+        .find_map(|line| line.strip_prefix("CapEff:"))
+        .and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok())
+        .unwrap_or(0);
+    let lacks = |&&(_, number): &&(&str, u32)| effective & 1 << number == 0;
+    NEEDED.iter().filter(lacks).map(|&(name, _)| name).collect()
+}
+
+/// Moves the process into a user namespace in which it has every capability, unless it has what it needs already.
+///
+/// # Errors
+/// [`Error::Permission`] where the system does not let it, or the process has several threads: then
+/// [`run_again`] helps.
+pub fn enter() -> Result<(), Error> {
+    if missing_capabilities().is_empty() {
+        return Ok(());
+    }
+    if std::fs::read_dir("/proc/self/task").is_ok_and(|tasks| tasks.count() > 1) {
+        return Err(Error::Permission {
+            what: "enter a user namespace with several threads".into(),
+            remedy: "enter it before the first thread starts".into(),
+        });
+    }
+    let maps = Maps::of_this_process();
+    maps.enter().map_err(refused)
+}
+
+/// Runs this program again, with the same arguments, in a user namespace in which it has every capability, and waits
+/// for it. Its standard streams are this process's.
+///
+/// # Errors
+/// [`Error::Permission`] where the system does not let it.
+pub fn run_again() -> Result<ExitStatus, Error> {
+    let system = |error| Error::from_system("run this program again", error);
+    let arguments = std::fs::read("/proc/self/cmdline").map_err(system)?;
+    let arguments = arguments.strip_suffix(b"\0").unwrap_or(&arguments);
+    let mut arguments = arguments
+        .split(|&byte| byte == 0)
+        .map(std::ffi::OsStr::from_bytes);
+    let mut command = Command::new("/proc/self/exe");
+    if let Some(name) = arguments.next() {
+        command.arg0(name);
+    }
+    command.args(arguments);
+    inside(&mut command);
+    command.status().map_err(refused)
+}
+
+/// Lets a command run in a user namespace of its own in which it has every capability. It is killed with the thread that
+/// starts it.
+pub fn inside(command: &mut Command) {
+    let maps = Maps::of_this_process();
+    let prepare = move || {
+        // Who has just become another user may not write to its own files in /proc (`PR_SET_DUMPABLE(2const)`).
+        rustix::process::set_dumpable_behavior(rustix::process::DumpableBehavior::Dumpable)?;
+        rustix::process::set_parent_process_death_signal(Some(rustix::process::Signal::KILL))?;
+        maps.enter()
+    };
+    // SAFETY: between fork and exec there are system calls alone: what is written was made before.
+    unsafe { command.pre_exec(prepare) };
+}
+
+fn refused(error: io::Error) -> Error {
+    match error.kind() {
+        io::ErrorKind::PermissionDenied => Error::Permission {
+            what: "make a user namespace".into(),
+            remedy: remedy(),
+        },
+        // What the system says at the limit (`user.max_user_namespaces`).
+        _ => Error::from_system("make a user namespace", error),
+    }
+}
+
+/// What stands in the way of user namespaces on this system, and what to do about it.
+#[must_use]
+pub fn remedy() -> String {
+    const SWITCHES: [(&str, &str, &str); 3] = [
+        ("kernel.apparmor_restrict_unprivileged_userns", "1", "0"),
+        ("kernel.unprivileged_userns_clone", "0", "1"),
+        ("user.max_user_namespaces", "0", "15000"),
+    ];
+    for (name, closed, open) in SWITCHES {
+        let path = format!("/proc/sys/{}", name.replace('.', "/"));
+        if std::fs::read_to_string(path).is_ok_and(|value| value.trim() == closed) {
+            return format!("run as root, or let everybody: sysctl {name}={open}");
+        }
+    }
+    "run as root (a container or sandbox may also forbid user namespaces)".into()
+}
+
+/// The lines that make the user of this process root inside.
+struct Maps {
+    users: String,
+    groups: String,
+}
+
+impl Maps {
+    fn of_this_process() -> Self {
+        Self {
+            users: format!("0 {} 1", getuid().as_raw()),
+            groups: format!("0 {} 1", getgid().as_raw()),
+        }
+    }
+
+    /// System calls alone: it runs after a fork.
+    fn enter(&self) -> io::Result<()> {
+        // SAFETY: a user namespace is no file table.
+        unsafe { unshare_unsafe(UnshareFlags::NEWUSER) }?;
+        // Groups can be mapped only once they cannot be dropped any more (`user_namespaces(7)`).
+        write(c"/proc/self/setgroups", "deny")?;
+        write(c"/proc/self/uid_map", &self.users)?;
+        write(c"/proc/self/gid_map", &self.groups)
+    }
+}
+
+fn write(path: &std::ffi::CStr, text: &str) -> io::Result<()> {
+    use rustix::fs::{Mode, OFlags, open};
+    let file = open(path, OFlags::WRONLY | OFlags::CLOEXEC, Mode::empty())?;
+    rustix::io::write(file, text.as_bytes())?;
+    Ok(())
+}

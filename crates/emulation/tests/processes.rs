@@ -1,0 +1,322 @@
+//! Commands at hosts, shells behind paths, and what is left of them: nothing.
+
+#![cfg(target_os = "linux")]
+
+mod common;
+
+use std::net::UdpSocket;
+use std::os::unix::process::{CommandExt, ExitStatusExt};
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+use emulation::shell::{self, ShellOptions, ShellReport};
+use emulation::{Error, clean, doctor, user_namespace};
+use foundation::Streams;
+use network::PathConfig;
+
+use common::{FAR, NEAR, again, options, path, processes_with, skip, start};
+
+fn wait_for<T: PartialEq + std::fmt::Debug>(expected: &T, mut look: impl FnMut() -> T) {
+    let start = Instant::now();
+    loop {
+        let seen = look();
+        if seen == *expected {
+            return;
+        }
+        assert!(start.elapsed() < Duration::from_secs(10), "still {seen:?}");
+        std::thread::sleep(Duration::from_millis(10));
+    }
+}
+
+#[test]
+fn a_command_sees_its_host_alone() {
+    let Some(emulation) = start(options(path("{}"))) else {
+        return;
+    };
+    let mut command = Command::new("cat");
+    command.arg("/proc/net/dev").stdout(Stdio::piped());
+    let output = emulation
+        .spawn_in_host(FAR, command)
+        .unwrap()
+        .wait_with_output()
+        .unwrap();
+    let text = String::from_utf8(output.stdout).unwrap();
+    let devices: Vec<&str> = text
+        .lines()
+        .filter_map(|line| line.split_once(':'))
+        .map(|(name, _)| name.trim())
+        .collect();
+    assert_eq!(devices, ["lo", "longfat0"]);
+    let mut command = Command::new("sh");
+    command.args(["-c", "kill -9 $$"]);
+    let status = emulation.spawn_in_host(NEAR, command).unwrap().wait().unwrap();
+    assert_eq!(status.signal(), Some(9));
+    let missing = emulation.spawn_in_host(NEAR, Command::new("/no/such/command"));
+    assert_eq!(missing.unwrap_err().kind(), std::io::ErrorKind::NotFound);
+}
+
+#[test]
+fn commands_and_their_daemons_end_with_the_emulation() {
+    let Some(emulation) = start(options(path("{}"))) else {
+        return;
+    };
+    let mark = format!("LONGFAT_TEST={}-ends", std::process::id());
+    let (key, value) = mark.split_once('=').unwrap();
+    let mut command = Command::new("sh");
+    command
+        .args(["-c", "(setsid sleep 3000 &) ; sleep 3000"])
+        .env(key, value);
+    let mut child = emulation.spawn_in_host(NEAR, command).unwrap();
+    wait_for(&3, || processes_with(&mark).len());
+    let begin = Instant::now();
+    drop(emulation);
+    assert!(
+        begin.elapsed() < Duration::from_secs(5),
+        "the end does not wait for commands"
+    );
+    wait_for(&Vec::new(), || processes_with(&mark));
+    assert_eq!(child.wait().unwrap().signal(), Some(9));
+}
+
+#[test]
+fn nothing_is_changed_outside() {
+    let look = || {
+        let read = |path: &str| std::fs::read_to_string(path).unwrap_or_default();
+        let devices: Vec<String> = read("/proc/net/dev")
+            .lines()
+            .filter_map(|line| Some(line.split_once(':')?.0.trim().to_owned()))
+            .collect();
+        let settings = [
+            "net/ipv4/ip_forward",
+            "net/ipv4/tcp_rmem",
+            "net/ipv4/tcp_wmem",
+            "net/ipv4/tcp_no_metrics_save",
+            "net/ipv4/ping_group_range",
+            "net/ipv4/icmp_ratelimit",
+            "net/ipv6/conf/all/disable_ipv6",
+            "net/ipv6/conf/default/disable_ipv6",
+        ];
+        (
+            devices,
+            read("/proc/net/route"),
+            settings.map(|name| read(&format!("/proc/sys/{name}"))),
+        )
+    };
+    let before = look();
+    let Some(emulation) = start(options(path("{}"))) else {
+        return;
+    };
+    assert_eq!(look(), before);
+    drop(emulation);
+    assert_eq!(look(), before);
+}
+
+const MARK: &str = "LONGFAT_TEST_KILLED";
+
+/// Emulates, with commands and a daemon, until it is killed.
+#[test]
+#[ignore = "run by the test below"]
+fn emulate_until_killed() {
+    loop {
+        let emulation = start(options(path(r#"{"delay": "1ms"}"#))).unwrap();
+        let mut children = Vec::new();
+        for host in [NEAR, FAR] {
+            let mut command = Command::new("sh");
+            command.args(["-c", "(setsid sleep 3000 &) ; sleep 3000"]);
+            children.push(emulation.spawn_in_host(host, command).unwrap());
+        }
+        std::thread::sleep(Duration::from_millis(20));
+        drop(emulation);
+        for mut child in children {
+            child.wait().unwrap();
+        }
+    }
+}
+
+#[test]
+fn nothing_is_left_by_a_process_that_is_killed_at_any_moment() {
+    if start(options(path("{}"))).is_none() {
+        return;
+    }
+    let rounds: u64 = std::env::var("LONGFAT_KILLS").map_or(10, |count| count.parse().unwrap());
+    let mark = format!("{MARK}={}", std::process::id());
+    let (key, value) = mark.split_once('=').unwrap();
+    for round in 0..rounds {
+        let mut command = again("emulate_until_killed");
+        command.env(key, value).stdout(Stdio::null());
+        let mut process = command.spawn().unwrap();
+        // Moments spread over the first 150 ms, in which all begins, runs and ends at least once.
+        std::thread::sleep(Duration::from_micros(round * 61_803 % 150_000));
+        assert!(process.try_wait().unwrap().is_none(), "it ended by itself");
+        process.kill().unwrap();
+        process.wait().unwrap();
+        wait_for(&Vec::new(), || processes_with(&mark));
+    }
+    wait_for(&Vec::new(), clean::leftovers);
+}
+
+/// Talks to a closed port of the other end: the kernel there says so, after a round trip.
+#[test]
+#[ignore = "run by tests below"]
+fn knock_at_the_peer() {
+    let peer = std::env::var("KNOCK_AT")
+        .or_else(|_| std::env::var(shell::PEER))
+        .unwrap();
+    let socket = UdpSocket::bind("0.0.0.0:0").unwrap();
+    socket.set_read_timeout(Some(Duration::from_secs(5))).unwrap();
+    socket.connect((peer.as_str(), 9)).unwrap();
+    for _ in 0..5 {
+        let start = Instant::now();
+        socket.send(b"knock").unwrap();
+        let error = socket.recv(&mut [0; 10]).unwrap_err();
+        assert_eq!(error.kind(), std::io::ErrorKind::ConnectionRefused);
+        let least = std::env::var("KNOCK_MS").unwrap().parse().unwrap();
+        assert!(
+            start.elapsed() >= Duration::from_millis(least),
+            "{:?}",
+            start.elapsed()
+        );
+    }
+}
+
+/// A shell inside the one that this runs in.
+#[test]
+#[ignore = "run by a test below"]
+fn knock_through_another_path() {
+    let outer = std::env::var(shell::PEER).unwrap();
+    let mut command = again("knock_at_the_peer");
+    command
+        .env("KNOCK_AT", outer)
+        .env("KNOCK_MS", "60")
+        .stdout(Stdio::null());
+    let report = shell(r#"{"delay": "10ms"}"#, command).unwrap();
+    assert_eq!(
+        (report.code, report.forward.delivered, report.reverse.delivered),
+        (0, 5, 5)
+    );
+}
+
+fn shell(keys: &str, command: Command) -> Result<ShellReport, Error> {
+    let path: PathConfig = serde_json::from_str(keys).unwrap();
+    let path = path.resolve(&mut |_| Err("no files".into())).unwrap();
+    shell::run(ShellOptions::new(path, Streams::new(1, 0), command))
+}
+
+/// The report; `None`, with the reason printed, where the system lacks something.
+fn try_shell(keys: &str, command: Command) -> Option<ShellReport> {
+    match shell(keys, command) {
+        Err(error @ (Error::Permission { .. } | Error::Missing { .. })) => {
+            skip(&error.to_string());
+            None
+        }
+        result => Some(result.unwrap()),
+    }
+}
+
+#[test]
+fn a_shell_tells_what_the_path_did() {
+    let mut command = again("knock_at_the_peer");
+    command.env("KNOCK_MS", "40").stdout(Stdio::null());
+    let Some(report) = try_shell(r#"{"delay": "20ms", "rate": "1Mbit/s"}"#, command) else {
+        return;
+    };
+    assert_eq!(report.code, 0);
+    for link in [&report.forward, &report.reverse] {
+        assert_eq!(
+            (link.packets, link.delivered, link.lost, link.queue_dropped),
+            (5, 5, 0, 0)
+        );
+        let delay = link.delay_p50_s.unwrap();
+        assert!((0.020..0.060).contains(&delay), "{delay}");
+        let rate = link.rate_bps.unwrap();
+        assert!((rate / 1e6 - 1.0).abs() < 0.01, "{rate}");
+    }
+    let mut command = Command::new("sh");
+    command.args(["-c", "exit 7"]);
+    assert_eq!(shell("{}", command).unwrap().code, 7);
+    let error = shell("{}", Command::new("/no/such/command")).unwrap_err();
+    assert!(
+        error.to_string().starts_with("cannot start /no/such/command: "),
+        "{error}"
+    );
+}
+
+#[test]
+fn shells_inside_one_another_add_their_paths_up() {
+    let mut command = again("knock_through_another_path");
+    command.stdout(Stdio::null());
+    let Some(report) = try_shell(r#"{"delay": "20ms"}"#, command) else {
+        return;
+    };
+    assert_eq!((report.code, report.forward.delivered), (0, 5));
+}
+
+/// Emulates as whoever runs it.
+#[test]
+#[ignore = "run by the test below"]
+fn emulate_once() {
+    let emulation = start(options(path(r#"{"delay": "5ms"}"#))).unwrap();
+    let mut command = again("knock_at_the_peer");
+    let peer = emulation.host_address(FAR).to_string();
+    command
+        .env("KNOCK_AT", peer)
+        .env("KNOCK_MS", "10")
+        .stdout(Stdio::null());
+    let status = emulation.spawn_in_host(NEAR, command).unwrap().wait().unwrap();
+    assert!(status.success(), "{status}");
+}
+
+#[test]
+fn a_user_namespace_is_enough() {
+    let mut command = again("emulate_once");
+    command.stdout(Stdio::null());
+    // As root, become somebody who may nothing.
+    if user_namespace::missing_capabilities().is_empty() {
+        command.uid(65_534).gid(65_534);
+    }
+    user_namespace::inside(&mut command);
+    match command.status() {
+        Ok(status) => assert!(status.success(), "{status}"),
+        Err(error) => skip(&format!(
+            "no user namespace: {error}; {}",
+            user_namespace::remedy()
+        )),
+    }
+}
+
+/// Tries to emulate and fails.
+#[test]
+#[ignore = "run by the test below"]
+fn fail_to_emulate() {
+    let error = emulation::Emulation::start(options(path("{}"))).unwrap_err();
+    assert!(matches!(error, Error::Permission { .. }), "{error:?}");
+    let message = error.to_string();
+    assert!(
+        message.contains("CAP_SYS_ADMIN") && !message.contains('\n'),
+        "{message}"
+    );
+}
+
+#[test]
+fn without_permission_it_says_which_is_missing() {
+    let mut command = again("fail_to_emulate");
+    command.stdout(Stdio::null());
+    if user_namespace::missing_capabilities().is_empty() {
+        command.uid(65_534).gid(65_534);
+    }
+    assert!(command.status().unwrap().success());
+}
+
+#[test]
+fn the_doctor_looks_at_everything_and_names_a_remedy_for_what_is_wrong() {
+    let probes = doctor::probe();
+    for probe in &probes {
+        assert!(!probe.name.is_empty() && !probe.detail.is_empty(), "{probe:?}");
+        assert_eq!(probe.ok, probe.remedy.is_none(), "{probe:?}");
+    }
+    let ok = |name| probes.iter().find(|probe| probe.name == name).unwrap().ok;
+    let starts = start(options(path("{}"))).is_some();
+    assert_eq!(ok("network namespaces") && ok("TUN devices"), starts);
+    let text = serde_json::to_string(&probes).unwrap();
+    assert!(text.contains("congestion control"), "{text}");
+}
