@@ -6,6 +6,7 @@ import heapq
 import os
 import select
 import socket
+import struct
 import sys
 import threading
 import time
@@ -40,6 +41,7 @@ class Figures:
     """Bits a second over the whole time."""
     rtt_ms: float
     """Mean of the smoothed round trips."""
+    least_rtt_ms: float
     window: float
     """Mean congestion window, in packets."""
     queued: float
@@ -65,13 +67,12 @@ class Relay:
     _number: int = 0
 
     def run(self, ended: threading.Event) -> None:
-        ends = select.poll()
-        for end in (self.near, self.far):
-            ends.register(end, select.POLLIN)
         while not ended.is_set():
             now = time.monotonic()
             left = min(self._due[0][0] - now, 0.1) if self._due else 0.1
-            for end, _ in ends.poll(max(left, 0.0) * 1000):
+            # select counts microseconds, poll milliseconds.
+            readable, _, _ = select.select([self.near, self.far], [], [], max(left, 0.0))
+            for end in readable:
                 self._read(end)
             now = time.monotonic()
             while self._due and self._due[0][0] <= now:
@@ -126,6 +127,8 @@ def measure(controller: str, conditions: Conditions) -> Figures:
         began = time.monotonic()
         with connected(controller, sink.address) as connection:
             connection.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 1 << 20)
+            # Closing aborts: else the kernel would try for minutes to get rid of what was not sent yet.
+            connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
             send_for(
                 connection, conditions.seconds, 0.02, lambda info: samples.append((time.monotonic(), info))
             )
@@ -141,6 +144,7 @@ def measure(controller: str, conditions: Conditions) -> Figures:
     return Figures(
         goodput=received * 8 / took,
         rtt_ms=sum(info.rtt_us for info in counted) / len(counted) / 1000,
+        least_rtt_ms=counted[-1].least_rtt_us / 1000,
         window=sum(info.window for info in counted) / len(counted),
         queued=sum(waits) / len(waits),
         dropped=relay.dropped,

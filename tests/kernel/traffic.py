@@ -18,15 +18,21 @@ class TcpInfo:
     """What Linux tells of a connection (struct tcp_info of linux/tcp.h), as far as it is looked at here."""
 
     rtt_us: int
+    least_rtt_us: int
     window: int
     retransmissions: int
 
     @classmethod
     def of(cls, connection: socket.socket) -> TcpInfo:
-        raw = connection.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, 104)
-        # Eight bytes, then 32-bit figures: tcpi_rtt, tcpi_snd_cwnd and tcpi_total_retrans.
-        figures = struct.unpack_from("24I", raw, 8)
-        return cls(rtt_us=figures[15], window=figures[18], retransmissions=figures[23])
+        raw = connection.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, 152)
+        # Eight bytes, 24 figures of 32 bits, four of 64 bits, and 32 bits again.
+        figures = struct.unpack_from("=24I4Q4I", raw, 8)
+        return cls(
+            rtt_us=figures[15],  # tcpi_rtt
+            least_rtt_us=figures[31],  # tcpi_min_rtt
+            window=figures[18],  # tcpi_snd_cwnd
+            retransmissions=figures[23],  # tcpi_total_retrans
+        )
 
 
 def choose(connection: socket.socket, controller: str) -> None:
@@ -53,7 +59,7 @@ class Sink:
 
     def _serve(self) -> None:
         connection, _ = self.listener.accept()
-        with connection:
+        with connection, contextlib.suppress(ConnectionResetError):
             while chunk := connection.recv(CHUNK):
                 self.received += len(chunk)
 
