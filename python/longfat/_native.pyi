@@ -37,7 +37,7 @@ def simulate(spec_json: str, cancel: Cancel | None = None) -> str:
     """Runs one trial in virtual time (the GIL is released) and gives its record as JSON."""
 
 def layout(spec_json: str) -> str:
-    """The network and the flows of a trial before anything is sent, with their max-min fair shares, as JSON.
+    """The network and the flows of a trial before anything is sent, with max-min fair shares, as JSON.
 
     `hosts`; `links` (`name`, `from`, `to`, `rate_bps`, `delay_s`, `loss`, `queue`, `is_steady`); `bottlenecks`
     (indices of links); `flows` (`traffic`, `from`, `to`, `links`, `reverse_links`, `payload_bytes`,
@@ -58,10 +58,10 @@ def trace(
     """
 
 def packetdrill(paths: Sequence[str]) -> str:
-    """Runs packetdrill scripts, and *.pkt below directories, on virtual time; OSError where one cannot be read.
+    """Runs packetdrill scripts, and *.pkt below directories, on virtual time; OSError for an unreadable one.
 
-    A JSON list of `{"path", "outcome": "pass" | "fail" | "unsupported" | "invalid", "printed"}`; beside it `line`, and
-    `expected`, `seen`, `at_s` of a failure or `what` of the last two.
+    A JSON list of `{"path", "outcome": "pass" | "fail" | "unsupported" | "invalid", "printed"}`; beside it
+    `line`, and `expected`, `seen`, `at_s` of a failure or `what` of the last two.
     """
 
 def endpoint(role: str, spec_json: str, addr: str | None) -> str:

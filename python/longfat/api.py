@@ -74,7 +74,7 @@ class Topology(_Settings):
     """Several hosts, and the routers and links between them.
 
     Args:
-        kind: Its shape ("dumbbell", "parking-lot", "star", "tree", "free"); `longfat list topology` shows all.
+        kind: Its shape: "dumbbell", "parking-lot", "star", "tree" or "free" (see `longfat list topology`).
         **settings: The keys of that shape; links are dicts with the keys of `Path`.
 
     Raises:

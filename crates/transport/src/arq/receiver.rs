@@ -5,8 +5,8 @@ use std::collections::VecDeque;
 use foundation::{Duration, Instant};
 
 use super::frame::{Frame, SackRanges};
-use crate::ranges::RangeSet;
 use super::sequence::{expand, truncate};
+use crate::ranges::RangeSet;
 
 /// The frame that an ACK answers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

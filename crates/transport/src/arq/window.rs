@@ -6,8 +6,8 @@ use std::collections::VecDeque;
 use foundation::Instant;
 
 use super::frame::StreamRange;
-use crate::ranges::RangeSet;
 use crate::congestion::delivery_rate::Snapshot;
+use crate::ranges::RangeSet;
 
 /// What the sender believes of a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
