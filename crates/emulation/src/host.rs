@@ -29,11 +29,12 @@ const SETTINGS: &[(&str, &str)] = &[
     // Least, default and most bytes: enough for a window of 1 Gbit/s over 250 ms.
     ("net/ipv4/tcp_rmem", "4096 131072 67108864"),
     ("net/ipv4/tcp_wmem", "4096 16384 67108864"),
-    // Everybody may ping.
-    ("net/ipv4/ping_group_range", "0 2147483647"),
     // ICMP errors are answers of the emulation: none is held back.
     ("net/ipv4/icmp_ratelimit", "0"),
 ];
+
+/// Everybody may ping; or, in a user namespace, the groups that exist in it.
+const PINGERS: (&str, [&str; 2]) = ("net/ipv4/ping_group_range", ["0 2147483647", "0 0"]);
 
 /// A host's namespace, and the descriptor of its TUN device.
 #[derive(Debug)]
@@ -50,6 +51,8 @@ impl Host {
             for (name, value) in SETTINGS {
                 set(name, value)?;
             }
+            let (name, [all, some]) = PINGERS;
+            set(name, all).or_else(|_| set(name, some))?;
             let port = tun::create(DEVICE)?;
             connect(DEVICE, address, None, mtu)?;
             let up = Netlink::open().and_then(|link| link.set_up(netlink::device("lo")?, None));

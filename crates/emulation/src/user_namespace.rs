@@ -42,8 +42,7 @@ pub fn enter() -> Result<(), Error> {
             remedy: "enter it before the first thread starts".into(),
         });
     }
-    let maps = Maps::of_this_process();
-    maps.enter().map_err(refused)
+    become_root_inside().map_err(refused)
 }
 
 /// Runs this program again, with the same arguments, in a user namespace in which it has every capability, and waits
@@ -70,12 +69,11 @@ pub fn run_again() -> Result<ExitStatus, Error> {
 /// Lets a command run in a user namespace of its own in which it has every capability. It is killed with the thread that
 /// starts it.
 pub fn inside(command: &mut Command) {
-    let maps = Maps::of_this_process();
-    let prepare = move || {
+    let prepare = || {
         // Who has just become another user may not write to its own files in /proc (`PR_SET_DUMPABLE(2const)`).
         rustix::process::set_dumpable_behavior(rustix::process::DumpableBehavior::Dumpable)?;
         rustix::process::set_parent_process_death_signal(Some(rustix::process::Signal::KILL))?;
-        maps.enter()
+        become_root_inside()
     };
     // SAFETY: between fork and exec there are system calls alone: what is written was made before.
     unsafe { command.pre_exec(prepare) };
@@ -109,34 +107,26 @@ pub fn remedy() -> String {
     "run as root (a container or sandbox may also forbid user namespaces)".into()
 }
 
-/// The lines that make the user of this process root inside.
-struct Maps {
-    users: String,
-    groups: String,
+/// Moves the process, of one thread, into a user namespace in which its user is root. System calls alone: it may run after
+/// a fork.
+fn become_root_inside() -> io::Result<()> {
+    let (user, group) = (getuid().as_raw(), getgid().as_raw());
+    // SAFETY: a user namespace is no file table.
+    unsafe { unshare_unsafe(UnshareFlags::NEWUSER) }?;
+    // Groups can be mapped only once they cannot be dropped any more (`user_namespaces(7)`).
+    write(c"/proc/self/setgroups", format_args!("deny"))?;
+    write(c"/proc/self/uid_map", format_args!("0 {user} 1"))?;
+    write(c"/proc/self/gid_map", format_args!("0 {group} 1"))
 }
 
-impl Maps {
-    fn of_this_process() -> Self {
-        Self {
-            users: format!("0 {} 1", getuid().as_raw()),
-            groups: format!("0 {} 1", getgid().as_raw()),
-        }
-    }
-
-    /// System calls alone: it runs after a fork.
-    fn enter(&self) -> io::Result<()> {
-        // SAFETY: a user namespace is no file table.
-        unsafe { unshare_unsafe(UnshareFlags::NEWUSER) }?;
-        // Groups can be mapped only once they cannot be dropped any more (`user_namespaces(7)`).
-        write(c"/proc/self/setgroups", "deny")?;
-        write(c"/proc/self/uid_map", &self.users)?;
-        write(c"/proc/self/gid_map", &self.groups)
-    }
-}
-
-fn write(path: &std::ffi::CStr, text: &str) -> io::Result<()> {
+/// Writes a line of at most 32 bytes, all at once as these files want it, and allocates nothing.
+fn write(path: &std::ffi::CStr, text: std::fmt::Arguments<'_>) -> io::Result<()> {
     use rustix::fs::{Mode, OFlags, open};
+    let mut line = [0; 32];
+    let mut rest = &mut line[..];
+    io::Write::write_fmt(&mut rest, text)?;
+    let length = 32 - rest.len();
     let file = open(path, OFlags::WRONLY | OFlags::CLOEXEC, Mode::empty())?;
-    rustix::io::write(file, text.as_bytes())?;
+    rustix::io::write(file, &line[..length])?;
     Ok(())
 }

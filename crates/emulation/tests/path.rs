@@ -67,7 +67,7 @@ fn transfer(emulation: &Emulation, data: &[u8]) -> Vec<u8> {
 }
 
 fn data(length: usize) -> Vec<u8> {
-    (0..length).map(|at| (at * at >> 7) as u8).collect()
+    (0..length).map(|at| ((at * at) >> 7) as u8).collect()
 }
 
 #[test]
