@@ -39,7 +39,8 @@ def simulate(spec_json: str, cancel: Cancel | None = None) -> str:
 def layout(spec_json: str) -> str:
     """The network and the flows of a trial before anything is sent, with max-min fair shares, as JSON.
 
-    `hosts`; `links` (`name`, `from`, `to`, `rate_bps`, `delay_s`, `loss`, `queue`, `is_steady`); `bottlenecks`
+    `hosts`; `links` (`name`, `from`, `to`, `rate_bps`, `delay_s`, `loss`, `queue`, `is_steady`);
+    `bottlenecks`
     (indices of links); `flows` (`traffic`, `from`, `to`, `links`, `reverse_links`, `payload_bytes`,
     `payload_share`, `max_min_bps`, `tcp` with `controller`, `window_bytes`, `timeout_s`).
     """

@@ -9,9 +9,10 @@ use foundation::Streams;
 use network::{HostId, PathConfig, Topology};
 use serde::Serialize;
 
-use crate::emulation::{Emulation, EmulationOptions};
+use crate::emulation::Emulation;
 use crate::error::Error;
 use crate::namespace::{Namespace, in_thread};
+use crate::options::EmulationOptions;
 use crate::{clean, priority, tun, user_namespace};
 
 /// One thing that was looked at.

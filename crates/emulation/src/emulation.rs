@@ -9,66 +9,22 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Sender, channel, sync_channel};
 use std::thread::JoinHandle;
 
-use foundation::{Instant, Problem, Streams};
-use network::{HostId, Network, Topology};
+use foundation::{Instant, Problem};
+use network::{HostId, Network};
 use rustix::event::{EventfdFlags, eventfd};
 use rustix::io::write;
 pub use socket::clock::Clock;
 
-use crate::address::{Block, MOST_HOSTS};
+use crate::address::Block;
 use crate::emulator::{Emulator, EmulatorReport, Job, Line};
 use crate::error::Error;
 use crate::host::Host;
 use crate::keeper::Keeper;
 use crate::namespace::Namespace;
+use crate::options::EmulationOptions;
 use crate::packet::IpPacket;
 use crate::port::Port;
 use crate::routing::Routing;
-
-/// What to emulate.
-#[derive(Clone, Debug)]
-pub struct EmulationOptions {
-    /// Hosts, and the links between them.
-    pub topology: Topology,
-    /// The source of what happens by chance.
-    pub streams: Streams,
-    /// The largest packet that hosts send, in bytes with all headers; default 1500, from 68 to 65,535.
-    pub mtu: u32,
-    /// Whether the emulator's thread asks for real-time priority; default yes. Not granted, delays are less exact.
-    pub real_time: bool,
-    /// The last host, instead of a namespace of its own, is the host of another emulation that the calling thread
-    /// is in, which then passes packets on between both; default no.
-    pub nested: bool,
-}
-
-impl EmulationOptions {
-    /// This network, and defaults.
-    #[must_use]
-    pub const fn new(topology: Topology, streams: Streams) -> Self {
-        Self {
-            topology,
-            streams,
-            mtu: 1500,
-            real_time: true,
-            nested: false,
-        }
-    }
-
-    fn check(&self) -> Result<(), Error> {
-        let wrong = |key: &str, message: String| Err(Error::Option(Problem::new(key, message)));
-        let hosts = self.topology.hosts().len();
-        if !(1..=MOST_HOSTS).contains(&hosts) {
-            return wrong(
-                "topology",
-                format!("it has {hosts} hosts: 1 to {MOST_HOSTS} can be emulated"),
-            );
-        }
-        if !(68..=65_535).contains(&self.mtu) {
-            return wrong("mtu", format!("{} is out of range: 68 to 65535 bytes", self.mtu));
-        }
-        Ok(())
-    }
-}
 
 /// A network on wall time whose hosts are network namespaces with the kernel's own stack. It ends when it is dropped;
 /// everything that it has made ends with it, and also with the process, however that ends.

@@ -34,47 +34,43 @@ mod address;
 mod checksum;
 mod error;
 mod icmp;
+mod options;
 mod packet;
-
-#[cfg(target_os = "linux")]
-pub mod clean;
-#[cfg(target_os = "linux")]
-pub mod doctor;
-#[cfg(target_os = "linux")]
-pub mod shell;
-#[cfg(target_os = "linux")]
-pub mod user_namespace;
-
-#[cfg(target_os = "linux")]
-mod emulation;
-#[cfg(target_os = "linux")]
-mod emulator;
-#[cfg(target_os = "linux")]
-mod host;
-#[cfg(target_os = "linux")]
-mod keeper;
-#[cfg(target_os = "linux")]
-mod namespace;
-#[cfg(target_os = "linux")]
-mod netlink;
-#[cfg(target_os = "linux")]
-mod port;
-#[cfg(target_os = "linux")]
-mod priority;
-#[cfg(target_os = "linux")]
-mod routing;
-#[cfg(target_os = "linux")]
-mod tun;
 
 pub use address::MOST_HOSTS;
 pub use error::Error;
+pub use options::EmulationOptions;
 pub use packet::IpPacket;
 
-#[cfg(target_os = "linux")]
-pub use emulation::{Clock, Emulation, EmulationOptions};
-#[cfg(target_os = "linux")]
-pub use emulator::EmulatorReport;
-#[cfg(target_os = "linux")]
-pub use namespace::Namespace;
-#[cfg(target_os = "linux")]
-pub use port::Port;
+/// Declares what needs Linux.
+macro_rules! linux {
+    ($($item:item)*) => { $(#[cfg(target_os = "linux")] $item)* };
+}
+
+linux! {
+    pub mod clean;
+    pub mod doctor;
+    pub mod shell;
+    pub mod user_namespace;
+
+    mod emulation;
+    mod emulator;
+    mod host;
+    mod keeper;
+    mod namespace;
+    mod netlink;
+    mod port;
+    mod priority;
+    mod routing;
+    mod tun;
+
+    pub use emulation::{Clock, Emulation};
+    pub use emulator::EmulatorReport;
+    pub use namespace::Namespace;
+    pub use port::Port;
+}
+
+#[cfg(not(target_os = "linux"))]
+mod unsupported;
+#[cfg(not(target_os = "linux"))]
+pub use unsupported::Emulation;

@@ -8,9 +8,10 @@ use foundation::{Instant, Streams};
 use network::{HostId, LinkCounters, LinkId, PathSpec, Topology};
 use serde::Serialize;
 
-use crate::emulation::{Emulation, EmulationOptions};
+use crate::emulation::Emulation;
 use crate::error::Error;
 use crate::host;
+use crate::options::EmulationOptions;
 
 /// The host at which the command runs.
 const NEAR: HostId = HostId(0);
