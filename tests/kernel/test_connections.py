@@ -75,8 +75,8 @@ def test_vegas_keeps_the_queue_short() -> None:
     assert is_gone(controller)
     assert few.goodput > 0.8 * SHARED.rate
     assert few.retransmissions == 0
-    # Bursts of delayed ACKs, and a least round trip that the relay's own delays lengthen, add to alpha..beta.
-    assert 1 < few.queued < 15
+    # How much the relay's own delays add to 2..4 depends on how busy the machine is.
+    assert 1 < few.queued < 12
     assert few.queued + 15 < many.queued < 60, "what it is told to keep, it keeps"
     assert few.rtt_ms < many.rtt_ms
 
@@ -90,5 +90,5 @@ def test_reno_through_bpf_is_the_kernels() -> None:
     for figures in (own, given):
         assert figures.goodput > 0.8 * SHARED.rate
         assert figures.dropped > 0, "it fills the queue"
-    assert given.queued == pytest.approx(own.queued, rel=0.3)
-    assert given.rtt_ms == pytest.approx(own.rtt_ms, rel=0.3)
+    assert given.queued == pytest.approx(own.queued, rel=0.15)
+    assert given.rtt_ms == pytest.approx(own.rtt_ms, rel=0.15)
