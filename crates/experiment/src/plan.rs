@@ -73,7 +73,7 @@ pub struct Pair {
 }
 
 /// Flows that run one protocol and one workload: the measured ones, or one kind of traffic.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Group {
     /// The name of the traffic; `None` for the measured flows.
     pub name: Option<String>,
