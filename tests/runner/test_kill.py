@@ -115,7 +115,7 @@ def test_a_disk_that_takes_no_more_is_one_line(long_study: Path, tmp_path: Path,
     assert done.returncode == 1
     errors = [line for line in done.stderr.splitlines() if line.startswith("longfat: ")]
     assert len(errors) == 1, done.stderr
-    assert "part-00001.parquet: File too large" in errors[0]
+    assert "-00001.parquet: File too large" in errors[0]
     assert "Traceback" not in done.stderr
     assert whole(tmp_path / "runs" / "long").height == 0
     assert all(cell["n"] == REPEATS for cell in document(cli("run", long_study, "--json"))["cells"])
