@@ -56,7 +56,7 @@ impl Error {
 /// How to get what is missing.
 fn privilege() -> String {
     #[cfg(target_os = "linux")]
-    let missing = crate::user_namespace::missing_capabilities();
+    let missing = crate::linux::user_namespace::missing_capabilities();
     #[cfg(not(target_os = "linux"))]
     let missing: Vec<&str> = Vec::new();
     if missing.is_empty() {

@@ -37,40 +37,17 @@ mod icmp;
 mod options;
 mod packet;
 
+#[cfg(target_os = "linux")]
+mod linux;
+#[cfg(not(target_os = "linux"))]
+mod unsupported;
+
 pub use address::MOST_HOSTS;
 pub use error::Error;
 pub use options::EmulationOptions;
 pub use packet::IpPacket;
 
-/// Declares what needs Linux.
-macro_rules! linux {
-    ($($item:item)*) => { $(#[cfg(target_os = "linux")] $item)* };
-}
-
-linux! {
-    pub mod clean;
-    pub mod doctor;
-    pub mod shell;
-    pub mod user_namespace;
-
-    mod emulation;
-    mod emulator;
-    mod host;
-    mod keeper;
-    mod namespace;
-    mod netlink;
-    mod port;
-    mod priority;
-    mod routing;
-    mod tun;
-
-    pub use emulation::{Clock, Emulation};
-    pub use emulator::EmulatorReport;
-    pub use namespace::Namespace;
-    pub use port::Port;
-}
-
-#[cfg(not(target_os = "linux"))]
-mod unsupported;
+#[cfg(target_os = "linux")]
+pub use linux::{Clock, Emulation, EmulatorReport, Namespace, Port, clean, doctor, shell, trial, user_namespace};
 #[cfg(not(target_os = "linux"))]
 pub use unsupported::Emulation;

@@ -1,5 +1,4 @@
-//! What the kernel tells of one of its TCP connections (`struct tcp_info` of `linux/tcp.h`), and which congestion
-//! controller a socket uses.
+//! What the kernel tells of one of its TCP connections (`struct tcp_info` of `linux/tcp.h`).
 
 use std::io;
 use std::net::TcpStream;
@@ -84,24 +83,5 @@ impl Info {
             // The SYN counts as a byte.
             acknowledged: self.long(120).saturating_sub(1),
         }
-    }
-}
-
-/// Chooses the socket's congestion controller (`TCP_CONGESTION`).
-pub(crate) fn set_congestion(socket: &impl AsRawFd, name: &str) -> io::Result<()> {
-    // SAFETY: the descriptor is open, and the name outlives the call.
-    let result = unsafe {
-        libc::setsockopt(
-            socket.as_raw_fd(),
-            libc::IPPROTO_TCP,
-            libc::TCP_CONGESTION,
-            name.as_ptr().cast(),
-            name.len() as libc::socklen_t,
-        )
-    };
-    if result == 0 {
-        Ok(())
-    } else {
-        Err(io::Error::last_os_error())
     }
 }

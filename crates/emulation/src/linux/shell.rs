@@ -8,9 +8,9 @@ use foundation::{Instant, Streams};
 use network::{HostId, LinkCounters, LinkId, PathSpec, Topology};
 use serde::Serialize;
 
-use crate::emulation::Emulation;
+use super::emulation::Emulation;
+use super::host;
 use crate::error::Error;
-use crate::host;
 use crate::options::EmulationOptions;
 
 /// The host at which the command runs.

@@ -9,11 +9,11 @@ use foundation::Streams;
 use network::{HostId, PathConfig, Topology};
 use serde::Serialize;
 
-use crate::emulation::Emulation;
+use super::emulation::Emulation;
+use super::namespace::{Namespace, in_thread};
+use super::{clean, priority, tun, user_namespace};
 use crate::error::Error;
-use crate::namespace::{Namespace, in_thread};
 use crate::options::EmulationOptions;
-use crate::{clean, priority, tun, user_namespace};
 
 /// One thing that was looked at.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]

@@ -16,10 +16,10 @@ use socket::clock::Clock;
 use socket::spin::{Pause, SpinBudget, SpinLimits};
 use socket::wait;
 
+use super::priority;
+use super::routing::Routing;
 use crate::icmp::Unreachable;
 use crate::packet::IpPacket;
-use crate::priority;
-use crate::routing::Routing;
 
 /// Packets read from one port before what is due is looked after again: few enough to add no more than some
 /// tens of microseconds to anybody's delay.

@@ -4,11 +4,11 @@ use std::io::{self, ErrorKind};
 use std::net::Ipv4Addr;
 use std::os::fd::OwnedFd;
 
+use super::namespace::Namespace;
+use super::netlink::{self, Netlink, Settings};
+use super::tun;
 use crate::address::Block;
 use crate::error::Error;
-use crate::namespace::Namespace;
-use crate::netlink::{self, Netlink, Settings};
-use crate::tun;
 
 /// The name of the device at every host.
 pub const DEVICE: &str = "longfat0";
@@ -106,7 +106,7 @@ fn connect(name: &str, address: Ipv4Addr, destination: Option<Ipv4Addr>, mtu: u3
 }
 
 /// Sets a sysctl of the calling thread's network namespace. A kernel without it does not do what it is about.
-fn set(name: &str, value: &str) -> Result<(), Error> {
+pub(crate) fn set(name: &str, value: &str) -> Result<(), Error> {
     let path = format!("/proc/sys/{name}");
     match std::fs::write(&path, value) {
         Err(error) if error.kind() != ErrorKind::NotFound => {

@@ -6,7 +6,7 @@
 use rustix::process::{Pid, Signal, kill_process};
 use serde::Serialize;
 
-use crate::keeper;
+use super::keeper;
 
 /// Something that is still there although nobody owns it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]

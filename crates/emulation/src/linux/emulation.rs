@@ -15,16 +15,16 @@ use rustix::event::{EventfdFlags, eventfd};
 use rustix::io::write;
 pub use socket::clock::Clock;
 
+use super::emulator::{Emulator, EmulatorReport, Job, Line};
+use super::host::Host;
+use super::keeper::Keeper;
+use super::namespace::Namespace;
+use super::port::Port;
+use super::routing::Routing;
 use crate::address::Block;
-use crate::emulator::{Emulator, EmulatorReport, Job, Line};
 use crate::error::Error;
-use crate::host::Host;
-use crate::keeper::Keeper;
-use crate::namespace::Namespace;
 use crate::options::EmulationOptions;
 use crate::packet::IpPacket;
-use crate::port::Port;
-use crate::routing::Routing;
 
 /// A network on wall time whose hosts are network namespaces with the kernel's own stack. It ends when it is dropped;
 /// everything that it has made ends with it, and also with the process, however that ends.
@@ -219,7 +219,7 @@ struct Outer {
 
 impl Outer {
     fn find() -> Result<Self, Error> {
-        let depth = crate::host::depth_here().ok_or_else(|| {
+        let depth = super::host::depth_here().ok_or_else(|| {
             Error::Option(Problem::new(
                 "nested",
                 "this process is not at a host of an emulated network: devices are made in no other namespace",

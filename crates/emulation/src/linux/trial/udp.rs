@@ -1,0 +1,67 @@
+//! Datagrams between two kernels, and the ARQ protocols over them.
+
+use std::net::{SocketAddr, UdpSocket};
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Duration as StdDuration;
+
+use experiment::plan::Group;
+use transport::arq::ArqConfig;
+
+use super::flow::Flow;
+use super::tcp::{Pace, Setting, wait_until};
+
+/// How often a thread that waits for a datagram looks whether the trial is over.
+const LOOK: StdDuration = StdDuration::from_millis(50);
+
+/// Sends datagrams at the rate of the workload.
+pub(super) fn source(setting: &Setting<'_>, group: &Group, flow: &Flow, size: u32, to: SocketAddr) {
+    let sent = (|| -> std::io::Result<()> {
+        let socket = UdpSocket::bind((std::net::Ipv4Addr::UNSPECIFIED, 0))?;
+        let Some(rate) = group.workload.rate else {
+            return Ok(());
+        };
+        let (datagram, mut packets) = (vec![0; size as usize], 0);
+        let gap = rate.time_for(u64::from(size));
+        for at in Pace::of(group, flow.number, setting.clock.now(), gap) {
+            if !wait_until(setting, at) {
+                break;
+            }
+            flow.first_data_at.note(setting.clock.now());
+            socket.send_to(&datagram, to)?;
+            packets += 1;
+            flow.has_sent(packets, packets * u64::from(size));
+        }
+        Ok(())
+    })();
+    if let Err(error) = sent {
+        flow.fail(error.to_string());
+    }
+    flow.over.store(true, Ordering::Relaxed);
+}
+
+/// Counts the datagrams that arrive.
+pub(super) fn sink(setting: &Setting<'_>, flow: &Flow, socket: &UdpSocket) {
+    let mut buffer = vec![0; 65_536];
+    if socket.set_read_timeout(Some(LOOK)).is_err() {
+        return;
+    }
+    while !setting.stop.load(Ordering::Relaxed) {
+        if let Ok(bytes) = socket.recv(&mut buffer) {
+            flow.read(0, bytes as u64);
+        }
+    }
+}
+
+/// Sends a file by an ARQ protocol.
+pub(super) fn send_file(setting: &Setting<'_>, flow: &Flow, protocol: &Arc<ArqConfig>, to: SocketAddr) {
+    let size = flow.size.unwrap_or(0);
+    let mut go_on = || !setting.stop.load(Ordering::Relaxed);
+    match socket::endpoint::send_pattern(to, protocol, size, &mut go_on) {
+        Ok(statistics) => {
+            flow.transferred(&statistics, size, setting.clock.now());
+        }
+        Err(error) => flow.fail(error.to_string()),
+    }
+    flow.over.store(true, Ordering::Relaxed);
+}
