@@ -48,6 +48,19 @@ fn a_command_sees_its_host_alone() {
         .collect();
     assert_eq!(devices, ["lo", "longfat0"]);
     let mut command = Command::new("sh");
+    // The kernel's own name, the names of hosts, and the processes: init, this shell, and what it runs.
+    let look = "cat /proc/sys/kernel/hostname; tail -2 /etc/hosts; ls -d /proc/[0-9]* | wc -l";
+    command.args(["-c", look]).stdout(Stdio::piped());
+    let output = emulation
+        .spawn_in_host(FAR, command)
+        .unwrap()
+        .wait_with_output()
+        .unwrap();
+    let text = String::from_utf8(output.stdout).unwrap();
+    let (names, processes) = text.trim_end().rsplit_once('\n').unwrap();
+    assert_eq!(names, "receiver\n10.77.0.1 sender\n10.77.0.2 receiver");
+    assert!(processes.parse::<u32>().unwrap() <= 5, "{text}");
+    let mut command = Command::new("sh");
     command.args(["-c", "kill -9 $$"]);
     let status = emulation.spawn_in_host(NEAR, command).unwrap().wait().unwrap();
     assert_eq!(status.signal(), Some(9));

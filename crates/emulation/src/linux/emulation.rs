@@ -21,6 +21,7 @@ use super::keeper::Keeper;
 use super::namespace::Namespace;
 use super::port::Port;
 use super::routing::Routing;
+use super::surroundings::Surroundings;
 use crate::address::Block;
 use crate::error::Error;
 use crate::options::EmulationOptions;
@@ -50,7 +51,9 @@ impl Emulation {
         options.check()?;
         let outer = options.nested.then(Outer::find).transpose()?;
         let block = Block::nested(outer.as_ref().map_or(0, |outer| outer.depth));
-        let keeper = Keeper::start()?;
+        let names = options.topology.hosts().iter().map(String::as_str);
+        let addresses = (0..).map(|host| block.host(HostId(host)));
+        let keeper = Keeper::start(Surroundings::new(names.zip(addresses)))?;
         let (mut hosts, mut devices) = (Vec::new(), Vec::new());
         let count = options.topology.hosts().len() as u32;
         for host in (0..count - u32::from(outer.is_some())).map(HostId) {
@@ -139,12 +142,13 @@ impl Emulation {
             .unwrap_or_else(|error| panic!("cannot enter the namespace of host {}: {error}", host.0))
     }
 
-    /// Starts a command at a host. It and all that it starts are killed when the emulation ends.
+    /// Starts a command at a host, where other hosts can be reached by their names. It and all that it starts are killed when the emulation ends.
     ///
     /// # Errors
     /// The system's, as where there is no such command.
     pub fn spawn_in_host(&self, host: HostId, command: Command) -> io::Result<Child> {
-        self.keeper.spawn(self.namespace_fd(host), command)
+        self.keeper
+            .spawn(host.0 as usize, self.namespace_fd(host), command)
     }
 
     /// Lets `f` look at the network, between two turns of the emulator's loop, when all that is due by the time that it

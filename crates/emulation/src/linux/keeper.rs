@@ -8,15 +8,16 @@ use std::io;
 use std::os::fd::{AsRawFd, BorrowedFd, OwnedFd};
 use std::os::unix::process::CommandExt;
 use std::process::{Child, Command};
+use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, SyncSender, channel, sync_channel};
 use std::thread::JoinHandle;
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
-use rustix::mount::{MountFlags, MountPropagationFlags, mount, mount_change};
 use rustix::process::{Pid, Signal, WaitOptions, kill_process, set_parent_process_death_signal, waitpid};
 use rustix::thread::{LinkNameSpaceType, UnshareFlags, move_into_link_name_space, unshare_unsafe};
 
+use super::surroundings::Surroundings;
 use crate::error::Error;
 
 /// What init is called among the machine's processes.
@@ -28,6 +29,7 @@ struct Order {
     command: Command,
     /// A copy of the host's, so that it is there whatever becomes of the emulation.
     namespace: OwnedFd,
+    host: usize,
     reply: SyncSender<io::Result<Child>>,
 }
 
@@ -41,7 +43,7 @@ pub(crate) struct Keeper {
 
 impl Keeper {
     /// Begins a process-ID namespace.
-    pub(crate) fn start() -> Result<Self, Error> {
+    pub(crate) fn start(surroundings: Surroundings) -> Result<Self, Error> {
         let (orders, received) = channel();
         let (ready, started) = sync_channel(1);
         let thread = std::thread::Builder::new()
@@ -49,7 +51,7 @@ impl Keeper {
             .spawn(move || match begin() {
                 Ok(init) => {
                     let _ = ready.send(Ok(init));
-                    keep(&received, init);
+                    keep(&received, init, &Arc::new(surroundings));
                 }
                 Err(error) => {
                     let _ = ready.send(Err(error));
@@ -67,8 +69,13 @@ impl Keeper {
         })
     }
 
-    /// Starts a command in a network namespace.
-    pub(crate) fn spawn(&self, namespace: BorrowedFd<'_>, command: Command) -> io::Result<Child> {
+    /// Starts a command at a host, whose network namespace is this.
+    pub(crate) fn spawn(
+        &self,
+        host: usize,
+        namespace: BorrowedFd<'_>,
+        command: Command,
+    ) -> io::Result<Child> {
         let (reply, answer) = sync_channel(1);
         let namespace = namespace.try_clone_to_owned()?;
         let gone = || io::Error::other("the emulation has ended");
@@ -76,6 +83,7 @@ impl Keeper {
         let order = Order {
             command,
             namespace,
+            host,
             reply,
         };
         orders.send(order).map_err(|_| gone())?;
@@ -93,9 +101,9 @@ impl Drop for Keeper {
     }
 }
 
-fn keep(orders: &Receiver<Order>, init: Pid) {
+fn keep(orders: &Receiver<Order>, init: Pid, surroundings: &Arc<Surroundings>) {
     while let Ok(mut order) = orders.recv() {
-        let spawned = spawn(&mut order.command, &order.namespace);
+        let spawned = spawn(&mut order, surroundings);
         let _ = order.reply.send(spawned);
     }
     let _ = kill_process(init, Signal::KILL);
@@ -108,31 +116,19 @@ fn reap(init: Pid) {
     let _ = std::thread::Builder::new().name("reaper".into()).spawn(wait);
 }
 
-fn spawn(command: &mut Command, namespace: &OwnedFd) -> io::Result<Child> {
-    let namespace = namespace.as_raw_fd();
+fn spawn(order: &mut Order, surroundings: &Arc<Surroundings>) -> io::Result<Child> {
+    let (namespace, host) = (order.namespace.as_raw_fd(), order.host);
+    let surroundings = Arc::clone(surroundings);
     let prepare = move || {
         // SAFETY: the order holds the descriptor open until the child has been started.
         let namespace = unsafe { BorrowedFd::borrow_raw(namespace) };
         move_into_link_name_space(namespace, Some(LinkNameSpaceType::Network))?;
-        show_own_processes();
+        surroundings.enter(host);
         Ok(())
     };
     // SAFETY: between fork and exec there are system calls alone: nothing is allocated and no lock is taken.
-    unsafe { command.pre_exec(prepare) };
-    command.spawn()
-}
-
-/// Lets `/proc` tell of the process-ID namespace's own processes, in a mount namespace of this process.
-fn show_own_processes() {
-    // SAFETY: a mount namespace is no file table.
-    let unshared = unsafe { unshare_unsafe(UnshareFlags::NEWNS) };
-    // Nothing must be mounted where others see it. Where the system does not allow any of this, `/proc` shows the
-    // numbers that processes have outside, which few commands look at.
-    let private = MountPropagationFlags::PRIVATE | MountPropagationFlags::REC;
-    if unshared.is_ok() && mount_change(c"/", private).is_ok() {
-        let flags = MountFlags::NOSUID | MountFlags::NODEV | MountFlags::NOEXEC;
-        let _ = mount(c"proc", c"/proc", c"proc", flags, None);
-    }
+    unsafe { order.command.pre_exec(prepare) };
+    order.command.spawn()
 }
 
 /// Gives the calling thread a process-ID namespace for its children, and starts its init.

@@ -15,6 +15,7 @@ mod netlink;
 mod port;
 mod priority;
 mod routing;
+mod surroundings;
 mod tun;
 
 pub use emulation::{Clock, Emulation};
