@@ -7,7 +7,7 @@ use foundation::{Duration, Instant, Rate};
 
 use super::hystart::{CSS_GROWTH_DIVISOR, HyStart, HyStartKind, Verdict};
 use super::hystart_classic::ClassicHyStart;
-use super::rules::{Rules, packets};
+use super::rules::{Rules, packets, remembered};
 use super::{Acknowledgement, Controller, Loss};
 
 /// The least window after a loss: two segments (RFC 5681, equation 4).
@@ -351,9 +351,7 @@ impl<A: Avoidance> Controller for LossBased<A> {
         if self.rules == Rules::Linux {
             // Half for every timeout that passed in silence (RFC 2861, section 3.2), and three quarters of
             // the window remembered as the threshold (`tcp_cwnd_restart` of `net/ipv4/tcp_output.c`).
-            self.threshold = self
-                .threshold
-                .max(self.window / 4 * 3 / self.segment * self.segment);
+            self.threshold = self.threshold.max(remembered(self.window, self.segment));
             let halvings = u32::try_from((idle.as_nanos() - 1) / rto.as_nanos()).unwrap_or(u32::MAX);
             let left = self.window.checked_shr(halvings).unwrap_or(0) / self.segment * self.segment;
             self.window = left.max(restart);

@@ -77,6 +77,13 @@ pub(super) const fn packets(bytes: u64, segment: u64) -> u64 {
     bytes.div_ceil(segment)
 }
 
+/// Bytes of a window that Linux remembers as the threshold to come back to: a half and a quarter of its
+/// packets, each rounded down (`tcp_current_ssthresh` of `include/net/tcp.h`).
+pub(super) const fn remembered(window: u64, segment: u64) -> u64 {
+    let packets = window / segment;
+    (packets / 2 + packets / 4) * segment
+}
+
 /// Growth by a packet for every so many acknowledged, in whole packets
 /// (`tcp_cong_avoid_ai` of `net/ipv4/tcp_cong.c`).
 #[derive(Clone, Copy, Debug, Default)]
@@ -105,6 +112,13 @@ impl PacketCount {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn halves_and_quarters_are_remembered_in_whole_packets() {
+        // 11 packets: 5 and 2, not the 8 that three quarters of the bytes make.
+        assert_eq!(remembered(11 * 1448, 1448), 7 * 1448);
+        assert_eq!(remembered(12 * 1448 + 700, 1448), 9 * 1448);
+    }
 
     #[test]
     fn a_packet_of_growth_for_every_so_many() {

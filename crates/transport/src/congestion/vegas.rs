@@ -8,7 +8,7 @@ use super::arithmetic::scale;
 use super::hystart::HyStartKind;
 use super::loss_based::{Avoidance, Course, LossBased, LossBasedSettings};
 use super::reno::AdditiveIncrease;
-use super::rules::{Rules, packets};
+use super::rules::{Rules, packets, remembered};
 use super::settings::{Owner, Settings, check_initial_window};
 use super::{Acknowledgement, Controller};
 
@@ -213,16 +213,26 @@ impl Vegas {
         };
         Some(Course {
             window,
-            threshold: course.threshold.min(window.saturating_sub(self.segment)),
+            threshold: course.threshold.min(self.ceiling(window)),
             ..course
         })
+    }
+
+    /// The most that the threshold may be for slow start not to take back what was decided. Linux takes
+    /// the window itself, below which alone it starts slowly.
+    fn ceiling(&self, window: u64) -> u64 {
+        if self.linux {
+            window
+        } else {
+            window.saturating_sub(self.segment)
+        }
     }
 
     /// A packet more, a packet less, or as it is.
     fn adjust(&self, waiting: u64, mut course: Course) -> Course {
         if waiting > self.beta * self.segment {
             course.window = course.window.saturating_sub(self.segment);
-            course.threshold = course.threshold.min(course.window.saturating_sub(self.segment));
+            course.threshold = course.threshold.min(self.ceiling(course.window));
         } else if waiting < self.alpha * self.segment {
             course.window += self.segment;
         }
@@ -233,8 +243,7 @@ impl Vegas {
         course.window = course.window.max(LEAST_WINDOW * self.segment);
         if self.linux && course.threshold != u64::MAX {
             // `tcp_current_ssthresh`: three quarters of the window are remembered.
-            let part = course.window / 4 * 3 / self.segment * self.segment;
-            course.threshold = course.threshold.max(part);
+            course.threshold = course.threshold.max(remembered(course.window, self.segment));
         }
         course
     }

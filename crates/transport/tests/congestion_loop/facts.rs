@@ -280,6 +280,30 @@ fn vegas_doubles_every_other_round() {
     }
 }
 
+/// Linux ends slow start with what the path holds and one packet more, and its threshold never lies above
+/// the window that Vegas decided on (`tcp_vegas_cong_avoid`).
+#[test]
+fn vegas_leaves_slow_start_with_what_the_path_holds() {
+    let mut vegas = build(r#"{"kind": "vegas", "rules": "linux", "initial_window": 40}"#);
+    let mut found = Vec::new();
+    for (round, rtt) in [(1, 99), (2, 110), (3, 110), (4, 110)] {
+        for _ in 0..10 {
+            vegas.on_acknowledged(&Acknowledgement {
+                newest_sent_at: ms((round - 1) * 100 + 1),
+                rtt: Some(Duration::from_millis(rtt)),
+                ..ack(round * 100, 1)
+            });
+        }
+        found.push((
+            packets(vegas.as_ref()),
+            vegas.threshold().map(|bytes| bytes / SEGMENT),
+        ));
+    }
+    let never = Some(u64::MAX / SEGMENT);
+    // 60 * 99 / 110 packets fit, 6 wait; then 55 * 11 / 99 = 6 wait, more than beta.
+    assert_eq!(found, [(50, never), (60, never), (55, Some(55)), (54, Some(54))]);
+}
+
 /// A loss takes a quarter in the paper's implementation, a half in Linux's.
 #[test]
 fn vegas_gives_less_at_a_loss_than_reno() {
