@@ -48,6 +48,8 @@ pub use options::EmulationOptions;
 pub use packet::IpPacket;
 
 #[cfg(target_os = "linux")]
-pub use linux::{Clock, Emulation, EmulatorReport, Namespace, Port, clean, doctor, shell, trial, user_namespace};
+pub use linux::{
+    Clock, Emulation, EmulatorReport, Namespace, Port, clean, doctor, shell, trial, user_namespace,
+};
 #[cfg(not(target_os = "linux"))]
 pub use unsupported::Emulation;

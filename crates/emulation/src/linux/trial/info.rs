@@ -52,21 +52,6 @@ impl Info {
         self.word(68) * 1000
     }
 
-    /// Congestion window in segments (`tcpi_snd_cwnd`).
-    pub(crate) fn window(&self) -> u64 {
-        self.word(80)
-    }
-
-    /// Payload bytes of a full segment (`tcpi_snd_mss`).
-    pub(crate) fn segment(&self) -> u64 {
-        self.word(16)
-    }
-
-    /// Slow-start threshold in segments (`tcpi_snd_ssthresh`).
-    pub(crate) fn threshold(&self) -> u64 {
-        self.word(76)
-    }
-
     /// Segments that were sent and are not acknowledged (`tcpi_unacked`).
     pub(crate) fn unacknowledged(&self) -> u64 {
         self.word(24)

@@ -423,7 +423,11 @@ impl<'e> Trial<'e> {
                 threads.push(scope.spawn(move || {
                     let mut go_on = || !setting.stop.load(Ordering::Relaxed);
                     let _ = far.run(|| {
-                        socket::endpoint::receive_pattern(to, |_| drop(listening.send(())), &mut go_on)
+                        // Whoever waits for the word is gone only where the trial is over.
+                        let tell = |_| {
+                            let _ = listening.send(());
+                        };
+                        socket::endpoint::receive_pattern(to, tell, &mut go_on)
                     });
                 }));
                 threads.push(scope.spawn(move || {

@@ -1,0 +1,123 @@
+//! Trials on real kernels: the record says what the path must have done to them.
+
+use emulation::Error;
+use emulation::trial::{TrialError, run};
+use experiment::{Record, TrialSpec};
+
+/// The record of a trial; `None`, with the reason printed, where the system lacks something.
+fn record(json: &str) -> Option<Record> {
+    let spec = TrialSpec::from_json(json).unwrap_or_else(|error| panic!("{error}: {json}"));
+    match run(&spec, None) {
+        Ok(record) => Some(record),
+        Err(TrialError::Emulation(error @ (Error::Permission { .. } | Error::Missing { .. }))) => {
+            common::skip(&error.to_string());
+            None
+        }
+        Err(error) => panic!("{error}: {json}"),
+    }
+}
+
+mod common;
+
+fn figure(record: &Record, name: &str) -> f64 {
+    assert_eq!(record.error, None);
+    record.metrics.as_ref().unwrap()[name].unwrap_or_else(|| panic!("{name} is null"))
+}
+
+const PATH: &str = r#""path": {"rate": "20Mbit/s", "delay": "10ms", "queue": "50pkt"}"#;
+
+#[test]
+fn a_kernel_fills_a_path_and_its_queue() {
+    let json = format!(
+        r#"{{{PATH}, "protocol": {{"kind": "tcp", "congestion": "reno"}},
+            "workload": {{"kind": "bulk", "duration": "4s", "warm_up": "1s"}}, "seed": 1}}"#
+    );
+    let Some(record) = record(&json) else { return };
+    let goodput = figure(&record, "goodput_bps");
+    // 1448 of 1500 bytes at 20 Mbit/s.
+    assert!((17.5e6..19.4e6).contains(&goodput), "{goodput}");
+    assert!((0.9..1.02).contains(&figure(&record, "utilisation")));
+    // 20 ms of delay and up to 30 ms of queue; wake-ups take their time on a busy machine.
+    assert!((0.02..0.08).contains(&figure(&record, "rtt_mean_s")));
+    assert!(figure(&record, "queue_mean_packets") > 1.0);
+}
+
+#[test]
+fn a_file_takes_its_round_trips_and_its_time_on_the_link() {
+    let json = format!(
+        r#"{{{PATH}, "protocol": {{"kind": "tcp", "congestion": "cubic"}},
+            "workload": {{"kind": "file", "size": "1MB"}}, "seed": 1}}"#
+    );
+    let Some(record) = record(&json) else { return };
+    let completion = figure(&record, "completion_s");
+    // 0.414 s at the rate, and slow start of some round trips.
+    assert!((0.41..1.2).contains(&completion), "{completion}");
+    assert_eq!(figure(&record, "flows_completed"), 1.0);
+    assert_eq!(record.flows[0].size_bytes, Some(1_000_000));
+}
+
+#[test]
+fn traffic_and_requests_run_beside_each_other() {
+    let json = format!(
+        r#"{{{PATH}, "protocol": {{"kind": "tcp", "congestion": "cubic"}},
+            "workload": {{"kind": "request-response", "requests": 10, "response_size": "1kB"}}, "seed": 1,
+            "traffic": [{{"name": "cross", "protocol": {{"kind": "udp"}}, "workload": {{"kind": "bulk", "rate": "2Mbit/s"}}}}]}}"#
+    );
+    let Some(record) = record(&json) else { return };
+    assert_eq!(figure(&record, "flows_completed"), 10.0);
+    let median = figure(&record, "fct_p50_s");
+    assert!((0.0203..0.05).contains(&median), "{median}");
+}
+
+#[test]
+fn the_projects_own_protocol_runs_over_the_kernels_datagrams() {
+    let json = format!(
+        r#"{{{PATH}, "protocol": {{"kind": "selective-repeat", "window": 32}},
+            "workload": {{"kind": "file", "size": "500kB"}}, "seed": 1}}"#
+    );
+    let Some(record) = record(&json) else { return };
+    let goodput = figure(&record, "goodput_bps");
+    // A window of 32 packets of 1024 bytes a round trip of 20 ms and some queue: at most 13 Mbit/s.
+    assert!((6e6..13.2e6).contains(&goodput), "{goodput}");
+}
+
+#[test]
+fn what_no_kernel_can_do_is_said() {
+    for (protocol, said) in [
+        (
+            r#"{"kind": "tcp", "initial_window": 3}"#,
+            "protocol.initial_window: a kernel's TCP has no knob for it",
+        ),
+        (
+            r#"{"kind": "tcp", "congestion": "bbr"}"#,
+            "protocol.congestion: Linux has BBR version 1 only",
+        ),
+    ] {
+        let json = format!(
+            r#"{{{PATH}, "protocol": {protocol}, "workload": {{"kind": "file", "size": "1kB"}}, "seed": 1}}"#
+        );
+        let spec = TrialSpec::from_json(&json).unwrap();
+        let error = run(&spec, None).unwrap_err().to_string();
+        assert!(error.contains(said), "{error}");
+    }
+}
+
+#[test]
+fn a_controller_that_the_kernel_lacks_fails_the_flow_by_name() {
+    let json = format!(
+        r#"{{{PATH}, "protocol": {{"kind": "tcp", "congestion": "westwood"}},
+            "workload": {{"kind": "file", "size": "1kB"}}, "seed": 1}}"#
+    );
+    let has =
+        std::fs::read_to_string("/proc/sys/net/ipv4/tcp_available_congestion_control").unwrap_or_default();
+    if has.split_whitespace().any(|name| name == "westwood") {
+        return common::skip("the kernel has Westwood");
+    }
+    let Some(record) = record(&json) else { return };
+    assert!(
+        record
+            .error
+            .unwrap()
+            .contains("no congestion controller \"westwood\"")
+    );
+}
