@@ -61,21 +61,20 @@ def built() -> Path:
 
 def _cache() -> Path:
     base = os.environ.get("XDG_CACHE_HOME")
-    # The specification of the cache folder ignores paths that are relative.
-    folder = Path(base) if base and Path(base).is_absolute() else Path("~/.cache").expanduser()
-    folder = folder / "longfat" / "bpf"
+    hint = "set XDG_CACHE_HOME to a folder that belongs to you alone"
     try:
+        # The specification of the cache folder ignores paths that are relative.
+        folder = Path(base) if base and Path(base).is_absolute() else Path("~/.cache").expanduser()
+        folder = folder / "longfat" / "bpf"
         folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise BuildError(
-            f"{folder}: cannot be made: {error.strerror}", "set XDG_CACHE_HOME to a folder of your own"
-        ) from error
+    except (OSError, RuntimeError) as error:  # the latter where there is no home
+        raise BuildError(f"no cache folder: {error}", hint) from error
     # What lies there is run with the privileges to load programs into the kernel.
     status = folder.stat()
     if status.st_uid != os.geteuid() or status.st_mode & 0o022:
         raise BuildError(
             f"{folder}: others may write there, and what is kept there is run with privileges",
-            "set XDG_CACHE_HOME to a folder that belongs to you alone",
+            hint,
         )
     return folder
 
