@@ -65,6 +65,24 @@ def packetdrill(paths: Sequence[str]) -> str:
     `line`, and `expected`, `seen`, `at_s` of a failure or `what` of the last two.
     """
 
+def emulate(spec_json: str, names: dict[str, str]) -> str:
+    """Runs one trial between real kernels on wall time (the GIL is released) and gives its record as JSON.
+
+    `names` says what the kernel calls congestion controllers that were given to it for the occasion. What the system or its kernel cannot do is the record's error.
+    """
+
+def doctor() -> str:
+    """What this machine can do: a JSON list of `{"name", "ok", "detail", "remedy"}`."""
+
+def clean() -> str:
+    """Ends what emulations that were killed have left; a JSON list of lines that say what it was."""
+
+def shell(path_json: str, command: Sequence[str], seed: int = 1) -> str:
+    """Runs a command (the user's shell where the list is empty) behind a path; its report as JSON.
+
+    `code`, `seconds`, and for `forward` and `reverse` what the link did. OSError says what the system lacks.
+    """
+
 def endpoint(role: str, spec_json: str, addr: str | None) -> str:
     """One process (`receive`, `relay`, `send`) of a trial in the world `relay`; releases the GIL and blocks.
 

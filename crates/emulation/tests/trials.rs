@@ -1,13 +1,13 @@
 //! Trials on real kernels: the record says what the path must have done to them.
 
 use emulation::Error;
-use emulation::trial::{TrialError, run};
+use emulation::trial::{Names, TrialError, run};
 use experiment::{Record, TrialSpec};
 
 /// The record of a trial; `None`, with the reason printed, where the system lacks something.
 fn record(json: &str) -> Option<Record> {
     let spec = TrialSpec::from_json(json).unwrap_or_else(|error| panic!("{error}: {json}"));
-    match run(&spec, None) {
+    match run(&spec, &Names::new(), None) {
         Ok(record) => Some(record),
         Err(TrialError::Emulation(error @ (Error::Permission { .. } | Error::Missing { .. }))) => {
             common::skip(&error.to_string());
@@ -97,7 +97,7 @@ fn what_no_kernel_can_do_is_said() {
             r#"{{{PATH}, "protocol": {protocol}, "workload": {{"kind": "file", "size": "1kB"}}, "seed": 1}}"#
         );
         let spec = TrialSpec::from_json(&json).unwrap();
-        let error = run(&spec, None).unwrap_err().to_string();
+        let error = run(&spec, &Names::new(), None).unwrap_err().to_string();
         assert!(error.contains(said), "{error}");
     }
 }

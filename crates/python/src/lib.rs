@@ -2,6 +2,7 @@
 //! interpreter while it works, and turns an error into an exception with one clear line.
 
 mod controllers;
+mod kernels;
 mod packetdrill;
 mod trials;
 mod wall;
@@ -13,6 +14,8 @@ use pyo3::prelude::*;
 mod _native {
     #[pymodule_export]
     use super::controllers::{Acknowledgement, Loss};
+    #[pymodule_export]
+    use super::kernels::{clean, doctor, emulate, shell};
     #[pymodule_export]
     use super::packetdrill::run_scripts;
     #[pymodule_export]

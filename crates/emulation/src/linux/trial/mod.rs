@@ -26,6 +26,7 @@ use crate::error::Error;
 use crate::{Clock, Emulation, EmulationOptions};
 use flow::Flow;
 use settings::KernelTcp;
+pub use settings::Names;
 use tcp::Setting;
 
 /// Why there is no record.
@@ -78,13 +79,14 @@ enum Control {
     End,
 }
 
-/// Runs a trial. `cancel` is looked at now and then.
+/// Runs a trial. `names` says what the kernel calls controllers that were given to it for the occasion; `cancel` is
+/// looked at now and then.
 ///
 /// # Errors
 /// [`TrialError`]; a transfer that fails is no error but a record that says so.
-pub fn run(spec: &TrialSpec, cancel: Option<&AtomicBool>) -> Result<Record, TrialError> {
+pub fn run(spec: &TrialSpec, names: &Names, cancel: Option<&AtomicBool>) -> Result<Record, TrialError> {
     let plan = Plan::of(spec)?;
-    let kernels = kernels(&plan.groups)?;
+    let kernels = kernels(&plan.groups, names)?;
     let options = EmulationOptions::new(plan.topology.clone(), spec.streams().component("network"));
     let emulation = Emulation::start(options)?;
     for (group, kernel) in plan.groups.iter().zip(&kernels) {
@@ -99,7 +101,7 @@ pub fn run(spec: &TrialSpec, cancel: Option<&AtomicBool>) -> Result<Record, Tria
     let mut groups = plan.groups;
     let clock = TrialClock::begin(emulation.clock());
     let mut trial = Trial::new(&emulation, clock, spec, plan.topology.bottlenecks().to_vec());
-    let fallback = KernelTcp::of(&transport::tcp::TcpConfig::default()).map_err(SpecError::Invalid)?;
+    let fallback = KernelTcp::of(&transport::tcp::TcpConfig::default(), names).map_err(SpecError::Invalid)?;
     let settings: Vec<Setting<'_>> = kernels
         .iter()
         .map(|kernel| Setting {
@@ -131,7 +133,7 @@ pub fn run(spec: &TrialSpec, cancel: Option<&AtomicBool>) -> Result<Record, Tria
 }
 
 /// What each group asks of the kernel; `None` for what runs over UDP.
-fn kernels(groups: &[Group]) -> Result<Vec<Option<KernelTcp>>, SpecError> {
+fn kernels(groups: &[Group], names: &Names) -> Result<Vec<Option<KernelTcp>>, SpecError> {
     let of = |(number, group): (usize, &Group)| {
         let place = if number == 0 {
             "protocol".to_owned()
@@ -140,7 +142,7 @@ fn kernels(groups: &[Group]) -> Result<Vec<Option<KernelTcp>>, SpecError> {
         };
         let within = |problem: Problem| problem.within(&place);
         match &group.protocol {
-            Protocol::Tcp(config) => KernelTcp::of(config)
+            Protocol::Tcp(config) => KernelTcp::of(config, names)
                 .map(Some)
                 .map_err(|problems| SpecError::Invalid(problems.into_iter().map(within).collect())),
             Protocol::Arq(_) if group.workload.kind != Kind::File || group.workload.flows() > 1 => {

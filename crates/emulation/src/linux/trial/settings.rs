@@ -1,5 +1,7 @@
 //! How much of a study's TCP a kernel can be asked for. What it cannot is said, never passed over.
 
+use std::collections::BTreeMap;
+
 use foundation::Problem;
 use serde_json::Value;
 use transport::tcp::{Profile, TcpConfig};
@@ -7,8 +9,8 @@ use transport::tcp::{Profile, TcpConfig};
 /// A kernel's TCP as a study asks for it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct KernelTcp {
-    /// The congestion controller's names in the kernel, the one to try first.
-    pub congestion: Vec<String>,
+    /// The congestion controller's name in the kernel.
+    pub congestion: String,
     /// Files below `/proc/sys` of each host's namespace, and what to write there.
     pub sysctls: Vec<(&'static str, String)>,
     /// Largest payload and options of a segment (`TCP_MAXSEG`).
@@ -32,32 +34,35 @@ const KNOWN: [&str; 11] = [
     "receive_buffer",
 ];
 
-/// Where a longfat controller goes by another name in Linux, or by several.
-fn names(controller: &str) -> Result<Vec<String>, Problem> {
-    Ok(match controller {
-        // The kernel's BBR is version 1; its Vegas may be a module or one that was registered for the occasion.
-        "bbr1" => vec!["bbr".into()],
-        "vegas" => vec!["vegas".into(), "lf_vegas".into()],
-        "bbr" => {
-            let message = "Linux has BBR version 1 only: write \"bbr1\"";
-            return Err(Problem::new("congestion", message));
-        }
-        "fixed" => {
-            return Err(Problem::new(
-                "congestion",
-                "Linux has no controller with a fixed window",
-            ));
-        }
-        other => vec![other.to_owned()],
-    })
+/// What the kernel calls a controller of a study.
+fn kernel_name(controller: &str, names: &Names) -> Result<String, Problem> {
+    if let Some(name) = names.get(controller) {
+        return Ok(name.clone());
+    }
+    match controller {
+        // The kernel's BBR is version 1.
+        "bbr1" => Ok("bbr".into()),
+        "bbr" => Err(Problem::new(
+            "congestion",
+            "Linux has BBR version 1 only: write \"bbr1\"",
+        )),
+        "fixed" => Err(Problem::new(
+            "congestion",
+            "Linux has no controller with a fixed window",
+        )),
+        other => Ok(other.to_owned()),
+    }
 }
+
+/// What the kernel calls controllers that were given to it for the occasion: from a study's name to its own.
+pub type Names = BTreeMap<String, String>;
 
 impl KernelTcp {
     /// What to ask a kernel for.
     ///
     /// # Errors
     /// The keys that it has no knob for.
-    pub(crate) fn of(config: &TcpConfig) -> Result<Self, Vec<Problem>> {
+    pub(crate) fn of(config: &TcpConfig, names: &Names) -> Result<Self, Vec<Problem>> {
         let written = serde_json::to_value(config).unwrap_or_default();
         let given = written.as_object().into_iter().flatten();
         let mut problems: Vec<Problem> = given
@@ -86,7 +91,8 @@ impl KernelTcp {
                 )
             }));
         }
-        let congestion = names(config.congestion().name()).map_err(|problem| problems.push(problem));
+        let congestion =
+            kernel_name(config.congestion().name(), names).map_err(|problem| problems.push(problem));
         let on = |key: Option<bool>| u8::from(key.unwrap_or(true)).to_string();
         let bytes =
             |size: Option<foundation::Size>, default: u64| size.map_or(default, foundation::Size::bytes);
@@ -129,7 +135,8 @@ mod tests {
 
     fn read(json: &str) -> Result<KernelTcp, String> {
         let config: TcpConfig = serde_json::from_str(json).unwrap();
-        KernelTcp::of(&config).map_err(|problems| {
+        let names = Names::from([("vegas".to_owned(), "lf_vegas".to_owned())]);
+        KernelTcp::of(&config, &names).map_err(|problems| {
             problems
                 .iter()
                 .map(ToString::to_string)
@@ -141,9 +148,9 @@ mod tests {
     #[test]
     fn what_a_kernel_has_no_knob_for_is_said() {
         let plain = read(r#"{"kind": "tcp", "congestion": "reno"}"#).unwrap();
-        assert_eq!(plain.congestion, ["reno"]);
+        assert_eq!(plain.congestion, "reno");
         let vegas = read(r#"{"kind": "tcp", "congestion": {"kind": "vegas", "rules": "linux"}}"#).unwrap();
-        assert_eq!(vegas.congestion, ["vegas", "lf_vegas"]);
+        assert_eq!(vegas.congestion, "lf_vegas");
         for (json, said) in [
             (
                 r#"{"kind": "tcp", "initial_window": 4}"#,

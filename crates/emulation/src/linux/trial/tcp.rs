@@ -40,19 +40,14 @@ impl Setting<'_> {
     /// A socket with what the study asks for; made in the namespace of the calling thread.
     fn socket(&self) -> std::io::Result<Socket> {
         let socket = Socket::new(Domain::IPV4, Type::STREAM, Some(Protocol::TCP))?;
-        let mut result = Ok(());
-        for name in &self.kernel.congestion {
-            result = socket.set_tcp_congestion(name.as_bytes());
-            if result.is_ok() {
-                break;
-            }
+        // Asked for one that it does not list, the kernel might load a module that then stays.
+        let name = &self.kernel.congestion;
+        if !listed(name) {
+            return Err(std::io::Error::other(format!(
+                "the kernel has no congestion controller {name:?}"
+            )));
         }
-        result.map_err(|error| {
-            let name = &self.kernel.congestion[0];
-            std::io::Error::other(format!(
-                "the kernel has no congestion controller {name:?}: {error}"
-            ))
-        })?;
+        socket.set_tcp_congestion(name.as_bytes())?;
         socket.set_tcp_nodelay(self.kernel.no_delay)?;
         socket.set_tcp_mss(self.kernel.segment)?;
         Ok(socket)
@@ -66,6 +61,12 @@ impl Setting<'_> {
         socket.set_nonblocking(true)?;
         Ok(socket.into())
     }
+}
+
+/// Whether the kernel offers a congestion controller.
+fn listed(name: &str) -> bool {
+    let all = std::fs::read_to_string("/proc/sys/net/ipv4/tcp_available_congestion_control");
+    all.is_ok_and(|all| all.split_whitespace().any(|one| one == name))
 }
 
 /// Waits until `act` gives something else than "would block", or the trial is over.
