@@ -14,7 +14,7 @@ use emulation::{Error, clean, doctor, user_namespace};
 use foundation::Streams;
 use network::PathConfig;
 
-use common::{FAR, NEAR, again, options, path, processes_with, skip, start};
+use common::{FAR, NEAR, again, is_again, options, path, processes_with, skip, start};
 
 fn wait_for<T: PartialEq + std::fmt::Debug>(expected: &T, mut look: impl FnMut() -> T) {
     let start = Instant::now();
@@ -130,6 +130,9 @@ const MARK: &str = "LONGFAT_TEST_KILLED";
 #[test]
 #[ignore = "run by the test below"]
 fn emulate_until_killed() {
+    if !is_again() {
+        return;
+    }
     loop {
         let emulation = start(options(path(r#"{"delay": "1ms"}"#))).unwrap();
         let mut children = Vec::new();
@@ -172,6 +175,9 @@ fn nothing_is_left_by_a_process_that_is_killed_at_any_moment() {
 #[test]
 #[ignore = "run by tests below"]
 fn knock_at_the_peer() {
+    if !is_again() {
+        return;
+    }
     let peer = std::env::var("KNOCK_AT")
         .or_else(|_| std::env::var(shell::PEER))
         .unwrap();
@@ -196,6 +202,9 @@ fn knock_at_the_peer() {
 #[test]
 #[ignore = "run by a test below"]
 fn knock_through_another_path() {
+    if !is_again() {
+        return;
+    }
     let outer = std::env::var(shell::PEER).unwrap();
     let mut command = again("knock_at_the_peer");
     command
@@ -268,6 +277,9 @@ fn shells_inside_one_another_add_their_paths_up() {
 #[test]
 #[ignore = "run by the test below"]
 fn emulate_once() {
+    if !is_again() {
+        return;
+    }
     let emulation = start(options(path(r#"{"delay": "5ms"}"#))).unwrap();
     let mut command = again("knock_at_the_peer");
     let peer = emulation.host_address(FAR).to_string();
@@ -301,6 +313,9 @@ fn a_user_namespace_is_enough() {
 #[test]
 #[ignore = "run by the test below"]
 fn fail_to_emulate() {
+    if !is_again() {
+        return;
+    }
     let error = emulation::Emulation::start(options(path("{}"))).unwrap_err();
     assert!(matches!(error, Error::Permission { .. }), "{error:?}");
     let message = error.to_string();

@@ -50,8 +50,16 @@ pub fn skip(reason: &str) {
 pub fn again(test: &str) -> std::process::Command {
     let mut command = std::process::Command::new("/proc/self/exe");
     command.args(["--exact", test, "--ignored", "--nocapture", "--test-threads=1"]);
+    command.env(AGAIN, test);
     command
 }
+
+/// Whether this program has been started by [`again`], and not by somebody who runs all that is ignored.
+pub fn is_again() -> bool {
+    std::env::var_os(AGAIN).is_some()
+}
+
+const AGAIN: &str = "LONGFAT_TEST_AGAIN";
 
 /// The numbers of the processes that have this in their environment.
 pub fn processes_with(variable: &str) -> Vec<u32> {
