@@ -1,7 +1,8 @@
-"""One process of a trial in the world `relay`: `python -m longfat._endpoint receive|relay|send`.
+"""One process of a trial on wall time: `python -m longfat._endpoint receive|relay|send|emulate`.
 
-Reads one line from standard input, `{"spec": ..., "to": address}`, and answers one line: where it listens, or
-the trial's record. When standard input closes, whoever started it is gone or done with it, and it ends.
+Three of them are a trial in the world `relay`; `emulate` is a whole trial in the world `netns`. Reads one
+line from standard input, `{"spec": ..., "to": address, "names": ...}`, and answers one line: where it
+listens, or the trial's record. When standard input closes, whoever started it is gone or done with it, and it ends.
 Imports no more than it needs: a trial starts three of these.
 """
 
@@ -24,8 +25,8 @@ def _end_with_parent() -> None:
 def main() -> None:
     """Plays the role named on the command line."""
     role = sys.argv[1] if len(sys.argv) == 2 else ""
-    if role not in ("receive", "relay", "send"):
-        sys.exit("usage: python -m longfat._endpoint receive|relay|send")
+    if role not in ("receive", "relay", "send", "emulate"):
+        sys.exit("usage: python -m longfat._endpoint receive|relay|send|emulate")
     line = b""
     while not line.endswith(b"\n"):
         chunk = os.read(0, 65536)
@@ -35,7 +36,11 @@ def main() -> None:
     _thread.start_new_thread(_end_with_parent, ())
     try:
         request = json.loads(line)
-        answer = _native.endpoint(role, json.dumps(request["spec"]), request["to"])
+        spec = json.dumps(request["spec"])
+        if role == "emulate":
+            answer = _native.emulate(spec, request["names"])
+        else:
+            answer = _native.endpoint(role, spec, request["to"])
     except (KeyError, TypeError, ValueError, OSError) as error:
         answer = json.dumps({"metrics": None, "error": f"{role}: {error}"})
     if answer:

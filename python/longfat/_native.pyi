@@ -68,19 +68,22 @@ def packetdrill(paths: Sequence[str]) -> str:
 def emulate(spec_json: str, names: dict[str, str]) -> str:
     """Runs one trial between real kernels on wall time (the GIL is released) and gives its record as JSON.
 
-    `names` says what the kernel calls congestion controllers that were given to it for the occasion. What the system or its kernel cannot do is the record's error.
+    `names` says what the kernel calls congestion controllers that were given to it for the occasion. What the
+    system or its kernel cannot do is the record's error.
     """
 
 def doctor() -> str:
     """What this machine can do: a JSON list of `{"name", "ok", "detail", "remedy"}`."""
 
 def clean() -> str:
-    """Ends what emulations that were killed have left; a JSON list of lines that say what it was."""
+    """Ends what emulations that were killed have left: JSON lists `ended` and `left` of `{"process", "what"}`."""
 
-def shell(path_json: str, command: Sequence[str], seed: int = 1) -> str:
+def shell(path_json: str, command: Sequence[str], seed: int = 1, server: str | None = None) -> str:
     """Runs a command (the user's shell where the list is empty) behind a path; its report as JSON.
 
-    `code`, `seconds`, and for `forward` and `reverse` what the link did. OSError says what the system lacks.
+    `server` is a line for `sh` at the other end, started first and ended with the command. The report has
+    `code`, `seconds`, for `forward` and `reverse` what the link did, and in `path` what was asked of it.
+    OSError says what the system lacks.
     """
 
 def endpoint(role: str, spec_json: str, addr: str | None) -> str:

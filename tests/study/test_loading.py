@@ -40,7 +40,7 @@ def change(data: Data, key: str, value: Any) -> Data:
         ("repeats", True, "repeats: true: must be a whole number"),
         ("repeats", 2.5, "repeats: 2.5: must be a whole number"),
         ("seed", -1, "seed: -1 is too small: at least 0"),
-        ("worlds", ["sin"], 'worlds: "sin" is no world; allowed: sim, relay; did you mean "sim"'),
+        ("worlds", ["sin"], 'worlds: "sin" is no world; allowed: sim, relay, netns; did you mean "sim"'),
         ("worlds", [], "worlds: is empty"),
         ("worlds", "sim", 'worlds: "sim": must be a list'),
         ("precision", "5", 'precision: "5" is not a percentage'),

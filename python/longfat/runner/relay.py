@@ -54,11 +54,13 @@ class Endpoint:
         )
         self._too_late = False
 
-    def start(self, spec: dict[str, Any], to: str | None) -> None:
-        """Tells the process its part."""
+    def start(self, spec: dict[str, Any], to: str | None, names: dict[str, str] | None = None) -> None:
+        """Tells the process its part, and `emulate` what the kernel calls congestion controllers."""
         assert self.process.stdin is not None
         with contextlib.suppress(BrokenPipeError):  # it has ended already: answer() says how
-            self.process.stdin.write(json.dumps({"spec": spec, "to": to}).encode() + b"\n")
+            self.process.stdin.write(
+                json.dumps({"spec": spec, "to": to, "names": names or {}}).encode() + b"\n"
+            )
             self.process.stdin.flush()
 
     def answer(self, timeout: float) -> dict[str, Any]:

@@ -15,7 +15,7 @@ from longfat.study.vocabulary import allowed
 
 QUICK_REPEATS = 20
 """Trials a cell with `--quick`: enough to decide most claims, and simulated ones take milliseconds."""
-QUICK_REPEATS_IN = {"relay": 3}
+QUICK_REPEATS_IN = {"relay": 3, "netns": 1}
 """The same in worlds where a trial takes its time."""
 QUICK_SIZE = "200kB"
 """The largest file with `--quick`."""

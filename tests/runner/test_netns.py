@@ -1,0 +1,72 @@
+"""The world `netns`: studies on real kernels, where this system lets them be emulated."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from longfat import _native
+from longfat.runner import run_study
+from longfat.runner.netns import controllers
+from longfat.study import load_study
+
+STUDY = """
+title = "Two kernels and a path"
+worlds = ["netns"]
+repeats = 1
+path = { rate = "20Mbit/s", delay = "10ms", queue = "50pkt" }
+workload = { kind = "file", size = "500kB" }
+protocols = [
+    { name = "reno", kind = "tcp", congestion = "reno" },
+    { name = "slow", kind = "tcp", initial_window = 2 },
+]
+"""
+
+
+def _obstacle() -> str | None:
+    spec = {
+        "path": {"delay": "1ms"},
+        "protocol": {"kind": "tcp", "congestion": "reno"},
+        "workload": {"kind": "file", "size": "1kB"},
+        "seed": 1,
+    }
+    error = json.loads(_native.emulate(json.dumps(spec), {}))["error"]
+    return None if error is None else str(error)
+
+
+def _namespaces() -> set[str]:
+    found = set()
+    for process in Path("/proc").glob("[0-9]*"):
+        try:
+            found.add(str((process / "ns" / "net").readlink()))
+        except OSError:  # it has ended, or is another's
+            continue
+    return found
+
+
+def test_a_study_runs_on_real_kernels_and_leaves_nothing(tmp_path: Path) -> None:
+    if obstacle := _obstacle():
+        pytest.skip(obstacle)
+    before = _namespaces()
+    file = tmp_path / "kernels.toml"
+    file.write_text(STUDY, encoding="utf-8")
+    result = run_study(load_study(file), folder=tmp_path / "run")
+    reno, slow = result.cells
+    assert reno.n == 1
+    # 500 kB at 20 Mbit/s take 0.2 s; slow start takes some round trips of 20 ms more.
+    assert 0.2 < reno.metrics["completion_s"].mean < 1.0
+    assert reno.metrics["rtt_mean_s"].mean > 0.02
+    # What the kernel has no knob for is not passed over.
+    assert slow.n == 0
+    assert any("initial_window" in error for error in slow.failures)
+    assert _namespaces() <= before
+
+
+def test_the_controllers_of_all_flows_are_found() -> None:
+    rival = {"name": "rival", "protocol": {"kind": "tcp", "congestion": "vegas"}, "workload": {}}
+    cross = {"name": "cross", "protocol": {"kind": "udp"}, "workload": {}}
+    spec = {"protocol": {"kind": "tcp", "congestion": {"kind": "bbr1"}}, "traffic": [rival, cross]}
+    assert controllers(spec) == {"bbr1", "vegas"}
+    assert controllers({"protocol": {"kind": "go-back-n"}}) == set()
