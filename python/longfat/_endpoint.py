@@ -2,7 +2,8 @@
 
 Three of them are a trial in the world `relay`; `emulate` is a whole trial in the world `netns`. Reads one
 line from standard input, `{"spec": ..., "to": address, "names": ...}`, and answers one line: where it
-listens, or the trial's record. When standard input closes, whoever started it is gone or done with it, and it ends.
+listens, or the trial's record. When standard input closes, whoever started it is gone or done with it, and
+it ends.
 Imports no more than it needs: a trial starts three of these.
 """
 
