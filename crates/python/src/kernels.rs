@@ -7,7 +7,8 @@ use pyo3::prelude::*;
 #[cfg(target_os = "linux")]
 mod here {
     use std::collections::BTreeMap;
-    use std::process::Command;
+    use std::os::fd::AsFd;
+    use std::process::{Command, Stdio};
 
     use emulation::shell::{ShellOptions, default_command};
     use emulation::{clean, doctor, shell, trial};
@@ -36,15 +37,18 @@ mod here {
     }
 
     pub fn clean(py: Python<'_>) -> PyResult<String> {
-        let left: Vec<String> = py
-            .detach(clean::clean)
-            .into_iter()
-            .map(|leftover| format!("process {}: {}", leftover.process, leftover.what))
-            .collect();
-        json(&left)
+        let (found, left) = py.detach(|| (clean::leftovers(), clean::clean()));
+        let (left, ended): (Vec<_>, Vec<_>) = found.into_iter().partition(|leftover| left.contains(leftover));
+        json(&serde_json::json!({"ended": ended, "left": left}))
     }
 
-    pub fn shell(py: Python<'_>, path_json: &str, command: Vec<String>, seed: u64) -> PyResult<String> {
+    pub fn shell(
+        py: Python<'_>,
+        path_json: &str,
+        command: Vec<String>,
+        seed: u64,
+        server: Option<String>,
+    ) -> PyResult<String> {
         let config: PathConfig =
             vocabulary::read(path_json).map_err(|problem| PyValueError::new_err(problem.to_string()))?;
         let mut load = |file: &str| std::fs::read_to_string(file).map_err(|error| error.to_string());
@@ -60,11 +64,24 @@ mod here {
                 command
             }
         };
-        let options = ShellOptions::new(path, Streams::new(seed, 0), command);
+        let mut options = ShellOptions::new(path, Streams::new(seed, 0), command);
+        options.server = server.map(|words| at_the_other_end(&words)).transpose()?;
         let report = py
             .detach(|| shell::run(options))
             .map_err(|error| PyOSError::new_err(error.to_string()))?;
-        json(&report)
+        let mut told =
+            serde_json::to_value(&report).map_err(|error| PyValueError::new_err(error.to_string()))?;
+        let (forward, reverse) = config.directions();
+        told["path"] = serde_json::json!({"forward": forward, "reverse": reverse});
+        json(&told)
+    }
+
+    /// What a command at the other end prints goes to standard error: standard output is the other command's alone.
+    fn at_the_other_end(words: &str) -> PyResult<Command> {
+        let mut command = Command::new("sh");
+        command.args(["-c", words]).stdin(Stdio::null());
+        command.stdout(std::io::stderr().as_fd().try_clone_to_owned()?);
+        Ok(command)
     }
 }
 
@@ -93,7 +110,7 @@ mod here {
         unsupported()
     }
 
-    pub fn shell(_: Python<'_>, _: &str, _: Vec<String>, _: u64) -> PyResult<String> {
+    pub fn shell(_: Python<'_>, _: &str, _: Vec<String>, _: u64, _: Option<String>) -> PyResult<String> {
         unsupported()
     }
 }
@@ -113,15 +130,21 @@ pub fn doctor(py: Python<'_>) -> PyResult<String> {
     here::doctor(py)
 }
 
-/// Ends what emulations have left behind, and gives a JSON list that says what it was.
+/// Ends what emulations have left behind; what was ended and what could not be, as JSON.
 #[pyfunction]
 pub fn clean(py: Python<'_>) -> PyResult<String> {
     here::clean(py)
 }
 
-/// Runs a command behind a path and gives a report as JSON.
+/// Runs a command behind a path and gives a report as JSON. `server` is a line for `sh` at the other end.
 #[pyfunction]
-#[pyo3(signature = (path_json, command, seed=1))]
-pub fn shell(py: Python<'_>, path_json: &str, command: Vec<String>, seed: u64) -> PyResult<String> {
-    here::shell(py, path_json, command, seed)
+#[pyo3(signature = (path_json, command, seed=1, server=None))]
+pub fn shell(
+    py: Python<'_>,
+    path_json: &str,
+    command: Vec<String>,
+    seed: u64,
+    server: Option<String>,
+) -> PyResult<String> {
+    here::shell(py, path_json, command, seed, server)
 }
