@@ -39,11 +39,18 @@ pub enum Error {
     Unsupported,
 }
 
+/// `EMFILE`, the same number on every Unix.
+const TOO_MANY_FILES: i32 = 24;
+
 impl Error {
     /// What follows from a failed system call: a missing permission is named, with what to do about it.
     pub(crate) fn from_system(what: impl Into<String>, source: impl Into<io::Error>) -> Self {
         let (what, source) = (what.into(), source.into());
         match source.kind() {
+            _ if source.raw_os_error() == Some(TOO_MANY_FILES) => Self::Missing {
+                what: format!("room for more open files, to {what},"),
+                remedy: "raise the limit (ulimit -n), two and a few for each host".into(),
+            },
             io::ErrorKind::PermissionDenied => Self::Permission {
                 what,
                 remedy: privilege(),

@@ -92,6 +92,40 @@ fn commands_and_their_daemons_end_with_the_emulation() {
 }
 
 #[test]
+fn without_real_time_priority_delays_are_kept_too() {
+    let mut ordinary = options(path(r#"{"delay": "10ms"}"#));
+    ordinary.real_time = false;
+    let Some(emulation) = start(ordinary) else {
+        return;
+    };
+    assert!(!emulation.report().real_time);
+    let mut command = again("knock_at_the_peer");
+    let peer = emulation.host_address(FAR).to_string();
+    command
+        .env("KNOCK_AT", peer)
+        .env("KNOCK_MS", "20")
+        .stdout(Stdio::null());
+    assert!(
+        emulation
+            .spawn_in_host(NEAR, command)
+            .unwrap()
+            .wait()
+            .unwrap()
+            .success()
+    );
+    let report = emulation.report();
+    assert_eq!((report.read, report.written, report.refused), (10, 10, 0));
+    assert_eq!(
+        report
+            .delays
+            .iter()
+            .map(|delays| delays.len())
+            .collect::<Vec<_>>(),
+        [5, 5]
+    );
+}
+
+#[test]
 fn nothing_is_changed_outside() {
     let look = || {
         let read = |path: &str| std::fs::read_to_string(path).unwrap_or_default();
@@ -309,6 +343,41 @@ fn a_user_namespace_is_enough() {
     }
 }
 
+/// Emulates once it may: the first time it may not, and starts itself again where it may.
+#[test]
+#[ignore = "run by the test below"]
+fn emulate_in_the_end() {
+    if !is_again() {
+        return;
+    }
+    if user_namespace::missing_capabilities().is_empty() {
+        user_namespace::enter().unwrap();
+        assert!(start(options(path("{}"))).is_some());
+        return;
+    }
+    let error = user_namespace::enter().unwrap_err().to_string();
+    assert!(error.contains("before the first thread"), "{error}");
+    assert!(user_namespace::run_again().unwrap().success());
+}
+
+#[test]
+fn a_program_starts_itself_again_in_a_user_namespace() {
+    let mut probe = Command::new("true");
+    user_namespace::inside(&mut probe);
+    if let Err(error) = probe.status() {
+        return skip(&format!(
+            "no user namespace: {error}; {}",
+            user_namespace::remedy()
+        ));
+    }
+    let mut command = again("emulate_in_the_end");
+    command.stdout(Stdio::null());
+    if user_namespace::missing_capabilities().is_empty() {
+        command.uid(65_534).gid(65_534);
+    }
+    assert!(command.status().unwrap().success());
+}
+
 /// Tries to emulate and fails.
 #[test]
 #[ignore = "run by the test below"]
@@ -345,6 +414,7 @@ fn the_doctor_looks_at_everything_and_names_a_remedy_for_what_is_wrong() {
     let ok = |name| probes.iter().find(|probe| probe.name == name).unwrap().ok;
     let starts = start(options(path("{}"))).is_some();
     assert_eq!(ok("network namespaces") && ok("TUN devices"), starts);
-    let text = serde_json::to_string(&probes).unwrap();
+    let text = serde_json::to_string_pretty(&probes).unwrap();
+    println!("{text}");
     assert!(text.contains("congestion control"), "{text}");
 }

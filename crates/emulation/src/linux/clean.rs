@@ -20,9 +20,11 @@ pub struct Leftover {
 /// Looks for what has been left. Emulations that run are none of it.
 #[must_use]
 pub fn leftovers() -> Vec<Leftover> {
+    // Number 1 is the init of whatever this process itself is in, as at an emulated host.
     let mut found: Vec<Leftover> = processes()
+        .filter(|&process| process != 1)
         .filter(|process| name(*process).as_deref() == keeper::INIT.to_str().ok())
-        .filter(|process| !parent(*process).is_some_and(has_keeper))
+        .filter(|process| !is_dead(*process) && !parent(*process).is_some_and(has_keeper))
         .map(|process| Leftover {
             process,
             what: "the first process of an emulation's commands, whose emulator is gone".into(),
@@ -60,14 +62,20 @@ fn name(process: u32) -> Option<String> {
     Some(name.trim_end().to_owned())
 }
 
-fn parent(process: u32) -> Option<u32> {
+/// What the kernel says of a process under this key.
+fn status(process: u32, key: &str) -> Option<String> {
     let status = std::fs::read_to_string(format!("/proc/{process}/status")).ok()?;
-    status
-        .lines()
-        .find_map(|line| line.strip_prefix("PPid:"))?
-        .trim()
-        .parse()
-        .ok()
+    let value = status.lines().find_map(|line| line.strip_prefix(key))?;
+    Some(value.trim().to_owned())
+}
+
+fn parent(process: u32) -> Option<u32> {
+    status(process, "PPid:")?.parse().ok()
+}
+
+/// Whether all that is left of a process is that its parent has not waited for it.
+fn is_dead(process: u32) -> bool {
+    status(process, "State:").is_none_or(|state| state.starts_with(['Z', 'X']))
 }
 
 /// Whether a process has the thread whose child an init is.

@@ -110,8 +110,17 @@ fn keep(orders: &Receiver<Order>, init: Pid, surroundings: &Arc<Surroundings>) {
 }
 
 /// Waits for init. It is gone once all are who were in its namespace, and a command is so once whoever holds its `Child`
-/// has waited for it: that must not hold up the emulation's end.
+/// has waited for it: that must not hold up the emulation's end for long.
 fn reap(init: Pid) {
+    for _ in 0..100 {
+        if !matches!(
+            waitpid(Some(init), WaitOptions::NOHANG),
+            Ok(None) | Err(Errno::INTR)
+        ) {
+            return;
+        }
+        std::thread::sleep(std::time::Duration::from_micros(500));
+    }
     let wait = move || while let Err(Errno::INTR) = waitpid(Some(init), WaitOptions::empty()) {};
     let _ = std::thread::Builder::new().name("reaper".into()).spawn(wait);
 }

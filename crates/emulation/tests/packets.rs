@@ -1,0 +1,37 @@
+//! Any bytes at all as packets.
+
+use emulation::IpPacket;
+use network::Body;
+use proptest::collection::vec;
+use proptest::prelude::*;
+
+proptest! {
+    /// Whatever a host sends is a packet with all its answers, or none.
+    #[test]
+    fn any_bytes_are_a_packet_or_none(mut bytes in vec(any::<u8>(), 0..200), version in any::<bool>(), choice in any::<u64>()) {
+        if let Some(first) = bytes.first_mut().filter(|_| version) {
+            *first = *first & 0xf | 0x40;
+        }
+        let is_packet = bytes.len() >= 20 && bytes[0] >> 4 == 4;
+        let packet = IpPacket::new(bytes.clone());
+        prop_assert_eq!(packet.is_some(), is_packet);
+        let Some(mut packet) = packet else { return Ok(()) };
+        prop_assert_eq!(packet.flow(), packet.clone().flow());
+
+        let mut marked = packet.clone();
+        let capable = bytes[1] & 3 != 0;
+        prop_assert_eq!(marked.mark_congestion_experienced(), capable);
+        // Nothing but the field and the checksum, and the sum over both stays what it was (RFC 1624).
+        let sum = |bytes: &[u8]| {
+            let total: u64 = bytes[..20].chunks(2).map(|pair| u64::from(u16::from_be_bytes([pair[0], pair[1]]))).sum();
+            total % 0xffff
+        };
+        prop_assert_eq!(sum(marked.bytes()), sum(&bytes));
+        prop_assert_eq!(&marked.bytes()[2..10], &bytes[2..10]);
+        prop_assert_eq!(&marked.bytes()[12..], &bytes[12..]);
+
+        packet.flip_bit(choice);
+        let flipped: u32 = packet.bytes().iter().zip(&bytes).map(|(one, other)| (one ^ other).count_ones()).sum();
+        prop_assert_eq!(flipped, 1);
+    }
+}
