@@ -62,20 +62,25 @@ fn name(process: u32) -> Option<String> {
     Some(name.trim_end().to_owned())
 }
 
-/// What the kernel says of a process under this key.
-fn status(process: u32, key: &str) -> Option<String> {
-    let status = std::fs::read_to_string(format!("/proc/{process}/status")).ok()?;
-    let value = status.lines().find_map(|line| line.strip_prefix(key))?;
-    Some(value.trim().to_owned())
+/// The fields that the kernel tells of a process, from its state on (`proc_pid_stat(5)`).
+fn fields(process: u32) -> Option<Vec<String>> {
+    let line = std::fs::read_to_string(format!("/proc/{process}/stat")).ok()?;
+    // The name stands in parentheses and may hold anything, also parentheses.
+    let (_, fields) = line.rsplit_once(')')?;
+    Some(fields.split_whitespace().map(str::to_owned).collect())
 }
 
 fn parent(process: u32) -> Option<u32> {
-    status(process, "PPid:")?.parse().ok()
+    fields(process)?.get(1)?.parse().ok()
 }
 
-/// Whether all that is left of a process is that its parent has not waited for it.
+/// `PF_EXITING` (`linux/sched.h`).
+const EXITING: u32 = 0x4;
+
+/// Whether a process has been ended already: an init waits until its last process has been waited for.
 fn is_dead(process: u32) -> bool {
-    status(process, "State:").is_none_or(|state| state.starts_with(['Z', 'X']))
+    let flags = fields(process).and_then(|fields| fields.get(6)?.parse::<u32>().ok());
+    flags.is_none_or(|flags| flags & EXITING != 0)
 }
 
 /// Whether a process has the thread whose child an init is.
