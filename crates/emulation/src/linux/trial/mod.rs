@@ -207,8 +207,7 @@ impl<'e> Trial<'e> {
         if spec.workload.kind.is_timed() {
             self.plan(self.measured_from, Control::Mark);
         }
-        for number in 0..groups.len() {
-            let group = &mut groups[number];
+        for (number, group) in groups.iter_mut().enumerate() {
             let successors = group.successors();
             for (at, pair) in group.starts() {
                 self.to_begin += u64::from(group.is_measured());

@@ -124,8 +124,8 @@ fn send(setting: &Setting<'_>, group: &Group, flow: &Flow, socket: &mut TcpStrea
         (Kind::Bulk, None) => write(setting, flow, socket, u64::MAX),
         (Kind::Bulk | Kind::OnOff, Some(rate)) => {
             let chunk = group.payload();
-            let mut pace = Pace::of(group, flow.number, setting.clock.now(), rate.time_for(chunk));
-            while let Some(at) = pace.next() {
+            let gap = rate.time_for(chunk);
+            for at in Pace::of(group, flow.number, setting.clock.now(), gap) {
                 if !wait_until(setting, at) {
                     return Ok(());
                 }
