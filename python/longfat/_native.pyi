@@ -76,14 +76,15 @@ def doctor() -> str:
     """What this machine can do: a JSON list of `{"name", "ok", "detail", "remedy"}`."""
 
 def clean() -> str:
-    """Ends what emulations that were killed have left: JSON lists `ended` and `left` of `{"process", "what"}`."""
+    """Ends what killed emulations have left: JSON lists `ended` and `left` of `{"process", "what"}`."""
 
 def shell(path_json: str, command: Sequence[str], seed: int = 1, server: str | None = None) -> str:
     """Runs a command (the user's shell where the list is empty) behind a path; its report as JSON.
 
     `server` is a line for `sh` at the other end, started first and ended with the command. The report has
     `code`, `seconds`, for `forward` and `reverse` what the link did, and in `path` what was asked of it.
-    OSError says what the system lacks.
+    OSError says what the system lacks. A process (of one thread) that lacks permissions enters a user
+    namespace, for good, in which it has them.
     """
 
 def endpoint(role: str, spec_json: str, addr: str | None) -> str:

@@ -11,7 +11,7 @@ mod here {
     use std::process::{Command, Stdio};
 
     use emulation::shell::{ShellOptions, default_command};
-    use emulation::{clean, doctor, shell, trial};
+    use emulation::{clean, doctor, shell, trial, user_namespace};
     use experiment::{Record, vocabulary};
     use foundation::Streams;
     use network::PathConfig;
@@ -64,11 +64,11 @@ mod here {
                 command
             }
         };
+        let refused = |error: emulation::Error| PyOSError::new_err(error.to_string());
+        user_namespace::enter().map_err(refused)?;
         let mut options = ShellOptions::new(path, Streams::new(seed, 0), command);
         options.server = server.map(|words| at_the_other_end(&words)).transpose()?;
-        let report = py
-            .detach(|| shell::run(options))
-            .map_err(|error| PyOSError::new_err(error.to_string()))?;
+        let report = py.detach(|| shell::run(options)).map_err(refused)?;
         let mut told =
             serde_json::to_value(&report).map_err(|error| PyValueError::new_err(error.to_string()))?;
         let (forward, reverse) = config.directions();
@@ -137,6 +137,8 @@ pub fn clean(py: Python<'_>) -> PyResult<String> {
 }
 
 /// Runs a command behind a path and gives a report as JSON. `server` is a line for `sh` at the other end.
+///
+/// A process that lacks permissions enters a user namespace, for good, in which it has them.
 #[pyfunction]
 #[pyo3(signature = (path_json, command, seed=1, server=None))]
 pub fn shell(

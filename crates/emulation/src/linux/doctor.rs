@@ -39,11 +39,11 @@ const PROBES: &[(&str, Look)] = &[
     ("kernel", kernel),
     ("permissions", permissions),
     ("user namespaces", user_namespaces),
+    ("real-time priority", real_time),
     ("network namespaces", network_namespaces),
     ("TUN devices", tun_devices),
     ("emulation", emulation),
     ("timers", timers),
-    ("real-time priority", real_time),
     ("congestion control", congestion_control),
     ("Vegas", vegas),
     ("BPF", bpf),
@@ -53,7 +53,8 @@ const PROBES: &[(&str, Look)] = &[
     ("leftovers", leftovers),
 ];
 
-/// Looks at everything. Nothing is changed, and no packet leaves the machine.
+/// Looks at everything. Nothing is changed, and no packet leaves the machine. A process of one thread that lacks permissions
+/// goes on in a user namespace, as for an emulation, once it has been seen what it lacks.
 #[must_use]
 pub fn probe() -> Vec<Probe> {
     let run = |&(name, probe): &(&'static str, Look)| match probe() {
@@ -70,8 +71,16 @@ pub fn probe() -> Vec<Probe> {
             remedy: Some(remedy),
         },
     };
-    PROBES.iter().map(run).collect()
+    let (outside, inside) = PROBES.split_at(OUTSIDE);
+    let mut probes: Vec<Probe> = outside.iter().map(run).collect();
+    // Where it cannot be entered, the probes say what comes of it.
+    let _ = user_namespace::enter();
+    probes.extend(inside.iter().map(run));
+    probes
 }
+
+/// How many of them are about the process as it was started.
+const OUTSIDE: usize = 4;
 
 fn wrong<T>(detail: impl Into<String>, remedy: impl Into<String>) -> Result<T, (String, String)> {
     Err((detail.into(), remedy.into()))

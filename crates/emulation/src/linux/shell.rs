@@ -17,7 +17,8 @@ use crate::options::EmulationOptions;
 const NEAR: HostId = HostId(0);
 /// The host at the other end of the path.
 const FAR: HostId = HostId(1);
-/// Tells the command the address of the other end.
+/// Tells the command the address of the other end. Inside another one's shell that is the other end of both paths, unless
+/// there is a server at this one's.
 pub const PEER: &str = "LONGFAT_PEER";
 /// Tells the command its own address.
 pub const ADDRESS: &str = "LONGFAT_ADDRESS";
@@ -114,14 +115,19 @@ pub struct LinkReport {
 /// What stands in the way of emulation, and a command that cannot be started.
 pub fn run(options: ShellOptions) -> Result<ShellReport, Error> {
     let topology = Topology::path(&options.path);
+    let nested = host::depth_here().is_some();
     let emulation = Emulation::start(EmulationOptions {
         mtu: options.mtu,
-        nested: host::depth_here().is_some(),
+        nested,
         ..EmulationOptions::new(topology, options.streams)
     })?;
+    let served = options.server.is_some();
     let environment = |mut command: Command, own, peer| {
         command.env(ADDRESS, emulation.host_address(own).to_string());
-        command.env(PEER, emulation.host_address(peer).to_string());
+        // Behind two paths the other end is that of both, unless something is at this one's.
+        if !nested || served || std::env::var_os(PEER).is_none() {
+            command.env(PEER, emulation.host_address(peer).to_string());
+        }
         command
     };
     let spawn = |host, command: Command| {
@@ -154,11 +160,20 @@ pub fn run(options: ShellOptions) -> Result<ShellReport, Error> {
 
 fn report(emulation: &Emulation, status: ExitStatus, started: Instant) -> ShellReport {
     let seen = emulation.with_network(|network, now| {
-        [LinkId(0), LinkId(1)].map(|link| (*network.counters(link), network.occupancy(link, now).busy))
+        [LinkId(0), LinkId(1)].map(|link| {
+            let counters = *network.counters(link);
+            // What is still under way has been sent, what still stands in the queue has not.
+            let sent = (counters.entered.bytes + counters.duplicated.bytes)
+                .saturating_sub(
+                    counters.lost.bytes + counters.queue_dropped.bytes + counters.mtu_dropped.bytes,
+                )
+                .saturating_sub(network.queue(link, now).bytes);
+            (counters, sent, network.occupancy(link, now).busy)
+        })
     });
     let done = emulation.report();
     let link = |link: usize, to: HostId| {
-        let (counters, busy): (LinkCounters, _) = seen[link];
+        let (counters, sent, busy): (LinkCounters, _, _) = seen[link];
         let delays = &done.delays[to.0 as usize];
         let delay = |q| (!delays.is_empty()).then(|| delays.value_at_quantile(q) as f64 / 1e9);
         let packets = counters.entered.packets;
@@ -174,7 +189,7 @@ fn report(emulation: &Emulation, status: ExitStatus, started: Instant) -> ShellR
             corrupted: counters.corrupted.packets,
             reordered: counters.reordered.packets,
             loss: (packets > 0).then(|| counters.lost.packets as f64 / packets as f64),
-            rate_bps: (!busy.is_zero()).then(|| counters.delivered.bytes as f64 * 8.0 / busy.as_secs_f64()),
+            rate_bps: (!busy.is_zero()).then(|| sent as f64 * 8.0 / busy.as_secs_f64()),
             delay_p50_s: delay(0.5),
             delay_p99_s: delay(0.99),
             max_queue_packets: counters.max_queue_packets,
