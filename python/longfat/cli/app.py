@@ -6,7 +6,20 @@ from typing import Annotated
 
 import typer
 
-from longfat.cli import chart, listing, packetdrill, recv, relay, run, schema, send, trace
+from longfat.cli import (
+    chart,
+    clean,
+    doctor,
+    listing,
+    packetdrill,
+    recv,
+    relay,
+    run,
+    schema,
+    send,
+    shell,
+    trace,
+)
 
 app = typer.Typer(
     name="longfat",
@@ -42,3 +55,7 @@ app.command("packetdrill")(packetdrill.packetdrill)
 app.command("recv")(recv.recv)
 app.command("send")(send.send)
 app.command("relay")(relay.relay)
+# What follows the command's first word is the command's own.
+app.command("shell", context_settings={"allow_interspersed_args": False})(shell.shell)
+app.command("doctor")(doctor.doctor)
+app.command("clean")(clean.clean)

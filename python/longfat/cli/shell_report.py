@@ -1,0 +1,85 @@
+"""What the links of `longfat shell` did beside what was asked of them, for people."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from longfat.analysis.formatting import DASH, label, quantity
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+_SIDES = ("forward", "reverse")
+_WIDTH_ELSEWHERE = 140
+# Rows for what was asked of the link, or happened all the same: title, count, and the key that asks for it.
+_SELDOM = (
+    ("larger than the MTU", "mtu_dropped", "mtu"),
+    ("marked (ECN)", "marked", None),
+    ("duplicated", "duplicated", "duplicate"),
+    ("corrupted", "corrupted", "corrupt"),
+    ("reordered", "reordered", "reorder"),
+)
+
+
+def show(report: Mapping[str, Any]) -> None:
+    """Prints it on standard error."""
+    from rich.console import Console
+
+    console = Console(
+        stderr=True, highlight=False, markup=False, width=None if sys.stderr.isatty() else _WIDTH_ELSEWHERE
+    )
+    console.print(table(report))
+
+
+def table(report: Mapping[str, Any]) -> Table:
+    """What each link really did, and what was asked."""
+    from rich.table import Table
+
+    shown = Table(f"in {quantity(report['seconds'], 's')}", box=None, pad_edge=False, header_style="dim")
+    for side in _SIDES:
+        shown.add_column(side, justify="right")
+        shown.add_column("asked", style="dim")
+    links = [(report[side], report["path"][side]) for side in _SIDES]
+
+    def row(title: str, did: list[str], *keys: str) -> None:
+        asked = [_asked(path, keys) for _, path in links]
+        shown.add_row(title, *(cell for pair in zip(did, asked, strict=True) for cell in pair))
+
+    def counts(key: str) -> list[str]:
+        return [f"{link[key]:,}" for link, _ in links]
+
+    row("rate while sending", [_measured(link["rate_bps"], "bit/s") for link, _ in links], "rate", "trace")
+    row("delay, median", [_measured(link["delay_p50_s"], "s") for link, _ in links], "delay", "jitter")
+    row("delay, 99th percentile", [_measured(link["delay_p99_s"], "s") for link, _ in links])
+    row("loss", [_percent(link["loss"]) for link, _ in links], "loss")
+    row("longest queue, packets", counts("max_queue_packets"), "queue")
+    row("packets entered", counts("packets"))
+    row("delivered", counts("delivered"))
+    row("lost", counts("lost"))
+    row("dropped by queue", counts("queue_dropped"))
+    for title, count, key in _SELDOM:
+        if any(link[count] or key in path for link, path in links):
+            row(title, counts(count), *([key] if key else ()))
+    return shown
+
+
+def _measured(value: float | None, unit: str) -> str:
+    return DASH if value is None else quantity(value, unit)
+
+
+def _percent(part: float | None) -> str:
+    return DASH if part is None else f"{part * 100:.2f} %"
+
+
+def _asked(path: Mapping[str, Any], keys: tuple[str, ...]) -> str:
+    """What was asked by these keys, the first without its name.
+
+    >>> _asked({"rate": "1Mbit/s", "delay": "5ms"}, ("rate", "trace")), _asked({}, ("rate", "trace"))
+    ('1Mbit/s', '')
+    >>> _asked({"trace": "up.txt"}, ("rate", "trace"))
+    'trace up.txt'
+    """
+    said = (("" if key == keys[0] else f"{key} ") + label(path[key]) for key in keys if key in path)
+    return ", ".join(said)
