@@ -74,7 +74,7 @@ def test_quick_is_small_and_loses_to_what_is_said(data: Data) -> None:
     data |= {"repeats": 100, "precision": "5%"}
     data["workload"]["size"] = "5MB"
     study = load_study(data, Overrides(quick=True))
-    assert (study.repeats, study.repeats_in, study.precision) == (20, {"relay": 3}, None)
+    assert (study.repeats, study.repeats_in, study.precision) == (20, {"relay": 3, "netns": 1}, None)
     assert study.workload["size"] == "200kB"
     again = load_study(data, Overrides(repeats=5, quick=True))
     assert (again.trials_in("sim"), again.trials_in("relay")) == (5, 5)
