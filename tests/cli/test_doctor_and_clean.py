@@ -1,0 +1,80 @@
+"""`longfat doctor` and `longfat clean`."""
+
+from __future__ import annotations
+
+import json
+import re
+import signal
+import subprocess
+import sys
+
+import pytest
+from tests.cli.conftest import Refused
+from tests.conftest import Cli
+
+from longfat import _native
+
+# Called as an emulation's first process (`prctl(2)`, PR_SET_NAME is 15), but its parent is no emulator.
+LEFT = """
+import ctypes, time
+ctypes.CDLL(None).prctl(15, b"longfat-init", 0, 0, 0)
+print(flush=True)
+time.sleep(60)
+"""
+
+linux = pytest.mark.skipif(sys.platform != "linux", reason="emulated networks need Linux")
+
+
+@pytest.fixture
+def left() -> subprocess.Popen[bytes]:
+    """A process as an emulation would leave it."""
+    process = subprocess.Popen([sys.executable, "-c", LEFT], stdout=subprocess.PIPE)
+    assert process.stdout is not None
+    process.stdout.readline()
+    return process
+
+
+@linux
+def test_doctor_shows_each_probe_with_its_detail(cli: Cli) -> None:
+    probes = {probe["name"]: probe for probe in json.loads(cli("doctor", "--json").stdout)}
+    assert {"kernel", "network namespaces", "TUN devices", "timers", "congestion control"} <= set(probes)
+    for probe in probes.values():
+        assert set(probe) == {"name", "ok", "detail", "remedy"}
+        assert probe["detail"]
+        assert probe["ok"] == (probe["remedy"] is None)
+    lines = cli("doctor").stdout.splitlines()
+    kernel = probes["kernel"]
+    assert lines[0].split() == ["ok" if kernel["ok"] else "missing", "kernel", *kernel["detail"].split()]
+    shown = [match[1] for line in lines if (match := re.match(r"(?:ok|missing) +(.+?)  ", line))]
+    assert shown == list(probes)
+    good = sum(line.startswith("ok ") for line in lines)
+    assert lines[-1] == f"{good} of {len(probes)} ok"
+
+
+@linux
+def test_doctor_names_what_is_left_and_clean_ends_it(cli: Cli, left: subprocess.Popen[bytes]) -> None:
+    try:
+        lines = [line.strip() for line in cli("doctor").stdout.splitlines()]
+        found = next(number for number, line in enumerate(lines) if " leftovers " in line)
+        assert lines[found].startswith("missing")
+        assert str(left.pid) in lines[found]
+        assert lines[found + 1] == "\N{RIGHTWARDS ARROW} longfat clean"
+        assert (
+            f"ended process {left.pid}: the first process of an emulation's commands" in cli("clean").stdout
+        )
+        assert left.wait(10) == -signal.SIGKILL
+        assert f"process {left.pid}" not in cli("clean").stdout
+    finally:
+        left.kill()
+        left.communicate()
+
+
+@linux
+def test_clean_says_so_where_nothing_was_left(cli: Cli) -> None:
+    assert cli("clean").stdout == "Nothing was left behind\n"
+
+
+def test_what_cannot_be_ended_is_a_failure(refused: Refused, monkeypatch: pytest.MonkeyPatch) -> None:
+    found = {"ended": [], "left": [{"process": 123456789, "what": "a first process"}]}
+    monkeypatch.setattr(_native, "clean", lambda: json.dumps(found))
+    refused(["clean"], 1, ["may not end process 123456789 (a first process): run longfat clean as"])

@@ -1,0 +1,275 @@
+"""`longfat shell`: a command behind a path, between real kernels; skipped where no namespace can be made."""
+
+from __future__ import annotations
+
+import json
+import os
+import pty
+import select
+import signal
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.cli.conftest import PATIENCE_S, Refused, Start
+from tests.conftest import Cli, command
+
+from longfat import _native
+
+# Knocks at a closed UDP port of the far end, whose kernel says so after a round trip. Prints how long, in ms.
+KNOCK = """
+import os, socket, sys, time
+knocker = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+knocker.settimeout(5)
+knocker.connect((os.environ["LONGFAT_PEER"], 9))
+for _ in range(int(sys.argv[1])):
+    begun = time.monotonic()
+    knocker.send(bytes(972))
+    try:
+        knocker.recv(9)
+    except ConnectionRefusedError:
+        print((time.monotonic() - begun) * 1e3)
+"""
+# Sends so many datagrams of 1000 bytes with all headers to a closed port, and waits for the last.
+SEND = """
+import os, socket, sys, time
+sender = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+for number in range(int(sys.argv[1])):
+    sender.sendto(bytes(972), (os.environ["LONGFAT_PEER"], 9))
+    if number % 20 == 19:
+        time.sleep(0.005)
+time.sleep(float(sys.argv[2]))
+"""
+SERVE = """
+import socket
+with socket.create_server(("", 80)) as server:
+    while True:
+        with server.accept()[0] as client:
+            client.sendall(b"from the far end")
+"""
+FETCH = """
+import os, socket, time
+end = time.monotonic() + 10
+while True:
+    try:
+        with socket.create_connection((os.environ["LONGFAT_PEER"], 80)) as client:
+            print(client.makefile().read())
+        break
+    except ConnectionRefusedError:
+        assert time.monotonic() < end
+        time.sleep(0.02)
+"""
+
+
+@pytest.fixture(scope="module")
+def _behind() -> None:
+    """Tests with it are skipped where nothing can be put behind a path."""
+    if sys.platform != "linux":
+        pytest.skip("emulated networks need Linux")
+    probes = {probe["name"]: probe for probe in json.loads(_native.doctor())}
+    for name in ("network namespaces", "TUN devices"):
+        if not probes[name]["ok"]:
+            pytest.skip(f"{name}: {probes[name]['detail']}: {probes[name]['remedy']}")
+
+
+def python(program: str, *arguments: object) -> list[object]:
+    return ["--", sys.executable, "-c", program, *arguments]
+
+
+def told(err: str) -> dict[str, Any]:
+    """The JSON document on the last line of standard error."""
+    content = json.loads(err.splitlines()[-1])
+    assert isinstance(content, dict)
+    return content
+
+
+@pytest.mark.usefixtures("_behind")
+def test_a_command_meets_the_path_that_was_asked_for(cli: Cli) -> None:
+    done = cli("shell", "--rate", "8Mbit/s", "--delay", "20ms", "--json", *python(KNOCK, 20))
+    trips = [float(line) for line in done.stdout.split()]
+    assert len(trips) == 20
+    assert min(trips) >= 41  # 20 ms each way, and a millisecond of sending 1000 B at 8 Mbit/s
+    report = told(done.stderr)
+    assert (report["code"], report["seed"]) == (0, 1)
+    assert report["seconds"] >= sum(trips) / 1e3
+    keys = {"rate": "8Mbit/s", "delay": "20ms"}
+    assert report["path"] == {"forward": keys, "reverse": keys}
+    for side in ("forward", "reverse"):
+        link = report[side]
+        assert (link["packets"], link["delivered"], link["lost"]) == (20, 20, 0)
+        assert link["rate_bps"] == pytest.approx(8e6, rel=0.01)
+    assert report["forward"]["delivered_bytes"] == 20_000
+    assert 0.021 <= report["forward"]["delay_p50_s"] <= report["forward"]["delay_p99_s"]
+
+
+@pytest.mark.usefixtures("_behind")
+def test_a_person_reads_what_the_links_did_beside_what_was_asked(cli: Cli) -> None:
+    options = ("--preset", "dsl", "--loss", "10%", "--set", "reverse.loss=0%", "--seed", 4)
+    done = cli("shell", *options, *python(SEND, 1000, 0.3))
+    assert done.stdout == ""
+    rows = {line[:24].strip(): line[24:].split() for line in done.stderr.splitlines()}
+    # A standard deviation is 9.5 packets; four of them.
+    lost = int(rows["lost"][0])
+    assert 62 <= lost <= 138
+    assert rows["loss"] == [f"{lost / 10:.2f}", "%", "10%", "0.00", "%", "0%"]
+    assert rows["packets entered"][0] == "1,000"
+    assert rows["delivered"][0] == str(1000 - lost - int(rows["dropped by queue"][0]))
+    assert rows["rate while sending"][:3] == ["16.0", "Mbit/s", "16Mbit/s"]
+    assert rows["longest queue, packets"][1::2] == ["100pkt", "64KiB"]
+    assert rows["delay, median"][2] == "15ms"
+    assert "duplicated" not in rows
+    again = cli("shell", *options, "--json", *python(SEND, 1000, 0.3))
+    assert told(again.stderr)["forward"]["lost"] == lost  # the same seed, the same fates
+
+
+@pytest.mark.usefixtures("_behind")
+def test_what_happens_seldom_is_told_where_it_was_asked_for(cli: Cli) -> None:
+    done = cli("shell", "--duplicate", "50%", "--mtu", "500B", *python(SEND, 100, 0.3))
+    rows = {line[:24].strip(): line[24:].split() for line in done.stderr.splitlines()}
+    assert rows["larger than the MTU"] == ["100", "500B", "0", "500B"]
+    assert rows["duplicated"][1::2] == ["50%", "50%"]
+    assert "corrupted" not in rows
+
+
+@pytest.mark.usefixtures("_behind")
+def test_a_server_at_the_far_end(cli: Cli, tmp_path: Path) -> None:
+    (tmp_path / "serve.py").write_text(SERVE)
+    server = f"echo serving; exec '{sys.executable}' serve.py"
+    done = cli("shell", "--delay", "5ms", "--server", server, "--json", *python(FETCH))
+    assert done.stdout == "from the far end\n"
+    assert done.stderr.splitlines()[0] == "serving"
+    assert told(done.stderr)["reverse"]["delivered_bytes"] > len("from the far end")
+
+
+@pytest.mark.usefixtures("_behind")
+def test_inside_one_another_the_delays_add_up(cli: Cli) -> None:
+    inner = command("shell", "--delay", "10ms", "--json", *python(KNOCK, 5))
+    done = cli("shell", "--delay", "20ms", "--json", "--", *inner)
+    assert min(float(line) for line in done.stdout.split()) >= 60
+    reports = [json.loads(line) for line in done.stderr.splitlines()]
+    assert [report["path"]["forward"]["delay"] for report in reports] == ["10ms", "20ms"]
+    assert [report["forward"]["delivered"] for report in reports] == [5, 5]
+
+
+@pytest.mark.usefixtures("_behind")
+def test_nothing_outside_is_reached(cli: Cli) -> None:
+    program = """
+import socket
+outside = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+outside.settimeout(0.5)
+outside.connect(("192.0.2.1", 9))
+try:
+    outside.send(b"?")
+    outside.recv(9)
+except OSError as error:
+    print(type(error).__name__)
+print(*sorted(name for _, name in socket.if_nameindex()))
+"""
+    done = cli("shell", *python(program))
+    assert done.stdout.splitlines()[1] == "lo longfat0"
+
+
+@pytest.mark.usefixtures("_behind")
+@pytest.mark.parametrize(("line", "code"), [("exit 7", 7), ("kill -KILL $$", 137), ("true", 0)])
+def test_the_exit_code_is_the_commands(line: str, code: int, cli: Cli) -> None:
+    assert cli("shell", "sh", "-c", line, ok=False).returncode == code
+
+
+@pytest.mark.usefixtures("_behind")
+def test_ctrl_c_ends_the_command_and_the_report_comes(start: Start) -> None:
+    # As at a terminal, where both get it.
+    running = start("shell", "--json", "--", "sh", "-c", "echo up >&2; exec sleep 60", prepare=os.setpgrp)
+    running.sees("up")
+    time.sleep(0.05)
+    os.killpg(running.process.pid, signal.SIGINT)
+    assert running.ends() == 128 + signal.SIGINT
+    assert told(running.err)["code"] == 128 + signal.SIGINT
+
+
+@pytest.mark.usefixtures("_behind")
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL])
+def test_whoever_ends_longfat_ends_what_runs_behind_the_path(number: int, start: Start) -> None:
+    mark = f"3{time.monotonic_ns() % 10**7}"
+    running = start("shell", "--", "sh", "-c", f"echo up >&2; sleep {mark} & sleep {mark}")
+    running.sees("up")
+    assert _runs(mark)
+    assert running.ends(number) == -number
+    end = time.monotonic() + PATIENCE_S
+    while _runs(mark):
+        assert time.monotonic() < end
+        time.sleep(0.01)
+
+
+def _runs(word: str) -> bool:
+    found = False
+    for file in Path("/proc").glob("[0-9]*/cmdline"):
+        try:
+            found |= file.read_bytes().split(b"\0")[:2] == [b"sleep", word.encode()]
+        except OSError:
+            continue
+    return found
+
+
+@pytest.mark.usefixtures("_behind")
+def test_without_a_command_it_is_the_users_shell(tmp_path: Path) -> None:
+    child, terminal = pty.fork()
+    if child == 0:
+        os.chdir(tmp_path)
+        os.environ.update(SHELL="/bin/sh", PS1="> ", TERM="dumb")
+        words = command("shell", "--delay", "1ms")
+        os.execv(words[0], words)
+    seen = _type(terminal, "", lambda text: "> " in text)
+    assert "The far end is at $LONGFAT_PEER" in seen
+    assert "10.77.0.2" in _type(terminal, "echo at $LONGFAT_PEER\n", lambda text: "at 10" in text)
+    # Ctrl-C is the shell's, which stays.
+    _type(terminal, "sleep 60\n", lambda text: "sleep" in text)
+    time.sleep(0.2)
+    _type(terminal, "\x03", lambda text: "> " in text)
+    last = _type(terminal, "exit 5\n", lambda text: "dropped by queue" in text)
+    assert "1ms" in last
+    _, status = os.waitpid(child, 0)
+    os.close(terminal)
+    assert os.waitstatus_to_exitcode(status) == 5
+
+
+def _type(terminal: int, text: str, enough: Callable[[str], bool]) -> str:
+    os.write(terminal, text.encode())
+    seen = ""
+    end = time.monotonic() + PATIENCE_S
+    while not enough(seen):
+        assert time.monotonic() < end, seen
+        if select.select([terminal], [], [], 0.1)[0]:
+            try:
+                seen += os.read(terminal, 65536).decode()
+            except OSError:  # the terminal's other end is closed
+                assert enough(seen), seen
+    return seen
+
+
+@pytest.mark.usefixtures("_behind")
+def test_a_command_that_is_not_there(refused: Refused) -> None:
+    refused(["shell", "/no/such/command"], 1, ["cannot start /no/such/command: No such file"])
+
+
+def test_every_key_of_a_path_is_an_option_here_too(cli: Cli) -> None:
+    text = cli("shell", "--help").stdout
+    keys = json.loads(_native.vocabulary())["path"]["properties"]
+    assert all(f"--{key.replace('_', '-')} " in text for key in keys if key != "reverse")
+
+
+@pytest.mark.parametrize(
+    ("options", "told"),
+    [
+        (["--rate", "10"], ['--rate: "10" has no unit']),
+        (["--loss", "200%"], ['--loss: "200%" is out of range: 0% to 100%']),
+        (["--preset", "lann"], ['--preset: "lann" is not known: did you mean "lan"?']),
+        (["--trace", "missing"], ['trace: "missing": No such file']),
+        (["--set", "reverse.los=2%"], ["--set: reverse.los: unknown key"]),
+        (["--seed", "-1"], ["--seed"]),
+    ],
+)
+def test_bad_words_to_shell(options: list[str], told: list[str], refused: Refused) -> None:
+    refused(["shell", *options, "true"], 2, told)
