@@ -102,7 +102,7 @@ fn without_real_time_priority_delays_are_kept_too() {
     let mut command = again("knock_at_the_peer");
     let peer = emulation.host_address(FAR).to_string();
     command
-        .env("KNOCK_AT", peer)
+        .env(shell::PEER, peer)
         .env("KNOCK_MS", "20")
         .stdout(Stdio::null());
     assert!(
@@ -313,7 +313,7 @@ fn emulate_once() {
     let mut command = again("knock_at_the_peer");
     let peer = emulation.host_address(FAR).to_string();
     command
-        .env("KNOCK_AT", peer)
+        .env(shell::PEER, peer)
         .env("KNOCK_MS", "10")
         .stdout(Stdio::null());
     let status = emulation.spawn_in_host(NEAR, command).unwrap().wait().unwrap();
