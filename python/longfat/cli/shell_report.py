@@ -80,6 +80,15 @@ def _asked(path: Mapping[str, Any], keys: tuple[str, ...]) -> str:
     ('1Mbit/s', '')
     >>> _asked({"trace": "up.txt"}, ("rate", "trace"))
     'trace up.txt'
+    >>> _asked({"delay": "5ms", "jitter": {"distribution": "uniform", "spread": "1ms"}}, ("delay", "jitter"))
+    '5ms, jitter uniform 1ms'
     """
-    said = (("" if key == keys[0] else f"{key} ") + label(path[key]) for key in keys if key in path)
+    said = (("" if key == keys[0] else f"{key} ") + _brief(path[key]) for key in keys if key in path)
     return ", ".join(said)
+
+
+def _brief(value: Any) -> str:
+    """A jitter by its distribution and spread alone, since the table is narrow."""
+    if isinstance(value, Mapping) and "spread" in value:
+        return " ".join(str(value[key]) for key in ("distribution", "spread") if key in value)
+    return label(value)
