@@ -56,7 +56,7 @@ def test_a_study_runs_on_real_kernels_and_leaves_nothing(tmp_path: Path) -> None
     reno, slow = result.cells
     assert reno.n == 1
     # 500 kB at 20 Mbit/s take 0.2 s; slow start takes some round trips of 20 ms more.
-    assert 0.2 < reno.metrics["completion_s"].mean < 1.0
+    assert 0.2 < reno.metrics["completion_s"].mean < 5.0
     assert reno.metrics["rtt_mean_s"].mean > 0.02
     # What the kernel has no knob for is not passed over.
     assert slow.n == 0
