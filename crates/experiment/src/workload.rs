@@ -69,7 +69,7 @@ pub struct WorkloadConfig {
     /// bulk, on-off, arrivals: how long it goes on from the trial's beginning, e.g. "30s". Optional in [[traffic]], which else lasts as long as the trial.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub duration: Option<Duration>,
-    /// bulk, on-off, arrivals: time at the beginning that is not measured. Default: "0s".
+    /// bulk, on-off, arrivals: time at the beginning that is not measured; not in [[traffic]]. Default: "0s".
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub warm_up: Option<Duration>,
     /// on-off: rate while on; bulk: no faster than this, e.g. "2Mbit/s". Default for bulk: as fast as the transport takes it.
@@ -104,10 +104,10 @@ pub struct WorkloadConfig {
     /// When the first flow begins. Default: "0s".
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub start: Option<Duration>,
-    /// How much later each next flow begins. Default: "0s".
+    /// How much later each next flow begins (not for arrivals). Default: "0s".
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stagger: Option<Duration>,
-    /// Each flow begins up to so much later, at random, so that flows do not march in step. Default: "0s".
+    /// Each flow begins up to so much later, at random, so that flows do not march in step (not for arrivals). Default: "0s".
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub start_jitter: Option<Duration>,
     /// The host that sends. Default: the senders of the topology.
@@ -116,7 +116,7 @@ pub struct WorkloadConfig {
     /// The host that receives. Default: the receivers of the topology.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub to: Option<String>,
-    /// How often goodput and queues are sampled, for shares over time and convergence. Default: "500ms".
+    /// bulk, on-off: how often goodput is sampled, to see when flows have converged. Default: "500ms".
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sample: Option<Duration>,
 }
@@ -131,47 +131,10 @@ const MAX_TIME: Duration = Duration::from_secs(86_400);
 const MIN_SAMPLE: Duration = Duration::from_millis(1);
 
 impl WorkloadConfig {
-    /// One file of `size`.
-    #[must_use]
-    pub fn file(size: Size) -> Self {
-        Self {
-            size: Some(size),
-            ..Self::of(Kind::File)
-        }
-    }
-
-    /// This kind with the default of every other key.
-    #[must_use]
-    pub const fn of(kind: Kind) -> Self {
-        Self {
-            kind,
-            size: None,
-            sizes: None,
-            arrivals: None,
-            duration: None,
-            warm_up: None,
-            rate: None,
-            on: None,
-            off: None,
-            requests: None,
-            request_size: None,
-            response_size: None,
-            think: None,
-            reconnect: None,
-            flows: None,
-            start: None,
-            stagger: None,
-            start_jitter: None,
-            from: None,
-            to: None,
-            sample: None,
-        }
-    }
-
     /// Everything that is wrong with the measured workload.
     #[must_use]
     pub fn validate(&self) -> Vec<Problem> {
-        let mut problems = self.validate_traffic();
+        let mut problems = self.check();
         if self.kind.is_timed() && self.duration.is_none() {
             problems.push(missing("duration", self.kind));
         }
@@ -189,9 +152,31 @@ impl WorkloadConfig {
     /// Everything that is wrong with the workload of background traffic, which may do without a duration.
     #[must_use]
     pub fn validate_traffic(&self) -> Vec<Problem> {
+        let mut problems = self.check();
+        for (key, is_given) in [
+            ("warm_up", self.warm_up.is_some()),
+            ("sample", self.sample.is_some()),
+        ] {
+            if is_given {
+                problems.push(Problem::new(
+                    key,
+                    "traffic has no such key: [workload] says what is measured",
+                ));
+            }
+        }
+        if self.kind == Kind::Bulk && self.duration.is_some() && self.rate.is_none() {
+            let message =
+                "bulk traffic without a rate lasts as long as the trial: leave it out, or write a rate";
+            problems.push(Problem::new("duration", message));
+        }
+        problems
+    }
+
+    /// What is wrong with a workload wherever it stands.
+    fn check(&self) -> Vec<Problem> {
         use Kind::{Arrivals, Bulk, File, OnOff, RequestResponse};
         let mut problems = Vec::new();
-        let given: [(&str, bool, &[Kind]); 14] = [
+        let given: [(&str, bool, &[Kind]); 17] = [
             ("size", self.size.is_some(), &[File, Arrivals]),
             ("sizes", self.sizes.is_some(), &[Arrivals]),
             ("arrivals", self.arrivals.is_some(), &[Arrivals]),
@@ -210,6 +195,17 @@ impl WorkloadConfig {
                 self.flows.is_some(),
                 &[File, Bulk, OnOff, RequestResponse],
             ),
+            (
+                "stagger",
+                self.stagger.is_some(),
+                &[File, Bulk, OnOff, RequestResponse],
+            ),
+            (
+                "start_jitter",
+                self.start_jitter.is_some(),
+                &[File, Bulk, OnOff, RequestResponse],
+            ),
+            ("sample", self.sample.is_some(), &[Bulk, OnOff]),
         ];
         for (key, is_given, kinds) in given {
             if is_given && !kinds.contains(&self.kind) {
@@ -305,7 +301,7 @@ impl WorkloadConfig {
         self.flows.unwrap_or(1)
     }
 
-    /// How often goodput and queues are sampled.
+    /// How often goodput is sampled.
     #[must_use]
     pub fn sample(&self) -> Duration {
         self.sample.unwrap_or(Duration::from_millis(500))

@@ -244,6 +244,40 @@ fn what_cannot_be_is_said() {
 }
 
 #[test]
+fn what_would_be_ignored_is_refused() {
+    let traffic = |workload: &str| {
+        format!(r#", "traffic": [{{"name": "x", "protocol": {{"kind": "tcp"}}, "workload": {workload}}}]"#)
+    };
+    let file = r#"{"kind": "file", "size": "1kB"}"#;
+    for (workload, rest, said) in [
+        (
+            r#"{"kind": "arrivals", "arrivals": "5/s", "size": "1kB", "duration": "1s", "stagger": "1s"}"#,
+            String::new(),
+            "workload.stagger: ",
+        ),
+        (
+            r#"{"kind": "file", "size": "1kB", "sample": "1s"}"#,
+            String::new(),
+            "workload.sample: ",
+        ),
+        (
+            file,
+            traffic(r#"{"kind": "on-off", "rate": "1Mbit/s", "warm_up": "1s"}"#),
+            "traffic.0.workload.warm_up: ",
+        ),
+        (
+            file,
+            traffic(r#"{"kind": "bulk", "duration": "1s"}"#),
+            "traffic.0.workload.duration: ",
+        ),
+    ] {
+        let json = format!(r#"{{{PATH}, "protocol": {{{TCP}}}, "workload": {workload}, "seed": 5{rest}}}"#);
+        let error = TrialSpec::from_json(&json).unwrap_err().to_string();
+        assert!(error.starts_with(said), "{json}\n{error}");
+    }
+}
+
+#[test]
 fn tcp_learns_a_path_mtu_that_is_below_its_own() {
     // The sender's own link takes 1500 bytes, the next one 1000: a router says so (RFC 1191).
     let network = r#""topology": {"kind": "free", "hosts": ["a", "b"], "routers": ["r"], "links": [
