@@ -173,6 +173,8 @@ struct Trial<'e> {
     arriving: bool,
     /// Begins that are still to come, of measured flows.
     to_begin: u64,
+    /// Flows that so many others follow, one after the other.
+    followed: Vec<(Arc<Flow>, u32)>,
 }
 
 impl<'e> Trial<'e> {
@@ -194,6 +196,7 @@ impl<'e> Trial<'e> {
             window: matches!(kind, Kind::Bulk | Kind::OnOff).then(|| spec.workload.sample()),
             arriving: false,
             to_begin: 0,
+            followed: Vec::new(),
         }
     }
 
@@ -273,6 +276,7 @@ impl<'e> Trial<'e> {
             if cancel.is_some_and(|cancel| cancel.load(Ordering::Relaxed)) {
                 return true;
             }
+            self.follow(groups);
             if self.is_done(groups) {
                 break;
             }
@@ -305,7 +309,8 @@ impl<'e> Trial<'e> {
                     let size = groups[group as usize].next_size();
                     let flow = self.begin(scope, shared, settings, group, pair, size, &mut threads);
                     if successors > 0 {
-                        self.follow(&flow, groups, group, pair, successors - 1);
+                        self.to_begin += u64::from(groups[group as usize].is_measured());
+                        self.followed.push((flow, successors));
                     }
                 }
                 Control::Arrive { group, pair } => {
@@ -327,22 +332,24 @@ impl<'e> Trial<'e> {
         false
     }
 
-    /// A flow whose workload reconnects is followed by the next one when it is over.
-    fn follow(&mut self, flow: &Arc<Flow>, groups: &[Group], group: u32, pair: u32, successors: u32) {
-        let think = groups[group as usize].workload.think.unwrap_or_default();
-        while !flow.over.load(Ordering::Relaxed) {
-            std::thread::sleep(StdDuration::from_micros(200));
-        }
-        if flow.finished.load(Ordering::Relaxed) {
-            self.to_begin += u64::from(groups[group as usize].is_measured());
-            self.plan(
-                self.clock.now() + think,
-                Control::Begin {
-                    group,
-                    pair,
-                    successors,
-                },
-            );
+    /// Flows whose workload reconnects are followed by the next ones when they are over.
+    fn follow(&mut self, groups: &[Group]) {
+        let (over, going): (Vec<_>, Vec<_>) = std::mem::take(&mut self.followed)
+            .into_iter()
+            .partition(|(flow, _)| flow.over.load(Ordering::Relaxed));
+        self.followed = going;
+        for (flow, successors) in over {
+            let group = &groups[flow.group as usize];
+            self.to_begin -= u64::from(group.is_measured());
+            if flow.finished.load(Ordering::Relaxed) {
+                self.to_begin += u64::from(group.is_measured());
+                let next = Control::Begin {
+                    group: flow.group,
+                    pair: flow.pair,
+                    successors: successors - 1,
+                };
+                self.plan(self.clock.now() + group.workload.think.unwrap_or_default(), next);
+            }
         }
     }
 
