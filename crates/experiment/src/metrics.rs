@@ -16,141 +16,127 @@ use crate::outcome::{FlowOutcome, Sent};
 use crate::plan::Group;
 use crate::workload::Kind;
 
-const fn describe(
-    name: &'static str,
-    unit: &'static str,
-    better: &'static str,
-    help: &'static str,
-) -> Description {
-    Description {
-        name,
-        unit,
-        help,
-        better,
-    }
-}
-
 /// Every metric of a simulated trial besides those of a lone transfer, in the order of reports.
 const OF_A_TRIAL: [Description; 24] = [
-    describe(
+    Description::new(
         "flow_goodput_bps",
         "bit/s",
         "higher",
         "mean goodput of a measured flow",
     ),
-    describe(
+    Description::new(
         "throughput_bps",
         "bit/s",
         "higher",
         "bits on the bottleneck, headers and retransmissions included",
     ),
-    describe(
+    Description::new(
         "utilisation",
         "",
         "higher",
         "throughput over the bottleneck's rate (mean of several)",
     ),
-    describe("rtt_mean_s", "s", "lower", "mean round-trip time"),
-    describe("rtt_min_s", "s", "lower", "least round-trip time"),
-    describe(
+    Description::new("rtt_mean_s", "s", "lower", "mean round-trip time"),
+    Description::new("rtt_min_s", "s", "lower", "least round-trip time"),
+    Description::new(
         "queueing_delay_mean_s",
         "s",
         "lower",
         "mean wait in the bottleneck's queue",
     ),
-    describe(
+    Description::new(
         "queueing_delay_p50_s",
         "s",
         "lower",
         "median wait in the bottleneck's queue",
     ),
-    describe(
+    Description::new(
         "queueing_delay_p99_s",
         "s",
         "lower",
         "99th percentile of that wait",
     ),
-    describe(
+    Description::new(
         "queue_mean_packets",
         "",
         "lower",
         "packets in the bottleneck's queue, mean over time",
     ),
-    describe(
+    Description::new(
         "queue_max_packets",
         "",
         "lower",
         "most packets in the bottleneck's queue, from the trial's beginning",
     ),
-    describe(
+    Description::new(
         "drops",
         "",
         "lower",
         "packets that the bottleneck's queue dropped",
     ),
-    describe(
+    Description::new(
         "losses",
         "",
         "lower",
         "packets that the bottleneck's loss model dropped",
     ),
-    describe("marks", "", "lower", "packets that the bottleneck marked (ECN)"),
-    describe(
+    Description::new("marks", "", "lower", "packets that the bottleneck marked (ECN)"),
+    Description::new(
         "jain",
         "",
         "higher",
         "Jain's fairness index of the goodput of all flows that answer congestion",
     ),
-    describe(
+    Description::new(
         "max_min_distance",
         "",
         "lower",
         "distance of these flows' goodput from the max-min fair shares, over their sum",
     ),
-    describe(
+    Description::new(
         "convergence_s",
         "s",
         "lower",
         "from the last flow's start until Jain's index of 5 samples in a row is 0.9 or more",
     ),
-    describe(
+    Description::new(
         "share",
         "",
         "higher",
         "goodput of the measured flows over that of measured flows and traffic",
     ),
-    describe(
+    Description::new(
         "traffic_goodput_bps",
         "bit/s",
         "higher",
         "goodput of all traffic beside the measured flows",
     ),
-    describe(
+    Description::new(
         "fct_mean_s",
         "s",
         "lower",
         "mean flow completion time: wish to connect to the last byte's arrival; of a request: to its answer",
     ),
-    describe("fct_p50_s", "s", "lower", "median flow completion time"),
-    describe(
+    Description::new("fct_p50_s", "s", "lower", "median flow completion time"),
+    Description::new(
         "fct_p99_s",
         "s",
         "lower",
         "99th percentile of the flow completion time",
     ),
-    describe(
+    Description::new(
         "flows_completed",
         "",
         "higher",
         "measured flows (or requests) that were completed",
     ),
-    describe(
+    Description::new(
         "flows_unfinished",
         "",
         "lower",
         "measured flows that were not done when the trial ended",
     ),
-    describe("flows_failed", "", "lower", "measured flows that failed"),
+    Description::new("flows_failed", "", "lower", "measured flows that failed"),
 ];
 
 /// Every metric, in the order in which reports show them.

@@ -42,61 +42,65 @@ pub struct Description {
     pub better: &'static str,
 }
 
-const fn describe(
-    name: &'static str,
-    unit: &'static str,
-    better: &'static str,
-    help: &'static str,
-) -> Description {
-    Description {
-        name,
-        unit,
-        help,
-        better,
+impl Description {
+    /// A metric with this name, unit, "higher" or "lower", and help.
+    #[must_use]
+    pub const fn new(
+        name: &'static str,
+        unit: &'static str,
+        better: &'static str,
+        help: &'static str,
+    ) -> Self {
+        Self {
+            name,
+            unit,
+            help,
+            better,
+        }
     }
 }
 
 /// Every metric of [`Metrics`], in the order in which reports show them.
 pub const DESCRIPTIONS: [Description; 9] = [
-    describe(
+    Description::new(
         "goodput_bps",
         "bit/s",
         "higher",
         "useful payload over completion time",
     ),
-    describe(
+    Description::new(
         "completion_s",
         "s",
         "lower",
         "first data frame's departure to ACK of the last byte",
     ),
-    describe(
+    Description::new(
         "setup_s",
         "s",
         "lower",
         "wish to connect to first data frame's departure",
     ),
-    describe(
+    Description::new(
         "packets_sent",
         "",
         "lower",
         "data frames sent, retransmissions included",
     ),
-    describe("retransmissions", "", "lower", "data frames sent again"),
-    describe("timeouts", "", "lower", "expiries of the retransmission timer"),
-    describe(
+    Description::new("retransmissions", "", "lower", "data frames sent again"),
+    Description::new("timeouts", "", "lower", "expiries of the retransmission timer"),
+    Description::new(
         "efficiency",
         "",
         "higher",
         "useful payload bytes over payload bytes sent",
     ),
-    describe(
+    Description::new(
         "rtt_p50_s",
         "s",
         "lower",
         "median round-trip time of a frame and its ACK",
     ),
-    describe(
+    Description::new(
         "rtt_p99_s",
         "s",
         "lower",

@@ -91,7 +91,7 @@ impl Application {
     }
 
     /// Time has passed.
-    pub(crate) fn handle_timeout(&mut self, now: Instant, machine: &mut Machine, _progress: &mut Progress) {
+    pub(crate) fn handle_timeout(&mut self, now: Instant, machine: &mut Machine) {
         match self {
             Self::Paced(paced) => paced.handle_timeout(now, machine),
             Self::Client(client) if client.ask_at <= now => client.ask(now, machine),

@@ -142,8 +142,7 @@ impl Endpoint {
         if ran_out {
             network.observer_mut().timed_out(now, self.flow, self.side);
         }
-        self.application
-            .handle_timeout(now, &mut self.machine, &mut self.progress);
+        self.application.handle_timeout(now, &mut self.machine);
         self.drain(now, network);
     }
 
