@@ -7,7 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from longfat.runner.relay import LoadBudget
+from longfat.runner.processes import LoadBudget
 
 
 @settings(deadline=None, max_examples=20)

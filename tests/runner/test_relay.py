@@ -15,7 +15,7 @@ import pytest
 from tests.conftest import Cli, command, document
 
 from longfat.results import Cell
-from longfat.runner import relay
+from longfat.runner import processes, relay
 from longfat.runner.executor import CancelledTrialError
 from longfat.runner.trial import Trial
 
@@ -104,8 +104,8 @@ def test_a_killed_process_is_the_trials_error() -> None:
 
 
 def test_a_process_that_hangs_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(relay, "PATIENCE_FACTOR", 0.0)
-    monkeypatch.setattr(relay, "PATIENCE_S", 0.5)
+    monkeypatch.setattr(processes, "PATIENCE_FACTOR", 0.0)
+    monkeypatch.setattr(processes, "PATIENCE_S", 0.5)
     executor = relay.Relay(1)
     try:
         record = executor.run(trial(delay="2s"))
