@@ -209,7 +209,7 @@ mod tests {
             ),
             (
                 r#"{"beta": 0.5}"#,
-                &["missing key \"kind\": one of bbr, bbr1, cubic, reno, vegas, westwood, fixed"],
+                &["missing key \"kind\": one of bbr, bbr1, cubic, reno, vegas, westwood"],
             ),
             (
                 r#"{"kind": "cubic", "bta": 0.5}"#,

@@ -71,6 +71,7 @@ impl Settings for CubicSettings {
         };
         let settings = LossBasedSettings {
             initial_window: owner.initial_window.unwrap_or(self.initial_window),
+            initial_threshold: None,
             hystart: self.hystart.unwrap_or(hystart),
             pacing: self.pacing,
             rules: rules.into(),

@@ -8,10 +8,11 @@ use foundation::{Duration, Instant, Rate};
 use super::hystart::{CSS_GROWTH_DIVISOR, HyStart, HyStartKind, Verdict};
 use super::hystart_classic::ClassicHyStart;
 use super::rules::{Rules, packets, remembered};
+use super::siblings::Siblings;
 use super::{Acknowledgement, Controller, Loss};
 
 /// The least window after a loss: two segments (RFC 5681, equation 4).
-const LEAST_THRESHOLD: u64 = 2;
+pub(super) const LEAST_THRESHOLD: u64 = 2;
 /// Growth per ACK in slow start of a sender without pacing, in segments (RFC 9406, section 4.3).
 const UNPACED_GROWTH: u64 = 8;
 
@@ -27,6 +28,20 @@ pub(super) trait Avoidance: std::fmt::Debug + Send + Clone {
     /// `ack` arrived in congestion avoidance while the window was in use; by how many bytes does
     /// the `window` grow? `bytes` of the ACK are for congestion avoidance, not slow start.
     fn increase(&mut self, ack: &Acknowledgement, bytes: u64, window: u64) -> u64;
+    /// After each `increase`: by how many bytes does the window shrink instead (OLIA)?
+    fn shrink(&mut self) -> u64 {
+        0
+    }
+    /// Whether the windows of other subflows matter ([`Controller::is_coupled`]).
+    fn is_coupled(&self) -> bool {
+        false
+    }
+    /// The windows of all subflows.
+    fn on_siblings(&mut self, _siblings: &Siblings<'_>) {}
+    /// The least threshold after a loss, in packets.
+    fn least_threshold(&self) -> u64 {
+        LEAST_THRESHOLD
+    }
     /// An ACK arrived, but the window was not what limited the sender.
     fn on_unused_window(&mut self, _now: Instant) {}
     /// A packet leaves with nothing in flight, `silence` after the one before it.
@@ -55,6 +70,8 @@ pub(super) struct Course {
 pub(super) struct LossBasedSettings {
     /// Packets.
     pub initial_window: u64,
+    /// Bytes.
+    pub initial_threshold: Option<u64>,
     pub hystart: HyStartKind,
     pub pacing: bool,
     pub rules: Rules,
@@ -124,7 +141,7 @@ impl<A: Avoidance> LossBased<A> {
             segment,
             initial_window: window,
             window,
-            threshold: u64::MAX,
+            threshold: settings.initial_threshold.unwrap_or(u64::MAX),
             hystart: settings.hystart,
             lookout: Lookout::new(settings.hystart),
             pacing: settings.pacing,
@@ -149,9 +166,7 @@ impl<A: Avoidance> LossBased<A> {
         self.remember();
         self.lower_threshold(used);
         // A threshold that is measured (Westwood+) may lie above the window.
-        self.window = self
-            .threshold
-            .min(self.window.max(LEAST_THRESHOLD * self.segment));
+        self.window = self.threshold.min(self.window.max(self.least_threshold()));
         self.reduced_at = Some(now);
         self.recovering = true;
         self.reductions += 1;
@@ -168,10 +183,28 @@ impl<A: Avoidance> LossBased<A> {
     }
 
     fn lower_threshold(&mut self, used: u64) {
-        self.threshold = self.avoidance.decrease(used).max(LEAST_THRESHOLD * self.segment);
+        self.threshold = self.avoidance.decrease(used).max(self.least_threshold());
         if let Lookout::PlusPlus(_) = self.lookout {
             // Of the first slow start only (RFC 9406, section 4.3).
             self.lookout = Lookout::Nothing;
+        }
+    }
+
+    /// In bytes.
+    fn least_threshold(&self) -> u64 {
+        self.avoidance.least_threshold() * self.segment
+    }
+
+    /// Moves the window in congestion avoidance.
+    fn avoid(&mut self, ack: &Acknowledgement, bytes: u64) {
+        let growth = self.avoidance.increase(ack, bytes, self.window);
+        self.window = self.window.saturating_add(growth);
+        let shrinks = self.avoidance.shrink();
+        if shrinks > 0 {
+            let least = self.window.min(self.least_threshold());
+            self.window = self.window.saturating_sub(shrinks).max(least);
+            // What was given up is not for slow start to take back.
+            self.threshold = self.threshold.min(self.window);
         }
     }
 
@@ -291,8 +324,7 @@ impl<A: Avoidance> Controller for LossBased<A> {
             bytes = self.slow_start(ack);
         }
         if bytes > 0 && self.window >= self.threshold {
-            let growth = self.avoidance.increase(ack, bytes, self.window);
-            self.window = self.window.saturating_add(growth);
+            self.avoid(ack, bytes);
         }
     }
 
@@ -359,6 +391,14 @@ impl<A: Avoidance> Controller for LossBased<A> {
             // RFC 5681, section 4.1: the restart window.
             self.window = restart;
         }
+    }
+
+    fn is_coupled(&self) -> bool {
+        self.avoidance.is_coupled()
+    }
+
+    fn on_siblings(&mut self, siblings: &Siblings<'_>) {
+        self.avoidance.on_siblings(siblings);
     }
 
     fn in_slow_start(&self) -> bool {

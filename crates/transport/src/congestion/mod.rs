@@ -5,38 +5,50 @@
 //! samples, delivery-rate samples, losses and the bytes in flight.
 
 mod arithmetic;
+mod balia;
 mod bbr;
 mod bbr1;
 pub mod config;
+mod coupled;
 mod cubic;
 mod cubic_linux;
 pub mod delivery_rate;
 mod fixed;
 mod hystart;
 mod hystart_classic;
+mod lia;
 mod loss_based;
+mod olia;
 pub mod pacer;
 mod registry;
 mod reno;
 mod rules;
 mod settings;
+mod siblings;
 mod vegas;
 mod westwood;
+mod wvegas;
 
+pub use balia::{Balia, BaliaSettings};
 pub use bbr::BbrSettings;
 pub use bbr1::Bbr1Settings;
 pub use config::CongestionConfig;
+pub use coupled::{CoupledSettings, Coupling, Link};
 pub use cubic::CubicSettings;
 pub use delivery_rate::{Estimator, Snapshot};
 pub use fixed::FixedSettings;
 pub use hystart::HyStartKind;
+pub use lia::{LiaSettings, alpha as lia_alpha};
+pub use olia::{Olia, OliaSettings};
 pub use pacer::Pacer;
 pub use registry::{Read, Registration, Registry, Resolver, SEPARATOR, install_resolver};
 pub use reno::RenoSettings;
 pub use rules::{RenoRules, Rules, StackRules};
 pub use settings::{Owner, Settings};
+pub use siblings::{Sibling, Siblings};
 pub use vegas::{VegasRules, VegasSettings};
 pub use westwood::WestwoodSettings;
+pub use wvegas::{WvegasDrain, WvegasSettings};
 
 use foundation::{Duration, Instant, Rate};
 
@@ -162,6 +174,13 @@ pub trait Controller: std::fmt::Debug + Send {
     /// About to send after `idle` without a packet in flight (RFC 5681, section 4.1); `rto` is the
     /// retransmission timeout. Not called by owners whose settings forbid the restart.
     fn on_idle(&mut self, _now: Instant, _idle: Duration, _rto: Duration) {}
+    /// Whether the window depends on those of the other subflows of a multipath connection (RFC 6356): then
+    /// [`on_siblings`](Self::on_siblings) is called before each ACK and each loss is told.
+    fn is_coupled(&self) -> bool {
+        false
+    }
+    /// The windows of all subflows of the connection as they stand now, this one's included.
+    fn on_siblings(&mut self, _siblings: &Siblings<'_>) {}
     /// Whether the window still grows to find the path's capacity.
     fn in_slow_start(&self) -> bool {
         false

@@ -11,15 +11,19 @@ use serde::Serialize;
 use serde::de::{DeserializeOwned, Error as _};
 use serde_json::{Map, Value};
 
+use super::balia::BaliaSettings;
 use super::bbr::BbrSettings;
 use super::bbr1::Bbr1Settings;
 use super::config::CongestionConfig;
 use super::cubic::CubicSettings;
 use super::fixed::FixedSettings;
+use super::lia::LiaSettings;
+use super::olia::OliaSettings;
 use super::reno::RenoSettings;
 use super::settings::Settings;
 use super::vegas::VegasSettings;
 use super::westwood::WestwoodSettings;
+use super::wvegas::WvegasSettings;
 
 /// Settings read, and how they are written back: every key, defaults included.
 pub type Read = (Arc<dyn Settings>, Map<String, Value>);
@@ -211,6 +215,22 @@ impl Registry {
                 Registration::of::<WestwoodSettings>(
                     "westwood",
                     "Reno that resumes at the measured bandwidth (Westwood+)",
+                ),
+                Registration::of::<LiaSettings>(
+                    "lia",
+                    "subflows of one connection that grow as one (RFC 6356)",
+                ),
+                Registration::of::<OliaSettings>(
+                    "olia",
+                    "coupled subflows that leave congested paths (OLIA)",
+                ),
+                Registration::of::<BaliaSettings>(
+                    "balia",
+                    "coupled subflows, friendly and responsive (BALIA)",
+                ),
+                Registration::of::<WvegasSettings>(
+                    "wvegas",
+                    "delay-based, subflows share the packets queued (2012)",
                 ),
                 Registration::of::<FixedSettings>("fixed", "a constant window: no congestion control"),
             ],

@@ -1,7 +1,7 @@
 //! Reno (RFC 5681) with byte counting (RFC 3465) and one reduction per congestion episode (RFC 6582), and
 //! as Linux and ns-3 count.
 
-use foundation::Problem;
+use foundation::{Problem, Size};
 
 use super::hystart::HyStartKind;
 use super::loss_based::{Avoidance, LossBased, LossBasedSettings};
@@ -15,6 +15,8 @@ use super::{Acknowledgement, Controller};
 pub struct RenoSettings {
     /// Window at the start, in packets (default 10, RFC 6928).
     pub initial_window: u64,
+    /// Slow start threshold at the start, as ns-3 sets one (default: none).
+    pub initial_threshold: Option<Size>,
     /// End slow start before a loss: "off", "hystart++" (RFC 9406) or "classic", as Linux does beside CUBIC
     /// (default "off").
     pub hystart: HyStartKind,
@@ -28,6 +30,7 @@ impl Default for RenoSettings {
     fn default() -> Self {
         Self {
             initial_window: 10,
+            initial_threshold: None,
             hystart: HyStartKind::Off,
             rules: None,
             pacing: false,
@@ -44,6 +47,7 @@ impl Settings for RenoSettings {
         let rules = self.rules.map_or(owner.rules, Rules::from);
         let settings = LossBasedSettings {
             initial_window: owner.initial_window.unwrap_or(self.initial_window),
+            initial_threshold: self.initial_threshold.map(Size::bytes),
             hystart: self.hystart,
             pacing: self.pacing,
             rules,

@@ -10,6 +10,8 @@ use super::loss_based::{Avoidance, Course, LossBased, LossBasedSettings};
 use super::reno::AdditiveIncrease;
 use super::rules::{Rules, packets, remembered};
 use super::settings::{Owner, Settings, check_initial_window};
+use super::siblings::Siblings;
+use super::wvegas::Weighting;
 use super::{Acknowledgement, Controller};
 
 /// The least window, in packets.
@@ -114,36 +116,40 @@ impl Settings for VegasSettings {
         };
         let settings = LossBasedSettings {
             initial_window: owner.initial_window.unwrap_or(self.initial_window),
+            initial_threshold: None,
             hystart: HyStartKind::Off,
             pacing: self.pacing,
             rules,
         };
         let (alpha, beta) = self.thresholds(whose);
-        let growth = Vegas {
-            reno: AdditiveIncrease::new(owner.segment, rules),
-            segment: owner.segment,
-            linux: whose == VegasRules::Linux,
-            alpha,
-            beta,
-            gamma: self.gamma,
-            base_rtt: None,
-            round: None,
-            waiting: 0,
-            grew: false,
+        let thresholds = Thresholds {
+            alpha: alpha * owner.segment,
+            beta: beta * owner.segment,
+            gamma: self.gamma * owner.segment,
         };
+        let growth = Vegas::new(whose, thresholds, None, owner.segment);
         Box::new(LossBased::new(growth, settings, owner.segment))
     }
 }
 
+/// How many bytes may wait in the queue.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Thresholds {
+    pub alpha: u64,
+    pub beta: u64,
+    pub gamma: u64,
+}
+
+/// Congestion avoidance of Vegas and of wVegas.
 #[derive(Clone, Debug)]
-struct Vegas {
+pub(super) struct Vegas {
     /// For rounds that tell too little.
     reno: AdditiveIncrease,
     segment: u64,
     linux: bool,
-    alpha: u64,
-    beta: u64,
-    gamma: u64,
+    thresholds: Thresholds,
+    /// What wVegas has beyond Vegas.
+    weighting: Option<Weighting>,
     /// The least round-trip time ever seen.
     base_rtt: Option<Duration>,
     round: Option<Round>,
@@ -161,20 +167,50 @@ struct Round {
     limited: bool,
     samples: u64,
     least_rtt: Option<Duration>,
+    sum_of_rtts: Duration,
 }
 
 impl Round {
+    /// The mean of what was measured.
+    fn mean_rtt(&self) -> Option<Duration> {
+        (self.samples > 0).then(|| self.sum_of_rtts / self.samples)
+    }
+
     const fn new(now: Instant) -> Self {
         Self {
             started: now,
             limited: false,
             samples: 0,
             least_rtt: None,
+            sum_of_rtts: Duration::ZERO,
         }
     }
 }
 
 impl Vegas {
+    pub(super) fn new(
+        whose: VegasRules,
+        thresholds: Thresholds,
+        weighting: Option<Weighting>,
+        segment: u64,
+    ) -> Self {
+        let rules = match whose {
+            VegasRules::Paper => Rules::Rfc,
+            VegasRules::Linux => Rules::Linux,
+        };
+        Self {
+            reno: AdditiveIncrease::new(segment, rules),
+            segment,
+            linux: whose == VegasRules::Linux,
+            thresholds,
+            weighting,
+            base_rtt: None,
+            round: None,
+            waiting: 0,
+            grew: false,
+        }
+    }
+
     /// Bytes of `window` that do not fit into the path without queue, and those that do, or `None` where
     /// a round tells too little.
     fn judge(&self, round: &Round, ack: &Acknowledgement, window: u64) -> Option<(u64, u64)> {
@@ -182,6 +218,11 @@ impl Vegas {
         if self.linux {
             if round.samples <= FEW_SAMPLES {
                 return None;
+            }
+            if self.weighting.is_some() {
+                let rtt = round.mean_rtt()?.as_nanos().max(base);
+                let fits = scale(window, base, rtt);
+                return Some((window - fits, fits / self.segment * self.segment));
             }
             // cwnd * (RTT - baseRTT) / baseRTT whole packets, as `tcp_vegas_cong_avoid` has it.
             let rtt = round.least_rtt?.as_nanos().max(base);
@@ -203,7 +244,7 @@ impl Vegas {
 
     /// The course where the queue begins to fill in slow start, `None` to go on.
     fn leave_slow_start(&self, waiting: u64, fits: u64, course: Course) -> Option<Course> {
-        if waiting <= self.gamma * self.segment {
+        if waiting <= self.thresholds.gamma {
             return None;
         }
         let window = if self.linux {
@@ -229,12 +270,25 @@ impl Vegas {
     }
 
     /// A packet more, a packet less, or as it is.
-    fn adjust(&self, waiting: u64, mut course: Course) -> Course {
-        if waiting > self.beta * self.segment {
+    fn adjust(&mut self, round: &Round, waiting: u64, mut course: Course) -> Course {
+        let full = waiting >= self.thresholds.alpha;
+        if let Some(weighting) = &mut self.weighting {
+            let share = weighting.share(waiting, self.thresholds.alpha, self.segment);
+            (self.thresholds.alpha, self.thresholds.beta) = (share, share);
+        }
+        if waiting > self.thresholds.beta {
             course.window = course.window.saturating_sub(self.segment);
             course.threshold = course.threshold.min(self.ceiling(course.window));
-        } else if waiting < self.alpha * self.segment {
+        } else if waiting < self.thresholds.alpha {
             course.window += self.segment;
+        }
+        if let (Some(weighting), Some(base), Some(rtt)) =
+            (&mut self.weighting, self.base_rtt, round.mean_rtt())
+            && weighting.drains(rtt, base, full)
+        {
+            course.window = scale(course.window, base.as_nanos(), 2 * rtt.as_nanos().max(1));
+            course.window = course.window / self.segment * self.segment;
+            course.threshold = course.threshold.min(self.ceiling(course.window));
         }
         course
     }
@@ -266,6 +320,7 @@ impl Avoidance for Vegas {
             if let Some(round) = &mut self.round {
                 round.samples += 1;
                 round.least_rtt = Some(round.least_rtt.map_or(rtt, |least| least.min(rtt)));
+                round.sum_of_rtts += rtt;
             }
         }
         if ack.in_recovery {
@@ -311,7 +366,7 @@ impl Avoidance for Vegas {
         };
         self.waiting = waiting;
         let course = if !slow {
-            self.adjust(waiting, course)
+            self.adjust(&round, waiting, course)
         } else if self.grew && !self.linux {
             // Actual and expected rate compare where the window stood still alone (section 3.3).
             self.grew = false;
@@ -334,6 +389,19 @@ impl Avoidance for Vegas {
         if self.linux {
             self.base_rtt = None;
         }
+        if let Some(weighting) = &mut self.weighting {
+            weighting.forget();
+        }
+    }
+
+    fn is_coupled(&self) -> bool {
+        self.weighting.is_some()
+    }
+
+    fn on_siblings(&mut self, siblings: &Siblings<'_>) {
+        if let Some(weighting) = &mut self.weighting {
+            weighting.weigh(siblings);
+        }
     }
 
     fn decrease(&mut self, window: u64) -> u64 {
@@ -353,5 +421,8 @@ impl Avoidance for Vegas {
             report("min_rtt_seconds", base.as_secs_f64());
         }
         report("queued_bytes", self.waiting as f64);
+        if self.weighting.is_some() {
+            report("alpha_bytes", self.thresholds.alpha as f64);
+        }
     }
 }

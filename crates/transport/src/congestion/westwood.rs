@@ -53,6 +53,7 @@ impl Settings for WestwoodSettings {
         let rules = self.rules.unwrap_or_else(|| owner.rules.into());
         let settings = LossBasedSettings {
             initial_window: owner.initial_window.unwrap_or(self.initial_window),
+            initial_threshold: None,
             hystart: self.hystart,
             pacing: self.pacing,
             rules: rules.into(),

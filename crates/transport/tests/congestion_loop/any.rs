@@ -6,7 +6,8 @@ use std::collections::VecDeque;
 use foundation::{Duration, Instant};
 use proptest::prelude::*;
 use transport::congestion::{
-    Acknowledgement, CongestionConfig, Controller, Estimator, Loss, Pacer, Registry, Snapshot,
+    Acknowledgement, CongestionConfig, Controller, Estimator, Loss, Pacer, Registry, Sibling, Siblings,
+    Snapshot,
 };
 
 #[derive(Clone, Copy, Debug)]
@@ -27,6 +28,9 @@ enum Step {
     Idle(u8),
     /// The sender enters loss recovery, or leaves it.
     Recover(bool),
+    /// Another subflow has a window of so many packets, a round trip of two to the power of so many
+    /// nanoseconds, and so many packets between losses.
+    Sibling(u16, u8, u16),
 }
 
 fn step() -> impl Strategy<Value = Step> {
@@ -41,6 +45,7 @@ fn step() -> impl Strategy<Value = Step> {
         1 => Just(Step::Undo),
         1 => (0_u8..=255).prop_map(Step::Idle),
         2 => any::<bool>().prop_map(Step::Recover),
+        2 => (0_u16..2000, 0_u8..40, 0_u16..2000).prop_map(|(window, rtt, losses)| Step::Sibling(window, rtt, losses)),
     ]
 }
 
@@ -60,6 +65,8 @@ struct Model {
     recovering: bool,
     /// Whether the controller holds to RFC 6582: BBR version 1 gives up a packet for each one lost.
     reduces_once: bool,
+    /// It has siblings: OLIA and BALIA then go down to a packet.
+    coupled: bool,
 }
 
 impl Model {
@@ -79,6 +86,7 @@ impl Model {
             timed_out: false,
             recovering: false,
             reduces_once: config.name() != "bbr1",
+            coupled: false,
         }
     }
 
@@ -120,7 +128,27 @@ impl Model {
                 self.controller.on_idle(self.now, idle, rto);
             }
             Step::Recover(recovering) => self.recovering = recovering,
+            Step::Sibling(window, rtt, losses) => self.tell_sibling(window, rtt, losses),
         }
+    }
+
+    fn tell_sibling(&mut self, window: u16, rtt: u8, losses: u16) {
+        let own = Sibling {
+            window: self.controller.window(),
+            rtt: Duration::from_millis(20),
+            base_rtt: Duration::from_millis(20),
+            between_losses: self.acknowledged,
+        };
+        let rtt = Duration::from_nanos((1 << rtt) - 1);
+        let other = Sibling {
+            window: u64::from(window) * self.segment,
+            rtt,
+            base_rtt: rtt,
+            between_losses: u64::from(losses) * self.segment,
+        };
+        let all = [other, own];
+        self.controller.on_siblings(&Siblings { all: &all, me: 1 });
+        self.coupled = self.controller.is_coupled();
     }
 
     fn send(&mut self, count: u8) {
@@ -213,7 +241,7 @@ impl Model {
     fn check(&self, name: &str) {
         let window = self.controller.window();
         // RFC 5681: two segments, but one after a timeout.
-        let least = if self.timed_out {
+        let least = if self.timed_out || self.coupled {
             1
         } else {
             self.initial.min(2 * self.segment) / self.segment
@@ -225,7 +253,12 @@ impl Model {
             assert_eq!(self.controller.in_slow_start(), window < threshold, "{name}");
         }
         self.controller.metrics(&mut |metric, value| {
-            assert!(value.is_finite() && value >= 0.0, "{name}: {metric} = {value}");
+            let least = if metric == "increase_per_packet" {
+                f64::MIN
+            } else {
+                0.0
+            };
+            assert!(value.is_finite() && value >= least, "{name}: {metric} = {value}");
         });
         let again = format!("{:?}", self.controller);
         assert!(
@@ -248,6 +281,9 @@ const CONFIGS: &[&str] = &[
     r#"{"kind": "vegas", "rules": "linux", "gamma": 0}"#,
     r#"{"kind": "vegas", "alpha": 0, "beta": 0, "pacing": true}"#,
     r#"{"kind": "westwood", "rules": "linux", "pacing": true}"#,
+    r#"{"kind": "olia", "rules": "linux", "initial_window": 1}"#,
+    r#"{"kind": "balia", "hystart": true, "pacing": true}"#,
+    r#"{"kind": "wvegas", "total_alpha": 2, "gamma": 0}"#,
     r#"{"kind": "bbr1", "probe_rtt_interval": "100ms", "probe_rtt_duration": "0ms", "initial_window": 1}"#,
     r#"{"kind": "fixed", "window": 1, "rate": "1bit/s"}"#,
 ];

@@ -100,9 +100,9 @@ fn bbr_startup_finds_the_bandwidth_without_flooding() {
         );
         assert!(state(flow) != STARTUP, "{rate} Mbit/s, {rtt} ms");
         assert!(
-            run.overflowed <= 16 + bdp as u64 / 4,
+            run.overflowed() <= 16 + bdp as u64 / 4,
             "{rate} Mbit/s, {rtt} ms: {}",
-            run.overflowed
+            run.overflowed()
         );
     }
 }
@@ -142,7 +142,7 @@ fn bbr_does_not_take_a_slow_application_for_a_slow_path() {
     let rate = goodput(&mut run, 1.0, 4.5);
     assert!((9.9..10.1).contains(&rate), "{rate}");
     assert_eq!(state(&run.flows[0]), STARTUP);
-    assert!(run.mean_queue() < 1.0 && run.overflowed == 0);
+    assert!(run.mean_queue() < 1.0 && run.overflowed() == 0);
     // Slow start of a window that is not needed does not inflate it either.
     for name in ["cubic", "reno"] {
         let controller = CongestionConfig::named(name).unwrap().build(SEGMENT);
@@ -207,7 +207,7 @@ fn bbr_comes_back_from_idle_at_its_bandwidth() {
     run.pause(0, at(9.0));
     let rate = goodput(&mut run, 9.1, 10.0);
     assert!(rate >= 90.0, "{rate}");
-    assert!(run.overflowed == 0);
+    assert!(run.overflowed() == 0);
     assert!(
         state(&run.flows[0]) != PROBE_RTT,
         "appendix A.11: the pause was a look at the empty path"

@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 
 use foundation::{Duration, Instant, Rate};
-use transport::congestion::{Acknowledgement, Controller, Estimator, Loss, Pacer, Snapshot};
+use transport::congestion::{Acknowledgement, Controller, Estimator, Loss, Pacer, Sibling, Snapshot};
 
 pub const SEGMENT: u64 = 1460;
 const REORDERING: u64 = 3;
@@ -55,6 +55,11 @@ pub struct Flow {
     pub sent: u64,
     pub lost: u64,
     pub timeouts: u64,
+    /// Bytes delivered until the last loss, and between the two before now.
+    lost_at: u64,
+    between: u64,
+    /// Losses of packets with lower numbers are of the episode that is known.
+    episode_ends: u64,
 }
 
 impl Flow {
@@ -81,12 +86,34 @@ impl Flow {
             sent: 0,
             lost: 0,
             timeouts: 0,
+            lost_at: 0,
+            between: 0,
+            episode_ends: 0,
         }
     }
 
     /// Payload bytes delivered since the start.
     pub fn delivered(&self) -> u64 {
         self.estimator.delivered()
+    }
+
+    /// What the other subflows hear of it.
+    pub fn sibling(&self) -> Sibling {
+        Sibling {
+            window: self.controller.window(),
+            rtt: self.smoothed,
+            base_rtt: self.least,
+            between_losses: self.between.max(self.delivered() - self.lost_at),
+        }
+    }
+
+    /// The packets lost are those before `self.first`.
+    fn note_loss(&mut self) {
+        if self.first <= self.episode_ends {
+            return;
+        }
+        self.episode_ends = self.first + self.flight.len() as u64;
+        (self.between, self.lost_at) = (self.delivered() - self.lost_at, self.delivered());
     }
 
     /// A metric of the controller.
@@ -233,6 +260,7 @@ impl Flow {
         let Some(packet) = last else { return };
         self.in_flight -= lost;
         self.lost += lost / SEGMENT;
+        self.note_loss();
         self.estimator.on_lost(lost);
         self.controller.on_lost(&Loss {
             now,
@@ -266,6 +294,7 @@ impl Flow {
         }
         self.controller.on_timeout(now, self.in_flight);
         self.timeouts += 1;
+        self.note_loss();
         self.backoff += 1;
         self.heard_at = now;
         self.estimator.on_lost(self.in_flight);

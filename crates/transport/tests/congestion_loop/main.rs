@@ -2,6 +2,7 @@
 
 mod any;
 mod changes;
+mod coupled;
 mod facts;
 mod flow;
 mod laws;

@@ -1,4 +1,4 @@
-//! A small closed loop: senders with selective ACKs over one bottleneck, packet by packet.
+//! A small closed loop: senders with selective ACKs over one bottleneck each, packet by packet.
 //!
 //! Every transmission has a number of its own (a retransmission counts as a new packet), the receiver
 //! acknowledges each packet, an ACK carries all that has arrived (so a lost one costs nothing but time),
@@ -11,11 +11,11 @@ use std::collections::{BinaryHeap, VecDeque};
 use foundation::{Duration, Instant, Rate, Streams};
 use rand::RngExt;
 use rand_xoshiro::Xoshiro256PlusPlus;
-use transport::congestion::Controller;
+use transport::congestion::{Controller, Sibling, Siblings};
 
 pub use crate::flow::{Flow, SEGMENT, Workload};
 
-/// The path that all flows share.
+/// The path of one or more flows.
 #[derive(Clone, Debug)]
 pub struct Path {
     /// Capacity for payload from a time on; empty for a path without bottleneck.
@@ -72,41 +72,129 @@ enum Event {
     Resume { flow: usize },
 }
 
-pub struct Loop {
-    pub path: Path,
-    pub flows: Vec<Flow>,
-    pub now: Instant,
-    events: BinaryHeap<Reverse<(Instant, u64, Event)>>,
-    sequence: u64,
+/// A path and what is on it.
+pub struct Link {
+    path: Path,
     departures: VecDeque<Instant>,
     forward: Xoshiro256PlusPlus,
     reverse: Xoshiro256PlusPlus,
     entered: u64,
-    pub overflowed: u64,
+    overflowed: u64,
     queue_sum: f64,
     queue_samples: u64,
 }
 
-impl Loop {
-    pub fn new(path: Path, seed: u64, flows: Vec<(Box<dyn Controller>, Workload)>) -> Self {
-        let streams = Streams::new(seed, 0);
-        let mut this = Self {
+impl Link {
+    fn new(path: Path, streams: &Streams, index: usize) -> Self {
+        let name = |way: &str| match index {
+            0 => format!("{way}/loss"),
+            _ => format!("{way}/loss/{index}"),
+        };
+        Self {
             path,
-            flows: Vec::new(),
-            now: Instant::ZERO,
-            events: BinaryHeap::new(),
-            sequence: 0,
             departures: VecDeque::new(),
-            forward: streams.stream("forward/loss"),
-            reverse: streams.stream("reverse/loss"),
+            forward: streams.stream(&name("forward")),
+            reverse: streams.stream(&name("reverse")),
             entered: 0,
             overflowed: 0,
             queue_sum: 0.0,
             queue_samples: 0,
+        }
+    }
+
+    /// Packets found in the queue by one that arrives, on average.
+    pub fn mean_queue(&self) -> f64 {
+        self.queue_sum / self.queue_samples.max(1) as f64
+    }
+
+    /// When a packet that enters now arrives at the other end, if it does.
+    fn enter(&mut self, now: Instant) -> Option<Instant> {
+        while self.departures.front().is_some_and(|&at| at <= now) {
+            self.departures.pop_front();
+        }
+        self.queue_sum += self.departures.len() as f64;
+        self.queue_samples += 1;
+        self.entered += 1;
+        let lost = match self.path.loss {
+            Dropping::Bernoulli(p) => self.forward.random::<f64>() < p,
+            Dropping::EveryNth(n) => self.entered % n == 1,
         };
-        for (index, (controller, workload)) in flows.into_iter().enumerate() {
-            this.flows.push(Flow::new(controller, workload));
-            this.wake(index, workload.start);
+        let departure = match self.path.rate_at(now) {
+            None => now,
+            Some(_) if self.departures.len() >= self.path.queue => {
+                self.overflowed += 1;
+                return None;
+            }
+            Some(rate) => {
+                let start = self.departures.back().map_or(now, |&last| last.max(now));
+                let departure = start + rate.time_for(SEGMENT);
+                self.departures.push_back(departure);
+                departure
+            }
+        };
+        (!lost).then_some(departure + self.path.rtt / 2)
+    }
+
+    /// When the ACK of a packet that arrives now is back, if it gets there.
+    fn acknowledge(&mut self, now: Instant) -> Option<Instant> {
+        if self.reverse.random::<f64>() < self.path.ack_loss {
+            return None;
+        }
+        let at = (now + self.path.rtt / 2).as_nanos();
+        Some(Instant::from_nanos(match self.path.ack_slots.as_nanos() {
+            0 => at,
+            slot => at.div_ceil(slot) * slot,
+        }))
+    }
+}
+
+/// A flow: the link that it takes, and the connection that it is part of.
+pub struct Subflow {
+    pub controller: Box<dyn Controller>,
+    pub workload: Workload,
+    pub link: usize,
+    pub connection: usize,
+}
+
+pub struct Loop {
+    pub links: Vec<Link>,
+    pub flows: Vec<Flow>,
+    /// Link and connection of each flow.
+    places: Vec<(usize, usize)>,
+    pub now: Instant,
+    events: BinaryHeap<Reverse<(Instant, u64, Event)>>,
+    sequence: u64,
+}
+
+impl Loop {
+    /// Flows for themselves over one path.
+    pub fn new(path: Path, seed: u64, flows: Vec<(Box<dyn Controller>, Workload)>) -> Self {
+        let subflow = |(connection, (controller, workload))| Subflow {
+            controller,
+            workload,
+            link: 0,
+            connection,
+        };
+        let flows = flows.into_iter().enumerate().map(subflow).collect();
+        Self::over(vec![path], seed, flows)
+    }
+
+    /// Flows over several paths.
+    pub fn over(paths: Vec<Path>, seed: u64, flows: Vec<Subflow>) -> Self {
+        let streams = Streams::new(seed, 0);
+        let link = |(index, path)| Link::new(path, &streams, index);
+        let mut this = Self {
+            links: paths.into_iter().enumerate().map(link).collect(),
+            flows: Vec::new(),
+            places: Vec::new(),
+            now: Instant::ZERO,
+            events: BinaryHeap::new(),
+            sequence: 0,
+        };
+        for (index, flow) in flows.into_iter().enumerate() {
+            this.flows.push(Flow::new(flow.controller, flow.workload));
+            this.places.push((flow.link, flow.connection));
+            this.wake(index, flow.workload.start);
         }
         this
     }
@@ -132,6 +220,7 @@ impl Loop {
             match event {
                 Event::Arrival { flow, number } => self.arrive(flow, number),
                 Event::Ack { flow, count } => {
+                    self.tell_siblings(flow);
                     if self.flows[flow].acknowledge(at, count) {
                         self.send(flow);
                     }
@@ -152,15 +241,24 @@ impl Loop {
     fn arrive(&mut self, flow: usize, number: u64) {
         self.flows[flow].arrived.push(number);
         let count = self.flows[flow].arrived.len();
-        if self.reverse.random::<f64>() < self.path.ack_loss {
+        if let Some(at) = self.links[self.places[flow].0].acknowledge(self.now) {
+            self.schedule(at, Event::Ack { flow, count });
+        }
+    }
+
+    /// A coupled controller hears of the other windows of its connection.
+    fn tell_siblings(&mut self, flow: usize) {
+        if !self.flows[flow].controller.is_coupled() {
             return;
         }
-        let mut at = (self.now + self.path.rtt / 2).as_nanos();
-        let slot = self.path.ack_slots.as_nanos();
-        if slot > 0 {
-            at = at.div_ceil(slot) * slot;
-        }
-        self.schedule(Instant::from_nanos(at), Event::Ack { flow, count });
+        let connection = self.places[flow].1;
+        let members = (0..self.flows.len()).filter(|&index| self.places[index].1 == connection);
+        let members: Vec<usize> = members.collect();
+        let all: Vec<Sibling> = members.iter().map(|&index| self.flows[index].sibling()).collect();
+        let me = members.iter().position(|&index| index == flow).unwrap();
+        self.flows[flow]
+            .controller
+            .on_siblings(&Siblings { all: &all, me });
     }
 
     fn send(&mut self, index: usize) {
@@ -179,7 +277,7 @@ impl Loop {
                 Err(Some(at)) => Some(at),
             };
             if let Some(at) = wake {
-                let at = at + self.path.timer_lateness;
+                let at = at + self.links[self.places[index].0].path.timer_lateness;
                 self.wake(index, at.min(self.flows[index].deadline()));
                 return;
             }
@@ -193,32 +291,8 @@ impl Loop {
     }
 
     fn enter_queue(&mut self, flow: usize, number: u64) {
-        let now = self.now;
-        while self.departures.front().is_some_and(|&at| at <= now) {
-            self.departures.pop_front();
-        }
-        self.queue_sum += self.departures.len() as f64;
-        self.queue_samples += 1;
-        self.entered += 1;
-        let lost = match self.path.loss {
-            Dropping::Bernoulli(p) => self.forward.random::<f64>() < p,
-            Dropping::EveryNth(n) => self.entered % n == 1,
-        };
-        let Some(rate) = self.path.rate_at(now) else {
-            if !lost {
-                self.schedule(now + self.path.rtt / 2, Event::Arrival { flow, number });
-            }
-            return;
-        };
-        if self.departures.len() >= self.path.queue {
-            self.overflowed += 1;
-            return;
-        }
-        let start = self.departures.back().map_or(now, |&last| last.max(now));
-        let departure = start + rate.time_for(SEGMENT);
-        self.departures.push_back(departure);
-        if !lost {
-            self.schedule(departure + self.path.rtt / 2, Event::Arrival { flow, number });
+        if let Some(at) = self.links[self.places[flow].0].enter(self.now) {
+            self.schedule(at, Event::Arrival { flow, number });
         }
     }
 
@@ -230,14 +304,21 @@ impl Loop {
 
     /// Starts the measurements over.
     pub fn reset(&mut self) {
-        (self.queue_sum, self.queue_samples, self.overflowed) = (0.0, 0, 0);
+        for link in &mut self.links {
+            (link.queue_sum, link.queue_samples, link.overflowed) = (0.0, 0, 0);
+        }
         for flow in &mut self.flows {
             (flow.sent, flow.lost, flow.timeouts) = (0, 0, 0);
         }
     }
 
-    /// Packets found in the queue by one that arrives, on average.
+    /// Packets found in the first link's queue by one that arrives, on average.
     pub fn mean_queue(&self) -> f64 {
-        self.queue_sum / self.queue_samples.max(1) as f64
+        self.links[0].mean_queue()
+    }
+
+    /// Packets that found the first link's queue full.
+    pub fn overflowed(&self) -> u64 {
+        self.links[0].overflowed
     }
 }

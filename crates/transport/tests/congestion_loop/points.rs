@@ -49,7 +49,7 @@ fn vegas_keeps_alpha_to_beta_packets_a_flow_in_the_queue() {
             let used = used(&mut run, 96.0, 30.0, 60.0);
             let queue = run.mean_queue() / f64::from(flows);
             assert!(
-                (alpha..=beta).contains(&queue) && used > 0.999 && run.overflowed == 0,
+                (alpha..=beta).contains(&queue) && used > 0.999 && run.overflowed() == 0,
                 "{rules}, {flows} flows: {queue:.2} packets each, {used:.4} of the link"
             );
         }
@@ -166,7 +166,7 @@ fn bbr1_works_at_the_bandwidth_with_a_short_queue() {
         let least = flow.metric("min_rtt_seconds") * 1e3 / rtt;
         assert!((1.0..1.02).contains(&least), "{least}");
         assert!(
-            run.mean_queue() <= pipe(mbit, rtt) / 4.0 + bursts && run.overflowed == 0,
+            run.mean_queue() <= pipe(mbit, rtt) / 4.0 + bursts && run.overflowed() == 0,
             "{}",
             run.mean_queue()
         );
