@@ -9,6 +9,7 @@ pub mod arq;
 pub mod congestion;
 pub mod machine;
 pub mod metrics;
+pub mod mptcp;
 pub mod ranges;
 pub mod rtt;
 pub mod statistics;

@@ -133,6 +133,13 @@ impl RttEstimator {
         }
     }
 
+    /// When the last sample was taken.
+    #[inline]
+    #[must_use]
+    pub const fn sampled_at(&self) -> Option<Instant> {
+        self.sampled_at
+    }
+
     /// The last sample, zero before the first.
     #[must_use]
     pub const fn latest(&self) -> Duration {

@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::profile::Profile;
 use crate::congestion::CongestionConfig;
+use crate::mptcp::policy::Choose;
 
 /// The one word that `kind` takes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
@@ -28,12 +29,28 @@ pub enum Recovery {
     Newreno,
 }
 
+/// Whose TCP it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum StackKind {
+    /// That of the hosts' kernels.
+    Kernel,
+    /// This project's, whatever the kernels have.
+    Longfat,
+}
+
 /// TCP and its settings. Every key but `kind` may be left out: its default comes from the profile.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct TcpConfig {
     /// Always "tcp".
     pub kind: Kind,
+    /// Whose TCP runs at the hosts of the world netns: that of their kernels, or longfat's own, which takes every key and controller. In sim it is always longfat's. Default: netns "kernel".
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stack: Option<StackKind>,
+    /// Which of several paths a connection takes: first, random, round-robin or least-rtt (as last seen). Default: "first".
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub path: Option<Choose>,
     /// Whose constants and habits: linux, rfc or ns3. Default: "linux".
     #[serde(default)]
     pub profile: Profile,
@@ -87,12 +104,24 @@ pub struct TcpConfig {
     /// Hold a small segment back while another is unacknowledged (Nagle's algorithm). Default: true, ns3 false.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub nagle: Option<bool>,
-    /// Bytes written and not yet acknowledged that the sender has room for. Default: linux "4MiB", rfc "1MiB", ns3 "128KiB".
+    /// Memory for what is written and not yet acknowledged, overhead included. Default: linux "4MiB" (tcp_wmem), rfc "1MiB", ns3 "128KiB".
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub send_buffer: Option<Size>,
-    /// The largest window that the receiver offers, below "1GiB". Default: linux "6MiB", rfc "1MiB", ns3 "128KiB".
+    /// Memory that a segment takes in the send buffer besides its payload. Default: linux "832B" (no segmentation offload), else "0B".
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub send_overhead: Option<Size>,
+    /// Let the send buffer grow with the congestion window, up to send_buffer. Default: linux true, else false: all of it from the start.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub send_autotuning: Option<bool>,
+    /// Memory for what arrives, overhead included, below "1GiB"; it bounds the window offered. Default: linux "6MiB" (tcp_rmem), rfc "1MiB", ns3 "128KiB".
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub receive_buffer: Option<Size>,
+    /// Memory that a segment takes in the receive buffer besides its payload. Default: linux "856B", else "0B".
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub receive_overhead: Option<Size>,
+    /// Let the receive buffer grow with what is read in a round trip, from twice the initial window up to receive_buffer. Default: linux true, else false: all of it from the start.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub receive_autotuning: Option<bool>,
     /// The window that the receiver offers first; it then grows by two segments with each that arrives, up to receive_buffer. Default: linux "64KiB", rfc and ns3 all of receive_buffer.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub initial_receive_window: Option<Size>,
@@ -200,6 +229,13 @@ impl TcpConfig {
             &first,
             "above 0B, at most receive_buffer",
         );
+        for (key, bytes) in [
+            ("send_overhead", parameters.send_overhead),
+            ("receive_overhead", parameters.receive_overhead),
+        ] {
+            let overhead = Size::from_bytes(bytes);
+            check(key, bytes <= 1 << 20, &overhead, "at most 1MiB");
+        }
         let buffer = Size::from_bytes(parameters.send_buffer);
         check("send_buffer", buffer.bytes() > 0, &buffer, "above 0B");
         let retries = self.syn_retries.unwrap_or(6);

@@ -15,10 +15,10 @@ mod sender;
 pub mod sequence;
 pub mod wire;
 
-pub use config::{Recovery, TcpConfig};
+pub use config::{Recovery, StackKind, TcpConfig};
 pub use connection::{Connection, Error, Event, Info, State};
 pub use options::{Options, SackBlocks, Timestamps};
-pub use profile::{Parameters, Profile};
+pub use profile::{Parameters, Profile, Reserved};
 pub use segment::{Ecn, Flags, Outgoing, Segment, reset_for};
 pub use sender::CongestionState;
 pub use sequence::SequenceNumber;

@@ -110,9 +110,23 @@ pub fn encode(
     out: &mut Vec<u8>,
     fill: impl FnOnce(&mut [u8]),
 ) -> Result<(), EncodeError> {
+    encode_beside(segment, &[], endpoints, out, fill)
+}
+
+/// As [`encode`], with more options behind those of the segment: whole words of four bytes.
+///
+/// # Errors
+/// As there.
+pub fn encode_beside(
+    segment: &Segment,
+    more: &[u8],
+    endpoints: Endpoints,
+    out: &mut Vec<u8>,
+    fill: impl FnOnce(&mut [u8]),
+) -> Result<(), EncodeError> {
     let too_large = || EncodeError::Payload(segment.length);
-    let mut header = tcp_header(segment, endpoints)?;
-    let ip = ip_header(segment, endpoints)?;
+    let mut header = tcp_header(segment, more, endpoints)?;
+    let ip = ip_header(segment, more.len(), endpoints)?;
     out.reserve(ip.len() + header.header_len() + segment.length as usize);
     let start = out.len();
     out.extend_from_slice(ip.as_slice());
@@ -156,9 +170,9 @@ impl IpBytes {
     }
 }
 
-fn ip_header(segment: &Segment, endpoints: Endpoints) -> Result<IpBytes, EncodeError> {
+fn ip_header(segment: &Segment, more: usize, endpoints: Endpoints) -> Result<IpBytes, EncodeError> {
     let too_large = EncodeError::Payload(segment.length);
-    let length = u64::from(segment.header_length()) + u64::from(segment.length);
+    let length = u64::from(segment.header_length()) + more as u64 + u64::from(segment.length);
     let length = u16::try_from(length).map_err(|_| too_large)?;
     let ecn = ip_ecn(segment.ecn);
     match (endpoints.source.ip(), endpoints.destination.ip()) {
@@ -189,7 +203,7 @@ fn ip_header(segment: &Segment, endpoints: Endpoints) -> Result<IpBytes, EncodeE
     }
 }
 
-fn tcp_header(segment: &Segment, endpoints: Endpoints) -> Result<TcpHeader, EncodeError> {
+fn tcp_header(segment: &Segment, more: &[u8], endpoints: Endpoints) -> Result<TcpHeader, EncodeError> {
     let has = |flag| segment.flags.contains(flag);
     let mut header = TcpHeader::new(
         endpoints.source.port(),
@@ -206,7 +220,15 @@ fn tcp_header(segment: &Segment, endpoints: Endpoints) -> Result<TcpHeader, Enco
     header.urg = has(Flags::URG);
     header.ece = has(Flags::ECE);
     header.cwr = has(Flags::CWR);
-    let (bytes, length) = option_bytes(&segment.options)?;
+    let (mut bytes, mut length) = option_bytes(&segment.options)?;
+    if !more.is_empty() {
+        let all = length + more.len();
+        let room = bytes
+            .get_mut(length..all)
+            .ok_or(EncodeError::Options(all as u32))?;
+        room.copy_from_slice(more);
+        length = all;
+    }
     header
         .set_options_raw(&bytes[..length])
         .expect("options of at most 40 bytes fit");

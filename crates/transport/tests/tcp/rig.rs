@@ -286,7 +286,9 @@ impl Rig {
             .collect()
     }
 
+    /// Writes at once, into a send buffer that has grown already where it is Linux's.
     pub fn write(&mut self, bytes: u64) -> Vec<Out> {
+        self.connection.set_send_buffer(4 << 20);
         assert_eq!(self.connection.write(self.now, bytes), bytes);
         self.out()
     }

@@ -110,6 +110,7 @@ impl Connection {
         self.handshake = None;
         self.keep_alive = None;
         self.sender.stop();
+        self.receiver.stop();
         self.tell(|events| events.closed = true);
     }
 }

@@ -8,7 +8,7 @@ use crate::congestion::{CongestionConfig, Controller, Owner};
 use crate::statistics::Statistics;
 use crate::tcp::config::TcpConfig;
 use crate::tcp::options::{Options, Timestamps};
-use crate::tcp::profile::{Parameters, Profile};
+use crate::tcp::profile::{Parameters, Profile, Reserved};
 use crate::tcp::receiver::Receiver;
 use crate::tcp::segment::{Flags, Segment, reset_for};
 use crate::tcp::sender::{Sender, Start};
@@ -73,13 +73,13 @@ impl Connection {
     /// Opens a connection: its SYN carries `initial_sequence` and leaves at the next `poll_transmit`.
     #[must_use]
     pub fn open(now: Instant, config: &TcpConfig, initial_sequence: u32) -> Self {
-        let mut connection = Self::new(
-            now,
-            config,
-            initial_sequence,
-            true,
-            DEFAULT_MSS.max(config.parameters().mss),
-        );
+        Self::open_beside(now, config, initial_sequence, Reserved::default())
+    }
+
+    /// As [`open`](Self::open), for an owner that adds options to its segments.
+    #[must_use]
+    pub fn open_beside(now: Instant, config: &TcpConfig, initial_sequence: u32, reserved: Reserved) -> Self {
+        let mut connection = Self::new(now, config, initial_sequence, None, reserved);
         connection.state = State::SynSent;
         connection
     }
@@ -88,8 +88,20 @@ impl Connection {
     /// gives a connection that is closed and resets it.
     #[must_use]
     pub fn accept(now: Instant, config: &TcpConfig, initial_sequence: u32, syn: &Segment) -> Self {
+        Self::accept_beside(now, config, initial_sequence, syn, Reserved::default())
+    }
+
+    /// As [`accept`](Self::accept), for an owner that adds options to its segments.
+    #[must_use]
+    pub fn accept_beside(
+        now: Instant,
+        config: &TcpConfig,
+        initial_sequence: u32,
+        syn: &Segment,
+        reserved: Reserved,
+    ) -> Self {
         let mss = syn.options.mss.map_or(DEFAULT_MSS, u32::from);
-        let mut connection = Self::new(now, config, initial_sequence, false, mss);
+        let mut connection = Self::new(now, config, initial_sequence, Some(mss), reserved);
         if !syn.has(Flags::SYN) || syn.has(Flags::RST | Flags::ACK) {
             connection.reset = reset_for(syn);
             connection.state = State::Closed;
@@ -100,8 +112,20 @@ impl Connection {
         connection
     }
 
-    fn new(now: Instant, config: &TcpConfig, initial_sequence: u32, active: bool, peer_mss: u32) -> Self {
-        let parameters = config.parameters();
+    /// `peer_mss`: what the peer's SYN announced, where it came first.
+    fn new(
+        now: Instant,
+        config: &TcpConfig,
+        initial_sequence: u32,
+        peer_mss: Option<u32>,
+        reserved: Reserved,
+    ) -> Self {
+        let parameters = Parameters {
+            reserved,
+            ..config.parameters()
+        };
+        let active = peer_mss.is_none();
+        let peer_mss = peer_mss.unwrap_or(DEFAULT_MSS.max(parameters.mss));
         let scale = scale_for(parameters.receive_buffer);
         let start = Start {
             segment: Self::payload_size(&parameters, peer_mss, parameters.timestamps),
@@ -148,6 +172,7 @@ impl Connection {
             echo_congestion: false,
             reset: None,
             lingers_until: Instant::MAX,
+            took_payload: false,
             closed: false,
             write_blocked: false,
             keep_alive: parameters
@@ -164,7 +189,7 @@ impl Connection {
 
     /// Payload of a full segment: what both sides allow, without the options of every segment (RFC 6691).
     fn payload_size(parameters: &Parameters, peer_mss: u32, timestamps: bool) -> u32 {
-        let options = if timestamps { 12 } else { 0 };
+        let options = parameters.reserved.data + if timestamps { 12 } else { 0 };
         parameters.mss.min(peer_mss).saturating_sub(options).max(8)
     }
 

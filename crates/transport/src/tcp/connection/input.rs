@@ -3,6 +3,7 @@
 use foundation::{Duration, Instant};
 
 use super::{Connection, Error, State};
+use crate::tcp::receiver::Echo;
 use crate::tcp::segment::{Ecn, Flags, Segment, reset_for};
 use crate::tcp::sender::{AckInfo, AckVerdict};
 
@@ -14,6 +15,7 @@ const TIMESTAMP_LIFE: Duration = Duration::from_secs(24 * 24 * 3600);
 impl Connection {
     #[inline]
     pub(super) fn on_segment(&mut self, now: Instant, segment: &Segment) {
+        self.took_payload = false;
         if let Some(keep_alive) = &mut self.keep_alive {
             keep_alive.on_heard(now);
         }
@@ -185,6 +187,7 @@ impl Connection {
         };
         match self.sender.on_ack(now, &info, &mut self.statistics) {
             AckVerdict::Taken(advanced) => {
+                self.wake_writer();
                 if advanced {
                     self.after_progress(now);
                 }
@@ -205,13 +208,18 @@ impl Connection {
         }
     }
 
-    /// Something new was acknowledged.
+    /// A writer that waits for room hears of it.
     #[inline]
-    fn after_progress(&mut self, now: Instant) {
-        if self.write_blocked && self.sender.room() > 0 {
+    fn wake_writer(&mut self) {
+        if self.write_blocked && self.sender.wakes_writer() {
             self.write_blocked = false;
             self.tell(|events| events.writable = true);
         }
+    }
+
+    /// Something new was acknowledged.
+    #[inline]
+    fn after_progress(&mut self, now: Instant) {
         if self.sender.is_finishing() && self.sender.fin_acknowledged() {
             self.on_fin_acknowledged(now);
         }
@@ -253,7 +261,16 @@ impl Connection {
             return;
         }
         let rto = self.sender.rtt().timeout();
-        let arrival = self.receiver.on_data(now, start, segment.length, fin, rto);
+        let echo = self
+            .timestamps
+            .then_some(segment.options.timestamps)
+            .flatten()
+            .map(|t| Echo {
+                value: t.echo,
+                clock: self.sender.clock(now),
+            });
+        let arrival = self.receiver.on_data(now, start, segment.length, fin, rto, echo);
+        self.took_payload = segment.length > 0;
         if arrival.duplicate {
             self.statistics.duplicates_received += u64::from(segment.length > 0);
         }

@@ -6,6 +6,7 @@ mod info;
 mod input;
 mod keepalive;
 mod output;
+mod part;
 
 pub use info::Info;
 
@@ -108,6 +109,8 @@ pub struct Connection {
     reset: Option<Segment>,
     /// When TIME-WAIT or a closed FIN-WAIT-2 ends.
     lingers_until: Instant,
+    /// The payload of the last segment was taken.
+    took_payload: bool,
     /// `close` was called: nobody reads any more.
     closed: bool,
     /// A write did not fit.
@@ -193,7 +196,7 @@ impl Connection {
 
     /// Bytes that the send buffer has room for.
     #[must_use]
-    pub const fn writable(&self) -> u64 {
+    pub fn writable(&self) -> u64 {
         self.sender.room()
     }
 
@@ -206,8 +209,8 @@ impl Connection {
 
     /// The application takes up to `bytes`; gives how many. That opens the window.
     #[inline]
-    pub fn read(&mut self, _now: Instant, bytes: u64) -> u64 {
-        self.receiver.read(bytes)
+    pub fn read(&mut self, now: Instant, bytes: u64) -> u64 {
+        self.receiver.read(now, bytes)
     }
 
     /// Small segments leave at once (`TCP_NODELAY`), what waits included, or wait for more (Nagle).
@@ -226,8 +229,8 @@ impl Connection {
         self.sender.set_user_timeout(timeout);
     }
 
-    /// The send buffer has room for so many bytes from now on (`SO_SNDBUF`); what it holds stays.
-    pub const fn set_send_buffer(&mut self, bytes: u64) {
+    /// The send buffer has so many bytes of memory from now on, and grows no more (`SO_SNDBUF`); what it holds stays.
+    pub fn set_send_buffer(&mut self, bytes: u64) {
         self.sender.set_send_buffer(bytes);
     }
 
@@ -264,13 +267,43 @@ impl Connection {
         near as i64 + i64::from(distance as i32) - 1
     }
 
+    /// The stream offset up to which the peer has acknowledged everything: a buffer of the bytes need not keep what lies
+    /// before it. Beyond the last byte once the FIN is acknowledged.
+    #[must_use]
+    pub const fn acknowledged(&self) -> u64 {
+        self.sender.una().saturating_sub(1)
+    }
+
+    /// Whether the payload of the segment that was handed over last has a place in the stream: a buffer of the bytes
+    /// keeps it, as far as it lies between what was read and [`receive_limit`](Self::receive_limit).
+    #[must_use]
+    pub const fn took_payload(&self) -> bool {
+        self.took_payload
+    }
+
+    /// The stream offset of the peer at which the window that was offered ends: nothing beyond it is taken.
+    #[must_use]
+    pub fn receive_limit(&self) -> u64 {
+        self.receiver.edge().saturating_sub(1)
+    }
+
+    /// Whether a sequence number is of something sent and not yet acknowledged, as that of a packet which an ICMP error
+    /// quotes must be (RFC 5927, section 4.1).
+    #[must_use]
+    pub fn is_outstanding(&self, sequence: SequenceNumber) -> bool {
+        let una = self.sender.una();
+        sequence
+            .expand(self.initial, una)
+            .is_some_and(|position| (una..self.sender.next().max(una + 1)).contains(&position))
+    }
+
     /// A router could not forward packets of more than `mtu` bytes (RFC 1191; RFC 8201): segments become shorter,
     /// and those that were longer are sent again. Less than the 68 bytes that every router forwards (RFC 791) is
     /// taken for 68.
     pub fn handle_path_mtu(&mut self, _now: Instant, mtu: u32) {
         self.path_mss = self.path_mss.min(mtu.max(68) - 40);
         if self.handshake.is_none() {
-            let options = if self.timestamps { 12 } else { 0 };
+            let options = self.parameters.reserved.data + if self.timestamps { 12 } else { 0 };
             self.sender.shrink_segment((self.path_mss - options).max(8));
         }
     }

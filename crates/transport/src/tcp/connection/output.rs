@@ -6,6 +6,7 @@ use super::{Connection, State};
 use crate::tcp::options::{SackBlocks, Timestamps};
 use crate::tcp::segment::{Ecn, Flags, Outgoing, Segment};
 use crate::tcp::sender::Departure;
+use crate::tcp::wire::MAX_OPTIONS;
 
 impl Connection {
     #[inline]
@@ -52,12 +53,14 @@ impl Connection {
 
     /// SACK blocks that fit beside the other options (RFC 2018, section 3).
     #[inline]
-    fn sack_room(&self) -> usize {
-        match (self.sack, self.timestamps) {
-            (false, _) => 0,
-            (true, true) => 3,
-            (true, false) => 4,
+    fn sack_room(&self, carries: bool) -> usize {
+        if !self.sack {
+            return 0;
         }
+        let reserved = self.parameters.reserved;
+        let others =
+            if carries { reserved.data } else { reserved.bare } + if self.timestamps { 12 } else { 0 };
+        (MAX_OPTIONS.saturating_sub(others + 4) / 8).min(4) as usize
     }
 
     #[inline]
@@ -66,7 +69,7 @@ impl Connection {
         if count == 0 {
             return 0;
         }
-        match count.min(self.sack_room()) {
+        match count.min(self.sack_room(true)) {
             0 => 0,
             blocks => 4 + 8 * blocks as u32,
         }
@@ -98,6 +101,7 @@ impl Connection {
         if self.receiver.sack_count() > 0 && self.sack {
             // A segment that was cut before there were blocks, and leaves again, has no room for them.
             let room = (self.sender.segment().saturating_sub(length + 4) / 8) as usize;
+            let room = room.min(self.sack_room(length > 0));
             if room == 0 {
                 if owed {
                     self.receiver.demand_ack();
@@ -106,10 +110,9 @@ impl Connection {
             }
             let mut blocks = SackBlocks::EMPTY;
             let initial = self.peer_initial;
-            self.receiver
-                .sack_blocks(self.sack_room().min(room), |start, end| {
-                    blocks.push((initial.at(start), initial.at(end)));
-                });
+            self.receiver.sack_blocks(room, |start, end| {
+                blocks.push((initial.at(start), initial.at(end)));
+            });
             segment.options.sack = blocks;
             self.receiver.on_sack_sent();
         }

@@ -79,6 +79,14 @@ impl Delay {
         }
     }
 
+    /// The window grew: the sender hears of that at once (Linux: `tcp_grow_window`).
+    #[inline]
+    pub const fn on_window_growth(&mut self) {
+        if self.quick_acks {
+            self.quick |= 1;
+        }
+    }
+
     fn start_quick(&mut self, window: u64, segment: u32) {
         if self.quick_acks {
             let half = window / (2 * u64::from(segment.max(1)));
@@ -121,6 +129,12 @@ impl Delay {
     #[inline]
     pub fn timeout(&self) -> Instant {
         if self.due { Instant::MAX } else { self.at }
+    }
+
+    /// Nothing is acknowledged any more.
+    pub const fn stop(&mut self) {
+        self.due = false;
+        self.at = Instant::MAX;
     }
 
     /// The delay may be over.

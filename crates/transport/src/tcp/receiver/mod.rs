@@ -1,14 +1,17 @@
 //! The receiving direction: reassembly, acknowledgements and the window. Sequence numbers are positions here.
 
 mod acks;
+mod autotuning;
 mod reassembly;
 mod window;
 
 pub use acks::AckTiming;
+pub use autotuning::Echo;
 
 use foundation::Instant;
 
 use self::acks::Delay;
+use self::autotuning::Autotuning;
 use self::reassembly::Reassembly;
 use self::window::Window;
 use super::profile::Parameters;
@@ -34,12 +37,17 @@ pub struct Receiver {
     /// Where the peer's FIN stands, once it arrived.
     fin: Option<u64>,
     window: Window,
+    /// How the window's memory grows, while it may: up to `most_memory`.
+    autotuning: Option<Autotuning>,
+    most_memory: u64,
     delay: Delay,
     /// RCV.NXT of the last acknowledgement that left.
     acknowledged: u64,
     /// The largest segment seen, as a measure of the peer's full segments.
     segment: u32,
     dsack: bool,
+    /// Linux takes what arrives beyond a gap for a reason to offer more, where SACK tells the sender of it.
+    grows_beyond_gaps: bool,
 }
 
 impl Receiver {
@@ -50,10 +58,13 @@ impl Receiver {
             read: 1,
             fin: None,
             window: Window::new(parameters, scale),
+            autotuning: parameters.receive_autotuning.then(Autotuning::default),
+            most_memory: parameters.receive_buffer,
             delay: Delay::new(parameters),
             acknowledged: 1,
             segment: 0,
             dsack: parameters.dsack,
+            grows_beyond_gaps: parameters.is_linux() && parameters.sack,
         }
     }
 
@@ -93,9 +104,18 @@ impl Receiver {
     }
 
     /// The application takes up to `bytes`; gives how many. The window may be worth telling anew.
-    pub fn read(&mut self, bytes: u64) -> u64 {
+    pub fn read(&mut self, now: Instant, bytes: u64) -> u64 {
         let taken = bytes.min(self.readable());
         self.read += taken;
+        if taken > 0
+            && let Some(autotuning) = &mut self.autotuning
+        {
+            let unread = self.reassembly.next().saturating_sub(self.read);
+            let beyond = self.reassembly.beyond_gap();
+            if let Some(window) = autotuning.on_read(now, self.read, unread, self.segment, beyond) {
+                self.make_room(window);
+            }
+        }
         if taken > 0
             && self
                 .window
@@ -106,7 +126,32 @@ impl Receiver {
         taken
     }
 
-    /// A segment with `length` bytes from `start` arrived, acceptable and maybe with the FIN.
+    fn make_room(&mut self, window: u64) {
+        if self.window.make_room(window, self.most_memory) {
+            self.autotuning = None;
+        }
+    }
+
+    /// What a segment with data shows of the round trip, and how large full segments are.
+    #[inline]
+    fn measure(&mut self, now: Instant, length: u32, echo: Option<Echo>) {
+        if length > self.segment {
+            self.segment = length;
+            self.window.fit(length);
+        }
+        let unread = self.readable() > 0;
+        let next = self.next();
+        if let Some(autotuning) = &mut self.autotuning {
+            match echo {
+                Some(echo) if length >= self.segment => autotuning.on_echo(echo, unread),
+                Some(_) => {}
+                None => autotuning.on_window(now, next, self.window.size(next)),
+            }
+        }
+    }
+
+    /// A segment with `length` bytes from `start` arrived, acceptable and maybe with the FIN; `echo`: the timestamp that it
+    /// echoes.
     pub fn on_data(
         &mut self,
         now: Instant,
@@ -114,11 +159,12 @@ impl Receiver {
         length: u32,
         fin: bool,
         rto: foundation::Duration,
+        echo: Option<Echo>,
     ) -> Arrival {
         let mut arrival = Arrival::default();
         let before = self.next();
         if length > 0 {
-            self.segment = self.segment.max(length);
+            self.measure(now, length, echo);
             self.delay
                 .on_data(now, rto, self.window.size(before), self.segment);
         }
@@ -134,8 +180,17 @@ impl Receiver {
         arrival.duplicate = new == 0;
         arrival.readable = self.data_end() > before;
         arrival.finished = self.is_finished() && next > before;
-        if next > before {
-            self.window.on_progress(next, self.readable(), length);
+        if next > before || (new > 0 && self.grows_beyond_gaps) {
+            let beyond = self.reassembly.beyond_gap();
+            if beyond > 0
+                && let Some(autotuning) = &self.autotuning
+            {
+                let window = autotuning.on_gap(beyond);
+                self.make_room(window);
+            }
+            if self.window.on_progress(self.readable(), length) {
+                self.delay.on_window_growth();
+            }
         }
         // RFC 5681, section 4.2: at once for duplicates, out of order, and what fills a gap.
         if arrival.duplicate || had_gap || self.reassembly.has_gap() || arrival.finished {
@@ -174,6 +229,11 @@ impl Receiver {
         self.delay.timeout()
     }
 
+    /// The connection is gone: nothing is acknowledged any more.
+    pub const fn stop(&mut self) {
+        self.delay.stop();
+    }
+
     /// A delayed acknowledgement may be due.
     pub fn on_timeout(&mut self, now: Instant, rto: foundation::Duration) {
         self.delay.on_timeout(now, rto);
@@ -198,6 +258,12 @@ impl Receiver {
     pub fn offer_unscaled(&mut self) -> u16 {
         self.acknowledged = self.next();
         self.window.offer_unscaled(self.next())
+    }
+
+    /// There is room for so many bytes, by the count of the connection's owner.
+    #[inline]
+    pub fn give_window(&mut self, bytes: u64) {
+        self.window.give(bytes);
     }
 
     /// Window scaling is settled.

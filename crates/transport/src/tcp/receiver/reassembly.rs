@@ -38,6 +38,17 @@ impl Reassembly {
         !self.above.is_empty()
     }
 
+    /// From the next position expected to the end of all that has arrived: 0 without a gap.
+    #[inline]
+    pub fn beyond_gap(&self) -> u64 {
+        let last = self
+            .above
+            .len()
+            .checked_sub(1)
+            .and_then(|last| self.above.get(last));
+        last.map_or(0, |(_, end)| end - self.next)
+    }
+
     /// `start..end` arrived; gives how much of it is new. `report`: note what is not, for a DSACK.
     #[inline]
     pub fn insert(&mut self, start: u64, end: u64, report: bool) -> u64 {

@@ -4,6 +4,12 @@ use crate::tcp::profile::Parameters;
 
 /// The largest value of a header's window field.
 const MAX_FIELD: u64 = 65_535;
+/// What is window of memory is counted in 256ths (Linux: `TCP_RMEM_TO_WIN_SCALE`).
+const WHOLE: u64 = 256;
+/// Where segments have overhead, and none has arrived, half of the memory is window (`TCP_DEFAULT_SCALING_RATIO`).
+const HALF: u64 = 128;
+/// Linux: what is shorter says nothing about the sender's rate (`tcp_event_data_recv`).
+const LEAST_TO_GROW: u32 = 128;
 
 /// The window offered.
 #[derive(Debug)]
@@ -12,7 +18,16 @@ pub struct Window {
     edge: u64,
     /// The largest window offered now, which grows with what arrives up to `buffer`.
     limit: u64,
+    /// What the owner of several connections says that there is room for, in place of what is counted here.
+    given: Option<u64>,
+    /// Bytes of memory, how many 256ths of it are window, and what that makes.
+    memory: u64,
+    share: u64,
     buffer: u64,
+    /// Bytes of memory that a segment takes besides its payload.
+    overhead: u64,
+    /// Whether what arrives beyond a gap is taken for progress too, and short segments for none.
+    linux: bool,
     scale: u8,
 }
 
@@ -24,12 +39,61 @@ impl Window {
             // Whole segments, so that the last one of a window is full.
             limit -= limit % segment;
         }
-        Self {
+        let overhead = parameters.receive_overhead;
+        let share = if overhead == 0 { WHOLE } else { HALF };
+        let mut window = Self {
             edge: 1,
             limit,
-            buffer: parameters.receive_buffer,
+            given: None,
+            memory: 0,
+            share,
+            buffer: 0,
+            overhead,
+            linux: parameters.is_linux(),
             scale,
+        };
+        let first = parameters.initial_receive_window.saturating_mul(WHOLE) / share;
+        let all = parameters.receive_buffer;
+        window.set_memory(if parameters.receive_autotuning {
+            first.min(all)
+        } else {
+            all
+        });
+        window.buffer = window.buffer.max(limit);
+        window
+    }
+
+    fn set_memory(&mut self, memory: u64) {
+        self.memory = memory;
+        self.buffer = memory * self.share / WHOLE;
+    }
+
+    /// Full segments have `segment` payload bytes: that tells how much of the memory they leave for payload
+    /// (`tcp_measure_rcv_mss`).
+    pub fn fit(&mut self, segment: u32) {
+        if self.overhead > 0 {
+            let segment = u64::from(segment);
+            self.share = (WHOLE * segment / (segment + self.overhead)).max(1);
+            self.set_memory(self.memory);
+            self.limit = self.limit.min(self.buffer);
         }
+    }
+
+    /// There is room for so many bytes, whatever is unread here.
+    #[inline]
+    pub fn give(&mut self, bytes: u64) {
+        self.given = Some(bytes);
+    }
+
+    /// There is to be memory for a window of `window` bytes, but at most `most` bytes of it. Gives whether that is all
+    /// that there will ever be.
+    pub fn make_room(&mut self, window: u64, most: u64) -> bool {
+        let memory =
+            (u128::from(window) * u128::from(WHOLE) / u128::from(self.share)).min(u128::from(most)) as u64;
+        if memory > self.memory {
+            self.set_memory(memory);
+        }
+        self.memory >= most
     }
 
     /// Window scaling is settled: a window without it has 16 bits.
@@ -49,19 +113,30 @@ impl Window {
         self.edge.saturating_sub(next)
     }
 
-    /// In-order data arrived: the limit grows by two segments, so that it stays ahead of a sender in slow start.
+    /// New data arrived, `held` bytes of which wait in memory: the limit grows by two segments, so that it stays ahead of
+    /// a sender in slow start (`tcp_grow_window`). Gives whether it did.
     #[inline]
-    pub fn on_progress(&mut self, _next: u64, _unread: u64, length: u32) {
-        if self.limit < self.buffer {
-            self.limit = (self.limit + 2 * u64::from(length)).min(self.buffer);
+    pub fn on_progress(&mut self, held: u64, length: u32) -> bool {
+        let most = if self.linux {
+            self.buffer.saturating_sub(held)
+        } else {
+            self.buffer
+        };
+        if self.limit >= most || (self.linux && length < LEAST_TO_GROW) {
+            return false;
         }
+        self.limit = (self.limit + 2 * u64::from(length)).min(most);
+        true
     }
 
     /// The window that there is room for, without silly small steps.
     #[inline]
     fn room(&self, next: u64, unread: u64, segment: u32) -> u64 {
-        let free = self.buffer.saturating_sub(unread);
         let most = MAX_FIELD << self.scale;
+        if let Some(given) = self.given {
+            return given.min(most);
+        }
+        let free = self.buffer.saturating_sub(unread);
         let window = free.min(self.limit).min(most);
         // RFC 9293, section 3.8.6.2.2: no step below a full segment or half the buffer.
         let least = u64::from(segment).min(self.buffer / 2);
@@ -74,7 +149,11 @@ impl Window {
     /// The window field of a segment that leaves: never less than was offered before.
     #[inline]
     pub fn offer(&mut self, next: u64, unread: u64, segment: u32) -> u16 {
-        let window = self.room(next, unread, segment).max(self.size(next));
+        let mut window = self.room(next, unread, segment);
+        // A window that is given counts from elsewhere: the edge here is not that of what was offered.
+        if self.given.is_none() {
+            window = window.max(self.size(next));
+        }
         // Rounded up to the scale, as far as the field holds: rounding down would take back what was offered.
         let field = window.div_ceil(1 << self.scale).min(MAX_FIELD);
         self.edge = self.edge.max(next + (field << self.scale));
@@ -83,7 +162,7 @@ impl Window {
 
     /// The window field of a SYN.
     pub fn offer_unscaled(&mut self, next: u64) -> u16 {
-        let field = self.limit.min(MAX_FIELD);
+        let field = self.given.unwrap_or(self.limit).min(MAX_FIELD);
         self.edge = self.edge.max(next + field);
         field as u16
     }
@@ -91,7 +170,7 @@ impl Window {
     /// After a read: whether the window grew so much that the peer should hear of it (twice what is left of it).
     pub fn is_update_due(&self, next: u64, unread: u64, segment: u32) -> bool {
         let left = self.size(next);
-        if 2 * left > self.limit {
+        if self.given.is_some() || 2 * left > self.limit {
             return false;
         }
         let room = self.room(next, unread, segment);

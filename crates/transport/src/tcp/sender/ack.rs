@@ -398,6 +398,12 @@ impl Sender {
         self.controller.on_lost(&loss);
     }
 
+    /// The owner knows that the path reorders, by up to so many segments.
+    pub fn expect_reordering(&mut self, segments: u64) {
+        self.reordering_seen += 1;
+        self.reordering = self.reordering.max(segments);
+    }
+
     /// Segments of reordering, in segments, as far as this connection has seen (Linux's measure).
     pub(super) fn on_reordering(&mut self, low: u64, highest: u64) {
         if low >= highest {

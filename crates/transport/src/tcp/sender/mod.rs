@@ -2,6 +2,7 @@
 //! congestion control. Sequence numbers are positions here ([`super::sequence`]).
 
 mod ack;
+mod buffer;
 mod prr;
 mod rack;
 mod record;
@@ -19,6 +20,7 @@ pub use transmit::Departure;
 
 use foundation::{Duration, Instant};
 
+use self::buffer::SendBuffer;
 use self::prr::Prr;
 use self::rack::Rack;
 use self::scoreboard::Scoreboard;
@@ -27,7 +29,7 @@ use self::tlp::Probe;
 use self::undo::Undo;
 use super::config::Recovery;
 use super::profile::Parameters;
-use crate::congestion::{Controller, Estimator, Pacer};
+use crate::congestion::{Controller, Estimator, Pacer, Siblings};
 use crate::rtt::{RttEstimator, Rule};
 
 /// RFC 5681, section 3.2; RFC 6675, section 2: so many duplicates are a loss.
@@ -73,6 +75,7 @@ pub struct Sender {
     estimator: Estimator,
     pacer: Pacer,
     board: Scoreboard,
+    buffer: SendBuffer,
     /// Lowest position not acknowledged, and next one to send.
     una: u64,
     next: u64,
@@ -188,6 +191,7 @@ impl Sender {
             estimator: Estimator::new(),
             pacer: Pacer::new(),
             board: Scoreboard::default(),
+            buffer: SendBuffer::new(&parameters, start.segment),
             una: 1,
             next: 1,
             written: 1,
@@ -252,6 +256,7 @@ impl Sender {
             self.control_segment = u64::from(start.segment);
         }
         self.segment = start.segment;
+        self.buffer.fit(start.segment);
         self.use_sack = start.sack && self.parameters.recovery != Recovery::Newreno;
         self.use_timestamps = start.timestamps;
         self.ecn = start.ecn;
@@ -282,11 +287,7 @@ impl Sender {
     /// `more`: the application will write on, and asks not to send a segment that is not full (`MSG_MORE`).
     pub fn write(&mut self, bytes: u64, more: bool) -> u64 {
         debug_assert!(!self.finishing, "written after the end");
-        let room = self
-            .parameters
-            .send_buffer
-            .saturating_sub(self.written - self.una);
-        let taken = bytes.min(room);
+        let taken = bytes.min(self.room());
         self.written += taken;
         self.more_to_come = more;
         if taken > 0 && !more {
@@ -297,10 +298,34 @@ impl Sender {
     }
 
     /// Bytes that the send buffer has room for.
+    #[inline]
     pub const fn room(&self) -> u64 {
-        self.parameters
-            .send_buffer
-            .saturating_sub(self.written - self.una)
+        self.buffer.room(self.unacknowledged())
+    }
+
+    /// Bytes written and not acknowledged, as they count for the send buffer.
+    #[inline]
+    const fn unacknowledged(&self) -> u64 {
+        let bytes = self.written.saturating_sub(self.una);
+        self.buffer.held(bytes, self.board.sacked().packets)
+    }
+
+    /// After an acknowledgement, where a writer waits for room: whether it is worth waking. Where the congestion window is
+    /// not full, though everything leaves that may, the buffer is what limits, and grows (`tcp_should_expand_sndbuf`).
+    pub fn wakes_writer(&mut self) -> bool {
+        if self.buffer.may_grow() {
+            let leaves = (self.una + self.window)
+                .min(self.written)
+                .saturating_sub(self.next);
+            let window = self.window_packets();
+            if self.pipe() + leaves.div_ceil(u64::from(self.segment)) < window {
+                self.buffer.expand(window);
+            }
+        }
+        if self.parameters.is_linux() {
+            return self.buffer.wakes(self.unacknowledged());
+        }
+        self.room() > 0
     }
 
     /// The stream ends after what was written.
@@ -330,6 +355,40 @@ impl Sender {
     #[inline]
     pub const fn next(&self) -> u64 {
         self.next
+    }
+
+    /// Bytes of the stream that are acknowledged, the FIN not counted.
+    #[inline]
+    pub const fn bytes_acknowledged(&self) -> u64 {
+        let end = if self.una < self.written {
+            self.una
+        } else {
+            self.written
+        };
+        end - 1
+    }
+
+    /// Timeouts since something was last acknowledged.
+    #[inline]
+    pub const fn timeouts_in_a_row(&self) -> u32 {
+        self.timeouts
+    }
+
+    /// Segments that were ever taken for lost.
+    #[inline]
+    pub const fn segments_lost(&self) -> u64 {
+        self.lost_total
+    }
+
+    /// The retransmission timeout, back-off included.
+    pub fn retransmission_timeout(&self) -> Duration {
+        self.rto()
+    }
+
+    /// The controller hears of the windows beside its own.
+    #[inline]
+    pub fn tell_siblings(&mut self, siblings: &Siblings<'_>) {
+        self.controller.on_siblings(siblings);
     }
 
     /// The controller.
@@ -369,15 +428,16 @@ impl Sender {
         self.parameters.user_timeout = timeout;
     }
 
-    /// The send buffer has room for so many bytes from now on.
-    pub const fn set_send_buffer(&mut self, bytes: u64) {
-        self.parameters.send_buffer = bytes;
+    /// The send buffer has so many bytes of memory from now on.
+    pub fn set_send_buffer(&mut self, bytes: u64) {
+        self.buffer.fix(bytes);
     }
 
     /// The path takes segments of at most `segment` payload bytes (RFC 1191, section 6.5).
     pub fn shrink_segment(&mut self, segment: u32) {
         if segment < self.segment {
             self.segment = segment;
+            self.buffer.fit(segment);
             self.board.resegment(segment);
             self.burst = 0;
             if self.board.lost().packets > 0 && self.state < CongestionState::Recovery {

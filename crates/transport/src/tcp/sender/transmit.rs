@@ -254,6 +254,16 @@ impl Sender {
         self.next < self.written || (self.finishing && self.next == self.written)
     }
 
+    /// Whether a new segment of `length` bytes would leave at once.
+    #[inline]
+    pub fn has_room(&mut self, now: Instant, length: u32) -> bool {
+        !self.has_unsent()
+            && self.board.next_waiting().is_none()
+            && self.fits_congestion_window(length)
+            && self.fits_window(length)
+            && !self.is_paced(now, length)
+    }
+
     pub(super) fn next_length(&self) -> u32 {
         self.next_length_beside(0)
     }

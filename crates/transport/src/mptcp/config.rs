@@ -1,0 +1,306 @@
+//! The keys of a protocol with `kind = "mptcp"`.
+
+use std::borrow::Cow;
+
+use foundation::{Duration, Problem, Size};
+use schemars::{JsonSchema, Schema, SchemaGenerator};
+use serde::de::Error as _;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use serde_json::{Map, Value, json};
+
+use super::policy::PolicyConfig;
+use super::scheduler::{RoundRobin, SchedulerConfig};
+use crate::congestion::Registry;
+use crate::tcp::{Profile, TcpConfig};
+
+/// When data that one subflow was given is given to another one too.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Reinjection {
+    /// When the subflow's retransmission timer runs out, and when it is gone.
+    Timeout,
+    /// When the subflow is gone.
+    Failure,
+}
+
+/// From when on further subflows may be opened.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum JoinAfter {
+    /// When the peer has acknowledged data, as RFC 8684, section 3.1 asks.
+    Established,
+    /// When the handshake of the first subflow is done, a round trip earlier.
+    Handshake,
+}
+
+/// The keys beside those of TCP.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct MptcpKeys {
+    /// Which subflow takes the next segment. Default: "min-rtt", ns3 "round-robin".
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub scheduler: Option<SchedulerConfig>,
+    /// Which paths a connection uses, and when. Default: "all".
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub policy: Option<PolicyConfig>,
+    /// The most subflows of a connection. Default: 64.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 1, max = 64))]
+    pub subflows: Option<u32>,
+    /// When data goes to another subflow too: at a subflow's timeout, or only at its failure. Default: "timeout", ns3 "failure".
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reinjection: Option<Reinjection>,
+    /// When further subflows may be opened: established (the peer acknowledged data) or handshake. Default: "established", ns3 "handshake".
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub join_after: Option<JoinAfter>,
+    /// One receive window for the connection, RFC 8684; else each subflow has its own. Default: true, ns3 false.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub shared_window: Option<bool>,
+}
+
+/// The names of [`MptcpKeys`].
+const KEYS: [&str; 6] = [
+    "scheduler",
+    "policy",
+    "subflows",
+    "reinjection",
+    "join_after",
+    "shared_window",
+];
+
+/// Subflows that a connection may have.
+pub(super) const MOST_SUBFLOWS: u32 = 64;
+
+/// Multipath TCP and its settings: those of TCP, which each subflow has, and its own.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct MptcpConfig {
+    /// Settings of TCP as they are given; buffers are the connection's.
+    pub tcp: TcpConfig,
+    /// The keys beside them.
+    pub own: MptcpKeys,
+}
+
+/// The word for the kind.
+const KIND: &str = "mptcp";
+
+impl MptcpConfig {
+    /// Multipath TCP with this profile's default for every key.
+    #[must_use]
+    pub fn new(profile: Profile) -> Self {
+        Self {
+            tcp: TcpConfig::new(profile),
+            own: MptcpKeys::default(),
+        }
+    }
+
+    /// A table in a study file as those of its two parts: what is TCP's, with TCP's kind, and the keys beside them.
+    #[must_use]
+    pub fn split(mut table: Map<String, Value>) -> (Map<String, Value>, Map<String, Value>) {
+        let own = KEYS
+            .iter()
+            .filter_map(|&key| Some((key.to_owned(), table.remove(key)?)))
+            .collect();
+        table.insert("kind".into(), "tcp".into());
+        (table, own)
+    }
+
+    /// The names of the keys beside those of TCP.
+    #[must_use]
+    pub const fn keys() -> &'static [&'static str] {
+        &KEYS
+    }
+
+    fn is_ns3(&self) -> bool {
+        self.tcp.profile == Profile::Ns3
+    }
+
+    /// Which subflow takes the next segment.
+    #[must_use]
+    pub fn scheduler(&self) -> SchedulerConfig {
+        self.own.scheduler.clone().unwrap_or_else(|| {
+            if self.is_ns3() {
+                SchedulerConfig::RoundRobin(RoundRobin {})
+            } else {
+                SchedulerConfig::default()
+            }
+        })
+    }
+
+    /// Which paths a connection uses.
+    #[must_use]
+    pub fn policy(&self) -> PolicyConfig {
+        self.own.policy.clone().unwrap_or_default()
+    }
+
+    /// The most subflows of a connection.
+    #[must_use]
+    pub fn subflows(&self) -> usize {
+        self.own.subflows.unwrap_or(MOST_SUBFLOWS) as usize
+    }
+
+    /// When data goes to another subflow too.
+    #[must_use]
+    pub fn reinjection(&self) -> Reinjection {
+        self.own.reinjection.unwrap_or(if self.is_ns3() {
+            Reinjection::Failure
+        } else {
+            Reinjection::Timeout
+        })
+    }
+
+    /// From when on further subflows may be opened.
+    #[must_use]
+    pub fn join_after(&self) -> JoinAfter {
+        self.own.join_after.unwrap_or(if self.is_ns3() {
+            JoinAfter::Handshake
+        } else {
+            JoinAfter::Established
+        })
+    }
+
+    /// Whether all subflows share one receive window.
+    #[must_use]
+    pub fn shared_window(&self) -> bool {
+        self.own.shared_window.unwrap_or(!self.is_ns3())
+    }
+
+    /// TCP with the profile's defaults for multipath TCP filled in. ns-3's begins with a window of one segment, offers
+    /// 65,535 bytes without scaling, waits at least 0.2 s for an ACK and 3 s for a SYN's. Where no controller is named
+    /// windows are coupled by LIA (RFC 6356), but in Linux, which has no such controller.
+    #[must_use]
+    pub fn filled(&self) -> TcpConfig {
+        let mut tcp = self.tcp.clone();
+        if self.is_ns3() {
+            tcp.initial_window.get_or_insert(1);
+            tcp.min_rto.get_or_insert(Duration::from_millis(200));
+            tcp.initial_rto.get_or_insert(Duration::from_secs(3));
+            tcp.window_scaling.get_or_insert(false);
+            tcp.receive_buffer.get_or_insert(Size::from_bytes(65_535));
+        }
+        if tcp.congestion.is_none() && tcp.profile != Profile::Linux {
+            // ns-3's threshold is 65,535 bytes from the start.
+            let threshold = self.is_ns3().then(|| json!("65535B"));
+            let lia = json!({ "kind": "lia", "initial_threshold": threshold });
+            tcp.congestion = Registry::builtin().read(&lia).ok();
+        }
+        tcp
+    }
+
+    /// Everything that is wrong with these settings.
+    #[must_use]
+    pub fn validate(&self) -> Vec<Problem> {
+        let mut problems = self.filled().validate();
+        if self.tcp.path.is_some() {
+            problems.push(Problem::new("path", "the paths are the policy's to choose"));
+        }
+        problems.extend(
+            self.scheduler()
+                .validate()
+                .into_iter()
+                .map(|p| p.within("scheduler")),
+        );
+        problems.extend(self.policy().validate().into_iter().map(|p| p.within("policy")));
+        let subflows = self.own.subflows.unwrap_or(1);
+        if !(1..=MOST_SUBFLOWS).contains(&subflows) {
+            let message = format!("{subflows} is out of range: 1 to {MOST_SUBFLOWS}");
+            problems.push(Problem::new("subflows", message));
+        }
+        problems
+    }
+}
+
+impl<'de> Deserialize<'de> for MptcpConfig {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        let table = Map::deserialize(from)?;
+        if table.get("kind").and_then(Value::as_str) != Some(KIND) {
+            return Err(D::Error::custom(format!("kind: {KIND:?} is expected")));
+        }
+        let (tcp, own) = Self::split(table);
+        Ok(Self {
+            tcp: TcpConfig::deserialize(Value::Object(tcp)).map_err(D::Error::custom)?,
+            own: MptcpKeys::deserialize(Value::Object(own)).map_err(D::Error::custom)?,
+        })
+    }
+}
+
+impl Serialize for MptcpConfig {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        use serde::ser::Error;
+        let table = |value: Result<Value, serde_json::Error>| match value {
+            Ok(Value::Object(table)) => Ok(table),
+            Ok(_) => Err(S::Error::custom("settings are a table")),
+            Err(error) => Err(S::Error::custom(error)),
+        };
+        let mut all = table(serde_json::to_value(&self.tcp))?;
+        all.insert("kind".into(), KIND.into());
+        all.extend(table(serde_json::to_value(&self.own))?);
+        all.serialize(to)
+    }
+}
+
+impl JsonSchema for MptcpConfig {
+    fn schema_name() -> Cow<'static, str> {
+        "Mptcp".into()
+    }
+
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        let mut all = TcpConfig::json_schema(generator);
+        let own = MptcpKeys::json_schema(generator);
+        let description = "Multipath TCP, RFC 8684, and its settings; those of TCP are its subflows', the buffers the connection's.";
+        all.insert("description".into(), description.into());
+        if let (Some(Value::Object(all)), Some(Value::Object(own))) =
+            (all.get_mut("properties"), own.get("properties"))
+        {
+            let kind = serde_json::json!({
+                "description": "\"mptcp\": Multipath TCP, RFC 8684.", "type": "string", "const": KIND,
+            });
+            all.remove("path");
+            all.insert("kind".into(), kind);
+            all.extend(own.clone());
+        }
+        all
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(text: &str) -> Result<MptcpConfig, serde_json::Error> {
+        serde_json::from_str(text)
+    }
+
+    #[test]
+    fn keys_of_tcp_and_its_own() {
+        let text = r#"{"kind": "mptcp", "profile": "rfc", "mss": "1000B", "scheduler": "round-robin"}"#;
+        let config = read(text).unwrap();
+        assert_eq!(config.tcp.mss, Some(Size::from_bytes(1000)));
+        assert_eq!(config.scheduler(), SchedulerConfig::RoundRobin(RoundRobin {}));
+        assert_eq!(config.validate(), []);
+        let written = serde_json::to_string(&config).unwrap();
+        assert_eq!(read(&written).unwrap(), config, "{written}");
+        assert!(read(r#"{"kind": "mptcp", "schedular": "ecf"}"#).is_err());
+        assert!(read(r#"{"kind": "tcp"}"#).is_err());
+        let written = serde_json::to_value(MptcpKeys::json_schema(&mut SchemaGenerator::default())).unwrap();
+        let mut names: Vec<_> = written["properties"].as_object().unwrap().keys().collect();
+        names.sort();
+        let mut known = KEYS.to_vec();
+        known.sort_unstable();
+        assert_eq!(names, known);
+    }
+
+    #[test]
+    fn profiles_are_sound() {
+        for profile in [Profile::Linux, Profile::Rfc, Profile::Ns3] {
+            assert_eq!(MptcpConfig::new(profile).validate(), [], "{profile:?}");
+        }
+        let ns3 = MptcpConfig::new(Profile::Ns3);
+        assert_eq!(ns3.scheduler().word(), "round-robin");
+        assert!(!ns3.shared_window());
+        let bad = read(r#"{"kind": "mptcp", "subflows": 0}"#).unwrap();
+        assert_eq!(
+            bad.validate()[0].to_string(),
+            "subflows: 0 is out of range: 1 to 64"
+        );
+    }
+}

@@ -1,0 +1,189 @@
+//! The end of the data and of subflows (RFC 8684, sections 3.3.3, 3.4 and 3.5).
+
+use foundation::Instant;
+
+use super::{Connection, Level};
+use crate::mptcp::segment::{Option, Segment};
+use crate::tcp::{self, Error, Event};
+
+impl Connection {
+    /// The application ends its data: a DATA_FIN follows what was written.
+    pub fn finish(&mut self, _now: Instant) {
+        if self.over {
+            return;
+        }
+        self.outgoing.finishing = true;
+        self.dirty |= 1;
+    }
+
+    /// The application is done with the connection: its data ends, and nobody reads the peer's any more.
+    pub fn close(&mut self, now: Instant) {
+        if self.closed {
+            return;
+        }
+        self.closed = true;
+        if self.level == Level::Opening || self.incoming.readable() > 0 {
+            self.abort(now);
+        } else {
+            self.finish(now);
+        }
+    }
+
+    /// The connection ends now: every subflow is reset.
+    pub fn abort(&mut self, now: Instant) {
+        self.over = true;
+        self.joins.clear();
+        self.tail_at = Instant::MAX;
+        for (place, subflow) in self.subflows.iter_mut().enumerate() {
+            subflow.tcp.abort(now);
+            self.dirty |= 1 << place;
+        }
+        self.tell(Event::Closed);
+    }
+
+    /// The data of a segment may end with it.
+    #[inline]
+    pub(super) fn on_data_end(&mut self, now: Instant, place: usize, segment: &Segment) {
+        let Option::Dss {
+            mapping: Some(mapping),
+            fin: true,
+            ..
+        } = segment.option
+        else {
+            return;
+        };
+        if self.level != Level::Multipath {
+            return;
+        }
+        // Every DATA_FIN is answered, since an answer may have been lost.
+        self.subflows[place].tcp.demand_acknowledgement();
+        if self.incoming.on_fin(mapping.data + u64::from(mapping.length)) {
+            self.check_peer_finished(now);
+        }
+    }
+
+    /// Whether all of the peer's data has arrived by now.
+    pub(super) fn check_peer_finished(&mut self, now: Instant) {
+        if self.incoming.is_finished() && !self.peer_finished {
+            self.peer_finished = true;
+            self.tell(Event::PeerFinished);
+            self.check_finished(now);
+        }
+    }
+
+    /// Both streams of data have ended and were acknowledged: the subflows end too.
+    pub(super) fn check_finished(&mut self, now: Instant) {
+        if self.over || self.level != Level::Multipath {
+            return;
+        }
+        if self.outgoing.fin_acknowledged() && self.incoming.is_finished() {
+            self.over = true;
+            self.joins.clear();
+            self.resend_at = Instant::MAX;
+            self.tail_at = Instant::MAX;
+            for (place, subflow) in self.subflows.iter_mut().enumerate() {
+                subflow.usable = false;
+                // Copies of data may still arrive, which a closed TCP would answer with a reset before the peer has heard
+                // that all of it had arrived.
+                if subflow.tcp.state() == tcp::State::SynSent {
+                    subflow.tcp.close(now);
+                } else {
+                    subflow.tcp.finish(now);
+                }
+                self.dirty |= 1 << place;
+            }
+            self.untold = u64::MAX;
+            self.tell(Event::Finished);
+        }
+    }
+
+    /// The peer sends nothing more on a subflow (RFC 8684, section 3.4).
+    pub(super) fn on_subflow_ended(&mut self, now: Instant, place: usize) {
+        if self.level == Level::Plain {
+            let end = self.subflows[place].read + self.subflows[place].tcp.readable();
+            if self.incoming.on_fin(end + 1) {
+                self.take_rest(now, place);
+                self.check_peer_finished(now);
+            }
+            return;
+        }
+        let subflow = &mut self.subflows[place];
+        subflow.usable = false;
+        subflow.tcp.finish(now);
+        self.give_back_queue(place);
+    }
+
+    fn take_rest(&mut self, now: Instant, place: usize) {
+        if self.subflows[place].tcp.readable() > 0 {
+            self.take_payload(now, place);
+        }
+    }
+
+    /// What waited at a subflow goes to the others.
+    pub(super) fn give_back_queue(&mut self, place: usize) {
+        let subflow = &mut self.subflows[place];
+        let id = subflow.id;
+        for (start, end) in std::mem::take(&mut subflow.queue) {
+            self.outgoing.send_again(start, end, id);
+        }
+    }
+
+    /// A subflow is no more: what it was given and nobody acknowledged goes to the others.
+    pub(super) fn on_subflow_gone(&mut self, now: Instant, place: usize, error: std::option::Option<Error>) {
+        let subflow = &mut self.subflows[place];
+        if subflow.gone {
+            return;
+        }
+        subflow.gone = true;
+        subflow.usable = false;
+        subflow.third_at = Instant::MAX;
+        if self.over {
+            if self.subflows.iter().all(|subflow| subflow.gone) {
+                self.tell(Event::Closed);
+            }
+            return;
+        }
+        self.reinject(place);
+        self.give_back_queue(place);
+        let opening =
+            self.level == Level::Opening || place == 0 && self.subflows.len() == 1 && self.joins.is_empty();
+        let none_left = self.subflows.iter().all(|subflow| subflow.gone);
+        if self.level == Level::Plain && error.is_none() {
+            self.over = true;
+            self.tell(Event::Closed);
+        } else if opening || none_left {
+            self.give_up(now, error.unwrap_or(Error::Reset));
+        }
+    }
+
+    /// What a subflow was given and nobody acknowledged is given to others too.
+    pub(super) fn reinject(&mut self, place: usize) {
+        if self.level != Level::Multipath {
+            return;
+        }
+        let Self {
+            subflows, outgoing, ..
+        } = self;
+        let subflow = &mut subflows[place];
+        let id = subflow.id;
+        for run in subflow.sent.iter_mut().filter(|run| !run.reinjected) {
+            run.reinjected = true;
+            outgoing.send_again(run.data, run.data + run.length, id);
+        }
+    }
+
+    /// The connection has failed.
+    pub(super) fn give_up(&mut self, now: Instant, error: Error) {
+        self.over = true;
+        self.joins.clear();
+        self.resend_at = Instant::MAX;
+        self.tail_at = Instant::MAX;
+        for (place, subflow) in self.subflows.iter_mut().enumerate() {
+            if !subflow.gone {
+                subflow.tcp.abort(now);
+                self.dirty |= 1 << place;
+            }
+        }
+        self.tell(Event::Failed(error));
+    }
+}

@@ -1,0 +1,343 @@
+//! Opening: MP_CAPABLE and MP_JOIN (RFC 8684, sections 3.1 and 3.2).
+
+use std::sync::Arc;
+
+use foundation::{Generator, Instant};
+use rand::Rng as _;
+
+use super::subflow::{Role, Subflow};
+use super::{Connection, Level};
+use crate::mptcp::config::{JoinAfter, MOST_SUBFLOWS, MptcpConfig, Reinjection};
+use crate::mptcp::host::HostPaths;
+use crate::mptcp::policy::{Join, Opening, When};
+use crate::mptcp::receiver::DataReceiver;
+use crate::mptcp::segment::{DSS_BARE, DSS_MAPPED, Option, PathIndex, Proof, Segment, Token};
+use crate::mptcp::sender::DataSender;
+use crate::statistics::Statistics;
+use crate::tcp::{self, Flags, Reserved, TcpConfig, reset_for};
+
+/// The send buffer of a subflow does not limit: that of the connection does.
+const ENDLESS: u64 = 1 << 50;
+/// What subflows leave room for in their headers.
+const RESERVED: Reserved = Reserved {
+    data: DSS_MAPPED,
+    bare: DSS_BARE,
+};
+
+/// Settings, worked out once for all connections that share them.
+#[derive(Debug)]
+pub struct Setup {
+    config: MptcpConfig,
+    subflow: TcpConfig,
+    send_buffer: u64,
+    receive_buffer: u64,
+    shared_window: bool,
+    nagle: bool,
+    most: usize,
+}
+
+impl Setup {
+    /// The settings of `config`.
+    #[must_use]
+    pub fn new(config: MptcpConfig) -> Self {
+        let mut subflow = config.filled();
+        let (send_buffer, receive_buffer) = subflow.parameters().buffers();
+        let nagle = subflow.nagle.unwrap_or(config.tcp.profile != tcp::Profile::Ns3);
+        // Segments are cut by the connection, which holds small ones back itself.
+        subflow.nagle = Some(false);
+        subflow.send_buffer = Some(foundation::Size::from_bytes(ENDLESS));
+        subflow.send_autotuning = Some(false);
+        Self {
+            send_buffer,
+            receive_buffer,
+            shared_window: config.shared_window(),
+            nagle,
+            most: config.subflows().min(MOST_SUBFLOWS as usize),
+            subflow,
+            config,
+        }
+    }
+
+    /// The settings as they were given.
+    #[must_use]
+    pub const fn config(&self) -> &MptcpConfig {
+        &self.config
+    }
+
+    /// Payload bytes of a full segment, where both ends have these settings.
+    #[must_use]
+    pub fn segment(&self) -> u64 {
+        let timestamps = self.subflow.timestamps != Some(false);
+        self.subflow.mss().bytes() - u64::from(DSS_MAPPED) - if timestamps { 12 } else { 0 }
+    }
+
+    pub(super) const fn shared_window(&self) -> bool {
+        self.shared_window
+    }
+
+    pub(super) const fn nagle(&self) -> bool {
+        self.nagle
+    }
+
+    pub(super) fn reinjects_at_timeout(&self) -> bool {
+        self.config.reinjection() == Reinjection::Timeout
+    }
+}
+
+impl Connection {
+    /// Opens a connection from a host that knows its paths as `host` says: the policy chooses among them, by `size` (the
+    /// bytes that will be sent, where that is known). `random` gives keys, random numbers and sequence numbers;
+    /// `paths` is what the policy draws from.
+    pub fn open(
+        now: Instant,
+        setup: &Arc<Setup>,
+        size: std::option::Option<u64>,
+        host: &mut HostPaths,
+        random: Generator,
+        paths: &mut Generator,
+    ) -> Self {
+        let mut policy = setup.config.policy().build();
+        let opening = policy.open(size, host, paths);
+        host.on_connection();
+        if let Some(size) = size {
+            host.on_flow(now, size);
+        }
+        let mut connection = Self::new(now, setup, true, random);
+        connection.policy = policy.follows_progress().then_some(policy);
+        connection.begin(now, opening);
+        connection
+    }
+
+    /// Answers the SYN that arrived for a listener on `path`.
+    pub fn accept(
+        now: Instant,
+        setup: &Arc<Setup>,
+        random: Generator,
+        path: PathIndex,
+        syn: &Segment,
+    ) -> Self {
+        let mut connection = Self::new(now, setup, false, random);
+        connection.level = match syn.option {
+            Option::Capable { .. } => Level::Multipath,
+            _ => Level::Plain,
+        };
+        let reserved = connection.reserved();
+        let number = connection.random.next_u32();
+        let tcp = tcp::Connection::accept_beside(now, &setup.subflow, number, &syn.tcp, reserved);
+        connection.add(Subflow::new(syn.subflow, path, tcp, Role::Initial));
+        connection
+    }
+
+    fn new(now: Instant, setup: &Arc<Setup>, opener: bool, mut random: Generator) -> Self {
+        Self {
+            opener,
+            level: Level::Opening,
+            key: random.next_u64(),
+            peer_key: None,
+            confirmed: false,
+            subflows: Vec::new(),
+            dirty: 0,
+            untold: 0,
+            outgoing: DataSender::new(setup.send_buffer),
+            incoming: DataReceiver::new(setup.receive_buffer),
+            queued: false,
+            scheduler: setup.config.scheduler().build(),
+            policy: None,
+            joins: Vec::new(),
+            joinable_since: None,
+            paths: Vec::new(),
+            expected: Vec::new(),
+            short: false,
+            scatter: None,
+            tail: None,
+            tail_at: Instant::MAX,
+            tail_waits: false,
+            random,
+            coupled: false,
+            views: Vec::new(),
+            siblings: Vec::new(),
+            opened_at: now,
+            fin_told: false,
+            fin_due: 0,
+            keys_told: false,
+            sent_to: 1,
+            peer_finished: false,
+            resend_at: Instant::MAX,
+            backoff: 0,
+            una_at_resend: 1,
+            write_blocked: false,
+            closed: false,
+            over: false,
+            events: Vec::new(),
+            statistics: Statistics {
+                opened_at: Some(now),
+                ..Statistics::default()
+            },
+            setup: Arc::clone(setup),
+        }
+    }
+
+    fn begin(&mut self, now: Instant, opening: Opening) {
+        let most = self.setup.most;
+        self.joins = opening.joins;
+        self.joins.truncate(most - 1);
+        self.joins.reverse();
+        self.subflows.reserve_exact(1 + self.joins.len());
+        self.paths.push(opening.first);
+        self.paths.extend(self.joins.iter().rev().map(|join| join.path));
+        self.expected = opening.expected;
+        self.short = opening.short;
+        self.scatter = opening.scatter;
+        self.tail = opening.tail;
+        let number = self.random.next_u32();
+        let tcp = tcp::Connection::open_beside(now, &self.setup.subflow, number, RESERVED);
+        self.add(Subflow::new(0, opening.first, tcp, Role::Initial));
+        if let Some(scatter) = &self.scatter {
+            self.subflows[0].tcp.expect_reordering(scatter.duplicates);
+        }
+    }
+
+    const fn reserved(&self) -> Reserved {
+        match self.level {
+            Level::Plain => Reserved { data: 0, bare: 0 },
+            _ => RESERVED,
+        }
+    }
+
+    fn add(&mut self, mut subflow: Subflow) {
+        self.coupled |= subflow.tcp.controller().is_coupled();
+        let expected = self.expected.iter().find(|(path, _)| *path == subflow.path);
+        subflow.expected = expected.map_or(0, |&(_, bytes)| bytes);
+        self.dirty |= 1 << self.subflows.len();
+        self.untold |= 1 << self.subflows.len();
+        self.subflows.push(subflow);
+    }
+
+    /// The first subflow's handshake is done on this side, and it was one of multipath TCP: from when on others may join
+    /// (RFC 8684, section 3.1: not before a DSS option was received).
+    pub(super) fn check_joinable(&mut self, now: Instant) {
+        if !self.opener || self.joinable_since.is_some() || self.level != Level::Multipath {
+            return;
+        }
+        let waits = self.setup.config.join_after() == JoinAfter::Established;
+        if self.peer_key.is_some() && (self.confirmed || !waits) {
+            self.joinable_since = Some(now);
+            self.open_due_joins(now);
+        }
+    }
+
+    /// Opens the subflows whose time has come.
+    pub(super) fn open_due_joins(&mut self, now: Instant) {
+        let Some(since) = self.joinable_since else { return };
+        if self.over || self.outgoing.fin_acknowledged() {
+            self.joins.clear();
+            return;
+        }
+        let acknowledged = self.outgoing.acknowledged();
+        let is_due = |join: &Join| match join.when {
+            When::AtOnce => true,
+            When::AfterBytes(bytes) => acknowledged >= bytes,
+            When::AfterTime(time) => since + time <= now,
+        };
+        let mut place = self.joins.len();
+        while place > 0 {
+            place -= 1;
+            if is_due(&self.joins[place]) {
+                let join = self.joins.remove(place);
+                self.join(now, join);
+            }
+        }
+    }
+
+    /// When the next subflow is to be opened.
+    pub(super) fn next_join(&self) -> Instant {
+        let Some(since) = self.joinable_since else {
+            return Instant::MAX;
+        };
+        let at = |join: &Join| match join.when {
+            When::AfterTime(time) => since + time,
+            _ => Instant::MAX,
+        };
+        self.joins.iter().map(at).min().unwrap_or(Instant::MAX)
+    }
+
+    pub(super) fn join(&mut self, now: Instant, join: Join) {
+        if self.subflows.len() >= self.setup.most {
+            return;
+        }
+        let id = self.subflows.len() as u8;
+        let role = Role::Joined {
+            nonces: (self.random.next_u32(), 0),
+            verified: false,
+            confirmed: false,
+        };
+        let number = self.random.next_u32();
+        let tcp = tcp::Connection::open_beside(now, &self.setup.subflow, number, RESERVED);
+        let mut subflow = Subflow::new(id, join.path, tcp, role);
+        subflow.backup = join.backup;
+        self.add(subflow);
+    }
+
+    /// A subflow asks to join (RFC 8684, section 3.2): its SYN, on `path`.
+    pub(super) fn on_stranger(&mut self, now: Instant, path: PathIndex, segment: &Segment) {
+        let syn = segment.tcp.has(Flags::SYN) && !segment.tcp.has(Flags::ACK | Flags::RST);
+        let Option::JoinSyn {
+            token, nonce, backup, ..
+        } = segment.option
+        else {
+            return;
+        };
+        let known = match token {
+            Token::Of(key) => key == self.key,
+            Token::Bits(bits) => bits == crate::mptcp::keys::token(self.key),
+        };
+        // Full, unknown, or over: a reset would be the listener's answer; nobody waits for it here.
+        let full = self.subflows.len() >= MOST_SUBFLOWS as usize;
+        if !syn || !known || full || self.over || self.level != Level::Multipath || self.peer_key.is_none() {
+            return;
+        }
+        let role = Role::Joined {
+            nonces: (self.random.next_u32(), nonce),
+            verified: false,
+            confirmed: true,
+        };
+        let number = self.random.next_u32();
+        let tcp = tcp::Connection::accept_beside(now, &self.setup.subflow, number, &segment.tcp, RESERVED);
+        let mut subflow = Subflow::new(segment.subflow, path, tcp, role);
+        subflow.backup = backup;
+        self.add(subflow);
+    }
+
+    /// The proof that this end knows the keys, in a handshake with these random numbers, its own first.
+    pub(super) fn own_proof(&self, nonces: (u32, u32)) -> Proof {
+        Proof::Of {
+            keys: (self.key, self.peer_key.unwrap_or(0)),
+            nonces,
+        }
+    }
+
+    /// Whether `proof` shows that the peer knows the keys; of the answer 64 bits are compared, of the third segment 160.
+    pub(super) fn is_proven(&self, proof: &Proof, nonces: (u32, u32), bytes: usize) -> bool {
+        let Some(peer_key) = self.peer_key else {
+            return false;
+        };
+        let (own, peer) = nonces;
+        match *proof {
+            Proof::Of { keys, nonces } => keys == (peer_key, self.key) && nonces == (peer, own),
+            Proof::Bits(bits) => {
+                let expected = crate::mptcp::keys::proof((peer_key, self.key), (peer, own));
+                bits[..bytes] == expected[..bytes]
+            }
+        }
+    }
+
+    /// A reset for a segment of a subflow that nobody knows, where one is due.
+    #[must_use]
+    pub fn refuse(segment: &Segment) -> std::option::Option<Segment> {
+        Some(Segment {
+            tcp: reset_for(&segment.tcp)?,
+            option: Option::None,
+            subflow: segment.subflow,
+        })
+    }
+}

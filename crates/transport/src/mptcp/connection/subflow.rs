@@ -1,0 +1,206 @@
+//! One subflow: a TCP connection, and which part of its stream is which part of the data.
+
+use std::collections::VecDeque;
+
+use foundation::{Duration, Instant};
+
+use crate::congestion::Sibling;
+use crate::mptcp::mappings::Mappings;
+use crate::mptcp::scheduler::SubflowView;
+use crate::mptcp::segment::PathIndex;
+use crate::tcp;
+
+/// How far a subflow's own handshake has come, beyond that of TCP.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Role {
+    /// The first one, by MP_CAPABLE.
+    Initial,
+    /// One that joined (RFC 8684, section 3.2).
+    Joined {
+        /// This end's random number and the peer's, 0 before it is known.
+        nonces: (u32, u32),
+        /// The peer has shown that it knows the keys.
+        verified: bool,
+        /// The opener: the fourth segment arrived. Until then no data leaves.
+        confirmed: bool,
+    },
+}
+
+/// One subflow.
+#[derive(Debug)]
+pub(super) struct Subflow {
+    pub id: u8,
+    pub path: PathIndex,
+    pub tcp: tcp::Connection,
+    pub role: Role,
+    pub backup: bool,
+    /// Data may be sent on it.
+    pub usable: bool,
+    /// It has ended or failed.
+    pub gone: bool,
+    /// What it was given and has not been acknowledged on it; what it brought and was not read.
+    pub sent: Mappings,
+    pub received: Mappings,
+    /// Bytes of its stream that were written, acknowledged and read.
+    pub written: u64,
+    pub acknowledged: u64,
+    pub read: u64,
+    /// Parts of the data that wait for room: positions.
+    pub queue: VecDeque<(u64, u64)>,
+    /// When it wants to be called.
+    pub wake: Instant,
+    /// Bytes acknowledged since the last loss and between the last two.
+    losses_seen: u64,
+    since_loss: u64,
+    between_losses: u64,
+    /// Losses of what was written before this position are of the episode that is known.
+    episode_ends: u64,
+    pub sampled_at: Option<Instant>,
+    pub told_sample: Option<Instant>,
+    /// The host's account counts it among the open ones.
+    pub counted: bool,
+    /// When the third segment of a join is sent again.
+    pub third_at: Instant,
+    /// What the host's account was told: bytes acknowledged, segments lost, bytes unfinished.
+    pub told_acknowledged: u64,
+    pub told_lost: u64,
+    pub claimed: u64,
+    /// What the policy expects it to carry.
+    pub expected: u64,
+}
+
+impl Subflow {
+    pub fn new(id: u8, path: PathIndex, tcp: tcp::Connection, role: Role) -> Self {
+        Self {
+            id,
+            path,
+            tcp,
+            role,
+            backup: false,
+            usable: false,
+            gone: false,
+            sent: Mappings::default(),
+            received: Mappings::default(),
+            written: 0,
+            acknowledged: 0,
+            read: 0,
+            queue: VecDeque::new(),
+            wake: Instant::MAX,
+            losses_seen: 0,
+            since_loss: 0,
+            between_losses: 0,
+            episode_ends: 0,
+            sampled_at: None,
+            told_sample: None,
+            counted: false,
+            third_at: Instant::MAX,
+            told_acknowledged: 0,
+            told_lost: 0,
+            claimed: 0,
+            expected: 0,
+        }
+    }
+
+    /// Bytes that wait here for room.
+    pub fn queued(&self) -> u64 {
+        self.queue.iter().map(|(start, end)| end - start).sum()
+    }
+
+    /// Adds a part of the data to what waits.
+    pub fn enqueue(&mut self, start: u64, end: u64) {
+        match self.queue.back_mut() {
+            Some(last) if last.1 == start => last.1 = end,
+            _ => self.queue.push_back((start, end)),
+        }
+    }
+
+    /// The next part of what waits, of at most `most` bytes, without what arrived below `una` by other ways.
+    pub fn dequeue(&mut self, most: u64, una: u64) -> Option<(u64, u64)> {
+        while let Some(front) = self.queue.front_mut() {
+            front.0 = front.0.max(una);
+            if front.0 >= front.1 {
+                self.queue.pop_front();
+                continue;
+            }
+            let start = front.0;
+            let end = front.1.min(start + most);
+            front.0 = end;
+            return Some((start, end));
+        }
+        None
+    }
+
+    /// Whether anything waits that has not arrived by other ways.
+    pub fn waits(&mut self, una: u64) -> bool {
+        while self.queue.front().is_some_and(|&(_, end)| end <= una) {
+            self.queue.pop_front();
+        }
+        !self.queue.is_empty()
+    }
+
+    /// Bytes that it was given and that are not acknowledged on it.
+    pub fn outstanding(&self) -> u64 {
+        self.written - self.acknowledged + self.queued()
+    }
+
+    /// Notes what its stream was acknowledged to, and what was lost (Khalili et al. 2012, section 4: l1 and l2).
+    pub fn note_progress(&mut self) -> u64 {
+        let acknowledged = self.tcp.bytes_acknowledged();
+        let new = acknowledged - self.acknowledged;
+        if new > 0 {
+            self.acknowledged = acknowledged;
+            self.sent.release(acknowledged);
+            self.since_loss += new;
+        }
+        let lost = self.tcp.segments_lost();
+        if lost > self.losses_seen {
+            self.losses_seen = lost;
+            // Of many losses in one flight the first alone counts, as it alone reduces the window.
+            if acknowledged >= self.episode_ends {
+                self.episode_ends = self.written;
+                self.between_losses = self.since_loss;
+                self.since_loss = 0;
+            }
+        }
+        new
+    }
+
+    /// What coupled controllers see of it.
+    pub fn sibling(&self) -> Sibling {
+        let rtt = self.tcp.round_trips();
+        Sibling {
+            window: self.tcp.window_bytes(),
+            rtt: if rtt.has_sample() {
+                rtt.smoothed()
+            } else {
+                Duration::ZERO
+            },
+            base_rtt: rtt.minimum().unwrap_or(Duration::ZERO),
+            between_losses: self.between_losses.max(self.since_loss),
+        }
+    }
+
+    /// What schedulers see of it; `bytes`: the next segment at most.
+    pub fn view(&mut self, now: Instant, bytes: u64) -> SubflowView {
+        let segment = self.tcp.segment_size();
+        let waits = !self.queue.is_empty();
+        let room = !waits && self.tcp.has_room(now, bytes.min(u64::from(segment)) as u32);
+        let rtt = self.tcp.round_trips();
+        let sampled = rtt.has_sample();
+        SubflowView {
+            id: self.id,
+            path: self.path,
+            srtt: if sampled { rtt.smoothed() } else { Duration::ZERO },
+            rtt_variation: rtt.variation(),
+            base_rtt: rtt.minimum().unwrap_or(Duration::ZERO),
+            latest_rtt: rtt.latest(),
+            window: self.tcp.window_bytes(),
+            in_flight: self.tcp.bytes_in_flight(),
+            queued: if waits { self.queued() } else { 0 },
+            segment,
+            room,
+            backup: self.backup,
+            timeouts: self.tcp.timeouts_in_a_row(),
+        }
+    }
+}

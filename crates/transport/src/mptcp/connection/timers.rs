@@ -1,0 +1,105 @@
+//! Time: the subflows' timers, and that of data which no subflow cares for any more.
+
+use foundation::Instant;
+
+use super::{Connection, Level};
+use crate::machine::Machine as _;
+
+impl Connection {
+    #[inline]
+    pub(super) fn next_timeout(&self) -> Option<Instant> {
+        let mut at = self.resend_at.min(self.tail_at);
+        for subflow in &self.subflows {
+            at = at.min(subflow.wake);
+        }
+        if !self.joins.is_empty() {
+            at = at.min(self.next_join());
+        }
+        (at != Instant::MAX).then_some(at)
+    }
+
+    pub(super) fn on_timeout(&mut self, now: Instant) {
+        for place in 0..self.subflows.len() {
+            if self.subflows[place].wake <= now {
+                self.on_subflow_timeout(now, place);
+            }
+        }
+        if self.resend_at <= now {
+            self.on_resend_timeout(now);
+        }
+        if self.tail_at <= now {
+            self.on_late_tail(now);
+        }
+        if !self.joins.is_empty() {
+            self.open_due_joins(now);
+        }
+    }
+
+    fn on_subflow_timeout(&mut self, now: Instant, place: usize) {
+        if self.coupled {
+            self.tell_siblings(place);
+        }
+        let subflow = &mut self.subflows[place];
+        if subflow.third_at <= now {
+            // RFC 8684, section 3.2: the third segment is sent again until the fourth arrives.
+            subflow.third_at = now + subflow.tcp.retransmission_timeout() * 2;
+            subflow.tcp.demand_acknowledgement();
+        }
+        let before = subflow.tcp.statistics().timeouts;
+        subflow.tcp.handle_timeout(now);
+        let timeouts = subflow.tcp.statistics().timeouts - before;
+        self.after(now, place);
+        if timeouts > 0 {
+            self.statistics.timeouts += timeouts;
+            let others = self.subflows.iter().filter(|subflow| subflow.usable).count() > 1;
+            if others && self.setup.reinjects_at_timeout() && !self.over {
+                self.reinject(place);
+                self.give_back_queue(place);
+            }
+        }
+    }
+
+    /// The timer runs while data, or the DATA_FIN, is not acknowledged.
+    #[inline]
+    pub(super) fn arm_resend(&mut self, now: Instant) {
+        if self.resend_at == Instant::MAX && self.level == Level::Multipath {
+            self.una_at_resend = self.outgoing.una;
+            self.resend_at = now + self.resend_after();
+        }
+    }
+
+    fn resend_after(&self) -> foundation::Duration {
+        let timeouts = self
+            .subflows
+            .iter()
+            .filter(|subflow| subflow.usable)
+            .map(|subflow| subflow.tcp.retransmission_timeout());
+        timeouts
+            .max()
+            .unwrap_or(foundation::Duration::from_secs(1))
+            .doubled(self.backoff)
+            .min(crate::rtt::MAX_TIMEOUT)
+    }
+
+    /// Data that its subflows have brought over, and of which no DATA_ACK came, is sent again (RFC 8684, section 3.3.6):
+    /// the acknowledgement was lost, or the peer has thrown the data away. So is the DATA_FIN.
+    fn on_resend_timeout(&mut self, now: Instant) {
+        self.resend_at = Instant::MAX;
+        let outgoing = &self.outgoing;
+        let waits_for_fin = outgoing.has_sent_all() && !outgoing.fin_acknowledged();
+        if self.over || (outgoing.in_flight() == 0 && !waits_for_fin) {
+            return;
+        }
+        let moved = outgoing.una != self.una_at_resend;
+        let busy = self.subflows.iter().any(|subflow| {
+            !subflow.gone && (subflow.written > subflow.acknowledged || !subflow.queue.is_empty())
+        });
+        if !moved && !busy && self.outgoing.next_again().is_none() {
+            self.backoff = (self.backoff + 1).min(10);
+            let (una, next) = (self.outgoing.una, self.outgoing.next);
+            self.outgoing.send_again(una, next, u8::MAX);
+            self.fin_told = false;
+        }
+        self.arm_resend(now);
+    }
+}

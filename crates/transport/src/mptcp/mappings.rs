@@ -1,0 +1,148 @@
+//! Which part of a subflow's stream is which part of the data.
+
+use std::collections::VecDeque;
+
+/// A run of bytes that lie behind one another in both.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Run {
+    /// Offset of its first byte in the subflow's stream, from 0.
+    pub offset: u64,
+    /// Position of its first byte in the data, from 1.
+    pub data: u64,
+    /// Bytes.
+    pub length: u64,
+    /// It was given to another subflow too.
+    pub reinjected: bool,
+}
+
+impl Run {
+    /// The offset after its last byte.
+    pub const fn end(&self) -> u64 {
+        self.offset + self.length
+    }
+}
+
+/// Runs in the order of the subflow's stream, none of which overlap.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Mappings {
+    runs: VecDeque<Run>,
+}
+
+impl Mappings {
+    /// Adds what was written to the subflow's stream, behind all that was written before.
+    pub fn append(&mut self, offset: u64, data: u64, length: u64) {
+        if let Some(last) = self.runs.back_mut()
+            && !last.reinjected
+            && last.end() == offset
+            && last.data + last.length == data
+        {
+            last.length += length;
+            return;
+        }
+        self.runs.push_back(Run {
+            offset,
+            data,
+            length,
+            reinjected: false,
+        });
+    }
+
+    /// Adds what a segment says of bytes that may have been told before. The first word stands.
+    pub fn learn(&mut self, offset: u64, data: u64, length: u64) {
+        let end = offset + length;
+        let at = self.runs.partition_point(|run| run.end() <= offset);
+        if at == self.runs.len() {
+            self.append(offset, data, length);
+            return;
+        }
+        // Only the parts of which nothing is known yet.
+        let (mut at, mut from) = (at, offset);
+        while from < end {
+            let next = self.runs.get(at).map_or(end, |run| run.offset.clamp(from, end));
+            if from < next {
+                self.runs.insert(
+                    at,
+                    Run {
+                        offset: from,
+                        data: data + (from - offset),
+                        length: next - from,
+                        reinjected: false,
+                    },
+                );
+                at += 1;
+            }
+            match self.runs.get(at) {
+                Some(run) => from = run.end().max(next),
+                None => from = end.max(next),
+            }
+            at += 1;
+        }
+    }
+
+    /// Where in the data the byte at `offset` belongs, and how many bytes from there on lie behind one another.
+    pub fn find(&self, offset: u64) -> Option<(u64, u64)> {
+        let at = self.runs.partition_point(|run| run.end() <= offset);
+        let run = self.runs.get(at).filter(|run| run.offset <= offset)?;
+        let inside = offset - run.offset;
+        Some((run.data + inside, run.length - inside))
+    }
+
+    /// Whether the byte at position `data` of the data is in it.
+    pub fn holds(&self, data: u64) -> bool {
+        let inside = |run: &Run| (run.data..run.data + run.length).contains(&data);
+        self.runs.iter().any(inside)
+    }
+
+    /// Forgets all below `offset`.
+    pub fn release(&mut self, offset: u64) {
+        while let Some(front) = self.runs.front_mut() {
+            if front.end() <= offset {
+                self.runs.pop_front();
+                continue;
+            }
+            let gone = offset.saturating_sub(front.offset);
+            front.offset += gone;
+            front.data += gone;
+            front.length -= gone;
+            return;
+        }
+    }
+
+    /// All runs, to be marked.
+    pub fn iter_mut(&mut self) -> impl Iterator<Item = &mut Run> {
+        self.runs.iter_mut()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn every_byte_keeps_its_place(
+            told in prop::collection::vec((0_u64..60, 1_u64..12), 0..30),
+            released in 0_u64..60,
+        ) {
+            // The data runs backwards in blocks of 10, so that blocks cannot merge.
+            let place = |offset: u64| 1000 - (offset / 10) * 10 + offset % 10;
+            let mut mappings = Mappings::default();
+            let mut known = [false; 80];
+            for (offset, length) in told {
+                let length = length.min(10 - offset % 10);
+                mappings.learn(offset, place(offset), length);
+                known[offset as usize..(offset + length) as usize].fill(true);
+            }
+            mappings.release(released);
+            for offset in 0..80 {
+                let found = mappings.find(offset);
+                prop_assert_eq!(found.is_some(), known[offset as usize] && offset >= released, "{}", offset);
+                if let Some((data, rest)) = found {
+                    prop_assert_eq!(data, place(offset));
+                    prop_assert!((offset..offset + rest).all(|o| known[o as usize]));
+                }
+            }
+        }
+    }
+}

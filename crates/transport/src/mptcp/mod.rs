@@ -1,0 +1,30 @@
+//! Multipath TCP (RFC 8684) as a state machine without a clock or a socket.
+//!
+//! A [`Connection`] is one end: a set of ordinary TCP connections, its subflows, under one stream of data. Nothing of TCP
+//! is implemented here again. Data has sequence numbers of its own; every segment says where in the data its payload
+//! belongs, and how far the data has arrived. Which subflow takes the next segment is a [`Scheduler`]'s to say, which
+//! paths get a subflow and when a [`PathPolicy`]'s, by what the host knows of its paths ([`HostPaths`]).
+//!
+//! The owner knows the paths as [`PathIndex`]es: what leaves names one, and so must what arrives.
+
+pub mod config;
+mod connection;
+pub mod host;
+pub mod keys;
+mod mappings;
+mod meter;
+pub mod policy;
+mod receiver;
+pub mod scheduler;
+pub mod segment;
+mod sender;
+pub mod wire;
+mod words;
+
+pub use config::{JoinAfter, MptcpConfig, MptcpKeys, Reinjection};
+pub use connection::{Connection, Setup, SubflowInfo};
+pub use host::{HostPaths, PathAccount};
+pub use meter::Arrivals;
+pub use policy::{Join, Opening, PathPolicy, PolicyConfig, Progress, Scatter, Tail, When};
+pub use scheduler::{Choice, DataView, Scheduler, SchedulerConfig, SubflowView};
+pub use segment::{Option as MptcpOption, Outgoing, PathIndex, Segment};

@@ -1,0 +1,130 @@
+//! One path at first, the others when the connection has lived so long or sent so much that they are worth their
+//! handshakes (users ask the same of Linux: mptcp_net-next, issue 552).
+
+use foundation::{Duration, Generator, Problem, Size};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::{Choose, CurrentRtt, HostPaths, Join, Opening, PathIndex, PathPolicy, Settings, When};
+
+/// One path at first; the others join after so many bytes, or so much time.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct Delayed {
+    /// The others join when so much data was acknowledged, e.g. "300kB". Default: "100kB", unless after_time is given.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub after_bytes: Option<Size>,
+    /// Or when so much time has passed since subflows can join, e.g. "200ms"; after_bytes cannot be given too.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub after_time: Option<Duration>,
+    /// The path of the first subflow: random, first, round-robin or least-rtt. Default: "least-rtt".
+    pub first: Choose,
+    /// With first = "least-rtt": the round trip of the path without queues ("base"), or as last seen ("latest"). Default: "latest".
+    pub rtt: CurrentRtt,
+    /// The most paths. Default: 64.
+    #[schemars(range(min = 1, max = 64))]
+    pub paths: u32,
+}
+
+const BYTES: u64 = 100_000;
+
+impl Default for Delayed {
+    fn default() -> Self {
+        Self {
+            after_bytes: None,
+            after_time: None,
+            first: Choose::LeastRtt,
+            rtt: CurrentRtt::default(),
+            paths: 64,
+        }
+    }
+}
+
+impl Settings for Delayed {
+    fn validate(&self) -> Vec<Problem> {
+        let mut problems = Vec::new();
+        if self.after_bytes.is_some() && self.after_time.is_some() {
+            let message = "after_bytes is given too: one of them is allowed";
+            problems.push(Problem::new("after_time", message));
+        }
+        if !(1..=64).contains(&self.paths) {
+            let message = format!("{} is out of range: 1 to 64", self.paths);
+            problems.push(Problem::new("paths", message));
+        }
+        problems
+    }
+
+    fn build(&self) -> Box<dyn PathPolicy> {
+        Box::new(self.clone())
+    }
+}
+
+impl PathPolicy for Delayed {
+    fn open(&mut self, _: Option<u64>, host: &HostPaths, random: &mut Generator) -> Opening {
+        let when = match (self.after_time, self.after_bytes) {
+            (Some(time), _) => When::AfterTime(time),
+            (None, Some(bytes)) => When::AfterBytes(bytes.bytes()),
+            (None, None) => When::AfterBytes(BYTES),
+        };
+        let first = self.first.path(host, self.rtt, random);
+        let others = host.by(|path| self.rtt.of(path)).into_iter();
+        let others: Vec<PathIndex> = others.filter(|&path| path != first).collect();
+        let mut opening = Opening::over([first]);
+        opening.joins = others
+            .into_iter()
+            .take(self.paths as usize - 1)
+            .map(|path| Join {
+                when,
+                ..Join::at_once(path)
+            })
+            .collect();
+        opening
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use foundation::Streams;
+
+    fn open(policy: &mut Delayed) -> Opening {
+        let host = HostPaths::new([40, 20, 30].map(Duration::from_millis));
+        policy.open(None, &host, &mut Streams::new(1, 0).stream("paths"))
+    }
+
+    #[test]
+    fn the_others_wait() {
+        let at = |opening: &Opening| {
+            let joins = opening.joins.iter();
+            joins.map(|join| (join.path.0, join.when)).collect::<Vec<_>>()
+        };
+        let opening = open(&mut Delayed::default());
+        assert_eq!(opening.first, PathIndex(1));
+        let after = When::AfterBytes(100_000);
+        assert_eq!(at(&opening), [(2, after), (0, after)]);
+        let opening = open(&mut Delayed {
+            after_time: Some(Duration::from_millis(70)),
+            paths: 2,
+            ..Delayed::default()
+        });
+        assert_eq!(at(&opening), [(2, When::AfterTime(Duration::from_millis(70)))]);
+    }
+
+    #[test]
+    fn one_of_bytes_and_time() {
+        let wrong = Delayed {
+            after_bytes: Some(Size::from_bytes(1)),
+            after_time: Some(Duration::ZERO),
+            paths: 0,
+            ..Delayed::default()
+        };
+        let problems: Vec<String> = wrong.validate().iter().map(Problem::to_string).collect();
+        assert_eq!(
+            problems,
+            [
+                "after_time: after_bytes is given too: one of them is allowed",
+                "paths: 0 is out of range: 1 to 64"
+            ]
+        );
+    }
+}

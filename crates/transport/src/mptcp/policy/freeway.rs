@@ -1,0 +1,157 @@
+//! Freeway (W. Wang, Y. Sun, K. Salamatian and Z. Li, "Adaptive path isolation for elephant and mice flows by exploiting
+//! path diversity in datacenters", IEEE TNSM 13(1), 2016): as many paths of low latency for mice as an M/G/1 queue needs
+//! to keep its delay below a bound, the others for elephants, over which they are balanced.
+//!
+//! The paper moves paths in switches and derives its bound of the mean delay from a deadline that 99 % of the mice are to
+//! meet. Here the host decides for its own flows by the mice that it has opened of late, and the bound of the mean time
+//! in the queue is a setting.
+
+use foundation::{Duration, Generator, Problem, Size};
+use rand::Rng as _;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::{CurrentRtt, HostPaths, Opening, PathIndex, PathPolicy, Settings};
+use crate::mptcp::Arrivals;
+
+/// Some paths of low latency for short flows, the others for long ones (Freeway, TNSM 2016).
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct Freeway {
+    /// Flows up to this size are mice. Default: "800kB".
+    pub mice: Size,
+    /// The mean time that mice may wait in a path's queue. Default: "2ms".
+    pub delay: Duration,
+    /// Paths that an elephant uses at once, those with the fewest bytes unfinished, at least 1. Default: 64, all that are not for mice.
+    #[schemars(range(min = 1, max = 64))]
+    pub elephant_paths: u32,
+}
+
+impl Default for Freeway {
+    fn default() -> Self {
+        Self {
+            mice: Size::from_bytes(800_000),
+            delay: Duration::from_millis(2),
+            elephant_paths: 64,
+        }
+    }
+}
+
+impl Settings for Freeway {
+    fn validate(&self) -> Vec<Problem> {
+        let mut problems = Vec::new();
+        if self.delay.is_zero() {
+            problems.push(Problem::new("delay", "0 is out of range: it must be longer"));
+        }
+        if !(1..=64).contains(&self.elephant_paths) {
+            let message = format!("{} is out of range: 1 to 64", self.elephant_paths);
+            problems.push(Problem::new("elephant_paths", message));
+        }
+        problems
+    }
+
+    fn build(&self) -> Box<dyn PathPolicy> {
+        Box::new(self.clone())
+    }
+}
+
+/// The mean wait of an M/G/1 queue (Pollaczek and Khinchine): arrival rate x mean square of the service time / (2 (1 -
+/// load)), in seconds, for flows over a path of `rate` bytes a second; infinite where they are more than it carries.
+fn mean_wait(flows: &Arrivals, rate: f64) -> f64 {
+    let load = flows.rate * flows.mean / rate;
+    if load >= 1.0 {
+        return f64::INFINITY;
+    }
+    flows.rate * flows.square / (rate * rate) / (2.0 * (1.0 - load))
+}
+
+impl Freeway {
+    /// How many of the paths, in this order, mice need: at least one, and one is left for elephants.
+    fn lanes(&self, host: &HostPaths, order: &[PathIndex]) -> usize {
+        let most = order.len().saturating_sub(1).max(1);
+        let Some(mice) = host.arrivals(self.mice.bytes()) else {
+            return 1;
+        };
+        // Mice are spread evenly; the slowest of their paths decides.
+        let holds = |&count: &usize| {
+            let each = Arrivals {
+                rate: mice.rate / count as f64,
+                ..mice
+            };
+            order[..count].iter().all(|path| {
+                let rate = host.paths()[path.index()].rate();
+                rate <= 0.0 || mean_wait(&each, rate) <= self.delay.as_secs_f64()
+            })
+        };
+        (1..=most).find(holds).unwrap_or(most)
+    }
+}
+
+impl PathPolicy for Freeway {
+    fn open(&mut self, size: Option<u64>, host: &HostPaths, random: &mut Generator) -> Opening {
+        let order = host.by(|path| CurrentRtt::Base.of(path));
+        let lanes = self.lanes(host, &order);
+        if size.is_some_and(|size| size <= self.mice.bytes()) {
+            let lane = (random.next_u64() % lanes as u64) as usize;
+            let mut opening = Opening::over([order[lane]]);
+            opening.short = true;
+            return opening;
+        }
+        let mut rest = order[lanes.min(order.len() - 1)..].to_vec();
+        rest.sort_by_key(|path| host.paths()[path.index()].unfinished);
+        rest.truncate(self.elephant_paths as usize);
+        Opening::over(rest)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use foundation::{Instant, Streams};
+
+    /// M/D/1 and M/M/1 at half the load wait half a service time and a whole one.
+    #[test]
+    fn the_wait_is_that_of_pollaczek_and_khinchine() {
+        let flows = |square| Arrivals {
+            rate: 50.0,
+            mean: 1000.0,
+            square,
+        };
+        assert!((mean_wait(&flows(1e6), 100_000.0) - 0.005).abs() < 1e-12);
+        assert!((mean_wait(&flows(2e6), 100_000.0) - 0.010).abs() < 1e-12);
+        assert!(mean_wait(&flows(1e6), 50_000.0).is_infinite());
+    }
+
+    fn open(host: &HostPaths, size: u64, draw: u64) -> Vec<u8> {
+        let mut random = Streams::new(draw, 0).stream("paths");
+        let opening = Freeway::default().open(Some(size), host, &mut random);
+        let joins = opening.joins.iter().map(|join| join.path.0);
+        std::iter::once(opening.first.0).chain(joins).collect()
+    }
+
+    #[test]
+    fn mice_get_as_many_paths_as_they_need() {
+        let mut host = HostPaths::new([40, 20, 30, 50].map(Duration::from_millis));
+        assert_eq!(open(&host, 50_000, 1), [1], "the fastest");
+        assert_eq!(open(&host, 10_000_000, 1), [2, 0, 3], "the others");
+        let at = |step: u64| Instant::from_nanos(step * 1_000_000);
+        for step in 0..2000 {
+            host.on_flow(at(step), 20_000);
+            for path in 0..4 {
+                host.on_delivery(PathIndex(path), at(step), 12_500, 0);
+            }
+        }
+        // 1000/s x 20 kB over 12.5 MB/s: one path is overfull; over two the wait is 500 x 1.6 ms^2 / (2 x 0.2) = 3.2 ms,
+        // over three 333.3 x 1.6 ms^2 / (2 x 0.467) = 0.91 ms.
+        assert_eq!(open(&host, 10_000_000, 1), [3]);
+        let lanes: std::collections::BTreeSet<Vec<u8>> = (0..40).map(|n| open(&host, 50_000, n)).collect();
+        assert_eq!(lanes, [vec![0], vec![1], vec![2]].into());
+    }
+
+    #[test]
+    fn elephants_are_balanced() {
+        let mut host = HostPaths::new([20, 30, 40, 50].map(Duration::from_millis));
+        host.account_mut(PathIndex(1)).unwrap().unfinished = 5_000_000;
+        assert_eq!(open(&host, 10_000_000, 1), [2, 3, 1]);
+    }
+}

@@ -1,0 +1,126 @@
+//! MPTCP-FSFS: short flows first. The number of paths grows with the size of the flow, and short flows take the paths
+//! of the least round-trip times.
+
+use foundation::{Generator, Problem, Size};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::{CurrentRtt, HostPaths, Opening, PathPolicy, Settings};
+
+/// The more paths the larger the flow, those of the least round-trip times (MPTCP-FSFS).
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct Fsfs {
+    /// The largest size of each class but the last, rising. Default: ["100KB", "300KB", "800KB"].
+    pub thresholds: Vec<Size>,
+    /// Paths of each of these classes; larger flows, and those of unknown size, use all. Default: [1, 2, 3].
+    pub paths: Vec<u32>,
+    /// The round trip of a path without queues ("base"), or as last seen ("latest"). Default: "latest".
+    pub rtt: CurrentRtt,
+}
+
+impl Default for Fsfs {
+    fn default() -> Self {
+        Self {
+            thresholds: [100_000, 300_000, 800_000].map(Size::from_bytes).to_vec(),
+            paths: vec![1, 2, 3],
+            rtt: CurrentRtt::default(),
+        }
+    }
+}
+
+impl Settings for Fsfs {
+    fn validate(&self) -> Vec<Problem> {
+        let mut problems = Vec::new();
+        if !self.thresholds.is_sorted_by(|a, b| a < b) {
+            problems.push(Problem::new(
+                "thresholds",
+                "each must be larger than the one before",
+            ));
+        }
+        if self.paths.len() != self.thresholds.len() {
+            let message = format!(
+                "{} numbers for {} thresholds: one for each is needed",
+                self.paths.len(),
+                self.thresholds.len()
+            );
+            problems.push(Problem::new("paths", message));
+        }
+        if self.paths.contains(&0) {
+            problems.push(Problem::new("paths", "0 is out of range: at least 1"));
+        }
+        problems
+    }
+
+    fn build(&self) -> Box<dyn PathPolicy> {
+        Box::new(self.clone())
+    }
+}
+
+impl Fsfs {
+    /// How many paths a flow of `size` bytes uses; `None` for all.
+    fn count(&self, size: Option<u64>) -> Option<usize> {
+        let class = self
+            .thresholds
+            .iter()
+            .position(|limit| size.is_some_and(|size| size <= limit.bytes()))?;
+        self.paths.get(class).map(|&count| count as usize)
+    }
+}
+
+impl PathPolicy for Fsfs {
+    fn open(&mut self, size: Option<u64>, host: &HostPaths, _: &mut Generator) -> Opening {
+        let count = self.count(size).unwrap_or(usize::MAX);
+        Opening::over(host.by(|path| self.rtt.of(path)).into_iter().take(count))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::mptcp::PathIndex;
+    use foundation::{Duration, Streams};
+
+    #[test]
+    fn classes_are_those_of_the_paper() {
+        let host = HostPaths::new([40, 20, 30, 10, 50].map(Duration::from_millis));
+        let mut random = Streams::new(1, 0).stream("paths");
+        let mut paths = |size| {
+            let opening = Fsfs::default().open(size, &host, &mut random);
+            let mut all = vec![opening.first.0];
+            all.extend(opening.joins.iter().map(|join| join.path.0));
+            all
+        };
+        for (size, expected) in [
+            (Some(1), vec![3]),
+            (Some(100_000), vec![3]),
+            (Some(100_001), vec![3, 1]),
+            (Some(300_000), vec![3, 1]),
+            (Some(800_000), vec![3, 1, 2]),
+            (Some(800_001), vec![3, 1, 2, 0, 4]),
+            (None, vec![3, 1, 2, 0, 4]),
+        ] {
+            assert_eq!(paths(size), expected, "{size:?}");
+        }
+        let mut host = host;
+        host.on_round_trip(PathIndex(3), Duration::from_millis(25));
+        let opening = Fsfs::default().open(Some(1), &host, &mut random);
+        assert_eq!(opening.first, PathIndex(1), "its queue counts");
+    }
+
+    #[test]
+    fn what_is_wrong_is_named() {
+        let wrong = Fsfs {
+            paths: vec![1, 0],
+            ..Fsfs::default()
+        };
+        let problems: Vec<String> = wrong.validate().iter().map(Problem::to_string).collect();
+        assert_eq!(
+            problems,
+            [
+                "paths: 2 numbers for 3 thresholds: one for each is needed",
+                "paths: 0 is out of range: at least 1"
+            ]
+        );
+    }
+}

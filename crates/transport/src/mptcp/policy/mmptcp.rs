@@ -1,0 +1,76 @@
+//! MMPTCP (M. Kheirkhah, I. Wakeman and G. Parisis, "MMPTCP: a multipath transport protocol for data centers", INFOCOM
+//! 2016): packet scatter under one window for what short flows send, multipath TCP for the rest.
+//!
+//! The paper scatters by source ports that routers spread over paths of equal length; here each segment's path is drawn.
+//! What answers comes back on the path of the first subflow.
+
+use foundation::{Generator, Problem, Size};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::{Choose, CurrentRtt, HostPaths, Join, Opening, PathIndex, PathPolicy, Scatter, Settings, When};
+
+/// Segments over all paths at random under one window at first, then a subflow on each path (MMPTCP, INFOCOM 2016).
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct Mmptcp {
+    /// Data after which subflows on all paths take over. Default: "100kB".
+    pub switch_after: Size,
+    /// Duplicate acknowledgements that count as reordering while packets are scattered, 3 to 1000. Default: 3 for each path.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 3, max = 1000))]
+    pub duplicates: Option<u32>,
+    /// The path of handshake and acknowledgements: random, first, round-robin or least-rtt. Default: "random".
+    pub first: Choose,
+}
+
+impl Default for Mmptcp {
+    fn default() -> Self {
+        Self {
+            switch_after: Size::from_bytes(100_000),
+            duplicates: None,
+            first: Choose::default(),
+        }
+    }
+}
+
+impl Settings for Mmptcp {
+    fn validate(&self) -> Vec<Problem> {
+        let mut problems = Vec::new();
+        if let Some(duplicates) = self.duplicates
+            && !(3..=1000).contains(&duplicates)
+        {
+            let message = format!("{duplicates} is out of range: 3 to 1000");
+            problems.push(Problem::new("duplicates", message));
+        }
+        if self.switch_after.bytes() == 0 {
+            problems.push(Problem::new("switch_after", "0 is out of range: at least 1 byte"));
+        }
+        problems
+    }
+
+    fn build(&self) -> Box<dyn PathPolicy> {
+        Box::new(self.clone())
+    }
+}
+
+impl PathPolicy for Mmptcp {
+    fn open(&mut self, _: Option<u64>, host: &HostPaths, random: &mut Generator) -> Opening {
+        let all: Vec<PathIndex> = (0..host.len() as u8).map(PathIndex).collect();
+        let mut opening = Opening::over([self.first.path(host, CurrentRtt::Latest, random)]);
+        let bytes = self.switch_after.bytes();
+        opening.joins = all
+            .iter()
+            .map(|&path| Join {
+                when: When::AfterBytes(bytes),
+                ..Join::at_once(path)
+            })
+            .collect();
+        opening.scatter = Some(Scatter {
+            bytes,
+            duplicates: self.duplicates.unwrap_or(3 * all.len().max(1) as u32),
+            paths: all,
+        });
+        opening
+    }
+}

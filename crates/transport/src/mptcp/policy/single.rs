@@ -1,0 +1,29 @@
+//! One path, as a plain TCP connection has.
+
+use foundation::Generator;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::{Choose, CurrentRtt, HostPaths, Opening, PathPolicy, Settings};
+
+/// One path.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct Single {
+    /// Which path: random, first, round-robin or least-rtt. Default: "random".
+    pub choose: Choose,
+    /// With choose = "least-rtt": the round trip of the path without queues ("base"), or as last seen ("latest"). Default: "latest".
+    pub rtt: CurrentRtt,
+}
+
+impl Settings for Single {
+    fn build(&self) -> Box<dyn PathPolicy> {
+        Box::new(self.clone())
+    }
+}
+
+impl PathPolicy for Single {
+    fn open(&mut self, _: Option<u64>, host: &HostPaths, random: &mut Generator) -> Opening {
+        Opening::over([self.choose.path(host, self.rtt, random)])
+    }
+}

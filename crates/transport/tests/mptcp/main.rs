@@ -1,0 +1,9 @@
+//! Multipath TCP between two ends on virtual time.
+
+mod basics;
+mod coupling;
+mod links;
+mod pair;
+mod paths;
+mod properties;
+mod schedulers;

@@ -1,0 +1,122 @@
+//! What path policies ask of a connection beyond subflows: scattered segments, joins that wait, a protected tail.
+
+use std::collections::BTreeSet;
+
+use foundation::Instant;
+use transport::mptcp::{MptcpConfig, MptcpOption, PathIndex, Segment};
+use transport::tcp::Flags;
+
+use crate::pair::{Pair, Sent, Side, at, ms};
+
+fn config(policy: &str) -> MptcpConfig {
+    let text = format!(r#"{{"kind": "mptcp", "profile": "rfc", "policy": {policy}}}"#);
+    let config: MptcpConfig = serde_json::from_str(&text).unwrap();
+    assert_eq!(config.validate(), []);
+    config
+}
+
+fn data(pair: &Pair) -> impl Iterator<Item = &Sent> {
+    let sent = pair.trace.iter();
+    sent.filter(|sent| sent.from == Side::Client && sent.packet.segment.tcp.length > 0)
+}
+
+/// MMPTCP: one subflow over all paths up to the switch, with no loss taken from reordering, then one on each path.
+#[test]
+fn packets_scatter_and_then_subflows_take_over() {
+    let run = |duplicates: u32| {
+        let policy = format!(r#"{{"kind": "mmptcp", "duplicates": {duplicates}}}"#);
+        let mut pair = Pair::kind(&config(&policy), &[20, 24, 28], 4_000_000);
+        pair.open();
+        pair.run(at(60_000));
+        assert!(pair.is_finished() && pair.ends[1].received == 4_000_000);
+        pair
+    };
+    let hasty = run(3);
+    assert!(hasty.connection(Side::Client).statistics().retransmissions > 0);
+    let pair = run(300);
+    let scattered: BTreeSet<u8> = data(&pair)
+        .filter(|sent| sent.packet.segment.subflow == 0)
+        .map(|sent| sent.path.0)
+        .collect();
+    assert_eq!(scattered, [0, 1, 2].into());
+    let client = pair.connection(Side::Client);
+    assert_eq!(client.statistics().retransmissions, 0);
+    let subflows: Vec<_> = client.subflows().collect();
+    assert_eq!(subflows.len(), 4);
+    assert!(subflows[1..].iter().all(|subflow| subflow.bytes > 50_000));
+    // What it carries until the others can: the switch is seen a round trip later, and joins cost two.
+    assert!((100_000..2_000_000).contains(&subflows[0].bytes), "{subflows:?}");
+    let taught = pair
+        .host
+        .paths()
+        .iter()
+        .map(|path| path.acknowledged)
+        .sum::<u64>();
+    assert!(
+        taught <= 4_000_000 - subflows[0].bytes,
+        "scattered bytes are of no path"
+    );
+}
+
+/// A flow that is over before the switch has one subflow.
+#[test]
+fn short_flows_only_scatter() {
+    let mut pair = Pair::kind(&config("\"mmptcp\""), &[20, 24, 28], 60_000);
+    pair.open();
+    pair.run(at(60_000));
+    assert!(pair.is_finished());
+    assert_eq!(pair.connection(Side::Client).subflows().len(), 1);
+}
+
+#[test]
+fn delayed_joins_wait_for_bytes_or_time() {
+    let syns = |policy: &str| {
+        let mut pair = Pair::kind(&config(policy), &[20, 60], 2_000_000);
+        pair.open();
+        pair.run(at(60_000));
+        let sent = pair.trace.iter();
+        sent.filter(|sent| sent.from == Side::Client && sent.packet.segment.tcp.has(Flags::SYN))
+            .map(|sent| (sent.path, sent.at))
+            .collect::<Vec<_>>()
+    };
+    let late = syns(r#"{"kind": "delayed", "after_time": "70ms"}"#);
+    // Joins are possible from 40 ms on: a handshake, and data that was acknowledged.
+    assert_eq!(late, [(PathIndex(0), Instant::ZERO), (PathIndex(1), at(110))]);
+    let grown = syns(r#"{"kind": "delayed", "after_bytes": "400kB"}"#);
+    assert!(grown[1].1 > at(100) && grown[1].1 < at(200), "{grown:?}");
+    assert_eq!(syns(r#"{"kind": "delayed", "after_bytes": "3MB"}"#).len(), 1);
+}
+
+/// When all of 14 kB is acknowledged, in milliseconds, where what leaves of the last 2 kB on path 0 is lost at first; and
+/// the bytes that the second path carried.
+fn after_a_lost_tail(tail: u32) -> (u64, u64) {
+    let paths = move |now: Instant, side, path: PathIndex, segment: &mut Segment| {
+        let last = matches!(segment.option, MptcpOption::Dss { mapping: Some(m), .. } if m.data > 12_000);
+        if side == Side::Client && path.0 == 0 && last && now < at(500) {
+            return Vec::new();
+        }
+        vec![ms([20, 30][path.index()]) / 2]
+    };
+    let policy = format!(r#"{{"kind": "foresight", "tail": {tail}}}"#);
+    let mut pair = Pair::new(&config(&policy), &[20, 30], 14_000, 1, Box::new(paths));
+    pair.open();
+    pair.run(at(60_000));
+    assert!(pair.is_finished() && pair.ends[1].received == 14_000);
+    let client = pair.connection(Side::Client);
+    let done = client.statistics().last_acknowledged_at.unwrap();
+    let second = client.subflows().nth(1).map_or(0, |subflow| subflow.bytes);
+    (done.as_nanos() / 1_000_000, second)
+}
+
+/// The tail leaves on the next path when its acknowledgement is 1.5 round trips late: its join costs two round trips
+/// there, where RFC 6298's timeout is a second.
+#[test]
+fn a_lost_tail_takes_another_path() {
+    let (done, second) = after_a_lost_tail(3);
+    assert!(
+        done < 200 && (1000..4500).contains(&second),
+        "{done} ms, {second} bytes"
+    );
+    let (done, second) = after_a_lost_tail(0);
+    assert!(done > 1000 && second == 0, "{done} ms, {second} bytes");
+}

@@ -1,0 +1,167 @@
+//! Whatever paths do to packets, the data arrives whole, in order, or the connection says that it failed.
+
+use foundation::{Duration, Instant, Size, Streams};
+use proptest::prelude::*;
+use transport::mptcp::{MptcpConfig, PathIndex, Segment};
+use transport::tcp::Event;
+
+use crate::pair::{Pair, Side, at, ms};
+
+/// What one path does to packets.
+#[derive(Clone, Debug)]
+struct Path {
+    rtt: u64,
+    /// Of a hundred packets: lost, doubled, and late by up to so many milliseconds.
+    lost: u64,
+    doubled: u64,
+    late: (u64, u64),
+    /// From when on nothing arrives, and until when.
+    dead: Option<(u64, u64)>,
+}
+
+fn path() -> impl Strategy<Value = Path> {
+    let dead = prop::option::weighted(0.25, (0_u64..3000, 100_u64..100_000));
+    (2_u64..300, 0_u64..15, 0_u64..10, (0_u64..30, 1_u64..150), dead).prop_map(
+        |(rtt, lost, doubled, late, dead)| Path {
+            rtt,
+            lost,
+            doubled,
+            late,
+            dead: dead.map(|(from, length)| (from, from + length)),
+        },
+    )
+}
+
+fn settings() -> impl Strategy<Value = MptcpConfig> {
+    let schedulers = prop_oneof![
+        Just(r#""min-rtt""#),
+        Just(r#""round-robin""#),
+        Just(r#""ecf""#),
+        Just(r#""blest""#),
+        Just(r#""redundant""#),
+        Just(r#""otias""#),
+        Just(r#""daps""#),
+    ];
+    let policies = prop_oneof![
+        Just(r#"{"kind": "all", "first": "random"}"#),
+        Just(r#"{"kind": "all", "first": "least-rtt"}"#),
+        Just(r#""single""#),
+        Just(r#""fsfs""#),
+    ];
+    let profiles = prop_oneof![Just("linux"), Just("rfc"), Just("ns3")];
+    let congestion = prop_oneof![Just("lia"), Just("cubic"), Just("reno")];
+    let buffers = (10_000_u64..2_000_000, 10_000_u64..2_000_000);
+    (schedulers, policies, profiles, congestion, buffers, any::<bool>(), any::<bool>()).prop_map(
+        |(scheduler, policy, profile, congestion, (send, receive), at_timeout, shared)| {
+            let reinjection = if at_timeout { "timeout" } else { "failure" };
+            let text = format!(
+                r#"{{"kind": "mptcp", "profile": "{profile}", "congestion": "{congestion}", "scheduler": {scheduler},
+                    "policy": {policy}, "reinjection": "{reinjection}", "shared_window": {shared}}}"#
+            );
+            let mut config: MptcpConfig = serde_json::from_str(&text).unwrap();
+            config.tcp.send_buffer = Some(Size::from_bytes(send));
+            config.tcp.receive_buffer = Some(Size::from_bytes(receive));
+            if profile == "ns3" {
+                config.tcp.receive_buffer = Some(Size::from_bytes(receive.min(65_535)));
+            }
+            config
+        },
+    )
+}
+
+fn deliver(
+    paths: Vec<Path>,
+    seed: u64,
+) -> impl FnMut(Instant, Side, PathIndex, &mut Segment) -> Vec<Duration> {
+    let mut random = Streams::new(seed, 1).stream("fates");
+    move |now, _, index, _| {
+        let path = &paths[index.index()];
+        let mut draw = |most: u64| random.next_u64() % most;
+        let (lost, doubled, late, more) = (draw(100), draw(100), draw(100), draw(path.late.1));
+        if path
+            .dead
+            .is_some_and(|(from, until)| (at(from)..at(until)).contains(&now))
+            || lost < path.lost
+        {
+            return Vec::new();
+        }
+        let mut arrives = ms(path.rtt) / 2;
+        if late < path.late.0 {
+            arrives += ms(more);
+        }
+        if doubled < path.doubled {
+            return vec![arrives, arrives + ms(1)];
+        }
+        vec![arrives]
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 64, ..ProptestConfig::default() })]
+
+    #[test]
+    fn data_arrives_whole_or_the_connection_says_that_it_failed(
+        config in settings(),
+        paths in prop::collection::vec(path(), 1..6),
+        sizes in (0_u64..400_000, 0_u64..100_000),
+        seed in 0_u64..1000,
+    ) {
+        // Where one packet in seven is lost, a timer may back off for minutes by chance alone.
+        let mut config = config;
+        config.tcp.user_timeout = Some(Duration::from_secs(3600));
+        let rtts: Vec<u64> = paths.iter().map(|path| path.rtt).collect();
+        let mut pair = Pair::new(&config, &rtts, sizes.0, seed, Box::new(deliver(paths.clone(), seed)));
+        pair.ends[1].to_write = sizes.1;
+        pair.open();
+        // Two hours: a dead path is given up by then, whatever the profile.
+        pair.run(at(7_200_000));
+        let ended = pair.is_finished() || pair.ends.iter().any(|end| end.events.iter().any(|e| matches!(e, Event::Failed(_))));
+        prop_assert!(ended, "it stands still at {:?}: {:?} {:?}", pair.now, pair.ends[0].events, pair.ends[1].events);
+        let failed = pair.ends.iter().any(|end| end.events.iter().any(|e| matches!(e, Event::Failed(_))));
+        let dies = paths.iter().any(|path| path.dead.is_some());
+        prop_assert!(!failed || dies, "nothing was dead for long: {:?} {:?}", pair.ends[0].events, pair.ends[1].events);
+        if !failed {
+            prop_assert_eq!((pair.ends[1].received, pair.ends[0].received), sizes);
+        }
+    }
+
+    /// As long as one path lives, data arrives, however the others die.
+    #[test]
+    fn one_path_is_enough(
+        config in settings(),
+        mut paths in prop::collection::vec(path(), 2..6),
+        alive in 0_usize..6,
+        size in 1_u64..300_000,
+        dies in 1000_u64..4000,
+        seed in 0_u64..1000,
+    ) {
+        let mut config = config;
+        config.tcp.user_timeout = Some(Duration::from_secs(1200));
+        config.own.policy = serde_json::from_str(r#"{"kind": "all", "first": "first"}"#).unwrap();
+        let alive = alive % paths.len();
+        for (number, path) in paths.iter_mut().enumerate() {
+            path.dead = (number != alive).then_some((dies, u64::MAX / 2_000_000));
+        }
+        let rtts: Vec<u64> = paths.iter().map(|path| path.rtt).collect();
+        let mut pair = Pair::new(&config, &rtts, size, seed, Box::new(deliver(paths, seed)));
+        pair.ends[0].finish = true;
+        pair.open();
+        pair.run_until(at(dies));
+        // Once a subflow stands on the path that lives.
+        let stands = pair.connection(Side::Client).subflows().any(|subflow| {
+            usize::from(subflow.path.0) == alive && subflow.state == transport::tcp::State::Established
+        });
+        let both = stands && pair.ends[1].connection.as_ref().is_some_and(|server| {
+            server.subflows().any(|subflow| {
+                usize::from(subflow.path.0) == alive && subflow.state == transport::tcp::State::Established
+            })
+        });
+        if both {
+            pair.run(at(7_200_000));
+            let subflows = |side| pair.connection(side).subflows().collect::<Vec<_>>();
+            let (client, server) = (subflows(Side::Client), subflows(Side::Server));
+            prop_assert!(pair.is_finished(), "{:?} {} {client:?} {server:?}", pair.now, pair.ends[1].received);
+            prop_assert_eq!(pair.ends[1].received, size);
+        }
+    }
+}
