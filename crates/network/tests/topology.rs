@@ -452,3 +452,24 @@ fn large_topologies_are_built() {
         ["access/2000", "bottleneck", "exit/2000"]
     );
 }
+
+#[test]
+fn ways_between_two_hosts_share_no_link() {
+    let topology = topology(
+        r#"{"kind": "free", "hosts": ["a", "b"], "routers": ["x", "y", "z"], "links": [
+            {"from": "a", "to": "x", "rate": "1Mbit/s"}, {"from": "x", "to": "b", "rate": "1Mbit/s"},
+            {"from": "a", "to": "y", "rate": "1Mbit/s"}, {"from": "y", "to": "z", "rate": "1Mbit/s"},
+            {"from": "z", "to": "b", "rate": "1Mbit/s"}, {"from": "x", "to": "z", "rate": "1Mbit/s"}]}"#,
+    );
+    let (a, b) = (topology.host("a").unwrap(), topology.host("b").unwrap());
+    for (from, to) in [(a, b), (b, a)] {
+        let ways = topology.ways(from, to);
+        assert_eq!(ways[0], topology.links_between(from, to).unwrap());
+        assert_eq!(ways.iter().map(Vec::len).collect::<Vec<_>>(), [2, 3]);
+        let mut links: Vec<_> = ways.concat();
+        links.sort_unstable();
+        links.dedup();
+        assert_eq!(links.len(), 5);
+    }
+    assert_eq!(topology.ways(a, a), [Vec::new()]);
+}

@@ -7,7 +7,8 @@ use serde::{Deserialize, Serialize};
 use super::draft::Draft;
 use super::free::{FreeLink, Pairs};
 use super::links::Links;
-use super::{Topology, dumbbell, free, parking_lot, star, tree};
+use super::multipath::Delays;
+use super::{Topology, dumbbell, free, multipath, parking_lot, star, tree};
 
 /// The shape of a topology.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
@@ -21,6 +22,8 @@ pub enum Kind {
     Star,
     /// Hosts h1, h2, … at the leaves that all send to the host server at the root.
     Tree,
+    /// The hosts sender and receiver with several paths side by side, for protocols that use more than one.
+    Multipath,
     /// Hosts, routers and links as they are listed.
     Free,
 }
@@ -34,6 +37,7 @@ impl Kind {
             Self::ParkingLot => "parking-lot",
             Self::Star => "star",
             Self::Tree => "tree",
+            Self::Multipath => "multipath",
             Self::Free => "free",
         }
     }
@@ -45,6 +49,7 @@ impl Kind {
             Self::ParkingLot => parking_lot::KEYS,
             Self::Star => star::KEYS,
             Self::Tree => tree::KEYS,
+            Self::Multipath => multipath::KEYS,
             Self::Free => free::KEYS,
         }
     }
@@ -59,7 +64,7 @@ macro_rules! keys {
         #[serde(expecting = "a table such as { kind = \"dumbbell\", pairs = 2, bottleneck = { rate = \"10Mbit/s\" } }")]
         #[schemars(rename = "Topology")]
         pub struct TopologyConfig {
-            /// The shape: dumbbell, parking-lot, star, tree, or free (hosts, routers and links as listed).
+            /// The shape: dumbbell, parking-lot, star, tree, multipath, or free (hosts, routers and links as listed).
             pub kind: Kind,
             $(
                 $(#[$help])*
@@ -109,6 +114,12 @@ keys! {
     fan_out: u64 = "u64",
     /// tree: links towards the root, a table for all or a list with one for each level, from the root down.
     level: Links = "Links",
+    /// multipath: number of paths, from 1 to 64; default: as many as path lists.
+    paths: u64 = "u64",
+    /// multipath: the paths, a table of a path's keys for all or a list with one for each.
+    path: Links = "Links",
+    /// multipath: one-way delays from the first path to the last in even steps, such as "10ms..100ms"; default: those of path.
+    delays: Delays = "String",
     /// free: names of the hosts, which send and receive.
     hosts: Vec<String> = "Vec<String>",
     /// free: names of the routers, which pass packets on; default: none.
@@ -152,6 +163,7 @@ impl TopologyConfig {
             Kind::ParkingLot => parking_lot::draw(self, &mut draft),
             Kind::Star => star::draw(self, &mut draft),
             Kind::Tree => tree::draw(self, &mut draft),
+            Kind::Multipath => multipath::draw(self, &mut draft),
             Kind::Free => free::draw(self, &mut draft),
         }
         draft.finish()

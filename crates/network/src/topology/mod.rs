@@ -12,6 +12,7 @@ mod draft;
 mod dumbbell;
 mod free;
 mod links;
+mod multipath;
 mod parking_lot;
 mod shortest;
 mod star;
@@ -26,6 +27,7 @@ use crate::packet::{HostId, LinkId};
 pub use config::{Kind, TopologyConfig};
 pub use free::{FreeLink, Pairs};
 pub use links::Links;
+pub use multipath::Delays;
 
 /// A place where links meet. An index into [`Topology::nodes`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]

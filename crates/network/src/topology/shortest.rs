@@ -1,4 +1,5 @@
-//! The way between two hosts: the fewest links, and of several such ways the one declared first.
+//! The way between two hosts: the fewest links, and of several such ways the one declared first. And all ways that share
+//! no link.
 
 use std::collections::VecDeque;
 
@@ -13,6 +14,33 @@ impl Topology {
     /// For a host that there is not.
     #[must_use]
     pub fn links_between(&self, from: HostId, to: HostId) -> Option<Vec<LinkId>> {
+        self.shortest(from, to, &[])
+    }
+
+    /// All ways from one host to another that have no link in common: the first is that of
+    /// [`Self::links_between`], each further one the shortest over the links that are left. None where no way leads
+    /// there; one, over no link, between hosts at one node.
+    ///
+    /// # Panics
+    /// For a host that there is not.
+    #[must_use]
+    pub fn ways(&self, from: HostId, to: HostId) -> Vec<Vec<LinkId>> {
+        let (mut ways, mut used) = (Vec::new(), vec![false; self.links.len()]);
+        while let Some(way) = self.shortest(from, to, &used) {
+            for link in &way {
+                used[link.0 as usize] = true;
+            }
+            let is_last = way.is_empty();
+            ways.push(way);
+            if is_last {
+                break;
+            }
+        }
+        ways
+    }
+
+    /// The way with the fewest links that are not yet `used`; where that list ends, the rest are not.
+    fn shortest(&self, from: HostId, to: HostId, used: &[bool]) -> Option<Vec<LinkId>> {
         let (start, goal) = (self.node_of(from).0 as usize, self.node_of(to).0 as usize);
         if start == goal {
             return Some(Vec::new());
@@ -26,7 +54,8 @@ impl Topology {
             }
             for &link in &self.nodes[node].links {
                 let next = self.links[link.0 as usize].to.0 as usize;
-                if next == start || arrived_by[next].is_some() {
+                let is_used = used.get(link.0 as usize).is_some_and(|&used| used);
+                if is_used || next == start || arrived_by[next].is_some() {
                     continue;
                 }
                 arrived_by[next] = Some(link);
