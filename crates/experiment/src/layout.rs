@@ -169,12 +169,12 @@ fn flows(topology: &Topology, groups: &[Group]) -> Vec<FlowLayout> {
                 traffic: group.name.clone(),
                 from: hosts[pair.from.0 as usize].clone(),
                 to: hosts[pair.to.0 as usize].clone(),
-                links: pair.links.iter().map(|link| link.0 as usize).collect(),
+                links: pair.ways[0].links.iter().map(|link| link.0 as usize).collect(),
                 reverse_links: back.iter().map(|link| link.0 as usize).collect(),
                 payload_bytes: group.payload(),
                 payload_share: group.payload_share(),
                 max_min_bps: share.filter(|share| share.is_finite() && !comes_and_goes),
-                tcp: tcp(group, topology, &[&pair.links, &back]),
+                tcp: tcp(group, topology, &[&pair.ways[0].links, &back]),
             }
         })
         .collect()
@@ -192,16 +192,20 @@ pub struct Member {
 }
 
 /// The max-min fair goodput, in bit/s, of the flows that answer congestion, from what the others leave of the
-/// links. `None` for those others.
+/// links. `None` for those others, and for all where flows choose among several ways.
 #[must_use]
 pub fn fair_shares(topology: &Topology, groups: &[Group], members: &[Member]) -> Vec<Option<f64>> {
+    if groups.iter().any(Group::chooses_ways) {
+        // What is whose follows from no way that is known beforehand.
+        return vec![None; members.len()];
+    }
     let all = topology.links().iter();
     let mut capacities: Vec<f64> = all
         .map(|link| rate(&link.spec.capacity).unwrap_or(f64::INFINITY))
         .collect();
     let links = |member: &Member| -> Vec<usize> {
         let pair = &groups[member.group as usize].pairs[member.pair as usize];
-        pair.links.iter().map(|link| link.0 as usize).collect()
+        pair.ways[0].links.iter().map(|link| link.0 as usize).collect()
     };
     let mut claims = Vec::new();
     for member in members {

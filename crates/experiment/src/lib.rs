@@ -4,6 +4,8 @@
 
 #![forbid(unsafe_code)]
 
+pub mod accounts;
+pub mod application;
 pub mod fairness;
 pub mod layout;
 pub mod metrics;
@@ -13,7 +15,9 @@ pub mod plan;
 pub mod protocol;
 pub mod random;
 pub mod record;
+pub mod sizes;
 pub mod spec;
+pub mod trace;
 pub mod traffic;
 pub mod vocabulary;
 pub mod workload;

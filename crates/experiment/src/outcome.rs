@@ -123,8 +123,25 @@ pub struct FlowOutcome {
     pub rtt: Option<Box<Histogram<u64>>>,
     /// Requests that were answered.
     pub transactions: Vec<Transaction>,
+    /// The ways between its hosts that carried its data, one bit each.
+    pub ways: u64,
     /// Whether both streams ended and were acknowledged.
     pub finished: bool,
     /// Why it failed, if it did.
     pub failure: Option<String>,
+}
+
+impl FlowOutcome {
+    /// Flow completion time in seconds, from the wish to connect to the arrival of the last byte.
+    #[must_use]
+    pub fn completion(&self) -> Option<f64> {
+        Some((self.received_at? - self.opened_at).as_secs_f64())
+    }
+
+    /// Size over completion time, in bit/s.
+    #[must_use]
+    pub fn throughput(&self) -> Option<f64> {
+        let seconds = self.completion().filter(|seconds| *seconds > 0.0)?;
+        Some(self.size? as f64 * 8.0 / seconds)
+    }
 }

@@ -9,18 +9,24 @@ use network::{HostId, LinkId, NetworkBuilder, RouteId, UDP_IPV4_OVERHEAD};
 use rand::Rng;
 use transport::arq::ArqConfig;
 use transport::arq::frame::HEADER_LENGTH;
+use transport::mptcp::Setup;
+use transport::mptcp::policy::Choose;
+use transport::mptcp::segment::DSS_MAPPED;
 use transport::tcp::TcpConfig;
 
 use crate::protocol::ProtocolConfig;
 use crate::random::{exponential, uniform};
-use crate::spec::{SpecError, TrialSpec};
-use crate::workload::{Kind, Sizes, WorkloadConfig};
+use crate::sizes::SizeDistribution;
+use crate::spec::{SpecError, TrialSpec, load};
+use crate::workload::{Kind, WorkloadConfig};
 
 /// A protocol, shared by all flows that run it.
 #[derive(Clone, Debug)]
 pub enum Protocol {
     /// TCP.
     Tcp(Arc<TcpConfig>),
+    /// Multipath TCP.
+    Mptcp(Arc<Setup>),
     /// An ARQ protocol over UDP.
     Arq(Arc<ArqConfig>),
     /// Datagrams of so many payload bytes.
@@ -42,6 +48,7 @@ impl Protocol {
     fn of(config: &ProtocolConfig) -> Self {
         match config {
             ProtocolConfig::Tcp(config) => Self::Tcp(Arc::new(config.clone())),
+            ProtocolConfig::Mptcp(config) => Self::Mptcp(Arc::new(Setup::new(config.clone()))),
             ProtocolConfig::Arq(config) => Self::Arq(Arc::new(config.clone())),
             ProtocolConfig::Udp(config) => Self::Udp(config.mss.bytes() as u32),
         }
@@ -51,6 +58,7 @@ impl Protocol {
     fn segment(&self) -> u64 {
         match self {
             Self::Tcp(config) => config.mss().bytes() - u64::from(timestamps(config)),
+            Self::Mptcp(setup) => setup.segment(),
             Self::Arq(config) => config.mss.bytes(),
             Self::Udp(size) => u64::from(*size),
         }
@@ -64,12 +72,39 @@ pub struct Pair {
     pub from: HostId,
     /// The host that they go to.
     pub to: HostId,
-    /// The way from one to the other.
+    /// The ways between them that its flows may use, at least one; flows that use no more take the first.
+    pub ways: Vec<Way>,
+    /// The routes of `ways`, there and back.
+    pub routes: [Arc<[RouteId]>; 2],
+}
+
+impl Pair {
+    fn new(from: HostId, to: HostId, ways: Vec<Way>) -> Self {
+        Self {
+            from,
+            to,
+            routes: [
+                ways.iter().map(|way| way.forward).collect(),
+                ways.iter().map(|way| way.reverse).collect(),
+            ],
+            ways,
+        }
+    }
+}
+
+/// One of the ways between two hosts.
+#[derive(Clone, Debug)]
+pub struct Way {
+    /// Its number among all ways between the two.
+    pub number: u8,
+    /// The way from the sender.
     pub forward: RouteId,
     /// The way back.
     pub reverse: RouteId,
     /// The links of `forward`.
     pub links: Vec<LinkId>,
+    /// The round trip without queues and without sending.
+    pub base_rtt: Duration,
 }
 
 /// Flows that run one protocol and one workload: the measured ones, or one kind of traffic.
@@ -81,12 +116,16 @@ pub struct Group {
     pub protocol: Protocol,
     /// What they carry.
     pub workload: WorkloadConfig,
+    /// How large they are, where that is known from their beginning.
+    pub sizes: Option<SizeDistribution>,
     /// Between which hosts.
     pub pairs: Vec<Pair>,
     /// Whether each connection keeps a histogram of round-trip times, of 240 kB.
     pub records_rtt: bool,
     /// Draws start times, arrivals, sizes and pauses: the same for protocols that are compared.
     pub random: Generator,
+    /// Draws paths: the same for protocols that are compared.
+    pub paths: Generator,
     /// Draws what no result should depend on: initial sequence numbers, secrets.
     pub numbers: Generator,
     /// Where each flow's own random streams come from.
@@ -126,22 +165,14 @@ impl Plan {
             builder: &mut builder,
             known: BTreeMap::new(),
         };
-        let mut groups = Vec::with_capacity(1 + spec.traffic.len());
-        let measured = routes
-            .pairs(&spec.workload)
-            .map_err(|p| vec![p.within("workload")]);
-        let measured = measured.map_err(SpecError::Invalid)?;
         let hosts = streams.component("hosts");
-        groups.push(Group::new(None, &spec.protocol, &spec.workload, measured, hosts));
+        let measured = Group::of(None, &spec.protocol, &spec.workload, &mut routes, hosts);
+        let mut groups = vec![measured.map_err(|p| invalid(p, "workload"))?];
         for (number, traffic) in spec.traffic.iter().enumerate() {
-            let place = format!("traffic.{number}.workload");
-            let pairs = routes
-                .pairs(&traffic.workload)
-                .map_err(|p| vec![p.within(&place)]);
-            let pairs = pairs.map_err(SpecError::Invalid)?;
             let own = streams.component("traffic").component(&traffic.name);
             let name = Some(traffic.name.clone());
-            groups.push(Group::new(name, &traffic.protocol, &traffic.workload, pairs, own));
+            let group = Group::of(name, &traffic.protocol, &traffic.workload, &mut routes, own);
+            groups.push(group.map_err(|p| invalid(p, &format!("traffic.{number}.workload")))?);
         }
         Ok(Self {
             topology,
@@ -151,28 +182,53 @@ impl Plan {
     }
 }
 
+fn invalid(problem: Problem, place: &str) -> SpecError {
+    SpecError::Invalid(vec![problem.within(place)])
+}
+
+/// Ways between two hosts that flows may use: a packet names its way by a byte.
+const MOST_WAYS: u8 = 64;
+
 /// Routes between hosts, each built once.
 struct Routes<'a> {
     topology: &'a Topology,
     builder: &'a mut NetworkBuilder,
-    known: BTreeMap<(HostId, HostId), (RouteId, Vec<LinkId>)>,
+    known: BTreeMap<(HostId, HostId), Vec<Way>>,
 }
 
 impl Routes<'_> {
-    fn route(&mut self, from: HostId, to: HostId) -> Result<(RouteId, Vec<LinkId>), Problem> {
+    fn ways(&mut self, from: HostId, to: HostId) -> Result<Vec<Way>, Problem> {
         if let Some(known) = self.known.get(&(from, to)) {
             return Ok(known.clone());
         }
-        let name = |host: HostId| &self.topology.hosts()[host.0 as usize];
-        let links = self.topology.links_between(from, to).ok_or_else(|| {
-            Problem::new(
-                "to",
-                format!("no links lead from {:?} to {:?}", name(from), name(to)),
-            )
-        })?;
-        let route = self.builder.route(&links, to);
-        self.known.insert((from, to), (route, links.clone()));
-        Ok((route, links))
+        let (there, back) = (self.topology.ways(from, to), self.topology.ways(to, from));
+        if there.is_empty() || back.is_empty() {
+            let name = |host: HostId| &self.topology.hosts()[host.0 as usize];
+            let (from, to) = if there.is_empty() { (from, to) } else { (to, from) };
+            let message = format!("no links lead from {:?} to {:?}", name(from), name(to));
+            return Err(Problem::new("to", message));
+        }
+        let links = self.topology.links();
+        let ways: Vec<Way> = there
+            .into_iter()
+            .zip(back)
+            .zip(0..MOST_WAYS)
+            .map(|((there, back), number)| {
+                let delays = there
+                    .iter()
+                    .chain(&back)
+                    .map(|link| links[link.0 as usize].spec.delay);
+                Way {
+                    number,
+                    base_rtt: Duration::from_nanos(delays.map(Duration::as_nanos).sum()),
+                    forward: self.builder.route(&there, to),
+                    reverse: self.builder.route(&back, from),
+                    links: there,
+                }
+            })
+            .collect();
+        self.known.insert((from, to), ways.clone());
+        Ok(ways)
     }
 
     fn pairs(&mut self, workload: &WorkloadConfig) -> Result<Vec<Pair>, Problem> {
@@ -199,40 +255,42 @@ impl Routes<'_> {
         }
         let mut pairs = Vec::with_capacity(ends.len());
         for (from, to) in ends {
-            let (forward, links) = self.route(from, to)?;
-            let (reverse, _) = self.route(to, from)?;
-            pairs.push(Pair {
-                from,
-                to,
-                forward,
-                reverse,
-                links,
-            });
+            let ways = self.ways(from, to)?;
+            if workload.each_path == Some(true) {
+                let own = |way| Pair::new(from, to, vec![way]);
+                pairs.extend(ways.into_iter().map(own));
+            } else {
+                pairs.push(Pair::new(from, to, ways));
+            }
         }
         Ok(pairs)
     }
 }
 
 impl Group {
-    fn new(
+    /// Flows of `workload`, between hosts that it or the topology names.
+    fn of(
         name: Option<String>,
         protocol: &ProtocolConfig,
         workload: &WorkloadConfig,
-        pairs: Vec<Pair>,
+        routes: &mut Routes<'_>,
         streams: Streams,
-    ) -> Self {
+    ) -> Result<Self, Problem> {
+        let pairs = routes.pairs(workload)?;
         let flows = pairs.len() * workload.flows() as usize;
         let is_few = flows <= MOST_HISTOGRAMS && workload.kind != Kind::Arrivals;
-        Self {
+        Ok(Self {
             records_rtt: name.is_none() && is_few,
             name,
             protocol: Protocol::of(protocol),
             workload: workload.clone(),
+            sizes: SizeDistribution::of(workload, &mut load)?,
             pairs,
             random: streams.stream("workload"),
+            paths: streams.stream("paths"),
             numbers: streams.stream("numbers"),
             streams,
-        }
+        })
     }
 
     /// Whether these are the measured flows.
@@ -245,6 +303,17 @@ impl Group {
     #[must_use]
     pub const fn answers_congestion(&self) -> bool {
         !matches!(self.protocol, Protocol::Udp(_))
+    }
+
+    /// Whether a flow of it uses several ways, or another one than the first.
+    #[must_use]
+    pub fn chooses_ways(&self) -> bool {
+        let chooses = match &self.protocol {
+            Protocol::Mptcp(_) => true,
+            Protocol::Tcp(config) => config.path.unwrap_or(Choose::First) != Choose::First,
+            Protocol::Arq(_) | Protocol::Udp(_) => false,
+        };
+        chooses && self.pairs.iter().any(|pair| pair.ways.len() > 1)
     }
 
     /// The most payload that a flow sends, in bit/s, where its application sets a limit.
@@ -272,6 +341,7 @@ impl Group {
         let payload = self.protocol.segment() as f64;
         let header = match &self.protocol {
             Protocol::Tcp(config) => IPV4_HEADER + TCP_HEADER + timestamps(config),
+            Protocol::Mptcp(setup) => IPV4_HEADER + TCP_HEADER + timestamps(&setup.config().tcp) + DSS_MAPPED,
             Protocol::Arq(_) => UDP_IPV4_OVERHEAD + HEADER_LENGTH as u32,
             Protocol::Udp(_) => UDP_IPV4_OVERHEAD,
         };
@@ -318,15 +388,7 @@ impl Group {
 
     /// The bytes that the next flow sends, where that is known from its beginning.
     pub fn next_size(&mut self) -> Option<u64> {
-        let size = self.workload.size?.bytes();
-        Some(match self.workload.sizes.unwrap_or_default() {
-            Sizes::Fixed => size,
-            Sizes::Exponential => {
-                // In nanoseconds instead of bytes: the same distribution, drawn alike.
-                let drawn = exponential(&mut self.random, Duration::from_nanos(size));
-                drawn.as_nanos().max(1)
-            }
-        })
+        Some(self.sizes.as_ref()?.draw(&mut self.random))
     }
 
     /// With `reconnect`: how many more flows follow the first of each, one after the other.

@@ -6,6 +6,7 @@ use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use transport::arq::ArqConfig;
+use transport::mptcp::MptcpConfig;
 use transport::tcp::TcpConfig;
 
 use crate::vocabulary::read_value;
@@ -16,6 +17,8 @@ use crate::vocabulary::read_value;
 pub enum ProtocolConfig {
     /// TCP.
     Tcp(TcpConfig),
+    /// Multipath TCP.
+    Mptcp(MptcpConfig),
     /// One of the ARQ protocols over UDP.
     Arq(ArqConfig),
     /// Datagrams without an answer.
@@ -59,7 +62,31 @@ impl UdpConfig {
 }
 
 /// All kinds, as users write them.
-const KINDS: [&str; 5] = ["tcp", "udp", "stop-and-wait", "go-back-n", "selective-repeat"];
+const KINDS: [&str; 6] = [
+    "tcp",
+    "mptcp",
+    "udp",
+    "stop-and-wait",
+    "go-back-n",
+    "selective-repeat",
+];
+
+/// Reads the keys of multipath TCP: those of TCP, and its own.
+fn read_mptcp(table: Value) -> Result<MptcpConfig, Problem> {
+    let Value::Object(table) = table else {
+        return Err(Problem::new("", format!("{table} is no table with a kind")));
+    };
+    let known = MptcpConfig::keys();
+    let (tcp, own) = MptcpConfig::split(table);
+    let tcp = read_value(Value::Object(tcp)).map_err(|problem| {
+        let message = problem
+            .message
+            .replacen("allowed: ", &format!("allowed: {}, ", known.join(", ")), 1);
+        Problem::new(problem.key, message)
+    })?;
+    let own = read_value(Value::Object(own))?;
+    Ok(MptcpConfig { tcp, own })
+}
 
 impl ProtocolConfig {
     /// Reads the table of a protocol.
@@ -70,6 +97,7 @@ impl ProtocolConfig {
         let kind = table.get("kind").and_then(Value::as_str).unwrap_or_default();
         match kind {
             "tcp" => read_value(table).map(Self::Tcp),
+            "mptcp" => read_mptcp(table).map(Self::Mptcp),
             "udp" => read_value(table).map(Self::Udp),
             "" | "stop-and-wait" | "go-back-n" | "selective-repeat" => read_value(table).map(Self::Arq),
             other => {
@@ -86,6 +114,7 @@ impl ProtocolConfig {
     pub fn validate(&self) -> Vec<Problem> {
         match self {
             Self::Tcp(config) => config.validate(),
+            Self::Mptcp(config) => config.validate(),
             Self::Arq(config) => config.validate(),
             Self::Udp(config) => config.validate(),
         }
@@ -101,6 +130,7 @@ impl JsonSchema for ProtocolConfig {
     fn json_schema(generator: &mut SchemaGenerator) -> Schema {
         let tables = [
             TcpConfig::json_schema(generator),
+            MptcpConfig::json_schema(generator),
             ArqConfig::json_schema(generator),
             UdpConfig::json_schema(generator),
         ];

@@ -19,6 +19,9 @@ pub struct FlowRecord {
     pub to: String,
     /// Bytes that it was to send; null where it was to send all that it could.
     pub size_bytes: Option<u64>,
+    /// The class of its size, from 0; null where the workload has no classes, or the flow no size.
+    #[serde(default)]
+    pub class: Option<usize>,
     /// Seconds from the trial's beginning to the wish to connect.
     pub opened_s: f64,
     /// Seconds from the wish to connect to the last byte's arrival; null where it has not arrived.
@@ -31,6 +34,9 @@ pub struct FlowRecord {
     pub retransmissions: u64,
     /// Expiries of its retransmission timer in the measured time.
     pub timeouts: u64,
+    /// Paths between its hosts that carried its data.
+    #[serde(default)]
+    pub paths: u32,
     /// Why it failed, if it did.
     pub error: Option<String>,
 }
@@ -100,9 +106,13 @@ fn flow_record(measured: &Measured<'_>, flow: &FlowOutcome) -> FlowRecord {
         from: hosts[pair.from.0 as usize].clone(),
         to: hosts[pair.to.0 as usize].clone(),
         size_bytes: flow.size,
+        class: flow
+            .size
+            .and_then(|size| measured.groups[0].workload.class_of(size)),
         opened_s: flow.opened_at.as_secs_f64(),
         fct_s: flow.received_at.map(|at| (at - flow.opened_at).as_secs_f64()),
         goodput_bps: measured.goodput(flow),
+        paths: flow.ways.count_ones(),
         packets_sent: flow.sent.packets,
         retransmissions: flow.sent.retransmissions,
         timeouts: flow.sent.timeouts,

@@ -80,8 +80,8 @@ pub(crate) fn fit(protocol: &ProtocolConfig, workload: &WorkloadConfig) -> Optio
     }
 }
 
-/// Reads the file of a recorded trace.
-fn load(file: &str) -> Result<String, String> {
+/// Reads a file that a specification names: a recorded trace, a table of sizes.
+pub(crate) fn load(file: &str) -> Result<String, String> {
     std::fs::read_to_string(file).map_err(|error| error.to_string())
 }
 

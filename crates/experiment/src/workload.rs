@@ -4,6 +4,8 @@ use foundation::{Duration, Frequency, Problem, Rate, Size};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::sizes::{PARETO_LARGEST, PARETO_LEAST, Sizes};
+
 /// The kind of a workload.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
@@ -40,17 +42,6 @@ impl Kind {
     }
 }
 
-/// How the sizes of arriving flows are drawn.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum Sizes {
-    /// All alike.
-    #[default]
-    Fixed,
-    /// Exponentially distributed around the mean `size`.
-    Exponential,
-}
-
 /// What is sent. Which keys apply depends on the kind.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -60,9 +51,22 @@ pub struct WorkloadConfig {
     /// file, arrivals: size of a flow, e.g. "2MB".
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub size: Option<Size>,
-    /// arrivals: "fixed" (every flow has `size`) or "exponential" (mean `size`). Default: "fixed".
+    /// arrivals: how sizes are distributed. Default: "fixed" (every flow has `size`).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sizes: Option<Sizes>,
+    /// arrivals: larger sizes are drawn again. Default: none, but "100MB" for sizes = "bounded-pareto".
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub largest: Option<Size>,
+    /// arrivals with sizes = "bounded-pareto": its shape. Default: 1.1.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 0.01, max = 100.0))]
+    pub shape: Option<f64>,
+    /// arrivals with sizes = "table": a CSV file with a size in bytes and the share of flows of at most that size on each line.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sizes_file: Option<String>,
+    /// file, arrivals: bounds of classes of size, e.g. ["100kB", "300kB"]: metrics are also told of each, as `fct_mean_s@G0`, `fct_mean_s@G1`, …
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub classes: Option<Vec<Size>>,
     /// arrivals: flows that begin a second on average, in all, e.g. "1000/s".
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub arrivals: Option<Frequency>,
@@ -101,6 +105,9 @@ pub struct WorkloadConfig {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1))]
     pub flows: Option<u32>,
+    /// Whether each path between two hosts has flows of its own, as many as flows says. Default: false.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub each_path: Option<bool>,
     /// When the first flow begins. Default: "0s".
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub start: Option<Duration>,
@@ -125,6 +132,8 @@ pub struct WorkloadConfig {
 const MAX_SIZE: u64 = 1_000_000_000_000_000;
 /// The most flows of a pair of hosts.
 const MAX_FLOWS: u32 = 100_000;
+/// The most bounds between classes of size.
+const MOST_BOUNDS: usize = 15;
 /// A day: more is a slip of the pen.
 const MAX_TIME: Duration = Duration::from_secs(86_400);
 /// The finest sampling.
@@ -176,9 +185,13 @@ impl WorkloadConfig {
     fn check(&self) -> Vec<Problem> {
         use Kind::{Arrivals, Bulk, File, OnOff, RequestResponse};
         let mut problems = Vec::new();
-        let given: [(&str, bool, &[Kind]); 17] = [
+        let given: [(&str, bool, &[Kind]); 21] = [
             ("size", self.size.is_some(), &[File, Arrivals]),
             ("sizes", self.sizes.is_some(), &[Arrivals]),
+            ("largest", self.largest.is_some(), &[Arrivals]),
+            ("shape", self.shape.is_some(), &[Arrivals]),
+            ("sizes_file", self.sizes_file.is_some(), &[Arrivals]),
+            ("classes", self.classes.is_some(), &[File, Arrivals]),
             ("arrivals", self.arrivals.is_some(), &[Arrivals]),
             ("duration", self.duration.is_some(), &[Bulk, OnOff, Arrivals]),
             ("warm_up", self.warm_up.is_some(), &[Bulk, OnOff, Arrivals]),
@@ -220,10 +233,13 @@ impl WorkloadConfig {
                 ));
             }
         }
+        let sizes = self.sizes.unwrap_or_default();
+        let needs_size = matches!(sizes, Sizes::Fixed | Sizes::Exponential);
         let required: &[(&str, bool)] = match self.kind {
             File => &[("size", self.size.is_none())],
             Arrivals => &[
-                ("size", self.size.is_none()),
+                ("size", self.size.is_none() && needs_size),
+                ("sizes_file", self.sizes_file.is_none() && sizes == Sizes::Table),
                 ("arrivals", self.arrivals.is_none()),
             ],
             OnOff => &[("rate", self.rate.is_none())],
@@ -235,7 +251,63 @@ impl WorkloadConfig {
             }
         }
         self.check_ranges(&mut problems);
+        if self.kind == Arrivals {
+            self.check_sizes(sizes, &mut problems);
+        }
+        self.check_classes(&mut problems);
         problems
+    }
+
+    /// What does not go with the distribution of sizes.
+    fn check_sizes(&self, sizes: Sizes, problems: &mut Vec<Problem>) {
+        let given = [
+            ("size", self.size.is_some(), sizes.takes_size()),
+            ("largest", self.largest.is_some(), sizes != Sizes::Fixed),
+            ("shape", self.shape.is_some(), sizes == Sizes::BoundedPareto),
+            ("sizes_file", self.sizes_file.is_some(), sizes == Sizes::Table),
+        ];
+        for (key, is_given, is_read) in given {
+            if is_given && !is_read {
+                let message = format!("sizes = {:?} has no such key", sizes.name());
+                problems.push(Problem::new(key, message));
+            }
+        }
+        if let Some(shape) = self.shape
+            && !(0.01..=100.0).contains(&shape)
+        {
+            problems.push(Problem::new(
+                "shape",
+                format!("{shape} is out of range: 0.01 to 100"),
+            ));
+        }
+        let least = match sizes {
+            Sizes::BoundedPareto => self.size.map_or(PARETO_LEAST, |size| size.bytes()),
+            _ => 1,
+        };
+        let largest = match sizes {
+            Sizes::BoundedPareto => Some(self.largest.map_or(PARETO_LARGEST, |largest| largest.bytes())),
+            _ => self.largest.map(|largest| largest.bytes()),
+        };
+        if let Some(largest) = largest
+            && largest <= least
+        {
+            let message = format!("\"{largest}B\" is out of range: above the least size, {least}B");
+            problems.push(Problem::new("largest", message));
+        }
+    }
+
+    fn check_classes(&self, problems: &mut Vec<Problem>) {
+        let Some(classes) = &self.classes else { return };
+        if !(1..=MOST_BOUNDS).contains(&classes.len()) {
+            let message = format!("{} bounds are out of range: 1 to {MOST_BOUNDS}", classes.len());
+            problems.push(Problem::new("classes", message));
+        }
+        if !classes.windows(2).all(|two| two[0] < two[1]) {
+            problems.push(Problem::new(
+                "classes",
+                "each bound must be above the one before it",
+            ));
+        }
     }
 
     fn check_ranges(&self, problems: &mut Vec<Problem>) {
@@ -243,6 +315,7 @@ impl WorkloadConfig {
             ("size", self.size),
             ("request_size", self.request_size),
             ("response_size", self.response_size),
+            ("largest", self.largest),
         ];
         for (key, size) in sizes {
             if let Some(size) = size
@@ -299,6 +372,13 @@ impl WorkloadConfig {
     #[must_use]
     pub fn flows(&self) -> u32 {
         self.flows.unwrap_or(1)
+    }
+
+    /// The class that a size is in, from 0: its bounds belong to the class below them.
+    #[must_use]
+    pub fn class_of(&self, size: u64) -> Option<usize> {
+        let bounds = self.classes.as_ref()?;
+        Some(bounds.partition_point(|bound| bound.bytes() < size))
     }
 
     /// How often goodput is sampled.

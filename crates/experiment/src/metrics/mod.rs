@@ -1,5 +1,8 @@
 //! The figures of a trial: what all its measured flows came to, and what its bottlenecks saw.
 
+mod classes;
+mod descriptions;
+
 use std::collections::BTreeMap;
 
 use foundation::Instant;
@@ -15,129 +18,7 @@ use crate::observation::Observation;
 use crate::outcome::{FlowOutcome, Sent};
 use crate::plan::Group;
 use crate::workload::Kind;
-
-/// Every metric of a simulated trial besides those of a lone transfer, in the order of reports.
-const OF_A_TRIAL: [Description; 24] = [
-    Description::new(
-        "flow_goodput_bps",
-        "bit/s",
-        "higher",
-        "mean goodput of a measured flow",
-    ),
-    Description::new(
-        "throughput_bps",
-        "bit/s",
-        "higher",
-        "bits on the bottleneck, headers and retransmissions included",
-    ),
-    Description::new(
-        "utilisation",
-        "",
-        "higher",
-        "throughput over the bottleneck's rate (mean of several)",
-    ),
-    Description::new("rtt_mean_s", "s", "lower", "mean round-trip time"),
-    Description::new("rtt_min_s", "s", "lower", "least round-trip time"),
-    Description::new(
-        "queueing_delay_mean_s",
-        "s",
-        "lower",
-        "mean wait in the bottleneck's queue",
-    ),
-    Description::new(
-        "queueing_delay_p50_s",
-        "s",
-        "lower",
-        "median wait in the bottleneck's queue",
-    ),
-    Description::new(
-        "queueing_delay_p99_s",
-        "s",
-        "lower",
-        "99th percentile of that wait",
-    ),
-    Description::new(
-        "queue_mean_packets",
-        "",
-        "lower",
-        "packets in the bottleneck's queue, mean over time",
-    ),
-    Description::new(
-        "queue_max_packets",
-        "",
-        "lower",
-        "most packets in the bottleneck's queue, from the trial's beginning",
-    ),
-    Description::new(
-        "drops",
-        "",
-        "lower",
-        "packets that the bottleneck's queue dropped",
-    ),
-    Description::new(
-        "losses",
-        "",
-        "lower",
-        "packets that the bottleneck's loss model dropped",
-    ),
-    Description::new("marks", "", "lower", "packets that the bottleneck marked (ECN)"),
-    Description::new(
-        "jain",
-        "",
-        "higher",
-        "Jain's fairness index of the goodput of all flows that answer congestion",
-    ),
-    Description::new(
-        "max_min_distance",
-        "",
-        "lower",
-        "distance of these flows' goodput from the max-min fair shares, over their sum",
-    ),
-    Description::new(
-        "convergence_s",
-        "s",
-        "lower",
-        "from the last flow's start until Jain's index of 5 samples in a row is 0.9 or more",
-    ),
-    Description::new(
-        "share",
-        "",
-        "higher",
-        "goodput of the measured flows over that of measured flows and traffic",
-    ),
-    Description::new(
-        "traffic_goodput_bps",
-        "bit/s",
-        "higher",
-        "goodput of all traffic beside the measured flows",
-    ),
-    Description::new(
-        "fct_mean_s",
-        "s",
-        "lower",
-        "mean flow completion time: wish to connect to the last byte's arrival; of a request: to its answer",
-    ),
-    Description::new("fct_p50_s", "s", "lower", "median flow completion time"),
-    Description::new(
-        "fct_p99_s",
-        "s",
-        "lower",
-        "99th percentile of the flow completion time",
-    ),
-    Description::new(
-        "flows_completed",
-        "",
-        "higher",
-        "measured flows (or requests) that were completed",
-    ),
-    Description::new(
-        "flows_unfinished",
-        "",
-        "lower",
-        "measured flows that were not done when the trial ended",
-    ),
-    Description::new("flows_failed", "", "lower", "measured flows that failed"),
-];
+use descriptions::OF_A_TRIAL;
 
 /// Every metric, in the order in which reports show them.
 pub fn descriptions() -> impl Iterator<Item = &'static Description> {
@@ -243,6 +124,7 @@ impl Measured<'_> {
         self.set_bottlenecks(&mut set);
         self.set_fairness(&mut set);
         self.add_hosts(&mut metrics);
+        self.add_classes(&mut metrics);
         metrics
     }
 
@@ -275,6 +157,12 @@ impl Measured<'_> {
         set("efficiency", Some(sent.acknowledged as f64 / sent.bytes as f64));
         let failed = self.own().filter(|flow| flow.failure.is_some()).count();
         set("flows_failed", Some(failed as f64));
+        let paths: Vec<f64> = self
+            .own()
+            .filter(|flow| flow.ways != 0)
+            .map(|flow| f64::from(flow.ways.count_ones()))
+            .collect();
+        set("paths_mean", mean(&paths));
     }
 
     /// Flow completion times, or those of requests.
@@ -294,15 +182,15 @@ impl Measured<'_> {
                     })
                 })
                 .collect(),
-            _ => self
-                .own()
-                .filter_map(|flow| Some((flow.received_at? - flow.opened_at).as_secs_f64()))
-                .collect(),
+            _ => self.own().filter_map(FlowOutcome::completion).collect(),
         };
         times.sort_by(f64::total_cmp);
         set("fct_mean_s", mean(&times));
         set("fct_p50_s", quantile(&times, 0.5));
+        set("fct_p95_s", quantile(&times, 0.95));
         set("fct_p99_s", quantile(&times, 0.99));
+        let throughputs: Vec<f64> = self.own().filter_map(FlowOutcome::throughput).collect();
+        set("flow_throughput_bps", mean(&throughputs));
         set("flows_completed", Some(times.len() as f64));
         let unfinished = self
             .own()

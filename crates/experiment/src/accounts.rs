@@ -1,0 +1,53 @@
+//! What hosts know of their paths, and which path a flow takes that uses one.
+
+use std::collections::BTreeMap;
+
+use foundation::Duration;
+use network::HostId;
+use transport::mptcp::HostPaths;
+use transport::mptcp::policy::{Choose, CurrentRtt};
+
+use crate::plan::{Group, Pair, Protocol};
+
+/// The accounts of all hosts that send, one for each host that they send to, and which of them each pair of each group
+/// has. A multipath connection that may use some of the ways only has an account of those.
+#[must_use]
+pub fn accounts(groups: &[Group]) -> (Vec<HostPaths>, Vec<Vec<u32>>) {
+    let mut all: BTreeMap<(HostId, HostId, Option<u8>), Vec<Duration>> = BTreeMap::new();
+    let key = |group: &Group, pair: &Pair| {
+        let own = matches!(group.protocol, Protocol::Mptcp(_)) && group.workload.each_path == Some(true);
+        (pair.from, pair.to, own.then_some(pair.ways[0].number))
+    };
+    for group in groups {
+        for pair in &group.pairs {
+            let base_rtts = all.entry(key(group, pair)).or_default();
+            for way in &pair.ways {
+                let place = usize::from(way.number - key(group, pair).2.unwrap_or(0));
+                if base_rtts.len() <= place {
+                    base_rtts.resize(place + 1, Duration::ZERO);
+                }
+                base_rtts[place] = way.base_rtt;
+            }
+        }
+    }
+    let places: BTreeMap<_, u32> = all.keys().copied().zip(0..).collect();
+    let of_group = |group: &Group| group.pairs.iter().map(|pair| places[&key(group, pair)]).collect();
+    (
+        all.into_values().map(HostPaths::new).collect(),
+        groups.iter().map(of_group).collect(),
+    )
+}
+
+impl Group {
+    /// The way of a flow that uses one, by its place among those of the pair; `host` is the account of the one that
+    /// opens it.
+    pub fn choose_way(&mut self, pair: &Pair, host: &mut HostPaths) -> u8 {
+        let choose = match &self.protocol {
+            Protocol::Tcp(config) if pair.ways.len() > 1 => config.path.unwrap_or(Choose::First),
+            _ => return 0,
+        };
+        let path = choose.path(host, CurrentRtt::Latest, &mut self.paths);
+        host.on_connection();
+        path.0
+    }
+}

@@ -1,0 +1,149 @@
+//! How large flows are: the distributions that `sizes` names.
+
+mod mixture;
+mod named;
+mod table;
+
+use std::sync::Arc;
+
+use foundation::{Generator, Problem};
+use rand::RngExt;
+use rand_distr::{Distribution, Exp};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::workload::WorkloadConfig;
+use mixture::Mixture;
+pub use named::{PARETO_LARGEST, PARETO_LEAST};
+pub use table::Table;
+
+/// How the sizes of arriving flows are drawn.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Sizes {
+    /// All alike: `size`.
+    #[default]
+    Fixed,
+    /// Exponentially distributed around the mean `size`.
+    Exponential,
+    /// Pareto between `size` (default "12214B") and `largest` (default "100MB"), of shape `shape`: 99 % are below 800 KB.
+    BoundedPareto,
+    /// TCP flows of a campus, as a mixture of lognormals (Jurkiewicz et al. 2021); with largest = "10MB" their mean is 25.7 KB.
+    Campus,
+    /// Web search in a data centre (Alizadeh et al. 2010, figure 4): mean 1.7 MB.
+    WebSearch,
+    /// Data mining in a data centre (Greenberg et al. 2009): mean 7.5 MB, half of the flows a packet.
+    DataMining,
+    /// From the CSV file `sizes_file`.
+    Table,
+}
+
+impl Sizes {
+    /// The word for it.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Fixed => "fixed",
+            Self::Exponential => "exponential",
+            Self::BoundedPareto => "bounded-pareto",
+            Self::Campus => "campus",
+            Self::WebSearch => "web-search",
+            Self::DataMining => "data-mining",
+            Self::Table => "table",
+        }
+    }
+
+    /// Whether it reads the key `size`.
+    #[must_use]
+    pub const fn takes_size(self) -> bool {
+        matches!(self, Self::Fixed | Self::Exponential | Self::BoundedPareto)
+    }
+}
+
+/// A distribution of sizes in bytes, ready to be drawn from.
+#[derive(Clone, Debug)]
+pub struct SizeDistribution {
+    shape: Shape,
+    largest: u64,
+}
+
+#[derive(Clone, Debug)]
+enum Shape {
+    Fixed(u64),
+    Exponential(Exp<f64>),
+    BoundedPareto { least: f64, ratio: f64, shape: f64 },
+    Mixture(Mixture),
+    Table(Arc<Table>),
+}
+
+/// Draws before a size above `largest` is cut to it: a bound far below what is usual, or one in a million.
+const MOST_DRAWS: u32 = 1000;
+
+impl SizeDistribution {
+    /// The distribution that a workload names; `None` where it gives none. `load` gives the text of a file, or why it cannot.
+    ///
+    /// # Errors
+    /// A table that cannot be had or read.
+    pub fn of(
+        workload: &WorkloadConfig,
+        load: &mut dyn FnMut(&str) -> Result<String, String>,
+    ) -> Result<Option<Self>, Problem> {
+        let sizes = workload.sizes.unwrap_or_default();
+        let size = workload.size.map(|size| size.bytes());
+        let mut largest = workload.largest.map_or(u64::MAX, |largest| largest.bytes());
+        let shape = match (sizes, size) {
+            (Sizes::Fixed, None) => return Ok(None),
+            (Sizes::Fixed, Some(size)) => Shape::Fixed(size),
+            (Sizes::Exponential, size) => {
+                let mean = size.unwrap_or(1).max(1) as f64;
+                Shape::Exponential(Exp::new(1.0 / mean).expect("the mean is above 0"))
+            }
+            (Sizes::BoundedPareto, size) => {
+                let least = size.unwrap_or(named::PARETO_LEAST) as f64;
+                largest = workload
+                    .largest
+                    .map_or(named::PARETO_LARGEST, |largest| largest.bytes());
+                let shape = workload.shape.unwrap_or(named::PARETO_SHAPE);
+                let ratio = (least / largest as f64).powf(shape);
+                Shape::BoundedPareto { least, ratio, shape }
+            }
+            (Sizes::Campus, _) => Shape::Mixture(Mixture::new(&named::CAMPUS)),
+            (Sizes::WebSearch, _) => Shape::Table(Arc::new(Table::new(&named::WEB_SEARCH))),
+            (Sizes::DataMining, _) => Shape::Table(Arc::new(Table::new(&named::DATA_MINING))),
+            (Sizes::Table, _) => {
+                let file = workload.sizes_file.as_deref().unwrap_or_default();
+                let wrong = |reason: String| Problem::new("sizes_file", format!("{file:?}: {reason}"));
+                let text = load(file).map_err(wrong)?;
+                Shape::Table(Arc::new(Table::parse(&text).map_err(wrong)?))
+            }
+        };
+        Ok(Some(Self { shape, largest }))
+    }
+
+    /// Draws the size of a flow in bytes, at least 1. One above `largest` is drawn again.
+    pub fn draw(&self, random: &mut Generator) -> u64 {
+        for _ in 0..MOST_DRAWS {
+            let size = self.draw_any(random);
+            if size <= self.largest {
+                return size;
+            }
+        }
+        self.largest
+    }
+
+    fn draw_any(&self, random: &mut Generator) -> u64 {
+        let size = match &self.shape {
+            Shape::Fixed(size) => return *size,
+            Shape::Exponential(distribution) => distribution.sample(random),
+            // The inverse of F(x) = (1 - (L/x)^a) / (1 - (L/H)^a).
+            Shape::BoundedPareto { least, ratio, shape } => {
+                let u: f64 = random.random();
+                least * (1.0 - u * (1.0 - ratio)).powf(-1.0 / shape)
+            }
+            Shape::Mixture(mixture) => mixture.draw(random),
+            Shape::Table(table) => table.at(random.random()),
+        };
+        // Rounded up: no flow is empty. The cast holds at the largest number where it must.
+        (size.ceil() as u64).max(1)
+    }
+}

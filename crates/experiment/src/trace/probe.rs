@@ -1,0 +1,76 @@
+//! What a sender is doing at a moment.
+
+use foundation::{Duration, Rate};
+use transport::{arq, tcp};
+
+/// What the sender of a flow is doing. What a world cannot tell is `None`.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Probe {
+    /// Congestion window in bytes.
+    pub window: Option<u64>,
+    /// Slow-start threshold in bytes, once there is one.
+    pub threshold: Option<u64>,
+    /// Smoothed round-trip time in seconds, after a first sample.
+    pub smoothed_rtt: Option<f64>,
+    /// The latest round-trip sample in seconds.
+    pub rtt: Option<f64>,
+    /// Mean deviation of the round-trip time in seconds, after a first sample.
+    pub rtt_variation: Option<f64>,
+    /// The rate at which packets leave, in bit/s, where they are paced.
+    pub pacing_rate: Option<f64>,
+    /// The latest sample of the rate at which payload is delivered, in bit/s.
+    pub delivery_rate: Option<f64>,
+    /// Payload bytes in flight.
+    pub in_flight: u64,
+    /// Data packets sent again so far.
+    pub retransmissions: Option<u64>,
+    /// Seconds so far in which the receiver's window, and not the congestion window, held the sender back.
+    pub receiver_limited: Option<f64>,
+    /// Seconds so far in which the room of the sender's buffer held it back.
+    pub buffer_limited: Option<f64>,
+    /// What the sender is doing about losses: "open", "recovery", "loss", …
+    pub state: &'static str,
+}
+
+impl Probe {
+    /// That of a TCP of the project's own.
+    #[must_use]
+    pub fn of_tcp(connection: &tcp::Connection) -> Self {
+        let info = connection.info();
+        Self {
+            window: Some(info.window_bytes),
+            threshold: info
+                .threshold_packets
+                .map(|packets| packets * u64::from(info.segment)),
+            smoothed_rtt: info.smoothed_rtt.map(Duration::as_secs_f64),
+            rtt: info.latest_rtt.map(Duration::as_secs_f64),
+            rtt_variation: info.smoothed_rtt.map(|_| info.rtt_variation.as_secs_f64()),
+            pacing_rate: info.pacing_rate.map(bits_per_second),
+            in_flight: info.bytes_in_flight,
+            retransmissions: Some(info.total_resent),
+            state: info.congestion_state.name(),
+            ..Self::default()
+        }
+    }
+
+    /// That of an ARQ protocol.
+    #[must_use]
+    pub fn of_arq<P: arq::Payload>(connection: &arq::Connection<P>) -> Self {
+        let sender = connection.sender();
+        let rtt = sender.timer().rtt();
+        Self {
+            window: Some(sender.window_bytes()),
+            threshold: sender.threshold(),
+            smoothed_rtt: rtt.has_sample().then(|| rtt.smoothed().as_secs_f64()),
+            rtt: rtt.has_sample().then(|| rtt.latest().as_secs_f64()),
+            in_flight: sender.bytes_in_flight(),
+            retransmissions: Some(connection.statistics().retransmissions),
+            state: "open",
+            ..Self::default()
+        }
+    }
+}
+
+fn bits_per_second(rate: Rate) -> f64 {
+    rate.bits_per_second() as f64
+}

@@ -1,0 +1,211 @@
+//! The table of a trial's packets, written line by line as they are seen.
+
+use std::collections::{HashMap, HashSet};
+
+use foundation::Instant;
+use transport::arq::frame::Kind;
+use transport::tcp::{Ecn, Flags, Segment};
+
+use super::content::{Content, Side};
+use super::events::{TraceEvent, What, frame_name, segment_name};
+
+/// A packet of a flow, wherever it is on its way.
+#[derive(Clone, Copy, Debug)]
+pub struct Seen<'a> {
+    /// The number that it keeps on its way.
+    pub id: u64,
+    /// Bytes on the wire, with all headers.
+    pub size: u32,
+    /// Its flow.
+    pub flow: u32,
+    /// The end of the flow that it is for.
+    pub to: Side,
+    /// What it carries.
+    pub content: &'a Content,
+}
+
+/// A connection: its flow, and which subflow of it where it has several.
+type Connection = (u32, u8);
+
+/// What is known of one direction of a connection.
+#[derive(Clone, Copy, Debug, Default)]
+struct Direction {
+    /// The sequence number of its SYN, or of its first packet.
+    initial: u32,
+    /// The highest number sent, counted from the SYN.
+    highest: u32,
+    /// What windows are to be multiplied by, as a power of two.
+    scale: u8,
+}
+
+/// Writes down events, in order of time.
+#[derive(Debug, Default)]
+pub struct Table {
+    /// The events so far.
+    pub events: Vec<TraceEvent>,
+    directions: HashMap<(Connection, Side), Direction>,
+    sent_before: HashSet<(u32, Side, u32)>,
+    retransmissions: HashSet<u64>,
+}
+
+impl Table {
+    fn direction(&self, flow: Connection, from: Side) -> Direction {
+        self.directions.get(&(flow, from)).copied().unwrap_or_default()
+    }
+
+    /// A packet leaves its sender for the network.
+    pub fn sent(&mut self, at: Instant, packet: &Seen<'_>) {
+        let from = packet.to.other();
+        let again = match packet.content {
+            Content::Arq(frame) => {
+                if frame.kind == Kind::Open {
+                    // Both streams begin with the number that the opener names.
+                    for side in [Side::Sender, Side::Receiver] {
+                        self.directions
+                            .entry(((packet.flow, 0), side))
+                            .or_default()
+                            .initial = frame.sequence;
+                    }
+                }
+                matches!(frame.kind, Kind::Data | Kind::Fin)
+                    && !self.sent_before.insert((packet.flow, from, frame.sequence))
+            }
+            Content::Tcp(segment) => self.learn_segment((packet.flow, 0), from, segment),
+            Content::Mptcp(segment) => self.learn_segment((packet.flow, segment.subflow), from, &segment.tcp),
+            Content::Datagram(_) | Content::TooBig { .. } => false,
+        };
+        if again {
+            self.retransmissions.insert(packet.id);
+        }
+        self.note(at, What::Send, packet, None);
+    }
+
+    /// A retransmission timer ran out.
+    pub fn timed_out(&mut self, at: Instant, flow: u32, side: Side) {
+        self.events.push(Self::event(at, flow, side, What::Timeout));
+    }
+
+    /// An application read a piece of the stream; `total` counts all that it has read.
+    pub fn delivered(&mut self, at: Instant, flow: u32, side: Side, total: u64) {
+        let mut event = Self::event(at, flow, side, What::Deliver);
+        event.delivered = Some(total);
+        self.events.push(event);
+    }
+
+    fn learn_segment(&mut self, flow: Connection, from: Side, segment: &Segment) -> bool {
+        let direction = self.directions.entry((flow, from)).or_default();
+        let is_syn = segment.flags.contains(Flags::SYN);
+        let is_repeated_syn = is_syn && direction.initial == segment.sequence.0 && direction.highest > 0;
+        if is_syn && !is_repeated_syn {
+            *direction = Direction {
+                initial: segment.sequence.0,
+                highest: 0,
+                scale: segment.options.window_scale.unwrap_or(0),
+            };
+        }
+        let takes = segment.length + u32::from(is_syn) + u32::from(segment.flags.contains(Flags::FIN));
+        let end = segment
+            .sequence
+            .0
+            .wrapping_sub(direction.initial)
+            .wrapping_add(takes);
+        let is_again = takes > 0 && end <= direction.highest;
+        direction.highest = direction.highest.max(end);
+        is_again
+    }
+
+    fn event(at: Instant, flow: u32, side: Side, what: What) -> TraceEvent {
+        TraceEvent {
+            time: at.as_secs_f64(),
+            flow,
+            host: side.name(),
+            what,
+            direction: None,
+            frame: None,
+            id: None,
+            subflow: None,
+            size: None,
+            length: None,
+            sequence: None,
+            acknowledgement: None,
+            sack: Vec::new(),
+            window: None,
+            marked: false,
+            retransmission: false,
+            reason: None,
+            delivered: None,
+        }
+    }
+
+    /// Something else happens to a packet on its way; `reason` says why it was dropped.
+    pub fn note(&mut self, at: Instant, what: What, packet: &Seen<'_>, reason: Option<&'static str>) {
+        let (near, far) = (packet.to.other(), packet.to);
+        let mut event = Self::event(
+            at,
+            packet.flow,
+            if what == What::Receive { far } else { near },
+            what,
+        );
+        event.direction = Some(if far == Side::Receiver {
+            "forward"
+        } else {
+            "reverse"
+        });
+        event.id = Some(packet.id);
+        event.size = Some(packet.size);
+        event.retransmission = self.retransmissions.contains(&packet.id);
+        event.reason = reason;
+        match packet.content {
+            Content::Arq(frame) => {
+                event.frame = Some(frame_name(frame.kind));
+                event.length = frame.payload.map(|range| range.length);
+                let initial = self.direction((packet.flow, 0), near).initial;
+                let counted = |number: u32| number.wrapping_sub(initial);
+                // What is refused is told by a code.
+                let is_number = frame.kind != Kind::Reset;
+                event.sequence = Some(if is_number {
+                    counted(frame.sequence)
+                } else {
+                    frame.sequence
+                });
+                event.acknowledgement = Some(counted(frame.acknowledgement));
+                event.window = Some(u64::from(frame.window));
+                let sack = frame.sack.as_slice().iter();
+                event.sack = sack.map(|&(start, end)| (counted(start), counted(end))).collect();
+            }
+            Content::Tcp(segment) => self.describe(&mut event, (packet.flow, 0), near, segment),
+            Content::Mptcp(segment) => {
+                event.subflow = Some(segment.subflow);
+                self.describe(&mut event, (packet.flow, segment.subflow), near, &segment.tcp);
+            }
+            Content::Datagram(length) => {
+                event.frame = Some("datagram");
+                event.length = Some(*length);
+            }
+            Content::TooBig { .. } => event.frame = Some("too-big"),
+        }
+        self.events.push(event);
+    }
+
+    fn describe(&self, event: &mut TraceEvent, flow: Connection, from: Side, segment: &Segment) {
+        let (own, peer) = (self.direction(flow, from), self.direction(flow, from.other()));
+        let is_syn = segment.flags.contains(Flags::SYN);
+        event.frame = Some(segment_name(segment));
+        event.length = Some(segment.length);
+        event.sequence = Some(segment.sequence.0.wrapping_sub(own.initial));
+        event.marked = segment.ecn == Ecn::Ce;
+        // A window is not scaled in a SYN (RFC 7323, section 2.2).
+        event.window = Some(u64::from(segment.window) << if is_syn { 0 } else { own.scale });
+        if segment.flags.contains(Flags::ACK) {
+            let from_peer = |number: u32| number.wrapping_sub(peer.initial);
+            event.acknowledgement = Some(from_peer(segment.acknowledgement.0));
+            event.sack = segment
+                .options
+                .sack
+                .as_slice()
+                .iter()
+                .map(|&(start, end)| (from_peer(start.0), from_peer(end.0)))
+                .collect();
+        }
+    }
+}

@@ -1,0 +1,116 @@
+//! The distributions of flow sizes give what their sources say of them.
+
+use experiment::WorkloadConfig;
+use experiment::sizes::SizeDistribution;
+use foundation::Streams;
+use serde_json::json;
+
+const DRAWS: usize = 400_000;
+
+fn draws(keys: serde_json::Value) -> Vec<u64> {
+    let mut table = json!({"kind": "arrivals", "arrivals": "1/s", "duration": "1s"});
+    table
+        .as_object_mut()
+        .unwrap()
+        .extend(keys.as_object().unwrap().clone());
+    let workload: WorkloadConfig = serde_json::from_value(table).unwrap();
+    assert_eq!(workload.validate(), []);
+    let mut no_files = |_: &str| Err("no files here".to_owned());
+    let sizes = SizeDistribution::of(&workload, &mut no_files).unwrap().unwrap();
+    let mut random = Streams::new(7, 0).stream("sizes");
+    (0..DRAWS).map(|_| sizes.draw(&mut random)).collect()
+}
+
+fn mean(sizes: &[u64]) -> f64 {
+    sizes.iter().map(|&size| size as f64).sum::<f64>() / sizes.len() as f64
+}
+
+fn share(sizes: &[u64], holds: impl Fn(u64) -> bool) -> f64 {
+    sizes.iter().filter(|&&size| holds(size)).count() as f64 / sizes.len() as f64
+}
+
+fn near(value: f64, expected: f64, tolerance: f64) {
+    assert!(
+        (value / expected - 1.0).abs() < tolerance,
+        "{value} is not {expected}"
+    );
+}
+
+#[test]
+fn a_campus_below_10_megabytes() {
+    // The truncated mixture in closed form: mean 25,664 B, 99.36 % at most 800 KB, 65.9 % of the bytes in larger ones.
+    let sizes = draws(json!({"sizes": "campus", "largest": "10MB"}));
+    near(mean(&sizes), 25_664.0, 0.05);
+    near(share(&sizes, |size| size <= 800_000), 0.9936, 0.001);
+    let long: u64 = sizes.iter().filter(|&&size| size > 800_000).sum();
+    near(long as f64 / sizes.iter().sum::<u64>() as f64, 0.659, 0.05);
+    assert!(sizes.iter().all(|&size| (1..=10_000_000).contains(&size)));
+}
+
+#[test]
+fn a_bounded_pareto() {
+    // Closed form with shape 1.1 between 12,214 B and 100 MB: mean 79.8 KB, 99 % at most 800 KB.
+    let sizes = draws(json!({"sizes": "bounded-pareto"}));
+    near(share(&sizes, |size| size <= 800_000), 0.99, 0.001);
+    near(mean(&sizes), 79_800.0, 0.1);
+    assert_eq!(sizes.iter().min(), Some(&12_215));
+    // Of another shape and other bounds: F(2) = (1 - 1/4) / (1 - 1/100) with shape 2 from 1 kB to 10 kB.
+    let sizes = draws(json!({"sizes": "bounded-pareto", "size": "1kB", "largest": "10kB", "shape": 2.0}));
+    near(share(&sizes, |size| size <= 2000), 0.75 / 0.99, 0.01);
+    assert!(sizes.iter().all(|&size| (1000..=10_000).contains(&size)));
+}
+
+#[test]
+fn published_tables() {
+    let sizes = draws(json!({"sizes": "web-search"}));
+    near(share(&sizes, |size| size <= 80_000), 0.53, 0.01);
+    near(share(&sizes, |size| size > 10_000_000), 0.03, 0.05);
+    near(mean(&sizes), 1.71e6, 0.02);
+    let sizes = draws(json!({"sizes": "data-mining"}));
+    near(share(&sizes, |size| size == 1460), 0.5, 0.01);
+    near(share(&sizes, |size| size <= 7 * 1460), 0.8, 0.01);
+    near(mean(&sizes), 7.47e6, 0.1);
+}
+
+#[test]
+fn an_exponential_and_a_fixed_size() {
+    let sizes = draws(json!({"sizes": "exponential", "size": "20kB"}));
+    near(mean(&sizes), 20_000.0, 0.01);
+    near(share(&sizes, |size| size > 20_000), (-1.0_f64).exp(), 0.01);
+    assert!(draws(json!({"size": "5kB"})).iter().all(|&size| size == 5000));
+}
+
+#[test]
+fn what_does_not_go_together_is_said() {
+    let problems = |keys: serde_json::Value| {
+        let mut table = json!({"kind": "arrivals", "arrivals": "1/s", "duration": "1s"});
+        table
+            .as_object_mut()
+            .unwrap()
+            .extend(keys.as_object().unwrap().clone());
+        let workload: WorkloadConfig = serde_json::from_value(table).unwrap();
+        let told = workload.validate();
+        told.iter()
+            .map(ToString::to_string)
+            .collect::<Vec<_>>()
+            .join("; ")
+    };
+    assert!(problems(json!({"sizes": "campus", "size": "5kB"})).contains("has no such key"));
+    assert!(problems(json!({"sizes": "table"})).contains("sizes_file"));
+    assert!(problems(json!({"sizes": "exponential"})).contains("size"));
+    assert!(problems(json!({"size": "5kB", "largest": "9kB"})).contains("largest"));
+    assert!(problems(json!({"sizes": "bounded-pareto", "largest": "9kB"})).contains("12214B"));
+    assert!(problems(json!({"size": "5kB", "classes": ["9kB", "3kB"]})).contains("classes"));
+}
+
+#[test]
+fn a_class_holds_its_upper_bound() {
+    let workload: WorkloadConfig = serde_json::from_value(json!({
+        "kind": "arrivals", "arrivals": "1/s", "duration": "1s", "size": "1B",
+        "classes": ["100kB", "300kB", "800kB"],
+    }))
+    .unwrap();
+    let classes =
+        [1, 100_000, 100_001, 300_000, 800_000, 800_001].map(|size| workload.class_of(size).unwrap());
+    assert_eq!(classes, [0, 0, 1, 1, 2, 3]);
+}
