@@ -87,7 +87,8 @@ fn run(scenario: &Scenario, profile: &str) {
     };
     let json = format!(
         r#"{{"topology": {}, "workload": {}, "seed": 1, "protocol": {{"kind": "tcp", "profile": "{profile}",
-            {congestion} "mss": "1460B", "send_buffer": "{window}", "receive_buffer": "{window}",
+            {congestion} "mss": "1460B", "send_buffer": "64MiB", "send_autotuning": false, "send_overhead": "0B",
+            "receive_buffer": "{window}", "receive_autotuning": false, "receive_overhead": "0B",
             "initial_receive_window": "{window}"}}}}"#,
         scenario.network,
         scenario.workload,

@@ -1,54 +1,10 @@
 //! What packets carry in simulation: a typed frame, segment or datagram. No bytes exist.
 
 use experiment::plan::IPV4_HEADER;
+pub use experiment::trace::{Content, Side};
 use network::{Body, Packet, RouteId, UDP_IPV4_OVERHEAD};
-use transport::arq::{Frame, StreamRange};
-use transport::tcp::{Ecn, Segment};
-
-/// One end of a flow.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum Side {
-    /// Opens the flow; with files it sends.
-    Sender,
-    /// Waits for the flow.
-    Receiver,
-}
-
-impl Side {
-    /// "sender" or "receiver".
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Sender => "sender",
-            Self::Receiver => "receiver",
-        }
-    }
-
-    /// The other end.
-    #[must_use]
-    pub const fn other(self) -> Self {
-        match self {
-            Self::Sender => Self::Receiver,
-            Self::Receiver => Self::Sender,
-        }
-    }
-}
-
-/// What a packet carries.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Content {
-    /// A frame of an ARQ protocol, in UDP.
-    Arq(Frame<StreamRange>),
-    /// A TCP segment.
-    Tcp(Segment),
-    /// A datagram of so many payload bytes.
-    Datagram(u32),
-    /// ICMP's word that a packet was larger than the path's MTU (RFC 1191).
-    TooBig {
-        /// The MTU that it met, in bytes.
-        mtu: u32,
-    },
-}
+use transport::mptcp;
+use transport::tcp::Ecn;
 
 /// A packet's load on its way.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -57,6 +13,8 @@ pub struct Parcel {
     pub flow: u32,
     /// The end of the flow that it is for.
     pub to: Side,
+    /// The way that it takes, by its place among those that the flow may use.
+    pub way: u8,
     /// Whether a bit flipped on the way; the checksum of the real packet would tell.
     pub corrupt: bool,
     /// The rest.
@@ -70,7 +28,9 @@ impl Body for Parcel {
 
     fn mark_congestion_experienced(&mut self) -> bool {
         match &mut self.content {
-            Content::Tcp(segment) if segment.ecn != Ecn::NotEct => {
+            Content::Tcp(segment) | Content::Mptcp(mptcp::Segment { tcp: segment, .. })
+                if segment.ecn != Ecn::NotEct =>
+            {
                 segment.ecn = Ecn::Ce;
                 true
             }
@@ -89,6 +49,7 @@ impl Body for Parcel {
 fn wire_size(content: &Content) -> u32 {
     match content {
         Content::Tcp(segment) => IPV4_HEADER + segment.header_length() + segment.length,
+        Content::Mptcp(segment) => IPV4_HEADER + segment.header_length() + segment.tcp.length,
         Content::Arq(frame) => frame.length() as u32 + UDP_IPV4_OVERHEAD,
         Content::Datagram(length) => length + UDP_IPV4_OVERHEAD,
         // The IPv4 header, ICMP's 8 bytes, and the header and 8 bytes of what was dropped (RFC 792).
@@ -99,7 +60,7 @@ fn wire_size(content: &Content) -> u32 {
 /// The packet that carries `content` along `route`.
 #[must_use]
 #[inline]
-pub fn packet(route: RouteId, flow: u32, to: Side, content: Content) -> Packet<Parcel> {
+pub fn packet(route: RouteId, flow: u32, to: Side, way: u8, content: Content) -> Packet<Parcel> {
     let size = wire_size(&content);
     Packet::new(
         route,
@@ -107,6 +68,7 @@ pub fn packet(route: RouteId, flow: u32, to: Side, content: Content) -> Packet<P
         Parcel {
             flow,
             to,
+            way,
             corrupt: false,
             content,
         },

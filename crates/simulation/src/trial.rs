@@ -2,11 +2,12 @@
 
 use std::sync::atomic::AtomicBool;
 
-use experiment::Record;
 use experiment::metrics::Measured;
 use experiment::observation::Observation;
 use experiment::spec::{SpecError, TrialSpec};
-use foundation::Duration;
+use experiment::{ProtocolConfig, Record};
+use foundation::{Duration, Problem};
+use transport::tcp::StackKind;
 
 use crate::watch::Watch;
 use crate::world::{Stop, World};
@@ -41,6 +42,7 @@ pub fn run_watched<W: Watch>(
     watch: W,
     series: Option<Duration>,
 ) -> Result<(Record, World<W>), TrialError> {
+    refuse_kernels(spec)?;
     let mut world = World::new(spec, watch, series)?;
     let stop = world.run(cancel).err();
     if stop == Some(Stop::Cancelled) {
@@ -48,6 +50,27 @@ pub fn run_watched<W: Watch>(
     }
     let record = record(&world, stop);
     Ok((record, world))
+}
+
+/// The TCP of a kernel is not simulated.
+fn refuse_kernels(spec: &TrialSpec) -> Result<(), SpecError> {
+    let own = [("protocol".to_owned(), &spec.protocol)];
+    let traffic = spec.traffic.iter().enumerate();
+    let traffic = traffic.map(|(number, one)| (format!("traffic.{number}.protocol"), &one.protocol));
+    let asks = |protocol: &ProtocolConfig| matches!(protocol, ProtocolConfig::Tcp(config) if config.stack == Some(StackKind::Kernel));
+    let problems: Vec<Problem> = own
+        .into_iter()
+        .chain(traffic)
+        .filter(|(_, protocol)| asks(protocol))
+        .map(|(place, _)| {
+            let message = "\"kernel\" is for the world netns, a simulation has none: allowed: longfat";
+            Problem::new("stack", message).within(&place)
+        })
+        .collect();
+    match problems.is_empty() {
+        true => Ok(()),
+        false => Err(SpecError::Invalid(problems)),
+    }
 }
 
 fn record<W: Watch>(world: &World<W>, stop: Option<Stop>) -> Record {

@@ -3,17 +3,20 @@
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use experiment::accounts::accounts;
 use experiment::outcome::{Baseline, FlowOutcome};
 use experiment::plan::{Group, Plan};
 use experiment::spec::{SpecError, TrialSpec};
+use experiment::trace::Series;
 use experiment::workload::Kind;
 use foundation::{Duration, Instant};
 use network::topology::Topology;
 use network::{Network, TooBig};
+use transport::mptcp::HostPaths;
 
 use crate::body::{Content, Parcel, Side, packet};
 use crate::endpoint::{Endpoint, baseline, ends, outcome};
-use crate::sampling::{Sampler, Series};
+use crate::sampling::Sampler;
 use crate::timers::Timers;
 use crate::watch::Watch;
 
@@ -40,6 +43,8 @@ pub(crate) struct Flow {
     pub received_at: Option<Instant>,
     /// With a workload that reconnects: flows that follow this one.
     pub successors: u32,
+    /// The account of the paths that its sender has.
+    pub account: u32,
     /// Whether its end has been counted.
     pub counted: bool,
     pub ends: [Endpoint; 2],
@@ -75,6 +80,9 @@ pub struct World<W: Watch = ()> {
     /// The place of each flow that ever began, by number; `GONE` after it.
     places: Vec<u32>,
     timers: Timers,
+    /// What hosts know of their paths, and which of these accounts a pair of a group has.
+    accounts: Vec<HostPaths>,
+    account_of: Vec<Vec<u32>>,
     /// Ordered by time, then order of planning.
     controls: BTreeSet<(Instant, u64, Control)>,
     planned: u64,
@@ -101,6 +109,7 @@ impl<W: Watch> World<W> {
     pub fn new(spec: &TrialSpec, watch: W, series: Option<Duration>) -> Result<Self, SpecError> {
         let plan = Plan::of(spec)?;
         let sampler = Sampler::new(spec, series, &plan.topology);
+        let (accounts, account_of) = accounts(&plan.groups);
         let mut world = Self {
             now: Instant::ZERO,
             network: plan.builder.build_observed(watch),
@@ -110,6 +119,8 @@ impl<W: Watch> World<W> {
             free: Vec::new(),
             places: Vec::new(),
             timers: Timers::default(),
+            accounts,
+            account_of,
             controls: BTreeSet::new(),
             planned: 0,
             outcomes: Vec::new(),
@@ -253,8 +264,8 @@ impl<W: Watch> World<W> {
             // Strays of a flow that is over reach a host that has forgotten it.
             if place != GONE {
                 let side = parcel.to;
-                self.with_end(place, side, |end, now, network| {
-                    end.handle_packet(now, network, parcel)
+                self.with_end(place, side, |end, now, network, host| {
+                    end.handle_packet(now, network, host, parcel)
                 });
             }
         }
@@ -269,12 +280,18 @@ impl<W: Watch> World<W> {
     fn tell_too_big(&mut self, body: &Parcel, mtu: u32) {
         let place = self.places[body.flow as usize];
         // The other protocols find out by themselves.
-        if place == GONE || !matches!(body.content, Content::Tcp(_)) {
+        if place == GONE || !matches!(body.content, Content::Tcp(_) | Content::Mptcp(_)) {
             return;
         }
         if let Some(flow) = &self.flows[place as usize] {
-            let route = flow.ends[body.to as usize].route;
-            let told = packet(route, body.flow, body.to.other(), Content::TooBig { mtu });
+            let route = flow.ends[body.to as usize].route(body.way);
+            let told = packet(
+                route,
+                body.flow,
+                body.to.other(),
+                body.way,
+                Content::TooBig { mtu },
+            );
             self.network.send(self.now, told);
         }
     }
@@ -305,13 +322,14 @@ impl<W: Watch> World<W> {
         &mut self,
         place: u32,
         side: Side,
-        act: impl FnOnce(&mut Endpoint, Instant, &mut Network<Parcel, W>),
+        act: impl FnOnce(&mut Endpoint, Instant, &mut Network<Parcel, W>, &mut HostPaths),
     ) {
         let Some(flow) = &mut self.flows[place as usize] else {
             return;
         };
         let end = &mut flow.ends[side as usize];
-        act(end, self.now, &mut self.network);
+        let host = &mut self.accounts[flow.account as usize];
+        act(end, self.now, &mut self.network, host);
         if end.timeout != Instant::MAX {
             self.timers.set(place * 2 + side as u32, end.timeout);
         }
@@ -415,8 +433,10 @@ impl<W: Watch> World<W> {
     fn begin(&mut self, group: u32, pair: u32, successors: u32) {
         let number = self.places.len() as u32;
         let planned = &mut self.groups[group as usize];
-        let way = planned.pairs[pair as usize].clone();
+        let hosts = planned.pairs[pair as usize].clone();
         let size = planned.next_size();
+        let account = self.account_of[group as usize][pair as usize];
+        let host = &mut self.accounts[account as usize];
         let flow = Flow {
             number,
             group,
@@ -426,7 +446,8 @@ impl<W: Watch> World<W> {
             received_at: None,
             successors,
             counted: false,
-            ends: ends(planned, number, &way, size),
+            account,
+            ends: ends(planned, number, &hosts, size, host),
             baseline: Baseline::default(),
         };
         let place = self.free.pop().unwrap_or_else(|| {

@@ -2,16 +2,23 @@
 //!
 //! Skipped, with a word, where tshark is not installed.
 
+#[path = "../../emulation/tests/common/skip.rs"]
+mod skip;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use experiment::TrialSpec;
+use experiment::trace::capture::Extent;
+use experiment::trace::{TraceEvent, What};
 use simulation::body::Side;
-use simulation::trace::capture::AddressPlan;
-use simulation::trace::pcapng::{self, Extent};
-use simulation::trace::{Recorder, TraceEvent, events::What};
+use simulation::trace::Recorder;
+use simulation::trace::addresses::AddressPlan;
+use simulation::trace::pcapng;
 use simulation::trial::run_watched;
+
+use skip::skip;
 
 struct Trial {
     folder: tempfile::TempDir,
@@ -23,7 +30,7 @@ struct Trial {
 /// Runs a trial; `None` where tshark is missing.
 fn trial(json: &str) -> Option<Trial> {
     if Command::new("tshark").arg("--version").output().is_err() {
-        eprintln!("skipped: tshark is not installed");
+        skip("tshark is not installed");
         return None;
     }
     let spec = TrialSpec::from_json(json).unwrap();
@@ -56,7 +63,7 @@ impl Trial {
     fn sent_again(&self) -> Vec<usize> {
         let passed = |what| what == What::Send || what == What::Receive;
         let own = |event: &&TraceEvent| event.host == "sender" && passed(event.what);
-        let frames = self.recorder.events.iter().filter(own).zip(1..);
+        let frames = self.recorder.table.events.iter().filter(own).zip(1..);
         frames
             .filter(|(event, _)| event.what == What::Send && event.retransmission)
             .map(|(_, number)| number)
@@ -64,7 +71,12 @@ impl Trial {
     }
 
     fn count(&self, which: impl Fn(&TraceEvent) -> bool) -> usize {
-        self.recorder.events.iter().filter(|event| which(event)).count()
+        self.recorder
+            .table
+            .events
+            .iter()
+            .filter(|event| which(event))
+            .count()
     }
 }
 

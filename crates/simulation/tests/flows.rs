@@ -335,3 +335,29 @@ fn short_queues_keep_delay_short() {
         assert!(managed < 0.030, "{queue}: {managed}");
     }
 }
+
+#[test]
+fn classes_of_size_have_their_own_figures() {
+    let workload = r#""kind": "arrivals", "duration": "10s", "arrivals": "50/s", "sizes": "bounded-pareto",
+        "size": "1kB", "largest": "1MB", "classes": ["10kB", "100kB"]"#;
+    let record = record(DUMBBELL, TCP, workload, "");
+    let mut completed = 0.0;
+    for class in 0..3 {
+        let times: Vec<f64> = record
+            .flows
+            .iter()
+            .filter(|flow| flow.class == Some(class))
+            .filter_map(|flow| flow.fct_s)
+            .collect();
+        let mean = times.iter().sum::<f64>() / times.len() as f64;
+        assert!((figure(&record, &format!("fct_mean_s@G{class}")) / mean - 1.0).abs() < 1e-9);
+        completed += figure(&record, &format!("flows_completed@G{class}"));
+        assert!(
+            figure(&record, &format!("fct_p95_s@G{class}"))
+                >= figure(&record, &format!("fct_p50_s@G{class}"))
+        );
+    }
+    assert_eq!(completed, figure(&record, "flows_completed"));
+    let short = record.flows.iter().filter(|flow| flow.size_bytes <= Some(10_000));
+    assert!(short.clone().count() > 100 && short.clone().all(|flow| flow.class == Some(0)));
+}

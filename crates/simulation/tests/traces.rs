@@ -4,10 +4,11 @@ use std::collections::HashSet;
 
 use experiment::Record;
 use experiment::TrialSpec;
+use experiment::trace::What;
+use experiment::trace::capture::Extent;
 use pcap_file::pcapng::{Block, PcapNgReader};
 use simulation::trace::Recorder;
-use simulation::trace::events::What;
-use simulation::trace::pcapng::{self, Extent};
+use simulation::trace::pcapng;
 use simulation::trial::run_watched;
 use transport::arq::codec;
 
@@ -33,6 +34,7 @@ fn every_packet_is_received_or_dropped_and_a_loss_is_followed_by_a_timeout() {
     );
     let ids = |what: What| -> HashSet<u64> {
         recorder
+            .table
             .events
             .iter()
             .filter(|e| e.what == what)
@@ -45,6 +47,7 @@ fn every_packet_is_received_or_dropped_and_a_loss_is_followed_by_a_timeout() {
     // The last ACK may be on its way when the trial ends.
     assert!(sent.len() - received.len() - dropped.len() <= 1);
     let timeouts: Vec<f64> = recorder
+        .table
         .events
         .iter()
         .filter(|e| e.what == What::Timeout)
@@ -52,16 +55,22 @@ fn every_packet_is_received_or_dropped_and_a_loss_is_followed_by_a_timeout() {
         .collect();
     assert_eq!(timeouts.len(), 1);
     let again: Vec<_> = recorder
+        .table
         .events
         .iter()
         .filter(|e| e.retransmission && e.what == What::Send)
         .collect();
     assert_eq!(again.len(), 4, "the whole window is sent again");
     assert!(again.iter().all(|e| e.time >= timeouts[0]));
-    let delivered = recorder.events.iter().filter_map(|e| e.delivered).next_back();
+    let delivered = recorder
+        .table
+        .events
+        .iter()
+        .filter_map(|e| e.delivered)
+        .next_back();
     assert_eq!(delivered, Some(40_000));
     assert!(
-        recorder.events.is_sorted_by_key(|e| (e.time * 1e9) as u64),
+        recorder.table.events.is_sorted_by_key(|e| (e.time * 1e9) as u64),
         "in order of time"
     );
 }
@@ -89,6 +98,11 @@ fn the_capture_holds_every_packet_as_a_datagram_that_decodes() {
         }
     }
     assert_eq!(good + corrupt, recorder.sightings.len());
-    let flipped = recorder.events.iter().filter(|e| e.what == What::Corrupt).count();
+    let flipped = recorder
+        .table
+        .events
+        .iter()
+        .filter(|e| e.what == What::Corrupt)
+        .count();
     assert!(flipped > 0 && corrupt > 0 && corrupt <= flipped);
 }

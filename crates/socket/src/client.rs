@@ -15,8 +15,6 @@ use crate::wait;
 
 /// The caller is asked at least this often whether to go on.
 pub const TICK: Duration = Duration::from_millis(50);
-/// A thread of the application is looked after this often, if nothing else happens.
-pub const SOON: Duration = Duration::from_micros(300);
 /// A peer whose port is closed may be about to come back (it is being restarted) for so long.
 const PATIENCE: Duration = Duration::from_secs(3);
 /// When all that matters is done, the farewells of the connection get so much time.
@@ -91,7 +89,7 @@ impl<A: Application> Client<A> {
             let arrived = self.receive()?;
             let now = self.clock.now();
             self.session.handle_timeout(now);
-            let again_soon = self.session.work(now);
+            let again_at = self.session.work(now);
             let mut pumped = self.pump(now)?;
             if pumped != Pumped::More {
                 let flushed = self.session.flush(&self.socket);
@@ -121,9 +119,7 @@ impl<A: Application> Client<A> {
                 continue;
             }
             let mut until = next_tick.min(self.session.poll_timeout().unwrap_or(Instant::MAX));
-            if again_soon {
-                until = until.min(now + SOON);
-            }
+            until = until.min(again_at.unwrap_or(Instant::MAX));
             wait::wait(
                 self.socket.socket(),
                 pumped == Pumped::Full,

@@ -45,6 +45,7 @@ impl Application for PatternSender {
             written: if first { self.size } else { 0 },
             finish: true,
             again_soon: false,
+            again_at: None,
         })
     }
 

@@ -8,7 +8,7 @@ use foundation::{Duration, Instant};
 use transport::arq::frame::{Kind, Parameters, ResetReason};
 use transport::arq::{Admission, ArqConfig, Connection, Frame, Listener, StreamRange, codec};
 
-use crate::client::{SOON, TICK};
+use crate::client::TICK;
 use crate::clock::Clock;
 use crate::datagrams::{Datagrams, Inbox, Peer};
 use crate::error::{Error, random};
@@ -93,6 +93,19 @@ impl Server {
             listener: Listener::new(random()?, FIRST_WINDOW),
             config: ArqConfig::for_files(),
             most: most.max(1),
+        })
+    }
+
+    /// The same, whose connections have these settings, as far as they are the listener's: its receive buffer, and all
+    /// that concerns what it sends.
+    ///
+    /// # Errors
+    /// As [`bind`](Self::bind), and if the system has no randomness.
+    pub fn with_config(self, config: ArqConfig) -> Result<Self, Error> {
+        Ok(Self {
+            listener: Listener::new(random()?, config.receive_buffer.min(FIRST_WINDOW)),
+            config,
+            ..self
         })
     }
 
@@ -252,7 +265,7 @@ impl<S: Service> Serving<'_, S> {
         self.next_number += 1;
         let room = RECEIVE_BYTES / u32::from(parameters.segment_size.max(1));
         let config = ArqConfig {
-            receive_buffer: room.clamp(FIRST_WINDOW, self.server.config.receive_buffer),
+            receive_buffer: room.max(FIRST_WINDOW).min(self.server.config.receive_buffer),
             ..self.server.config.clone()
         };
         let connection = Connection::accept(now, open, parameters, &config);
@@ -273,7 +286,7 @@ impl<S: Service> Serving<'_, S> {
         let socket = &self.server.socket;
         for (_, session) in self.sessions.iter_mut() {
             session.handle_timeout(now);
-            let again_soon = session.work(now);
+            let again_at = session.work(now);
             let mut pumped = session.pump(now, socket).unwrap_or(Pumped::Dry);
             if pumped != Pumped::More {
                 pumped = session.flush(socket).unwrap_or(Pumped::Dry);
@@ -281,9 +294,7 @@ impl<S: Service> Serving<'_, S> {
             if pumped != Pumped::Dry {
                 state = pumped;
             }
-            if again_soon {
-                until = until.min(now + SOON);
-            }
+            until = until.min(again_at.unwrap_or(Instant::MAX));
             until = until.min(session.poll_timeout().unwrap_or(Instant::MAX));
         }
         (state, until)

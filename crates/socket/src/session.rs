@@ -3,7 +3,7 @@
 use std::io;
 use std::ops::Range;
 
-use foundation::Instant;
+use foundation::{Duration, Instant};
 use transport::Machine;
 use transport::arq::frame::Kind;
 use transport::arq::{Connection, Event, Frame, StreamRange, codec};
@@ -21,6 +21,8 @@ pub struct Work {
     pub finish: bool,
     /// A thread of the application is busy: give it another turn soon.
     pub again_soon: bool,
+    /// When the application wants its next turn, if nothing else happens before.
+    pub again_at: Option<Instant>,
 }
 
 /// The two byte streams of a connection, seen from above.
@@ -36,6 +38,10 @@ pub trait Application {
     fn receive(&mut self, bytes: &[u8]);
     /// The incoming stream has ended.
     fn peer_finished(&mut self);
+    /// Sees the connection before each turn, and when it has ended. Unless it is written, it does nothing.
+    fn observe(&mut self, now: Instant, connection: &Connection<Arrived>) {
+        let _ = (now, connection);
+    }
     /// The application's turn. `unsent` bytes of the outgoing stream have not left yet.
     ///
     /// # Errors
@@ -67,6 +73,8 @@ pub enum Pumped {
     Full,
 }
 
+/// An application that is busy, or holds payload back, is looked after this often, if nothing else happens.
+const SOON: Duration = Duration::from_micros(300);
 /// Datagrams that one session may send before others, and arrivals, get their turn.
 const FAIR_SHARE: usize = 512;
 
@@ -214,10 +222,11 @@ impl<A: Application> Session<A> {
         }
     }
 
-    /// Gives the application its turn, and says whether it wants another one soon.
-    pub fn work(&mut self, now: Instant) -> bool {
+    /// Gives the application its turn, and says when it wants the next one.
+    pub fn work(&mut self, now: Instant) -> Option<Instant> {
+        self.application.observe(now, &self.connection);
         if self.end.is_some() {
-            return false;
+            return None;
         }
         if self.holds_payload {
             self.read(&[]);
@@ -233,11 +242,12 @@ impl<A: Application> Session<A> {
                     self.finishing = true;
                     self.connection.finish();
                 }
-                work.again_soon || self.holds_payload
+                let soon = (work.again_soon || self.holds_payload).then(|| now + SOON);
+                [soon, work.again_at].into_iter().flatten().min()
             }
             Err(reason) => {
                 self.abandon(reason);
-                false
+                None
             }
         }
     }

@@ -391,6 +391,11 @@ fn a_file_that_changes_on_the_way_is_noticed_on_both_sides() {
     let (_, reason) = report.failures().next().unwrap();
     assert!(reason.contains("it changed"), "{reason}");
     let events = Arc::clone(&receiver.events);
+    // The sender may know it first: the receiver takes the word, and its file away, a moment later.
+    let patience = std::time::Instant::now() + Duration::from_secs(10);
+    while !receiver.names().is_empty() && std::time::Instant::now() < patience {
+        std::thread::sleep(Duration::from_millis(5));
+    }
     assert!(receiver.names().is_empty(), "{:?}", receiver.names());
     assert_eq!(receiver.stop().failures, 1);
     let failed = |event: &ReceiveEvent| matches!(event, ReceiveEvent::File(_, Happened::Failed { reason, .. }) if reason.contains("changed"));

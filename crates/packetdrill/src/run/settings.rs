@@ -72,7 +72,12 @@ const DEFAULTS: [&str; 14] = [
 impl Default for Settings {
     fn default() -> Self {
         Self {
-            tcp: TcpConfig::new(Profile::Linux),
+            // Scripts count payload: with segmentation offload, as where they are written, buffers have little overhead.
+            tcp: TcpConfig {
+                send_overhead: Some(Size::from_bytes(0)),
+                receive_overhead: Some(Size::from_bytes(0)),
+                ..TcpConfig::new(Profile::Linux)
+            },
             tolerance: Duration::from_millis(4),
             tolerance_percent: 12.5,
             timestamp_tick: None,

@@ -91,10 +91,13 @@ impl SocketOptions {
     /// Sets what concerns a connection from its beginning.
     pub fn configure(&self, config: &mut TcpConfig) {
         if let Some(bytes) = self.send_buffer {
+            // A buffer whose size was set does not grow (`SOCK_SNDBUF_LOCK`).
             config.send_buffer = Some(Size::from_bytes(bytes));
+            config.send_autotuning = Some(false);
         }
         if let Some(bytes) = self.receive_buffer {
             config.receive_buffer = Some(Size::from_bytes(bytes));
+            config.receive_autotuning = Some(false);
         }
         if let Some(retries) = self.syn_retries {
             config.syn_retries = Some(retries);

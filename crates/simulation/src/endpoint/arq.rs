@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use foundation::Instant;
 use transport::arq::{Admission, ArqConfig, Connection, Event, Frame, Listener, StreamRange};
+use transport::mptcp::HostPaths;
 use transport::{Machine as _, Statistics};
 
 use super::{End, Notice, Probe};
@@ -62,7 +63,7 @@ impl ArqEnd {
 }
 
 impl End for ArqEnd {
-    fn open(&mut self, now: Instant) {
+    fn open(&mut self, now: Instant, _: &mut HostPaths) {
         let mut connection = Connection::open(now, self.id, 0, &self.config);
         if self.records_rtt {
             connection.record_round_trips();
@@ -87,23 +88,13 @@ impl End for ArqEnd {
     }
 
     fn probe(&self, _: Instant) -> Probe {
-        let Some(connection) = &self.connection else {
-            return Probe::default();
-        };
-        let sender = connection.sender();
-        let rtt = sender.timer().rtt();
-        Probe {
-            window: Some(sender.window_bytes()),
-            threshold: sender.threshold(),
-            smoothed_rtt: rtt.has_sample().then(|| rtt.smoothed().as_secs_f64()),
-            rtt: rtt.has_sample().then(|| rtt.latest().as_secs_f64()),
-            in_flight: sender.bytes_in_flight(),
-            state: "open",
-        }
+        self.connection
+            .as_ref()
+            .map_or_else(Probe::default, Probe::of_arq)
     }
 
     #[inline]
-    fn receive(&mut self, now: Instant, content: Content, reply: &mut dyn FnMut(Content)) {
+    fn receive(&mut self, now: Instant, _: u8, content: Content, reply: &mut dyn FnMut(Content)) {
         let Content::Arq(frame) = content else {
             return;
         };
@@ -143,7 +134,7 @@ impl End for ArqEnd {
     }
 
     #[inline]
-    fn transmit(&mut self, now: Instant) -> Option<Content> {
+    fn transmit(&mut self, now: Instant, _: &mut u8) -> Option<Content> {
         self.connection.as_mut()?.poll_transmit(now).map(Content::Arq)
     }
 

@@ -2,6 +2,7 @@
 
 use foundation::Instant;
 use transport::Statistics;
+use transport::mptcp::HostPaths;
 
 use super::{End, Notice, Probe};
 use crate::body::Content;
@@ -28,7 +29,7 @@ impl DatagramEnd {
 }
 
 impl End for DatagramEnd {
-    fn open(&mut self, now: Instant) {
+    fn open(&mut self, now: Instant, _: &mut HostPaths) {
         self.statistics.opened_at = Some(now);
     }
 
@@ -47,7 +48,7 @@ impl End for DatagramEnd {
         Probe::default()
     }
 
-    fn receive(&mut self, _: Instant, content: Content, _: &mut dyn FnMut(Content)) {
+    fn receive(&mut self, _: Instant, _: u8, content: Content, _: &mut dyn FnMut(Content)) {
         if let Content::Datagram(bytes) = content {
             self.unread += u64::from(bytes);
             self.statistics.packets_received += 1;
@@ -65,7 +66,7 @@ impl End for DatagramEnd {
         }
     }
 
-    fn transmit(&mut self, now: Instant) -> Option<Content> {
+    fn transmit(&mut self, now: Instant, _: &mut u8) -> Option<Content> {
         if self.unsent == 0 {
             return None;
         }

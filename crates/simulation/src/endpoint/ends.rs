@@ -2,25 +2,37 @@
 
 use std::sync::Arc;
 
+use experiment::application::{Application, Progress};
 use experiment::outcome::{Baseline, FlowOutcome, Sent};
 use experiment::plan::{Group, Pair, Protocol};
-use experiment::workload::Kind;
-use foundation::{Duration, Instant};
-use rand::Rng;
+use foundation::{Generator, Instant};
+use network::RouteId;
+use rand::{Rng, SeedableRng};
+use transport::mptcp::HostPaths;
 
-use super::application::{Client, Paced, Pauses, Server};
-use super::{Application, ArqEnd, DatagramEnd, Endpoint, Machine, Progress, TcpEnd};
+use super::{ArqEnd, DatagramEnd, Endpoint, Machine, MptcpEnd, TcpEnd};
 use crate::body::Side;
 use crate::world::Flow;
 
-/// Both ends of flow `number` between hosts of `pair`, of `size` bytes where that is known.
-pub(crate) fn ends(group: &mut Group, number: u32, pair: &Pair, size: Option<u64>) -> [Endpoint; 2] {
-    let (sender, receiver) = applications(group, number, size);
-    let (opener, listener) = machines(group);
-    let end = |side, route, machine, application| Endpoint {
+/// Both ends of flow `number` between hosts of `pair`, of `size` bytes where that is known; `host` is the account of the
+/// one that opens it.
+pub(crate) fn ends(
+    group: &mut Group,
+    number: u32,
+    pair: &Pair,
+    size: Option<u64>,
+    host: &mut HostPaths,
+) -> [Endpoint; 2] {
+    let [sender, receiver] = Application::of(group, number, size);
+    let first = pair.ways[0].number;
+    let way = group.choose_way(pair, host);
+    let (opener, listener) = machines(group, size);
+    let end = |side, routes: &Arc<[RouteId]>, machine, application| Endpoint {
         flow: number,
         side,
-        route,
+        routes: Arc::clone(routes),
+        first,
+        way,
         machine,
         application,
         timeout: Instant::MAX,
@@ -28,12 +40,12 @@ pub(crate) fn ends(group: &mut Group, number: u32, pair: &Pair, size: Option<u64
         progress: Progress::default(),
     };
     [
-        end(Side::Sender, pair.forward, opener, sender),
-        end(Side::Receiver, pair.reverse, listener, receiver),
+        end(Side::Sender, &pair.routes[0], opener, sender),
+        end(Side::Receiver, &pair.routes[1], listener, receiver),
     ]
 }
 
-fn machines(group: &mut Group) -> (Machine, Machine) {
+fn machines(group: &mut Group, size: Option<u64>) -> (Machine, Machine) {
     let records_rtt = group.records_rtt;
     match &group.protocol {
         Protocol::Tcp(config) => {
@@ -41,6 +53,17 @@ fn machines(group: &mut Group) -> (Machine, Machine) {
             let opener = TcpEnd::opener(Arc::clone(config), initial(), records_rtt);
             let listener = TcpEnd::listener(Arc::clone(config), initial());
             (Machine::Tcp(Box::new(opener)), Machine::Tcp(Box::new(listener)))
+        }
+        Protocol::Mptcp(setup) => {
+            let numbers = &mut group.numbers;
+            let mut random = || Generator::seed_from_u64(numbers.next_u64());
+            let paths = Generator::seed_from_u64(group.paths.next_u64());
+            let opener = MptcpEnd::opener(Arc::clone(setup), random(), paths, size, records_rtt);
+            let listener = MptcpEnd::listener(Arc::clone(setup), random());
+            (
+                Machine::Mptcp(Box::new(opener)),
+                Machine::Mptcp(Box::new(listener)),
+            )
         }
         Protocol::Arq(config) => {
             let mut secret = [0; 32];
@@ -53,40 +76,6 @@ fn machines(group: &mut Group) -> (Machine, Machine) {
             Machine::Datagram(DatagramEnd::new(size)),
             Machine::Datagram(DatagramEnd::new(size)),
         ),
-    }
-}
-
-fn applications(group: &Group, number: u32, size: Option<u64>) -> (Application, Application) {
-    let workload = &group.workload;
-    let bytes = |size: Option<foundation::Size>, default: u64| size.map_or(default, |size| size.bytes());
-    match (workload.kind, workload.rate) {
-        (Kind::File | Kind::Arrivals, _) => (Application::File(size.unwrap_or(0)), Application::Sink),
-        (Kind::Bulk, None) => (Application::Endless, Application::Sink),
-        (Kind::Bulk | Kind::OnOff, rate) => {
-            let second = Duration::from_secs(1);
-            let pauses = (workload.kind == Kind::OnOff).then(|| Pauses {
-                on: workload.on.unwrap_or(second),
-                off: workload.off.unwrap_or(second),
-                random: group.streams.stream(&format!("pauses/{number}")),
-                on_until: Instant::MAX,
-            });
-            let rate = rate.expect("validation asks for a rate");
-            let paced = Paced::new(group.payload(), rate, pauses, group.stop_at());
-            (Application::Paced(Box::new(paced)), Application::Sink)
-        }
-        (Kind::RequestResponse, _) => {
-            let request = bytes(workload.request_size, 100);
-            let response = bytes(workload.response_size, 10_000);
-            let each = if workload.reconnect == Some(true) {
-                1
-            } else {
-                workload.requests.unwrap_or(1)
-            };
-            let think = workload.think.unwrap_or_default();
-            let client = Client::new(each, request, response, think);
-            let server = Server::new(request, response);
-            (Application::Client(Box::new(client)), Application::Server(server))
-        }
     }
 }
 
@@ -119,6 +108,7 @@ pub(crate) fn outcome(flow: &Flow) -> FlowOutcome {
         delivered_in_all: sender.delivered + receiver.delivered,
         rtt: since.rtt,
         transactions: sender.progress.transactions.clone(),
+        ways: sender.ways(),
         finished: sender.progress.finished,
         failure: sender.progress.failure.clone(),
     }

@@ -1,45 +1,34 @@
 //! One end of a flow: a protocol machine, and the application on top of it.
 
-mod application;
 mod arq;
 mod datagram;
 mod ends;
+mod mptcp;
 mod tcp;
+
+use experiment::application::{Application, Notice, Progress, Stream};
+use experiment::trace::Probe;
+use std::sync::Arc;
 
 use foundation::Instant;
 use network::{Network, RouteId};
 use transport::Statistics;
+use transport::mptcp::HostPaths;
 
 use crate::body::{Content, Parcel, Side, packet};
 use crate::watch::Watch;
-pub(crate) use application::{Application, Progress};
 use arq::ArqEnd;
 use datagram::DatagramEnd;
 pub(crate) use ends::{baseline, ends, outcome};
+use mptcp::MptcpEnd;
 use tcp::TcpEnd;
-
-/// What a machine is doing, for time series.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct Probe {
-    /// Congestion window in bytes.
-    pub window: Option<u64>,
-    /// Slow-start threshold in bytes, once there is one.
-    pub threshold: Option<u64>,
-    /// Smoothed round-trip time in seconds, after a first sample.
-    pub smoothed_rtt: Option<f64>,
-    /// The latest round-trip sample in seconds.
-    pub rtt: Option<f64>,
-    /// Payload bytes in flight.
-    pub in_flight: u64,
-    /// What the sender is doing about losses: "open", "recovery", "loss", …
-    pub state: &'static str,
-}
 
 /// The protocol machine of one end.
 #[derive(Debug)]
 pub(crate) enum Machine {
     Arq(Box<ArqEnd>),
     Tcp(Box<TcpEnd>),
+    Mptcp(Box<MptcpEnd>),
     Datagram(DatagramEnd),
 }
 
@@ -48,7 +37,11 @@ pub(crate) enum Machine {
 pub(crate) struct Endpoint {
     pub flow: u32,
     pub side: Side,
-    pub route: RouteId,
+    /// The routes that it may send on, and the number of the first one's way among all between the hosts.
+    pub routes: Arc<[RouteId]>,
+    pub first: u8,
+    /// The way of a machine that knows only one: that on which it opened, or was opened.
+    pub way: u8,
     pub machine: Machine,
     pub application: Application,
     /// When it wants [`handle_timeout`](Self::handle_timeout).
@@ -64,6 +57,7 @@ macro_rules! each_machine {
         match $machine {
             Machine::Arq($end) => $call,
             Machine::Tcp($end) => $call,
+            Machine::Mptcp($end) => $call,
             Machine::Datagram($end) => $call,
         }
     };
@@ -71,8 +65,8 @@ macro_rules! each_machine {
 
 /// What every kind of machine can do here.
 pub(crate) trait End {
-    /// Opens the flow.
-    fn open(&mut self, now: Instant);
+    /// Opens the flow, from a host that knows its paths so.
+    fn open(&mut self, now: Instant, host: &mut HostPaths);
     /// The application adds bytes to its stream.
     fn write(&mut self, now: Instant, bytes: u64);
     /// The application's stream ends.
@@ -80,41 +74,34 @@ pub(crate) trait End {
     /// What its sending direction counted, where it counts.
     fn statistics(&self) -> Option<&Statistics>;
     fn probe(&self, now: Instant) -> Probe;
-    /// Takes in what arrived.
-    fn receive(&mut self, now: Instant, content: Content, reply: &mut dyn FnMut(Content));
+    /// Takes in what arrived on a way.
+    fn receive(&mut self, now: Instant, way: u8, content: Content, reply: &mut dyn FnMut(Content));
     /// Time has passed. Gives whether a retransmission timer ran out.
     fn expire(&mut self, now: Instant) -> bool;
     /// The next thing that the application should know.
     fn poll(&mut self, now: Instant) -> Option<Notice>;
-    /// The next packet that leaves.
-    fn transmit(&mut self, now: Instant) -> Option<Content>;
+    /// The next packet that leaves, and its way where that is another one than it was.
+    fn transmit(&mut self, now: Instant, way: &mut u8) -> Option<Content>;
     /// When it wants [`expire`](Self::expire).
     fn timeout(&self) -> Option<Instant>;
-}
-
-/// What a machine tells its application.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Notice {
-    /// Data may flow.
-    Connected,
-    /// The application read so many bytes, in order.
-    Read(u64),
-    /// The peer's stream has ended and all of it has been read.
-    PeerFinished,
-    /// Both streams have ended and were acknowledged.
-    Finished,
-    /// The machine needs no more calls.
-    Closed,
-    /// The flow failed.
-    Failed(String),
+    /// Tells the host's account of the paths what was seen, on `way` where it knows only one. Gives whether there may be
+    /// more to send for it.
+    fn settle(&mut self, _now: Instant, _way: u8, _host: &mut HostPaths) -> bool {
+        false
+    }
 }
 
 impl Endpoint {
     /// Opens the flow from this end.
-    pub(crate) fn open<W: Watch>(&mut self, now: Instant, network: &mut Network<Parcel, W>) {
-        each_machine!(&mut self.machine, end => end.open(now));
+    pub(crate) fn open<W: Watch>(
+        &mut self,
+        now: Instant,
+        network: &mut Network<Parcel, W>,
+        host: &mut HostPaths,
+    ) {
+        each_machine!(&mut self.machine, end => end.open(now, host));
         self.application.start(now, &mut self.machine);
-        self.drain(now, network);
+        self.drain(now, network, host);
     }
 
     /// A packet arrived. A corrupt one fails its checksum, and nobody hears of it.
@@ -123,32 +110,47 @@ impl Endpoint {
         &mut self,
         now: Instant,
         network: &mut Network<Parcel, W>,
+        host: &mut HostPaths,
         parcel: Parcel,
     ) {
         if parcel.corrupt {
             return;
         }
-        let (route, flow, to) = (self.route, self.flow, self.side.other());
+        let (way, flow, to) = (parcel.way, self.flow, self.side.other());
+        self.way = way;
+        let route = self.route(way);
         let mut reply = |content| {
-            network.send(now, packet(route, flow, to, content));
+            network.send(now, packet(route, flow, to, way, content));
         };
-        each_machine!(&mut self.machine, end => end.receive(now, parcel.content, &mut reply));
-        self.drain(now, network);
+        each_machine!(&mut self.machine, end => end.receive(now, way, parcel.content, &mut reply));
+        self.drain(now, network, host);
+    }
+
+    /// The route of a way from this end.
+    #[inline]
+    pub(crate) fn route(&self, way: u8) -> RouteId {
+        self.routes[usize::from(way)]
     }
 
     /// The time of `timeout` has come.
-    pub(crate) fn handle_timeout<W: Watch>(&mut self, now: Instant, network: &mut Network<Parcel, W>) {
+    pub(crate) fn handle_timeout<W: Watch>(
+        &mut self,
+        now: Instant,
+        network: &mut Network<Parcel, W>,
+        host: &mut HostPaths,
+    ) {
         let ran_out = each_machine!(&mut self.machine, end => end.expire(now));
         if ran_out {
             network.observer_mut().timed_out(now, self.flow, self.side);
         }
         self.application.handle_timeout(now, &mut self.machine);
-        self.drain(now, network);
+        self.drain(now, network, host);
     }
 
     #[inline]
-    fn drain<W: Watch>(&mut self, now: Instant, network: &mut Network<Parcel, W>) {
-        let (route, flow, to) = (self.route, self.flow, self.side.other());
+    fn drain<W: Watch>(&mut self, now: Instant, network: &mut Network<Parcel, W>, host: &mut HostPaths) {
+        let (flow, to) = (self.flow, self.side.other());
+        let mut way = self.way;
         loop {
             while let Some(notice) = each_machine!(&mut self.machine, end => end.poll(now)) {
                 if let Notice::Read(bytes) = notice {
@@ -160,13 +162,22 @@ impl Endpoint {
                 self.application
                     .on_notice(now, notice, &mut self.machine, &mut self.progress);
             }
-            let Some(content) = each_machine!(&mut self.machine, end => end.transmit(now)) else {
+            if let Some(content) = each_machine!(&mut self.machine, end => end.transmit(now, &mut way)) {
+                network.send(now, packet(self.route(way), flow, to, way, content));
+            } else if !each_machine!(&mut self.machine, end => end.settle(now, self.first + way, host)) {
                 break;
-            };
-            network.send(now, packet(route, flow, to, content));
+            }
         }
         let machine = each_machine!(&mut self.machine, end => end.timeout()).unwrap_or(Instant::MAX);
         self.timeout = machine.min(self.application.timeout());
+    }
+
+    /// The ways that carried the flow's data, one bit each.
+    pub(crate) fn ways(&self) -> u64 {
+        match &self.machine {
+            Machine::Mptcp(end) => end.ways() << self.first,
+            _ => 1 << (self.first + self.way),
+        }
     }
 
     pub(crate) fn statistics(&self) -> Option<&Statistics> {
@@ -178,12 +189,12 @@ impl Endpoint {
     }
 }
 
-impl Machine {
-    pub(crate) fn write(&mut self, now: Instant, bytes: u64) {
+impl Stream for Machine {
+    fn write(&mut self, now: Instant, bytes: u64) {
         each_machine!(self, end => end.write(now, bytes));
     }
 
-    pub(crate) fn finish(&mut self, now: Instant) {
+    fn finish(&mut self, now: Instant) {
         each_machine!(self, end => end.finish(now));
     }
 }

@@ -2,7 +2,8 @@
 
 use std::sync::Arc;
 
-use foundation::{Duration, Instant};
+use foundation::Instant;
+use transport::mptcp::{HostPaths, PathIndex};
 use transport::tcp::{Connection, Event, Flags, TcpConfig, reset_for};
 use transport::{Machine as _, Statistics};
 
@@ -18,6 +19,10 @@ pub(crate) struct TcpEnd {
     connection: Option<Connection>,
     listens: bool,
     records_rtt: bool,
+    /// The round-trip sample that the host's account has heard of.
+    told: Option<Instant>,
+    /// Bytes acknowledged and segments lost, as the host's account was told.
+    told_delivery: (u64, u64),
     /// Bytes that the application wants to send and the send buffer has no room for.
     pending: u64,
     /// Whether the stream ends after them.
@@ -33,6 +38,8 @@ impl TcpEnd {
             connection: None,
             listens: false,
             records_rtt,
+            told: None,
+            told_delivery: (0, 0),
             pending: 0,
             ends: false,
         }
@@ -46,6 +53,8 @@ impl TcpEnd {
             connection: None,
             listens: true,
             records_rtt: false,
+            told: None,
+            told_delivery: (0, 0),
             pending: 0,
             ends: false,
         }
@@ -68,7 +77,7 @@ impl TcpEnd {
 }
 
 impl End for TcpEnd {
-    fn open(&mut self, now: Instant) {
+    fn open(&mut self, now: Instant, _: &mut HostPaths) {
         let mut connection = Connection::open(now, &self.config, self.initial);
         if self.records_rtt {
             connection.record_round_trips();
@@ -91,24 +100,13 @@ impl End for TcpEnd {
     }
 
     fn probe(&self, _: Instant) -> Probe {
-        let Some(connection) = &self.connection else {
-            return Probe::default();
-        };
-        let info = connection.info();
-        Probe {
-            window: Some(info.window_bytes),
-            threshold: info
-                .threshold_packets
-                .map(|packets| packets * u64::from(info.segment)),
-            smoothed_rtt: info.smoothed_rtt.map(Duration::as_secs_f64),
-            rtt: info.latest_rtt.map(Duration::as_secs_f64),
-            in_flight: info.bytes_in_flight,
-            state: info.congestion_state.name(),
-        }
+        self.connection
+            .as_ref()
+            .map_or_else(Probe::default, Probe::of_tcp)
     }
 
     #[inline]
-    fn receive(&mut self, now: Instant, content: Content, reply: &mut dyn FnMut(Content)) {
+    fn receive(&mut self, now: Instant, _: u8, content: Content, reply: &mut dyn FnMut(Content)) {
         let segment = match content {
             Content::Tcp(segment) => segment,
             Content::TooBig { mtu } => {
@@ -117,7 +115,7 @@ impl End for TcpEnd {
                 }
                 return;
             }
-            Content::Arq(_) | Content::Datagram(_) => return,
+            _ => return,
         };
         if let Some(connection) = &mut self.connection {
             connection.handle_frame(now, segment);
@@ -161,7 +159,7 @@ impl End for TcpEnd {
     }
 
     #[inline]
-    fn transmit(&mut self, now: Instant) -> Option<Content> {
+    fn transmit(&mut self, now: Instant, _: &mut u8) -> Option<Content> {
         let outgoing = self.connection.as_mut()?.poll_transmit(now)?;
         Some(Content::Tcp(outgoing.segment))
     }
@@ -169,5 +167,24 @@ impl End for TcpEnd {
     #[inline]
     fn timeout(&self) -> Option<Instant> {
         self.connection.as_ref()?.poll_timeout()
+    }
+
+    /// What a path that is one of several does is of use to others.
+    #[inline]
+    fn settle(&mut self, now: Instant, way: u8, host: &mut HostPaths) -> bool {
+        if host.len() > 1
+            && !self.listens
+            && let Some(connection) = &self.connection
+        {
+            let rtt = connection.round_trips();
+            if rtt.sampled_at() != self.told {
+                self.told = rtt.sampled_at();
+                host.on_round_trip(PathIndex(way), rtt.latest());
+            }
+            let (acknowledged, lost) = (connection.bytes_acknowledged(), connection.segments_lost());
+            let (known, lost_before) = std::mem::replace(&mut self.told_delivery, (acknowledged, lost));
+            host.on_delivery(PathIndex(way), now, acknowledged - known, lost - lost_before);
+        }
+        false
     }
 }

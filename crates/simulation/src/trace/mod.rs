@@ -1,10 +1,8 @@
-//! What happened in one trial: a table of events, and a capture that Wireshark opens.
+//! What happened in one simulated trial: a watcher that writes it down, and a capture that Wireshark opens.
 
-pub mod capture;
-pub mod events;
+pub mod addresses;
 pub mod packets;
 pub mod pcapng;
 pub mod recorder;
 
-pub use events::TraceEvent;
 pub use recorder::Recorder;

@@ -8,25 +8,39 @@ use std::net::IpAddr;
 use etherparse::icmpv4::DestUnreachableHeader;
 use etherparse::{Icmpv4Type, Icmpv6Type, IpHeaders, PacketBuilder, PacketBuilderStep};
 use transport::arq::codec;
+use transport::mptcp;
+use transport::mptcp::wire::Keys;
 use transport::tcp::wire::{self, Endpoints, HOP_LIMIT};
 use transport::tcp::{Flags, Segment, SequenceNumber};
 
 use crate::body::Content;
 
-/// Puts the bytes of a packet into `out`, in place of what is there. A corrupt one gets a wrong checksum:
+/// Puts the bytes of a packet into `out`, in place of what is there. `keys` are those of a multipath connection. A corrupt one gets a wrong checksum:
 /// which of its bits flipped is not known.
 ///
 /// # Errors
 /// Where the packet is larger than its headers can tell.
-pub fn write(content: &Content, endpoints: Endpoints, corrupt: bool, out: &mut Vec<u8>) -> Result<()> {
+pub fn write(
+    content: &Content,
+    keys: Keys,
+    endpoints: Endpoints,
+    corrupt: bool,
+    out: &mut Vec<u8>,
+) -> Result<()> {
     out.clear();
     match content {
         Content::Tcp(segment) => {
             wire::encode(segment, endpoints, out, |_| {}).map_err(|error| Error::other(error.to_string()))?;
             if corrupt {
-                let tcp = out.len() - (segment.header_length() + segment.length) as usize;
-                // The checksum's place in a TCP header (RFC 9293, section 3.1).
-                out[tcp + 17] ^= 1;
+                spoil(out, segment.header_length() + segment.length);
+            }
+            Ok(())
+        }
+        Content::Mptcp(segment) => {
+            mptcp::wire::encode(segment, keys, endpoints, out, |_| {})
+                .map_err(|error| Error::other(error.to_string()))?;
+            if corrupt {
+                spoil(out, segment.header_length() + segment.tcp.length);
             }
             Ok(())
         }
@@ -50,6 +64,13 @@ pub fn write(content: &Content, endpoints: Endpoints, corrupt: bool, out: &mut V
         }
         Content::TooBig { mtu } => too_big(*mtu, endpoints, out),
     }
+}
+
+/// A wrong checksum for a packet whose TCP header and payload have so many bytes.
+fn spoil(out: &mut [u8], length: u32) {
+    let tcp = out.len() - length as usize;
+    // The checksum's place in a TCP header (RFC 9293, section 3.1).
+    out[tcp + 17] ^= 1;
 }
 
 fn ip(endpoints: Endpoints) -> PacketBuilderStep<IpHeaders> {

@@ -5,21 +5,14 @@ use std::collections::BTreeMap;
 use std::io::{Error, Result, Write};
 
 use experiment::record::FlowRecord;
+use experiment::trace::capture::{Capture, Extent};
+use transport::mptcp::MptcpOption;
+use transport::mptcp::wire::Keys;
 
-use super::capture::{AddressPlan, Capture};
+use super::addresses::AddressPlan;
 use super::packets;
 use super::recorder::Sighting;
-use crate::body::Side;
-
-/// What of a trial a capture holds.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Extent {
-    /// The end of each flow that is listened at; both where it is `None`. Then every packet that arrives is
-    /// there twice, which Wireshark takes for a retransmission unless it is told to tell interfaces apart.
-    pub side: Option<Side>,
-    /// Bytes kept of each packet; all of them where it is `None`.
-    pub snap: Option<u32>,
-}
+use crate::body::{Content, Side};
 
 /// Writes a capture of `sightings`, which are in order of time. `hosts` are the trial's, `flows` those that
 /// began in it.
@@ -41,6 +34,7 @@ pub fn write(
         .collect();
     let mut capture = Capture::new(out, hosts, extent.snap)?;
     let mut bytes = Vec::new();
+    let mut keys: BTreeMap<u32, [u64; 2]> = BTreeMap::new();
     let heard = |sighting: &&Sighting| extent.side.is_none_or(|side| side == sighting.side);
     for sighting in sightings.iter().filter(heard) {
         let body = &sighting.body;
@@ -57,10 +51,33 @@ pub fn write(
             Side::Sender => from,
             Side::Receiver => to,
         };
+        let endpoints = plan.on_way(endpoints, body.way);
+        let known = keys.entry(body.flow).or_default();
+        if let Content::Mptcp(segment) = &body.content {
+            learn_keys(known, &segment.option, sighting.is_forward());
+        }
+        let (mine, theirs) = if sighting.is_forward() { (0, 1) } else { (1, 0) };
+        let keys = Keys {
+            sender: known[mine],
+            receiver: known[theirs],
+        };
         // A packet that is seen where it leaves is whole.
         let corrupt = body.corrupt && sighting.side == body.to;
-        packets::write(&body.content, endpoints, corrupt, &mut bytes)?;
+        packets::write(&body.content, keys, endpoints, corrupt, &mut bytes)?;
         capture.write(sighting.at, host, &bytes)?;
     }
     Ok(())
+}
+
+/// The keys of a multipath connection, the opener's first, as its handshake tells them (RFC 8684, section 3.1).
+fn learn_keys(known: &mut [u64; 2], option: &MptcpOption, is_forward: bool) {
+    if let MptcpOption::Capable { sender, receiver, .. } = *option {
+        let (sender, receiver) = if is_forward {
+            (sender, receiver)
+        } else {
+            (receiver, sender)
+        };
+        known[0] = sender.unwrap_or(known[0]);
+        known[1] = receiver.unwrap_or(known[1]);
+    }
 }

@@ -425,6 +425,7 @@ impl Application for Incoming {
             written,
             finish: self.is_complete(),
             again_soon: self.awaited > 0 || !self.commands.is_empty(),
+            again_at: None,
         })
     }
 

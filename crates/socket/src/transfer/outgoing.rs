@@ -319,6 +319,7 @@ impl Application for Outgoing {
             written: self.out.end() - std::mem::replace(&mut self.told, self.out.end()),
             finish: self.peer_finished,
             again_soon: starved,
+            again_at: None,
         })
     }
 
