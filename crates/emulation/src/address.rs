@@ -7,6 +7,12 @@ use network::HostId;
 /// The most hosts of one emulation: each costs a namespace, a device, and routes to all others.
 pub const MOST_HOSTS: usize = 1000;
 
+/// The most ways of a host, each with a device and an address of its own.
+pub const MOST_WAYS: usize = 63;
+
+/// Bits of an address that number the hosts; those above number the ways of each.
+const HOST_BITS: u32 = 10;
+
 /// The address block of one emulation: 10.77.0.0/16, or one of the next where emulations are nested.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Block {
@@ -34,20 +40,38 @@ impl Block {
         (first == 10 && depth < Self::DEPTH).then_some(depth)
     }
 
-    /// The address of a host.
+    /// The address of a host on its first way.
     #[must_use]
     pub const fn host(self, host: HostId) -> Ipv4Addr {
-        let number = host.0 + 1;
+        self.on_way(host, 0)
+    }
+
+    /// The address of a host on one of its ways, from 0.
+    #[must_use]
+    pub const fn on_way(self, host: HostId, way: u8) -> Ipv4Addr {
+        let number = (way as u32) << HOST_BITS | (host.0 + 1);
         Ipv4Addr::new(10, self.second, (number >> 8) as u8, number as u8)
     }
 
-    /// The host of an address, of `hosts`.
+    /// The addresses of all hosts on one of their ways: the first, and the length of their common prefix.
     #[must_use]
-    pub fn find(self, address: Ipv4Addr, hosts: usize) -> Option<HostId> {
+    pub const fn way(self, way: u8) -> (Ipv4Addr, u8) {
+        let number = (way as u32) << HOST_BITS;
+        let first = Ipv4Addr::new(10, self.second, (number >> 8) as u8, 0);
+        (first, (u32::BITS - HOST_BITS) as u8)
+    }
+
+    /// The host of an address, of `hosts`, and its way.
+    #[must_use]
+    pub fn find(self, address: Ipv4Addr, hosts: usize) -> Option<(HostId, u8)> {
         let [first, second, high, low] = address.octets();
         let number = u32::from(high) << 8 | u32::from(low);
-        let is_ours = (first, second) == (10, self.second) && number >= 1 && number as usize <= hosts;
-        is_ours.then(|| HostId(number - 1))
+        let (way, host) = (number >> HOST_BITS, number & ((1 << HOST_BITS) - 1));
+        let is_ours = (first, second) == (10, self.second)
+            && (way as usize) < MOST_WAYS
+            && host >= 1
+            && host as usize <= hosts;
+        is_ours.then(|| (HostId(host - 1), way as u8))
     }
 
     /// The address by which routers speak.
@@ -66,8 +90,14 @@ mod tests {
         let block = Block::nested(0);
         assert_eq!(block.host(HostId(0)), Ipv4Addr::new(10, 77, 0, 1));
         assert_eq!(block.host(HostId(255)), Ipv4Addr::new(10, 77, 1, 0));
-        for host in (0..MOST_HOSTS as u32).map(HostId) {
-            assert_eq!(block.find(block.host(host), MOST_HOSTS), Some(host));
+        assert_eq!(block.on_way(HostId(1), 2), Ipv4Addr::new(10, 77, 8, 2));
+        for way in [0, 1, 62] {
+            for host in (0..MOST_HOSTS as u32).map(HostId) {
+                let address = block.on_way(host, way);
+                assert_eq!(block.find(address, MOST_HOSTS), Some((host, way)));
+                let (first, length) = block.way(way);
+                assert_eq!((u32::from(address) ^ u32::from(first)) >> (32 - length), 0);
+            }
         }
         assert_eq!(block.find(block.host(HostId(5)), 5), None);
         assert_eq!(block.find(block.router(), MOST_HOSTS), None);

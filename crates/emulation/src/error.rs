@@ -29,6 +29,14 @@ pub enum Error {
         /// What the system says.
         source: io::Error,
     },
+    /// A command that cannot be started.
+    #[error("{name}: {}", why(source))]
+    Command {
+        /// The program, as it was called.
+        name: String,
+        /// What the system says.
+        source: io::Error,
+    },
     /// An option that cannot be.
     #[error("{0}")]
     Option(foundation::Problem),
@@ -37,6 +45,15 @@ pub enum Error {
         "emulated networks need Linux: network namespaces and TUN devices are its own; use world = \"sim\" or \"relay\" here"
     )]
     Unsupported,
+}
+
+/// As shells say it.
+fn why(error: &io::Error) -> String {
+    match error.kind() {
+        io::ErrorKind::NotFound => "no such command".into(),
+        io::ErrorKind::PermissionDenied => "may not be executed".into(),
+        _ => error.to_string(),
+    }
 }
 
 /// `EMFILE`, the same number on every Unix.
@@ -66,6 +83,11 @@ fn privilege() -> String {
     let missing = crate::linux::user_namespace::missing_capabilities();
     #[cfg(not(target_os = "linux"))]
     let missing: Vec<&str> = Vec::new();
+    #[cfg(target_os = "linux")]
+    if missing.is_empty() && crate::linux::user_namespace::is_inside() {
+        let why = crate::linux::user_namespace::remedy();
+        return format!("refused to the root of a user namespace: {why}");
+    }
     if missing.is_empty() {
         return "this process has the capabilities, but a container or sandbox forbids it".into();
     }

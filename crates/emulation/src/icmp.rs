@@ -56,6 +56,16 @@ impl Unreachable {
     }
 }
 
+/// The packet that an ICMP error is about, as far as it is quoted; `None` for everything else.
+#[must_use]
+pub fn quoted(packet: &IpPacket) -> Option<IpPacket> {
+    let start = packet.header_len() + 8;
+    let is_one = is_error(packet) && packet.bytes().len() > start;
+    is_one
+        .then(|| packet.bytes()[start..].to_vec())
+        .and_then(IpPacket::new)
+}
+
 /// Whether it is an ICMP message other than an echo, a timestamp or an information request or reply.
 fn is_error(packet: &IpPacket) -> bool {
     let kind = packet.bytes().get(packet.header_len());

@@ -1,7 +1,7 @@
 //! Networks on wall time between hosts that are Linux network namespaces with the kernel's own stack.
 //!
 //! The links are those of the `network` crate, the same as in simulation. A host is a network namespace with one TUN
-//! device: what its kernel sends enters the network, and what the network delivers arrives at the device. Any program
+//! device for each way to others: what its kernel sends enters the network, and what the network delivers arrives at the device. Any program
 //! runs at a host, with any of the kernel's transport protocols.
 //!
 //! ```no_run
@@ -36,6 +36,7 @@ mod error;
 mod icmp;
 mod options;
 mod packet;
+pub mod stack;
 
 #[cfg(target_os = "linux")]
 mod linux;
@@ -49,7 +50,8 @@ pub use packet::IpPacket;
 
 #[cfg(target_os = "linux")]
 pub use linux::{
-    Clock, Emulation, EmulatorReport, Namespace, Port, clean, doctor, shell, trial, user_namespace,
+    Clock, Emulation, EmulatorReport, Heard, HostGateway, Namespace, Port, Tap, UserListener, UserStack,
+    UserStream, check, clean, doctor, shell, testbed, trial, user_namespace,
 };
 #[cfg(not(target_os = "linux"))]
 pub use unsupported::Emulation;

@@ -20,13 +20,19 @@ pub struct IpPacket {
     bytes: Vec<u8>,
     /// The host that has sent it, and when: for an emulator, which sets both.
     pub(crate) sent: Option<(HostId, Instant)>,
+    /// The way that it takes, from 0, likewise.
+    pub(crate) way: u8,
 }
 
 impl IpPacket {
     /// The packet of these bytes; `None` if they do not begin with a whole IPv4 header.
     #[must_use]
     pub fn new(bytes: Vec<u8>) -> Option<Self> {
-        (bytes.len() >= HEADER && bytes[0] >> 4 == 4).then_some(Self { bytes, sent: None })
+        (bytes.len() >= HEADER && bytes[0] >> 4 == 4).then_some(Self {
+            bytes,
+            sent: None,
+            way: 0,
+        })
     }
 
     /// Its bytes.
@@ -57,6 +63,15 @@ impl IpPacket {
     #[must_use]
     pub fn protocol(&self) -> u8 {
         self.bytes[9]
+    }
+
+    /// Source and destination port, if it is TCP and has them.
+    pub(crate) fn tcp_ports(&self) -> Option<(u16, u16)> {
+        let start = self.header_len();
+        let has_ports = self.protocol() == 6 && !self.is_later_fragment();
+        let ports = self.bytes.get(start..start + 4).filter(|_| has_ports)?;
+        let port = |at: usize| u16::from_be_bytes([ports[at], ports[at + 1]]);
+        Some((port(0), port(2)))
     }
 
     /// Bytes of its header, as it says.

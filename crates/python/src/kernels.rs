@@ -4,21 +4,31 @@ use std::collections::BTreeMap;
 
 use pyo3::prelude::*;
 
+use crate::trials::Asked;
+
+/// The keys of longfat's TCP at the command's end of a path and at the other, as JSON.
+type OwnTcp = (Option<String>, Option<String>);
+
 #[cfg(target_os = "linux")]
 mod here {
     use std::collections::BTreeMap;
     use std::os::fd::AsFd;
     use std::process::{Command, Stdio};
+    use std::sync::Arc;
 
     use emulation::shell::{ShellOptions, default_command};
     use emulation::{clean, doctor, shell, trial, user_namespace};
     use experiment::{Record, vocabulary};
     use foundation::Streams;
     use network::PathConfig;
-    use pyo3::exceptions::{PyOSError, PyValueError};
+    use pyo3::exceptions::PyValueError;
     use pyo3::prelude::*;
 
-    use crate::trials::{json, spec};
+    use transport::tcp::TcpConfig;
+
+    use super::OwnTcp;
+    use crate::testbed::raised;
+    use crate::trials::{Asked, Traced, json, spec};
 
     pub fn emulate(py: Python<'_>, spec_json: &str, names: BTreeMap<String, String>) -> PyResult<String> {
         let spec = spec(spec_json)?;
@@ -30,6 +40,31 @@ mod here {
                 flows: Vec::new(),
             });
         json(&record)
+    }
+
+    pub fn enter_user_namespace() -> PyResult<()> {
+        user_namespace::enter().map_err(raised)
+    }
+
+    pub fn emulate_traced(
+        py: Python<'_>,
+        spec_json: &str,
+        names: BTreeMap<String, String>,
+        asked: &Asked<'_>,
+    ) -> PyResult<String> {
+        let spec = spec(spec_json)?;
+        let tracing = trial::Tracing {
+            interval: asked.interval(),
+        };
+        let (record, trace) = py
+            .detach(|| trial::run_traced(&spec, &names, None, tracing))
+            .map_err(|error| pyo3::exceptions::PyOSError::new_err(error.to_string()))?;
+        asked.capture(|out, extent| trace.write_capture(out, extent))?;
+        json(&Traced {
+            record: &record,
+            events: &trace.events,
+            series: trace.series.as_ref(),
+        })
     }
 
     pub fn doctor(py: Python<'_>) -> PyResult<String> {
@@ -48,6 +83,7 @@ mod here {
         command: Vec<String>,
         seed: u64,
         server: Option<String>,
+        tcp: OwnTcp,
     ) -> PyResult<String> {
         let config: PathConfig =
             vocabulary::read(path_json).map_err(|problem| PyValueError::new_err(problem.to_string()))?;
@@ -64,11 +100,19 @@ mod here {
                 command
             }
         };
-        let refused = |error: emulation::Error| PyOSError::new_err(error.to_string());
-        user_namespace::enter().map_err(refused)?;
+        user_namespace::enter().map_err(raised)?;
         let mut options = ShellOptions::new(path, Streams::new(seed, 0), command);
+        for (end, keys) in options.tcp.iter_mut().zip([tcp.0, tcp.1]) {
+            if let Some(keys) = keys {
+                let config: TcpConfig =
+                    vocabulary::read(&keys).map_err(|problem| PyValueError::new_err(problem.to_string()))?;
+                *end = Some(Arc::new(config));
+            }
+        }
         options.server = server.map(|words| at_the_other_end(&words)).transpose()?;
-        let report = py.detach(|| shell::run(options)).map_err(refused)?;
+        // A handler of the caller's that raises ends the command; what the links did is told all the same.
+        let mut stopped = || Python::attach(|py| py.check_signals().is_err());
+        let report = py.detach(|| shell::run(options, &mut stopped)).map_err(raised)?;
         let mut told =
             serde_json::to_value(&report).map_err(|error| PyValueError::new_err(error.to_string()))?;
         let (forward, reverse) = config.directions();
@@ -87,6 +131,7 @@ mod here {
 
 #[cfg(not(target_os = "linux"))]
 mod here {
+    use super::OwnTcp;
     use pyo3::exceptions::PyOSError;
     use pyo3::prelude::*;
 
@@ -102,6 +147,19 @@ mod here {
         unsupported()
     }
 
+    pub fn enter_user_namespace() -> PyResult<()> {
+        unsupported().map(drop)
+    }
+
+    pub fn emulate_traced(
+        _: Python<'_>,
+        _: &str,
+        _: std::collections::BTreeMap<String, String>,
+        _: &crate::trials::Asked<'_>,
+    ) -> PyResult<String> {
+        unsupported()
+    }
+
     pub fn doctor(_: Python<'_>) -> PyResult<String> {
         unsupported()
     }
@@ -110,7 +168,14 @@ mod here {
         unsupported()
     }
 
-    pub fn shell(_: Python<'_>, _: &str, _: Vec<String>, _: u64, _: Option<String>) -> PyResult<String> {
+    pub fn shell(
+        _: Python<'_>,
+        _: &str,
+        _: Vec<String>,
+        _: u64,
+        _: Option<String>,
+        _: OwnTcp,
+    ) -> PyResult<String> {
         unsupported()
     }
 }
@@ -122,6 +187,30 @@ mod here {
 #[pyfunction]
 pub fn emulate(py: Python<'_>, spec_json: &str, names: BTreeMap<String, String>) -> PyResult<String> {
     here::emulate(py, spec_json, names)
+}
+
+/// Moves a process that lacks permissions to emulate into a user namespace, for good, in which it has them. It must have no
+/// thread but this.
+#[pyfunction]
+pub fn enter_user_namespace() -> PyResult<()> {
+    here::enter_user_namespace()
+}
+
+/// As `emulate`, with what `trace` adds to a record, and its arguments. What this system or its kernel cannot do is an
+/// OSError.
+#[pyfunction]
+#[pyo3(signature = (spec_json, names, pcapng=None, interval=None, side=None, snap=None))]
+pub fn emulate_traced(
+    py: Python<'_>,
+    spec_json: &str,
+    names: BTreeMap<String, String>,
+    pcapng: Option<&str>,
+    interval: Option<f64>,
+    side: Option<&str>,
+    snap: Option<u32>,
+) -> PyResult<String> {
+    let asked = Asked::read(pcapng, interval, side, snap)?;
+    here::emulate_traced(py, spec_json, names, &asked)
 }
 
 /// What this machine can do, as a JSON list of probes.
@@ -136,17 +225,19 @@ pub fn clean(py: Python<'_>) -> PyResult<String> {
     here::clean(py)
 }
 
-/// Runs a command behind a path and gives a report as JSON. `server` is a line for `sh` at the other end.
+/// Runs a command behind a path and gives a report as JSON. `server` is a line for `sh` at the other end; `tcp` has the
+/// keys of longfat's TCP at either end as JSON, where it takes the place of the kernel's.
 ///
 /// A process that lacks permissions enters a user namespace, for good, in which it has them.
 #[pyfunction]
-#[pyo3(signature = (path_json, command, seed=1, server=None))]
+#[pyo3(signature = (path_json, command, seed=1, server=None, tcp=(None, None)))]
 pub fn shell(
     py: Python<'_>,
     path_json: &str,
     command: Vec<String>,
     seed: u64,
     server: Option<String>,
+    tcp: OwnTcp,
 ) -> PyResult<String> {
-    here::shell(py, path_json, command, seed, server)
+    here::shell(py, path_json, command, seed, server, tcp)
 }

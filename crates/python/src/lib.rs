@@ -1,9 +1,12 @@
 //! Python bindings of longfat, and nothing else: each function takes and gives JSON text, frees the
 //! interpreter while it works, and turns an error into an exception with one clear line.
 
+mod check;
 mod controllers;
 mod kernels;
+mod multipath;
 mod packetdrill;
+mod testbed;
 mod trials;
 mod wall;
 
@@ -13,11 +16,17 @@ use pyo3::prelude::*;
 #[pymodule]
 mod _native {
     #[pymodule_export]
+    use super::check::{capacity, check_path, checked_paths};
+    #[pymodule_export]
     use super::controllers::{Acknowledgement, Loss};
     #[pymodule_export]
-    use super::kernels::{clean, doctor, emulate, shell};
+    use super::kernels::{clean, doctor, emulate, emulate_traced, enter_user_namespace, shell};
+    #[pymodule_export]
+    use super::multipath::{manage_paths, mptcp_subflows, mptcp_support};
     #[pymodule_export]
     use super::packetdrill::run_scripts;
+    #[pymodule_export]
+    use super::testbed::Testbed;
     #[pymodule_export]
     use super::trials::{Cancel, Cancelled, check, layout, simulate, trace, version, vocabulary};
     #[pymodule_export]

@@ -7,15 +7,15 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use experiment::Record;
 use experiment::layout::Layout;
+use experiment::trace::capture::Extent;
+use experiment::trace::{Series, TraceEvent};
 use experiment::{TrialSpec, vocabulary as words};
 use foundation::{Duration, Problem};
 use pyo3::exceptions::{PyException, PyOSError, PyValueError};
 use pyo3::prelude::*;
 use serde::Serialize;
 use simulation::body::Side;
-use simulation::sampling::Series;
-use simulation::trace::pcapng::Extent;
-use simulation::trace::{Recorder, TraceEvent, pcapng};
+use simulation::trace::{Recorder, pcapng};
 use simulation::trial::{TrialError, run, run_watched};
 
 use crate::controllers::guarded;
@@ -104,12 +104,77 @@ pub fn layout(spec_json: &str) -> PyResult<String> {
     json(&layout)
 }
 
+/// The record of a traced trial, as JSON.
 #[derive(Serialize)]
-struct Traced<'a> {
+pub struct Traced<'a> {
+    /// Its record.
     #[serde(flatten)]
-    record: &'a Record,
-    events: &'a [TraceEvent],
-    series: Option<Series>,
+    pub record: &'a Record,
+    /// The table of its packets.
+    pub events: &'a [TraceEvent],
+    /// Machines and queues over time, where they were read.
+    pub series: Option<&'a Series>,
+}
+
+/// What of a trial is traced.
+pub struct Asked<'a> {
+    interval: Option<Duration>,
+    capture: Option<&'a str>,
+    extent: Extent,
+}
+
+impl<'a> Asked<'a> {
+    /// What the arguments of `trace` ask for.
+    ///
+    /// # Errors
+    /// `ValueError` for one that is out of range.
+    pub fn read(
+        pcapng: Option<&'a str>,
+        interval: Option<f64>,
+        side: Option<&str>,
+        snap: Option<u32>,
+    ) -> PyResult<Self> {
+        let interval = match interval {
+            None => None,
+            Some(seconds) if seconds >= 1e-6 && seconds.is_finite() => Some(Duration::from_secs_f64(seconds)),
+            Some(seconds) => {
+                let message = format!("interval: {seconds} is out of range: at least 0.000001 s");
+                return Err(PyValueError::new_err(message));
+            }
+        };
+        let side = match side {
+            None => None,
+            Some("sender") => Some(Side::Sender),
+            Some("receiver") => Some(Side::Receiver),
+            Some(other) => {
+                let message = format!("side: \"{other}\" is none; allowed: sender, receiver");
+                return Err(PyValueError::new_err(message));
+            }
+        };
+        Ok(Self {
+            interval,
+            capture: pcapng,
+            extent: Extent { side, snap },
+        })
+    }
+
+    /// How often machines and queues are read.
+    pub const fn interval(&self) -> Option<Duration> {
+        self.interval
+    }
+
+    /// Writes the capture, where one is asked for.
+    ///
+    /// # Errors
+    /// `OSError` where it cannot be written.
+    pub fn capture(
+        &self,
+        write: impl FnOnce(&mut BufWriter<File>, Extent) -> std::io::Result<()>,
+    ) -> PyResult<()> {
+        let Some(path) = self.capture else { return Ok(()) };
+        write_capture(path, |out| write(out, self.extent))
+            .map_err(|error| PyOSError::new_err(format!("cannot write {path}: {error}")))
+    }
 }
 
 /// As `simulate`, with the list "events" in the record, and "series" where an interval is given, in seconds;
@@ -126,42 +191,21 @@ pub fn trace(
     snap: Option<u32>,
 ) -> PyResult<String> {
     let spec = spec(spec_json)?;
-    let interval = match interval {
-        None => None,
-        Some(seconds) if seconds >= 1e-6 && seconds.is_finite() => Some(Duration::from_secs_f64(seconds)),
-        Some(seconds) => {
-            let message = format!("interval: {seconds} is out of range: at least 0.000001 s");
-            return Err(PyValueError::new_err(message));
-        }
-    };
-    let side = match side {
-        None => None,
-        Some("sender") => Some(Side::Sender),
-        Some("receiver") => Some(Side::Receiver),
-        Some(other) => {
-            let message = format!("side: \"{other}\" is none; allowed: sender, receiver");
-            return Err(PyValueError::new_err(message));
-        }
-    };
+    let asked = Asked::read(pcapng, interval, side, snap)?;
     let (record, mut world) = py
-        .detach(|| guarded(|| run_watched(&spec, None, Recorder::default(), interval)))
+        .detach(|| guarded(|| run_watched(&spec, None, Recorder::default(), asked.interval())))
         .map_err(PyValueError::new_err)?
         .map_err(|error| raised(&error))?;
     let series = world.series().cloned();
     let recorder = std::mem::take(world.network_mut().observer_mut());
-    if let Some(path) = pcapng {
-        let write = |out: &mut BufWriter<File>| {
-            let hosts = world.topology().hosts();
-            let extent = Extent { side, snap };
-            pcapng::write(out, &recorder.sightings, hosts, &record.flows, extent)
-        };
-        write_capture(path, write)
-            .map_err(|error| PyOSError::new_err(format!("cannot write {path}: {error}")))?;
-    }
+    asked.capture(|out, extent| {
+        let hosts = world.topology().hosts();
+        pcapng::write(out, &recorder.sightings, hosts, &record.flows, extent)
+    })?;
     json(&Traced {
         record: &record,
-        events: &recorder.events,
-        series,
+        events: &recorder.table.events,
+        series: series.as_ref(),
     })
 }
 

@@ -1,7 +1,8 @@
 //! What a process that emulated networks has left, against all precautions.
 //!
-//! Namespaces and devices cannot be left: the kernel ends them with the process. What can be thought of is a process-ID
-//! namespace whose init outlived its parent, as where that was moved or frozen by a container's manager.
+//! Namespaces and devices cannot be left: the kernel ends them with the process. What can be thought of is a process that
+//! outlived its parent, as where it was stopped, or frozen by a container's manager: the init of a process-ID namespace, or
+//! the holder of a congestion controller, and with it the controller in the kernel.
 
 use rustix::process::{Pid, Signal, kill_process};
 use serde::Serialize;
@@ -20,8 +21,21 @@ pub struct Leftover {
 /// Looks for what has been left. Emulations that run are none of it.
 #[must_use]
 pub fn leftovers() -> Vec<Leftover> {
+    let mut found = orphaned_inits();
+    let holders = orphaned_holders();
+    if !holders.is_empty() {
+        // One whose parent has ended this moment is about to end by itself.
+        std::thread::sleep(std::time::Duration::from_millis(100));
+        let still = orphaned_holders();
+        found.extend(holders.into_iter().filter(|holder| still.contains(holder)));
+    }
+    found.sort_by_key(|leftover| leftover.process);
+    found
+}
+
+fn orphaned_inits() -> Vec<Leftover> {
     // Number 1 is the init of whatever this process itself is in, as at an emulated host.
-    let mut found: Vec<Leftover> = processes()
+    processes()
         .filter(|&process| process != 1)
         .filter(|process| name(*process).as_deref() == keeper::INIT.to_str().ok())
         .filter(|process| !is_dead(*process) && !parent(*process).is_some_and(has_keeper))
@@ -29,9 +43,35 @@ pub fn leftovers() -> Vec<Leftover> {
             process,
             what: "the first process of an emulation's commands, whose emulator is gone".into(),
         })
+        .collect()
+}
+
+/// What the program is called that holds a controller in the kernel (`bpf/holder.c`).
+const HOLDER: &str = "holder";
+
+fn orphaned_holders() -> Vec<Leftover> {
+    processes()
+        .filter(|process| name(*process).as_deref() == Some(HOLDER))
+        .filter(|process| !is_dead(*process) && holds_for_nobody(*process))
+        .map(|process| Leftover {
+            process,
+            what: "the holder of a congestion controller in the kernel (BPF), whose owner is gone".into(),
+        })
+        .collect()
+}
+
+/// Whether a process has a controller registered by a BPF link, and the process that it watches for its end has ended
+/// (number -1, `pidfd_open(2)`).
+fn holds_for_nobody(process: u32) -> bool {
+    let entries = std::fs::read_dir(format!("/proc/{process}/fdinfo"))
+        .into_iter()
+        .flatten()
+        .flatten();
+    let told: Vec<String> = entries
+        .filter_map(|entry| std::fs::read_to_string(entry.path()).ok())
         .collect();
-    found.sort_by_key(|leftover| leftover.process);
-    found
+    let has = |line: &str| told.iter().any(|text| text.lines().any(|found| found == line));
+    has("link_type:\tstruct_ops") && has("Pid:\t-1")
 }
 
 /// Ends what has been left, and with it all processes that belong to it. Gives what could not be ended.

@@ -22,6 +22,8 @@ pub struct Probe {
     pub name: &'static str,
     /// Whether it is as it should be.
     pub ok: bool,
+    /// Whether it is not only because the machine has other work now.
+    pub busy: bool,
     /// What was found.
     pub detail: String,
     /// What to do about it; null where nothing needs to be done.
@@ -29,7 +31,10 @@ pub struct Probe {
 }
 
 /// The result of a probe without its name: what was found, or what is wrong and what to do about it.
-type Found = Result<String, (String, String)>;
+type Found = Result<String, Trouble>;
+
+/// What is wrong, what to do about it, and whether it is no more than that something came late.
+type Trouble = (String, String, bool);
 
 /// How to look at one.
 type Look = fn() -> Found;
@@ -61,12 +66,14 @@ pub fn probe() -> Vec<Probe> {
         Ok(detail) => Probe {
             name,
             ok: true,
+            busy: false,
             detail,
             remedy: None,
         },
-        Err((detail, remedy)) => Probe {
+        Err((detail, remedy, late)) => Probe {
             name,
             ok: false,
+            busy: late && is_busy(),
             detail,
             remedy: Some(remedy),
         },
@@ -82,17 +89,29 @@ pub fn probe() -> Vec<Probe> {
 /// How many of them are about the process as it was started.
 const OUTSIDE: usize = 4;
 
-fn wrong<T>(detail: impl Into<String>, remedy: impl Into<String>) -> Result<T, (String, String)> {
-    Err((detail.into(), remedy.into()))
+fn wrong<T>(detail: impl Into<String>, remedy: impl Into<String>) -> Result<T, Trouble> {
+    Err((detail.into(), remedy.into(), false))
+}
+
+/// What is done late.
+fn too_late(detail: String, remedy: &str) -> Found {
+    Err((detail, remedy.into(), true))
 }
 
 /// Errors of this crate name their remedy themselves.
-fn failed(error: &Error) -> (String, String) {
+fn failed(error: &Error) -> Trouble {
     let remedy = match error {
         Error::Permission { remedy, .. } | Error::Missing { remedy, .. } => remedy.clone(),
         _ => "see what the system says".into(),
     };
-    (error.to_string(), remedy)
+    (error.to_string(), remedy, false)
+}
+
+/// Whether the processors have at least as much to do as they can: what is late then says nothing of the machine.
+pub(crate) fn is_busy() -> bool {
+    let load = read("/proc/loadavg").and_then(|text| text.split(' ').next()?.parse::<f64>().ok());
+    let cores = std::thread::available_parallelism().map_or(1, usize::from);
+    load.is_some_and(|load| load >= cores as f64)
 }
 
 /// A file of the kernel's, without the line's end.
@@ -153,7 +172,7 @@ fn network_namespaces() -> Found {
 }
 
 /// Runs `f` in a namespace of its own.
-fn apart<T: Send>(f: impl FnOnce() -> T + Send) -> Result<T, (String, String)> {
+fn apart<T: Send>(f: impl FnOnce() -> T + Send) -> Result<T, Trouble> {
     let namespace = Namespace::create().map_err(|error| failed(&error))?;
     namespace
         .run(f)
@@ -177,7 +196,7 @@ fn emulation() -> Found {
     let no_files = &mut |_: &str| Err(String::new());
     let path = keys
         .resolve(no_files)
-        .map_err(|_| (String::new(), String::new()))?;
+        .map_err(|_| (String::new(), String::new(), false))?;
     let options = EmulationOptions::new(Topology::path(&path), Streams::new(1, 0));
     let emulation = Emulation::start(options).map_err(|error| failed(&error))?;
     let measured = added_delay(&emulation, delay * 2);
@@ -191,7 +210,7 @@ fn emulation() -> Found {
         late.as_micros()
     );
     if late > Duration::from_millis(1) {
-        return wrong(
+        return too_late(
             detail,
             "emulate while the machine is idle, with real-time priority (as root)",
         );
@@ -242,7 +261,7 @@ fn timers() -> Found {
         worst.as_micros()
     );
     if worst > Duration::from_millis(1) {
-        return wrong(
+        return too_late(
             detail,
             "measure while the machine is idle; on a virtual machine, give it processors of its own",
         );
@@ -260,7 +279,7 @@ fn real_time() -> Found {
     }
 }
 
-fn controllers() -> Result<(Vec<String>, Vec<String>), (String, String)> {
+fn controllers() -> Result<(Vec<String>, Vec<String>), Trouble> {
     apart(|| {
         let words = |name: &str| -> Vec<String> {
             let text = read(&format!("/proc/sys/net/ipv4/{name}")).unwrap_or_default();

@@ -2,6 +2,7 @@
 
 use std::io;
 use std::net::Ipv4Addr;
+use std::ops::RangeInclusive;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::process::{Child, Command};
 use std::sync::Arc;
@@ -22,6 +23,7 @@ use super::namespace::Namespace;
 use super::port::Port;
 use super::routing::Routing;
 use super::surroundings::Surroundings;
+use super::tap::{Heard, Tap};
 use crate::address::Block;
 use crate::error::Error;
 use crate::options::EmulationOptions;
@@ -40,6 +42,8 @@ pub struct Emulation {
     // Dropped in this order: commands end before the namespaces that they are in.
     keeper: Keeper,
     hosts: Vec<Namespace>,
+    /// How many ways each has.
+    ways: Vec<u8>,
 }
 
 impl Emulation {
@@ -54,20 +58,22 @@ impl Emulation {
         let names = options.topology.hosts().iter().map(String::as_str);
         let addresses = (0..).map(|host| block.host(HostId(host)));
         let keeper = Keeper::start(Surroundings::new(names.zip(addresses)))?;
-        let (mut hosts, mut devices) = (Vec::new(), Vec::new());
+        let (network, routing) = Routing::build(&options.topology, options.streams, block);
+        let (mut hosts, mut devices, mut ways) = (Vec::new(), Vec::new(), Vec::new());
         let count = options.topology.hosts().len() as u32;
         for host in (0..count - u32::from(outer.is_some())).map(HostId) {
-            let made = Host::create(block.host(host), options.mtu)?;
+            let made = Host::create(block, host, routing.ways(host), options.mtu)?;
             hosts.push(made.namespace);
-            devices.push(made.port);
+            ways.push(made.ports.len() as u8);
+            devices.push(made.ports);
         }
         if let Some(outer) = outer {
             let (address, first) = (block.host(HostId(count - 1)), block.host(HostId(0)));
             let made = Host::join(outer.namespace, address, first, options.mtu)?;
             hosts.push(made.namespace);
-            devices.push(made.port);
+            ways.push(1);
+            devices.push(made.ports);
         }
-        let (network, routing) = Routing::build(&options.topology, options.streams, block);
         let system = |error| Error::from_system("start the emulator", error);
         let clock = Clock::new();
         let emulator = Emulator::new(network, routing, clock, devices).map_err(system)?;
@@ -93,6 +99,7 @@ impl Emulation {
             thread: Some(thread),
             keeper,
             hosts,
+            ways,
         })
     }
 
@@ -106,6 +113,22 @@ impl Emulation {
     #[must_use]
     pub const fn host_address(&self, host: HostId) -> Ipv4Addr {
         self.block.host(host)
+    }
+
+    /// How many ways lead from a host to others that have no link in common: each is a device with an address.
+    ///
+    /// # Panics
+    /// For a host that there is not.
+    #[must_use]
+    pub fn ways(&self, host: HostId) -> u8 {
+        self.ways[host.0 as usize]
+    }
+
+    /// The address of a host on one of its ways, from 0. What leaves from it, or goes to it from a host's first address,
+    /// takes this way.
+    #[must_use]
+    pub const fn way_address(&self, host: HostId, way: u8) -> Ipv4Addr {
+        self.block.on_way(host, way)
     }
 
     /// Wall time as the network sees it.
@@ -158,9 +181,26 @@ impl Emulation {
     /// As `f` does, and if the emulator has failed.
     pub fn with_network<R: Send + 'static>(
         &self,
-        f: impl FnOnce(&mut Network<IpPacket>, Instant) -> R + Send + 'static,
+        f: impl FnOnce(&mut Network<IpPacket, Tap>, Instant) -> R + Send + 'static,
     ) -> R {
         self.ask(|emulator, now| f(&mut emulator.network, now))
+    }
+
+    /// Writes down from now on what happens to every packet, with all of its bytes, until [`heard`](Self::heard) takes it.
+    ///
+    /// # Panics
+    /// If the emulator has failed.
+    pub fn listen(&self) {
+        self.ask(|emulator, _| emulator.network.observer_mut().listen());
+    }
+
+    /// What has happened since [`listen`](Self::listen), or since it was last asked, in order of time.
+    ///
+    /// # Panics
+    /// If the emulator has failed.
+    #[must_use]
+    pub fn heard(&self) -> Vec<Heard> {
+        self.ask(|emulator, _| emulator.network.observer_mut().take())
     }
 
     /// What the emulator has done so far.
@@ -180,8 +220,37 @@ impl Emulation {
     /// # Panics
     /// For a host that there is not.
     pub fn attach(&self, host: HostId) -> io::Result<Port> {
+        self.attach_for(host, None)
+    }
+
+    /// A user-space stack at a host beside its kernel: the TCP ports of `share` are its own, all else is the kernel's.
+    ///
+    /// # Errors
+    /// The system's.
+    ///
+    /// # Panics
+    /// For a host that there is not.
+    pub fn attach_beside(&self, host: HostId, share: RangeInclusive<u16>) -> io::Result<Port> {
+        self.attach_for(host, Some(share))
+    }
+
+    /// A place between a host's kernel and the network, until the first port is dropped: that one leads to the network,
+    /// the second to the kernel.
+    ///
+    /// # Errors
+    /// The system's.
+    ///
+    /// # Panics
+    /// For a host that there is not.
+    pub fn interpose(&self, host: HostId) -> io::Result<(Port, Port)> {
+        let network = self.attach(host)?;
+        let kernel = Port::of_device(self.ask(move |emulator, _| emulator.copy_of_device(host))?);
+        Ok((network, kernel))
+    }
+
+    fn attach_for(&self, host: HostId, share: Option<RangeInclusive<u16>>) -> io::Result<Port> {
         let (port, theirs) = Port::pair()?;
-        self.ask(move |emulator, _| emulator.attach(host, theirs))?;
+        self.ask(move |emulator, _| emulator.attach(host, theirs, share))?;
         Ok(port)
     }
 

@@ -1,6 +1,7 @@
 //! The thread that owns the network and wall time: packets are read from the hosts' ports, enter the network when they
 //! are read, and are written to the port of the host that they reach when they are due.
 
+use std::ops::RangeInclusive;
 use std::os::fd::{AsFd, OwnedFd};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -18,7 +19,8 @@ use socket::wait;
 
 use super::priority;
 use super::routing::Routing;
-use crate::icmp::Unreachable;
+use super::tap::Tap;
+use crate::icmp::{self, Unreachable};
 use crate::packet::IpPacket;
 
 /// Packets read from one port before what is due is looked after again: few enough to add no more than some
@@ -34,6 +36,8 @@ const POOL: usize = 16_384;
 const LONGEST: Duration = Duration::from_secs(1);
 /// The token of the descriptor that wakes the thread.
 const WAKE: u64 = u64::MAX;
+/// The bit by which tokens of hosts' user-space ports differ from those of devices.
+const ATTACHED: u64 = 1 << 32;
 
 /// What the emulator has done besides what its links count.
 #[derive(Clone, Debug)]
@@ -86,17 +90,44 @@ pub(crate) type Job = Box<dyn FnOnce(&mut Emulator, Instant) + Send>;
 
 /// A network on wall time.
 pub(crate) struct Emulator {
-    pub(crate) network: Network<IpPacket>,
+    pub(crate) network: Network<IpPacket, Tap>,
     pub(crate) report: EmulatorReport,
     routing: Routing,
     clock: Clock,
     epoll: OwnedFd,
-    /// The devices of the hosts.
+    /// The devices of the hosts, those of one behind those of the one before.
     devices: Vec<OwnedFd>,
+    /// Whose each device is, and of which way.
+    owners: Vec<(HostId, u8)>,
+    /// Where the devices of each host begin, and behind the last one's.
+    begins: Vec<usize>,
     /// The user-space ports that have taken their places.
-    attached: Vec<Option<OwnedFd>>,
+    attached: Vec<Option<Attached>>,
     buffer: Vec<u8>,
     pool: Vec<Vec<u8>>,
+}
+
+/// A user-space port of a host.
+struct Attached {
+    port: OwnedFd,
+    /// The TCP ports that are its own, where the host's kernel has everything else.
+    share: Option<RangeInclusive<u16>>,
+}
+
+impl Attached {
+    /// Whether a packet to the host is for the port rather than for the kernel.
+    fn is_for(&self, packet: &IpPacket) -> bool {
+        let Some(share) = &self.share else {
+            return true;
+        };
+        match packet.tcp_ports() {
+            Some((_, destination)) => share.contains(&destination),
+            // What a router says about a packet goes to who has sent it.
+            None => icmp::quoted(packet)
+                .and_then(|quoted| quoted.tcp_ports())
+                .is_some_and(|(source, _)| share.contains(&source)),
+        }
+    }
 }
 
 /// How others reach the thread.
@@ -109,23 +140,32 @@ pub(crate) struct Line {
 
 impl Emulator {
     pub(crate) fn new(
-        network: Network<IpPacket>,
+        network: Network<IpPacket, Tap>,
         routing: Routing,
         clock: Clock,
-        devices: Vec<OwnedFd>,
+        hosts: Vec<Vec<OwnedFd>>,
     ) -> std::io::Result<Self> {
         let epoll = epoll::create(epoll::CreateFlags::CLOEXEC)?;
-        for (host, device) in devices.iter().enumerate() {
-            epoll::add(&epoll, device, EventData::new_u64(host as u64), EventFlags::IN)?;
+        let count = hosts.len();
+        let (mut devices, mut owners, mut begins) = (Vec::new(), Vec::new(), vec![0]);
+        for (host, own) in hosts.into_iter().enumerate() {
+            owners.extend((0..own.len()).map(|way| (HostId(host as u32), way as u8)));
+            devices.extend(own);
+            begins.push(devices.len());
+        }
+        for (place, device) in devices.iter().enumerate() {
+            epoll::add(&epoll, device, EventData::new_u64(place as u64), EventFlags::IN)?;
         }
         Ok(Self {
             network,
-            report: EmulatorReport::new(devices.len()),
+            report: EmulatorReport::new(count),
             routing,
             clock,
             epoll,
-            attached: devices.iter().map(|_| None).collect(),
+            attached: (0..count).map(|_| None).collect(),
             devices,
+            owners,
+            begins,
             buffer: vec![0; LARGEST],
             pool: Vec::new(),
         })
@@ -168,7 +208,8 @@ impl Emulator {
             for event in &events {
                 match event.data.u64() {
                     WAKE => self.work(line),
-                    host => self.take(HostId(host as u32)),
+                    port if port & ATTACHED != 0 => self.take_attached(HostId(port as u32)),
+                    device => self.take(device as usize),
                 }
             }
             let now = self.clock.now();
@@ -195,21 +236,40 @@ impl Emulator {
         }
     }
 
-    /// Reads what a host has sent.
-    fn take(&mut self, host: HostId) {
+    /// Reads what a host has sent out of one of its devices.
+    fn take(&mut self, device: usize) {
+        let (host, way) = self.owners[device];
+        // The port has taken the device's place since the event.
+        if self.attached[host.0 as usize]
+            .as_ref()
+            .is_some_and(|own| own.share.is_none())
+        {
+            return;
+        }
         for _ in 0..BATCH {
-            let place = host.0 as usize;
-            let port = self.attached[place].as_ref().unwrap_or(&self.devices[place]);
+            match read(&self.devices[device], &mut self.buffer[..]) {
+                Ok(0) | Err(_) => return,
+                Ok(length) => self.enter(host, Some(way), length),
+            }
+        }
+    }
+
+    /// Reads what a user-space port has sent.
+    fn take_attached(&mut self, host: HostId) {
+        for _ in 0..BATCH {
+            let Some(Attached { port, .. }) = &self.attached[host.0 as usize] else {
+                return;
+            };
             match read(port, &mut self.buffer[..]) {
-                // A user-space port whose other end is closed.
+                // Its other end is closed.
                 Ok(0) | Err(Errno::CONNRESET) => return self.detach(host),
-                Ok(length) => self.enter(host, length),
+                Ok(length) => self.enter(host, None, length),
                 Err(_) => return,
             }
         }
     }
 
-    fn enter(&mut self, from: HostId, length: usize) {
+    fn enter(&mut self, from: HostId, way: Option<u8>, length: usize) {
         self.report.read += 1;
         let mut bytes = self.pool.pop().unwrap_or_default();
         bytes.clear();
@@ -220,7 +280,8 @@ impl Emulator {
         };
         let now = self.clock.now();
         packet.sent = Some((from, now));
-        match self.routing.route(from, packet.destination()) {
+        packet.way = way.unwrap_or_else(|| self.routing.way(&packet));
+        match self.routing.route(from, packet.way, packet.destination()) {
             Some(route) => {
                 self.network
                     .send(self.clock.now(), Packet::new(route, length as u32, packet));
@@ -253,7 +314,10 @@ impl Emulator {
             let delay = self.clock.now() - sent;
             self.report.delays[place].saturating_record(delay.as_nanos());
         }
-        let port = self.attached[place].as_ref().unwrap_or(&self.devices[place]);
+        let device = self.device(host, packet.way);
+        let attached = self.attached[place].as_ref();
+        let own = attached.filter(|attached| attached.is_for(&packet));
+        let port = own.map_or(&self.devices[device], |own| &own.port);
         match write(port, packet.bytes()) {
             Ok(_) => self.report.written += 1,
             Err(_) => self.report.refused += 1,
@@ -266,32 +330,64 @@ impl Emulator {
     /// Tells the sender of a packet that it cannot go on, at once: the way back of what routers say is not emulated.
     fn tell(&mut self, why: Unreachable, packet: &IpPacket) {
         let message = why.message(packet, self.routing.router());
-        if let (Some((sender, _)), Some(message)) = (packet.sent, message) {
+        if let (Some((sender, _)), Some(mut message)) = (packet.sent, message) {
             self.report.told += 1;
+            message.way = packet.way;
             self.hand_over(sender, message);
         }
     }
 
-    /// Puts a user-space port in the place of a host's device.
-    pub(crate) fn attach(&mut self, host: HostId, port: OwnedFd) -> std::io::Result<()> {
+    /// The device by which a way reaches a host.
+    fn device(&self, host: HostId, way: u8) -> usize {
+        let first = self.begins[host.0 as usize];
+        let device = first + way as usize;
+        // A host with fewer ways than its peer has one that all of them lead to.
+        if device < self.begins[host.0 as usize + 1] {
+            device
+        } else {
+            first
+        }
+    }
+
+    /// Puts a user-space port in the place of a host's devices, or beside them for some TCP ports.
+    pub(crate) fn attach(
+        &mut self,
+        host: HostId,
+        port: OwnedFd,
+        share: Option<RangeInclusive<u16>>,
+    ) -> std::io::Result<()> {
         self.detach(host);
         let place = host.0 as usize;
-        epoll::delete(&self.epoll, &self.devices[place])?;
-        let data = EventData::new_u64(u64::from(host.0));
+        if share.is_none() {
+            for device in &self.devices[self.begins[place]..self.begins[place + 1]] {
+                epoll::delete(&self.epoll, device)?;
+            }
+        }
+        let data = EventData::new_u64(ATTACHED | u64::from(host.0));
         epoll::add(&self.epoll, port.as_fd(), data, EventFlags::IN)?;
-        self.attached[place] = Some(port);
+        self.attached[place] = Some(Attached { port, share });
         Ok(())
     }
 
-    /// Lets the host's device have its place back.
+    /// The first device of a host, for who stands between its kernel and the network.
+    pub(crate) fn copy_of_device(&self, host: HostId) -> std::io::Result<OwnedFd> {
+        self.devices[self.begins[host.0 as usize]].try_clone()
+    }
+
+    /// Lets the host's devices have their place back.
     fn detach(&mut self, host: HostId) {
         let place = host.0 as usize;
-        if let Some(port) = self.attached[place].take() {
-            let _ = epoll::delete(&self.epoll, &port);
-            // What the host's kernel has tried to send meanwhile is not for now.
-            while read(&self.devices[place], &mut self.buffer[..]).is_ok() {}
-            let data = EventData::new_u64(u64::from(host.0));
-            let _ = epoll::add(&self.epoll, &self.devices[place], data, EventFlags::IN);
+        if let Some(attached) = self.attached[place].take() {
+            let _ = epoll::delete(&self.epoll, &attached.port);
+            if attached.share.is_some() {
+                return;
+            }
+            for device in self.begins[place]..self.begins[place + 1] {
+                // What the host's kernel has tried to send meanwhile is not for now.
+                while read(&self.devices[device], &mut self.buffer[..]).is_ok() {}
+                let data = EventData::new_u64(device as u64);
+                let _ = epoll::add(&self.epoll, &self.devices[device], data, EventFlags::IN);
+            }
         }
     }
 }

@@ -1,11 +1,13 @@
-//! One emulated host: a namespace whose only way out is a TUN port.
+//! One emulated host: a namespace whose only ways out are TUN ports, one for each way that leads to others.
 
 use std::io::{self, ErrorKind};
 use std::net::Ipv4Addr;
 use std::os::fd::OwnedFd;
 
+use network::HostId;
+
 use super::namespace::Namespace;
-use super::netlink::{self, Netlink, Settings};
+use super::netlink::{self, Netlink, Route, Settings};
 use super::tun;
 use crate::address::Block;
 use crate::error::Error;
@@ -31,35 +33,47 @@ const SETTINGS: &[(&str, &str)] = &[
     ("net/ipv4/tcp_wmem", "4096 16384 67108864"),
     // ICMP errors are answers of the emulation: none is held back.
     ("net/ipv4/icmp_ratelimit", "0"),
+    // Of several ways any may be the way back.
+    ("net/ipv4/conf/all/rp_filter", "0"),
+    ("net/ipv4/conf/default/rp_filter", "0"),
 ];
 
 /// Everybody may ping; or, in a user namespace, the groups that exist in it.
 const PINGERS: (&str, [&str; 2]) = ("net/ipv4/ping_group_range", ["0 2147483647", "0 0"]);
 
-/// A host's namespace, and the descriptor of its TUN device.
+/// A host's namespace, and the descriptors of its TUN devices, one a way.
 #[derive(Debug)]
 pub(crate) struct Host {
     pub(crate) namespace: Namespace,
-    pub(crate) port: OwnedFd,
+    pub(crate) ports: Vec<OwnedFd>,
 }
 
 impl Host {
-    /// A namespace of its own with one device at `address`, into which its default route leads.
-    pub(crate) fn create(address: Ipv4Addr, mtu: u32) -> Result<Self, Error> {
+    /// A namespace of its own with one device for each of so many `ways`. What leaves from the address of a way goes
+    /// that way, and so does what goes to another host's address of the way; the rest goes the first way.
+    pub(crate) fn create(block: Block, host: HostId, ways: u8, mtu: u32) -> Result<Self, Error> {
         let namespace = Namespace::create()?;
-        let port = within(&namespace, || {
+        let ports = within(&namespace, || {
             for (name, value) in SETTINGS {
                 set(name, value)?;
             }
             let (name, [all, some]) = PINGERS;
             set(name, all).or_else(|_| set(name, some))?;
-            let port = tun::create(DEVICE)?;
-            connect(DEVICE, address, None, mtu)?;
+            let mut ports = Vec::new();
+            for way in 0..ways {
+                let (name, source) = (device_name(way), block.on_way(host, way));
+                ports.push(tun::create(&name)?);
+                let destination = (way > 0).then(|| block.way(way));
+                connect(&name, source, destination, mtu)?;
+                if way > 0 {
+                    choose_by_source(&name, source, way)?;
+                }
+            }
             let up = Netlink::open().and_then(|link| link.set_up(netlink::device("lo")?, None));
             up.map_err(|error| Error::from_system("set up the loopback device", error))?;
-            Ok(port)
+            Ok(ports)
         })?;
-        Ok(Self { namespace, port })
+        Ok(Self { namespace, ports })
     }
 
     /// A further device at `address` in a namespace that another emulation has made, into which the route to
@@ -70,17 +84,17 @@ impl Host {
         destination: Ipv4Addr,
         mtu: u32,
     ) -> Result<Self, Error> {
-        let port = within(&namespace, || {
+        let ports = within(&namespace, || {
             set("net/ipv4/ip_forward", "1")?;
             let name = (1..=255)
-                .map(|number| format!("longfat{number}"))
+                .map(device_name)
                 .find(|name| netlink::device(name).is_err())
                 .unwrap_or_else(|| DEVICE.into());
             let port = tun::create(&name)?;
-            connect(&name, address, Some(destination), mtu)?;
-            Ok(port)
+            connect(&name, address, Some((destination, 32)), mtu)?;
+            Ok(vec![port])
         })?;
-        Ok(Self { namespace, port })
+        Ok(Self { namespace, ports })
     }
 }
 
@@ -90,7 +104,33 @@ fn within<T: Send>(namespace: &Namespace, f: impl FnOnce() -> Result<T, Error> +
         .map_err(|error| Error::from_system("enter a network namespace", error))?
 }
 
-fn connect(name: &str, address: Ipv4Addr, destination: Option<Ipv4Addr>, mtu: u32) -> Result<(), Error> {
+/// The name of the device of a way.
+pub(crate) fn device_name(way: u8) -> String {
+    format!("longfat{way}")
+}
+
+/// What leaves from `source` goes into the device, wherever it goes.
+fn choose_by_source(name: &str, source: Ipv4Addr, way: u8) -> Result<(), Error> {
+    let chosen = || -> io::Result<()> {
+        let link = Netlink::open()?;
+        let route = Route {
+            device: netlink::device(name)?,
+            destination: None,
+            source,
+            table: Some(way),
+        };
+        link.add_route(route)?;
+        link.add_rule(source, way)
+    };
+    chosen().map_err(|error| Error::from_system(format!("route by the source {source}"), error))
+}
+
+fn connect(
+    name: &str,
+    address: Ipv4Addr,
+    destination: Option<(Ipv4Addr, u8)>,
+    mtu: u32,
+) -> Result<(), Error> {
     let settings = Settings {
         mtu,
         queue: QUEUE,
@@ -100,7 +140,13 @@ fn connect(name: &str, address: Ipv4Addr, destination: Option<Ipv4Addr>, mtu: u3
         let (link, device) = (Netlink::open()?, netlink::device(name)?);
         link.set_up(device, Some(settings))?;
         link.add_address(device, address)?;
-        link.add_route(device, destination, address)
+        let route = Route {
+            device,
+            destination,
+            source: address,
+            table: None,
+        };
+        link.add_route(route)
     };
     connected().map_err(|error| Error::from_system(format!("set up {name} at {address}"), error))
 }

@@ -1,8 +1,10 @@
 //! Everything that is Linux's own: namespaces, TUN devices, rtnetlink, and the thread that moves packets between them.
 
+pub mod check;
 pub mod clean;
 pub mod doctor;
 pub mod shell;
+pub mod testbed;
 pub mod trial;
 pub mod user_namespace;
 
@@ -15,10 +17,15 @@ mod netlink;
 mod port;
 mod priority;
 mod routing;
+mod stack;
 mod surroundings;
+mod tap;
+mod terminal;
 mod tun;
 
 pub use emulation::{Clock, Emulation};
 pub use emulator::EmulatorReport;
 pub use namespace::Namespace;
 pub use port::Port;
+pub use stack::{HostGateway, UserListener, UserStack, UserStream};
+pub use tap::{Heard, Tap};

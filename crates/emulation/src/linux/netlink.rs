@@ -11,6 +11,7 @@ use netlink_packet_route::link::{LinkAttribute, LinkFlags, LinkMessage};
 use netlink_packet_route::route::{
     RouteAddress, RouteAttribute, RouteHeader, RouteMessage, RouteProtocol, RouteScope, RouteType,
 };
+use netlink_packet_route::rule::{RuleAction, RuleAttribute, RuleHeader, RuleMessage};
 use netlink_packet_route::{AddressFamily, RouteNetlinkMessage};
 use netlink_sys::{Socket, SocketAddr, protocols::NETLINK_ROUTE};
 
@@ -24,6 +25,22 @@ pub struct Settings {
     /// Segments that TCP may hand over as one, to be cut apart later.
     pub segments: u32,
 }
+
+/// Where packets are led.
+#[derive(Clone, Copy, Debug)]
+pub struct Route {
+    /// Into this device.
+    pub device: u32,
+    /// Those to addresses that have so many first bits in common with this one; `None` for all others.
+    pub destination: Option<(Ipv4Addr, u8)>,
+    /// They leave as from this address, where they have none yet.
+    pub source: Ipv4Addr,
+    /// In this table; `None` for the main one.
+    pub table: Option<u8>,
+}
+
+/// The number of the first rule of [`Netlink::add_rule`]: before that of the main table, 32766.
+const RULES: u32 = 1000;
 
 /// A conversation with the kernel about the namespace that the calling thread is in.
 #[derive(Debug)]
@@ -79,31 +96,52 @@ impl Netlink {
         )
     }
 
-    /// Leads packets to `destination`, or to everywhere else, into a device; they leave as from `source`.
+    /// Adds a route.
     ///
     /// # Errors
     /// The system's.
-    pub fn add_route(&self, device: u32, destination: Option<Ipv4Addr>, source: Ipv4Addr) -> io::Result<()> {
+    pub fn add_route(&self, route: Route) -> io::Result<()> {
+        let (destination, length) = route.destination.unwrap_or((Ipv4Addr::UNSPECIFIED, 0));
         let mut message = RouteMessage::default();
         message.header = RouteHeader {
             address_family: AddressFamily::Inet,
-            destination_prefix_length: if destination.is_some() { 32 } else { 0 },
-            table: RouteHeader::RT_TABLE_MAIN,
+            destination_prefix_length: length,
+            table: route.table.unwrap_or(RouteHeader::RT_TABLE_MAIN),
             protocol: RouteProtocol::Static,
             scope: RouteScope::Link,
             kind: RouteType::Unicast,
             ..RouteHeader::default()
         };
         message.attributes = vec![
-            RouteAttribute::Oif(device),
-            RouteAttribute::PrefSource(RouteAddress::Inet(source)),
+            RouteAttribute::Oif(route.device),
+            RouteAttribute::PrefSource(RouteAddress::Inet(route.source)),
         ];
-        if let Some(destination) = destination {
+        if length > 0 {
             message
                 .attributes
                 .push(RouteAttribute::Destination(RouteAddress::Inet(destination)));
         }
         self.ask(RouteNetlinkMessage::NewRoute(message), NLM_F_CREATE | NLM_F_EXCL)
+    }
+
+    /// Lets packets from `source` be routed by `table` before the main one (`ip rule add from SOURCE lookup TABLE`).
+    ///
+    /// # Errors
+    /// The system's.
+    pub fn add_rule(&self, source: Ipv4Addr, table: u8) -> io::Result<()> {
+        let mut message = RuleMessage::default();
+        message.header = RuleHeader {
+            family: AddressFamily::Inet,
+            src_len: 32,
+            table,
+            action: RuleAction::ToTable,
+            ..RuleHeader::default()
+        };
+        message.attributes = vec![
+            RuleAttribute::Source(IpAddr::V4(source)),
+            RuleAttribute::Priority(RULES + u32::from(table)),
+        ];
+        self.ask(RouteNetlinkMessage::NewRule(message), NLM_F_CREATE | NLM_F_EXCL)
     }
 
     fn ask(&self, message: RouteNetlinkMessage, flags: u16) -> io::Result<()> {

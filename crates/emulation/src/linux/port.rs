@@ -5,10 +5,8 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 use foundation::Duration;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use rustix::io::Errno;
-use rustix::net::{
-    AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType, recv, send, socketpair, sockopt,
-};
+use rustix::io::{Errno, read, write};
+use rustix::net::{AddressFamily, SocketFlags, SocketType, socketpair, sockopt};
 
 /// Bytes that may wait on either side, with the kernel's own for each packet.
 const BUFFER: usize = 32 << 20;
@@ -32,12 +30,17 @@ impl Port {
         Ok((Self(ours), theirs))
     }
 
+    /// The kernel of a host, by a descriptor of its device that does not block.
+    pub(crate) const fn of_device(device: OwnedFd) -> Self {
+        Self(device)
+    }
+
     /// Sends a packet into the network: an IPv4 header with its checksum, and a payload.
     ///
     /// # Errors
     /// `WouldBlock` while the emulator is behind, `BrokenPipe` once it has ended.
     pub fn send(&self, packet: &[u8]) -> io::Result<()> {
-        send(&self.0, packet, SendFlags::NOSIGNAL)?;
+        write(&self.0, packet)?;
         Ok(())
     }
 
@@ -47,9 +50,9 @@ impl Port {
     /// # Errors
     /// `UnexpectedEof` once the emulator has ended, and the system's.
     pub fn receive(&self, buffer: &mut [u8]) -> io::Result<Option<usize>> {
-        match recv(&self.0, buffer, RecvFlags::empty()) {
-            Ok((0, _)) | Err(Errno::CONNRESET) => Err(io::ErrorKind::UnexpectedEof.into()),
-            Ok((length, _)) => Ok(Some(length)),
+        match read(&self.0, buffer) {
+            Ok(0) | Err(Errno::CONNRESET) => Err(io::ErrorKind::UnexpectedEof.into()),
+            Ok(length) => Ok(Some(length)),
             Err(Errno::AGAIN | Errno::INTR) => Ok(None),
             Err(error) => Err(error.into()),
         }

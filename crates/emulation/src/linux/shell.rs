@@ -1,15 +1,20 @@
 //! A shell or a command behind an emulated path.
 
-use std::io::IsTerminal;
-use std::os::unix::process::{CommandExt, ExitStatusExt};
-use std::process::{Command, ExitStatus};
+use std::os::unix::process::ExitStatusExt;
+use std::process::{Child, Command, ExitStatus};
+use std::sync::Arc;
 
-use foundation::{Instant, Streams};
+use foundation::{Duration, Instant, Streams};
 use network::{HostId, LinkCounters, LinkId, PathSpec, Topology};
+use rustix::event::{PollFd, PollFlags};
+use rustix::process::{Pid, PidfdFlags, Signal, kill_process};
 use serde::Serialize;
+use transport::tcp::TcpConfig;
 
 use super::emulation::Emulation;
 use super::host;
+use super::stack::HostGateway;
+use super::terminal::Terminal;
 use crate::error::Error;
 use crate::options::EmulationOptions;
 
@@ -37,6 +42,9 @@ pub struct ShellOptions {
     /// A command at the other end, as a server, that is started first and ended with the shell; default none. The
     /// kernel there answers pings by itself.
     pub server: Option<Command>,
+    /// Whether the connections of the command's host, and of the other, are carried by the project's TCP with these settings
+    /// instead of the kernel's; default neither.
+    pub tcp: [Option<Arc<TcpConfig>>; 2],
 }
 
 impl ShellOptions {
@@ -49,6 +57,7 @@ impl ShellOptions {
             mtu: 1500,
             command,
             server: None,
+            tcp: [None, None],
         }
     }
 }
@@ -109,11 +118,12 @@ pub struct LinkReport {
 }
 
 /// Runs a command behind a path, with this process's standard streams, until it ends. Inside another one's shell the
-/// paths stand behind one another.
+/// paths stand behind one another. `stopped` is asked several times a second; once it says so, the command is told to
+/// end, and made to where it does not.
 ///
 /// # Errors
 /// What stands in the way of emulation, and a command that cannot be started.
-pub fn run(options: ShellOptions) -> Result<ShellReport, Error> {
+pub fn run(options: ShellOptions, stopped: &mut dyn FnMut() -> bool) -> Result<ShellReport, Error> {
     let topology = Topology::path(&options.path);
     let nested = host::depth_here().is_some();
     let emulation = Emulation::start(EmulationOptions {
@@ -121,6 +131,17 @@ pub fn run(options: ShellOptions) -> Result<ShellReport, Error> {
         nested,
         ..EmulationOptions::new(topology, options.streams)
     })?;
+    let mut gateways = Vec::new();
+    for (host, config) in [NEAR, FAR].into_iter().zip(&options.tcp) {
+        if let Some(config) = config {
+            let secret = options.streams.component(&format!("gateway/{}", host.0));
+            let gateway = HostGateway::start(&emulation, host, Arc::clone(config), secret);
+            gateways.push(gateway.map_err(|source| Error::System {
+                what: "attach a stack to a host".into(),
+                source,
+            })?);
+        }
+    }
     let served = options.server.is_some();
     let environment = |mut command: Command, own, peer| {
         command.env(ADDRESS, emulation.host_address(own).to_string());
@@ -133,10 +154,7 @@ pub fn run(options: ShellOptions) -> Result<ShellReport, Error> {
     let spawn = |host, command: Command| {
         let name = command.get_program().to_string_lossy().into_owned();
         let spawned = emulation.spawn_in_host(host, command);
-        spawned.map_err(|source| Error::System {
-            what: format!("start {name}"),
-            source,
-        })
+        spawned.map_err(|source| Error::Command { name, source })
     };
     let mut server = match options.server {
         Some(command) => Some(spawn(FAR, environment(command, FAR, NEAR))?),
@@ -145,7 +163,7 @@ pub fn run(options: ShellOptions) -> Result<ShellReport, Error> {
     let mut command = environment(options.command, NEAR, FAR);
     let terminal = Terminal::hand_over(&mut command);
     let started = emulation.clock().now();
-    let status = spawn(NEAR, command)?.wait();
+    let status = wait(&mut spawn(NEAR, command)?, stopped);
     drop(terminal);
     let status = status.map_err(|source| Error::System {
         what: "wait for the command".into(),
@@ -156,6 +174,29 @@ pub fn run(options: ShellOptions) -> Result<ShellReport, Error> {
         let _ = server.wait();
     }
     Ok(report(&emulation, status, started))
+}
+
+/// How often it is asked whether the command is to end.
+const LOOK: Duration = Duration::from_millis(100);
+/// What a command is told that is to end, and after how many looks: to end, that its terminal hangs up (which an
+/// interactive shell follows, and the former it does not), and no more.
+const ENDING: [(u32, Signal); 3] = [(0, Signal::TERM), (5, Signal::HUP), (20, Signal::KILL)];
+
+fn wait(child: &mut Child, stopped: &mut dyn FnMut() -> bool) -> std::io::Result<ExitStatus> {
+    let process = Pid::from_child(child);
+    let handle = rustix::process::pidfd_open(process, PidfdFlags::empty())?;
+    let mut told = 0;
+    while child.try_wait()?.is_none() {
+        socket::wait::wait_any(&mut [PollFd::new(&handle, PollFlags::IN)], LOOK);
+        if told > 0 || stopped() {
+            for (_, signal) in ENDING.iter().filter(|(when, _)| *when == told) {
+                // It may have ended meanwhile.
+                let _ = kill_process(process, *signal);
+            }
+            told += 1;
+        }
+    }
+    child.wait()
 }
 
 fn report(emulation: &Emulation, status: ExitStatus, started: Instant) -> ShellReport {
@@ -202,47 +243,5 @@ fn report(emulation: &Emulation, status: ExitStatus, started: Instant) -> ShellR
         seconds: (emulation.clock().now() - started).as_secs_f64(),
         forward: link(0, FAR),
         reverse: link(1, NEAR),
-    }
-}
-
-/// The terminal while the command has it: then keys such as Ctrl-C are the command's alone.
-struct Terminal {
-    /// Whose it was.
-    group: libc::pid_t,
-}
-
-impl Terminal {
-    /// Has the command take the terminal over when it starts, if this process has it.
-    fn hand_over(command: &mut Command) -> Option<Self> {
-        // SAFETY: system calls that touch no memory.
-        let (group, owner) = unsafe { (libc::getpgrp(), libc::tcgetpgrp(libc::STDIN_FILENO)) };
-        if !std::io::stdin().is_terminal() || owner != group {
-            return None;
-        }
-        command.process_group(0);
-        // SAFETY: between fork and exec there are system calls alone.
-        unsafe { command.pre_exec(|| take_terminal(libc::getpid())) };
-        Some(Self { group })
-    }
-}
-
-impl Drop for Terminal {
-    fn drop(&mut self) {
-        let _ = take_terminal(self.group);
-    }
-}
-
-/// Makes a process group the one that the terminal belongs to.
-fn take_terminal(group: libc::pid_t) -> std::io::Result<()> {
-    // SAFETY: sets how this process takes a signal, and sets it back. Whoever takes the terminal from the background would be
-    // stopped otherwise (`tcsetpgrp(3)`).
-    unsafe {
-        let before = libc::signal(libc::SIGTTOU, libc::SIG_IGN);
-        let taken = libc::tcsetpgrp(libc::STDIN_FILENO, group);
-        libc::signal(libc::SIGTTOU, before);
-        match taken {
-            0 => Ok(()),
-            _ => Err(std::io::Error::last_os_error()),
-        }
     }
 }

@@ -53,7 +53,8 @@ struct Feature {
 /// the descriptor, which does not block.
 ///
 /// # Errors
-/// [`Error::Missing`] without `/dev/net/tun`, [`Error::Permission`] without `CAP_NET_ADMIN`, and the system's.
+/// [`Error::Missing`] without `/dev/net/tun`, [`Error::Permission`] without `CAP_NET_ADMIN` or where the node is
+/// closed to this user, and the system's.
 pub fn create(name: &str) -> Result<OwnedFd, Error> {
     let flags = OFlags::RDWR | OFlags::CLOEXEC | OFlags::NONBLOCK;
     let device = rustix::fs::open(NODE, flags, Mode::empty()).map_err(|error| match error {
@@ -62,6 +63,11 @@ pub fn create(name: &str) -> Result<OwnedFd, Error> {
             remedy: "load the kernel's module tun (modprobe tun), or let the container have the device \
                      (--device /dev/net/tun)"
                 .into(),
+        },
+        // The node's own permissions, and not a capability, which is EPERM.
+        Errno::ACCESS => Error::Permission {
+            what: format!("open {NODE}"),
+            remedy: format!("let everybody, as is usual: chmod 666 {NODE}"),
         },
         error => Error::from_system(format!("open {NODE}"), error),
     })?;

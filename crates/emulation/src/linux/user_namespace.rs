@@ -80,31 +80,54 @@ pub fn inside(command: &mut Command) {
 }
 
 fn refused(error: io::Error) -> Error {
+    let closed = closed_switch();
     match error.kind() {
         io::ErrorKind::PermissionDenied => Error::Permission {
             what: "make a user namespace".into(),
             remedy: remedy(),
         },
-        // What the system says at the limit (`user.max_user_namespaces`).
+        // A limit of zero (`user.max_user_namespaces`) is told as no room.
+        _ if closed.is_some() => Error::Permission {
+            what: "make a user namespace".into(),
+            remedy: remedy(),
+        },
         _ => Error::from_system("make a user namespace", error),
     }
+}
+
+/// What systems close user namespaces with: the setting, the value that does, and the one that opens them.
+const SWITCHES: [(&str, &str, &str); 3] = [
+    ("kernel.apparmor_restrict_unprivileged_userns", "1", "0"),
+    ("kernel.unprivileged_userns_clone", "0", "1"),
+    ("user.max_user_namespaces", "0", "15000"),
+];
+
+/// The setting of this system that keeps user namespaces from whoever is not root, with its value and the one that would
+/// not. Some let the namespace be made and refuse what is tried in it (AppArmor).
+fn closed_switch() -> Option<(&'static str, &'static str, &'static str)> {
+    SWITCHES.into_iter().find(|(name, closed, _)| {
+        let path = format!("/proc/sys/{}", name.replace('.', "/"));
+        std::fs::read_to_string(path).is_ok_and(|value| value.trim() == *closed)
+    })
 }
 
 /// What stands in the way of user namespaces on this system, and what to do about it.
 #[must_use]
 pub fn remedy() -> String {
-    const SWITCHES: [(&str, &str, &str); 3] = [
-        ("kernel.apparmor_restrict_unprivileged_userns", "1", "0"),
-        ("kernel.unprivileged_userns_clone", "0", "1"),
-        ("user.max_user_namespaces", "0", "15000"),
-    ];
-    for (name, closed, open) in SWITCHES {
-        let path = format!("/proc/sys/{}", name.replace('.', "/"));
-        if std::fs::read_to_string(path).is_ok_and(|value| value.trim() == closed) {
-            return format!("run as root, or let everybody: sysctl {name}={open}");
+    match closed_switch() {
+        Some((name, closed, open)) => {
+            format!("{name} is {closed}: run as root, or let everybody: sysctl {name}={open}")
         }
+        None => "run as root (a container or sandbox may also forbid user namespaces)".into(),
     }
-    "run as root (a container or sandbox may also forbid user namespaces)".into()
+}
+
+/// Whether the process is in a user namespace that is not the machine's.
+#[must_use]
+pub fn is_inside() -> bool {
+    // The machine's has this number on every Linux (`PROC_USER_INIT_INO`).
+    const FIRST: u64 = 0xEFFF_FFFD;
+    rustix::fs::stat(c"/proc/self/ns/user").is_ok_and(|found| found.st_ino != FIRST)
 }
 
 /// Moves the process, of one thread, into a user namespace in which its user is root. System calls alone: it may run after

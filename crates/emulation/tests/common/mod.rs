@@ -2,9 +2,16 @@
 
 #![allow(dead_code)]
 
+#[cfg(target_os = "linux")]
+pub mod multihomed;
+
+mod skip;
+
 use emulation::{Emulation, EmulationOptions, Error};
 use foundation::Streams;
 use network::{HostId, PathConfig, Topology, TopologyConfig};
+
+pub use skip::skip;
 
 /// The hosts of a path.
 pub const NEAR: HostId = HostId(0);
@@ -37,13 +44,6 @@ pub fn start(options: EmulationOptions) -> Option<Emulation> {
         }
         Err(error) => panic!("{error}"),
     }
-}
-
-/// Says why a test looks at nothing, past what the test harness captures.
-pub fn skip(reason: &str) {
-    use std::io::Write;
-    let name = std::thread::current().name().unwrap_or("test").to_owned();
-    let _ = writeln!(std::io::stderr().lock(), "skipped: {name}: {reason}");
 }
 
 /// This test program again, to run one of its tests that are ignored otherwise.

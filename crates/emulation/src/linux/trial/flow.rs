@@ -1,15 +1,15 @@
 //! One flow between two kernels: what its threads share, and what it came to.
 
-use std::net::TcpStream;
+use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 
 use experiment::outcome::{Baseline, FlowOutcome, Sent, Transaction};
+use experiment::trace::{Probe, Side};
 use foundation::Instant;
 use hdrhistogram::Histogram;
-use transport::Statistics;
 
-use super::info::Info;
+use super::TrialClock;
 
 const NEVER: u64 = u64::MAX;
 
@@ -42,14 +42,56 @@ impl Moment {
     }
 }
 
-/// What the threads of a flow, and the one that measures, share.
-#[derive(Debug)]
-pub(super) struct Flow {
+/// What an end tells of itself when it is looked at.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Look {
+    pub sent: Sent,
+    pub probe: Probe,
+}
+
+/// Asks a machine, which may be gone.
+pub(super) type Watched = Box<dyn Fn() -> Option<Look> + Send>;
+
+/// One end as the one who measures sees it.
+#[derive(Default)]
+struct Seen {
+    /// How to ask the machine; `None` where it tells by itself, before it is there, and when it is gone.
+    watched: Option<Watched>,
+    last: Look,
+    timeouts: u64,
+}
+
+/// Something of a flow that no packet shows.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Note {
+    pub at: Instant,
+    pub side: Side,
+    /// Bytes that were read in all; `None` for a retransmission timer that ran out.
+    pub delivered: Option<u64>,
+}
+
+/// What a flow is, from its beginning.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Identity {
     pub number: u32,
     pub group: u32,
     pub pair: u32,
     pub size: Option<u64>,
     pub opened_at: Instant,
+}
+
+/// What is kept of a flow besides its counters.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Keeping {
+    pub round_trips: bool,
+    pub notes: bool,
+}
+
+/// What the threads of a flow, and the one that measures, share.
+pub(super) struct Flow {
+    pub id: Identity,
+    /// Where the end that it goes to listens.
+    to: OnceLock<SocketAddr>,
     pub first_data_at: Moment,
     pub last_acknowledged_at: Moment,
     pub received_at: Moment,
@@ -58,13 +100,18 @@ pub(super) struct Flow {
     pub finished: AtomicBool,
     /// Whether the opener's thread has ended.
     pub over: AtomicBool,
+    /// The ways that carried its data, one bit each.
+    ways: AtomicU64,
+    /// Whether measuring has begun in its time.
+    pub marked: AtomicBool,
+    clock: TrialClock,
     failure: Mutex<Option<String>>,
     transactions: Mutex<Vec<Transaction>>,
-    socket: Mutex<Option<TcpStream>>,
-    /// Counters of a connection that is closed by now, or of a source of datagrams.
-    last_sent: Mutex<Sent>,
+    /// The opener and the other end.
+    ends: [Mutex<Seen>; 2],
     rtt: Mutex<Option<Box<Histogram<u64>>>>,
     baseline: Mutex<Baseline>,
+    notes: Option<Mutex<Vec<Note>>>,
 }
 
 /// A thread that has panicked has said so; what it held is as good as it left it.
@@ -80,86 +127,111 @@ fn histogram() -> Option<Box<Histogram<u64>>> {
 }
 
 impl Flow {
-    pub(super) fn new(
-        number: u32,
-        group: u32,
-        pair: u32,
-        size: Option<u64>,
-        now: Instant,
-        rtt: bool,
-    ) -> Self {
+    pub(super) fn new(id: Identity, clock: TrialClock, keeping: Keeping) -> Self {
         Self {
-            number,
-            group,
-            pair,
-            size,
-            opened_at: now,
+            id,
+            to: OnceLock::new(),
             first_data_at: Moment::never(),
             last_acknowledged_at: Moment::never(),
             received_at: Moment::never(),
             delivered: [AtomicU64::new(0), AtomicU64::new(0)],
             finished: AtomicBool::new(false),
             over: AtomicBool::new(false),
+            ways: AtomicU64::new(0),
+            marked: AtomicBool::new(false),
+            clock,
             failure: Mutex::new(None),
             transactions: Mutex::new(Vec::new()),
-            socket: Mutex::new(None),
-            last_sent: Mutex::new(Sent::default()),
-            rtt: Mutex::new(if rtt { histogram() } else { None }),
+            ends: [Mutex::default(), Mutex::default()],
+            rtt: Mutex::new(if keeping.round_trips { histogram() } else { None }),
             baseline: Mutex::new(Baseline::default()),
+            notes: keeping.notes.then(Mutex::default),
         }
     }
 
-    /// The opener's connection stands; it is looked at from now on.
-    pub(super) fn watch(&self, socket: &TcpStream) {
-        *locked(&self.socket) = socket.try_clone().ok();
+    /// The other end listens there.
+    pub(super) fn goes_to(&self, to: SocketAddr) {
+        // It is told once.
+        let _ = self.to.set(to);
     }
 
-    /// The opener's connection is about to be closed.
-    pub(super) fn leave(&self) {
-        if let Some(socket) = locked(&self.socket).take()
-            && let Ok(info) = Info::of(&socket)
-        {
-            *locked(&self.last_sent) = info.sent();
+    /// Where the other end listens, once it does.
+    pub(super) fn to(&self) -> Option<SocketAddr> {
+        self.to.get().copied()
+    }
+
+    /// The machine of an end stands; it is asked from now on.
+    pub(super) fn watch(&self, side: Side, watched: Watched) {
+        locked(&self.ends[side as usize]).watched = Some(watched);
+    }
+
+    /// The machine of an end is about to go: it is asked for the last time.
+    pub(super) fn leave(&self, side: Side) {
+        let mut end = locked(&self.ends[side as usize]);
+        if let Some(look) = end.watched.take().and_then(|watched| watched()) {
+            end.last = look;
         }
+    }
+
+    /// Data of it takes a way.
+    pub(super) fn takes_way(&self, number: u8) {
+        self.ways.fetch_or(1 << number, Ordering::Relaxed);
+    }
+
+    /// An end that is not asked tells how it stands.
+    pub(super) fn tell(&self, side: Side, look: Look) {
+        locked(&self.ends[side as usize]).last = look;
     }
 
     /// A source of datagrams has sent so much.
     pub(super) fn has_sent(&self, packets: u64, bytes: u64) {
-        *locked(&self.last_sent) = Sent {
+        let sent = Sent {
             packets,
             bytes,
             ..Sent::default()
         };
+        let probe = Probe::default();
+        self.tell(Side::Sender, Look { sent, probe });
     }
 
-    /// A file was sent by a protocol of the project's own, which counted so much by its own clock.
-    pub(super) fn transferred(&self, statistics: &Statistics, size: u64, now: Instant) {
-        *locked(&self.last_sent) = Sent::of(statistics);
-        if let Some(rtt) = &statistics.rtt {
-            *locked(&self.rtt) = Some(rtt.clone());
-        }
-        // The times of the statistics are of another clock: what lies between them is what counts.
-        if let (Some(opened), Some(first), Some(last)) = (
-            statistics.opened_at,
-            statistics.first_data_at,
-            statistics.last_acknowledged_at,
-        ) {
-            self.first_data_at.note(self.opened_at + (first - opened));
-            self.last_acknowledged_at
-                .move_to(self.opened_at + (last - opened));
-            self.received_at.note(now.min(self.opened_at + (last - opened)));
-        }
-        self.delivered[0].store(size, Ordering::Relaxed);
-        self.finished.store(true, Ordering::Relaxed);
+    /// The opener's round trips so far, by a machine that keeps them itself.
+    pub(super) fn tell_round_trips(&self, rtt: &Histogram<u64>) {
+        *locked(&self.rtt) = Some(Box::new(rtt.clone()));
     }
 
-    /// Reads the connection's round-trip time.
-    pub(super) fn sample(&self) -> Option<Info> {
-        let info = Info::of(locked(&self.socket).as_ref()?).ok()?;
-        if let (rtt @ 1.., Some(histogram)) = (info.smoothed_rtt(), locked(&self.rtt).as_mut()) {
-            histogram.saturating_record(rtt);
+    /// Those from before measuring began.
+    pub(super) fn tell_earlier_round_trips(&self, rtt: &Histogram<u64>) {
+        locked(&self.baseline).rtt = Some(Box::new(rtt.clone()));
+    }
+
+    /// How an end stands now. A retransmission timer that has run out since the last look is noted.
+    fn look(&self, side: Side) -> Look {
+        let mut end = locked(&self.ends[side as usize]);
+        if let Some(look) = end.watched.as_ref().and_then(|watched| watched()) {
+            end.last = look;
         }
-        Some(info)
+        let timeouts = end.last.sent.timeouts;
+        if timeouts > std::mem::replace(&mut end.timeouts, timeouts) {
+            self.note(side, None);
+        }
+        end.last
+    }
+
+    /// How the opener stands, while it does.
+    pub(super) fn probe(&self) -> Option<Probe> {
+        let stands = !self.over.load(Ordering::Relaxed);
+        stands.then(|| self.look(Side::Sender).probe)
+    }
+
+    /// Reads the round-trip time of a machine that does not keep all of them.
+    pub(super) fn sample(&self) {
+        let is_asked = locked(&self.ends[0]).watched.is_some();
+        if is_asked && let Some(rtt) = self.look(Side::Sender).probe.smoothed_rtt {
+            let mut kept = locked(&self.rtt);
+            if let Some(histogram) = kept.as_mut() {
+                histogram.saturating_record((rtt * 1e9) as u64);
+            }
+        }
     }
 
     pub(super) fn fail(&self, reason: String) {
@@ -170,15 +242,33 @@ impl Flow {
         locked(&self.transactions).push(transaction);
     }
 
+    /// An end has read so much more: the receiver is the first. Gives how much it has read in all.
     pub(super) fn read(&self, side: usize, bytes: u64) -> u64 {
-        self.delivered[side].fetch_add(bytes, Ordering::Relaxed) + bytes
+        let total = self.delivered[side].fetch_add(bytes, Ordering::Relaxed) + bytes;
+        let side = if side == 0 { Side::Receiver } else { Side::Sender };
+        self.note(side, Some(total));
+        total
+    }
+
+    fn note(&self, side: Side, delivered: Option<u64>) {
+        if let Some(notes) = &self.notes {
+            let at = self.clock.now();
+            locked(notes).push(Note { at, side, delivered });
+        }
+    }
+
+    /// What was noted, where it was to be.
+    pub(super) fn notes(&self) -> Vec<Note> {
+        self.notes
+            .as_ref()
+            .map(|notes| locked(notes).clone())
+            .unwrap_or_default()
     }
 
     fn figures(&self) -> Baseline {
-        let now = self.sample().map(|info| info.sent());
         let read = |side: usize| self.delivered[side].load(Ordering::Relaxed);
         Baseline {
-            sent: [now.unwrap_or(*locked(&self.last_sent)), Sent::default()],
+            sent: [Side::Sender, Side::Receiver].map(|side| self.look(side).sent),
             delivered: [read(1), read(0)],
             rtt: locked(&self.rtt).clone(),
         }
@@ -187,6 +277,7 @@ impl Flow {
     /// Measuring begins.
     pub(super) fn mark(&self) {
         *locked(&self.baseline) = self.figures();
+        self.marked.store(true, Ordering::Relaxed);
     }
 
     /// What has become of the flow since then.
@@ -195,11 +286,11 @@ impl Flow {
         let delivered_in_all = figures.delivered.iter().sum();
         let since = figures.since(&locked(&self.baseline));
         FlowOutcome {
-            number: self.number,
-            group: self.group,
-            pair: self.pair,
-            size: self.size,
-            opened_at: self.opened_at,
+            number: self.id.number,
+            group: self.id.group,
+            pair: self.id.pair,
+            size: self.id.size,
+            opened_at: self.id.opened_at,
             first_data_at: self.first_data_at.get(),
             last_acknowledged_at: self.last_acknowledged_at.get(),
             received_at: self.received_at.get(),
@@ -208,6 +299,7 @@ impl Flow {
             delivered_in_all,
             rtt: since.rtt,
             transactions: locked(&self.transactions).clone(),
+            ways: self.ways.load(Ordering::Relaxed),
             finished: self.finished.load(Ordering::Relaxed),
             failure: locked(&self.failure).clone(),
         }

@@ -3,25 +3,30 @@
 use std::collections::BTreeMap;
 
 use foundation::Problem;
-use serde_json::Value;
+use serde_json::{Map, Value};
+use transport::mptcp::policy::PolicyConfig;
 use transport::tcp::{Profile, TcpConfig};
 
 /// A kernel's TCP as a study asks for it.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub(crate) struct KernelTcp {
     /// The congestion controller's name in the kernel.
     pub congestion: String,
     /// Files below `/proc/sys` of each host's namespace, and what to write there.
     pub sysctls: Vec<(&'static str, String)>,
-    /// Largest payload and options of a segment (`TCP_MAXSEG`).
+    /// Largest payload and options of a segment (`TCP_MAXSEG`); 0 for the kernel's own.
     pub segment: u32,
     /// Whether Nagle's algorithm is off (`TCP_NODELAY`).
     pub no_delay: bool,
+    /// With MPTCP: which paths connections use.
+    pub multipath: Option<PolicyConfig>,
 }
 
 /// Keys that a kernel has a knob for.
-const KNOWN: [&str; 11] = [
+const KNOWN: [&str; 15] = [
     "kind",
+    "path",
+    "stack",
     "profile",
     "congestion",
     "mss",
@@ -31,30 +36,74 @@ const KNOWN: [&str; 11] = [
     "ecn",
     "nagle",
     "send_buffer",
+    "send_autotuning",
     "receive_buffer",
+    "receive_autotuning",
 ];
 
-/// What the kernel calls a controller of a study.
-fn kernel_name(controller: &str, names: &Names) -> Result<String, Problem> {
-    if let Some(name) = names.get(controller) {
-        return Ok(name.clone());
-    }
+/// Linux' defaults of the first two figures of `tcp_wmem` and `tcp_rmem`.
+const LEAST: u64 = 4096;
+const FIRST_TO_SEND: u64 = 16_384;
+const FIRST_TO_RECEIVE: u64 = 131_072;
+
+/// Parameters of a controller that a kernel can be given one with, in alphabetical order.
+fn parameters(controller: &str) -> &'static [&'static str] {
     match controller {
-        // The kernel's BBR is version 1.
-        "bbr1" => Ok("bbr".into()),
-        "bbr" => Err(Problem::new(
-            "congestion",
-            "Linux has BBR version 1 only: write \"bbr1\"",
-        )),
-        "fixed" => Err(Problem::new(
-            "congestion",
-            "Linux has no controller with a fixed window",
-        )),
-        other => Ok(other.to_owned()),
+        "vegas" => &["alpha", "beta", "gamma"],
+        _ => &[],
     }
 }
 
-/// What the kernel calls controllers that were given to it for the occasion: from a study's name to its own.
+/// What the kernel calls a controller of a study, with the settings that the study gives it.
+fn kernel_name(
+    controller: &str,
+    settings: &Map<String, Value>,
+    names: &Names,
+) -> Result<String, Vec<Problem>> {
+    let known = parameters(controller);
+    let told = |key: &str| known.contains(&key);
+    let strange = settings
+        .iter()
+        .filter(|(key, value)| key.as_str() != "kind" && *value != "linux" && !told(key));
+    let problems: Vec<Problem> = strange
+        .map(|(key, _)| {
+            let message = if known.is_empty() {
+                "a kernel's controller has no such setting in a study".to_owned()
+            } else {
+                format!(
+                    "a kernel's {controller} has no such setting: allowed: {}",
+                    known.join(", ")
+                )
+            };
+            Problem::new(format!("congestion.{key}"), message)
+        })
+        .collect();
+    if !problems.is_empty() {
+        return Err(problems);
+    }
+    let given: Vec<String> = known
+        .iter()
+        .filter_map(|key| settings.get(*key).map(|value| format!("{key}={value}")))
+        .collect();
+    let key = [vec![controller.to_owned()], given.clone()].concat().join(" ");
+    let problem = |message| Err(vec![Problem::new("congestion", message)]);
+    match (names.get(&key), controller) {
+        (Some(name), _) => Ok(name.clone()),
+        // Nothing takes the place of what was asked for.
+        _ if !given.is_empty() => problem(format!(
+            "the kernel was not given {controller} with {}",
+            given.join(", ")
+        )),
+        // The kernel's BBR is version 1.
+        (None, "bbr1") => Ok("bbr".into()),
+        (None, "bbr") => problem("Linux has BBR version 1 only: write \"bbr1\"".into()),
+        (None, "fixed") => problem("Linux has no controller with a fixed window".into()),
+        (None, other) => Ok(other.to_owned()),
+    }
+}
+
+/// What the kernel calls controllers that were given to it for the occasion: from a study's name to its own. With
+/// parameters the name is followed by those, as in `vegas alpha=3 beta=6`.
 pub type Names = BTreeMap<String, String>;
 
 impl KernelTcp {
@@ -80,20 +129,22 @@ impl KernelTcp {
                 "a kernel's TCP is Linux's: write \"linux\"",
             ));
         }
-        if let Some(Value::Object(keys)) = written.get("congestion") {
-            let settings = keys
-                .iter()
-                .filter(|(key, value)| key.as_str() != "kind" && *value != "linux");
-            problems.extend(settings.map(|(key, _)| {
-                Problem::new(
-                    format!("congestion.{key}"),
-                    "a kernel's controller has no such setting in a study",
-                )
-            }));
-        }
+        let none = Map::new();
+        let settings = written
+            .get("congestion")
+            .and_then(Value::as_object)
+            .unwrap_or(&none);
         let congestion =
-            kernel_name(config.congestion().name(), names).map_err(|problem| problems.push(problem));
+            kernel_name(config.congestion().name(), settings, names).map_err(|found| problems.extend(found));
         let on = |key: Option<bool>| u8::from(key.unwrap_or(true)).to_string();
+        let memory = |most: u64, grows: Option<bool>, first: u64| {
+            let first = if grows == Some(false) {
+                most
+            } else {
+                first.min(most)
+            };
+            format!("{} {first} {most}", LEAST.min(most))
+        };
         let bytes =
             |size: Option<foundation::Size>, default: u64| size.map_or(default, foundation::Size::bytes);
         let (room, window) = (
@@ -120,11 +171,20 @@ impl KernelTcp {
                         Some(asks) => u8::from(asks).to_string(),
                     },
                 ),
-                ("net/ipv4/tcp_wmem", format!("4096 16384 {room}")),
-                ("net/ipv4/tcp_rmem", format!("4096 131072 {window}")),
+                // Least, first and most memory: what does not grow has all of it from the start.
+                (
+                    "net/ipv4/tcp_wmem",
+                    memory(room, config.send_autotuning, FIRST_TO_SEND),
+                ),
+                (
+                    "net/ipv4/tcp_rmem",
+                    memory(window, config.receive_autotuning, FIRST_TO_RECEIVE),
+                ),
+                ("net/ipv4/tcp_moderate_rcvbuf", on(config.receive_autotuning)),
             ],
             segment: config.mss().bytes() as u32,
             no_delay: config.nagle == Some(false),
+            multipath: None,
         })
     }
 }
@@ -135,7 +195,10 @@ mod tests {
 
     fn read(json: &str) -> Result<KernelTcp, String> {
         let config: TcpConfig = serde_json::from_str(json).unwrap();
-        let names = Names::from([("vegas".to_owned(), "lf_vegas".to_owned())]);
+        let names = Names::from(
+            [("vegas", "lf_vegas"), ("vegas alpha=3 beta=6", "lf_vegas2")]
+                .map(|(a, b)| (a.to_owned(), b.to_owned())),
+        );
         KernelTcp::of(&config, &names).map_err(|problems| {
             problems
                 .iter()
@@ -146,11 +209,35 @@ mod tests {
     }
 
     #[test]
+    fn buffers_grow_unless_the_study_says_otherwise() {
+        let memory = |json: &str| {
+            let kernel = read(json).unwrap();
+            let of = |end: &str| {
+                let found = kernel.sysctls.iter().find(|(name, _)| name.ends_with(end));
+                found.unwrap().1.clone()
+            };
+            [of("tcp_wmem"), of("tcp_rmem"), of("tcp_moderate_rcvbuf")]
+        };
+        assert_eq!(
+            memory(r#"{"kind": "tcp"}"#),
+            ["4096 16384 4194304", "4096 131072 6291456", "1"]
+        );
+        let fixed = r#"{"kind": "tcp", "send_buffer": "8KiB", "receive_buffer": "1MiB", "receive_autotuning": false}"#;
+        assert_eq!(memory(fixed), ["4096 8192 8192", "4096 1048576 1048576", "0"]);
+        let all = memory(r#"{"kind": "tcp", "send_autotuning": false}"#);
+        assert_eq!(all[0], "4096 4194304 4194304");
+        let overhead = read(r#"{"kind": "tcp", "send_overhead": "0B"}"#).unwrap_err();
+        assert!(overhead.starts_with("send_overhead: "), "{overhead}");
+    }
+
+    #[test]
     fn what_a_kernel_has_no_knob_for_is_said() {
         let plain = read(r#"{"kind": "tcp", "congestion": "reno"}"#).unwrap();
         assert_eq!(plain.congestion, "reno");
         let vegas = read(r#"{"kind": "tcp", "congestion": {"kind": "vegas", "rules": "linux"}}"#).unwrap();
         assert_eq!(vegas.congestion, "lf_vegas");
+        let thresholds = r#"{"kind": "tcp", "congestion": {"kind": "vegas", "beta": 6, "alpha": 3}}"#;
+        assert_eq!(read(thresholds).unwrap().congestion, "lf_vegas2");
         for (json, said) in [
             (
                 r#"{"kind": "tcp", "initial_window": 4}"#,
@@ -160,7 +247,15 @@ mod tests {
             (r#"{"kind": "tcp", "congestion": "bbr"}"#, "write \"bbr1\""),
             (
                 r#"{"kind": "tcp", "congestion": {"kind": "vegas", "alpha": 3}}"#,
-                "congestion.alpha: ",
+                "congestion: the kernel was not given vegas with alpha=3",
+            ),
+            (
+                r#"{"kind": "tcp", "congestion": {"kind": "vegas", "rules": "paper"}}"#,
+                "congestion.rules: a kernel's vegas has no such setting: allowed: alpha, beta, gamma",
+            ),
+            (
+                r#"{"kind": "tcp", "congestion": {"kind": "cubic", "beta": 0.8}}"#,
+                "congestion.beta: a kernel's controller has no such setting",
             ),
         ] {
             let message = read(json).unwrap_err();

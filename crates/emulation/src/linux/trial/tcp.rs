@@ -1,6 +1,6 @@
 //! The applications of a flow over the kernel's TCP: the same workloads as in simulation, over sockets.
 
-use std::io::{ErrorKind, Read, Write};
+use std::io::{ErrorKind, Read};
 use std::net::{Ipv4Addr, Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration as StdDuration;
@@ -8,13 +8,20 @@ use std::time::Duration as StdDuration;
 use experiment::outcome::Transaction;
 use experiment::plan::Group;
 use experiment::random::exponential;
+use experiment::trace::Side;
 use experiment::workload::Kind;
 use foundation::{Duration, Instant};
+use kernel::mptcp::Connection;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::io::Errno;
+use rustix::net::{SendFlags, send as send_to};
 use socket2::{Domain, Protocol, SockRef, Socket, Type};
 
 use super::TrialClock;
-use super::flow::Flow;
+use super::flow::{Flow, Look};
 use super::info::Info;
+use super::multipath::Accounts;
+use super::own::Stacks;
 use super::settings::KernelTcp;
 
 /// Bytes written or read at once.
@@ -28,18 +35,26 @@ const CONNECT: StdDuration = StdDuration::from_secs(127);
 pub(super) struct Setting<'a> {
     pub clock: TrialClock,
     pub kernel: &'a KernelTcp,
+    /// The project's TCP at the hosts that need it.
+    pub stacks: &'a Stacks,
+    /// What hosts know of their paths.
+    pub accounts: &'a Accounts,
     /// Set when the trial is over: whoever sees it leaves.
     pub stop: &'a AtomicBool,
 }
 
 impl Setting<'_> {
-    fn is_over(&self) -> bool {
+    pub(super) fn is_over(&self) -> bool {
         self.stop.load(Ordering::Relaxed)
     }
 
     /// A socket with what the study asks for; made in the namespace of the calling thread.
     fn socket(&self) -> std::io::Result<Socket> {
-        let socket = Socket::new(Domain::IPV4, Type::STREAM, Some(Protocol::TCP))?;
+        let protocol = match self.kernel.multipath {
+            None => Protocol::TCP,
+            Some(_) => Protocol::MPTCP,
+        };
+        let socket = Socket::new(Domain::IPV4, Type::STREAM, Some(protocol))?;
         // Asked for one that it does not list, the kernel might load a module that then stays.
         let name = &self.kernel.congestion;
         if !listed(name) {
@@ -49,7 +64,9 @@ impl Setting<'_> {
         }
         socket.set_tcp_congestion(name.as_bytes())?;
         socket.set_tcp_nodelay(self.kernel.no_delay)?;
-        socket.set_tcp_mss(self.kernel.segment)?;
+        if self.kernel.segment > 0 {
+            socket.set_tcp_mss(self.kernel.segment)?;
+        }
         Ok(socket)
     }
 
@@ -91,10 +108,10 @@ fn patiently<T>(
 
 /// The end that opens the flow, from its connection to its end.
 pub(super) fn open(setting: &Setting<'_>, group: &Group, flow: &Flow, to: SocketAddr) {
-    let result = connect(setting, to).and_then(|mut socket| {
-        flow.watch(&socket);
+    let result = connect_from(setting, None, to).and_then(|mut socket| {
+        watch(flow, Side::Sender, &socket);
         let result = send(setting, group, flow, &mut socket);
-        flow.leave();
+        flow.leave(Side::Sender);
         // Whatever is unsent when the trial is over is nobody's concern any more.
         if setting.is_over() {
             let _ = SockRef::from(&socket).set_linger(Some(StdDuration::ZERO));
@@ -107,25 +124,54 @@ pub(super) fn open(setting: &Setting<'_>, group: &Group, flow: &Flow, to: Socket
     flow.over.store(true, Ordering::Relaxed);
 }
 
-fn connect(setting: &Setting<'_>, to: SocketAddr) -> std::io::Result<TcpStream> {
+/// From now on the kernel is asked for what it tells of this end.
+fn watch(flow: &Flow, side: Side, socket: &TcpStream) {
+    // A descriptor that cannot be had twice leaves the flow without counters, and its record says so by zeros.
+    if let Ok(socket) = socket.try_clone() {
+        let look = move || {
+            let info = Info::of(&socket).ok()?;
+            Some(Look {
+                sent: info.sent(),
+                probe: info.probe(),
+            })
+        };
+        flow.watch(side, Box::new(look));
+    }
+}
+
+/// A connection that leaves from the address `from`, where one is given.
+pub(super) fn connect_from(
+    setting: &Setting<'_>,
+    from: Option<Ipv4Addr>,
+    to: SocketAddr,
+) -> std::io::Result<TcpStream> {
     let socket = setting.socket()?;
+    if let Some(from) = from {
+        socket.bind(&SocketAddr::from((from, 0)).into())?;
+    }
     socket.connect_timeout(&to.into(), CONNECT)?;
     socket.set_read_timeout(Some(LOOK))?;
     socket.set_write_timeout(Some(LOOK))?;
     Ok(socket.into())
 }
 
-fn send(setting: &Setting<'_>, group: &Group, flow: &Flow, socket: &mut TcpStream) -> std::io::Result<()> {
+/// Sends what the workload says, and ends the stream.
+pub(super) fn send(
+    setting: &Setting<'_>,
+    group: &Group,
+    flow: &Flow,
+    socket: &mut TcpStream,
+) -> std::io::Result<()> {
     match (group.workload.kind, group.workload.rate) {
         (Kind::File | Kind::Arrivals, _) => {
-            write(setting, flow, socket, flow.size.unwrap_or(0))?;
+            write(setting, flow, socket, flow.id.size.unwrap_or(0))?;
             finish(setting, flow, socket)
         }
         (Kind::Bulk, None) => write(setting, flow, socket, u64::MAX),
         (Kind::Bulk | Kind::OnOff, Some(rate)) => {
             let chunk = group.payload();
             let gap = rate.time_for(chunk);
-            for at in Pace::of(group, flow.number, setting.clock.now(), gap) {
+            for at in Pace::of(group, flow.id.number, setting.clock.now(), gap) {
                 if !wait_until(setting, at) {
                     return Ok(());
                 }
@@ -202,16 +248,43 @@ fn write(setting: &Setting<'_>, flow: &Flow, socket: &mut TcpStream, mut bytes: 
     flow.first_data_at.note(setting.clock.now());
     while bytes > 0 {
         let part = CHUNK.min(usize::try_from(bytes).unwrap_or(CHUNK));
-        match patiently(setting, || socket.write(&chunk[..part])) {
-            None => return Ok(()),
-            Some(result) => bytes -= result? as u64,
+        match send_to(
+            &*socket,
+            &chunk[..part],
+            SendFlags::DONTWAIT | SendFlags::NOSIGNAL,
+        ) {
+            Ok(taken) => bytes -= taken as u64,
+            Err(Errno::INTR) => {}
+            Err(Errno::AGAIN) => match patiently(setting, || wait_for_room(socket)) {
+                None => return Ok(()),
+                Some(result) => result?,
+            },
+            Err(error) => return Err(error.into()),
         }
+    }
+    Ok(())
+}
+
+/// Waits until the kernel says that there is room, as it wakes a write that blocks. (A write that gave up after a while and
+/// tried again would find room sooner, and so change the rhythm of the flow.)
+fn wait_for_room(socket: &TcpStream) -> std::io::Result<()> {
+    let patience = Timespec {
+        tv_sec: 0,
+        tv_nsec: i64::from(LOOK.subsec_nanos()),
+    };
+    let mut asked = [PollFd::new(socket, PollFlags::OUT)];
+    if poll(&mut asked, Some(&patience))? == 0 {
+        return Err(ErrorKind::WouldBlock.into());
     }
     Ok(())
 }
 
 /// Ends the stream, and waits until the peer has ended its own.
 fn finish(setting: &Setting<'_>, flow: &Flow, socket: &mut TcpStream) -> std::io::Result<()> {
+    // Linux lets no subflow join a connection that this end has closed: it is closed when all has arrived.
+    if setting.kernel.multipath.is_some() {
+        wait_for_acknowledgement(setting, flow, socket);
+    }
     socket.shutdown(Shutdown::Write)?;
     wait_for_acknowledgement(setting, flow, socket);
     let mut byte = [0];
@@ -228,8 +301,12 @@ fn finish(setting: &Setting<'_>, flow: &Flow, socket: &mut TcpStream) -> std::io
 /// Notes when the last byte (and the FIN behind it) was acknowledged; the kernel tells nobody, so it is asked.
 fn wait_for_acknowledgement(setting: &Setting<'_>, flow: &Flow, socket: &TcpStream) {
     while !setting.is_over() {
-        match Info::of(socket) {
-            Ok(info) if info.unacknowledged() > 0 => std::thread::sleep(StdDuration::from_micros(200)),
+        let left = match setting.kernel.multipath {
+            None => Info::of(socket).map(|info| info.unacknowledged()),
+            Some(_) => Connection::unacknowledged(socket).map(|left| left.unwrap_or(0)),
+        };
+        match left {
+            Ok(1..) => std::thread::sleep(StdDuration::from_micros(200)),
             _ => break,
         }
     }
@@ -307,22 +384,27 @@ pub(super) fn accept(setting: &Setting<'_>, group: &Group, flow: &Flow, listener
         return;
     }
     let answers = group.workload.kind == Kind::RequestResponse;
+    if answers {
+        watch(flow, Side::Receiver, &socket);
+    }
     let (request, response) = sizes(group);
     let mut buffer = vec![0; 4 * CHUNK];
     let mut unanswered = 0;
     while let Some(Ok(bytes @ 1..)) = patiently(setting, || socket.read(&mut buffer)) {
         let total = flow.read(0, bytes as u64);
-        if Some(total) == flow.size {
+        if Some(total) == flow.id.size {
             flow.received_at.note(setting.clock.now());
         }
         unanswered += bytes as u64;
         while answers && unanswered >= request {
             unanswered -= request;
             if write(setting, flow, &mut socket, response).is_err() {
+                flow.leave(Side::Receiver);
                 return;
             }
         }
     }
+    flow.leave(Side::Receiver);
     if setting.is_over() {
         let _ = SockRef::from(&socket).set_linger(Some(StdDuration::ZERO));
     }

@@ -1,12 +1,10 @@
-//! Datagrams between two kernels, and the ARQ protocols over them.
+//! Datagrams between two kernels.
 
 use std::net::{SocketAddr, UdpSocket};
-use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration as StdDuration;
 
 use experiment::plan::Group;
-use transport::arq::ArqConfig;
 
 use super::flow::Flow;
 use super::tcp::{Pace, Setting, wait_until};
@@ -23,7 +21,7 @@ pub(super) fn source(setting: &Setting<'_>, group: &Group, flow: &Flow, size: u3
         };
         let (datagram, mut packets) = (vec![0; size as usize], 0);
         let gap = rate.time_for(u64::from(size));
-        for at in Pace::of(group, flow.number, setting.clock.now(), gap) {
+        for at in Pace::of(group, flow.id.number, setting.clock.now(), gap) {
             if !wait_until(setting, at) {
                 break;
             }
@@ -51,17 +49,4 @@ pub(super) fn sink(setting: &Setting<'_>, flow: &Flow, socket: &UdpSocket) {
             flow.read(0, bytes as u64);
         }
     }
-}
-
-/// Sends a file by an ARQ protocol.
-pub(super) fn send_file(setting: &Setting<'_>, flow: &Flow, protocol: &Arc<ArqConfig>, to: SocketAddr) {
-    let size = flow.size.unwrap_or(0);
-    let mut go_on = || !setting.stop.load(Ordering::Relaxed);
-    match socket::endpoint::send_pattern(to, protocol, size, &mut go_on) {
-        Ok(statistics) => {
-            flow.transferred(&statistics, size, setting.clock.now());
-        }
-        Err(error) => flow.fail(error.to_string()),
-    }
-    flow.over.store(true, Ordering::Relaxed);
 }

@@ -1,0 +1,86 @@
+//! How many packets a second this machine emulates.
+
+use std::time::Duration;
+
+use foundation::{Duration as Span, Streams};
+use network::{HostId, LinkSpec, PathSpec, QueueConfig, QueueLimit, Topology};
+use serde::Serialize;
+
+use super::load::{Stream, send};
+use crate::error::Error;
+use crate::{Emulation, EmulationOptions};
+
+/// Loads that are tried, in packets a second.
+const STEPS: [f64; 7] = [2e3, 5e3, 10e3, 25e3, 50e3, 100e3, 200e3];
+/// How long each is.
+const SPAN: Duration = Duration::from_millis(400);
+/// A load is held where no more than this part of it is lost without having been asked for,
+const LOST: f64 = 1e-3;
+/// where at least this part of it came about,
+const CAME_ABOUT: f64 = 0.9;
+/// and where the 99th percentile of what is added to a delay is no more than this, in seconds.
+const LATE: f64 = 2e-3;
+
+/// What this machine holds.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Capacity {
+    /// The highest load that was held, in packets a second over one link; 0 where none was.
+    pub packets_per_second: f64,
+    /// How late packets were at the lightest load, 99th percentile, in seconds: shorter delays cannot be told from it.
+    pub late_p99_s: f64,
+    /// Whether the machine's processors had other work meanwhile, so that it may hold more.
+    pub is_busy: bool,
+}
+
+/// Measures loads in rising order until one is not held or `enough` packets a second are: 3 s at most.
+///
+/// # Errors
+/// What stands in the way of emulation, and the system's.
+pub fn capacity(enough: f64, stopped: &mut dyn FnMut() -> bool) -> Result<Capacity, Error> {
+    let link = LinkSpec {
+        delay: Span::from_millis(1),
+        queue: QueueConfig::drop_tail(QueueLimit::Packets(1_000_000)),
+        ..LinkSpec::default()
+    };
+    let path = PathSpec {
+        forward: link.clone(),
+        reverse: link,
+    };
+    let is_busy = super::super::doctor::is_busy();
+    let emulation = Emulation::start(EmulationOptions::new(Topology::path(&path), Streams::new(1, 0)))?;
+    let mut found = Capacity {
+        packets_per_second: 0.0,
+        late_p99_s: 0.0,
+        is_busy,
+    };
+    for (number, per_second) in STEPS.into_iter().enumerate() {
+        let before = emulation.report().written;
+        let stream = Stream {
+            bytes: 1500,
+            per_second,
+            burst: 0,
+            span: SPAN,
+            way: Duration::from_millis(1),
+        };
+        let arrivals = send(&emulation, HostId(0), HostId(1), stream, stopped)
+            .map_err(|error| Error::from_system("load an emulated path", error))?;
+        let written = emulation.report().written - before;
+        let delays = &arrivals.delays;
+        let late = delays
+            .get(delays.len() * 99 / 100)
+            .map_or(f64::INFINITY, |delay| delay - 1e-3);
+        if number == 0 {
+            found.late_p99_s = late.max(0.0);
+        }
+        let lost = 1.0 - written as f64 / (arrivals.sent.max(1)) as f64;
+        let came_about = arrivals.sent as f64 >= per_second * SPAN.as_secs_f64() * CAME_ABOUT;
+        if lost > LOST || !came_about || (late > LATE && !is_busy) {
+            break;
+        }
+        found.packets_per_second = per_second;
+        if per_second >= enough {
+            break;
+        }
+    }
+    Ok(found)
+}

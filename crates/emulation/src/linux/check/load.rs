@@ -1,0 +1,164 @@
+//! Datagrams at a rate from one host to another, and when they arrive.
+
+use std::io;
+use std::net::{Ipv4Addr, SocketAddr};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+use network::HostId;
+use socket::datagrams::{Datagrams, Inbox, Peer};
+
+use crate::Emulation;
+
+/// Bytes of the headers of IP and UDP.
+pub(super) const HEADERS: u64 = 28;
+/// A datagram of the least size holds the time at which it was sent.
+pub(super) const LEAST: u64 = HEADERS + 8;
+/// Datagrams handed to the kernel at once where many are sent.
+const TRAIN: usize = 16;
+/// After the last datagram was sent, those under way have so long.
+const PATIENCE: Duration = Duration::from_millis(500);
+/// How often it is asked whether to go on.
+const LOOK: Duration = Duration::from_millis(20);
+const PORT: u16 = 9;
+
+/// What to send.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Stream {
+    /// Bytes of a packet with its headers.
+    pub bytes: u64,
+    /// Packets a second.
+    pub per_second: f64,
+    /// Packets that go first, as fast as can be.
+    pub burst: u64,
+    /// For so long.
+    pub span: Duration,
+    /// The time that a packet takes where nothing is in its way.
+    pub way: Duration,
+}
+
+/// What came of it.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Arrivals {
+    /// Packets that were sent.
+    pub sent: u64,
+    /// Packets that an application received.
+    pub received: u64,
+    /// How long they took, in seconds; in order of length, one of each group that was received at once.
+    pub delays: Vec<f64>,
+    /// From the first that was received to the last, in seconds.
+    pub span: f64,
+}
+
+fn wall() -> f64 {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH);
+    since.unwrap_or_default().as_secs_f64()
+}
+
+/// Sends a stream from one host to another.
+pub(super) fn send(
+    emulation: &Emulation,
+    from: HostId,
+    to: HostId,
+    stream: Stream,
+    stopped: &mut dyn FnMut() -> bool,
+) -> io::Result<Arrivals> {
+    let any = |port| SocketAddr::from((Ipv4Addr::UNSPECIFIED, port));
+    let receiver = emulation.in_host(to, || Datagrams::bind(any(PORT)))?;
+    let sender = emulation.in_host(from, || Datagrams::bind(any(0)))?;
+    let peer = Peer::new(SocketAddr::from((emulation.host_address(to), PORT)));
+    let (done, given_up) = (AtomicBool::new(false), AtomicBool::new(false));
+    std::thread::scope(|scope| {
+        let receiving = scope.spawn(|| receive(&receiver, &done, stream.way + PATIENCE));
+        let sending = scope.spawn(|| feed(&sender, peer, stream, &given_up));
+        while !sending.is_finished() {
+            std::thread::sleep(LOOK);
+            if stopped() {
+                given_up.store(true, Ordering::Relaxed);
+            }
+        }
+        let sent = sending.join();
+        done.store(true, Ordering::Relaxed);
+        let mut arrivals = receiving
+            .join()
+            .unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+        arrivals.sent = sent.unwrap_or_else(|panic| std::panic::resume_unwind(panic))?;
+        arrivals.delays.sort_by(f64::total_cmp);
+        Ok(arrivals)
+    })
+}
+
+fn feed(sender: &Datagrams, peer: Peer, stream: Stream, given_up: &AtomicBool) -> io::Result<u64> {
+    socket::wait::raise_priority();
+    socket::wait::sharpen_timers();
+    let size = (stream.bytes.max(LEAST) - HEADERS) as usize;
+    let gap = 1.0 / stream.per_second;
+    // Where packets are far apart each one goes alone.
+    let train = if gap < 1e-4 { TRAIN } else { 1 };
+    let mut payload = vec![0; size * train];
+    let offer = |payload: &mut [u8]| {
+        payload[..8].copy_from_slice(&wall().to_be_bytes());
+        match sender.send(peer, payload, size) {
+            // The host's device is full: what is lost there is not the path's.
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => Ok(false),
+            result => result.map(|()| true),
+        }
+    };
+    let (start, mut sent) = (Instant::now(), 0);
+    while sent < stream.burst && start.elapsed() < stream.span {
+        sent += u64::from(offer(&mut payload[..size])?);
+    }
+    let (start, mut offered) = (Instant::now(), 0_u64);
+    while start.elapsed() < stream.span {
+        if given_up.load(Ordering::Relaxed) {
+            return Err(io::ErrorKind::Interrupted.into());
+        }
+        while (offered as f64) < start.elapsed().as_secs_f64() * stream.per_second
+            && start.elapsed() < stream.span
+        {
+            if offer(&mut payload)? {
+                sent += train as u64;
+            }
+            offered += train as u64;
+        }
+        let next = offered as f64 * gap - start.elapsed().as_secs_f64();
+        if next > 0.0 {
+            std::thread::sleep(Duration::from_secs_f64(next.min(0.1)));
+        }
+    }
+    Ok(sent)
+}
+
+fn receive(receiver: &Datagrams, done: &AtomicBool, patience: Duration) -> Arrivals {
+    socket::wait::raise_priority();
+    let (mut arrivals, mut inbox) = (Arrivals::default(), Inbox::new(32));
+    let (mut last, mut begun) = (Instant::now(), None);
+    while !done.load(Ordering::Relaxed) || last.elapsed() < patience {
+        if !done.load(Ordering::Relaxed) {
+            last = Instant::now();
+        }
+        socket::wait::wait(receiver.socket(), false, foundation::Duration::from_millis(20));
+        while receiver.receive(&mut inbox).is_ok_and(|slots| slots > 0) {
+            for train in inbox.trains() {
+                let mut is_first = true;
+                if let Some(stamp) = train.stamp.map(|stamp| stamp.as_secs_f64()) {
+                    let begun = *begun.get_or_insert(stamp);
+                    arrivals.span = stamp - begun;
+                }
+                for datagram in train.datagrams() {
+                    arrivals.received += 1;
+                    let stamp = train.stamp.filter(|_| std::mem::take(&mut is_first));
+                    if let (Some(stamp), Some(&[a, b, c, d, e, f, g, h])) =
+                        (stamp, datagram.first_chunk::<8>())
+                    {
+                        let sent = f64::from_be_bytes([a, b, c, d, e, f, g, h]);
+                        if sent > 0.0 {
+                            arrivals.delays.push(stamp.as_secs_f64() - sent);
+                        }
+                    }
+                }
+            }
+        }
+    }
+    arrivals
+}

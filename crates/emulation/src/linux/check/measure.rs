@@ -1,0 +1,165 @@
+//! A path built by itself, under a light and under a full load.
+
+use std::time::Duration;
+
+use foundation::Streams;
+use network::{Capacity, HostId, LinkCounters, LinkId, LinkSpec, LossConfig, PathSpec, QueueLimit, Topology};
+
+use super::load::{Arrivals, Stream, send};
+use crate::error::Error;
+use crate::{Emulation, EmulationOptions};
+
+/// Bytes of a packet of the light load.
+pub(super) const SMALL: u64 = 100;
+/// Bytes of a packet of the full load, or what the MTU of a link lets through.
+const LARGE: u64 = 1500;
+/// The least time between packets whose delay is measured, in seconds.
+const APART: f64 = 5e-3;
+/// For how long delays are measured, and losses.
+const SPAN: Duration = Duration::from_millis(1200);
+/// Packets a second among which losses are counted.
+const COUNTED: f64 = 10_000.0;
+/// The full load above the rate.
+const EXCESS: f64 = 1.3;
+/// The largest queue that is filled, in packets.
+const FILLED: u64 = 20_000;
+
+/// What was seen of a path.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Measured {
+    /// What arrived of packets far apart.
+    pub apart: Arrivals,
+    /// Packets that were sent to count losses, those far apart included, and those that arrived.
+    pub sent: u64,
+    pub received: u64,
+    /// What arrived of the full load; nothing of a path without a rate.
+    pub full: Option<Arrivals>,
+    /// Bytes of a packet of the full load.
+    pub bytes: u64,
+    /// What each link counted, under the light load and under the full one.
+    pub light_links: Vec<LinkCounters>,
+    pub full_links: Vec<LinkCounters>,
+}
+
+impl Measured {
+    pub(super) fn of(
+        specs: &[LinkSpec],
+        streams: Streams,
+        stopped: &mut dyn FnMut() -> bool,
+    ) -> Result<Self, Error> {
+        let mut measured = Self::default();
+        let way = specs
+            .iter()
+            .map(|link| link.delay.as_secs_f64() + sending(link, SMALL))
+            .sum::<f64>();
+        let spread = specs
+            .iter()
+            .filter_map(|link| link.jitter)
+            .map(|jitter| jitter.spread.as_secs_f64());
+        let slowest = specs.iter().map(|link| sending(link, SMALL)).fold(0.0, f64::max);
+        let apart = APART.max(4.0 * slowest).max(2.0 * spread.sum::<f64>());
+        let small = Stream {
+            bytes: SMALL,
+            per_second: 1.0 / apart,
+            burst: 0,
+            // Enough of them for a median, also where they are far apart.
+            span: SPAN.max(Duration::from_secs_f64((40.0 * apart).min(3.0))),
+            way: Duration::from_secs_f64((way * 2.0).min(2.0)),
+        };
+        let emulation = build(specs, streams)?;
+        measured.apart = offer(&emulation, small, stopped)?;
+        (measured.sent, measured.received) = (measured.apart.sent, measured.apart.received);
+        if specs.iter().any(|link| link.loss.is_some()) {
+            let per_second = COUNTED.min(0.5 / slowest.max(1e-9));
+            let many = Stream {
+                per_second,
+                span: SPAN,
+                ..small
+            };
+            let arrivals = offer(&emulation, many, stopped)?;
+            measured.sent += arrivals.sent;
+            measured.received += arrivals.received;
+        }
+        measured.light_links = counters(&emulation);
+        drop(emulation);
+        measured.bytes = specs
+            .iter()
+            .filter_map(|link| link.mtu)
+            .map(u64::from)
+            .fold(LARGE, u64::min);
+        if let Some(narrow) = narrowest(specs) {
+            let emulation = build(specs, streams)?;
+            let (time, link) = (sending(&specs[narrow], measured.bytes), &specs[narrow]);
+            let kept: f64 = specs
+                .iter()
+                .map(|link| 1.0 - link.loss.as_ref().map_or(0.0, LossConfig::mean))
+                .product();
+            let holds = match link.queue.limit() {
+                QueueLimit::Packets(packets) => packets,
+                QueueLimit::Bytes(size) => size.bytes() / measured.bytes + 1,
+            };
+            let burst = if holds <= FILLED {
+                holds + holds / 5 + 50
+            } else {
+                0
+            };
+            let full = Stream {
+                bytes: measured.bytes,
+                per_second: EXCESS / time / kept.max(0.1),
+                burst,
+                span: Duration::from_secs_f64((100.0 * time).clamp(1.0, 3.0)),
+                way: small.way,
+            };
+            measured.full = Some(offer(&emulation, full, stopped)?);
+            measured.full_links = counters(&emulation);
+        }
+        Ok(measured)
+    }
+}
+
+/// The slowest link, the first of several; none where no link has a rate.
+pub(super) fn narrowest(specs: &[LinkSpec]) -> Option<usize> {
+    let limited = (0..specs.len()).filter(|&link| specs[link].capacity != Capacity::Unlimited);
+    limited.min_by_key(|&link| {
+        specs[link]
+            .capacity
+            .mean_rate()
+            .map_or(u64::MAX, |rate| rate.bits_per_second())
+    })
+}
+
+/// Seconds to send a packet on a link.
+pub(super) fn sending(link: &LinkSpec, bytes: u64) -> f64 {
+    let rate = link.capacity.mean_rate();
+    rate.map_or(0.0, |rate| rate.time_for(bytes).as_secs_f64())
+}
+
+fn build(specs: &[LinkSpec], streams: Streams) -> Result<Emulation, Error> {
+    let one = |forward: &LinkSpec| PathSpec {
+        forward: forward.clone(),
+        reverse: LinkSpec::default(),
+    };
+    // Where hosts share a node there is nothing between them.
+    let paths: Vec<PathSpec> = match specs {
+        [] => vec![PathSpec::default()],
+        some => some.iter().map(one).collect(),
+    };
+    Emulation::start(EmulationOptions::new(Topology::chain(&paths), streams))
+}
+
+fn offer(
+    emulation: &Emulation,
+    stream: Stream,
+    stopped: &mut dyn FnMut() -> bool,
+) -> Result<Arrivals, Error> {
+    send(emulation, HostId(0), HostId(1), stream, stopped)
+        .map_err(|error| Error::from_system("send over an emulated path", error))
+}
+
+/// Of the links on the way, which are every second one.
+fn counters(emulation: &Emulation) -> Vec<LinkCounters> {
+    emulation.with_network(|network, _| {
+        let links = network.links().filter(|&LinkId(number)| number % 2 == 0);
+        links.map(|link| *network.counters(link)).collect()
+    })
+}

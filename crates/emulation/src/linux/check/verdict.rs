@@ -1,0 +1,236 @@
+//! What was seen of a path against what was asked of it.
+
+use network::{Capacity, Distribution, LinkCounters, LinkSpec, LossConfig, QueueConfig, QueueLimit};
+use serde::Serialize;
+
+use super::measure::{Measured, SMALL, narrowest, sending};
+
+/// How far a rate may be off, as a part of it.
+const RATE: f64 = 0.01;
+/// How far a median delay may be off, as a part of it, or in seconds.
+const DELAY: (f64, f64) = (0.05, 300e-6);
+/// The part of packets that may be lost without having been asked for.
+const UNASKED: f64 = 1e-3;
+/// Standard deviations of the normal distribution within which 99.9 % of what happens by chance is.
+const DEVIATIONS: f64 = 3.29;
+
+/// One property of a path.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Figure {
+    /// "rate", "delay", "jitter", "loss" or "queue".
+    pub name: &'static str,
+    /// In bit/s, seconds, a share from 0 to 1, or "packets" or "B".
+    pub unit: &'static str,
+    /// What was asked; null for no limit.
+    pub asked: Option<f64>,
+    /// What was seen; null where it was not measured.
+    pub measured: Option<f64>,
+    /// Whether they agree; null where there is no saying.
+    pub holds: Option<bool>,
+    /// More about it; empty for nothing.
+    pub detail: String,
+}
+
+/// A path as asked and as built.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct PathReport {
+    /// What was looked at.
+    pub figures: Vec<Figure>,
+    /// Why this machine does not hold the path; empty where it does.
+    pub refusals: Vec<String>,
+}
+
+pub(super) fn judge(specs: &[LinkSpec], measured: &Measured) -> PathReport {
+    let mut report = PathReport {
+        figures: Vec::new(),
+        refusals: Vec::new(),
+    };
+    rate(specs, measured, &mut report);
+    delay(specs, measured, &mut report);
+    loss(specs, measured, &mut report);
+    queue(specs, measured, &mut report);
+    report
+}
+
+fn rate(specs: &[LinkSpec], measured: &Measured, report: &mut PathReport) {
+    let mut figure = Figure {
+        name: "rate",
+        unit: "bit/s",
+        asked: None,
+        measured: None,
+        holds: None,
+        detail: String::new(),
+    };
+    if let (Some(narrow), Some(full)) = (narrowest(specs), &measured.full) {
+        let asked = specs[narrow]
+            .capacity
+            .mean_rate()
+            .map_or(0.0, |rate| rate.bits_per_second() as f64);
+        let packets = full.received.saturating_sub(1) as f64;
+        let seen = packets * measured.bytes as f64 * 8.0 / full.span.max(1e-9);
+        (figure.asked, figure.measured) = (Some(asked), Some(seen));
+        if matches!(specs[narrow].capacity, Capacity::Trace(_)) {
+            figure.detail = "mean of the trace; here the part of it that was measured".into();
+        } else {
+            // Of few packets one more or less shows.
+            let margin = RATE + 2.0 / packets.max(1.0);
+            let holds = (seen / asked - 1.0).abs() <= margin;
+            figure.holds = Some(holds);
+            if seen < asked * (1.0 - margin) {
+                let (wanted, moved) = (asked / 8.0 / measured.bytes as f64, packets / full.span.max(1e-9));
+                report.refusals.push(format!(
+                    "too fast: {wanted:.0} packets/s of {} B are asked for, and this machine moves {moved:.0}",
+                    measured.bytes
+                ));
+            }
+        }
+    }
+    report.figures.push(figure);
+}
+
+fn delay(specs: &[LinkSpec], measured: &Measured, report: &mut PathReport) {
+    let delays = &measured.apart.delays;
+    let pure: f64 = specs.iter().map(|link| link.delay.as_secs_f64()).sum();
+    let asked = pure + specs.iter().map(|link| sending(link, SMALL)).sum::<f64>();
+    let at = |q: f64| {
+        delays
+            .get(((delays.len().max(1) - 1) as f64 * q) as usize)
+            .copied()
+    };
+    // The variance of a uniform distribution of half-width s is s²/3.
+    let variance = |link: &LinkSpec| {
+        link.jitter.map_or(0.0, |jitter| {
+            let spread = jitter.spread.as_secs_f64();
+            if jitter.distribution == Distribution::Normal {
+                spread * spread
+            } else {
+                spread * spread / 3.0
+            }
+        })
+    };
+    let jitter = specs.iter().map(variance).sum::<f64>().sqrt();
+    let chance = DEVIATIONS * jitter * 1.25 / (delays.len().max(1) as f64).sqrt();
+    let (median, late) = (at(0.5), at(0.99));
+    let is_steady = specs
+        .iter()
+        .all(|link| link.reorder.is_none() && !matches!(link.capacity, Capacity::Trace(_)));
+    let off = median.map(|median| (median - asked).abs());
+    let added = late
+        .map(|late| late - asked)
+        .filter(|_| jitter == 0.0 && is_steady);
+    report.figures.push(Figure {
+        name: "delay",
+        unit: "s",
+        asked: Some(asked),
+        measured: median,
+        holds: off
+            .filter(|_| is_steady)
+            .map(|off| off <= (asked * DELAY.0).max(DELAY.1) + chance),
+        detail: late.map_or_else(String::new, |late| format!("99 % within {}", time(late))),
+    });
+    if let Some(added) = added.filter(|&added| pure > 0.0 && added > pure) {
+        report.refusals.push(format!(
+            "too short: this machine adds up to {} (99th percentile) to a delay of {}",
+            time(added),
+            time(pure)
+        ));
+    }
+    if jitter > 0.0 {
+        let count = delays.len().max(2) as f64;
+        let mean = delays.iter().sum::<f64>() / count;
+        let seen = (delays.iter().map(|delay| (delay - mean).powi(2)).sum::<f64>() / (count - 1.0)).sqrt();
+        // The deviation of a deviation (of normal samples, which have a wider one than uniform ones).
+        let margin = jitter * DEVIATIONS / (2.0 * (count - 1.0)).sqrt() + DELAY.1;
+        report.figures.push(Figure {
+            name: "jitter",
+            unit: "s",
+            asked: Some(jitter),
+            measured: Some(seen),
+            holds: Some((seen - jitter).abs() <= margin),
+            detail: "standard deviation".into(),
+        });
+    }
+}
+
+/// Part of the packets that a chain of links lost, each of what reached it.
+fn lost(links: &[LinkCounters]) -> f64 {
+    let kept = |link: &LinkCounters| 1.0 - link.lost.packets as f64 / link.entered.packets.max(1) as f64;
+    1.0 - links.iter().map(kept).product::<f64>()
+}
+
+fn loss(specs: &[LinkSpec], measured: &Measured, report: &mut PathReport) {
+    let asked = 1.0
+        - specs
+            .iter()
+            .map(|link| 1.0 - link.loss.as_ref().map_or(0.0, LossConfig::mean))
+            .product::<f64>();
+    let seen = lost(&measured.light_links);
+    let sent = measured.sent.max(1) as f64;
+    let is_independent = specs
+        .iter()
+        .all(|link| matches!(link.loss, None | Some(LossConfig::Bernoulli(_))));
+    let margin = DEVIATIONS * (asked * (1.0 - asked) / sent).sqrt() + 1.0 / sent;
+    report.figures.push(Figure {
+        name: "loss",
+        unit: "share",
+        asked: Some(asked),
+        measured: Some(seen),
+        // Bursts, and losses by number, are no independent draws.
+        holds: is_independent.then(|| (seen - asked).abs() <= margin),
+        detail: format!("of {} packets", measured.sent),
+    });
+    let links = &measured.light_links;
+    let counted: u64 = links
+        .iter()
+        .map(|link| link.lost.packets + link.queue_dropped.packets + link.mtu_dropped.packets)
+        .sum();
+    let doubled: u64 = links.iter().map(|link| link.duplicated.packets).sum();
+    // A packet in which a bit is flipped is refused by the receiving kernel.
+    let corrupted: u64 = links.iter().map(|link| link.corrupted.packets).sum();
+    let unasked = (measured.sent + doubled).saturating_sub(measured.received + counted + corrupted);
+    if unasked as f64 > (UNASKED * sent).max(2.0) {
+        report.refusals.push(format!(
+            "too many packets: {unasked} of {} were lost without a link having lost them",
+            measured.sent
+        ));
+    }
+}
+
+fn queue(specs: &[LinkSpec], measured: &Measured, report: &mut PathReport) {
+    let Some(narrow) = narrowest(specs) else { return };
+    let (link, Some(seen)) = (&specs[narrow], measured.full_links.get(narrow)) else {
+        return;
+    };
+    let (unit, asked, held) = match link.queue.limit() {
+        QueueLimit::Packets(packets) => ("packets", packets as f64, seen.max_queue_packets as f64),
+        QueueLimit::Bytes(size) => ("B", size.bytes() as f64, seen.max_queue_bytes as f64),
+    };
+    let is_full = seen.queue_dropped.packets > 0;
+    let is_tail = matches!(link.queue, QueueConfig::DropTail(_));
+    let room = if unit == "B" {
+        asked - measured.bytes as f64
+    } else {
+        asked
+    };
+    report.figures.push(Figure {
+        name: "queue",
+        unit,
+        asked: Some(asked),
+        measured: Some(held),
+        holds: (is_full && is_tail).then_some(held <= asked && held >= room),
+        detail: match (is_full, is_tail) {
+            (false, _) => "not filled".into(),
+            (true, false) => "the discipline drops earlier".into(),
+            (true, true) => String::new(),
+        },
+    });
+}
+
+/// Seconds for people.
+fn time(seconds: f64) -> String {
+    if seconds >= 1e-3 {
+        format!("{:.3} ms", seconds * 1e3)
+    } else {
+        format!("{:.0} µs", seconds * 1e6)
+    }
+}

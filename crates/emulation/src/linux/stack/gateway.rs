@@ -1,0 +1,167 @@
+//! The thread of a gateway between a host's kernel and the network.
+
+use std::io;
+use std::os::fd::OwnedFd;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::JoinHandle;
+
+use foundation::{Duration, Instant, Streams};
+use network::HostId;
+use rustix::event::{EventfdFlags, PollFd, PollFlags, eventfd};
+use socket::clock::Clock;
+use socket::wait;
+use transport::tcp::TcpConfig;
+
+use crate::linux::emulation::Emulation;
+use crate::linux::port::Port;
+use crate::stack::{Gateway, Side};
+
+/// Packets taken from one side before answers leave.
+const BATCH: usize = 32;
+/// Bytes of the largest IPv4 packet.
+const LARGEST: usize = 65_536;
+/// With nothing to do it looks around this often.
+const LONGEST: Duration = Duration::from_secs(1);
+
+/// Has the project's TCP carry all connections of a host, in the place of its kernel's, until it is dropped. Programs at the
+/// host use sockets as ever.
+#[derive(Debug)]
+pub struct HostGateway {
+    stop: Arc<(AtomicBool, OwnedFd)>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl HostGateway {
+    /// Begins to carry the connections of a host by this TCP.
+    ///
+    /// # Errors
+    /// The system's.
+    ///
+    /// # Panics
+    /// For a host that there is not.
+    pub fn start(
+        emulation: &Emulation,
+        host: HostId,
+        config: Arc<TcpConfig>,
+        secret: Streams,
+    ) -> io::Result<Self> {
+        let (network, kernel) = emulation.interpose(host)?;
+        let wake = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?;
+        let stop = Arc::new((AtomicBool::new(false), wake));
+        let mut driver = Driver {
+            gateway: Gateway::new(config, secret),
+            ports: [kernel, network],
+            clock: emulation.clock(),
+            blocked: [None, None],
+            spare: Vec::new(),
+            stop: Arc::clone(&stop),
+        };
+        let thread = std::thread::Builder::new()
+            .name("gateway".into())
+            // It ends when the network does.
+            .spawn(move || drop(driver.run()))?;
+        Ok(Self {
+            stop,
+            thread: Some(thread),
+        })
+    }
+}
+
+impl Drop for HostGateway {
+    fn drop(&mut self) {
+        self.stop.0.store(true, Ordering::Relaxed);
+        let _ = rustix::io::write(&self.stop.1, &1_u64.to_ne_bytes());
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join();
+        }
+    }
+}
+
+struct Driver {
+    gateway: Gateway,
+    /// By side.
+    ports: [Port; 2],
+    clock: Clock,
+    /// What leaves next at a side whose port had no room.
+    blocked: [Option<Vec<u8>>; 2],
+    spare: Vec<u8>,
+    stop: Arc<(AtomicBool, OwnedFd)>,
+}
+
+impl Driver {
+    fn run(&mut self) -> io::Result<()> {
+        wait::sharpen_timers();
+        // A kernel's stack runs before programs, too.
+        wait::raise_priority();
+        let mut buffer = vec![0; LARGEST];
+        while !self.stop.0.load(Ordering::Relaxed) {
+            let mut is_behind = false;
+            for side in Side::ALL {
+                is_behind |= self.receive(side, &mut buffer)?;
+            }
+            self.gateway.handle_timeout(self.clock.now());
+            for side in Side::ALL {
+                self.send(side)?;
+            }
+            if is_behind {
+                continue;
+            }
+            let until = self.gateway.poll_timeout().unwrap_or(Instant::MAX);
+            let span = until.saturating_since(self.clock.now()).min(LONGEST);
+            let interest = |side: Side| match self.blocked[side as usize] {
+                Some(_) => PollFlags::IN | PollFlags::OUT,
+                None => PollFlags::IN,
+            };
+            let asked = Side::ALL.map(|side| PollFd::new(&self.ports[side as usize], interest(side)));
+            let [kernel, network] = asked;
+            wait::wait_any(
+                &mut [kernel, network, PollFd::new(&self.stop.1, PollFlags::IN)],
+                span,
+            );
+        }
+        Ok(())
+    }
+
+    /// Takes some of what has arrived at a side; gives whether there may be more.
+    fn receive(&mut self, side: Side, buffer: &mut [u8]) -> io::Result<bool> {
+        for _ in 0..BATCH {
+            let Some(length) = self.ports[side as usize].receive(buffer)? else {
+                return Ok(false);
+            };
+            self.gateway
+                .handle_packet(self.clock.now(), side, &buffer[..length]);
+        }
+        Ok(true)
+    }
+
+    fn send(&mut self, side: Side) -> io::Result<()> {
+        loop {
+            let mut packet = match self.blocked[side as usize].take() {
+                Some(packet) => packet,
+                None => {
+                    let mut packet = std::mem::take(&mut self.spare);
+                    if !self.gateway.poll_transmit(self.clock.now(), side, &mut packet) {
+                        self.spare = packet;
+                        return Ok(());
+                    }
+                    packet
+                }
+            };
+            match self.ports[side as usize].send(&packet) {
+                Ok(()) => {
+                    packet.clear();
+                    self.spare = packet;
+                }
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                    self.blocked[side as usize] = Some(packet);
+                    return Ok(());
+                }
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {
+                    self.blocked[side as usize] = Some(packet);
+                }
+                Err(error) => return Err(error),
+            }
+        }
+    }
+}

@@ -1,0 +1,271 @@
+//! The project's TCP at a host of an emulated network: a [`Stack`] on wall time, and blocking
+//! streams like those of the standard library.
+
+mod driver;
+mod gateway;
+mod stream;
+
+use std::collections::{BTreeMap, VecDeque};
+use std::io;
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::os::fd::OwnedFd;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread::JoinHandle;
+
+use foundation::{Instant, Streams};
+use rustix::event::{EventfdFlags, eventfd};
+use socket::clock::Clock;
+use transport::tcp::{Connection, Error as TcpError, TcpConfig};
+
+pub use self::gateway::HostGateway;
+pub(crate) use self::stream::Told;
+use self::stream::open;
+pub use self::stream::{UserListener, UserStream};
+use super::port::Port;
+use crate::stack::{ConnectionEvent, Counters, Event, Stack, StreamId};
+
+/// Ports that a stack takes for itself: those that Linux does not (`ip_local_port_range`), so that both can be at one host.
+pub(crate) const PORTS: std::ops::RangeInclusive<u16> = 10_000..=32_767;
+
+/// The project's TCP at a host. It ends when it is dropped with all of its streams and listeners.
+#[derive(Debug)]
+pub struct UserStack {
+    shared: Arc<Shared>,
+    thread: Option<JoinHandle<()>>,
+}
+
+/// What the thread of a stack and its streams share.
+#[derive(Debug)]
+struct Shared {
+    state: Mutex<State>,
+    clock: Clock,
+    port: Port,
+    address: Ipv4Addr,
+    /// Wakes the thread.
+    wake: OwnedFd,
+    stop: AtomicBool,
+}
+
+#[derive(Debug)]
+struct State {
+    stack: Stack,
+    /// The packet that leaves next, where the port had no room for it.
+    packet: Vec<u8>,
+    is_blocked: bool,
+    /// The network has ended.
+    has_ended: bool,
+    /// Until when the thread sleeps.
+    sleeps_until: Instant,
+    streams: BTreeMap<StreamId, Status>,
+    /// Streams that wait to be accepted, by port.
+    backlogs: BTreeMap<u16, (Arc<Condvar>, VecDeque<StreamId>)>,
+}
+
+/// What a stream has told.
+#[derive(Debug, Default)]
+struct Status {
+    changed: Arc<Condvar>,
+    is_connected: bool,
+    peer_has_finished: bool,
+    has_finished: bool,
+    is_closed: bool,
+    failure: Option<TcpError>,
+}
+
+impl UserStack {
+    /// The project's TCP with this address on a port.
+    ///
+    /// # Errors
+    /// The system's.
+    pub fn start(port: Port, address: Ipv4Addr, clock: Clock, secret: Streams) -> io::Result<Self> {
+        let shared = Arc::new(Shared {
+            state: Mutex::new(State {
+                stack: Stack::new(secret, PORTS),
+                packet: Vec::new(),
+                is_blocked: false,
+                has_ended: false,
+                sleeps_until: Instant::MAX,
+                streams: BTreeMap::new(),
+                backlogs: BTreeMap::new(),
+            }),
+            clock,
+            port,
+            address,
+            wake: eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?,
+            stop: AtomicBool::new(false),
+        });
+        let own = Arc::clone(&shared);
+        let thread = std::thread::Builder::new()
+            .name("stack".into())
+            .spawn(move || driver::run(&own))?;
+        Ok(Self {
+            shared,
+            thread: Some(thread),
+        })
+    }
+
+    /// Its address.
+    #[must_use]
+    pub fn address(&self) -> Ipv4Addr {
+        self.shared.address
+    }
+
+    /// What it has done so far.
+    #[must_use]
+    pub fn counters(&self) -> Counters {
+        self.shared.lock().stack.counters()
+    }
+
+    /// Connections, those that linger in TIME-WAIT included.
+    #[must_use]
+    pub fn connections(&self) -> usize {
+        self.shared.lock().stack.len()
+    }
+
+    /// Listens at a port; 0 is one that is free.
+    ///
+    /// # Errors
+    /// `AddrInUse` where somebody listens already, or no port is free.
+    pub fn listen(&self, port: u16, config: Arc<TcpConfig>) -> io::Result<UserListener> {
+        let mut state = self.shared.lock();
+        let port = match port {
+            0 => state.stack.listen_anywhere(config),
+            port => state.stack.listen(port, config).then_some(port),
+        };
+        let port = port.ok_or(io::ErrorKind::AddrInUse)?;
+        state.backlogs.insert(port, Default::default());
+        Ok(UserListener::new(Arc::clone(&self.shared), port))
+    }
+
+    /// Connects, and waits until the connection stands.
+    ///
+    /// # Errors
+    /// `ConnectionRefused`, `TimedOut`, and `AddrInUse` where no port is free.
+    pub fn connect(&self, to: SocketAddr, config: &TcpConfig) -> io::Result<UserStream> {
+        let stream = self.open(to, config, |_| {})?;
+        stream.wait_until_connected()?;
+        Ok(stream)
+    }
+
+    /// Opens a connection without waiting for it; `prepare` has it before the first packet leaves.
+    pub(crate) fn open(
+        &self,
+        to: SocketAddr,
+        config: &TcpConfig,
+        prepare: impl FnOnce(&mut Connection),
+    ) -> io::Result<UserStream> {
+        open(&self.shared, to, config, prepare)
+    }
+}
+
+impl Drop for UserStack {
+    fn drop(&mut self) {
+        self.shared.stop.store(true, Ordering::Relaxed);
+        self.shared.wake();
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join();
+        }
+    }
+}
+
+impl Shared {
+    /// A thread that has panicked has said so; what it held is as good as it left it.
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn wake(&self) {
+        // Full, the counter wakes the thread just as well.
+        let _ = rustix::io::write(&self.wake, &1_u64.to_ne_bytes());
+    }
+
+    const fn own_address(&self) -> IpAddr {
+        IpAddr::V4(self.address)
+    }
+
+    /// Sends what is to leave, tells who waits, and has the thread wake up in time for what is due next.
+    fn flush(&self, state: &mut State) {
+        self.send(state);
+        state.tell();
+        if state.is_blocked
+            || state
+                .stack
+                .poll_timeout()
+                .is_some_and(|at| at < state.sleeps_until)
+        {
+            state.sleeps_until = Instant::ZERO;
+            self.wake();
+        }
+    }
+
+    fn send(&self, state: &mut State) {
+        loop {
+            if !state.is_blocked && !state.stack.poll_transmit(self.clock.now(), &mut state.packet) {
+                return;
+            }
+            match self.port.send(&state.packet) {
+                Ok(()) => state.is_blocked = false,
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                    state.is_blocked = true;
+                    return;
+                }
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(_) => {
+                    state.is_blocked = false;
+                    state.end();
+                    return;
+                }
+            }
+        }
+    }
+}
+
+impl State {
+    /// Hands events to those who wait for them.
+    fn tell(&mut self) {
+        while let Some(event) = self.stack.poll_event() {
+            match event {
+                Event::Accepted { stream, port } => {
+                    let status = Status {
+                        is_connected: true,
+                        ..Status::default()
+                    };
+                    self.streams.insert(stream, status);
+                    if let Some((changed, waiting)) = self.backlogs.get_mut(&port) {
+                        waiting.push_back(stream);
+                        changed.notify_one();
+                    }
+                }
+                Event::Of(stream, event) => {
+                    let Some(status) = self.streams.get_mut(&stream) else {
+                        continue;
+                    };
+                    match event {
+                        ConnectionEvent::Connected => status.is_connected = true,
+                        ConnectionEvent::PeerFinished => status.peer_has_finished = true,
+                        ConnectionEvent::Closed => status.is_closed = true,
+                        ConnectionEvent::Failed(error) => {
+                            status.failure = Some(error);
+                            status.is_closed = true;
+                        }
+                        ConnectionEvent::Finished => status.has_finished = true,
+                        ConnectionEvent::Readable | ConnectionEvent::Writable => {}
+                    }
+                    status.changed.notify_all();
+                }
+            }
+        }
+    }
+
+    /// The network is gone, and so is everybody in it.
+    fn end(&mut self) {
+        self.has_ended = true;
+        for status in self.streams.values() {
+            status.changed.notify_all();
+        }
+        for (changed, _) in self.backlogs.values() {
+            changed.notify_all();
+        }
+    }
+}

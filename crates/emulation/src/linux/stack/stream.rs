@@ -1,0 +1,333 @@
+//! Blocking streams and listeners over a stack.
+
+use std::io::{self, ErrorKind, Read, Write};
+use std::net::SocketAddr;
+use std::ops::ControlFlow;
+use std::sync::{Arc, Condvar, MutexGuard, PoisonError};
+use std::time::{Duration as StdDuration, Instant as StdInstant};
+
+use foundation::Duration;
+use transport::tcp::{Connection, Error as TcpError, TcpConfig};
+
+use super::{Shared, State, Status};
+use crate::stack::{Stack, StreamId};
+
+/// One end of a connection of the project's TCP. Dropped, it is closed as a process that ends closes its sockets: the
+/// stream ends, and the connection lingers by itself; what was not read is answered with a reset.
+#[derive(Debug)]
+pub struct UserStream {
+    shared: Arc<Shared>,
+    id: StreamId,
+    changed: Arc<Condvar>,
+    /// How long reading and writing wait.
+    patience: Option<StdDuration>,
+}
+
+/// Waits for connections at a port.
+#[derive(Debug)]
+pub struct UserListener {
+    shared: Arc<Shared>,
+    port: u16,
+}
+
+fn error_of(failure: TcpError) -> io::Error {
+    let kind = match failure {
+        TcpError::Refused => ErrorKind::ConnectionRefused,
+        TcpError::Reset => ErrorKind::ConnectionReset,
+        TcpError::TimedOut => ErrorKind::TimedOut,
+    };
+    io::Error::new(kind, failure)
+}
+
+/// Waits until something has changed; false where `until` has come.
+fn wait<'a>(
+    state: MutexGuard<'a, State>,
+    changed: &Condvar,
+    until: Option<StdInstant>,
+) -> (MutexGuard<'a, State>, bool) {
+    let Some(until) = until else {
+        return (changed.wait(state).unwrap_or_else(PoisonError::into_inner), true);
+    };
+    let left = until.saturating_duration_since(StdInstant::now());
+    if left.is_zero() {
+        return (state, false);
+    }
+    let waited = changed.wait_timeout(state, left);
+    (waited.unwrap_or_else(PoisonError::into_inner).0, true)
+}
+
+pub(super) fn open(
+    shared: &Arc<Shared>,
+    to: SocketAddr,
+    config: &TcpConfig,
+    prepare: impl FnOnce(&mut Connection),
+) -> io::Result<UserStream> {
+    let mut state = shared.lock();
+    let id = state
+        .stack
+        .connect(shared.clock.now(), shared.own_address(), to, config);
+    let id = id.ok_or(ErrorKind::AddrInUse)?;
+    state.stack.touch(id, prepare);
+    let status = Status::default();
+    let stream = UserStream {
+        shared: Arc::clone(shared),
+        id,
+        changed: Arc::clone(&status.changed),
+        patience: None,
+    };
+    state.streams.insert(id, status);
+    shared.flush(&mut state);
+    Ok(stream)
+}
+
+/// What a stream has told so far.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Told {
+    pub peer_has_finished: bool,
+    /// Both streams have ended and were acknowledged.
+    pub has_finished: bool,
+    pub is_closed: bool,
+    pub failure: Option<TcpError>,
+}
+
+impl UserListener {
+    pub(super) const fn new(shared: Arc<Shared>, port: u16) -> Self {
+        Self { shared, port }
+    }
+
+    /// Address and port.
+    #[must_use]
+    pub fn local_addr(&self) -> SocketAddr {
+        SocketAddr::new(self.shared.own_address(), self.port)
+    }
+
+    /// The next connection; waits for it, at most `patience`.
+    ///
+    /// # Errors
+    /// `WouldBlock` when that has passed, `NetworkDown` once the network has ended.
+    pub fn accept(&self, patience: Option<StdDuration>) -> io::Result<UserStream> {
+        let until = patience.map(|patience| StdInstant::now() + patience);
+        let mut state = self.shared.lock();
+        loop {
+            let (changed, waiting) = state
+                .backlogs
+                .get_mut(&self.port)
+                .ok_or(ErrorKind::NotConnected)?;
+            let changed = Arc::clone(changed);
+            if let Some(id) = waiting.pop_front() {
+                let status = state.streams.entry(id).or_default();
+                return Ok(UserStream {
+                    shared: Arc::clone(&self.shared),
+                    id,
+                    changed: Arc::clone(&status.changed),
+                    patience: None,
+                });
+            }
+            if state.has_ended {
+                return Err(ErrorKind::NetworkDown.into());
+            }
+            let (again, more) = wait(state, &changed, until);
+            if !more {
+                return Err(ErrorKind::WouldBlock.into());
+            }
+            state = again;
+        }
+    }
+}
+
+impl Drop for UserListener {
+    fn drop(&mut self) {
+        let now = self.shared.clock.now();
+        let mut state = self.shared.lock();
+        state.stack.stop_listening(self.port);
+        let (_, waiting) = state.backlogs.remove(&self.port).unwrap_or_default();
+        for id in waiting {
+            state.streams.remove(&id);
+            state.stack.abort(now, id);
+            state.stack.release(now, id);
+        }
+        self.shared.flush(&mut state);
+    }
+}
+
+impl UserStream {
+    /// The address and port of this end.
+    #[must_use]
+    pub fn local_addr(&self) -> Option<SocketAddr> {
+        let state = self.shared.lock();
+        state.stack.endpoints(self.id).map(|endpoints| endpoints.source)
+    }
+
+    /// The address and port of the peer.
+    #[must_use]
+    pub fn peer_addr(&self) -> Option<SocketAddr> {
+        let state = self.shared.lock();
+        state
+            .stack
+            .endpoints(self.id)
+            .map(|endpoints| endpoints.destination)
+    }
+
+    /// Reading and writing wait at most so long, and then fail with `WouldBlock`; default without end.
+    pub const fn set_patience(&mut self, patience: Option<StdDuration>) {
+        self.patience = patience;
+    }
+
+    /// Lets `look` see the connection.
+    pub fn look<T>(&self, look: impl FnOnce(&Connection) -> T) -> Option<T> {
+        self.shared.lock().stack.connection(self.id).map(look)
+    }
+
+    /// Lets `change` have the connection, as for its settings.
+    pub fn touch<T>(&self, change: impl FnOnce(&mut Connection) -> T) -> Option<T> {
+        let mut state = self.shared.lock();
+        let result = state.stack.touch(self.id, change);
+        self.shared.flush(&mut state);
+        result
+    }
+
+    /// Ends this end's stream, as `shutdown(SHUT_WR)` of a socket does.
+    pub fn finish(&self) {
+        let mut state = self.shared.lock();
+        state.stack.finish(self.shared.clock.now(), self.id);
+        self.shared.flush(&mut state);
+    }
+
+    /// Ends the connection at once: the peer is sent a reset.
+    pub fn abort(&self) {
+        let mut state = self.shared.lock();
+        state.stack.abort(self.shared.clock.now(), self.id);
+        self.shared.flush(&mut state);
+    }
+
+    pub(super) fn wait_until_connected(&self) -> io::Result<()> {
+        self.patiently(|state| {
+            let status = state.streams.get(&self.id)?;
+            match status.failure {
+                Some(failure) => Some(Err(error_of(failure))),
+                None => status.is_connected.then_some(Ok(())),
+            }
+        })
+    }
+
+    /// Lets `act` have the stream each time that something has changed, or the time has come that it has asked for, until it
+    /// breaks off or the network ends.
+    pub(crate) fn converse(
+        &self,
+        mut act: impl FnMut(&mut Stack, StreamId, Told) -> ControlFlow<(), Duration>,
+    ) {
+        let mut state = self.shared.lock();
+        while let Some(status) = state.streams.get(&self.id).filter(|_| !state.has_ended) {
+            let told = Told {
+                peer_has_finished: status.peer_has_finished,
+                has_finished: status.has_finished,
+                is_closed: status.is_closed,
+                failure: status.failure,
+            };
+            let next = act(&mut state.stack, self.id, told);
+            self.shared.flush(&mut state);
+            let ControlFlow::Continue(span) = next else {
+                return;
+            };
+            let until = StdInstant::now() + StdDuration::from_nanos(span.as_nanos());
+            state = wait(state, &self.changed, Some(until)).0;
+        }
+    }
+
+    /// Does something until it has come to something, for as long as there is patience.
+    fn patiently<T>(&self, mut act: impl FnMut(&mut State) -> Option<io::Result<T>>) -> io::Result<T> {
+        let until = self.patience.map(|patience| StdInstant::now() + patience);
+        let mut state = self.shared.lock();
+        loop {
+            let done = act(&mut state);
+            if let Some(result) = done {
+                self.shared.flush(&mut state);
+                return result;
+            }
+            if state.has_ended {
+                return Err(ErrorKind::NetworkDown.into());
+            }
+            let (again, more) = wait(state, &self.changed, until);
+            if !more {
+                return Err(ErrorKind::WouldBlock.into());
+            }
+            state = again;
+        }
+    }
+}
+
+impl Read for &UserStream {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        if buffer.is_empty() {
+            return Ok(0);
+        }
+        self.patiently(|state| {
+            let count = state.stack.read(self.shared.clock.now(), self.id, buffer);
+            let status = state.streams.get(&self.id)?;
+            match status {
+                _ if count > 0 => Some(Ok(count)),
+                Status {
+                    peer_has_finished: true,
+                    ..
+                } => Some(Ok(0)),
+                Status {
+                    failure: Some(failure),
+                    ..
+                } => Some(Err(error_of(*failure))),
+                Status { is_closed: true, .. } => Some(Err(ErrorKind::ConnectionAborted.into())),
+                _ => None,
+            }
+        })
+    }
+}
+
+impl Write for &UserStream {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        if bytes.is_empty() {
+            return Ok(0);
+        }
+        self.patiently(|state| {
+            let count = state.stack.write(self.shared.clock.now(), self.id, bytes);
+            if count > 0 {
+                return Some(Ok(count));
+            }
+            let may_write = state.stack.connection(self.id).is_some_and(Connection::may_write);
+            let failure = state.streams.get(&self.id).and_then(|status| status.failure);
+            match (may_write, failure) {
+                (true, _) => None,
+                (false, Some(failure)) => Some(Err(error_of(failure))),
+                (false, None) => Some(Err(ErrorKind::BrokenPipe.into())),
+            }
+        })
+    }
+
+    /// Nothing to do: what was written leaves as the protocol lets it.
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+impl Read for UserStream {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        (&mut &*self).read(buffer)
+    }
+}
+
+impl Write for UserStream {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        (&mut &*self).write(bytes)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+impl Drop for UserStream {
+    fn drop(&mut self) {
+        let mut state = self.shared.lock();
+        state.streams.remove(&self.id);
+        state.stack.release(self.shared.clock.now(), self.id);
+        self.shared.flush(&mut state);
+    }
+}

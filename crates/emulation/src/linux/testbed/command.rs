@@ -1,0 +1,83 @@
+//! Commands at the hosts of a testbed.
+
+use std::collections::BTreeMap;
+use std::os::fd::OwnedFd;
+use std::os::unix::process::CommandExt;
+use std::process::Command;
+
+use network::HostId;
+use serde::Deserialize;
+
+use crate::Emulation;
+use crate::error::Error;
+use crate::linux::terminal::{self, Terminal};
+
+/// What becomes of the terminal when a command starts.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Terminals {
+    /// Nothing: the command has none of its own.
+    #[default]
+    None,
+    /// The caller's terminal, where standard input is it, is the command's until the caller takes it back.
+    Lent,
+    /// Standard input is a terminal that becomes the command's own, in a session of its own.
+    Given,
+}
+
+/// What to run at a host.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct CommandOptions {
+    /// The program and its arguments.
+    pub command: Vec<String>,
+    /// The working directory; the caller's where there is none.
+    #[serde(default)]
+    pub directory: Option<String>,
+    /// The whole environment; the caller's where there is none.
+    #[serde(default)]
+    pub environment: Option<BTreeMap<String, String>>,
+    /// What becomes of the terminal.
+    #[serde(default)]
+    pub terminal: Terminals,
+}
+
+/// Starts a command with these standard streams. Its process leads a group of its own.
+pub(super) fn run(
+    emulation: &Emulation,
+    host: HostId,
+    options: CommandOptions,
+    [input, output, errors]: [OwnedFd; 3],
+) -> Result<u32, Error> {
+    let Some((program, arguments)) = options.command.split_first() else {
+        let message = "there is none: write a program and its arguments";
+        return Err(Error::Option(foundation::Problem::new("command", message)));
+    };
+    let mut command = Command::new(program);
+    command.args(arguments).stdin(input).stdout(output).stderr(errors);
+    if let Some(directory) = options.directory {
+        command.current_dir(directory);
+    }
+    if let Some(environment) = options.environment {
+        command.env_clear().envs(environment);
+    }
+    match options.terminal {
+        Terminals::None => {
+            command.process_group(0);
+        }
+        Terminals::Given => terminal::give(&mut command),
+        Terminals::Lent => match Terminal::hand_over(&mut command) {
+            // The caller takes it back: it is who waits.
+            Some(lent) => std::mem::forget(lent),
+            None => {
+                command.process_group(0);
+            }
+        },
+    }
+    let spawned = emulation.spawn_in_host(host, command);
+    let child = spawned.map_err(|source| Error::Command {
+        name: program.clone(),
+        source,
+    })?;
+    Ok(child.id())
+}

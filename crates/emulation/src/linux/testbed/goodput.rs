@@ -1,0 +1,122 @@
+//! What one TCP connection of the kernel's gets.
+
+use std::io::{self, ErrorKind, Read, Write};
+use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use network::{HostId, Topology};
+use serde::Serialize;
+
+use crate::Emulation;
+
+/// How long a connection may take to come about.
+const PATIENCE: Duration = Duration::from_secs(10);
+/// How often a blocked end looks whether the time is over.
+const LOOK: Duration = Duration::from_millis(50);
+
+/// What a connection got.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Goodput {
+    /// The host that sends.
+    pub from: String,
+    /// The host that reads.
+    pub to: String,
+    /// Bytes read by the application.
+    pub bytes: u64,
+    /// From the first byte to the last, in seconds.
+    pub seconds: f64,
+    /// Their quotient, in bit/s.
+    pub goodput_bps: f64,
+    /// The rate of the slowest link on the way, in bit/s; null where none has a limit.
+    pub slowest_bps: Option<f64>,
+}
+
+pub(super) fn measure(
+    emulation: &Emulation,
+    topology: &Topology,
+    from: HostId,
+    to: HostId,
+    span: Duration,
+    stopped: &mut dyn FnMut() -> bool,
+) -> io::Result<Goodput> {
+    let listener = emulation.in_host(to, || TcpListener::bind((Ipv4Addr::UNSPECIFIED, 0)))?;
+    let address = SocketAddr::from((emulation.host_address(to), listener.local_addr()?.port()));
+    let mut client = emulation.in_host(from, || TcpStream::connect_timeout(&address, PATIENCE))?;
+    let (mut server, _) = listener.accept()?;
+    client.set_write_timeout(Some(LOOK))?;
+    server.set_read_timeout(Some(LOOK))?;
+    let over = AtomicBool::new(false);
+    let (bytes, seconds) = std::thread::scope(|scope| {
+        let writing = scope.spawn(|| {
+            let block = vec![0; 1 << 16];
+            while !over.load(Ordering::Relaxed) {
+                match client.write(&block) {
+                    Err(error) if !matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut) => {
+                        return Err(error);
+                    }
+                    _ => {}
+                }
+            }
+            Ok(())
+        });
+        let read = read_for(&mut server, span, stopped);
+        over.store(true, Ordering::Relaxed);
+        writing
+            .join()
+            .unwrap_or_else(|panic| std::panic::resume_unwind(panic))?;
+        read
+    })?;
+    let name = |host: HostId| topology.hosts()[host.0 as usize].clone();
+    let way = topology.links_between(from, to).unwrap_or_default();
+    let rates = way
+        .iter()
+        .filter_map(|link| topology.links()[link.0 as usize].spec.capacity.mean_rate());
+    Ok(Goodput {
+        from: name(from),
+        to: name(to),
+        bytes,
+        seconds,
+        goodput_bps: if seconds > 0.0 {
+            bytes as f64 * 8.0 / seconds
+        } else {
+            0.0
+        },
+        slowest_bps: rates
+            .map(|rate| rate.bits_per_second() as f64)
+            .min_by(f64::total_cmp),
+    })
+}
+
+/// Bytes read until `span` after the first of them, and the time from the first to the last read.
+fn read_for(
+    server: &mut TcpStream,
+    span: Duration,
+    stopped: &mut dyn FnMut() -> bool,
+) -> io::Result<(u64, f64)> {
+    let (mut bytes, mut buffer) = (0, vec![0; 1 << 16]);
+    let begun = Instant::now();
+    let (mut first, mut last) = (None, Instant::now());
+    loop {
+        let since = first.unwrap_or(begun);
+        if since.elapsed() >= span || stopped() {
+            return Ok((
+                bytes,
+                first.map_or(0.0, |first: Instant| (last - first).as_secs_f64()),
+            ));
+        }
+        match server.read(&mut buffer) {
+            Ok(0) => return Err(ErrorKind::UnexpectedEof.into()),
+            Ok(length) => {
+                last = Instant::now();
+                // The first read begins the time, so its bytes came before it.
+                match first {
+                    None => first = Some(last),
+                    Some(_) => bytes += length as u64,
+                }
+            }
+            Err(error) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut) => {}
+            Err(error) => return Err(error),
+        }
+    }
+}

@@ -1,0 +1,86 @@
+//! What the links of a testbed were asked to do, and have done.
+
+use network::{Capacity, LinkId, QueueConfig, Topology};
+use serde::Serialize;
+
+use crate::Emulation;
+
+/// A link, what was asked of it and what it has done so far.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct LinkState {
+    /// Its name.
+    pub name: String,
+    /// The node at its beginning.
+    pub from: String,
+    /// The node at its end.
+    pub to: String,
+    /// Its rate, the mean of a recorded one, in bit/s; null without a limit.
+    pub rate_bps: Option<f64>,
+    /// Whether the rate follows a trace.
+    pub is_trace: bool,
+    /// Its delay, in seconds.
+    pub delay_s: f64,
+    /// Half the width or the standard deviation of its jitter, in seconds; 0 without.
+    pub jitter_s: f64,
+    /// The share of packets that it loses in the long run, 0 to 1.
+    pub loss: f64,
+    /// Its queue.
+    pub queue: QueueConfig,
+    /// Its largest packet in bytes; null for any.
+    pub mtu: Option<u32>,
+    /// Packets that have entered.
+    pub packets: u64,
+    /// Packets that have reached the far end.
+    pub delivered: u64,
+    /// Bytes of those.
+    pub delivered_bytes: u64,
+    /// Packets that the loss model has dropped.
+    pub lost: u64,
+    /// Packets that the queue has dropped.
+    pub queue_dropped: u64,
+    /// Packets dropped as larger than the MTU.
+    pub mtu_dropped: u64,
+    /// Packets that stand in the queue now, with the one being sent.
+    pub waiting: u64,
+    /// The most that stood there at once.
+    pub max_waiting: u64,
+}
+
+pub(super) fn states(emulation: &Emulation, topology: &Topology) -> Vec<LinkState> {
+    let seen = emulation.with_network(|network, now| {
+        let one = |link| (*network.counters(link), network.queue(link, now).packets);
+        network.links().map(one).collect::<Vec<_>>()
+    });
+    let nodes: Vec<&str> = topology.nodes().collect();
+    let state = |link: LinkId| {
+        let (asked, (counters, waiting)) = (&topology.links()[link.0 as usize], &seen[link.0 as usize]);
+        let spec = &asked.spec;
+        LinkState {
+            name: asked.name.clone(),
+            from: nodes[asked.from.0 as usize].to_owned(),
+            to: nodes[asked.to.0 as usize].to_owned(),
+            rate_bps: spec
+                .capacity
+                .mean_rate()
+                .map(|rate| rate.bits_per_second() as f64),
+            is_trace: matches!(spec.capacity, Capacity::Trace(_)),
+            delay_s: spec.delay.as_secs_f64(),
+            jitter_s: spec.jitter.map_or(0.0, |jitter| jitter.spread.as_secs_f64()),
+            loss: spec.loss.as_ref().map_or(0.0, network::LossConfig::mean),
+            queue: spec.queue,
+            mtu: spec.mtu,
+            packets: counters.entered.packets,
+            delivered: counters.delivered.packets,
+            delivered_bytes: counters.delivered.bytes,
+            lost: counters.lost.packets,
+            queue_dropped: counters.queue_dropped.packets,
+            mtu_dropped: counters.mtu_dropped.packets,
+            waiting: *waiting,
+            max_waiting: counters.max_queue_packets,
+        }
+    };
+    (0..topology.links().len() as u32)
+        .map(LinkId)
+        .map(state)
+        .collect()
+}

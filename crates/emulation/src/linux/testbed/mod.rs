@@ -1,0 +1,136 @@
+//! An emulated network for people: its hosts by name, commands at them, what its links did, and quick measurements.
+
+mod command;
+mod goodput;
+mod links;
+mod ping;
+
+use std::os::fd::OwnedFd;
+use std::sync::Arc;
+use std::time::Duration;
+
+use foundation::{Problem, Streams};
+use network::{HostId, Topology};
+use serde::Serialize;
+
+use crate::error::Error;
+use crate::{Emulation, EmulationOptions};
+pub use command::{CommandOptions, Terminals};
+pub use goodput::Goodput;
+pub use links::LinkState;
+pub use ping::{Expected, Ping};
+
+/// A host of a testbed.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct HostState {
+    /// Its name, which the other hosts resolve.
+    pub name: String,
+    /// Its IPv4 address.
+    pub address: String,
+    /// The node of the topology that it sits at.
+    pub node: String,
+}
+
+/// An emulated network whose hosts and links are called by their names. It ends when it is dropped.
+#[derive(Debug)]
+pub struct Testbed {
+    emulation: Emulation,
+    topology: Arc<Topology>,
+}
+
+impl Testbed {
+    /// Builds the network of a topology.
+    ///
+    /// # Errors
+    /// As [`Emulation::start`].
+    pub fn start(topology: Topology, streams: Streams) -> Result<Self, Error> {
+        let kept = Arc::new(topology.clone());
+        let emulation = Emulation::start(EmulationOptions::new(topology, streams))?;
+        Ok(Self {
+            emulation,
+            topology: kept,
+        })
+    }
+
+    /// The network under it.
+    #[must_use]
+    pub const fn emulation(&self) -> &Emulation {
+        &self.emulation
+    }
+
+    /// The hosts, in the topology's order.
+    #[must_use]
+    pub fn hosts(&self) -> Vec<HostState> {
+        let nodes: Vec<&str> = self.topology.nodes().collect();
+        let state = |(name, host): (&String, HostId)| HostState {
+            name: name.clone(),
+            address: self.emulation.host_address(host).to_string(),
+            node: nodes[self.topology.node_of(host).0 as usize].to_owned(),
+        };
+        let numbers = (0..).map(HostId);
+        self.topology.hosts().iter().zip(numbers).map(state).collect()
+    }
+
+    /// The links with what they were asked to do and have done, in the topology's order.
+    #[must_use]
+    pub fn links(&self) -> Vec<LinkState> {
+        links::states(&self.emulation, &self.topology)
+    }
+
+    /// The host of a name or of an address.
+    ///
+    /// # Errors
+    /// Names the hosts that there are.
+    pub fn host(&self, name: &str) -> Result<HostId, Error> {
+        let of_address = |host: &HostId| self.emulation.host_address(*host).to_string() == name;
+        let found = self.topology.host(name);
+        found
+            .or_else(|| (0..self.emulation.hosts() as u32).map(HostId).find(of_address))
+            .ok_or_else(|| {
+                let hosts = self.topology.hosts().join(", ");
+                Error::Option(Problem::new(
+                    "host",
+                    format!("there is no host {name:?}: allowed: {hosts}"),
+                ))
+            })
+    }
+
+    /// Starts a command at a host and gives its process's number, which the caller waits for.
+    ///
+    /// # Errors
+    /// A host that there is not, and the system's, as where there is no such command.
+    pub fn run(&self, host: &str, options: CommandOptions, streams: [OwnedFd; 3]) -> Result<u32, Error> {
+        command::run(&self.emulation, self.host(host)?, options, streams)
+    }
+
+    /// Sends `count` ICMP echo requests from every host to every other one. Is given up, and the result of no use,
+    /// once `stopped` says so, which is asked several times a second.
+    ///
+    /// # Errors
+    /// The system's.
+    pub fn ping_all(&self, count: u32, stopped: &mut dyn FnMut() -> bool) -> Result<Vec<Ping>, Error> {
+        ping::all(&self.emulation, &self.topology, count, stopped)
+            .map_err(|error| Error::from_system("send ICMP echo requests", error))
+    }
+
+    /// Measures what one TCP connection of the kernel's gets from one host to another, until `stopped` says so, for
+    /// `span` at most.
+    ///
+    /// # Errors
+    /// A host that there is not, and the system's, as where no connection comes about.
+    pub fn goodput(
+        &self,
+        from: &str,
+        to: &str,
+        span: Duration,
+        stopped: &mut dyn FnMut() -> bool,
+    ) -> Result<Goodput, Error> {
+        let (from, to) = (self.host(from)?, self.host(to)?);
+        if from == to {
+            let message = "it is the sender itself";
+            return Err(Error::Option(Problem::new("to", message)));
+        }
+        goodput::measure(&self.emulation, &self.topology, from, to, span, stopped)
+            .map_err(|error| Error::from_system("measure a connection", error))
+    }
+}

@@ -1,0 +1,228 @@
+//! Echo requests between all hosts (RFC 792), over the kernel's ICMP datagram sockets (`icmp(7)`).
+
+use std::io::{self, ErrorKind, Read};
+use std::net::SocketAddr;
+use std::time::{Duration, Instant};
+
+use network::{HostId, LinkId, Topology};
+use rustix::event::{PollFd, PollFlags};
+use serde::Serialize;
+use socket2::{Domain, Protocol, Socket, Type};
+
+use crate::Emulation;
+
+/// Bytes of a request with its headers of IP and ICMP: as `ping` sends them.
+const SIZE: u64 = 84;
+const HEADERS: u64 = 28;
+/// The least time between two requests of one pair of hosts.
+const INTERVAL: Duration = Duration::from_millis(100);
+/// The least time between any two requests.
+const GAP: Duration = Duration::from_micros(500);
+/// How long all requests may take to be sent; fewer are sent where they would take longer.
+const LONGEST: Duration = Duration::from_secs(60);
+/// An answer may take twice as long as the links say, and this.
+const PATIENCE: Duration = Duration::from_secs(1);
+
+/// What the links on the way there and back say.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct Expected {
+    /// Delays and the time to send a request on each link, in seconds.
+    pub rtt_s: f64,
+    /// The share of requests that stay without an answer, 0 to 1.
+    pub loss: f64,
+}
+
+/// What became of the requests from one host to another.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Ping {
+    /// Who asked.
+    pub from: String,
+    /// Who was to answer.
+    pub to: String,
+    /// Requests sent.
+    pub sent: u32,
+    /// Answers.
+    pub answered: u32,
+    /// The shortest round trip, in seconds; null without an answer.
+    pub min_s: Option<f64>,
+    /// The median of the round trips.
+    pub median_s: Option<f64>,
+    /// What the links say; null where no links lead there and back.
+    pub expected: Option<Expected>,
+}
+
+/// One pair of hosts.
+struct Pair {
+    from: HostId,
+    to: HostId,
+    expected: Option<Expected>,
+    /// When each request was sent, and when it was answered.
+    sent: Vec<(Instant, Option<Instant>)>,
+}
+
+/// Gives what there is when `stopped` says so.
+pub(super) fn all(
+    emulation: &Emulation,
+    topology: &Topology,
+    count: u32,
+    stopped: &mut dyn FnMut() -> bool,
+) -> io::Result<Vec<Ping>> {
+    let hosts = || (0..emulation.hosts() as u32).map(HostId);
+    let ends = hosts().flat_map(|from| hosts().map(move |to| (from, to)));
+    let mut pairs: Vec<Pair> = ends
+        .filter(|(from, to)| from != to)
+        .map(|(from, to)| Pair {
+            from,
+            to,
+            expected: expected(topology, from, to),
+            sent: Vec::new(),
+        })
+        .collect();
+    let pingers = hosts()
+        .map(|host| emulation.in_host(host, pinger))
+        .collect::<io::Result<Vec<_>>>()?;
+    let (interval, count) = pace(topology, pairs.len(), count);
+    socket::wait::sharpen_timers();
+    let begun = Instant::now();
+    for number in 0..count {
+        for place in 0..pairs.len() {
+            let due = begun + interval * number + interval * place as u32 / pairs.len() as u32;
+            receive_until(&pingers, &mut pairs, due, false, stopped)?;
+            if stopped() {
+                return Ok(Vec::new());
+            }
+            send(emulation, &pingers, &mut pairs[place])?;
+        }
+    }
+    let longest = pairs.iter().filter_map(|pair| pair.expected);
+    let longest = longest.map(|expected| expected.rtt_s).fold(0.0, f64::max);
+    let deadline = Instant::now() + Duration::from_secs_f64(2.0 * longest) + PATIENCE;
+    receive_until(&pingers, &mut pairs, deadline, true, stopped)?;
+    Ok(pairs.into_iter().map(|pair| pair.told(topology)).collect())
+}
+
+/// Time between two requests of a pair, and how many there are: requests leave half of the slowest link alone.
+fn pace(topology: &Topology, pairs: usize, count: u32) -> (Duration, u32) {
+    let rates = topology
+        .links()
+        .iter()
+        .filter_map(|link| link.spec.capacity.mean_rate());
+    let slowest = rates.map(|rate| rate.time_for(SIZE)).max();
+    let gap = GAP.max(slowest.map_or(Duration::ZERO, |time| Duration::from_nanos(2 * time.as_nanos())));
+    let interval = INTERVAL.max(gap * pairs.max(1) as u32);
+    let most = (LONGEST.as_nanos() / interval.as_nanos()).clamp(1, 1000) as u32;
+    (interval, count.clamp(1, most))
+}
+
+fn expected(topology: &Topology, from: HostId, to: HostId) -> Option<Expected> {
+    let mut way = topology.links_between(from, to)?;
+    way.extend(topology.links_between(to, from)?);
+    let specs = || {
+        way.iter()
+            .map(|&LinkId(link)| &topology.links()[link as usize].spec)
+    };
+    let sending = |link: &network::LinkSpec| {
+        let rate = link.capacity.mean_rate();
+        rate.map_or(0.0, |rate| rate.time_for(SIZE).as_secs_f64())
+    };
+    let kept = |link: &network::LinkSpec| 1.0 - link.loss.as_ref().map_or(0.0, network::LossConfig::mean);
+    Some(Expected {
+        rtt_s: specs().map(|link| link.delay.as_secs_f64() + sending(link)).sum(),
+        loss: 1.0 - specs().map(kept).product::<f64>(),
+    })
+}
+
+fn pinger() -> io::Result<Socket> {
+    let pinger = Socket::new(Domain::IPV4, Type::DGRAM, Some(Protocol::ICMPV4))?;
+    pinger.set_nonblocking(true)?;
+    Ok(pinger)
+}
+
+/// Identifiers are the kernel's; the payload names the pair's destination and the request.
+fn send(emulation: &Emulation, pingers: &[Socket], pair: &mut Pair) -> io::Result<()> {
+    let mut request = vec![8, 0, 0, 0, 0, 0];
+    request.extend((pair.sent.len() as u16).to_be_bytes());
+    request.extend(pair.to.0.to_be_bytes());
+    request.resize((SIZE - HEADERS + 8) as usize, 0);
+    let to = SocketAddr::from((emulation.host_address(pair.to), 0));
+    pair.sent.push((Instant::now(), None));
+    let sent = pingers[pair.from.0 as usize].send_to(&request, &to.into());
+    match sent.map_err(|error| error.kind()) {
+        // What the path said of an earlier request is told at the next one, which then stays without an answer.
+        Ok(_) | Err(ErrorKind::HostUnreachable | ErrorKind::NetworkUnreachable | ErrorKind::WouldBlock) => {
+            Ok(())
+        }
+        Err(kind) => Err(kind.into()),
+    }
+}
+
+/// Takes answers until then, or with `early` until all have come.
+fn receive_until(
+    pingers: &[Socket],
+    pairs: &mut [Pair],
+    until: Instant,
+    early: bool,
+    stopped: &mut dyn FnMut() -> bool,
+) -> io::Result<()> {
+    let hosts = pingers.len();
+    let mut buffer = [0; 256];
+    while !early || pairs.iter().any(Pair::waits) {
+        let left = until.saturating_duration_since(Instant::now());
+        if left.is_zero() || stopped() {
+            break;
+        }
+        let mut ready: Vec<PollFd<'_>> = pingers
+            .iter()
+            .map(|one| PollFd::new(one, PollFlags::IN))
+            .collect();
+        socket::wait::wait_any(&mut ready, left.min(INTERVAL).into());
+        let now = Instant::now();
+        for (from, pinger) in pingers
+            .iter()
+            .enumerate()
+            .filter(|&(from, _)| !ready[from].revents().is_empty())
+        {
+            // What the path says of a request (its socket's error) is no answer.
+            while let Ok(length) = (&*pinger).read(&mut buffer) {
+                if let Some((to, number)) = answer(&buffer[..length])
+                    && let Some(pair) = pairs.get_mut(from * (hosts - 1) + to - usize::from(to > from))
+                    && let Some((_, answered)) = pair.sent.get_mut(number)
+                {
+                    answered.get_or_insert(now);
+                }
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Who answers, and which request.
+fn answer(reply: &[u8]) -> Option<(usize, usize)> {
+    let &[0, _, _, _, _, _, high, low, a, b, c, d, ..] = reply else {
+        return None;
+    };
+    let to = u32::from_be_bytes([a, b, c, d]);
+    Some((to as usize, usize::from(u16::from_be_bytes([high, low]))))
+}
+
+impl Pair {
+    fn waits(&self) -> bool {
+        self.sent.iter().any(|(_, answered)| answered.is_none())
+    }
+
+    fn told(self, topology: &Topology) -> Ping {
+        let trip = |&(sent, answered): &(Instant, Option<Instant>)| Some((answered? - sent).as_secs_f64());
+        let mut trips: Vec<f64> = self.sent.iter().filter_map(trip).collect();
+        trips.sort_by(f64::total_cmp);
+        let name = |host: HostId| topology.hosts()[host.0 as usize].clone();
+        Ping {
+            from: name(self.from),
+            to: name(self.to),
+            sent: self.sent.len() as u32,
+            answered: trips.len() as u32,
+            min_s: trips.first().copied(),
+            median_s: trips.get(trips.len() / 2).copied(),
+            expected: self.expected,
+        }
+    }
+}

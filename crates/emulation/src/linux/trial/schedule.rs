@@ -1,0 +1,347 @@
+//! The thread that begins flows, reads counters and ends the trial.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::{Scope, ScopedJoinHandle};
+use std::time::Duration as StdDuration;
+
+use experiment::TrialSpec;
+use experiment::metrics::Window;
+use experiment::observation::Observation;
+use experiment::plan::Group;
+use experiment::trace::Sampling;
+use experiment::trace::series::flow_name;
+use experiment::workload::Kind;
+use foundation::{Duration, Instant};
+use network::{LinkId, Topology};
+
+use super::flow::Flow;
+use super::tcp::Setting;
+use super::{Tracing, TrialClock};
+use crate::Emulation;
+
+/// How often connections are asked for their round-trip time.
+const SAMPLE: Duration = Duration::from_millis(10);
+
+/// What the world does at a time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Control {
+    Mark,
+    Window,
+    Sample,
+    Series,
+    Begin { group: u32, pair: u32, successors: u32 },
+    Arrive { group: u32, pair: u32 },
+    End,
+}
+
+/// The thread that begins flows, reads counters and ends the trial.
+pub(super) struct Trial<'e> {
+    pub(super) emulation: &'e Emulation,
+    pub(super) clock: TrialClock,
+    topology: &'e Topology,
+    controls: BTreeSet<(Instant, u64, Control)>,
+    planned: u64,
+    pub(super) flows: Vec<Arc<Flow>>,
+    pub(super) bottlenecks: Vec<LinkId>,
+    before: Vec<Observation>,
+    pub(super) after: Vec<Observation>,
+    pub(super) windows: Vec<Window>,
+    last: Vec<u64>,
+    pub(super) measured_from: Instant,
+    pub(super) ended_at: Instant,
+    window: Option<Duration>,
+    arriving: bool,
+    /// Which account of paths a pair of a group has.
+    pub(super) account_of: Vec<Vec<u32>>,
+    /// Begins that are still to come, of measured flows.
+    to_begin: u64,
+    /// Flows that so many others follow, one after the other.
+    followed: Vec<(Arc<Flow>, u32)>,
+    /// Where machines and queues are read for charts.
+    pub(super) sampling: Option<Sampling>,
+    /// Whether flows note what no packet shows.
+    pub(super) traces: bool,
+}
+
+impl<'e> Trial<'e> {
+    pub(super) fn new(
+        emulation: &'e Emulation,
+        clock: TrialClock,
+        spec: &TrialSpec,
+        topology: &'e Topology,
+        tracing: Option<Tracing>,
+    ) -> Self {
+        let sampling = tracing.and_then(|tracing| tracing.interval);
+        let kind = spec.workload.kind;
+        Self {
+            emulation,
+            clock,
+            controls: BTreeSet::new(),
+            planned: 0,
+            flows: Vec::new(),
+            before: vec![Observation::default(); topology.bottlenecks().len()],
+            after: Vec::new(),
+            bottlenecks: topology.bottlenecks().to_vec(),
+            topology,
+            windows: Vec::new(),
+            last: Vec::new(),
+            measured_from: Instant::ZERO,
+            ended_at: Instant::ZERO,
+            window: matches!(kind, Kind::Bulk | Kind::OnOff).then(|| spec.workload.sample()),
+            arriving: false,
+            account_of: Vec::new(),
+            to_begin: 0,
+            followed: Vec::new(),
+            sampling: sampling.map(|interval| Sampling::new(interval, topology)),
+            traces: tracing.is_some(),
+        }
+    }
+
+    fn plan(&mut self, at: Instant, control: Control) {
+        self.planned += 1;
+        self.controls.insert((at, self.planned, control));
+    }
+
+    fn prepare(&mut self, groups: &mut [Group], spec: &TrialSpec) {
+        self.measured_from = Instant::ZERO + spec.workload.warm_up.unwrap_or_default();
+        if spec.workload.kind.is_timed() {
+            self.plan(self.measured_from, Control::Mark);
+        }
+        for (number, group) in groups.iter_mut().enumerate() {
+            let successors = group.successors();
+            for (at, pair) in group.starts() {
+                self.to_begin += u64::from(group.is_measured());
+                let begin = Control::Begin {
+                    group: number as u32,
+                    pair,
+                    successors,
+                };
+                self.plan(at, begin);
+            }
+            if group.workload.kind == Kind::Arrivals {
+                self.arriving |= group.is_measured();
+                let start = Instant::ZERO + group.workload.start.unwrap_or_default();
+                self.plan_arrival(group, number, start);
+            }
+        }
+        if let Some(duration) = spec.workload.duration.filter(|_| spec.workload.kind.is_timed()) {
+            let factor = if spec.workload.kind == Kind::Arrivals {
+                2
+            } else {
+                1
+            };
+            self.plan(Instant::ZERO + duration * factor, Control::End);
+        }
+        if let Some(window) = self.window {
+            self.plan(Instant::ZERO + window, Control::Window);
+        }
+        self.plan(Instant::ZERO + SAMPLE, Control::Sample);
+        let interval = self.sampling.as_ref().map(Sampling::interval);
+        if let Some(interval) = interval {
+            self.plan(Instant::ZERO + interval, Control::Series);
+        }
+    }
+
+    fn plan_arrival(&mut self, group: &mut Group, number: usize, after: Instant) {
+        let (gap, pair) = group.next_arrival();
+        let at = after + gap;
+        if at < group.stop_at() {
+            self.plan(
+                at,
+                Control::Arrive {
+                    group: number as u32,
+                    pair,
+                },
+            );
+        } else if group.is_measured() {
+            self.arriving = false;
+        }
+    }
+
+    /// Runs until all measured flows are over, or for the time that the workload gives. Gives whether it was cancelled.
+    pub(super) fn run<'scope>(
+        &mut self,
+        scope: &'scope Scope<'scope, '_>,
+        groups: &mut [Group],
+        shared: &'scope [Group],
+        settings: &'scope [Setting<'scope>],
+        spec: &TrialSpec,
+        cancel: Option<&AtomicBool>,
+    ) -> bool
+    where
+        'e: 'scope,
+    {
+        self.prepare(groups, spec);
+        let mut threads: Vec<ScopedJoinHandle<'scope, ()>> = Vec::new();
+        loop {
+            if cancel.is_some_and(|cancel| cancel.load(Ordering::Relaxed)) {
+                return true;
+            }
+            self.follow(groups);
+            if self.is_done(groups) {
+                break;
+            }
+            let Some(&(at, _, control)) = self.controls.first() else {
+                break;
+            };
+            let left = at.saturating_since(self.clock.now());
+            if !left.is_zero() {
+                std::thread::sleep(
+                    StdDuration::from_nanos(left.as_nanos()).min(StdDuration::from_millis(20)),
+                );
+                continue;
+            }
+            self.controls.pop_first();
+            match control {
+                Control::Mark => self.mark(),
+                Control::Window => self.take_window(),
+                Control::Sample => {
+                    for flow in &self.flows {
+                        flow.sample();
+                    }
+                    self.plan(at + SAMPLE, Control::Sample);
+                }
+                Control::Series => self.take_series(at, groups),
+                Control::Begin {
+                    group,
+                    pair,
+                    successors,
+                } => {
+                    self.to_begin -= u64::from(groups[group as usize].is_measured());
+                    let size = groups[group as usize].next_size();
+                    let beginning = self.choose(&settings[group as usize], groups, group, pair, size);
+                    let flow = self.begin(
+                        scope,
+                        shared,
+                        settings,
+                        group,
+                        pair,
+                        size,
+                        beginning,
+                        &mut threads,
+                    );
+                    if successors > 0 {
+                        self.to_begin += u64::from(groups[group as usize].is_measured());
+                        self.followed.push((flow, successors));
+                    }
+                }
+                Control::Arrive { group, pair } => {
+                    let size = groups[group as usize].next_size();
+                    let beginning = self.choose(&settings[group as usize], groups, group, pair, size);
+                    self.begin(
+                        scope,
+                        shared,
+                        settings,
+                        group,
+                        pair,
+                        size,
+                        beginning,
+                        &mut threads,
+                    );
+                    self.plan_arrival(&mut groups[group as usize], group as usize, at);
+                }
+                Control::End => break,
+            }
+            threads.retain(|thread| !thread.is_finished());
+        }
+        self.ended_at = self.clock.now();
+        let seen = self.observe();
+        self.after = seen
+            .into_iter()
+            .zip(&self.before)
+            .map(|(now, before)| now.since(before))
+            .collect();
+        false
+    }
+
+    /// Flows whose workload reconnects are followed by the next ones when they are over.
+    fn follow(&mut self, groups: &[Group]) {
+        let (over, going): (Vec<_>, Vec<_>) = std::mem::take(&mut self.followed)
+            .into_iter()
+            .partition(|(flow, _)| flow.over.load(Ordering::Relaxed));
+        self.followed = going;
+        for (flow, successors) in over {
+            let group = &groups[flow.id.group as usize];
+            self.to_begin -= u64::from(group.is_measured());
+            if flow.finished.load(Ordering::Relaxed) {
+                self.to_begin += u64::from(group.is_measured());
+                let next = Control::Begin {
+                    group: flow.id.group,
+                    pair: flow.id.pair,
+                    successors: successors - 1,
+                };
+                self.plan(self.clock.now() + group.workload.think.unwrap_or_default(), next);
+            }
+        }
+    }
+
+    fn is_done(&self, groups: &[Group]) -> bool {
+        let kind = groups[0].workload.kind;
+        let ends_by_itself = !kind.is_timed() || kind == Kind::Arrivals;
+        let mut own = self.flows.iter().filter(|flow| flow.id.group == 0);
+        ends_by_itself
+            && self.to_begin == 0
+            && !self.arriving
+            && own.all(|flow| flow.over.load(Ordering::Relaxed))
+    }
+
+    fn observe(&self) -> Vec<Observation> {
+        let links = self.bottlenecks.clone();
+        self.emulation.with_network(move |network, now| {
+            links
+                .iter()
+                .map(|&link| Observation::of(now, network, link))
+                .collect()
+        })
+    }
+
+    /// From here on is measured.
+    fn mark(&mut self) {
+        for flow in &self.flows {
+            flow.mark();
+        }
+        self.before = self.observe();
+        self.measured_from = self.clock.now();
+    }
+
+    fn take_window(&mut self) {
+        let now = self.clock.now();
+        let mut delivered = Vec::with_capacity(self.flows.len());
+        self.last.resize(self.flows.len(), 0);
+        for (flow, last) in self.flows.iter().zip(&mut self.last) {
+            let total = flow.delivered[0].load(Ordering::Relaxed);
+            delivered.push((flow.id.number, total - *last));
+            *last = total;
+        }
+        self.windows.push(Window { at: now, delivered });
+        if let Some(window) = self.window {
+            self.plan(now + window, Control::Window);
+        }
+    }
+
+    /// Reads machines and queues. What a busy machine is late for it does not read twice.
+    fn take_series(&mut self, at: Instant, groups: &[Group]) {
+        let links = self.bottlenecks.clone();
+        let Some(sampling) = &mut self.sampling else {
+            return;
+        };
+        let queues: Vec<(u64, u64)> = self.emulation.with_network(move |network, now| {
+            let queues = links.iter().map(|&link| network.queue(link, now));
+            queues.map(|waiting| (waiting.packets, waiting.bytes)).collect()
+        });
+        let now = self.clock.now();
+        for flow in &self.flows {
+            if let Some(probe) = flow.probe() {
+                let id = flow.id;
+                let name = || flow_name(&groups[id.group as usize], id.pair, self.topology);
+                let delivered = flow.delivered[0].load(Ordering::Relaxed);
+                sampling.take_flow(now, id.number, name, &probe, delivered);
+            }
+        }
+        sampling.take_queues(now, queues);
+        let next = (at + sampling.interval()).max(now);
+        self.plan(next, Control::Series);
+    }
+}

@@ -1,0 +1,242 @@
+//! What happened in a trial on real kernels, in the shape that simulation gives it: the packets as they were heard on the
+//! network, what applications read, and machines and queues over time.
+
+use std::collections::HashMap;
+use std::io::{Result, Write};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::sync::Arc;
+
+use experiment::plan::{Group, Protocol};
+use experiment::trace::capture::{Capture, Extent};
+use experiment::trace::{Content, Seen, Series, Side, Table, TraceEvent, What};
+use foundation::Instant;
+use transport::arq::{StreamRange, codec};
+use transport::tcp::wire;
+
+use super::flow::Flow;
+use crate::Heard;
+use crate::packet::IpPacket;
+
+/// IP's numbers of what flows run over (RFC 9293, RFC 768).
+const TCP: u8 = 6;
+const UDP: u8 = 17;
+/// Bytes of a UDP header.
+const UDP_HEADER: usize = 8;
+
+/// A packet as one end of its flow saw it leave or arrive.
+#[derive(Debug)]
+struct Sighting {
+    at: Instant,
+    side: Side,
+    host: usize,
+    packet: Arc<IpPacket>,
+}
+
+/// What happened in a trial.
+#[derive(Debug, Default)]
+pub struct Trace {
+    /// The table of events, in order of time.
+    pub events: Vec<TraceEvent>,
+    /// Machines and queues over time, where they were read.
+    pub series: Option<Series>,
+    sightings: Vec<Sighting>,
+    hosts: Vec<String>,
+}
+
+impl Trace {
+    /// Writes a capture of the flows' packets, as the hosts' kernels have sent and received them.
+    ///
+    /// # Errors
+    /// What the writer gives.
+    pub fn write_capture(&self, out: impl Write, extent: Extent) -> Result<()> {
+        let mut capture = Capture::new(out, &self.hosts, extent.snap)?;
+        let heard = |sighting: &&Sighting| extent.side.is_none_or(|side| side == sighting.side);
+        for sighting in self.sightings.iter().filter(heard) {
+            capture.write(sighting.at, sighting.host, sighting.packet.bytes())?;
+        }
+        Ok(())
+    }
+
+    /// The trace of a trial that began at `start` by the clock of what was `heard`.
+    pub(super) fn of(
+        start: Instant,
+        heard: Vec<Heard>,
+        flows: &[Arc<Flow>],
+        groups: &[Group],
+        hosts: &[String],
+        series: Option<Series>,
+    ) -> Self {
+        let directory = Directory::new(flows, groups);
+        let mut table = Table::default();
+        let mut sightings = Vec::new();
+        let mut known: HashMap<u64, Known> = HashMap::new();
+        for one in heard {
+            let at = Instant::ZERO + one.at.saturating_since(start);
+            if let Some(packet) = one.packet {
+                directory.learn(&mut known, at, one.id, packet, one.what);
+            }
+            let Some(packet) = known.get(&one.id) else {
+                continue;
+            };
+            let seen = Seen {
+                id: one.id,
+                size: packet.packet.bytes().len() as u32,
+                flow: packet.flow,
+                to: packet.to,
+                content: &packet.content,
+            };
+            let side = match one.what {
+                What::Send => {
+                    table.sent(at, &seen);
+                    packet.to.other()
+                }
+                what => {
+                    table.note(at, what, &seen, one.reason.map(network::DropReason::name));
+                    packet.to
+                }
+            };
+            if matches!(one.what, What::Send | What::Receive) {
+                sightings.push(Sighting {
+                    at,
+                    side,
+                    host: packet.hosts[side as usize],
+                    packet: Arc::clone(&packet.packet),
+                });
+            }
+        }
+        for flow in flows {
+            for note in flow.notes() {
+                match note.delivered {
+                    Some(total) => table.delivered(note.at, flow.id.number, note.side, total),
+                    None => table.timed_out(note.at, flow.id.number, note.side),
+                }
+            }
+        }
+        let mut events = table.events;
+        events.sort_by(|one, other| one.time.total_cmp(&other.time));
+        Self {
+            events,
+            series,
+            sightings,
+            hosts: hosts.to_vec(),
+        }
+    }
+}
+
+/// A packet of a flow.
+struct Known {
+    flow: u32,
+    to: Side,
+    /// The hosts of the flow, the opener's first.
+    hosts: [usize; 2],
+    content: Content,
+    packet: Arc<IpPacket>,
+}
+
+/// Protocol, and address and port of where a flow goes to.
+type Key = (u8, SocketAddr);
+
+/// Finds the flow of a packet by its addresses and ports.
+struct Directory<'a> {
+    /// Flows in the order in which they began: a port may serve one after the other.
+    flows: HashMap<Key, Vec<(&'a Flow, &'a Group)>>,
+}
+
+impl<'a> Directory<'a> {
+    fn new(flows: &'a [Arc<Flow>], groups: &'a [Group]) -> Self {
+        let mut all: HashMap<Key, Vec<(&Flow, &Group)>> = HashMap::new();
+        for flow in flows {
+            let group = &groups[flow.id.group as usize];
+            let protocol = match group.protocol {
+                Protocol::Tcp(_) | Protocol::Mptcp(_) => TCP,
+                Protocol::Arq(_) | Protocol::Udp(_) => UDP,
+            };
+            if let Some(to) = flow.to() {
+                all.entry((protocol, to)).or_default().push((flow, group));
+            }
+        }
+        Self { flows: all }
+    }
+
+    /// The flow that goes to an address, as of a time.
+    fn find(&self, at: Instant, protocol: u8, to: SocketAddr) -> Option<(&'a Flow, &'a Group)> {
+        let flows = self.flows.get(&(protocol, to))?;
+        let begun = flows.iter().rev().find(|(flow, _)| flow.id.opened_at <= at);
+        begun.or(flows.first()).copied()
+    }
+
+    /// Takes down what a packet is, or how it has changed on its way.
+    fn learn(&self, known: &mut HashMap<u64, Known>, at: Instant, id: u64, packet: IpPacket, what: What) {
+        if let Some(before) = known.get_mut(&id) {
+            // Of a corrupt packet the bytes may say anything: it stays what it was.
+            if what == What::Mark
+                && let Some(content) = content(&packet, matches!(before.content, Content::Arq(_)))
+            {
+                before.content = content;
+            }
+            before.packet = Arc::new(packet);
+            return;
+        }
+        let Some([from, to]) = ends(&packet) else { return };
+        let forward = self
+            .find(at, packet.protocol(), to)
+            .map(|found| (found, Side::Receiver));
+        let back = || {
+            self.find(at, packet.protocol(), from)
+                .map(|found| (found, Side::Sender))
+        };
+        let Some(((flow, group), side)) = forward.or_else(back) else {
+            return;
+        };
+        let Some(content) = content(&packet, matches!(group.protocol, Protocol::Arq(_))) else {
+            return;
+        };
+        let pair = &group.pairs[flow.id.pair as usize];
+        known.insert(
+            id,
+            Known {
+                flow: flow.id.number,
+                to: side,
+                hosts: [pair.from.0 as usize, pair.to.0 as usize],
+                content,
+                packet: Arc::new(packet),
+            },
+        );
+    }
+}
+
+/// Where a packet comes from and goes to, if it has ports.
+fn ends(packet: &IpPacket) -> Option<[SocketAddr; 2]> {
+    if !matches!(packet.protocol(), TCP | UDP) || packet.is_later_fragment() {
+        return None;
+    }
+    let ports: &[u8; 4] = packet.bytes().get(packet.header_len()..)?.first_chunk()?;
+    let end =
+        |address: Ipv4Addr, port: [u8; 2]| SocketAddr::new(IpAddr::V4(address), u16::from_be_bytes(port));
+    Some([
+        end(packet.source(), [ports[0], ports[1]]),
+        end(packet.destination(), [ports[2], ports[3]]),
+    ])
+}
+
+/// What a packet carries, if it is whole.
+fn content(packet: &IpPacket, is_arq: bool) -> Option<Content> {
+    if packet.protocol() == TCP {
+        return wire::decode(packet.bytes())
+            .ok()
+            .map(|packet| Content::Tcp(packet.segment));
+    }
+    let datagram = packet.bytes().get(packet.header_len()..)?;
+    let payload = datagram.get(UDP_HEADER..)?;
+    if is_arq {
+        let frame = codec::decode(payload).ok()?;
+        // Where in the stream the payload lies only its sender knows.
+        return Some(Content::Arq(frame.map_payload(|range| StreamRange {
+            offset: 0,
+            length: range.len() as u32,
+        })));
+    }
+    // As the header says (RFC 768): of a datagram in fragments this is the first.
+    let length = u32::from(u16::from_be_bytes([datagram[4], datagram[5]]));
+    Some(Content::Datagram(length.saturating_sub(UDP_HEADER as u32)))
+}

@@ -1,0 +1,273 @@
+//! A gateway that carries the connections of a host's kernel by the project's TCP: each is ended here towards the kernel, and
+//! goes on towards the network as another with the same addresses and ports (a split connection, RFC 3135, section 2.4).
+
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::Arc;
+
+use foundation::{Instant, Streams};
+use transport::tcp::{Connection, State, TcpConfig};
+
+use super::{Arrival, ConnectionEvent, Event, Stack, Stranger, StreamId};
+
+/// Bytes moved at once.
+const CHUNK: u64 = 64 * 1024;
+/// The ports that it takes for itself: it opens connections from those of others alone.
+const PORTS: std::ops::RangeInclusive<u16> = 1..=1;
+
+/// A side of a gateway.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Side {
+    /// Towards the host's kernel.
+    Kernel,
+    /// Towards the network.
+    Network,
+}
+
+impl Side {
+    /// Both.
+    pub const ALL: [Self; 2] = [Self::Kernel, Self::Network];
+
+    const fn other(self) -> Self {
+        match self {
+            Self::Kernel => Self::Network,
+            Self::Network => Self::Kernel,
+        }
+    }
+}
+
+/// Two connections whose streams go on in each other.
+#[derive(Debug)]
+struct Splice {
+    ids: [StreamId; 2],
+    /// What came in at a side has come to its end, and the other side was told.
+    finished: [bool; 2],
+    closed: [bool; 2],
+}
+
+/// A gateway.
+#[derive(Debug)]
+pub struct Gateway {
+    stacks: [Stack; 2],
+    configs: [Arc<TcpConfig>; 2],
+    splices: BTreeMap<u64, Splice>,
+    next: u64,
+    spliced: BTreeMap<(Side, StreamId), u64>,
+    /// Who has asked at the other side for the connections that are being opened at a side.
+    asking: BTreeMap<(Side, StreamId), Stranger>,
+    /// What is no TCP goes through as it is.
+    passed: [VecDeque<Vec<u8>>; 2],
+    buffer: Vec<u8>,
+}
+
+impl Gateway {
+    /// A gateway that runs this TCP towards the network.
+    #[must_use]
+    pub fn new(config: Arc<TcpConfig>, secret: Streams) -> Self {
+        let stack = |name| Stack::new(secret.component(name), PORTS);
+        Self {
+            stacks: [stack("kernel"), stack("network")],
+            // What a program writes at once goes on at once: to wait for more is the other connection's business.
+            configs: [
+                Arc::new(TcpConfig {
+                    nagle: Some(false),
+                    ..TcpConfig::default()
+                }),
+                config,
+            ],
+            splices: BTreeMap::new(),
+            next: 0,
+            spliced: BTreeMap::new(),
+            asking: BTreeMap::new(),
+            passed: [VecDeque::new(), VecDeque::new()],
+            buffer: vec![0; CHUNK as usize],
+        }
+    }
+
+    /// The connections of a side.
+    #[must_use]
+    pub const fn stack(&self, side: Side) -> &Stack {
+        &self.stacks[side as usize]
+    }
+
+    /// Connections that go through.
+    #[must_use]
+    pub fn connections(&self) -> usize {
+        self.splices.len()
+    }
+
+    /// A packet arrived at a side.
+    pub fn handle_packet(&mut self, now: Instant, side: Side, packet: &[u8]) {
+        match self.stacks[side as usize].handle_packet(now, packet) {
+            Arrival::Taken => self.settle(now),
+            Arrival::Stranger(stranger) if stranger.opens() => self.ask(now, side, stranger),
+            Arrival::Stranger(stranger) => self.stacks[side as usize].refuse(&stranger),
+            Arrival::Other => self.passed[side.other() as usize].push_back(packet.to_vec()),
+            Arrival::Broken => {}
+        }
+    }
+
+    /// Time has passed; whatever is due by `now` happens.
+    pub fn handle_timeout(&mut self, now: Instant) {
+        for stack in &mut self.stacks {
+            stack.handle_timeout(now);
+        }
+        self.settle(now);
+    }
+
+    /// When [`handle_timeout`](Self::handle_timeout) is due next; known once no packet leaves any more.
+    #[must_use]
+    pub fn poll_timeout(&self) -> Option<Instant> {
+        let both = self.stacks.iter().filter_map(Stack::poll_timeout);
+        both.min()
+    }
+
+    /// Writes the next packet that leaves at a side over `out`; false if there is none now.
+    pub fn poll_transmit(&mut self, now: Instant, side: Side, out: &mut Vec<u8>) -> bool {
+        if let Some(packet) = self.passed[side as usize].pop_front() {
+            *out = packet;
+            return true;
+        }
+        self.stacks[side as usize].poll_transmit(now, out)
+    }
+
+    /// Somebody asks for a connection: whether there is one is decided at the other side.
+    fn ask(&mut self, now: Instant, side: Side, stranger: Stranger) {
+        let other = side.other();
+        let config = &self.configs[other as usize];
+        // Asked for again, it is on its way already.
+        if let Some(id) = self.stacks[other as usize].open(now, stranger.endpoints, config) {
+            self.asking.insert((other, id), stranger);
+        }
+        self.settle(now);
+    }
+
+    /// Sees to all that has happened.
+    fn settle(&mut self, now: Instant) {
+        loop {
+            let next = Side::ALL
+                .into_iter()
+                .find_map(|side| Some((side, self.stacks[side as usize].poll_event()?)));
+            let Some((side, event)) = next else { return };
+            // One that was accepted is known already.
+            let Event::Of(id, event) = event else { continue };
+            match self.asking.remove(&(side, id)) {
+                Some(stranger) => self.answer(now, side, id, event, stranger),
+                None => self.on_event(now, side, id, event),
+            }
+        }
+    }
+
+    /// What has become of a connection that was asked for.
+    fn answer(&mut self, now: Instant, side: Side, id: StreamId, event: ConnectionEvent, stranger: Stranger) {
+        let other = side.other();
+        match event {
+            ConnectionEvent::Connected => {
+                let config = Arc::clone(&self.configs[other as usize]);
+                let twin = self.stacks[other as usize].accept(now, &stranger, &config);
+                let ids = match side {
+                    Side::Kernel => [id, twin],
+                    Side::Network => [twin, id],
+                };
+                self.next += 1;
+                self.splices.insert(
+                    self.next,
+                    Splice {
+                        ids,
+                        finished: [false; 2],
+                        closed: [false; 2],
+                    },
+                );
+                for side in Side::ALL {
+                    self.spliced.insert((side, ids[side as usize]), self.next);
+                }
+            }
+            _ => {
+                self.stacks[side as usize].release(now, id);
+                self.stacks[other as usize].refuse(&stranger);
+            }
+        }
+    }
+
+    fn on_event(&mut self, now: Instant, side: Side, id: StreamId, event: ConnectionEvent) {
+        let Some(&key) = self.spliced.get(&(side, id)) else {
+            return;
+        };
+        match event {
+            ConnectionEvent::Failed(_) => self.end(now, key),
+            ConnectionEvent::Closed => {
+                if let Some(splice) = self.splices.get_mut(&key) {
+                    splice.closed[side as usize] = true;
+                }
+                self.pump(now, key);
+                if self
+                    .splices
+                    .get(&key)
+                    .is_some_and(|splice| splice.closed == [true; 2])
+                {
+                    self.end(now, key);
+                }
+            }
+            _ => self.pump(now, key),
+        }
+    }
+
+    /// Moves what has arrived at either side to the other, as far as there is room.
+    fn pump(&mut self, now: Instant, key: u64) {
+        let Some(splice) = self.splices.get_mut(&key) else {
+            return;
+        };
+        for side in Side::ALL {
+            let other = side.other();
+            let (id, twin) = (splice.ids[side as usize], splice.ids[other as usize]);
+            loop {
+                let readable = self.stacks[side as usize]
+                    .connection(id)
+                    .map_or(0, Connection::readable);
+                let room = self.stacks[other as usize]
+                    .connection(twin)
+                    .map_or(0, Connection::writable);
+                if readable == 0 {
+                    break;
+                }
+                if room == 0 {
+                    // Written in vain, so that the stack tells when there is room.
+                    self.stacks[other as usize].write(now, twin, &[0]);
+                    break;
+                }
+                let part = &mut self.buffer[..readable.min(room).min(CHUNK) as usize];
+                let read = self.stacks[side as usize].read(now, id, part);
+                let written = self.stacks[other as usize].write(now, twin, &part[..read]);
+                if written < read {
+                    // The other end takes no more: it is gone, which its own events tell.
+                    break;
+                }
+            }
+            let connection = self.stacks[side as usize].connection(id);
+            let is_at_its_end = connection.is_some_and(|c| c.readable() == 0 && has_heard_all(c.state()));
+            if is_at_its_end && !std::mem::replace(&mut splice.finished[side as usize], true) {
+                self.stacks[other as usize].finish(now, twin);
+            }
+        }
+    }
+
+    /// Ends both connections at once; those that are closed already are forgotten.
+    fn end(&mut self, now: Instant, key: u64) {
+        let Some(splice) = self.splices.remove(&key) else {
+            return;
+        };
+        for side in Side::ALL {
+            let id = splice.ids[side as usize];
+            self.spliced.remove(&(side, id));
+            self.stacks[side as usize].abort(now, id);
+            self.stacks[side as usize].release(now, id);
+        }
+    }
+}
+
+/// Whether the peer's FIN has arrived, with all before it.
+const fn has_heard_all(state: State) -> bool {
+    matches!(
+        state,
+        State::CloseWait | State::Closing | State::LastAck | State::TimeWait | State::Closed
+    )
+}

@@ -1,0 +1,477 @@
+//! A host's TCP in user space: many connections with real bytes over whole IPv4 packets, without a clock or a socket.
+//!
+//! Each connection is a [`Connection`] of the `transport` crate, the same that
+//! simulations run; what it names as ranges of its streams is kept here as bytes. Whoever owns the [`Stack`] hands it the
+//! packets that arrive and the time, and sends the packets that it gives.
+
+mod bytes;
+mod gateway;
+mod icmp;
+mod stream;
+mod table;
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::net::{IpAddr, SocketAddr};
+use std::sync::Arc;
+
+use foundation::{Instant, Streams};
+use transport::Machine as _;
+use transport::tcp::wire::{Endpoints, decode, encode};
+use transport::tcp::{Connection, Flags, Segment, State, TcpConfig, reset_for};
+
+use icmp::Message;
+use stream::Stream;
+use table::Table;
+
+pub use gateway::{Gateway, Side};
+pub use table::StreamId;
+pub use transport::tcp::Event as ConnectionEvent;
+
+/// The least MTU that is believed: below, a forged message could stall a connection (Linux's `min_pmtu`, 552 bytes).
+const LEAST_MTU: u32 = 552;
+
+/// What the owner of a stack is told.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Event {
+    /// A peer has connected to the port that was listened at.
+    Accepted {
+        /// The new stream.
+        stream: StreamId,
+        /// The port.
+        port: u16,
+    },
+    /// A connection has told something.
+    Of(StreamId, ConnectionEvent),
+}
+
+/// A segment that belongs to no connection, and that no listener waits for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Stranger {
+    /// Where it comes from and where it goes.
+    pub endpoints: Endpoints,
+    /// The segment.
+    pub segment: Segment,
+}
+
+impl Stranger {
+    /// Whether it asks for a connection.
+    #[must_use]
+    pub fn opens(&self) -> bool {
+        self.segment.flags.contains(Flags::SYN) && !self.segment.has(Flags::ACK | Flags::RST)
+    }
+}
+
+/// What became of a packet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Arrival {
+    /// It was for this stack.
+    Taken,
+    /// It is for nobody here: to be refused with [`Stack::refuse`], or accepted with [`Stack::accept`].
+    Stranger(Stranger),
+    /// It is no TCP, or a fragment, and says nothing to a connection here.
+    Other,
+    /// It is broken: cut off, or with a wrong checksum.
+    Broken,
+}
+
+/// What a stack has done, in packets.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Counters {
+    /// Packets that arrived.
+    pub received: u64,
+    /// Packets that left.
+    pub sent: u64,
+    /// Packets that arrived cut off or with a wrong checksum.
+    pub broken: u64,
+    /// Segments that were refused with a reset.
+    pub refused: u64,
+    /// Messages about packets that were too big which made a connection's segments shorter.
+    pub too_big: u64,
+}
+
+/// A host's TCP.
+#[derive(Debug)]
+pub struct Stack {
+    streams: Table,
+    listeners: BTreeMap<u16, Arc<TcpConfig>>,
+    /// Where initial sequence numbers come from (RFC 6528).
+    secret: Streams,
+    /// Ports of connections that are opened here.
+    ports: std::ops::RangeInclusive<u16>,
+    next_port: u16,
+    /// Timers that are set.
+    timers: BTreeSet<(Instant, StreamId)>,
+    /// Those that may have something to send, in turn.
+    ready: VecDeque<StreamId>,
+    /// Resets and other answers that belong to no connection.
+    answers: VecDeque<Vec<u8>>,
+    events: VecDeque<Event>,
+    /// What is known of the way to a peer (RFC 1191, section 3).
+    path_mtus: BTreeMap<IpAddr, u32>,
+    counters: Counters,
+}
+
+impl Stack {
+    /// A stack without connections. `secret` decides its initial sequence numbers; `ports` are for the connections that
+    /// it opens.
+    #[must_use]
+    pub fn new(secret: Streams, ports: std::ops::RangeInclusive<u16>) -> Self {
+        Self {
+            streams: Table::default(),
+            listeners: BTreeMap::new(),
+            secret,
+            next_port: *ports.start(),
+            ports,
+            timers: BTreeSet::new(),
+            ready: VecDeque::new(),
+            answers: VecDeque::new(),
+            events: VecDeque::new(),
+            path_mtus: BTreeMap::new(),
+            counters: Counters::default(),
+        }
+    }
+
+    /// What it has done so far.
+    #[must_use]
+    pub const fn counters(&self) -> Counters {
+        self.counters
+    }
+
+    /// Waits for connections at a port; false if somebody does so already.
+    pub fn listen(&mut self, port: u16, config: Arc<TcpConfig>) -> bool {
+        let is_free = !self.listeners.contains_key(&port);
+        if is_free {
+            self.listeners.insert(port, config);
+        }
+        is_free
+    }
+
+    /// Waits at a port of its own choice; `None` where all are taken.
+    pub fn listen_anywhere(&mut self, config: Arc<TcpConfig>) -> Option<u16> {
+        for _ in self.ports.clone() {
+            let port = self.take_port();
+            if self.listen(port, Arc::clone(&config)) {
+                return Some(port);
+            }
+        }
+        None
+    }
+
+    /// Waits no longer; connections stay.
+    pub fn stop_listening(&mut self, port: u16) {
+        self.listeners.remove(&port);
+    }
+
+    fn take_port(&mut self) -> u16 {
+        let port = self.next_port;
+        self.next_port = if port == *self.ports.end() {
+            *self.ports.start()
+        } else {
+            port + 1
+        };
+        port
+    }
+
+    /// Opens a connection from `from` at a free port; `None` where all are taken.
+    pub fn connect(
+        &mut self,
+        now: Instant,
+        from: IpAddr,
+        to: SocketAddr,
+        config: &TcpConfig,
+    ) -> Option<StreamId> {
+        for _ in self.ports.clone() {
+            let endpoints = Endpoints {
+                source: SocketAddr::new(from, self.take_port()),
+                destination: to,
+            };
+            if let Some(stream) = self.open(now, endpoints, config) {
+                return Some(stream);
+            }
+        }
+        None
+    }
+
+    /// Opens a connection between these endpoints; `None` where there is one.
+    pub fn open(&mut self, now: Instant, endpoints: Endpoints, config: &TcpConfig) -> Option<StreamId> {
+        if self.streams.find(endpoints).is_some() {
+            return None;
+        }
+        let connection = Connection::open(now, config, self.initial_sequence(now, endpoints));
+        Some(self.add(now, Stream::new(endpoints, connection, false)))
+    }
+
+    /// Accepts a stranger that asks for a connection; it is told of when it stands.
+    pub fn accept(&mut self, now: Instant, stranger: &Stranger, config: &TcpConfig) -> StreamId {
+        let endpoints = stranger.endpoints.reversed();
+        let initial = self.initial_sequence(now, endpoints);
+        let connection = Connection::accept(now, config, initial, &stranger.segment);
+        self.add(now, Stream::new(endpoints, connection, true))
+    }
+
+    /// Answers a stranger with a reset (RFC 9293, section 3.10.7.1).
+    pub fn refuse(&mut self, stranger: &Stranger) {
+        let Some(reset) = reset_for(&stranger.segment) else {
+            return;
+        };
+        let mut bytes = Vec::new();
+        if encode(&reset, stranger.endpoints.reversed(), &mut bytes, |_| {}).is_ok() {
+            self.counters.refused += 1;
+            self.answers.push_back(bytes);
+        }
+    }
+
+    /// A clock of 4 µs, and a number that only this stack knows, of its own for each pair of endpoints (RFC 6528).
+    fn initial_sequence(&self, now: Instant, endpoints: Endpoints) -> u32 {
+        use rand::Rng as _;
+        let name = format!("{}-{}", endpoints.source, endpoints.destination);
+        let own = self.secret.stream(&name).next_u32();
+        own.wrapping_add((now.as_nanos() / 4000) as u32)
+    }
+
+    fn add(&mut self, now: Instant, mut stream: Stream) -> StreamId {
+        if let Some(&mtu) = self.path_mtus.get(&stream.endpoints.destination.ip()) {
+            stream.connection.handle_path_mtu(now, mtu);
+        }
+        let id = self.streams.add(stream);
+        self.settle(id);
+        id
+    }
+
+    /// A packet arrived.
+    pub fn handle_packet(&mut self, now: Instant, packet: &[u8]) -> Arrival {
+        use transport::tcp::wire::DecodeError;
+        self.counters.received += 1;
+        match decode(packet) {
+            Ok(decoded) => {
+                let endpoints = decoded.endpoints.reversed();
+                if let Some(id) = self.streams.find(endpoints) {
+                    if let Some(stream) = self.streams.get_mut(id) {
+                        stream.receive(now, decoded.segment, &packet[decoded.payload]);
+                    }
+                    self.settle(id);
+                    return Arrival::Taken;
+                }
+                let stranger = Stranger {
+                    endpoints: decoded.endpoints,
+                    segment: decoded.segment,
+                };
+                let listener = self.listeners.get(&endpoints.source.port());
+                match listener.filter(|_| stranger.opens()).cloned() {
+                    Some(config) => {
+                        self.accept(now, &stranger, &config);
+                        Arrival::Taken
+                    }
+                    None => Arrival::Stranger(stranger),
+                }
+            }
+            Err(DecodeError::Protocol(_)) => self.handle_message(now, packet),
+            // This stack sends none that a router may cut into fragments, nor do those that do path MTU discovery.
+            Err(DecodeError::Fragment) => Arrival::Other,
+            Err(_) => {
+                self.counters.broken += 1;
+                Arrival::Broken
+            }
+        }
+    }
+
+    fn handle_message(&mut self, now: Instant, packet: &[u8]) -> Arrival {
+        let Some(Message::TooBig {
+            endpoints,
+            sequence,
+            mtu,
+        }) = icmp::read(packet)
+        else {
+            return Arrival::Other;
+        };
+        let Some(id) = self.streams.find(endpoints) else {
+            return Arrival::Other;
+        };
+        let Some(stream) = self.streams.get_mut(id) else {
+            return Arrival::Other;
+        };
+        // RFC 5927, section 4.1: what is quoted must be under way, or anybody could say so.
+        if stream.connection.is_outstanding(sequence) {
+            let mtu = u32::from(mtu).max(LEAST_MTU);
+            stream.connection.handle_path_mtu(now, mtu);
+            let known = self.path_mtus.entry(endpoints.destination.ip()).or_insert(mtu);
+            *known = (*known).min(mtu);
+            self.counters.too_big += 1;
+        }
+        self.settle(id);
+        Arrival::Taken
+    }
+
+    /// Answers a ping, if the packet is one; gives whether it is. A kernel that has the rest of the packets does so itself.
+    pub fn answer_ping(&mut self, packet: &[u8]) -> bool {
+        let is_ping = icmp::read(packet) == Some(Message::Echo);
+        if is_ping {
+            self.answers.push_back(icmp::answer(packet));
+        }
+        is_ping
+    }
+
+    /// Time has passed; whatever is due by `now` happens.
+    pub fn handle_timeout(&mut self, now: Instant) {
+        while let Some(&(at, id)) = self.timers.first()
+            && at <= now
+        {
+            self.timers.pop_first();
+            if let Some(stream) = self.streams.get_mut(id) {
+                stream.timeout = None;
+                stream.connection.handle_timeout(now);
+            }
+            self.settle(id);
+        }
+    }
+
+    /// When [`handle_timeout`](Self::handle_timeout) is due next; known once no packet leaves any more.
+    #[must_use]
+    pub fn poll_timeout(&self) -> Option<Instant> {
+        self.timers.first().map(|&(at, _)| at)
+    }
+
+    /// Writes the next packet that leaves over `out`; false if there is none now.
+    pub fn poll_transmit(&mut self, now: Instant, out: &mut Vec<u8>) -> bool {
+        out.clear();
+        if let Some(answer) = self.answers.pop_front() {
+            *out = answer;
+            self.counters.sent += 1;
+            return true;
+        }
+        while let Some(id) = self.ready.pop_front() {
+            let Some(stream) = self.streams.get_mut(id) else {
+                continue;
+            };
+            if stream.transmit(now, out) {
+                // The others have their turn first.
+                self.ready.push_back(id);
+                self.counters.sent += 1;
+                return true;
+            }
+            stream.is_ready = false;
+            let timeout = stream.connection.poll_timeout();
+            if timeout != stream.timeout {
+                if let Some(before) = std::mem::replace(&mut stream.timeout, timeout) {
+                    self.timers.remove(&(before, id));
+                }
+                if let Some(at) = timeout {
+                    self.timers.insert((at, id));
+                }
+            }
+            self.forget_if_done(id);
+        }
+        false
+    }
+
+    /// What happened next.
+    pub fn poll_event(&mut self) -> Option<Event> {
+        self.events.pop_front()
+    }
+
+    /// After each call that touches a connection: what it has to tell is noted, and it may have something to send.
+    fn settle(&mut self, id: StreamId) {
+        let Some(stream) = self.streams.get_mut(id) else {
+            return;
+        };
+        while let Some(event) = stream.connection.poll_event() {
+            let port = stream.endpoints.source.port();
+            if std::mem::take(&mut stream.is_new) {
+                if event != ConnectionEvent::Connected {
+                    // It has never stood, and nobody knows of it.
+                    stream.is_released = true;
+                    continue;
+                }
+                self.events.push_back(Event::Accepted { stream: id, port });
+                continue;
+            }
+            self.events.push_back(Event::Of(id, event));
+        }
+        if !std::mem::replace(&mut stream.is_ready, true) {
+            self.ready.push_back(id);
+        }
+    }
+
+    fn forget_if_done(&mut self, id: StreamId) {
+        let is_done = self
+            .streams
+            .get(id)
+            .is_some_and(|stream| stream.is_released && stream.connection.state() == State::Closed);
+        if is_done
+            && let Some(stream) = self.streams.remove(id)
+            && let Some(at) = stream.timeout
+        {
+            self.timers.remove(&(at, id));
+        }
+    }
+
+    /// Takes what has arrived in order into `out`; gives how many bytes.
+    pub fn read(&mut self, now: Instant, id: StreamId, out: &mut [u8]) -> usize {
+        let read = self.streams.get_mut(id).map_or(0, |stream| stream.read(now, out));
+        self.settle(id);
+        read
+    }
+
+    /// Appends to the stream what the send buffer has room for; gives how many bytes.
+    /// [`Writable`](ConnectionEvent::Writable) tells when there is room for the rest.
+    pub fn write(&mut self, now: Instant, id: StreamId, bytes: &[u8]) -> usize {
+        let written = self
+            .streams
+            .get_mut(id)
+            .map_or(0, |stream| stream.write(now, bytes));
+        self.settle(id);
+        written
+    }
+
+    /// Ends this end's stream (half-close).
+    pub fn finish(&mut self, now: Instant, id: StreamId) {
+        self.touch(id, |connection| connection.finish(now));
+    }
+
+    /// Ends the connection at once: the peer is sent a reset.
+    pub fn abort(&mut self, now: Instant, id: StreamId) {
+        self.touch(id, |connection| connection.abort(now));
+    }
+
+    /// Nobody will use the stream any more: it is closed, and forgotten when that is done.
+    pub fn release(&mut self, now: Instant, id: StreamId) {
+        if let Some(stream) = self.streams.get_mut(id) {
+            stream.is_released = true;
+        }
+        self.touch(id, |connection| connection.close(now));
+    }
+
+    /// Lets `change` have a connection, as for its settings.
+    pub fn touch<T>(&mut self, id: StreamId, change: impl FnOnce(&mut Connection) -> T) -> Option<T> {
+        let result = self
+            .streams
+            .get_mut(id)
+            .map(|stream| change(&mut stream.connection));
+        self.settle(id);
+        result
+    }
+
+    /// A connection, to look at; `None` once it is forgotten.
+    #[must_use]
+    pub fn connection(&self, id: StreamId) -> Option<&Connection> {
+        self.streams.get(id).map(|stream| &stream.connection)
+    }
+
+    /// From this end of a stream to the peer's.
+    #[must_use]
+    pub fn endpoints(&self, id: StreamId) -> Option<Endpoints> {
+        self.streams.get(id).map(|stream| stream.endpoints)
+    }
+
+    /// How many connections there are, those that linger in TIME-WAIT included.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.streams.len()
+    }
+
+    /// Whether there is no connection.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+}

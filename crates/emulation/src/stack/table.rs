@@ -1,0 +1,73 @@
+//! The connections of a stack, by number and by endpoints.
+
+use std::collections::HashMap;
+
+use transport::tcp::wire::Endpoints;
+
+use super::stream::Stream;
+
+/// A stream of a stack; of no other stack. A number is used again, with another age.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct StreamId {
+    place: u32,
+    age: u32,
+}
+
+#[derive(Debug, Default)]
+struct Slot {
+    age: u32,
+    stream: Option<Box<Stream>>,
+}
+
+/// All streams.
+#[derive(Debug, Default)]
+pub(super) struct Table {
+    slots: Vec<Slot>,
+    free: Vec<u32>,
+    /// Looked up, and never gone through in order.
+    by_endpoints: HashMap<Endpoints, StreamId>,
+}
+
+impl Table {
+    pub(super) fn len(&self) -> usize {
+        self.by_endpoints.len()
+    }
+
+    pub(super) fn find(&self, endpoints: Endpoints) -> Option<StreamId> {
+        self.by_endpoints.get(&endpoints).copied()
+    }
+
+    pub(super) fn add(&mut self, stream: Stream) -> StreamId {
+        let place = self.free.pop().unwrap_or_else(|| {
+            self.slots.push(Slot::default());
+            self.slots.len() as u32 - 1
+        });
+        let slot = &mut self.slots[place as usize];
+        let id = StreamId { place, age: slot.age };
+        self.by_endpoints.insert(stream.endpoints, id);
+        slot.stream = Some(Box::new(stream));
+        id
+    }
+
+    pub(super) fn get(&self, id: StreamId) -> Option<&Stream> {
+        let slot = self.slots.get(id.place as usize)?;
+        slot.stream.as_deref().filter(|_| slot.age == id.age)
+    }
+
+    pub(super) fn get_mut(&mut self, id: StreamId) -> Option<&mut Stream> {
+        let slot = self.slots.get_mut(id.place as usize)?;
+        slot.stream.as_deref_mut().filter(|_| slot.age == id.age)
+    }
+
+    pub(super) fn remove(&mut self, id: StreamId) -> Option<Stream> {
+        let slot = self.slots.get_mut(id.place as usize)?;
+        if slot.age != id.age {
+            return None;
+        }
+        let stream = slot.stream.take()?;
+        slot.age = slot.age.wrapping_add(1);
+        self.free.push(id.place);
+        self.by_endpoints.remove(&stream.endpoints);
+        Some(*stream)
+    }
+}

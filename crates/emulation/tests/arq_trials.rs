@@ -1,0 +1,122 @@
+//! The project's own protocols between two kernels, under every workload that they have in simulation.
+
+use emulation::Error;
+use emulation::trial::{Names, TrialError, run};
+use experiment::{Record, TrialSpec};
+
+mod common;
+
+/// The record of a trial over 20 Mbit/s and twice 10 ms; `None`, with the reason printed, where the system lacks something.
+fn record(protocol: &str, workload: &str) -> Option<Record> {
+    let json = format!(
+        r#"{{"path": {{"rate": "20Mbit/s", "delay": "10ms", "queue": "50pkt"}}, "protocol": {protocol},
+            "workload": {workload}, "seed": 1}}"#
+    );
+    let spec = TrialSpec::from_json(&json).unwrap_or_else(|error| panic!("{error}: {json}"));
+    match run(&spec, &Names::new(), None) {
+        Ok(record) => {
+            assert_eq!(record.error, None, "{json}");
+            Some(record)
+        }
+        Err(TrialError::Emulation(error @ (Error::Permission { .. } | Error::Missing { .. }))) => {
+            common::skip(&error.to_string());
+            None
+        }
+        Err(error) => panic!("{error}: {json}"),
+    }
+}
+
+fn figure(record: &Record, name: &str) -> f64 {
+    record.metrics.as_ref().unwrap()[name].unwrap_or_else(|| panic!("{name} is null"))
+}
+
+const WINDOW_32: &str = r#"{"kind": "selective-repeat", "window": 32}"#;
+
+#[test]
+fn a_window_limits_an_endless_flow_to_its_size_a_round_trip() {
+    let Some(record) = record(
+        WINDOW_32,
+        r#"{"kind": "bulk", "duration": "3s", "warm_up": "1s"}"#,
+    ) else {
+        return;
+    };
+    // 32 packets of 1024 bytes in 20 ms and what the machine adds: at most 13.1 Mbit/s.
+    let goodput = figure(&record, "goodput_bps");
+    assert!((6e6..13.2e6).contains(&goodput), "{goodput}");
+    // Counted after the warm-up alone, by the sender.
+    let packets = figure(&record, "packets_sent") * 1024.0 * 8.0 / 2.0;
+    assert!((packets / goodput - 1.0).abs() < 0.1, "{packets} {goodput}");
+    assert!((0.02..0.1).contains(&figure(&record, "rtt_min_s")));
+    assert!(figure(&record, "rtt_mean_s") >= figure(&record, "rtt_min_s"));
+}
+
+#[test]
+fn several_flows_of_a_pair_do_not_mix() {
+    let Some(record) = record(WINDOW_32, r#"{"kind": "file", "size": "200kB", "flows": 3}"#) else {
+        return;
+    };
+    assert_eq!(figure(&record, "flows_completed"), 3.0);
+    assert_eq!(record.flows.len(), 3);
+    for flow in &record.flows {
+        assert_eq!(flow.size_bytes, Some(200_000));
+        assert!(flow.packets_sent >= 196, "{flow:?}");
+        assert!(flow.fct_s.unwrap() > 0.08, "{flow:?}");
+    }
+    // 600 kB and headers at 20 Mbit/s.
+    assert!(figure(&record, "completion_s") > 0.25);
+}
+
+#[test]
+fn requests_are_answered_one_after_the_other() {
+    let Some(record) = record(
+        WINDOW_32,
+        r#"{"kind": "request-response", "requests": 10, "response_size": "10kB", "think": "5ms"}"#,
+    ) else {
+        return;
+    };
+    assert_eq!(figure(&record, "flows_completed"), 10.0);
+    // A round trip of 20 ms, and 10 kB at 20 Mbit/s.
+    let median = figure(&record, "fct_p50_s");
+    assert!((0.024..0.2).contains(&median), "{median}");
+    // Ten requests of a packet each, and ten answers of ten packets each.
+    assert!((110.0..150.0).contains(&figure(&record, "packets_sent")));
+}
+
+#[test]
+fn requests_with_a_connection_each_take_a_round_trip_more() {
+    let Some(record) = record(
+        WINDOW_32,
+        r#"{"kind": "request-response", "requests": 3, "response_size": "1kB", "reconnect": true}"#,
+    ) else {
+        return;
+    };
+    assert_eq!(figure(&record, "flows_completed"), 3.0);
+    assert_eq!(record.flows.len(), 3);
+    let median = figure(&record, "fct_p50_s");
+    assert!((0.04..0.4).contains(&median), "{median}");
+}
+
+#[test]
+fn a_source_that_pauses_sends_no_faster_than_its_rate() {
+    let workload =
+        r#"{"kind": "on-off", "rate": "2Mbit/s", "on": "300ms", "off": "300ms", "duration": "3s"}"#;
+    let Some(record) = record(WINDOW_32, workload) else {
+        return;
+    };
+    let goodput = figure(&record, "goodput_bps");
+    assert!((0.2e6..2e6).contains(&goodput), "{goodput}");
+}
+
+#[test]
+fn flows_arrive_and_end_by_themselves() {
+    let Some(record) = record(
+        r#"{"kind": "go-back-n", "window": 8}"#,
+        r#"{"kind": "arrivals", "arrivals": "20/s", "size": "10kB", "duration": "2s"}"#,
+    ) else {
+        return;
+    };
+    assert_eq!(figure(&record, "flows_unfinished"), 0.0);
+    assert!((15.0..80.0).contains(&figure(&record, "flows_completed")));
+    // Two round trips and more.
+    assert!(figure(&record, "fct_mean_s") > 0.04);
+}

@@ -1,0 +1,84 @@
+//! Two hosts with three paths between them, and the kernel's MPTCP over them.
+
+use std::io::{Read, Write};
+use std::net::{Ipv4Addr, Shutdown, SocketAddr, TcpListener, TcpStream};
+use std::time::Duration;
+
+use emulation::Emulation;
+use kernel::mptcp::{self, Connection, Manager};
+use network::Topology;
+
+use super::{FAR, options, skip, start, topology};
+
+/// Two hosts and three paths of 20 Mbit/s, of which the second has the least delay.
+pub fn three_paths() -> Topology {
+    let link = |from: &str, to: &str, delay: &str| {
+        format!(r#"{{"from": "{from}", "to": "{to}", "rate": "20Mbit/s", "delay": "{delay}"}}"#)
+    };
+    let links = [
+        link("a", "x", "30ms"),
+        link("x", "b", "1ms"),
+        link("a", "y", "5ms"),
+        link("y", "b", "1ms"),
+        link("a", "z", "20ms"),
+        link("z", "b", "1ms"),
+    ];
+    topology(&format!(
+        r#"{{"kind": "free", "hosts": ["a", "b"], "routers": ["x", "y", "z"], "links": [{}]}}"#,
+        links.join(", ")
+    ))
+}
+
+/// The network; `None`, with the reason printed, where the system lacks something.
+pub fn network() -> Option<Emulation> {
+    if mptcp::is_enabled() != Some(true) || mptcp::path_manager().is_err() {
+        skip("the kernel has no MPTCP with a path manager in user space");
+        return None;
+    }
+    start(options(three_paths()))
+}
+
+/// Longer than anything here takes.
+pub const PATIENCE: Duration = Duration::from_secs(10);
+
+/// A listener at the far host that reads everything in a thread of its own and then closes.
+pub fn sink(emulation: &Emulation) -> SocketAddr {
+    let listener: TcpListener = emulation.in_host(FAR, || {
+        Manager::open().unwrap().set_limits(8, 8).unwrap();
+        mptcp::listen(SocketAddr::from((Ipv4Addr::UNSPECIFIED, 0))).unwrap()
+    });
+    let port = listener.local_addr().unwrap().port();
+    std::thread::spawn(move || {
+        while let Ok((mut socket, _)) = listener.accept() {
+            std::thread::spawn(move || {
+                let mut buffer = [0; 65_536];
+                while socket.read(&mut buffer).is_ok_and(|bytes| bytes > 0) {}
+            });
+        }
+    });
+    SocketAddr::from((emulation.host_address(FAR), port))
+}
+
+/// Packets that crossed each path so far, in the direction of the data.
+pub fn packets(emulation: &Emulation) -> [u64; 3] {
+    emulation.with_network(|network, _| {
+        ["a-x", "a-y", "a-z"].map(|name| {
+            let link = network
+                .links()
+                .find(|&link| network.link_name(link) == name)
+                .unwrap();
+            network.counters(link).delivered.packets
+        })
+    })
+}
+
+/// Sends so much, and waits until the peer has read it.
+pub fn send(mut socket: TcpStream, bytes: usize) {
+    socket.write_all(&vec![7; bytes]).unwrap();
+    // Linux lets no subflow join a connection that this end has closed.
+    while Connection::of(&socket).unwrap().unwrap().unacknowledged > 0 {
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    socket.shutdown(Shutdown::Write).unwrap();
+    assert_eq!(socket.read(&mut [0]).unwrap(), 0);
+}

@@ -1,0 +1,156 @@
+//! Hosts with several ways, and Linux's MPTCP over them: which subflows there are is ours to say.
+
+#![cfg(target_os = "linux")]
+
+mod common;
+
+use std::io::Write;
+use std::net::{SocketAddr, TcpListener};
+use std::time::{Duration, Instant};
+
+use common::multihomed::{PATIENCE, network, packets, send, sink, three_paths};
+use common::{FAR, NEAR, options, start};
+use kernel::mptcp::{self, Connection, Event, Events, Manager, PathManager};
+
+#[test]
+fn an_address_chooses_the_way() {
+    let Some(emulation) = start(options(three_paths())) else {
+        return;
+    };
+    assert_eq!((emulation.ways(NEAR), emulation.ways(FAR)), (3, 3));
+    let listener = emulation.in_host(FAR, || TcpListener::bind("0.0.0.0:0").unwrap());
+    let port = listener.local_addr().unwrap().port();
+    // Delays of the three there and back, at least.
+    for (way, least) in [62, 12, 42].into_iter().enumerate() {
+        for (own, theirs) in [(way, 0), (0, way), (way, way)] {
+            let (from, to) = (
+                emulation.way_address(NEAR, own as u8),
+                emulation.way_address(FAR, theirs as u8),
+            );
+            let took = emulation.in_host(NEAR, || {
+                use socket2::{Domain, Socket, Type};
+                let socket = Socket::new(Domain::IPV4, Type::STREAM, None).unwrap();
+                socket.bind(&SocketAddr::from((from, 0)).into()).unwrap();
+                let began = Instant::now();
+                socket.connect(&SocketAddr::from((to, port)).into()).unwrap();
+                began.elapsed()
+            });
+            assert!(took >= Duration::from_millis(least), "{from} to {to}: {took:?}");
+            let next = [12, 42, 62].into_iter().find(|&next| next > least).unwrap_or(500);
+            assert!(took < Duration::from_millis(next), "{from} to {to}: {took:?}");
+        }
+    }
+}
+
+#[test]
+fn subflows_are_opened_where_they_are_ordered() {
+    let Some(emulation) = network() else { return };
+    let to = sink(&emulation);
+    let before = packets(&emulation);
+    emulation.in_host(NEAR, || {
+        let _restore = mptcp::set_path_manager(PathManager::User).unwrap();
+        let paths = mptcp::paths().unwrap();
+        assert_eq!(paths.len(), 3);
+        let fast = paths[1];
+        // A short transfer on the path of least delay alone.
+        let socket = mptcp::connect(Some(fast.address), to, PATIENCE).unwrap();
+        send(socket, 50_000);
+    });
+    let short = packets(&emulation);
+    assert!(short[1] - before[1] >= 35, "{before:?} {short:?}");
+    assert_eq!((short[0], short[2]), (before[0], before[2]));
+    emulation.in_host(NEAR, || {
+        let _restore = mptcp::set_path_manager(PathManager::User).unwrap();
+        let (events, manager) = (Events::listen().unwrap(), Manager::open().unwrap());
+        let paths = mptcp::paths().unwrap();
+        let mut socket = mptcp::connect(Some(paths[1].address), to, PATIENCE).unwrap();
+        let token = Connection::token(&socket).unwrap().expect("MPTCP");
+        let early = manager.create_subflow(token, &paths[0], 2, to).unwrap_err();
+        assert_eq!(early.raw_os_error(), Some(libc::ENOTCONN), "{early}");
+        socket.write_all(&[7; 100_000]).unwrap();
+        let began = Instant::now();
+        for (id, path) in [(2, &paths[0]), (3, &paths[2])] {
+            while let Err(error) = manager.create_subflow(token, path, id, to) {
+                assert_eq!(error.raw_os_error(), Some(libc::ENOTCONN), "{error}");
+                assert!(began.elapsed() < PATIENCE);
+                std::thread::sleep(Duration::from_millis(2));
+            }
+        }
+        let mut heard = Vec::new();
+        while heard
+            .iter()
+            .filter(|event| matches!(event, Event::SubflowEstablished { .. }))
+            .count()
+            < 2
+        {
+            heard.extend(events.next().unwrap());
+            assert!(began.elapsed() < PATIENCE, "{heard:?}");
+            std::thread::sleep(Duration::from_millis(2));
+        }
+        assert!(heard.contains(&Event::Established {
+            token,
+            peers: mptcp::Peers {
+                local: socket.local_addr().unwrap(),
+                remote: to
+            },
+            server: false
+        }));
+        let rest = vec![7; 5_000_000];
+        socket.write_all(&rest).unwrap();
+        let connection = Connection::of(&socket).unwrap().unwrap();
+        assert_eq!(connection.token, token);
+        assert_eq!(connection.subflows.len(), 3);
+        let table = mptcp::tcp_sockets().unwrap();
+        for subflow in &connection.subflows {
+            let place = paths
+                .iter()
+                .position(|path| path.address == subflow.peers.local.ip())
+                .unwrap();
+            let least = [62_000, 12_000, 42_000][place];
+            let rtt = subflow.tcp.least_rtt_us().unwrap();
+            assert!((least..2 * least + 100_000).contains(&rtt), "{subflow:?}");
+            assert!(subflow.tcp.bytes_sent() > 200_000, "{subflow:?}");
+            assert!(table[&subflow.peers].bytes_sent() >= subflow.tcp.bytes_sent());
+        }
+        send(socket, 1);
+    });
+    let long = packets(&emulation);
+    for way in 0..3 {
+        assert!(long[way] - short[way] >= 200, "{short:?} {long:?}");
+    }
+}
+
+#[test]
+fn the_kernels_path_manager_takes_all_paths_for_everything() {
+    let Some(emulation) = network() else { return };
+    let to = sink(&emulation);
+    emulation.in_host(NEAR, || {
+        let manager = Manager::open().unwrap();
+        manager.set_limits(8, 8).unwrap();
+        for path in mptcp::paths().unwrap() {
+            manager.add_endpoint(&path).unwrap();
+        }
+    });
+    for size in [50_000, 5_000_000] {
+        let before = packets(&emulation);
+        emulation.in_host(NEAR, || send(mptcp::connect(None, to, PATIENCE).unwrap(), size));
+        let after = packets(&emulation);
+        for way in 0..3 {
+            // At the least the handshake of the subflow.
+            assert!(after[way] - before[way] >= 2, "{size}: {before:?} {after:?}");
+        }
+    }
+}
+
+#[test]
+fn the_path_manager_is_put_back() {
+    let Some(emulation) = network() else { return };
+    emulation.in_host(NEAR, || {
+        assert_eq!(mptcp::path_manager().unwrap(), PathManager::Kernel);
+        let restore = mptcp::set_path_manager(PathManager::User).unwrap();
+        assert!(restore.has_changed());
+        assert_eq!(mptcp::path_manager().unwrap(), PathManager::User);
+        drop(restore);
+        assert_eq!(mptcp::path_manager().unwrap(), PathManager::Kernel);
+    });
+}

@@ -1,0 +1,94 @@
+//! Trials over the kernel's MPTCP: the record says which paths flows used, under our policies and under the kernel's own.
+
+#![cfg(target_os = "linux")]
+
+mod common;
+
+use emulation::Error;
+use emulation::trial::{Names, TrialError, run};
+use experiment::{Record, TrialSpec};
+use kernel::mptcp;
+
+fn spec(protocol: &str, size: &str) -> TrialSpec {
+    let json = format!(
+        r#"{{"topology": {{"kind": "multipath", "paths": 3, "path": {{"rate": "20Mbit/s", "queue": "100pkt"}},
+            "delays": "10ms..30ms"}}, "protocol": {protocol}, "workload": {{"kind": "file", "size": "{size}"}}, "seed": 1}}"#
+    );
+    TrialSpec::from_json(&json).unwrap_or_else(|error| panic!("{error}: {json}"))
+}
+
+/// The record of a trial; `None`, with the reason printed, where the system lacks something.
+fn record(spec: &TrialSpec) -> Option<Record> {
+    if mptcp::path_manager().is_err() {
+        common::skip("the kernel has no MPTCP with a path manager in user space");
+        return None;
+    }
+    match run(spec, &Names::new(), None) {
+        Ok(record) => Some(record),
+        Err(TrialError::Emulation(error @ (Error::Permission { .. } | Error::Missing { .. }))) => {
+            common::skip(&error.to_string());
+            None
+        }
+        Err(error) => panic!("{error}"),
+    }
+}
+
+#[test]
+fn short_flows_use_one_path_and_long_ones_all() {
+    for (policy, size, paths) in [
+        ("fsfs", "50kB", 1),
+        ("fsfs", "5MB", 3),
+        ("single", "5MB", 1),
+        ("in-kernel", "50kB", 3),
+        ("in-kernel", "5MB", 3),
+    ] {
+        let spec = spec(&format!(r#"{{"kind": "mptcp", "policy": "{policy}"}}"#), size);
+        let Some(record) = record(&spec) else { return };
+        assert_eq!(record.error, None, "{policy} {size}");
+        let flow = &record.flows[0];
+        let metrics = record.metrics.as_ref().unwrap();
+        let bytes = if size == "50kB" { 50_000 } else { 5_000_000 };
+        assert_eq!(flow.size_bytes, Some(bytes));
+        // Of a short flow a joined path may carry nothing: what the kernel's path manager joins shows in the packets.
+        if (policy, size) == ("in-kernel", "50kB") {
+            assert!((1..=3).contains(&flow.paths));
+        } else {
+            assert_eq!(flow.paths, paths, "{policy} {size}");
+        }
+        let completion = metrics["completion_s"].unwrap();
+        // At the rate of the paths together, and some round trips of the first.
+        let least = bytes as f64 * 8.0 / (20e6 * f64::from(paths)) + 0.02;
+        assert!(
+            (least..least + 3.0).contains(&completion),
+            "{policy} {size}: {completion}"
+        );
+    }
+}
+
+#[test]
+fn a_plain_flow_takes_the_way_that_it_chooses() {
+    let spec = spec(r#"{"kind": "tcp", "path": "random"}"#, "20kB");
+    let Some(record) = record(&spec) else { return };
+    assert_eq!(record.error, None);
+    assert_eq!(record.flows[0].paths, 1);
+}
+
+#[test]
+fn what_the_kernels_mptcp_cannot_do_is_said() {
+    for (keys, said) in [
+        (
+            r#""scheduler": "round-robin""#,
+            "protocol.scheduler: the kernel's MPTCP has a scheduler of its own",
+        ),
+        (
+            r#""congestion": "lia""#,
+            "protocol.congestion: Linux couples no subflows",
+        ),
+        (r#""profile": "rfc""#, "protocol.profile: "),
+        (r#""join_after": "handshake""#, "protocol.join_after: "),
+    ] {
+        let spec = spec(&format!(r#"{{"kind": "mptcp", {keys}}}"#), "1kB");
+        let error = run(&spec, &Names::new(), None).unwrap_err().to_string();
+        assert!(error.contains(said), "{error}");
+    }
+}

@@ -1,0 +1,154 @@
+//! The path manager in user space as a daemon: connections that ask, and those that do not.
+
+#![cfg(target_os = "linux")]
+
+mod common;
+
+use std::io::{BufRead, BufReader, Write};
+use std::net::SocketAddr;
+use std::os::linux::net::SocketAddrExt;
+use std::os::unix::net::{SocketAddr as UnixAddress, UnixStream};
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use common::NEAR;
+use common::multihomed::{PATIENCE, network, packets, send, sink};
+use emulation::Emulation;
+use kernel::mptcp::daemon::{NAME, Options, Told, run};
+use kernel::mptcp::{self, Connection, PathManager};
+use serde_json::{Value, json};
+use transport::mptcp::policy::{Fsfs, PolicyConfig};
+
+/// Runs `f` while the daemon runs at the near host; gives what it has told.
+fn beside(emulation: &Emulation, options: &Options, f: impl FnOnce(&Mutex<Vec<Told>>)) -> Vec<Told> {
+    let (stop, told) = (AtomicBool::new(false), Mutex::new(Vec::new()));
+    std::thread::scope(|scope| {
+        let daemon = scope.spawn(|| {
+            emulation.in_host(NEAR, || {
+                let mut go_on = || !stop.load(Ordering::Relaxed);
+                run(options, &mut go_on, &mut |event| told.lock().unwrap().push(event))
+            })
+        });
+        let began = Instant::now();
+        while told.lock().unwrap().is_empty() && !daemon.is_finished() {
+            assert!(began.elapsed() < PATIENCE);
+            std::thread::sleep(Duration::from_millis(2));
+        }
+        f(&told);
+        stop.store(true, Ordering::Relaxed);
+        daemon.join().unwrap().unwrap();
+    });
+    told.into_inner().unwrap()
+}
+
+fn fsfs() -> Options {
+    Options {
+        policy: PolicyConfig::Fsfs(Fsfs::default()),
+        name: NAME.into(),
+        set_sysctl: true,
+        asked_only: false,
+        seed: 1,
+    }
+}
+
+/// Asks the daemon; in the namespace of the calling thread.
+fn ask(request: &Value) -> Value {
+    let address = UnixAddress::from_abstract_name(NAME).unwrap();
+    let mut socket = UnixStream::connect_addr(&address).unwrap();
+    socket.write_all(format!("{request}\n").as_bytes()).unwrap();
+    let mut answer = String::new();
+    BufReader::new(socket).read_line(&mut answer).unwrap();
+    serde_json::from_str(&answer).unwrap()
+}
+
+/// A connection that sends so much, as its application has told the daemon before.
+fn transfer(emulation: &Emulation, to: SocketAddr, size: usize) {
+    emulation.in_host(NEAR, || {
+        let answer = ask(&json!({"open": {"to": to.ip(), "size": size}}));
+        let opening = &answer["opening"];
+        let from = opening["from"].as_str().unwrap().parse().unwrap();
+        let socket = mptcp::connect(Some(from), to, PATIENCE).unwrap();
+        let token = Connection::token(&socket).unwrap().unwrap();
+        let begun =
+            ask(&json!({"begin": {"opening": opening["opening"], "token": token, "port": to.port()}}));
+        assert_eq!(begun, json!({"begun": {"token": token}}));
+        send(socket, size);
+    });
+}
+
+fn used(before: [u64; 3], after: [u64; 3]) -> [bool; 3] {
+    [0, 1, 2].map(|way| after[way] > before[way])
+}
+
+#[test]
+fn short_flows_take_the_path_of_least_delay_and_long_ones_all() {
+    let Some(emulation) = network() else { return };
+    let to = sink(&emulation);
+    let told = beside(&emulation, &fsfs(), |_| {
+        // Nothing is known of the paths yet: a long one tries them all.
+        let start = packets(&emulation);
+        transfer(&emulation, to, 5_000_000);
+        let long = packets(&emulation);
+        assert_eq!(used(start, long), [true; 3]);
+        // What the long one has left in queues has drained, and its last subflow's last ACK has come.
+        std::thread::sleep(Duration::from_millis(300));
+        let status = emulation.in_host(NEAR, || ask(&json!({"status": {}})));
+        let paths = &status["status"]["peers"][0]["paths"];
+        for (place, least) in [62.0, 12.0, 42.0].into_iter().enumerate() {
+            let base = paths[place]["base_rtt_ms"].as_f64().unwrap();
+            assert!((least..least + 60.0).contains(&base), "{status}");
+        }
+        for _ in 0..2 {
+            let before = packets(&emulation);
+            transfer(&emulation, to, 50_000);
+            std::thread::sleep(Duration::from_millis(100));
+            let after = packets(&emulation);
+            assert_eq!(
+                used(before, after),
+                [false, true, false],
+                "{before:?} {after:?} {status}"
+            );
+        }
+    });
+    assert!(matches!(&told[0], Told::Ready { paths, set_sysctl: true } if paths.len() == 3));
+    let closed = told.iter().filter_map(|event| match event {
+        Told::Closed { bytes, .. } => Some(bytes.len()),
+        _ => None,
+    });
+    assert_eq!(closed.collect::<Vec<_>>(), [3, 1, 1], "{told:?}");
+    // What was set is set back.
+    let manager = emulation.in_host(NEAR, || mptcp::path_manager().unwrap());
+    assert_eq!(manager, PathManager::Kernel);
+}
+
+#[test]
+fn a_connection_that_tells_nothing_joins_paths_as_it_grows() {
+    let Some(emulation) = network() else { return };
+    let to = sink(&emulation);
+    let told = beside(&emulation, &fsfs(), |_| {
+        for (size, expected) in [(50_000, [true, false, false]), (5_000_000, [true; 3])] {
+            let before = packets(&emulation);
+            emulation.in_host(NEAR, || send(mptcp::connect(None, to, PATIENCE).unwrap(), size));
+            std::thread::sleep(Duration::from_millis(100));
+            assert_eq!(used(before, packets(&emulation)), expected, "{size}");
+        }
+    });
+    let joined = told
+        .iter()
+        .filter(|event| matches!(event, Told::Joined { .. }))
+        .count();
+    assert_eq!(joined, 2, "{told:?}");
+}
+
+#[test]
+fn without_the_choice_of_a_path_manager_it_says_what_to_do() {
+    let Some(emulation) = network() else { return };
+    let options = Options {
+        set_sysctl: false,
+        ..fsfs()
+    };
+    let refused = emulation.in_host(NEAR, || run(&options, &mut || false, &mut |_| {}));
+    let message = refused.unwrap_err().to_string();
+    assert!(message.contains("sysctl net.mptcp.pm_type=1"), "{message}");
+}

@@ -1,0 +1,326 @@
+//! The project's TCP as a host's stack, with Linux's TCP at the other end of an emulated path.
+
+use std::io::{ErrorKind, Read, Write};
+use std::net::{Shutdown, TcpListener, TcpStream};
+use std::sync::Arc;
+
+use common::{FAR, NEAR, options, path, start};
+use emulation::{Emulation, UserStack};
+use foundation::Streams;
+use network::HostId;
+use transport::tcp::TcpConfig;
+
+mod common;
+
+/// Bytes that are not the same anywhere: a shift of one, or a part that came twice, shows.
+fn content(bytes: usize, seed: u64) -> Vec<u8> {
+    let mut state = seed | 1;
+    std::iter::repeat_with(|| {
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        state as u8
+    })
+    .take(bytes)
+    .collect()
+}
+
+fn digest(bytes: &[u8]) -> u32 {
+    crc32c::crc32c(bytes)
+}
+
+fn config(keys: &str) -> Arc<TcpConfig> {
+    Arc::new(serde_json::from_str(&format!(r#"{{"kind": "tcp"{keys}}}"#)).unwrap())
+}
+
+/// The project's TCP at a host.
+fn attach(emulation: &Emulation, host: HostId) -> UserStack {
+    let port = emulation.attach(host).unwrap();
+    let address = emulation.host_address(host);
+    UserStack::start(
+        port,
+        address,
+        emulation.clock(),
+        Streams::new(7, u64::from(host.0)),
+    )
+    .unwrap()
+}
+
+/// Both send so many bytes at once, end their streams, and read to the end.
+fn exchange<S: Send + Sync>(stream: &S, finish: impl Fn(&S) + Sync, out: &[u8]) -> Vec<u8>
+where
+    for<'a> &'a S: Read + Write,
+{
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            let mut writer: &S = stream;
+            writer.write_all(out).unwrap();
+            finish(stream);
+        });
+        let mut read = Vec::new();
+        let mut reader: &S = stream;
+        reader.read_to_end(&mut read).unwrap();
+        read
+    })
+}
+
+fn kernel_exchange(stream: &TcpStream, out: &[u8]) -> Vec<u8> {
+    exchange(stream, |stream| stream.shutdown(Shutdown::Write).unwrap(), out)
+}
+
+/// Both ways at once, opened by the project's TCP and then by Linux's, with these keys and this path.
+fn interoperate(path_keys: &str, keys: &str, bytes: usize, prepare: impl Fn(&Emulation)) {
+    let Some(emulation) = start(options(path(path_keys))) else {
+        return;
+    };
+    prepare(&emulation);
+    let stack = attach(&emulation, NEAR);
+    let (up, down) = (content(bytes, 11), content(bytes, 22));
+    let finish = |stream: &emulation::UserStream| stream.finish();
+    for opens in [true, false] {
+        let [ours, theirs] = if opens {
+            let address = emulation.host_address(FAR);
+            let listener = emulation
+                .in_host(FAR, || TcpListener::bind((address, 0)))
+                .unwrap();
+            let to = listener.local_addr().unwrap();
+            std::thread::scope(|scope| {
+                let kernel = scope.spawn(|| kernel_exchange(&listener.accept().unwrap().0, &down));
+                let stream = stack.connect(to, &config(keys)).unwrap();
+                [exchange(&stream, finish, &up), kernel.join().unwrap()]
+            })
+        } else {
+            let listener = stack.listen(0, config(keys)).unwrap();
+            let to = listener.local_addr();
+            std::thread::scope(|scope| {
+                let kernel = scope.spawn(|| {
+                    let stream = emulation.in_host(FAR, || TcpStream::connect(to)).unwrap();
+                    kernel_exchange(&stream, &down)
+                });
+                let stream = listener.accept(None).unwrap();
+                [exchange(&stream, finish, &up), kernel.join().unwrap()]
+            })
+        };
+        assert_eq!((ours.len(), theirs.len()), (bytes, bytes), "opened here: {opens}");
+        assert_eq!(digest(&ours), digest(&down), "opened here: {opens}");
+        assert_eq!(digest(&theirs), digest(&up), "opened here: {opens}");
+    }
+    let counters = stack.counters();
+    assert!(counters.received > 0 && counters.sent > 0);
+}
+
+#[test]
+fn bytes_go_both_ways_over_a_clean_path() {
+    interoperate(r#"{"rate": "100Mbit/s", "delay": "2ms"}"#, "", 2_000_000, |_| {});
+}
+
+#[test]
+fn one_percent_is_lost() {
+    interoperate(
+        r#"{"rate": "50Mbit/s", "delay": "3ms", "loss": "1%"}"#,
+        "",
+        1_000_000,
+        |_| {},
+    );
+}
+
+#[test]
+fn much_is_lost_and_reordered() {
+    interoperate(
+        r#"{"rate": "50Mbit/s", "delay": "3ms", "loss": "5%", "reorder": {"probability": "5%", "delay": "4ms"}}"#,
+        "",
+        300_000,
+        |_| {},
+    );
+}
+
+#[test]
+fn packets_come_twice_and_damaged() {
+    interoperate(
+        r#"{"rate": "50Mbit/s", "delay": "3ms", "duplicate": "3%", "corrupt": "2%"}"#,
+        "",
+        300_000,
+        |_| {},
+    );
+}
+
+#[test]
+fn windows_are_tiny_at_the_kernel() {
+    interoperate(
+        r#"{"rate": "50Mbit/s", "delay": "1ms", "loss": "1%"}"#,
+        "",
+        200_000,
+        |emulation| {
+            emulation.in_host(FAR, || {
+                std::fs::write("/proc/sys/net/ipv4/tcp_rmem", "4096 4096 4096").unwrap();
+                std::fs::write("/proc/sys/net/ipv4/tcp_wmem", "4096 4096 4096").unwrap();
+            });
+        },
+    );
+}
+
+#[test]
+fn windows_are_tiny_here() {
+    let keys = r#", "receive_buffer": "4KiB", "send_buffer": "4KiB", "initial_receive_window": "4KiB""#;
+    interoperate(
+        r#"{"rate": "50Mbit/s", "delay": "1ms", "loss": "1%"}"#,
+        keys,
+        200_000,
+        |_| {},
+    );
+}
+
+#[test]
+fn every_option_can_be_off() {
+    let lossy = r#"{"rate": "50Mbit/s", "delay": "2ms", "loss": "2%"}"#;
+    for keys in [
+        r#", "sack": false"#,
+        r#", "timestamps": false"#,
+        r#", "window_scaling": false"#,
+        r#", "sack": false, "timestamps": false, "window_scaling": false, "profile": "rfc""#,
+    ] {
+        interoperate(lossy, keys, 200_000, |_| {});
+    }
+}
+
+#[test]
+fn segments_become_as_short_as_the_path_wants_them() {
+    let Some(emulation) = start(options(path(
+        r#"{"rate": "50Mbit/s", "delay": "2ms", "mtu": "900B"}"#,
+    ))) else {
+        return;
+    };
+    let stack = attach(&emulation, NEAR);
+    let address = emulation.host_address(FAR);
+    let listener = emulation
+        .in_host(FAR, || TcpListener::bind((address, 0)))
+        .unwrap();
+    let to = listener.local_addr().unwrap();
+    let sent = content(200_000, 3);
+    std::thread::scope(|scope| {
+        let kernel = scope.spawn(|| kernel_exchange(&listener.accept().unwrap().0, b""));
+        let stream = stack.connect(to, &config("")).unwrap();
+        exchange(&stream, |stream| stream.finish(), &sent);
+        assert_eq!(digest(&kernel.join().unwrap()), digest(&sent));
+        // 900 less both headers and the timestamps.
+        assert_eq!(stream.look(|connection| connection.info().segment), Some(848));
+    });
+    assert!(stack.counters().too_big > 0, "{:?}", stack.counters());
+}
+
+#[test]
+fn a_stream_that_has_ended_one_way_goes_on_the_other() {
+    let Some(emulation) = start(options(path(r#"{"delay": "1ms"}"#))) else {
+        return;
+    };
+    let stack = attach(&emulation, NEAR);
+    let listener = stack.listen(80, config("")).unwrap();
+    let to = listener.local_addr();
+    let mut kernel = emulation.in_host(FAR, || TcpStream::connect(to)).unwrap();
+    let mut ours = listener.accept(None).unwrap();
+    kernel.shutdown(Shutdown::Write).unwrap();
+    let mut buffer = [0; 16];
+    assert_eq!(ours.read(&mut buffer).unwrap(), 0);
+    ours.write_all(b"still here").unwrap();
+    assert_eq!(kernel.read(&mut buffer).unwrap(), 10);
+    assert_eq!(&buffer[..10], b"still here");
+    ours.finish();
+    assert_eq!(kernel.read(&mut buffer).unwrap(), 0);
+    assert!(ours.write(b"more").is_err());
+}
+
+#[test]
+fn resets_are_told_both_ways() {
+    let Some(emulation) = start(options(path(r#"{"delay": "1ms"}"#))) else {
+        return;
+    };
+    let stack = attach(&emulation, NEAR);
+    let listener = stack.listen(80, config("")).unwrap();
+    let to = listener.local_addr();
+    let connect = || emulation.in_host(FAR, || TcpStream::connect(to)).unwrap();
+    let mut buffer = [0; 16];
+
+    let (mut kernel, ours) = (connect(), listener.accept(None).unwrap());
+    ours.abort();
+    assert_eq!(
+        kernel.read(&mut buffer).unwrap_err().kind(),
+        ErrorKind::ConnectionReset
+    );
+
+    let (kernel, mut ours) = (connect(), listener.accept(None).unwrap());
+    socket2::SockRef::from(&kernel)
+        .set_linger(Some(std::time::Duration::ZERO))
+        .unwrap();
+    drop(kernel);
+    assert_eq!(
+        ours.read(&mut buffer).unwrap_err().kind(),
+        ErrorKind::ConnectionReset
+    );
+
+    // Nobody listens there.
+    let nobody = (emulation.host_address(NEAR), 81);
+    let refused = emulation.in_host(FAR, || TcpStream::connect(nobody)).unwrap_err();
+    assert_eq!(refused.kind(), ErrorKind::ConnectionRefused);
+    let nobody = (emulation.host_address(FAR), 81).into();
+    let refused = stack.connect(nobody, &config("")).unwrap_err();
+    assert_eq!(refused.kind(), ErrorKind::ConnectionRefused);
+    assert!(stack.listen(80, config("")).is_err(), "the port is taken");
+}
+
+#[test]
+fn many_connections_live_at_once() {
+    const COUNT: usize = 50;
+    let keys = r#"{"rate": "100Mbit/s", "delay": "2ms", "loss": "1%", "queue": "200pkt"}"#;
+    let Some(emulation) = start(options(path(keys))) else {
+        return;
+    };
+    let stack = attach(&emulation, NEAR);
+    let listener = stack.listen(80, config("")).unwrap();
+    let to = listener.local_addr();
+    std::thread::scope(|scope| {
+        for number in 0..COUNT {
+            let emulation = &emulation;
+            scope.spawn(move || {
+                let mut stream = emulation.in_host(FAR, || TcpStream::connect(to)).unwrap();
+                stream.write_all(&[number as u8]).unwrap();
+                let mut read = Vec::new();
+                stream.read_to_end(&mut read).unwrap();
+                assert!(read == content(20_000, number as u64), "connection {number}");
+            });
+        }
+        for _ in 0..COUNT {
+            let mut stream = listener.accept(None).unwrap();
+            scope.spawn(move || {
+                let mut number = [0];
+                stream.read_exact(&mut number).unwrap();
+                stream.write_all(&content(20_000, u64::from(number[0]))).unwrap();
+            });
+        }
+    });
+}
+
+#[test]
+fn kernel_and_stack_share_a_host() {
+    let Some(emulation) = start(options(path(r#"{"delay": "1ms"}"#))) else {
+        return;
+    };
+    let port = emulation.attach_beside(NEAR, 10_000..=32_767).unwrap();
+    let address = emulation.host_address(NEAR);
+    let stack = UserStack::start(port, address, emulation.clock(), Streams::new(7, 0)).unwrap();
+    let ours = stack.listen(0, config("")).unwrap();
+    let theirs = emulation
+        .in_host(NEAR, || TcpListener::bind((address, 40_000)))
+        .unwrap();
+    let connect = |to| {
+        emulation
+            .in_host(FAR, move || TcpStream::connect::<std::net::SocketAddr>(to))
+            .unwrap()
+    };
+    let (mut one, mut other) = (connect(ours.local_addr()), connect(theirs.local_addr().unwrap()));
+    ours.accept(None).unwrap().write_all(b"stack").unwrap();
+    theirs.accept().unwrap().0.write_all(b"kernel").unwrap();
+    let mut told = [String::new(), String::new()];
+    one.read_to_string(&mut told[0]).unwrap();
+    other.read_to_string(&mut told[1]).unwrap();
+    assert_eq!(told, ["stack", "kernel"]);
+}

@@ -1,0 +1,123 @@
+//! Testbeds and checks of paths. Where the system has no namespaces they say so and look at nothing.
+
+#![cfg(target_os = "linux")]
+
+mod common;
+
+use std::time::Duration;
+
+use common::{path, skip, topology};
+use emulation::Error;
+use emulation::check;
+use emulation::testbed::Testbed;
+use experiment::TrialSpec;
+use foundation::Streams;
+use network::Topology;
+
+/// The testbed; `None`, with the reason printed, where the system lacks something.
+fn testbed(topology: Topology) -> Option<Testbed> {
+    match Testbed::start(topology, Streams::new(1, 0)) {
+        Ok(testbed) => Some(testbed),
+        Err(error @ (Error::Permission { .. } | Error::Missing { .. })) => {
+            skip(&error.to_string());
+            None
+        }
+        Err(error) => panic!("{error}"),
+    }
+}
+
+#[test]
+fn pings_take_what_the_links_say_and_lose_what_they_lose() {
+    let keys = r#"{"rate": "1Mbit/s", "delay": "20ms", "loss": {"every": 4}}"#;
+    let Some(testbed) = testbed(path(keys)) else {
+        return;
+    };
+    let pings = testbed.ping_all(20, &mut || false).unwrap();
+    assert_eq!(pings.len(), 2);
+    for ping in &pings {
+        let expected = ping.expected.unwrap();
+        // 84 bytes at 1 Mbit/s take 0.672 ms each way.
+        assert!((expected.rtt_s - 0.041_344).abs() < 1e-9);
+        assert!((expected.loss - (1.0 - 0.75 * 0.75)).abs() < 1e-9);
+        assert_eq!(ping.sent, 20);
+        assert!(ping.answered < 20);
+        assert!(ping.min_s.unwrap() >= expected.rtt_s);
+    }
+    // Of all packets that entered a link each fourth was lost.
+    for link in testbed.links() {
+        assert_eq!(link.lost, link.packets / 4);
+    }
+    let unanswered: u32 = pings.iter().map(|ping| ping.sent - ping.answered).sum();
+    let lost: u64 = testbed.links().iter().map(|link| link.lost).sum();
+    assert_eq!(u64::from(unanswered), lost);
+}
+
+#[test]
+fn hosts_are_called_by_their_names() {
+    let keys = r#"{"kind": "dumbbell", "pairs": 2, "bottleneck": {"delay": "1ms"}}"#;
+    let Some(testbed) = testbed(topology(keys)) else {
+        return;
+    };
+    let names: Vec<String> = testbed.hosts().into_iter().map(|host| host.name).collect();
+    assert_eq!(testbed.host(&names[3]).unwrap().0, 3);
+    assert_eq!(testbed.host("10.77.0.2").unwrap().0, 1);
+    let refused = testbed.host("nobody").unwrap_err().to_string();
+    assert!(refused.contains(&names.join(", ")), "{refused}");
+    assert_eq!(testbed.ping_all(1, &mut || false).unwrap().len(), 12);
+}
+
+#[test]
+fn a_measurement_is_given_up_when_it_is_told() {
+    let Some(testbed) = testbed(path(r#"{"rate": "1Mbit/s"}"#)) else {
+        return;
+    };
+    let begun = std::time::Instant::now();
+    let span = Duration::from_secs(60);
+    testbed
+        .goodput("sender", "receiver", span, &mut || begun.elapsed().as_secs() >= 1)
+        .unwrap();
+    assert!(testbed.ping_all(100, &mut || true).unwrap().is_empty());
+    assert!(begun.elapsed() < Duration::from_secs(30));
+}
+
+fn spec(path: &str) -> TrialSpec {
+    let text = format!(
+        r#"{{"path": {path}, "protocol": {{"kind": "tcp"}}, "workload": {{"kind": "bulk", "duration": "1s"}}, "seed": 1, "trial": 0}}"#
+    );
+    TrialSpec::from_json(&text).unwrap()
+}
+
+#[test]
+fn alike_paths_are_checked_once() {
+    assert_eq!(check::paths(&spec(r#"{"rate": "1Mbit/s"}"#)).unwrap().len(), 1);
+    let other = check::paths(&spec(r#"{"rate": "1Mbit/s", "reverse": {"rate": "2Mbit/s"}}"#)).unwrap();
+    assert_eq!(other.len(), 2);
+    assert_eq!(
+        (other[1].from.as_str(), other[1].links.as_slice()),
+        ("receiver", &["reverse".to_owned()][..])
+    );
+}
+
+#[test]
+fn a_check_sees_the_path_that_was_asked_for() {
+    let spec = spec(r#"{"rate": "2Mbit/s", "delay": "30ms", "loss": "5%", "queue": "20pkt"}"#);
+    let paths = check::paths(&spec).unwrap();
+    let report = match check::check(&paths[0], spec.streams(), &mut || false) {
+        Ok(report) => report,
+        Err(error @ (Error::Permission { .. } | Error::Missing { .. })) => return skip(&error.to_string()),
+        Err(error) => panic!("{error}"),
+    };
+    let figure = |name: &str| report.figures.iter().find(|figure| figure.name == name).unwrap();
+    assert_eq!(figure("rate").asked, Some(2e6));
+    // 100 bytes at 2 Mbit/s take 0.4 ms.
+    assert!((figure("delay").asked.unwrap() - 0.0304).abs() < 1e-9);
+    assert!(figure("delay").measured.unwrap() >= 0.0304);
+    assert!((figure("loss").measured.unwrap() - 0.05).abs() < 0.03);
+    assert_eq!(
+        (figure("queue").asked, figure("queue").measured),
+        (Some(20.0), Some(20.0))
+    );
+    assert_eq!(figure("queue").holds, Some(true));
+    // No link sends faster than it may.
+    assert!(figure("rate").measured.unwrap() < 2.05e6);
+}

@@ -1,0 +1,181 @@
+//! Traces of trials on real kernels: packets, machines and queues over time.
+
+use std::collections::BTreeSet;
+
+use emulation::Error;
+use emulation::trial::{Names, Trace, Tracing, TrialError, run_traced};
+use experiment::trace::capture::Extent;
+use experiment::trace::{Side, TraceEvent, What};
+use experiment::{Record, TrialSpec};
+use foundation::Duration;
+
+mod common;
+
+fn traced(json: &str) -> Option<(Record, Trace)> {
+    let spec = TrialSpec::from_json(json).unwrap_or_else(|error| panic!("{error}: {json}"));
+    let tracing = Tracing {
+        interval: Some(Duration::from_millis(5)),
+    };
+    match run_traced(&spec, &Names::new(), None, tracing) {
+        Ok(traced) => {
+            assert_eq!(traced.0.error, None, "{json}");
+            Some(traced)
+        }
+        Err(TrialError::Emulation(error @ (Error::Permission { .. } | Error::Missing { .. }))) => {
+            common::skip(&error.to_string());
+            None
+        }
+        Err(error) => panic!("{error}: {json}"),
+    }
+}
+
+fn ids(trace: &Trace, what: What) -> BTreeSet<u64> {
+    let of = |event: &&TraceEvent| event.what == what;
+    trace
+        .events
+        .iter()
+        .filter(of)
+        .filter_map(|event| event.id)
+        .collect()
+}
+
+#[test]
+fn a_kernels_segments_and_windows_are_told() {
+    let Some((record, trace)) = traced(
+        r#"{"path": {"rate": "20Mbit/s", "delay": "10ms", "queue": "50pkt", "loss": {"packets": [100]}, "reverse": {"loss": "0%"}},
+            "protocol": {"kind": "tcp", "congestion": "reno"}, "workload": {"kind": "file", "size": "1MB"}, "seed": 1}"#,
+    ) else {
+        return;
+    };
+    let (sent, received, dropped) = (
+        ids(&trace, What::Send),
+        ids(&trace, What::Receive),
+        ids(&trace, What::Drop),
+    );
+    assert!(received.is_disjoint(&dropped) && received.is_subset(&sent));
+    assert!(!dropped.is_empty(), "packet 100 is lost");
+    assert!(trace.events.is_sorted_by_key(|event| (event.time * 1e9) as u64));
+    // Every byte was sent, from the first behind the SYN on, and the lost segment twice.
+    let data = |event: &&TraceEvent| event.what == What::Send && event.frame == Some("data");
+    let first = trace.events.iter().find(data).unwrap();
+    assert_eq!((first.sequence, first.direction), (Some(1), Some("forward")));
+    let lost = trace
+        .events
+        .iter()
+        .find(|event| event.what == What::Drop)
+        .unwrap();
+    let copies = trace
+        .events
+        .iter()
+        .filter(|e| data(e) && e.sequence == lost.sequence);
+    assert!(copies.clone().count() >= 2);
+    assert!(copies.clone().any(|event| event.retransmission));
+    let again = trace
+        .events
+        .iter()
+        .filter(|e| data(e) && e.retransmission)
+        .count() as u64;
+    assert_eq!(
+        again, record.flows[0].retransmissions,
+        "the kernel counts the same"
+    );
+    let read = trace.events.iter().filter_map(|event| event.delivered).max();
+    assert_eq!(read, Some(1_000_000));
+    // A segment takes 10 ms and its time on the link at least.
+    let at = |what: What| {
+        trace
+            .events
+            .iter()
+            .find(|e| e.what == what && e.id == first.id)
+            .unwrap()
+            .time
+    };
+    assert!((0.0105..0.05).contains(&(at(What::Receive) - at(What::Send))));
+
+    let series = trace.series.as_ref().unwrap();
+    let flow = &series.flows[0];
+    assert!(flow.time.len() > 40, "{}", flow.time.len());
+    let most = flow.cwnd_bytes.iter().flatten().max().unwrap();
+    assert!((14_480..2_000_000).contains(most), "{most}");
+    // Reno has a threshold once it has repaired a loss.
+    assert!(flow.ssthresh_bytes.iter().any(Option::is_some));
+    assert!(flow.state.contains(&"recovery") || flow.state.contains(&"open"));
+    assert!(flow.srtt_s.iter().flatten().all(|rtt| (0.02..1.0).contains(rtt)));
+    assert!(flow.rttvar_s.iter().flatten().any(|variation| *variation > 0.0));
+    assert!(flow.pacing_bps.iter().flatten().any(|rate| *rate > 1e6));
+    assert!(flow.delivery_bps.iter().flatten().any(|rate| *rate > 1e6));
+    assert!(flow.in_flight_bytes.iter().any(|bytes| *bytes > 14_000));
+    assert_eq!(
+        flow.retransmissions.last().unwrap().map(|count| count > 0),
+        Some(true)
+    );
+    assert!(series.queues[0].packets.iter().max() > Some(&1));
+}
+
+#[test]
+fn a_capture_holds_the_kernels_own_packets() {
+    let Some((_, trace)) = traced(
+        r#"{"path": {"rate": "20Mbit/s", "delay": "5ms"}, "protocol": {"kind": "tcp", "congestion": "cubic"},
+            "workload": {"kind": "file", "size": "50kB"}, "seed": 1}"#,
+    ) else {
+        return;
+    };
+    let size = |side: Option<Side>, snap: Option<u32>| {
+        let mut bytes = Vec::new();
+        trace.write_capture(&mut bytes, Extent { side, snap }).unwrap();
+        // The magic of a pcapng section header.
+        assert_eq!(bytes[..4], [0x0a, 0x0d, 0x0d, 0x0a]);
+        bytes.len()
+    };
+    let (sender, receiver, both) = (
+        size(Some(Side::Sender), None),
+        size(Some(Side::Receiver), None),
+        size(None, None),
+    );
+    assert!(sender > 50_000 && receiver > 50_000 && both > sender + receiver - 1000);
+    assert!(size(Some(Side::Sender), Some(64)) < sender / 4);
+}
+
+#[test]
+fn frames_of_the_projects_own_protocol_are_read_from_datagrams() {
+    let Some((record, trace)) = traced(
+        r#"{"path": {"rate": "10Mbit/s", "delay": "5ms", "loss": {"packets": [12]}, "reverse": {"loss": "0%"}},
+            "protocol": {"kind": "go-back-n", "window": 4}, "workload": {"kind": "file", "size": "50kB"}, "seed": 1}"#,
+    ) else {
+        return;
+    };
+    let data: Vec<&TraceEvent> = trace
+        .events
+        .iter()
+        .filter(|event| event.what == What::Send && event.frame == Some("data"))
+        .collect();
+    assert_eq!(data.len() as u64, record.flows[0].packets_sent);
+    assert_eq!(data[0].length, Some(1024));
+    // Numbers count from the connection's first packet, whatever number it drew.
+    let numbers: BTreeSet<u32> = data.iter().filter_map(|event| event.sequence).collect();
+    assert_eq!(numbers.last().unwrap() - numbers.first().unwrap(), 48);
+    assert!(*numbers.first().unwrap() <= 1);
+    assert!(trace.events.iter().any(|event| event.what == What::Timeout));
+    let flow = &trace.series.as_ref().unwrap().flows[0];
+    assert_eq!(flow.cwnd_bytes.iter().flatten().max(), Some(&4096));
+}
+
+#[test]
+fn marks_and_corrupt_packets_are_told() {
+    let Some((_, trace)) = traced(
+        r#"{"path": {"rate": "5Mbit/s", "delay": "10ms", "corrupt": "1%", "queue": {"kind": "codel", "ecn": true, "limit": "200pkt"}},
+            "protocol": {"kind": "tcp", "congestion": "cubic", "ecn": true},
+            "workload": {"kind": "bulk", "duration": "3s"}, "seed": 1}"#,
+    ) else {
+        return;
+    };
+    let marked = ids(&trace, What::Mark);
+    assert!(!marked.is_empty());
+    let arrived = trace
+        .events
+        .iter()
+        .filter(|e| e.what == What::Receive && e.marked);
+    let arrived: BTreeSet<u64> = arrived.filter_map(|event| event.id).collect();
+    assert!(arrived.is_subset(&marked) && !arrived.is_empty());
+    assert!(!ids(&trace, What::Corrupt).is_empty());
+}
