@@ -19,6 +19,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from longfat import mptcp
     from longfat._native import version
     from longfat.api import (
         GoBackN,
@@ -60,6 +61,7 @@ __all__ = [
     "Verdict",
     "load_run",
     "load_study",
+    "mptcp",
     "run",
     "simulate",
     "version",
@@ -77,6 +79,8 @@ _HOMES = {
 def __getattr__(name: str) -> Any:
     if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    if name == "mptcp":
+        return import_module(f"{__name__}.mptcp")
     return getattr(import_module(f"{__name__}.{_HOMES.get(name, 'api')}"), name)
 
 

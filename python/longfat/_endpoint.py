@@ -1,9 +1,9 @@
 """One process of a trial on wall time: `python -m longfat._endpoint receive|relay|send|emulate`.
 
 Three of them are a trial in the world `relay`; `emulate` is a whole trial in the world `netns`. Reads one
-line from standard input, `{"spec": ..., "to": address, "names": ...}`, and answers one line: where it
-listens, or the trial's record. When standard input closes, whoever started it is gone or done with it, and
-it ends.
+line from standard input, `{"spec": ..., "to": address, "names": ..., "trace": ...}`, and answers one line:
+where it listens, or the trial's record. When standard input closes, whoever started it is gone or done with
+it, and it ends.
 Imports no more than it needs: a trial starts three of these.
 """
 
@@ -23,6 +23,15 @@ def _end_with_parent() -> None:
     os._exit(0)
 
 
+def _enter_user_namespace() -> str | None:
+    """Gets the permissions to emulate, if it must, before a second thread; gives what stands in the way."""
+    try:
+        _native.enter_user_namespace()
+    except OSError as error:
+        return str(error)
+    return None
+
+
 def main() -> None:
     """Plays the role named on the command line."""
     role = sys.argv[1] if len(sys.argv) == 2 else ""
@@ -34,12 +43,19 @@ def main() -> None:
         if not chunk:
             return
         line += chunk
+    obstacle = _enter_user_namespace() if role == "emulate" else None
     _thread.start_new_thread(_end_with_parent, ())
     try:
         request = json.loads(line)
         spec = json.dumps(request["spec"])
-        if role == "emulate":
-            answer = _native.emulate(spec, request["names"])
+        if obstacle is not None:
+            answer = json.dumps({"metrics": None, "error": obstacle})
+        elif role == "emulate":
+            asked = request.get("trace")
+            if asked is None:
+                answer = _native.emulate(spec, request["names"])
+            else:
+                answer = _native.emulate_traced(spec, request["names"], **asked)
         else:
             answer = _native.endpoint(role, spec, request["to"])
     except (KeyError, TypeError, ValueError, OSError) as error:

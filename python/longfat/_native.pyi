@@ -72,20 +72,94 @@ def emulate(spec_json: str, names: dict[str, str]) -> str:
     system or its kernel cannot do is the record's error.
     """
 
+def emulate_traced(
+    spec_json: str,
+    names: dict[str, str],
+    pcapng: str | None = None,
+    interval: float | None = None,
+    side: str | None = None,
+    snap: int | None = None,
+) -> str:
+    """As `emulate`, with what `trace` adds to a record, and its arguments.
+
+    What the system or its kernel cannot do is an OSError.
+    """
+
+def enter_user_namespace() -> None:
+    """Lets a process that lacks permissions emulate: it enters a user namespace for good.
+
+    Raises OSError where the system does not let it, naming the setting that stands in the way, or where the
+    process has other threads already.
+    """
+
 def doctor() -> str:
-    """What this machine can do: a JSON list of `{"name", "ok", "detail", "remedy"}`."""
+    """What this machine can do: a JSON list of `{"name", "ok", "busy", "detail", "remedy"}`."""
 
 def clean() -> str:
     """Ends what killed emulations have left: JSON lists `ended` and `left` of `{"process", "what"}`."""
 
-def shell(path_json: str, command: Sequence[str], seed: int = 1, server: str | None = None) -> str:
+def shell(
+    path_json: str,
+    command: Sequence[str],
+    seed: int = 1,
+    server: str | None = None,
+    tcp: tuple[str | None, str | None] = (None, None),
+) -> str:
     """Runs a command (the user's shell where the list is empty) behind a path; its report as JSON.
 
-    `server` is a line for `sh` at the other end, started first and ended with the command. The report has
+    `server` is a line for `sh` at the other end, started first and ended with the command. `tcp` has the keys
+    of longfat's TCP at either end as JSON, where it takes the place of the kernel's. The report has
     `code`, `seconds`, for `forward` and `reverse` what the link did, and in `path` what was asked of it.
     OSError says what the system lacks. A process (of one thread) that lacks permissions enters a user
     namespace, for good, in which it has them.
     """
+
+def checked_paths(spec_json: str) -> str:
+    """The kinds of paths that packets of a trial take: a JSON list of `{"from", "to", "links", "asked"}`."""
+
+def check_path(spec_json: str, number: int) -> str:
+    """Builds one of `checked_paths` by itself and measures it, in 3 to 8 s, as JSON.
+
+    `figures` (each with `name`, `unit`, `asked`, `measured`, `holds`, `detail`) and `refusals` (lines that
+    say why this machine does not hold the path).
+    """
+
+def capacity(enough: float = ...) -> str:
+    """What this machine emulates, measured in up to 3 s: `packets_per_second`, `late_p99_s` and `is_busy`.
+
+    Higher loads than `enough` packets a second are not tried.
+    """
+
+class Testbed:
+    """The network of a trial between real kernels, whose hosts run commands, until `close`.
+
+    A process (of one thread) that lacks permissions enters a user namespace, for good, in which it has them.
+    ValueError is about names and options, OSError about the system.
+    """
+
+    def __init__(self, spec_json: str) -> None: ...
+    def hosts(self) -> str:
+        """A JSON list of `{"name", "address", "node"}`."""
+
+    def links(self) -> str:
+        """A JSON list of what each link was asked to do, what it has done, and its queue now."""
+
+    def run(self, host: str, command_json: str, streams: tuple[int, int, int]) -> int:
+        """Starts a command at a host with these descriptors, and gives the process, a child of this one.
+
+        The JSON object has `command` (a list), and may have `directory`, `environment` and `terminal`
+        ("none", "lent": this process's terminal is the command's until it is taken back, "given": it is the
+        command's own). OSError has the system's number where there is no such command.
+        """
+
+    def ping_all(self, count: int) -> str:
+        """A JSON list with an object a pair of hosts: round trips and losses, and what the links say."""
+
+    def goodput(self, source: str, target: str, seconds: float) -> str:
+        """What one connection of the kernel's TCP gets from one host to another, as JSON."""
+
+    def close(self) -> None:
+        """Ends the network and all commands."""
 
 def endpoint(role: str, spec_json: str, addr: str | None) -> str:
     """One process (`receive`, `relay`, `send`) of a trial in the world `relay`; releases the GIL and blocks.
@@ -222,3 +296,22 @@ class Loss:
     @property
     def in_recovery(self) -> bool:
         """Whether the sender was repairing losses already (TCP); False in ARQ protocols."""
+
+def manage_paths(
+    policy_json: str,
+    name: str,
+    tell: Callable[[str | None], object],
+    set_sysctl: bool = False,
+    asked_only: bool = False,
+    seed: int = 1,
+) -> None:
+    """Runs a path manager for this network namespace's MPTCP connections, asked at the socket `name`.
+
+    It runs until `tell` answers False or raises; that hears of each event (JSON), and often of None.
+    """
+
+def mptcp_support() -> str:
+    """Who opens subflows here: "user", "kernel", "kernel-only" (no choice), "disabled" or "missing"."""
+
+def mptcp_subflows(descriptor: int) -> str | None:
+    """The `token` and `subflows` of a socket's connection as JSON; None where it is plain TCP."""

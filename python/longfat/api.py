@@ -270,6 +270,7 @@ def run(
     quick: bool = False,
     fresh: bool = False,
     progress: bool = False,
+    force: bool = False,
 ) -> RunResult:
     """Runs a study, or what of it has not been run yet, and gives its result.
 
@@ -284,6 +285,7 @@ def run(
         quick: A small file, and few repeats in worlds that take their time.
         fresh: Removes this study's records and starts over.
         progress: Shows the progress on standard error.
+        force: Runs also what this machine is too slow for, in worlds on wall time.
 
     Returns:
         Cells with intervals, claims with verdicts, with `to_polars()` one row a trial, and with
@@ -312,6 +314,7 @@ def run(
         fresh=fresh,
         quick=quick,
         reporter=reporter() if progress else None,
+        force=force,
     )
     analysis.write_report(result)
     return result

@@ -17,6 +17,7 @@ from longfat.keys import lookup
 if TYPE_CHECKING:
     import polars
 
+    from longfat.runner.loading import Flows
     from longfat.study import Study
 
 VerdictWord = Literal["holds", "fails", "undecided"]
@@ -114,7 +115,7 @@ class RunResult:
     cell, then trial: `cell` (index into the cells as planned), `world`, `protocol`, one text column a swept
     key, `trial`, `seed`, `error` (null where the trial succeeded), and one Float64 column a metric (null
     where it did not), named with its unit as in `goodput_bps`; one of a single host as in `goodput_bps@s1`.
-    `flows` has one row a flow of a trial, in the same order: those of the columns that say which trial it is,
+    `flows` reads one row a flow of a trial, in the same order: the columns that say which trial it is,
     then what the trial says of the flow; None where no trial told of its flows.
     """
 
@@ -125,7 +126,7 @@ class RunResult:
     environment: dict[str, Any]
     quick: bool = False
     records: polars.DataFrame | None = field(default=None, repr=False, compare=False)
-    flows: polars.DataFrame | None = field(default=None, repr=False, compare=False)
+    flows: Flows | None = field(default=None, repr=False, compare=False)
 
     def to_polars(self) -> polars.DataFrame:
         """One row a trial: `world`, `protocol`, the swept keys, `trial`, `seed`, `error`, the metrics."""
@@ -140,7 +141,7 @@ class RunResult:
         """
         if self.flows is None:
             raise ValueError("no trial of this run told of its flows")
-        return self.flows.drop("cell")
+        return self.flows.read().drop("cell")
 
     @property
     def report(self) -> Path:

@@ -1,4 +1,4 @@
-"""A chart by host: who got how much of the network, beside the share that would be fair."""
+"""A chart by host or class of flows: who got how much, beside the share that would be fair."""
 
 from __future__ import annotations
 
@@ -72,10 +72,11 @@ def chart(run: RunResult, metric: str, *, width: int = 620, title: bool = True) 
     found = [row for row in found if row["panel"] in panels]
     series = list(dict.fromkeys(row["series"] for row in found))
     hosts = list(dict.fromkeys(row["host"] for row in found))
+    part = grid.part_word(hosts).capitalize()
     named = formatting.metric_title(metric)
     axis = f"{named} ({unit})" if unit else named
     base = alt.Chart(alt.InlineData(values=found)).encode(
-        x=alt.X("host:N", sort=hosts, title="Host", axis=alt.Axis(labelAngle=0)),
+        x=alt.X("host:N", sort=hosts, title=part, axis=alt.Axis(labelAngle=0)),
         xOffset=alt.XOffset("series:N", sort=series),
         color=alt.Color(
             "series:N",
@@ -85,7 +86,7 @@ def chart(run: RunResult, metric: str, *, width: int = 620, title: bool = True) 
         ),
         tooltip=[
             alt.Tooltip("series:N", title="Protocol"),
-            alt.Tooltip("host:N", title="Host"),
+            alt.Tooltip("host:N", title=part),
             alt.Tooltip("told:N", title=axis),
             alt.Tooltip("fair_told:N", title="Theory"),
         ],
@@ -110,7 +111,8 @@ def caption(run: RunResult, metric: str) -> str:
     """How to read the chart, in a line."""
     found, _ = rows(run, metric)
     fair = any("fair" in row for row in found)
-    told = "Bars: means by host with their 95 % intervals"
+    part = grid.part_word([row["host"] for row in found])
+    told = f"Bars: means by {part} with their 95 % intervals"
     left = len({row["panel"] for row in found}) - MOST_PANELS
     told += "; dark marks: max-min fair shares" if fair else ""
     return f"{told}; {left} more points of the sweep are in the tables." if left > 0 else f"{told}."

@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING
 from longfat.analysis.prediction import predict
 from longfat.analysis.selection import check, claim_worlds, expected, pairings, series
 from longfat.results import CellResult, Verdict, VerdictWord
-from longfat.study.claims import LEVELS, THEORY, TRENDS, Claim
+from longfat.study.claims import AGREES, LEVELS, THEORY, TRENDS, Claim
 from longfat.study.vocabulary import AT_HOST, canonical, resolve_metric
 
 if TYPE_CHECKING:
@@ -41,15 +41,22 @@ def evaluate_claims(study: Study, results: Sequence[CellResult]) -> list[Verdict
     verdicts = []
     for claim in study.claims:
         judged = claim_worlds(claim, worlds)
+        if claim.relation == AGREES and claim.against not in worlds:
+            judged = []
         verdicts += [_judge(claim, world, results) for world in judged]
         if not judged:
-            detail = (
-                f"this run has no trials in the world {claim.world}"
-                if claim.world
-                else "this run has no trials"
-            )
-            verdicts.append(_verdict(claim, claim.world or "", "undecided", detail))
+            verdicts.append(_verdict(claim, claim.world or "", "undecided", _not_run(claim, worlds)))
     return verdicts
+
+
+def _not_run(claim: Claim, worlds: Sequence[str]) -> str:
+    """Why a claim has no world to be judged in."""
+    missing = claim.against if claim.relation == AGREES and claim.against not in worlds else claim.world
+    if missing is not None:
+        return f"this run has no trials in the world {missing}"
+    if worlds:
+        return f"this run has no trials in another world than {claim.against}"
+    return "this run has no trials"
 
 
 def _verdict(claim: Claim, world: str, word: VerdictWord, detail: str) -> Verdict:
@@ -77,8 +84,9 @@ def _judge(claim: Claim, world: str, results: Sequence[CellResult]) -> Verdict:
     elif claim.relation in LEVELS:
         evidence = [relations.level(claim, metric, result_of(pair.of), len(pairs)) for pair in pairs]
     else:
+        compare = relations.agreement if claim.relation == AGREES else relations.comparison
         evidence = [
-            relations.comparison(claim, metric, result_of(pair.of), result_of(pair.against), len(pairs))
+            compare(claim, metric, result_of(pair.of), result_of(pair.against), len(pairs))
             for pair in pairs
             if pair.against is not None
         ]

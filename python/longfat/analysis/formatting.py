@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+import re
+from collections.abc import Iterable, Mapping, Sequence
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
@@ -41,6 +42,12 @@ _KEY_TITLES = {
     "protocol.congestion": "Controller",
     "workload.size": "File size",
     "workload.flows": "Flows",
+    "workload.arrivals": "Flows that arrive",
+    "workload.sizes": "Sizes of flows",
+    "topology.paths": "Paths",
+    "topology.path.queue": "Queue",
+    "topology.path.loss": "Packet loss",
+    "protocol.subflows": "Subflows, most",
     "topology.bottleneck.rate": "Bottleneck rate",
     "topology.bottleneck.delay": "Bottleneck delay",
     "topology.bottleneck.queue": "Bottleneck queue",
@@ -58,7 +65,9 @@ _METRIC_TITLES = {
     "queue_max_packets": "Queue, longest",
     "fct_mean": "Flow completion time, mean",
     "fct_p50": "Flow completion time, median",
+    "fct_p95": "Flow completion time, 95th percentile",
     "fct_p99": "Flow completion time, 99th percentile",
+    "flow_throughput": "Size over completion time, mean",
     "jain": "Jain's index",
     "max_min_distance": "Distance from max-min shares",
     "traffic_goodput": "Goodput of the other traffic",
@@ -75,6 +84,7 @@ _AXES: dict[str, tuple[Fraction, str]] = {
     "proportion": (Fraction(1, 100), "%"),
     "duration": (Fraction(1, 1000), "ms"),
     "rate": (Fraction(10**6), "Mbit/s"),
+    "frequency": (Fraction(1), "/s"),
     "size": (Fraction(1000), "kB"),
     "packets": (Fraction(1), "packets"),
 }
@@ -87,10 +97,34 @@ def unit_of(metric: str) -> str:
 
 
 def metric_title(metric: str) -> str:
-    """A metric as a heading: `goodput_bps` is "Goodput", `goodput_bps@s1` is "Goodput of s1"."""
+    """A metric as a heading: `goodput_bps` is "Goodput", `goodput_bps@s1` is "Goodput of s1".
+
+    One of a class of flows names the class: `fct_mean_s@G0` is "Flow completion time, mean, class G0".
+    """
     short, _, host = short_metric(metric).partition(AT_HOST)
     title = _METRIC_TITLES.get(short, short.replace("_", " ").capitalize())
+    if is_class_of_flows(host):
+        return f"{title}, class {host}"
     return f"{title} of {host}" if host else title
+
+
+def is_class_of_flows(name: str) -> bool:
+    """Whether what stands after a metric's @ is a class of flows by size, rather than a host.
+
+    >>> is_class_of_flows("G0"), is_class_of_flows("s1")
+    (True, False)
+    """
+    return re.fullmatch(r"G\d+", name) is not None
+
+
+def class_bounds(classes: Sequence[str]) -> list[str]:
+    """What each class of a workload's bounds holds.
+
+    >>> class_bounds(["100kB", "300kB"])
+    ['G0: up to 100kB', 'G1: up to 300kB', 'G2: above']
+    """
+    held = [f"up to {label(bound)}" for bound in classes] + ["above"]
+    return [f"G{number}: {told}" for number, told in enumerate(held)]
 
 
 def column_title(metric: str) -> str:

@@ -105,6 +105,24 @@ def hosts(results: Iterable[CellResult], metric: str) -> list[str]:
     )
 
 
+def part_word(names: Sequence[str]) -> str:
+    """What the parts of a metric are: hosts, or classes of flows by their size.
+
+    >>> part_word(["s1", "s2"]), part_word(["G0", "G1"])
+    ('host', 'class')
+    """
+    return "class" if names and all(map(formatting.is_class_of_flows, names)) else "host"
+
+
+def class_bounds(study: Study, metric: str) -> str:
+    """What the classes of flows hold, in a line; empty where the workload has none, or they are not shown."""
+    classes = study.workload.get("classes")
+    shown_in_parts = AT_HOST in metric or any(AT_HOST in name for name in study.show or ())
+    if not isinstance(classes, list) or not shown_in_parts:
+        return ""
+    return ", ".join(formatting.class_bounds(classes))
+
+
 def worlds(results: Iterable[CellResult]) -> list[str]:
     """The worlds that were run, in order."""
     return list(dict.fromkeys(result.cell.world for result in results))

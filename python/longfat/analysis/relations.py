@@ -17,6 +17,7 @@ With a the metric of the claim's protocol, b that of the other in the same trial
 | lead-falls-with | as falls-with, of the ratio a / b | |
 | at-least | a >= the claim's own `value` | judged like not-lower, without tolerance |
 | at-most | a <= the claim's own `value` | likewise |
+| agrees-with | b - t <= a <= b + t | b in another world; t is the larger of m b and the claim's `value` |
 """
 
 from __future__ import annotations
@@ -133,6 +134,27 @@ def level(claim: Claim, metric: str, of: CellResult, count: int) -> Evidence:
     told = f"{formatting.quantity(_mean(a), unit)} {'of at least' if least else 'of at most'}"
     text = f"{where}{claim.of} {told} {formatting.quantity(claim.level, unit)} (n={len(a)}{_lost((of,))})"
     return Evidence(test.not_below(0.0), test.strength, text)
+
+
+def agreement(claim: Claim, metric: str, of: CellResult, against: CellResult, count: int) -> Evidence:
+    """One cell in two worlds, against the difference that the claim allows; `count` cells are compared."""
+    a, b = paired(of, against, metric)
+    where = _where(of.cell)
+    if len(a) < MIN_TRIALS:
+        return _too_few(len(a), where, "cells", (of, against))
+    part, amount = claim.margin * abs(_mean(b)), claim.level
+    if part >= amount:
+        lower, upper = _Test.of(a, b, 1, 1 - claim.margin, count), _Test.of(b, a, 1 + claim.margin, 1, count)
+    else:
+        lower = _Test.of([x + amount for x in a], b, 1, 1, count)
+        upper = _Test.of([y + amount for y in b], a, 1, 1, count)
+    worst = min(lower, upper, key=lambda test: test.strength)
+    unit = formatting.unit_of(metric)
+    text = (
+        f"{where}{_ratio_text(ratio(a, b))}: {of.cell.world} {formatting.quantity(_mean(a), unit)}, "
+        f"{against.cell.world} {formatting.quantity(_mean(b), unit)} (n={len(a)}{_lost((of, against))})"
+    )
+    return Evidence(_all([lower.not_below(0.0), upper.not_below(0.0)]), worst.strength, text)
 
 
 def _compare(claim: Claim, a: Sample, b: Sample, count: int) -> tuple[_Test, VerdictWord]:

@@ -7,18 +7,23 @@ import re
 from typing import TYPE_CHECKING, Any
 
 from longfat.analysis import (
+    agreement,
     charts,
+    charts_agreement,
+    charts_flows,
     charts_hosts,
     charts_matrix,
     formatting,
     grid,
     html,
+    report_agreement,
     report_tables,
     report_text,
 )
 from longfat.analysis.html import Markup, section, tag
 from longfat.analysis.vega_bundle import bundle
 from longfat.runner.files import write_whole
+from longfat.study.vocabulary import AT_HOST, whole_metric
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -62,9 +67,9 @@ def _body(run: RunResult) -> list[Markup]:
         report_text.header(run),
         section("The answer", report_text.verdicts(run)),
         section("What was measured", _charts(run)),
+        section("Do the worlds agree?", _agreement(run)),
         section("The numbers", report_tables.numbers(run)),
         section("What failed", report_text.failures(run)),
-        section("Do the worlds agree?", report_tables.agreement_table(run)),
         section("Theory", report_text.theory(run)),
         section("How the intervals and verdicts are found", report_text.method(run)),
         section("The study", tag("pre", tag("code", run.study.text))),
@@ -80,16 +85,39 @@ def _charts(run: RunResult) -> list[Markup]:
         return []
     minor = [n for n in dict.fromkeys((*others, *MINOR_METRICS)) if n in measured and _moves(run, n)]
     made = [_figure(run, main, _WIDTH)]
-    if len(grid.hosts(run.cells, main)) > 1:
-        spec = charts_hosts.chart(run, main, width=_WIDTH, title=False)
-        made.append(_drawn(spec, f"hosts-{main}", caption=charts_hosts.caption(run, main)))
+    # A metric of one class stands for that of all: bars show how classes differ.
+    for whole in dict.fromkeys(map(whole_metric, (main, *(name for name in others if AT_HOST in name)))):
+        if len(grid.hosts(run.cells, whole)) > 1:
+            spec = charts_hosts.chart(run, whole, width=_WIDTH, title=False)
+            heading = formatting.metric_title(whole) if whole != main else ""
+            told = charts_hosts.caption(run, whole)
+            made.append(_drawn(spec, f"hosts-{whole}", title=heading, caption=told))
     wide = len(grid.worlds(run.cells)) > 1
     small = [_figure(run, name, _WIDTH if wide else _MINOR_WIDTH, heading=True) for name in minor]
     if wide and small:
         made += [tag("details", [tag("summary", _named(minor)), small], class_="fold")]
     elif small:
         made.append(tag("div", small, class_="minor"))
+    if bounds := grid.class_bounds(run.study, main):
+        made.append(tag("p", f"Classes of flows by their size: {bounds}.", class_="note"))
+    if flows := charts_flows.rows(run):
+        spec = charts_flows.chart(run, flows, width=_WIDTH)
+        named = "How completion times are distributed"
+        made.append(_drawn(spec, "flows", title=named, caption=charts_flows.caption(run)))
     return made
+
+
+def _agreement(run: RunResult) -> list[Markup]:
+    """For each pair of worlds the differences as a chart, then the tables."""
+    found = agreement.agreements(run.cells)
+    if not found:
+        return []
+    made = []
+    for world in dict.fromkeys(one.other_world for one in found):
+        cells = [one for one in found if one.other_world == world]
+        spec = charts_agreement.chart(run, cells, agreement.measured(cells), width=_WIDTH)
+        made.append(_drawn(spec, f"agreement-{world}", caption=charts_agreement.caption(cells)))
+    return [*made, *report_agreement.tables(run, found)]
 
 
 def _named(metrics: list[str]) -> str:

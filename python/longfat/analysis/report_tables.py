@@ -1,11 +1,11 @@
-"""The report's tables: every metric with intervals, theory and the source's figures; how worlds agree."""
+"""The report's tables: every metric with intervals, theory and the source's figures."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from longfat.analysis import agreement, formatting, grid
+from longfat.analysis import formatting, grid
 from longfat.analysis.html import Content, Markup, paragraph, table, tag
 from longfat.study.vocabulary import canonical
 
@@ -110,36 +110,3 @@ class _Layout:
 
     def _expected(self, cell: CellResult) -> str:
         return grid.theory_text(cell, self.metric, self.scale) or formatting.DASH
-
-
-def agreement_table(run: RunResult) -> Content:
-    """The worlds' goodput against each other; cells that differ say what in the data tells why."""
-    found = agreement.agreements(run.cells)
-    if not found:
-        return None
-    keys = grid.shared_keys(run.study)
-    heads = [
-        *(tag("th", formatting.key_title(key)) for key in keys),
-        tag("th", "Protocol", class_="name"),
-        tag("th", f"{found[0].other_world} / {found[0].cell.world}", class_="edge"),
-        tag("th", "95 %"),
-        tag("th", "If they differ: what the data says", class_="text"),
-    ]
-    rows = []
-    for one in found:
-        labels = [tag("th", formatting.label(one.cell.params.get(key, "")), scope="row") for key in keys]
-        cells = [
-            tag("td", grid.series_name(run.study, one.cell), class_="name"),
-            tag("td", formatting.digits(one.ratio.mean), class_="edge"),
-            tag("td", tag("span", formatting.bounds(one.ratio) or formatting.DASH, class_="bounds")),
-            tag("td", "; ".join(one.causes), class_="text"),
-        ]
-        rows.append(tag("tr", [*labels, *cells], class_="flag" if one.differs else None))
-    return [
-        paragraph(f"{agreement.summary(found)}."),
-        paragraph(
-            f"Ratios of goodput; cells that are {agreement.LIMIT:.0%} apart are marked.",
-            "note",
-        ),
-        table([heads], rows),
-    ]

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from longfat.analysis.prediction import Prediction, predict
 from longfat.study import Study, sweep, units
-from longfat.study.claims import THEORY, TRENDS, Claim
+from longfat.study.claims import AGREES, THEORY, TRENDS, Claim
 from longfat.study.problems import Problem, show
 from longfat.study.vocabulary import allowed, canonical, resolve_metric
 
@@ -49,6 +49,9 @@ def pairings(claim: Claim, world: str, cells: Sequence[Cell]) -> list[Pairing]:
         found = [Pairing(cell, None) for cell in own]
     elif claim.against_theory:
         found = [Pairing(cell, replace(cell, protocol=THEORY)) for cell in own]
+    elif claim.relation == AGREES:
+        others = [cell for cell in cells if cell.world == claim.against and cell.protocol == claim.of]
+        found = [Pairing(cell, other) for cell in own for other in others if cell.params == other.params]
     else:
         others = [cell for cell in cells if cell.world == world and cell.protocol == claim.against]
         found = [Pairing(cell, other) for cell in own for other in others if _meet(cell, other)]
@@ -74,8 +77,9 @@ def series(claim: Claim, found: Iterable[Pairing]) -> list[Series]:
 
 
 def claim_worlds(claim: Claim, worlds: Sequence[str]) -> list[str]:
-    """The worlds that a claim is judged in."""
-    return [world for world in worlds if claim.world in (None, world)]
+    """The worlds that a claim is judged in; what is held against a world has no verdict in that one."""
+    other = claim.against if claim.relation == AGREES else None
+    return [world for world in worlds if claim.world in (None, world) and world != other]
 
 
 def check(study: Study) -> list[Problem]:
@@ -94,6 +98,8 @@ def _check_claim(claim: Claim, study: Study, cells: Sequence[Cell]) -> list[Prob
         return [
             Problem(f"{where}.against", f'"{claim.of}" is the protocol that the claim is about: name another')
         ]
+    if claim.relation == AGREES and (problem := _check_other_world(claim, study)) is not None:
+        return [problem]
     worlds = claim_worlds(claim, study.worlds)
     if not worlds:
         message = f'"{claim.world}" is no world of this study; {allowed(str(claim.world), study.worlds)}'
@@ -107,6 +113,18 @@ def _check_claim(claim: Claim, study: Study, cells: Sequence[Cell]) -> list[Prob
     if claim.relation not in TRENDS:
         return []
     return [problem for group in series(claim, found) if (problem := _check_trend(claim, group)) is not None]
+
+
+def _check_other_world(claim: Claim, study: Study) -> Problem | None:
+    where, other = f"claims[{claim.id}]", str(claim.against)
+    if other not in study.worlds:
+        message = f'"{other}" is no world of this study; {allowed(other, study.worlds)}'
+        return Problem(f"{where}.against", message)
+    if claim.world == other or study.worlds == [other]:
+        return Problem(
+            f"{where}.against", f'"{other}" is the only world that is left to compare: name another'
+        )
+    return None
 
 
 def _check_theory(claim: Claim, found: Iterable[Pairing]) -> Problem | None:

@@ -16,7 +16,20 @@ from typing import Any
 
 Values = tuple[float | None, ...]
 
-FLOW_COLUMNS = ("cwnd_bytes", "ssthresh_bytes", "in_flight_bytes", "rtt_s", "srtt_s", "goodput_bps")
+FLOW_COLUMNS = (
+    "cwnd_bytes",
+    "ssthresh_bytes",
+    "in_flight_bytes",
+    "rtt_s",
+    "srtt_s",
+    "rttvar_s",
+    "pacing_bps",
+    "delivery_bps",
+    "goodput_bps",
+    "retransmissions",
+    "rwnd_limited_s",
+    "sndbuf_limited_s",
+)
 QUEUE_COLUMNS = ("packets", "bytes")
 NO_THRESHOLD = 64
 """A slow-start threshold this many times above the largest window is none yet, and is not drawn."""
@@ -119,6 +132,25 @@ def choose(series: Series, flows: Sequence[str]) -> Series:
     names = {flow.number: flow.name for flow in series.flows}
     numbers = {named(name, names) for name in flows} or set(names)
     return replace(series, flows=tuple(one for one in series.flows if one.number in numbers))
+
+
+def labelled(series: Series, label: str) -> Series:
+    """The same series, whose flows and queues bear a label behind their names."""
+
+    def renamed(one: Samples) -> Samples:
+        return replace(one, name=f"{one.name} ({label})")
+
+    flows, queues = tuple(map(renamed, series.flows)), tuple(map(renamed, series.queues))
+    return replace(series, flows=flows, queues=queues)
+
+
+def overlaid(several: Sequence[Series]) -> Series:
+    """Several series as one, to be drawn over each other; the numbers of its flows are not one trial's."""
+    return Series(
+        min(one.interval for one in several),
+        tuple(flow for one in several for flow in one.flows),
+        tuple(queue for one in several for queue in one.queues),
+    )
 
 
 def cut(series: Series, first: float | None, last: float | None) -> Series:

@@ -248,8 +248,11 @@ def _window(shown: Series, scope: Scope) -> Any:
 
 def _rtt(shown: Series, scope: Scope) -> Any:
     columns = {"rtt_s": "RTT", "srtt_s": "smoothed RTT"}
-    flows = [flow for flow in shown.flows if flow.known("rtt_s")]
-    if len(flows) > 1 and any(flow.known("srtt_s") for flow in flows):
+    flows = [flow for flow in shown.flows if any(flow.known(column) for column in columns)]
+    # A kernel tells no single samples.
+    if not any(flow.known("rtt_s") for flow in flows) or (
+        len(flows) > 1 and any(flow.known("srtt_s") for flow in flows)
+    ):
         del columns["rtt_s"]
     divisor, unit = formatting.scale_for(
         [v for flow in flows for name in columns for v in flow.known(name)], "s"

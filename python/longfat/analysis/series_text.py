@@ -23,6 +23,8 @@ _FLOW_LINES = (
     ("rtt", "rtt_s", "RTT", "s"),
     ("rtt", "srtt_s", "smoothed RTT", "s"),
     ("goodput", "goodput_bps", "goodput", "bit/s"),
+    ("goodput", "pacing_bps", "pacing rate", "bit/s"),
+    ("goodput", "delivery_bps", "delivery rate", "bit/s"),
 )
 
 
@@ -52,7 +54,8 @@ def draw(
     if "sequence" in parts:
         names = [flow.name for flow in shown.flows] if shown is not None else list(by_name)
         flows = shown.flows if shown is not None else ()
-        round_trips = {flow.name: mean(flow, "rtt_s") for flow in flows if flow.known("rtt_s")}
+        known = [(flow, "rtt_s" if flow.known("rtt_s") else "srtt_s") for flow in flows]
+        round_trips = {flow.name: mean(flow, column) for flow, column in known if flow.known(column)}
         # Datagrams have no sequence.
         names = [name for name in names if by_name[name].sent]
         for name in names[:MOST_FLOWS]:

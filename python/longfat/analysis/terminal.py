@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 
 _WHOLE_FROM = 100
 """Means from here on need no digits after the point."""
+_MOST_MISSES = 5
+"""Cells in which worlds differ that are named; the report names all."""
 _SYMBOLS = {"holds": ("✓", "green"), "fails": ("✗", "red"), "undecided": ("?", "yellow")}
 
 
@@ -35,9 +37,14 @@ def table(study: Study, result: RunResult) -> RenderableType:
     for world in worlds:
         cells = [cell for cell in result.cells if cell.cell.world == world]
         named = world if len(worlds) > 1 else ""
+        if AT_HOST in columns[0].metric:
+            parts += ["", long_table(study, named, cells, columns)]
+            continue
         parts += ["", WorldTable(study, named, cells, columns)]
         if len(grid.hosts(cells, columns[0].metric)) > 1:
             parts += ["", host_table(study, named, cells, columns[0])]
+    if bounds := grid.class_bounds(study, columns[0].metric):
+        parts.append(Text(bounds, style="dim"))
     parts += [Text(line, style="dim") for line in footnotes(result.cells, columns[0].metric)]
     return Group(*parts)
 
@@ -70,9 +77,13 @@ def footnotes(cells: Sequence[CellResult], metric: str) -> Iterator[str]:
         parts += [f"{grid.AT_MOST} no form, but a bound"] if grid.AT_MOST in signs else []
         yield "; ".join(parts)
     yield from failure_lines(cells)
-    agreed = agreement.summary(agreement.agreements(cells))
-    if agreed:
-        yield agreed
+    found = agreement.agreements(cells)
+    yield from agreement.summary(found)
+    misses = agreement.missed(found)
+    for told, why in misses[:_MOST_MISSES]:
+        yield f"  misses {told} ({why})"
+    if len(misses) > _MOST_MISSES:
+        yield f"  and {len(misses) - _MOST_MISSES} more, which the report names"
 
 
 def failure_lines(cells: Sequence[CellResult]) -> Iterator[str]:
@@ -195,14 +206,41 @@ def _table(column: Column, world: str) -> Table:
     )
 
 
-def host_table(study: Study, world: str, cells: Sequence[CellResult], column: Column) -> Table:
-    """The main metric of each host: measured, and below it what theory says where it says anything."""
-    made = _table(column, world)
-    made.title = f"{made.title}, by host"
+def long_table(study: Study, world: str, cells: Sequence[CellResult], columns: Sequence[Column]) -> Table:
+    """A row for each point and protocol, and a column for each metric: of hosts or classes there are many."""
+    made = Table(
+        title=world or None, title_justify="left", title_style="", box=box.SIMPLE_HEAD, pad_edge=False
+    )
     for key in grid.shared_keys(study):
         made.add_column(formatting.key_title(key), justify="right")
     made.add_column("Protocol")
+    for column in columns:
+        whole, _, part = column.metric.partition(AT_HOST)
+        heading = [formatting.column_title(whole), *([part] if part else []), column.unit]
+        made.add_column("\n".join(filter(None, heading)), justify="right", no_wrap=True)
+    for point in grid.points(study, cells):
+        labels = [formatting.label(value) for value in point.params.values()]
+        for cell in (cell for group in point.results.values() for cell in group):
+            mark = "!" if cell.failures else ""
+            told = [
+                formatting.plus_minus(interval, column.scale) if interval else formatting.DASH
+                for column in columns
+                for interval in [cell.metrics.get(column.metric)]
+            ]
+            made.add_row(*labels, grid.series_name(study, cell.cell) + mark, *told)
+            labels = [""] * len(labels)
+        made.add_section()
+    return made
+
+
+def host_table(study: Study, world: str, cells: Sequence[CellResult], column: Column) -> Table:
+    """The main metric of each host: measured, and below it what theory says where it says anything."""
+    made = _table(column, world)
     hosts = grid.hosts(cells, column.metric)
+    made.title = f"{made.title}, by {grid.part_word(hosts)}"
+    for key in grid.shared_keys(study):
+        made.add_column(formatting.key_title(key), justify="right")
+    made.add_column("Protocol")
     of_host = {host: f"{column.metric}{AT_HOST}{host}" for host in hosts}
     theory = {name for cell in cells for name in of_host.values() if grid.theory_text(cell, name, 1.0)}
     for host in hosts:

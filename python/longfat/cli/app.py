@@ -8,9 +8,12 @@ import typer
 
 from longfat.cli import (
     chart,
+    check,
     clean,
     doctor,
     listing,
+    mptcp,
+    net,
     packetdrill,
     recv,
     relay,
@@ -57,5 +60,8 @@ app.command("send")(send.send)
 app.command("relay")(relay.relay)
 # What follows the command's first word is the command's own.
 app.command("shell", context_settings={"allow_interspersed_args": False})(shell.shell)
+app.command("check")(check.check)
+app.add_typer(net.net, name="net")
+app.command("mptcp")(mptcp.mptcp)
 app.command("doctor")(doctor.doctor)
 app.command("clean")(clean.clean)

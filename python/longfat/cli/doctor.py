@@ -11,6 +11,10 @@ import typer
 _WIDTH_ELSEWHERE = 140
 
 
+def _state(probe: dict[str, Any]) -> str:
+    return "ok" if probe["ok"] else "busy" if probe["busy"] else "missing"
+
+
 def doctor(
     as_json: Annotated[
         bool, typer.Option("--json", help="Print a JSON list with one object a probe.")
@@ -31,9 +35,11 @@ def doctor(
 
     table = Table("", "", "", box=None, pad_edge=False, show_header=False)
     for probe in probes:
-        table.add_row("ok" if probe["ok"] else "missing", probe["name"], probe["detail"])
+        table.add_row(_state(probe), probe["name"], probe["detail"])
         if probe["remedy"]:
             table.add_row("", "", f"\N{RIGHTWARDS ARROW} {probe['remedy']}")
     width = None if sys.stdout.isatty() else _WIDTH_ELSEWHERE
     Console(highlight=False, markup=False, width=width).print(table)
     typer.echo(f"{sum(probe['ok'] for probe in probes)} of {len(probes)} ok")
+    if any(probe["busy"] for probe in probes):
+        typer.echo("busy: the machine has other work now; look again when it has not")

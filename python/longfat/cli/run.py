@@ -38,6 +38,10 @@ def run(
     fresh: Annotated[
         bool, typer.Option("--fresh", help="Remove this study's records and start over.")
     ] = False,
+    force: Annotated[
+        bool,
+        typer.Option("--force", help="Run also what this machine is too slow for (worlds on wall time)."),
+    ] = False,
     as_json: Annotated[
         bool,
         typer.Option("--json", help="Print one JSON document on standard output; of several studies a list."),
@@ -62,7 +66,9 @@ def run(
             if number and not as_json:
                 typer.echo()
             results.append(
-                run_study(one, folder=out, jobs=jobs, fresh=fresh, quick=quick, reporter=reporter())
+                run_study(
+                    one, folder=out, jobs=jobs, fresh=fresh, quick=quick, reporter=reporter(), force=force
+                )
             )
             report = analysis.write_report(results[-1])
             if as_json:

@@ -28,7 +28,7 @@ class SectionOptions:
     """The options of one section; `names` are those of keys that have another name on the command line.
 
     `left_out` are keys that `--set` alone can reach; `whole` gives a JSON document of changes with the
-    defaults that the command has in place of the section's own.
+    defaults that the command has in place of the section's own. `setter` is the option that sets any key.
     """
 
     def __init__(
@@ -38,10 +38,12 @@ class SectionOptions:
         names: Mapping[str, str] | None = None,
         left_out: Sequence[str] = (),
         whole: Callable[[str], str] = str,
+        setter: str = "--set",
     ) -> None:
         self._section = section
         self._names = names or {}
         self._whole = whole
+        self._setter = setter
         self._defaults: dict[str, Any] = json.loads(whole("{}"))
         schema = json.loads(_native.vocabulary())[section]
         self._definitions = schema.get("$defs", {})
@@ -98,7 +100,7 @@ class SectionOptions:
         return text
 
     def read(self, given: Given, settings: Sequence[str]) -> dict[str, Any]:
-        """The section's settings by options and `--set KEY=VALUE`; ValueError has a line for each mistake."""
+        """The section's settings by options and `KEY=VALUE`; ValueError has a line for each mistake."""
         from longfat.keys import place
         from longfat.study import read_setting
 
@@ -116,12 +118,12 @@ class SectionOptions:
             key, value = read_setting(setting)
             key = key.removeprefix(f"{self._section}.")
             if not all(key.split(".")):
-                raise ValueError(f'--set: "{setting}" names no key')
+                raise ValueError(f'{self._setter}: "{setting}" names no key')
             try:
                 place(found, key, _value(setting.partition("=")[2].strip(), value))
             except ValueError as error:
-                raise ValueError(f"--set: {key}: {error}") from None
-            origins[key] = "--set"
+                raise ValueError(f"{self._setter}: {key}: {error}") from None
+            origins[key] = self._setter
         self._check(found, origins)
         return found
 
@@ -136,9 +138,19 @@ class SectionOptions:
 
     def _check(self, found: Mapping[str, Any], origins: Mapping[str, str]) -> None:
         problems = json.loads(_native.check(self._section, self._whole(json.dumps(found))))
-        lines = [_line(problem["key"], problem["message"], origins) for problem in problems]
+        lines = [self._line(problem["key"], problem["message"], origins) for problem in problems]
         if lines:
             raise ValueError("\n".join(lines))
+
+    def _line(self, key: str, message: str, origins: Mapping[str, str]) -> str:
+        """A mistake, told by the option that made it: what a table lacks, by one that set a key of it."""
+        table = key.rpartition(".")[0]
+        for known, option in origins.items():
+            related = key.startswith(f"{known}.") or known.startswith(f"{key}.")
+            if key == known or related or (table and known.startswith(f"{table}.")):
+                inner = key.removeprefix(known).removeprefix(".") if option != self._setter else key
+                return ": ".join(part for part in (option, inner, message) if part)
+        return ": ".join(part for part in (key, message) if part)
 
 
 def _value(text: str, parsed: Any) -> Any:
@@ -148,17 +160,6 @@ def _value(text: str, parsed: Any) -> Any:
     except (TypeError, ValueError):
         return text
     return parsed
-
-
-def _line(key: str, message: str, origins: Mapping[str, str]) -> str:
-    """A mistake, told by the option that made it: what a table lacks, by one that set a key of it."""
-    table = key.rpartition(".")[0]
-    for known, option in origins.items():
-        related = key.startswith(f"{known}.") or known.startswith(f"{key}.")
-        if key == known or related or (table and known.startswith(f"{table}.")):
-            inner = key.removeprefix(known).removeprefix(".") if option != "--set" else key
-            return ": ".join(part for part in (option, inner, message) if part)
-    return ": ".join(part for part in (key, message) if part)
 
 
 def _written(value: Any) -> str:

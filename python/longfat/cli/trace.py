@@ -1,10 +1,7 @@
-"""`longfat trace`: what one trial did, as a ladder of its packets or as charts over time."""
+"""`longfat trace`: what a trial did in a world or two, as a ladder of its packets or as charts over time."""
 
 from __future__ import annotations
 
-import json
-import math
-import os
 import shutil
 from dataclasses import dataclass
 from enum import StrEnum
@@ -18,6 +15,8 @@ if TYPE_CHECKING:
 
     from longfat.results import Cell
     from longfat.study import Study
+
+    Records = Mapping[str, dict[str, Any]]
 
 
 class TraceFormat(StrEnum):
@@ -49,11 +48,6 @@ class CaptureSide(StrEnum):
     RECEIVER = "receiver"
     BOTH = "both"
 
-
-SAMPLES, MOST_SAMPLES = 1000, 20_000
-"""Samples in the time that is drawn, and the most in all of a trial."""
-SHORTEST = 1e-6
-"""The least time between samples, in s."""
 
 _RENDERED: dict[TraceFormat, Literal["svg", "html", "png", "pdf"]] = {
     TraceFormat.SVG: "svg",
@@ -116,13 +110,18 @@ def trace(
         str | None,
         typer.Option(help="Time between samples, e.g. 1ms; by default 1000 in the time that is shown."),
     ] = None,
+    world: Annotated[
+        list[str] | None,
+        typer.Option(help="Where it runs: sim (default) or netns; of several the charts lie on each other."),
+    ] = None,
     settings: Annotated[
         list[str] | None,
         typer.Option("--set", metavar="KEY=VALUE", help="Change a key of the study; may be repeated."),
     ] = None,
     seed: Annotated[int | None, typer.Option(help="What all randomness derives from.")] = None,
 ) -> None:
-    """Draw one simulated trial: its windows, round trips, queues and segments over time, or every packet."""
+    """Draw one trial: its windows, round trips, queues and segments over time, or every packet."""
+    from longfat.cli import traced
     from longfat.study import Overrides, load_study, read_setting
 
     chosen = _format(format_, out)
@@ -135,18 +134,18 @@ def trace(
     if pcapng is None and (side is not None or snap is not None):
         raise ValueError(f"{'--side' if side is not None else '--snap'}: it is about a capture (--pcapng)")
     spec = {**place.spec, "seed": loaded.seed, "trial": trial}
-    every = None
-    if drawn is not TraceChart.LADDER:
-        every = _time("--interval", interval)
-        if every is not None and every < SHORTEST:
-            raise ValueError(f'--interval: "{interval}" is too short: at least 1us')
-        every = every or _interval(spec, start, end)
-    elif interval is not None:
+    worlds = traced.worlds(world or ())
+    if len(worlds) > 1 and (drawn is TraceChart.LADDER or pcapng is not None):
+        what = "--pcapng: a capture" if pcapng is not None else "--chart: a ladder"
+        raise ValueError(f"{what} is of one --world")
+    if drawn is TraceChart.LADDER and interval is not None:
         raise ValueError("--interval: a ladder has no samples")
+    every = traced.Interval(interval, _time("--interval", interval), drawn is not TraceChart.LADDER)
     listener = None if side is CaptureSide.BOTH else (side or CaptureSide.SENDER).value
-    record = _traced(spec, pcapng, (every, listener, snap))
+    capture = traced.Capture(pcapng, listener, snap)
+    records = traced.run(worlds, spec, every, (start, end), capture)
     view = View(chosen, drawn, tuple(flow or ()), start, end, packets)
-    drawing = draw(view, record, *_titles(loaded, place, trial, record))
+    drawing = draw(view, records, *_titles(loaded, place, trial, records))
     if out is not None:
         from longfat.runner.files import write_whole
 
@@ -222,50 +221,6 @@ def _time(option: str, text: str | None) -> float | None:
     return float(parsed.value)
 
 
-def _interval(spec: Mapping[str, Any], first: float | None, last: float | None) -> float:
-    """Time between samples in s: a thousandth of what is shown, as far as the whole trial is not too long.
-
-    How long a trial takes shows when it is run, which is quick where nobody looks on.
-    """
-    from longfat import _native
-    from longfat.study import units
-
-    record = json.loads(_native.simulate(json.dumps(spec)))
-    ends = [flow["opened_s"] + (flow["fct_s"] or 0.0) for flow in record["flows"]]
-    duration = spec["workload"].get("duration")
-    ends += [float(units.parse(duration).value)] if duration is not None else []
-    whole = max(ends, default=1.0)
-    shown = min(whole, whole if last is None else last) - (first or 0.0)
-    exact = max(shown / SAMPLES, whole / MOST_SAMPLES, SHORTEST)
-    # A round number of nanoseconds: 1, 2 or 5 and zeros.
-    power = 10.0 ** math.floor(math.log10(exact))
-    return next(step * power for step in (1, 2, 5, 10) if step * power >= exact * 0.999)
-
-
-def _traced(
-    spec: Mapping[str, Any], pcapng: Path | None, asked: tuple[float | None, str | None, int | None]
-) -> dict[str, Any]:
-    """The trial's record with its events; packets are written beside their place and renamed there."""
-    from longfat import _native
-    from longfat.runner.files import TEMPORARY
-
-    interval, side, snap = asked
-    if pcapng is None:
-        return dict(json.loads(_native.trace(json.dumps(spec), None, interval)))
-    temporary = pcapng.with_name(f".{pcapng.name}{TEMPORARY}")
-    try:
-        record: dict[str, Any] = json.loads(
-            _native.trace(json.dumps(spec), str(temporary), interval, side, snap)
-        )
-        temporary.replace(pcapng)
-    except OSError as error:
-        reason = os.strerror(error.errno) if error.errno else str(error).replace(str(temporary), str(pcapng))
-        raise OSError(error.errno, reason, str(pcapng)) from None
-    finally:
-        temporary.unlink(missing_ok=True)
-    return record
-
-
 @dataclass(frozen=True)
 class View:
     """What of a trial is drawn, and as what. Times in s; `packets` counts those of a ladder."""
@@ -288,7 +243,7 @@ def _check(chart: TraceChart, chosen: TraceFormat, out: Path | None, packets: in
         raise ValueError(f"--format {chosen.value} needs --out")
 
 
-def _titles(study: Study, cell: Cell, trial: int, record: dict[str, Any]) -> tuple[str, str]:
+def _titles(study: Study, cell: Cell, trial: int, records: Records) -> tuple[str, str]:
     from longfat.analysis import formatting
 
     protocol = cell.spec["protocol"]
@@ -299,29 +254,35 @@ def _titles(study: Study, cell: Cell, trial: int, record: dict[str, Any]) -> tup
     window = protocol.get("window")
     title = f"{cell.protocol}: {' '.join(details)}" + (f", window {window}" if window is not None else "")
     about = [formatting.place(cell.params), f"trial {trial}, seed {study.seed}"]
-    if record.get("error"):
-        about.append(f"failed: {record['error']}")
+    if list(records) != ["sim"]:
+        about.append(" and ".join(records))
+    about += [f"failed: {record['error']}" for record in records.values() if record.get("error")]
     return title, "; ".join(text for text in about if text)
 
 
-def draw(view: View, record: dict[str, Any], title: str, subtitle: str) -> bytes:
-    """The drawing of a traced trial's record, as a file's bytes."""
+def draw(view: View, records: Records, title: str, subtitle: str) -> bytes:
+    """The drawing of a trial's records, by world, as a file's bytes."""
     if view.chart is TraceChart.LADDER:
+        (record,) = records.values()
         return _ladder(view, record, title, subtitle).encode()
     from longfat.analysis import series, series_sequence, series_text
 
-    if not record.get("series"):
-        raise ValueError(
-            f"--chart {view.chart.value}: this trial was not sampled; a ladder shows its packets"
-        )
     parts = _OVER_TIME if view.chart is TraceChart.ALL else (view.chart,)
-    whole = series.choose(series.read(record["series"]), view.flows)
-    names = {flow.number: flow.name for flow in whole.flows}
-    shown = series.cut(whole, view.first, view.last)
-    sequences = [
-        series_sequence.cut(one, view.first, view.last)
-        for one in (series_sequence.read(record["events"], names) if TraceChart.SEQUENCE in parts else ())
-    ]
+    samples: list[series.Series] = []
+    sequences: list[series_sequence.TimeSequence] = []
+    for world, record in records.items():
+        if not record.get("series"):
+            raise ValueError(
+                f"--chart {view.chart.value}: this trial was not sampled; a ladder shows its packets"
+            )
+        whole = series.choose(series.read(record["series"]), view.flows)
+        whole = series.labelled(whole, world) if len(records) > 1 else whole
+        samples.append(whole)
+        if TraceChart.SEQUENCE in parts:
+            names = {flow.number: flow.name for flow in whole.flows}
+            sequences += series_sequence.read(record["events"], names)
+    shown = series.cut(series.overlaid(samples), view.first, view.last)
+    sequences = [series_sequence.cut(one, view.first, view.last) for one in sequences]
     told = [part.value for part in parts]
     rendered = _RENDERED.get(view.format)
     if rendered is None:

@@ -32,7 +32,7 @@ _FIRST_USER_NAMESPACE = 0xEFFFFFFD
 _CAPABILITIES = {38: "CAP_PERFMON", 39: "CAP_BPF"}
 _CAP_SYS_ADMIN = 21
 
-_PARAMETERS: dict[str, dict[str, int]] = {"vegas": {"alpha": 2, "beta": 4, "gamma": 1}, "reno": {}}
+PARAMETERS: dict[str, dict[str, int]] = {"vegas": {"alpha": 2, "beta": 4, "gamma": 1}, "reno": {}}
 """What each controller that we bring can be told, with Linux's defaults."""
 
 
@@ -132,7 +132,7 @@ def ensure(
 
 
 def _checked(name: str, parameters: Mapping[str, int] | None) -> dict[str, int]:
-    defaults = _PARAMETERS.get(name, {})
+    defaults = PARAMETERS.get(name, {})
     for key, value in (parameters or {}).items():
         if key not in defaults:
             known = f"it has {', '.join(defaults)}" if defaults else "it has none"
@@ -156,7 +156,7 @@ def _own(name: str, wanted: Mapping[str, int]) -> Availability:
     for key, value in wanted.items():
         path = MODULES / f"tcp_{name}" / "parameters" / key
         # No such file: nobody can have changed it.
-        real = int(path.read_text(encoding="ascii")) if path.exists() else _PARAMETERS[name][key]
+        real = int(path.read_text(encoding="ascii")) if path.exists() else PARAMETERS[name][key]
         if real != value:
             return Availability(False, f"this kernel's {name} has {key} = {real} instead of {value}")
     return Availability(True, f"this kernel's own {name}")
@@ -220,6 +220,7 @@ def _privilege_obstacle() -> Availability | None:
 
 
 __all__ = [
+    "PARAMETERS",
     "Availability",
     "Controller",
     "ControllerUnavailableError",

@@ -34,6 +34,9 @@ class Executor(Protocol):
     def forecast(self, trials: Sequence[Trial]) -> float | None:
         """Seconds that so many trials will take; None where there is no saying before they run."""
 
+    def refusals(self, trials: Sequence[Trial]) -> list[str]:
+        """Why this machine does not hold some of these trials, a line each; empty where it does."""
+
     def cancel(self) -> None:
         """Gives up every trial that is waiting or running, soon."""
 
@@ -56,6 +59,10 @@ class ThreadedExecutor(abc.ABC):
     def forecast(self, trials: Sequence[Trial]) -> float | None:  # noqa: ARG002 - a subclass may know
         """No saying."""
         return None
+
+    def refusals(self, trials: Sequence[Trial]) -> list[str]:  # noqa: ARG002 - a subclass may know
+        """None."""
+        return []
 
     def submit(self, trial: Trial) -> Future[Record]:
         """Starts a trial when a thread is free."""

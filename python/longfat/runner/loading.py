@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -29,20 +30,35 @@ def records_of(
     )
 
 
+@dataclass(frozen=True)
+class Flows:
+    """The flows of a run's trials, read from its folder when they are asked for: there may be millions."""
+
+    folder: Path
+    index: pl.DataFrame
+
+    def read(self, columns: Sequence[str] | None = None, cells: Sequence[int] | None = None) -> pl.DataFrame:
+        """One row a flow: the columns that say which trial it is, then what the trial says of it.
+
+        `columns` names some of the latter; `cells` some of the cells, by their numbers.
+        """
+        index = self.index if cells is None else self.index.filter(pl.col("cell").is_in(list(cells)))
+        found = store.read_flows(self.folder, index["key"] if cells is not None else None, columns)
+        taken = {name: f"flow_{name}" for name in found.columns if name in index.columns and name != "key"}
+        return (
+            index.join(found.rename(taken), on="key", how="inner")
+            .sort("cell", "trial", maintain_order=True)
+            .drop("key", "seed")
+        )
+
+
 def flows_of(
     study: Study, planned: Sequence[Cell], counts: Sequence[int], folder: Path, version: str
-) -> pl.DataFrame | None:
-    """The flows of a study's trials, as `RunResult.flows` describes them; None where no trial told of any."""
-    found = store.read_flows(folder)
-    if found.is_empty():
+) -> Flows | None:
+    """The flows of a study's trials; None where no trial told of any."""
+    if not store.parts(folder, "flows"):
         return None
-    index = _index(study, planned, counts, version)
-    taken = {name: f"flow_{name}" for name in found.columns if name in index.columns and name != "key"}
-    return (
-        index.join(found.rename(taken), on="key", how="inner")
-        .sort("cell", "trial", maintain_order=True)
-        .drop("key", "seed")
-    )
+    return Flows(folder, _index(study, planned, counts, version))
 
 
 def _index(study: Study, planned: Sequence[Cell], counts: Sequence[int], version: str) -> pl.DataFrame:

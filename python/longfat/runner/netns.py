@@ -8,19 +8,26 @@ from __future__ import annotations
 
 import contextlib
 import json
-from typing import Any
+from collections.abc import Sequence
+from typing import Any, NamedTuple
 
-from longfat.kernel.controllers import ControllerUnavailableError, ensure, listed
+from longfat.kernel.controllers import PARAMETERS, ControllerUnavailableError, ensure, listed
 from longfat.kernel.holder import HolderError
+from longfat.runner.capacity import machine_capacity
 from longfat.runner.environment import available_cores
 from longfat.runner.executor import record_from_json
 from longfat.runner.processes import EndpointError, ProcessExecutor
-from longfat.runner.trial import Record
+from longfat.runner.trial import Record, Trial
+from longfat.study.vocabulary import canonical
 
 MOST_JOBS = 4
 """Trials at once, unless said: each has kernels and an emulator that must wake up in time."""
 PACKETS_PER_CORE = 6_000
-"""Packets a second that trials at once may offer for each core: beyond, they disturb each other's delays."""
+"""Packets a second that trials at once may offer for each core where the machine was not measured."""
+SHARE = 1 / 16
+"""The part of what the machine emulates that trials at once may offer: beyond, they disturb each other."""
+ACKNOWLEDGED = 1.5
+"""Packets of a flow over those of its sender: a receiver acknowledges every second one."""
 # What Linux calls controllers that are there, under another name than a study's.
 _OTHER_NAMES = {"bbr1": "bbr"}
 
@@ -36,23 +43,61 @@ class Netns(ProcessExecutor):
 
     def measure(self, spec: dict[str, Any], timeout: float) -> Record:
         """What the trial's process tells; what this machine cannot do is the record's error."""
+        return record_from_json(json.dumps(self._answer(spec, timeout)))
+
+    def trace(self, spec: dict[str, Any], asked: dict[str, Any], timeout: float) -> dict[str, Any]:
+        """One trial's record with what was traced; `asked` are the arguments of `emulate_traced`.
+
+        Raises EndpointError where the trial cannot be run here.
+        """
+        answer = self._answer(spec, timeout, asked)
+        if "events" not in answer:
+            raise EndpointError(str(answer["error"]))
+        return answer
+
+    def _answer(
+        self, spec: dict[str, Any], timeout: float, trace: dict[str, Any] | None = None
+    ) -> dict[str, Any]:
         try:
-            names = {name: self._kernel_name(name) for name in sorted(controllers(spec))}
+            names = {key: self._kernel_name(key, asked) for key, asked in controllers(spec).items()}
         except (ControllerUnavailableError, HolderError) as error:
             raise EndpointError(str(error)) from None
         with self.endpoint("emulate") as endpoint:
-            endpoint.start(spec, None, names=names)
-            return record_from_json(json.dumps(endpoint.answer(timeout)))
+            endpoint.start(spec, None, names=names, trace=trace)
+            return endpoint.answer(timeout)
 
-    def _kernel_name(self, name: str) -> str:
-        """What the kernel calls a controller; Vegas is given to a kernel that has none."""
+    def refusals(self, trials: Sequence[Trial]) -> list[str]:
+        """The trials that are expected to send more packets than this machine emulates, the worst one named.
+
+        A machine that is busy while it is measured is no reason.
+        """
+        found = machine_capacity()
+        if found is None or not found.packets_per_second:
+            return []
+        if not found.is_busy:
+            self.limit_load(found.packets_per_second * SHARE)
+        loads = [(self._expect(trial)[1] * ACKNOWLEDGED, trial) for trial in trials]
+        over = [(load, trial) for load, trial in loads if load > found.packets_per_second]
+        if not over or found.is_busy:
+            return []
+        load, worst = max(over, key=lambda one: one[0])
+        cells = len({canonical(trial.cell.spec) for _, trial in over})
+        point = ", ".join(f"{key} = {value}" for key, value in worst.cell.params.items())
+        where = f"{worst.cell.protocol}{f' ({point})' if point else ''}"
+        others = f" (and {cells - 1} more cells)" if cells > 1 else ""
+        expected = f"{where}{others} is expected to send {load:,.0f} packets/s"
+        return [f"too many packets: {expected}, and this machine emulates {found.packets_per_second:,.0f}"]
+
+    def _kernel_name(self, key: str, asked: Asked) -> str:
+        """What the kernel calls a controller; Vegas is given to a kernel that has none like it."""
         with self._guard:
-            if name not in self._names:
-                own = _OTHER_NAMES.get(name, name)
-                if name == "vegas" and own not in listed():
-                    own = self._held.enter_context(ensure(name)).kernel_name
-                self._names[name] = own
-            return self._names[name]
+            if key not in self._names:
+                own = _OTHER_NAMES.get(asked.name, asked.name)
+                # Whoever set up this machine may have given the kernel's own Vegas other thresholds.
+                if PARAMETERS.get(asked.name) or (asked.name in PARAMETERS and own not in listed()):
+                    own = self._held.enter_context(ensure(asked.name, asked.parameters)).kernel_name
+                self._names[key] = own
+            return self._names[key]
 
     def close(self) -> None:
         """Waits for the threads to end, and takes back what the kernel was given."""
@@ -60,16 +105,34 @@ class Netns(ProcessExecutor):
         self._held.close()
 
 
-def controllers(spec: dict[str, Any]) -> set[str]:
-    """The congestion controllers that a trial names for TCP.
+class Asked(NamedTuple):
+    """A controller as a study asks a kernel for it: its name, and what a kernel can be told of it."""
 
-    >>> traffic = [{"name": "rival", "protocol": {"kind": "tcp", "congestion": {"kind": "vegas"}}}]
-    >>> sorted(controllers({"protocol": {"kind": "tcp", "congestion": "reno"}, "traffic": traffic}))
-    ['reno', 'vegas']
+    name: str
+    parameters: dict[str, int]
+
+
+def controllers(spec: dict[str, Any]) -> dict[str, Asked]:
+    """The congestion controllers that a trial names for TCP, by the name and parameters in a line.
+
+    >>> vegas = {"kind": "vegas", "beta": 6, "alpha": 3}
+    >>> traffic = [{"name": "rival", "protocol": {"kind": "tcp", "congestion": vegas}}]
+    >>> list(controllers({"protocol": {"kind": "tcp", "congestion": "reno"}, "traffic": traffic}))
+    ['reno', 'vegas alpha=3 beta=6']
     """
-    found = set()
+    found = {}
     for protocol in [spec["protocol"], *(one["protocol"] for one in spec.get("traffic", []))]:
         congestion = protocol.get("congestion")
-        if protocol.get("kind") == "tcp" and congestion is not None:
-            found.add(str(congestion["kind"] if isinstance(congestion, dict) else congestion))
-    return found - {"bbr", "fixed"}
+        # Longfat's own TCP asks the kernel for nothing.
+        by_kernel = protocol.get("kind") in {"tcp", "mptcp"} and protocol.get("stack") != "longfat"
+        if not by_kernel or congestion is None:
+            continue
+        given = congestion if isinstance(congestion, dict) else {"kind": congestion}
+        name = str(given["kind"])
+        if name in ("bbr", "fixed"):
+            continue
+        known = PARAMETERS.get(name, {})
+        parameters = {key: int(given[key]) for key in sorted(known) if given.get(key) is not None}
+        key = " ".join([name, *(f"{key}={value}" for key, value in parameters.items())])
+        found[key] = Asked(name, parameters)
+    return found

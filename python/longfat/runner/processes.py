@@ -50,12 +50,22 @@ class Endpoint:
         )
         self._too_late = False
 
-    def start(self, spec: dict[str, Any], to: str | None, names: dict[str, str] | None = None) -> None:
-        """Tells the process its part, and `emulate` what the kernel calls congestion controllers."""
+    def start(
+        self,
+        spec: dict[str, Any],
+        to: str | None,
+        names: dict[str, str] | None = None,
+        trace: dict[str, Any] | None = None,
+    ) -> None:
+        """Tells the process its part.
+
+        `emulate` is told what the kernel calls congestion controllers, and what to trace, as the arguments of
+        `emulate_traced`.
+        """
         assert self.process.stdin is not None
         with contextlib.suppress(BrokenPipeError):  # it has ended already: answer() says how
             self.process.stdin.write(
-                json.dumps({"spec": spec, "to": to, "names": names or {}}).encode() + b"\n"
+                json.dumps({"spec": spec, "to": to, "names": names or {}, "trace": trace}).encode() + b"\n"
             )
             self.process.stdin.flush()
 
@@ -125,6 +135,10 @@ class ProcessExecutor(ThreadedExecutor):
         self._cancel = _native.Cancel()
         self._running: set[Endpoint] = set()
         self._guard = threading.Lock()
+
+    def limit_load(self, packets_per_second: float) -> None:
+        """Lets trials at once offer so much, in the place of what was guessed."""
+        self._budget.limit = packets_per_second
 
     @abc.abstractmethod
     def measure(self, spec: dict[str, Any], timeout: float) -> Record:

@@ -27,6 +27,16 @@ class Interrupted(KeyboardInterrupt):
     """The run was stopped by Ctrl-C; what was measured is kept. Its text says how to go on."""
 
 
+class MachineTooSlowError(OSError):
+    """A world on wall time would not be as asked on this machine. Its text is one line a reason."""
+
+    def __init__(self, world: str, refusals: Sequence[str]) -> None:
+        lines = [f"world {world}: {line}" for line in refusals]
+        super().__init__(
+            "\n".join([*lines, "longfat check measures the paths; --force runs it all the same"])
+        )
+
+
 def default_folder(study: Study, *, quick: bool) -> Path:
     """`runs/` and the study's name; a quick run has a folder of its own."""
     return RUNS / (f"{study.name}-quick" if quick else study.name)
@@ -40,6 +50,7 @@ def run_study(
     fresh: bool = False,
     quick: bool = False,
     reporter: Reporter | None = None,
+    force: bool = False,
 ) -> RunResult:
     """Runs every trial of a study that has no record yet, and gives the result of all.
 
@@ -50,11 +61,12 @@ def run_study(
         fresh: Removes the study's records first.
         quick: Whether the study was made quick; kept with the run, and said in its report.
         reporter: Is told of the progress.
+        force: Runs also what this machine does not hold.
 
     Raises:
         Interrupted: on Ctrl-C, after what is done was written.
         ValueError: where the folder is another study's, or in use.
-        OSError: where the folder cannot be written.
+        OSError: where the folder cannot be written, or the machine does not hold a world's trials.
     """
     folder = folder or default_folder(study, quick=quick)
     reporter = reporter or Silent()
@@ -64,12 +76,12 @@ def run_study(
         about = environment()
         store.describe(study, about, quick=quick)
         counts = [study.trials_in(cell.world) for cell in planned]
-        results = _measure(study, planned, counts, store, jobs, reporter)
+        results = _measure(study, planned, counts, store, jobs, reporter, force=force)
         while (more := _more_repeats(study, results, counts)) != counts:
             raised = sum(new > old for new, old in zip(more, counts, strict=True))
             reporter.note(f"precision {study.precision}: {raised} of {len(planned)} cells need more repeats")
             counts = more
-            results = _measure(study, planned, counts, store, jobs, reporter)
+            results = _measure(study, planned, counts, store, jobs, reporter, force=force)
         return loading.evaluate(study, planned, counts, results, folder, about, version, quick=quick)
 
 
@@ -80,6 +92,8 @@ def _measure(
     store: Store,
     jobs: int | None,
     reporter: Reporter,
+    *,
+    force: bool,
 ) -> list[CellResult]:
     """Runs what is missing of so many trials a cell, world after world; gives each cell's result."""
     wanted = {trial.key: trial for _, trial in plan(planned, counts, study.seed, store.version)}
@@ -90,7 +104,14 @@ def _measure(
         try:
             if todo:
                 executor = executor_of(world, jobs)
-                reporter.start(world, len(todo), present, executor.forecast(todo))
+                forecast = executor.forecast(todo)
+                if refusals := executor.refusals(todo):
+                    if not force:
+                        executor.close()
+                        raise MachineTooSlowError(world, refusals)
+                    for line in refusals:
+                        reporter.note(f"{world}: {line}")
+                reporter.start(world, len(todo), present, forecast)
                 _run_trials(todo, executor, store, reporter)
             else:
                 reporter.start(world, 0, present)

@@ -18,7 +18,7 @@ import contextlib
 import io
 import json
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -178,28 +178,42 @@ def read(folder: Path) -> pl.DataFrame:
     return pl.concat(frames, how="diagonal_relaxed").unique("key", keep="first", maintain_order=True)
 
 
-def read_flows(folder: Path) -> pl.DataFrame:
-    """The flows of all trials of a folder: `key`, then what each trial said of its flows."""
-    frames = _frames(parts(folder, "flows"))
-    if not frames:
-        return pl.DataFrame(schema={"key": pl.String})
-    # A trial that was run twice (its first part was not whole) left its flows twice, bit for bit.
-    return pl.concat(frames, how="diagonal_relaxed").unique(maintain_order=True)
+def read_flows(
+    folder: Path, keys: Iterable[str] | None = None, columns: Sequence[str] | None = None
+) -> pl.DataFrame:
+    """The flows of the trials of a folder: `key`, then what each trial said of its flows.
+
+    A run may have tens of millions: `keys` names the wanted trials, `columns` what is wanted of them.
+    """
+    wanted = None if keys is None else pl.Series(list(keys), dtype=pl.String)
+    seen = pl.Series([], dtype=pl.String)
+    frames = []
+    for part in parts(folder, "flows"):
+        frame = _whole(part)
+        # A trial that was run twice (its first part was not whole) left its flows twice, bit for bit.
+        fresh = frame.filter(~pl.col("key").is_in(seen.implode()))
+        if wanted is not None:
+            fresh = fresh.filter(pl.col("key").is_in(wanted.implode()))
+        seen = seen.append(frame["key"].unique())
+        if columns is not None:
+            fresh = fresh.select("key", *(name for name in columns if name in fresh.columns))
+        frames.append(fresh)
+    return pl.concat(frames, how="diagonal_relaxed") if frames else pl.DataFrame(schema={"key": pl.String})
 
 
 def _frames(found: list[Path]) -> list[pl.DataFrame]:
-    frames = []
-    for part in found:
-        try:
-            # Read into memory first: a mapped file that vanishes or shrinks would end the process.
-            frames.append(pl.read_parquet(io.BytesIO(part.read_bytes())))
-        except pl.exceptions.PolarsError:
-            raise FolderError(
-                f"{part}: is no whole Parquet file: remove it, and its trials run again"
-            ) from None
-        if "key" not in frames[-1].columns:
-            raise FolderError(f"{part}: is not what longfat wrote: remove it, and its trials run again")
-    return frames
+    return [_whole(part) for part in found]
+
+
+def _whole(part: Path) -> pl.DataFrame:
+    try:
+        # Read into memory first: a mapped file that vanishes or shrinks would end the process.
+        frame = pl.read_parquet(io.BytesIO(part.read_bytes()))
+    except pl.exceptions.PolarsError:
+        raise FolderError(f"{part}: is no whole Parquet file: remove it, and its trials run again") from None
+    if "key" not in frame.columns:
+        raise FolderError(f"{part}: is not what longfat wrote: remove it, and its trials run again")
+    return frame
 
 
 def _frame(records: list[tuple[Trial, Record]], version: str) -> pl.DataFrame:

@@ -23,6 +23,7 @@ Relation = Literal[
     "lead-falls-with",
     "at-least",
     "at-most",
+    "agrees-with",
 ]
 TRENDS = ("rises-with", "falls-with", "flat-after", "flat-with", "lead-rises-with", "lead-falls-with")
 """Relations along a swept key."""
@@ -35,6 +36,8 @@ PAIRS = ("higher", "lower", "not-lower", "not-higher", "within", "lead-rises-wit
 """Relations between two protocols."""
 LEVELS = ("at-least", "at-most")
 """Relations to a value that the claim itself names."""
+AGREES = "agrees-with"
+"""The relation of a protocol to itself in another world, which `against` names."""
 
 Where = dict[str, str | int]
 
@@ -50,7 +53,8 @@ class Claim(BaseModel):
     of: str = Field(description="Name of the protocol that the statement is about.")
     against: str | None = Field(
         None,
-        description='Name of the protocol it is compared with, "theory", or a form of it: "theory:pftk".',
+        description='Name of the protocol it is compared with, "theory", or a form of it: "theory:pftk"; '
+        "with agrees-with the name of a world.",
     )
     relation: Relation = Field(description="What is claimed of the metric.")
     by: str | None = Field(None, description='Margin in percent, e.g. "5%".')
@@ -59,7 +63,9 @@ class Claim(BaseModel):
         None, description="Value of `along` from which on flat-after claims no rise."
     )
     value: str | int | float | None = Field(
-        None, description='Value that at-least and at-most claim, with its unit, e.g. "10Mbit/s" or 0.95.'
+        None,
+        description='Value that at-least and at-most claim, with its unit, e.g. "10Mbit/s" or 0.95; '
+        "with agrees-with a difference that is small enough whatever `by` says.",
     )
     where: Where = Field(
         default_factory=dict,
@@ -97,23 +103,29 @@ class Claim(BaseModel):
     def _has_what_its_relation_needs(self) -> Self:
         needs = {
             "along": self.relation in TRENDS,
-            "against": self.relation in PAIRS,
+            "against": self.relation in (*PAIRS, AGREES),
             "after": self.relation == "flat-after",
-            "value": self.relation in LEVELS,
+            "value": self.relation in (*LEVELS, AGREES),
         }
         for key, needed in needs.items():
             given = getattr(self, key) is not None
+            if self.relation == AGREES and key == "value":
+                continue
             if needed and not given:
                 raise ValueError(f'relation "{self.relation}" needs the key "{key}"')
             if given and not needed:
                 raise ValueError(f'relation "{self.relation}" has no use for the key "{key}": remove it')
         if self.relation == "within" and self.by is None:
             raise ValueError('relation "within" needs the key "by", e.g. by = "5%"')
+        if self.relation == AGREES and self.by is None and self.value is None:
+            raise ValueError('relation "agrees-with" needs the key "by", e.g. by = "10%", or the key "value"')
         return self
 
     @property
     def against_theory(self) -> bool:
         """Whether it is held against a closed form."""
+        if self.relation == AGREES:
+            return False
         return self.against is not None and self.against.partition(":")[0] == THEORY
 
     @property

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from longfat.study import units
-from longfat.study.claims import Claim
+from longfat.study.claims import AGREES, Claim
 from longfat.study.problems import Problem, show
 from longfat.study.specification import Study
 from longfat.study.vocabulary import allowed, metrics, resolve_metric, whole_metric
@@ -26,7 +26,9 @@ def claim_problems(study: Study) -> list[Problem]:
             found.append(Problem(f"{where}.id", f'"{claim.id}" stands twice'))
         for key in ("of", "against"):
             name = getattr(claim, key)
-            if name is not None and name not in names and not (key == "against" and claim.against_theory):
+            if key == "against" and (claim.against_theory or claim.relation == AGREES):
+                continue
+            if name is not None and name not in names:
                 found.append(
                     Problem(
                         f"{where}.{key}", f'"{name}" is no protocol of this study; {allowed(name, names)}'

@@ -187,23 +187,20 @@ def setting(spec: Mapping[str, Any]) -> Setting:
 
 
 def _setting(protocol: Mapping[str, Any], key: str) -> Any:
-    """A key of a protocol, with the default that its declaration gives."""
+    """A key of a protocol, with the default that its family declares: others have keys of the same name."""
     if key in protocol:
         return protocol[key]
-    return _default(key, vocabulary()["protocol"])
+    schema = vocabulary()["protocol"]
+    families = (one["properties"] for one in schema["anyOf"])
+    own = next(keys for keys in families if protocol["kind"] in _words(keys["kind"], schema["$defs"]))
+    return own[key].get("default")
 
 
-def _default(key: str, schema: Any) -> Any:
-    """The first default declared for a property of this name anywhere in a JSON Schema."""
-    if isinstance(schema, Mapping):
-        properties = schema.get("properties", {})
-        if isinstance(properties, Mapping) and "default" in properties.get(key, {}):
-            return properties[key]["default"]
-        nested = list(schema.values())
-    else:
-        nested = list(schema) if isinstance(schema, list) else []
-    found = (_default(key, part) for part in nested)
-    return next((value for value in found if value is not None), None)
+def _words(kind: Mapping[str, Any], definitions: Mapping[str, Any]) -> set[str]:
+    """The words that a family's key `kind` takes."""
+    if "$ref" in kind:
+        kind = definitions[kind["$ref"].rpartition("/")[2]]
+    return {one["const"] for one in kind.get("oneOf", [kind])}
 
 
 def _window(kind: str, protocol: Mapping[str, Any]) -> int:

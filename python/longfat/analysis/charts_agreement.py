@@ -1,0 +1,154 @@
+"""How far apart two worlds are: one panel a metric, one point a cell, the limit as a band around zero."""
+
+from __future__ import annotations
+
+import json
+import math
+from typing import TYPE_CHECKING, Any
+
+import altair as alt
+
+from longfat.analysis import formatting, grid
+from longfat.analysis.charts import PALETTE, SHAPES, configured, repeated
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from longfat.analysis.agreement import Agreement, Difference, Measure
+    from longfat.analysis.charts import Spec
+    from longfat.results import RunResult
+    from longfat.study import Study
+
+_HEIGHT = 190
+
+
+def chart(
+    run: RunResult, found: Sequence[Agreement], measures: Sequence[Measure], *, width: int = 620
+) -> Spec:
+    """The difference of two worlds in each metric that has a limit, over the points of the sweep.
+
+    A point is the mean difference with the bar of its 95 % interval; a hollow one is beyond the limit, which
+    is the band. Relative differences are in percent, others in the metric's unit.
+    """
+    series = list(dict.fromkeys(grid.series_name(run.study, one.cell) for one in found))
+    panels = [
+        _panel(_rows(run.study, found, measure), measure, series, _axis_title(run.study), width)
+        for measure in measures
+        if measure.limit
+    ]
+    made = configured(alt.vconcat(*panels, spacing=18).resolve_scale(color="shared", shape="shared"))
+    spec: Spec = json.loads(made.to_json())
+    return spec
+
+
+def caption(found: Sequence[Agreement]) -> str:
+    """How to read the chart, in a line."""
+    worlds = f"{found[0].other_world} against {found[0].cell.world}"
+    return (
+        f"{worlds}: the mean difference of each cell with its 95 % interval; the band is the limit, "
+        "hollow points are beyond it."
+    )
+
+
+def _axis_title(study: Study) -> str:
+    return ", ".join(formatting.key_title(key) for key in grid.shared_keys(study))
+
+
+def _rows(study: Study, found: Sequence[Agreement], measure: Measure) -> list[dict[str, Any]]:
+    rows = []
+    for one in found:
+        difference = one.of(measure.metric)
+        if difference is None:
+            continue
+        keys = grid.shared_keys(study)
+        point = ", ".join(formatting.label(one.cell.params[key]) for key in keys if key in one.cell.params)
+        rows.append(
+            {
+                "point": point or "all",
+                "series": grid.series_name(study, one.cell),
+                "misses": difference.misses,
+                "told": f"{difference.told()} {difference.bounds()}".rstrip(),
+                **_scaled(difference),
+            }
+        )
+    return rows
+
+
+def _scaled(one: Difference) -> dict[str, float]:
+    """The difference, its interval and the limit: in percent where the limit is relative."""
+    if one.measure.part is not None:
+        # Without a mean to relate it to there is nothing to draw.
+        scale = abs(one.first) / 100
+    else:
+        scale = formatting.scale_for([one.measure.amount or 1.0], formatting.unit_of(one.measure.metric))[0]
+    if scale == 0 or not math.isfinite(one.change.mean):
+        return {}
+    row = {"y": one.change.mean / scale, "limit": one.tolerance / scale}
+    if math.isfinite(one.change.low) and math.isfinite(one.change.high):
+        row |= {"low": one.change.low / scale, "high": one.change.high / scale}
+    return row
+
+
+def _panel(rows: list[dict[str, Any]], measure: Measure, series: list[str], x_title: str, width: int) -> Any:
+    rows = [row for row in rows if "y" in row]
+    points = list(dict.fromkeys(row["point"] for row in rows))
+    unit = "%" if measure.part is not None else formatting.unit_of(measure.metric)
+    title = f"{formatting.metric_title(measure.metric)}{f' ({unit})' if unit else ''}"
+    # The narrowest limit of a point's cells is that which is drawn; the points' fill says what counted.
+    bands = [
+        {"point": point, "top": min(row["limit"] for row in rows if row["point"] == point)}
+        for point in points
+    ]
+    for band in bands:
+        band["bottom"] = -float(band["top"])
+    limit = max(float(band["top"]) for band in bands)
+    # All means are in sight, and intervals as far as three times the limit.
+    ends = [abs(row[end]) for row in rows for end in ("low", "high") if end in row]
+    most = max(limit, *(abs(row["y"]) for row in rows), *(min(end, 3 * limit) for end in ends)) * 1.1
+    scale = alt.Scale(domain=[-most, most], clamp=True)
+    colours = alt.Scale(domain=series, range=repeated(PALETTE, len(series)))
+    x = alt.X("point:N", sort=points, title=x_title or None, axis=alt.Axis(labelAngle=0))
+    y_title = f"{title}, difference"
+    band_layer = (
+        alt.Chart(alt.InlineData(values=bands))
+        .mark_bar(color="#57606a", opacity=0.13)
+        .encode(
+            x=x,
+            y=alt.Y("bottom:Q", title=y_title, scale=scale),
+            y2="top:Q",
+        )
+    )
+    base = alt.Chart(alt.InlineData(values=rows)).encode(
+        x=x,
+        xOffset=alt.XOffset("series:N", sort=series),
+        color=alt.Color(
+            "series:N",
+            sort=series,
+            title="Protocol",
+            scale=colours,
+        ),
+        tooltip=[
+            alt.Tooltip("series:N", title="Protocol"),
+            alt.Tooltip("point:N", title=x_title or "Point"),
+            alt.Tooltip("told:N", title="Difference"),
+        ],
+    )
+    shapes = alt.Shape(
+        "series:N",
+        sort=series,
+        title="Protocol",
+        scale=alt.Scale(domain=series, range=repeated(SHAPES, len(series))),
+    )
+    y = alt.Y("y:Q", title=y_title, scale=scale)
+    bars = base.transform_filter("isValid(datum.low)").mark_rule(strokeWidth=1.6, clip=True)
+    zero = alt.Chart(alt.InlineData(values=[{"zero": 0}])).mark_rule(color="#57606a", strokeDash=[3, 3])
+    fill = alt.condition(
+        "datum.misses", alt.value("white"), alt.Color("series:N", scale=colours, legend=None)
+    )
+    drawn = [
+        band_layer,
+        zero.encode(y=alt.Y("zero:Q", title=y_title, scale=scale)),
+        bars.encode(y=alt.Y("low:Q", title=y_title, scale=scale), y2="high:Q"),
+        base.mark_point(size=62, strokeWidth=1.8, opacity=1).encode(y=y, shape=shapes, fill=fill),
+    ]
+    return alt.layer(*drawn).properties(width=width - 110, height=_HEIGHT)

@@ -1,0 +1,134 @@
+"""How completion times of flows are distributed: cumulative, by class of size, a line a protocol."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+import altair as alt
+import polars as pl
+
+from longfat.analysis import formatting, grid
+from longfat.analysis.charts import PALETTE, configured, repeated
+
+if TYPE_CHECKING:
+    from longfat.analysis.charts import Spec
+    from longfat.results import CellResult, RunResult
+
+LEAST_FLOWS = 20
+"""Fewer flows than these of a class at a point have no line."""
+MOST_POINTS = 3
+"""Points of a sweep that are drawn: the first, the last, and the one half-way."""
+MARKS = (0.5, 0.95, 0.99)
+"""Quantiles that have a line across."""
+STEPS = 100
+"""Parts of a line; the last hundredth has a quarter as many of its own."""
+
+Row = dict[str, Any]
+
+
+def rows(run: RunResult) -> list[Row]:
+    """One row a quantile: `share` percent of the flows of a class are done within `time` ms.
+
+    Of the measured flows that were completed, in the first world. Empty where there are none, or few.
+    """
+    if run.flows is None:
+        return []
+    world = grid.worlds(run.cells)[0]
+    by_point: dict[str, list[tuple[int, CellResult]]] = {}
+    for number, cell in enumerate(run.cells):
+        if cell.cell.world == world:
+            by_point.setdefault(_point(run, cell), []).append((number, cell))
+    names = list(by_point)
+    found: list[Row] = []
+    for name in dict.fromkeys((names[0], names[len(names) // 2], names[-1])):
+        for number, cell in by_point[name]:
+            flows = run.flows.read(("traffic", "class", "fct_s", "opened_s"), [number])
+            if "fct_s" in flows.columns:
+                told = {"series": grid.series_name(run.study, cell.cell), "point": name}
+                found += _lines(flows, _warm_up(cell), told)
+    return found
+
+
+def _warm_up(cell: CellResult) -> float:
+    from longfat.study import units
+
+    return units.number(cell.cell.spec["workload"].get("warm_up")) or 0.0
+
+
+def _point(run: RunResult, cell: CellResult) -> str:
+    shared = [key for key in grid.shared_keys(run.study) if key in cell.cell.params]
+    told = (f"{formatting.key_title(key)} {formatting.label(cell.cell.params[key])}" for key in shared)
+    return ", ".join(told)
+
+
+def _lines(flows: pl.DataFrame, warm_up: float, told: Row) -> list[Row]:
+    done = flows.filter(pl.col("fct_s").is_not_null() & (pl.col("opened_s") >= warm_up))
+    if "traffic" in done.columns:
+        done = done.filter(pl.col("traffic").is_null())
+    found: list[Row] = []
+    for (number,), group in sorted(done.group_by("class"), key=lambda pair: str(pair[0])):
+        times = group["fct_s"].sort().to_list()
+        if len(times) < LEAST_FLOWS:
+            continue
+        name = "all flows" if number is None else f"class G{number}"
+        for share in _shares():
+            place = min(len(times) - 1, max(0, round(share * len(times)) - 1))
+            found.append({**told, "class": name, "share": 100 * share, "time": 1000 * times[place]})
+    return found
+
+
+def _shares() -> list[float]:
+    body = [number / STEPS for number in range(1, STEPS)]
+    tail = [1 - 1 / STEPS + number / (STEPS * STEPS / 4) for number in range(1, STEPS // 4 + 1)]
+    return body + tail
+
+
+def chart(run: RunResult, found: list[Row], *, width: int = 620) -> Spec:
+    """Classes side by side, points of the sweep one below the other."""
+    series = [name for name in _names(run) if any(row["series"] == name for row in found)]
+    classes = sorted({row["class"] for row in found})
+    points = list(dict.fromkeys(row["point"] for row in found))
+    base = alt.Chart(alt.InlineData(values=found))
+    lines = base.mark_line(strokeWidth=2, interpolate="step-before").encode(
+        x=alt.X(
+            "time:Q", scale=alt.Scale(type="log"), title="Completion time (ms)", axis=alt.Axis(tickCount=4)
+        ),
+        y=alt.Y("share:Q", title="Flows that are done (%)", scale=alt.Scale(domain=[0, 100])),
+        order="share:Q",
+        color=alt.Color(
+            "series:N",
+            scale=alt.Scale(domain=series, range=repeated(PALETTE, len(series))),
+            sort=series,
+            title="Protocol",
+        ),
+        tooltip=[
+            alt.Tooltip("series:N", title="Protocol"),
+            alt.Tooltip("share:Q", title="Flows that are done (%)", format=".4~g"),
+            alt.Tooltip("time:Q", title="within (ms)", format=".3~s"),
+        ],
+    )
+    layers: list[Any] = [
+        base.mark_rule(color="#8c959f", strokeDash=[2, 3], strokeWidth=1).encode(y=alt.datum(100 * mark))
+        for mark in MARKS
+    ]
+    across = max(130, round(width / len(classes)) - 30)
+    made: Any = alt.layer(*layers, lines).properties(width=across, height=170)
+    header = alt.Header(title=None, labelOrient="top", labelFontWeight="bold")
+    facets: dict[str, Any] = {"column": alt.Column("class:N", sort=classes, header=header)}
+    if len(points) > 1:
+        facets["row"] = alt.Row("point:N", sort=points, header=header)
+    made = made.facet(**facets).resolve_scale(x="independent" if len(classes) > 1 else "shared")
+    spec: Spec = json.loads(configured(made).to_json())
+    return spec
+
+
+def _names(run: RunResult) -> list[str]:
+    return list(dict.fromkeys(grid.series_name(run.study, cell.cell) for cell in run.cells))
+
+
+def caption(run: RunResult) -> str:
+    """How to read the chart, in a line."""
+    told = "Share of the flows of all trials that are done within a time; dotted: the median, 95 % and 99 %"
+    more = len({_point(run, cell) for cell in run.cells}) - MOST_POINTS
+    return f"{told}; first, middle and last point of the sweep." if more > 0 else f"{told}."
