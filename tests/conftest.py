@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import copy
 import json
+import os
 import subprocess
 import sys
+from collections import Counter
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -39,6 +41,23 @@ STUDY: Data = {
         }
     ],
 }
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Names at the end what was skipped and why, with the tests in Rust that `make test` ran before."""
+    reasons: Counter[str] = Counter()
+    for report in terminalreporter.stats.get("skipped", []):
+        told = report.longrepr[2] if isinstance(report.longrepr, tuple) else str(report.longrepr)
+        reasons[told.removeprefix("Skipped: ")] += 1
+    collected = os.environ.get("LONGFAT_SKIPPED")
+    if collected and Path(collected).exists():
+        for line in Path(collected).read_text(encoding="utf-8").splitlines():
+            reasons[f"{line.partition(': ')[2]} (Rust)"] += 1
+    if not reasons:
+        return
+    terminalreporter.section(f"{reasons.total()} skipped", sep="-")
+    for reason, count in reasons.most_common():
+        terminalreporter.line(f"{count:4d}  {reason}")
 
 
 @pytest.fixture

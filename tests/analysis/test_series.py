@@ -198,21 +198,23 @@ def test_text_tells_figures_and_losses() -> None:
 @pytest.mark.parametrize("chart", [chart for chart in TraceChart if chart is not TraceChart.LADDER])
 def test_every_chart_is_drawn_in_every_format(chart: TraceChart) -> None:
     record = trace(flows=2, seconds=0.5)
-    text = draw(View(TraceFormat.TEXT, chart), record, "t", "s").decode()
+    text = draw(View(TraceFormat.TEXT, chart), {"sim": record}, "t", "s").decode()
     assert text.startswith("t\ns\n")
-    svg = draw(View(TraceFormat.SVG, chart, ("s2",), 0.1, 0.4), record, "t", "s")
+    svg = draw(View(TraceFormat.SVG, chart, ("s2",), 0.1, 0.4), {"sim": record}, "t", "s")
     assert svg.startswith(b"<svg")
 
 
 def test_pages_need_nothing_from_elsewhere() -> None:
-    page = draw(View(TraceFormat.HTML, TraceChart.WINDOW), trace(seconds=0.5), "t", "s").decode()
+    page = draw(View(TraceFormat.HTML, TraceChart.WINDOW), {"sim": trace(seconds=0.5)}, "t", "s").decode()
     assert "cdn." not in page.split("<script", 1)[0]
     assert 'src="http' not in page
-    assert draw(View(TraceFormat.PNG, TraceChart.RTT), trace(seconds=0.5), "t", "s").startswith(b"\x89PNG")
+    assert draw(View(TraceFormat.PNG, TraceChart.RTT), {"sim": trace(seconds=0.5)}, "t", "s").startswith(
+        b"\x89PNG"
+    )
 
 
 def test_a_trial_without_samples_has_no_charts() -> None:
     record = json.loads(json.dumps(trace(seconds=0.2)))
     del record["series"]
     with pytest.raises(ValueError, match="--chart window"):
-        draw(View(TraceFormat.TEXT, TraceChart.WINDOW), record, "t", "s")
+        draw(View(TraceFormat.TEXT, TraceChart.WINDOW), {"sim": record}, "t", "s")

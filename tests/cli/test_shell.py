@@ -193,10 +193,14 @@ def test_ctrl_c_ends_the_command_and_the_report_comes(start: Start) -> None:
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL])
 def test_whoever_ends_longfat_ends_what_runs_behind_the_path(number: int, start: Start) -> None:
     mark = f"3{time.monotonic_ns() % 10**7}"
-    running = start("shell", "--", "sh", "-c", f"echo up >&2; sleep {mark} & sleep {mark}")
+    running = start("shell", "--json", "--", "sh", "-c", f"echo up >&2; sleep {mark} & sleep {mark}")
     running.sees("up")
     assert _runs(mark)
-    assert running.ends(number) == -number
+    if number == signal.SIGKILL:
+        assert running.ends(number) == -number
+    else:
+        assert running.ends(number) == 128 + number
+        assert told(running.err)["code"] == 128 + number
     end = time.monotonic() + PATIENCE_S
     while _runs(mark):
         assert time.monotonic() < end
@@ -251,7 +255,7 @@ def _type(terminal: int, text: str, enough: Callable[[str], bool]) -> str:
 
 @pytest.mark.usefixtures("_behind")
 def test_a_command_that_is_not_there(refused: Refused) -> None:
-    refused(["shell", "/no/such/command"], 1, ["cannot start /no/such/command: No such file"])
+    refused(["shell", "/no/such/command"], 127, ["/no/such/command: no such command"])
 
 
 def test_every_key_of_a_path_is_an_option_here_too(cli: Cli) -> None:
@@ -272,4 +276,59 @@ def test_every_key_of_a_path_is_an_option_here_too(cli: Cli) -> None:
     ],
 )
 def test_bad_words_to_shell(options: list[str], told: list[str], refused: Refused) -> None:
+    refused(["shell", *options, "true"], 2, told)
+
+
+@pytest.mark.usefixtures("_behind")
+def test_a_command_that_cannot_be_started_is_told_as_shells_do(cli: Cli) -> None:
+    for program, code, why in (
+        ("nosuchcommand", 127, "no such command"),
+        ("/etc/passwd", 126, "may not be executed"),
+    ):
+        done = cli("shell", "--", program, ok=False)
+        assert (done.returncode, done.stdout) == (code, "")
+        assert done.stderr == f"longfat: {program}: {why}\n"
+
+
+@pytest.mark.usefixtures("_behind")
+def test_told_to_end_it_ends_the_command_and_tells_what_the_links_did(start: Start) -> None:
+    running = start("shell", "--delay", "5ms", "--json", "--", "sh", "-c", "echo up >&2; exec sleep 100")
+    running.sees("up")
+    running.process.terminate()
+    assert running.process.wait(PATIENCE_S) == 128 + signal.SIGTERM
+    assert told(running.err)["code"] == 128 + signal.SIGTERM
+
+
+@pytest.mark.usefixtures("_behind")
+@pytest.mark.parametrize("stack", ["here", "there", "both"])
+def test_longfats_tcp_carries_what_programs_send(cli: Cli, tmp_path: Path, stack: str) -> None:
+    (tmp_path / "file").write_bytes(bytes(range(256)) * 2000)
+    server = f"{sys.executable} -m http.server -d {tmp_path} 8000"
+    options = ["--rate", "50Mbit/s", "--delay", "5ms", "--loss", "1%", "--server", server]
+    fetch = (
+        "import os, time, urllib.request, sys\n"
+        "for _ in range(100):\n"
+        "    try:\n"
+        "        url = f'http://{os.environ[\"LONGFAT_PEER\"]}:8000/file'\n"
+        "        sys.stdout.write(str(urllib.request.urlopen(url).read() == bytes(range(256)) * 2000))\n"
+        "        break\n"
+        "    except OSError:\n"
+        "        time.sleep(0.1)\n"
+    )
+    done = cli("shell", *options, "--stack", stack, "--tcp", "congestion=vegas", *python(fetch))
+    assert done.stdout == "True"
+
+
+@pytest.mark.parametrize(
+    ("options", "told"),
+    [
+        (["--tcp", "congestion=bbr"], ["--tcp: it needs --stack"]),
+        (
+            ["--stack", "here", "--tcp", "congestoin=bbr"],
+            ['--tcp: congestoin: unknown key: did you mean "congestion"?'],
+        ),
+        (["--stack", "here", "--tcp", "stack=kernel"], ["--tcp: stack: "]),
+    ],
+)
+def test_bad_words_to_longfats_tcp(options: list[str], told: list[str], refused: Refused) -> None:
     refused(["shell", *options, "true"], 2, told)

@@ -157,3 +157,26 @@ def test_unknown_parameters_are_refused_by_the_holder_too() -> None:
 
     with pytest.raises(HolderError, match="no parameter delta"), Holder(build.built(), "vegas", {"delta": 1}):
         pass
+
+
+def test_clean_ends_a_holder_that_could_not_end_by_itself() -> None:
+    process = start("plain")
+    kept = told(process)
+    # As a container's manager freezes it.
+    os.kill(kept["pid"], signal.SIGSTOP)
+    try:
+        process.kill()
+        process.communicate()
+        assert link_exists(kept["link"])
+        done = subprocess.run(
+            [sys.executable, "-m", "longfat", "clean"],
+            capture_output=True,
+            text=True,
+            timeout=60,
+            check=False,
+        )
+        assert f"ended process {kept['pid']}: the holder of a congestion controller" in done.stdout, done
+        assert gone(kept["link"], kept["map"])
+    finally:
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(kept["pid"], signal.SIGKILL)

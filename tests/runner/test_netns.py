@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from longfat import _native
+from longfat.kernel.controllers import available
 from longfat.runner import run_study
 from longfat.runner.netns import controllers
 from longfat.study import load_study
@@ -21,6 +22,19 @@ workload = { kind = "file", size = "500kB" }
 protocols = [
     { name = "reno", kind = "tcp", congestion = "reno" },
     { name = "slow", kind = "tcp", initial_window = 2 },
+]
+"""
+
+
+THRESHOLDS = """
+title = "Vegas with few packets in the queue, and with many"
+worlds = ["netns"]
+repeats = 1
+path = { rate = "10Mbit/s", delay = "10ms", queue = "100pkt" }
+workload = { kind = "bulk", duration = "8s", warm_up = "4s" }
+protocols = [
+    { name = "few", kind = "tcp", congestion = "vegas" },
+    { name = "many", kind = "tcp", congestion = { kind = "vegas", alpha = 20, beta = 24, gamma = 20 } },
 ]
 """
 
@@ -68,5 +82,18 @@ def test_the_controllers_of_all_flows_are_found() -> None:
     rival = {"name": "rival", "protocol": {"kind": "tcp", "congestion": "vegas"}, "workload": {}}
     cross = {"name": "cross", "protocol": {"kind": "udp"}, "workload": {}}
     spec = {"protocol": {"kind": "tcp", "congestion": {"kind": "bbr1"}}, "traffic": [rival, cross]}
-    assert controllers(spec) == {"bbr1", "vegas"}
-    assert controllers({"protocol": {"kind": "go-back-n"}}) == set()
+    assert set(controllers(spec)) == {"bbr1", "vegas"}
+    assert controllers({"protocol": {"kind": "go-back-n"}}) == {}
+
+
+def test_thresholds_of_vegas_reach_the_kernel(tmp_path: Path) -> None:
+    if obstacle := _obstacle():
+        pytest.skip(obstacle)
+    if not (given := available("vegas", {"alpha": 20, "beta": 24}, source="bpf")).ok:
+        pytest.skip(given.reason)
+    file = tmp_path / "thresholds.toml"
+    file.write_text(THRESHOLDS, encoding="utf-8")
+    result = run_study(load_study(file), folder=tmp_path / "run")
+    few, many = (cell.metrics["queue_mean_packets"].mean for cell in result.cells)
+    # Two to four packets wait, and up to twenty-four: a busy machine's late wake-ups take some of them.
+    assert few + 6 < many < 30

@@ -1,0 +1,200 @@
+"""Worlds held against each other: which cells agree, how it is told, charts and the claim about it."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import pytest
+from rich.console import Console
+
+from longfat.analysis import agreement, charts, charts_agreement, terminal
+from longfat.analysis.agreement import Difference, Measure
+from longfat.analysis.claims import check, evaluate_claims
+from longfat.analysis.report import build
+from longfat.results import Cell, Interval, RunResult
+
+
+def slow_at_10(made: Any) -> RunResult:
+    def truth(cell: Cell) -> float:
+        slow = cell.world == "relay" and cell.params["path.loss"] == "10%"
+        return float(made.by_theory(cell)) * (0.8 if slow else 0.99)
+
+    run: RunResult = made.run(made.study(), truth)
+    return run
+
+
+def difference(change: Interval, first: float = 100.0, **limits: float) -> Difference:
+    measure = Measure("rtt_mean_s", **limits)
+    of = Interval(*(1 + end / first for end in (change.mean, change.low, change.high)))
+    return Difference(measure, first, first + change.mean, change, of)
+
+
+@pytest.mark.parametrize(
+    ("change", "misses", "unsure"),
+    [
+        (Interval(9.0, 8.0, 9.9), False, False),
+        (Interval(9.0, 7.0, 11.0), False, True),
+        (Interval(11.0, 9.0, 13.0), True, True),
+        (Interval(-11.0, -11.5, -10.5), True, False),
+        (Interval(0.0, -11.0, 11.0), False, True),
+        (Interval(1.0, float("nan"), float("nan")), False, True),
+    ],
+)
+def test_a_miss_is_a_mean_beyond_the_limit(change: Interval, misses: bool, unsure: bool) -> None:
+    found = difference(change, part=0.1)
+    assert (found.misses, found.unsure) == (misses, unsure)
+
+
+def test_the_larger_of_two_limits_counts() -> None:
+    # 10 % of 5 ms are less than 1 ms, of 50 ms they are more.
+    for first, change, misses in ((0.005, 0.0009, False), (0.05, 0.004, False), (0.05, 0.006, True)):
+        found = difference(Interval(change, change, change), first, part=0.1, amount=0.001)
+        assert found.misses is misses
+    assert Measure("rtt_mean_s", part=0.1, amount=0.001).limit == "10 % or 1 ms"
+    assert Measure("jain", amount=0.05).limit == "0.05"
+
+
+def test_worlds_that_differ_are_told_with_what_the_data_says(made: Any) -> None:
+    run = slow_at_10(made)
+    found = agreement.agreements(run.cells)
+    assert len(found) == 18
+    assert {one.cell.params["path.loss"] for one in found if one.misses} == {"10%"}
+    assert all(bool(one.causes) == bool(one.misses) for one in found)
+    agreed, furthest = agreement.summary(found)
+    assert agreed == "sim and relay agree: goodput within 10 % in 15 of 18 cells"
+    assert re.search(r"at path.loss = 10%, goodput -\d\d\.\d % \[-\d\d\.\d, -\d\d\.\d\] %", furthest)
+    assert len(agreement.missed(found)) == 3
+
+
+def test_the_cause_of_a_difference_is_read_from_the_data(made: Any) -> None:
+    study = made.study({"path": {"rate": "100Mbit/s", "delay": "0ms", "queue": "100pkt"}})
+    run = made.run(study, lambda cell: 1e6 * (0.5 if cell.world == "relay" else 1.0))
+    causes = " ".join(agreement.agreements(run.cells)[0].causes)
+    assert "round trip takes" in causes
+
+
+def test_counts_that_part_are_a_cause(made: Any) -> None:
+    run = slow_at_10(made)
+    for cell in run.cells:
+        resent = 300.0 if cell.cell.world == "relay" else 200.0
+        cell.samples["retransmissions"] = [resent] * cell.n
+        cell.metrics["retransmissions"] = Interval(resent, resent, resent)
+    causes = {why for _, why in agreement.missed(agreement.agreements(run.cells))}
+    assert all("packets sent again: 200 and 300" in why for why in causes)
+
+
+def test_a_queue_that_drains_in_one_world_alone_is_a_cause(made: Any) -> None:
+    run = slow_at_10(made)
+    for cell in run.cells:
+        least = 0.015 if cell.cell.world == "relay" else 0.018
+        cell.metrics["rtt_min_s"] = Interval(least, least, least)
+    causes = {why for _, why in agreement.missed(agreement.agreements(run.cells))}
+    told = "the least round trip was 18.0 ms and 15.0 ms: the queue came closer to empty in relay"
+    assert all(told in why for why in causes)
+
+
+def test_the_terminal_names_the_cells_that_miss(made: Any) -> None:
+    run = slow_at_10(made)
+    console = Console(width=200, force_terminal=False, color_system=None)
+    with console.capture() as capture:
+        console.print(terminal.table(run.study, run))
+    text = capture.get()
+    assert text.count("  misses ") == 3
+    assert "misses gbn at path.loss = 10%: goodput -" in text
+
+
+def test_a_lone_flow_is_not_compared_in_fairness(made: Any) -> None:
+    run = slow_at_10(made)
+    for cell in run.cells:
+        cell.samples["jain"] = [1.0] * cell.n
+    found = agreement.agreements(run.cells)
+    assert "jain" not in [measure.metric for measure in agreement.measured(found)]
+    for cell in run.cells:
+        cell.samples["jain"] = [0.9 if cell.cell.world == "sim" else 0.8] * cell.n
+    found = agreement.agreements(run.cells)
+    assert "Jain's index within 0.05 in 0 of 18 cells" in agreement.summary(found)[0]
+
+
+def test_the_report_shows_each_cell_with_its_verdict(made: Any) -> None:
+    page = build(slow_at_10(made))
+    text = " ".join(
+        re.sub(r"<[^>]+>", " ", re.sub(r"<script.*?</script>", "", page, flags=re.DOTALL)).split()
+    )
+    assert text.count("\N{BALLOT X} misses") == 3
+    assert text.count("\N{CHECK MARK} agrees") == 15
+    assert "limit 10 %" in text
+    assert 'data-chart="chart-agreement-relay"' in page
+
+
+def test_the_chart_has_a_panel_for_each_limit(made: Any) -> None:
+    run = slow_at_10(made)
+    for cell in run.cells:
+        cell.samples["rtt_mean_s"] = [0.010 if cell.cell.world == "sim" else 0.0105] * cell.n
+    found = agreement.agreements(run.cells)
+    spec = charts_agreement.chart(run, found, agreement.measured(found))
+    assert len(spec["vconcat"]) == 2
+    assert charts.render(spec, "svg").startswith(b"<svg")
+
+
+CLAIM = {
+    "id": "c",
+    "text": "Worlds agree",
+    "metric": "goodput",
+    "of": "sr",
+    "relation": "agrees-with",
+    "against": "sim",
+    "by": "10%",
+}
+
+
+@pytest.mark.parametrize(
+    ("factor", "keys", "verdict"),
+    [
+        (0.97, {}, "holds"),
+        (1.03, {}, "holds"),
+        (0.8, {}, "fails"),
+        (1.3, {}, "fails"),
+        (0.9, {}, "undecided"),
+        (0.8, {"value": "1Gbit/s"}, "holds"),
+        (0.97, {"by": None, "value": "1kbit/s"}, "fails"),
+        (0.97, {"by": None, "value": "10Mbit/s"}, "holds"),
+    ],
+)
+def test_a_claim_holds_worlds_against_each_other(
+    made: Any, factor: float, keys: dict[str, Any], verdict: str
+) -> None:
+    claim = {key: value for key, value in {**CLAIM, **keys}.items() if value is not None}
+    study = made.study({"claims": [claim]})
+    run = made.run(study, lambda cell: 3e6 * (factor if cell.world == "relay" else 1.0))
+    (found,) = run.claims
+    assert (found.verdict, found.world) == (verdict, "relay"), found.detail
+    assert "relay" in found.detail
+    assert check(study) == []
+
+
+def test_a_claim_of_worlds_that_were_not_run_is_undecided(made: Any) -> None:
+    study = made.study({"claims": [CLAIM]})
+    run = made.run(study)
+    for world, missing in (("sim", "another world than sim"), ("relay", "the world sim")):
+        (found,) = evaluate_claims(study, [cell for cell in run.cells if cell.cell.world == world])
+        assert found.verdict == "undecided"
+        assert missing in found.detail
+
+
+@pytest.mark.parametrize(
+    ("keys", "message"),
+    [
+        ({"against": "netns"}, "no world of this study"),
+        ({"against": "sim", "world": "sim"}, "name another"),
+    ],
+)
+def test_a_claim_needs_another_world(made: Any, keys: dict[str, Any], message: str) -> None:
+    (problem,) = check(made.study({"claims": [{**CLAIM, **keys}]}))
+    assert message in problem.message
+
+
+def test_a_claim_of_agreement_needs_a_limit(made: Any) -> None:
+    claim = {key: value for key, value in CLAIM.items() if key != "by"}
+    with pytest.raises(ValueError, match='needs the key "by"'):
+        made.study({"claims": [claim]})

@@ -1,0 +1,98 @@
+"""Classes of flows by size: in the table, in the report, and how their completion times are distributed."""
+
+from __future__ import annotations
+
+import pytest
+from rich.console import Console
+
+import longfat as lf
+from longfat import analysis
+from longfat.analysis import charts_flows, report
+from longfat.results import RunResult
+
+STUDY = {
+    "title": "Who waits",
+    "repeats": 3,
+    "show": ["fct_mean@G0", "fct_mean@G1", "flow_throughput"],
+    "topology": {"kind": "multipath", "paths": 2, "path": {"rate": "10Mbit/s"}, "delays": "5ms..20ms"},
+    "workload": {
+        "kind": "arrivals",
+        "arrivals": "50/s",
+        "sizes": "campus",
+        "largest": "1MB",
+        "classes": ["10kB"],
+        "duration": "4s",
+        "warm_up": "1s",
+    },
+    "protocols": [
+        {"name": "one", "kind": "tcp", "path": "random"},
+        {"name": "all", "kind": "mptcp", "policy": "all"},
+    ],
+    "sweep": {"workload.arrivals": ["20/s", "50/s"]},
+    "claims": [
+        {
+            "id": "in-time",
+            "text": "Small flows are done within 10 s",
+            "metric": "fct_mean@G0",
+            "of": "one",
+            "relation": "at-most",
+            "value": "10s",
+        }
+    ],
+}
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory: pytest.TempPathFactory) -> RunResult:
+    return lf.run(STUDY, out=tmp_path_factory.mktemp("run") / "classes")
+
+
+def test_the_table_has_a_column_for_each_class(run: RunResult) -> None:
+    console = Console(width=120, record=True, color_system=None)
+    console.print(analysis.table(run.study, run))
+    text = console.export_text()
+    assert "G0" in text
+    assert "G1" in text
+    assert "G0: up to 10kB, G1: above" in text
+    assert text.count("one") == 2, "a row for each point and protocol"
+
+
+def test_a_claim_may_be_about_a_class(run: RunResult) -> None:
+    assert [verdict.verdict for verdict in run.claims] == ["holds"]
+
+
+def test_distributions_are_those_of_the_measured_flows(run: RunResult) -> None:
+    rows = charts_flows.rows(run)
+    assert {row["class"] for row in rows} == {"class G0", "class G1"}
+    flows = run.flows_to_polars()
+    chosen = flows.filter(
+        (flows["protocol"] == "all")
+        & (flows["workload.arrivals"] == "50/s")
+        & (flows["class"] == 0)
+        & (flows["opened_s"] >= 1.0)
+    )
+    line = [r for r in rows if (r["series"], r["class"]) == ("all", "class G0") and "50/s" in r["point"]]
+    times = sorted(chosen["fct_s"].drop_nulls())
+    half = next(row["time"] for row in line if row["share"] == 50)
+    assert half == pytest.approx(1000 * times[round(0.5 * len(times)) - 1])
+    assert line[-1]["share"] == pytest.approx(100)
+    assert line[-1]["time"] == pytest.approx(1000 * times[-1])
+    assert [row["time"] for row in line] == sorted(row["time"] for row in line)
+
+
+def test_flows_of_some_trials_are_read_alone(run: RunResult) -> None:
+    assert run.flows is not None
+    whole = run.flows.read()
+    some = run.flows.read(["fct_s"], [1])
+    assert some.height == whole.filter(whole["cell"] == 1).height
+    assert set(some["cell"]) == {1}
+    assert "fct_s" in some.columns
+    assert "size_bytes" not in some.columns
+
+
+def test_the_report_draws_classes_and_distributions(run: RunResult) -> None:
+    page = report.build(run)
+    for name in ("chart-fct_mean_s@G0", "chart-fct_mean_s@G1", "chart-hosts-fct_mean_s", "chart-flows"):
+        assert f'id="{name}"' in page
+    assert "Flow completion time, mean, class G1" in page
+    assert "How completion times are distributed" in page

@@ -1,0 +1,291 @@
+"""`longfat net`: a network to work in, by its prompt and from elsewhere; skipped without namespaces."""
+
+from __future__ import annotations
+
+import json
+import os
+import pty
+import select
+import signal
+import subprocess
+import sys
+import time
+import uuid
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from tests.conftest import Cli, Data, command
+
+from longfat import _native
+
+PATIENCE_S = 20.0
+
+
+@pytest.fixture(scope="module")
+def _built() -> None:
+    """Tests with it are skipped where no network can be built."""
+    if sys.platform != "linux":
+        pytest.skip("emulated networks need Linux")
+    probes = {probe["name"]: probe for probe in json.loads(_native.doctor())}
+    for name in ("network namespaces", "TUN devices"):
+        if not probes[name]["ok"]:
+            pytest.skip(f"{name}: {probes[name]['detail']}: {probes[name]['remedy']}")
+
+
+pytestmark = pytest.mark.usefixtures("_built")
+
+
+@pytest.fixture
+def study(data: Data, write: Callable[[Data], Path]) -> Path:
+    """A path of 5 ms each way, with losses in other cells than the first."""
+    return write(data)
+
+
+class Prompt:
+    """A testbed at a terminal."""
+
+    def __init__(self, *arguments: object) -> None:
+        self.pid, self.terminal = pty.fork()
+        if self.pid == 0:
+            line = command(*arguments)
+            os.environ["SHELL"] = "/bin/sh"
+            os.execv(line[0], line)
+
+    def type(self, text: str) -> None:
+        os.write(self.terminal, text.encode())
+
+    def until(self, words: str) -> str:
+        """What it shows until these words."""
+        shown, end = "", time.monotonic() + PATIENCE_S
+        while words not in shown:
+            assert time.monotonic() < end, shown
+            if select.select([self.terminal], [], [], 0.1)[0]:
+                shown += os.read(self.terminal, 4096).decode(errors="replace")
+        return shown
+
+    def end(self) -> int:
+        return os.waitstatus_to_exitcode(os.waitpid(self.pid, 0)[1])
+
+
+@pytest.fixture
+def name() -> str:
+    """One that no other testbed has."""
+    return f"test-{uuid.uuid4().hex[:8]}"
+
+
+@pytest.fixture
+def prompt(study: Path, name: str) -> Iterator[Prompt]:
+    """A testbed at a terminal, at its prompt."""
+    made = Prompt("net", study, "--name", name)
+    made.until("longfat> ")
+    yield made
+    try:
+        os.kill(made.pid, signal.SIGKILL)
+        os.waitpid(made.pid, 0)
+    except (ProcessLookupError, ChildProcessError):
+        pass
+    os.close(made.terminal)
+
+
+def running(name: str) -> bool:
+    line = command("net", "list", "--json")
+    told = json.loads(subprocess.run(line, capture_output=True, check=True).stdout)
+    return name in [one["name"] for one in told]
+
+
+def alive(mark: str) -> bool:
+    """Whether a process has this among its arguments."""
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdecimal():
+            try:
+                if mark.encode() in (entry / "cmdline").read_bytes().split(b"\0"):
+                    return True
+            except OSError:
+                continue
+    return False
+
+
+class Sleep:
+    """A command that does nothing for long, and can be told from others of its kind.
+
+    Ctrl-C is for it once it runs: a shell forgets the signal that comes while it starts a command.
+    """
+
+    def __init__(self) -> None:
+        self._time_s = f"100.{uuid.uuid4().int % 10**9}"
+
+    def __str__(self) -> str:
+        return f"sleep {self._time_s}"
+
+    def wait(self) -> None:
+        """Until it runs."""
+        wait_until(lambda: alive(self._time_s))
+
+
+def wait_until(what: Callable[[], object]) -> None:
+    end = time.monotonic() + PATIENCE_S
+    while not what():
+        assert time.monotonic() < end
+        time.sleep(0.02)
+
+
+def test_ping_all_shows_what_the_links_say(cli: Cli, study: Path) -> None:
+    pings = json.loads(cli("net", study, "--pingall", "--json").stdout)
+    assert [(ping["from"], ping["to"]) for ping in pings] == [("sender", "receiver"), ("receiver", "sender")]
+    for ping in pings:
+        assert (ping["sent"], ping["answered"]) == (10, 10)
+        # 5 ms and 84 bytes at 10 Mbit/s, there and back.
+        assert ping["expected"]["rtt_s"] == pytest.approx(0.01 + 2 * 84 * 8 / 1e7)
+        assert ping["expected"]["rtt_s"] <= ping["min_s"] <= ping["median_s"]
+        assert ping["min_s"] < ping["expected"]["rtt_s"] + 0.005
+
+
+def test_a_host_that_cannot_be_reached_is_a_failure(cli: Cli, study: Path) -> None:
+    done = cli("net", study, "--pingall", "--set", "path.loss=100%", ok=False)
+    assert done.returncode == 1
+    assert done.stdout.count("unreachable") == 2
+    assert done.stderr.splitlines()[-1] == "longfat: no answer: sender to receiver, receiver to sender"
+
+
+def test_a_script_runs_commands_at_hosts_by_name(cli: Cli, study: Path, tmp_path: Path) -> None:
+    script = tmp_path / "lines"
+    script.write_text("# a comment\n\nhosts\nreceiver hostname; getent ahostsv4 sender\nlinks\nnet\n")
+    done = cli("net", study, "--run", script)
+    lines = done.stdout.splitlines()
+    assert ["sender", "10.77.0.1", "sender"] in [line.split() for line in lines]
+    assert "receiver" in lines
+    assert ["10.77.0.1", "STREAM", "sender"] in [line.split() for line in lines]
+    link = next(line.split() for line in lines if line.startswith("forward "))
+    assert link[:9] == ["forward", "sender", "receiver", "10.0", "Mbit/s", "5.00", "ms", "0", "%"]
+    assert ["sender", "sender", "forward", "to", "receiver"] in [line.split() for line in lines]
+
+
+@pytest.mark.parametrize(
+    ("line", "told"),
+    [
+        ("sender exit 3", "sender exit 3: exit code 3"),
+        ("nosuch ls", '"nosuch" is no command and no host'),
+        ("measure sender sender", "it is the sender itself"),
+        ("measure sender receiver 5", "5"),
+        ("pingall x", '"x" is no number'),
+        ("shell x", 'shell: "x" is no host; allowed: sender, receiver'),
+    ],
+)
+def test_a_line_that_fails_is_told_and_the_rest_is_done(study: Path, line: str, told: str) -> None:
+    done = subprocess.run(
+        command("net", study),
+        input=f"{line}\nsender echo after\n",
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 1
+    assert told in done.stderr.splitlines()[-1]
+    assert "after" in done.stdout.splitlines()
+
+
+def test_measure_finds_the_rate_of_the_link(study: Path) -> None:
+    done = subprocess.run(
+        command("net", study),
+        input="measure sender receiver 2s\n",
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    words = done.stdout.split()
+    assert words[:3] == ["sender", "to", "receiver:"]
+    assert words[4] == "Mbit/s"
+    # 1448 bytes of 1500 are payload.
+    assert 8.0 < float(words[3]) <= 10 * 1448 / 1500 * 1.02
+    assert "(slowest link 10.0 Mbit/s)" in done.stdout
+
+
+def test_ctrl_c_ends_the_command_and_not_the_testbed(prompt: Prompt) -> None:
+    long = Sleep()
+    prompt.type(f"sender exec {long}\n")
+    prompt.until("\n")
+    long.wait()
+    prompt.type("\x03")
+    prompt.until("longfat> ")
+    prompt.type("shell receiver\n")
+    prompt.type("echo $(hostname)-$((6*7)); exit\n")
+    prompt.until("receiver-42")
+    prompt.until("longfat> ")
+    prompt.type("\x04")
+    assert prompt.end() == 0
+
+
+def test_commands_come_from_a_second_terminal(cli: Cli, prompt: Prompt, name: str, tmp_path: Path) -> None:
+    assert running(name)
+    done = cli("net", "exec", f"{name}:receiver", "--", "sh", "-c", "hostname; pwd; exit 9", ok=False)
+    assert (done.returncode, done.stdout.split()) == (9, ["receiver", str(tmp_path)])
+    done = cli("net", "exec", f"{name}:sender", "nosuch", ok=False)
+    assert (done.returncode, done.stderr) == (127, "longfat: nosuch: no such command\n")
+    done = cli("net", "exec", f"{name}:sender", "/etc/passwd", ok=False)
+    assert (done.returncode, done.stderr) == (126, "longfat: /etc/passwd: may not be executed\n")
+    done = cli("net", "exec", f"{name}:x", "ls", ok=False)
+    assert done.returncode == 2
+    assert 'no host "x": allowed: sender, receiver' in done.stderr
+    cli("net", "stop", name)
+    assert prompt.end() == 128 + signal.SIGTERM
+    assert not running(name)
+
+
+def test_a_command_has_a_terminal_of_its_own(prompt: Prompt, name: str) -> None:
+    assert prompt.pid
+    there = Prompt("net", "exec", f"{name}:sender", "--", "sh")
+    long = Sleep()
+    there.type(f"echo at-$(hostname); tty; {long}\n")
+    there.until("at-sender")
+    there.until("/dev/pts/")
+    long.wait()
+    there.type("\x03")
+    there.type("exit 5\n")
+    assert there.end() == 5
+    os.close(there.terminal)
+
+
+def test_nothing_outlives_a_killed_testbed(prompt: Prompt, name: str) -> None:
+    seconds = f"{int(uuid.uuid4().int % 10**8) + 10**8}"
+    client = subprocess.Popen(
+        command("net", "exec", f"{name}:sender", "--", "sh", "-c", f"sleep {seconds}; true"),
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    wait_until(lambda: alive(seconds))
+    os.kill(prompt.pid, signal.SIGKILL)
+    _, err = client.communicate(timeout=PATIENCE_S)
+    assert (client.returncode, err) == (1, "longfat: the testbed has ended, and the command with it\n")
+    wait_until(lambda: not alive(seconds))
+    assert not running(name)
+
+
+def test_a_signal_to_exec_is_the_commands(prompt: Prompt, name: str) -> None:
+    assert prompt.pid
+    line = command(
+        "net", "exec", f"{name}:sender", "--", "sh", "-c", "trap 'exit 7' TERM; echo up; sleep 100 & wait"
+    )
+    client = subprocess.Popen(line, stdout=subprocess.PIPE, text=True)
+    assert client.stdout is not None
+    assert client.stdout.readline() == "up\n"
+    client.terminate()
+    client.communicate(timeout=PATIENCE_S)
+    assert client.returncode == 7
+
+
+def test_bad_input_is_refused_before_anything_is_built(
+    cli: Cli, study: Path, prompt: Prompt, name: str
+) -> None:
+    assert prompt.pid
+    for words, told in (
+        ((study, "--name", name), f'a testbed "{name}" is running already'),
+        ((study, "--name", "a/b"), 'write letters, digits, ".", "_" and "-"'),
+        ((study, "--cell", "path.loss=3%"), "path.loss = 3% is no point of the sweep"),
+        (("exec", "nosuch:h1", "ls"), 'there is no testbed "nosuch"'),
+        (("stop", "nosuch"), 'there is no testbed "nosuch"'),
+        ((study, "--json"), "--json goes with --pingall"),
+    ):
+        done = cli("net", *words, ok=False)
+        assert done.returncode == 2, words
+        assert told in done.stderr, words

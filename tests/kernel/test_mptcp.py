@@ -1,0 +1,147 @@
+"""Connections over the kernel's MPTCP by the library call, in network namespaces; skipped without them."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import textwrap
+
+import pytest
+
+from longfat import _native, mptcp
+
+PATIENCE_S = 60
+
+
+def _link(start: str, end: str, delay: str) -> dict[str, str]:
+    return {"from": start, "to": end, "rate": "20Mbit/s", "delay": delay}
+
+
+NETWORK = {
+    "topology": {
+        "kind": "free",
+        "hosts": ["a", "b"],
+        "routers": ["x", "y", "z"],
+        "links": [
+            *(_link("a", router, delay) for router, delay in (("x", "30ms"), ("y", "5ms"), ("z", "20ms"))),
+            *(_link(router, "b", "1ms") for router in "xyz"),
+        ],
+    },
+    "protocol": {"kind": "tcp"},
+    "workload": {"kind": "file", "size": "1kB"},
+    "seed": 1,
+}
+"""Three paths, the second of the least delay."""
+
+SERVER = """
+import socket, threading
+from longfat import mptcp
+def read(one):
+    with one:
+        while one.recv(65536):
+            pass
+listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM, 262)
+listener.bind(("0.0.0.0", 7000))
+listener.listen()
+while True:
+    threading.Thread(target=read, args=(listener.accept()[0],), daemon=True).start()
+"""
+
+CLIENT = """
+import json, socket, sys, time, warnings
+from longfat import mptcp
+def send(size, known=True, **options):
+    with warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("always")
+        connection = mptcp.connect(("HOST", 7000), size=size if known else None, **options)
+    with connection:
+        connection.sendall(bytes(size))
+        time.sleep(0.5)
+        used = sorted(one.local for one in mptcp.subflows(connection) if one.bytes_sent > 0)
+        print(json.dumps({"used": used, "said": [str(one.message) for one in said]}), flush=True)
+        connection.shutdown(socket.SHUT_WR)
+        connection.recv(1)
+"""
+
+TESTBED = """
+import json, os, signal, sys, time
+from longfat import _native
+bed = _native.Testbed(sys.argv[1])
+hosts = {host["name"]: host["address"] for host in json.loads(bed.hosts())}
+def start(host, *command):
+    return bed.run(host, json.dumps({"command": list(command)}), (0, 1, 2))
+def python(host, text):
+    return start(host, sys.executable, "-c", text.replace("HOST", hosts["b"]))
+def wait(process):
+    return os.waitstatus_to_exitcode(os.waitpid(process, 0)[1])
+start("b", "ip", "mptcp", "limits", "set", "subflow", "8", "add_addr_accepted", "8")
+server = python("b", sys.argv[2])
+time.sleep(1)
+"""
+
+
+@pytest.fixture(scope="module")
+def _built() -> None:
+    """Tests with it are skipped where no network with MPTCP can be built."""
+    if _native.mptcp_support() not in {"user", "kernel"}:
+        pytest.skip("the kernel has no MPTCP with a path manager in user space")
+    probes = {probe["name"]: probe for probe in json.loads(_native.doctor())}
+    for name in ("network namespaces", "TUN devices"):
+        if not probes[name]["ok"]:
+            pytest.skip(f"{name}: {probes[name]['detail']}: {probes[name]['remedy']}")
+
+
+def _told(script: str) -> list[dict[str, object]]:
+    """What the client prints in the network, a JSON object a line."""
+    line = [sys.executable, "-c", TESTBED + textwrap.dedent(script), json.dumps(NETWORK), SERVER, CLIENT]
+    done = subprocess.run(line, capture_output=True, text=True, timeout=PATIENCE_S, check=False)
+    assert done.returncode == 0, done.stderr
+    return [json.loads(one) for one in done.stdout.splitlines() if one.startswith("{")]
+
+
+@pytest.mark.usefixtures("_built")
+def test_a_daemon_decides_by_size() -> None:
+    told = _told("""
+        daemon = start("a", sys.executable, "-m", "longfat", "mptcp", "--set-sysctl", "--json")
+        time.sleep(1)
+        text = sys.argv[3] + "send(5_000_000); send(50_000); send(50_000, known=False)"
+        assert wait(python("a", text)) == 0
+        os.kill(daemon, signal.SIGTERM)
+        assert wait(daemon) == 0
+        start("a", "cat", "/proc/sys/net/mptcp/pm_type")
+        time.sleep(0.2)
+        bed.close()
+    """)
+    sent = [one for one in told if "used" in one]
+    assert [one["said"] for one in sent] == [[], [], []]
+    assert [len(one["used"]) for one in sent] == [3, 1, 1]  # type: ignore[arg-type]
+    # The address of the second way, whose delay is the least.
+    assert sent[1]["used"] == ["10.77.4.1"]
+    events = [one["event"] for one in told if "event" in one]
+    assert events[0] == "ready"
+    assert events.count("opened") == 3
+    assert events.count("joined") == 2
+
+
+@pytest.mark.usefixtures("_built")
+def test_without_a_daemon_the_process_is_its_own_or_says_what_happens() -> None:
+    told = _told("""
+        assert wait(python("a", sys.argv[3] + "send(50_000)")) == 0
+        assert wait(start("a", "sysctl", "-q", "net.mptcp.pm_type=1")) == 0
+        assert wait(python("a", sys.argv[3] + "send(5_000_000, policy='fsfs'); send(50_000)")) == 0
+        assert wait(start("a", "sysctl", "-q", "net.mptcp.enabled=0")) == 0
+        text = sys.argv[3].replace("mptcp.subflows(connection)", "[]")
+        assert wait(python("a", text + "send(1000)")) == 0
+        bed.close()
+    """)
+    [kernel, long, short, plain] = told
+    assert "longfat mptcp --set-sysctl" in str(kernel["said"])
+    assert (len(long["used"]), long["said"]) == (3, [])  # type: ignore[arg-type]
+    assert (short["used"], short["said"]) == (["10.77.4.1"], [])
+    assert "net.mptcp.enabled=1" in str(plain["said"])
+
+
+def test_a_size_below_zero_is_refused() -> None:
+    with pytest.raises(ValueError, match="size: -1 is out of range"):
+        mptcp.connect(("127.0.0.1", 1), size=-1)

@@ -1,0 +1,150 @@
+"""Nothing is left behind by what is killed at any moment: `longfat run` between kernels, `longfat shell`.
+
+LONGFAT_KILLS says how many are killed, by default a few.
+"""
+
+from __future__ import annotations
+
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from tests.conftest import command
+from tests.runner.test_netns import _obstacle
+
+from longfat.kernel.controllers import available
+
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="emulated networks need Linux")
+
+KILLS = int(os.environ.get("LONGFAT_KILLS", "6"))
+PATIENCE_S = 20.0
+MARK = "LONGFAT_TEST_LEFTOVERS"
+STUDY = """
+title = "To be killed"
+worlds = ["netns"]
+repeats = 50
+path = {{ rate = "5Mbit/s", delay = "5ms", queue = "50pkt" }}
+workload = {{ kind = "bulk", duration = "1s" }}
+protocols = [{protocols}]
+"""
+RENO = '{ name = "reno", kind = "tcp", congestion = "reno" }'
+# Thresholds that no other test's holder has.
+VEGAS = '{ name = "vegas", kind = "tcp", congestion = { kind = "vegas", alpha = 7, beta = 11 } }'
+SETTINGS = (
+    "net/ipv4/ip_forward",
+    "net/ipv4/tcp_rmem",
+    "net/ipv4/tcp_wmem",
+    "net/ipv4/tcp_sack",
+    "net/ipv4/tcp_timestamps",
+    "net/ipv4/tcp_window_scaling",
+    "net/ipv4/tcp_ecn",
+    "net/ipv4/tcp_congestion_control",
+    "net/ipv4/tcp_no_metrics_save",
+    "net/ipv4/ping_group_range",
+    "net/ipv6/conf/all/disable_ipv6",
+    "net/ipv6/conf/default/disable_ipv6",
+)
+
+
+def marked(mark: str) -> dict[int, str]:
+    """Processes that were started with this mark in their environment, and their network namespaces."""
+    found = {}
+    for process in Path("/proc").glob("[0-9]*"):
+        try:
+            if f"{MARK}={mark}".encode() in (process / "environ").read_bytes().split(b"\0"):
+                found[int(process.name)] = str((process / "ns" / "net").readlink())
+        except OSError:  # it has ended, or is another's
+            continue
+    return found
+
+
+def surroundings() -> dict[str, object]:
+    """What an emulation must not change: devices, routes, settings, mounts."""
+    devices = Path("/proc/net/dev").read_text().splitlines()[2:]
+    read = {
+        name: Path("/proc/sys", name).read_text() for name in SETTINGS if Path("/proc/sys", name).exists()
+    }
+    return {
+        "devices": sorted(line.split(":")[0].strip() for line in devices),
+        "routes": Path("/proc/net/route").read_text(),
+        "mounts": sorted(line.split()[4] for line in Path("/proc/self/mountinfo").read_text().splitlines()),
+        **read,
+    }
+
+
+def wait_for(nothing: Callable[[], object]) -> object:
+    """What is still there after a while; nothing, it is hoped."""
+    end = time.monotonic() + PATIENCE_S
+    while (found := nothing()) and time.monotonic() < end:
+        time.sleep(0.02)
+    return found
+
+
+def held(mark: str) -> list[int]:
+    """BPF links that processes with the mark hold in the kernel, by number."""
+    links = []
+    for process in marked(mark):
+        try:
+            for info in Path(f"/proc/{process}/fdinfo").iterdir():
+                lines = dict(line.split(":\t", 1) for line in info.read_text().splitlines() if ":\t" in line)
+                if lines.get("link_type") == "struct_ops":
+                    links.append(int(lines["link_id"]))
+        except OSError:  # it has ended
+            continue
+    return links
+
+
+def test_killed_at_random_moments_nothing_is_left(tmp_path: Path) -> None:
+    from tests.kernel.namespaces import link_exists
+
+    if obstacle := _obstacle():
+        pytest.skip(obstacle)
+    vegas = available("vegas", source="bpf").ok
+    (tmp_path / "killed.toml").write_text(
+        STUDY.format(protocols=", ".join([RENO, VEGAS] if vegas else [RENO])), encoding="utf-8"
+    )
+    shell = [
+        "shell",
+        "--delay",
+        "5ms",
+        "--server",
+        "sleep 600",
+        "--",
+        "sh",
+        "-c",
+        "(setsid sleep 600 &); sleep 600",
+    ]
+    kinds = [["run", "killed.toml", "--fresh"], shell]
+    before = surroundings()
+    mark, draw, seen, links = str(os.getpid()), random.Random(11), 0, set[int]()
+    temporary = tmp_path / "temporary"
+    temporary.mkdir()
+    for number in range(KILLS):
+        process = subprocess.Popen(
+            command(*kinds[number % len(kinds)]),
+            cwd=tmp_path,
+            env={**os.environ, MARK: mark, "TMPDIR": str(temporary)},
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            start_new_session=True,
+        )
+        # From before anything is there to amid trials.
+        time.sleep(draw.uniform(0.0, 4.0))
+        found = marked(mark)
+        seen += len(set(found.values())) > 1
+        links.update(held(mark))
+        assert process.poll() is None, "it ended by itself"
+        process.send_signal(signal.SIGKILL)
+        process.wait()
+        assert not wait_for(lambda: marked(mark)), f"after {number + 1} kills"
+        assert not wait_for(lambda: [link for link in links if link_exists(link)])
+        assert surroundings() == before
+    assert list(temporary.iterdir()) == []
+    print(f"{KILLS} kills, {seen} while hosts were there, {len(links)} controllers in the kernel were seen")
