@@ -41,13 +41,20 @@ $(VENV)/.native: $(VENV)/.packages pyproject.toml $(RUST_SOURCES)
 	  test "$$(printf '%s\n' $(RUST_VERSION) $$v | sort -V | head -1)" = "$(RUST_VERSION)" || \
 	  { echo "longfat needs Rust $(RUST_VERSION) or newer, but rustc is $$v" >&2; exit 1; }
 	@echo "Building the native part ..."
-	@VIRTUAL_ENV=$(abspath $(VENV)) $(BIN)/maturin develop --release --quiet
+	@PIP_QUIET=1 VIRTUAL_ENV=$(abspath $(VENV)) $(BIN)/maturin develop --release --quiet
 	@touch $@
 
 demo: setup
 	@$(BIN)/longfat run arq/loss --quick
 
-test: test-rust test-python
+# What tests of both kinds say that they skipped; pytest names all of it at its end.
+SKIPPED := $(CURDIR)/target/skipped-tests
+
+test: export LONGFAT_SKIPPED = $(SKIPPED)
+test: setup
+	@mkdir -p target && rm -f $(SKIPPED)
+	@$(MAKE) --no-print-directory test-rust
+	@$(MAKE) --no-print-directory test-python
 
 test-rust: setup
 	cargo test --locked $(CARGO_TESTED)
