@@ -2,6 +2,8 @@
 
 use std::collections::VecDeque;
 
+use crate::ranges::RangeSet;
+
 /// Data that is given to a subflow again: positions from the first up to but not including the second.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Again {
@@ -23,6 +25,8 @@ pub(super) struct DataSender {
     pub finishing: bool,
     buffer: u64,
     again: VecDeque<Again>,
+    /// What has left on any subflow, as far as it is not acknowledged. Schedulers that send ahead leave gaps.
+    left: RangeSet,
 }
 
 impl DataSender {
@@ -35,6 +39,7 @@ impl DataSender {
             finishing: false,
             buffer,
             again: VecDeque::new(),
+            left: RangeSet::default(),
         }
     }
 
@@ -103,6 +108,16 @@ impl DataSender {
         self.next - self.una_of_bytes()
     }
 
+    /// `start..end` leaves on a subflow. Gives whether any of it had left before, on any.
+    #[inline]
+    pub fn leaves(&mut self, start: u64, end: u64) -> bool {
+        self.left.remove_below(self.una);
+        let mut new = 0;
+        self.left
+            .insert(start.max(self.una), end, |from, to| new += to - from);
+        new < end - start
+    }
+
     /// `start..end`, which subflow `had` was given, is to be sent by another one too.
     pub fn send_again(&mut self, start: u64, end: u64, had: u8) {
         let start = start.max(self.una);
@@ -153,6 +168,20 @@ mod tests {
             "RFC 8684, section 3.3.3: one for the DATA_FIN"
         );
         assert!(sender.fin_acknowledged());
+    }
+
+    #[test]
+    fn what_leaves_ahead_is_no_retransmission() {
+        let mut sender = DataSender::new(1000);
+        sender.write(1000);
+        sender.next = 1001;
+        assert!(!sender.leaves(201, 301));
+        assert!(!sender.leaves(1, 101), "behind what left, and for the first time");
+        assert!(!sender.leaves(101, 201));
+        assert!(sender.leaves(250, 350), "a part of it left before");
+        sender.on_data_ack(301, 0);
+        assert!(sender.leaves(201, 301), "what was acknowledged has left");
+        assert!(!sender.leaves(350, 450));
     }
 
     #[test]

@@ -91,6 +91,8 @@ pub struct Outcome {
     /// Bytes that wait for earlier ones at the receiver, on average over the segments that arrive.
     pub held: f64,
     pub finished: bool,
+    /// Segments of which a part had left before.
+    pub sent_again: u64,
     pub received: u64,
 }
 
@@ -123,6 +125,7 @@ pub fn transfer(config: &MptcpConfig, links: &[Link], size: u64, seed: u64) -> O
             .collect(),
         held: sum as f64 / arrivals.len() as f64,
         finished: pair.is_finished(),
+        sent_again: pair.connection(Side::Client).statistics().retransmissions,
         received: pair.ends[1].received,
     }
 }

@@ -108,6 +108,23 @@ fn in_order_arrival_holds_less() {
     }
 }
 
+/// What leaves ahead of its turn has not left before: where nothing is lost or late nothing counts as sent again, but for
+/// the copies that are a scheduler's purpose.
+#[test]
+fn sending_ahead_is_not_sending_again() {
+    let links = [Link::new(10.0, 20, 2000), Link::new(5.0, 100, 2000)];
+    for scheduler in SchedulerConfig::KINDS {
+        let outcome = default(scheduler, "1MiB", &links, 1_000_000);
+        assert!(outcome.bytes.iter().all(|&bytes| bytes > 0), "{scheduler}");
+        assert_eq!(
+            outcome.sent_again > 0,
+            *scheduler == "redundant",
+            "{scheduler}: {}",
+            outcome.sent_again
+        );
+    }
+}
+
 /// What JAPS claims over DAPS where delays jitter and the buffer is small; by how much depends on the paths, and where
 /// they are nearly alike DAPS is faster, by some 5 %: that part of the claim is not seen.
 #[test]

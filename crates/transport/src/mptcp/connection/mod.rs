@@ -85,8 +85,6 @@ pub struct Connection {
     fin_due: u64,
     /// The keys have left in a segment of their own.
     keys_told: bool,
-    /// The position after the highest that ever left.
-    sent_to: u64,
     /// The application knows that the peer's data has ended.
     peer_finished: bool,
     /// When data that all subflows are done with, and that is not acknowledged, is sent again; doublings of that time.

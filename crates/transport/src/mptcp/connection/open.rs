@@ -160,7 +160,6 @@ impl Connection {
             fin_told: false,
             fin_due: 0,
             keys_told: false,
-            sent_to: 1,
             peer_finished: false,
             resend_at: Instant::MAX,
             backoff: 0,

@@ -66,8 +66,7 @@ impl Connection {
             self.syn_option(place)
         } else if tcp.length > 0 {
             let (option, data) = self.mapped(place, outgoing);
-            again |= data < self.sent_to;
-            self.sent_to = self.sent_to.max(data + u64::from(tcp.length));
+            again |= self.outgoing.leaves(data, data + u64::from(tcp.length));
             offset = data - 1;
             option
         } else {
