@@ -1,5 +1,7 @@
 //! What follows from the keys: tokens, initial data sequence numbers and proofs (RFC 8684, sections 3.1 and 3.2).
 
+use std::net::IpAddr;
+
 use hmac::{Hmac, KeyInit, Mac};
 use sha2::{Digest, Sha256};
 
@@ -23,17 +25,59 @@ pub fn initial_data_sequence(key: u64) -> u64 {
     u64::from_be_bytes(low)
 }
 
-/// The first 160 bits of HMAC-SHA256 with both keys, over both random numbers; the prover's first.
-#[must_use]
-pub fn proof(keys: (u64, u64), nonces: (u32, u32)) -> [u8; 20] {
+/// HMAC-SHA256 with both keys, the prover's first.
+fn hmac(keys: (u64, u64), parts: &[&[u8]]) -> [u8; 32] {
     let mut key = [0; 16];
     key[..8].copy_from_slice(&keys.0.to_be_bytes());
     key[8..].copy_from_slice(&keys.1.to_be_bytes());
     let mut mac = Hmac::<Sha256>::new_from_slice(&key).expect("HMAC takes keys of any length");
-    mac.update(&nonces.0.to_be_bytes());
-    mac.update(&nonces.1.to_be_bytes());
-    let whole = mac.finalize().into_bytes();
+    for part in parts {
+        mac.update(part);
+    }
+    mac.finalize().into_bytes().into()
+}
+
+/// The first 160 bits of HMAC-SHA256 with both keys, over both random numbers; the prover's first.
+#[must_use]
+pub fn proof(keys: (u64, u64), nonces: (u32, u32)) -> [u8; 20] {
+    let whole = hmac(keys, &[&nonces.0.to_be_bytes(), &nonces.1.to_be_bytes()]);
     let mut first = [0; 20];
     first.copy_from_slice(&whole[..20]);
     first
+}
+
+/// The last 64 bits of HMAC-SHA256 with both keys, the prover's first, over an address of the prover with its number and
+/// port; where no port is told 0 stands for it (RFC 8684, section 3.4.1).
+#[must_use]
+pub fn address_proof(keys: (u64, u64), id: u8, address: IpAddr, port: Option<u16>) -> [u8; 8] {
+    let port = port.unwrap_or(0).to_be_bytes();
+    let whole = match address {
+        IpAddr::V4(address) => hmac(keys, &[&[id], &address.octets(), &port]),
+        IpAddr::V6(address) => hmac(keys, &[&[id], &address.octets(), &port]),
+    };
+    let mut last = [0; 8];
+    last.copy_from_slice(&whole[24..]);
+    last
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn hex(bytes: &[u8]) -> String {
+        bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+    }
+
+    /// By SHA-256 (FIPS 180-4) and HMAC (RFC 2104) of another implementation, over the bytes in the RFC's order.
+    #[test]
+    fn tokens_numbers_and_proofs() {
+        let keys = (0x0123456789abcdef, 0xfedcba9876543210);
+        assert_eq!(token(keys.0), 0x55c53f5d);
+        assert_eq!(initial_data_sequence(keys.0), 0x570762cd38be9818);
+        let own = proof(keys, (0xdead_beef, 0x0102_0304));
+        assert_eq!(hex(&own), "b31b72218c9cccc47721ed25d6c5f20b5908ee98");
+        let address = |id, text: &str, port| hex(&address_proof(keys, id, text.parse().unwrap(), port));
+        assert_eq!(address(7, "192.0.2.1", None), "467032caa887b481");
+        assert_eq!(address(8, "2001:db8::1", Some(5001)), "2187cdfe37b0e344");
+    }
 }

@@ -109,6 +109,14 @@ pub enum Option {
         /// The receiver's key.
         receiver: u64,
     },
+    /// MP_TCPRST (section 3.6): why the subflow is reset.
+    Reset {
+        /// The cause will pass: another subflow may be tried in its place.
+        transient: bool,
+        /// The reason: 0 none, 1 an error of multipath TCP, 2 a lack of resources, 3 a prohibition, 4 too much unacknowledged
+        /// data, 5 a bad performance, 6 interference on the way.
+        reason: u8,
+    },
 }
 
 impl Option {
@@ -127,7 +135,7 @@ impl Option {
             Self::JoinThird { .. } => 24,
             Self::Dss { mapping: None, .. } => DSS_BARE,
             Self::Dss { .. } => DSS_MAPPED,
-            Self::Priority { .. } => 4,
+            Self::Priority { .. } | Self::Reset { .. } => 4,
         }
     }
 }

@@ -58,7 +58,9 @@ pub struct Packet {
     pub endpoints: Endpoints,
     /// Its header; `length` is that of the payload.
     pub segment: Segment,
-    /// Where its payload stands in the bytes that were decoded.
+    /// Where its options stand in the bytes that were decoded, and where its payload does.
+    pub options: Range<usize>,
+    /// See [`Self::options`].
     pub payload: Range<usize>,
 }
 
@@ -334,29 +336,35 @@ pub fn decode(bytes: &[u8]) -> Result<Packet, DecodeError> {
             destination: SocketAddr::new(to, header.destination_port()),
         },
         segment,
+        options: start - header.options().len()..start,
         payload: start..start + data.len(),
     })
 }
 
-fn read_options(mut rest: &[u8]) -> Options {
-    let mut options = Options::default();
-    while let Some((&kind, after)) = rest.split_first() {
-        if kind == END {
-            break;
-        }
-        if kind == NOP {
+/// The options of a header one by one, each with its kind and its length in front, padding left out; up to one that does
+/// not end.
+pub fn options(mut rest: &[u8]) -> impl Iterator<Item = &[u8]> {
+    std::iter::from_fn(move || {
+        while let Some((&NOP, after)) = rest.split_first() {
             rest = after;
-            continue;
         }
-        let Some(&length) = after.first() else { break };
-        let length = usize::from(length);
+        let (_, after) = rest.split_first().filter(|&(&kind, _)| kind != END)?;
+        let length = usize::from(*after.first()?);
         if length < 2 || length > rest.len() {
-            break;
+            return None;
         }
-        read_option(kind, &rest[2..length], &mut options);
-        rest = &rest[length..];
+        let (option, after) = rest.split_at(length);
+        rest = after;
+        Some(option)
+    })
+}
+
+fn read_options(bytes: &[u8]) -> Options {
+    let mut read = Options::default();
+    for option in options(bytes) {
+        read_option(option[0], &option[2..], &mut read);
     }
-    options
+    read
 }
 
 fn read_option(kind: u8, data: &[u8], options: &mut Options) {

@@ -7,3 +7,4 @@ mod pair;
 mod paths;
 mod properties;
 mod schedulers;
+mod wire;

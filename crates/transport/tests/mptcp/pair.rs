@@ -260,6 +260,14 @@ impl Pair {
         });
     }
 
+    /// A segment reaches one side on `path`, whoever sent it.
+    pub fn deliver(&mut self, to: Side, path: PathIndex, segment: Segment) {
+        self.holds[to as usize].insert(0, u64::MAX, |_, _| ());
+        self.with(to, |connection, now| {
+            connection.handle_frame(now, (path, segment))
+        });
+    }
+
     /// What the payload of a segment is of the data.
     fn note(&mut self, to: Side, segment: &Segment) {
         if segment.tcp.length == 0 {

@@ -108,7 +108,7 @@ impl Connection {
                     return false;
                 }
             }
-            Option::None | Option::JoinSyn { .. } => self.take_nothing(place, segment),
+            Option::None | Option::JoinSyn { .. } | Option::Reset { .. } => self.take_nothing(place, segment),
         }
         true
     }

@@ -1,0 +1,238 @@
+//! Segments of multipath TCP as bytes (RFC 8684, section 3): the options behind those of TCP.
+//!
+//! [`WireOption`] is every option as it stands in a header. What a connection understands of them is
+//! [`MptcpOption`](super::MptcpOption), in which numbers of data are positions: with the keys, one becomes the other.
+
+mod option;
+mod read;
+
+use super::keys::{initial_data_sequence, proof, token};
+use super::segment::{Mapping, Option, Proof, Segment, Token};
+use crate::tcp::wire::{self, DecodeError, EncodeError, Endpoints};
+
+pub use option::{CHECKSUMS, HMAC_SHA256, Number, VERSION, WireMapping, WireOption};
+
+/// The keys of a connection, as far as they are known: data sequence numbers begin where they say.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Keys {
+    /// The sender's of the segment at hand.
+    pub sender: u64,
+    /// The receiver's.
+    pub receiver: u64,
+}
+
+/// Positions that are expected in a segment: a number of 32 bits is that of the nearest position.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Near {
+    /// In the sender's data.
+    pub data: u64,
+    /// In the receiver's data: what a DATA_ACK is about.
+    pub acknowledgement: u64,
+}
+
+/// The option's bytes, padded to whole words; as many as [`Option::encoded_length`] says.
+#[must_use]
+pub fn option_bytes(option: &Option, keys: Keys) -> Vec<u8> {
+    on_wire(option, keys).map_or_else(Vec::new, |option| option.bytes())
+}
+
+/// An option as it stands in a header: numbers of data in four bytes, no checksums. `None` where there is none.
+#[must_use]
+pub fn on_wire(option: &Option, keys: Keys) -> std::option::Option<WireOption> {
+    let number =
+        |key: u64, position: u64| Number::Four(initial_data_sequence(key).wrapping_add(position) as u32);
+    Some(match *option {
+        Option::None => return None,
+        Option::Capable {
+            sender,
+            receiver,
+            length,
+        } => WireOption::Capable {
+            version: VERSION,
+            flags: HMAC_SHA256,
+            sender,
+            receiver,
+            data: (length > 0).then_some((length as u16, None)),
+        },
+        Option::JoinSyn {
+            token: whose,
+            nonce,
+            address,
+            backup,
+        } => WireOption::JoinSyn {
+            backup,
+            address,
+            token: match whose {
+                Token::Of(key) => token(key),
+                Token::Bits(bits) => bits,
+            },
+            nonce,
+        },
+        Option::JoinAnswer {
+            proof,
+            nonce,
+            address,
+            backup,
+        } => {
+            let [a, b, c, d, e, f, g, h, ..] = proof_bytes(&proof);
+            WireOption::JoinAnswer {
+                backup,
+                address,
+                proof: [a, b, c, d, e, f, g, h],
+                nonce,
+            }
+        }
+        Option::JoinThird { proof } => WireOption::JoinThird {
+            proof: proof_bytes(&proof),
+        },
+        Option::Dss {
+            acknowledgement,
+            mapping,
+            fin,
+        } => WireOption::Dss {
+            acknowledgement: Some(number(keys.receiver, acknowledgement)),
+            mapping: mapping.map(|mapping| WireMapping {
+                data: number(keys.sender, mapping.data),
+                subflow: mapping.subflow,
+                // Section 3.3.3: a DATA_FIN counts for one.
+                length: (mapping.length + u32::from(fin)) as u16,
+                checksum: None,
+            }),
+            fin,
+        },
+        Option::Priority { backup } => WireOption::Priority { backup },
+        Option::FastClose { receiver } => WireOption::FastClose { receiver },
+        Option::Reset { transient, reason } => WireOption::Reset {
+            flags: u8::from(transient),
+            reason,
+        },
+    })
+}
+
+fn proof_bytes(of: &Proof) -> [u8; 20] {
+    match *of {
+        Proof::Of { keys, nonces } => proof(keys, nonces),
+        Proof::Bits(bits) => bits,
+    }
+}
+
+/// What a connection understands of an option in a header. [`Option::None`] for what it knows nothing of: other
+/// versions, required checksums, mappings without end, addresses, MP_FAIL. Without a DATA_ACK the position 0 stands for
+/// one, which acknowledges nothing.
+#[must_use]
+pub fn understood(option: &WireOption, keys: Keys, near: Near) -> Option {
+    let position = |number: Number, key: u64, near: u64| {
+        let first = initial_data_sequence(key);
+        match number {
+            Number::Eight(whole) => whole.wrapping_sub(first),
+            Number::Four(low) => {
+                let ahead = low.wrapping_sub(first.wrapping_add(near) as u32) as i32;
+                near.saturating_add_signed(i64::from(ahead))
+            }
+        }
+    };
+    match *option {
+        WireOption::Capable {
+            version: VERSION,
+            flags,
+            sender,
+            receiver,
+            data,
+        } if flags & CHECKSUMS == 0 && flags & HMAC_SHA256 != 0 => Option::Capable {
+            sender,
+            receiver,
+            length: data.map_or(0, |(length, _)| u32::from(length)),
+        },
+        WireOption::JoinSyn {
+            backup,
+            address,
+            token,
+            nonce,
+        } => Option::JoinSyn {
+            token: Token::Bits(token),
+            nonce,
+            address,
+            backup,
+        },
+        WireOption::JoinAnswer {
+            backup,
+            address,
+            proof,
+            nonce,
+        } => {
+            let mut bits = [0; 20];
+            bits[..8].copy_from_slice(&proof);
+            Option::JoinAnswer {
+                proof: Proof::Bits(bits),
+                nonce,
+                address,
+                backup,
+            }
+        }
+        WireOption::JoinThird { proof } => Option::JoinThird {
+            proof: Proof::Bits(proof),
+        },
+        WireOption::Dss {
+            acknowledgement,
+            mapping,
+            fin,
+        } => {
+            if mapping.is_some_and(|mapping| mapping.length == 0) {
+                return Option::None;
+            }
+            Option::Dss {
+                acknowledgement: acknowledgement
+                    .map_or(0, |number| position(number, keys.receiver, near.acknowledgement)),
+                mapping: mapping.map(|mapping| Mapping {
+                    data: position(mapping.data, keys.sender, near.data),
+                    subflow: mapping.subflow,
+                    length: u32::from(mapping.length) - u32::from(fin),
+                }),
+                fin: fin && mapping.is_some(),
+            }
+        }
+        WireOption::Priority { backup } => Option::Priority { backup },
+        WireOption::FastClose { receiver } => Option::FastClose { receiver },
+        WireOption::Reset { flags, reason } => Option::Reset {
+            transient: flags & 1 != 0,
+            reason,
+        },
+        WireOption::Capable { .. }
+        | WireOption::AddAddress { .. }
+        | WireOption::RemoveAddress { .. }
+        | WireOption::Fail { .. } => Option::None,
+    }
+}
+
+/// Appends a packet to `out`, as [`wire::encode`] does.
+///
+/// # Errors
+/// As there.
+pub fn encode(
+    segment: &Segment,
+    keys: Keys,
+    endpoints: Endpoints,
+    out: &mut Vec<u8>,
+    fill: impl FnOnce(&mut [u8]),
+) -> Result<(), EncodeError> {
+    wire::encode_beside(
+        &segment.tcp,
+        &option_bytes(&segment.option, keys),
+        endpoints,
+        out,
+        fill,
+    )
+}
+
+/// A packet, and all its options of multipath TCP in their order; those that [`WireOption::read`] does not know are left
+/// out.
+///
+/// # Errors
+/// As [`wire::decode`].
+pub fn decode(bytes: &[u8]) -> Result<(wire::Packet, Vec<WireOption>), DecodeError> {
+    let packet = wire::decode(bytes)?;
+    let options = wire::options(&bytes[packet.options.clone()])
+        .filter_map(WireOption::read)
+        .collect();
+    Ok((packet, options))
+}

@@ -1,0 +1,361 @@
+//! Options as bytes: what is written is read again, by the figures of RFC 8684, and nothing that arrives does harm.
+
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+
+use proptest::prelude::*;
+use transport::mptcp::segment::{Mapping, Proof, Token};
+use transport::mptcp::wire::{
+    CHECKSUMS, HMAC_SHA256, Keys, Near, Number, VERSION, WireMapping, WireOption, decode, encode, on_wire,
+    option_bytes, understood,
+};
+use transport::mptcp::{MptcpOption, PathIndex, Segment};
+use transport::tcp::wire::Endpoints;
+use transport::tcp::{self, Flags, SequenceNumber};
+
+use crate::pair::{Pair, Side, at};
+
+fn number() -> impl Strategy<Value = Number> {
+    prop_oneof![
+        any::<u32>().prop_map(Number::Four),
+        any::<u64>().prop_map(Number::Eight)
+    ]
+}
+
+fn dss() -> impl Strategy<Value = WireOption> {
+    let mapping = (number(), any::<u32>(), any::<u16>(), any::<Option<u16>>()).prop_map(
+        |(data, subflow, length, checksum)| WireMapping {
+            data,
+            subflow,
+            length,
+            checksum,
+        },
+    );
+    (
+        prop::option::of(number()),
+        prop::option::of(mapping),
+        any::<bool>(),
+    )
+        .prop_map(|(acknowledgement, mapping, fin)| WireOption::Dss {
+            acknowledgement,
+            mapping,
+            fin,
+        })
+}
+
+fn address() -> impl Strategy<Value = IpAddr> {
+    prop_oneof![
+        any::<u32>().prop_map(|bits| Ipv4Addr::from(bits).into()),
+        any::<u128>().prop_map(|bits| Ipv6Addr::from(bits).into())
+    ]
+}
+
+/// Every option in every form.
+fn option() -> impl Strategy<Value = WireOption> {
+    let capable = |sender, receiver, data| WireOption::Capable {
+        version: VERSION,
+        flags: HMAC_SHA256,
+        sender,
+        receiver,
+        data,
+    };
+    let proof = prop::array::uniform20(any::<u8>());
+    prop_oneof![
+        (0_u8..16, any::<u8>()).prop_map(|(version, flags)| WireOption::Capable {
+            version,
+            flags,
+            sender: None,
+            receiver: None,
+            data: None,
+        }),
+        any::<u64>().prop_map(move |key| capable(Some(key), None, None)),
+        (any::<u64>(), any::<u64>(), any::<Option<(u16, Option<u16>)>>())
+            .prop_map(move |(sender, receiver, data)| capable(Some(sender), Some(receiver), data)),
+        any::<(bool, u8, u32, u32)>().prop_map(|(backup, address, token, nonce)| WireOption::JoinSyn {
+            backup,
+            address,
+            token,
+            nonce,
+        }),
+        any::<(bool, u8, [u8; 8], u32)>().prop_map(|(backup, address, proof, nonce)| {
+            WireOption::JoinAnswer {
+                backup,
+                address,
+                proof,
+                nonce,
+            }
+        }),
+        proof.prop_map(|proof| WireOption::JoinThird { proof }),
+        dss(),
+        (
+            any::<u8>(),
+            address(),
+            any::<Option<u16>>(),
+            any::<Option<[u8; 8]>>()
+        )
+            .prop_map(|(id, address, port, proof)| WireOption::AddAddress {
+                id,
+                address,
+                port,
+                proof,
+            }),
+        prop::collection::vec(any::<u8>(), 1..37).prop_map(|ids| WireOption::RemoveAddress { ids }),
+        any::<bool>().prop_map(|backup| WireOption::Priority { backup }),
+        any::<u64>().prop_map(|data| WireOption::Fail { data }),
+        any::<u64>().prop_map(|receiver| WireOption::FastClose { receiver }),
+        (0_u8..16, any::<u8>()).prop_map(|(flags, reason)| WireOption::Reset { flags, reason }),
+    ]
+}
+
+/// The bytes without their padding.
+fn told(option: &WireOption) -> Vec<u8> {
+    let bytes = option.bytes();
+    assert!(bytes.len().is_multiple_of(4) && bytes.len() <= 40, "{option:?}");
+    let length = usize::from(bytes[1]);
+    assert!(bytes[length..].iter().all(|&byte| byte == 1), "padded with NOPs");
+    bytes[..length].to_vec()
+}
+
+proptest! {
+    #[test]
+    fn what_is_written_is_read(option in option()) {
+        let bytes = told(&option);
+        prop_assert_eq!(WireOption::read(&bytes), Some(option));
+        for cut in 0..bytes.len() {
+            prop_assert_eq!(WireOption::read(&bytes[..cut]), None, "its length is told");
+        }
+    }
+
+    #[test]
+    fn random_bytes_are_read_or_refused(mut bytes in prop::collection::vec(any::<u8>(), 0..41), honest in any::<bool>()) {
+        if honest && bytes.len() >= 3 {
+            bytes[0] = 30;
+            bytes[1] = bytes.len() as u8;
+        }
+        if let Some(option) = WireOption::read(&bytes) {
+            // What means nothing is not kept, all else is.
+            prop_assert_eq!(WireOption::read(&told(&option)), Some(option.clone()));
+            let keys = Keys { sender: 1, receiver: 2 };
+            let near = Near { data: 5, acknowledgement: u64::MAX - 5 };
+            let typed = understood(&option, keys, near);
+            prop_assert_eq!(option_bytes(&typed, keys).len() as u32, typed.encoded_length());
+        }
+    }
+
+    /// A connection that is given anything that can be read neither panics nor hangs.
+    #[test]
+    fn a_connection_survives_any_option(
+        options in prop::collection::vec((option(), 0_u8..3, 0_u8..64, 0_u32..3000, -3000_i32..3000), 1..40),
+        side in prop::sample::select(vec![Side::Client, Side::Server]),
+        seed in 0_u64..100,
+    ) {
+        let config = serde_json::from_str(r#"{"kind": "mptcp", "profile": "linux", "policy": "all"}"#).unwrap();
+        let rtts = [20, 30];
+        let mut pair = Pair::new(&config, &rtts, 300_000, seed, Box::new(move |_, _, path: PathIndex, _| {
+            vec![crate::pair::ms(rtts[path.index()] / 2)]
+        }));
+        pair.open();
+        pair.run_until(at(100));
+        for (number, (option, subflow, flags, length, off)) in options.into_iter().enumerate() {
+            let Some(like) = pair.trace.iter().rfind(|sent| sent.from != side && sent.packet.segment.subflow == subflow) else {
+                continue;
+            };
+            let (path, mut segment) = (like.path, like.packet.segment);
+            segment.option = understood(&option, Keys::default(), Near { data: 100_000, acknowledgement: 100_000 });
+            segment.tcp.flags = Flags::from_bits(flags);
+            segment.tcp.length = if number % 2 == 0 { length } else { 0 };
+            segment.tcp.sequence = SequenceNumber(segment.tcp.sequence.0.wrapping_add(off as u32));
+            pair.deliver(side, path, segment);
+        }
+        pair.run_until(at(2000));
+    }
+
+    #[test]
+    fn packets_are_read_as_they_were_written(option in option(), length in 0_u32..1000) {
+        let endpoints = Endpoints {
+            source: SocketAddr::new(Ipv4Addr::new(192, 0, 2, 1).into(), 1000),
+            destination: SocketAddr::new(Ipv4Addr::new(192, 0, 2, 2).into(), 2000),
+        };
+        let keys = Keys { sender: 11, receiver: 22 };
+        let near = Near { data: 70_000, acknowledgement: 90_000 };
+        let typed = understood(&option, keys, near);
+        let mut tcp = tcp::Segment::bare(SequenceNumber(1), SequenceNumber(2), Flags::ACK);
+        tcp.length = length;
+        let mut bytes = Vec::new();
+        encode(&Segment { tcp, option: typed, subflow: 0 }, keys, endpoints, &mut bytes, |_| {}).unwrap();
+        let (packet, options) = decode(&bytes).unwrap();
+        prop_assert_eq!(packet.endpoints, endpoints);
+        prop_assert_eq!(packet.segment, tcp);
+        prop_assert_eq!(options.first().cloned(), on_wire(&typed, keys));
+        if let Some(read) = options.first() {
+            // Four bytes are enough where it is known about where the data is.
+            let near = match typed {
+                MptcpOption::Dss { acknowledgement, mapping, .. } => Near {
+                    data: mapping.map_or(0, |mapping| mapping.data),
+                    acknowledgement,
+                },
+                _ => near,
+            };
+            let again = understood(read, keys, near);
+            prop_assert_eq!(option_bytes(&again, keys), option_bytes(&typed, keys));
+        }
+    }
+}
+
+/// Numbers of four bytes are those of the nearest position, also where they wrap (RFC 8684, section 3.3.1).
+#[test]
+fn numbers_stand_for_positions() {
+    let keys = Keys {
+        sender: 0x1234,
+        receiver: 0x5678,
+    };
+    for base in [1_u64, 1 << 31, (1 << 32) - 5, 1 << 33] {
+        for off in [-1000_i64, 0, 1000, 1 << 30] {
+            let Some(position) = base.checked_add_signed(off) else {
+                continue;
+            };
+            let option = MptcpOption::Dss {
+                acknowledgement: position,
+                mapping: Some(Mapping {
+                    data: position,
+                    subflow: 1,
+                    length: 100,
+                }),
+                fin: true,
+            };
+            let near = Near {
+                data: base,
+                acknowledgement: base,
+            };
+            let wire = on_wire(&option, keys).unwrap();
+            assert_eq!(understood(&wire, keys, near), option, "{base} {off}");
+        }
+    }
+}
+
+/// What is not supported is not taken for something else: the connection falls back to TCP (section 3.7).
+#[test]
+fn what_is_not_known_is_no_option() {
+    let capable = |version, flags| WireOption::Capable {
+        version,
+        flags,
+        sender: None,
+        receiver: None,
+        data: None,
+    };
+    let read = |option: &WireOption| understood(option, Keys::default(), Near::default());
+    assert_ne!(read(&capable(VERSION, HMAC_SHA256)), MptcpOption::None);
+    assert_eq!(read(&capable(0, HMAC_SHA256)), MptcpOption::None);
+    assert_eq!(
+        read(&capable(VERSION, HMAC_SHA256 | CHECKSUMS)),
+        MptcpOption::None
+    );
+    assert_eq!(
+        WireOption::read(&[30, 4, 0x90, 0]),
+        None,
+        "a subtype that is not there"
+    );
+    assert_eq!(WireOption::read(&[30, 5, 0x20, 1, 0]), None, "a DATA_ACK cut off");
+}
+
+/// The figures of RFC 8684 byte by byte.
+#[test]
+fn bytes_are_those_of_the_figures() {
+    let hex =
+        |option: &WireOption| -> String { told(option).iter().map(|byte| format!("{byte:02x}")).collect() };
+    let join = WireOption::JoinSyn {
+        backup: true,
+        address: 3,
+        token: 0x0102_0304,
+        nonce: 0x0506_0708,
+    };
+    assert_eq!(hex(&join), "1e0c11030102030405060708");
+    let dss = WireOption::Dss {
+        acknowledgement: Some(Number::Eight(1)),
+        mapping: Some(WireMapping {
+            data: Number::Four(2),
+            subflow: 3,
+            length: 4,
+            checksum: Some(0xabcd),
+        }),
+        fin: true,
+    };
+    assert_eq!(hex(&dss), "1e182017000000000000000100000002000000030004abcd");
+    let add = WireOption::AddAddress {
+        id: 9,
+        address: Ipv4Addr::new(192, 0, 2, 1).into(),
+        port: Some(80),
+        proof: None,
+    };
+    assert_eq!(hex(&add), "1e0a3109c00002010050", "an echo");
+    assert_eq!(hex(&WireOption::RemoveAddress { ids: vec![5, 6] }), "1e05400506");
+    assert_eq!(hex(&WireOption::Priority { backup: true }), "1e0351");
+    assert_eq!(hex(&WireOption::Fail { data: 1 }), "1e0c60000000000000000001");
+    assert_eq!(
+        hex(&WireOption::FastClose { receiver: 2 }),
+        "1e0c70000000000000000002"
+    );
+    assert_eq!(hex(&WireOption::Reset { flags: 1, reason: 6 }), "1e048106");
+}
+
+/// The lengths that segments leave room for.
+#[test]
+fn lengths_are_those_that_were_reserved() {
+    let proof = Proof::Of {
+        keys: (1, 2),
+        nonces: (3, 4),
+    };
+    let capable = |sender, receiver, length| MptcpOption::Capable {
+        sender,
+        receiver,
+        length,
+    };
+    let mapping = Some(Mapping::default());
+    let dss = |mapping, fin| MptcpOption::Dss {
+        acknowledgement: 1,
+        mapping,
+        fin,
+    };
+    let (nonce, address, backup) = (1, 2, false);
+    // The lengths on the wire: RFC 8684, figures 4 to 9, 13, 14; those of a multiple of four but for NOPs.
+    for (option, told) in [
+        (capable(None, None, 0), 4),
+        (capable(Some(1), None, 0), 12),
+        (capable(Some(1), Some(2), 0), 20),
+        (capable(Some(1), Some(2), 100), 22),
+        (
+            MptcpOption::JoinSyn {
+                token: Token::Of(1),
+                nonce,
+                address,
+                backup,
+            },
+            12,
+        ),
+        (
+            MptcpOption::JoinAnswer {
+                proof,
+                nonce,
+                address,
+                backup,
+            },
+            16,
+        ),
+        (MptcpOption::JoinThird { proof }, 24),
+        (dss(None, false), 8),
+        (dss(mapping, false), 18),
+        (dss(mapping, true), 18),
+        (MptcpOption::Priority { backup: true }, 3),
+        (MptcpOption::FastClose { receiver: 1 }, 12),
+        (
+            MptcpOption::Reset {
+                transient: true,
+                reason: 1,
+            },
+            4,
+        ),
+    ] {
+        let bytes = option_bytes(&option, Keys::default());
+        assert_eq!(bytes[1], told, "{option:?}");
+        assert_eq!(bytes.len() as u32, option.encoded_length(), "{option:?}");
+    }
+}
