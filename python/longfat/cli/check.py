@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from longfat.cli.options import OneStudy, StudySettings
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
@@ -20,7 +22,7 @@ _SECONDS = (3, 8)
 
 
 def check(
-    study: Annotated[str, typer.Argument(help="A study file, or a built-in study's name such as arq/loss.")],
+    study: OneStudy,
     cell: Annotated[
         list[str] | None,
         typer.Option(metavar="KEY=VALUE,...", help="One point of the sweep; all of them by default."),
@@ -28,10 +30,7 @@ def check(
     protocol: Annotated[
         str | None, typer.Option(help="Name of the protocol; all of them by default.")
     ] = None,
-    settings: Annotated[
-        list[str] | None,
-        typer.Option("--set", metavar="KEY=VALUE", help="Change a key of the study; may be repeated."),
-    ] = None,
+    settings: StudySettings = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
 ) -> None:
     """Build each path of a study between real kernels and measure it beside what was asked for (Linux).
@@ -47,7 +46,8 @@ def check(
     loaded = load_study(study, Overrides(tuple(map(read_setting, settings or ())), (), None, None))
     paths = _paths(loaded, protocol, cell or ())
     low, high = (seconds * len(paths) for seconds in _SECONDS)
-    typer.echo(f"{len(paths)} kinds of paths, {low} to {high} s in all", err=True)
+    kinds = "1 kind of path" if len(paths) == 1 else f"{len(paths)} kinds of paths"
+    typer.echo(f"{kinds}, {low} to {high} s in all", err=True)
     reports = []
     for path in paths:
         report = json.loads(_native.check_path(json.dumps(path.spec), path.number))
@@ -103,7 +103,7 @@ def _paths(study: Study, protocol: str | None, conditions: Sequence[str]) -> lis
 
 
 def _cells(study: Study, protocol: str | None, conditions: Sequence[str]) -> list[Cell]:
-    from longfat.cli.trace import find_cell
+    from longfat.cli.cell import find_cell
     from longfat.study import cells
 
     if conditions:

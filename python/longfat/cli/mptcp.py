@@ -8,6 +8,8 @@ from typing import Annotated, Any
 
 import typer
 
+from longfat.cli.options import Seed
+
 
 def mptcp(
     policy: Annotated[
@@ -28,7 +30,7 @@ def mptcp(
     show: Annotated[
         bool, typer.Option("--status", help="Print what the path manager that runs here knows, as JSON.")
     ] = False,
-    seed: Annotated[int, typer.Option(min=0, max=2**64 - 1, help="What all randomness derives from.")] = 1,
+    seed: Seed = 1,
     as_json: Annotated[
         bool, typer.Option("--json", help="Print a JSON object a line for each event.")
     ] = False,

@@ -14,6 +14,8 @@ from typing import IO, TYPE_CHECKING, Annotated, Any
 import typer
 from typer.core import TyperGroup
 
+from longfat.cli.options import OneStudy, Point, StudySeed, StudySettings
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
@@ -43,11 +45,8 @@ net = typer.Typer(
 
 @net.command("open")
 def open_(
-    study: Annotated[str, typer.Argument(help="A study file, or a built-in study's name such as arq/loss.")],
-    cell: Annotated[
-        list[str] | None,
-        typer.Option(metavar="KEY=VALUE,...", help="The point of the sweep; the first one by default."),
-    ] = None,
+    study: OneStudy,
+    cell: Point = None,
     protocol: Annotated[
         str | None, typer.Option(help="Name of the protocol in the study; the first one by default.")
     ] = None,
@@ -58,11 +57,8 @@ def open_(
     name: Annotated[
         str | None, typer.Option(help="What others call the testbed; the study's name by default.")
     ] = None,
-    settings: Annotated[
-        list[str] | None,
-        typer.Option("--set", metavar="KEY=VALUE", help="Change a key of the study; may be repeated."),
-    ] = None,
-    seed: Annotated[int | None, typer.Option(help="What all randomness derives from.")] = None,
+    settings: StudySettings = None,
+    seed: StudySeed = None,
     as_json: Annotated[bool, typer.Option("--json", help="With --pingall: print one JSON list.")] = False,
 ) -> None:
     """Build the network of a study and open a prompt. This is what `longfat net STUDY` does.
@@ -77,7 +73,7 @@ def open_(
       longfat net my-study.toml --cell path.loss=2% --pingall
       longfat net exec sender -- ping -c 3 receiver
     """  # noqa: D301 - this backslash keeps the lines of the examples
-    from longfat.cli.trace import find_cell
+    from longfat.cli.cell import find_cell
     from longfat.study import Overrides, load_study, read_setting
 
     if as_json and not pingall:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from longfat.cli import addresses
+from longfat.cli.options import PathSettings, Seed
 from longfat.cli.settings import Given, SectionOptions
 
 if TYPE_CHECKING:
@@ -26,16 +27,8 @@ def relay(
     listen: Annotated[
         str, typer.Option(metavar="HOST:PORT", help="Where clients send to; port 0 takes any free one.")
     ] = addresses.LISTEN,
-    settings: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--set",
-            metavar="KEY=VALUE",
-            help="Set a key of the path (longfat list path), also a nested one, e.g. reverse.loss=0%, "
-            "loss.model=every; may be repeated.",
-        ),
-    ] = None,
-    seed: Annotated[int, typer.Option(min=0, max=2**64 - 1, help="What all randomness derives from.")] = 1,
+    settings: PathSettings = None,
+    seed: Seed = 1,
     as_json: Annotated[
         bool, typer.Option("--json", help="At the end print one JSON document on standard output.")
     ] = False,

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from longfat.cli.options import StudySeed, StudySettings
+
 if TYPE_CHECKING:
     from longfat.results import RunResult
 
@@ -23,11 +25,8 @@ def run(
     ],
     world: Annotated[list[str] | None, typer.Option(help="Run in this world alone; may be repeated.")] = None,
     repeats: Annotated[int | None, typer.Option(help="Trials of each cell.")] = None,
-    settings: Annotated[
-        list[str] | None,
-        typer.Option("--set", metavar="KEY=VALUE", help="Change a key, e.g. path.loss=2%; may be repeated."),
-    ] = None,
-    seed: Annotated[int | None, typer.Option(help="What all randomness derives from.")] = None,
+    settings: StudySettings = None,
+    seed: StudySeed = None,
     jobs: Annotated[int | None, typer.Option(min=1, help="Trials at once; all cores by default.")] = None,
     out: Annotated[
         Path | None, typer.Option(help="The run's own folder; runs/ and the study's name by default.")

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from longfat.cli.options import PathSettings, Seed
 from longfat.cli.settings import Given, SectionOptions
 
 if TYPE_CHECKING:
@@ -44,15 +45,7 @@ def shell(
             "e.g. 'iperf3 -s'.",
         ),
     ] = None,
-    settings: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--set",
-            metavar="KEY=VALUE",
-            help="Set a key of the path (longfat list path), also a nested one, e.g. reverse.loss=0%, "
-            "loss.model=every; may be repeated.",
-        ),
-    ] = None,
+    settings: PathSettings = None,
     stack: Annotated[
         Place | None,
         typer.Option(
@@ -68,7 +61,7 @@ def shell(
             "receive_buffer=16KiB; may be repeated.",
         ),
     ] = None,
-    seed: Annotated[int, typer.Option(min=0, max=2**64 - 1, help="What all randomness derives from.")] = 1,
+    seed: Seed = 1,
     as_json: Annotated[
         bool,
         typer.Option("--json", help="Tell at the end in one JSON document, the last line of standard error."),

@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
+from longfat.cli.options import OneStudy, Point, StudySeed, StudySettings
+
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
@@ -67,11 +69,8 @@ _SUFFIXES = {
 
 
 def trace(
-    study: Annotated[str, typer.Argument(help="A study file, or a built-in study's name such as arq/loss.")],
-    cell: Annotated[
-        list[str] | None,
-        typer.Option(metavar="KEY=VALUE,...", help="The point of the sweep; the first one by default."),
-    ] = None,
+    study: OneStudy,
+    cell: Point = None,
     protocol: Annotated[str | None, typer.Option(help="Name of the protocol in the study.")] = None,
     trial: Annotated[int, typer.Option(min=0, help="Number of the trial.")] = 0,
     chart: Annotated[
@@ -114,14 +113,12 @@ def trace(
         list[str] | None,
         typer.Option(help="Where it runs: sim (default) or netns; of several the charts lie on each other."),
     ] = None,
-    settings: Annotated[
-        list[str] | None,
-        typer.Option("--set", metavar="KEY=VALUE", help="Change a key of the study; may be repeated."),
-    ] = None,
-    seed: Annotated[int | None, typer.Option(help="What all randomness derives from.")] = None,
+    settings: StudySettings = None,
+    seed: StudySeed = None,
 ) -> None:
     """Draw one trial: its windows, round trips, queues and segments over time, or every packet."""
     from longfat.cli import traced
+    from longfat.cli.cell import find_cell
     from longfat.study import Overrides, load_study, read_setting
 
     chosen = _format(format_, out)
@@ -155,49 +152,6 @@ def trace(
         typer.echo(drawing.decode(), nl=False)
     if pcapng is not None:
         typer.echo(f"Packets: {pcapng}", err=True)
-
-
-def find_cell(study: Study, protocol: str | None, conditions: Sequence[str]) -> Cell:
-    """The first cell of a protocol that fits all `KEY=VALUE`; ValueError says what there is instead."""
-    from longfat.analysis import formatting
-    from longfat.study import Condition, cells
-    from longfat.study.vocabulary import allowed
-
-    names = [entry.name for entry in study.protocols]
-    if protocol is None and len(names) > 1:
-        raise ValueError(f"--protocol is needed: the study has {', '.join(names)}")
-    if protocol is not None and protocol not in names:
-        raise ValueError(f'--protocol: "{protocol}" is no protocol of this study; {allowed(protocol, names)}')
-    found = [one for one in cells(study) if one.protocol == (protocol or names[0])]
-    found = [one for one in found if one.world == found[0].world]
-    for condition in _split(conditions):
-        key, equals, value = (part.strip() for part in condition.partition("="))
-        if not equals or not value:
-            raise ValueError(f'--cell: "{condition}": write KEY=VALUE, e.g. --cell path.loss=2%')
-        if key not in study.sweep:
-            raise ValueError(
-                f'--cell: "{key}" is not swept; {allowed(key, study.sweep)} (--set changes others)'
-            )
-        kept = [one for one in found if _fits(one, key, value, Condition)]
-        if not kept:
-            values = dict.fromkeys(formatting.label(one.value(key)) for one in found)
-            raise ValueError(
-                f"--cell: {key} = {value} is no point of the sweep; allowed: {', '.join(values)}"
-            )
-        found = kept
-    if len(found) > 1 and found[0].params:
-        typer.echo(f"The first of {len(found)} cells: {formatting.place(found[0].params)}", err=True)
-    return found[0]
-
-
-def _fits(cell: Cell, key: str, value: str, condition: Any) -> bool:
-    from longfat.analysis import formatting
-
-    return bool(condition.parse(value).matches(cell.value(key))) or formatting.label(cell.value(key)) == value
-
-
-def _split(conditions: Sequence[str]) -> list[str]:
-    return [part for condition in conditions for part in condition.split(",") if part.strip()]
 
 
 def _format(asked: TraceFormat | None, out: Path | None) -> TraceFormat:
