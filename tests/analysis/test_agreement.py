@@ -134,7 +134,9 @@ def test_the_chart_has_a_panel_for_each_limit(made: Any) -> None:
     found = agreement.agreements(run.cells)
     spec = charts_agreement.chart(run, found, agreement.measured(found))
     assert len(spec["vconcat"]) == 2
-    assert charts.render(spec, "svg").startswith(b"<svg")
+    drawing = charts.render(spec, "svg").decode()
+    assert drawing.startswith("<svg")
+    assert ">Protocol</text>" in drawing, "a legend"
 
 
 CLAIM = {

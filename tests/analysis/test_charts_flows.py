@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 import pytest
 from rich.console import Console
 
 import longfat as lf
 from longfat import analysis
-from longfat.analysis import charts_flows, report
+from longfat.analysis import charts_flows, grid, report
 from longfat.results import RunResult
 
 STUDY = {
@@ -96,3 +98,29 @@ def test_the_report_draws_classes_and_distributions(run: RunResult) -> None:
         assert f'id="{name}"' in page
     assert "Flow completion time, mean, class G1" in page
     assert "How completion times are distributed" in page
+
+
+def test_each_class_has_its_place_though_a_point_lacks_it(run: RunResult) -> None:
+    rows = charts_flows.rows(run)
+    there = {(row["point"], row["class"]) for row in rows}
+    few = ("Flows that arrive 20/s", "class G1")
+    assert few not in there, "fewer than 20 flows in three trials"
+    spec = charts_flows.chart(run, rows)
+    panels = [row["hconcat"] for row in spec["vconcat"]]
+    for point, across in zip(("20/s", "50/s"), panels, strict=True):
+        for name, panel in zip(("class G0", "class G1"), across, strict=True):
+            place = (f"Flows that arrive {point}", name)
+            assert tuple(panel["title"]["text"]) == place
+            sources = {layer.get("data", panel.get("data"))["name"] for layer in panel["layer"]}
+            drawn = [row for source in sources for row in spec["datasets"][source]]
+            if place == few:
+                assert drawn == [{"told": "fewer than 20 flows"}]
+            else:
+                assert {(row["point"], row["class"]) for row in drawn} == {place}
+
+
+def test_classes_stand_in_their_own_order(run: RunResult) -> None:
+    first, *others = run.cells
+    without = {name: value for name, value in first.metrics.items() if not name.endswith("@G0")}
+    lacking = [dataclasses.replace(first, metrics=without), *others]
+    assert grid.hosts(lacking, "fct_mean_s") == ["G0", "G1"]

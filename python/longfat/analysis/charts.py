@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import textwrap
 from typing import TYPE_CHECKING, Any, Literal
 
 import altair as alt
@@ -36,7 +37,11 @@ PNG_SCALE = 2.0
 MOST_ACROSS = 3
 """The most panels side by side."""
 
-_TITLE, _LABEL = 13, 12
+_TITLE, LABEL = 13, 12
+_LETTER = 7.0
+"""Width of a letter of an axis' title on average, in px."""
+_NARROWEST = 12
+"""Letters of a line of such a title, at least."""
 # Numbers in full: the axis' own formats round to the digits that its ticks differ in.
 _PLAIN = "format(datum.value, '~f')"
 
@@ -56,7 +61,8 @@ def chart(run: RunResult, metric: str = "goodput_bps", *, width: int = 620, titl
     columns = len(data.panels) if across == "panel" else len(data.worlds)
     rows = 1 if across == "panel" else len(data.panels)
     panel_width = max(220, round(width / columns) - (30 if columns > 1 else 0))
-    layers = _layers(data).properties(width=panel_width, height=300 if rows == 1 else 200)
+    height = 300 if rows == 1 else 200
+    layers = _layers(data, wrapped(data.y.title, height)).properties(width=panel_width, height=height)
     # Altair's plots of layers do not share a static type; the top level is a Chart of some kind.
     made: Any = layers
     if columns > 1 or rows > 1:
@@ -82,7 +88,7 @@ def titled(made: Any, run: RunResult, metric: str, subtitle: str) -> Any:
         subtitle=subtitle,
         anchor="start",
         fontSize=15,
-        subtitleFontSize=_LABEL,
+        subtitleFontSize=LABEL,
         subtitleColor="#57606a",
         offset=14,
     )
@@ -107,7 +113,7 @@ def _caption(run: RunResult, data: ChartData) -> str:
     return "; ".join(parts)
 
 
-def _layers(data: ChartData) -> Any:
+def _layers(data: ChartData, y_title: list[str]) -> Any:
     source: Any = alt.InlineData(values=data.rows)
     chosen = alt.selection_point(fields=["series"], bind="legend")
     names = alt.Scale(domain=data.series, range=repeated(PALETTE, len(data.series)))
@@ -123,7 +129,7 @@ def _layers(data: ChartData) -> Any:
             alt.Tooltip("n:Q", title="Trials"),
         ],
     )
-    y = alt.Y("y:Q", title=data.y.title, scale=_y_scale(data), axis=_y_axis(data))
+    y = alt.Y("y:Q", title=y_title, scale=_y_scale(data), axis=_y_axis(data))
     shapes = alt.Shape(
         "series:N",
         scale=alt.Scale(domain=data.series, range=repeated(SHAPES, len(data.series))),
@@ -149,7 +155,7 @@ def _layers(data: ChartData) -> Any:
         drawn.append(_only(base, MEASURED).mark_line(strokeWidth=1.8).encode(y=y))
     measured = _only(base, MEASURED)
     bars = measured.transform_filter("isValid(datum.low)").mark_errorbar(ticks={"size": 7}, thickness=1.6)
-    drawn.append(bars.encode(y=alt.Y("low:Q", title=data.y.title, scale=_y_scale(data)), y2=alt.Y2("high:Q")))
+    drawn.append(bars.encode(y=alt.Y("low:Q", title=y_title, scale=_y_scale(data)), y2=alt.Y2("high:Q")))
     drawn.append(measured.mark_point(filled=True, size=46).encode(y=y, shape=shapes))
     if SOURCE in data.kinds:
         own = _only(base, SOURCE)
@@ -199,6 +205,15 @@ def _y_axis(data: ChartData) -> Any:
     return alt.Axis(values=list(data.y.ticks), labelExpr=_PLAIN)
 
 
+def wrapped(title: str, height: int) -> list[str]:
+    """The lines of a title along an axis of so many px.
+
+    >>> wrapped("Size over completion time, mean (Mbit/s)", 220)
+    ['Size over completion time, mean', '(Mbit/s)']
+    """
+    return textwrap.wrap(title, max(_NARROWEST, int(height / _LETTER)))
+
+
 def repeated(of: tuple[str, ...], count: int) -> list[str]:
     """So many of these, from the start again where there are fewer."""
     return [of[i % len(of)] for i in range(count)]
@@ -209,15 +224,13 @@ def configured(made: Any) -> Any:
     return (
         made.configure(font=FONT, background="white", padding=10)
         .configure_axis(
-            labelFontSize=_LABEL,
+            labelFontSize=LABEL,
             titleFontSize=_TITLE,
             titleFontWeight="normal",
             gridColor="#e4e7eb",
             titlePadding=8,
         )
-        .configure_legend(
-            labelFontSize=_LABEL, titleFontSize=_LABEL, orient="bottom", columns=4, symbolSize=80
-        )
+        .configure_legend(labelFontSize=LABEL, titleFontSize=LABEL, orient="bottom", columns=4, symbolSize=80)
         .configure_view(stroke=None)
     )
 

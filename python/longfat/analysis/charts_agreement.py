@@ -107,7 +107,9 @@ def _panel(rows: list[dict[str, Any]], measure: Measure, series: list[str], x_ti
     most = max(limit, *(abs(row["y"]) for row in rows), *(min(end, 3 * limit) for end in ends)) * 1.1
     scale = alt.Scale(domain=[-most, most], clamp=True)
     colours = alt.Scale(domain=series, range=repeated(PALETTE, len(series)))
-    x = alt.X("point:N", sort=points, title=x_title or None, axis=alt.Axis(labelAngle=0))
+    # One line a key, since points stand close together.
+    axis = alt.Axis(labelAngle=0, labelExpr="split(datum.label, ', ')")
+    x = alt.X("point:N", sort=points, title=x_title or None, axis=axis)
     y_title = f"{title}, difference"
     band_layer = (
         alt.Chart(alt.InlineData(values=bands))
@@ -143,7 +145,7 @@ def _panel(rows: list[dict[str, Any]], measure: Measure, series: list[str], x_ti
     bars = base.transform_filter("isValid(datum.low)").mark_rule(strokeWidth=1.6, clip=True)
     zero = alt.Chart(alt.InlineData(values=[{"zero": 0}])).mark_rule(color="#57606a", strokeDash=[3, 3])
     fill = alt.condition(
-        "datum.misses", alt.value("white"), alt.Color("series:N", scale=colours, legend=None)
+        "datum.misses", alt.value("white"), alt.Color("series:N", scale=colours, title="Protocol")
     )
     drawn = [
         band_layer,

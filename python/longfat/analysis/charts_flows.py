@@ -9,7 +9,7 @@ import altair as alt
 import polars as pl
 
 from longfat.analysis import formatting, grid
-from longfat.analysis.charts import PALETTE, configured, repeated
+from longfat.analysis.charts import LABEL, PALETTE, configured, repeated
 
 if TYPE_CHECKING:
     from longfat.analysis.charts import Spec
@@ -23,6 +23,10 @@ MARKS = (0.5, 0.95, 0.99)
 """Quantiles that have a line across."""
 STEPS = 100
 """Parts of a line; the last hundredth has a quarter as many of its own."""
+
+_DONE = "Flows that are done (%)"
+_ROOM = 1.05
+"""Before the first flow that is done and behind the last, as a factor."""
 
 Row = dict[str, Any]
 
@@ -89,12 +93,50 @@ def chart(run: RunResult, found: list[Row], *, width: int = 620) -> Spec:
     series = [name for name in _names(run) if any(row["series"] == name for row in found)]
     classes = sorted({row["class"] for row in found})
     points = list(dict.fromkeys(row["point"] for row in found))
+    across = max(130, round(width / len(classes)) - 45)
+    # Rows of panels and no facets: a class may have too few flows at a point, and its place stays empty.
+    made: Any = alt.vconcat(
+        *(
+            alt.hconcat(
+                *(
+                    _panel(
+                        [row for row in found if (row["point"], row["class"]) == (point, name)],
+                        alt.TitleParams([point, name] if len(classes) > 1 else point, fontSize=LABEL),
+                        [row["time"] for row in found if row["class"] == name],
+                        series,
+                        (
+                            "Completion time (ms)" if point == points[-1] else None,
+                            _DONE if name == classes[0] else None,
+                        ),
+                    ).properties(width=across, height=170)
+                    for name in classes
+                )
+            )
+            for point in points
+        )
+    )
+    spec: Spec = json.loads(configured(made).to_json())
+    return spec
+
+
+def _panel(
+    found: list[Row],
+    title: alt.TitleParams,
+    times: list[float],
+    series: list[str],
+    axes: tuple[str | None, str | None],
+) -> Any:
+    """One class at one point; `times` are those of the class at all points, which share an axis."""
     base = alt.Chart(alt.InlineData(values=found))
+    x = alt.X(
+        "time:Q",
+        scale=alt.Scale(type="log", domain=[min(times) / _ROOM, max(times) * _ROOM]),
+        title=axes[0],
+        axis=alt.Axis(tickCount=4),
+    )
     lines = base.mark_line(strokeWidth=2, interpolate="step-before").encode(
-        x=alt.X(
-            "time:Q", scale=alt.Scale(type="log"), title="Completion time (ms)", axis=alt.Axis(tickCount=4)
-        ),
-        y=alt.Y("share:Q", title="Flows that are done (%)", scale=alt.Scale(domain=[0, 100])),
+        x=x,
+        y=alt.Y("share:Q", title=axes[1], scale=alt.Scale(domain=[0, 100])),
         order="share:Q",
         color=alt.Color(
             "series:N",
@@ -104,7 +146,7 @@ def chart(run: RunResult, found: list[Row], *, width: int = 620) -> Spec:
         ),
         tooltip=[
             alt.Tooltip("series:N", title="Protocol"),
-            alt.Tooltip("share:Q", title="Flows that are done (%)", format=".4~g"),
+            alt.Tooltip("share:Q", title=_DONE, format=".4~g"),
             alt.Tooltip("time:Q", title="within (ms)", format=".3~s"),
         ],
     )
@@ -112,15 +154,10 @@ def chart(run: RunResult, found: list[Row], *, width: int = 620) -> Spec:
         base.mark_rule(color="#8c959f", strokeDash=[2, 3], strokeWidth=1).encode(y=alt.datum(100 * mark))
         for mark in MARKS
     ]
-    across = max(130, round(width / len(classes)) - 30)
-    made: Any = alt.layer(*layers, lines).properties(width=across, height=170)
-    header = alt.Header(title=None, labelOrient="top", labelFontWeight="bold")
-    facets: dict[str, Any] = {"column": alt.Column("class:N", sort=classes, header=header)}
-    if len(points) > 1:
-        facets["row"] = alt.Row("point:N", sort=points, header=header)
-    made = made.facet(**facets).resolve_scale(x="independent" if len(classes) > 1 else "shared")
-    spec: Spec = json.loads(configured(made).to_json())
-    return spec
+    if not found:
+        told = alt.Chart(alt.InlineData(values=[{"told": f"fewer than {LEAST_FLOWS} flows"}]))
+        layers.append(told.mark_text(color="#57606a", fontSize=LABEL).encode(text="told:N"))
+    return alt.layer(*layers, lines).properties(title=title)
 
 
 def _names(run: RunResult) -> list[str]:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import altair as alt
 
 from longfat.analysis import formatting, grid
-from longfat.analysis.charts import PALETTE, configured, repeated, titled
+from longfat.analysis.charts import PALETTE, configured, repeated, titled, wrapped
 from longfat.study.vocabulary import AT_HOST
 
 if TYPE_CHECKING:
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 MOST_PANELS = 6
 """Points of a sweep that have a panel each; of more, the first ones are drawn."""
+_HEIGHT = 220
 
 Row = dict[str, Any]
 
@@ -71,7 +72,8 @@ def chart(run: RunResult, metric: str, *, width: int = 620, title: bool = True) 
     panels = list(dict.fromkeys(row["panel"] for row in found))[:MOST_PANELS]
     found = [row for row in found if row["panel"] in panels]
     series = list(dict.fromkeys(row["series"] for row in found))
-    hosts = list(dict.fromkeys(row["host"] for row in found))
+    # Not of the rows: the first point may lack a class, of which it had no flow.
+    hosts = grid.hosts(run.cells, metric)
     part = grid.part_word(hosts).capitalize()
     named = formatting.metric_title(metric)
     axis = f"{named} ({unit})" if unit else named
@@ -91,14 +93,14 @@ def chart(run: RunResult, metric: str, *, width: int = 620, title: bool = True) 
             alt.Tooltip("fair_told:N", title="Theory"),
         ],
     )
-    y = alt.Y("y:Q", title=axis, scale=alt.Scale(zero=True), axis=alt.Axis(tickCount=6))
+    y = alt.Y("y:Q", title=wrapped(axis, _HEIGHT), scale=alt.Scale(zero=True), axis=alt.Axis(tickCount=6))
     drawn: list[Any] = [base.mark_bar(opacity=0.75).encode(y=y)]
     spans = base.transform_filter("isValid(datum.low)").mark_rule(color="#24292f", strokeWidth=1.4)
     drawn.append(spans.encode(y=alt.Y("low:Q"), y2=alt.Y2("high:Q"), color=alt.value("#24292f")))
     fair = base.transform_filter("isValid(datum.fair)").mark_tick(thickness=3, orient="horizontal")
     drawn.append(fair.encode(y=alt.Y("fair:Q"), color=alt.value("#24292f")))
     across = max(160, round(width / min(len(panels), 3)) - (30 if len(panels) > 1 else 0))
-    made: Any = alt.layer(*drawn).properties(width=across, height=220)
+    made: Any = alt.layer(*drawn).properties(width=across, height=_HEIGHT)
     if len(panels) > 1:
         made = made.facet(facet=alt.Facet("panel:N", sort=panels, title=None), columns=3)
     if title:

@@ -336,7 +336,7 @@ def _too_few(n: int, where: str, counted: str, concerned: Sequence[CellResult]) 
 
 def _few(n: int, where: str) -> str:
     if n == 0:
-        return f"{where}no trial succeeded on both sides"
+        return f"{where}no trial has this figure on both sides"
     trials = "one trial" if n == 1 else f"{n} trials"
     return f"{where}{trials} cannot decide: at least {MIN_TRIALS} are needed (--repeats)"
 
