@@ -15,6 +15,8 @@ from typing import Any
 import pytest
 import tomli_w
 
+from longfat import _native
+
 Data = dict[str, Any]
 Cli = Callable[..., subprocess.CompletedProcess[str]]
 
@@ -60,10 +62,43 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
         terminalreporter.line(f"{count:4d}  {reason}")
 
 
+@pytest.fixture(scope="session")
+def emulated() -> None:
+    """Tests with it are skipped, with the reason, where no network can be emulated."""
+    if sys.platform != "linux":
+        pytest.skip("emulated networks need Linux")
+    refuse_without(json.loads(_native.doctor()), "network namespaces", "TUN devices")
+
+
+def refuse_without(probes: list[Data], *names: str) -> None:
+    """Skips a test where one of these probes of `longfat doctor` failed."""
+    by_name = {probe["name"]: probe for probe in probes}
+    for name in names:
+        if not by_name[name]["ok"]:
+            pytest.skip(f"{name}: {by_name[name]['detail']}: {by_name[name]['remedy']}")
+
+
 @pytest.fixture
 def data() -> Data:
     """The tables of a small study, to be changed at will."""
     return copy.deepcopy(STUDY)
+
+
+@pytest.fixture
+def between_kernels() -> Callable[..., Data]:
+    """Makes a study of one trial each of Reno and another protocol between real kernels."""
+
+    def _make(size: str, other: Data) -> Data:
+        return {
+            "title": "Two kernels and a path",
+            "worlds": ["netns"],
+            "repeats": 1,
+            "path": {"rate": "20Mbit/s", "delay": "10ms", "queue": "50pkt"},
+            "workload": {"kind": "file", "size": size},
+            "protocols": [{"name": "reno", "kind": "tcp", "congestion": "reno"}, other],
+        }
+
+    return _make
 
 
 @pytest.fixture
@@ -89,7 +124,7 @@ def cli(tmp_path: Path) -> Cli:
 
     def _run(*arguments: object, ok: bool = True) -> subprocess.CompletedProcess[str]:
         done = subprocess.run(
-            command(*arguments), cwd=tmp_path, capture_output=True, text=True, timeout=120, check=False
+            command(*arguments), cwd=tmp_path, capture_output=True, text=True, timeout=600, check=False
         )
         if ok:
             assert done.returncode == 0, done.stderr

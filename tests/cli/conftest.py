@@ -15,10 +15,9 @@ from typing import Any
 
 import pytest
 from tests.conftest import command, only_lines
+from tests.waiting import PATIENCE_S, wait_until
 
 from longfat.cli import main
-
-PATIENCE_S = 20.0
 
 
 class Running:
@@ -93,9 +92,16 @@ Make = Callable[..., Path]
 Refused = Callable[[list[str], int, list[str]], None]
 Receive = Callable[..., tuple[Running, str]]
 
-SLOW = ("--congestion", '{ kind = "fixed", window = 1000, rate = "40Mbit/s" }')
 SIZE = 8_000_000
-"""At the slow rate, a transfer of 1.6 s."""
+
+
+def at_rate(rate: str) -> tuple[str, str]:
+    """Options that send at a rate, so that there is time to disturb it."""
+    return "--congestion", f'{{ kind = "fixed", window = 1000, rate = "{rate}" }}'
+
+
+SLOW = at_rate("8Mbit/s")
+"""A file of that size takes 8 s: as long as other processes need to start on a machine that is busy."""
 
 
 @pytest.fixture
@@ -166,13 +172,6 @@ def receive(start: Start, place: Path) -> Callable[..., tuple[Running, str]]:
         return running, running.address()
 
     return _receive
-
-
-def wait_until(what: Callable[[], object]) -> None:
-    end = time.monotonic() + PATIENCE_S
-    while not what():
-        assert time.monotonic() < end
-        time.sleep(0.005)
 
 
 def partial(place: Path, name: str = "file.bin") -> Path:

@@ -3,13 +3,13 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
-import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 from tests.conftest import Cli, command, document, only_lines
+from tests.waiting import PATIENCE_S
 
 from longfat.study import builtin
 
@@ -211,16 +211,23 @@ def test_a_reader_who_has_seen_enough_is_no_error() -> None:
     process.stdout.close()
     assert process.stderr is not None
     errors = process.stderr.read()
-    process.wait(20)
+    process.wait(PATIENCE_S)
     process.stderr.close()
     assert errors == b""
 
 
 def test_ctrl_c_at_the_very_start_is_quiet() -> None:
-    process = subprocess.Popen(command("list"), stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
-    time.sleep(0.1)
-    process.send_signal(2)
-    _, errors = process.communicate(timeout=20)
-    # Before our code is reached, Python itself says what happened.
-    assert process.returncode in (0, 130, -2)
-    assert process.returncode != 130 or errors == b""
+    # The signal comes while the first of the packages is imported.
+    begin = (
+        "import signal, sys\n"
+        "from longfat.cli import main\n"
+        "class Stop:\n"
+        "    def find_spec(self, name, *_):\n"
+        "        if name == 'typer': signal.raise_signal(signal.SIGINT)\n"
+        "sys.meta_path.insert(0, Stop())\n"
+        "sys.argv = ['longfat', 'list']\n"
+        "signal.signal(signal.SIGINT, signal.default_int_handler)\n"
+        "main()"
+    )
+    done = subprocess.run([sys.executable, "-c", begin], capture_output=True, check=False)
+    assert (done.returncode, done.stdout, done.stderr) == (130, b"", b"")

@@ -11,6 +11,7 @@ import sys
 import pytest
 from tests.cli.conftest import Refused
 from tests.conftest import Cli
+from tests.waiting import PATIENCE_S
 
 from longfat import _native
 
@@ -19,7 +20,7 @@ LEFT = """
 import ctypes, time
 ctypes.CDLL(None).prctl(15, b"longfat-init", 0, 0, 0)
 print(flush=True)
-time.sleep(60)
+time.sleep(600)
 """
 
 linux = pytest.mark.skipif(sys.platform != "linux", reason="emulated networks need Linux")
@@ -63,7 +64,7 @@ def test_doctor_names_what_is_left_and_clean_ends_it(cli: Cli, left: subprocess.
         assert (
             f"ended process {left.pid}: the first process of an emulation's commands" in cli("clean").stdout
         )
-        assert left.wait(10) == -signal.SIGKILL
+        assert left.wait(PATIENCE_S) == -signal.SIGKILL
         assert f"process {left.pid}" not in cli("clean").stdout
     finally:
         left.kill()

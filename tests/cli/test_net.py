@@ -2,70 +2,27 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
-import pty
-import select
 import signal
 import subprocess
-import sys
-import time
 import uuid
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from tests.cli.terminal import Sleep, Terminal
 from tests.conftest import Cli, Data, command
+from tests.waiting import PATIENCE_S, wait_until
 
-from longfat import _native
-
-PATIENCE_S = 20.0
-
-
-@pytest.fixture(scope="module")
-def _built() -> None:
-    """Tests with it are skipped where no network can be built."""
-    if sys.platform != "linux":
-        pytest.skip("emulated networks need Linux")
-    probes = {probe["name"]: probe for probe in json.loads(_native.doctor())}
-    for name in ("network namespaces", "TUN devices"):
-        if not probes[name]["ok"]:
-            pytest.skip(f"{name}: {probes[name]['detail']}: {probes[name]['remedy']}")
-
-
-pytestmark = pytest.mark.usefixtures("_built")
+pytestmark = pytest.mark.usefixtures("emulated")
 
 
 @pytest.fixture
 def study(data: Data, write: Callable[[Data], Path]) -> Path:
     """A path of 5 ms each way, with losses in other cells than the first."""
     return write(data)
-
-
-class Prompt:
-    """A testbed at a terminal."""
-
-    def __init__(self, *arguments: object) -> None:
-        self.pid, self.terminal = pty.fork()
-        if self.pid == 0:
-            line = command(*arguments)
-            os.environ["SHELL"] = "/bin/sh"
-            os.execv(line[0], line)
-
-    def type(self, text: str) -> None:
-        os.write(self.terminal, text.encode())
-
-    def until(self, words: str) -> str:
-        """What it shows until these words."""
-        shown, end = "", time.monotonic() + PATIENCE_S
-        while words not in shown:
-            assert time.monotonic() < end, shown
-            if select.select([self.terminal], [], [], 0.1)[0]:
-                shown += os.read(self.terminal, 4096).decode(errors="replace")
-        return shown
-
-    def end(self) -> int:
-        return os.waitstatus_to_exitcode(os.waitpid(self.pid, 0)[1])
 
 
 @pytest.fixture
@@ -75,59 +32,17 @@ def name() -> str:
 
 
 @pytest.fixture
-def prompt(study: Path, name: str) -> Iterator[Prompt]:
+def prompt(study: Path, name: str) -> Iterator[Terminal]:
     """A testbed at a terminal, at its prompt."""
-    made = Prompt("net", study, "--name", name)
-    made.until("longfat> ")
-    yield made
-    try:
-        os.kill(made.pid, signal.SIGKILL)
-        os.waitpid(made.pid, 0)
-    except (ProcessLookupError, ChildProcessError):
-        pass
-    os.close(made.terminal)
+    with contextlib.closing(Terminal("net", study, "--name", name)) as made:
+        made.until("longfat> ")
+        yield made
 
 
 def running(name: str) -> bool:
     line = command("net", "list", "--json")
     told = json.loads(subprocess.run(line, capture_output=True, check=True).stdout)
     return name in [one["name"] for one in told]
-
-
-def alive(mark: str) -> bool:
-    """Whether a process has this among its arguments."""
-    for entry in Path("/proc").iterdir():
-        if entry.name.isdecimal():
-            try:
-                if mark.encode() in (entry / "cmdline").read_bytes().split(b"\0"):
-                    return True
-            except OSError:
-                continue
-    return False
-
-
-class Sleep:
-    """A command that does nothing for long, and can be told from others of its kind.
-
-    Ctrl-C is for it once it runs: a shell forgets the signal that comes while it starts a command.
-    """
-
-    def __init__(self) -> None:
-        self._time_s = f"100.{uuid.uuid4().int % 10**9}"
-
-    def __str__(self) -> str:
-        return f"sleep {self._time_s}"
-
-    def wait(self) -> None:
-        """Until it runs."""
-        wait_until(lambda: alive(self._time_s))
-
-
-def wait_until(what: Callable[[], object]) -> None:
-    end = time.monotonic() + PATIENCE_S
-    while not what():
-        assert time.monotonic() < end
-        time.sleep(0.02)
 
 
 def test_ping_all_shows_what_the_links_say(cli: Cli, study: Path) -> None:
@@ -201,7 +116,7 @@ def test_measure_finds_the_rate_of_the_link(study: Path) -> None:
     assert "(slowest link 10.0 Mbit/s)" in done.stdout
 
 
-def test_ctrl_c_ends_the_command_and_not_the_testbed(prompt: Prompt) -> None:
+def test_ctrl_c_ends_the_command_and_not_the_testbed(prompt: Terminal) -> None:
     long = Sleep()
     prompt.type(f"sender exec {long}\n")
     prompt.until("\n")
@@ -216,7 +131,7 @@ def test_ctrl_c_ends_the_command_and_not_the_testbed(prompt: Prompt) -> None:
     assert prompt.end() == 0
 
 
-def test_commands_come_from_a_second_terminal(cli: Cli, prompt: Prompt, name: str, tmp_path: Path) -> None:
+def test_commands_come_from_a_second_terminal(cli: Cli, prompt: Terminal, name: str, tmp_path: Path) -> None:
     assert running(name)
     done = cli("net", "exec", f"{name}:receiver", "--", "sh", "-c", "hostname; pwd; exit 9", ok=False)
     assert (done.returncode, done.stdout.split()) == (9, ["receiver", str(tmp_path)])
@@ -232,36 +147,35 @@ def test_commands_come_from_a_second_terminal(cli: Cli, prompt: Prompt, name: st
     assert not running(name)
 
 
-def test_a_command_has_a_terminal_of_its_own(prompt: Prompt, name: str) -> None:
+def test_a_command_has_a_terminal_of_its_own(prompt: Terminal, name: str) -> None:
     assert prompt.pid
-    there = Prompt("net", "exec", f"{name}:sender", "--", "sh")
+    with contextlib.closing(Terminal("net", "exec", f"{name}:sender", "--", "sh")) as there:
+        long = Sleep()
+        there.type(f"echo at-$(hostname); tty; {long}\n")
+        there.until("at-sender")
+        there.until("/dev/pts/")
+        long.wait()
+        there.type("\x03")
+        there.type("exit 5\n")
+        assert there.end() == 5
+
+
+def test_nothing_outlives_a_killed_testbed(prompt: Terminal, name: str) -> None:
     long = Sleep()
-    there.type(f"echo at-$(hostname); tty; {long}\n")
-    there.until("at-sender")
-    there.until("/dev/pts/")
-    long.wait()
-    there.type("\x03")
-    there.type("exit 5\n")
-    assert there.end() == 5
-    os.close(there.terminal)
-
-
-def test_nothing_outlives_a_killed_testbed(prompt: Prompt, name: str) -> None:
-    seconds = f"{int(uuid.uuid4().int % 10**8) + 10**8}"
     client = subprocess.Popen(
-        command("net", "exec", f"{name}:sender", "--", "sh", "-c", f"sleep {seconds}; true"),
+        command("net", "exec", f"{name}:sender", "--", "sh", "-c", f"{long}; true"),
         stderr=subprocess.PIPE,
         text=True,
     )
-    wait_until(lambda: alive(seconds))
+    long.wait()
     os.kill(prompt.pid, signal.SIGKILL)
     _, err = client.communicate(timeout=PATIENCE_S)
     assert (client.returncode, err) == (1, "longfat: the testbed has ended, and the command with it\n")
-    wait_until(lambda: not alive(seconds))
+    wait_until(lambda: not long.runs())
     assert not running(name)
 
 
-def test_a_signal_to_exec_is_the_commands(prompt: Prompt, name: str) -> None:
+def test_a_signal_to_exec_is_the_commands(prompt: Terminal, name: str) -> None:
     assert prompt.pid
     line = command(
         "net", "exec", f"{name}:sender", "--", "sh", "-c", "trap 'exit 7' TERM; echo up; sleep 100 & wait"
@@ -275,7 +189,7 @@ def test_a_signal_to_exec_is_the_commands(prompt: Prompt, name: str) -> None:
 
 
 def test_bad_input_is_refused_before_anything_is_built(
-    cli: Cli, study: Path, prompt: Prompt, name: str
+    cli: Cli, study: Path, prompt: Terminal, name: str
 ) -> None:
     assert prompt.pid
     for words, told in (

@@ -29,7 +29,9 @@ def test_a_transfer_over_a_lossy_path(start: Start, receive: Receive, place: Pat
     assert relay.ends(signal.SIGINT) == 0
     told = relay.document()
     forward, reverse = told["forward"], told["reverse"]
-    assert forward["entered"] == forward["delivered"] + forward["lost"] + forward["queue_dropped"]
+    # What the sender said last may still be under way.
+    under_way = forward["entered"] - forward["delivered"] - forward["lost"] - forward["queue_dropped"]
+    assert 0 <= under_way <= 3
     assert 0.01 < forward["lost"] / forward["entered"] < 0.03
     assert reverse["lost"] == 0
     assert 1e6 < forward["rate_bps"] < 1.05e8

@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
-import pty
-import select
 import signal
 import sys
-import time
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.cli.conftest import PATIENCE_S, Refused, Start
+from tests.cli.conftest import Refused, Start
+from tests.cli.terminal import Sleep, Terminal
 from tests.conftest import Cli, command
+from tests.waiting import PATIENCE_S, wait_until
 
 from longfat import _native
 
@@ -40,7 +39,7 @@ sender = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
 for number in range(int(sys.argv[1])):
     sender.sendto(bytes(972), (os.environ["LONGFAT_PEER"], 9))
     if number % 20 == 19:
-        time.sleep(0.005)
+        time.sleep(0.01)
 time.sleep(float(sys.argv[2]))
 """
 SERVE = """
@@ -52,7 +51,7 @@ with socket.create_server(("", 80)) as server:
 """
 FETCH = """
 import os, socket, time
-end = time.monotonic() + 10
+end = time.monotonic() + 60
 while True:
     try:
         with socket.create_connection((os.environ["LONGFAT_PEER"], 80)) as client:
@@ -62,17 +61,6 @@ while True:
         assert time.monotonic() < end
         time.sleep(0.02)
 """
-
-
-@pytest.fixture(scope="module")
-def _behind() -> None:
-    """Tests with it are skipped where nothing can be put behind a path."""
-    if sys.platform != "linux":
-        pytest.skip("emulated networks need Linux")
-    probes = {probe["name"]: probe for probe in json.loads(_native.doctor())}
-    for name in ("network namespaces", "TUN devices"):
-        if not probes[name]["ok"]:
-            pytest.skip(f"{name}: {probes[name]['detail']}: {probes[name]['remedy']}")
 
 
 def python(program: str, *arguments: object) -> list[object]:
@@ -86,7 +74,7 @@ def told(err: str) -> dict[str, Any]:
     return content
 
 
-@pytest.mark.usefixtures("_behind")
+@pytest.mark.usefixtures("emulated")
 def test_a_command_meets_the_path_that_was_asked_for(cli: Cli) -> None:
     done = cli("shell", "--rate", "8Mbit/s", "--delay", "20ms", "--json", *python(KNOCK, 20))
     trips = [float(line) for line in done.stdout.split()]
@@ -105,10 +93,10 @@ def test_a_command_meets_the_path_that_was_asked_for(cli: Cli) -> None:
     assert 0.021 <= report["forward"]["delay_p50_s"] <= report["forward"]["delay_p99_s"]
 
 
-@pytest.mark.usefixtures("_behind")
+@pytest.mark.usefixtures("emulated")
 def test_a_person_reads_what_the_links_did_beside_what_was_asked(cli: Cli) -> None:
     options = ("--preset", "dsl", "--loss", "10%", "--set", "reverse.loss=0%", "--seed", 4)
-    done = cli("shell", *options, *python(SEND, 1000, 0.3))
+    done = cli("shell", *options, *python(SEND, 1000, 1))
     assert done.stdout == ""
     rows = {line[:24].strip(): line[24:].split() for line in done.stderr.splitlines()}
     # A standard deviation is 9.5 packets; four of them.
@@ -121,20 +109,20 @@ def test_a_person_reads_what_the_links_did_beside_what_was_asked(cli: Cli) -> No
     assert rows["longest queue, packets"][1::2] == ["100pkt", "64KiB"]
     assert rows["delay, median"][2] == "15ms"
     assert "duplicated" not in rows
-    again = cli("shell", *options, "--json", *python(SEND, 1000, 0.3))
+    again = cli("shell", *options, "--json", *python(SEND, 1000, 1))
     assert told(again.stderr)["forward"]["lost"] == lost  # the same seed, the same fates
 
 
-@pytest.mark.usefixtures("_behind")
+@pytest.mark.usefixtures("emulated")
 def test_what_happens_seldom_is_told_where_it_was_asked_for(cli: Cli) -> None:
-    done = cli("shell", "--duplicate", "50%", "--mtu", "500B", *python(SEND, 100, 0.3))
+    done = cli("shell", "--duplicate", "50%", "--mtu", "500B", *python(SEND, 100, 1))
     rows = {line[:24].strip(): line[24:].split() for line in done.stderr.splitlines()}
     assert rows["larger than the MTU"] == ["100", "500B", "0", "500B"]
     assert rows["duplicated"][1::2] == ["50%", "50%"]
     assert "corrupted" not in rows
 
 
-@pytest.mark.usefixtures("_behind")
+@pytest.mark.usefixtures("emulated")
 def test_a_server_at_the_far_end(cli: Cli, tmp_path: Path) -> None:
     (tmp_path / "serve.py").write_text(SERVE)
     server = f"echo serving; exec '{sys.executable}' serve.py"
@@ -144,7 +132,7 @@ def test_a_server_at_the_far_end(cli: Cli, tmp_path: Path) -> None:
     assert told(done.stderr)["reverse"]["delivered_bytes"] > len("from the far end")
 
 
-@pytest.mark.usefixtures("_behind")
+@pytest.mark.usefixtures("emulated")
 def test_inside_one_another_the_delays_add_up(cli: Cli) -> None:
     inner = command("shell", "--delay", "10ms", "--json", *python(KNOCK, 5))
     done = cli("shell", "--delay", "20ms", "--json", "--", *inner)
@@ -154,7 +142,7 @@ def test_inside_one_another_the_delays_add_up(cli: Cli) -> None:
     assert [report["forward"]["delivered"] for report in reports] == [5, 5]
 
 
-@pytest.mark.usefixtures("_behind")
+@pytest.mark.usefixtures("emulated")
 def test_nothing_outside_is_reached(cli: Cli) -> None:
     program = """
 import socket
@@ -172,88 +160,53 @@ print(*sorted(name for _, name in socket.if_nameindex()))
     assert done.stdout.splitlines()[1] == "lo longfat0"
 
 
-@pytest.mark.usefixtures("_behind")
+@pytest.mark.usefixtures("emulated")
 @pytest.mark.parametrize(("line", "code"), [("exit 7", 7), ("kill -KILL $$", 137), ("true", 0)])
 def test_the_exit_code_is_the_commands(line: str, code: int, cli: Cli) -> None:
     assert cli("shell", "sh", "-c", line, ok=False).returncode == code
 
 
-@pytest.mark.usefixtures("_behind")
+@pytest.mark.usefixtures("emulated")
 def test_ctrl_c_ends_the_command_and_the_report_comes(start: Start) -> None:
     # As at a terminal, where both get it.
     running = start("shell", "--json", "--", "sh", "-c", "echo up >&2; exec sleep 60", prepare=os.setpgrp)
     running.sees("up")
-    time.sleep(0.05)
     os.killpg(running.process.pid, signal.SIGINT)
     assert running.ends() == 128 + signal.SIGINT
     assert told(running.err)["code"] == 128 + signal.SIGINT
 
 
-@pytest.mark.usefixtures("_behind")
+@pytest.mark.usefixtures("emulated")
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL])
 def test_whoever_ends_longfat_ends_what_runs_behind_the_path(number: int, start: Start) -> None:
-    mark = f"3{time.monotonic_ns() % 10**7}"
-    running = start("shell", "--json", "--", "sh", "-c", f"echo up >&2; sleep {mark} & sleep {mark}")
-    running.sees("up")
-    assert _runs(mark)
+    long = Sleep()
+    running = start("shell", "--json", "--", "sh", "-c", f"{long} & {long}")
+    long.wait()
     if number == signal.SIGKILL:
         assert running.ends(number) == -number
     else:
         assert running.ends(number) == 128 + number
         assert told(running.err)["code"] == 128 + number
-    end = time.monotonic() + PATIENCE_S
-    while _runs(mark):
-        assert time.monotonic() < end
-        time.sleep(0.01)
+    wait_until(lambda: not long.runs())
 
 
-def _runs(word: str) -> bool:
-    found = False
-    for file in Path("/proc").glob("[0-9]*/cmdline"):
-        try:
-            found |= file.read_bytes().split(b"\0")[:2] == [b"sleep", word.encode()]
-        except OSError:
-            continue
-    return found
-
-
-@pytest.mark.usefixtures("_behind")
+@pytest.mark.usefixtures("emulated")
 def test_without_a_command_it_is_the_users_shell(tmp_path: Path) -> None:
-    child, terminal = pty.fork()
-    if child == 0:
-        os.chdir(tmp_path)
-        os.environ.update(SHELL="/bin/sh", PS1="> ", TERM="dumb")
-        words = command("shell", "--delay", "1ms")
-        os.execv(words[0], words)
-    seen = _type(terminal, "", lambda text: "> " in text)
-    assert "The far end is at $LONGFAT_PEER" in seen
-    assert "10.77.0.2" in _type(terminal, "echo at $LONGFAT_PEER\n", lambda text: "at 10" in text)
-    # Ctrl-C is the shell's, which stays.
-    _type(terminal, "sleep 60\n", lambda text: "sleep" in text)
-    time.sleep(0.2)
-    _type(terminal, "\x03", lambda text: "> " in text)
-    last = _type(terminal, "exit 5\n", lambda text: "dropped by queue" in text)
-    assert "1ms" in last
-    _, status = os.waitpid(child, 0)
-    os.close(terminal)
-    assert os.waitstatus_to_exitcode(status) == 5
+    with contextlib.closing(Terminal("shell", "--delay", "1ms", folder=tmp_path)) as behind:
+        assert "The far end is at $LONGFAT_PEER" in behind.until("> ")
+        behind.type("echo at $LONGFAT_PEER\n")
+        behind.until("at 10.77.0.2")
+        # Ctrl-C is the shell's, which stays.
+        long = Sleep()
+        behind.type(f"{long}\n")
+        long.wait()
+        behind.type("\x03")
+        behind.type("exit 5\n")
+        assert "1ms" in behind.until("dropped by queue")
+        assert behind.end() == 5
 
 
-def _type(terminal: int, text: str, enough: Callable[[str], bool]) -> str:
-    os.write(terminal, text.encode())
-    seen = ""
-    end = time.monotonic() + PATIENCE_S
-    while not enough(seen):
-        assert time.monotonic() < end, seen
-        if select.select([terminal], [], [], 0.1)[0]:
-            try:
-                seen += os.read(terminal, 65536).decode()
-            except OSError:  # the terminal's other end is closed
-                assert enough(seen), seen
-    return seen
-
-
-@pytest.mark.usefixtures("_behind")
+@pytest.mark.usefixtures("emulated")
 def test_a_command_that_is_not_there(refused: Refused) -> None:
     refused(["shell", "/no/such/command"], 127, ["/no/such/command: no such command"])
 
@@ -279,7 +232,7 @@ def test_bad_words_to_shell(options: list[str], told: list[str], refused: Refuse
     refused(["shell", *options, "true"], 2, told)
 
 
-@pytest.mark.usefixtures("_behind")
+@pytest.mark.usefixtures("emulated")
 def test_a_command_that_cannot_be_started_is_told_as_shells_do(cli: Cli) -> None:
     for program, code, why in (
         ("nosuchcommand", 127, "no such command"),
@@ -290,7 +243,7 @@ def test_a_command_that_cannot_be_started_is_told_as_shells_do(cli: Cli) -> None
         assert done.stderr == f"longfat: {program}: {why}\n"
 
 
-@pytest.mark.usefixtures("_behind")
+@pytest.mark.usefixtures("emulated")
 def test_told_to_end_it_ends_the_command_and_tells_what_the_links_did(start: Start) -> None:
     running = start("shell", "--delay", "5ms", "--json", "--", "sh", "-c", "echo up >&2; exec sleep 100")
     running.sees("up")
@@ -299,7 +252,7 @@ def test_told_to_end_it_ends_the_command_and_tells_what_the_links_did(start: Sta
     assert told(running.err)["code"] == 128 + signal.SIGTERM
 
 
-@pytest.mark.usefixtures("_behind")
+@pytest.mark.usefixtures("emulated")
 @pytest.mark.parametrize("stack", ["here", "there", "both"])
 def test_longfats_tcp_carries_what_programs_send(cli: Cli, tmp_path: Path, stack: str) -> None:
     (tmp_path / "file").write_bytes(bytes(range(256)) * 2000)
@@ -307,7 +260,7 @@ def test_longfats_tcp_carries_what_programs_send(cli: Cli, tmp_path: Path, stack
     options = ["--rate", "50Mbit/s", "--delay", "5ms", "--loss", "1%", "--server", server]
     fetch = (
         "import os, time, urllib.request, sys\n"
-        "for _ in range(100):\n"
+        "for _ in range(600):\n"
         "    try:\n"
         "        url = f'http://{os.environ[\"LONGFAT_PEER\"]}:8000/file'\n"
         "        sys.stdout.write(str(urllib.request.urlopen(url).read() == bytes(range(256)) * 2000))\n"

@@ -8,9 +8,6 @@ import pytest
 import tomli_w
 from tests.conftest import Cli
 
-from longfat.runner.netns import Netns
-from longfat.runner.processes import EndpointError
-
 STUDY = {
     "title": "One Reno for a moment",
     "path": {"rate": "20Mbit/s", "delay": "10ms", "queue": "40pkt"},
@@ -26,25 +23,7 @@ def reno(tmp_path: Path) -> Path:
     return path
 
 
-@pytest.fixture(scope="module")
-def kernels() -> None:
-    """Skips with the reason where this system cannot emulate."""
-    spec = {
-        "path": {"delay": "1ms"},
-        "protocol": {"kind": "tcp", "congestion": "reno"},
-        "workload": {"kind": "file", "size": "1kB"},
-        "seed": 1,
-    }
-    executor = Netns(1)
-    try:
-        executor.trace(spec, {"interval": 0.001}, 60.0)
-    except EndpointError as error:
-        pytest.skip(str(error))
-    finally:
-        executor.close()
-
-
-@pytest.mark.usefixtures("kernels")
+@pytest.mark.usefixtures("emulated")
 def test_a_kernels_trial_is_drawn_and_captured(cli: Cli, reno: Path, tmp_path: Path) -> None:
     text = cli("trace", reno, "--world", "netns", "--pcapng", "reno.pcapng").stdout
     for words in ("netns", "congestion window", "smoothed RTT", "delivery rate", "queue of forward"):
@@ -54,7 +33,7 @@ def test_a_kernels_trial_is_drawn_and_captured(cli: Cli, reno: Path, tmp_path: P
     assert (tmp_path / "reno.pcapng").stat().st_size > 1_000_000
 
 
-@pytest.mark.usefixtures("kernels")
+@pytest.mark.usefixtures("emulated")
 def test_two_worlds_lie_on_each_other(cli: Cli, reno: Path, tmp_path: Path) -> None:
     cli("trace", reno, "--world", "sim", "--world", "netns", "--chart", "window", "--out", "both.svg")
     drawing = (tmp_path / "both.svg").read_text()

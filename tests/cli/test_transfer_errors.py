@@ -12,7 +12,17 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from tests.cli.conftest import SIZE, SLOW, Make, Receive, Refused, Start, names, partial, under_way
+from tests.cli.conftest import (
+    SIZE,
+    Make,
+    Receive,
+    Refused,
+    Start,
+    at_rate,
+    names,
+    partial,
+    under_way,
+)
 
 NOWHERE = "127.0.0.1:9"
 
@@ -117,8 +127,9 @@ def test_what_is_no_file(start: Start, receive: Receive, place: Path, make: Make
 
 def test_a_file_that_shrinks_meanwhile(start: Start, receive: Receive, place: Path, make: Make) -> None:
     receiver, address = receive("--once")
-    path = make("file.bin", 3 * SIZE)
-    sender = start("send", path, address, *SLOW)
+    # Longer than what a sender reads ahead.
+    path = make("file.bin", 6 * SIZE)
+    sender = start("send", path, address, *at_rate("40Mbit/s"))
     under_way(place, SIZE // 16)
     os.truncate(path, SIZE // 32)
     sender.fails_with(str(path), "shorter")
@@ -128,8 +139,8 @@ def test_a_file_that_shrinks_meanwhile(start: Start, receive: Receive, place: Pa
 
 def test_a_file_that_changes_meanwhile(start: Start, receive: Receive, place: Path, make: Make) -> None:
     _, address = receive()
-    path, other = make("file.bin", 3 * SIZE), make("other.bin", 1000)
-    sender = start("send", path, other, address, *SLOW[:1], SLOW[1].replace("40Mbit/s", "80Mbit/s"))
+    path, other = make("file.bin", 2 * SIZE), make("other.bin", 1000)
+    sender = start("send", path, other, address, *at_rate("40Mbit/s"))
     under_way(place, SIZE // 16)
     with path.open("r+b") as file:
         file.write(b"changed")

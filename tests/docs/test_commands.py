@@ -27,7 +27,7 @@ BLOCK = re.compile(
     r"(?:^<!-- (?P<mark>[^\n]*?) -->\n)?^```(?P<kind>\w+)\n(?P<text>.*?)^```$", re.DOTALL | re.MULTILINE
 )
 LINK = re.compile(r"\]\((?P<target>[^)#\s]+)?(?:#(?P<anchor>[^)\s]+))?\)")
-TIMEOUT_S = 120
+TIMEOUT_S = 600
 
 
 def blocks(page: str) -> Iterator[tuple[str, str, str]]:

@@ -15,6 +15,7 @@ from typing import Any
 import polars as pl
 import pytest
 from tests.conftest import Cli, command, document
+from tests.waiting import PATIENCE_S
 
 Data = dict[str, Any]
 Write = Callable[..., Path]
@@ -57,7 +58,7 @@ def test_killed_again_and_again_then_completed(long_study: Path, cli: Cli, tmp_p
     # The longest that a whole run takes: the moments of the kills cover it.
     reference = start(long_study, "--out", tmp_path / "reference")
     span = seconds_until(tmp_path / "reference", "report.html", reference)
-    reference.communicate(timeout=60)
+    reference.communicate(timeout=PATIENCE_S)
     assert reference.returncode == 0
     moments = random.Random(2)
     for _ in range(6):
@@ -88,7 +89,7 @@ def test_told_to_stop_it_keeps_what_is_done_and_says_how_to_go_on(
     process = start(study)
     seconds_until(tmp_path / "runs" / "long", "records/part-00003.parquet", process)
     process.send_signal(number)
-    out, err = process.communicate(timeout=30)
+    out, err = process.communicate(timeout=PATIENCE_S)
     assert process.returncode == 130, err
     assert out == b""
     assert b"runs/long keeps what is done: run the same command again to go on" in err

@@ -9,21 +9,19 @@ import os
 import random
 import signal
 import subprocess
-import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from tests.conftest import command
-from tests.runner.test_netns import _obstacle
+from tests.waiting import PATIENCE_S
 
 from longfat.kernel.controllers import available
 
-pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="emulated networks need Linux")
+pytestmark = pytest.mark.usefixtures("emulated")
 
 KILLS = int(os.environ.get("LONGFAT_KILLS", "6"))
-PATIENCE_S = 20.0
 MARK = "LONGFAT_TEST_LEFTOVERS"
 STUDY = """
 title = "To be killed"
@@ -103,8 +101,6 @@ def held(mark: str) -> list[int]:
 def test_killed_at_random_moments_nothing_is_left(tmp_path: Path) -> None:
     from tests.kernel.namespaces import link_exists
 
-    if obstacle := _obstacle():
-        pytest.skip(obstacle)
     vegas = available("vegas", source="bpf").ok
     (tmp_path / "killed.toml").write_text(
         STUDY.format(protocols=", ".join([RENO, VEGAS] if vegas else [RENO])), encoding="utf-8"

@@ -6,6 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.waiting import PATIENCE_S
 
 from longfat.runner.processes import LoadBudget
 
@@ -34,7 +35,7 @@ def test_loads_never_exceed_the_limit_unless_alone(loads: list[int]) -> None:
 
 def test_opening_lets_all_through() -> None:
     budget = LoadBudget(1)
-    entered = threading.Barrier(4, timeout=5)
+    entered = threading.Barrier(4, timeout=PATIENCE_S)
 
     def _hold() -> None:
         with budget.share(10):
@@ -46,5 +47,5 @@ def test_opening_lets_all_through() -> None:
     time.sleep(0.05)
     budget.open()
     for thread in threads:
-        thread.join(5)
+        thread.join(PATIENCE_S)
     assert not entered.broken

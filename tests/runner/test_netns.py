@@ -2,29 +2,16 @@
 
 from __future__ import annotations
 
-import json
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from tests.conftest import Data
 
-from longfat import _native
 from longfat.kernel.controllers import available
 from longfat.runner import run_study
 from longfat.runner.netns import controllers
 from longfat.study import load_study
-
-STUDY = """
-title = "Two kernels and a path"
-worlds = ["netns"]
-repeats = 1
-path = { rate = "20Mbit/s", delay = "10ms", queue = "50pkt" }
-workload = { kind = "file", size = "500kB" }
-protocols = [
-    { name = "reno", kind = "tcp", congestion = "reno" },
-    { name = "slow", kind = "tcp", initial_window = 2 },
-]
-"""
-
 
 THRESHOLDS = """
 title = "Vegas with few packets in the queue, and with many"
@@ -39,17 +26,6 @@ protocols = [
 """
 
 
-def _obstacle() -> str | None:
-    spec = {
-        "path": {"delay": "1ms"},
-        "protocol": {"kind": "tcp", "congestion": "reno"},
-        "workload": {"kind": "file", "size": "1kB"},
-        "seed": 1,
-    }
-    error = json.loads(_native.emulate(json.dumps(spec), {}))["error"]
-    return None if error is None else str(error)
-
-
 def _namespaces() -> set[str]:
     found = set()
     for process in Path("/proc").glob("[0-9]*"):
@@ -60,12 +36,13 @@ def _namespaces() -> set[str]:
     return found
 
 
-def test_a_study_runs_on_real_kernels_and_leaves_nothing(tmp_path: Path) -> None:
-    if obstacle := _obstacle():
-        pytest.skip(obstacle)
+@pytest.mark.usefixtures("emulated")
+def test_a_study_runs_on_real_kernels_and_leaves_nothing(
+    between_kernels: Callable[..., Data], write: Callable[[Data], Path], tmp_path: Path
+) -> None:
     before = _namespaces()
-    file = tmp_path / "kernels.toml"
-    file.write_text(STUDY, encoding="utf-8")
+    slow_start = {"name": "slow", "kind": "tcp", "initial_window": 2}
+    file = write(between_kernels("500kB", slow_start))
     result = run_study(load_study(file), folder=tmp_path / "run")
     reno, slow = result.cells
     assert reno.n == 1
@@ -86,9 +63,8 @@ def test_the_controllers_of_all_flows_are_found() -> None:
     assert controllers({"protocol": {"kind": "go-back-n"}}) == {}
 
 
+@pytest.mark.usefixtures("emulated")
 def test_thresholds_of_vegas_reach_the_kernel(tmp_path: Path) -> None:
-    if obstacle := _obstacle():
-        pytest.skip(obstacle)
     if not (given := available("vegas", {"alpha": 20, "beta": 24}, source="bpf")).ok:
         pytest.skip(given.reason)
     file = tmp_path / "thresholds.toml"

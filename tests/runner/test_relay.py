@@ -6,13 +6,13 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 from tests.conftest import Cli, command, document
+from tests.waiting import PATIENCE_S, wait_until
 
 from longfat.results import Cell
 from longfat.runner import processes, relay
@@ -74,28 +74,24 @@ def test_the_forecast_is_what_the_simulator_expects_shared_among_the_jobs() -> N
 
 def test_trials_run_side_by_side() -> None:
     executor = relay.Relay(4)
-    began = time.monotonic()
     try:
-        futures = [executor.submit(trial(number, delay="100ms")) for number in range(4)]
-        records = [future.result(60) for future in futures]
+        for number in range(4):
+            executor.submit(trial(number, delay="2s"))
+        # A receiver, a relay and a sender each.
+        wait_until(lambda: len(executor._running) == 4 * 3)
+        executor.cancel()
     finally:
         executor.close()
-    assert all(record.error is None for record in records)
-    took = sum(record.metrics["completion_s"] for record in records if record.metrics)
-    assert time.monotonic() - began < took
 
 
 def test_a_killed_process_is_the_trials_error() -> None:
     executor = relay.Relay(1)
     try:
-        future = executor.submit(trial(delay="500ms"))
-        deadline = time.monotonic() + 10
-        while len(executor._running) < 3 and time.monotonic() < deadline:
-            time.sleep(0.01)
-        time.sleep(0.3)
+        future = executor.submit(trial(delay="2s"))
+        wait_until(lambda: len(executor._running) == 3)
         sender = next(endpoint for endpoint in executor._running if endpoint.role == "send")
         os.kill(sender.process.pid, signal.SIGKILL)
-        record = future.result(20)
+        record = future.result(PATIENCE_S)
     finally:
         executor.close()
     assert record.metrics is None
@@ -118,13 +114,11 @@ def test_a_process_that_hangs_is_given_up(monkeypatch: pytest.MonkeyPatch) -> No
 def test_cancelled_trials_have_no_record_and_leave_no_process() -> None:
     executor = relay.Relay(2)
     futures = [executor.submit(trial(number, delay="2s")) for number in range(4)]
-    deadline = time.monotonic() + 10
-    while len(executor._running) < 6 and time.monotonic() < deadline:
-        time.sleep(0.01)
+    wait_until(lambda: len(executor._running) == 6)
     executor.cancel()
     for future in futures:
         with pytest.raises(CancelledTrialError):
-            future.result(10)
+            future.result(PATIENCE_S)
     executor.close()
     assert descendants() == []
 
@@ -136,7 +130,7 @@ def test_an_endpoint_told_nonsense_ends(line: str) -> None:
         input=line,
         capture_output=True,
         text=True,
-        timeout=20,
+        timeout=PATIENCE_S,
         check=False,
     )
     assert "Traceback" not in done.stderr
@@ -153,16 +147,14 @@ def test_no_process_outlives_a_killed_runner(data: Data, write: Write, tmp_path:
         pids = {pid for listed in children for pid in listed.read_text().split()}
         return [Path("/proc") / pid for pid in pids]
 
-    deadline = time.monotonic() + 20
-    while len(started := _endpoints()) < 6 and time.monotonic() < deadline:
-        time.sleep(0.02)
-    runner.kill()
-    runner.wait()
-    assert len(started) >= 6
-    deadline = time.monotonic() + 10
-    while any(process.exists() for process in started) and time.monotonic() < deadline:
-        time.sleep(0.02)
-    assert not [process for process in started if process.exists()]
+    try:
+        wait_until(lambda: len(_endpoints()) >= 6)
+        started = _endpoints()
+    finally:
+        runner.kill()
+        runner.wait()
+    assert started
+    wait_until(lambda: not [process for process in started if process.exists()])
 
 
 def test_both_worlds_of_a_study(data: Data, write: Write, cli: Cli) -> None:

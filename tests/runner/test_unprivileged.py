@@ -7,25 +7,17 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+import tomli_w
+from tests.conftest import Data, refuse_without
 from tests.runner.unprivileged import interpreter, longfat
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="emulated networks need Linux")
 
-STUDY = """
-title = "Two kernels and a path"
-worlds = ["netns"]
-repeats = 1
-path = { rate = "20Mbit/s", delay = "10ms", queue = "50pkt" }
-workload = { kind = "file", size = "100kB" }
-protocols = [
-    { name = "reno", kind = "tcp", congestion = "reno" },
-    { name = "gbn", kind = "go-back-n", window = 8 },
-]
-"""
+GBN = {"name": "gbn", "kind": "go-back-n", "window": 8}
 
 
 @pytest.fixture
@@ -42,15 +34,13 @@ def folder() -> Iterator[Path]:
 @pytest.fixture
 def allowed(folder: Path) -> Path:
     """The folder, where an ordinary user may emulate."""
-    probes = {probe["name"]: probe for probe in json.loads(longfat(folder, "doctor", "--json").stdout)}
-    for name in ("user namespaces", "network namespaces", "TUN devices"):
-        if not probes[name]["ok"]:
-            pytest.skip(f"{name}: {probes[name]['detail']}; {probes[name]['remedy']}")
+    probes = json.loads(longfat(folder, "doctor", "--json").stdout)
+    refuse_without(probes, "user namespaces", "network namespaces", "TUN devices")
     return folder
 
 
-def test_a_study_runs_between_kernels(allowed: Path) -> None:
-    (allowed / "kernels.toml").write_text(STUDY, encoding="utf-8")
+def test_a_study_runs_between_kernels(allowed: Path, between_kernels: Callable[..., Data]) -> None:
+    (allowed / "kernels.toml").write_text(tomli_w.dumps(between_kernels("100kB", GBN)), encoding="utf-8")
     done = longfat(allowed, "run", "kernels.toml", "--json")
     assert done.returncode == 0, done.stderr
     cells = json.loads(done.stdout)["cells"]
@@ -59,15 +49,16 @@ def test_a_study_runs_between_kernels(allowed: Path) -> None:
     assert all(cell["metrics"]["rtt_min_s"]["mean"] >= 0.02 for cell in cells[:1])
 
 
-def test_a_controller_that_needs_root_is_not_available(allowed: Path) -> None:
+def test_a_controller_that_needs_root_is_not_available(
+    allowed: Path, between_kernels: Callable[..., Data]
+) -> None:
     from longfat.kernel.controllers import listed
 
     if "vegas" in listed():
         pytest.skip("this kernel has Vegas of its own")
-    study = STUDY.replace(
-        '"reno", kind = "tcp", congestion = "reno"', '"vegas", kind = "tcp", congestion = "vegas"'
-    )
-    (allowed / "vegas.toml").write_text(study, encoding="utf-8")
+    study = between_kernels("100kB", GBN)
+    study["protocols"][0]["congestion"] = "vegas"
+    (allowed / "vegas.toml").write_text(tomli_w.dumps(study), encoding="utf-8")
     done = longfat(allowed, "run", "vegas.toml", "--json")
     vegas, gbn = json.loads(done.stdout)["cells"]
     (error,) = vegas["failures"]

@@ -1,0 +1,139 @@
+"""What this machine cannot hold is not run between kernels, unless it is asked for all the same.
+
+The machine is as slow as the test says: its measured capacity is kept in a file, which is found again.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.conftest import Cli, Data, document, only_lines
+
+from longfat import _native
+from longfat.runner import capacity
+from longfat.runner.capacity import MachineCapacity, machine_capacity
+from longfat.runner.netns import ACKNOWLEDGED, SHARE, Netns
+from longfat.runner.trial import Trial, plan
+from longfat.study import cells, load_study
+
+GBN = {"name": "gbn", "kind": "go-back-n", "window": 8}
+
+Machine = Callable[..., None]
+
+
+@pytest.fixture
+def machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Machine:
+    """Has this machine measured: so many packets a second, and whether it was busy meanwhile."""
+    if not capacity._boot():
+        pytest.skip("this system does not number its boots: nothing is kept")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+
+    def _measured(packets_per_second: float, *, is_busy: bool = False) -> None:
+        kept = {
+            "key": {"boot": capacity._boot(), "version": _native.version()},
+            "packets_per_second": packets_per_second,
+            "late_p99_s": 1e-4,
+            "is_busy": is_busy,
+        }
+        file = capacity._file()
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(json.dumps(kept), encoding="utf-8")
+        assert machine_capacity() == MachineCapacity(packets_per_second, 1e-4, is_busy)
+
+    return _measured
+
+
+def trials(data: Data) -> list[Trial]:
+    study = load_study(data, name="kernels")
+    planned = cells(study)
+    counts = [study.trials_in(cell.world) for cell in planned]
+    return [trial for _, trial in plan(planned, counts, study.seed, _native.version())]
+
+
+def refusals(data: Data) -> list[str]:
+    executor = Netns(1)
+    try:
+        return executor.refusals(trials(data))
+    finally:
+        executor.close()
+
+
+def test_a_trial_beyond_the_machine_is_refused(
+    machine: Machine, between_kernels: Callable[..., Data]
+) -> None:
+    study = between_kernels("500kB", GBN)
+    executor = Netns(1)
+    loads = {trial.cell.protocol: executor._expect(trial)[1] * ACKNOWLEDGED for trial in trials(study)}
+    # Reno fills its path of 20 Mbit/s: at most 1,727 segments of 1448 bytes a second, and their ACKs.
+    assert 1000 < loads["reno"] < 1727 * ACKNOWLEDGED
+    assert loads["gbn"] < loads["reno"]
+    machine(loads["reno"] * 1.001)
+    assert refusals(study) == []
+    machine(loads["reno"] * 0.999)
+    (told,) = refusals(study)
+    assert told.startswith("too many packets: reno is expected to send ")
+    assert told.endswith(f"and this machine emulates {loads['reno'] * 0.999:,.0f}")
+    # Both are beyond it; the worse one is named.
+    machine(loads["gbn"] * 0.999)
+    assert "reno (and 1 more cells) is expected" in refusals(study)[0]
+    executor.close()
+
+
+def test_a_busy_machine_is_no_reason(machine: Machine, between_kernels: Callable[..., Data]) -> None:
+    machine(100, is_busy=True)
+    assert refusals(between_kernels("500kB", GBN)) == []
+
+
+def test_trials_at_once_share_what_was_measured(
+    machine: Machine, between_kernels: Callable[..., Data]
+) -> None:
+    machine(160_000)
+    executor = Netns(4)
+    executor.refusals(trials(between_kernels("500kB", GBN)))
+    assert executor._budget.limit == 160_000 * SHARE
+    executor.close()
+
+
+def records(folder: Path) -> list[Path]:
+    return list(folder.rglob("part-*.parquet"))
+
+
+def test_a_run_that_is_refused_runs_nothing(
+    machine: Machine,
+    between_kernels: Callable[..., Data],
+    write: Callable[..., Path],
+    cli: Cli,
+    tmp_path: Path,
+) -> None:
+    machine(100)
+    done = cli("run", write(between_kernels("500kB", GBN), "kernels.toml"), "--json", ok=False)
+    assert (done.returncode, done.stdout) == (1, "")
+    only_lines(
+        done.stderr,
+        [
+            "longfat: world netns: too many packets: reno (and 1 more cells) is expected to send ",
+            "longfat: longfat check measures the paths; --force runs it all the same",
+        ],
+    )
+    assert records(tmp_path) == []
+
+
+@pytest.mark.usefixtures("emulated")
+def test_forced_it_runs_all_the_same(
+    machine: Machine,
+    between_kernels: Callable[..., Data],
+    write: Callable[..., Path],
+    cli: Cli,
+    tmp_path: Path,
+) -> None:
+    machine(100)
+    study = write(between_kernels("100kB", GBN), "kernels.toml")
+    assert cli("run", study, ok=False).returncode == 1
+    # The folder of the run that was refused is no obstacle.
+    result: dict[str, Any] = document(cli("run", study, "--json", "--force"))
+    assert [(cell["protocol"], cell["n"]) for cell in result["cells"]] == [("reno", 1), ("gbn", 1)]
+    assert records(tmp_path)
