@@ -35,11 +35,11 @@ def causes(first: CellResult, other: CellResult, missed: Sequence[str], *, unsur
     setting = numbers(first.cell.spec)
     found = []
     if unsure:
-        found.append("the interval still holds the limit: more repeats may settle it")
+        found.append("its interval reaches across the limit: more repeats may settle it")
     if setting is not None and setting.round_trip < SHORT_TRIP:
         trip = formatting.quantity(setting.round_trip, "s") if setting.round_trip > 0 else "no time"
         found.append(
-            f"the path's round trip takes {trip}: on wall time the computer's own scheduling takes longer"
+            f"the path's round trip takes {trip}: on wall time the computer's own scheduling may take longer"
         )
     found += _counters(first, other, setting)
     found += _least_trips(first, other)
@@ -47,7 +47,7 @@ def causes(first: CellResult, other: CellResult, missed: Sequence[str], *, unsur
         found += _trips(first, other)
     packets = _packets_per_second(first)
     if packets > FAST_PACKETS:
-        found.append(f"{packets:,.0f} packets/s are more than processes on one computer keep up with")
+        found.append(f"{packets:,.0f} packets/s may be more than processes on one computer keep up with")
     failed = sum(other.failures.values())
     if failed:
         found.append(f"{failed} trials failed in the world {other.cell.world}")

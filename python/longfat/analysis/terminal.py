@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from rich import box
 from rich.console import Group
+from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
@@ -46,6 +47,7 @@ def table(study: Study, result: RunResult) -> RenderableType:
     if bounds := grid.class_bounds(study, columns[0].metric):
         parts.append(Text(bounds, style="dim"))
     parts += [Text(line, style="dim") for line in footnotes(result.cells, columns[0].metric)]
+    parts += disagreements(result.cells)
     return Group(*parts)
 
 
@@ -77,13 +79,20 @@ def footnotes(cells: Sequence[CellResult], metric: str) -> Iterator[str]:
         parts += [f"{grid.AT_MOST} no form, but a bound"] if grid.AT_MOST in signs else []
         yield "; ".join(parts)
     yield from failure_lines(cells)
+
+
+def disagreements(cells: Sequence[CellResult]) -> list[RenderableType]:
+    """In how many cells worlds agree; below it those that are furthest apart, and what their records tell."""
     found = agreement.agreements(cells)
-    yield from agreement.summary(found)
+    lines: list[RenderableType] = [Text(line, style="dim") for line in agreement.summary(found)]
     misses = agreement.missed(found)
     for told, why in misses[:_MOST_MISSES]:
-        yield f"  misses {told} ({why})"
+        lines.append(Padding(Text(f"misses {told}"), (0, 0, 0, 2), style="dim"))
+        lines.append(Padding(Text(why), (0, 0, 0, 4), style="dim"))
     if len(misses) > _MOST_MISSES:
-        yield f"  and {len(misses) - _MOST_MISSES} more, which the report names"
+        more = f"and {len(misses) - _MOST_MISSES} more, which the report names"
+        lines.append(Padding(Text(more), (0, 0, 0, 2), style="dim"))
+    return lines
 
 
 def failure_lines(cells: Sequence[CellResult]) -> Iterator[str]:
