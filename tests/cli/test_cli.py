@@ -231,3 +231,25 @@ def test_ctrl_c_at_the_very_start_is_quiet() -> None:
     )
     done = subprocess.run([sys.executable, "-c", begin], capture_output=True, check=False)
     assert (done.returncode, done.stdout, done.stderr) == (130, b"", b"")
+
+
+def test_a_mistake_names_the_command_whose_help_shows_more(cli: Cli) -> None:
+    for words, told in (
+        (["run"], "(longfat run --help shows what there is)"),
+        (["net", "stop", "a", "b"], "(longfat net stop --help shows what there is)"),
+        (["list", "x"], "longfat: Invalid value for 'topics': 'x' is not one of 'studies'"),
+        (["mptcp", "--policy", "fsfss"], 'longfat: --policy: "fsfss" is not known: '),
+        (["mptcp", "--policy", '{ kind = "fsfs", x = 1 }'], "longfat: --policy: x: unknown key"),
+        (["trace", "arq/loss", "--out", "x.gif"], "--out x.gif: its name says no format; allowed: svg,"),
+    ):
+        done = cli(*words, ok=False)
+        assert done.returncode == 2
+        only_lines(done.stderr, [told])
+
+
+def test_help_is_no_mistake_and_no_line_of_it_is_cut(cli: Cli) -> None:
+    for words in ([], ["--help"], ["net"], ["net", "--help"]):
+        shown = cli(*words)
+        assert shown.stdout.startswith("Usage: longfat")
+        assert "..." not in shown.stdout.partition("Commands:")[2]
+        assert shown.stderr == ""

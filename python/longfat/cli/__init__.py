@@ -40,7 +40,9 @@ def _guarded() -> int:
         )
         return result if isinstance(result, int) else 0
     except typer.TyperException as error:
-        _say(f"{error.format_message()} (longfat --help shows what there is)")
+        # Of a check that is written here, the parser tells which exception it was.
+        told = error.format_message().replace("Value error, ", "").rstrip(".")
+        _say(f"{told} ({_command(error)} --help shows what there is)")
         return BAD_INPUT
     except typer.Abort:
         return INTERRUPTED
@@ -64,6 +66,12 @@ def _guarded() -> int:
             raise
         _say(f"internal error, please report it ({DEBUG}=1 shows where): {type(error).__name__}: {error}")
         return SYSTEM_ERROR
+
+
+def _command(error: BaseException) -> str:
+    """The command that an error of the parser is about."""
+    context = getattr(error, "ctx", None)
+    return context.command_path if context is not None else "longfat"
 
 
 def describe(error: OSError) -> str:

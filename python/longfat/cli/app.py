@@ -1,4 +1,4 @@
-"""The list of commands. A new one is a function in a module of its own, and one line here."""
+"""The list of commands. A new one is a function in a module of its own, and one entry here."""
 
 from __future__ import annotations
 
@@ -49,19 +49,23 @@ def _options(
     del version  # its callback has done what there is to do
 
 
-app.command("run")(run.run)
-app.command("list")(listing.listing)
-app.command("schema")(schema.schema)
-app.command("chart")(chart.chart)
-app.command("trace")(trace.trace)
-app.command("packetdrill")(packetdrill.packetdrill)
-app.command("recv")(recv.recv)
-app.command("send")(send.send)
-app.command("relay")(relay.relay)
+app.command("run", short_help="Run studies; hold their claims against what was measured.")(run.run)
+app.command("list", short_help="List what a study file may say, with units and defaults.")(listing.listing)
+app.command("schema", short_help="Print the JSON Schema of a study file, for editors.")(schema.schema)
+app.command("chart", short_help="Draw a run's measurements as SVG, PDF, PNG or HTML.")(chart.chart)
+app.command("trace", short_help="Draw one trial: windows, round trips, queues, segments.")(trace.trace)
+app.command("packetdrill", short_help="Run packetdrill scripts against this TCP.")(packetdrill.packetdrill)
+app.command("recv", short_help="Receive files from longfat send.")(recv.recv)
+app.command("send", short_help="Send files to longfat recv; resume what was broken off.")(send.send)
+app.command("relay", short_help="Relay UDP datagrams over an emulated path.")(relay.relay)
 # What follows the command's first word is the command's own.
-app.command("shell", context_settings={"allow_interspersed_args": False})(shell.shell)
-app.command("check")(check.check)
-app.add_typer(net.net, name="net")
-app.command("mptcp")(mptcp.mptcp)
-app.command("doctor")(doctor.doctor)
-app.command("clean")(clean.clean)
+app.command(
+    "shell",
+    short_help="Run a command, or your shell, behind an emulated path.",
+    context_settings={"allow_interspersed_args": False},
+)(shell.shell)
+app.command("check", short_help="Measure a study's paths as built on this machine.")(check.check)
+app.add_typer(net.net, name="net", short_help="Build a study's network between real kernels; work in it.")
+app.command("mptcp", short_help="Decide which paths Linux's MPTCP connections use.")(mptcp.mptcp)
+app.command("doctor", short_help="Say what this machine can do for emulated networks.")(doctor.doctor)
+app.command("clean", short_help="End what killed emulations have left behind.")(clean.clean)

@@ -8,6 +8,8 @@ from typing import Annotated, Any
 
 import typer
 
+from longfat.cli.formats import format_of
+
 
 class ChartFormat(StrEnum):
     """What a chart can be written as."""
@@ -44,7 +46,7 @@ def chart(
     from longfat.study.vocabulary import resolve_metric, short_metric
 
     column = resolve_metric(metric) if metric is not None else None
-    chosen = _format(format_, out)
+    chosen = format_of(out, format_, ChartFormat.SVG)
     result = load_run(_folder(run))
     column = column or grid.shown(result.study, result.cells)[0]
     kind: Any = charts_hosts if by_host else charts_matrix if charts_matrix.suits(result, column) else charts
@@ -55,17 +57,3 @@ def chart(
 
 def _folder(run: Path) -> Path:
     return Path("runs") / run if not run.exists() and (Path("runs") / run).is_dir() else run
-
-
-def _format(asked: ChartFormat | None, out: Path | None) -> ChartFormat:
-    suffix = out.suffix.removeprefix(".").lower() if out is not None else ""
-    known = [fmt.value for fmt in ChartFormat]
-    if asked is not None:
-        if suffix in known and suffix != asked.value:
-            raise ValueError(f"--out {out}: its name says {suffix}, --format says {asked.value}")
-        return asked
-    if suffix in known:
-        return ChartFormat(suffix)
-    if out is not None:
-        raise ValueError(f"--out {out}: its name says no format; allowed: {', '.join(known)} (or --format)")
-    return ChartFormat.SVG

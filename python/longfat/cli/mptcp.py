@@ -61,6 +61,7 @@ def mptcp(
             chosen = tomllib.loads(f"policy = {policy}")["policy"]
         except tomllib.TOMLDecodeError as error:
             raise ValueError(f"--policy {policy}: {error}") from None
+    _check(chosen)
     end_like_ctrl_c()
 
     def tell(told: str | None) -> bool:
@@ -73,6 +74,17 @@ def mptcp(
     except KeyboardInterrupt:
         # The way to end it: what was set is set back by now.
         return
+
+
+def _check(policy: Any) -> None:
+    """ValueError has a line for each mistake."""
+    from longfat.study.vocabulary import check
+
+    place = "protocol.policy"
+    found = check("protocol", {"kind": "mptcp", "policy": policy})
+    if found:
+        told = ((key.removeprefix(place).removeprefix("."), message) for key, message in found)
+        raise ValueError("\n".join(": ".join(filter(None, ("--policy", *one))) for one in told))
 
 
 def _line(event: dict[str, Any]) -> str:

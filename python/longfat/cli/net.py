@@ -30,14 +30,15 @@ class _Default(TyperGroup):
     """Takes a first word that is no command for a study's: `longfat net STUDY`."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        if args and args[0] not in self.commands and "--help" not in args:
+        if not args:
+            args = ["--help"]
+        elif args[0] not in self.commands and "--help" not in args:
             args = ["open", *args]
         return super().parse_args(ctx, args)
 
 
 net = typer.Typer(
     cls=_Default,
-    no_args_is_help=True,
     rich_markup_mode=None,
     help="Build the network of a study between real kernels, and work in it (Linux): longfat net STUDY.",
 )

@@ -17,7 +17,7 @@ StudySettings = Annotated[
 ]
 """What of the study is to be another."""
 
-StudySeed = Annotated[int | None, typer.Option(help="What all randomness derives from.")]
+StudySeed = Annotated[int | None, typer.Option(metavar="N", help="What all randomness derives from.")]
 """In the place of the study's."""
 
 Point = Annotated[
@@ -37,5 +37,7 @@ PathSettings = Annotated[
 ]
 """Keys of a path that have no option of their own."""
 
-Seed = Annotated[int, typer.Option(min=0, max=2**64 - 1, help="What all randomness derives from.")]
+Seed = Annotated[
+    int, typer.Option(min=0, max=2**64 - 1, metavar="N", help="What all randomness derives from.")
+]
 """Of a command without a study."""

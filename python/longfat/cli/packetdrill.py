@@ -31,11 +31,15 @@ def packetdrill(
     named as unsupported; docs/packetdrill.md lists the language.
     """
     from longfat import _native
+    from longfat.cli import describe
 
     try:
+        for path in scripts:
+            path.stat()
         reports: list[dict[str, Any]] = json.loads(_native.packetdrill([str(path) for path in scripts]))
     except OSError as error:
-        typer.echo(f"longfat: {error}", err=True)
+        told = f"cannot read {describe(error)}" if error.filename else error
+        typer.echo(f"longfat: {told}", err=True)
         raise typer.Exit(2) from None
     if not reports:
         typer.echo("longfat: no *.pkt below what was given", err=True)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from longfat.cli.options import StudySeed, StudySettings
+from longfat.worlds import WORLDS
 
 if TYPE_CHECKING:
     from longfat.results import RunResult
@@ -23,13 +24,21 @@ def run(
         list[str],
         typer.Argument(metavar="STUDY", help="Study files, or built-in studies' names such as arq/loss."),
     ],
-    world: Annotated[list[str] | None, typer.Option(help="Run in this world alone; may be repeated.")] = None,
-    repeats: Annotated[int | None, typer.Option(help="Trials of each cell.")] = None,
+    world: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="WORLD", help=f"Run in this world alone ({', '.join(WORLDS)}); may be repeated."
+        ),
+    ] = None,
+    repeats: Annotated[int | None, typer.Option(metavar="N", help="Trials of each cell.")] = None,
     settings: StudySettings = None,
     seed: StudySeed = None,
-    jobs: Annotated[int | None, typer.Option(min=1, help="Trials at once; all cores by default.")] = None,
+    jobs: Annotated[
+        int | None, typer.Option(min=1, metavar="N", help="Trials at once; all cores by default.")
+    ] = None,
     out: Annotated[
-        Path | None, typer.Option(help="The run's own folder; runs/ and the study's name by default.")
+        Path | None,
+        typer.Option(metavar="DIR", help="The run's own folder; runs/ and the study's name by default."),
     ] = None,
     quick: Annotated[
         bool, typer.Option("--quick", help="A first look: a small file, and few repeats where they are slow.")

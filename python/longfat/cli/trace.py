@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
+from longfat.cli.formats import format_of
 from longfat.cli.options import OneStudy, Point, StudySeed, StudySettings
 
 if TYPE_CHECKING:
@@ -58,14 +59,6 @@ _RENDERED: dict[TraceFormat, Literal["svg", "html", "png", "pdf"]] = {
     TraceFormat.PDF: "pdf",
 }
 _OVER_TIME = tuple(chart for chart in TraceChart if chart not in (TraceChart.LADDER, TraceChart.ALL))
-_SUFFIXES = {
-    "svg": TraceFormat.SVG,
-    "html": TraceFormat.HTML,
-    "htm": TraceFormat.HTML,
-    "png": TraceFormat.PNG,
-    "pdf": TraceFormat.PDF,
-    "txt": TraceFormat.TEXT,
-}
 
 
 def trace(
@@ -121,7 +114,7 @@ def trace(
     from longfat.cli.cell import find_cell
     from longfat.study import Overrides, load_study, read_setting
 
-    chosen = _format(format_, out)
+    chosen = format_of(out, format_, TraceFormat.TEXT)
     start, end = _time("--from", first), _time("--to", last)
     loaded = load_study(study, Overrides(tuple(map(read_setting, settings or ())), (), None, seed))
     place = find_cell(loaded, protocol, cell or ())
@@ -152,13 +145,6 @@ def trace(
         typer.echo(drawing.decode(), nl=False)
     if pcapng is not None:
         typer.echo(f"Packets: {pcapng}", err=True)
-
-
-def _format(asked: TraceFormat | None, out: Path | None) -> TraceFormat:
-    named = _SUFFIXES.get(out.suffix.removeprefix(".").lower()) if out is not None else None
-    if asked is not None and named is not None and asked != named:
-        raise ValueError(f"--out {out}: its name says {named.value}, --format says {asked.value}")
-    return asked or named or TraceFormat.TEXT
 
 
 def _time(option: str, text: str | None) -> float | None:
