@@ -86,6 +86,7 @@ fn what_the_kernels_mptcp_cannot_do_is_said() {
         ),
         (r#""profile": "rfc""#, "protocol.profile: "),
         (r#""join_after": "handshake""#, "protocol.join_after: "),
+        (r#""rejoin": "1s""#, "protocol.rejoin: "),
     ] {
         let spec = spec(&format!(r#"{{"kind": "mptcp", {keys}}}"#), "1kB");
         let error = run(&spec, &Names::new(), None).unwrap_err().to_string();

@@ -53,18 +53,22 @@ pub struct MptcpKeys {
     /// When further subflows may be opened: established (the peer acknowledged data) or handshake. Default: "established", ns3 "handshake".
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub join_after: Option<JoinAfter>,
+    /// A subflow that fails is followed by another on its path after this time, by the next one after twice as long, and so on up to a minute. Default: none follows, as with Linux's own path manager.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rejoin: Option<Duration>,
     /// One receive window for the connection, RFC 8684; else each subflow has its own. Default: true, ns3 false.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub shared_window: Option<bool>,
 }
 
 /// The names of [`MptcpKeys`].
-const KEYS: [&str; 6] = [
+const KEYS: [&str; 7] = [
     "scheduler",
     "policy",
     "subflows",
     "reinjection",
     "join_after",
+    "rejoin",
     "shared_window",
 ];
 
@@ -204,6 +208,9 @@ impl MptcpConfig {
         if !(1..=MOST_SUBFLOWS).contains(&subflows) {
             let message = format!("{subflows} is out of range: 1 to {MOST_SUBFLOWS}");
             problems.push(Problem::new("subflows", message));
+        }
+        if self.own.rejoin.is_some_and(Duration::is_zero) {
+            problems.push(Problem::new("rejoin", "0s is out of range: a wait is longer"));
         }
         problems
     }

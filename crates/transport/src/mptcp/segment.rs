@@ -140,6 +140,14 @@ impl Option {
     }
 }
 
+/// Reasons of MP_TCPRST (section 3.6) that connections give.
+pub(super) mod reason {
+    /// Something was wrong with an option, or nothing was where one belongs.
+    pub const ERROR: u8 = 1;
+    /// Something on the way takes options out.
+    pub const INTERFERENCE: u8 = 6;
+}
+
 /// Bytes of a DSS option with a DATA_ACK alone, and with a mapping too.
 pub const DSS_BARE: u32 = 8;
 /// Bytes of a DSS option with DATA_ACK and mapping, padded.

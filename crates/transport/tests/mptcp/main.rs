@@ -3,6 +3,7 @@
 mod basics;
 mod coupling;
 mod links;
+mod lives;
 mod pair;
 mod paths;
 mod properties;

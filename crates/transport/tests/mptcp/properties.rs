@@ -2,8 +2,8 @@
 
 use foundation::{Duration, Instant, Size, Streams};
 use proptest::prelude::*;
-use transport::mptcp::{MptcpConfig, PathIndex, Segment};
-use transport::tcp::Event;
+use transport::mptcp::{Connection, MptcpConfig, PathIndex, Segment};
+use transport::tcp::{Event, State};
 
 use crate::pair::{Pair, Side, at, ms};
 
@@ -51,14 +51,16 @@ fn settings() -> impl Strategy<Value = MptcpConfig> {
     let profiles = prop_oneof![Just("linux"), Just("rfc"), Just("ns3")];
     let congestion = prop_oneof![Just("lia"), Just("cubic"), Just("reno")];
     let buffers = (10_000_u64..2_000_000, 10_000_u64..2_000_000);
-    (schedulers, policies, profiles, congestion, buffers, any::<bool>(), any::<bool>()).prop_map(
-        |(scheduler, policy, profile, congestion, (send, receive), at_timeout, shared)| {
+    let others = (any::<bool>(), any::<bool>(), prop::option::of(1_u64..10_000));
+    (schedulers, policies, profiles, congestion, buffers, others).prop_map(
+        |(scheduler, policy, profile, congestion, (send, receive), (at_timeout, shared, rejoin))| {
             let reinjection = if at_timeout { "timeout" } else { "failure" };
             let text = format!(
                 r#"{{"kind": "mptcp", "profile": "{profile}", "congestion": "{congestion}", "scheduler": {scheduler},
                     "policy": {policy}, "reinjection": "{reinjection}", "shared_window": {shared}}}"#
             );
             let mut config: MptcpConfig = serde_json::from_str(&text).unwrap();
+            config.own.rejoin = rejoin.map(Duration::from_millis);
             config.tcp.send_buffer = Some(Size::from_bytes(send));
             config.tcp.receive_buffer = Some(Size::from_bytes(receive));
             if profile == "ns3" {
@@ -125,43 +127,87 @@ proptest! {
         }
     }
 
-    /// As long as one path lives, data arrives, however the others die.
+    /// As long as one path lives, data arrives, however the others die, each when it likes.
     #[test]
     fn one_path_is_enough(
         config in settings(),
         mut paths in prop::collection::vec(path(), 2..6),
         alive in 0_usize..6,
         size in 1_u64..300_000,
-        dies in 1000_u64..4000,
+        dies in prop::array::uniform5(500_u64..4000),
         seed in 0_u64..1000,
     ) {
         let mut config = config;
         config.tcp.user_timeout = Some(Duration::from_secs(1200));
-        config.own.policy = serde_json::from_str(r#"{"kind": "all", "first": "first"}"#).unwrap();
         let alive = alive % paths.len();
         for (number, path) in paths.iter_mut().enumerate() {
-            path.dead = (number != alive).then_some((dies, u64::MAX / 2_000_000));
+            path.dead = (number != alive).then_some((dies[number], u64::MAX / 2_000_000));
         }
-        let rtts: Vec<u64> = paths.iter().map(|path| path.rtt).collect();
-        let mut pair = Pair::new(&config, &rtts, size, seed, Box::new(deliver(paths, seed)));
-        pair.ends[0].finish = true;
-        pair.open();
-        pair.run_until(at(dies));
-        // Once a subflow stands on the path that lives.
-        let stands = pair.connection(Side::Client).subflows().any(|subflow| {
-            usize::from(subflow.path.0) == alive && subflow.state == transport::tcp::State::Established
-        });
-        let both = stands && pair.ends[1].connection.as_ref().is_some_and(|server| {
-            server.subflows().any(|subflow| {
-                usize::from(subflow.path.0) == alive && subflow.state == transport::tcp::State::Established
-            })
-        });
-        if both {
-            pair.run(at(7_200_000));
-            let subflows = |side| pair.connection(side).subflows().collect::<Vec<_>>();
-            let (client, server) = (subflows(Side::Client), subflows(Side::Server));
-            prop_assert!(pair.is_finished(), "{:?} {} {client:?} {server:?}", pair.now, pair.ends[1].received);
-            prop_assert_eq!(pair.ends[1].received, size);
-        }
+        survives(config, paths, alive, size, seed)?;
     }
+
+    /// Paths come and go, subflows fail and are followed by others; one path is always there.
+    #[test]
+    fn what_follows_failed_subflows_carries_data_on(
+        config in settings(),
+        mut paths in prop::collection::vec(path(), 2..5),
+        alive in 0_usize..5,
+        size in 100_000_u64..1_000_000,
+        dead in prop::array::uniform5((500_u64..4000, 1000_u64..60_000)),
+        rejoin in 1_u64..5000,
+        seed in 0_u64..1000,
+    ) {
+        let mut config = config;
+        // Subflows give up before their paths are back, or do not.
+        config.tcp.user_timeout = Some(Duration::from_secs(10));
+        config.tcp.syn_retries = Some(2);
+        config.own.rejoin = Some(Duration::from_millis(rejoin));
+        let alive = alive % paths.len();
+        for (number, path) in paths.iter_mut().enumerate() {
+            let (from, length) = dead[number];
+            path.dead = (number != alive).then_some((from, from + length));
+        }
+        // Nothing but a path's death is to make a subflow fail.
+        paths[alive].lost = 0;
+        survives(config, paths, alive, size, seed)?;
+    }
+}
+
+/// Runs a transfer over `paths` and asserts that it ends well where a subflow stood on the path that lives when the first
+/// other one died.
+fn survives(
+    mut config: MptcpConfig,
+    paths: Vec<Path>,
+    alive: usize,
+    size: u64,
+    seed: u64,
+) -> Result<(), TestCaseError> {
+    config.own.policy = serde_json::from_str(r#"{"kind": "all", "first": "first"}"#).unwrap();
+    let rtts: Vec<u64> = paths.iter().map(|path| path.rtt).collect();
+    let first = paths.iter().filter_map(|path| Some(path.dead?.0)).min().unwrap();
+    let mut pair = Pair::new(&config, &rtts, size, seed, Box::new(deliver(paths, seed)));
+    pair.open();
+    pair.run_until(at(first));
+    let stands = |connection: &Connection| {
+        connection
+            .subflows()
+            .any(|subflow| subflow.path.index() == alive && subflow.state == State::Established)
+    };
+    if pair
+        .ends
+        .iter()
+        .all(|end| end.connection.as_ref().is_some_and(stands))
+    {
+        pair.run(at(7_200_000));
+        let subflows = |side| pair.connection(side).subflows().collect::<Vec<_>>();
+        let (client, server) = (subflows(Side::Client), subflows(Side::Server));
+        prop_assert!(
+            pair.is_finished(),
+            "{:?} {} {client:?} {server:?}",
+            pair.now,
+            pair.ends[1].received
+        );
+        prop_assert_eq!(pair.ends[1].received, size);
+    }
+    Ok(())
 }

@@ -74,6 +74,12 @@ pub(super) fn kernel_of(config: &MptcpConfig, names: &Names) -> Result<KernelTcp
             "the kernel's MPTCP lets subflows join when data was acknowledged: leave it out",
         );
     }
+    if own.rejoin.is_some() {
+        refuse(
+            "rejoin",
+            "the kernel's MPTCP has no knob for it: leave the key out",
+        );
+    }
     if own.shared_window == Some(false) {
         refuse(
             "shared_window",

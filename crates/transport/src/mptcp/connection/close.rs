@@ -3,6 +3,7 @@
 use foundation::Instant;
 
 use super::{Connection, Level};
+use crate::machine::Machine as _;
 use crate::mptcp::segment::{Option, Segment};
 use crate::tcp::{self, Error, Event};
 
@@ -29,16 +30,28 @@ impl Connection {
         }
     }
 
-    /// The connection ends now: every subflow is reset.
+    /// The connection ends now: every subflow is reset, and each reset says by MP_FASTCLOSE that it is of the whole
+    /// connection (RFC 8684, section 3.5), so that one that arrives is enough.
     pub fn abort(&mut self, now: Instant) {
-        self.over = true;
-        self.joins.clear();
-        self.tail_at = Instant::MAX;
+        self.fast_closing = self.level == Level::Multipath;
+        self.stop();
         for (place, subflow) in self.subflows.iter_mut().enumerate() {
             subflow.tcp.abort(now);
             self.dirty |= 1 << place;
         }
         self.tell(Event::Closed);
+    }
+
+    /// The peer ends the whole connection, as its knowledge of this end's key shows (RFC 8684, section 3.5).
+    pub(super) fn on_fast_close(&mut self, now: Instant, place: usize, segment: &Segment) {
+        // A reset of the subflow is not answered by one; an acknowledgement with the option is.
+        if segment.tcp.has(tcp::Flags::RST) {
+            self.subflows[place].tcp.handle_frame(now, segment.tcp);
+            self.after(now, place);
+        }
+        if !self.over {
+            self.give_up(now, Error::Reset);
+        }
     }
 
     /// The data of a segment may end with it.
@@ -77,10 +90,7 @@ impl Connection {
             return;
         }
         if self.outgoing.fin_acknowledged() && self.incoming.is_finished() {
-            self.over = true;
-            self.joins.clear();
-            self.resend_at = Instant::MAX;
-            self.tail_at = Instant::MAX;
+            self.stop();
             for (place, subflow) in self.subflows.iter_mut().enumerate() {
                 subflow.usable = false;
                 // Copies of data may still arrive, which a closed TCP would answer with a reset before the peer has heard
@@ -153,6 +163,8 @@ impl Connection {
             self.tell(Event::Closed);
         } else if opening || none_left {
             self.give_up(now, error.unwrap_or(Error::Reset));
+        } else if error.is_some() {
+            self.plan_rejoin(now, place);
         }
     }
 
@@ -172,12 +184,18 @@ impl Connection {
         }
     }
 
-    /// The connection has failed.
-    pub(super) fn give_up(&mut self, now: Instant, error: Error) {
+    /// No data leaves any more, and nothing is opened.
+    fn stop(&mut self) {
         self.over = true;
         self.joins.clear();
+        self.rejoins.clear();
         self.resend_at = Instant::MAX;
         self.tail_at = Instant::MAX;
+    }
+
+    /// The connection has failed.
+    pub(super) fn give_up(&mut self, now: Instant, error: Error) {
+        self.stop();
         for (place, subflow) in self.subflows.iter_mut().enumerate() {
             if !subflow.gone {
                 subflow.tcp.abort(now);

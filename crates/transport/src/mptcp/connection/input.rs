@@ -6,7 +6,7 @@ use super::subflow::Role;
 use super::{Connection, Level};
 use crate::congestion::Siblings;
 use crate::machine::Machine as _;
-use crate::mptcp::segment::{Option, PathIndex, Segment};
+use crate::mptcp::segment::{Option, PathIndex, Segment, reason};
 use crate::tcp::{Event, Flags};
 
 /// Bytes of a proof in the answer and in the third segment of a join (RFC 8684, figures 6 and 7).
@@ -20,6 +20,11 @@ impl Connection {
             self.on_stranger(now, path, segment);
             return;
         };
+        if let Option::FastClose { receiver } = segment.option
+            && receiver == self.key
+        {
+            return self.on_fast_close(now, place, segment);
+        }
         if !self.take_option(now, place, segment) {
             return;
         }
@@ -100,15 +105,12 @@ impl Connection {
             } => {
                 return self.take_join_answer(place, &proof, nonce, backup);
             }
-            Option::JoinThird { proof } => return self.take_join_third(place, &proof),
-            Option::Priority { backup } => self.subflows[place].backup = backup,
-            Option::FastClose { receiver } => {
-                if receiver == self.key {
-                    self.give_up(now, crate::tcp::Error::Reset);
-                    return false;
-                }
-            }
-            Option::None | Option::JoinSyn { .. } | Option::Reset { .. } => self.take_nothing(place, segment),
+            Option::JoinThird { proof } => return self.take_join_third(now, place, &proof),
+            Option::Priority { backup } => self.subflows[place].peer_backup = backup,
+            Option::Reset { transient, .. } => self.subflows[place].refused |= !transient,
+            // One with another key is none of this connection's.
+            Option::FastClose { .. } => {}
+            Option::None | Option::JoinSyn { .. } => self.take_nothing(place, segment),
         }
         true
     }
@@ -237,7 +239,7 @@ impl Connection {
             return false;
         }
         let subflow = &mut self.subflows[place];
-        subflow.backup |= backup;
+        subflow.peer_backup = backup;
         if let Role::Joined {
             nonces: known,
             verified,
@@ -250,11 +252,16 @@ impl Connection {
         true
     }
 
-    fn take_join_third(&mut self, place: usize, proof: &crate::mptcp::segment::Proof) -> bool {
+    fn take_join_third(&mut self, now: Instant, place: usize, proof: &crate::mptcp::segment::Proof) -> bool {
         let Role::Joined { nonces, .. } = self.subflows[place].role else {
             return false;
         };
-        if self.opener || !self.is_proven(proof, nonces, THIRD_PROOF) {
+        if self.opener {
+            return false;
+        }
+        if !self.is_proven(proof, nonces, THIRD_PROOF) {
+            // RFC 8684, section 3.2: whoever does not know the keys is sent away.
+            self.subflows[place].reset_for(now, false, reason::ERROR);
             return false;
         }
         let subflow = &mut self.subflows[place];
@@ -317,7 +324,7 @@ impl Connection {
             Role::Joined { verified, .. } if self.opener => {
                 // A peer that does not know the keys, or not the option, gets no data.
                 if !verified {
-                    subflow.tcp.abort(now);
+                    subflow.reset_for(now, false, reason::ERROR);
                     return;
                 }
                 subflow.third_at = now + subflow.tcp.retransmission_timeout();
@@ -328,7 +335,7 @@ impl Connection {
                     // The fourth segment (RFC 8684, section 3.2).
                     subflow.tcp.demand_acknowledgement();
                 } else {
-                    subflow.tcp.abort(now);
+                    subflow.reset_for(now, false, reason::ERROR);
                 }
             }
         }
@@ -349,7 +356,7 @@ impl Connection {
                     Some((data, length)) => (data, length.min(rest)),
                     None => {
                         // RFC 8684, section 3.3.1: payload without a mapping ends the subflow.
-                        subflow.tcp.abort(now);
+                        subflow.reset_for(now, false, reason::INTERFERENCE);
                         break;
                     }
                 },

@@ -4,6 +4,8 @@ mod close;
 mod input;
 mod open;
 mod output;
+mod priority;
+mod rejoin;
 mod schedule;
 mod settle;
 mod subflow;
@@ -14,6 +16,7 @@ use std::sync::Arc;
 
 use foundation::{Duration, Generator, Instant};
 
+use self::rejoin::Rejoin;
 use self::subflow::Subflow;
 use super::policy::{Join, PathPolicy, Scatter, Tail};
 use super::receiver::DataReceiver;
@@ -61,6 +64,8 @@ pub struct Connection {
     /// Subflows to be opened, and since when they can be.
     joins: Vec<Join>,
     joinable_since: Option<Instant>,
+    /// Those in place of others that failed.
+    rejoins: Vec<Rejoin>,
     /// The paths that have a subflow, or will have one.
     paths: Vec<PathIndex>,
     expected: Vec<(PathIndex, u64)>,
@@ -78,6 +83,8 @@ pub struct Connection {
     views: Vec<SubflowView>,
     siblings: Vec<Sibling>,
     opened_at: Instant,
+    /// Resets say that the whole connection is over.
+    fast_closing: bool,
     /// The DATA_FIN has left since it was last asked for.
     fin_told: bool,
     /// Subflows whose next segment without payload says that the data has ended, one bit each. Not every one does: two
@@ -114,6 +121,8 @@ pub struct SubflowInfo {
     pub srtt: Duration,
     /// Bytes in flight.
     pub in_flight: u64,
+    /// Whether it is to be used only where no other can be, by the wish of either end.
+    pub backup: bool,
     /// Data packets sent again on it.
     pub retransmissions: u64,
     /// Expiries of its retransmission timer.
@@ -203,6 +212,7 @@ impl Connection {
                 window: sibling.window,
                 srtt: sibling.rtt,
                 in_flight: subflow.tcp.bytes_in_flight(),
+                backup: subflow.is_backup(),
                 retransmissions: subflow.tcp.statistics().retransmissions,
                 timeouts: subflow.tcp.statistics().timeouts,
             }

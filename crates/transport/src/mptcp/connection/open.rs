@@ -79,6 +79,10 @@ impl Setup {
         self.nagle
     }
 
+    pub(super) fn rejoin(&self) -> std::option::Option<foundation::Duration> {
+        self.config.own.rejoin
+    }
+
     pub(super) fn reinjects_at_timeout(&self) -> bool {
         self.config.reinjection() == Reinjection::Timeout
     }
@@ -145,6 +149,7 @@ impl Connection {
             policy: None,
             joins: Vec::new(),
             joinable_since: None,
+            rejoins: Vec::new(),
             paths: Vec::new(),
             expected: Vec::new(),
             short: false,
@@ -157,6 +162,7 @@ impl Connection {
             views: Vec::new(),
             siblings: Vec::new(),
             opened_at: now,
+            fast_closing: false,
             fin_told: false,
             fin_due: 0,
             keys_told: false,
@@ -260,9 +266,12 @@ impl Connection {
         self.joins.iter().map(at).min().unwrap_or(Instant::MAX)
     }
 
-    pub(super) fn join(&mut self, now: Instant, join: Join) {
-        if self.subflows.len() >= self.setup.most {
-            return;
+    /// Opens a subflow. Gives whether there may be one more: those that are gone do not count, but for the numbers that
+    /// they had.
+    pub(super) fn join(&mut self, now: Instant, join: Join) -> bool {
+        let open = self.subflows.iter().filter(|subflow| !subflow.gone).count();
+        if open >= self.setup.most || self.subflows.len() >= MOST_SUBFLOWS as usize {
+            return false;
         }
         let id = self.subflows.len() as u8;
         let role = Role::Joined {
@@ -275,6 +284,7 @@ impl Connection {
         let mut subflow = Subflow::new(id, join.path, tcp, role);
         subflow.backup = join.backup;
         self.add(subflow);
+        true
     }
 
     /// A subflow asks to join (RFC 8684, section 3.2): its SYN, on `path`.
@@ -303,7 +313,7 @@ impl Connection {
         let number = self.random.next_u32();
         let tcp = tcp::Connection::accept_beside(now, &self.setup.subflow, number, &segment.tcp, RESERVED);
         let mut subflow = Subflow::new(segment.subflow, path, tcp, role);
-        subflow.backup = backup;
+        subflow.peer_backup = backup;
         self.add(subflow);
     }
 

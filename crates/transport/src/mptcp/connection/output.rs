@@ -60,14 +60,20 @@ impl Connection {
         let mut tcp = outgoing.segment;
         let mut offset = outgoing.offset;
         let mut again = outgoing.retransmission;
-        let option = if tcp.has(Flags::RST) || self.level == Level::Plain {
+        let option = if self.level == Level::Plain {
             Option::None
+        } else if tcp.has(Flags::RST) {
+            self.reset_option(place)
         } else if tcp.has(Flags::SYN) {
             self.syn_option(place)
         } else if tcp.length > 0 {
             let (option, data) = self.mapped(place, outgoing);
             again |= self.outgoing.leaves(data, data + u64::from(tcp.length));
             offset = data - 1;
+            if self.subflows[place].tells_priority {
+                // It has no room beside the mapping, and leaves behind.
+                self.subflows[place].tcp.demand_acknowledgement();
+            }
             option
         } else {
             self.bare_option(place)
@@ -95,6 +101,15 @@ impl Connection {
             },
             offset,
             retransmission: again,
+        }
+    }
+
+    /// A reset is of the whole connection, or of the subflow alone, for a reason (RFC 8684, sections 3.5 and 3.6).
+    fn reset_option(&self, place: usize) -> Option {
+        match (self.peer_key, self.subflows[place].reset) {
+            (Some(receiver), _) if self.fast_closing => Option::FastClose { receiver },
+            (_, Some((transient, reason))) => Option::Reset { transient, reason },
+            _ => Option::None,
         }
     }
 
@@ -178,6 +193,16 @@ impl Connection {
                 return self.keys(0);
             }
             _ => {}
+        }
+        if self.subflows[place].tells_priority {
+            let subflow = &mut self.subflows[place];
+            subflow.tells_priority = false;
+            if fin {
+                subflow.tcp.demand_acknowledgement();
+            }
+            return Option::Priority {
+                backup: subflow.backup,
+            };
         }
         self.fin_due &= !(1 << place);
         Option::Dss {

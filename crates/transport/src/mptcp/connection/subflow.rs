@@ -33,7 +33,17 @@ pub(super) struct Subflow {
     pub path: PathIndex,
     pub tcp: tcp::Connection,
     pub role: Role,
+    /// To be used only where no other can be: by this end's wish, and by the peer's (RFC 8684, section 3.3.8).
     pub backup: bool,
+    pub peer_backup: bool,
+    /// The peer is to be told of this end's wish.
+    pub tells_priority: bool,
+    /// Why this end resets it, if it does: the cause will pass, and the reason (section 3.6).
+    pub reset: Option<(bool, u8)>,
+    /// The peer reset it for a cause that will not pass.
+    pub refused: bool,
+    /// Subflows on the path before it that failed, one after the other.
+    pub failures: u32,
     /// Data may be sent on it.
     pub usable: bool,
     /// It has ended or failed.
@@ -77,6 +87,11 @@ impl Subflow {
             tcp,
             role,
             backup: false,
+            peer_backup: false,
+            tells_priority: false,
+            reset: None,
+            refused: false,
+            failures: 0,
             usable: false,
             gone: false,
             sent: Mappings::default(),
@@ -99,6 +114,17 @@ impl Subflow {
             claimed: 0,
             expected: 0,
         }
+    }
+
+    /// Whether it is to be used only where no other can be.
+    pub const fn is_backup(&self) -> bool {
+        self.backup || self.peer_backup
+    }
+
+    /// This end resets it, and says why: it will pass, or not, and the reason by its number in RFC 8684, section 3.6.
+    pub fn reset_for(&mut self, now: Instant, transient: bool, reason: u8) {
+        self.reset = Some((transient, reason));
+        self.tcp.abort(now);
     }
 
     /// Bytes that wait here for room.
@@ -149,6 +175,7 @@ impl Subflow {
         let new = acknowledged - self.acknowledged;
         if new > 0 {
             self.acknowledged = acknowledged;
+            self.failures = 0;
             self.sent.release(acknowledged);
             self.since_loss += new;
         }
@@ -199,7 +226,7 @@ impl Subflow {
             queued: if waits { self.queued() } else { 0 },
             segment,
             room,
-            backup: self.backup,
+            backup: self.is_backup(),
             timeouts: self.tcp.timeouts_in_a_row(),
         }
     }

@@ -15,6 +15,9 @@ impl Connection {
         if !self.joins.is_empty() {
             at = at.min(self.next_join());
         }
+        if !self.rejoins.is_empty() {
+            at = at.min(self.next_rejoin());
+        }
         (at != Instant::MAX).then_some(at)
     }
 
@@ -32,6 +35,9 @@ impl Connection {
         }
         if !self.joins.is_empty() {
             self.open_due_joins(now);
+        }
+        if !self.rejoins.is_empty() {
+            self.open_due_rejoins(now);
         }
     }
 
