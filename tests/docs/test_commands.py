@@ -1,18 +1,25 @@
 """Every command, file and Python example of README.md and the pages of docs/ below works as it stands there.
 
-Comments before a block mark it: `file: NAME` (a reader writes this file), `append: NAME`, `skip: REASON`.
+Comments before a block mark it: `file: NAME` (a reader writes this file), `append: NAME`, `skip: REASON`,
+`project: WHAT` (it is run in the project's folder). The parser reads also the commands that are not run.
 """
 
 from __future__ import annotations
 
 import os
 import re
+import shlex
 import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
+import typer
+
+from longfat.cli.app import app
+from longfat.study import builtin
 
 ROOT = Path(__file__).parents[2]
 PAGES = (
@@ -22,7 +29,9 @@ PAGES = (
     "docs/trace.md",
     "docs/shell.md",
     "docs/net.md",
+    "docs/packetdrill.md",
 )
+ALL_PAGES = sorted(str(path.relative_to(ROOT)) for path in [ROOT / "README.md", *ROOT.glob("docs/*.md")])
 BLOCK = re.compile(
     r"(?:^<!-- (?P<mark>[^\n]*?) -->\n)?^```(?P<kind>\w+)\n(?P<text>.*?)^```$", re.DOTALL | re.MULTILINE
 )
@@ -38,7 +47,8 @@ def blocks(page: str) -> Iterator[tuple[str, str, str]]:
 
 def commands(text: str) -> list[str]:
     """The commands of a console block that are longfat's."""
-    return [line.removeprefix("$ ") for line in text.splitlines() if line.startswith("$ longfat")]
+    lines = text.replace("\\\n", " ").splitlines()
+    return [line.removeprefix("$ ") for line in lines if line.startswith("$ longfat ")]
 
 
 def run(command: str | list[str], folder: Path) -> None:
@@ -68,12 +78,31 @@ def test_what_a_page_shows_works(page: str, tmp_path: Path) -> None:
             continue
         elif kind == "console":
             for command in commands(text):
-                run(command, tmp_path)
+                run(command, ROOT if action == "project" else tmp_path)
                 tried += 1
         elif kind == "python":
             run([sys.executable, "-c", text], tmp_path)
             tried += 1
     assert tried > 0
+
+
+@pytest.mark.parametrize("page", ALL_PAGES)
+def test_what_a_page_shows_is_understood(page: str) -> None:
+    """Options and words of every command are those that there are, and built-in studies are there."""
+    known, folders = builtin(), {name.partition("/")[0] for name in builtin()}
+    for _, kind, text in blocks(page):
+        if kind == "python":
+            compile(text, page, "exec")
+        for line in commands(text) if kind == "console" else []:
+            _, name, *words = shlex.split(line, comments=True)
+            found: Any = typer.main.get_command(app)
+            found = found.commands[name]
+            if hasattr(found, "commands"):
+                name = words.pop(0) if words[0] in found.commands else "open"
+                found = found.commands[name]
+            found.make_context(name, list(words))
+            studies = [word for word in words if re.fullmatch(r"[a-z]+/[a-z0-9-]+", word)]
+            assert all(word in known for word in studies if word.partition("/")[0] in folders), line
 
 
 @pytest.mark.parametrize(
