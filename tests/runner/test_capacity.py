@@ -98,19 +98,21 @@ def test_trials_at_once_share_what_was_measured(
     executor.close()
 
 
+@pytest.fixture
+def kernels(between_kernels: Callable[..., Data], write: Callable[..., Path]) -> Path:
+    """The study's file."""
+    return write(between_kernels("100kB", GBN), "kernels.toml")
+
+
 def records(folder: Path) -> list[Path]:
     return list(folder.rglob("part-*.parquet"))
 
 
 def test_a_run_that_is_refused_runs_nothing(
-    machine: Machine,
-    between_kernels: Callable[..., Data],
-    write: Callable[..., Path],
-    cli: Cli,
-    tmp_path: Path,
+    machine: Machine, kernels: Path, cli: Cli, tmp_path: Path
 ) -> None:
     machine(100)
-    done = cli("run", write(between_kernels("500kB", GBN), "kernels.toml"), "--json", ok=False)
+    done = cli("run", kernels, "--json", ok=False)
     assert (done.returncode, done.stdout) == (1, "")
     only_lines(
         done.stderr,
@@ -123,17 +125,10 @@ def test_a_run_that_is_refused_runs_nothing(
 
 
 @pytest.mark.usefixtures("emulated")
-def test_forced_it_runs_all_the_same(
-    machine: Machine,
-    between_kernels: Callable[..., Data],
-    write: Callable[..., Path],
-    cli: Cli,
-    tmp_path: Path,
-) -> None:
+def test_forced_it_runs_all_the_same(machine: Machine, kernels: Path, cli: Cli, tmp_path: Path) -> None:
     machine(100)
-    study = write(between_kernels("100kB", GBN), "kernels.toml")
-    assert cli("run", study, ok=False).returncode == 1
+    assert cli("run", kernels, ok=False).returncode == 1
     # The folder of the run that was refused is no obstacle.
-    result: dict[str, Any] = document(cli("run", study, "--json", "--force"))
+    result: dict[str, Any] = document(cli("run", kernels, "--json", "--force"))
     assert [(cell["protocol"], cell["n"]) for cell in result["cells"]] == [("reno", 1), ("gbn", 1)]
     assert records(tmp_path)

@@ -15,6 +15,8 @@ from longfat.analysis.statistics import method
 from longfat.analysis.vega_bundle import VEGA_LITE
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from longfat.results import RunResult
 
 Format = Literal["svg", "png", "pdf", "html"]
@@ -116,10 +118,9 @@ def _caption(run: RunResult, data: ChartData) -> str:
 def _layers(data: ChartData, y_title: list[str]) -> Any:
     source: Any = alt.InlineData(values=data.rows)
     chosen = alt.selection_point(fields=["series"], bind="legend")
-    names = alt.Scale(domain=data.series, range=repeated(PALETTE, len(data.series)))
     base = alt.Chart(source).encode(
         x=_x(data),
-        color=alt.Color("series:N", scale=names, sort=data.series, title="Protocol"),
+        color=coloured(data.series),
         opacity=alt.condition(chosen, alt.value(1.0), alt.value(0.12)),
         tooltip=[
             alt.Tooltip("series:N", title="Protocol"),
@@ -212,6 +213,12 @@ def wrapped(title: str, height: int) -> list[str]:
     ['Size over completion time, mean', '(Mbit/s)']
     """
     return textwrap.wrap(title, max(_NARROWEST, int(height / _LETTER)))
+
+
+def coloured(series: Sequence[str]) -> alt.Color:
+    """A colour a protocol, with its legend."""
+    names = alt.Scale(domain=list(series), range=repeated(PALETTE, len(series)))
+    return alt.Color("series:N", scale=names, sort=list(series), title="Protocol")
 
 
 def repeated(of: tuple[str, ...], count: int) -> list[str]:

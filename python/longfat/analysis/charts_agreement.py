@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import altair as alt
 
 from longfat.analysis import formatting, grid
-from longfat.analysis.charts import PALETTE, SHAPES, configured, repeated
+from longfat.analysis.charts import SHAPES, coloured, configured, repeated
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -106,7 +106,6 @@ def _panel(rows: list[dict[str, Any]], measure: Measure, series: list[str], x_ti
     ends = [abs(row[end]) for row in rows for end in ("low", "high") if end in row]
     most = max(limit, *(abs(row["y"]) for row in rows), *(min(end, 3 * limit) for end in ends)) * 1.1
     scale = alt.Scale(domain=[-most, most], clamp=True)
-    colours = alt.Scale(domain=series, range=repeated(PALETTE, len(series)))
     # One line a key, since points stand close together.
     axis = alt.Axis(labelAngle=0, labelExpr="split(datum.label, ', ')")
     x = alt.X("point:N", sort=points, title=x_title or None, axis=axis)
@@ -123,12 +122,7 @@ def _panel(rows: list[dict[str, Any]], measure: Measure, series: list[str], x_ti
     base = alt.Chart(alt.InlineData(values=rows)).encode(
         x=x,
         xOffset=alt.XOffset("series:N", sort=series),
-        color=alt.Color(
-            "series:N",
-            sort=series,
-            title="Protocol",
-            scale=colours,
-        ),
+        color=coloured(series),
         tooltip=[
             alt.Tooltip("series:N", title="Protocol"),
             alt.Tooltip("point:N", title=x_title or "Point"),
@@ -144,9 +138,7 @@ def _panel(rows: list[dict[str, Any]], measure: Measure, series: list[str], x_ti
     y = alt.Y("y:Q", title=y_title, scale=scale)
     bars = base.transform_filter("isValid(datum.low)").mark_rule(strokeWidth=1.6, clip=True)
     zero = alt.Chart(alt.InlineData(values=[{"zero": 0}])).mark_rule(color="#57606a", strokeDash=[3, 3])
-    fill = alt.condition(
-        "datum.misses", alt.value("white"), alt.Color("series:N", scale=colours, title="Protocol")
-    )
+    fill = alt.condition("datum.misses", alt.value("white"), coloured(series))
     drawn = [
         band_layer,
         zero.encode(y=alt.Y("zero:Q", title=y_title, scale=scale)),

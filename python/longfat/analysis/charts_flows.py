@@ -9,7 +9,7 @@ import altair as alt
 import polars as pl
 
 from longfat.analysis import formatting, grid
-from longfat.analysis.charts import LABEL, PALETTE, configured, repeated
+from longfat.analysis.charts import LABEL, coloured, configured
 
 if TYPE_CHECKING:
     from longfat.analysis.charts import Spec
@@ -138,12 +138,7 @@ def _panel(
         x=x,
         y=alt.Y("share:Q", title=axes[1], scale=alt.Scale(domain=[0, 100])),
         order="share:Q",
-        color=alt.Color(
-            "series:N",
-            scale=alt.Scale(domain=series, range=repeated(PALETTE, len(series))),
-            sort=series,
-            title="Protocol",
-        ),
+        color=coloured(series),
         tooltip=[
             alt.Tooltip("series:N", title="Protocol"),
             alt.Tooltip("share:Q", title=_DONE, format=".4~g"),

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import altair as alt
 
 from longfat.analysis import formatting, grid
-from longfat.analysis.charts import PALETTE, configured, repeated, titled, wrapped
+from longfat.analysis.charts import coloured, configured, titled, wrapped
 from longfat.study.vocabulary import AT_HOST
 
 if TYPE_CHECKING:
@@ -80,12 +80,7 @@ def chart(run: RunResult, metric: str, *, width: int = 620, title: bool = True) 
     base = alt.Chart(alt.InlineData(values=found)).encode(
         x=alt.X("host:N", sort=hosts, title=part, axis=alt.Axis(labelAngle=0)),
         xOffset=alt.XOffset("series:N", sort=series),
-        color=alt.Color(
-            "series:N",
-            scale=alt.Scale(domain=series, range=repeated(PALETTE, len(series))),
-            sort=series,
-            title="Protocol",
-        ),
+        color=coloured(series),
         tooltip=[
             alt.Tooltip("series:N", title="Protocol"),
             alt.Tooltip("host:N", title=part),
