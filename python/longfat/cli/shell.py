@@ -57,7 +57,7 @@ def shell(
         list[str] | None,
         typer.Option(
             metavar="KEY=VALUE",
-            help="Set a key of longfat's TCP (longfat list tcp), e.g. congestion=vegas, "
+            help="Set a key of longfat's TCP (longfat list protocols), e.g. congestion=vegas, "
             "receive_buffer=16KiB; may be repeated.",
         ),
     ] = None,
