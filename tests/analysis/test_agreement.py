@@ -84,6 +84,33 @@ def test_counts_that_part_are_a_cause(made: Any) -> None:
     assert all("packets sent again: 200 and 300" in why for why in causes)
 
 
+def late(made: Any, p99: float, most: float, **others: float) -> str:
+    """The causes told of cells whose goodput is 20 % apart, with an emulator that was as late as this."""
+    run = slow_at_10(made)
+    for cell in run.cells:
+        if cell.cell.world == "relay":
+            figures = {"emulator_late_p99_s": p99, "emulator_late_max_s": most, **others}
+        else:
+            figures = {"rtt_p50_s": 0.01, "completion_s": 3.0, "timeouts": 0.0}
+        for name, value in figures.items():
+            cell.metrics[name] = Interval(value, value, value)
+    return " ".join(why for _, why in agreement.missed(agreement.agreements(run.cells)))
+
+
+def test_an_emulator_that_was_late_is_a_cause_where_it_is_large_beside_the_difference(made: Any) -> None:
+    told = late(made, 0.002, 0.003)
+    assert (
+        "the machine was late: 1 in 100 times by 2.00 ms or more, 20 % of a round trip, where worlds are 2"
+        in told
+    )
+    assert "the machine was late" not in late(made, 0.0002, 0.003)
+    assert "stood still" not in late(made, 0.0002, 0.3, timeouts=0.0, completion_s=30.0)
+    assert "up to 300 ms, which may cost timeouts" in late(made, 0.0002, 0.3, timeouts=2.0)
+    assert "up to 300 ms of the 2.00 s that a trial took" in late(
+        made, 0.0002, 0.3, timeouts=0.0, completion_s=2.0
+    )
+
+
 def test_a_queue_that_drains_in_one_world_alone_is_a_cause(made: Any) -> None:
     run = slow_at_10(made)
     for cell in run.cells:

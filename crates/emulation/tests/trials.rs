@@ -40,6 +40,15 @@ fn a_kernel_fills_a_path_and_its_queue() {
     // 20 ms of delay and up to 30 ms of queue; wake-ups take their time on a busy machine.
     assert!((0.02..0.3).contains(&figure(&record, "rtt_mean_s")));
     assert!(figure(&record, "queue_mean_packets") > 1.0);
+    // No timer is exact: how late the emulator was is told, and not in units of another size.
+    let (late, most) = (
+        figure(&record, "emulator_late_p99_s"),
+        figure(&record, "emulator_late_max_s"),
+    );
+    assert!(
+        (1e-9..4.0).contains(&late) && (late..4.0).contains(&most),
+        "{late} {most}"
+    );
 }
 
 #[test]

@@ -88,6 +88,7 @@ fn record<W: Watch>(world: &World<W>, stop: Option<Stop>) -> Record {
         flows: &flows,
         windows: world.sampler().windows(),
         bottlenecks: &bottlenecks,
+        lateness: None,
         from: world.measured_from(),
         until: world.now(),
     };

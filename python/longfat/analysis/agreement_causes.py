@@ -22,6 +22,12 @@ SHORT_TRIP = 0.002
 FAST_PACKETS = 20_000
 """Packets per second beyond which processes on one computer are themselves the bottleneck."""
 
+LATE = 0.5
+"""An emulator that was late by this part of a difference, each relative to its whole, may have made it."""
+
+LEAST_TIMEOUT = 0.2
+"""The least retransmission timeout of Linux's TCP, in s (`TCP_RTO_MIN`)."""
+
 _WORDS = (
     ("timeouts", 1.0, "timeouts"),
     ("retransmissions", 3.0, "packets sent again"),
@@ -41,6 +47,7 @@ def causes(first: CellResult, other: CellResult, missed: Sequence[str], *, unsur
         found.append(
             f"the path's round trip takes {trip}: on wall time the computer's own scheduling may take longer"
         )
+    found += _lateness(first, other, missed, setting)
     found += _counters(first, other, setting)
     found += _least_trips(first, other)
     if "rtt_mean_s" not in missed:
@@ -52,6 +59,41 @@ def causes(first: CellResult, other: CellResult, missed: Sequence[str], *, unsur
     if failed:
         found.append(f"{failed} trials failed in the world {other.cell.world}")
     return found or ["round trips, losses and queues are alike: nothing in the records tells why"]
+
+
+def _lateness(
+    first: CellResult, other: CellResult, missed: Sequence[str], setting: Setting | None
+) -> Iterator[str]:
+    """An emulator that was late, where that is large beside the difference: it adds to delays itself."""
+    apart = max((_apart(first, other, metric) for metric in missed), default=0.0)
+    if apart <= 0:
+        return
+    late, most = (
+        max((value for cell in (first, other) if math.isfinite(value := _mean(cell, metric))), default=0.0)
+        for metric in ("emulator_late_p99_s", "emulator_late_max_s")
+    )
+    trips = (_mean(first, "rtt_p50_s"), setting.round_trip if setting is not None else math.nan)
+    trip = next((trip for trip in trips if trip > 0), math.inf)
+    if late / trip >= LATE * apart:
+        yield (
+            f"the machine was late: 1 in 100 times by {formatting.quantity(late, 's')} or more, "
+            f"{late / trip * 100:.0f} % of a round trip, where worlds are {apart * 100:.0f} % apart"
+        )
+    timeout = setting.timeout if setting is not None else LEAST_TIMEOUT
+    seconds = _mean(other, "completion_s")
+    stood = f"the emulator stood still for up to {formatting.quantity(most, 's')}"
+    if most >= timeout and _mean(other, "timeouts") > _mean(first, "timeouts"):
+        yield f"{stood}, which may cost timeouts"
+    elif most / seconds >= LATE * apart:
+        yield f"{stood} of the {formatting.quantity(seconds, 's')} that a trial took"
+
+
+def _apart(first: CellResult, other: CellResult, metric: str) -> float:
+    """The difference of two means as a part of the larger; 0 where one is unknown."""
+    a, b = _mean(first, metric), _mean(other, metric)
+    if not (math.isfinite(a) and math.isfinite(b)) or a == b:
+        return 0.0
+    return abs(b - a) / max(abs(a), abs(b))
 
 
 def _counters(first: CellResult, other: CellResult, setting: Setting | None) -> Iterator[str]:

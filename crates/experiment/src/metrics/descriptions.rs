@@ -2,8 +2,8 @@
 
 use transport::metrics::Description;
 
-/// Every metric of a simulated trial besides those of a lone transfer, in the order of reports.
-pub(super) const OF_A_TRIAL: [Description; 27] = [
+/// Every metric of a trial of whole topologies besides those of a lone transfer, in the order of reports.
+pub(super) const OF_A_TRIAL: [Description; 29] = [
     Description::new(
         "flow_goodput_bps",
         "bit/s",
@@ -141,4 +141,11 @@ pub(super) const OF_A_TRIAL: [Description; 27] = [
         "lower",
         "paths that carried data of a measured flow, mean over flows",
     ),
+    Description::new(
+        "emulator_late_p99_s",
+        "s",
+        "lower",
+        "how late the emulator moved packets that were due, 99th percentile of its turns from the trial's beginning; none in simulation",
+    ),
+    Description::new("emulator_late_max_s", "s", "lower", "the most that it was late"),
 ];

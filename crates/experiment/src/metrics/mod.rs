@@ -66,6 +66,8 @@ pub struct Measured<'a> {
     pub windows: &'a [Window],
     /// The bottlenecks over the measured time.
     pub bottlenecks: &'a [Observation],
+    /// How late packets were moved that were due, in nanoseconds, where time is the wall's.
+    pub lateness: Option<&'a Histogram<u64>>,
     /// When measuring began.
     pub from: Instant,
     /// When it ended.
@@ -123,6 +125,7 @@ impl Measured<'_> {
         self.set_round_trips(&mut set);
         self.set_bottlenecks(&mut set);
         self.set_fairness(&mut set);
+        self.set_lateness(&mut set);
         self.add_hosts(&mut metrics);
         self.add_classes(&mut metrics);
         metrics
@@ -266,6 +269,14 @@ impl Measured<'_> {
             set("queueing_delay_p50_s", seconds(waits.value_at_quantile(0.5)));
             set("queueing_delay_p99_s", seconds(waits.value_at_quantile(0.99)));
         }
+    }
+
+    /// What the machine itself has added to delays.
+    fn set_lateness(&self, set: &mut impl FnMut(&str, Option<f64>)) {
+        let Some(late) = self.lateness else { return };
+        let seconds = |nanos: u64| Some(nanos as f64 / 1e9);
+        set("emulator_late_p99_s", seconds(late.value_at_quantile(0.99)));
+        set("emulator_late_max_s", seconds(late.max()));
     }
 
     /// Flows that answer congestion, traffic included: those that share a network by its rules.

@@ -151,12 +151,14 @@ fn run_with(
         return Err(TrialError::Cancelled);
     }
     let outcomes: Vec<_> = trial.flows.iter().map(|flow| flow.outcome()).collect();
+    let lateness = emulation.report().late;
     let measured = Measured {
         topology: &plan.topology,
         groups: &groups,
         flows: &outcomes,
         windows: &trial.windows,
         bottlenecks: &trial.after,
+        lateness: Some(&lateness),
         from: trial.measured_from,
         until: trial.ended_at,
     };
