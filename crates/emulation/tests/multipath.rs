@@ -43,6 +43,15 @@ fn an_address_chooses_the_way() {
 }
 
 #[test]
+fn nobody_stands_between_a_host_of_several_ways_and_the_network() {
+    let Some(emulation) = start(options(three_paths())) else {
+        return;
+    };
+    let refused = emulation.interpose(NEAR).unwrap_err();
+    assert!(refused.to_string().starts_with("it has 3 devices"), "{refused}");
+}
+
+#[test]
 fn subflows_are_opened_where_they_are_ordered() {
     let Some(emulation) = network() else { return };
     let to = sink(&emulation);

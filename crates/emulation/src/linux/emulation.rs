@@ -203,6 +203,12 @@ impl Emulation {
         self.ask(|emulator, _| emulator.network.observer_mut().take())
     }
 
+    /// Whether packets still move: the emulator's thread runs.
+    #[must_use]
+    pub fn is_running(&self) -> bool {
+        self.thread.as_ref().is_some_and(|thread| !thread.is_finished())
+    }
+
     /// What the emulator has done so far.
     ///
     /// # Panics
@@ -234,15 +240,20 @@ impl Emulation {
         self.attach_for(host, Some(share))
     }
 
-    /// A place between a host's kernel and the network, until the first port is dropped: that one leads to the network,
-    /// the second to the kernel.
+    /// A place between the kernel of a host of one device and the network, until the first port is dropped: that one leads
+    /// to the network, the second to the kernel.
     ///
     /// # Errors
-    /// The system's.
+    /// `Unsupported` for a host of several ways, and the system's.
     ///
     /// # Panics
     /// For a host that there is not.
     pub fn interpose(&self, host: HostId) -> io::Result<(Port, Port)> {
+        let ways = self.ways(host);
+        if ways > 1 {
+            let message = format!("it has {ways} devices, one for each of its ways: it takes a host of one");
+            return Err(io::Error::new(io::ErrorKind::Unsupported, message));
+        }
         let network = self.attach(host)?;
         let kernel = Port::of_device(self.ask(move |emulator, _| emulator.copy_of_device(host))?);
         Ok((network, kernel))

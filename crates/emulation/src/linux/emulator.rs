@@ -369,7 +369,7 @@ impl Emulator {
         Ok(())
     }
 
-    /// The first device of a host, for who stands between its kernel and the network.
+    /// The device of a host that has one, for who stands between its kernel and the network.
     pub(crate) fn copy_of_device(&self, host: HostId) -> std::io::Result<OwnedFd> {
         self.devices[self.begins[host.0 as usize]].try_clone()
     }

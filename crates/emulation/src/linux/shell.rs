@@ -163,12 +163,15 @@ pub fn run(options: ShellOptions, stopped: &mut dyn FnMut() -> bool) -> Result<S
     let mut command = environment(options.command, NEAR, FAR);
     let terminal = Terminal::hand_over(&mut command);
     let started = emulation.clock().now();
-    let status = wait(&mut spawn(NEAR, command)?, stopped);
+    let mut failed = || {
+        gateways
+            .iter_mut()
+            .find_map(HostGateway::failure)
+            .or_else(|| (!emulation.is_running()).then(|| std::io::Error::other("the emulator has failed")))
+    };
+    let status = wait(&mut spawn(NEAR, command)?, stopped, &mut failed);
     drop(terminal);
-    let status = status.map_err(|source| Error::System {
-        what: "wait for the command".into(),
-        source,
-    })?;
+    let status = status?;
     if let Some(server) = &mut server {
         let _ = server.kill();
         let _ = server.wait();
@@ -182,13 +185,29 @@ const LOOK: Duration = Duration::from_millis(100);
 /// interactive shell follows, and the former it does not), and no more.
 const ENDING: [(u32, Signal); 3] = [(0, Signal::TERM), (5, Signal::HUP), (20, Signal::KILL)];
 
-fn wait(child: &mut Child, stopped: &mut dyn FnMut() -> bool) -> std::io::Result<ExitStatus> {
+/// Waits until the command has ended. It is told to end where `stopped` says so, and where `failed` tells that what
+/// carries its packets has ended before it, which is then the error.
+fn wait(
+    child: &mut Child,
+    stopped: &mut dyn FnMut() -> bool,
+    failed: &mut dyn FnMut() -> Option<std::io::Error>,
+) -> Result<ExitStatus, Error> {
+    let system = |what: &str| {
+        let what = what.to_owned();
+        move |source| Error::System { what, source }
+    };
     let process = Pid::from_child(child);
-    let handle = rustix::process::pidfd_open(process, PidfdFlags::empty())?;
-    let mut told = 0;
-    while child.try_wait()?.is_none() {
+    let handle = rustix::process::pidfd_open(process, PidfdFlags::empty())
+        .map_err(|error| system("wait for the command")(error.into()))?;
+    let (mut told, mut failure) = (0, None);
+    while child
+        .try_wait()
+        .map_err(system("wait for the command"))?
+        .is_none()
+    {
         socket::wait::wait_any(&mut [PollFd::new(&handle, PollFlags::IN)], LOOK);
-        if told > 0 || stopped() {
+        failure = failure.or_else(&mut *failed);
+        if told > 0 || failure.is_some() || stopped() {
             for (_, signal) in ENDING.iter().filter(|(when, _)| *when == told) {
                 // It may have ended meanwhile.
                 let _ = kill_process(process, *signal);
@@ -196,7 +215,11 @@ fn wait(child: &mut Child, stopped: &mut dyn FnMut() -> bool) -> std::io::Result
             told += 1;
         }
     }
-    child.wait()
+    let status = child.wait().map_err(system("wait for the command"))?;
+    match failure {
+        None => Ok(status),
+        Some(error) => Err(system("carry the command's packets")(error)),
+    }
 }
 
 fn report(emulation: &Emulation, status: ExitStatus, started: Instant) -> ShellReport {
@@ -243,5 +266,31 @@ fn report(emulation: &Emulation, status: ExitStatus, started: Instant) -> ShellR
         seconds: (emulation.clock().now() - started).as_secs_f64(),
         forward: link(0, FAR),
         reverse: link(1, NEAR),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_command_whose_packets_nobody_carries_is_ended() {
+        let mut child = Command::new("sleep").arg("1000").spawn().unwrap();
+        let mut failed = || Some(std::io::Error::other("its thread has panicked: a bug"));
+        let error = wait(&mut child, &mut || false, &mut failed)
+            .unwrap_err()
+            .to_string();
+        assert_eq!(
+            error,
+            "cannot carry the command's packets: its thread has panicked: a bug"
+        );
+        assert!(child.try_wait().unwrap().is_some());
+    }
+
+    #[test]
+    fn a_command_that_ends_by_itself_tells_its_status() {
+        let mut child = Command::new("sh").args(["-c", "exit 3"]).spawn().unwrap();
+        let status = wait(&mut child, &mut || false, &mut || None).unwrap();
+        assert_eq!(status.code(), Some(3));
     }
 }

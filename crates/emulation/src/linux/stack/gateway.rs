@@ -29,14 +29,14 @@ const LONGEST: Duration = Duration::from_secs(1);
 #[derive(Debug)]
 pub struct HostGateway {
     stop: Arc<(AtomicBool, OwnedFd)>,
-    thread: Option<JoinHandle<()>>,
+    thread: Option<JoinHandle<io::Result<()>>>,
 }
 
 impl HostGateway {
     /// Begins to carry the connections of a host by this TCP.
     ///
     /// # Errors
-    /// The system's.
+    /// `Unsupported` for a host of several ways, and the system's.
     ///
     /// # Panics
     /// For a host that there is not.
@@ -57,13 +57,36 @@ impl HostGateway {
             spare: Vec::new(),
             stop: Arc::clone(&stop),
         };
-        let thread = std::thread::Builder::new()
-            .name("gateway".into())
-            // It ends when the network does.
-            .spawn(move || drop(driver.run()))?;
+        Self::run(stop, move || driver.run())
+    }
+
+    fn run(
+        stop: Arc<(AtomicBool, OwnedFd)>,
+        drive: impl FnOnce() -> io::Result<()> + Send + 'static,
+    ) -> io::Result<Self> {
+        let thread = std::thread::Builder::new().name("gateway".into()).spawn(drive)?;
         Ok(Self {
             stop,
             thread: Some(thread),
+        })
+    }
+
+    /// Why it carries the host's connections no longer; `None` as long as it does. It is told once: the
+    /// system's error, or what its thread said when it panicked.
+    pub fn failure(&mut self) -> Option<io::Error> {
+        let ended = self.thread.take_if(|thread| thread.is_finished())?;
+        Some(match ended.join() {
+            Ok(Ok(())) => io::ErrorKind::BrokenPipe.into(),
+            Ok(Err(error)) => error,
+            Err(panic) => {
+                let said = panic.downcast_ref::<String>().map(String::as_str);
+                let said = said.or_else(|| panic.downcast_ref::<&str>().copied());
+                let line = said.and_then(|said| said.lines().next());
+                io::Error::other(format!(
+                    "its thread has panicked: {}",
+                    line.unwrap_or("no reason")
+                ))
+            }
         })
     }
 }
@@ -163,5 +186,40 @@ impl Driver {
                 Err(error) => return Err(error),
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn gateway(drive: impl FnOnce() -> io::Result<()> + Send + 'static) -> HostGateway {
+        let wake = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK).unwrap();
+        HostGateway::run(Arc::new((AtomicBool::new(false), wake)), drive).unwrap()
+    }
+
+    fn failure(mut gateway: HostGateway) -> String {
+        loop {
+            if let Some(error) = gateway.failure() {
+                assert!(gateway.failure().is_none(), "it is told once");
+                return error.to_string();
+            }
+            std::thread::yield_now();
+        }
+    }
+
+    #[test]
+    fn a_thread_that_ends_says_why() {
+        let panicked = gateway(|| panic!("a number is {}", 1));
+        assert_eq!(failure(panicked), "its thread has panicked: a number is 1");
+        let failed = gateway(|| Err(io::Error::other("no port")));
+        assert_eq!(failure(failed), "no port");
+        let (go_on, waits) = std::sync::mpsc::channel::<()>();
+        let mut runs = gateway(move || {
+            let _ = waits.recv();
+            Ok(())
+        });
+        assert!(runs.failure().is_none());
+        drop(go_on);
     }
 }
