@@ -145,3 +145,15 @@ def test_without_a_daemon_the_process_is_its_own_or_says_what_happens() -> None:
 def test_a_size_below_zero_is_refused() -> None:
     with pytest.raises(ValueError, match="size: -1 is out of range"):
         mptcp.connect(("127.0.0.1", 1), size=-1)
+
+
+@pytest.mark.parametrize("policy", ["mmptcp", '{ kind = "foresight", tail = 3 }'])
+def test_a_policy_that_linux_cannot_be_told_is_refused(policy: str) -> None:
+    line = [sys.executable, "-m", "longfat", "mptcp", "--policy", policy]
+    done = subprocess.run(line, capture_output=True, text=True, timeout=PATIENCE_S, check=False)
+    if sys.platform != "linux":
+        pytest.skip("it is said that this takes Linux")
+    assert done.returncode != 0
+    assert done.stderr.count("\n") == 1
+    assert done.stderr.startswith("longfat: policy."), done.stderr
+    assert "Linux" in done.stderr

@@ -87,6 +87,18 @@ fn what_the_kernels_mptcp_cannot_do_is_said() {
         (r#""profile": "rfc""#, "protocol.profile: "),
         (r#""join_after": "handshake""#, "protocol.join_after: "),
         (r#""rejoin": "1s""#, "protocol.rejoin: "),
+        (
+            r#""policy": {"kind": "foresight", "tail": 3}"#,
+            "protocol.policy.tail: Linux's MPTCP protects no tail",
+        ),
+        (
+            r#""policy": {"kind": "foresight", "tail_after": 2}"#,
+            "protocol.policy.tail_after: ",
+        ),
+        (
+            r#""policy": "mmptcp""#,
+            "protocol.policy.kind: Linux scatters no packets",
+        ),
     ] {
         let spec = spec(&format!(r#"{{"kind": "mptcp", {keys}}}"#), "1kB");
         let error = run(&spec, &Names::new(), None).unwrap_err().to_string();

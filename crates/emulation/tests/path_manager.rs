@@ -142,6 +142,17 @@ fn a_connection_that_tells_nothing_joins_paths_as_it_grows() {
 }
 
 #[test]
+fn a_policy_that_linux_cannot_be_told_is_refused() {
+    let scatter: PolicyConfig = serde_json::from_value(json!("mmptcp")).unwrap();
+    let tail: PolicyConfig = serde_json::from_value(json!({"kind": "foresight", "tail": 2})).unwrap();
+    for (policy, said) in [(scatter, "policy.kind: Linux"), (tail, "policy.tail: Linux")] {
+        let options = Options { policy, ..fsfs() };
+        let refused = run(&options, &mut || false, &mut |_| {}).unwrap_err().to_string();
+        assert!(refused.starts_with(said), "{refused}");
+    }
+}
+
+#[test]
 fn without_the_choice_of_a_path_manager_it_says_what_to_do() {
     let Some(emulation) = network() else { return };
     let options = Options {

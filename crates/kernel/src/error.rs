@@ -29,6 +29,9 @@ pub enum Error {
         /// What the kernel says.
         source: io::Error,
     },
+    /// An option that cannot be.
+    #[error("{0}")]
+    Option(foundation::Problem),
 }
 
 impl Error {
@@ -49,7 +52,7 @@ impl Error {
     pub fn raw_os_error(&self) -> Option<i32> {
         match self {
             Self::System { source, .. } => source.raw_os_error(),
-            Self::Missing { .. } | Self::Permission { .. } => None,
+            Self::Missing { .. } | Self::Permission { .. } | Self::Option(_) => None,
         }
     }
 }

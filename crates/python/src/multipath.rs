@@ -12,7 +12,10 @@ mod here {
     use transport::mptcp::policy::PolicyConfig;
 
     fn refused(error: &Error) -> PyErr {
-        PyOSError::new_err(error.to_string())
+        match error {
+            Error::Option(_) => PyValueError::new_err(error.to_string()),
+            _ => PyOSError::new_err(error.to_string()),
+        }
     }
 
     fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -30,11 +33,6 @@ mod here {
     ) -> PyResult<()> {
         let policy: PolicyConfig = serde_json::from_str(policy_json)
             .map_err(|error| PyValueError::new_err(format!("policy: {error}")))?;
-        if let Some(problem) = policy.validate().first() {
-            return Err(PyValueError::new_err(
-                problem.clone().within("policy").to_string(),
-            ));
-        }
         let options = Options {
             policy,
             name,

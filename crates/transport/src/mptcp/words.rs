@@ -43,9 +43,7 @@ macro_rules! kinds {
             /// What is out of range, by key.
             #[must_use]
             pub fn validate(&self) -> Vec<foundation::Problem> {
-                match self {
-                    $(Self::$name(settings) => settings.validate(),)+
-                }
+                self.settings().validate()
             }
 
             /// The word for it.
@@ -59,8 +57,12 @@ macro_rules! kinds {
             /// What one connection uses.
             #[must_use]
             pub fn build(&self) -> $built {
+                self.settings().build()
+            }
+
+            fn settings(&self) -> &dyn Settings {
                 match self {
-                    $(Self::$name(settings) => settings.build(),)+
+                    $(Self::$name(settings) => settings,)+
                 }
             }
         }

@@ -22,6 +22,7 @@ use experiment::plan::{Group, Plan, Protocol};
 use experiment::{Record, SpecError, TrialSpec};
 use foundation::{Duration, Instant, Problem};
 use network::HostId;
+use transport::mptcp::policy::Choose;
 
 use crate::error::Error;
 use crate::{Clock, Emulation, EmulationOptions};
@@ -187,8 +188,9 @@ fn kernels(groups: &[Group], names: &Names) -> Result<Vec<Option<KernelTcp>>, Sp
         let within = |problem: Problem| problem.within(&place);
         match &group.protocol {
             Protocol::Tcp(config) if own::is_asked_for(config) => {
+                let elsewhere = config.path.unwrap_or(Choose::First) != Choose::First;
                 // Its stack has the address of the first way.
-                if group.chooses_ways() || group.workload.each_path == Some(true) {
+                if elsewhere || group.workload.each_path == Some(true) {
                     let message = "\"longfat\" uses the first path alone: leave out path and each_path";
                     return Err(SpecError::Invalid(vec![within(Problem::new("stack", message))]));
                 }

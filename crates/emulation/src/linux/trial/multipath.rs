@@ -92,12 +92,8 @@ pub(super) fn kernel_of(config: &MptcpConfig, names: &Names) -> Result<KernelTcp
             "the kernel's MPTCP has no such limit here: leave the key out",
         );
     }
-    if config.policy().word() == "mmptcp" {
-        refuse(
-            "policy",
-            "Linux scatters no packets over paths: choose a policy of whole subflows, such as \"fsfs\" or \"all\"",
-        );
-    }
+    let beyond = config.policy().beyond_linux();
+    problems.extend(beyond.into_iter().map(|problem| problem.within("policy")));
     match KernelTcp::of(&config.tcp, names) {
         Ok(kernel) if problems.is_empty() => Ok(KernelTcp {
             multipath: Some(config.policy()),
@@ -170,6 +166,7 @@ impl From<kernel::Error> for Error {
             kernel::Error::Missing { what, remedy } => Self::Missing { what, remedy },
             kernel::Error::Permission { what, remedy } => Self::Permission { what, remedy },
             kernel::Error::System { what, source } => Self::System { what, source },
+            kernel::Error::Option(problem) => Self::Option(problem),
         }
     }
 }

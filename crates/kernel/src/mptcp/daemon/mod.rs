@@ -93,13 +93,18 @@ const WAIT: StdDuration = StdDuration::from_millis(5);
 /// is then as before.
 ///
 /// # Errors
-/// [`Error::Permission`] without `CAP_NET_ADMIN`, [`Error::Missing`] where the kernel has no MPTCP with a path manager in user
+/// [`Error::Option`] for a policy that is out of range or beyond what Linux can be told, [`Error::Permission`] without `CAP_NET_ADMIN`, [`Error::Missing`] where the kernel has no MPTCP with a path manager in user
 /// space, and where that is not chosen; [`Error::System`] where another one runs under the same name.
 pub fn run(
     options: &Options,
     go_on: &mut dyn FnMut() -> bool,
     tell: &mut dyn FnMut(Told),
 ) -> Result<(), Error> {
+    let policy = &options.policy;
+    let mut problems = policy.validate().into_iter().chain(policy.beyond_linux());
+    if let Some(problem) = problems.next() {
+        return Err(Error::Option(problem.within("policy")));
+    }
     if super::is_enabled() == Some(false) {
         return Err(Error::Missing {
             what: "MPTCP in this network namespace".into(),

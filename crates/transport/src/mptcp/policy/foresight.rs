@@ -30,12 +30,14 @@ pub struct Foresight {
     pub losses: bool,
     /// A further path is joined where it makes the expected time shorter by at least this share. Default: "10%".
     pub gain: Probability,
-    /// Segments at the end of a flow that leave on another path too when their acknowledgement is late; 0 for none, at most 16; not in Linux. Default: 3.
+    /// Segments at the end of a flow that leave on another path too when their acknowledgement is late; 0 for none, at most 16. Default: 3; over Linux's MPTCP 0, which is all that it can.
+    #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(range(max = 16))]
-    pub tail: u32,
-    /// When it is late: so many smoothed round-trip times after the last data left, 1 to 10. Default: 1.5.
+    pub tail: Option<u32>,
+    /// When it is late: so many smoothed round-trip times after the last data left, 1 to 10; not over Linux's MPTCP. Default: 1.5.
+    #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1.0, max = 10.0))]
-    pub tail_after: f64,
+    pub tail_after: Option<f64>,
     /// Flows up to this size count as short, of larger ones paths of short flows are kept free. Default: "800kB".
     pub short: Size,
     /// Whether long flows leave out the paths of least round-trip time, as many of them as short flows fill. Default: true.
@@ -56,8 +58,8 @@ impl Default for Foresight {
             backlog: true,
             losses: true,
             gain: Probability::new(0.1).unwrap_or(Probability::ZERO),
-            tail: 3,
-            tail_after: 1.5,
+            tail: None,
+            tail_after: None,
             short: Size::from_bytes(800_000),
             steer: true,
             initial_window: 10,
@@ -67,6 +69,9 @@ impl Default for Foresight {
     }
 }
 
+/// Segments at the end of a flow that are sent twice, and when, where the study does not say.
+const TAIL: u32 = 3;
+const TAIL_AFTER: f64 = 1.5;
 /// The most paths that a flow is planned over.
 const MOST: usize = 64;
 /// A flow of unknown size is taken to be once more as large as what it has sent, but of this size at first.
@@ -80,8 +85,9 @@ impl Settings for Foresight {
                 problems.push(Problem::new(key, format!("{value} is out of range: {allowed}")));
             }
         };
-        check("tail", self.tail <= 16, self.tail.to_string(), "0 to 16");
-        let after = self.tail_after;
+        let tail = self.tail.unwrap_or(TAIL);
+        check("tail", tail <= 16, tail.to_string(), "0 to 16");
+        let after = self.tail_after.unwrap_or(TAIL_AFTER);
         check(
             "tail_after",
             (1.0..=10.0).contains(&after),
@@ -96,6 +102,14 @@ impl Settings for Foresight {
             "1 to 100",
         );
         problems
+    }
+
+    fn beyond_linux(&self) -> Vec<Problem> {
+        let message = "Linux's MPTCP protects no tail: leave the key out";
+        let tail = self.tail.is_some_and(|segments| segments > 0).then_some("tail");
+        let after = self.tail_after.is_some().then_some("tail_after");
+        let asked = tail.into_iter().chain(after);
+        asked.map(|key| Problem::new(key, message)).collect()
     }
 
     fn build(&self) -> Box<dyn PathPolicy> {
@@ -202,11 +216,12 @@ impl PathPolicy for Planner {
                 opening
             }
         };
-        if settings.tail > 0 {
+        let segments = settings.tail.unwrap_or(TAIL);
+        if segments > 0 {
             let mut next = settings.ranked(FIRST_GUESS, host).into_iter().map(|on| on.path);
             opening.tail = Some(Tail {
-                segments: settings.tail,
-                after: (settings.tail_after * 100.0) as u32,
+                segments,
+                after: (settings.tail_after.unwrap_or(TAIL_AFTER) * 100.0) as u32,
                 path: next.find(|&path| path != opening.first),
             });
         }
@@ -374,8 +389,8 @@ mod tests {
     #[test]
     fn what_is_out_of_range_is_named() {
         let wrong = Foresight {
-            tail: 17,
-            tail_after: 0.5,
+            tail: Some(17),
+            tail_after: Some(0.5),
             initial_window: 0,
             ..Foresight::default()
         };
@@ -388,5 +403,21 @@ mod tests {
                 "initial_window: 0 is out of range: 1 to 100"
             ]
         );
+    }
+
+    #[test]
+    fn only_what_is_asked_for_is_beyond_linux() {
+        let named = |settings: Foresight| -> Vec<String> {
+            let problems = settings.beyond_linux();
+            problems.iter().map(|problem| problem.key.clone()).collect()
+        };
+        let of = |tail, tail_after| Foresight {
+            tail,
+            tail_after,
+            ..Foresight::default()
+        };
+        assert!(named(of(None, None)).is_empty());
+        assert!(named(of(Some(0), None)).is_empty(), "Linux does just that");
+        assert_eq!(named(of(Some(3), Some(1.5))), ["tail", "tail_after"]);
     }
 }

@@ -49,6 +49,11 @@ impl Settings for Mmptcp {
         problems
     }
 
+    fn beyond_linux(&self) -> Vec<Problem> {
+        let message = "Linux scatters no packets over paths: choose a policy of whole subflows, such as \"fsfs\" or \"all\"";
+        vec![Problem::new("kind", message)]
+    }
+
     fn build(&self) -> Box<dyn PathPolicy> {
         Box::new(self.clone())
     }

@@ -151,6 +151,11 @@ pub trait Settings {
     fn validate(&self) -> Vec<Problem> {
         Vec::new()
     }
+    /// What was asked for and cannot be had where a kernel keeps the connection and is given orders about whole subflows
+    /// alone, by key; empty where all of it can.
+    fn beyond_linux(&self) -> Vec<Problem> {
+        Vec::new()
+    }
     /// The policy of one connection.
     fn build(&self) -> Box<dyn PathPolicy>;
 }
@@ -174,6 +179,14 @@ kinds! {
     "foresight" => foresight::Foresight,
     /// All paths, beginning with the first: Linux's own path manager, which in world netns decides itself.
     "in-kernel" => in_kernel::InKernel,
+}
+
+impl PolicyConfig {
+    /// What of it Linux's MPTCP cannot do, by key: see [`Settings::beyond_linux`].
+    #[must_use]
+    pub fn beyond_linux(&self) -> Vec<Problem> {
+        self.settings().beyond_linux()
+    }
 }
 
 impl Default for PolicyConfig {
