@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 use std::ops::ControlFlow;
 use std::sync::atomic::Ordering;
 
-use experiment::application::{Application, Notice, Progress, Stream};
+use experiment::application::Application;
 use experiment::outcome::Sent;
 use experiment::plan::Group;
 use experiment::trace::{Probe, Side};
@@ -15,109 +15,30 @@ use socket::payload::Arrived;
 use socket::server::{Server, Service, Sessions};
 use socket::session::{Session, Work};
 use socket::{Error, client, pattern};
-use transport::Statistics;
 use transport::arq::{ArqConfig, Connection, StreamRange};
 
 use super::flow::{Flow, Look};
+use super::player::{Player, WRONG};
 use super::tcp::Setting;
 
 /// Why a session ends that is still going when its trial is over.
 const OVER: &str = "the trial is over";
 
-/// What the application has written and the session has not taken yet.
-#[derive(Debug, Default)]
-struct Pipe {
-    written: u64,
-    finished: bool,
-}
-
-impl Stream for Pipe {
-    fn write(&mut self, _: Instant, bytes: u64) {
-        self.written += bytes;
-    }
-
-    fn finish(&mut self, _: Instant) {
-        self.finished = true;
-    }
-}
-
 /// One end of a flow, on top of a session.
 struct End<'a> {
-    setting: &'a Setting<'a>,
-    flow: &'a Flow,
-    side: Side,
-    application: Application,
-    progress: Progress,
-    pipe: Pipe,
-    has_started: bool,
+    player: Player<'a>,
     written: u64,
     acknowledged: u64,
-    received: u64,
     is_wrong: bool,
-    peer_finished: bool,
-    /// Whether the round trips from before measuring began were told.
-    has_marked: bool,
 }
 
 impl<'a> End<'a> {
     fn new(setting: &'a Setting<'a>, flow: &'a Flow, side: Side, application: Application) -> Self {
         Self {
-            setting,
-            flow,
-            side,
-            application,
-            progress: Progress::default(),
-            pipe: Pipe::default(),
-            has_started: false,
+            player: Player::new(setting, flow, side, application),
             written: 0,
             acknowledged: 0,
-            received: 0,
             is_wrong: false,
-            peer_finished: false,
-            has_marked: false,
-        }
-    }
-
-    fn notice(&mut self, notice: Notice) {
-        let now = self.setting.clock.now();
-        self.application
-            .on_notice(now, notice, &mut self.pipe, &mut self.progress);
-        for transaction in self.progress.transactions.drain(..) {
-            self.flow.answered(transaction);
-        }
-    }
-
-    /// Tells the flow what the connection counts; `now` is the session's, whose clock is not the trial's.
-    fn tell(&mut self, now: Instant, connection: &Connection<Arrived>) {
-        let statistics = connection.statistics();
-        let look = Look {
-            sent: Sent::of(statistics),
-            probe: Probe::of_arq(connection),
-        };
-        self.flow.tell(self.side, look);
-        if self.side == Side::Sender {
-            let here = self.setting.clock.now();
-            let told = |at: Instant| {
-                Instant::from_nanos((here.as_nanos() + at.as_nanos()).saturating_sub(now.as_nanos()))
-            };
-            if let Some(at) = statistics.first_data_at {
-                self.flow.first_data_at.note(told(at));
-            }
-            if let Some(at) = statistics.last_acknowledged_at {
-                self.flow.last_acknowledged_at.move_to(told(at));
-            }
-            self.tell_round_trips(statistics, connection.is_closed() || self.setting.is_over());
-        }
-    }
-
-    /// Histograms are large: they are told when measuring begins, and at the end.
-    fn tell_round_trips(&mut self, statistics: &Statistics, is_last: bool) {
-        let Some(rtt) = &statistics.rtt else { return };
-        if self.flow.marked.load(Ordering::Relaxed) && !std::mem::replace(&mut self.has_marked, true) {
-            self.flow.tell_earlier_round_trips(rtt);
-        }
-        if is_last {
-            self.flow.tell_round_trips(rtt);
         }
     }
 }
@@ -136,54 +57,53 @@ impl socket::session::Application for End<'_> {
     }
 
     fn receive(&mut self, bytes: &[u8]) {
-        if self.setting.is_over() {
-            return;
+        if !self.player.setting.is_over() {
+            self.is_wrong |= !self.player.read(bytes);
         }
-        self.is_wrong |= !pattern::matches(self.received, bytes);
-        self.received += bytes.len() as u64;
-        let total = self.flow.read(1 - self.side as usize, bytes.len() as u64);
-        if self.side == Side::Receiver && Some(total) == self.flow.id.size {
-            self.flow.received_at.note(self.setting.clock.now());
-        }
-        self.notice(Notice::Read(bytes.len() as u64));
     }
 
     fn peer_finished(&mut self) {
-        self.peer_finished = true;
-        self.notice(Notice::PeerFinished);
+        self.player.peer_finished();
     }
 
+    /// `now` is the session's, whose clock is not the trial's.
     fn observe(&mut self, now: Instant, connection: &Connection<Arrived>) {
-        self.tell(now, connection);
+        let statistics = connection.statistics();
+        let look = Look {
+            sent: Sent::of(statistics),
+            probe: Probe::of_arq(connection),
+        };
+        let setting = self.player.setting;
+        let here = setting.clock.now();
+        let told = |at: Instant| {
+            Instant::from_nanos((here.as_nanos() + at.as_nanos()).saturating_sub(now.as_nanos()))
+        };
+        let is_last = connection.is_closed() || setting.is_over();
+        self.player.tell(look, statistics, told, is_last);
     }
 
     fn work(&mut self, now: Instant, _: u64) -> Result<Work, String> {
-        if self.setting.is_over() {
+        if self.player.setting.is_over() {
             return Err(OVER.to_owned());
         }
         if self.is_wrong {
-            return Err("the bytes that arrived are not those that were sent".to_owned());
+            return Err(WRONG.to_owned());
         }
-        let here = self.setting.clock.now();
-        if self.side == Side::Sender && !std::mem::replace(&mut self.has_started, true) {
-            self.application.start(here, &mut self.pipe);
-        }
-        if self.application.timeout() <= here {
-            self.application.handle_timeout(here, &mut self.pipe);
-        }
-        let written = std::mem::take(&mut self.pipe.written);
+        self.player.act();
+        let written = std::mem::take(&mut self.player.pipe.waiting);
         self.written += written;
-        let next = self.application.timeout();
+        let next = self.player.acts_at();
+        let left = next.saturating_since(self.player.setting.clock.now());
         Ok(Work {
             written,
-            finish: self.pipe.finished,
+            finish: self.player.pipe.finished,
             again_soon: false,
-            again_at: (next != Instant::MAX).then(|| now + next.saturating_since(here)),
+            again_at: (next != Instant::MAX).then(|| now + left),
         })
     }
 
     fn is_complete(&self) -> bool {
-        self.pipe.finished && self.peer_finished && self.acknowledged == self.written
+        self.player.pipe.finished && self.player.peer_has_finished() && self.acknowledged == self.written
     }
 }
 

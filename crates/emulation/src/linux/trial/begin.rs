@@ -3,15 +3,15 @@
 use std::net::UdpSocket;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::thread::{Scope, ScopedJoinHandle};
 
 use experiment::plan::{Group, Protocol};
 use network::HostId;
 
-use super::flow::{Flow, Identity, Keeping};
+use super::flow::{Flow, Identity, Keeping, locked};
 use super::schedule::Trial;
 use super::tcp::Setting;
 use super::{arq, multipath, own, tcp, udp};
+use crate::linux::namespace::Namespace;
 
 /// Which ways a flow takes.
 pub(super) struct Beginning {
@@ -35,29 +35,28 @@ impl<'e> Trial<'e> {
         let group = &mut groups[group as usize];
         let multipath = multipath::begin(setting, self.emulation, group, pair, account, size);
         let pair = group.pairs[pair as usize].clone();
-        let way = group.choose_way(&pair, &mut multipath::locked(setting.accounts)[account as usize]);
+        let way = group.choose_way(&pair, &mut locked(setting.accounts)[account as usize]);
         Beginning { way, multipath }
     }
 
+    /// Begins a flow of a group; `launch` runs what its ends do at their hosts.
     #[expect(
         clippy::too_many_arguments,
-        reason = "the parts of one trial, each of its own lifetime"
+        reason = "what a flow is, and what its threads go by"
     )]
     pub(super) fn begin<'scope>(
         &mut self,
-        scope: &'scope Scope<'scope, '_>,
-        shared: &'scope [Group],
-        settings: &'scope [Setting<'scope>],
+        group: &'scope Group,
+        setting: &'scope Setting<'scope>,
         number: u32,
         pair: u32,
         size: Option<u64>,
         beginning: Beginning,
-        threads: &mut Vec<ScopedJoinHandle<'scope, ()>>,
+        launch: &mut dyn FnMut(&'scope Namespace, Box<dyn FnOnce() + Send + 'scope>),
     ) -> Arc<Flow>
     where
         'e: 'scope,
     {
-        let (group, setting) = (&shared[number as usize], &settings[number as usize]);
         let way = &group.pairs[pair as usize];
         let number_of_way = way.ways[usize::from(beginning.way)].number;
         let id = Identity {
@@ -79,12 +78,7 @@ impl<'e> Trial<'e> {
         if beginning.multipath.is_none() {
             flow.takes_way(number_of_way);
         }
-        let mut launch = |host: HostId, act: Box<dyn FnOnce() + Send + 'scope>| {
-            let namespace = emulation.namespace(host);
-            threads.push(scope.spawn(move || {
-                let _ = namespace.run(act);
-            }));
-        };
+        let mut launch = |host: HostId, act| launch(emulation.namespace(host), act);
         let (here, there) = (Arc::clone(&flow), Arc::clone(&flow));
         let listening = match &group.protocol {
             Protocol::Tcp(config) if own::is_asked_for(config) => own::listen(setting.stacks, way.to, config)

@@ -115,7 +115,7 @@ pub(super) struct Flow {
 }
 
 /// A thread that has panicked has said so; what it held is as good as it left it.
-fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+pub(super) fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 

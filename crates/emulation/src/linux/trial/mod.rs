@@ -3,10 +3,13 @@
 
 mod arq;
 mod begin;
+mod exchange;
 mod flow;
 mod info;
 mod multipath;
 mod own;
+mod pace;
+mod player;
 mod schedule;
 mod settings;
 mod tcp;

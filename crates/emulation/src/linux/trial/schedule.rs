@@ -20,6 +20,7 @@ use super::flow::Flow;
 use super::tcp::Setting;
 use super::{Tracing, TrialClock};
 use crate::Emulation;
+use crate::linux::namespace::Namespace;
 
 /// How often connections are asked for their round-trip time.
 const SAMPLE: Duration = Duration::from_millis(10);
@@ -175,6 +176,16 @@ impl<'e> Trial<'e> {
     {
         self.prepare(groups, spec);
         let mut threads: Vec<ScopedJoinHandle<'scope, ()>> = Vec::new();
+        let mut begin = |trial: &mut Self, groups: &mut [Group], group: u32, pair: u32| {
+            let (own, setting) = (&shared[group as usize], &settings[group as usize]);
+            let size = groups[group as usize].next_size();
+            let beginning = trial.choose(setting, groups, group, pair, size);
+            threads.retain(|thread| !thread.is_finished());
+            let mut launch = |namespace: &'scope Namespace, act: Box<dyn FnOnce() + Send + 'scope>| {
+                threads.push(scope.spawn(move || drop(namespace.run(act))));
+            };
+            trial.begin(own, setting, group, pair, size, beginning, &mut launch)
+        };
         loop {
             if cancel.is_some_and(|cancel| cancel.load(Ordering::Relaxed)) {
                 return true;
@@ -209,42 +220,20 @@ impl<'e> Trial<'e> {
                     pair,
                     successors,
                 } => {
-                    self.to_begin -= u64::from(groups[group as usize].is_measured());
-                    let size = groups[group as usize].next_size();
-                    let beginning = self.choose(&settings[group as usize], groups, group, pair, size);
-                    let flow = self.begin(
-                        scope,
-                        shared,
-                        settings,
-                        group,
-                        pair,
-                        size,
-                        beginning,
-                        &mut threads,
-                    );
+                    let counts = u64::from(groups[group as usize].is_measured());
+                    self.to_begin -= counts;
+                    let flow = begin(self, groups, group, pair);
                     if successors > 0 {
-                        self.to_begin += u64::from(groups[group as usize].is_measured());
+                        self.to_begin += counts;
                         self.followed.push((flow, successors));
                     }
                 }
                 Control::Arrive { group, pair } => {
-                    let size = groups[group as usize].next_size();
-                    let beginning = self.choose(&settings[group as usize], groups, group, pair, size);
-                    self.begin(
-                        scope,
-                        shared,
-                        settings,
-                        group,
-                        pair,
-                        size,
-                        beginning,
-                        &mut threads,
-                    );
+                    begin(self, groups, group, pair);
                     self.plan_arrival(&mut groups[group as usize], group as usize, at);
                 }
                 Control::End => break,
             }
-            threads.retain(|thread| !thread.is_finished());
         }
         self.ended_at = self.clock.now();
         let seen = self.observe();

@@ -2,15 +2,12 @@
 
 use std::net::{SocketAddr, UdpSocket};
 use std::sync::atomic::Ordering;
-use std::time::Duration as StdDuration;
 
 use experiment::plan::Group;
 
 use super::flow::Flow;
-use super::tcp::{Pace, Setting, wait_until};
-
-/// How often a thread that waits for a datagram looks whether the trial is over.
-const LOOK: StdDuration = StdDuration::from_millis(50);
+use super::pace::{LOOK, Pace, wait_until};
+use super::tcp::Setting;
 
 /// Sends datagrams at the rate of the workload.
 pub(super) fn source(setting: &Setting<'_>, group: &Group, flow: &Flow, size: u32, to: SocketAddr) {

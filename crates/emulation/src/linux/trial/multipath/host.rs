@@ -1,0 +1,172 @@
+//! What the kernel of a host is asked for, and how it is readied, for connections of MPTCP.
+
+use std::collections::BTreeMap;
+
+use experiment::plan::Group;
+use foundation::{Problem, Size};
+use kernel::mptcp::{Events, MOST_SUBFLOWS, Manager, PathManager, is_enabled, path_manager, paths};
+use network::HostId;
+use transport::mptcp::policy::{InKernel, PolicyConfig};
+use transport::mptcp::scheduler::{MinRtt, SchedulerConfig};
+use transport::mptcp::{JoinAfter, MptcpConfig, Reinjection};
+
+use crate::Emulation;
+use crate::error::Error;
+use crate::linux::host::set;
+use crate::linux::trial::settings::{KernelTcp, Names};
+
+/// What to ask a kernel for.
+///
+/// # Errors
+/// The keys that it has no knob for.
+pub(in crate::linux::trial) fn kernel_of(
+    config: &MptcpConfig,
+    names: &Names,
+) -> Result<KernelTcp, Vec<Problem>> {
+    let mut problems = Vec::new();
+    let mut refuse = |key: &str, message: &str| problems.push(Problem::new(key, message));
+    let own = &config.own;
+    if !matches!(own.scheduler, None | Some(SchedulerConfig::MinRtt(MinRtt { .. }))) {
+        refuse(
+            "scheduler",
+            "the kernel's MPTCP has a scheduler of its own, the nearest to which is \"min-rtt\": leave the key out",
+        );
+    }
+    if config.filled().congestion().build(1460).is_coupled() {
+        refuse(
+            "congestion",
+            "Linux couples no subflows: each has a controller of TCP's, such as \"cubic\" or \"reno\"",
+        );
+    }
+    if own.reinjection == Some(Reinjection::Failure) {
+        refuse(
+            "reinjection",
+            "the kernel's MPTCP has no knob for it: leave the key out",
+        );
+    }
+    if own.join_after == Some(JoinAfter::Handshake) {
+        refuse(
+            "join_after",
+            "the kernel's MPTCP lets subflows join when data was acknowledged: leave it out",
+        );
+    }
+    if own.rejoin.is_some() {
+        refuse(
+            "rejoin",
+            "the kernel's MPTCP has no knob for it: leave the key out",
+        );
+    }
+    if own.shared_window == Some(false) {
+        refuse(
+            "shared_window",
+            "the kernel's MPTCP has one window: leave the key out",
+        );
+    }
+    if own.subflows.is_some() {
+        refuse(
+            "subflows",
+            "the kernel's MPTCP has no such limit here: leave the key out",
+        );
+    }
+    let beyond = config.policy().beyond_linux();
+    problems.extend(beyond.into_iter().map(|problem| problem.within("policy")));
+    match KernelTcp::of(&config.tcp, names) {
+        Ok(kernel) if problems.is_empty() => Ok(KernelTcp {
+            multipath: Some(config.policy()),
+            // The default is the kernel's own; older kernels know no other one for MPTCP.
+            segment: config.tcp.mss.map_or(0, Size::bytes) as u32,
+            ..kernel
+        }),
+        Ok(_) => Err(problems),
+        Err(more) => {
+            problems.extend(more);
+            Err(problems)
+        }
+    }
+}
+
+/// Readies the kernels of the hosts that run MPTCP. What is given is to be kept until the trial is over: a kernel whose
+/// path manager is in user space takes subflows of its peers only while somebody listens.
+pub(in crate::linux::trial) fn prepare(
+    emulation: &Emulation,
+    groups: &[Group],
+    kernels: &[Option<KernelTcp>],
+) -> Result<Vec<Events>, Error> {
+    let (mut managers, mut listeners) = (BTreeMap::<HostId, PathManager>::new(), Vec::new());
+    for (group, kernel) in groups.iter().zip(kernels) {
+        let Some(policy) = kernel.as_ref().and_then(|kernel| kernel.multipath.as_ref()) else {
+            continue;
+        };
+        if is_enabled().is_none() || path_manager().is_err() {
+            return Err(Error::Missing {
+                what: "the kernel's MPTCP with a path manager in user space".into(),
+                remedy: "it takes Linux 6.5 or newer, built with CONFIG_MPTCP".into(),
+            });
+        }
+        let manager = match policy {
+            PolicyConfig::InKernel(InKernel {}) => PathManager::Kernel,
+            _ => PathManager::User,
+        };
+        for pair in &group.pairs {
+            for host in [pair.from, pair.to] {
+                if u32::from(emulation.ways(host)) > MOST_SUBFLOWS {
+                    let message = format!(
+                        "{} paths: the kernel's MPTCP has at most {MOST_SUBFLOWS}",
+                        emulation.ways(host)
+                    );
+                    return Err(Error::Option(Problem::new("protocol.kind", message)));
+                }
+            }
+            let before = managers.insert(pair.from, manager);
+            if before.is_some_and(|before| before != manager) {
+                let message = "\"in-kernel\" and another policy at one host: a kernel has one path manager";
+                return Err(Error::Option(Problem::new("protocol.policy", message)));
+            }
+            if before.is_none() {
+                emulation.in_host(pair.from, || {
+                    ready(manager).map(|events| listeners.extend(events))
+                })?;
+            }
+            emulation.in_host(pair.to, || -> Result<(), Error> {
+                set("net/mptcp/enabled", "1")?;
+                told(Manager::open()?.set_limits(MOST_SUBFLOWS, MOST_SUBFLOWS))
+            })?;
+        }
+    }
+    Ok(listeners)
+}
+
+impl From<kernel::Error> for Error {
+    fn from(error: kernel::Error) -> Self {
+        match error {
+            kernel::Error::Missing { what, remedy } => Self::Missing { what, remedy },
+            kernel::Error::Permission { what, remedy } => Self::Permission { what, remedy },
+            kernel::Error::System { what, source } => Self::System { what, source },
+            kernel::Error::Option(problem) => Self::Option(problem),
+        }
+    }
+}
+
+fn told<T>(result: Result<T, kernel::Error>) -> Result<T, Error> {
+    Ok(result?)
+}
+
+/// Readies the kernel of the host that the calling thread is at to open connections.
+fn ready(manager: PathManager) -> Result<Option<Events>, Error> {
+    set("net/mptcp/enabled", "1")?;
+    let orders = Manager::open()?;
+    orders.set_limits(MOST_SUBFLOWS, MOST_SUBFLOWS)?;
+    match manager {
+        PathManager::User => {
+            set("net/mptcp/pm_type", "1")?;
+            Ok(Some(Events::listen()?))
+        }
+        PathManager::Kernel => {
+            let found = paths().map_err(|error| Error::from_system("look at a host's addresses", error))?;
+            for path in found {
+                orders.add_endpoint(&path)?;
+            }
+            Ok(None)
+        }
+    }
+}

@@ -1,0 +1,71 @@
+//! When a source of constant rate sends, and how a thread waits for that.
+
+use std::time::Duration as StdDuration;
+
+use experiment::plan::Group;
+use experiment::random::exponential;
+use experiment::workload::Kind;
+use foundation::{Duration, Instant};
+
+use super::tcp::Setting;
+
+/// How often a thread that waits looks whether the trial is over.
+pub(super) const LOOK: StdDuration = StdDuration::from_millis(50);
+
+/// Times at which a source of constant rate sends, with its pauses.
+pub(super) struct Pace {
+    next: Instant,
+    gap: Duration,
+    stop_at: Instant,
+    pauses: Option<(Duration, Duration, foundation::Generator, Instant)>,
+}
+
+impl Pace {
+    pub(super) fn of(group: &Group, flow: u32, now: Instant, gap: Duration) -> Self {
+        let second = Duration::from_secs(1);
+        let workload = &group.workload;
+        let pauses = (workload.kind == Kind::OnOff).then(|| {
+            let (on, off) = (workload.on.unwrap_or(second), workload.off.unwrap_or(second));
+            // As in simulation, so that both worlds' sources are on and off at the same times.
+            let mut random = group.streams.stream(&format!("pauses/{flow}"));
+            let until = now + exponential(&mut random, on);
+            (on, off, random, until)
+        });
+        Self {
+            next: now,
+            gap,
+            stop_at: group.stop_at(),
+            pauses,
+        }
+    }
+}
+
+impl Iterator for Pace {
+    type Item = Instant;
+
+    fn next(&mut self) -> Option<Instant> {
+        if let Some((on, off, random, until)) = &mut self.pauses {
+            while self.next >= *until {
+                self.next = *until + exponential(random, *off);
+                *until = self.next + exponential(random, *on);
+            }
+        }
+        let at = self.next;
+        self.next += self.gap;
+        (at < self.stop_at).then_some(at)
+    }
+}
+
+/// Sleeps until a time; false where the trial is over before.
+pub(super) fn wait_until(setting: &Setting<'_>, at: Instant) -> bool {
+    loop {
+        let left = at.saturating_since(setting.clock.now());
+        if setting.is_over() {
+            return false;
+        }
+        if left.is_zero() {
+            return true;
+        }
+        std::thread::sleep(StdDuration::from_nanos(left.as_nanos()).min(LOOK));
+    }
+}
