@@ -1,33 +1,19 @@
 //! The project's own protocols between two kernels, under every workload that they have in simulation.
 
-use emulation::Error;
-use emulation::trial::{Names, TrialError, run};
-use experiment::{Record, TrialSpec};
+#![cfg(target_os = "linux")]
 
 mod common;
 
-/// The record of a trial over 20 Mbit/s and twice 10 ms; `None`, with the reason printed, where the system lacks something.
-fn record(protocol: &str, workload: &str) -> Option<Record> {
-    let json = format!(
-        r#"{{"path": {{"rate": "20Mbit/s", "delay": "10ms", "queue": "50pkt"}}, "protocol": {protocol},
-            "workload": {workload}, "seed": 1}}"#
-    );
-    let spec = TrialSpec::from_json(&json).unwrap_or_else(|error| panic!("{error}: {json}"));
-    match run(&spec, &Names::new(), None) {
-        Ok(record) => {
-            assert_eq!(record.error, None, "{json}");
-            Some(record)
-        }
-        Err(TrialError::Emulation(error @ (Error::Permission { .. } | Error::Missing { .. }))) => {
-            common::skip(&error.to_string());
-            None
-        }
-        Err(error) => panic!("{error}: {json}"),
-    }
-}
+use common::trials::{self, PATH, figure};
+use experiment::Record;
 
-fn figure(record: &Record, name: &str) -> f64 {
-    record.metrics.as_ref().unwrap()[name].unwrap_or_else(|| panic!("{name} is null"))
+/// The record of a trial over [`PATH`] in which nothing failed.
+fn record(protocol: &str, workload: &str) -> Option<Record> {
+    let record = trials::record(&format!(
+        r#"{{{PATH}, "protocol": {protocol}, "workload": {workload}, "seed": 1}}"#
+    ))?;
+    assert_eq!(record.error, None, "{protocol} {workload}");
+    Some(record)
 }
 
 const WINDOW_32: &str = r#"{"kind": "selective-repeat", "window": 32}"#;

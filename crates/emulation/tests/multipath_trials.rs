@@ -4,33 +4,24 @@
 
 mod common;
 
-use emulation::Error;
-use emulation::trial::{Names, TrialError, run};
-use experiment::{Record, TrialSpec};
+use common::trials::{self, refusal};
+use experiment::Record;
 use kernel::mptcp;
 
-fn spec(protocol: &str, size: &str) -> TrialSpec {
-    let json = format!(
+fn spec(protocol: &str, size: &str) -> String {
+    format!(
         r#"{{"topology": {{"kind": "multipath", "paths": 3, "path": {{"rate": "20Mbit/s", "queue": "100pkt"}},
             "delays": "10ms..30ms"}}, "protocol": {protocol}, "workload": {{"kind": "file", "size": "{size}"}}, "seed": 1}}"#
-    );
-    TrialSpec::from_json(&json).unwrap_or_else(|error| panic!("{error}: {json}"))
+    )
 }
 
 /// The record of a trial; `None`, with the reason printed, where the system lacks something.
-fn record(spec: &TrialSpec) -> Option<Record> {
+fn record(spec: &str) -> Option<Record> {
     if mptcp::path_manager().is_err() {
         common::skip("the kernel has no MPTCP with a path manager in user space");
         return None;
     }
-    match run(spec, &Names::new(), None) {
-        Ok(record) => Some(record),
-        Err(TrialError::Emulation(error @ (Error::Permission { .. } | Error::Missing { .. }))) => {
-            common::skip(&error.to_string());
-            None
-        }
-        Err(error) => panic!("{error}"),
-    }
+    trials::record(spec)
 }
 
 #[test]
@@ -101,7 +92,7 @@ fn what_the_kernels_mptcp_cannot_do_is_said() {
         ),
     ] {
         let spec = spec(&format!(r#"{{"kind": "mptcp", {keys}}}"#), "1kB");
-        let error = run(&spec, &Names::new(), None).unwrap_err().to_string();
+        let error = refusal(&spec);
         assert!(error.contains(said), "{error}");
     }
 }

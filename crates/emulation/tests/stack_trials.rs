@@ -1,33 +1,12 @@
 //! Trials with the project's TCP at the hosts of an emulated network.
 
-use emulation::Error;
-use emulation::trial::{Names, TrialError, run};
-use experiment::{Record, TrialSpec};
+#![cfg(target_os = "linux")]
 
 mod common;
 
-fn spec(json: &str) -> TrialSpec {
-    TrialSpec::from_json(json).unwrap_or_else(|error| panic!("{error}: {json}"))
-}
+use common::trials::{PATH, figure, record, refusal};
+use experiment::Record;
 
-/// The record of a trial; `None`, with the reason printed, where the system lacks something.
-fn record(json: &str) -> Option<Record> {
-    match run(&spec(json), &Names::new(), None) {
-        Ok(record) => Some(record),
-        Err(TrialError::Emulation(error @ (Error::Permission { .. } | Error::Missing { .. }))) => {
-            common::skip(&error.to_string());
-            None
-        }
-        Err(error) => panic!("{error}: {json}"),
-    }
-}
-
-fn figure(record: &Record, name: &str) -> f64 {
-    assert_eq!(record.error, None);
-    record.metrics.as_ref().unwrap()[name].unwrap_or_else(|| panic!("{name} is null"))
-}
-
-const PATH: &str = r#""path": {"rate": "20Mbit/s", "delay": "10ms", "queue": "50pkt"}"#;
 /// Bytes of payload in a segment, and the segments that fill this path for a round trip of 20 ms.
 const SEGMENT: f64 = 1448.0;
 const PRODUCT: f64 = 20e6 * 0.02 / 8.0 / 1500.0;
@@ -102,7 +81,7 @@ fn paths_that_it_does_not_choose_are_refused() {
             r#"{{{PATH}, "protocol": {{"kind": "tcp", "stack": "longfat"{protocol}}},
                 "workload": {{"kind": "file", "size": "1kB"{workload}}}, "seed": 1}}"#
         );
-        let error = run(&spec(&json), &Names::new(), None).unwrap_err().to_string();
+        let error = refusal(&json);
         assert!(
             error.contains("protocol.stack: \"longfat\" uses the first path alone"),
             "{error}"

@@ -1,30 +1,10 @@
 //! Trials on real kernels: the record says what the path must have done to them.
 
-use emulation::Error;
-use emulation::trial::{Names, TrialError, run};
-use experiment::{Record, TrialSpec};
-
-/// The record of a trial; `None`, with the reason printed, where the system lacks something.
-fn record(json: &str) -> Option<Record> {
-    let spec = TrialSpec::from_json(json).unwrap_or_else(|error| panic!("{error}: {json}"));
-    match run(&spec, &Names::new(), None) {
-        Ok(record) => Some(record),
-        Err(TrialError::Emulation(error @ (Error::Permission { .. } | Error::Missing { .. }))) => {
-            common::skip(&error.to_string());
-            None
-        }
-        Err(error) => panic!("{error}: {json}"),
-    }
-}
+#![cfg(target_os = "linux")]
 
 mod common;
 
-fn figure(record: &Record, name: &str) -> f64 {
-    assert_eq!(record.error, None);
-    record.metrics.as_ref().unwrap()[name].unwrap_or_else(|| panic!("{name} is null"))
-}
-
-const PATH: &str = r#""path": {"rate": "20Mbit/s", "delay": "10ms", "queue": "50pkt"}"#;
+use common::trials::{PATH, figure, record, refusal};
 
 #[test]
 fn a_kernel_fills_a_path_and_its_queue() {
@@ -105,8 +85,7 @@ fn what_no_kernel_can_do_is_said() {
         let json = format!(
             r#"{{{PATH}, "protocol": {protocol}, "workload": {{"kind": "file", "size": "1kB"}}, "seed": 1}}"#
         );
-        let spec = TrialSpec::from_json(&json).unwrap();
-        let error = run(&spec, &Names::new(), None).unwrap_err().to_string();
+        let error = refusal(&json);
         assert!(error.contains(said), "{error}");
     }
 }

@@ -4,6 +4,8 @@
 
 #[cfg(target_os = "linux")]
 pub mod multihomed;
+#[cfg(target_os = "linux")]
+pub mod trials;
 
 mod skip;
 

@@ -1,0 +1,136 @@
+//! What becomes of the packets that arrive at a stack.
+
+use foundation::Instant;
+use transport::tcp::wire::{DecodeError, Endpoints, decode, encode};
+use transport::tcp::{Connection, Flags, Segment, TcpConfig, reset_for};
+
+use super::icmp::{self, Message};
+use super::stream::Stream;
+use super::{Stack, StreamId};
+
+/// The least MTU that is believed: below, a forged message could stall a connection (Linux's `min_pmtu`, 552 bytes).
+const LEAST_MTU: u32 = 552;
+
+/// A segment that belongs to no connection, and that no listener waits for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Stranger {
+    /// Where it comes from and where it goes.
+    pub endpoints: Endpoints,
+    /// The segment.
+    pub segment: Segment,
+}
+
+impl Stranger {
+    /// Whether it asks for a connection.
+    #[must_use]
+    pub fn opens(&self) -> bool {
+        self.segment.flags.contains(Flags::SYN) && !self.segment.has(Flags::ACK | Flags::RST)
+    }
+}
+
+/// What became of a packet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Arrival {
+    /// It was for this stack.
+    Taken,
+    /// It is for nobody here: to be refused with [`Stack::refuse`], or accepted with [`Stack::accept`].
+    Stranger(Stranger),
+    /// It is no TCP, or a fragment, and says nothing to a connection here.
+    Other,
+    /// It is broken: cut off, or with a wrong checksum.
+    Broken,
+}
+
+impl Stack {
+    /// Accepts a stranger that asks for a connection; it is told of when it stands.
+    pub fn accept(&mut self, now: Instant, stranger: &Stranger, config: &TcpConfig) -> StreamId {
+        let endpoints = stranger.endpoints.reversed();
+        let initial = self.initial_sequence(now, endpoints);
+        let connection = Connection::accept(now, config, initial, &stranger.segment);
+        self.add(now, Stream::new(endpoints, connection, true))
+    }
+
+    /// Answers a stranger with a reset (RFC 9293, section 3.10.7.1).
+    pub fn refuse(&mut self, stranger: &Stranger) {
+        let Some(reset) = reset_for(&stranger.segment) else {
+            return;
+        };
+        let mut bytes = Vec::new();
+        if encode(&reset, stranger.endpoints.reversed(), &mut bytes, |_| {}).is_ok() {
+            self.counters.refused += 1;
+            self.answers.push_back(bytes);
+        }
+    }
+
+    /// A packet arrived.
+    pub fn handle_packet(&mut self, now: Instant, packet: &[u8]) -> Arrival {
+        self.counters.received += 1;
+        match decode(packet) {
+            Ok(decoded) => {
+                let endpoints = decoded.endpoints.reversed();
+                if let Some(id) = self.streams.find(endpoints) {
+                    if let Some(stream) = self.streams.get_mut(id) {
+                        stream.receive(now, decoded.segment, &packet[decoded.payload]);
+                    }
+                    self.settle(id);
+                    return Arrival::Taken;
+                }
+                let stranger = Stranger {
+                    endpoints: decoded.endpoints,
+                    segment: decoded.segment,
+                };
+                let listener = self.listeners.get(&endpoints.source.port());
+                match listener.filter(|_| stranger.opens()).cloned() {
+                    Some(config) => {
+                        self.accept(now, &stranger, &config);
+                        Arrival::Taken
+                    }
+                    None => Arrival::Stranger(stranger),
+                }
+            }
+            Err(DecodeError::Protocol(_)) => self.handle_message(now, packet),
+            // This stack sends none that a router may cut into fragments, nor do those that do path MTU discovery.
+            Err(DecodeError::Fragment) => Arrival::Other,
+            Err(_) => {
+                self.counters.broken += 1;
+                Arrival::Broken
+            }
+        }
+    }
+
+    fn handle_message(&mut self, now: Instant, packet: &[u8]) -> Arrival {
+        let Some(Message::TooBig {
+            endpoints,
+            sequence,
+            mtu,
+        }) = icmp::read(packet)
+        else {
+            return Arrival::Other;
+        };
+        let Some(id) = self.streams.find(endpoints) else {
+            return Arrival::Other;
+        };
+        let Some(stream) = self.streams.get_mut(id) else {
+            return Arrival::Other;
+        };
+        // RFC 5927, section 4.1: what is quoted must be under way, or anybody could say so.
+        if stream.connection.is_outstanding(sequence) {
+            let mtu = u32::from(mtu).max(LEAST_MTU);
+            stream.connection.handle_path_mtu(now, mtu);
+            let known = self.path_mtus.entry(endpoints.destination.ip()).or_insert(mtu);
+            *known = (*known).min(mtu);
+            self.counters.too_big += 1;
+        }
+        self.settle(id);
+        Arrival::Taken
+    }
+
+    /// Answers a ping, if the packet is one; gives whether it is. A kernel that has the rest of the packets does so itself.
+    pub fn answer_ping(&mut self, packet: &[u8]) -> bool {
+        let is_ping = icmp::read(packet) == Some(Message::Echo);
+        if is_ping {
+            self.answers.push_back(icmp::answer(packet));
+        }
+        is_ping
+    }
+}
