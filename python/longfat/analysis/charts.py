@@ -40,7 +40,7 @@ MOST_ACROSS = 3
 """The most panels side by side."""
 
 _TITLE, LABEL = 13, 12
-_LETTER = 7.0
+LETTER = 7.0
 """Width of a letter of an axis' title on average, in px."""
 _NARROWEST = 12
 """Letters of a line of such a title, at least."""
@@ -212,7 +212,7 @@ def wrapped(title: str, height: int) -> list[str]:
     >>> wrapped("Size over completion time, mean (Mbit/s)", 220)
     ['Size over completion time, mean', '(Mbit/s)']
     """
-    return textwrap.wrap(title, max(_NARROWEST, int(height / _LETTER)))
+    return textwrap.wrap(title, max(_NARROWEST, int(height / LETTER)))
 
 
 def coloured(series: Sequence[str]) -> alt.Color:
@@ -237,7 +237,9 @@ def configured(made: Any) -> Any:
             gridColor="#e4e7eb",
             titlePadding=8,
         )
-        .configure_legend(labelFontSize=LABEL, titleFontSize=LABEL, orient="bottom", columns=4, symbolSize=80)
+        .configure_legend(
+            labelFontSize=LABEL, titleFontSize=LABEL, titleLimit=0, orient="bottom", columns=4, symbolSize=80
+        )
         .configure_view(stroke=None)
     )
 

@@ -9,7 +9,7 @@ import altair as alt
 
 from longfat.analysis import chart_data, formatting
 from longfat.analysis.chart_data import MEASURED
-from longfat.analysis.charts import configured, titled
+from longfat.analysis.charts import LETTER, configured, titled
 
 if TYPE_CHECKING:
     from longfat.analysis.charts import Spec
@@ -39,10 +39,13 @@ def chart(run: RunResult, metric: str, *, width: int = 620, title: bool = True) 
     for row in found:
         row["place"] = ", ".join(part for part in _place(row, data) if part)
     middle = (min(row["y"] for row in found) + max(row["y"] for row in found)) / 2
+    across = width - 120
+    columns = list(data.x.ticks)
+    # Words that are wider than their column stand aslant.
+    narrow = max(len(str(word)) for word in columns) * LETTER > across / len(columns)
+    axis = alt.Axis(labelAngle=-35 if narrow else 0, orient="top")
     base = alt.Chart(alt.InlineData(values=found)).encode(
-        x=alt.X(
-            "x:N", sort=list(data.x.ticks), title=data.x.title, axis=alt.Axis(labelAngle=0, orient="top")
-        ),
+        x=alt.X("x:N", sort=columns, title=data.x.title, axis=axis),
         y=alt.Y("series:N", sort=data.series, title=None),
         tooltip=[
             alt.Tooltip("series:N", title="Protocol"),
@@ -56,7 +59,7 @@ def chart(run: RunResult, metric: str, *, width: int = 620, title: bool = True) 
     )
     ink = alt.condition(f"datum.y > {middle}", alt.value("white"), alt.value("#24292f"))
     numbers = base.mark_text(fontSize=12).encode(text="short:N", color=ink)
-    made: Any = alt.layer(fields, numbers).properties(width=width - 120, height=34 * len(data.series))
+    made: Any = alt.layer(fields, numbers).properties(width=across, height=34 * len(data.series))
     if len(panels) > 1:
         made = made.facet(facet=alt.Facet("place:N", title=None), columns=1)
     if title:

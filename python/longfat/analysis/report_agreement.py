@@ -74,7 +74,7 @@ def _rows(run: RunResult, one: Agreement, measures: Sequence[Measure]) -> list[M
     made = [tag("tr", row, class_=flag)]
     if one.causes:
         wide = len(keys) + 2 + sum(map(_columns, measures))
-        told = tag("td", ["; ".join(one.causes)], colspan=wide, class_="text why")
+        told = tag("td", [tag("span", ["; ".join(one.causes)])], colspan=wide, class_="text why")
         made.append(tag("tr", told, class_=flag))
     return made
 
