@@ -90,6 +90,10 @@ fn what_the_kernels_mptcp_cannot_do_is_said() {
             r#""policy": "mmptcp""#,
             "protocol.policy.kind: Linux scatters no packets",
         ),
+        (
+            r#""opportunistic_retransmission": true"#,
+            "protocol.opportunistic_retransmission: ",
+        ),
     ] {
         let spec = spec(&format!(r#"{{"kind": "mptcp", {keys}}}"#), "1kB");
         let error = refusal(&spec);

@@ -59,6 +59,12 @@ impl RangeSet {
         self.ranges.front().copied()
     }
 
+    /// The highest range.
+    #[must_use]
+    pub fn last(&self) -> Option<(u64, u64)> {
+        self.ranges.back().copied()
+    }
+
     /// Forgets everything.
     pub fn clear(&mut self) {
         self.ranges.clear();

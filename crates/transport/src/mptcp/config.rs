@@ -53,6 +53,12 @@ pub struct MptcpKeys {
     /// When further subflows may be opened: established (the peer acknowledged data) or handshake. Default: "established", ns3 "handshake".
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub join_after: Option<JoinAfter>,
+    /// When the receive window is full the oldest data leaves on a faster subflow too (Raiciu et al., NSDI 2012, section 4.2). Needs shared_window. Default: false.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub opportunistic_retransmission: Option<bool>,
+    /// With opportunistic_retransmission: the subflow that held the data up shrinks its window, as after a mark of congestion. Default: false.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub penalisation: Option<bool>,
     /// A subflow that fails is followed by another on its path after this time, by the next one after twice as long, and so on up to a minute. Default: none follows, as with Linux's own path manager.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rejoin: Option<Duration>,
@@ -62,13 +68,15 @@ pub struct MptcpKeys {
 }
 
 /// The names of [`MptcpKeys`].
-const KEYS: [&str; 7] = [
+const KEYS: [&str; 9] = [
     "scheduler",
     "policy",
     "subflows",
     "reinjection",
     "join_after",
     "rejoin",
+    "opportunistic_retransmission",
+    "penalisation",
     "shared_window",
 ];
 
@@ -168,6 +176,13 @@ impl MptcpConfig {
         self.own.shared_window.unwrap_or(!self.is_ns3())
     }
 
+    /// Whether the receive window of the connection grows with what is read. Only where it is wished: nothing is assumed of
+    /// the profile.
+    #[must_use]
+    pub fn window_grows(&self) -> bool {
+        self.shared_window() && self.tcp.receive_autotuning == Some(true)
+    }
+
     /// TCP with the profile's defaults for multipath TCP filled in. ns-3's begins with a window of one segment, offers
     /// 65,535 bytes without scaling, waits at least 0.2 s for an ACK and 3 s for a SYN's. Where no controller is named
     /// windows are coupled by LIA (RFC 6356), but in Linux, which has no such controller.
@@ -190,6 +205,33 @@ impl MptcpConfig {
         tcp
     }
 
+    /// Keys about the receive window that would do nothing beside the others.
+    fn windows(&self) -> impl Iterator<Item = Problem> {
+        let own = &self.own;
+        let shared = self.shared_window();
+        let opportunistic = own.opportunistic_retransmission == Some(true);
+        [
+            (
+                opportunistic && !shared,
+                "opportunistic_retransmission",
+                "where each subflow has its own window none waits for another: set shared_window = true",
+            ),
+            (
+                shared && self.tcp.initial_receive_window.is_some() && !self.window_grows(),
+                "initial_receive_window",
+                "the connection's window is all of receive_buffer from the start: set receive_autotuning = true",
+            ),
+            (
+                own.penalisation == Some(true) && !opportunistic,
+                "penalisation",
+                "it comes with opportunistic_retransmission = true alone: set that too",
+            ),
+        ]
+        .into_iter()
+        .filter(|(wrong, ..)| *wrong)
+        .map(|(_, key, message)| Problem::new(key, message))
+    }
+
     /// Everything that is wrong with these settings.
     #[must_use]
     pub fn validate(&self) -> Vec<Problem> {
@@ -209,6 +251,7 @@ impl MptcpConfig {
             let message = format!("{subflows} is out of range: 1 to {MOST_SUBFLOWS}");
             problems.push(Problem::new("subflows", message));
         }
+        problems.extend(self.windows());
         if self.own.rejoin.is_some_and(Duration::is_zero) {
             problems.push(Problem::new("rejoin", "0s is out of range: a wait is longer"));
         }

@@ -87,10 +87,16 @@ impl Mappings {
         Some((run.data + inside, run.length - inside))
     }
 
+    /// Bytes from position `data` of the data on that lie behind one another; 0 where it is not in it.
+    pub fn length_from(&self, data: u64) -> u64 {
+        let inside = |run: &&Run| (run.data..run.data + run.length).contains(&data);
+        let run = self.runs.iter().find(inside);
+        run.map_or(0, |run| run.data + run.length - data)
+    }
+
     /// Whether the byte at position `data` of the data is in it.
     pub fn holds(&self, data: u64) -> bool {
-        let inside = |run: &Run| (run.data..run.data + run.length).contains(&data);
-        self.runs.iter().any(inside)
+        self.length_from(data) > 0
     }
 
     /// Forgets all below `offset`.

@@ -1,6 +1,9 @@
 //! The receiving direction of the data: reordering buffer and window.
 
+use foundation::{Duration, Instant};
+
 use crate::ranges::RangeSet;
+use crate::tcp::Autotuning;
 
 /// The receiving direction. Positions as in [`Mapping`](super::segment::Mapping).
 #[derive(Debug)]
@@ -14,14 +17,20 @@ pub(super) struct DataReceiver {
     fin: Option<u64>,
     /// The position after the highest that was ever offered.
     edge: u64,
+    /// What may wait to be read: all of the buffer, or less while it grows with what is read in a round trip.
+    limit: u64,
     buffer: u64,
+    autotuning: Option<Autotuning>,
     /// Bytes that arrived more than once.
     duplicates: u64,
 }
 
 impl DataReceiver {
-    pub fn new(buffer: u64) -> Self {
+    /// `first`: what the buffer begins with, where it grows.
+    pub fn new(buffer: u64, first: Option<u64>) -> Self {
         Self {
+            limit: first.unwrap_or(buffer).min(buffer),
+            autotuning: first.map(|_| Autotuning::default()),
             next: 1,
             read: 1,
             early: RangeSet::default(),
@@ -111,6 +120,27 @@ impl DataReceiver {
         true
     }
 
+    /// The application took something. Full segments have `segment` bytes, and the longest round trip of a subflow is
+    /// `round_trip`: the buffer has room for twice what is read in one, and for what lies beyond gaps.
+    pub fn grow(&mut self, now: Instant, segment: u32, round_trip: Duration) {
+        let (read, unread) = (self.read, self.readable());
+        let end = self.early.last().map_or(self.next, |(_, end)| end);
+        let Some(autotuning) = &mut self.autotuning else {
+            return;
+        };
+        autotuning.set_round_trip(round_trip);
+        let wanted = autotuning.on_read(now, read, unread, segment, end - self.next);
+        self.limit = self.limit.max(wanted.unwrap_or(0)).min(self.buffer);
+        if self.limit == self.buffer {
+            self.autotuning = None;
+        }
+    }
+
+    /// Whether the buffer may still grow.
+    pub const fn grows(&self) -> bool {
+        self.autotuning.is_some()
+    }
+
     /// The application takes up to `bytes`; gives how many.
     pub fn read(&mut self, bytes: u64) -> u64 {
         let taken = bytes.min(self.readable());
@@ -127,14 +157,14 @@ impl DataReceiver {
     }
 
     fn room(&self) -> u64 {
-        self.buffer.saturating_sub(self.readable())
+        self.limit.saturating_sub(self.readable())
     }
 
     /// Whether the window grew so much by what was read that the peer should hear of it: to twice what is left of it
     /// (RFC 9293, section 3.8.6.2.2).
     pub fn is_update_due(&self) -> bool {
         let left = self.edge.saturating_sub(self.next);
-        2 * left <= self.buffer && self.room() >= (2 * left).max(1)
+        2 * left <= self.limit && self.room() >= (2 * left).max(1)
     }
 }
 
@@ -144,7 +174,7 @@ mod tests {
 
     #[test]
     fn order_is_restored_and_the_fin_counts_for_one() {
-        let mut receiver = DataReceiver::new(10_000);
+        let mut receiver = DataReceiver::new(10_000, None);
         assert!(!receiver.on_data(1001, 1000));
         assert!(receiver.on_fin(2001));
         assert_eq!((receiver.next(), receiver.early_bytes()), (1, 1000));
@@ -157,8 +187,25 @@ mod tests {
     }
 
     #[test]
+    fn the_buffer_grows_with_what_is_read_in_a_round_trip() {
+        let at = |ms: u64| Instant::ZERO + Duration::from_millis(ms);
+        let mut receiver = DataReceiver::new(500_000, Some(60_000));
+        assert_eq!(receiver.offer(), 60_000);
+        let mut turn = |ms: u64, bytes: u64| {
+            receiver.on_data(receiver.next(), bytes);
+            receiver.read(u64::MAX);
+            receiver.grow(at(ms), 1000, Duration::from_millis(100));
+            (receiver.grows(), receiver.offer())
+        };
+        assert_eq!(turn(0, 20_000), (true, 60_000));
+        assert_eq!(turn(50, 20_000), (true, 60_000), "no round trip yet");
+        // 60,000 bytes in the first round trip where 10 segments were expected: twice that, and twice by what it grew.
+        assert_eq!(turn(100, 20_000), (false, 500_000));
+    }
+
+    #[test]
     fn the_window_is_one_for_all_and_never_taken_back() {
-        let mut receiver = DataReceiver::new(3000);
+        let mut receiver = DataReceiver::new(3000, None);
         assert_eq!(receiver.offer(), 3000);
         receiver.on_data(2001, 1000);
         assert_eq!(

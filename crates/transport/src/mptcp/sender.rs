@@ -23,6 +23,8 @@ pub(super) struct DataSender {
     /// The position after the highest that the peer's window allows (RFC 8684, section 3.3.1).
     pub edge: u64,
     pub finishing: bool,
+    /// The oldest position that was sent on another subflow because the window was full.
+    pub unblocked: u64,
     buffer: u64,
     again: VecDeque<Again>,
     /// What has left on any subflow, as far as it is not acknowledged. Schedulers that send ahead leave gaps.
@@ -37,6 +39,7 @@ impl DataSender {
             written: 1,
             edge: 1,
             finishing: false,
+            unblocked: 0,
             buffer,
             again: VecDeque::new(),
             left: RangeSet::default(),

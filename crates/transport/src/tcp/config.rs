@@ -119,7 +119,7 @@ pub struct TcpConfig {
     /// Memory that a segment takes in the receive buffer besides its payload. Default: linux "856B", else "0B".
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub receive_overhead: Option<Size>,
-    /// Let the receive buffer grow with what is read in a round trip, from twice the initial window up to receive_buffer. Default: linux true, else false: all of it from the start.
+    /// Let the receive buffer grow with what is read in a round trip, from twice the initial window up to receive_buffer. Default: linux true, else false: all of it from the start, as with multipath TCP's shared window.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub receive_autotuning: Option<bool>,
     /// The window that the receiver offers first; it then grows by two segments with each that arrives, up to receive_buffer. Default: linux "64KiB", rfc and ns3 all of receive_buffer.

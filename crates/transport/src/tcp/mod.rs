@@ -19,6 +19,7 @@ pub use config::{Recovery, StackKind, TcpConfig};
 pub use connection::{Connection, Error, Event, Info, State};
 pub use options::{Options, SackBlocks, Timestamps};
 pub use profile::{Parameters, Profile, Reserved};
+pub(crate) use receiver::Autotuning;
 pub use segment::{Ecn, Flags, Outgoing, Segment, reset_for};
 pub use sender::CongestionState;
 pub use sequence::SequenceNumber;

@@ -97,6 +97,12 @@ impl Parameters {
         (self.send_buffer, self.receive_buffer)
     }
 
+    /// The window that is offered first, in bytes.
+    #[must_use]
+    pub const fn first_window(&self) -> u64 {
+        self.initial_receive_window
+    }
+
     /// The most bytes that are unacknowledged for long, whatever the congestion controller allows. A writer that Linux wakes
     /// when a third of the send buffer is free keeps two thirds of it in use.
     #[must_use]

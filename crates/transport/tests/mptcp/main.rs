@@ -8,4 +8,5 @@ mod pair;
 mod paths;
 mod properties;
 mod schedulers;
+mod windows;
 mod wire;

@@ -51,15 +51,25 @@ fn settings() -> impl Strategy<Value = MptcpConfig> {
     let profiles = prop_oneof![Just("linux"), Just("rfc"), Just("ns3")];
     let congestion = prop_oneof![Just("lia"), Just("cubic"), Just("reno")];
     let buffers = (10_000_u64..2_000_000, 10_000_u64..2_000_000);
-    let others = (any::<bool>(), any::<bool>(), prop::option::of(1_u64..10_000));
+    let others = (
+        any::<bool>(),
+        any::<bool>(),
+        prop::option::of(1_u64..10_000),
+        0_u8..8,
+    );
     (schedulers, policies, profiles, congestion, buffers, others).prop_map(
-        |(scheduler, policy, profile, congestion, (send, receive), (at_timeout, shared, rejoin))| {
+        |(scheduler, policy, profile, congestion, (send, receive), (at_timeout, shared, rejoin, wishes))| {
             let reinjection = if at_timeout { "timeout" } else { "failure" };
             let text = format!(
                 r#"{{"kind": "mptcp", "profile": "{profile}", "congestion": "{congestion}", "scheduler": {scheduler},
                     "policy": {policy}, "reinjection": "{reinjection}", "shared_window": {shared}}}"#
             );
             let mut config: MptcpConfig = serde_json::from_str(&text).unwrap();
+            let wishes = if shared { wishes } else { 0 };
+            config.own.opportunistic_retransmission = Some(wishes & 1 != 0);
+            config.own.penalisation = Some(wishes & 3 == 3);
+            config.tcp.receive_autotuning = (wishes & 4 != 0).then_some(true);
+            assert_eq!(config.validate(), []);
             config.own.rejoin = rejoin.map(Duration::from_millis);
             config.tcp.send_buffer = Some(Size::from_bytes(send));
             config.tcp.receive_buffer = Some(Size::from_bytes(receive));

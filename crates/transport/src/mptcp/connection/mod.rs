@@ -1,5 +1,6 @@
 //! One end of a multipath connection.
 
+mod blocked;
 mod close;
 mod input;
 mod open;
@@ -147,8 +148,18 @@ impl Connection {
     }
 
     /// The application takes up to `bytes`; gives how many. That opens the window.
-    pub fn read(&mut self, _now: Instant, bytes: u64) -> u64 {
+    pub fn read(&mut self, now: Instant, bytes: u64) -> u64 {
         let taken = self.incoming.read(bytes);
+        if taken > 0 && self.incoming.grows() {
+            let live = || self.subflows.iter().filter(|subflow| !subflow.gone);
+            let segment = live().map(|subflow| subflow.tcp.segment_size()).max();
+            let round_trip = live()
+                .filter_map(|subflow| subflow.tcp.receive_round_trip())
+                .max();
+            if let (Some(segment), Some(round_trip)) = (segment, round_trip) {
+                self.incoming.grow(now, segment, round_trip);
+            }
+        }
         if taken > 0 && self.setup.shared_window() && self.incoming.is_update_due() {
             for (place, subflow) in self.subflows.iter_mut().enumerate() {
                 if !subflow.gone {

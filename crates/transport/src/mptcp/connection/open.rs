@@ -31,6 +31,8 @@ pub struct Setup {
     subflow: TcpConfig,
     send_buffer: u64,
     receive_buffer: u64,
+    /// What the receive buffer begins with, where it grows.
+    first_window: std::option::Option<u64>,
     shared_window: bool,
     nagle: bool,
     most: usize,
@@ -41,7 +43,9 @@ impl Setup {
     #[must_use]
     pub fn new(config: MptcpConfig) -> Self {
         let mut subflow = config.filled();
-        let (send_buffer, receive_buffer) = subflow.parameters().buffers();
+        let parameters = subflow.parameters();
+        let (send_buffer, receive_buffer) = parameters.buffers();
+        let first_window = config.window_grows().then(|| parameters.first_window());
         let nagle = subflow.nagle.unwrap_or(config.tcp.profile != tcp::Profile::Ns3);
         // Segments are cut by the connection, which holds small ones back itself.
         subflow.nagle = Some(false);
@@ -50,6 +54,7 @@ impl Setup {
         Self {
             send_buffer,
             receive_buffer,
+            first_window,
             shared_window: config.shared_window(),
             nagle,
             most: config.subflows().min(MOST_SUBFLOWS as usize),
@@ -81,6 +86,14 @@ impl Setup {
 
     pub(super) fn rejoin(&self) -> std::option::Option<foundation::Duration> {
         self.config.own.rejoin
+    }
+
+    pub(super) fn retransmits_when_blocked(&self) -> bool {
+        self.config.own.opportunistic_retransmission == Some(true)
+    }
+
+    pub(super) fn penalises(&self) -> bool {
+        self.config.own.penalisation == Some(true)
     }
 
     pub(super) fn reinjects_at_timeout(&self) -> bool {
@@ -143,7 +156,7 @@ impl Connection {
             dirty: 0,
             untold: 0,
             outgoing: DataSender::new(setup.send_buffer),
-            incoming: DataReceiver::new(setup.receive_buffer),
+            incoming: DataReceiver::new(setup.receive_buffer, setup.first_window),
             queued: false,
             scheduler: setup.config.scheduler().build(),
             policy: None,

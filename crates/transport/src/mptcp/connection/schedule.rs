@@ -44,7 +44,7 @@ impl Connection {
     }
 
     /// The most bytes of the next segment on a subflow: the first one has the longer option (RFC 8684, section 3.1).
-    fn most_at(&self, place: usize) -> u64 {
+    pub(super) fn most_at(&self, place: usize) -> u64 {
         let subflow = &self.subflows[place];
         let segment = u64::from(subflow.tcp.segment_size());
         let first = subflow.written == 0 && subflow.role == Role::Initial && self.opener;
@@ -56,7 +56,7 @@ impl Connection {
     }
 
     /// `start..end` of the data goes out on a subflow.
-    fn give(&mut self, now: Instant, place: usize, start: u64, end: u64) {
+    pub(super) fn give(&mut self, now: Instant, place: usize, start: u64, end: u64) {
         let subflow = &mut self.subflows[place];
         let taken = subflow.tcp.write(now, end - start);
         debug_assert_eq!(taken, end - start, "a subflow's send buffer does not limit");
@@ -73,7 +73,7 @@ impl Connection {
     }
 
     /// The subflows that may take `bytes`, but for number `except`.
-    fn look(&mut self, now: Instant, bytes: u64, except: std::option::Option<u8>) {
+    pub(super) fn look(&mut self, now: Instant, bytes: u64, except: std::option::Option<u8>) {
         self.views.clear();
         for subflow in &mut self.subflows {
             if subflow.usable && Some(subflow.id) != except {
@@ -171,7 +171,7 @@ impl Connection {
             data.unsent.min(data.window)
         };
         if bytes == 0 {
-            return false;
+            return self.unblock(now);
         }
         self.look(now, bytes, None);
         let Some(segment) = self.views.iter().map(|view| u64::from(view.segment)).max() else {
@@ -180,7 +180,10 @@ impl Connection {
         if bytes < segment && data.in_flight > 0 {
             // RFC 9293, sections 3.7.4 and 3.8.6.2.1: a small segment waits, for the window or for more to write.
             let nagle = self.setup.nagle() && !self.outgoing.finishing;
-            if bytes < data.unsent || nagle {
+            if bytes < data.unsent {
+                return self.unblock(now);
+            }
+            if nagle {
                 return false;
             }
         }

@@ -28,7 +28,7 @@ impl Connection {
     }
 
     /// The subflow that was given the oldest data that is not acknowledged.
-    fn holder(&self) -> Option<usize> {
+    pub(super) fn holder(&self) -> Option<usize> {
         let una = self.outgoing.una;
         let holds = |place: &usize| {
             let subflow = &self.subflows[*place];

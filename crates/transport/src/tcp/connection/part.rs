@@ -91,10 +91,23 @@ impl Connection {
         self.sender.rtt()
     }
 
+    /// The round trip as the receiving direction measures it; `None` before the first measure, and where the receive buffer
+    /// does not grow.
+    #[must_use]
+    pub fn receive_round_trip(&self) -> Option<Duration> {
+        self.receiver.round_trip()
+    }
+
     /// The retransmission timeout, back-off included.
     #[must_use]
     pub fn retransmission_timeout(&self) -> Duration {
         self.sender.retransmission_timeout()
+    }
+
+    /// The congestion window shrinks as after a mark of congestion (RFC 3168), at most once a round trip and not while losses
+    /// are repaired, which has made it shrink.
+    pub fn reduce_window(&mut self, now: Instant) {
+        self.sender.reduce_window(now);
     }
 
     /// The window that a segment of the peer offers, in bytes (RFC 7323, section 2.3).

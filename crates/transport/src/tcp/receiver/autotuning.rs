@@ -49,6 +49,16 @@ impl Autotuning {
         }
     }
 
+    /// The receiver's own measure of the round trip.
+    pub const fn round_trip(&self) -> Option<Duration> {
+        self.round_trip
+    }
+
+    /// The round trip as others have measured it: those over whose connections the data arrives.
+    pub const fn set_round_trip(&mut self, round_trip: Duration) {
+        self.round_trip = Some(round_trip);
+    }
+
     /// Without timestamps: a window takes a round trip at least to arrive (`tcp_rcv_rtt_measure`).
     pub fn on_window(&mut self, now: Instant, next: u64, window: u64) {
         if next < self.window_end {

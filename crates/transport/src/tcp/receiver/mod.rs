@@ -6,12 +6,11 @@ mod reassembly;
 mod window;
 
 pub use acks::AckTiming;
-pub use autotuning::Echo;
+pub use autotuning::{Autotuning, Echo};
 
-use foundation::Instant;
+use foundation::{Duration, Instant};
 
 use self::acks::Delay;
-use self::autotuning::Autotuning;
 use self::reassembly::Reassembly;
 use self::window::Window;
 use super::profile::Parameters;
@@ -127,9 +126,15 @@ impl Receiver {
     }
 
     fn make_room(&mut self, window: u64) {
-        if self.window.make_room(window, self.most_memory) {
+        // An owner that counts the window goes on to ask for the round trip.
+        if self.window.make_room(window, self.most_memory) && !self.window.is_given() {
             self.autotuning = None;
         }
+    }
+
+    /// The receiver's own measure of the round trip, while the buffer is sized by it.
+    pub fn round_trip(&self) -> Option<Duration> {
+        self.autotuning.as_ref().and_then(Autotuning::round_trip)
     }
 
     /// What a segment with data shows of the round trip, and how large full segments are.
@@ -158,7 +163,7 @@ impl Receiver {
         start: u64,
         length: u32,
         fin: bool,
-        rto: foundation::Duration,
+        rto: Duration,
         echo: Option<Echo>,
     ) -> Arrival {
         let mut arrival = Arrival::default();
@@ -235,7 +240,7 @@ impl Receiver {
     }
 
     /// A delayed acknowledgement may be due.
-    pub fn on_timeout(&mut self, now: Instant, rto: foundation::Duration) {
+    pub fn on_timeout(&mut self, now: Instant, rto: Duration) {
         self.delay.on_timeout(now, rto);
     }
 

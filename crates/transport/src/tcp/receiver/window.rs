@@ -85,6 +85,11 @@ impl Window {
         self.given = Some(bytes);
     }
 
+    /// Whether somebody else says what there is room for.
+    pub const fn is_given(&self) -> bool {
+        self.given.is_some()
+    }
+
     /// There is to be memory for a window of `window` bytes, but at most `most` bytes of it. Gives whether that is all
     /// that there will ever be.
     pub fn make_room(&mut self, window: u64, most: u64) -> bool {

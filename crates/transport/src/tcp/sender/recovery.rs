@@ -241,6 +241,13 @@ impl Sender {
         self.announce_reduction = true;
     }
 
+    /// The owner wishes a smaller window: as if a packet had been marked, but that the peer hears nothing of it where ECN is not
+    /// in use.
+    pub fn reduce_window(&mut self, now: Instant) {
+        self.enter_cwr(now);
+        self.announce_reduction &= self.ecn;
+    }
+
     /// A tail loss probe repaired a loss that nobody saw (RFC 8985, section 7.4.2): the window shrinks for it.
     pub(super) fn reduce_for_probe(&mut self, now: Instant, losses: &Losses) {
         if self.state < CongestionState::Cwr {

@@ -50,11 +50,16 @@ pub(in crate::linux::trial) fn kernel_of(
             "the kernel's MPTCP lets subflows join when data was acknowledged: leave it out",
         );
     }
-    if own.rejoin.is_some() {
-        refuse(
-            "rejoin",
-            "the kernel's MPTCP has no knob for it: leave the key out",
-        );
+    for (key, given) in [
+        ("rejoin", own.rejoin.is_some()),
+        (
+            "opportunistic_retransmission",
+            own.opportunistic_retransmission == Some(true),
+        ),
+    ] {
+        if given {
+            refuse(key, "the kernel's MPTCP has no knob for it: leave the key out");
+        }
     }
     if own.shared_window == Some(false) {
         refuse(
