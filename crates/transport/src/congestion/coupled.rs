@@ -138,7 +138,9 @@ impl<C: Coupling> Avoidance for Coupled<C> {
             // ACKs are counted, however much they acknowledge.
             Rules::Ns3 => bytes.min(self.segment),
         };
-        self.credit += bytes as f64 * link.increase;
+        // OLIA adds up to one and a half packets a packet to a window of one: no window grows faster than in slow start
+        // (RFC 5681, section 3.1).
+        self.credit += bytes as f64 * link.increase.min(1.0);
         if self.credit < self.segment as f64 {
             return 0;
         }
