@@ -14,7 +14,8 @@ def vocabulary() -> str:
 
     Keys: "path", "topology", "protocol", "workload", "traffic" (JSON Schemas; the last of one entry),
     "presets" (name to its keys `forward` and
-    those that differ in `reverse`) and "metrics" (name to `unit`, `help`, `better`).
+    those that differ in `reverse`), "metrics" (name to `unit`, `help`, `better`) and "flows" (JSON Schema of
+    a row of the table of flows).
     """
 
 def check(section: Literal["path", "topology", "protocol", "workload", "traffic"], json: str) -> str:
@@ -34,7 +35,10 @@ class Cancelled(Exception):  # noqa: N818 - the native part names it
     """The trial was cancelled; it has no record."""
 
 def simulate(spec_json: str, cancel: Cancel | None = None) -> str:
-    """Runs one trial in virtual time (the GIL is released) and gives its record as JSON."""
+    """Runs one trial in virtual time (the GIL is released) and gives its record as JSON.
+
+    The record has `metrics` or an `error`, and `flows`, columns for `longfat.flow_table`.
+    """
 
 def layout(spec_json: str) -> str:
     """The network and the flows of a trial before anything is sent, with max-min fair shares, as JSON.

@@ -6,13 +6,16 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path as _File
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from longfat import _native
 from longfat.results import RunResult
 from longfat.study import Overrides, Study, StudyError, load_study
 from longfat.study.problems import Problem
 from longfat.study.vocabulary import Section, canonical, check, short_metric
+
+if TYPE_CHECKING:
+    import polars
 
 __all__ = [
     "GoBackN",
@@ -170,12 +173,24 @@ class Trial:
 
     `metrics` maps each metric's name (with its unit, as in `goodput_bps`) to its value; each is an attribute
     too, with its unit or without (`trial.goodput_bps`, `trial.goodput`, `trial.completion_s`). That of one
-    host has its name behind an @ (`goodput_bps@s1`). `flows` has what is known of each flow.
+    host has its name behind an @ (`goodput_bps@s1`). `flows_to_polars()` tells of each flow.
     """
 
     metrics: dict[str, float]
     spec: dict[str, Any]
-    flows: list[dict[str, Any]] = field(default_factory=list)
+    columns: list[dict[str, Any]] = field(default_factory=list, repr=False)
+    """The flows as the native part tells them, for `longfat.flow_table`."""
+
+    @property
+    def flows(self) -> list[dict[str, Any]]:
+        """What is known of each flow, in the order in which they began."""
+        return self.flows_to_polars().to_dicts()
+
+    def flows_to_polars(self) -> polars.DataFrame:
+        """One row a flow, in the order in which they began."""
+        from longfat.flow_table import flow_table
+
+        return flow_table(self.columns)
 
     def __getattr__(self, name: str) -> float:
         if not name.startswith("_"):

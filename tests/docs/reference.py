@@ -84,6 +84,16 @@ def _metrics() -> Iterator[Line]:
         )
 
 
+_TYPES = {"integer": "whole number", "number": "number", "string": "text", "array": "list of whole numbers"}
+
+
+def _flows() -> Iterator[Line]:
+    for column, about in vocabulary()["flows"]["properties"].items():
+        kinds = about["type"] if isinstance(about["type"], list) else [about["type"]]
+        told = " or ".join(_TYPES.get(str(kind), str(kind)) for kind in kinds)
+        yield f"`{column}`", told, str(about["description"])
+
+
 _KEYS = ("key", "values", "default", "what")
 TABLES: dict[str, tuple[Line, Callable[[], Iterator[Line]]]] = {
     "study": (_KEYS, _skeleton(None)),
@@ -96,6 +106,7 @@ TABLES: dict[str, tuple[Line, Callable[[], Iterator[Line]]]] = {
     "workload": (_KEYS, _section("workload")),
     "traffic": (_KEYS, _section("traffic")),
     "metrics": (("metric", "column", "unit", "better", "what"), _metrics),
+    "flows": (("column", "holds", "what"), _flows),
 }
 
 

@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+import json
+from base64 import b64encode
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+import polars as pl
 import pytest
 from tests.runner.conftest import Behaviour, Scripted
 
+from longfat import _native
+from longfat.flow_table import flow_table, height
 from longfat.results import Cell
 from longfat.runner import load_run, run_study, store
 from longfat.runner.executor import record_from_json
@@ -17,10 +23,21 @@ from longfat.runner.trial import Record, Trial, trial_key
 from longfat.study import Study
 
 
+def told(numbers: np.ndarray[Any, np.dtype[Any]]) -> str:
+    return b64encode(numbers.tobytes()).decode()
+
+
+def column(name: str, values: np.ndarray[Any, np.dtype[Any]], **more: Any) -> dict[str, Any]:
+    """A column as the native part tells it."""
+    return {"name": name, "dtype": values.dtype.str.replace("|", "<"), "values": told(values), **more}
+
+
 def two_flows(trial: Trial) -> Record:
     flows = [
-        {"flow": flow, "from": f"s{flow + 1}", "protocol": "tcp", "goodput_bps": 1e6 + trial.number}
-        for flow in range(2)
+        column("flow", np.array([0, 1], "<u1")),
+        column("from", np.array([0, 1], "<u1"), words=["s1", "s2"]),
+        column("protocol", np.array([0, 0], "<u1"), words=["tcp"]),
+        column("goodput_bps", np.array([1e6 + trial.number] * 2, "<f8")),
     ]
     return Record(
         {"goodput_bps": 2e6 + trial.number, "goodput_bps@s1": 1e6, "goodput_bps@s2": 1e6}, None, flows
@@ -78,6 +95,68 @@ def test_a_metric_without_a_value_is_left_out_of_a_record() -> None:
         '{"metrics": {"goodput_bps": 1, "fct_mean_s": null}, "error": null, "flows": []}'
     )
     assert record == Record({"goodput_bps": 1.0})
+
+
+def test_trials_of_other_widths_and_words_are_one_table() -> None:
+    small = [
+        column("flow", np.array([0, 1], "<u1")),
+        column("size_bytes", np.array([200, 0], "<u1"), present=told(np.array([1, 0], "u1"))),
+        column("to", np.array([1, 0], "<u1"), words=["b", "c"]),
+        column("path_bytes", np.array([1, 2, 3], "<u1"), lengths=told(np.array([2, 1], "<u4"))),
+    ]
+    large = [
+        column("flow", np.array([0], "<u1")),
+        column("size_bytes", np.array([5_000_000_000], "<i8")),
+        column("to", np.array([0], "<u1"), words=["d"]),
+        column("path_bytes", np.array([70_000, 0, 0], "<u4"), lengths=told(np.array([3], "<u4"))),
+    ]
+    table = flow_table(small, large, small)
+    assert table.schema == {
+        "flow": pl.Int64,
+        "size_bytes": pl.Int64,
+        "to": pl.String,
+        "path_bytes": pl.List(pl.Int64),
+    }
+    first = [(0, 200, "c", [1, 2]), (1, None, "b", [3])]
+    assert table.rows() == [*first, (0, 5_000_000_000, "d", [70_000, 0, 0]), *first]
+    assert [height(trial) for trial in (small, large, [])] == [2, 1, 0]
+
+
+def test_a_trial_tells_class_size_paths_and_losses_of_each_flow() -> None:
+    bottleneck = {"rate": "50Mbit/s", "delay": "5ms", "queue": "100pkt"}
+    links = [{"from": "a", "to": "b", "name": name, **bottleneck} for name in ("one", "two")]
+    spec = {
+        "topology": {"kind": "free", "hosts": ["a", "b"], "links": links},
+        "protocol": {"kind": "mptcp"},
+        "workload": {
+            "kind": "arrivals",
+            "sizes": "bounded-pareto",
+            "arrivals": "100/s",
+            "duration": "4s",
+            "classes": ["100kB"],
+            "from": "a",
+            "to": "b",
+        },
+        "seed": 3,
+    }
+    record = json.loads(_native.simulate(json.dumps(spec)))
+    flows = flow_table(record["flows"])
+    assert flows.height > 300
+    assert flows["flow"].to_list() == list(range(flows.height))
+    assert set(flows["class"]) == {0, 1}
+    assert ((flows["size_bytes"] > 100_000) == (flows["class"] == 1)).all()
+    done = flows.filter(pl.col("fct_s").is_not_null())
+    assert done["fct_s"].mean() == pytest.approx(record["metrics"]["fct_mean_s"])
+    for name in ("retransmissions", "timeouts", "packets_sent"):
+        assert flows[name].sum() == record["metrics"][name]
+    # Both paths carry data, at least all of the flow's, and more where something is sent again.
+    assert set(flows["path_bytes"].list.len()) == {2}
+    assert (done["path_bytes"].list.sum() >= done["size_bytes"]).all()
+    kept = done.filter(pl.col("retransmissions") == 0)
+    assert kept.height > 100
+    assert (kept["path_bytes"].list.sum() == kept["size_bytes"]).all()
+    used = (flows.explode("path_bytes")["path_bytes"] > 0).sum()
+    assert used == flows["paths"].sum()
 
 
 def test_traces_in_lists_of_links_count_by_what_is_in_them(tmp_path: Path) -> None:

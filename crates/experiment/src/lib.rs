@@ -6,6 +6,7 @@
 
 pub mod accounts;
 pub mod application;
+mod columns;
 pub mod fairness;
 pub mod layout;
 pub mod metrics;

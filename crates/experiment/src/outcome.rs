@@ -55,11 +55,50 @@ impl Sent {
     }
 }
 
+/// Payload bytes by the number of the way that carried them, retransmissions included.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Carried(Vec<u64>);
+
+impl Carried {
+    /// A way carried so many more.
+    pub fn add(&mut self, way: u8, bytes: u64) {
+        let place = usize::from(way);
+        if place >= self.0.len() {
+            self.0.resize(place + 1, 0);
+        }
+        self.0[place] += bytes;
+    }
+
+    /// Both together.
+    pub fn add_all(&mut self, other: &Self) {
+        for (way, bytes) in (0..).zip(&other.0) {
+            self.add(way, *bytes);
+        }
+    }
+
+    /// What each of so many ways carried.
+    #[must_use]
+    pub fn by_way(&self, ways: u8) -> Vec<u64> {
+        let mut bytes = self.0.clone();
+        bytes.resize(usize::from(ways), 0);
+        bytes
+    }
+
+    fn since(mut self, before: &Self) -> Self {
+        for (bytes, early) in self.0.iter_mut().zip(&before.0) {
+            *bytes -= early;
+        }
+        self
+    }
+}
+
 /// The figures of a flow at one moment, the opener's first: when measuring began, or since then.
 #[derive(Debug, Default)]
 pub struct Baseline {
     /// What either end has sent.
     pub sent: [Sent; 2],
+    /// What both ends have sent, by way.
+    pub carried: Carried,
     /// Bytes that either end has read.
     pub delivered: [u64; 2],
     /// Round-trip samples of the opener in nanoseconds, where they are kept.
@@ -79,6 +118,7 @@ impl Baseline {
         }
         Self {
             sent: [0, 1].map(|side| self.sent[side].since(before.sent[side])),
+            carried: self.carried.since(&before.carried),
             delivered: [0, 1].map(|side| self.delivered[side] - before.delivered[side]),
             rtt: self.rtt,
         }
@@ -115,6 +155,8 @@ pub struct FlowOutcome {
     pub received_at: Option<Instant>,
     /// What both ends sent.
     pub sent: Sent,
+    /// Which ways carried that.
+    pub carried: Carried,
     /// Bytes that the receiver read, and the sender.
     pub delivered: [u64; 2],
     /// Bytes that either end ever read.

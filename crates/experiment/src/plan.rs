@@ -76,13 +76,16 @@ pub struct Pair {
     pub ways: Vec<Way>,
     /// The routes of `ways`, there and back.
     pub routes: [Arc<[RouteId]>; 2],
+    /// How many ways there are between them, those included that its flows may not use.
+    pub all_ways: u8,
 }
 
 impl Pair {
-    fn new(from: HostId, to: HostId, ways: Vec<Way>) -> Self {
+    fn new(from: HostId, to: HostId, ways: Vec<Way>, all_ways: u8) -> Self {
         Self {
             from,
             to,
+            all_ways,
             routes: [
                 ways.iter().map(|way| way.forward).collect(),
                 ways.iter().map(|way| way.reverse).collect(),
@@ -256,11 +259,12 @@ impl Routes<'_> {
         let mut pairs = Vec::with_capacity(ends.len());
         for (from, to) in ends {
             let ways = self.ways(from, to)?;
+            let all = ways.len() as u8;
             if workload.each_path == Some(true) {
-                let own = |way| Pair::new(from, to, vec![way]);
+                let own = |way| Pair::new(from, to, vec![way], all);
                 pairs.extend(ways.into_iter().map(own));
             } else {
-                pairs.push(Pair::new(from, to, ways));
+                pairs.push(Pair::new(from, to, ways, all));
             }
         }
         Ok(pairs)

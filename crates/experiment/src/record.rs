@@ -1,13 +1,15 @@
 //! What a trial gave, as it is kept.
 
-use serde::{Deserialize, Serialize};
+use schemars::JsonSchema;
+use serde::Serialize;
 use transport::Statistics;
 
+use crate::columns;
 use crate::metrics::{Measured, Metrics, of_transfer};
 use crate::outcome::FlowOutcome;
 
-/// One measured flow, or one of the traffic's.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+/// One measured flow, or one of the traffic's: a row of the table of flows.
+#[derive(Clone, Debug, PartialEq, JsonSchema)]
 pub struct FlowRecord {
     /// Its number, in the order in which flows begin.
     pub flow: u32,
@@ -20,7 +22,6 @@ pub struct FlowRecord {
     /// Bytes that it was to send; null where it was to send all that it could.
     pub size_bytes: Option<u64>,
     /// The class of its size, from 0; null where the workload has no classes, or the flow no size.
-    #[serde(default)]
     pub class: Option<usize>,
     /// Seconds from the trial's beginning to the wish to connect.
     pub opened_s: f64,
@@ -35,21 +36,22 @@ pub struct FlowRecord {
     /// Expiries of its retransmission timer in the measured time.
     pub timeouts: u64,
     /// Paths between its hosts that carried its data.
-    #[serde(default)]
     pub paths: u32,
+    /// Payload bytes that each path between its hosts carried in the measured time, retransmissions included, in the order of the paths' numbers.
+    pub path_bytes: Vec<u64>,
     /// Why it failed, if it did.
     pub error: Option<String>,
 }
 
 /// What a trial gave.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Record {
     /// The figures; none where the transfer failed.
     pub metrics: Option<Metrics>,
     /// Why it failed, in one line.
     pub error: Option<String>,
-    /// Every flow that began, in that order.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    /// Every flow that began, in that order. There may be very many: they are written as columns.
+    #[serde(serialize_with = "columns::serialize", skip_serializing_if = "Vec::is_empty")]
     pub flows: Vec<FlowRecord>,
 }
 
@@ -113,6 +115,7 @@ fn flow_record(measured: &Measured<'_>, flow: &FlowOutcome) -> FlowRecord {
         fct_s: flow.received_at.map(|at| (at - flow.opened_at).as_secs_f64()),
         goodput_bps: measured.goodput(flow),
         paths: flow.ways.count_ones(),
+        path_bytes: flow.carried.by_way(pair.all_ways),
         packets_sent: flow.sent.packets,
         retransmissions: flow.sent.retransmissions,
         timeouts: flow.sent.timeouts,

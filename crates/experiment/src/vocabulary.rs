@@ -9,13 +9,15 @@ use serde_json::{Value, json};
 
 use crate::metrics;
 use crate::protocol::ProtocolConfig;
+use crate::record::FlowRecord;
 use crate::traffic::TrafficConfig;
 use crate::workload::WorkloadConfig;
 
 /// The sections of a study file that [`check`] knows.
 pub const SECTIONS: [&str; 5] = ["path", "topology", "protocol", "workload", "traffic"];
 
-/// The whole vocabulary: a JSON Schema for each section, the presets with their keys, the metrics.
+/// The whole vocabulary: a JSON Schema for each section and for a row of the flows, the presets with their keys, the
+/// metrics.
 #[must_use]
 pub fn vocabulary() -> Value {
     let presets: serde_json::Map<String, Value> = Preset::ALL
@@ -33,6 +35,7 @@ pub fn vocabulary() -> Value {
         "traffic": schemars::schema_for!(TrafficConfig),
         "presets": presets,
         "metrics": metrics,
+        "flows": schemars::schema_for!(FlowRecord),
     })
 }
 

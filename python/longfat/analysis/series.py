@@ -12,7 +12,10 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import polars
 
 Values = tuple[float | None, ...]
 
@@ -88,11 +91,11 @@ def _flow_name(flow: Mapping[str, Any], times_named: Mapping[str, int]) -> str:
     return name if times_named[name] == 1 else f"{name} #{flow['flow']}"
 
 
-def flow_names(flows: Iterable[Mapping[str, Any]]) -> dict[int, str]:
-    """The names of all flows of a record, by number: those that their samples bear."""
+def flow_names(flows: polars.DataFrame) -> dict[int, str]:
+    """The names of all flows of a trial, by number: those that their samples bear."""
     named = [
-        {**flow, "name": flow["from"] if flow["traffic"] is None else f"{flow['traffic']} ({flow['from']})"}
-        for flow in flows
+        {"flow": flow, "name": sender if traffic is None else f"{traffic} ({sender})"}
+        for flow, sender, traffic in flows.select("flow", "from", "traffic").iter_rows()
     ]
     times_named = Counter(str(flow["name"]) for flow in named)
     return {flow["flow"]: _flow_name(flow, times_named) for flow in named}

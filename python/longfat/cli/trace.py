@@ -237,12 +237,14 @@ def draw(view: View, records: Records, title: str, subtitle: str) -> bytes:
 def _one_flow(record: dict[str, Any], asked: Sequence[str]) -> tuple[int, str]:
     """The number of the flow that a ladder shows, and where there are several what to say about it."""
     from longfat.analysis import series
+    from longfat.flow_table import flow_table
 
     if len(asked) > 1:
         raise ValueError(f"--flow: a ladder shows one flow, not {len(asked)}")
-    names = series.flow_names(record["flows"])
-    if not names:
+    columns = record.get("flows")
+    if not columns:
         return 0, ""
+    names = series.flow_names(flow_table(columns))
     chosen = series.named(asked[0], names) if asked else min(names)
     return chosen, f"flow {names[chosen]} of {len(names)}" if len(names) > 1 else ""
 

@@ -70,10 +70,14 @@ def run(
 def _length(spec: Mapping[str, Any]) -> float:
     """How long a trial takes, in s: it is run in simulation, which is quick where nobody looks on."""
     from longfat import _native
+    from longfat.flow_table import flow_table
     from longfat.study import units
 
     record = json.loads(_native.simulate(json.dumps(spec)))
-    ends = [flow["opened_s"] + (flow["fct_s"] or 0.0) for flow in record["flows"]]
+    ends: list[float] = []
+    if columns := record.get("flows"):
+        flows = flow_table(columns)
+        ends += (flows["opened_s"] + flows["fct_s"].fill_null(0.0)).to_list()
     duration = spec["workload"].get("duration")
     ends += [float(units.parse(duration).value)] if duration is not None else []
     return max(ends, default=1.0)

@@ -10,7 +10,7 @@ import abc
 import importlib
 import json
 import threading
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any, Protocol
 
@@ -91,7 +91,11 @@ def executor_of(world: str, jobs: int | None) -> Executor:
 
 def record_from_json(text: str) -> Record:
     """Reads the native part's record."""
-    content: dict[str, Any] = json.loads(text)
+    return record_of(json.loads(text))
+
+
+def record_of(content: Mapping[str, Any]) -> Record:
+    """The record that the native part tells."""
     metrics, error = content.get("metrics"), content.get("error")
     if metrics is None:
         return Record(None, str(error or "the trial gave no record"))

@@ -7,7 +7,6 @@ it is held by that process's file descriptors, so nothing outlives it, however i
 from __future__ import annotations
 
 import contextlib
-import json
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
@@ -15,7 +14,7 @@ from longfat.kernel.controllers import PARAMETERS, ControllerUnavailableError, e
 from longfat.kernel.holder import HolderError
 from longfat.runner.capacity import machine_capacity
 from longfat.runner.environment import available_cores
-from longfat.runner.executor import record_from_json
+from longfat.runner.executor import record_of
 from longfat.runner.processes import EndpointError, ProcessExecutor
 from longfat.runner.trial import Record, Trial
 from longfat.study.vocabulary import canonical
@@ -43,7 +42,7 @@ class Netns(ProcessExecutor):
 
     def measure(self, spec: dict[str, Any], timeout: float) -> Record:
         """What the trial's process tells; what this machine cannot do is the record's error."""
-        return record_from_json(json.dumps(self._answer(spec, timeout)))
+        return record_of(self._answer(spec, timeout))
 
     def trace(self, spec: dict[str, Any], asked: dict[str, Any], timeout: float) -> dict[str, Any]:
         """One trial's record with what was traced; `asked` are the arguments of `emulate_traced`.

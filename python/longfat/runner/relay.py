@@ -7,11 +7,10 @@ on three hosts.
 from __future__ import annotations
 
 import contextlib
-import json
 from typing import Any
 
 from longfat.runner.environment import available_cores
-from longfat.runner.executor import record_from_json
+from longfat.runner.executor import record_of
 from longfat.runner.processes import ProcessExecutor
 from longfat.runner.trial import Record
 
@@ -37,4 +36,4 @@ class Relay(ProcessExecutor):
             receiver.start(spec, None)
             relay.start(spec, receiver.listening())
             sender.start(spec, relay.listening())
-            return record_from_json(json.dumps(sender.answer(timeout)))
+            return record_of(sender.answer(timeout))

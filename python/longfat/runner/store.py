@@ -22,8 +22,10 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import polars as pl
 
+from longfat.flow_table import Column, flow_table, height
 from longfat.runner import lock
 from longfat.runner.files import TEMPORARY, remove_temporaries, write_whole
 from longfat.runner.trial import Record, Trial
@@ -85,9 +87,9 @@ class Store:
         """Writes what was added since the last time as one part. Raises OSError, losing nothing on disk."""
         if not self._buffer:
             return
-        flows = [{"key": trial.key, **flow} for trial, record in self._buffer for flow in record.flows]
-        if flows:
-            self._write(f"flows-{self._next:05}", pl.DataFrame(flows, infer_schema_length=None))
+        told = [(trial.key, record.flows) for trial, record in self._buffer if record.flows]
+        if told:
+            self._write(f"flows-{self._next:05}", _flows(told))
         self._write(f"part-{self._next:05}", _frame(self._buffer, self.version))
         self._next += 1
         self._buffer.clear()
@@ -214,6 +216,14 @@ def _whole(part: Path) -> pl.DataFrame:
     if "key" not in frame.columns:
         raise FolderError(f"{part}: is not what longfat wrote: remove it, and its trials run again")
     return frame
+
+
+def _flows(told: list[tuple[str, Sequence[Column]]]) -> pl.DataFrame:
+    """The flows of trials under their keys."""
+    trials = np.repeat(np.arange(len(told), dtype=np.uint32), [height(columns) for _, columns in told])
+    keys = pl.Series("key", [key for key, _ in told], dtype=pl.String).gather(pl.Series(trials))
+    flows = flow_table(*(columns for _, columns in told))
+    return flows.select(keys, pl.all())
 
 
 def _frame(records: list[tuple[Trial, Record]], version: str) -> pl.DataFrame:

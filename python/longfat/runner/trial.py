@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from longfat.flow_table import Column
 from longfat.named_classes import CLASS_KEYS, file_hash, is_class, source_file, split
 from longfat.results import Cell
 from longfat.study.loading import TRACE
@@ -35,11 +36,11 @@ class Trial:
 
 @dataclass(frozen=True)
 class Record:
-    """What one trial measured: `metrics`, a row a flow; or the `error` by which it failed."""
+    """What one trial measured: `metrics`, and columns of its flows; or the `error` by which it failed."""
 
     metrics: dict[str, float] | None
     error: str | None = None
-    flows: Sequence[Mapping[str, Any]] = ()
+    flows: Sequence[Column] = ()
 
 
 def trial_key(cell: Cell, seed: int, number: int, version: str) -> str:

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use experiment::application::{Application, Progress};
-use experiment::outcome::{Baseline, FlowOutcome, Sent};
+use experiment::outcome::{Baseline, Carried, FlowOutcome, Sent};
 use experiment::plan::{Group, Pair, Protocol};
 use foundation::{Generator, Instant};
 use network::RouteId;
@@ -82,8 +82,13 @@ fn machines(group: &mut Group, size: Option<u64>) -> (Machine, Machine) {
 /// The figures of both ends as they stand now.
 pub(crate) fn baseline(ends: &[Endpoint; 2]) -> Baseline {
     let sent = |end: &Endpoint| end.statistics().map(Sent::of).unwrap_or_default();
+    let mut carried = Carried::default();
+    for end in ends {
+        end.add_carried(&mut carried);
+    }
     Baseline {
         sent: [sent(&ends[0]), sent(&ends[1])],
+        carried,
         delivered: [ends[0].delivered, ends[1].delivered],
         rtt: ends[0].statistics().and_then(|statistics| statistics.rtt.clone()),
     }
@@ -104,6 +109,7 @@ pub(crate) fn outcome(flow: &Flow) -> FlowOutcome {
         last_acknowledged_at: statistics.and_then(|s| s.last_acknowledged_at),
         received_at: flow.received_at,
         sent: since.sent[0].and(since.sent[1]),
+        carried: since.carried,
         delivered: [since.delivered[1], since.delivered[0]],
         delivered_in_all: sender.delivered + receiver.delivered,
         rtt: since.rtt,

@@ -7,6 +7,7 @@ mod mptcp;
 mod tcp;
 
 use experiment::application::{Application, Notice, Progress, Stream};
+use experiment::outcome::Carried;
 use experiment::trace::Probe;
 use std::sync::Arc;
 
@@ -177,6 +178,17 @@ impl Endpoint {
         match &self.machine {
             Machine::Mptcp(end) => end.ways() << self.first,
             _ => 1 << (self.first + self.way),
+        }
+    }
+
+    /// Adds the payload that it sent to what each way carried.
+    pub(crate) fn add_carried(&self, carried: &mut Carried) {
+        match &self.machine {
+            Machine::Mptcp(end) => end.add_carried(self.first, carried),
+            _ => {
+                let sent = self.statistics().map_or(0, |statistics| statistics.bytes_sent);
+                carried.add(self.first + self.way, sent);
+            }
         }
     }
 

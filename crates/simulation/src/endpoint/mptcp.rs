@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use experiment::outcome::Carried;
 use experiment::trace::Probe;
 use foundation::{Duration, Generator, Instant};
 use transport::mptcp::{Connection, HostPaths, MptcpOption, PathIndex, Setup};
@@ -72,6 +73,13 @@ impl MptcpEnd {
         subflows
             .filter(|subflow| subflow.bytes > 0)
             .fold(0, |ways, subflow| ways | 1 << subflow.path.0)
+    }
+
+    /// Adds the payload of each subflow to what its way carried; `first` is the number of the first way.
+    pub(crate) fn add_carried(&self, first: u8, carried: &mut Carried) {
+        for subflow in self.connection.iter().flat_map(Connection::subflows) {
+            carried.add(first + subflow.path.0, subflow.bytes_sent);
+        }
     }
 
     /// Writes what the send buffer has room for.

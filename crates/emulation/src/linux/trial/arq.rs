@@ -69,10 +69,7 @@ impl socket::session::Application for End<'_> {
     /// `now` is the session's, whose clock is not the trial's.
     fn observe(&mut self, now: Instant, connection: &Connection<Arrived>) {
         let statistics = connection.statistics();
-        let look = Look {
-            sent: Sent::of(statistics),
-            probe: Probe::of_arq(connection),
-        };
+        let look = Look::new(Sent::of(statistics), Probe::of_arq(connection));
         let setting = self.player.setting;
         let here = setting.clock.now();
         let told = |at: Instant| {

@@ -64,6 +64,10 @@ impl<'e> Trial<'e> {
             group: number,
             pair,
             size,
+            way: match &beginning.multipath {
+                Some(several) => several.first_way(),
+                None => number_of_way,
+            },
             opened_at: self.clock.now(),
         };
         let keeping = Keeping {

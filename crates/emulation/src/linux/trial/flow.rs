@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 
-use experiment::outcome::{Baseline, FlowOutcome, Sent, Transaction};
+use experiment::outcome::{Baseline, Carried, FlowOutcome, Sent, Transaction};
 use experiment::trace::{Probe, Side};
 use foundation::Instant;
 use hdrhistogram::Histogram;
@@ -43,10 +43,23 @@ impl Moment {
 }
 
 /// What an end tells of itself when it is looked at.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct Look {
     pub sent: Sent,
     pub probe: Probe,
+    /// The payload of `sent` by way; `None` where all of it took the way on which the flow opened.
+    pub carried: Option<Carried>,
+}
+
+impl Look {
+    /// An end that uses one way.
+    pub(super) const fn new(sent: Sent, probe: Probe) -> Self {
+        Self {
+            sent,
+            probe,
+            carried: None,
+        }
+    }
 }
 
 /// Asks a machine, which may be gone.
@@ -77,6 +90,8 @@ pub(super) struct Identity {
     pub group: u32,
     pub pair: u32,
     pub size: Option<u64>,
+    /// The number of the way on which it opens.
+    pub way: u8,
     pub opened_at: Instant,
 }
 
@@ -190,8 +205,7 @@ impl Flow {
             bytes,
             ..Sent::default()
         };
-        let probe = Probe::default();
-        self.tell(Side::Sender, Look { sent, probe });
+        self.tell(Side::Sender, Look::new(sent, Probe::default()));
     }
 
     /// The opener's round trips so far, by a machine that keeps them itself.
@@ -214,7 +228,7 @@ impl Flow {
         if timeouts > std::mem::replace(&mut end.timeouts, timeouts) {
             self.note(side, None);
         }
-        end.last
+        end.last.clone()
     }
 
     /// How the opener stands, while it does.
@@ -267,8 +281,17 @@ impl Flow {
 
     fn figures(&self) -> Baseline {
         let read = |side: usize| self.delivered[side].load(Ordering::Relaxed);
+        let looks = [Side::Sender, Side::Receiver].map(|side| self.look(side));
+        let mut carried = Carried::default();
+        for look in &looks {
+            match &look.carried {
+                Some(by_way) => carried.add_all(by_way),
+                None => carried.add(self.id.way, look.sent.bytes),
+            }
+        }
         Baseline {
-            sent: [Side::Sender, Side::Receiver].map(|side| self.look(side).sent),
+            sent: looks.map(|look| look.sent),
+            carried,
             delivered: [read(1), read(0)],
             rtt: locked(&self.rtt).clone(),
         }
@@ -295,6 +318,7 @@ impl Flow {
             last_acknowledged_at: self.last_acknowledged_at.get(),
             received_at: self.received_at.get(),
             sent: since.sent[0].and(since.sent[1]),
+            carried: since.carried,
             delivered: [since.delivered[1], since.delivered[0]],
             delivered_in_all,
             rtt: since.rtt,

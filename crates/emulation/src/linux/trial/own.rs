@@ -159,10 +159,7 @@ impl<'a> End<'a> {
             return;
         };
         let statistics = connection.statistics();
-        let look = Look {
-            sent: Sent::of(statistics),
-            probe: Probe::of_tcp(connection),
-        };
+        let look = Look::new(Sent::of(statistics), Probe::of_tcp(connection));
         let start = self.player.setting.clock.start;
         let told = |at: Instant| Instant::ZERO + at.saturating_since(start);
         self.player.tell(look, statistics, told, is_last);

@@ -118,10 +118,7 @@ fn watch(flow: &Flow, side: Side, socket: &TcpStream) {
     if let Ok(socket) = socket.try_clone() {
         let look = move || {
             let info = Info::of(&socket).ok()?;
-            Some(Look {
-                sent: info.sent(),
-                probe: info.probe(),
-            })
+            Some(Look::new(info.sent(), info.probe()))
         };
         flow.watch(side, Box::new(look));
     }

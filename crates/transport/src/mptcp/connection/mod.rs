@@ -116,6 +116,8 @@ pub struct SubflowInfo {
     pub state: tcp::State,
     /// Bytes of data that it was given, those given to others too included.
     pub bytes: u64,
+    /// Payload bytes that it sent, retransmissions included.
+    pub bytes_sent: u64,
     /// Congestion window in bytes.
     pub window: u64,
     /// Smoothed round-trip time; zero before the first sample.
@@ -220,6 +222,7 @@ impl Connection {
                 path: subflow.path,
                 state: subflow.tcp.state(),
                 bytes: subflow.written,
+                bytes_sent: subflow.tcp.statistics().bytes_sent,
                 window: sibling.window,
                 srtt: sibling.rtt,
                 in_flight: subflow.tcp.bytes_in_flight(),

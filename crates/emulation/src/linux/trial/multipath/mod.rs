@@ -43,6 +43,13 @@ pub(super) struct Beginning {
     pub ways: Vec<(Ipv4Addr, u8)>,
 }
 
+impl Beginning {
+    /// The number of the way on which its first subflow opens.
+    pub(super) fn first_way(&self) -> u8 {
+        self.ways[self.director.first().index()].1
+    }
+}
+
 /// What the policy of a group makes of its next flow.
 pub(super) fn begin(
     setting: &Setting<'_>,
@@ -89,7 +96,7 @@ pub(super) fn open(
 ) {
     let connected = connect(setting, to, &beginning);
     tcp::run(setting, flow, connected, |socket| {
-        let subflows = Arc::new(Subflows::default());
+        let subflows = Arc::new(Subflows::on(&beginning.ways));
         watch(flow, socket, &subflows);
         let over = AtomicBool::new(false);
         let looked_at = socket.try_clone()?;

@@ -2,10 +2,10 @@
 
 use std::collections::BTreeMap;
 use std::io;
-use std::net::TcpStream;
+use std::net::{Ipv4Addr, TcpStream};
 use std::sync::{Arc, Mutex, MutexGuard};
 
-use experiment::outcome::Sent;
+use experiment::outcome::{Carried, Sent};
 use experiment::trace::{Probe, Side};
 use kernel::mptcp::{Connection, Subflow};
 
@@ -13,16 +13,27 @@ use crate::linux::trial::flow::{Flow, Look, locked};
 use crate::linux::trial::info::Info;
 
 /// The subflows of a connection, those that have closed as they were seen last.
-#[derive(Default)]
-pub(super) struct Subflows(Mutex<BTreeMap<u32, Subflow>>);
+pub(super) struct Subflows {
+    known: Mutex<BTreeMap<u32, Subflow>>,
+    /// This host's address and the number of each way.
+    ways: Vec<(Ipv4Addr, u8)>,
+}
 
 impl Subflows {
+    /// None yet, of a connection that may use these ways: this host's address and the number of each.
+    pub(super) fn on(ways: &[(Ipv4Addr, u8)]) -> Self {
+        Self {
+            known: Mutex::default(),
+            ways: ways.to_vec(),
+        }
+    }
+
     /// Looks at a connection; false where it is plain TCP.
     pub(super) fn look(&self, socket: &TcpStream) -> io::Result<bool> {
         let Some(connection) = Connection::of(socket)? else {
             return Ok(false);
         };
-        let mut known = locked(&self.0);
+        let mut known = locked(&self.known);
         for subflow in connection.subflows {
             known.insert(subflow.id, subflow);
         }
@@ -31,16 +42,20 @@ impl Subflows {
 
     /// Them all, by number.
     pub(super) fn known(&self) -> MutexGuard<'_, BTreeMap<u32, Subflow>> {
-        locked(&self.0)
+        locked(&self.known)
     }
 
     /// What all of them have done. Windows and what is in flight add up; the round-trip time is that of the fastest.
     fn told(&self) -> Look {
-        let (mut sent, mut probe) = (Sent::default(), Probe::default());
-        for subflow in locked(&self.0).values() {
+        let (mut sent, mut probe, mut carried) = (Sent::default(), Probe::default(), Carried::default());
+        for subflow in locked(&self.known).values() {
             let info = Info::from(subflow.tcp);
             let one = info.probe();
             sent = sent.and(info.sent());
+            let own = |way: &&(Ipv4Addr, u8)| subflow.peers.local.ip() == way.0;
+            if let Some(&(_, way)) = self.ways.iter().find(own) {
+                carried.add(way, info.sent().bytes);
+            }
             probe.window = Some(probe.window.unwrap_or(0) + one.window.unwrap_or(0));
             probe.in_flight += one.in_flight;
             probe.retransmissions = Some(sent.retransmissions);
@@ -50,7 +65,11 @@ impl Subflows {
             };
             probe.state = "open";
         }
-        Look { sent, probe }
+        Look {
+            sent,
+            probe,
+            carried: Some(carried),
+        }
     }
 }
 

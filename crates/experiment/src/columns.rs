@@ -1,0 +1,231 @@
+//! What a trial tells of its flows as columns, which whoever reads them takes as they are, without a look at each row.
+
+use std::collections::HashMap;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use serde::{Serialize, Serializer};
+
+use crate::record::FlowRecord;
+
+/// What a column holds, read from a flow's row.
+#[derive(Clone, Copy)]
+enum Values {
+    /// Whole numbers.
+    Whole(fn(&FlowRecord) -> Option<u64>),
+    /// Real numbers; one that is not finite counts as none.
+    Real(fn(&FlowRecord) -> Option<f64>),
+    /// Texts of which many are alike.
+    Text(fn(&FlowRecord) -> Option<&str>),
+    /// Several whole numbers a flow.
+    Several(fn(&FlowRecord) -> &[u64]),
+}
+
+/// The columns in their order, each under the name of the field that it is of.
+const COLUMNS: [(&str, Values); 15] = [
+    ("flow", Values::Whole(|flow| Some(flow.flow.into()))),
+    ("traffic", Values::Text(|flow| flow.traffic.as_deref())),
+    ("from", Values::Text(|flow| Some(&flow.from))),
+    ("to", Values::Text(|flow| Some(&flow.to))),
+    ("size_bytes", Values::Whole(|flow| flow.size_bytes)),
+    (
+        "class",
+        Values::Whole(|flow| flow.class.map(|class| class as u64)),
+    ),
+    ("opened_s", Values::Real(|flow| Some(flow.opened_s))),
+    ("fct_s", Values::Real(|flow| flow.fct_s)),
+    ("goodput_bps", Values::Real(|flow| Some(flow.goodput_bps))),
+    ("packets_sent", Values::Whole(|flow| Some(flow.packets_sent))),
+    (
+        "retransmissions",
+        Values::Whole(|flow| Some(flow.retransmissions)),
+    ),
+    ("timeouts", Values::Whole(|flow| Some(flow.timeouts))),
+    ("paths", Values::Whole(|flow| Some(flow.paths.into()))),
+    ("path_bytes", Values::Several(|flow| &flow.path_bytes)),
+    ("error", Values::Text(|flow| flow.error.as_deref())),
+];
+
+/// One column. Numbers are little-endian, in base64 (RFC 4648, section 4).
+#[derive(Serialize)]
+struct Column {
+    name: &'static str,
+    /// What a number of `values` is, as NumPy calls it: "<u1", "<u2", "<u4", "<i8" or "<f8".
+    dtype: &'static str,
+    values: String,
+    /// A byte a row, 0 where it has no value and a zero stands in its place. Left out where all have one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    present: Option<String>,
+    /// The texts whose places, from 0, are in `values`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    words: Option<Vec<String>>,
+    /// A number ("<u4") a row: how many `values` it has.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    lengths: Option<String>,
+}
+
+/// A list of columns in the place of a list of rows.
+///
+/// # Errors
+/// What the serializer gives.
+pub(crate) fn serialize<S: Serializer>(flows: &[FlowRecord], serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.collect_seq(COLUMNS.map(|(name, values)| values.column(name, flows)))
+}
+
+impl Values {
+    fn column(self, name: &'static str, flows: &[FlowRecord]) -> Column {
+        match self {
+            Self::Whole(of) => {
+                let values = flows.iter().map(of);
+                Column {
+                    present: presence(values.clone().map(|value| value.is_some())),
+                    ..Column::whole(name, values.map(|value| value.unwrap_or(0)))
+                }
+            }
+            Self::Real(of) => {
+                let values = flows.iter().map(of);
+                let values = values.map(|value| value.filter(|value| value.is_finite()));
+                let numbers = values.clone().map(|value| value.unwrap_or(0.0).to_le_bytes());
+                Column {
+                    present: presence(values.map(|value| value.is_some())),
+                    ..Column::new(name, "<f8", packed(numbers))
+                }
+            }
+            Self::Text(of) => {
+                let mut words: Vec<String> = Vec::new();
+                let mut known: HashMap<&str, u64> = HashMap::new();
+                let mut place = |text| {
+                    *known.entry(text).or_insert_with(|| {
+                        words.push(text.to_owned());
+                        words.len() as u64 - 1
+                    })
+                };
+                let places: Vec<u64> = flows.iter().map(|flow| of(flow).map_or(0, &mut place)).collect();
+                Column {
+                    present: presence(flows.iter().map(|flow| of(flow).is_some())),
+                    words: Some(words),
+                    ..Column::whole(name, places.into_iter())
+                }
+            }
+            Self::Several(of) => {
+                let lengths = flows.iter().map(|flow| of(flow).len() as u32);
+                Column {
+                    lengths: Some(packed(lengths.map(u32::to_le_bytes))),
+                    ..Column::whole(name, flows.iter().flat_map(of).copied())
+                }
+            }
+        }
+    }
+}
+
+impl Column {
+    const fn new(name: &'static str, dtype: &'static str, values: String) -> Self {
+        Self {
+            name,
+            dtype,
+            values,
+            present: None,
+            words: None,
+            lengths: None,
+        }
+    }
+
+    /// Whole numbers in as few bytes as hold the greatest. None comes near 2^63.
+    fn whole(name: &'static str, values: impl Iterator<Item = u64> + Clone) -> Self {
+        let (dtype, values) = match values.clone().max().unwrap_or(0) {
+            0..=0xff => ("<u1", packed(values.map(|value| (value as u8).to_le_bytes()))),
+            0x100..=0xffff => ("<u2", packed(values.map(|value| (value as u16).to_le_bytes()))),
+            0x1_0000..=0xffff_ffff => ("<u4", packed(values.map(|value| (value as u32).to_le_bytes()))),
+            _ => ("<i8", packed(values.map(u64::to_le_bytes))),
+        };
+        Self::new(name, dtype, values)
+    }
+}
+
+fn packed<const N: usize>(numbers: impl Iterator<Item = [u8; N]>) -> String {
+    STANDARD.encode(numbers.collect::<Vec<_>>().as_flattened())
+}
+
+fn presence(rows: impl Iterator<Item = bool> + Clone) -> Option<String> {
+    let all = rows.clone().all(|is_there| is_there);
+    (!all).then(|| packed(rows.map(|is_there| [u8::from(is_there)])))
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    fn flow(number: u32, to: &str, path_bytes: &[u64]) -> FlowRecord {
+        FlowRecord {
+            flow: number,
+            traffic: None,
+            from: "a".into(),
+            to: to.into(),
+            size_bytes: (number > 0).then_some(1 << 16),
+            class: None,
+            opened_s: 0.5,
+            fct_s: None,
+            goodput_bps: f64::NAN,
+            packets_sent: 3,
+            retransmissions: 0,
+            timeouts: 0,
+            paths: 1,
+            path_bytes: path_bytes.to_vec(),
+            error: None,
+        }
+    }
+
+    fn columns(flows: &[FlowRecord]) -> HashMap<String, Value> {
+        let Ok(Value::Array(columns)) = serialize(flows, serde_json::value::Serializer) else {
+            panic!("columns are a list");
+        };
+        let name = |column: &Value| column["name"].as_str().unwrap().to_owned();
+        columns
+            .into_iter()
+            .map(|column| (name(&column), column))
+            .collect()
+    }
+
+    #[test]
+    fn a_column_holds_the_values_of_all_rows_in_their_order() {
+        let found = columns(&[flow(0, "b", &[7]), flow(1, "c", &[258, 1]), flow(2, "b", &[])]);
+        let bytes = |bytes: &[u8]| json!(STANDARD.encode(bytes));
+        assert_eq!(
+            found["flow"],
+            json!({"name": "flow", "dtype": "<u1", "values": bytes(&[0, 1, 2])})
+        );
+        assert_eq!(found["size_bytes"]["dtype"], "<u4");
+        assert_eq!(
+            found["size_bytes"]["values"],
+            bytes(&[0, 0, 0, 0, 0, 0, 1, 0, 0, 0, 1, 0])
+        );
+        assert_eq!(found["size_bytes"]["present"], bytes(&[0, 1, 1]));
+        assert_eq!(
+            found["opened_s"]["values"],
+            bytes(&0.5_f64.to_le_bytes().repeat(3))
+        );
+        assert_eq!(found["to"]["words"], json!(["b", "c"]));
+        assert_eq!(found["to"]["values"], bytes(&[0, 1, 0]));
+        assert_eq!(found["path_bytes"]["dtype"], "<u2");
+        assert_eq!(found["path_bytes"]["values"], bytes(&[7, 0, 2, 1, 1, 0]));
+        assert_eq!(
+            found["path_bytes"]["lengths"],
+            bytes(&[1, 0, 0, 0, 2, 0, 0, 0, 0, 0, 0, 0])
+        );
+        assert_eq!(found["error"]["words"], json!([]));
+        // No number is not a number.
+        assert_eq!(found["goodput_bps"]["present"], bytes(&[0, 0, 0]));
+    }
+
+    #[test]
+    fn every_field_of_a_flow_is_a_column() {
+        let schema = json!(schemars::schema_for!(FlowRecord));
+        let mut fields: Vec<&String> = schema["properties"].as_object().unwrap().keys().collect();
+        let mut names: Vec<&str> = COLUMNS.iter().map(|(name, _)| *name).collect();
+        fields.sort();
+        names.sort_unstable();
+        assert_eq!(names, fields);
+    }
+}

@@ -1,0 +1,71 @@
+"""The flows of trials as a table, from the columns that the native part tells."""
+
+from __future__ import annotations
+
+from base64 import b64decode
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+Column = Mapping[str, Any]
+"""One column of a record's `flows`: it has `name`, `dtype` (NumPy's) and `values` in base64.
+
+Beside them may be `present` (a byte a row, 0 where there is no value), `words` (the texts that `values`
+number) and `lengths` (how many `values` a row has).
+"""
+
+Numbers = np.ndarray[Any, np.dtype[Any]]
+
+
+def flow_table(*trials: Sequence[Column]) -> pl.DataFrame:
+    """One row a flow, one trial below the other. No row is looked at: columns are taken as they are.
+
+    >>> flow = {"name": "flow", "dtype": "<i8", "values": "AAAAAAAAAAABAAAAAAAAAA=="}
+    >>> to = {"name": "to", "dtype": "<u4", "values": "AAAAAAAAAAA=", "words": ["b"]}
+    >>> flow_table([flow, to]).rows()
+    [(0, 'b'), (1, 'b')]
+    """
+    return pl.DataFrame([_series(parts) for parts in zip(*trials, strict=True)])
+
+
+def height(trial: Sequence[Column]) -> int:
+    """How many flows a trial told of."""
+    return len(_numbers(trial[0]["values"], trial[0]["dtype"])) if trial else 0
+
+
+def _series(parts: Sequence[Column]) -> pl.Series:
+    """The same column of several trials as one."""
+    name = parts[0]["name"]
+    pieces = [_numbers(part["values"], part["dtype"]) for part in parts]
+    words: list[str] = []
+    if "words" in parts[0]:
+        for place, part in enumerate(parts):
+            pieces[place] = pieces[place] + np.uint32(len(words))
+            words += part["words"]
+    values = pl.Series(name, np.concatenate(pieces))
+    # Whole numbers come as narrow as they may be; signed, they have the differences that one expects.
+    values = values if values.dtype.is_float() else values.cast(pl.Int64)
+    if "lengths" in parts[0]:
+        values = _lists(values, np.concatenate([_numbers(part["lengths"], "<u4") for part in parts]))
+    if any("present" in part for part in parts):
+        there = [
+            _numbers(part["present"], "u1") if "present" in part else np.ones(len(piece), "u1")
+            for part, piece in zip(parts, pieces, strict=True)
+        ]
+        values = values.set(pl.Series(np.concatenate(there) == 0), None)
+    return pl.Series(name, words, dtype=pl.String).gather(values) if "words" in parts[0] else values
+
+
+def _numbers(text: str, dtype: str) -> Numbers:
+    return np.frombuffer(b64decode(text), dtype)
+
+
+def _lists(values: pl.Series, lengths: Numbers) -> pl.Series:
+    """The values cut into lists of these lengths: laid out in rows of the greatest one, then cut."""
+    width = int(lengths.max(initial=0))
+    rows = np.zeros((len(lengths), width), values.to_numpy().dtype)
+    rows[np.arange(width) < lengths[:, None]] = values.to_numpy()
+    frame = pl.DataFrame([pl.Series(values.name, rows), pl.Series("length", lengths)])
+    return frame.select(pl.col(values.name).cast(pl.List(values.dtype)).list.head("length")).to_series()
