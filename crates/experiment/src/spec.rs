@@ -60,6 +60,14 @@ impl From<Problem> for SpecError {
 
 /// What of the workload does not go with the protocol.
 pub(crate) fn fit(protocol: &ProtocolConfig, workload: &WorkloadConfig) -> Option<Problem> {
+    if let ProtocolConfig::Tcp(config) = protocol
+        && config.path.is_some()
+        && workload.each_path == Some(true)
+    {
+        let message =
+            "true gives each path flows of its own, which choose none: leave it out, or the protocol's path";
+        return Some(Problem::new("each_path", message));
+    }
     if !matches!(protocol, ProtocolConfig::Udp(_)) {
         return None;
     }
@@ -205,6 +213,11 @@ impl TrialSpec {
                 "processes on real sockets carry one file only, without traffic",
             ));
         };
+        let given = self.workload.given();
+        if let Some(key) = given.keys().find(|key| !["kind", "size"].contains(&key.as_str())) {
+            let message = "processes on real sockets carry one file at once: leave it out";
+            return Err(only(&format!("workload.{key}"), message));
+        }
         let within = |problems: Vec<Problem>| problems.into_iter().map(|p| p.within("path")).collect();
         let links = path
             .resolve(&mut load)

@@ -1,0 +1,357 @@
+//! What is wrong with a workload: keys that nobody would read, keys that are missing, values out of range.
+
+use foundation::{Duration, Problem};
+use serde_json::{Map, Value};
+
+use super::{Kind, WorkloadConfig};
+use crate::sizes::{PARETO_LARGEST, PARETO_LEAST, Sizes};
+
+/// Where a key means something.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Place {
+    /// In [workload] and in the workload of [[traffic]].
+    Anywhere,
+    /// In [workload] alone: it says what is measured.
+    Measured,
+}
+
+use Kind::{Arrivals, Bulk, File, OnOff, RequestResponse};
+use Place::{Anywhere, Measured};
+
+const ALL: &[Kind] = &[File, Bulk, OnOff, RequestResponse, Arrivals];
+const PLANNED: &[Kind] = &[File, Bulk, OnOff, RequestResponse];
+const TIMED: &[Kind] = &[Bulk, OnOff, Arrivals];
+
+/// Every key but `kind`, the kinds that read it, and where. Elsewhere it is refused, for nobody would read it.
+const READ: [(&str, &[Kind], Place); 25] = [
+    ("size", &[File, Arrivals], Anywhere),
+    ("sizes", &[Arrivals], Anywhere),
+    ("largest", &[Arrivals], Anywhere),
+    ("shape", &[Arrivals], Anywhere),
+    ("sizes_file", &[Arrivals], Anywhere),
+    ("classes", &[File, Arrivals], Measured),
+    ("arrivals", &[Arrivals], Anywhere),
+    ("duration", TIMED, Anywhere),
+    ("warm_up", TIMED, Measured),
+    ("rate", &[Bulk, OnOff], Anywhere),
+    ("on", &[OnOff], Anywhere),
+    ("off", &[OnOff], Anywhere),
+    ("requests", &[RequestResponse], Anywhere),
+    ("request_size", &[RequestResponse], Anywhere),
+    ("response_size", &[RequestResponse], Anywhere),
+    ("think", &[RequestResponse], Anywhere),
+    ("reconnect", &[RequestResponse], Anywhere),
+    ("flows", PLANNED, Anywhere),
+    ("each_path", ALL, Anywhere),
+    ("start", ALL, Anywhere),
+    ("stagger", PLANNED, Anywhere),
+    ("start_jitter", PLANNED, Anywhere),
+    ("from", ALL, Anywhere),
+    ("to", ALL, Anywhere),
+    ("sample", &[Bulk, OnOff], Measured),
+];
+
+/// A petabyte: more would overflow nothing, but no trial of it would end.
+const MAX_SIZE: u64 = 1_000_000_000_000_000;
+/// The most flows of a pair of hosts.
+const MAX_FLOWS: u32 = 100_000;
+/// The most bounds between classes of size.
+const MOST_BOUNDS: usize = 15;
+/// A day: more is a slip of the pen.
+const MAX_TIME: Duration = Duration::from_secs(86_400);
+/// The finest sampling.
+const MIN_SAMPLE: Duration = Duration::from_millis(1);
+
+impl WorkloadConfig {
+    /// Everything that is wrong with the measured workload.
+    #[must_use]
+    pub fn validate(&self) -> Vec<Problem> {
+        let mut problems = self.check();
+        if self.kind.is_timed() && self.duration.is_none() {
+            problems.push(missing("duration", self.kind));
+        }
+        if let (Some(warm_up), Some(duration)) = (self.warm_up, self.duration)
+            && warm_up >= duration
+        {
+            problems.push(Problem::new(
+                "warm_up",
+                format!("\"{warm_up}\" leaves nothing to measure: it must be shorter than duration = \"{duration}\""),
+            ));
+        }
+        problems
+    }
+
+    /// Everything that is wrong with the workload of background traffic, which may do without a duration.
+    #[must_use]
+    pub fn validate_traffic(&self) -> Vec<Problem> {
+        let mut problems = self.check();
+        let given = self.given();
+        for (key, ..) in READ.iter().filter(|(_, _, place)| *place == Place::Measured) {
+            if given.contains_key(*key) {
+                problems.push(Problem::new(
+                    *key,
+                    "traffic has no such key: [workload] says what is measured",
+                ));
+            }
+        }
+        if self.kind == Kind::Bulk && self.duration.is_some() && self.rate.is_none() {
+            let message =
+                "bulk traffic without a rate lasts as long as the trial: leave it out, or write a rate";
+            problems.push(Problem::new("duration", message));
+        }
+        problems
+    }
+
+    /// The keys that are given, with their values.
+    pub(crate) fn given(&self) -> Map<String, Value> {
+        match serde_json::to_value(self) {
+            Ok(Value::Object(keys)) => keys,
+            _ => unreachable!("a workload is a table of JSON"),
+        }
+    }
+
+    /// What is wrong with a workload wherever it stands.
+    fn check(&self) -> Vec<Problem> {
+        let mut problems = Vec::new();
+        let given = self.given();
+        for &(key, kinds, _) in READ.iter().filter(|(key, ..)| given.contains_key(*key)) {
+            if !kinds.contains(&self.kind) {
+                let kinds: Vec<&str> = kinds.iter().map(|kind| kind.name()).collect();
+                problems.push(Problem::new(
+                    key,
+                    format!(
+                        "a workload of kind {:?} has no such key (only {})",
+                        self.kind.name(),
+                        kinds.join(", ")
+                    ),
+                ));
+            }
+        }
+        if self.kind == RequestResponse && self.think.is_some() && self.requests.is_none() {
+            let message = "it needs requests beside it: one request has none to pause before";
+            problems.push(Problem::new("think", message));
+        }
+        let sizes = self.sizes.unwrap_or_default();
+        let needs_size = matches!(sizes, Sizes::Fixed | Sizes::Exponential);
+        let required: &[(&str, bool)] = match self.kind {
+            File => &[("size", self.size.is_none())],
+            Arrivals => &[
+                ("size", self.size.is_none() && needs_size),
+                ("sizes_file", self.sizes_file.is_none() && sizes == Sizes::Table),
+                ("arrivals", self.arrivals.is_none()),
+            ],
+            OnOff => &[("rate", self.rate.is_none())],
+            Bulk | RequestResponse => &[],
+        };
+        for &(key, is_missing) in required {
+            if is_missing {
+                problems.push(missing(key, self.kind));
+            }
+        }
+        self.check_ranges(&mut problems);
+        if self.kind == Arrivals {
+            self.check_sizes(sizes, &mut problems);
+        }
+        self.check_classes(&mut problems);
+        problems
+    }
+
+    /// What does not go with the distribution of sizes.
+    fn check_sizes(&self, sizes: Sizes, problems: &mut Vec<Problem>) {
+        let given = [
+            ("size", self.size.is_some(), sizes.takes_size()),
+            ("largest", self.largest.is_some(), sizes != Sizes::Fixed),
+            ("shape", self.shape.is_some(), sizes == Sizes::BoundedPareto),
+            ("sizes_file", self.sizes_file.is_some(), sizes == Sizes::Table),
+        ];
+        for (key, is_given, is_read) in given {
+            if is_given && !is_read {
+                let message = format!("sizes = {:?} has no such key", sizes.name());
+                problems.push(Problem::new(key, message));
+            }
+        }
+        if let Some(shape) = self.shape
+            && !(0.01..=100.0).contains(&shape)
+        {
+            problems.push(Problem::new(
+                "shape",
+                format!("{shape} is out of range: 0.01 to 100"),
+            ));
+        }
+        let least = match sizes {
+            Sizes::BoundedPareto => self.size.map_or(PARETO_LEAST, |size| size.bytes()),
+            _ => 1,
+        };
+        let largest = match sizes {
+            Sizes::BoundedPareto => Some(self.largest.map_or(PARETO_LARGEST, |largest| largest.bytes())),
+            _ => self.largest.map(|largest| largest.bytes()),
+        };
+        if let Some(largest) = largest
+            && largest <= least
+        {
+            let message = format!("\"{largest}B\" is out of range: above the least size, {least}B");
+            problems.push(Problem::new("largest", message));
+        }
+    }
+
+    fn check_classes(&self, problems: &mut Vec<Problem>) {
+        let Some(classes) = &self.classes else { return };
+        if !(1..=MOST_BOUNDS).contains(&classes.len()) {
+            let message = format!("{} bounds are out of range: 1 to {MOST_BOUNDS}", classes.len());
+            problems.push(Problem::new("classes", message));
+        }
+        if !classes.windows(2).all(|two| two[0] < two[1]) {
+            problems.push(Problem::new(
+                "classes",
+                "each bound must be above the one before it",
+            ));
+        }
+    }
+
+    fn check_ranges(&self, problems: &mut Vec<Problem>) {
+        let sizes = [
+            ("size", self.size),
+            ("request_size", self.request_size),
+            ("response_size", self.response_size),
+            ("largest", self.largest),
+        ];
+        for (key, size) in sizes {
+            if let Some(size) = size
+                && !(1..=MAX_SIZE).contains(&size.bytes())
+            {
+                problems.push(Problem::new(
+                    key,
+                    format!("\"{size}\" is out of range: 1B to {MAX_SIZE}B"),
+                ));
+            }
+        }
+        let times = [
+            ("duration", self.duration, Duration::from_nanos(1)),
+            ("warm_up", self.warm_up, Duration::ZERO),
+            ("on", self.on, Duration::from_nanos(1)),
+            ("off", self.off, Duration::ZERO),
+            ("think", self.think, Duration::ZERO),
+            ("start", self.start, Duration::ZERO),
+            ("stagger", self.stagger, Duration::ZERO),
+            ("start_jitter", self.start_jitter, Duration::ZERO),
+            ("sample", self.sample, MIN_SAMPLE),
+        ];
+        for (key, time, least) in times {
+            if let Some(time) = time
+                && !(least..=MAX_TIME).contains(&time)
+            {
+                problems.push(Problem::new(
+                    key,
+                    format!("\"{time}\" is out of range: \"{least}\" to \"{MAX_TIME}\""),
+                ));
+            }
+        }
+        for (key, count, most) in [
+            ("flows", self.flows, MAX_FLOWS),
+            ("requests", self.requests, u32::MAX),
+        ] {
+            if let Some(count) = count
+                && !(1..=most).contains(&count)
+            {
+                problems.push(Problem::new(key, format!("{count} is out of range: 1 to {most}")));
+            }
+        }
+        if self.from.is_some() != self.to.is_some() {
+            let (key, other) = if self.from.is_some() {
+                ("from", "to")
+            } else {
+                ("to", "from")
+            };
+            problems.push(Problem::new(key, format!("it needs {other:?} beside it")));
+        }
+    }
+}
+
+fn missing(key: &str, kind: Kind) -> Problem {
+    Problem::new(
+        key,
+        format!(
+            "the key is missing: a workload of kind {:?} needs it",
+            kind.name()
+        ),
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use serde_json::json;
+
+    use super::*;
+
+    /// A value that each key may have, whatever the kind.
+    fn value(key: &str) -> Value {
+        match key {
+            "size" | "request_size" | "response_size" => json!("5kB"),
+            "largest" => json!("1MB"),
+            "sizes" => json!("bounded-pareto"),
+            "shape" => json!(1.5),
+            "sizes_file" => json!("sizes.csv"),
+            "classes" => json!(["100kB"]),
+            "arrivals" => json!("10/s"),
+            "rate" => json!("1Mbit/s"),
+            "duration" => json!("10s"),
+            "requests" | "flows" => json!(2),
+            "reconnect" | "each_path" => json!(true),
+            "from" | "to" => json!("a"),
+            _ => json!("1s"),
+        }
+    }
+
+    /// What one key more in a workload of a kind is told, in [workload] or in [[traffic]].
+    fn told(kind: Kind, key: &str, place: Place) -> Vec<String> {
+        let keys = json!({"kind": kind.name(), key: value(key)});
+        let workload: WorkloadConfig = serde_json::from_value(keys).unwrap();
+        let problems = match place {
+            Measured => workload.validate(),
+            Anywhere => workload.validate_traffic(),
+        };
+        let of_key = problems.into_iter().filter(|problem| problem.key == key);
+        of_key.map(|problem| problem.message).collect()
+    }
+
+    #[test]
+    fn the_table_has_every_key() {
+        let schema = json!(schemars::schema_for!(WorkloadConfig));
+        let keys = schema["properties"].as_object().unwrap().keys();
+        let keys: BTreeSet<&str> = keys.map(String::as_str).filter(|key| *key != "kind").collect();
+        assert_eq!(READ.iter().map(|(key, ..)| *key).collect::<BTreeSet<_>>(), keys);
+    }
+
+    #[test]
+    fn a_key_that_a_kind_would_ignore_is_refused() {
+        for (key, kinds, place) in READ {
+            for &kind in ALL {
+                let refused =
+                    |found: Vec<String>| found.iter().any(|message| message.contains("no such key"));
+                // What goes with one distribution of sizes alone is another matter.
+                let of_sizes = kind == Arrivals && ["shape", "sizes_file", "largest"].contains(&key);
+                let is_read = kinds.contains(&kind);
+                assert_eq!(
+                    refused(told(kind, key, Measured)),
+                    !is_read || of_sizes,
+                    "{key}, {kind:?}"
+                );
+                let in_traffic = is_read && place == Anywhere;
+                assert_eq!(
+                    refused(told(kind, key, Anywhere)),
+                    !in_traffic || of_sizes,
+                    "{key}, {kind:?}"
+                );
+            }
+        }
+    }
+
+    #[test]
+    fn a_pause_needs_a_request_after_it() {
+        let found = told(RequestResponse, "think", Measured);
+        assert!(found[0].contains("needs requests"), "{found:?}");
+        assert_eq!(told(RequestResponse, "requests", Measured), [""; 0]);
+    }
+}

@@ -1,0 +1,48 @@
+//! Keys that would be accepted and ignored are refused where it takes more than the workload to know.
+
+use experiment::TrialSpec;
+use serde_json::{Value, json};
+
+fn spec(protocol: Value, workload: Value, traffic: Value) -> Result<TrialSpec, String> {
+    let spec = json!({"path": {}, "protocol": protocol, "workload": workload, "traffic": traffic, "seed": 1});
+    TrialSpec::from_json(&spec.to_string()).map_err(|error| error.to_string())
+}
+
+#[test]
+fn processes_read_kind_and_size_alone() {
+    let protocol = json!({"kind": "go-back-n"});
+    let transfer = |more: Value| {
+        let mut workload = json!({"kind": "file", "size": "1MB"});
+        let keys = more.as_object().unwrap().clone();
+        workload.as_object_mut().unwrap().extend(keys);
+        let spec = spec(protocol.clone(), workload, json!([])).unwrap();
+        spec.transfer().map(|_| ()).map_err(|error| error.to_string())
+    };
+    assert_eq!(transfer(json!({})), Ok(()));
+    for more in [
+        json!({"classes": ["100kB"]}),
+        json!({"flows": 2}),
+        json!({"each_path": true}),
+        json!({"start": "1s"}),
+        json!({"stagger": "1s"}),
+        json!({"start_jitter": "1s"}),
+        json!({"from": "sender", "to": "receiver"}),
+    ] {
+        let told = transfer(more.clone()).unwrap_err();
+        let key = more.as_object().unwrap().keys().next().unwrap();
+        assert!(told.starts_with(&format!("workload.{key}: ")), "{told}");
+        assert!(told.contains("leave it out") && !told.contains('\n'), "{told}");
+    }
+}
+
+#[test]
+fn a_flow_that_has_a_path_does_not_choose_one() {
+    let bulk = json!({"kind": "bulk", "duration": "1s", "each_path": true});
+    let tcp = |path: Value| json!({"kind": "tcp", "path": path});
+    let told = spec(tcp(json!("random")), bulk.clone(), json!([])).unwrap_err();
+    assert!(told.starts_with("workload.each_path: "), "{told}");
+    assert!(spec(json!({"kind": "tcp"}), bulk.clone(), json!([])).is_ok());
+    let traffic = json!([{"name": "x", "protocol": tcp(json!("random")), "workload": {"kind": "bulk", "each_path": true}}]);
+    let told = spec(json!({"kind": "tcp"}), bulk, traffic).unwrap_err();
+    assert!(told.starts_with("traffic.0.workload.each_path: "), "{told}");
+}
