@@ -10,7 +10,7 @@ use network::RouteId;
 use rand::{Rng, SeedableRng};
 use transport::mptcp::HostPaths;
 
-use super::{ArqEnd, DatagramEnd, Endpoint, Machine, MptcpEnd, TcpEnd};
+use super::{Arq, DatagramEnd, Endpoint, Machine, Mptcp, StreamEnd, Tcp};
 use crate::body::Side;
 use crate::world::Flow;
 
@@ -50,27 +50,27 @@ fn machines(group: &mut Group, size: Option<u64>) -> (Machine, Machine) {
     match &group.protocol {
         Protocol::Tcp(config) => {
             let mut initial = || group.numbers.next_u32();
-            let opener = TcpEnd::opener(Arc::clone(config), initial(), records_rtt);
-            let listener = TcpEnd::listener(Arc::clone(config), initial());
-            (Machine::Tcp(Box::new(opener)), Machine::Tcp(Box::new(listener)))
+            let opener = Tcp::opener(Arc::clone(config), initial());
+            let listener = Tcp::listener(Arc::clone(config), initial());
+            let end = |tcp, records_rtt| Machine::Tcp(Box::new(StreamEnd::new(tcp, records_rtt)));
+            (end(opener, records_rtt), end(listener, false))
         }
         Protocol::Mptcp(setup) => {
             let numbers = &mut group.numbers;
             let mut random = || Generator::seed_from_u64(numbers.next_u64());
             let paths = Generator::seed_from_u64(group.paths.next_u64());
-            let opener = MptcpEnd::opener(Arc::clone(setup), random(), paths, size, records_rtt);
-            let listener = MptcpEnd::listener(Arc::clone(setup), random());
-            (
-                Machine::Mptcp(Box::new(opener)),
-                Machine::Mptcp(Box::new(listener)),
-            )
+            let opener = Mptcp::opener(Arc::clone(setup), random(), paths, size);
+            let listener = Mptcp::listener(Arc::clone(setup), random());
+            let end = |mptcp, records_rtt| Machine::Mptcp(Box::new(StreamEnd::new(mptcp, records_rtt)));
+            (end(opener, records_rtt), end(listener, false))
         }
         Protocol::Arq(config) => {
             let mut secret = [0; 32];
             group.numbers.fill_bytes(&mut secret);
-            let opener = ArqEnd::opener(Arc::clone(config), group.numbers.next_u32(), records_rtt);
-            let listener = ArqEnd::listener(Arc::clone(config), secret);
-            (Machine::Arq(Box::new(opener)), Machine::Arq(Box::new(listener)))
+            let opener = Arq::opener(Arc::clone(config), group.numbers.next_u32());
+            let listener = Arq::listener(Arc::clone(config), secret);
+            let end = |arq, records_rtt| Machine::Arq(Box::new(StreamEnd::new(arq, records_rtt)));
+            (end(opener, records_rtt), end(listener, false))
         }
         &Protocol::Udp(size) => (
             Machine::Datagram(DatagramEnd::new(size)),

@@ -4,6 +4,7 @@ mod arq;
 mod datagram;
 mod ends;
 mod mptcp;
+mod stream;
 mod tcp;
 
 use experiment::application::{Application, Notice, Progress, Stream};
@@ -18,18 +19,19 @@ use transport::mptcp::HostPaths;
 
 use crate::body::{Content, Parcel, Side, packet};
 use crate::watch::Watch;
-use arq::ArqEnd;
+use arq::Arq;
 use datagram::DatagramEnd;
 pub(crate) use ends::{baseline, ends, outcome};
-use mptcp::MptcpEnd;
-use tcp::TcpEnd;
+use mptcp::Mptcp;
+use stream::StreamEnd;
+use tcp::Tcp;
 
 /// The protocol machine of one end.
 #[derive(Debug)]
 pub(crate) enum Machine {
-    Arq(Box<ArqEnd>),
-    Tcp(Box<TcpEnd>),
-    Mptcp(Box<MptcpEnd>),
+    Arq(Box<StreamEnd<Arq>>),
+    Tcp(Box<StreamEnd<Tcp>>),
+    Mptcp(Box<StreamEnd<Mptcp>>),
     Datagram(DatagramEnd),
 }
 

@@ -1,181 +1,145 @@
-//! An end that runs TCP.
+//! Ends that run TCP.
 
 use std::sync::Arc;
 
+use experiment::application::Notice;
+use experiment::trace::Probe;
 use foundation::Instant;
 use transport::mptcp::{HostPaths, PathIndex};
 use transport::tcp::{Connection, Event, Flags, TcpConfig, reset_for};
 use transport::{Machine as _, Statistics};
 
-use super::{End, Notice, Probe};
+use super::stream::{Carrier, Family, Told};
 use crate::body::Content;
 
-/// A connection, or one that is waited for (the state LISTEN).
+/// TCP at one end, which opens a connection or waits for one (the state LISTEN).
 #[derive(Debug)]
-pub(crate) struct TcpEnd {
+pub(crate) struct Tcp {
     config: Arc<TcpConfig>,
     /// The initial sequence number of this end.
     initial: u32,
-    connection: Option<Connection>,
     listens: bool,
-    records_rtt: bool,
     /// The round-trip sample that the host's account has heard of.
     told: Option<Instant>,
     /// Bytes acknowledged and segments lost, as the host's account was told.
     told_delivery: (u64, u64),
-    /// Bytes that the application wants to send and the send buffer has no room for.
-    pending: u64,
-    /// Whether the stream ends after them.
-    ends: bool,
 }
 
-impl TcpEnd {
-    /// An end that will open a connection.
-    pub(crate) const fn opener(config: Arc<TcpConfig>, initial: u32, records_rtt: bool) -> Self {
+impl Tcp {
+    /// At an end that will open a connection.
+    pub(crate) const fn opener(config: Arc<TcpConfig>, initial: u32) -> Self {
         Self {
             config,
             initial,
-            connection: None,
             listens: false,
-            records_rtt,
             told: None,
             told_delivery: (0, 0),
-            pending: 0,
-            ends: false,
         }
     }
 
-    /// An end that waits for a connection.
-    pub(crate) const fn listener(config: Arc<TcpConfig>, initial: u32) -> Self {
+    /// At an end that waits for a connection.
+    pub(crate) fn listener(config: Arc<TcpConfig>, initial: u32) -> Self {
         Self {
-            config,
-            initial,
-            connection: None,
             listens: true,
-            records_rtt: false,
-            told: None,
-            told_delivery: (0, 0),
-            pending: 0,
-            ends: false,
+            ..Self::opener(config, initial)
         }
     }
 }
 
-impl TcpEnd {
-    /// Writes what the send buffer has room for, as an application does whose socket became writable.
-    fn fill(&mut self, now: Instant) {
-        let Some(connection) = &mut self.connection else {
-            return;
-        };
-        if self.pending > 0 {
-            self.pending -= connection.write(now, self.pending);
-        }
-        if self.pending == 0 && std::mem::take(&mut self.ends) {
-            connection.finish(now);
-        }
+impl Told {
+    /// What an event of TCP means, and of MPTCP, which tells the same.
+    #[inline]
+    pub(crate) fn of_tcp(event: Event) -> Self {
+        Self::Notice(match event {
+            Event::Readable => return Self::Readable,
+            Event::Writable => return Self::Writable,
+            Event::PeerFinished => Notice::PeerFinished,
+            Event::Finished => Notice::Finished,
+            Event::Failed(error) => Notice::Failed(error.to_string()),
+            Event::Closed => Notice::Closed,
+            Event::Connected => Notice::Connected,
+        })
     }
 }
 
-impl End for TcpEnd {
-    fn open(&mut self, now: Instant, _: &mut HostPaths) {
-        let mut connection = Connection::open(now, &self.config, self.initial);
-        if self.records_rtt {
-            connection.record_round_trips();
-        }
-        self.connection = Some(connection);
+impl Carrier for Connection {
+    fn record_round_trips(&mut self) {
+        self.record_round_trips();
     }
 
-    fn write(&mut self, now: Instant, bytes: u64) {
-        self.pending += bytes;
-        self.fill(now);
+    fn statistics(&self) -> &Statistics {
+        self.statistics()
+    }
+
+    fn write(&mut self, now: Instant, bytes: u64) -> u64 {
+        self.write(now, bytes)
     }
 
     fn finish(&mut self, now: Instant) {
-        self.ends = true;
-        self.fill(now);
-    }
-
-    fn statistics(&self) -> Option<&Statistics> {
-        self.connection.as_ref().map(Connection::statistics)
-    }
-
-    fn probe(&self, _: Instant) -> Probe {
-        self.connection
-            .as_ref()
-            .map_or_else(Probe::default, Probe::of_tcp)
+        self.finish(now);
     }
 
     #[inline]
-    fn receive(&mut self, now: Instant, _: u8, content: Content, reply: &mut dyn FnMut(Content)) {
+    fn read_all(&mut self, now: Instant, _: u64) -> u64 {
+        let bytes = self.readable();
+        self.read(now, bytes)
+    }
+
+    #[inline]
+    fn told(event: Event) -> Told {
+        Told::of_tcp(event)
+    }
+}
+
+impl Family for Tcp {
+    type Connection = Connection;
+
+    fn connect(&mut self, now: Instant, _: &mut HostPaths) -> Connection {
+        Connection::open(now, &self.config, self.initial)
+    }
+
+    #[inline]
+    fn receive(
+        &mut self,
+        now: Instant,
+        _: u8,
+        content: Content,
+        connection: &mut Option<Connection>,
+        reply: &mut dyn FnMut(Content),
+    ) {
         let segment = match content {
             Content::Tcp(segment) => segment,
             Content::TooBig { mtu } => {
-                if let Some(connection) = &mut self.connection {
+                if let Some(connection) = connection {
                     connection.handle_path_mtu(now, mtu);
                 }
                 return;
             }
             _ => return,
         };
-        if let Some(connection) = &mut self.connection {
+        if let Some(connection) = connection {
             connection.handle_frame(now, segment);
         } else if self.listens && segment.flags.contains(Flags::SYN) && !segment.flags.contains(Flags::ACK) {
-            let connection = Connection::accept(now, &self.config, self.initial, &segment);
-            self.connection = Some(connection);
+            *connection = Some(Connection::accept(now, &self.config, self.initial, &segment));
         } else if let Some(reset) = reset_for(&segment) {
             reply(Content::Tcp(reset));
         }
     }
 
-    fn expire(&mut self, now: Instant) -> bool {
-        let Some(connection) = &mut self.connection else {
-            return false;
-        };
-        let timeouts = connection.statistics().timeouts;
-        connection.handle_timeout(now);
-        connection.statistics().timeouts > timeouts
-    }
-
     #[inline]
-    fn poll(&mut self, now: Instant) -> Option<Notice> {
-        loop {
-            let connection = self.connection.as_mut()?;
-            return Some(match connection.poll_event()? {
-                Event::Readable => {
-                    let bytes = connection.readable();
-                    Notice::Read(connection.read(now, bytes))
-                }
-                Event::Writable => {
-                    self.fill(now);
-                    continue;
-                }
-                Event::PeerFinished => Notice::PeerFinished,
-                Event::Finished => Notice::Finished,
-                Event::Failed(error) => Notice::Failed(error.to_string()),
-                Event::Closed => Notice::Closed,
-                Event::Connected => Notice::Connected,
-            });
-        }
-    }
-
-    #[inline]
-    fn transmit(&mut self, now: Instant, _: &mut u8) -> Option<Content> {
-        let outgoing = self.connection.as_mut()?.poll_transmit(now)?;
+    fn transmit(connection: &mut Connection, now: Instant, _: &mut u8) -> Option<Content> {
+        let outgoing = connection.poll_transmit(now)?;
         Some(Content::Tcp(outgoing.segment))
     }
 
-    #[inline]
-    fn timeout(&self) -> Option<Instant> {
-        self.connection.as_ref()?.poll_timeout()
+    fn probe(connection: &Connection) -> Probe {
+        Probe::of_tcp(connection)
     }
 
     /// What a path that is one of several does is of use to others.
     #[inline]
-    fn settle(&mut self, now: Instant, way: u8, host: &mut HostPaths) -> bool {
-        if host.len() > 1
-            && !self.listens
-            && let Some(connection) = &self.connection
-        {
+    fn settle(&mut self, now: Instant, way: u8, host: &mut HostPaths, connection: &mut Connection) -> bool {
+        if host.len() > 1 && !self.listens {
             let rtt = connection.round_trips();
             if rtt.sampled_at() != self.told {
                 self.told = rtt.sampled_at();

@@ -1,0 +1,184 @@
+//! An end of any protocol that connects: the application's side of it, which is the same for all.
+
+use experiment::application::Notice;
+use experiment::trace::Probe;
+use foundation::Instant;
+use transport::mptcp::HostPaths;
+use transport::{Machine, Statistics};
+
+use super::End;
+use crate::body::Content;
+
+/// What an event of a connection means to its end.
+pub(crate) enum Told {
+    /// There is something to read.
+    Readable,
+    /// The send buffer has room again.
+    Writable,
+    /// Something for the application.
+    Notice(Notice),
+}
+
+/// A connection that carries a byte stream each way.
+pub(crate) trait Carrier: Machine {
+    fn record_round_trips(&mut self);
+    fn statistics(&self) -> &Statistics;
+    /// Adds up to `bytes` to the stream; gives how many there was room for.
+    fn write(&mut self, now: Instant, bytes: u64) -> u64;
+    /// Ends the stream.
+    fn finish(&mut self, now: Instant);
+    /// Reads all that has arrived in order, `already` bytes having been read before; gives how many.
+    fn read_all(&mut self, now: Instant, already: u64) -> u64;
+    fn told(event: Self::Event) -> Told;
+}
+
+/// What the protocols do in ways of their own: how an end opens or awaits a connection, and what its packets are.
+pub(crate) trait Family {
+    type Connection: Carrier;
+
+    /// Opens a connection, from a host that knows its paths so.
+    fn connect(&mut self, now: Instant, host: &mut HostPaths) -> Self::Connection;
+    /// Takes in what arrived on a way: for the connection, or for one that waits for a connection.
+    fn receive(
+        &mut self,
+        now: Instant,
+        way: u8,
+        content: Content,
+        connection: &mut Option<Self::Connection>,
+        reply: &mut dyn FnMut(Content),
+    );
+    /// The next packet that leaves, and its way where that is another one than it was.
+    fn transmit(connection: &mut Self::Connection, now: Instant, way: &mut u8) -> Option<Content>;
+    fn probe(connection: &Self::Connection) -> Probe;
+    /// As [`End::settle`].
+    fn settle(
+        &mut self,
+        _now: Instant,
+        _way: u8,
+        _host: &mut HostPaths,
+        _connection: &mut Self::Connection,
+    ) -> bool {
+        false
+    }
+}
+
+/// An end with a connection, or one that waits for it.
+#[derive(Debug)]
+pub(crate) struct StreamEnd<F: Family> {
+    family: F,
+    connection: Option<F::Connection>,
+    records_rtt: bool,
+    /// Bytes that the application wants to send and the send buffer has no room for.
+    pending: u64,
+    /// Whether the stream ends after them.
+    ends: bool,
+    /// Bytes that the application has read.
+    read: u64,
+}
+
+impl<F: Family> StreamEnd<F> {
+    pub(crate) const fn new(family: F, records_rtt: bool) -> Self {
+        Self {
+            family,
+            connection: None,
+            records_rtt,
+            pending: 0,
+            ends: false,
+            read: 0,
+        }
+    }
+
+    pub(crate) const fn connection(&self) -> Option<&F::Connection> {
+        self.connection.as_ref()
+    }
+
+    /// Writes what the send buffer has room for, as an application does whose socket became writable.
+    fn fill(&mut self, now: Instant) {
+        let Some(connection) = &mut self.connection else {
+            return;
+        };
+        if self.pending > 0 {
+            self.pending -= connection.write(now, self.pending);
+        }
+        if self.pending == 0 && std::mem::take(&mut self.ends) {
+            connection.finish(now);
+        }
+    }
+}
+
+impl<F: Family> End for StreamEnd<F> {
+    fn open(&mut self, now: Instant, host: &mut HostPaths) {
+        let mut connection = self.family.connect(now, host);
+        if self.records_rtt {
+            connection.record_round_trips();
+        }
+        self.connection = Some(connection);
+    }
+
+    fn write(&mut self, now: Instant, bytes: u64) {
+        self.pending += bytes;
+        self.fill(now);
+    }
+
+    fn finish(&mut self, now: Instant) {
+        self.ends = true;
+        self.fill(now);
+    }
+
+    fn statistics(&self) -> Option<&Statistics> {
+        self.connection.as_ref().map(Carrier::statistics)
+    }
+
+    fn probe(&self, _: Instant) -> Probe {
+        self.connection.as_ref().map_or_else(Probe::default, F::probe)
+    }
+
+    #[inline]
+    fn receive(&mut self, now: Instant, way: u8, content: Content, reply: &mut dyn FnMut(Content)) {
+        self.family
+            .receive(now, way, content, &mut self.connection, reply);
+    }
+
+    fn expire(&mut self, now: Instant) -> bool {
+        let Some(connection) = &mut self.connection else {
+            return false;
+        };
+        let timeouts = connection.statistics().timeouts;
+        connection.handle_timeout(now);
+        connection.statistics().timeouts > timeouts
+    }
+
+    #[inline]
+    fn poll(&mut self, now: Instant) -> Option<Notice> {
+        loop {
+            let connection = self.connection.as_mut()?;
+            match F::Connection::told(connection.poll_event()?) {
+                Told::Readable => {
+                    let bytes = connection.read_all(now, self.read);
+                    self.read += bytes;
+                    return Some(Notice::Read(bytes));
+                }
+                Told::Writable => self.fill(now),
+                Told::Notice(notice) => return Some(notice),
+            }
+        }
+    }
+
+    #[inline]
+    fn transmit(&mut self, now: Instant, way: &mut u8) -> Option<Content> {
+        F::transmit(self.connection.as_mut()?, now, way)
+    }
+
+    #[inline]
+    fn timeout(&self) -> Option<Instant> {
+        self.connection.as_ref()?.poll_timeout()
+    }
+
+    #[inline]
+    fn settle(&mut self, now: Instant, way: u8, host: &mut HostPaths) -> bool {
+        match &mut self.connection {
+            Some(connection) => self.family.settle(now, way, host, connection),
+            None => false,
+        }
+    }
+}
