@@ -307,6 +307,7 @@ def manage_paths(
     tell: Callable[[str | None], object],
     set_sysctl: bool = False,
     asked_only: bool = False,
+    announce: bool = False,
     seed: int = 1,
 ) -> None:
     """Runs a path manager for this network namespace's MPTCP connections, asked at the socket `name`.

@@ -4,6 +4,7 @@
 
 mod common;
 
+use std::collections::BTreeSet;
 use std::io::{BufRead, BufReader, Write};
 use std::net::SocketAddr;
 use std::os::linux::net::SocketAddrExt;
@@ -12,20 +13,40 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use common::NEAR;
 use common::multihomed::{PATIENCE, network, packets, send, sink};
+use common::{FAR, NEAR};
 use emulation::Emulation;
 use kernel::mptcp::daemon::{NAME, Options, Told, run};
 use kernel::mptcp::{self, Connection, PathManager};
+use network::HostId;
 use serde_json::{Value, json};
 use transport::mptcp::policy::{Fsfs, PolicyConfig};
 
+/// Sets a flag when it is dropped.
+struct Ends<'a>(&'a AtomicBool);
+
+impl Drop for Ends<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+}
+
 /// Runs `f` while the daemon runs at the near host; gives what it has told.
 fn beside(emulation: &Emulation, options: &Options, f: impl FnOnce(&Mutex<Vec<Told>>)) -> Vec<Told> {
+    beside_at(emulation, NEAR, options, f)
+}
+
+/// As [`beside`], at any host.
+fn beside_at(
+    emulation: &Emulation,
+    host: HostId,
+    options: &Options,
+    f: impl FnOnce(&Mutex<Vec<Told>>),
+) -> Vec<Told> {
     let (stop, told) = (AtomicBool::new(false), Mutex::new(Vec::new()));
     std::thread::scope(|scope| {
         let daemon = scope.spawn(|| {
-            emulation.in_host(NEAR, || {
+            emulation.in_host(host, || {
                 let mut go_on = || !stop.load(Ordering::Relaxed);
                 run(options, &mut go_on, &mut |event| told.lock().unwrap().push(event))
             })
@@ -35,8 +56,11 @@ fn beside(emulation: &Emulation, options: &Options, f: impl FnOnce(&Mutex<Vec<To
             assert!(began.elapsed() < PATIENCE);
             std::thread::sleep(Duration::from_millis(2));
         }
-        f(&told);
-        stop.store(true, Ordering::Relaxed);
+        {
+            // A test that fails ends the daemon, too.
+            let _ends = Ends(&stop);
+            f(&told);
+        }
         daemon.join().unwrap().unwrap();
     });
     told.into_inner().unwrap()
@@ -48,6 +72,7 @@ fn fsfs() -> Options {
         name: NAME.into(),
         set_sysctl: true,
         asked_only: false,
+        announce: false,
         seed: 1,
     }
 }
@@ -139,6 +164,72 @@ fn a_connection_that_tells_nothing_joins_paths_as_it_grows() {
         .filter(|event| matches!(event, Told::Joined { .. }))
         .count();
     assert_eq!(joined, 2, "{told:?}");
+}
+
+#[test]
+fn announced_addresses_are_joined_and_those_that_go_are_left() {
+    let Some(emulation) = network() else { return };
+    let to = sink(&emulation);
+    let all = |announce| Options {
+        policy: PolicyConfig::default(),
+        announce,
+        ..fsfs()
+    };
+    let lost = std::net::IpAddr::V4(emulation.way_address(NEAR, 2));
+    let mut near = Vec::new();
+    let far = beside_at(&emulation, FAR, &all(true), |_| {
+        near = beside(&emulation, &all(false), |told| {
+            let mut socket = emulation.in_host(NEAR, || mptcp::connect(None, to, PATIENCE).unwrap());
+            let began = Instant::now();
+            let go_on = |socket: &mut std::net::TcpStream| {
+                let subflows = Connection::of(socket).unwrap().unwrap().subflows;
+                assert!(
+                    began.elapsed() < 3 * PATIENCE,
+                    "{:?} {subflows:?}",
+                    told.lock().unwrap()
+                );
+                socket.write_all(&[7; 20_000]).unwrap();
+                std::thread::sleep(Duration::from_millis(20));
+                subflows
+            };
+            // From its own three addresses to the one that it began with, and by its routes to the peer's two others.
+            loop {
+                let subflows = go_on(&mut socket);
+                let stand = subflows
+                    .iter()
+                    .filter(|subflow| subflow.tcp.smoothed_rtt_us() > 0);
+                let remotes: BTreeSet<_> = stand.clone().map(|subflow| subflow.peers.remote.ip()).collect();
+                if (stand.count(), remotes.len()) == (5, 3) {
+                    break;
+                }
+            }
+            let flushed = emulation.in_host(NEAR, || {
+                let to = lost.to_string();
+                std::process::Command::new("ip")
+                    .args(["addr", "flush", "to", &to])
+                    .status()
+            });
+            if !flushed.is_ok_and(|status| status.success()) {
+                return common::skip("there is no ip command that takes an address away");
+            }
+            let left = Told::Left {
+                token: Connection::token(&socket).unwrap().unwrap(),
+                from: lost,
+            };
+            while !told.lock().unwrap().contains(&left)
+                || go_on(&mut socket)
+                    .iter()
+                    .any(|subflow| subflow.peers.local.ip() == lost)
+            {
+                go_on(&mut socket);
+            }
+            send(socket, 1);
+        });
+    });
+    let announced = far.iter().filter(|event| matches!(event, Told::Announced { .. }));
+    assert_eq!(announced.count(), 2, "{far:?}");
+    let joined = near.iter().filter(|event| matches!(event, Told::Joined { .. }));
+    assert!(joined.count() >= 4, "{near:?}");
 }
 
 #[test]

@@ -22,12 +22,14 @@ mod here {
         mutex.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    #[expect(clippy::too_many_arguments, reason = "the keywords of one Python function")]
     pub fn manage_paths(
         py: Python<'_>,
         policy_json: &str,
         name: String,
         set_sysctl: bool,
         asked_only: bool,
+        announce: bool,
         seed: u64,
         tell: &Bound<'_, PyAny>,
     ) -> PyResult<()> {
@@ -38,6 +40,7 @@ mod here {
             name,
             set_sysctl,
             asked_only,
+            announce,
             seed,
         };
         let tell = tell.clone().unbind();
@@ -115,10 +118,12 @@ mod here {
     use pyo3::exceptions::PyOSError;
     use pyo3::prelude::*;
 
+    #[expect(clippy::too_many_arguments, reason = "the keywords of one Python function")]
     pub fn manage_paths(
         _: Python<'_>,
         _: &str,
         _: String,
+        _: bool,
         _: bool,
         _: bool,
         _: u64,
@@ -142,7 +147,8 @@ use pyo3::prelude::*;
 ///
 /// `tell` is called with a JSON text for each event, and with None several times a second.
 #[pyfunction]
-#[pyo3(signature = (policy_json, name, tell, set_sysctl=false, asked_only=false, seed=1))]
+#[expect(clippy::too_many_arguments, reason = "the keywords of one Python function")]
+#[pyo3(signature = (policy_json, name, tell, set_sysctl=false, asked_only=false, announce=false, seed=1))]
 pub fn manage_paths(
     py: Python<'_>,
     policy_json: &str,
@@ -150,9 +156,19 @@ pub fn manage_paths(
     tell: &Bound<'_, PyAny>,
     set_sysctl: bool,
     asked_only: bool,
+    announce: bool,
     seed: u64,
 ) -> PyResult<()> {
-    here::manage_paths(py, policy_json, name, set_sysctl, asked_only, seed, tell)
+    here::manage_paths(
+        py,
+        policy_json,
+        name,
+        set_sysctl,
+        asked_only,
+        announce,
+        seed,
+        tell,
+    )
 }
 
 /// Who opens subflows of MPTCP here: "user", "kernel", "kernel-only" (there is no choice), "disabled" or "missing".

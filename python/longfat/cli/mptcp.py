@@ -30,6 +30,13 @@ def mptcp(
     show: Annotated[
         bool, typer.Option("--status", help="Print what the path manager that runs here knows, as JSON.")
     ] = False,
+    announce: Annotated[
+        bool,
+        typer.Option(
+            "--announce",
+            help="Tell peers that connect to this machine of its other addresses (ADD_ADDR).",
+        ),
+    ] = False,
     seed: Seed = 1,
     as_json: Annotated[
         bool, typer.Option("--json", help="Print a JSON object a line for each event.")
@@ -70,7 +77,9 @@ def mptcp(
         return True
 
     try:
-        _native.manage_paths(json.dumps(chosen), "longfat/mptcp", tell, set_sysctl=set_sysctl, seed=seed)
+        _native.manage_paths(
+            json.dumps(chosen), "longfat/mptcp", tell, set_sysctl=set_sysctl, announce=announce, seed=seed
+        )
     except KeyboardInterrupt:
         # The way to end it: what was set is set back by now.
         return
@@ -98,6 +107,10 @@ def _line(event: dict[str, Any]) -> str:
             return f"{token:08x} {to} {known}: begins from {source}"
         case {"event": "joined", "token": token, "from": source}:
             return f"{token:08x} joins {source}"
+        case {"event": "announced", "token": token, "address": address}:
+            return f"{token:08x} is told of {address}"
+        case {"event": "left", "token": token, "from": source}:
+            return f"{token:08x} leaves {source}"
         case {"event": "closed", "token": token, "bytes": shares}:
             told = ", ".join(f"{source} {count}" for source, count in shares) or "nothing seen"
             return f"{token:08x} closed: bytes {told}"

@@ -20,6 +20,8 @@ pub struct Way {
     pub path: Path,
     /// The other one.
     pub remote: IpAddr,
+    /// Its port, where that is not the connection's.
+    pub port: Option<u16>,
 }
 
 /// A subflow as it was seen last.
@@ -58,6 +60,8 @@ pub struct Director {
     first: PathIndex,
     joins: Vec<Join>,
     used: Vec<PathIndex>,
+    /// Paths that there are no longer.
+    gone: Vec<PathIndex>,
     expected: Vec<(PathIndex, u64)>,
     short: bool,
     opened_at: Instant,
@@ -96,6 +100,7 @@ impl Director {
                 .chain(opening.joins.iter().map(|join| join.path))
                 .collect(),
             joins: opening.joins,
+            gone: Vec::new(),
             expected: opening.expected,
             short: opening.short,
             opened_at: now,
@@ -129,6 +134,38 @@ impl Director {
     /// Somebody else opens the subflows; the accounts are kept all the same.
     pub fn leave_to_others(&mut self) {
         self.joins.clear();
+    }
+
+    /// Whether a subflow was ordered over a path, or the connection has begun on it.
+    #[must_use]
+    pub fn uses(&self, path: PathIndex) -> bool {
+        self.used.contains(&path) && !self.joins.iter().any(|join| join.path == path)
+    }
+
+    /// A path is gone, with its subflow.
+    pub fn loses(&mut self, path: PathIndex) {
+        self.joins.retain(|join| join.path != path);
+        self.used.retain(|used| *used != path);
+        self.gone.push(path);
+    }
+
+    /// Paths have come or gone: what the policy would use of them now joins, as far as the connection has fewer than it wants.
+    /// One that has none left takes the path of least round-trip time. `size` as in [`Self::open`].
+    pub fn reconsider(&mut self, size: Option<u64>, host: &HostPaths) {
+        let grows = self.unknown == Some(Unknown::Grows);
+        let size = size.or(grows.then_some(self.acknowledged.max(1)));
+        let opening = self.policy.open(size, host, &mut self.random);
+        let wanted = 1 + opening.joins.len();
+        let fallback = host.by(|path| path.rtt).into_iter().map(Join::at_once);
+        let fallback = fallback.take(if self.used.is_empty() { host.len() } else { 0 });
+        let first = Join::at_once(opening.first);
+        for join in std::iter::once(first).chain(opening.joins).chain(fallback) {
+            let is_new = !self.used.contains(&join.path) && !self.gone.contains(&join.path);
+            if is_new && self.used.len() < wanted {
+                self.used.push(join.path);
+                self.joins.push(join);
+            }
+        }
     }
 
     /// Whether subflows are still to be opened, or may be.
@@ -190,7 +227,7 @@ impl Director {
             return;
         };
         for join in more {
-            if !self.used.contains(&join.path) {
+            if !self.used.contains(&join.path) && !self.gone.contains(&join.path) {
                 self.used.push(join.path);
                 self.joins.push(join);
             }
@@ -219,8 +256,8 @@ impl Director {
             let Some(way) = ways.get(join.path.index()).filter(|_| is_due(join)) else {
                 return true;
             };
-            let id = join.path.0 + 1;
-            match manager.create_subflow(token, &way.path, id, SocketAddr::new(way.remote, to)) {
+            let remote = SocketAddr::new(way.remote, way.port.unwrap_or(to));
+            match manager.create_subflow(token, &way.path, number(ways, way.path.address), remote) {
                 Ok(()) => ordered.push(join.path),
                 Err(error)
                     if error
@@ -292,6 +329,13 @@ impl Director {
         self.told.clear();
         self.joins.clear();
     }
+}
+
+/// The number of an address of this host among those of the ways: the kernel knows each under one alone, and 0 is that of the
+/// first subflow.
+pub(super) fn number(ways: &[Way], own: IpAddr) -> u8 {
+    let place = ways.iter().position(|way| way.path.address == own);
+    place.map_or(0, |place| place as u8 + 1)
 }
 
 fn move_claim(account: &mut transport::mptcp::host::PathAccount, told: &mut Told, claim: u64, short: bool) {

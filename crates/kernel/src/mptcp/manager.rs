@@ -14,7 +14,6 @@ use crate::netlink::{Conversation, FAMILY, Message};
 pub const MOST_SUBFLOWS: u32 = 8;
 
 const ADD_ADDR: u8 = 1;
-const FLUSH_ADDRS: u8 = 4;
 const SET_LIMITS: u8 = 5;
 const ANNOUNCE: u8 = 8;
 const REMOVE: u8 = 9;
@@ -148,7 +147,8 @@ impl Manager {
         self.order(ANNOUNCE, attributes, || format!("announce {}", path.address))
     }
 
-    /// Takes an address back (REMOVE_ADDR, RFC 8684, section 3.4.2); its subflows close.
+    /// Tells the peer that an address is gone (REMOVE_ADDR, RFC 8684, section 3.4.2): one that was announced, or that a subflow
+    /// was opened from; 0 is that of the first subflow.
     ///
     /// # Errors
     /// `ENOENT` for a number that was not given.
@@ -168,14 +168,6 @@ impl Manager {
         self.order(ADD_ADDR, vec![nested(ATTR_ADDR, &attributes)], || {
             format!("add the endpoint {}", path.address)
         })
-    }
-
-    /// Takes all addresses from the kernel's path manager.
-    ///
-    /// # Errors
-    /// The system's.
-    pub fn flush_endpoints(&self) -> Result<(), Error> {
-        self.order(FLUSH_ADDRS, Vec::new(), || "take all endpoints back".into())
     }
 
     /// How many subflows besides the first the kernel's path manager allows a connection, and how many announced addresses it

@@ -66,16 +66,20 @@ impl HostPaths {
     /// Paths of which the round trips without queues are known; zero for one of which nothing is.
     #[must_use]
     pub fn new(base_rtts: impl IntoIterator<Item = Duration>) -> Self {
-        let paths = base_rtts.into_iter().map(|base_rtt| PathAccount {
+        let mut paths = Self::default();
+        for base_rtt in base_rtts {
+            paths.add(base_rtt);
+        }
+        paths
+    }
+
+    /// A further path, behind the others, as [`new`](Self::new) takes them.
+    pub fn add(&mut self, base_rtt: Duration) {
+        self.paths.push(PathAccount {
             base_rtt,
             rtt: base_rtt,
             ..PathAccount::default()
         });
-        Self {
-            paths: paths.collect(),
-            opened: 0,
-            arrivals: ArrivalMeter::default(),
-        }
     }
 
     /// The paths, in the order of their numbers.

@@ -1,40 +1,28 @@
 //! The connections of a host under one policy, and the account of its paths to each peer.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::io;
 use std::net::IpAddr;
 
 use foundation::{Duration, Instant};
-use transport::mptcp::host::HostPaths;
-use transport::mptcp::segment::PathIndex;
 
+use super::connection::Connection;
+use super::peer::{Peer, routed};
+use super::served::Served;
 use super::talk::{OfConnection, OfPath, OfPeer, Reply, Request};
-use super::{Options, Told, draws, towards};
-use crate::mptcp::{Director, Event, Manager, Path, Peers, Seen, Unknown, Way, paths, tcp_sockets};
+use super::{Options, Told, draws};
+use crate::mptcp::{Director, Event, Manager, Path, Peers, Unknown, Way, paths, tcp_sockets};
 
 /// An application that has asked and does not connect is forgotten after this time.
 const FORGET: Duration = Duration::from_secs(120);
 
-/// A host that connections go to.
-struct Peer {
-    ways: Vec<Way>,
-    account: HostPaths,
-}
-
-/// A connection.
-struct Connection {
-    to: IpAddr,
-    port: u16,
-    size: Option<u64>,
-    director: Director,
-    subflows: BTreeSet<Peers>,
-    /// Bytes acknowledged on each path.
-    bytes: BTreeMap<PathIndex, u64>,
-}
+/// How often it is looked whether addresses of this host have come or gone.
+const PATHS: Duration = Duration::from_millis(100);
 
 /// An answer to an application that is about to connect.
 struct Opening {
     to: IpAddr,
+    peer: u64,
     size: Option<u64>,
     director: Director,
     at: Instant,
@@ -43,8 +31,12 @@ struct Opening {
 pub(super) struct Connections<'o> {
     options: &'o Options,
     paths: Vec<Path>,
-    peers: BTreeMap<IpAddr, Peer>,
+    looked_at: Instant,
+    /// Those that connections go to. One of which a way has gone serves the connections that it has, and a new one the next.
+    peers: BTreeMap<u64, Peer>,
+    current: BTreeMap<IpAddr, u64>,
     connections: BTreeMap<u32, Connection>,
+    served: Served,
     /// First subflows of connections that nobody has told of, by token.
     begun: BTreeMap<u32, Peers>,
     openings: BTreeMap<u64, Opening>,
@@ -56,7 +48,10 @@ impl<'o> Connections<'o> {
         Self {
             options,
             paths,
+            looked_at: Instant::ZERO,
             peers: BTreeMap::new(),
+            current: BTreeMap::new(),
+            served: Served::new(),
             connections: BTreeMap::new(),
             begun: BTreeMap::new(),
             openings: BTreeMap::new(),
@@ -76,41 +71,41 @@ impl<'o> Connections<'o> {
         )
     }
 
-    fn peer(&mut self, to: IpAddr) -> &mut Peer {
-        let paths = &self.paths;
-        self.peers.entry(to).or_insert_with(|| {
-            let ways: Vec<Way> = towards(paths, to)
-                .into_iter()
-                .map(|path| Way { path, remote: to })
-                .collect();
-            Peer {
-                account: HostPaths::new(ways.iter().map(|_| Duration::ZERO)),
-                ways,
-            }
+    /// The number of the host that connections to this address go to from now on.
+    fn peer(&mut self, to: IpAddr) -> u64 {
+        let next = self.peers.last_key_value().map_or(0, |(last, _)| last + 1);
+        let (paths, peers) = (&self.paths, &mut self.peers);
+        *self.current.entry(to).or_insert_with(|| {
+            peers.insert(next, Peer::new(to, paths));
+            next
         })
     }
 
-    /// The policy's choice for a new connection; `None` where no path leads to the peer.
-    fn open(&mut self, now: Instant, to: IpAddr, size: Option<u64>) -> Option<Director> {
-        // An address that has come or gone changes what the accounts number. Those of old connections stay as they are.
-        if let Ok(found) = paths()
-            && found != self.paths
-        {
-            self.paths = found;
-            self.peers.clear();
-        }
+    /// The policy's choice for a new connection, and the number of its peer; `None` where no path leads there.
+    fn open(&mut self, now: Instant, to: IpAddr, size: Option<u64>) -> Option<(Director, u64)> {
         self.opened += 1;
         let random = draws(self.options.seed, self.opened);
+        let number = self.peer(to);
+        let peer = self.peers.get_mut(&number).filter(|peer| !peer.ways.is_empty())?;
         let policy = &self.options.policy;
-        let peer = self.peer(to);
-        if peer.ways.is_empty() {
-            return None;
+        let mut director = Director::open(now, policy, size, Unknown::Grows, &mut peer.account, random);
+        // A connection begins with the address that its application names, whatever else the peer has announced.
+        let chosen = peer.ways[director.first().index()];
+        let own = |way: &Way| way.remote == to && way.path == chosen.path;
+        if let Some(place) = peer
+            .those(own)
+            .first()
+            .or(peer.those(|way| way.remote == to).first())
+        {
+            director.has_begun_on(*place);
         }
-        let account = &mut peer.account;
-        Some(Director::open(now, policy, size, Unknown::Grows, account, random))
+        Some((director, number))
     }
 
-    pub(super) fn hear(&mut self, now: Instant, event: Event, tell: &mut dyn FnMut(Told)) {
+    pub(super) fn hear(&mut self, now: Instant, event: Event, manager: &Manager, tell: &mut dyn FnMut(Told)) {
+        if self.options.announce {
+            self.served.hear(event, &self.paths, manager, tell);
+        }
         match event {
             Event::Created {
                 token,
@@ -147,46 +142,61 @@ impl<'o> Connections<'o> {
                 }
             }
             Event::Closed { token } => self.close(token, tell),
-            _ => {}
+            Event::Announced { token, id, remote } => self.learn(token, id, remote),
+            Event::Removed { token, id } => self.forget(token, id, manager),
+            Event::Created { .. } | Event::Established { .. } => {}
         }
     }
 
     /// Takes a connection over whose application has not asked.
     fn adopt(&mut self, now: Instant, token: u32, peers: Peers, tell: &mut dyn FnMut(Told)) {
         let to = peers.remote.ip().to_canonical();
-        let Some(mut director) = self.open(now, to, None) else {
+        let Some((mut director, peer)) = self.open(now, to, None) else {
             return;
         };
-        let own = peers.local.ip().to_canonical();
-        let ways = &self.peer(to).ways;
-        if let Some(place) = ways.iter().position(|way| way.path.address == own) {
-            director.has_begun_on(PathIndex(place as u8));
+        if let Some(place) = self.peers.get(&peer).and_then(|peer| peer.way_of(&peers)) {
+            director.has_begun_on(place);
         }
-        self.add(token, to, peers.remote.port(), None, director, Some(peers), tell);
+        let opening = Opening {
+            to,
+            peer,
+            size: None,
+            director,
+            at: now,
+        };
+        self.add(token, peers.remote.port(), opening, Some(peers), tell);
     }
 
-    #[expect(clippy::too_many_arguments, reason = "what a connection is")]
     fn add(
         &mut self,
         token: u32,
-        to: IpAddr,
         port: u16,
-        size: Option<u64>,
-        director: Director,
+        opening: Opening,
         first: Option<Peers>,
         tell: &mut dyn FnMut(Told),
     ) {
-        let from = self.peer(to).ways.get(director.first().index());
-        if let Some(way) = from {
+        let Opening {
+            to,
+            peer,
+            size,
+            director,
+            ..
+        } = opening;
+        let ways = self.peers.get(&peer).map_or(&[][..], |peer| &peer.ways);
+        let from = ways.get(director.first().index()).map(|way| way.path.address);
+        if let Some(from) = from {
             tell(Told::Opened {
                 token,
                 to,
                 size,
-                from: way.path.address,
+                from,
             });
         }
         let connection = Connection {
             to,
+            peer,
+            first: from,
+            announced: BTreeMap::new(),
             port,
             size,
             director,
@@ -201,12 +211,117 @@ impl<'o> Connections<'o> {
         let Some(mut connection) = self.connections.remove(&token) else {
             return;
         };
-        let peer = self.peer(connection.to);
+        let Some(peer) = self.peers.get_mut(&connection.peer) else {
+            return;
+        };
         connection.director.end(&mut peer.account);
         tell(Told::Closed {
             token,
-            bytes: by_address(peer, &connection.bytes),
+            bytes: connection.by_address(peer),
         });
+        self.tidy();
+    }
+
+    /// Forgets hosts that nobody goes to any more.
+    fn tidy(&mut self) {
+        let (connections, openings, current) = (&self.connections, &self.openings, &self.current);
+        self.peers.retain(|number, peer| {
+            current.get(&peer.address) == Some(number)
+                || connections.values().any(|connection| connection.peer == *number)
+                || openings.values().any(|opening| opening.peer == *number)
+        });
+    }
+
+    /// The peer of a connection has a further address: a further way leads there, which the policy may use.
+    fn learn(&mut self, token: u32, id: u8, remote: std::net::SocketAddr) {
+        let address = remote.ip().to_canonical();
+        let Some(connection) = self.connections.get_mut(&token) else {
+            return;
+        };
+        connection.announced.insert(id, address);
+        let path = routed(&self.paths, address);
+        let (Some(path), Some(peer)) = (path, self.peers.get_mut(&connection.peer)) else {
+            return;
+        };
+        let port = Some(remote.port()).filter(|&port| port != 0 && port != connection.port);
+        let way = Way {
+            path,
+            remote: address,
+            port,
+        };
+        peer.add(way);
+        connection.director.reconsider(connection.size, &peer.account);
+    }
+
+    /// The peer of a connection has lost an address.
+    fn forget(&mut self, token: u32, id: u8, manager: &Manager) {
+        let Some(connection) = self.connections.get_mut(&token) else {
+            return;
+        };
+        // 0 is the address that the connection began with.
+        let remote = connection
+            .announced
+            .remove(&id)
+            .or((id == 0).then_some(connection.to));
+        let Some(remote) = remote else { return };
+        if let Some(peer) = self.peers.get(&connection.peer) {
+            connection.loses(token, peer, &|way| way.remote == remote, manager);
+            connection.director.reconsider(connection.size, &peer.account);
+            self.current.remove(&connection.to);
+        }
+    }
+
+    /// Looks whether addresses of this host have come or gone: connections take the new ones, and leave the others.
+    pub(super) fn look_at_paths(
+        &mut self,
+        now: Instant,
+        manager: &Manager,
+        tell: &mut dyn FnMut(Told),
+    ) -> io::Result<()> {
+        if now - self.looked_at < PATHS {
+            return Ok(());
+        }
+        self.looked_at = now;
+        let found = paths()?;
+        if found == self.paths {
+            return Ok(());
+        }
+        let gone: Vec<IpAddr> = self
+            .paths
+            .iter()
+            .filter(|path| !found.contains(path))
+            .map(|path| path.address)
+            .collect();
+        let new: Vec<Path> = found
+            .iter()
+            .filter(|path| !self.paths.contains(path))
+            .copied()
+            .collect();
+        self.paths = found;
+        self.served.lose(&gone, manager, tell);
+        for peer in self.peers.values_mut() {
+            for &path in &new {
+                peer.add(Way {
+                    path,
+                    remote: peer.address,
+                    port: None,
+                });
+            }
+        }
+        for (&token, connection) in &mut self.connections {
+            let Some(peer) = self.peers.get(&connection.peer) else {
+                continue;
+            };
+            for &own in &gone {
+                connection.leaves(token, peer, own, manager, tell);
+            }
+            connection.director.reconsider(connection.size, &peer.account);
+        }
+        if !gone.is_empty() {
+            self.current.clear();
+            self.tidy();
+        }
+        Ok(())
     }
 
     /// Looks at all connections, and opens the subflows whose time has come.
@@ -222,53 +337,10 @@ impl<'o> Connections<'o> {
         }
         let table = tcp_sockets()?;
         for (&token, connection) in &mut self.connections {
-            let Some(peer) = self.peers.get_mut(&connection.to) else {
+            let Some(peer) = self.peers.get_mut(&connection.peer) else {
                 continue;
             };
-            let seen: Vec<Seen> = connection
-                .subflows
-                .iter()
-                .filter_map(|peers| {
-                    let own = peers.local.ip().to_canonical();
-                    let place = peer.ways.iter().position(|way| way.path.address == own)?;
-                    let tcp = *table.get(peers)?;
-                    Some(Seen {
-                        path: PathIndex(place as u8),
-                        tcp,
-                    })
-                })
-                .collect();
-            for subflow in &seen {
-                let bytes = subflow.tcp.bytes_acknowledged().saturating_sub(1);
-                let kept = connection.bytes.entry(subflow.path).or_default();
-                *kept = bytes.max(*kept);
-            }
-            let acknowledged: u64 = connection.bytes.values().sum();
-            let backlog = connection
-                .size
-                .map_or(0, |size| size.saturating_sub(acknowledged));
-            let ordered = connection.director.advance(
-                now,
-                token,
-                connection.port,
-                &seen,
-                backlog,
-                &mut peer.account,
-                &peer.ways,
-                manager,
-            );
-            match ordered {
-                Ok(ordered) => {
-                    for path in ordered {
-                        let from = peer.ways[path.index()].path.address;
-                        tell(Told::Joined { token, from });
-                    }
-                }
-                Err(error) => tell(Told::Refused {
-                    token,
-                    reason: error.to_string(),
-                }),
-            }
+            connection.advance(now, token, peer, &table, manager, tell);
         }
         Ok(())
     }
@@ -278,13 +350,15 @@ impl<'o> Connections<'o> {
         match request {
             Request::Open { to, size } => {
                 let to = to.to_canonical();
-                let Some(director) = self.open(now, to, size) else {
+                let opened = self.open(now, to, size);
+                let Some((director, peer)) = opened else {
                     return Reply::Error(format!("no path of this host leads to {to}"));
                 };
-                let from = self.peer(to).ways[director.first().index()].path.address;
+                let from = self.peers[&peer].ways[director.first().index()].path.address;
                 let number = self.opened;
                 let opening = Opening {
                     to,
+                    peer,
                     size,
                     director,
                     at: now,
@@ -303,10 +377,7 @@ impl<'o> Connections<'o> {
                 // Adopted a moment before, it is now known better.
                 let adopted = self.connections.remove(&token);
                 let first = first.or_else(|| adopted.and_then(|adopted| adopted.subflows.first().copied()));
-                let Opening {
-                    to, size, director, ..
-                } = opening;
-                self.add(token, to, port, size, director, first, tell);
+                self.add(token, port, opening, first, tell);
                 Reply::Begun { token }
             }
             Request::Status {} => self.status(),
@@ -315,8 +386,9 @@ impl<'o> Connections<'o> {
 
     fn status(&self) -> Reply {
         let millis = |duration: Duration| Some(duration.as_secs_f64() * 1e3).filter(|millis| *millis > 0.0);
-        let peers = self.peers.iter().map(|(&address, peer)| OfPeer {
-            address,
+        let current = self.current.values().filter_map(|number| self.peers.get(number));
+        let peers = current.map(|peer| OfPeer {
+            address: peer.address,
             paths: peer
                 .ways
                 .iter()
@@ -337,8 +409,8 @@ impl<'o> Connections<'o> {
             size: connection.size,
             bytes: self
                 .peers
-                .get(&connection.to)
-                .map(|peer| by_address(peer, &connection.bytes))
+                .get(&connection.peer)
+                .map(|peer| connection.by_address(peer))
                 .unwrap_or_default(),
         });
         Reply::Status {
@@ -346,11 +418,4 @@ impl<'o> Connections<'o> {
             connections: connections.collect(),
         }
     }
-}
-
-fn by_address(peer: &Peer, bytes: &BTreeMap<PathIndex, u64>) -> Vec<(IpAddr, u64)> {
-    bytes
-        .iter()
-        .filter_map(|(path, &bytes)| Some((peer.ways.get(path.index())?.path.address, bytes)))
-        .collect()
 }

@@ -4,7 +4,10 @@
 //! of all others it learns from the kernel's events, and their size is what they have sent so far. Round-trip times are
 //! those of the host's own subflows, read from the kernel; a path of which nothing is known yet is tried first.
 
+mod connection;
 mod connections;
+mod peer;
+mod served;
 mod talk;
 
 use std::io;
@@ -17,7 +20,7 @@ use serde::Serialize;
 use transport::mptcp::policy::PolicyConfig;
 
 use super::settings::{PathManager, path_manager, set_path_manager};
-use super::{Events, Manager, Path, paths};
+use super::{Events, Manager, paths};
 use crate::error::Error;
 use connections::Connections;
 use talk::Listener;
@@ -34,6 +37,8 @@ pub struct Options {
     pub set_sysctl: bool,
     /// Whether it looks after the connections of applications that have asked alone.
     pub asked_only: bool,
+    /// Whether peers that connect to this host are told of its other addresses (ADD_ADDR, RFC 8684, section 3.4.1).
+    pub announce: bool,
     /// From where the policy draws.
     pub seed: u64,
 }
@@ -65,6 +70,20 @@ pub enum Told {
         /// The token of the connection.
         token: u32,
         /// Its address.
+        from: IpAddr,
+    },
+    /// The peer of a connection that it has opened was told of a further address of this host.
+    Announced {
+        /// The token of the connection.
+        token: u32,
+        /// The address.
+        address: IpAddr,
+    },
+    /// A connection has left an address that is gone.
+    Left {
+        /// The token of the connection.
+        token: u32,
+        /// The address of this host.
         from: IpAddr,
     },
     /// The kernel refused an order.
@@ -134,7 +153,7 @@ pub fn run(
         match events.next() {
             Ok(happened) => {
                 for event in happened {
-                    connections.hear(now(), event, tell);
+                    connections.hear(now(), event, &manager, tell);
                 }
             }
             // Some were lost: what is seen of connections makes up for it.
@@ -142,6 +161,7 @@ pub fn run(
             Err(error) => return Err(Error::of("listen to MPTCP's events", error)),
         }
         listener.serve(|request| connections.answer(now(), request, tell));
+        connections.look_at_paths(now(), &manager, tell).map_err(wrong)?;
         connections
             .advance(now(), &manager, tell)
             .map_err(|error| Error::of("look at the host's sockets", error))?;
@@ -167,12 +187,6 @@ fn sleep(events: &Events, listener: &Listener, span: StdDuration) -> io::Result<
         Ok(_) | Err(rustix::io::Errno::INTR) => Ok(()),
         Err(error) => Err(error.into()),
     }
-}
-
-/// The paths by which a host of this address can be reached: those of the same family.
-fn towards(paths: &[Path], remote: IpAddr) -> Vec<Path> {
-    let same = |path: &&Path| path.address.is_ipv4() == remote.is_ipv4();
-    paths.iter().filter(same).copied().collect()
 }
 
 /// Where the policy of the connection with this number draws from.

@@ -145,6 +145,7 @@ fn direct(
             Some(Way {
                 path: *path,
                 remote: to.ip(),
+                port: None,
             })
         })
         .collect();

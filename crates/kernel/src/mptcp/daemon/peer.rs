@@ -1,0 +1,72 @@
+//! A host that connections go to, and the ways there.
+
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, UdpSocket};
+
+use foundation::Duration;
+use transport::mptcp::host::HostPaths;
+use transport::mptcp::segment::PathIndex;
+
+use crate::mptcp::{Path, Peers, Way};
+
+/// A host, its ways and the account of them. Ways are only added, so that the numbers of those that connections use stay.
+pub(super) struct Peer {
+    pub address: IpAddr,
+    pub ways: Vec<Way>,
+    pub account: HostPaths,
+}
+
+impl Peer {
+    /// A way from each path to the address that connections begin with.
+    pub(super) fn new(address: IpAddr, paths: &[Path]) -> Self {
+        let mut peer = Self {
+            address,
+            ways: Vec::new(),
+            account: HostPaths::default(),
+        };
+        for &path in paths {
+            peer.add(Way {
+                path,
+                remote: address,
+                port: None,
+            });
+        }
+        peer
+    }
+
+    /// Adds a way; false where it is known, or leads from one family of addresses to the other.
+    pub(super) fn add(&mut self, way: Way) -> bool {
+        let is_new = way.path.address.is_ipv4() == way.remote.is_ipv4() && !self.ways.contains(&way);
+        if is_new {
+            self.ways.push(way);
+            self.account.add(Duration::ZERO);
+        }
+        is_new
+    }
+
+    /// The way of a subflow.
+    pub(super) fn way_of(&self, subflow: &Peers) -> Option<PathIndex> {
+        let own = subflow.local.ip().to_canonical();
+        let remote = subflow.remote.ip().to_canonical();
+        let is_its = |way: &Way| way.path.address == own && way.remote == remote;
+        Some(PathIndex(self.ways.iter().position(is_its)? as u8))
+    }
+
+    /// The numbers of the ways that `which` holds for.
+    pub(super) fn those(&self, which: impl Fn(&Way) -> bool) -> Vec<PathIndex> {
+        let ways = self.ways.iter().enumerate().filter(|(_, way)| which(way));
+        ways.map(|(place, _)| PathIndex(place as u8)).collect()
+    }
+}
+
+/// The path that this host's routes take to an address, as the kernel's own path manager chooses it for an address that a peer
+/// announces. To connect a socket of datagrams sends nothing.
+pub(super) fn routed(paths: &[Path], to: IpAddr) -> Option<Path> {
+    let any: IpAddr = match to {
+        IpAddr::V4(_) => Ipv4Addr::UNSPECIFIED.into(),
+        IpAddr::V6(_) => Ipv6Addr::UNSPECIFIED.into(),
+    };
+    let socket = UdpSocket::bind((any, 0)).ok()?;
+    socket.connect((to, 9)).ok()?;
+    let own = socket.local_addr().ok()?.ip();
+    paths.iter().find(|path| path.address == own).copied()
+}
