@@ -2,8 +2,10 @@
 //!
 //! Skipped, with a word, where tshark is not installed.
 
-#[path = "../../emulation/tests/common/skip.rs"]
+#[path = "../../../emulation/tests/common/skip.rs"]
 mod skip;
+
+mod multipath;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -27,10 +29,18 @@ struct Trial {
     flows: Vec<experiment::record::FlowRecord>,
 }
 
+/// Whether tshark is there; says so where it is not.
+fn has_tshark() -> bool {
+    let found = Command::new("tshark").arg("--version").output().is_ok();
+    if !found {
+        skip("tshark is not installed");
+    }
+    found
+}
+
 /// Runs a trial; `None` where tshark is missing.
 fn trial(json: &str) -> Option<Trial> {
-    if Command::new("tshark").arg("--version").output().is_err() {
-        skip("tshark is not installed");
+    if !has_tshark() {
         return None;
     }
     let spec = TrialSpec::from_json(json).unwrap();
