@@ -10,6 +10,8 @@ const DOCUMENTATION: [[u8; 3]; 3] = [[192, 0, 2], [198, 51, 100], [203, 0, 113]]
 const HOSTS_A_NETWORK: usize = 254;
 /// The first port that no service owns (RFC 6335, section 6), and how many there are.
 const DYNAMIC_PORTS: (u16, u32) = (49_152, 16_384);
+/// Between the ports of two subflows of a connection on one way: none of the few flows that such a trial has meets another's.
+const PORTS_APART: u32 = 331;
 /// The port of the first service.
 const SERVICE_PORT: u16 = 5_001;
 
@@ -59,6 +61,22 @@ impl AddressPlan {
             source: moved(endpoints.source),
             destination: moved(endpoints.destination),
         }
+    }
+
+    /// The endpoints of a further subflow on a way, the `number`-th from 1, of a connection whose first one there has these:
+    /// its opener takes a port below the dynamic ones. `opened`: they are in the opener's direction.
+    #[must_use]
+    pub fn further(&self, endpoints: Endpoints, opened: bool, number: usize) -> Endpoints {
+        let (first, count) = DYNAMIC_PORTS;
+        let mut moved = endpoints;
+        let opener = if opened {
+            &mut moved.source
+        } else {
+            &mut moved.destination
+        };
+        let place = u32::from(opener.port().wrapping_sub(first)) + number as u32 * PORTS_APART;
+        opener.set_port(first - 1 - (place % count) as u16);
+        moved
     }
 
     /// Addresses and ports of the packets of a flow that `from` opened to `to`, in that direction.

@@ -35,6 +35,8 @@ pub fn write(
     let mut capture = Capture::new(out, hosts, extent.snap)?;
     let mut bytes = Vec::new();
     let mut keys: BTreeMap<u32, [u64; 2]> = BTreeMap::new();
+    // The subflows of a flow on a way, in the order in which they are seen: the wire tells them apart by their ports.
+    let mut subflows: BTreeMap<(u32, u8), Vec<u8>> = BTreeMap::new();
     let heard = |sighting: &&Sighting| extent.side.is_none_or(|side| side == sighting.side);
     for sighting in sightings.iter().filter(heard) {
         let body = &sighting.body;
@@ -51,7 +53,18 @@ pub fn write(
             Side::Sender => from,
             Side::Receiver => to,
         };
-        let endpoints = plan.on_way(endpoints, body.way);
+        let mut endpoints = plan.on_way(endpoints, body.way);
+        if let Content::Mptcp(segment) = &body.content {
+            let on_way = subflows.entry((body.flow, body.way)).or_default();
+            let known = on_way.iter().position(|&subflow| subflow == segment.subflow);
+            let number = known.unwrap_or_else(|| {
+                on_way.push(segment.subflow);
+                on_way.len() - 1
+            });
+            if number > 0 {
+                endpoints = plan.further(endpoints, sighting.is_forward(), number);
+            }
+        }
         let known = keys.entry(body.flow).or_default();
         if let Content::Mptcp(segment) = &body.content {
             learn_keys(known, &segment.option, sighting.is_forward());

@@ -68,6 +68,29 @@ fn subflows_are_one_connection() {
     }
 }
 
+/// Subflows that take the same way have ports of their own: MMPTCP scatters the first one over all, and then opens one on each.
+#[test]
+fn subflows_on_one_way_are_streams_of_their_own() {
+    let Some(trial) = trial(
+        r#"{"topology": {"kind": "multipath", "paths": 2, "delays": "5ms..6ms",
+                         "path": {"rate": "20Mbit/s", "queue": "1000pkt"}},
+            "protocol": {"kind": "mptcp", "policy": "mmptcp"},
+            "workload": {"kind": "file", "size": "2MB"}, "seed": 2}"#,
+    ) else {
+        return;
+    };
+    let capture = trial.at(Side::Sender);
+    let syns = field(&capture, "tcp.flags.syn == 1 && tcp.flags.ack == 0", "tcp.stream");
+    assert_eq!(syns.len(), 3);
+    assert_eq!(syns.iter().collect::<BTreeSet<_>>().len(), 3, "{syns:?}");
+    let joined = field(
+        &capture,
+        "tcp.options.mptcp.subtype == 1 && !(tcp.flags.syn == 1)",
+        "tcp.stream",
+    );
+    assert_eq!(joined.iter().collect::<BTreeSet<_>>(), syns[1..].iter().collect());
+}
+
 /// Every option in every form, each in a packet of its own, with what tshark is to say of it.
 fn every_option() -> Vec<(WireOption, &'static str)> {
     let capable = |sender, receiver, data| WireOption::Capable {
