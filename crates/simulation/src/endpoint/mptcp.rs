@@ -87,6 +87,10 @@ impl Carrier for Connection {
         self.finish(now);
     }
 
+    fn is_half_open(&self) -> bool {
+        self.is_half_open()
+    }
+
     #[inline]
     fn read_all(&mut self, now: Instant, _: u64) -> u64 {
         let bytes = self.readable();
@@ -127,7 +131,9 @@ impl Family for Mptcp {
             }
             _ => return,
         };
-        if let Some(connection) = connection {
+        if let Some(connection) = connection
+            && !connection.gives_way_to(&segment)
+        {
             connection.handle_frame(now, (path, segment));
             return;
         }

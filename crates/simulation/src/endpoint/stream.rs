@@ -27,6 +27,10 @@ pub(crate) trait Carrier: Machine {
     fn write(&mut self, now: Instant, bytes: u64) -> u64;
     /// Ends the stream.
     fn finish(&mut self, now: Instant);
+    /// Whether a listener has it, and may yet drop it for another one without the application hearing of it.
+    fn is_half_open(&self) -> bool {
+        false
+    }
     /// Reads all that has arrived in order, `already` bytes having been read before; gives how many.
     fn read_all(&mut self, now: Instant, already: u64) -> u64;
     fn told(event: Self::Event) -> Told;
@@ -94,7 +98,7 @@ impl<F: Family> StreamEnd<F> {
 
     /// Writes what the send buffer has room for, as an application does whose socket became writable.
     fn fill(&mut self, now: Instant) {
-        let Some(connection) = &mut self.connection else {
+        let Some(connection) = self.connection.as_mut().filter(|it| !it.is_half_open()) else {
             return;
         };
         if self.pending > 0 {
@@ -152,6 +156,7 @@ impl<F: Family> End for StreamEnd<F> {
     fn poll(&mut self, now: Instant) -> Option<Notice> {
         loop {
             let connection = self.connection.as_mut()?;
+            let half_open = connection.is_half_open();
             match F::Connection::told(connection.poll_event()?) {
                 Told::Readable => {
                     let bytes = connection.read_all(now, self.read);
@@ -159,6 +164,11 @@ impl<F: Family> End for StreamEnd<F> {
                     return Some(Notice::Read(bytes));
                 }
                 Told::Writable => self.fill(now),
+                Told::Notice(Notice::Failed(_) | Notice::Closed) if half_open => self.connection = None,
+                Told::Notice(Notice::Connected) => {
+                    self.fill(now);
+                    return Some(Notice::Connected);
+                }
                 Told::Notice(notice) => return Some(notice),
             }
         }

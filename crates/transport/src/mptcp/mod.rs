@@ -25,6 +25,8 @@ pub use config::{JoinAfter, MptcpConfig, MptcpKeys, Reinjection};
 pub use connection::{Connection, Setup, SubflowInfo};
 pub use host::{HostPaths, PathAccount};
 pub use meter::Arrivals;
-pub use policy::{Join, Opening, PathPolicy, PolicyConfig, Progress, Scatter, Tail, When};
+pub use policy::{
+    Attempt, Beginning, Join, Opening, PathPolicy, PolicyConfig, Progress, Scatter, Tail, When,
+};
 pub use scheduler::{Choice, DataView, Scheduler, SchedulerConfig, SubflowView};
 pub use segment::{Option as MptcpOption, Outgoing, PathIndex, Segment};

@@ -91,6 +91,12 @@ pub struct Reserved {
 }
 
 impl Parameters {
+    /// The least retransmission timeout, and that of a handshake.
+    #[must_use]
+    pub const fn timeouts(&self) -> (Duration, Duration) {
+        (self.min_rto, self.initial_rto)
+    }
+
     /// The send buffer and the receive buffer in bytes.
     #[must_use]
     pub const fn buffers(&self) -> (u64, u64) {

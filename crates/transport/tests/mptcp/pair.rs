@@ -176,8 +176,16 @@ impl Pair {
         let Some(connection) = &mut end.connection else {
             return;
         };
+        let half_open = connection.is_half_open();
         while let Some(event) = connection.poll_event() {
+            if half_open && matches!(event, Event::Failed(_) | Event::Closed) {
+                end.connection = None;
+                return;
+            }
             end.events.push(event);
+        }
+        if half_open {
+            return;
         }
         if end.reads {
             let bytes = connection.read(now, u64::MAX);
@@ -245,7 +253,8 @@ impl Pair {
             Side::Client
         };
         self.note(to, &segment);
-        if self.ends[to as usize].connection.is_none() {
+        let accepted = self.ends[to as usize].connection.as_ref();
+        if accepted.is_none_or(|half_open| half_open.gives_way_to(&segment)) {
             if to == Side::Client || !segment.tcp.has(Flags::SYN) {
                 return;
             }

@@ -97,7 +97,7 @@ fn after_a_lost_tail(tail: u32) -> (u64, u64) {
         }
         vec![ms([20, 30][path.index()]) / 2]
     };
-    let policy = format!(r#"{{"kind": "foresight", "tail": {tail}}}"#);
+    let policy = format!(r#"{{"kind": "foresight", "slack": 0, "tail": {tail}}}"#);
     let mut pair = Pair::new(&config(&policy), &[20, 30], 14_000, 1, Box::new(paths));
     pair.open();
     pair.run(at(60_000));
@@ -119,4 +119,76 @@ fn a_lost_tail_takes_another_path() {
     );
     let (done, second) = after_a_lost_tail(0);
     assert!(done > 1000 && second == 0, "{done} ms, {second} bytes");
+}
+
+/// When the connection is open and on which path, where the first SYN on every path but the last is lost; and the paths that
+/// were tried.
+fn after_lost_syns(policy: &str, rtts: &'static [u64]) -> (u64, Vec<u8>) {
+    let paths = move |now: Instant, side, path: PathIndex, segment: &mut Segment| {
+        let first = side == Side::Client && segment.tcp.has(Flags::SYN) && now < at(500);
+        if first && path.index() + 1 < rtts.len() {
+            return Vec::new();
+        }
+        vec![ms(rtts[path.index()]) / 2]
+    };
+    let mut pair = Pair::new(&config(policy), rtts, 10_000, 1, Box::new(paths));
+    pair.open();
+    while !pair.connection(Side::Client).is_established() {
+        pair.run_until(pair.now + ms(1));
+    }
+    let open = pair.now.as_nanos() / 1_000_000;
+    pair.run(at(60_000));
+    assert!(pair.is_finished() && pair.ends[1].received == 10_000);
+    let syns = pair
+        .trace
+        .iter()
+        .filter(|sent| sent.from == Side::Client && sent.packet.segment.tcp.has(Flags::SYN));
+    let capable = syns.filter(|sent| matches!(sent.packet.segment.option, MptcpOption::Capable { .. }));
+    (open, capable.map(|sent| sent.path.0).collect())
+}
+
+/// A handshake goes on to the next path after twice the round trip and 10 ms, where TCP's own timer is a second.
+#[test]
+fn a_late_handshake_takes_another_path() {
+    let (open, paths) = after_lost_syns(r#"{"kind": "foresight"}"#, &[20, 30, 40]);
+    assert_eq!((open, paths), (50 + 70 + 40, vec![0, 1, 2]));
+    let (open, paths) = after_lost_syns(r#"{"kind": "foresight", "handshake_after": 0}"#, &[20, 30, 40]);
+    assert_eq!((open, paths), (1020, vec![0, 0]));
+}
+
+/// An answer that is late and not lost is reset; the listener forgets what was half open, and the data arrives once.
+#[test]
+fn the_answer_to_an_attempt_that_was_left_is_reset() {
+    let paths = move |_, side, path: PathIndex, segment: &mut Segment| {
+        let late = path.0 == 0 && segment.tcp.has(Flags::SYN) && side == Side::Server;
+        vec![if late {
+            ms(300)
+        } else {
+            ms([20, 30][path.index()]) / 2
+        }]
+    };
+    let config = config(r#"{"kind": "foresight", "tail": 0}"#);
+    let mut pair = Pair::new(&config, &[20, 30], 100_000, 1, Box::new(paths));
+    pair.open();
+    pair.run(at(60_000));
+    pair.run_until(at(61_000));
+    assert!(pair.is_finished() && pair.ends[1].received == 100_000);
+    let resets: Vec<_> = pair
+        .trace
+        .iter()
+        .filter(|sent| sent.packet.segment.subflow == 0 && sent.packet.segment.tcp.has(Flags::RST))
+        .map(|sent| (sent.from, sent.path.0))
+        .collect();
+    assert_eq!(resets, [(Side::Client, 0)]);
+    let client = pair.connection(Side::Client);
+    assert!(
+        client
+            .subflows()
+            .next()
+            .is_some_and(|first| first.path.0 == 1 && first.bytes > 0)
+    );
+    assert!(
+        pair.host.paths().iter().all(|path| path.unfinished == 0),
+        "the account is even"
+    );
 }

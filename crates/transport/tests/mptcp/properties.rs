@@ -47,6 +47,13 @@ fn settings() -> impl Strategy<Value = MptcpConfig> {
         Just(r#"{"kind": "all", "first": "least-rtt"}"#),
         Just(r#""single""#),
         Just(r#""fsfs""#),
+        Just(r#""foresight""#),
+        Just(
+            r#"{"kind": "foresight", "sizes": false, "slack": 100, "handshake_after": 1, "tail": 1, "tail_after": 1}"#
+        ),
+        Just(r#""freeway""#),
+        Just(r#"{"kind": "mmptcp", "switch_after": "50kB"}"#),
+        Just(r#"{"kind": "delayed", "after_bytes": "20kB"}"#),
     ];
     let profiles = prop_oneof![Just("linux"), Just("rfc"), Just("ns3")];
     let congestion = prop_oneof![Just("lia"), Just("cubic"), Just("reno")];

@@ -156,7 +156,7 @@ impl Connection {
         self.reinject(place);
         self.give_back_queue(place);
         let opening =
-            self.level == Level::Opening || place == 0 && self.subflows.len() == 1 && self.joins.is_empty();
+            self.level == Level::Opening || place == 0 && self.has_not_joined() && self.joins.is_empty();
         let none_left = self.subflows.iter().all(|subflow| subflow.gone);
         if self.level == Level::Plain && error.is_none() {
             self.over = true;
@@ -189,6 +189,7 @@ impl Connection {
         self.over = true;
         self.joins.clear();
         self.rejoins.clear();
+        self.attempt_at = Instant::MAX;
         self.resend_at = Instant::MAX;
         self.tail_at = Instant::MAX;
     }

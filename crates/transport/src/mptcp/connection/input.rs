@@ -123,13 +123,14 @@ impl Connection {
         (sender, receiver, length): (std::option::Option<u64>, std::option::Option<u64>, u32),
         segment: &Segment,
     ) {
-        if self.subflows[place].role != Role::Initial {
+        if self.subflows[place].role != Role::Initial || self.subflows[place].gone {
             return;
         }
         let is_answer = segment.tcp.has(Flags::SYN) && segment.tcp.has(Flags::ACK);
         if self.opener && is_answer && self.level == Level::Opening && sender.is_some() {
             self.peer_key = sender;
             self.level = Level::Multipath;
+            self.attempt_at = Instant::MAX;
             return;
         }
         let known = receiver == Some(self.key);
@@ -148,13 +149,14 @@ impl Connection {
     /// No option of multipath TCP (RFC 8684, section 3.7): in an answer the peer does not know it; beside the first data
     /// something between took it out.
     fn take_nothing(&mut self, place: usize, segment: &Segment) {
-        if self.subflows[place].role != Role::Initial || segment.tcp.has(Flags::RST) {
+        let subflow = &self.subflows[place];
+        if subflow.role != Role::Initial || subflow.gone || segment.tcp.has(Flags::RST) {
             return;
         }
         let is_answer = segment.tcp.has(Flags::SYN) && segment.tcp.has(Flags::ACK);
         let first_data = segment.tcp.length > 0 && !self.confirmed;
         if self.opener && is_answer && self.level == Level::Opening
-            || self.level == Level::Multipath && first_data && self.subflows.len() == 1
+            || self.level == Level::Multipath && first_data && self.has_not_joined()
         {
             self.become_plain();
         }
@@ -162,6 +164,7 @@ impl Connection {
 
     pub(super) fn become_plain(&mut self) {
         self.level = Level::Plain;
+        self.attempt_at = Instant::MAX;
         self.joins.clear();
         self.outgoing.edge = u64::MAX;
     }
@@ -311,6 +314,7 @@ impl Connection {
         match subflow.role {
             Role::Initial => {
                 subflow.usable = true;
+                self.established = true;
                 if !self.setup.shared_window() || self.level == Level::Plain {
                     self.outgoing.edge = u64::MAX / 2;
                 } else {

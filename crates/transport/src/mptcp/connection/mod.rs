@@ -2,6 +2,7 @@
 
 mod blocked;
 mod close;
+mod elsewhere;
 mod input;
 mod open;
 mod output;
@@ -19,7 +20,7 @@ use foundation::{Duration, Generator, Instant};
 
 use self::rejoin::Rejoin;
 use self::subflow::Subflow;
-use super::policy::{Join, PathPolicy, Scatter, Tail};
+use super::policy::{Attempt, Join, PathPolicy, Scatter, Tail};
 use super::receiver::DataReceiver;
 use super::scheduler::{Scheduler, SubflowView};
 use super::segment::{Outgoing, PathIndex, Segment};
@@ -46,6 +47,8 @@ enum Level {
 pub struct Connection {
     setup: Arc<Setup>,
     opener: bool,
+    /// The first subflow's handshake was done on this side.
+    established: bool,
     level: Level,
     key: u64,
     peer_key: Option<u64>,
@@ -78,6 +81,11 @@ pub struct Connection {
     tail_at: Instant,
     /// It is late, and waits for a subflow that can take it.
     tail_waits: bool,
+    /// Its own subflow has probed for it.
+    tail_probed: bool,
+    /// Where the handshake goes next, the next one last, and when.
+    attempts: Vec<Attempt>,
+    attempt_at: Instant,
     random: Generator,
     /// A controller wants to hear of the others.
     coupled: bool,

@@ -9,7 +9,7 @@ use super::subflow::{Role, Subflow};
 use super::{Connection, Level};
 use crate::mptcp::config::{JoinAfter, MOST_SUBFLOWS, MptcpConfig, Reinjection};
 use crate::mptcp::host::HostPaths;
-use crate::mptcp::policy::{Join, Opening, When};
+use crate::mptcp::policy::{Beginning, Join, Opening, When};
 use crate::mptcp::receiver::DataReceiver;
 use crate::mptcp::segment::{DSS_BARE, DSS_MAPPED, Option, PathIndex, Proof, Segment, Token};
 use crate::mptcp::sender::DataSender;
@@ -19,7 +19,7 @@ use crate::tcp::{self, Flags, Reserved, TcpConfig, reset_for};
 /// The send buffer of a subflow does not limit: that of the connection does.
 const ENDLESS: u64 = 1 << 50;
 /// What subflows leave room for in their headers.
-const RESERVED: Reserved = Reserved {
+pub(super) const RESERVED: Reserved = Reserved {
     data: DSS_MAPPED,
     bare: DSS_BARE,
 };
@@ -36,6 +36,7 @@ pub struct Setup {
     shared_window: bool,
     nagle: bool,
     most: usize,
+    beginning: Beginning,
 }
 
 impl Setup {
@@ -43,6 +44,7 @@ impl Setup {
     #[must_use]
     pub fn new(config: MptcpConfig) -> Self {
         let mut subflow = config.filled();
+        let beginning = beginning_of(&subflow);
         let parameters = subflow.parameters();
         let (send_buffer, receive_buffer) = parameters.buffers();
         let first_window = config.window_grows().then(|| parameters.first_window());
@@ -58,6 +60,7 @@ impl Setup {
             shared_window: config.shared_window(),
             nagle,
             most: config.subflows().min(MOST_SUBFLOWS as usize),
+            beginning,
             subflow,
             config,
         }
@@ -74,6 +77,10 @@ impl Setup {
     pub fn segment(&self) -> u64 {
         let timestamps = self.subflow.timestamps != Some(false);
         self.subflow.mss().bytes() - u64::from(DSS_MAPPED) - if timestamps { 12 } else { 0 }
+    }
+
+    pub(super) const fn subflow(&self) -> &TcpConfig {
+        &self.subflow
     }
 
     pub(super) const fn shared_window(&self) -> bool {
@@ -101,6 +108,18 @@ impl Setup {
     }
 }
 
+/// How a TCP of these settings begins, asked of one that goes nowhere.
+fn beginning_of(config: &TcpConfig) -> Beginning {
+    let tcp = tcp::Connection::open_beside(Instant::ZERO, config, 0, RESERVED);
+    let window = tcp.window_bytes() / u64::from(tcp.segment_size()).max(1);
+    let (min_rto, initial_rto) = config.parameters().timeouts();
+    Beginning {
+        initial_window: u32::try_from(window.max(1)).unwrap_or(u32::MAX),
+        min_rto,
+        initial_rto,
+    }
+}
+
 impl Connection {
     /// Opens a connection from a host that knows its paths as `host` says: the policy chooses among them, by `size` (the
     /// bytes that will be sent, where that is known). `random` gives keys, random numbers and sequence numbers;
@@ -114,6 +133,7 @@ impl Connection {
         paths: &mut Generator,
     ) -> Self {
         let mut policy = setup.config.policy().build();
+        policy.know(&setup.beginning);
         let opening = policy.open(size, host, paths);
         host.on_connection();
         if let Some(size) = size {
@@ -148,6 +168,7 @@ impl Connection {
     fn new(now: Instant, setup: &Arc<Setup>, opener: bool, mut random: Generator) -> Self {
         Self {
             opener,
+            established: false,
             level: Level::Opening,
             key: random.next_u64(),
             peer_key: None,
@@ -170,6 +191,9 @@ impl Connection {
             tail: None,
             tail_at: Instant::MAX,
             tail_waits: false,
+            tail_probed: false,
+            attempts: Vec::new(),
+            attempt_at: Instant::MAX,
             random,
             coupled: false,
             views: Vec::new(),
@@ -210,6 +234,9 @@ impl Connection {
         let number = self.random.next_u32();
         let tcp = tcp::Connection::open_beside(now, &self.setup.subflow, number, RESERVED);
         self.add(Subflow::new(0, opening.first, tcp, Role::Initial));
+        self.attempts = opening.attempts;
+        self.attempts.reverse();
+        self.watch_handshake(now);
         if let Some(scatter) = &self.scatter {
             self.subflows[0].tcp.expect_reordering(scatter.duplicates);
         }
@@ -222,7 +249,7 @@ impl Connection {
         }
     }
 
-    fn add(&mut self, mut subflow: Subflow) {
+    pub(super) fn add(&mut self, mut subflow: Subflow) {
         self.coupled |= subflow.tcp.controller().is_coupled();
         let expected = self.expected.iter().find(|(path, _)| *path == subflow.path);
         subflow.expected = expected.map_or(0, |&(_, bytes)| bytes);

@@ -55,6 +55,12 @@ impl Connection {
             self.tail = None;
             return;
         }
+        if !std::mem::replace(&mut self.tail_probed, true) {
+            // Its own subflow is nearer than one that would have to join.
+            if self.subflows[place].tcp.probe_tail() {
+                self.dirty |= 1 << place;
+            }
+        }
         self.tail_waits = true;
         if !any
             && let Some(path) = tail.path

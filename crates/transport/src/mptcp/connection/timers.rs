@@ -8,7 +8,7 @@ use crate::machine::Machine as _;
 impl Connection {
     #[inline]
     pub(super) fn next_timeout(&self) -> Option<Instant> {
-        let mut at = self.resend_at.min(self.tail_at);
+        let mut at = self.resend_at.min(self.tail_at).min(self.attempt_at);
         for subflow in &self.subflows {
             at = at.min(subflow.wake);
         }
@@ -26,6 +26,9 @@ impl Connection {
             if self.subflows[place].wake <= now {
                 self.on_subflow_timeout(now, place);
             }
+        }
+        if self.attempt_at <= now {
+            self.on_late_handshake(now);
         }
         if self.resend_at <= now {
             self.on_resend_timeout(now);

@@ -28,10 +28,19 @@ pub(super) struct Assumptions {
 pub(super) struct Outlook {
     pub path: PathIndex,
     rtt: f64,
-    /// Time to drain what is assigned to the path beyond what is in flight.
-    wait: f64,
+    /// Bytes assigned to the path beyond what is in flight, and the subflows that they are of.
+    unfinished: f64,
+    subflows: f64,
     rate: f64,
     loss: f64,
+}
+
+impl Outlook {
+    /// How long the others hold up a flow of `bytes`: they share the path evenly, so that none takes more of it than the
+    /// flow does itself, or than it has left.
+    fn wait(&self, bytes: f64) -> f64 {
+        self.unfinished.min(self.subflows * bytes) / self.rate
+    }
 }
 
 impl Assumptions {
@@ -48,7 +57,8 @@ impl Assumptions {
         Outlook {
             path,
             rtt,
-            wait: if self.backlog { beyond / rate } else { 0.0 },
+            unfinished: if self.backlog { beyond } else { 0.0 },
+            subflows: f64::from(account.subflows),
             rate,
             loss: if self.losses { account.loss() } else { 0.0 },
         }
@@ -76,12 +86,12 @@ impl Assumptions {
     pub fn alone(&self, on: &Outlook, bytes: u64) -> f64 {
         let bytes = bytes as f64;
         let sending = (self.rounds(bytes) * on.rtt).max(bytes / on.rate + on.rtt / 2.0);
-        on.rtt + sending + on.wait + self.cost_of_losses(on, bytes)
+        on.rtt + sending + on.wait(bytes) + self.cost_of_losses(on, bytes)
     }
 
     /// Bytes that a subflow which can send from `ready` on has brought by `time`.
-    fn brought(&self, on: &Outlook, ready: f64, time: f64) -> f64 {
-        let left = time - ready - on.wait;
+    fn brought(&self, on: &Outlook, ready: f64, time: f64, bytes: f64) -> f64 {
+        let left = time - ready - on.wait(bytes);
         if left < on.rtt {
             return 0.0;
         }
@@ -90,24 +100,30 @@ impl Assumptions {
         window.min(on.rate * (left - on.rtt / 2.0))
     }
 
-    /// The time over several paths, whose first one is used first. A subflow joins when the first data is acknowledged, and
-    /// sends after two round trips of its own path (RFC 8684, sections 3.1 and 3.2).
-    pub fn together(&self, paths: &[Outlook], bytes: u64) -> f64 {
-        let Some((first, others)) = paths.split_first() else {
-            return f64::INFINITY;
-        };
-        let alone = self.alone(first, bytes);
-        if others.is_empty() {
-            return alone;
-        }
+    /// When a further path can first have brought something: a subflow joins when the first data is acknowledged, and sends
+    /// after two round trips of its own path (RFC 8684, sections 3.1 and 3.2).
+    pub fn first_bytes(&self, first: &Outlook, on: &Outlook) -> f64 {
+        joined(first, on) + on.rtt
+    }
+
+    /// What each path has brought by `time`, the first one used first.
+    fn brought_by(&self, paths: &[Outlook], time: f64, bytes: f64) -> Vec<f64> {
+        let first = &paths[0];
+        let ready = |place: usize, on: &Outlook| if place == 0 { first.rtt } else { joined(first, on) };
+        let paths = paths.iter().enumerate();
+        paths
+            .map(|(place, on)| self.brought(on, ready(place, on), time, bytes))
+            .collect()
+    }
+
+    /// The time over several paths without what losses cost.
+    fn undisturbed(&self, paths: &[Outlook], bytes: u64) -> f64 {
+        let first = &paths[0];
         let size = bytes as f64;
-        let cost = self.cost_of_losses(first, size);
-        let all_by = |time: f64| {
-            let of_others = |on: &Outlook| self.brought(on, 2.0 * first.rtt + 2.0 * on.rtt, time);
-            self.brought(first, first.rtt, time) + others.iter().map(of_others).sum::<f64>() >= size
-        };
-        let (mut low, mut high) = (0.0, (alone - cost).max(first.rtt));
-        if !all_by(high) {
+        let alone = self.alone(first, bytes) - self.cost_of_losses(first, size);
+        let all_by = |time: f64| self.brought_by(paths, time, size).iter().sum::<f64>() >= size;
+        let (mut low, mut high) = (0.0, alone.max(first.rtt));
+        if paths.len() == 1 || !all_by(high) {
             return alone;
         }
         for _ in 0..24 {
@@ -118,6 +134,34 @@ impl Assumptions {
                 low = middle;
             }
         }
-        high + cost
+        high
     }
+
+    /// The time over several paths, of which there is one at least.
+    pub fn together(&self, paths: &[Outlook], bytes: u64) -> f64 {
+        self.undisturbed(paths, bytes) + self.cost_of_losses(&paths[0], bytes as f64)
+    }
+
+    /// What each of the paths is expected to bring of `bytes`.
+    pub fn shares(&self, paths: &[Outlook], bytes: u64) -> Vec<(PathIndex, u64)> {
+        let time = self.undisturbed(paths, bytes);
+        let brought = self.brought_by(paths, time, bytes as f64);
+        let sum: f64 = brought.iter().sum();
+        let share = |(place, on): (usize, &Outlook)| {
+            let part = if sum > 0.0 {
+                brought[place] / sum
+            } else if place == 0 {
+                1.0
+            } else {
+                0.0
+            };
+            (on.path, (bytes as f64 * part).round() as u64)
+        };
+        paths.iter().enumerate().map(share).collect()
+    }
+}
+
+/// When a further path's subflow can send.
+fn joined(first: &Outlook, on: &Outlook) -> f64 {
+    2.0 * first.rtt + 2.0 * on.rtt
 }

@@ -4,19 +4,21 @@
 //! acknowledged there, the share of segments lost of late, and the bytes that its connections mean to send there and
 //! that are not acknowledged. A flow of `s` bytes over path `p` alone is expected to take
 //!
-//! rtt + max(rounds(s) rtt, s / rate + rtt / 2) + max(0, unfinished - rate rtt) / rate
+//! rtt + max(rounds(s) rtt, s / rate + rtt / 2) + min(max(0, unfinished - rate rtt), subflows s) / rate
 //!     + P(handshake lost) T + P(tail lost) RTO + P(others lost) rtt,
 //!
 //! with rounds(s) = ceil(log2(1 + s / (segment x initial window))) of slow start. It starts on the path of the least such
-//! time, and further ones join as long as each makes the time shorter by `gain`. What it is expected to bring over each
-//! stands in the host's account from then on, so that the next flow sees it: flows do not herd.
+//! time, and others join that could bring something within that time and a slack. What it is expected to bring over each
+//! stands in the host's account from then on, so that the next flow sees it: flows do not herd. A handshake whose answer is
+//! late goes on to the next path, and so does the tail of the data.
 
-use foundation::{Duration, Generator, Probability, Problem, Size};
+use foundation::{Duration, Generator, Problem, Size};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::expected::{Assumptions, Outlook};
-use super::{HostPaths, Join, Opening, PathIndex, PathPolicy, Progress, Settings, Tail};
+use super::{Attempt, Beginning, HostPaths, Join, Opening, PathIndex, PathPolicy, Progress, Settings, Tail};
+use crate::mptcp::host::PathAccount;
 
 /// The paths on which a flow is expected to be done first, by an account of all of the host's flows (the project's own).
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -28,9 +30,10 @@ pub struct Foresight {
     pub backlog: bool,
     /// Whether losses of late count. Default: true.
     pub losses: bool,
-    /// A further path is joined where it makes the expected time shorter by at least this share. Default: "10%".
-    pub gain: Probability,
-    /// Segments at the end of a flow that leave on another path too when their acknowledgement is late; 0 for none, at most 16. Default: 3; over Linux's MPTCP 0, which is all that it can.
+    /// A further path is joined where it could bring something within the expected time and this share of it, 0 to 100. Default: 3.
+    #[schemars(range(min = 0.0, max = 100.0))]
+    pub slack: f64,
+    /// Segments at the end of a flow that leave on another path too when their acknowledgement is late; 0 for none, at most 16. Default: 10; over Linux's MPTCP 0, which is all that it can.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(range(max = 16))]
     pub tail: Option<u32>,
@@ -40,15 +43,12 @@ pub struct Foresight {
     pub tail_after: Option<f64>,
     /// Flows up to this size count as short, of larger ones paths of short flows are kept free. Default: "800kB".
     pub short: Size,
-    /// Whether long flows leave out the paths of least round-trip time, as many of them as short flows fill. Default: true.
+    /// Whether long flows leave out the paths of least round-trip time, as many of them as short flows fill. Default: false.
     pub steer: bool,
-    /// The first window of connections, in segments, 1 to 100. Default: 10.
-    #[schemars(range(min = 1, max = 100))]
-    pub initial_window: u32,
-    /// The least retransmission timeout of connections. Default: "200ms".
-    pub min_rto: Duration,
-    /// The timeout of a handshake. Default: "1s".
-    pub initial_rto: Duration,
+    /// A handshake goes on to the next path when its answer is late by so many round-trip times of the path it is on, 1 to 10; 0 for never. Default: 2; over Linux's MPTCP 0, which is all that it can.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(range(max = 10.0))]
+    pub handshake_after: Option<f64>,
 }
 
 impl Default for Foresight {
@@ -57,25 +57,28 @@ impl Default for Foresight {
             sizes: true,
             backlog: true,
             losses: true,
-            gain: Probability::new(0.1).unwrap_or(Probability::ZERO),
+            slack: 3.0,
             tail: None,
             tail_after: None,
             short: Size::from_bytes(800_000),
-            steer: true,
-            initial_window: 10,
-            min_rto: Duration::from_millis(200),
-            initial_rto: Duration::from_secs(1),
+            steer: false,
+            handshake_after: None,
         }
     }
 }
 
-/// Segments at the end of a flow that are sent twice, and when, where the study does not say.
-const TAIL: u32 = 3;
+/// Segments at the end of a flow that are sent twice, when, and when a handshake goes on, where the study does not say.
+const TAIL: u32 = 10;
 const TAIL_AFTER: f64 = 1.5;
+const HANDSHAKE_AFTER: f64 = 2.0;
 /// The most paths that a flow is planned over.
 const MOST: usize = 64;
 /// A flow of unknown size is taken to be once more as large as what it has sent, but of this size at first.
 const FIRST_GUESS: u64 = 14_000;
+/// Further paths that a handshake tries.
+const ATTEMPTS: usize = 4;
+/// What a handshake waits beyond multiples of the round trip: hosts and delayed packets take some time as well.
+const LEAST_PATIENCE: Duration = Duration::from_millis(10);
 
 impl Settings for Foresight {
     fn validate(&self) -> Vec<Problem> {
@@ -88,33 +91,35 @@ impl Settings for Foresight {
         let tail = self.tail.unwrap_or(TAIL);
         check("tail", tail <= 16, tail.to_string(), "0 to 16");
         let after = self.tail_after.unwrap_or(TAIL_AFTER);
-        check(
-            "tail_after",
-            (1.0..=10.0).contains(&after),
-            after.to_string(),
-            "1 to 10",
-        );
-        let window = self.initial_window;
-        check(
-            "initial_window",
-            (1..=100).contains(&window),
-            window.to_string(),
-            "1 to 100",
-        );
+        let fine = (1.0..=10.0).contains(&after);
+        check("tail_after", fine, after.to_string(), "1 to 10");
+        let after = self.handshake_after.unwrap_or(HANDSHAKE_AFTER);
+        let fine = after == 0.0 || (1.0..=10.0).contains(&after);
+        check("handshake_after", fine, after.to_string(), "1 to 10, or 0");
+        let fine = (0.0..=100.0).contains(&self.slack);
+        check("slack", fine, self.slack.to_string(), "0 to 100");
         problems
     }
 
     fn beyond_linux(&self) -> Vec<Problem> {
-        let message = "Linux's MPTCP protects no tail: leave the key out";
-        let tail = self.tail.is_some_and(|segments| segments > 0).then_some("tail");
-        let after = self.tail_after.is_some().then_some("tail_after");
-        let asked = tail.into_iter().chain(after);
-        asked.map(|key| Problem::new(key, message)).collect()
+        let tail = "Linux's MPTCP protects no tail: leave the key out";
+        let asked = [
+            ("tail", self.tail.is_some_and(|segments| segments > 0), tail),
+            ("tail_after", self.tail_after.is_some(), tail),
+            (
+                "handshake_after",
+                self.handshake_after.is_some_and(|after| after > 0.0),
+                "Linux's TCP keeps to the path of its SYN: leave the key out",
+            ),
+        ];
+        let asked = asked.into_iter().filter(|&(_, asked, _)| asked);
+        asked.map(|(key, _, why)| Problem::new(key, why)).collect()
     }
 
     fn build(&self) -> Box<dyn PathPolicy> {
         Box::new(Planner {
             settings: self.clone(),
+            beginning: Beginning::default(),
             grows: false,
             ask_at: FIRST_GUESS / 2,
         })
@@ -125,20 +130,21 @@ impl Settings for Foresight {
 #[derive(Clone, Debug)]
 struct Planner {
     settings: Foresight,
+    beginning: Beginning,
     /// Its size is not known: it joins paths as it grows.
     grows: bool,
     /// The bytes acknowledged at which it is looked at next.
     ask_at: u64,
 }
 
-impl Foresight {
+impl Planner {
     fn assumptions(&self) -> Assumptions {
         Assumptions {
-            initial_window: f64::from(self.initial_window),
-            data_timeout: self.min_rto.as_secs_f64(),
-            handshake_timeout: self.initial_rto.as_secs_f64(),
-            backlog: self.backlog,
-            losses: self.losses,
+            initial_window: f64::from(self.beginning.initial_window),
+            data_timeout: self.beginning.min_rto.as_secs_f64(),
+            handshake_timeout: self.beginning.initial_rto.as_secs_f64(),
+            backlog: self.settings.backlog,
+            losses: self.settings.losses,
         }
     }
 
@@ -155,13 +161,13 @@ impl Foresight {
     /// How many of the paths of least round-trip time short flows fill: their load over what one path carries, so that
     /// long flows leave out as many.
     fn kept_free(&self, host: &HostPaths) -> usize {
-        if !self.steer {
+        if !self.settings.steer {
             return 0;
         }
-        let Some(short) = host.arrivals(self.short.bytes()) else {
+        let Some(short) = host.arrivals(self.settings.short.bytes()) else {
             return 0;
         };
-        let rates = host.paths().iter().map(super::super::host::PathAccount::rate);
+        let rates = host.paths().iter().map(PathAccount::rate);
         let rate = rates.fold(0.0, f64::max);
         if rate <= 0.0 {
             return 0;
@@ -170,61 +176,86 @@ impl Foresight {
         filled.min(host.len() / 2)
     }
 
-    /// The paths that a flow of `bytes` is to use, in the order in which they join.
-    fn plan(&self, bytes: u64, host: &HostPaths) -> Vec<Outlook> {
+    /// The paths that a flow of `bytes` is to use, in the order in which they join, and what each is expected to bring.
+    fn plan(&self, bytes: u64, ranked: &[Outlook]) -> Vec<(PathIndex, u64)> {
         let assumptions = self.assumptions();
-        let mut ranked = self.ranked(bytes, host);
-        ranked.truncate(MOST);
-        let mut plan: Vec<Outlook> = Vec::with_capacity(4);
-        let mut time = f64::INFINITY;
-        for on in ranked {
-            plan.push(on);
-            let with = assumptions.together(&plan, bytes);
-            if plan.len() > 1 && with > time * (1.0 - self.gain.value()) {
-                plan.pop();
-                break;
+        let Some((first, others)) = ranked.split_first() else {
+            return Vec::new();
+        };
+        let mut plan = vec![*first];
+        let mut time = assumptions.together(&plan, bytes);
+        for on in others.iter().take(MOST - 1) {
+            if assumptions.first_bytes(first, on) <= time * (1.0 + self.settings.slack) {
+                plan.push(*on);
+                time = assumptions.together(&plan, bytes);
             }
-            time = with;
         }
-        plan
+        assumptions.shares(&plan, bytes)
     }
 
-    fn long(&self, host: &HostPaths) -> Opening {
-        let order = host.by(|path| path.base_rtt);
+    /// The paths of a long flow: all but those that short flows fill.
+    fn long(&self, host: &HostPaths) -> Vec<PathIndex> {
         let free = self.kept_free(host);
-        Opening::over(order[free..].iter().copied())
+        host.by(|path| path.base_rtt).split_off(free)
+    }
+
+    /// Where the handshake goes on, and the tail of the data: other paths than the first, the best one first.
+    fn protect(&self, opening: &mut Opening, host: &HostPaths) {
+        let settings = &self.settings;
+        let ranked = self.ranked(FIRST_GUESS, host);
+        let mut others = ranked.iter().filter(|on| on.path != opening.first);
+        let segments = settings.tail.unwrap_or(TAIL);
+        if segments > 0 {
+            opening.tail = Some(Tail {
+                segments,
+                after: (settings.tail_after.unwrap_or(TAIL_AFTER) * 100.0) as u32,
+                path: others.clone().next().map(|on| on.path),
+            });
+        }
+        let multiple = settings.handshake_after.unwrap_or(HANDSHAKE_AFTER);
+        if multiple > 0.0 {
+            let rtt = |path: PathIndex| {
+                let account = host.paths().get(path.index());
+                account.map_or(Duration::ZERO, PathAccount::usual_rtt)
+            };
+            let mut before = opening.first;
+            for on in others.by_ref().take(ATTEMPTS) {
+                let expected = rtt(before);
+                // Nothing is known of the path: TCP's own timer it is.
+                if expected.is_zero() {
+                    break;
+                }
+                let after = expected.mul_f64(multiple) + LEAST_PATIENCE;
+                opening.attempts.push(Attempt { path: on.path, after });
+                before = on.path;
+            }
+        }
     }
 }
 
 impl PathPolicy for Planner {
+    fn know(&mut self, beginning: &Beginning) {
+        self.beginning = *beginning;
+    }
+
     fn open(&mut self, size: Option<u64>, host: &HostPaths, _: &mut Generator) -> Opening {
-        let settings = &self.settings;
-        let size = size.filter(|_| settings.sizes);
+        let size = size.filter(|_| self.settings.sizes);
         self.grows = size.is_none();
         let mut opening = match size {
-            Some(size) if size > settings.short.bytes() => settings.long(host),
+            Some(size) if size > self.settings.short.bytes() => Opening::over(self.long(host)),
             _ => {
                 let bytes = size.unwrap_or(FIRST_GUESS);
-                let mut plan = settings.plan(bytes, host);
+                let mut plan = self.plan(bytes, &self.ranked(bytes, host));
                 if self.grows {
                     plan.truncate(1);
                 }
-                let each = bytes / plan.len().max(1) as u64;
-                let mut opening = Opening::over(plan.iter().map(|on| on.path));
-                opening.expected = plan.iter().map(|on| (on.path, each)).collect();
+                let mut opening = Opening::over(plan.iter().map(|(path, _)| *path));
+                opening.expected = plan;
                 opening.short = true;
                 opening
             }
         };
-        let segments = settings.tail.unwrap_or(TAIL);
-        if segments > 0 {
-            let mut next = settings.ranked(FIRST_GUESS, host).into_iter().map(|on| on.path);
-            opening.tail = Some(Tail {
-                segments,
-                after: (settings.tail_after.unwrap_or(TAIL_AFTER) * 100.0) as u32,
-                path: next.find(|&path| path != opening.first),
-            });
-        }
+        self.protect(&mut opening, host);
         opening
     }
 
@@ -238,15 +269,14 @@ impl PathPolicy for Planner {
             return Vec::new();
         }
         self.ask_at = sent * 2;
-        let settings = &self.settings;
-        let wanted: Vec<PathIndex> = if sent > settings.short.bytes() {
-            let all = host.by(|path| path.base_rtt);
-            all.into_iter().skip(settings.kept_free(host)).collect()
+        let wanted: Vec<PathIndex> = if sent > self.settings.short.bytes() {
+            self.long(host)
         } else {
             // What has sent so much is taken to send as much again, and at least what waits.
-            let plan = settings.plan(progress.backlog.max(sent), host);
+            let bytes = progress.backlog.max(sent);
+            let plan = self.plan(bytes, &self.ranked(bytes, host));
             let more = plan.len().saturating_sub(progress.paths.len());
-            let others = plan.into_iter().map(|on| on.path);
+            let others = plan.into_iter().map(|(path, _)| path);
             others
                 .filter(|path| !progress.paths.contains(path))
                 .take(more)
@@ -287,25 +317,94 @@ mod tests {
         policy.open(size, host, &mut Streams::new(1, 0).stream("paths"))
     }
 
+    /// One that joins paths only for what they bring in time.
+    fn frugal() -> Foresight {
+        Foresight {
+            slack: 0.0,
+            ..Foresight::default()
+        }
+    }
+
     #[test]
     fn short_flows_take_the_path_on_which_they_end_first() {
         let mut host = host();
-        let opening = open(Foresight::default(), Some(50_000), &host);
+        let opening = open(frugal(), Some(50_000), &host);
         assert_eq!(paths(&opening), [1]);
         assert_eq!(opening.expected, [(PathIndex(1), 50_000)]);
         let tail = opening.tail.unwrap();
         assert_eq!(
             (tail.segments, tail.after, tail.path),
-            (3, 150, Some(PathIndex(2)))
+            (10, 150, Some(PathIndex(2)))
         );
-        // 1 MB waits there: 64 ms at 12.5 MB/s beyond what a round trip carries.
-        host.account_mut(PathIndex(1)).unwrap().unfinished = 1_000_000;
-        assert_eq!(paths(&open(Foresight::default(), Some(50_000), &host)), [2]);
+        // 1 MB waits there, of twenty flows: 64 ms at 12.5 MB/s beyond what a round trip carries.
+        let account = host.account_mut(PathIndex(1)).unwrap();
+        (account.unfinished, account.subflows) = (1_000_000, 20);
+        assert_eq!(paths(&open(frugal(), Some(50_000), &host)), [2]);
         let blind = Foresight {
             backlog: false,
-            ..Foresight::default()
+            ..frugal()
         };
         assert_eq!(paths(&open(blind, Some(50_000), &host)), [1]);
+        // They share the path with a flow of 1 kB, which holds none of them up for longer than it takes itself.
+        assert_eq!(paths(&open(frugal(), Some(1000), &host)), [1]);
+    }
+
+    /// Expected to be done after 100 ms: by 400 ms a second path can have brought something, the slowest cannot.
+    #[test]
+    fn paths_join_that_could_help_if_things_go_wrong() {
+        let host = host();
+        let opening = open(Foresight::default(), Some(50_000), &host);
+        assert_eq!(paths(&opening), [1, 2, 0]);
+        assert_eq!(
+            opening.expected,
+            [(PathIndex(1), 50_000), (PathIndex(2), 0), (PathIndex(0), 0)]
+        );
+        let generous = Foresight {
+            slack: 100.0,
+            ..Foresight::default()
+        };
+        assert_eq!(paths(&open(generous, Some(50_000), &host)), [1, 2, 0, 3]);
+    }
+
+    #[test]
+    fn a_late_handshake_tries_the_others_in_their_order() {
+        let host = host();
+        let attempts = |settings| {
+            let opening = open(settings, Some(50_000), &host);
+            let attempts = opening.attempts.iter();
+            attempts
+                .map(|attempt| (attempt.path.0, attempt.after.as_nanos() / 1_000_000))
+                .collect::<Vec<_>>()
+        };
+        // Twice the round trip of the path before, and 10 ms.
+        assert_eq!(attempts(Foresight::default()), [(2, 50), (0, 70), (3, 90)]);
+        let patient = Foresight {
+            handshake_after: Some(0.0),
+            ..Foresight::default()
+        };
+        assert_eq!(attempts(patient), []);
+    }
+
+    /// The first window and the timers are those of the connection: with a first window of one segment 14 kB take four round
+    /// trips, and a path that carries less is no slower.
+    #[test]
+    fn the_connection_says_how_it_begins() {
+        let host = host();
+        let planner = |initial_window| Planner {
+            settings: frugal(),
+            beginning: Beginning {
+                initial_window,
+                ..Beginning::default()
+            },
+            grows: false,
+            ask_at: 0,
+        };
+        let time = |planner: Planner| {
+            let ranked = planner.ranked(14_000, &host);
+            planner.assumptions().alone(&ranked[0], 14_000)
+        };
+        let close = |a: f64, b: f64| (a - b).abs() < 1e-9;
+        assert!(close(time(planner(10)), 0.020 + 0.020) && close(time(planner(1)), 0.020 + 4.0 * 0.020));
     }
 
     #[test]
@@ -313,10 +412,10 @@ mod tests {
         let mut host = host();
         // One segment in ten: a timeout of 200 ms for three flows in ten, one of a second for one in ten.
         host.on_delivery(PathIndex(1), at(100), 0, 1500);
-        assert_eq!(paths(&open(Foresight::default(), Some(50_000), &host)), [2]);
+        assert_eq!(paths(&open(frugal(), Some(50_000), &host)), [2]);
         let blind = Foresight {
             losses: false,
-            ..Foresight::default()
+            ..frugal()
         };
         assert_eq!(paths(&open(blind, Some(50_000), &host)), [1]);
     }
@@ -324,18 +423,21 @@ mod tests {
     #[test]
     fn long_flows_leave_paths_to_short_ones_in_proportion() {
         let mut host = host();
-        let long = |host: &HostPaths| paths(&open(Foresight::default(), Some(5_000_000), host));
+        let steering = Foresight {
+            steer: true,
+            ..Foresight::default()
+        };
+        let long = |host: &HostPaths| paths(&open(steering.clone(), Some(5_000_000), host));
         assert_eq!(long(&host), [1, 2, 0, 3]);
         // 10 flows/s of 800 kB are two thirds of 12.5 MB/s.
         for step in 0..50 {
             host.on_flow(at(step * 10), 800_000);
         }
         assert_eq!(long(&host), [2, 0, 3]);
-        let still = Foresight {
-            steer: false,
-            ..Foresight::default()
-        };
-        assert_eq!(paths(&open(still, Some(5_000_000), &host)), [1, 2, 0, 3]);
+        assert_eq!(
+            paths(&open(Foresight::default(), Some(5_000_000), &host)),
+            [1, 2, 0, 3]
+        );
     }
 
     /// A delayed acknowledgement is not a queue; many long round trips are one.
@@ -343,17 +445,17 @@ mod tests {
     fn one_late_acknowledgement_says_little() {
         let mut host = host();
         host.on_round_trip(PathIndex(1), Duration::from_millis(220));
-        assert_eq!(paths(&open(Foresight::default(), Some(10_000), &host)), [1]);
+        assert_eq!(paths(&open(frugal(), Some(10_000), &host)), [1]);
         for _ in 0..100 {
             host.on_round_trip(PathIndex(1), Duration::from_millis(45));
         }
-        assert_eq!(paths(&open(Foresight::default(), Some(10_000), &host)), [2]);
+        assert_eq!(paths(&open(frugal(), Some(10_000), &host)), [2]);
     }
 
     #[test]
     fn flows_of_unknown_size_join_as_they_grow() {
         let host = host();
-        let mut policy = Foresight::default().build();
+        let mut policy = frugal().build();
         let opening = policy.open(None, &host, &mut Streams::new(1, 0).stream("paths"));
         assert_eq!(paths(&opening), [1]);
         assert!(policy.follows_progress());
@@ -378,7 +480,7 @@ mod tests {
         let known = open(
             Foresight {
                 sizes: false,
-                ..Foresight::default()
+                ..frugal()
             },
             Some(5_000_000),
             &host,
@@ -391,7 +493,8 @@ mod tests {
         let wrong = Foresight {
             tail: Some(17),
             tail_after: Some(0.5),
-            initial_window: 0,
+            slack: -1.0,
+            handshake_after: Some(0.5),
             ..Foresight::default()
         };
         let problems: Vec<String> = wrong.validate().iter().map(Problem::to_string).collect();
@@ -400,24 +503,9 @@ mod tests {
             [
                 "tail: 17 is out of range: 0 to 16",
                 "tail_after: 0.5 is out of range: 1 to 10",
-                "initial_window: 0 is out of range: 1 to 100"
+                "handshake_after: 0.5 is out of range: 1 to 10, or 0",
+                "slack: -1 is out of range: 0 to 100"
             ]
         );
-    }
-
-    #[test]
-    fn only_what_is_asked_for_is_beyond_linux() {
-        let named = |settings: Foresight| -> Vec<String> {
-            let problems = settings.beyond_linux();
-            problems.iter().map(|problem| problem.key.clone()).collect()
-        };
-        let of = |tail, tail_after| Foresight {
-            tail,
-            tail_after,
-            ..Foresight::default()
-        };
-        assert!(named(of(None, None)).is_empty());
-        assert!(named(of(Some(0), None)).is_empty(), "Linux does just that");
-        assert_eq!(named(of(Some(3), Some(1.5))), ["tail", "tail_after"]);
     }
 }

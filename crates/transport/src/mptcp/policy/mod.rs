@@ -74,6 +74,18 @@ pub struct Opening {
     pub scatter: Option<Scatter>,
     /// The end of the data is sent twice where its acknowledgement is late.
     pub tail: Option<Tail>,
+    /// Where the handshake goes next when its answer is late, in this order; the last one keeps TCP's own timer.
+    pub attempts: Vec<Attempt>,
+}
+
+/// A further path for the handshake: the connection is opened anew there once the attempt before it has waited in vain
+/// (as "happy eyeballs" do among addresses, RFC 8305, and robust establishment among paths, draft-amend-tsvwg-mptcp-robe).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Attempt {
+    /// Its path.
+    pub path: PathIndex,
+    /// How long the attempt before it waits.
+    pub after: Duration,
 }
 
 /// A subflow whose segments leave on any of several paths, each by chance: one window, one sequence of numbers.
@@ -114,6 +126,29 @@ impl Opening {
             short: false,
             scatter: None,
             tail: None,
+            attempts: Vec::new(),
+        }
+    }
+}
+
+/// How the TCP of a connection begins.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Beginning {
+    /// The first congestion window, in segments.
+    pub initial_window: u32,
+    /// The least retransmission timeout.
+    pub min_rto: Duration,
+    /// The timeout of a handshake.
+    pub initial_rto: Duration,
+}
+
+impl Default for Beginning {
+    /// Linux's.
+    fn default() -> Self {
+        Self {
+            initial_window: 10,
+            min_rto: Duration::from_millis(200),
+            initial_rto: Duration::from_secs(1),
         }
     }
 }
@@ -133,6 +168,8 @@ pub struct Progress<'a> {
 
 /// Which paths a connection uses.
 pub trait PathPolicy: std::fmt::Debug + Send {
+    /// How the connection's TCP begins, told before it is opened; Linux's way where it is not told.
+    fn know(&mut self, _beginning: &Beginning) {}
     /// A connection is opened. `size`: the bytes that it will send, where they are known.
     fn open(&mut self, size: Option<u64>, host: &HostPaths, random: &mut Generator) -> Opening;
     /// Whether [`progress`](Self::progress) is to be asked whenever data was acknowledged.

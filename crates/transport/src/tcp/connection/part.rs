@@ -65,6 +65,12 @@ impl Connection {
         self.sender.pipe_bytes()
     }
 
+    /// Has the loss of the last segments probed for now, by one who knows that an acknowledgement is late: a tail loss probe
+    /// (RFC 8985, section 7) before its time. Gives whether one leaves.
+    pub fn probe_tail(&mut self) -> bool {
+        self.sender.probe_tail()
+    }
+
     /// Timeouts in a row, without an acknowledgement between them.
     #[inline]
     #[must_use]

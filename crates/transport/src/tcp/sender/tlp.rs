@@ -54,6 +54,17 @@ impl Sender {
         self.rearm(now);
     }
 
+    /// Sends the probe now, for one who knows that an acknowledgement is late. Gives whether it leaves: not where probes are
+    /// not used, none is possible, or one is out.
+    pub fn probe_tail(&mut self) -> bool {
+        let calm = matches!(self.state, CongestionState::Open | CongestionState::Cwr);
+        let may = self.parameters.tail_loss_probe && self.use_sack && calm && self.tail_probe.is_none();
+        if may && !self.board.is_empty() {
+            self.send_tail_probe = true;
+        }
+        self.send_tail_probe
+    }
+
     /// The probe has left.
     pub(super) fn tail_probe_sent(&mut self, now: Instant, retransmission: bool) {
         let last = self
