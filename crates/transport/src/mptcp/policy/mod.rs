@@ -79,7 +79,7 @@ pub struct Opening {
 }
 
 /// A further path for the handshake: the connection is opened anew there once the attempt before it has waited in vain
-/// (as "happy eyeballs" do among addresses, RFC 8305, and robust establishment among paths, draft-amend-tsvwg-mptcp-robe).
+/// (as RFC 8305 does among addresses, and RobE_TIMER of draft-amend-tcpm-mptcp-robe among paths).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Attempt {
     /// Its path.
