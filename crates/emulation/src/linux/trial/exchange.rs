@@ -114,12 +114,15 @@ fn wait_for_room(socket: &TcpStream) -> std::io::Result<()> {
 
 /// Ends the stream, and waits until the peer has ended its own.
 fn finish(setting: &Setting<'_>, flow: &Flow, socket: &mut TcpStream) -> std::io::Result<()> {
-    // Linux lets no subflow join a connection that this end has closed: it is closed when all has arrived.
     if setting.kernel.multipath.is_some() {
+        // Linux lets no subflow join a connection that this end has closed: it is closed when all has arrived. The
+        // DATA_FIN then goes alone, and its acknowledgement is not the data's.
+        wait_for_acknowledgement(setting, flow, socket);
+        socket.shutdown(Shutdown::Write)?;
+    } else {
+        socket.shutdown(Shutdown::Write)?;
         wait_for_acknowledgement(setting, flow, socket);
     }
-    socket.shutdown(Shutdown::Write)?;
-    wait_for_acknowledgement(setting, flow, socket);
     let mut byte = [0];
     match patiently(setting, || socket.read(&mut byte)) {
         None => Ok(()),
