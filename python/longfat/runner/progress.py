@@ -59,7 +59,7 @@ class Lines:
         self._started = self._said = time.monotonic()
         found = f", {present} already there" if present else ""
         about = f", about {clock(seconds)}" if seconds is not None else ""
-        self.note(f"{world}: {todo} trials to run{found}{about}")
+        self.note(f"{world}: {todo} {'trial' if todo == 1 else 'trials'} to run{found}{about}")
 
     def advance(self, *, failed: bool) -> None:
         """Says how far it is, if it has not for a while."""
@@ -71,9 +71,10 @@ class Lines:
             self.note(f"{self._progress()}, {clock(self._left(now))} left")
 
     def finish(self) -> None:
-        """Says how it went."""
+        """Says how it went, once."""
         if self._todo:
             self.note(f"{self._progress()} in {clock(time.monotonic() - self._started)}")
+            self._todo = 0
 
     def note(self, text: str) -> None:
         """A line on standard error."""
