@@ -13,6 +13,7 @@ mod freeway;
 mod fsfs;
 mod in_kernel;
 mod mmptcp;
+mod planner;
 mod single;
 
 use foundation::{Duration, Generator, Problem};
