@@ -22,8 +22,12 @@ if TYPE_CHECKING:
 Format = Literal["svg", "png", "pdf", "html"]
 Spec = dict[str, Any]
 
-# Okabe and Ito's palette, which the colour-blind tell apart (Wong, Nature Methods 8, 2011), darkest first.
-PALETTE = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#7F7F7F", "#B8A800")
+# Okabe and Ito's palette, which the colour-blind tell apart (Wong, Nature Methods 8, 2011), darkest first;
+# then darker ones for charts of many protocols, of which two in one colour would be taken for one.
+PALETTE = (
+    *("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#7F7F7F", "#B8A800"),
+    *("#332288", "#882255", "#8B5A2B", "#111111"),
+)
 SHAPES = (
     "circle",
     "square",

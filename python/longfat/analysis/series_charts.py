@@ -22,7 +22,7 @@ MEANS = 200
 """The most points of a rate, each the mean of a stretch of time."""
 MOST_SEQUENCES = 4
 """So many flows' sequences are drawn below each other."""
-MOST_LINES = len(PALETTE)
+MOST_LINES = 8
 """So many flows are drawn in one chart: one a colour."""
 
 Row = dict[str, Any]
