@@ -192,3 +192,22 @@ fn the_answer_to_an_attempt_that_was_left_is_reset() {
         "the account is even"
     );
 }
+
+/// The SYN that was left arrives behind the one that followed it: the listener keeps to the newer one.
+#[test]
+fn a_late_syn_that_was_left_changes_nothing() {
+    let paths = move |_, side, path: PathIndex, segment: &mut Segment| {
+        let late = path.0 == 0 && side == Side::Client && segment.tcp.has(Flags::SYN);
+        vec![if late {
+            ms(70)
+        } else {
+            ms([20, 30][path.index()]) / 2
+        }]
+    };
+    let mut pair = Pair::new(&config("\"foresight\""), &[20, 30], 10_000, 1, Box::new(paths));
+    pair.open();
+    pair.run(at(60_000));
+    assert!(pair.is_finished() && pair.ends[1].received == 10_000);
+    let done = pair.connection(Side::Client).statistics().last_acknowledged_at;
+    assert!(done.unwrap() < at(200), "{done:?}");
+}

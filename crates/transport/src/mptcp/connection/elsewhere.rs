@@ -67,13 +67,14 @@ impl Connection {
     }
 
     /// Whether the listener that has this connection half open is to accept another one in its place: that is what the SYN
-    /// of an opener asks for that heard no answer. What was given up before it was established is nothing to a listener
-    /// (RFC 9293, section 3.10.7.4).
+    /// of an opener asks for that heard no answer. A SYN that is older than the one accepted, and late, does not: its opener
+    /// has left it. What was given up before it was established is nothing to a listener (RFC 9293, section 3.10.7.4).
     #[must_use]
     pub fn gives_way_to(&self, segment: &Segment) -> bool {
         let opens = segment.tcp.has(Flags::SYN) && !segment.tcp.has(Flags::ACK | Flags::RST);
         let joins = matches!(segment.option, Option::JoinSyn { .. });
-        self.is_half_open() && opens && !joins && self.place(segment.subflow).is_none()
+        let is_newer = self.subflows.iter().all(|subflow| subflow.id < segment.subflow);
+        self.is_half_open() && opens && !joins && is_newer
     }
 
     /// Whether a listener has it, whose opener has not yet answered.
