@@ -36,6 +36,8 @@ def start(study: Path, *options: object) -> subprocess.Popen[bytes]:
         cwd=study.parent,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
+        # Tests that run in the background ignore Ctrl-C, and what they start would too.
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # noqa: PLW1509 - there are no threads here
     )
 
 
