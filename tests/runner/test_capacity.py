@@ -132,3 +132,16 @@ def test_forced_it_runs_all_the_same(machine: Machine, kernels: Path, cli: Cli, 
     result: dict[str, Any] = document(cli("run", kernels, "--json", "--force"))
     assert [(cell["protocol"], cell["n"]) for cell in result["cells"]] == [("reno", 1), ("gbn", 1)]
     assert records(tmp_path)
+
+
+@pytest.mark.parametrize(("late_p99_s", "kept"), [(1e-4, True), (2e-3, False)])
+def test_what_a_late_machine_gives_is_not_kept(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, late_p99_s: float, kept: bool
+) -> None:
+    if not capacity._boot():
+        pytest.skip("this system does not number its boots: nothing is kept")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    told = {"packets_per_second": 5e3, "late_p99_s": late_p99_s, "is_busy": False}
+    monkeypatch.setattr(capacity, "_MEASURE", f"print({json.dumps(json.dumps(told))})")
+    assert machine_capacity() == MachineCapacity(5e3, late_p99_s, is_busy=False)
+    assert capacity._file().exists() == kept
