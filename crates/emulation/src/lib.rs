@@ -31,17 +31,17 @@
 //! no other. Outside of them nothing is made or changed: no device, no route, no sysctl.
 
 mod address;
-mod checksum;
 mod error;
 mod icmp;
 mod options;
 mod packet;
-pub mod stack;
 
 #[cfg(target_os = "linux")]
 mod linux;
 #[cfg(not(target_os = "linux"))]
 mod unsupported;
+
+use foundation::checksum;
 
 pub use address::MOST_HOSTS;
 pub use error::Error;

@@ -1,8 +1,9 @@
 //! What every other room speaks: points and spans of time, quantities that carry their unit,
-//! and named random streams. No clock and no global state lives here.
+//! named random streams, and the Internet's checksum. No clock and no global state lives here.
 
 #![forbid(unsafe_code)]
 
+pub mod checksum;
 pub mod problem;
 pub mod quantity;
 pub mod random;

@@ -8,7 +8,7 @@ use rustix::event::{PollFd, PollFlags};
 use socket::wait;
 
 use super::{Shared, State};
-use crate::stack::Arrival;
+use stack::Arrival;
 
 /// Packets taken before answers leave.
 const BATCH: usize = 32;

@@ -15,7 +15,7 @@ use transport::tcp::TcpConfig;
 
 use crate::linux::emulation::Emulation;
 use crate::linux::port::Port;
-use crate::stack::{Gateway, Side};
+use stack::{Gateway, Side};
 
 /// Packets taken from one side before answers leave.
 const BATCH: usize = 32;

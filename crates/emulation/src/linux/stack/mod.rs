@@ -23,7 +23,7 @@ pub(crate) use self::stream::Told;
 use self::stream::open;
 pub use self::stream::{UserListener, UserStream};
 use super::port::Port;
-use crate::stack::{ConnectionEvent, Counters, Event, Stack, StreamId};
+use stack::{ConnectionEvent, Counters, Event, Stack, StreamId};
 
 /// Ports that a stack takes for itself: those that Linux does not (`ip_local_port_range`), so that both can be at one host.
 pub(crate) const PORTS: std::ops::RangeInclusive<u16> = 10_000..=32_767;

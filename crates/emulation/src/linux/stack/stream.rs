@@ -10,7 +10,7 @@ use foundation::Duration;
 use transport::tcp::{Connection, Error as TcpError, TcpConfig};
 
 use super::{Shared, State, Status};
-use crate::stack::{Stack, StreamId};
+use stack::{Stack, StreamId};
 
 /// One end of a connection of the project's TCP. Dropped, it is closed as a process that ends closes its sockets: the
 /// stream ends, and the connection lingers by itself; what was not read is answered with a reset.

@@ -24,7 +24,7 @@ use super::player::{Player, WRONG};
 use super::tcp::Setting;
 use crate::Emulation;
 use crate::linux::stack::{PORTS, Told, UserListener, UserStack, UserStream};
-use crate::stack::{Stack, StreamId};
+use stack::{Stack, StreamId};
 
 /// How often an end looks whether the trial is over.
 const LOOK: Duration = Duration::from_millis(50);

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use foundation::{Instant, Streams};
 use transport::tcp::{Connection, State, TcpConfig};
 
-use super::{Arrival, ConnectionEvent, Event, Stack, Stranger, StreamId};
+use crate::{Arrival, ConnectionEvent, Event, Stack, Stranger, StreamId};
 
 /// Bytes moved at once.
 const CHUNK: u64 = 64 * 1024;

@@ -4,6 +4,8 @@
 //! simulations run; what it names as ranges of its streams is kept here as bytes. Whoever owns the [`Stack`] hands it the
 //! packets that arrive and the time, and sends the packets that it gives.
 
+#![forbid(unsafe_code)]
+
 mod arrival;
 mod bytes;
 mod gateway;

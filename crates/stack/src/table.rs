@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use transport::tcp::wire::Endpoints;
 
-use super::stream::Stream;
+use crate::stream::Stream;
 
 /// A stream of a stack; of no other stack. A number is used again, with another age.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -21,7 +21,7 @@ struct Slot {
 
 /// All streams.
 #[derive(Debug, Default)]
-pub(super) struct Table {
+pub(crate) struct Table {
     slots: Vec<Slot>,
     free: Vec<u32>,
     /// Looked up, and never gone through in order.
@@ -29,15 +29,15 @@ pub(super) struct Table {
 }
 
 impl Table {
-    pub(super) fn len(&self) -> usize {
+    pub(crate) fn len(&self) -> usize {
         self.by_endpoints.len()
     }
 
-    pub(super) fn find(&self, endpoints: Endpoints) -> Option<StreamId> {
+    pub(crate) fn find(&self, endpoints: Endpoints) -> Option<StreamId> {
         self.by_endpoints.get(&endpoints).copied()
     }
 
-    pub(super) fn add(&mut self, stream: Stream) -> StreamId {
+    pub(crate) fn add(&mut self, stream: Stream) -> StreamId {
         let place = self.free.pop().unwrap_or_else(|| {
             self.slots.push(Slot::default());
             self.slots.len() as u32 - 1
@@ -49,17 +49,17 @@ impl Table {
         id
     }
 
-    pub(super) fn get(&self, id: StreamId) -> Option<&Stream> {
+    pub(crate) fn get(&self, id: StreamId) -> Option<&Stream> {
         let slot = self.slots.get(id.place as usize)?;
         slot.stream.as_deref().filter(|_| slot.age == id.age)
     }
 
-    pub(super) fn get_mut(&mut self, id: StreamId) -> Option<&mut Stream> {
+    pub(crate) fn get_mut(&mut self, id: StreamId) -> Option<&mut Stream> {
         let slot = self.slots.get_mut(id.place as usize)?;
         slot.stream.as_deref_mut().filter(|_| slot.age == id.age)
     }
 
-    pub(super) fn remove(&mut self, id: StreamId) -> Option<Stream> {
+    pub(crate) fn remove(&mut self, id: StreamId) -> Option<Stream> {
         let slot = self.slots.get_mut(id.place as usize)?;
         if slot.age != id.age {
             return None;

@@ -2,12 +2,12 @@
 
 use std::net::{Ipv4Addr, SocketAddr};
 
+use foundation::checksum;
 use transport::tcp::SequenceNumber;
 use transport::tcp::wire::Endpoints;
 
-use crate::checksum;
-use crate::packet::HEADER;
-
+/// The shortest IPv4 header (RFC 791, section 3.1).
+const HEADER: usize = 20;
 const ICMP: u8 = 1;
 const TCP: u8 = 6;
 const ECHO_REPLY: u8 = 0;
@@ -18,7 +18,7 @@ const TOO_BIG: u8 = 4;
 
 /// What a packet with ICMP says to a TCP.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Message {
+pub(crate) enum Message {
     /// A segment was too large for a link (RFC 1191, section 4).
     TooBig {
         /// From the sender of the segment to its receiver.
@@ -53,7 +53,7 @@ fn body(packet: &[u8]) -> Option<&[u8]> {
 }
 
 /// What an IPv4 packet says; `None` where it says nothing to a TCP.
-pub(super) fn read(packet: &[u8]) -> Option<Message> {
+pub(crate) fn read(packet: &[u8]) -> Option<Message> {
     let body = body(packet)?;
     match (body[0], body[1]) {
         (ECHO, 0) => Some(Message::Echo),
@@ -81,7 +81,7 @@ pub(super) fn read(packet: &[u8]) -> Option<Message> {
 }
 
 /// The answer to an echo request: the same bytes the other way round (RFC 792; RFC 1122, section 3.2.2.6).
-pub(super) fn answer(request: &[u8]) -> Vec<u8> {
+pub(crate) fn answer(request: &[u8]) -> Vec<u8> {
     let mut bytes = request.to_vec();
     let header = usize::from(bytes[0] & 0xf) * 4;
     bytes.truncate(usize::from(word(&bytes, 2)));

@@ -5,30 +5,30 @@ use transport::Machine as _;
 use transport::tcp::wire::{Endpoints, encode};
 use transport::tcp::{Connection, Segment};
 
-use super::bytes::Bytes;
+use crate::bytes::Bytes;
 
 /// One end of a connection, with the bytes that its machine only names.
 #[derive(Debug)]
-pub(super) struct Stream {
+pub(crate) struct Stream {
     /// From this end to the peer.
-    pub(super) endpoints: Endpoints,
-    pub(super) connection: Connection,
+    pub(crate) endpoints: Endpoints,
+    pub(crate) connection: Connection,
     /// What was written and not acknowledged.
     sent: Bytes,
     /// What has arrived and was not read, with gaps.
     arrived: Bytes,
     /// It was accepted, and nobody has been told of it yet.
-    pub(super) is_new: bool,
+    pub(crate) is_new: bool,
     /// It stands in the queue of those that may have something to send.
-    pub(super) is_ready: bool,
+    pub(crate) is_ready: bool,
     /// When its timer is set for.
-    pub(super) timeout: Option<Instant>,
+    pub(crate) timeout: Option<Instant>,
     /// Nobody will ask for it any more: once it is closed it is forgotten.
-    pub(super) is_released: bool,
+    pub(crate) is_released: bool,
 }
 
 impl Stream {
-    pub(super) fn new(endpoints: Endpoints, connection: Connection, is_new: bool) -> Self {
+    pub(crate) fn new(endpoints: Endpoints, connection: Connection, is_new: bool) -> Self {
         Self {
             endpoints,
             connection,
@@ -42,7 +42,7 @@ impl Stream {
     }
 
     /// A segment of the connection arrived.
-    pub(super) fn receive(&mut self, now: Instant, segment: Segment, payload: &[u8]) {
+    pub(crate) fn receive(&mut self, now: Instant, segment: Segment, payload: &[u8]) {
         let offset = self.connection.receive_offset(segment.sequence);
         self.connection.handle_frame(now, segment);
         if self.connection.took_payload() {
@@ -58,21 +58,21 @@ impl Stream {
     }
 
     /// Takes what has arrived in order, as much as `out` has room for.
-    pub(super) fn read(&mut self, now: Instant, out: &mut [u8]) -> usize {
+    pub(crate) fn read(&mut self, now: Instant, out: &mut [u8]) -> usize {
         let count = self.connection.read(now, out.len() as u64) as usize;
         self.arrived.take(&mut out[..count]);
         count
     }
 
     /// Appends to the stream what the send buffer has room for.
-    pub(super) fn write(&mut self, now: Instant, bytes: &[u8]) -> usize {
+    pub(crate) fn write(&mut self, now: Instant, bytes: &[u8]) -> usize {
         let count = self.connection.write(now, bytes.len() as u64) as usize;
         self.sent.append(&bytes[..count]);
         count
     }
 
     /// Writes the next packet into `out`, if one leaves now.
-    pub(super) fn transmit(&mut self, now: Instant, out: &mut Vec<u8>) -> bool {
+    pub(crate) fn transmit(&mut self, now: Instant, out: &mut Vec<u8>) -> bool {
         while let Some(outgoing) = self.connection.poll_transmit(now) {
             let fill = |payload: &mut [u8]| {
                 // A segment without payload names no place in the stream.

@@ -4,24 +4,24 @@ use std::collections::VecDeque;
 
 /// Bytes of a stream, named by their offsets in it. Those that were skipped are zero until they are put.
 #[derive(Debug, Default)]
-pub(super) struct Bytes {
+pub(crate) struct Bytes {
     start: u64,
     ring: VecDeque<u8>,
 }
 
 impl Bytes {
     /// The offset after the last byte held.
-    pub(super) fn end(&self) -> u64 {
+    pub(crate) fn end(&self) -> u64 {
         self.start + self.ring.len() as u64
     }
 
     /// Appends bytes.
-    pub(super) fn append(&mut self, bytes: &[u8]) {
+    pub(crate) fn append(&mut self, bytes: &[u8]) {
         self.ring.extend(bytes);
     }
 
     /// Puts bytes at an offset, over what is there; those before the first offset held are left out.
-    pub(super) fn put(&mut self, offset: u64, bytes: &[u8]) {
+    pub(crate) fn put(&mut self, offset: u64, bytes: &[u8]) {
         let before = self.start.saturating_sub(offset).min(bytes.len() as u64) as usize;
         let (offset, bytes) = (offset + before as u64, &bytes[before..]);
         if bytes.is_empty() {
@@ -49,7 +49,7 @@ impl Bytes {
     }
 
     /// Copies bytes from an offset on into `out`, which are all held.
-    pub(super) fn copy(&self, offset: u64, out: &mut [u8]) {
+    pub(crate) fn copy(&self, offset: u64, out: &mut [u8]) {
         debug_assert!(offset >= self.start && offset + out.len() as u64 <= self.end());
         let at = (offset - self.start) as usize;
         let (first, second) = self.ring.as_slices();
@@ -65,13 +65,13 @@ impl Bytes {
     }
 
     /// Takes bytes from the front into `out`, which are all held.
-    pub(super) fn take(&mut self, out: &mut [u8]) {
+    pub(crate) fn take(&mut self, out: &mut [u8]) {
         self.copy(self.start, out);
         self.forget_before(self.start + out.len() as u64);
     }
 
     /// Forgets the bytes before an offset.
-    pub(super) fn forget_before(&mut self, offset: u64) {
+    pub(crate) fn forget_before(&mut self, offset: u64) {
         let count = offset.saturating_sub(self.start).min(self.ring.len() as u64) as usize;
         self.ring.drain(..count);
         self.start += count as u64;

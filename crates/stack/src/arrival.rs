@@ -4,9 +4,9 @@ use foundation::Instant;
 use transport::tcp::wire::{DecodeError, Endpoints, decode, encode};
 use transport::tcp::{Connection, Flags, Segment, TcpConfig, reset_for};
 
-use super::icmp::{self, Message};
-use super::stream::Stream;
-use super::{Stack, StreamId};
+use crate::icmp::{self, Message};
+use crate::stream::Stream;
+use crate::{Stack, StreamId};
 
 /// The least MTU that is believed: below, a forged message could stall a connection (Linux's `min_pmtu`, 552 bytes).
 const LEAST_MTU: u32 = 552;
