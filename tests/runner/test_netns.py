@@ -1,4 +1,8 @@
-"""The world `netns`: studies on real kernels, where this system lets them be emulated."""
+"""The world `netns`: studies on real kernels, where this system lets them be emulated.
+
+They run whatever the machine holds: they ask for what must come of it even where it is late. What it refuses is
+the business of test_capacity.py.
+"""
 
 from __future__ import annotations
 
@@ -43,7 +47,7 @@ def test_a_study_runs_on_real_kernels_and_leaves_nothing(
     before = _namespaces()
     slow_start = {"name": "slow", "kind": "tcp", "initial_window": 2}
     file = write(between_kernels("500kB", slow_start))
-    result = run_study(load_study(file), folder=tmp_path / "run")
+    result = run_study(load_study(file), folder=tmp_path / "run", force=True)
     reno, slow = result.cells
     assert reno.n == 1
     # 500 kB at 20 Mbit/s take 0.2 s; slow start takes some round trips of 20 ms more.
@@ -69,7 +73,7 @@ def test_thresholds_of_vegas_reach_the_kernel(tmp_path: Path) -> None:
         pytest.skip(given.reason)
     file = tmp_path / "thresholds.toml"
     file.write_text(THRESHOLDS, encoding="utf-8")
-    result = run_study(load_study(file), folder=tmp_path / "run")
+    result = run_study(load_study(file), folder=tmp_path / "run", force=True)
     few, many = (cell.metrics["queue_mean_packets"].mean for cell in result.cells)
     # Two to four packets wait, and up to twenty-four: a busy machine's late wake-ups take some of them.
     assert few + 6 < many < 30

@@ -33,7 +33,7 @@ class MachineCapacity:
 def machine_capacity() -> MachineCapacity | None:
     """The capacity; None where nothing can be emulated.
 
-    It takes up to 3 s the first time after a boot. What a busy machine gives is not kept, nor what one gives
+    It takes up to 5 s the first time after a boot. What a busy machine gives is not kept, nor what one gives
     that was late at a light load: it had other work for a moment, and would be taken for slow until it boots.
     """
     file, key = _file(), {"boot": _boot(), "version": _native.version()}
