@@ -1,0 +1,15 @@
+//! Measuring real paths: round trips, transactions, and what passed the device meanwhile.
+//!
+//! What to send when, and what an answer means, are state machines without a clock or a socket; the drivers beside them
+//! use Linux's sockets. All that is sent goes to the host that the caller names.
+
+pub mod capture;
+mod error;
+pub mod stamp;
+#[cfg(target_os = "linux")]
+pub mod system;
+#[cfg(target_os = "linux")]
+pub mod timestamps;
+
+pub use error::Error;
+pub use stamp::Stamp;

@@ -1,0 +1,241 @@
+//! The kernel's own time stamps of what a socket sends and receives (Linux, `Documentation/networking/timestamping.rst`),
+//! and what its error queue says of packets that did not arrive (`ip(7)`, `IP_RECVERR`).
+//!
+//! Stamps are software stamps: of a packet that goes to the device's driver, and of one that comes from it. So their
+//! difference is the time outside of this host's protocol stack.
+
+use std::io;
+use std::net::SocketAddr;
+use std::os::fd::BorrowedFd;
+
+use crate::Stamp;
+use crate::system::{self, Control, Message};
+
+/// What a socket received.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Delivery {
+    /// Its bytes; more than the buffer has where it was cut.
+    pub length: usize,
+    /// Its sender.
+    pub from: Option<SocketAddr>,
+    /// When the device's driver gave it to the kernel.
+    pub stamp: Option<Stamp>,
+    /// Hops that it could still have taken, where that was asked for (`IP_RECVTTL`, `IPV6_RECVHOPLIMIT`).
+    pub hop_limit: Option<u8>,
+}
+
+/// An ICMP error, or one of this host's own, about something that the socket sent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Failure {
+    /// The system's number of the error, such as `ECONNREFUSED`.
+    pub error: i32,
+    /// Type and code of the ICMP message; `None` for an error of this host.
+    pub icmp: Option<(u8, u8)>,
+    /// The next hop's MTU where the packet was too big.
+    pub info: u32,
+    /// Who says so.
+    pub offender: Option<SocketAddr>,
+    /// Where what was sent was going to.
+    pub destination: Option<SocketAddr>,
+    /// When the message came.
+    pub stamp: Option<Stamp>,
+    /// Bytes of what was sent that are in the buffer.
+    pub length: usize,
+}
+
+/// What stands in a socket's error queue.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Queued {
+    /// A packet has left.
+    Sent {
+        /// Its number: datagrams are counted from 0, bytes of a stream as well.
+        number: u32,
+        /// When it was given to the device's driver.
+        stamp: Stamp,
+    },
+    /// Something did not arrive.
+    Failed(Failure),
+    /// Anything else.
+    Other,
+}
+
+/// Asks for stamps of all that the socket sends and receives.
+///
+/// # Errors
+/// Where the kernel has none.
+pub fn enable(socket: BorrowedFd<'_>) -> io::Result<()> {
+    let flags = libc::SOF_TIMESTAMPING_SOFTWARE
+        | libc::SOF_TIMESTAMPING_RX_SOFTWARE
+        | libc::SOF_TIMESTAMPING_TX_SOFTWARE
+        | libc::SOF_TIMESTAMPING_OPT_ID
+        | libc::SOF_TIMESTAMPING_OPT_TSONLY;
+    system::set_option(socket, libc::SOL_SOCKET, libc::SO_TIMESTAMPING, flags as i32)
+}
+
+/// Asks for ICMP errors about what the socket sends.
+///
+/// # Errors
+/// Where the kernel refuses.
+pub fn enable_errors(socket: BorrowedFd<'_>, is_v4: bool) -> io::Result<()> {
+    match is_v4 {
+        true => system::set_option(socket, libc::SOL_IP, libc::IP_RECVERR, 1),
+        false => system::set_option(socket, libc::SOL_IPV6, libc::IPV6_RECVERR, 1),
+    }
+}
+
+/// Takes one packet, if there is one.
+///
+/// # Errors
+/// `WouldBlock` where there is none, and what the system says of the socket.
+pub fn receive(socket: BorrowedFd<'_>, buffer: &mut [u8], control: &mut Control) -> io::Result<Delivery> {
+    let flags = libc::MSG_DONTWAIT | libc::MSG_TRUNC;
+    let received = system::receive(socket, buffer, control, flags)?;
+    let (mut stamp, mut hop_limit) = (None, None);
+    for message in received.messages(control) {
+        match (message.level, message.kind) {
+            (libc::SOL_SOCKET, libc::SO_TIMESTAMPING) => stamp = system::stamp_at(message.data, 0),
+            (libc::SOL_IP, libc::IP_TTL) | (libc::SOL_IPV6, libc::IPV6_HOPLIMIT) => {
+                let number: Option<[u8; 4]> = message.data.get(..4).and_then(|bytes| bytes.try_into().ok());
+                hop_limit = number.and_then(|bytes| u8::try_from(i32::from_ne_bytes(bytes)).ok());
+            }
+            _ => {}
+        }
+    }
+    Ok(Delivery {
+        length: received.length,
+        from: received.from(),
+        stamp,
+        hop_limit,
+    })
+}
+
+/// Takes one message off the socket's error queue, if there is one.
+///
+/// # Errors
+/// What the system says of the socket, but for an empty queue.
+pub fn take_error(
+    socket: BorrowedFd<'_>,
+    buffer: &mut [u8],
+    control: &mut Control,
+) -> io::Result<Option<Queued>> {
+    let flags = libc::MSG_DONTWAIT | libc::MSG_ERRQUEUE;
+    let received = match system::receive(socket, buffer, control, flags) {
+        Ok(received) => received,
+        Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(None),
+        Err(error) => return Err(error),
+    };
+    let destination = received.from();
+    Ok(Some(read(
+        received.messages(control),
+        destination,
+        received.length.min(buffer.len()),
+    )))
+}
+
+fn read<'a>(
+    messages: impl Iterator<Item = Message<'a>>,
+    destination: Option<SocketAddr>,
+    length: usize,
+) -> Queued {
+    let (mut stamp, mut told) = (None, None);
+    for message in messages {
+        match (message.level, message.kind) {
+            (libc::SOL_SOCKET, libc::SO_TIMESTAMPING) => stamp = system::stamp_at(message.data, 0),
+            (libc::SOL_IP, libc::IP_RECVERR) | (libc::SOL_IPV6, libc::IPV6_RECVERR) => {
+                told = Some(message.data)
+            }
+            _ => {}
+        }
+    }
+    // `struct sock_extended_err`, then the offender's address.
+    let Some((error, origin, kind, code, info, data)) = told.and_then(|told| {
+        let word = |at: usize| Some(u32::from_ne_bytes(told.get(at..at + 4)?.try_into().ok()?));
+        Some((
+            word(0)?,
+            *told.get(4)?,
+            *told.get(5)?,
+            *told.get(6)?,
+            word(8)?,
+            word(12)?,
+        ))
+    }) else {
+        return Queued::Other;
+    };
+    if origin == libc::SO_EE_ORIGIN_TIMESTAMPING {
+        return match stamp {
+            Some(stamp) if info == 0 => Queued::Sent { number: data, stamp },
+            _ => Queued::Other,
+        };
+    }
+    let is_icmp = matches!(origin, libc::SO_EE_ORIGIN_ICMP | libc::SO_EE_ORIGIN_ICMP6);
+    Queued::Failed(Failure {
+        error: error as i32,
+        icmp: is_icmp.then_some((kind, code)),
+        info,
+        offender: told.and_then(|told| system::socket_address(told.get(16..)?)),
+        destination,
+        stamp,
+        length,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::net::UdpSocket;
+    use std::os::fd::AsFd;
+    use std::time::{Duration, Instant};
+
+    /// Asks until something comes, which on a loopback is soon.
+    fn until<T>(mut ask: impl FnMut() -> Option<T>) -> T {
+        let end = Instant::now() + Duration::from_secs(60);
+        loop {
+            if let Some(found) = ask() {
+                return found;
+            }
+            assert!(Instant::now() < end);
+            std::thread::sleep(Duration::from_millis(1));
+        }
+    }
+
+    #[test]
+    fn what_leaves_and_what_comes_is_stamped() {
+        let receiver = UdpSocket::bind("127.0.0.1:0").unwrap();
+        let sender = UdpSocket::bind("127.0.0.1:0").unwrap();
+        for socket in [&receiver, &sender] {
+            enable(socket.as_fd()).unwrap();
+        }
+        let (mut buffer, mut control) = ([0; 64], Control::default());
+        for round in 0..3 {
+            let before = Stamp::now();
+            sender.send_to(&[7; 10], receiver.local_addr().unwrap()).unwrap();
+            let delivery = until(|| receive(receiver.as_fd(), &mut buffer, &mut control).ok());
+            assert_eq!((delivery.length, delivery.from), (10, sender.local_addr().ok()));
+            let sent = until(|| take_error(sender.as_fd(), &mut buffer, &mut control).unwrap());
+            let Queued::Sent { number, stamp } = sent else {
+                panic!("{sent:?}");
+            };
+            assert_eq!(number, round);
+            assert!(before <= stamp && stamp <= Stamp::now());
+            // The kernel begins to stamp arrivals a moment after it was asked to.
+            assert!(delivery.stamp.is_none_or(|arrived| stamp <= arrived));
+        }
+    }
+
+    #[test]
+    fn a_closed_port_is_told_with_its_icmp_message() {
+        let closed = UdpSocket::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+        let sender = UdpSocket::bind("127.0.0.1:0").unwrap();
+        enable_errors(sender.as_fd(), true).unwrap();
+        sender.send_to(&[1, 2, 3], closed).unwrap();
+        let (mut buffer, mut control) = ([0; 64], Control::default());
+        let told = until(|| take_error(sender.as_fd(), &mut buffer, &mut control).unwrap());
+        let Queued::Failed(failure) = told else {
+            panic!("{told:?}");
+        };
+        assert_eq!(failure.icmp, Some((3, 3)));
+        assert_eq!(failure.offender.map(|offender| offender.ip()), Some(closed.ip()));
+        assert_eq!(failure.destination, Some(closed));
+        assert_eq!(buffer[..failure.length], [1, 2, 3]);
+    }
+}
