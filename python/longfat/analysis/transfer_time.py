@@ -1,0 +1,260 @@
+"""What a transfer takes over hops, part by part: the models of `longfat.analysis.theory` put together."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from longfat.analysis.theory import latency, slow_start, transactions
+from longfat.analysis.theory.latency import Hop
+from longfat.analysis.theory.slow_start import Rules
+
+LATENCY, BANDWIDTH, SERVICE = "latency", "bandwidth", "service"
+PROTOCOLS = ("none", "ping", "udp", "tcp", "tfo", "ttcp")
+ROUNDING = 1e-10
+"""Times below it, in s, are none."""
+ICMP_HEADER = 28
+"""IP and ICMP."""
+
+
+@dataclass(frozen=True)
+class Part:
+    """A part of the time, in s, and what it is due to: latency, bandwidth or the server."""
+
+    name: str
+    seconds: float
+    kind: str
+
+
+@dataclass(frozen=True)
+class Question:
+    """What is to be sent over which hops; sizes in bytes, times in s.
+
+    `size` is payload, and with the protocol "none" what is on the wire. `packet` is the most that a packet
+    may be on the wire. With a `reply` it is a transaction, whose server needs `service`. `receive` is what
+    the far end takes to process what has arrived.
+    """
+
+    hops: tuple[Hop, ...]
+    back: tuple[Hop, ...]
+    size: int
+    packet: int = 1500
+    protocol: str = "none"
+    reply: int | None = None
+    receive: float = 0.0
+    service: float = 0.0
+    rules: Rules = field(default_factory=Rules)
+
+
+@dataclass(frozen=True)
+class Answer:
+    """The parts of the time and what they are the parts of."""
+
+    parts: tuple[Part, ...]
+    figures: dict[str, Any]
+
+    @property
+    def seconds(self) -> float:
+        """All parts together."""
+        return math.fsum(part.seconds for part in self.parts)
+
+    def share(self, kind: str) -> float:
+        """The share of the time that is due to this."""
+        if self.seconds <= 0:
+            return 0.0
+        return math.fsum(part.seconds for part in self.parts if part.kind == kind) / self.seconds
+
+    @property
+    def dominant(self) -> str:
+        """What most of the time is due to."""
+        return max((LATENCY, BANDWIDTH, SERVICE), key=self.share)
+
+    def document(self) -> dict[str, Any]:
+        """All of it, for JSON."""
+        return {
+            "total_s": self.seconds,
+            "parts": [
+                {
+                    "name": p.name,
+                    "seconds": p.seconds,
+                    "kind": p.kind,
+                    "share": _part(p.seconds, self.seconds),
+                }
+                for p in self.parts
+            ],
+            "dominant": self.dominant,
+            "shares": {kind: self.share(kind) for kind in (LATENCY, BANDWIDTH, SERVICE)},
+            **self.figures,
+        }
+
+
+def answer(question: Question) -> Answer:
+    """The time that it takes; ValueError where the question makes no sense."""
+    if question.protocol not in PROTOCOLS:
+        raise ValueError(f'"{question.protocol}" is not known: allowed: {", ".join(PROTOCOLS)}')
+    if question.protocol == "ping":
+        return _ping(question)
+    if question.protocol == "none":
+        if question.reply is not None:
+            raise ValueError("a reply needs a protocol: udp, tcp, tfo or ttcp")
+        return _plain(question)
+    if question.reply is not None:
+        return _transaction(question)
+    return _datagrams(question) if question.protocol == "udp" else _connection(question)
+
+
+def _plain(question: Question) -> Answer:
+    train = latency.packets(question.size, question.packet, 0)
+    parts, last_bit = _train_parts(question.hops, train, question.size, question.receive)
+    return _one_way(question, _merged(parts), last_bit, _count(train), question.size)
+
+
+def _datagrams(question: Question) -> Answer:
+    train = latency.packets(question.size, _room(question, transactions.UDP_HEADER), transactions.UDP_HEADER)
+    parts, last_bit = _train_parts(question.hops, train, _wire(train), question.receive)
+    return _one_way(question, _merged(parts), last_bit, _count(train), question.size)
+
+
+def _connection(question: Question) -> Answer:
+    rules = _rules(question)
+    handshake = [] if question.protocol in ("tfo", "ttcp") else _handshake(question, rules)
+    parts, sent = _slow_start_parts(question.hops, question.back, question.size, rules)
+    last_bit = math.fsum(part.seconds for part in (*handshake, *parts))
+    whole = _merged([*handshake, *parts, Part("processing", question.receive, LATENCY)])
+    answer = _one_way(question, whole, last_bit, sent.segments, question.size)
+    packets = slow_start.rounds(sent.segments, rules.initial_window)
+    return replace(answer, figures={**answer.figures, "slow_start_rounds": math.ceil(packets - 1e-9)})
+
+
+def _transaction(question: Question) -> Answer:
+    hops, back, reply = question.hops, question.back, question.reply
+    assert reply is not None
+    rules = _rules(question)
+    handshake = _handshake(question, rules) if question.protocol == "tcp" else []
+    if question.protocol == "udp":
+        header = transactions.UDP_HEADER
+        room = _room(question, header)
+        ways = []
+        for way, size in ((hops, question.size), (back, reply)):
+            train = latency.packets(size, room, header)
+            ways.append(_train_parts(way, train, _wire(train), 0.0)[0])
+        single = max(question.size, reply) <= room
+    else:
+        ways = [
+            _slow_start_parts(hops, back, question.size, rules)[0],
+            _slow_start_parts(back, hops, reply, rules)[0],
+        ]
+        single = max(question.size, reply) <= rules.segment
+    served = Part("the server", question.service, SERVICE)
+    received = Part("processing", 2 * question.receive, LATENCY)
+    parts = _merged([*handshake, *ways[0], *ways[1], received, served])
+    figures = {
+        "round_trips": transactions.ROUND_TRIPS[question.protocol],
+        "segments": len(transactions.SEGMENTS[question.protocol]) if single else None,
+    }
+    return Answer(parts, figures)
+
+
+def _ping(question: Question) -> Answer:
+    size = question.size + ICMP_HEADER
+    parts: list[Part] = []
+    for way in (question.hops, question.back):
+        parts += _train_parts(way, (size, 1, None), size, question.receive)[0]
+    naive = latency.naive_echo(question.hops, question.back, size)
+    return Answer(
+        _merged(parts), {"naive_rtt_s": naive, "packet_bytes": size, "slope_s_per_byte": _slope(question)}
+    )
+
+
+def _slope(question: Question) -> float:
+    """How much longer the round trip is for each byte: the sum of 1 / bandwidth of all links."""
+    return math.fsum(latency.serialization(1, hop.rate) for hop in (*question.hops, *question.back))
+
+
+def _one_way(question: Question, parts: tuple[Part, ...], last_bit: float, packets: int, size: int) -> Answer:
+    seconds = math.fsum(part.seconds for part in parts)
+    busy = math.fsum(part.seconds for part in parts if part.name == "processing")
+    figures = {
+        "last_bit_s": last_bit,
+        "packets": packets,
+        "rate_bps": _rate(size, seconds),
+        "rate_without_processing_bps": _rate(size, seconds - busy),
+        "stream_s": latency.bulk(question.hops, size),
+    }
+    return Answer(parts, figures)
+
+
+def _rate(size: int, seconds: float) -> float | None:
+    return size * latency.BITS / seconds if seconds > 0 else None
+
+
+def _train_parts(
+    hops: Sequence[Hop], train: tuple[int, int, int | None], size: int, receive: float
+) -> tuple[tuple[Part, ...], float]:
+    """Of packets back to back, `size` bytes on the wire in all: the parts, and when the last bit is there."""
+    full, count, last = train
+    last_bit = latency.train(hops, full, count, last)
+    propagation = math.fsum(hop.delay for hop in hops)
+    processing = math.fsum(hop.processing for hop in hops)
+    bandwidth = latency.serialization(size, latency.bottleneck(hops))
+    again = _unless_rounding(last_bit - propagation - processing - bandwidth)
+    parts = (
+        Part("propagation", propagation, LATENCY),
+        Part("processing", processing + receive, LATENCY),
+        Part("store and forward", again, LATENCY),
+        Part("sending at the slowest link", bandwidth, BANDWIDTH),
+    )
+    return parts, last_bit
+
+
+def _slow_start_parts(
+    hops: Sequence[Hop], back: Sequence[Hop], size: int, rules: Rules
+) -> tuple[tuple[Part, ...], slow_start.Transfer]:
+    train = latency.packets(size, rules.segment, rules.header)
+    parts, at_once = _train_parts(hops, train, _wire(train), 0.0)
+    sent = slow_start.transfer(hops, back, size, rules)
+    return (*parts, Part("waiting for the window", _unless_rounding(sent.seconds - at_once), LATENCY)), sent
+
+
+def _handshake(question: Question, rules: Rules) -> list[Part]:
+    return [Part("handshake", transactions.handshake(question.hops, question.back, rules), LATENCY)]
+
+
+def _rules(question: Question) -> Rules:
+    return replace(question.rules, segment=_room(question, question.rules.header))
+
+
+def _room(question: Question, header: int) -> int:
+    room = question.packet - header
+    if room < 1:
+        raise ValueError(f"a packet of {question.packet} B has no room beside {header} B of headers")
+    return room
+
+
+def _merged(parts: Sequence[Part]) -> tuple[Part, ...]:
+    """Parts of one name as one, those of no time left out."""
+    found: dict[str, Part] = {}
+    for part in parts:
+        before = found.get(part.name)
+        found[part.name] = replace(part, seconds=part.seconds + (before.seconds if before else 0.0))
+    kept = tuple(part for part in found.values() if part.seconds > 0)
+    return kept or tuple(found.values())
+
+
+def _unless_rounding(seconds: float) -> float:
+    """A difference of times, or zero where it is only what floating point leaves of none."""
+    return seconds if seconds > ROUNDING else 0.0
+
+
+def _wire(train: tuple[int, int, int | None]) -> int:
+    return train[0] * train[1] + (train[2] or 0)
+
+
+def _count(train: tuple[int, int, int | None]) -> int:
+    return train[1] + (train[2] is not None)
+
+
+def _part(seconds: float, whole: float) -> float:
+    return seconds / whole if whole > 0 else 0.0

@@ -1,0 +1,65 @@
+"""`longfat predict`: what it reads, what it tells, and what it refuses."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from tests.cli.conftest import Refused
+from tests.conftest import Cli, document
+
+T1_BULK = ["predict", "--rate", "T1", "--delay", "30ms", "--size", "1MB"]
+
+
+def test_a_single_hop(cli: Cli) -> None:
+    told = document(cli(*T1_BULK, "--json"))
+    assert told["total_s"] == pytest.approx(1e6 * 8 / 1.544e6 + 0.03)
+    assert told["dominant"] == "bandwidth"
+    assert sum(part["seconds"] for part in told["parts"]) == pytest.approx(told["total_s"])
+    assert sum(told["shares"].values()) == pytest.approx(1)
+    shown = cli(*T1_BULK).stdout
+    assert "5.211" in shown
+    assert "Mostly bandwidth" in shown
+
+
+def test_hops_with_a_way_back_of_their_own(cli: Cli) -> None:
+    hop = "rate=10Mbit/s delay=5ms reverse.rate=1Mbit/s reverse.delay=1ms"
+    told = document(cli("predict", "--hop", hop, "--protocol", "ping", "--size", "972B", "--json"))
+    assert told["total_s"] == pytest.approx(8000 / 1e7 + 0.005 + 8000 / 1e6 + 0.001)
+
+
+def test_the_hops_of_a_path_model(cli: Cli, tmp_path: Path) -> None:
+    model = tmp_path / "model.toml"
+    model.write_text('[path]\nrate = "1Mbit/s"\ndelay = "5ms"\nloss = "1%"\n', encoding="utf-8")
+    told = document(cli("predict", "--path", model, "--size", "1000B", "--json"))
+    assert told["total_s"] == pytest.approx(0.013)
+    assert told["not_in_the_model"] == ["loss"]
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (["--size", "3B"], "give the way once"),
+        (["--rate", "T1", "--hop", "rate=T1", "--size", "3B"], "give the way once"),
+        (["--rate", "T1"], "--size, or --packets"),
+        (["--rate", "4", "--size", "3B"], '--rate: "4" is no rate'),
+        (["--rate", "T1", "--size", "3"], '--size: "3" is no size'),
+        (["--rate", "0Mbit/s", "--size", "3B"], "not above 0"),
+        (["--hop", "rade=T1", "--size", "3B"], '"rade" is not known: allowed: rate, delay'),
+        (["--hop", "rate=T1 count=1000", "--size", "3B"], "from 1 to 255"),
+        (["--hop", "rate", "--size", "3B"], "write KEY=VALUE"),
+        (["--rate", "T1", "--size", "3B", "--reply", "3B"], "a reply needs a protocol"),
+        (["--rate", "T1", "--size", "3B", "--service", "1ms"], "none without --reply"),
+        (["--rate", "T1", "--size", "3B", "--protocol", "tcp", "--packet", "52B"], "no room"),
+        (["--rate", "T1", "--size", "3kB", "--protocol", "tcp", "--window", "1kB"], "room for a segment"),
+    ],
+)
+def test_what_makes_no_sense_is_one_clear_line(words: list[str], told: str, refused: Refused) -> None:
+    refused(["predict", *words], 2, [told])
+
+
+def test_a_file_that_is_no_model(refused: Refused, tmp_path: Path) -> None:
+    model = tmp_path / "model.toml"
+    model.write_text("title = 3\n", encoding="utf-8")
+    refused(["predict", "--path", str(model), "--size", "3B"], 2, ["no table [path]"])
+    refused(["predict", "--path", str(tmp_path / "none.toml"), "--size", "3B"], 1, ["No such file"])
