@@ -10,7 +10,10 @@ pub const MOST_HOSTS: usize = 1000;
 /// The most ways of a host, each with a device and an address of its own.
 pub const MOST_WAYS: usize = 63;
 
-/// Bits of an address that number the hosts; those above number the ways of each.
+/// The most routers of one emulation that have addresses of their own.
+pub const MOST_ROUTERS: usize = 1021;
+
+/// Bits of an address that number the hosts; those above number the ways of each, and the last of them the routers.
 const HOST_BITS: u32 = 10;
 
 /// The address block of one emulation: 10.77.0.0/16, or one of the next where emulations are nested.
@@ -64,19 +67,49 @@ impl Block {
     /// The host of an address, of `hosts`, and its way.
     #[must_use]
     pub fn find(self, address: Ipv4Addr, hosts: usize) -> Option<(HostId, u8)> {
-        let [first, second, high, low] = address.octets();
+        let [.., high, low] = address.octets();
         let number = u32::from(high) << 8 | u32::from(low);
         let (way, host) = (number >> HOST_BITS, number & ((1 << HOST_BITS) - 1));
-        let is_ours = (first, second) == (10, self.second)
-            && (way as usize) < MOST_WAYS
-            && host >= 1
-            && host as usize <= hosts;
+        let is_ours = self.has(address) && (way as usize) < MOST_WAYS && host >= 1 && host as usize <= hosts;
         is_ours.then(|| (HostId(host - 1), way as u8))
     }
 
-    /// The address by which routers speak.
+    /// Whether an address is one of the block.
     #[must_use]
-    pub const fn router(self) -> Ipv4Addr {
+    pub const fn has(self, address: Ipv4Addr) -> bool {
+        let [first, second, ..] = address.octets();
+        first == 10 && second == self.second
+    }
+
+    /// All addresses of the block: the first, and the length of their common prefix.
+    #[must_use]
+    pub const fn whole(self) -> (Ipv4Addr, u8) {
+        (Ipv4Addr::new(10, self.second, 0, 0), 16)
+    }
+
+    /// The address of a router, by its number from 0; of those beyond [`MOST_ROUTERS`] that of [`Self::anonymous`].
+    #[must_use]
+    pub const fn router(self, number: usize) -> Ipv4Addr {
+        if number >= MOST_ROUTERS {
+            return self.anonymous();
+        }
+        let number = (MOST_WAYS as u32) << HOST_BITS | (number as u32 + 1);
+        Ipv4Addr::new(10, self.second, (number >> 8) as u8, number as u8)
+    }
+
+    /// The router of an address, of so many.
+    #[must_use]
+    pub fn find_router(self, address: Ipv4Addr, routers: usize) -> Option<usize> {
+        let [.., high, low] = address.octets();
+        let number = u32::from(high) << 8 | u32::from(low);
+        let of_routers = self.has(address) && number >> HOST_BITS == MOST_WAYS as u32;
+        let number = (number & ((1 << HOST_BITS) - 1)).checked_sub(1)? as usize;
+        (of_routers && number < routers.min(MOST_ROUTERS)).then_some(number)
+    }
+
+    /// The address by which those routers speak that have none of their own.
+    #[must_use]
+    pub const fn anonymous(self) -> Ipv4Addr {
         Ipv4Addr::new(10, self.second, 255, 254)
     }
 }
@@ -100,8 +133,26 @@ mod tests {
             }
         }
         assert_eq!(block.find(block.host(HostId(5)), 5), None);
-        assert_eq!(block.find(block.router(), MOST_HOSTS), None);
+        assert_eq!(block.find(block.anonymous(), MOST_HOSTS), None);
         assert_eq!(block.find(Ipv4Addr::new(10, 77, 0, 0), MOST_HOSTS), None);
         assert_eq!(block.find(Block::nested(1).host(HostId(0)), MOST_HOSTS), None);
+    }
+
+    #[test]
+    fn each_router_has_an_address_that_is_no_hosts() {
+        let block = Block::nested(0);
+        assert_eq!(block.router(0), Ipv4Addr::new(10, 77, 252, 1));
+        assert_eq!(block.router(255), Ipv4Addr::new(10, 77, 253, 0));
+        for router in 0..MOST_ROUTERS {
+            let address = block.router(router);
+            assert_ne!(address, block.anonymous());
+            assert_eq!(block.find_router(address, MOST_ROUTERS), Some(router));
+            assert_eq!(block.find_router(address, router), None);
+            assert_eq!(block.find(address, MOST_HOSTS), None);
+        }
+        assert_eq!(block.router(MOST_ROUTERS), block.anonymous());
+        assert_eq!(block.find_router(block.anonymous(), 5000), None);
+        assert_eq!(block.find_router(block.host(HostId(0)), 5000), None);
+        assert_eq!(block.find_router(Block::nested(1).router(0), 5000), None);
     }
 }

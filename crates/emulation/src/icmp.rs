@@ -5,38 +5,60 @@ use std::net::Ipv4Addr;
 use crate::checksum;
 use crate::packet::{HEADER, IpPacket};
 
-/// Type of "destination unreachable" (RFC 792).
+/// Types of messages (RFC 792).
 const UNREACHABLE: u8 = 3;
+const TIME_EXCEEDED: u8 = 11;
 const ICMP: u8 = 1;
 /// How much of the packet is sent back: its header and 64 bits (RFC 792), and more where there is more
 /// (RFC 1812, section 4.3.2.3: up to 576 bytes altogether).
 const MOST: usize = 576 - HEADER - 8;
 
-/// Why a packet cannot go on.
+/// Why a packet goes no further.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Unreachable {
+pub enum Fault {
+    /// No path leads to the network of its destination.
+    Net,
     /// No path leads to its destination.
     Host,
+    /// Nothing at its destination speaks its protocol.
+    Protocol,
+    /// Nothing at its destination listens at its port.
+    Port,
     /// It must not be fragmented and is larger than the next link's MTU (RFC 1191, section 4).
     TooBig {
         /// That MTU.
         mtu: u16,
     },
+    /// It has taken as many hops as it may.
+    TimeExceeded,
 }
 
-impl Unreachable {
+impl Fault {
+    /// Type and code of the message, and the MTU that it tells (RFC 792; RFC 1191).
+    const fn numbers(self) -> (u8, u8, u16) {
+        match self {
+            Self::Net => (UNREACHABLE, 0, 0),
+            Self::Host => (UNREACHABLE, 1, 0),
+            Self::Protocol => (UNREACHABLE, 2, 0),
+            Self::Port => (UNREACHABLE, 3, 0),
+            Self::TooBig { mtu } => (UNREACHABLE, 4, mtu),
+            Self::TimeExceeded => (TIME_EXCEEDED, 0, 0),
+        }
+    }
+
     /// The message about `packet` from a router at `router`; `None` about packets of which nothing is to be said
-    /// (RFC 1812, section 4.3.2.7: ICMP errors, fragments other than the first).
+    /// (RFC 1812, section 4.3.2.7: ICMP errors, fragments other than the first, what goes to or comes from no single host).
     #[must_use]
     pub fn message(self, packet: &IpPacket, router: Ipv4Addr) -> Option<IpPacket> {
-        if packet.is_later_fragment() || is_error(packet) {
+        let is_single = |address: Ipv4Addr| {
+            !(address.is_multicast() || address.is_broadcast() || address.is_unspecified())
+        };
+        let singles = is_single(packet.source()) && is_single(packet.destination());
+        if !singles || packet.is_later_fragment() || is_error(packet) {
             return None;
         }
         let quoted = &packet.bytes()[..packet.bytes().len().min(MOST)];
-        let (code, mtu) = match self {
-            Self::Host => (1, 0),
-            Self::TooBig { mtu } => (4, mtu),
-        };
+        let (kind, code, mtu) = self.numbers();
         let length = (HEADER + 8 + quoted.len()) as u16;
         let mut bytes = Vec::with_capacity(usize::from(length));
         // Precedence "internetwork control" for errors (RFC 1812, section 4.3.2.5).
@@ -47,7 +69,7 @@ impl Unreachable {
         bytes.extend(packet.source().octets());
         let sum = checksum::of(&bytes);
         bytes[10..12].copy_from_slice(&sum.to_be_bytes());
-        bytes.extend([UNREACHABLE, code, 0, 0, 0, 0]);
+        bytes.extend([kind, code, 0, 0, 0, 0]);
         bytes.extend(mtu.to_be_bytes());
         bytes.extend(quoted);
         let sum = checksum::of(&bytes[HEADER..]);
@@ -89,9 +111,7 @@ mod tests {
     #[test]
     fn too_big_tells_the_mtu_and_quotes_the_packet() {
         let packet = udp(1400);
-        let told = Unreachable::TooBig { mtu: 1300 }
-            .message(&packet, ROUTER)
-            .unwrap();
+        let told = Fault::TooBig { mtu: 1300 }.message(&packet, ROUTER).unwrap();
         let bytes = told.bytes();
         assert_eq!((told.source(), told.destination()), (ROUTER, packet.source()));
         assert_eq!(bytes.len(), 576);
@@ -104,6 +124,23 @@ mod tests {
     }
 
     #[test]
+    fn each_fault_has_its_numbers() {
+        let faults = [
+            (Fault::Net, [3, 0]),
+            (Fault::Host, [3, 1]),
+            (Fault::Protocol, [3, 2]),
+            (Fault::Port, [3, 3]),
+            (Fault::TimeExceeded, [11, 0]),
+        ];
+        for (fault, numbers) in faults {
+            let told = fault.message(&udp(100), ROUTER).unwrap();
+            assert_eq!(told.bytes()[HEADER..HEADER + 2], numbers);
+            assert_eq!(told.bytes()[HEADER + 8..], *udp(100).bytes());
+            assert_eq!(checksum::of(&told.bytes()[HEADER..]), 0);
+        }
+    }
+
+    #[test]
     fn nothing_is_said_about_errors_and_later_fragments() {
         let mut error = udp(100).into_bytes();
         error[9] = ICMP;
@@ -112,7 +149,10 @@ mod tests {
         echo[HEADER] = 8;
         let mut fragment = udp(100).into_bytes();
         fragment[7] = 1;
-        let message = |bytes| Unreachable::Host.message(&IpPacket::new(bytes).unwrap(), ROUTER);
+        let mut to_many = udp(100).into_bytes();
+        to_many[16] = 224;
+        let message = |bytes| Fault::Host.message(&IpPacket::new(bytes).unwrap(), ROUTER);
+        assert_eq!(message(to_many), None);
         assert_eq!(message(error), None);
         assert_eq!(message(fragment), None);
         assert!(message(echo).is_some());

@@ -35,6 +35,8 @@ mod error;
 mod icmp;
 mod options;
 mod packet;
+#[cfg(target_os = "linux")]
+mod router;
 
 #[cfg(target_os = "linux")]
 mod linux;
@@ -50,8 +52,8 @@ pub use packet::IpPacket;
 
 #[cfg(target_os = "linux")]
 pub use linux::{
-    Clock, Emulation, EmulatorReport, Heard, HostGateway, Namespace, Port, Tap, UserListener, UserStack,
-    UserStream, check, clean, doctor, shell, testbed, trial, user_namespace,
+    Clock, Emulation, EmulatorReport, Heard, HostGateway, Namespace, Port, RouterState, Tap, UserListener,
+    UserStack, UserStream, check, clean, doctor, shell, testbed, trial, user_namespace,
 };
 #[cfg(not(target_os = "linux"))]
 pub use unsupported::Emulation;

@@ -9,6 +9,8 @@ use crate::checksum;
 
 /// The shortest IPv4 header (RFC 791, section 3.1).
 pub(crate) const HEADER: usize = 20;
+/// Where the time to live stands.
+const TIME_TO_LIVE: usize = 8;
 /// Where the header's checksum stands.
 const CHECKSUM: std::ops::Range<usize> = 10..12;
 /// Both bits of the ECN field: congestion experienced (RFC 3168, section 5).
@@ -65,6 +67,34 @@ impl IpPacket {
         self.bytes[9]
     }
 
+    /// The hops that it may still take, the last one included (RFC 791, section 3.1, "time to live").
+    #[must_use]
+    pub fn time_to_live(&self) -> u8 {
+        self.bytes[TIME_TO_LIVE]
+    }
+
+    /// Does to its header what so many routers do that pass it on (RFC 1812, section 5.3.1): its time to live falls, and
+    /// the checksum follows, so that one that was wrong stays so.
+    pub(crate) fn pass_routers(&mut self, routers: u8) {
+        let protocol = self.bytes[TIME_TO_LIVE + 1];
+        let word = |live: u8| u16::from_be_bytes([live, protocol]);
+        let (old, new) = (self.time_to_live(), self.time_to_live().saturating_sub(routers));
+        self.bytes[TIME_TO_LIVE] = new;
+        self.replace_sum(word(old), word(new));
+    }
+
+    /// Whether its header is whole and its header's checksum right: routers look at no more (RFC 1812, section 5.2.2).
+    pub(crate) fn has_right_header(&self) -> bool {
+        let length = self.header_len();
+        (HEADER..=self.bytes.len()).contains(&length) && checksum::of(&self.bytes[..length]) == 0
+    }
+
+    /// The header's checksum, after one of its words has changed.
+    fn replace_sum(&mut self, old: u16, new: u16) {
+        let sum = u16::from_be_bytes([self.bytes[CHECKSUM.start], self.bytes[CHECKSUM.start + 1]]);
+        self.bytes[CHECKSUM].copy_from_slice(&checksum::update(sum, old, new).to_be_bytes());
+    }
+
     /// Source and destination port, if it is TCP and has them.
     pub(crate) fn tcp_ports(&self) -> Option<(u16, u16)> {
         let start = self.header_len();
@@ -101,8 +131,7 @@ impl Body for IpPacket {
         let old = u16::from_be_bytes([self.bytes[0], service]);
         self.bytes[1] = service | CE;
         let new = u16::from_be_bytes([self.bytes[0], self.bytes[1]]);
-        let sum = u16::from_be_bytes([self.bytes[CHECKSUM.start], self.bytes[CHECKSUM.start + 1]]);
-        self.bytes[CHECKSUM].copy_from_slice(&checksum::update(sum, old, new).to_be_bytes());
+        self.replace_sum(old, new);
         true
     }
 
@@ -153,6 +182,21 @@ mod tests {
             let expected = if capable { service | CE } else { service };
             assert_eq!(marked.bytes()[1], expected);
             assert_eq!(checksum::of(&marked.bytes()[..HEADER]), 0, "{service:#x}");
+        }
+    }
+
+    #[test]
+    fn routers_lower_the_time_to_live_and_keep_the_checksum_as_it_was() {
+        for routers in [0, 1, 7, 63, 64, 255] {
+            let mut right = packet(0, [0; 4]);
+            let mut wrong = packet(0, [0; 4]);
+            wrong.bytes[4] ^= 1;
+            for packet in [&mut right, &mut wrong] {
+                packet.pass_routers(routers);
+                assert_eq!(packet.time_to_live(), 64_u8.saturating_sub(routers));
+            }
+            assert!(right.has_right_header(), "{routers}");
+            assert!(!wrong.has_right_header(), "{routers}");
         }
     }
 

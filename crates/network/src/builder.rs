@@ -95,19 +95,7 @@ impl NetworkBuilder {
     /// # Panics
     /// If there is no such host or link, or for more than 255 links.
     pub fn route(&mut self, links: &[LinkId], to: HostId) -> RouteId {
-        assert!(to.0 < self.hosts, "there is no host {}", to.0);
-        assert!(
-            links.len() <= usize::from(u8::MAX),
-            "a route has at most 255 links"
-        );
-        for link in links {
-            assert!(
-                (link.0 as usize) < self.links.len(),
-                "there is no link {}",
-                link.0
-            );
-        }
-        self.routes.add(links, to)
+        self.routes.add_checked(links, to, self.links.len(), self.hosts)
     }
 
     /// Keeps a histogram of how long packets wait at a link ([`Network::waits`]).

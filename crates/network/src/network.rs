@@ -241,6 +241,14 @@ impl<B: Body, O: Observer<B>> Network<B, O> {
         (0..self.routes.len() as u32).map(RouteId)
     }
 
+    /// Adds a route over `links` that ends at `to`, as [`NetworkBuilder::route`] does.
+    ///
+    /// # Panics
+    /// If there is no such host or link, or for more than 255 links.
+    pub fn add_route(&mut self, links: &[LinkId], to: HostId) -> RouteId {
+        self.routes.add_checked(links, to, self.links.len(), self.hosts)
+    }
+
     /// The links of a route, in order.
     ///
     /// # Panics

@@ -17,7 +17,20 @@ pub(crate) struct Routes {
 }
 
 impl Routes {
-    pub(crate) fn add(&mut self, links: &[LinkId], to: HostId) -> RouteId {
+    /// Adds a route in a network of so many links and hosts. Panics for others, or for more than 255 links.
+    pub(crate) fn add_checked(&mut self, links: &[LinkId], to: HostId, known: usize, hosts: u32) -> RouteId {
+        assert!(to.0 < hosts, "there is no host {}", to.0);
+        assert!(
+            links.len() <= usize::from(u8::MAX),
+            "a route has at most 255 links"
+        );
+        for link in links {
+            assert!((link.0 as usize) < known, "there is no link {}", link.0);
+        }
+        self.add(links, to)
+    }
+
+    fn add(&mut self, links: &[LinkId], to: HostId) -> RouteId {
         let route = RouteId(self.starts.len() as u32);
         self.starts.push(self.steps.len() as u32);
         self.steps.extend(links.iter().map(|&link| Next::Link(link)));

@@ -127,10 +127,9 @@ impl Stack {
 
     /// Answers a ping, if the packet is one; gives whether it is. A kernel that has the rest of the packets does so itself.
     pub fn answer_ping(&mut self, packet: &[u8]) -> bool {
-        let is_ping = icmp::read(packet) == Some(Message::Echo);
-        if is_ping {
-            self.answers.push_back(icmp::answer(packet));
-        }
+        let answer = icmp::echo_reply(packet);
+        let is_ping = answer.is_some();
+        self.answers.extend(answer);
         is_ping
     }
 }

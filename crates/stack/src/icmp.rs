@@ -80,8 +80,14 @@ pub(crate) fn read(packet: &[u8]) -> Option<Message> {
     }
 }
 
+/// The answer to a whole IPv4 packet that is an echo request; `None` to all others.
+#[must_use]
+pub fn echo_reply(packet: &[u8]) -> Option<Vec<u8>> {
+    (read(packet) == Some(Message::Echo)).then(|| answer(packet))
+}
+
 /// The answer to an echo request: the same bytes the other way round (RFC 792; RFC 1122, section 3.2.2.6).
-pub(crate) fn answer(request: &[u8]) -> Vec<u8> {
+fn answer(request: &[u8]) -> Vec<u8> {
     let mut bytes = request.to_vec();
     let header = usize::from(bytes[0] & 0xf) * 4;
     bytes.truncate(usize::from(word(&bytes, 2)));

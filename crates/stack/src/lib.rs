@@ -27,6 +27,7 @@ use table::Table;
 
 pub use arrival::{Arrival, Stranger};
 pub use gateway::{Gateway, Side};
+pub use icmp::echo_reply;
 pub use table::StreamId;
 pub use transport::tcp::Event as ConnectionEvent;
 

@@ -14,6 +14,7 @@ use foundation::{Instant, Problem};
 use network::{HostId, Network};
 use rustix::event::{EventfdFlags, eventfd};
 use rustix::io::write;
+use serde::Serialize;
 pub use socket::clock::Clock;
 
 use super::emulator::{Emulator, EmulatorReport, Job, Line};
@@ -44,6 +45,16 @@ pub struct Emulation {
     hosts: Vec<Namespace>,
     /// How many ways each has.
     ways: Vec<u8>,
+    routers: Vec<RouterState>,
+}
+
+/// A router of an emulated network.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct RouterState {
+    /// Its name, which hosts resolve.
+    pub name: String,
+    /// The address by which it speaks, and at which it answers.
+    pub address: Ipv4Addr,
 }
 
 impl Emulation {
@@ -55,12 +66,17 @@ impl Emulation {
         options.check()?;
         let outer = options.nested.then(Outer::find).transpose()?;
         let block = Block::nested(outer.as_ref().map_or(0, |outer| outer.depth));
+        let (network, routing) = Routing::build(&options.topology, options.streams, block);
+        let routers: Vec<RouterState> = routing.routers().collect();
         let names = options.topology.hosts().iter().map(String::as_str);
         let addresses = (0..).map(|host| block.host(HostId(host)));
-        let keeper = Keeper::start(Surroundings::new(names.zip(addresses)))?;
-        let (network, routing) = Routing::build(&options.topology, options.streams, block);
+        let others = routers
+            .iter()
+            .map(|router| (router.name.as_str(), router.address));
+        let count = options.topology.hosts().len();
+        let keeper = Keeper::start(Surroundings::new(names.zip(addresses).chain(others), count))?;
         let (mut hosts, mut devices, mut ways) = (Vec::new(), Vec::new(), Vec::new());
-        let count = options.topology.hosts().len() as u32;
+        let count = count as u32;
         for host in (0..count - u32::from(outer.is_some())).map(HostId) {
             let made = Host::create(block, host, routing.ways(host), options.mtu)?;
             hosts.push(made.namespace);
@@ -68,8 +84,8 @@ impl Emulation {
             devices.push(made.ports);
         }
         if let Some(outer) = outer {
-            let (address, first) = (block.host(HostId(count - 1)), block.host(HostId(0)));
-            let made = Host::join(outer.namespace, address, first, options.mtu)?;
+            let address = block.host(HostId(count - 1));
+            let made = Host::join(outer.namespace, address, block, options.mtu)?;
             hosts.push(made.namespace);
             ways.push(1);
             devices.push(made.ports);
@@ -100,6 +116,7 @@ impl Emulation {
             keeper,
             hosts,
             ways,
+            routers,
         })
     }
 
@@ -113,6 +130,13 @@ impl Emulation {
     #[must_use]
     pub const fn host_address(&self, host: HostId) -> Ipv4Addr {
         self.block.host(host)
+    }
+
+    /// The routers that have addresses of their own, in the order of the topology's nodes. One at which a host of its name
+    /// sits speaks by that host's address.
+    #[must_use]
+    pub fn routers(&self) -> &[RouterState] {
+        &self.routers
     }
 
     /// How many ways lead from a host to others that have no link in common: each is a device with an address.

@@ -18,10 +18,11 @@ use socket::spin::{Pause, SpinBudget, SpinLimits};
 use socket::wait;
 
 use super::priority;
-use super::routing::Routing;
+use super::routing::{End, Routing};
 use super::tap::Tap;
-use crate::icmp::{self, Unreachable};
+use crate::icmp::{self, Fault};
 use crate::packet::IpPacket;
+use crate::router;
 
 /// Packets read from one port before what is due is looked after again: few enough to add no more than some
 /// tens of microseconds to anybody's delay.
@@ -52,7 +53,7 @@ pub struct EmulatorReport {
     pub ignored: u64,
     /// Packets to where no path leads.
     pub unroutable: u64,
-    /// ICMP messages sent to hosts.
+    /// What routers have sent to hosts: ICMP messages, and resets of TCP.
     pub told: u64,
     /// Whether the thread runs with real-time priority.
     pub real_time: bool,
@@ -281,30 +282,100 @@ impl Emulator {
         let now = self.clock.now();
         packet.sent = Some((from, now));
         packet.way = way.unwrap_or_else(|| self.routing.way(&packet));
-        match self.routing.route(from, packet.way, packet.destination()) {
-            Some(route) => {
+        match self.routing.route(&mut self.network, from, &packet) {
+            Ok(route) => {
                 self.network
                     .send(self.clock.now(), Packet::new(route, length as u32, packet));
             }
-            None => {
+            Err(fault) => {
                 self.report.unroutable += 1;
-                self.tell(Unreachable::Host, &packet);
+                self.tell_at_once(fault, &packet);
             }
         }
     }
 
-    /// Moves what is due, and hands over what has reached a host.
+    /// Moves what is due, and hands over what has reached a host. Routers answer at the very moment at which a packet
+    /// reaches them.
     fn advance(&mut self, now: Instant) {
         if let Some(due) = self.network.poll_timeout().filter(|&due| due <= now) {
             self.report.late.saturating_record((now - due).as_nanos());
-            self.network.handle_timeout(now);
         }
-        while let Some((host, packet)) = self.network.poll_delivery() {
-            self.hand_over(host, packet.body);
+        // What has entered since the last turn may have arrived already, over no link.
+        self.deliver(now);
+        while let Some(at) = self.network.handle_timeouts_until_delivery(now) {
+            self.deliver(at);
+        }
+        self.network.handle_timeout(now);
+    }
+
+    /// Takes out what has arrived, and what was too large for a link, at `at`.
+    fn deliver(&mut self, at: Instant) {
+        while let Some((end, mut packet)) = self.network.poll_delivery() {
+            match self.routing.end(end) {
+                End::Host(host) => {
+                    packet.body.pass_routers(packet.hop.saturating_sub(1));
+                    self.hand_over(host, packet.body);
+                }
+                End::Router(router) => self.arrive_at_router(at, router, packet),
+            }
         }
         while let Some(refused) = self.network.poll_too_big() {
             let mtu = u16::try_from(refused.mtu).unwrap_or(u16::MAX);
-            self.tell(Unreachable::TooBig { mtu }, &refused.packet.body);
+            self.refuse_too_big(at, mtu, refused.packet);
+        }
+    }
+
+    /// A packet has reached the router at which its route ends: it is for the router itself, knows no way further, or has
+    /// no hop left.
+    fn arrive_at_router(&mut self, at: Instant, router: usize, mut packet: Packet<IpPacket>) {
+        // Routers do not tell each other anything.
+        let Some((sender, _)) = packet.body.sent else {
+            return;
+        };
+        packet.body.pass_routers(packet.hop.saturating_sub(1));
+        // A router that sees a damaged header says nothing (RFC 1812, section 5.2.2).
+        if !packet.body.has_right_header() {
+            return;
+        }
+        let destination = packet.body.destination();
+        let message = if self.routing.is_of(router, destination) {
+            router::answer(&packet.body)
+        } else {
+            let fault = self.routing.fault(sender, packet.body.way, destination);
+            self.report.unroutable += u64::from(fault.is_some());
+            let fault = fault.unwrap_or(Fault::TimeExceeded);
+            fault.message(&packet.body, self.routing.address(router))
+        };
+        self.send_back(at, sender, &packet, message);
+    }
+
+    /// A packet was too large for the next link of its route.
+    fn refuse_too_big(&mut self, at: Instant, mtu: u16, mut packet: Packet<IpPacket>) {
+        let (route, passed) = (packet.route, packet.hop);
+        let Some(link) = self.network.route_links(route).nth(usize::from(passed)) else {
+            return;
+        };
+        let fault = Fault::TooBig { mtu };
+        // The sender's own link begins at no router.
+        if passed == 0 {
+            return self.tell_at_once(fault, &packet.body);
+        }
+        let Some((sender, _)) = packet.body.sent else {
+            return;
+        };
+        packet.body.pass_routers(passed - 1);
+        let message = fault.message(&packet.body, self.routing.address_before(link));
+        self.send_back(at, sender, &packet, message);
+    }
+
+    /// Sends what a router says of a packet over the links that the packet has taken, the other way round.
+    fn send_back(&mut self, at: Instant, to: HostId, about: &Packet<IpPacket>, message: Option<IpPacket>) {
+        let back = self.routing.back(&mut self.network, about.route, about.hop, to);
+        if let (Some(route), Some(mut message)) = (back, message) {
+            self.report.told += 1;
+            message.way = about.body.way;
+            let size = message.bytes().len() as u32;
+            self.network.send(at, Packet::new(route, size, message));
         }
     }
 
@@ -327,9 +398,9 @@ impl Emulator {
         }
     }
 
-    /// Tells the sender of a packet that it cannot go on, at once: the way back of what routers say is not emulated.
-    fn tell(&mut self, why: Unreachable, packet: &IpPacket) {
-        let message = why.message(packet, self.routing.router());
+    /// Tells the sender of a packet at once why it goes nowhere.
+    fn tell_at_once(&mut self, why: Fault, packet: &IpPacket) {
+        let message = why.message(packet, self.routing.anonymous());
         if let (Some((sender, _)), Some(mut message)) = (packet.sent, message) {
             self.report.told += 1;
             message.way = packet.way;

@@ -76,12 +76,12 @@ impl Host {
         Ok(Self { namespace, ports })
     }
 
-    /// A further device at `address` in a namespace that another emulation has made, into which the route to
-    /// `destination` leads. That host passes packets on between its devices.
+    /// A further device at `address` in a namespace that another emulation has made, into which the route to the
+    /// addresses of `block` leads. That host passes packets on between its devices.
     pub(crate) fn join(
         namespace: Namespace,
         address: Ipv4Addr,
-        destination: Ipv4Addr,
+        block: Block,
         mtu: u32,
     ) -> Result<Self, Error> {
         let ports = within(&namespace, || {
@@ -91,7 +91,7 @@ impl Host {
                 .find(|name| netlink::device(name).is_err())
                 .unwrap_or_else(|| DEVICE.into());
             let port = tun::create(&name)?;
-            connect(&name, address, Some((destination, 32)), mtu)?;
+            connect(&name, address, Some(block.whole()), mtu)?;
             Ok(vec![port])
         })?;
         Ok(Self { namespace, ports })
@@ -168,7 +168,7 @@ pub(crate) fn depth_here() -> Option<u8> {
     netlink::device(DEVICE).ok()?;
     // Towards anywhere the host's own address is used. Connecting a datagram socket sends nothing.
     let socket = UdpSocket::bind((Ipv4Addr::UNSPECIFIED, 0)).ok()?;
-    socket.connect((Block::nested(0).router(), 9)).ok()?;
+    socket.connect((Block::nested(0).anonymous(), 9)).ok()?;
     match socket.local_addr().ok()? {
         SocketAddr::V4(own) => Block::depth_of(*own.ip()),
         SocketAddr::V6(_) => None,

@@ -23,7 +23,7 @@ mod tap;
 mod terminal;
 mod tun;
 
-pub use emulation::{Clock, Emulation};
+pub use emulation::{Clock, Emulation, RouterState};
 pub use emulator::EmulatorReport;
 pub use namespace::Namespace;
 pub use port::Port;

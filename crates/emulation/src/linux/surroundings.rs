@@ -23,16 +23,19 @@ pub(crate) struct Surroundings {
 }
 
 impl Surroundings {
-    /// Of hosts with these names and addresses. A name that a file of names cannot hold is left out.
-    pub(crate) fn new<'a>(hosts: impl Iterator<Item = (&'a str, Ipv4Addr)>) -> Self {
+    /// Of machines with these names and addresses, the first of which are the hosts. A name that a file of names cannot hold
+    /// is left out.
+    pub(crate) fn new<'a>(machines: impl Iterator<Item = (&'a str, Ipv4Addr)>, hosts: usize) -> Self {
         let mut names = std::fs::read("/etc/hosts").unwrap_or_default();
         names.push(b'\n');
         let mut own = Vec::new();
-        for (name, address) in hosts {
+        for (name, address) in machines {
             if !name.is_empty() && !name.contains(|c: char| c.is_whitespace() || c == '#') {
                 names.extend(format!("{address} {name}\n").into_bytes());
             }
-            own.push(CString::new(name).unwrap_or_default());
+            if own.len() < hosts {
+                own.push(CString::new(name).unwrap_or_default());
+            }
         }
         Self { names, hosts: own }
     }

@@ -26,13 +26,18 @@ pub struct Heard {
 pub struct Tap {
     heard: Option<Vec<Heard>>,
     /// Links of each route.
-    hops: Vec<usize>,
+    hops: Vec<u8>,
 }
 
 impl Tap {
     /// A tap on a network whose routes have so many links.
-    pub(crate) const fn new(hops: Vec<usize>) -> Self {
+    pub(crate) const fn new(hops: Vec<u8>) -> Self {
         Self { heard: None, hops }
+    }
+
+    /// The network has got another route of so many links.
+    pub(crate) fn add_route(&mut self, hops: u8) {
+        self.hops.push(hops);
     }
 
     /// Listens from now on.
@@ -92,7 +97,8 @@ impl Observer<IpPacket> for Tap {
 
     #[inline]
     fn left(&mut self, at: Instant, _: LinkId, packet: PacketRef<'_, IpPacket>) {
-        if self.hops.get(packet.route.0 as usize) == Some(&(usize::from(packet.hop) + 1)) {
+        let hops = self.hops.get(packet.route.0 as usize);
+        if hops.is_some_and(|&hops| packet.hop.checked_add(1) == Some(hops)) {
             self.hear(at, What::Receive, &packet, false, None);
         }
     }

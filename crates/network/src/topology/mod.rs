@@ -14,6 +14,7 @@ mod free;
 mod links;
 mod multipath;
 mod parking_lot;
+mod routers;
 mod shortest;
 mod star;
 mod tree;
@@ -91,7 +92,8 @@ impl Topology {
         Self::chain(std::slice::from_ref(spec))
     }
 
-    /// The hosts `sender` and `receiver` with several paths behind one another between them.
+    /// The hosts `sender` and `receiver` with several paths behind one another between them, and the routers `r1`, `r2`, …
+    /// where these meet.
     ///
     /// One path's links are named `forward` and `reverse`; several are named `forward/1`, `reverse/1`,
     /// `forward/2`, … The forward links are the bottlenecks.
@@ -104,7 +106,7 @@ impl Topology {
         for (number, spec) in specs.iter().enumerate() {
             far = match number {
                 _ if number == last => topology.add_node("receiver", true),
-                _ => topology.add_node(format!("node/{}", number + 1), true),
+                _ => topology.add_node(format!("r{}", number + 1), true),
             };
             let name = |direction: &str| match specs.len() {
                 1 => direction.to_owned(),

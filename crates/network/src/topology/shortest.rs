@@ -3,7 +3,7 @@
 
 use std::collections::VecDeque;
 
-use super::Topology;
+use super::{NodeId, Topology};
 use crate::packet::{HostId, LinkId};
 
 impl Topology {
@@ -14,7 +14,7 @@ impl Topology {
     /// For a host that there is not.
     #[must_use]
     pub fn links_between(&self, from: HostId, to: HostId) -> Option<Vec<LinkId>> {
-        self.shortest(from, to, &[])
+        self.shortest(self.node_of(from), self.node_of(to), &[])
     }
 
     /// All ways from one host to another that have no link in common: the first is that of
@@ -26,7 +26,8 @@ impl Topology {
     #[must_use]
     pub fn ways(&self, from: HostId, to: HostId) -> Vec<Vec<LinkId>> {
         let (mut ways, mut used) = (Vec::new(), vec![false; self.links.len()]);
-        while let Some(way) = self.shortest(from, to, &used) {
+        let (start, goal) = (self.node_of(from), self.node_of(to));
+        while let Some(way) = self.shortest(start, goal, &used) {
             for link in &way {
                 used[link.0 as usize] = true;
             }
@@ -40,8 +41,8 @@ impl Topology {
     }
 
     /// The way with the fewest links that are not yet `used`; where that list ends, the rest are not.
-    fn shortest(&self, from: HostId, to: HostId, used: &[bool]) -> Option<Vec<LinkId>> {
-        let (start, goal) = (self.node_of(from).0 as usize, self.node_of(to).0 as usize);
+    pub(super) fn shortest(&self, start: NodeId, goal: NodeId, used: &[bool]) -> Option<Vec<LinkId>> {
+        let (start, goal) = (start.0 as usize, goal.0 as usize);
         if start == goal {
             return Some(Vec::new());
         }

@@ -1,0 +1,319 @@
+//! Routers between links: what expires, is for them, or goes nowhere is answered by them, after the time that their links
+//! make of it.
+
+#![cfg(target_os = "linux")]
+
+mod common;
+
+use std::io::{ErrorKind, Read};
+use std::mem::MaybeUninit;
+use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpStream, UdpSocket};
+use std::os::fd::AsRawFd;
+use std::time::{Duration, Instant};
+
+use emulation::Emulation;
+use network::{HostId, PathConfig, Topology};
+use socket2::{Domain, Protocol, Socket, Type};
+
+use common::{FAR, NEAR, options, start, topology};
+
+/// One-way delays of the links of a chain, in milliseconds.
+const DELAYS: [u64; 4] = [2, 5, 1, 8];
+
+/// A chain of links with these delays, all at 10 Mbit/s.
+fn chain() -> Topology {
+    let link = |delay: &u64| {
+        let keys = format!(r#"{{"rate": "10Mbit/s", "delay": "{delay}ms"}}"#);
+        let path: PathConfig = serde_json::from_str(&keys).unwrap();
+        path.resolve(&mut |_| Err("no files".into())).unwrap()
+    };
+    Topology::chain(&DELAYS.iter().map(link).collect::<Vec<_>>())
+}
+
+/// The round trip to the end of the first `hops` links, without the time to send.
+fn round_trip(hops: usize) -> Duration {
+    Duration::from_millis(2 * DELAYS[..hops].iter().sum::<u64>())
+}
+
+/// A raw socket that hears all ICMP at a host.
+fn ears(emulation: &Emulation, host: HostId) -> Socket {
+    let open = || Socket::new(Domain::IPV4, Type::RAW, Some(Protocol::ICMPV4));
+    let ears = emulation.in_host(host, open).unwrap();
+    ears.set_read_timeout(Some(Duration::from_secs(5))).unwrap();
+    ears
+}
+
+/// The next ICMP message other than an echo request: who sends it, its time to live, and itself.
+fn hear(ears: &Socket) -> (Ipv4Addr, u8, Vec<u8>) {
+    loop {
+        let mut buffer = [MaybeUninit::uninit(); 2000];
+        let length = ears.recv(&mut buffer).unwrap();
+        // SAFETY: so much has been written.
+        let packet: Vec<u8> = buffer[..length]
+            .iter()
+            .map(|byte| unsafe { byte.assume_init() })
+            .collect();
+        if packet[20] != 8 {
+            let source = Ipv4Addr::new(packet[12], packet[13], packet[14], packet[15]);
+            return (source, packet[8], packet[20..].to_vec());
+        }
+    }
+}
+
+fn sum(bytes: &[u8]) -> u16 {
+    let mut sum: u32 = bytes
+        .chunks(2)
+        .map(|pair| u32::from(pair[0]) << 8 | u32::from(*pair.get(1).unwrap_or(&0)))
+        .sum();
+    while sum > 0xffff {
+        sum = (sum & 0xffff) + (sum >> 16);
+    }
+    !(sum as u16)
+}
+
+fn echo(number: u16, payload: usize) -> Vec<u8> {
+    let mut echo = vec![8, 0, 0, 0, 0x77, 0x77];
+    echo.extend(number.to_be_bytes());
+    echo.resize(8 + payload, 0x5a);
+    let sum = sum(&echo);
+    echo[2..4].copy_from_slice(&sum.to_be_bytes());
+    echo
+}
+
+/// Sends a probe with each time to live, and looks at who answers, with what, and when.
+fn trace(emulation: &Emulation, protocol: &str, mut probe: impl FnMut(u32), last: Option<[u8; 2]>) {
+    let ears = ears(emulation, NEAR);
+    let routers = emulation.routers();
+    assert_eq!(routers.len(), DELAYS.len() - 1);
+    for hops in 1..DELAYS.len() + usize::from(last.is_some()) {
+        let begun = Instant::now();
+        probe(hops as u32);
+        let (source, live, message) = hear(&ears);
+        let took = begun.elapsed();
+        let (expected, kind) = match routers.get(hops - 1) {
+            Some(router) => (router.address, [11, 0]),
+            None => (emulation.host_address(FAR), last.unwrap()),
+        };
+        assert_eq!(
+            (source, &message[..2]),
+            (expected, &kind[..]),
+            "{protocol} to hop {hops}"
+        );
+        assert_eq!(
+            usize::from(live),
+            64 - (hops - 1),
+            "each router on the way back takes one"
+        );
+        assert!(took >= round_trip(hops), "{protocol} to hop {hops}: {took:?}");
+        assert!(
+            took < round_trip(hops) + Duration::from_millis(500),
+            "{protocol} to hop {hops}: {took:?}"
+        );
+        if kind[0] == 11 {
+            // The probe comes back as it was at the router: with one hop left, and a right checksum.
+            assert_eq!((message[16], sum(&message[8..28])), (1, 0));
+        }
+    }
+}
+
+#[test]
+fn udp_icmp_and_tcp_can_be_traced() {
+    let Some(emulation) = start(options(chain())) else {
+        return;
+    };
+    let far = emulation.host_address(FAR);
+    let udp = emulation.in_host(NEAR, || UdpSocket::bind("0.0.0.0:0")).unwrap();
+    let send_udp = |hops: u32| {
+        udp.set_ttl(hops).unwrap();
+        udp.send_to(&[0; 32], (far, 33_434 + hops as u16)).unwrap();
+    };
+    trace(&emulation, "udp", send_udp, Some([3, 3]));
+
+    let icmp = ears(&emulation, NEAR);
+    let send_icmp = |hops: u32| {
+        icmp.set_ttl_v4(hops).unwrap();
+        icmp.send_to(&echo(hops as u16, 32), &SocketAddr::from((far, 0)).into())
+            .unwrap();
+    };
+    trace(&emulation, "icmp", send_icmp, Some([0, 0]));
+
+    let send_tcp = |hops: u32| {
+        let syn = emulation
+            .in_host(NEAR, || Socket::new(Domain::IPV4, Type::STREAM, None))
+            .unwrap();
+        syn.set_ttl_v4(hops).unwrap();
+        syn.set_nonblocking(true).unwrap();
+        let error = syn.connect(&SocketAddr::from((far, 80)).into()).unwrap_err();
+        assert_eq!(error.raw_os_error(), Some(libc::EINPROGRESS));
+    };
+    trace(&emulation, "tcp", send_tcp, None);
+    let refused = emulation.in_host(NEAR, || TcpStream::connect((far, 80)).unwrap_err());
+    assert_eq!(refused.kind(), ErrorKind::ConnectionRefused);
+}
+
+#[test]
+fn a_socket_without_privileges_is_told_that_its_datagram_expired() {
+    let Some(emulation) = start(options(chain())) else {
+        return;
+    };
+    let udp = emulation.in_host(NEAR, || UdpSocket::bind("0.0.0.0:0")).unwrap();
+    let on: libc::c_int = 1;
+    // SAFETY: the option's value is an integer that lives.
+    let set = unsafe {
+        let value = std::ptr::from_ref(&on).cast();
+        libc::setsockopt(udp.as_raw_fd(), libc::IPPROTO_IP, libc::IP_RECVERR, value, 4)
+    };
+    assert_eq!(set, 0);
+    udp.set_read_timeout(Some(Duration::from_secs(5))).unwrap();
+    udp.connect((emulation.host_address(FAR), 33_434)).unwrap();
+    udp.set_ttl(2).unwrap();
+    udp.send(&[0; 1400]).unwrap();
+    assert_eq!(
+        udp.recv(&mut [0; 10]).unwrap_err().kind(),
+        ErrorKind::HostUnreachable
+    );
+    udp.set_ttl(DELAYS.len() as u32).unwrap();
+    udp.send(&[0; 1400]).unwrap();
+    assert_eq!(
+        udp.recv(&mut [0; 10]).unwrap_err().kind(),
+        ErrorKind::ConnectionRefused
+    );
+}
+
+#[test]
+fn routers_answer_at_their_own_addresses() {
+    let Some(emulation) = start(options(chain())) else {
+        return;
+    };
+    let ears = ears(&emulation, NEAR);
+    for (number, router) in emulation.routers().iter().enumerate() {
+        assert_eq!(router.name, format!("r{}", number + 1));
+        let to = SocketAddr::from((router.address, 0));
+        let begun = Instant::now();
+        ears.send_to(&echo(9, 1000), &to.into()).unwrap();
+        let (source, _, message) = hear(&ears);
+        assert_eq!((source, message.len(), message[0]), (router.address, 1008, 0));
+        assert_eq!(sum(&message), 0);
+        // 1028 bytes at 10 Mbit/s take 822 µs on each link, there and back.
+        let sending = Duration::from_micros(2 * 822) * (number as u32 + 1);
+        assert!(begun.elapsed() >= round_trip(number + 1) + sending);
+
+        let refused = |at: (Ipv4Addr, u16)| TcpStream::connect_timeout(&at.into(), Duration::from_secs(5));
+        let error = emulation.in_host(NEAR, || refused((router.address, 80)).unwrap_err());
+        assert_eq!(error.kind(), ErrorKind::ConnectionRefused);
+        let udp = emulation.in_host(NEAR, || UdpSocket::bind("0.0.0.0:0")).unwrap();
+        udp.set_read_timeout(Some(Duration::from_secs(5))).unwrap();
+        udp.connect((router.address, 53)).unwrap();
+        udp.send(b"?").unwrap();
+        assert_eq!(
+            udp.recv(&mut [0; 10]).unwrap_err().kind(),
+            ErrorKind::ConnectionRefused
+        );
+        hear(&ears);
+    }
+    // The other host is nearer to the last router.
+    let near_far = self::ears(&emulation, FAR);
+    let last = emulation.routers()[DELAYS.len() - 2].address;
+    near_far
+        .send_to(&echo(1, 0), &SocketAddr::from((last, 0)).into())
+        .unwrap();
+    assert_eq!(hear(&near_far).0, last);
+}
+
+#[test]
+fn commands_reach_routers_by_their_names() {
+    let Some(emulation) = start(options(chain())) else {
+        return;
+    };
+    let mut command = std::process::Command::new("getent");
+    command.args(["hosts", "r2"]).stdout(std::process::Stdio::piped());
+    let mut child = emulation.spawn_in_host(NEAR, command).unwrap();
+    let mut told = String::new();
+    child.stdout.take().unwrap().read_to_string(&mut told).unwrap();
+    assert!(child.wait().unwrap().success());
+    assert_eq!(told.split_whitespace().collect::<Vec<_>>(), ["10.77.252.2", "r2"]);
+}
+
+#[test]
+fn the_router_before_a_narrow_link_tells_its_mtu() {
+    let keys = r#"{"kind": "free", "hosts": ["a", "b"], "routers": ["x", "y"], "links": [
+        {"from": "a", "to": "x", "delay": "3ms"}, {"from": "x", "to": "y", "delay": "4ms"},
+        {"from": "y", "to": "b", "delay": "1ms", "mtu": "1000B"}]}"#;
+    let Some(emulation) = start(options(topology(keys))) else {
+        return;
+    };
+    let ears = ears(&emulation, NEAR);
+    let udp = emulation.in_host(NEAR, || UdpSocket::bind("0.0.0.0:0")).unwrap();
+    let begun = Instant::now();
+    udp.send_to(&[0; 1200], (emulation.host_address(FAR), 9)).unwrap();
+    let (source, _, message) = hear(&ears);
+    assert!(
+        begun.elapsed() >= Duration::from_millis(14),
+        "{:?}",
+        begun.elapsed()
+    );
+    assert_eq!(source, emulation.routers()[1].address);
+    assert_eq!(
+        (&message[..2], &message[6..8]),
+        (&[3, 4][..], &1000_u16.to_be_bytes()[..])
+    );
+}
+
+#[test]
+fn the_first_router_says_that_it_knows_no_way() {
+    let keys = r#"{"kind": "free", "hosts": ["a", "b", "c"], "routers": ["x"], "pairs": [["a", "b"]], "links": [
+        {"from": "a", "to": "x", "delay": "3ms"}, {"from": "x", "to": "b", "delay": "4ms"}]}"#;
+    let Some(emulation) = start(options(topology(keys))) else {
+        return;
+    };
+    let ears = ears(&emulation, NEAR);
+    let router = emulation.routers()[0].address;
+    let alone = emulation.host_address(HostId(2));
+    for (address, code) in [
+        (Ipv4Addr::new(192, 0, 2, 1), 0),
+        (alone, 1),
+        (Ipv4Addr::new(10, 77, 0, 200), 1),
+    ] {
+        for hops in [1, 64] {
+            let begun = Instant::now();
+            ears.set_ttl_v4(hops).unwrap();
+            ears.send_to(&echo(1, 10), &SocketAddr::from((address, 0)).into())
+                .unwrap();
+            let (source, _, message) = hear(&ears);
+            assert_eq!((source, &message[..2]), (router, &[3, code][..]), "{address}");
+            assert!(begun.elapsed() >= Duration::from_millis(6));
+        }
+    }
+    assert_eq!(emulation.report().unroutable, 6);
+    // What goes to many is not spoken of.
+    ears.send_to(
+        &echo(1, 10),
+        &SocketAddr::from((IpAddr::from([224, 0, 0, 9]), 0)).into(),
+    )
+    .unwrap();
+    ears.set_ttl_v4(64).unwrap();
+    ears.send_to(&echo(2, 10), &SocketAddr::from((router, 0)).into())
+        .unwrap();
+    assert_eq!(hear(&ears).2[6..8], 2_u16.to_be_bytes());
+}
+
+#[test]
+fn a_host_in_the_middle_speaks_for_its_node() {
+    let keys = r#"{"kind": "star", "leaves": 2, "leaf": {"delay": "2ms"}}"#;
+    let Some(emulation) = start(options(topology(keys))) else {
+        return;
+    };
+    assert!(emulation.routers().is_empty());
+    let host = |name: &str| topology(keys).host(name).unwrap();
+    let ears = ears(&emulation, host("h1"));
+    let to = SocketAddr::from((emulation.host_address(host("h2")), 0));
+    for (hops, source, kind) in [(1, "hub", 11), (2, "h2", 0)] {
+        ears.set_ttl_v4(hops).unwrap();
+        ears.send_to(&echo(1, 10), &to.into()).unwrap();
+        let heard = hear(&ears);
+        assert_eq!(
+            (heard.0, heard.2[0]),
+            (emulation.host_address(host(source)), kind)
+        );
+    }
+}
