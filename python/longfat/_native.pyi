@@ -96,6 +96,31 @@ def enter_user_namespace() -> None:
     process has other threads already.
     """
 
+class HopProber:
+    """Sends packets of many sizes to the routers on the way to a host, one or a few at a time.
+
+    `protocol` is "udp" (to `port`, and with a `window` above 1 those behind it) or "icmp"; times in s.
+    OSError says what the system refuses, and what to do about it.
+    """
+
+    def __init__(
+        self,
+        to: str,
+        protocol: str = "udp",
+        port: int = 33434,
+        interval: float = 0.01,
+        timeout: float = 1.0,
+        window: int = 1,
+    ) -> None: ...
+    def run(self, probes: Sequence[tuple[int, int]], tell: Callable[[int], bool | None]) -> str:
+        """Sends probes of a time to live and a size with the IP header, and waits for what becomes of them.
+
+        `tell` is called with how many have ended since, and while nothing happens; where it answers False no
+        other probe is sent, and what it raises ends the run. Gives a JSON list of `{"ttl", "size", "answer":
+        {"kind": "time-exceeded" | "reached" | "unreachable" | "too-big", "from", "size", "mtu"} | null,
+        "application_s", "kernel_s"}`, in the order in which they ended.
+        """
+
 def doctor() -> str:
     """What this machine can do: a JSON list of `{"name", "ok", "busy", "detail", "remedy"}`."""
 

@@ -5,6 +5,7 @@
 
 pub mod capture;
 mod error;
+pub mod hops;
 pub mod stamp;
 #[cfg(target_os = "linux")]
 pub mod system;

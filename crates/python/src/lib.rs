@@ -3,6 +3,7 @@
 
 mod check;
 mod controllers;
+mod hops;
 mod kernels;
 mod multipath;
 mod packetdrill;
@@ -19,6 +20,8 @@ mod _native {
     use super::check::{capacity, check_path, checked_paths};
     #[pymodule_export]
     use super::controllers::{Acknowledgement, Loss};
+    #[pymodule_export]
+    use super::hops::HopProber;
     #[pymodule_export]
     use super::kernels::{clean, doctor, emulate, emulate_traced, enter_user_namespace, shell};
     #[pymodule_export]

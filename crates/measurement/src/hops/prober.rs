@@ -1,0 +1,422 @@
+//! The sockets that probes leave by (Linux).
+
+use std::io;
+use std::net::{IpAddr, SocketAddr};
+use std::os::fd::{AsFd, BorrowedFd};
+
+use foundation::Instant;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use socket::clock::Clock;
+use socket2::{Domain, Protocol as Number, SockAddr, Socket, Type};
+
+use super::answer::{self, Answer, Kind};
+use super::flight::{Flight, MOST_SLOTS, Sent};
+use super::message::{self, LEAST_PAYLOAD, Probe};
+use super::{Asked, Options, Protocol, Told};
+use crate::system::{self, Control};
+use crate::timestamps::{self, Failure, Queued};
+use crate::{Error, Stamp};
+
+/// Headers of IP, and of UDP or ICMP.
+const HEADER_V4: usize = 20;
+const HEADER_V6: usize = 40;
+const SECOND: usize = 8;
+/// Larger ones are not of this world's links.
+const LARGEST: usize = 65_000;
+/// How often sending is tried again where the socket has an older probe's error to tell first.
+const ATTEMPTS: usize = 4;
+
+/// Sends probes and waits for what becomes of them.
+///
+/// UDP needs no right. For ICMP an unprivileged socket is tried first, then a raw one.
+pub struct Prober {
+    options: Options,
+    socket: Socket,
+    /// Raw sockets show all that comes, with its IP header, and leave more to do.
+    is_raw: bool,
+    identifier: u16,
+    ttl: u8,
+    clock: Clock,
+    flight: Flight,
+    pending: [Pending; MOST_SLOTS],
+    /// Datagrams sent so far, as the kernel numbers them.
+    stamped: u32,
+    message: Vec<u8>,
+    buffer: Vec<u8>,
+    control: Control,
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+struct Pending {
+    number: u32,
+    kernel_number: u32,
+    before: Instant,
+    left: Option<Stamp>,
+}
+
+impl Prober {
+    /// Opens the sockets.
+    ///
+    /// # Errors
+    /// Where the system refuses them: a missing right is named with its remedy.
+    pub fn open(options: Options) -> Result<Self, Error> {
+        if options.window == 0 || options.window > MOST_SLOTS {
+            return Err(Error::Option(format!(
+                "a window is from 1 to {MOST_SLOTS} probes"
+            )));
+        }
+        if options.protocol == Protocol::Udp
+            && usize::from(options.port) + options.window > usize::from(u16::MAX)
+        {
+            return Err(Error::Option(format!(
+                "port {} leaves no room for the window",
+                options.port
+            )));
+        }
+        let (socket, is_raw) = open(&options)?;
+        let is_v4 = options.to.is_ipv4();
+        let what = "prepare a socket for probes";
+        timestamps::enable_errors(socket.as_fd(), is_v4).map_err(|error| Error::of(what, error))?;
+        timestamps::enable(socket.as_fd()).map_err(|error| Error::of(what, error))?;
+        // Probes are never fragmented, and go out whatever is believed of the path's MTU.
+        let probe = match is_v4 {
+            true => (libc::SOL_IP, libc::IP_MTU_DISCOVER, libc::IP_PMTUDISC_PROBE),
+            false => (libc::SOL_IPV6, libc::IPV6_MTU_DISCOVER, libc::IPV6_PMTUDISC_PROBE),
+        };
+        system::set_option(socket.as_fd(), probe.0, probe.1, probe.2)
+            .map_err(|error| Error::of(what, error))?;
+        let clock = Clock::new();
+        Ok(Self {
+            flight: Flight::new(clock.now(), options.interval, options.timeout, options.window),
+            identifier: std::process::id() as u16,
+            options,
+            socket,
+            is_raw,
+            ttl: 0,
+            clock,
+            pending: [Pending::default(); MOST_SLOTS],
+            stamped: 0,
+            message: vec![0; LARGEST],
+            buffer: vec![0; LARGEST],
+            control: Control::default(),
+        })
+    }
+
+    /// The least and the most bytes with the IP header that a probe may have.
+    #[must_use]
+    pub fn sizes(&self) -> (usize, usize) {
+        (self.headers() + LEAST_PAYLOAD, LARGEST)
+    }
+
+    /// Sends these probes and gives what became of each, in the order of their ends.
+    ///
+    /// `go_on` is asked at least ten times a second, with what has ended since it was last asked; where it says no, those
+    /// that are on their way are still waited for and no other is sent.
+    ///
+    /// # Errors
+    /// What the system says of the socket, and options that cannot be.
+    pub fn run(
+        &mut self,
+        probes: &[Asked],
+        go_on: &mut dyn FnMut(&[Told]) -> bool,
+    ) -> Result<Vec<Told>, Error> {
+        let (least, most) = self.sizes();
+        if let Some(bad) = probes
+            .iter()
+            .find(|probe| !(least..=most).contains(&usize::from(probe.size)) || probe.ttl == 0)
+        {
+            return Err(Error::Option(format!(
+                "a probe of {} bytes and time to live {}: sizes are from {least} to {most} and times to live from 1",
+                bad.size, bad.ttl
+            )));
+        }
+        self.flight.ask(probes.iter().copied());
+        let (mut all, mut told, mut asked_at) = (Vec::with_capacity(probes.len()), 0, self.clock.now());
+        while !self.flight.is_idle() {
+            let now = self.clock.now();
+            while let Some(lost) = self.flight.poll_lost(now) {
+                all.push(Told {
+                    asked: lost.sent.asked,
+                    answer: None,
+                    application_s: None,
+                    kernel_s: None,
+                });
+            }
+            while let Some(sent) = self.flight.poll_send(self.clock.now()) {
+                self.send(sent, &mut all)?;
+            }
+            self.hear(&mut all)?;
+            let now = self.clock.now();
+            if now.saturating_since(asked_at) >= foundation::Duration::from_millis(50) {
+                asked_at = now;
+                if !go_on(&all[told..]) {
+                    self.flight.stop();
+                }
+                told = all.len();
+            }
+            if let Some(next) = self.flight.poll_timeout() {
+                let wait = next.saturating_since(self.clock.now());
+                self.wait(wait.min(foundation::Duration::from_millis(50)))?;
+            }
+        }
+        go_on(&all[told..]);
+        Ok(all)
+    }
+
+    fn headers(&self) -> usize {
+        SECOND
+            + if self.options.to.is_ipv4() {
+                HEADER_V4
+            } else {
+                HEADER_V6
+            }
+    }
+
+    fn wait(&self, most: foundation::Duration) -> Result<(), Error> {
+        let time = Timespec {
+            tv_sec: (most.as_nanos() / 1_000_000_000) as _,
+            tv_nsec: (most.as_nanos() % 1_000_000_000) as _,
+        };
+        match poll(&mut [PollFd::new(&self.socket, PollFlags::IN)], Some(&time)) {
+            Ok(_) | Err(rustix::io::Errno::INTR) => Ok(()),
+            Err(error) => Err(Error::of("wait for answers", error)),
+        }
+    }
+
+    fn send(&mut self, sent: Sent, all: &mut Vec<Told>) -> Result<(), Error> {
+        if self.ttl != sent.asked.ttl {
+            self.ttl = sent.asked.ttl;
+            match self.options.to {
+                IpAddr::V4(_) => self.socket.set_ttl_v4(u32::from(self.ttl)),
+                IpAddr::V6(_) => self.socket.set_unicast_hops_v6(u32::from(self.ttl)),
+            }
+            .map_err(|error| Error::of("set a time to live", error))?;
+        }
+        let is_v4 = self.options.to.is_ipv4();
+        let probe = Probe { number: sent.number };
+        let mut length = usize::from(sent.asked.size) - self.headers();
+        let mut port = 0;
+        match self.options.protocol {
+            Protocol::Udp => {
+                probe.write_udp(&mut self.message[..length]);
+                port = self.options.port + sent.slot as u16;
+            }
+            Protocol::Icmp => {
+                length += SECOND;
+                probe.write_echo(is_v4, &mut self.message[..length]);
+                if self.is_raw && is_v4 {
+                    message::finish(&mut self.message[..length], self.identifier);
+                } else if self.is_raw {
+                    self.message[4..6].copy_from_slice(&self.identifier.to_be_bytes());
+                }
+            }
+        }
+        let to = SockAddr::from(SocketAddr::new(self.options.to, port));
+        for attempt in 0.. {
+            // An older probe's error would be told in the place of sending this one.
+            let _ = self.socket.take_error();
+            let before = self.clock.now();
+            match self.socket.send_to(&self.message[..length], &to) {
+                Ok(_) => {
+                    self.pending[sent.slot] = Pending {
+                        number: sent.number,
+                        kernel_number: self.stamped,
+                        before,
+                        left: None,
+                    };
+                    self.stamped = self.stamped.wrapping_add(1);
+                    return Ok(());
+                }
+                Err(error) if error.raw_os_error() == Some(libc::EMSGSIZE) => {
+                    self.flight.answered(sent.slot, Some(sent.number), u32::MAX);
+                    all.push(self.too_big_here(sent.asked));
+                    return Ok(());
+                }
+                Err(_) if attempt < ATTEMPTS => self.hear(all)?,
+                Err(error) => return Err(Error::of(format!("send to {}", self.options.to), error)),
+            }
+        }
+        Ok(())
+    }
+
+    /// This host's own device takes no packet of this size.
+    fn too_big_here(&self, asked: Asked) -> Told {
+        let answer = Answer {
+            kind: Kind::TooBig,
+            from: self.local(),
+            size: 0,
+            mtu: None,
+        };
+        Told {
+            asked,
+            answer: Some(answer),
+            application_s: None,
+            kernel_s: None,
+        }
+    }
+
+    fn local(&self) -> IpAddr {
+        let own = self
+            .socket
+            .local_addr()
+            .ok()
+            .and_then(|address| address.as_socket());
+        own.map_or(self.options.to, |address| address.ip())
+    }
+
+    /// Takes all that has come.
+    fn hear(&mut self, all: &mut Vec<Told>) -> Result<(), Error> {
+        let mut buffer = std::mem::take(&mut self.buffer);
+        let result = self.hear_into(&mut buffer, all);
+        self.buffer = buffer;
+        result
+    }
+
+    fn hear_into(&mut self, buffer: &mut [u8], all: &mut Vec<Told>) -> Result<(), Error> {
+        loop {
+            let taken = timestamps::take_error(self.socket.as_fd(), buffer, &mut self.control);
+            match taken.map_err(|error| Error::of("hear of errors", error))? {
+                None => break,
+                Some(Queued::Sent { number, stamp }) => {
+                    if let Some(one) = self.pending.iter_mut().find(|one| one.kernel_number == number) {
+                        one.left.get_or_insert(stamp);
+                    }
+                }
+                Some(Queued::Failed(failure)) => {
+                    let told = self.failed(&failure, &buffer[..failure.length]);
+                    all.extend(told);
+                }
+                Some(Queued::Other) => {}
+            }
+        }
+        loop {
+            match timestamps::receive(self.socket.as_fd(), buffer, &mut self.control) {
+                Ok(delivery) => {
+                    let bytes = &buffer[..delivery.length.min(buffer.len())];
+                    let from = delivery.from.map(|from| from.ip());
+                    all.extend(self.replied(bytes, from, delivery.stamp));
+                }
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(()),
+                // What ICMP said is in the error queue too.
+                Err(_) => {}
+            }
+        }
+    }
+
+    /// What an ICMP error says of a probe of ours.
+    fn failed(&mut self, failure: &Failure, quoted: &[u8]) -> Option<Told> {
+        let from = failure.offender?.ip();
+        let kind = answer::kind(self.options.to, from, failure.icmp?)?;
+        let inner = if self.options.to.is_ipv4() {
+            HEADER_V4
+        } else {
+            HEADER_V6
+        };
+        let (slot, number, mask, size) = match self.options.protocol {
+            Protocol::Udp => {
+                let slot = usize::from(failure.destination?.port().checked_sub(self.options.port)?);
+                let number = Probe::read_udp(quoted).map(|probe| probe.number);
+                (slot, number, u32::MAX, quoted.len() + SECOND)
+            }
+            Protocol::Icmp => {
+                if self.is_raw && message::identifier(quoted) != Some(self.identifier) {
+                    return None;
+                }
+                let (number, mask) = self.echo(quoted, false)?;
+                (
+                    self.flight.slot_of(number, mask)?,
+                    Some(number),
+                    mask,
+                    quoted.len(),
+                )
+            }
+        };
+        let answer = Answer {
+            kind,
+            from,
+            size: (size + 2 * inner + SECOND) as u32,
+            mtu: (kind == Kind::TooBig && failure.info > 0).then_some(failure.info),
+        };
+        self.answered(slot, number, mask, answer, failure.stamp)
+    }
+
+    /// What came as a packet of its own: an echo reply, or on a raw socket anything.
+    fn replied(&mut self, bytes: &[u8], from: Option<IpAddr>, stamp: Option<Stamp>) -> Option<Told> {
+        let from = from.filter(|_| self.options.protocol == Protocol::Icmp)?;
+        let mut message = bytes;
+        if self.is_raw && self.options.to.is_ipv4() {
+            message = bytes.get(usize::from(bytes.first()? & 0xf) * 4..)?;
+        }
+        if from != self.options.to || (self.is_raw && message::identifier(message) != Some(self.identifier)) {
+            return None;
+        }
+        let (number, mask) = self.echo(message, true)?;
+        let slot = self.flight.slot_of(number, mask)?;
+        let header = if from.is_ipv4() { HEADER_V4 } else { HEADER_V6 };
+        let answer = Answer {
+            kind: Kind::Reached,
+            from,
+            size: (message.len() + header) as u32,
+            mtu: None,
+        };
+        self.answered(slot, Some(number), mask, answer, stamp)
+    }
+
+    /// The number of an echo message and which of its bits are known.
+    fn echo(&self, message: &[u8], reply: bool) -> Option<(u32, u32)> {
+        let probe = Probe::read_echo(self.options.to.is_ipv4(), message, reply)?;
+        let whole = message.len() >= SECOND + LEAST_PAYLOAD;
+        Some((probe.number, if whole { u32::MAX } else { 0xffff }))
+    }
+
+    fn answered(
+        &mut self,
+        slot: usize,
+        number: Option<u32>,
+        mask: u32,
+        answer: Answer,
+        stamp: Option<Stamp>,
+    ) -> Option<Told> {
+        let now = self.clock.now();
+        let sent = self.flight.answered(slot, number, mask)?;
+        let pending = self.pending[slot];
+        let left = pending.left.filter(|_| pending.number == sent.number);
+        let kernel = left.zip(stamp).filter(|(left, came)| left <= came);
+        Some(Told {
+            asked: sent.asked,
+            answer: Some(answer),
+            application_s: Some(now.saturating_since(pending.before).as_secs_f64()),
+            kernel_s: kernel.map(|(left, came)| came.since(left).as_secs_f64()),
+        })
+    }
+}
+
+/// A socket, and whether it is a raw one.
+fn open(options: &Options) -> Result<(Socket, bool), Error> {
+    let is_v4 = options.to.is_ipv4();
+    let domain = if is_v4 { Domain::IPV4 } else { Domain::IPV6 };
+    if options.protocol == Protocol::Udp {
+        let made = Socket::new(domain, Type::DGRAM, Some(Number::UDP));
+        return Ok((
+            made.map_err(|error| Error::of("make a UDP socket", error))?,
+            false,
+        ));
+    }
+    let number = if is_v4 { Number::ICMPV4 } else { Number::ICMPV6 };
+    if let Ok(socket) = Socket::new(domain, Type::DGRAM, Some(number)) {
+        return Ok((socket, false));
+    }
+    let remedy = "allow ICMP sockets (sysctl -w net.ipv4.ping_group_range=\"0 2147483647\"), give the \
+                  capability CAP_NET_RAW, or use UDP";
+    let raw = Socket::new(domain, Type::RAW, Some(number));
+    Ok((
+        raw.map_err(|error| Error::right("send ICMP", error, remedy))?,
+        true,
+    ))
+}
+
+impl AsFd for Prober {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.socket.as_fd()
+    }
+}

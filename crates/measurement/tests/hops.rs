@@ -1,0 +1,110 @@
+//! Probes to this machine's own loopback, which is a path of one hop. UDP needs no right.
+
+#![cfg(target_os = "linux")]
+
+mod common;
+
+use foundation::Duration;
+use measurement::Error;
+use measurement::hops::{Asked, Kind, Options, Prober, Protocol};
+
+fn options(to: &str, protocol: Protocol, window: usize) -> Options {
+    Options {
+        to: to.parse().unwrap(),
+        protocol,
+        port: 33434,
+        interval: Duration::from_millis(1),
+        timeout: Duration::from_secs(10),
+        window,
+    }
+}
+
+fn open(options: Options) -> Option<Prober> {
+    match Prober::open(options) {
+        Ok(prober) => Some(prober),
+        Err(error @ Error::Permission { .. }) => {
+            common::skip(&error.to_string());
+            None
+        }
+        Err(error) => panic!("{error}"),
+    }
+}
+
+fn asked() -> Vec<Asked> {
+    [(1, 60), (2, 1400), (1, 600), (9, 100)]
+        .map(|(ttl, size)| Asked { ttl, size })
+        .to_vec()
+}
+
+#[test]
+fn each_probe_reaches_the_host_and_is_stamped() {
+    let header = |is_v4| if is_v4 { 20 } else { 40 };
+    for to in ["127.0.0.1", "::1"] {
+        for (protocol, window) in [
+            (Protocol::Udp, 1),
+            (Protocol::Udp, 4),
+            (Protocol::Icmp, 1),
+            (Protocol::Icmp, 4),
+        ] {
+            let options = options(to, protocol, window);
+            let Some(mut prober) = open(options) else { continue };
+            // The kernel begins to stamp arrivals a moment after it was asked to.
+            prober.run(&asked(), &mut |_| true).unwrap();
+            let mut told = prober.run(&asked(), &mut |_| true).unwrap();
+            assert_eq!(told.len(), 4);
+            told.sort_by_key(|one| one.asked.size);
+            let mut sizes: Vec<_> = asked();
+            sizes.sort_by_key(|one| one.size);
+            for (one, asked) in told.iter().zip(sizes) {
+                assert_eq!(one.asked, asked);
+                let answer = one.answer.expect("a loopback loses nothing");
+                assert_eq!((answer.kind, answer.from), (Kind::Reached, options.to));
+                let (kernel, application) = (one.kernel_s.unwrap(), one.application_s.unwrap());
+                assert!(0.0 < kernel && kernel <= application, "{one:?}");
+                // An echo has as many bytes; a message that a port is closed quotes what there is room for.
+                let quote = match protocol {
+                    Protocol::Icmp => asked.size.into(),
+                    Protocol::Udp => u32::from(asked.size) + header(to == "127.0.0.1") + 8,
+                };
+                let most = if to == "127.0.0.1" { 576 } else { 1280 };
+                let expected = if protocol == Protocol::Icmp {
+                    quote
+                } else {
+                    quote.min(most)
+                };
+                assert_eq!(answer.size, expected, "{one:?}");
+            }
+        }
+    }
+}
+
+#[test]
+fn what_is_not_wanted_any_more_is_not_sent() {
+    let mut prober = open(options("127.0.0.1", Protocol::Udp, 1)).unwrap();
+    let many = vec![Asked { ttl: 1, size: 100 }; 5000];
+    let mut seen = 0;
+    let told = prober
+        .run(&many, &mut |ended| {
+            seen += ended.len();
+            false
+        })
+        .unwrap();
+    assert!(told.len() < many.len());
+    assert_eq!(seen, told.len());
+}
+
+#[test]
+fn options_that_cannot_be_are_refused() {
+    let mut prober = open(options("127.0.0.1", Protocol::Udp, 1)).unwrap();
+    for (ttl, size) in [(1, 35), (0, 100), (1, 65_001)] {
+        let refused = prober.run(&[Asked { ttl, size }], &mut |_| true);
+        assert!(matches!(refused, Err(Error::Option(_))), "{refused:?}");
+    }
+    assert!(matches!(
+        Prober::open(options("127.0.0.1", Protocol::Udp, 0)).err(),
+        Some(Error::Option(_))
+    ));
+    let mut last = options("127.0.0.1", Protocol::Udp, 2);
+    last.port = u16::MAX;
+    assert!(matches!(Prober::open(last).err(), Some(Error::Option(_))));
+}

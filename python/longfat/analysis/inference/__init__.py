@@ -1,0 +1,1 @@
+"""What round trips to the routers of a path say of its links."""

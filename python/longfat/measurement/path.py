@@ -1,0 +1,214 @@
+"""Probing the routers of a path until their links are known well enough, or the budget is spent.
+
+Rounds: every router is asked once with every size, in random order, so that what changes meanwhile changes
+all of them alike. After some rounds only routers on both sides of a link that is not known well enough yet
+are asked on. A router that answers rarely (many limit how often they answer) is asked less often.
+"""
+
+from __future__ import annotations
+
+import json
+import random
+import time
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+from longfat.analysis.inference.links import Path, converged, infer
+from longfat.analysis.inference.samples import TOO_BIG, Samples
+
+LARGEST = 1500
+LEAST = {4: 36, 6: 56}
+"""The smallest probe by the version of IP: headers, and eight bytes to know it again."""
+LARGEST_QUOTE = 576
+"""What an answer has at most with the packet that it quotes (RFC 1812, section 4.3.2.3)."""
+FIRST_ROUNDS = 8
+SCOUTS = 2
+SILENT = 6
+"""Routers in a row that do not answer, behind which nobody is looked for."""
+RARELY = 0.7
+SLOWEST_S = 1.1
+"""The longest pause between two probes of a router: Linux answers at least once a second."""
+
+Told = Callable[["Progress"], None]
+
+
+class Prober(Protocol):
+    """What sends probes: `longfat._native.HopProber`, or a model of a network in tests."""
+
+    def run(self, probes: Sequence[tuple[int, int]], tell: Callable[[int], bool | None]) -> str:
+        """Sends probes of a time to live and a size; a JSON list of what became of them."""
+        ...
+
+
+@dataclass(frozen=True)
+class Budget:
+    """When it is enough: precision (half of an interval), probes, time in s."""
+
+    rate: float = 0.05
+    latency: float = 0.02
+    least_latency: float = 25e-6
+    rounds: int = 64
+    probes: int = 20_000
+    seconds: float = 300.0
+    max_hops: int = 30
+
+
+@dataclass
+class Progress:
+    """How far it has come."""
+
+    samples: Samples = field(default_factory=Samples)
+    path: Path = field(default_factory=lambda: Path((), ()))
+    rounds: int = 0
+    is_converged: bool = False
+    ended_by: str = ""
+
+
+def default_sizes(least: int, largest: int) -> tuple[int, ...]:
+    """Sizes near both ends, where they tell most of a slope, and some between: small, above a quote, large.
+
+    >>> default_sizes(36, 1500)
+    (36, 68, 100, 132, 580, 612, 644, 676, 1032, 1372, 1404, 1436, 1468, 1500)
+    """
+    if largest < LARGEST_QUOTE + 4 + 2 * 128:
+        step = max(1, (largest - least) // 11)
+        return tuple(sorted({*range(least, largest, step), largest}))
+    small = range(least, least + 128, 32)
+    low = range(LARGEST_QUOTE + 4, LARGEST_QUOTE + 4 + 128, 32)
+    high = range(largest - 128, largest + 1, 32)
+    middle = (low[-1] + high[0]) // 2 // 8 * 8 + 8
+    return tuple(sorted({*small, *low, middle, *high}))
+
+
+class PathMeasurement:
+    """One measurement; `run` may be ended by Ctrl-C, and what is there stays."""
+
+    def __init__(
+        self, prober: Prober, budget: Budget, sizes: Sequence[int] | None, *, version: int = 4, seed: int = 1
+    ) -> None:
+        self._prober = prober
+        self._budget = budget
+        self._sizes = sizes
+        self._least = LEAST[version]
+        self._random = random.Random(seed)  # noqa: S311 - an order, not a secret
+        self._pauses: dict[int, float] = {}
+        self._asked_at: dict[int, float] = {}
+        self._started = time.monotonic()
+        self.progress = Progress()
+
+    def run(self, tell: Told) -> Progress:
+        """Probes until the budget or the precision is reached; `tell` often hears of progress."""
+        progress = self.progress
+        self._scout(tell)
+        sizes = self._fitting()
+        routers = [router.ttl for router in progress.samples.path() if router.answered]
+        wanted = set(routers)
+        while routers and not progress.is_converged:
+            reason = self._spent(len(sizes))
+            if reason:
+                progress.ended_by = reason
+                break
+            self._probe(self._round(sorted(wanted), sizes), tell)
+            progress.rounds += 1
+            if progress.rounds >= FIRST_ROUNDS and progress.rounds % 4 == 0:
+                wanted = self._unknown(routers)
+                progress.is_converged = not wanted
+        progress.path = infer(progress.samples)
+        if progress.is_converged:
+            progress.ended_by = "precision"
+        return progress
+
+    def _unknown(self, routers: list[int]) -> set[int]:
+        """Routers on both sides of links that are not known well enough."""
+        budget, path = self._budget, infer(self.progress.samples)
+        self.progress.path = path
+        known = converged(path.links, budget.rate, budget.latency, budget.least_latency)
+        wanted: set[int] = set()
+        for link, is_known in zip(path.links, known, strict=True):
+            if not is_known:
+                wanted |= {link.ttls[0] - 1, *link.ttls}
+        if not path.links:
+            return set(routers)
+        return wanted & set(routers)
+
+    def _spent(self, sizes: int) -> str:
+        budget, progress = self._budget, self.progress
+        if progress.rounds >= budget.rounds:
+            return "rounds"
+        if progress.samples.count + sizes > budget.probes:
+            return "probes"
+        return "time" if time.monotonic() - self._started > budget.seconds else ""
+
+    def _scout(self, tell: Told) -> None:
+        """Finds the routers and the end, and which sizes the path takes."""
+        samples, silent = self.progress.samples, 0
+        largest = max(self._sizes) if self._sizes else LARGEST
+        for ttl in range(1, self._budget.max_hops + 1):
+            self._probe([(ttl, self._least)] * SCOUTS, tell)
+            if samples.routers[ttl].answered == 0:
+                self._probe([(ttl, self._least)], tell)
+            router = samples.routers[ttl]
+            silent = 0 if router.answered else silent + 1
+            if router.answered:
+                self._probe([(ttl, largest)], tell)
+            if router.is_end or silent >= SILENT:
+                return
+
+    def _fitting(self) -> tuple[int, ...]:
+        """Sizes that every link takes."""
+        samples = self.progress.samples
+        while True:
+            too_big = samples.too_big
+            told = [mtu for mtu in too_big.values() if mtu]
+            largest = min([LARGEST, *(size - 1 for size in too_big), *told])
+            if self._sizes:
+                sizes = tuple(size for size in self._sizes if size <= largest)
+            else:
+                sizes = default_sizes(self._least, largest)
+            known = len(too_big)
+            ends = [router.ttl for router in samples.path() if router.answered][-1:]
+            self._probe([(ttl, max(sizes)) for ttl in ends if sizes], lambda _: None)
+            if len(samples.too_big) == known:
+                return sizes
+
+    def _round(self, routers: Iterable[int], sizes: Sequence[int]) -> list[tuple[int, int]]:
+        probes: list[tuple[int, int]] = []
+        now = time.monotonic()
+        for ttl in routers:
+            pause = self._pauses.get(ttl, 0.0)
+            count = len(sizes)
+            if pause:
+                count = min(count, int((now - self._asked_at.get(ttl, 0.0)) / pause))
+            if count:
+                self._asked_at[ttl] = now
+            probes += [(ttl, size) for size in self._rarest(ttl, sizes, count)]
+        self._random.shuffle(probes)
+        if not probes:
+            time.sleep(min(self._pauses.values()))
+        return probes
+
+    def _rarest(self, ttl: int, sizes: Sequence[int], count: int) -> list[int]:
+        """The sizes that have been answered least often."""
+        trips = self.progress.samples.routers[ttl].seconds()
+        order = sorted(sizes, key=lambda size: (len(trips.get(size, ())), self._random.random()))
+        return order[:count]
+
+    def _probe(self, probes: list[tuple[int, int]], tell: Told) -> None:
+        samples = self.progress.samples
+
+        def heard(_ended: int) -> None:
+            tell(self.progress)
+
+        before = {ttl: (r.asked, r.answered) for ttl, r in samples.routers.items()}
+        told: list[dict[str, Any]] = json.loads(self._prober.run(probes, heard))
+        samples.add(told)
+        for router in samples.routers.values():
+            asked, answered = before.get(router.ttl, (0, 0))
+            asked, answered = router.asked - asked, router.answered - answered
+            if asked > SCOUTS + 1 and answered < RARELY * asked and router.answered:
+                pause = self._pauses.get(router.ttl, 0.0)
+                self._pauses[router.ttl] = min(max(2 * pause, 0.1), SLOWEST_S)
+
+
+__all__ = ["TOO_BIG", "Budget", "PathMeasurement", "Progress", "default_sizes"]

@@ -1,0 +1,61 @@
+"""A path whose links are known, and what its routers answer."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from longfat.analysis.inference.samples import Samples
+from longfat.measurement.path import default_sizes
+
+SIZES = default_sizes(36, 1500)
+OWN_S = 30e-6
+"""What the hosts themselves take."""
+
+
+@dataclass
+class Truth:
+    """A path: rates in bit/s, delays one way in s; each link is busy for a share of the time."""
+
+    rates: list[float]
+    delays: list[float]
+    back: list[float] | None = None
+    busy: float = 0.2
+    queue: float = 1e-3
+    """The mean wait at a busy link of 10 Mbit/s, in s; shorter at faster ones."""
+    jitter: float = 5e-6
+    quote: int = 576
+    slow: dict[int, float] | None = None
+
+    def sample(
+        self, random: np.random.Generator, ttl: int, size: int, *, echo: bool = False
+    ) -> dict[str, Any]:
+        """One answer, as the prober tells it."""
+        answer = size if echo else min(self.quote, size + 28) if self.quote > 56 else 56
+        back = self.back or self.rates
+        seconds = OWN_S + random.gamma(2, self.jitter) + (self.slow or {}).get(ttl, 0.0)
+        for rate, rate_back, delay in zip(self.rates[:ttl], back[:ttl], self.delays[:ttl], strict=True):
+            seconds += 2 * delay + size * 8 / rate + answer * 8 / rate_back
+            if random.random() < self.busy:
+                seconds += random.exponential(self.queue * 1e7 / rate)
+        last = ttl == len(self.rates)
+        told = {
+            "kind": "reached" if last else "time-exceeded",
+            "from": f"10.0.0.{ttl}",
+            "size": answer,
+            "mtu": None,
+        }
+        return {"ttl": ttl, "size": size, "answer": told, "kernel_s": seconds, "application_s": seconds}
+
+    def samples(self, seed: int, rounds: int, *, echo: bool = False) -> Samples:
+        random = np.random.default_rng(seed)
+        samples, last = Samples(), len(self.rates)
+        for ttl in range(1, last + 1):
+            samples.add(
+                self.sample(random, ttl, size, echo=echo and ttl == last)
+                for _ in range(rounds)
+                for size in SIZES
+            )
+        return samples

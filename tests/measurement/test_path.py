@@ -1,0 +1,123 @@
+"""What is asked when, on a model of a network that answers at once."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+import pytest
+from tests.analysis.known_path import Truth
+
+from longfat.measurement.path import Budget, PathMeasurement, Progress, default_sizes
+
+NO_LIMIT = Budget(seconds=1e9, probes=10**6)
+
+
+class Model:
+    """Answers probes as a path would; `silent` routers never do, `mtu` is that of the last link."""
+
+    def __init__(
+        self, truth: Truth, *, silent: tuple[int, ...] = (), mtu: int = 1500, tells: bool = True
+    ) -> None:
+        self.truth, self.silent, self.mtu, self.tells = truth, silent, mtu, tells
+        self.random = np.random.default_rng(1)
+        self.asked: Counter[int] = Counter()
+        self.sizes: Counter[int] = Counter()
+
+    def run(self, probes: Sequence[tuple[int, int]], tell: Callable[[int], bool | None]) -> str:
+        told: list[dict[str, Any]] = []
+        last = len(self.truth.rates)
+        for ttl, size in probes:
+            self.asked[ttl] += 1
+            self.sizes[size] += 1
+            if min(ttl, last) in self.silent:
+                one: dict[str, Any] = {
+                    "ttl": ttl,
+                    "size": size,
+                    "answer": None,
+                    "kernel_s": None,
+                    "application_s": None,
+                }
+            elif ttl >= last and size > self.mtu:
+                mtu = self.mtu if self.tells else None
+                answer: Any = {"kind": "too-big", "from": "10.0.0.1", "size": 576, "mtu": mtu}
+                one = {"ttl": ttl, "size": size, "answer": answer, "kernel_s": 1e-3, "application_s": 1e-3}
+            else:
+                one = self.truth.sample(self.random, min(ttl, last), size) | {"ttl": ttl}
+            told.append(one)
+        tell(len(told))
+        return json.dumps(told)
+
+
+def _measure(model: Model, budget: Budget = NO_LIMIT, sizes: Sequence[int] | None = None) -> Progress:
+    return PathMeasurement(model, budget, sizes).run(lambda _: None)
+
+
+TRUTH = Truth([10e6, 20e6, 50e6], [2e-3, 1e-3, 1e-3])
+
+
+def test_it_ends_when_it_knows_enough() -> None:
+    model = Model(TRUTH)
+    progress = _measure(model)
+    assert progress.is_converged
+    assert progress.ended_by == "precision"
+    assert 8 <= progress.rounds < NO_LIMIT.rounds
+    assert [link.ttls for link in progress.path.links] == [(1,), (2,), (3,)]
+    for link, rate in zip(progress.path.links, TRUTH.rates, strict=True):
+        assert link.rate is not None
+        assert link.rate.value == pytest.approx(rate, rel=0.1)
+    assert set(model.asked) == {1, 2, 3}
+
+
+def test_what_cannot_be_known_ends_with_the_budget() -> None:
+    truth = Truth([10e6, 100e9, 10e6, 10e6, 10e6], [2e-3] * 5)
+    model = Model(truth)
+    progress = _measure(model, Budget(rounds=24, seconds=1e9))
+    assert progress.ended_by == "rounds"
+    # Only routers beside the link that is not known are asked to the end.
+    assert model.asked[1] == model.asked[2]
+    assert model.asked[5] < model.asked[1]
+    assert _measure(Model(truth), Budget(probes=300, seconds=1e9)).ended_by == "probes"
+    assert _measure(Model(truth), Budget(seconds=0.0)).ended_by == "time"
+
+
+@pytest.mark.parametrize("tells", [True, False], ids=["the MTU is told", "it is not"])
+def test_sizes_fit_the_path(tells: bool) -> None:
+    model = Model(TRUTH, mtu=1400, tells=tells)
+    progress = _measure(model, Budget(rounds=8, seconds=1e9))
+    last = progress.samples.routers[3].seconds()
+    assert max(last) <= 1400
+    assert max(last) >= (1400 if tells else 1300)
+    assert len(last) >= 10
+
+
+def test_sizes_that_are_asked_for_are_those_that_are_sent() -> None:
+    model = Model(TRUTH)
+    _measure(model, Budget(rounds=8, seconds=1e9), sizes=(100, 700, 1000, 1200, 1400))
+    assert set(model.sizes) <= {36, 100, 700, 1000, 1200, 1400}
+
+
+def test_nobody_answers() -> None:
+    model = Model(TRUTH, silent=(1, 2, 3))
+    progress = _measure(model)
+    assert progress.path.links == ()
+    assert model.asked.total() < 50
+
+
+def test_a_silent_router_is_passed_by() -> None:
+    progress = _measure(Model(TRUTH, silent=(2,)))
+    assert [link.ttls for link in progress.path.links] == [(1,), (2, 3)]
+
+
+@pytest.mark.parametrize(("least", "largest"), [(36, 1500), (36, 9000), (56, 1280), (36, 576), (36, 100)])
+def test_default_sizes_are_of_all_kinds(least: int, largest: int) -> None:
+    sizes = default_sizes(least, largest)
+    assert sizes[0] == least
+    assert sizes[-1] == largest
+    assert len(set(sizes)) == len(sizes) >= 10
+    if largest > 900:
+        assert sum(size >= 576 for size in sizes) >= 8
+        assert sum(size < 548 for size in sizes) >= 4
