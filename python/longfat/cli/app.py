@@ -15,6 +15,7 @@ from longfat.cli import (
     mptcp,
     net,
     packetdrill,
+    path,
     predict,
     recv,
     relay,
@@ -68,6 +69,7 @@ app.command(
 app.command("check", short_help="Measure a study's paths as built on this machine.")(check.check)
 app.add_typer(net.net, name="net", short_help="Build a study's network between real kernels; work in it.")
 app.command("mptcp", short_help="Decide which paths Linux's MPTCP connections use.")(mptcp.mptcp)
+app.command("path", short_help="Find latency and bandwidth of each link to a host.")(path.path)
 app.command("predict", short_help="Predict how long a transfer takes: latency or bandwidth.")(predict.predict)
 app.command("doctor", short_help="Say what this machine can do for emulated networks.")(doctor.doctor)
 app.command("clean", short_help="End what killed emulations have left behind.")(clean.clean)

@@ -18,6 +18,8 @@ from longfat.analysis.inference.links import Path, converged, infer
 from longfat.analysis.inference.samples import TOO_BIG, Samples
 
 LARGEST = 1500
+LARGEST_SIZE = 65_000
+"""What a probe may have."""
 LEAST = {4: 36, 6: 56}
 """The smallest probe by the version of IP: headers, and eight bytes to know it again."""
 LARGEST_QUOTE = 576
@@ -85,7 +87,15 @@ class PathMeasurement:
     """One measurement; `run` may be ended by Ctrl-C, and what is there stays."""
 
     def __init__(
-        self, prober: Prober, budget: Budget, sizes: Sequence[int] | None, *, version: int = 4, seed: int = 1
+        self,
+        prober: Prober,
+        budget: Budget,
+        sizes: Sequence[int] | None = None,
+        *,
+        version: int = 4,
+        seed: int = 1,
+        before: Iterable[dict[str, Any]] = (),
+        keep: Callable[[list[dict[str, Any]]], None] | None = None,
     ) -> None:
         self._prober = prober
         self._budget = budget
@@ -95,7 +105,15 @@ class PathMeasurement:
         self._pauses: dict[int, float] = {}
         self._asked_at: dict[int, float] = {}
         self._started = time.monotonic()
+        self._keep = keep
         self.progress = Progress()
+        self.progress.samples.add(before)
+
+    def interrupted(self) -> Progress:
+        """What is known after `run` was broken off."""
+        self.progress.path = infer(self.progress.samples)
+        self.progress.ended_by = "interrupt"
+        return self.progress
 
     def run(self, tell: Told) -> Progress:
         """Probes until the budget or the precision is reached; `tell` often hears of progress."""
@@ -161,7 +179,7 @@ class PathMeasurement:
         while True:
             too_big = samples.too_big
             told = [mtu for mtu in too_big.values() if mtu]
-            largest = min([LARGEST, *(size - 1 for size in too_big), *told])
+            largest = min([max(self._sizes or [LARGEST]), *(size - 1 for size in too_big), *told])
             if self._sizes:
                 sizes = tuple(size for size in self._sizes if size <= largest)
             else:
@@ -203,6 +221,8 @@ class PathMeasurement:
         before = {ttl: (r.asked, r.answered) for ttl, r in samples.routers.items()}
         told: list[dict[str, Any]] = json.loads(self._prober.run(probes, heard))
         samples.add(told)
+        if self._keep is not None:
+            self._keep(told)
         for router in samples.routers.values():
             asked, answered = before.get(router.ttl, (0, 0))
             asked, answered = router.asked - asked, router.answered - answered
