@@ -4,11 +4,15 @@
 //! use Linux's sockets. All that is sent goes to the host that the caller names.
 
 pub mod capture;
+pub mod echo;
 mod error;
 pub mod hops;
+pub mod ping;
 pub mod stamp;
 #[cfg(target_os = "linux")]
 pub mod system;
+#[cfg(target_os = "linux")]
+pub mod tcp_info;
 #[cfg(target_os = "linux")]
 pub mod timestamps;
 

@@ -1,0 +1,106 @@
+//! Round trips by new connections: from the SYN to what answers it.
+
+use std::io;
+use std::os::fd::AsFd;
+use std::sync::atomic::Ordering::Relaxed;
+
+use foundation::{Duration, Instant};
+use socket::clock::Clock;
+use socket::wait::sharpen_timers;
+use socket2::{Domain, Socket, Type};
+
+use super::plan::{Asked, Plan, State};
+use super::{Answer, Method, Options, Progress, Report, Sample};
+use crate::Stamp;
+use crate::error::Error;
+use crate::tcp_info::TcpInfo;
+
+const LOOK: Duration = Duration::from_millis(50);
+
+/// One connection after the other: `connect(2)` waits inside the kernel, which no poll is as quick as.
+pub fn run(options: &Options, progress: &Progress) -> Result<Report, Error> {
+    sharpen_timers();
+    let clock = Clock::new();
+    let asked = Asked {
+        sizes: vec![0],
+        count: options.count,
+        pace: options.pace,
+        window: 1,
+        timeout: options.timeout,
+    };
+    let mut plan = Plan::new(clock.now(), asked);
+    let mut samples: Vec<Sample> = Vec::with_capacity(plan.total() as usize);
+    while !plan.is_finished() && !progress.is_stopped() {
+        let now = clock.now();
+        let Some(probe) = plan.poll_send(now) else {
+            let due = plan.poll_timeout().unwrap_or(now + LOOK);
+            std::thread::sleep((due - now).min(LOOK).into());
+            plan.handle_timeout(clock.now());
+            continue;
+        };
+        let socket = socket(options).map_err(|error| Error::of("make a TCP socket", error))?;
+        let to = options.to.into();
+        let mut sample = Sample::new(0, Stamp::now());
+        let begun = clock.now();
+        let connected = socket.connect(&to);
+        let ended = clock.now();
+        plan.sent(begun);
+        progress.sent.fetch_add(1, Relaxed);
+        match answer(connected) {
+            Ok(Some(answer)) => {
+                let took = ended - begun;
+                plan.handle_answer(ended, probe.number);
+                (sample.application, sample.answer) = (Some(took), Some(answer));
+                if answer == Answer::Reply {
+                    sample.kernel = TcpInfo::of(socket.as_fd()).and_then(|info| info.handshake());
+                }
+                progress.answered.fetch_add(1, Relaxed);
+                progress.last.store(took.as_nanos(), Relaxed);
+            }
+            Ok(None) => plan.handle_timeout(begun + options.timeout + Duration::from_nanos(1)),
+            Err(error) => {
+                sample.error = error.raw_os_error();
+                plan.handle_failure(probe.number);
+            }
+        }
+        samples.push(sample);
+    }
+    for (sample, state) in samples.iter_mut().zip(plan.states()) {
+        sample.state = state;
+    }
+    samples.retain(|sample| sample.state != State::Waiting);
+    Ok(Report {
+        method: Method::Tcp,
+        samples,
+        strangers: 0,
+        took: clock.now() - Instant::ZERO,
+        note: None,
+    })
+}
+
+/// What the far end said to the SYN; `None` for nothing.
+fn answer(connected: io::Result<()>) -> io::Result<Option<Answer>> {
+    let Err(error) = connected else {
+        return Ok(Some(Answer::Reply));
+    };
+    match error.raw_os_error() {
+        Some(libc::ECONNREFUSED) => Ok(Some(Answer::Closed)),
+        // The time to connect is up (`socket(7)`, `SO_SNDTIMEO`).
+        Some(libc::EINPROGRESS | libc::EAGAIN | libc::ETIMEDOUT | libc::EINTR) => Ok(None),
+        _ => Err(error),
+    }
+}
+
+fn socket(options: &Options) -> io::Result<Socket> {
+    let socket = Socket::new(
+        Domain::for_address(options.to),
+        Type::STREAM,
+        Some(socket2::Protocol::TCP),
+    )?;
+    // At least a microsecond: zero stands for "for ever".
+    let timeout = std::time::Duration::from(options.timeout).max(std::time::Duration::from_micros(1));
+    socket.set_write_timeout(Some(timeout))?;
+    // Closed with a reset, the connection leaves no TIME-WAIT behind at either end.
+    socket.set_linger(Some(std::time::Duration::ZERO))?;
+    Ok(socket)
+}

@@ -1,0 +1,204 @@
+//! Round trips on a loopback, by every protocol.
+
+#![cfg(target_os = "linux")]
+
+mod common;
+
+use std::net::{SocketAddr, TcpListener, UdpSocket};
+use std::sync::atomic::Ordering;
+
+use foundation::Duration;
+use measurement::Error;
+use measurement::ping::plan::{Pace, State};
+use measurement::ping::{Answer, Method, Options, Progress, Protocol, Report, ping};
+
+fn options(to: SocketAddr, protocol: Protocol, sizes: &[u32], count: u32) -> Options {
+    Options {
+        to,
+        protocol,
+        sizes: sizes.to_vec(),
+        count,
+        pace: Pace::Interval(Duration::from_micros(200)),
+        window: 16,
+        timeout: Duration::from_secs(30),
+        whole: false,
+        spin: false,
+    }
+}
+
+fn run(options: &Options) -> Option<Report> {
+    match ping(options, &Progress::default()) {
+        Ok(report) => Some(report),
+        Err(error @ Error::Permission { .. }) => {
+            common::skip(&error.to_string());
+            None
+        }
+        Err(error) => panic!("{error}"),
+    }
+}
+
+/// A port that nobody listens at; it may be taken by another program between two calls, which answers then.
+fn closed(address: &str) -> SocketAddr {
+    UdpSocket::bind(address).unwrap().local_addr().unwrap()
+}
+
+#[test]
+fn every_echo_request_is_answered_and_stamped_within_the_applications_time() {
+    for address in ["127.0.0.1:0", "[::1]:0"] {
+        let sizes = [0, 5, 8, 12, 56, 1400, 9000];
+        let Some(report) = run(&options(address.parse().unwrap(), Protocol::Icmp, &sizes, 5)) else {
+            return;
+        };
+        assert!(matches!(report.method, Method::IcmpDatagram | Method::IcmpRaw));
+        assert_eq!(report.note.is_some(), report.method == Method::IcmpRaw);
+        assert_eq!(report.samples.len(), 35);
+        let order: Vec<u32> = report.samples[..14].iter().map(|sample| sample.size).collect();
+        assert_eq!(order, [sizes, sizes].concat());
+        let mut stamped = 0;
+        for sample in &report.samples {
+            assert_eq!(
+                (sample.state, sample.answer),
+                (State::Answered, Some(Answer::Reply)),
+                "{sample:?}"
+            );
+            let (Some(kernel), Some(application)) = (sample.kernel, sample.application) else {
+                continue;
+            };
+            stamped += 1;
+            let (out, back) = (sample.outbound.unwrap(), sample.inbound.unwrap());
+            assert!(kernel <= application, "{sample:?}");
+            // The parts are read from two clocks, one after the other.
+            let parts = out + kernel + back;
+            assert!(parts + Duration::from_micros(1) >= application, "{sample:?}");
+        }
+        assert!(stamped > 10, "{stamped}");
+    }
+}
+
+#[test]
+fn a_closed_udp_port_answers_too() {
+    for address in ["127.0.0.1:0", "[::1]:0"] {
+        let report = run(&options(closed(address), Protocol::Udp, &[8, 500], 4)).unwrap();
+        let answers: Vec<_> = report.samples.iter().map(|sample| sample.answer).collect();
+        assert_eq!(answers, [Some(Answer::Closed); 8]);
+        assert!(report.samples.iter().all(|sample| sample.application.is_some()));
+    }
+}
+
+#[test]
+fn connections_are_timed_to_an_open_and_to_a_closed_port() {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let open = listener.local_addr().unwrap();
+    let report = run(&options(open, Protocol::Tcp, &[0], 5)).unwrap();
+    assert!(
+        report
+            .samples
+            .iter()
+            .all(|sample| sample.answer == Some(Answer::Reply))
+    );
+    drop(listener);
+    let report = run(&options(open, Protocol::Tcp, &[0], 5)).unwrap();
+    assert!(
+        report
+            .samples
+            .iter()
+            .all(|sample| sample.answer == Some(Answer::Closed))
+    );
+    assert_eq!(report.samples.len(), 5);
+}
+
+#[test]
+fn a_silent_peer_is_lost_and_a_stopped_measurement_gives_what_it_has() {
+    let silent = UdpSocket::bind("127.0.0.1:0").unwrap();
+    let mut asked = options(silent.local_addr().unwrap(), Protocol::Udp, &[8], 3);
+    asked.timeout = Duration::from_millis(20);
+    let report = run(&asked).unwrap();
+    assert!(report.samples.iter().all(|sample| sample.state == State::Lost));
+    assert_eq!(report.samples.len(), 3);
+
+    asked.count = 1_000_000;
+    asked.timeout = Duration::from_secs(1000);
+    let progress = Progress::default();
+    std::thread::scope(|scope| {
+        let running = scope.spawn(|| ping(&asked, &progress).unwrap());
+        while progress.sent.load(Ordering::Relaxed) < 2 {
+            std::thread::yield_now();
+        }
+        progress.end();
+        // What was still waited for is neither answered nor lost.
+        assert_eq!(running.join().unwrap().samples.len(), 0);
+    });
+}
+
+#[test]
+fn a_flood_keeps_no_more_on_their_way_than_it_may() {
+    let server = UdpSocket::bind("127.0.0.1:0").unwrap();
+    server
+        .set_read_timeout(Some(std::time::Duration::from_secs(30)))
+        .unwrap();
+    let mut asked = options(server.local_addr().unwrap(), Protocol::Udp, &[100], 2000);
+    asked.pace = Pace::Flood {
+        least: Duration::from_micros(10),
+        most: Duration::from_secs(30),
+    };
+    asked.window = 4;
+    let progress = Progress::default();
+    std::thread::scope(|scope| {
+        let running = scope.spawn(|| ping(&asked, &progress).unwrap());
+        let mut buffer = [0; 200];
+        let mut most = 0;
+        for replied in 0..2000 {
+            let Ok((length, from)) = server.recv_from(&mut buffer) else {
+                progress.end();
+                break;
+            };
+            // What makes a request a reply: the kind, and with it the complement of the sum.
+            buffer[2] += 1;
+            buffer[3] = buffer[3].wrapping_sub(1);
+            most = most.max(progress.sent.load(Ordering::Relaxed) - replied);
+            server.send_to(&buffer[..length], from).unwrap();
+        }
+        let report = running.join().unwrap();
+        assert!(most <= 4, "{most}");
+        assert_eq!(report.samples.len(), 2000);
+        assert!(
+            report
+                .samples
+                .iter()
+                .all(|sample| sample.state == State::Answered)
+        );
+    });
+}
+
+#[test]
+fn what_must_not_be_fragmented_and_is_too_large_fails_by_name() {
+    let mut asked = options(closed("127.0.0.1:0"), Protocol::Udp, &[65_507, 100], 1);
+    asked.whole = true;
+    let mtu = std::fs::read_to_string("/sys/class/net/lo/mtu").unwrap();
+    let report = run(&asked).unwrap();
+    if mtu.trim().parse::<u32>().unwrap() < 65_535 {
+        return common::skip("the loopback's MTU takes every datagram");
+    }
+    assert!(
+        report
+            .samples
+            .iter()
+            .all(|sample| sample.state == State::Answered)
+    );
+}
+
+#[test]
+fn what_cannot_be_is_told_in_a_line() {
+    let to: SocketAddr = "127.0.0.1:9".parse().unwrap();
+    for (protocol, sizes, count, word) in [
+        (Protocol::Udp, &[4][..], 1, "8 bytes"),
+        (Protocol::Tcp, &[100], 1, "transact"),
+        (Protocol::Icmp, &[], 1, "nothing to send"),
+        (Protocol::Icmp, &[70_000], 1, "65507"),
+        (Protocol::Icmp, &[8, 9], 600_000, "too many"),
+    ] {
+        let told = ping(&options(to, protocol, sizes, count), &Progress::default());
+        let told = told.unwrap_err().to_string();
+        assert!(told.contains(word), "{told}");
+    }
+}
