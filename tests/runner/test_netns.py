@@ -1,7 +1,7 @@
 """The world `netns`: studies on real kernels, where this system lets them be emulated.
 
-They run whatever the machine holds: they ask for what must come of it even where it is late. What it refuses is
-the business of test_capacity.py.
+They run whatever the machine holds: they ask for what must come of it even where it is late. What it refuses
+is the business of test_capacity.py.
 """
 
 from __future__ import annotations
