@@ -1,6 +1,6 @@
 //! What runs on top of a protocol machine, whatever its clock: the sources and sinks of all workloads.
 
-use foundation::{Duration, Generator, Instant, Rate, Size};
+use foundation::{Duration, Generator, Instant, Rate};
 
 use crate::outcome::Transaction;
 use crate::plan::Group;
@@ -30,6 +30,8 @@ pub enum Notice {
     Closed,
     /// The flow failed.
     Failed(String),
+    /// A request was not answered in time, and no answer will be taken for it any more.
+    Unanswered,
 }
 
 /// How far an application has come.
@@ -43,6 +45,8 @@ pub struct Progress {
     pub failure: Option<String>,
     /// Requests that were answered.
     pub transactions: Vec<Transaction>,
+    /// Requests that were not.
+    pub unanswered: u64,
 }
 
 impl Progress {
@@ -52,6 +56,10 @@ impl Progress {
         self.finished || self.closed || self.failure.is_some()
     }
 }
+
+/// How long a request that is one datagram waits for its response, which is lost where it takes longer: nothing sends it
+/// again.
+pub const ANSWER_WITHIN: Duration = Duration::from_secs(2);
 
 /// More than any transport sends in a trial, and far from overflow.
 const ENDLESS: u64 = 1 << 56;
@@ -82,7 +90,6 @@ impl Application {
     #[must_use]
     pub fn of(group: &Group, number: u32, size: Option<u64>) -> [Self; 2] {
         let workload = &group.workload;
-        let bytes = |size: Option<Size>, default: u64| size.map_or(default, Size::bytes);
         match (workload.kind, workload.rate) {
             (Kind::File | Kind::Arrivals, _) => [Self::File(size.unwrap_or(0)), Self::Sink],
             (Kind::Bulk, None) => [Self::Endless, Self::Sink],
@@ -99,8 +106,7 @@ impl Application {
                 [Self::Paced(Box::new(paced)), Self::Sink]
             }
             (Kind::RequestResponse, _) => {
-                let request = bytes(workload.request_size, 100);
-                let response = bytes(workload.response_size, 10_000);
+                let (request, response) = workload.exchange();
                 let each = if workload.reconnect == Some(true) {
                     1
                 } else {
@@ -141,6 +147,7 @@ impl Application {
             (_, Notice::Closed) => progress.closed = true,
             (_, Notice::Failed(reason)) => progress.failure = Some(reason),
             (Self::Client(client), Notice::Read(bytes)) => client.read(now, bytes, machine, progress),
+            (Self::Client(client), Notice::Unanswered) => client.give_up(now, machine, progress),
             (Self::Server(server), Notice::Read(bytes)) => server.read(now, bytes, machine),
             (Self::Sink | Self::Server(_), Notice::PeerFinished) => machine.finish(now),
             _ => {}
@@ -271,7 +278,17 @@ impl Client {
         progress.transactions.push(Transaction {
             asked_at: self.asked_at,
             answered_at: now,
+            on_wire: None,
         });
+        self.go_on(now, machine);
+    }
+
+    fn give_up(&mut self, now: Instant, machine: &mut impl Stream, progress: &mut Progress) {
+        progress.unanswered += 1;
+        self.go_on(now, machine);
+    }
+
+    fn go_on(&mut self, now: Instant, machine: &mut impl Stream) {
         self.asked_at = Instant::MAX;
         if self.requests > 0 {
             if self.think.is_zero() {

@@ -1,6 +1,6 @@
 //! What became of a flow.
 
-use foundation::Instant;
+use foundation::{Duration, Instant};
 use hdrhistogram::Histogram;
 use transport::Statistics;
 
@@ -132,6 +132,17 @@ pub struct Transaction {
     pub asked_at: Instant,
     /// When the response was whole.
     pub answered_at: Instant,
+    /// From the first packet of the one who asks to the last one that it got before the response was whole, as its
+    /// interface saw them; `None` where nobody looked.
+    pub on_wire: Option<Duration>,
+}
+
+impl Transaction {
+    /// How long the one who asks waited; with a connection of its own, from the wish to connect.
+    #[must_use]
+    pub fn time(&self) -> Duration {
+        self.answered_at - self.asked_at
+    }
 }
 
 /// What became of a flow. Counters are of the measured time alone.
@@ -165,6 +176,10 @@ pub struct FlowOutcome {
     pub rtt: Option<Box<Histogram<u64>>>,
     /// Requests that were answered.
     pub transactions: Vec<Transaction>,
+    /// Requests that were not, where there is a time for it.
+    pub unanswered: u64,
+    /// All packets that both ends sent, those without payload too, where they are counted.
+    pub packets: Option<u64>,
     /// The ways between its hosts that carried its data, one bit each.
     pub ways: u64,
     /// Whether both streams ended and were acknowledged.

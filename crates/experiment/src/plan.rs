@@ -29,12 +29,17 @@ pub enum Protocol {
     Mptcp(Arc<Setup>),
     /// An ARQ protocol over UDP.
     Arq(Arc<ArqConfig>),
-    /// Datagrams of so many payload bytes.
+    /// Datagrams of so many payload bytes, where no request or response sets them.
     Udp(u32),
+    /// ICMP echo.
+    Icmp,
 }
 
 /// Bytes of an IPv4 header without options (RFC 791).
 pub const IPV4_HEADER: u32 = 20;
+
+/// The MTU of Ethernet (RFC 894), which hosts have where nothing else is said.
+const ETHERNET: u32 = 1500;
 
 /// Bytes of a TCP header without options (RFC 9293, section 3.1).
 const TCP_HEADER: u32 = 20;
@@ -50,7 +55,8 @@ impl Protocol {
             ProtocolConfig::Tcp(config) => Self::Tcp(Arc::new(config.clone())),
             ProtocolConfig::Mptcp(config) => Self::Mptcp(Arc::new(Setup::new(config.clone()))),
             ProtocolConfig::Arq(config) => Self::Arq(Arc::new(config.clone())),
-            ProtocolConfig::Udp(config) => Self::Udp(config.mss.bytes() as u32),
+            ProtocolConfig::Udp(config) => Self::Udp(config.datagram().bytes() as u32),
+            ProtocolConfig::Icmp(_) => Self::Icmp,
         }
     }
 
@@ -61,6 +67,8 @@ impl Protocol {
             Self::Mptcp(setup) => setup.segment(),
             Self::Arq(config) => config.mss.bytes(),
             Self::Udp(size) => u64::from(*size),
+            // What a packet of 1500 bytes has room for.
+            Self::Icmp => u64::from(ETHERNET) - u64::from(UDP_IPV4_OVERHEAD),
         }
     }
 }
@@ -106,6 +114,8 @@ pub struct Way {
     pub reverse: RouteId,
     /// The links of `forward`.
     pub links: Vec<LinkId>,
+    /// The largest packet that all links there and back carry, in bytes with all headers: 1500 unless they say otherwise.
+    pub mtu: u32,
     /// The round trip without queues and without sending.
     pub base_rtt: Duration,
 }
@@ -226,6 +236,13 @@ impl Routes<'_> {
                     base_rtt: Duration::from_nanos(delays.map(Duration::as_nanos).sum()),
                     forward: self.builder.route(&there, to),
                     reverse: self.builder.route(&back, from),
+                    mtu: {
+                        let given = there
+                            .iter()
+                            .chain(&back)
+                            .map(|link| links[link.0 as usize].spec.mtu);
+                        given.flatten().min().unwrap_or(ETHERNET)
+                    },
                     links: there,
                 }
             })
@@ -306,7 +323,21 @@ impl Group {
     /// Whether its flows slow down when the network is full.
     #[must_use]
     pub const fn answers_congestion(&self) -> bool {
-        !matches!(self.protocol, Protocol::Udp(_))
+        !matches!(self.protocol, Protocol::Udp(_) | Protocol::Icmp)
+    }
+
+    /// The largest packet that the first ways of all its pairs carry, in bytes with all headers.
+    #[must_use]
+    pub fn mtu(&self) -> u32 {
+        let of = self.pairs.iter().map(|pair| pair.ways[0].mtu);
+        of.min().unwrap_or(ETHERNET)
+    }
+
+    /// Whether its requests and responses are one datagram each.
+    #[must_use]
+    pub fn has_messages(&self) -> bool {
+        let is_datagram = matches!(self.protocol, Protocol::Udp(_) | Protocol::Icmp);
+        is_datagram && self.workload.kind == Kind::RequestResponse
     }
 
     /// Whether a flow of it uses several ways, or another one than the first.
@@ -315,7 +346,7 @@ impl Group {
         let chooses = match &self.protocol {
             Protocol::Mptcp(_) => true,
             Protocol::Tcp(config) => config.path.unwrap_or(Choose::First) != Choose::First,
-            Protocol::Arq(_) | Protocol::Udp(_) => false,
+            Protocol::Arq(_) | Protocol::Udp(_) | Protocol::Icmp => false,
         };
         chooses && self.pairs.iter().any(|pair| pair.ways.len() > 1)
     }
@@ -347,7 +378,8 @@ impl Group {
             Protocol::Tcp(config) => IPV4_HEADER + TCP_HEADER + timestamps(config),
             Protocol::Mptcp(setup) => IPV4_HEADER + TCP_HEADER + timestamps(&setup.config().tcp) + DSS_MAPPED,
             Protocol::Arq(_) => UDP_IPV4_OVERHEAD + HEADER_LENGTH as u32,
-            Protocol::Udp(_) => UDP_IPV4_OVERHEAD,
+            // ICMP's header is as long as UDP's (RFC 792, RFC 768).
+            Protocol::Udp(_) | Protocol::Icmp => UDP_IPV4_OVERHEAD,
         };
         payload / (payload + f64::from(header))
     }

@@ -21,51 +21,75 @@ pub enum ProtocolConfig {
     Mptcp(MptcpConfig),
     /// One of the ARQ protocols over UDP.
     Arq(ArqConfig),
-    /// Datagrams without an answer.
+    /// Datagrams.
     Udp(UdpConfig),
+    /// ICMP echo.
+    Icmp(IcmpConfig),
 }
 
 /// The one kind of [`UdpConfig`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum UdpKind {
-    /// Datagrams at the rate of the workload, whatever becomes of them.
+    /// Datagrams: at the rate of the workload, whatever becomes of them, or as requests and responses.
     Udp,
 }
 
-/// Datagrams at the rate of the workload, whatever becomes of them: cross traffic.
+/// Datagrams: at the rate of the workload, whatever becomes of them (cross traffic), or one for each request and response.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct UdpConfig {
-    /// "udp": datagrams at the rate of the workload, whatever becomes of them.
+    /// "udp": datagrams at the rate of the workload, whatever becomes of them, or one for each request and response.
     pub kind: UdpKind,
-    /// Payload of a datagram. Default: "1000B".
-    #[serde(default = "default_datagram")]
-    pub mss: Size,
+    /// Payload of a datagram; for bulk and on-off. Default: "1000B".
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mss: Option<Size>,
 }
 
-const fn default_datagram() -> Size {
-    Size::from_bytes(1000)
+impl UdpConfig {
+    /// Payload of a datagram where no request or response sets it.
+    #[must_use]
+    pub fn datagram(&self) -> Size {
+        self.mss.unwrap_or(Size::from_bytes(1000))
+    }
+}
+
+/// The one kind of [`IcmpConfig`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum IcmpKind {
+    /// Echo requests and their replies (RFC 792), as ping has them.
+    Icmp,
+}
+
+/// Echo requests and their replies (RFC 792), as ping has them: the peer's kernel answers.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct IcmpConfig {
+    /// "icmp": echo requests and their replies (RFC 792), as ping has them.
+    pub kind: IcmpKind,
 }
 
 /// The largest payload of an IPv4 datagram.
-const MAX_DATAGRAM: u64 = 65_507;
+pub(crate) const MAX_DATAGRAM: u64 = 65_507;
 
 impl UdpConfig {
     fn validate(&self) -> Vec<Problem> {
-        if (1..=MAX_DATAGRAM).contains(&self.mss.bytes()) {
+        let size = self.datagram();
+        if (1..=MAX_DATAGRAM).contains(&size.bytes()) {
             return Vec::new();
         }
-        let message = format!("\"{}\" is out of range: 1B to {MAX_DATAGRAM}B", self.mss);
+        let message = format!("\"{size}\" is out of range: 1B to {MAX_DATAGRAM}B");
         vec![Problem::new("mss", message)]
     }
 }
 
 /// All kinds, as users write them.
-const KINDS: [&str; 6] = [
+const KINDS: [&str; 7] = [
     "tcp",
     "mptcp",
     "udp",
+    "icmp",
     "stop-and-wait",
     "go-back-n",
     "selective-repeat",
@@ -99,6 +123,7 @@ impl ProtocolConfig {
             "tcp" => read_value(table).map(Self::Tcp),
             "mptcp" => read_mptcp(table).map(Self::Mptcp),
             "udp" => read_value(table).map(Self::Udp),
+            "icmp" => read_value(table).map(Self::Icmp),
             "" | "stop-and-wait" | "go-back-n" | "selective-repeat" => read_value(table).map(Self::Arq),
             other => {
                 let hint =
@@ -117,6 +142,7 @@ impl ProtocolConfig {
             Self::Mptcp(config) => config.validate(),
             Self::Arq(config) => config.validate(),
             Self::Udp(config) => config.validate(),
+            Self::Icmp(_) => Vec::new(),
         }
     }
 }
@@ -133,6 +159,7 @@ impl JsonSchema for ProtocolConfig {
             MptcpConfig::json_schema(generator),
             ArqConfig::json_schema(generator),
             UdpConfig::json_schema(generator),
+            IcmpConfig::json_schema(generator),
         ];
         json_schema!({ "description": "a protocol and its settings", "anyOf": tables })
     }

@@ -7,7 +7,7 @@ use serde::Serialize;
 use serde_json::Value;
 use transport::arq::ArqConfig;
 
-use crate::protocol::ProtocolConfig;
+use crate::protocol::{MAX_DATAGRAM, ProtocolConfig};
 use crate::traffic::TrafficConfig;
 use crate::vocabulary::read_value;
 use crate::workload::{Kind, WorkloadConfig};
@@ -68,23 +68,55 @@ pub(crate) fn fit(protocol: &ProtocolConfig, workload: &WorkloadConfig) -> Optio
             "true gives each path flows of its own, which choose none: leave it out, or the protocol's path";
         return Some(Problem::new("each_path", message));
     }
-    if !matches!(protocol, ProtocolConfig::Udp(_)) {
-        return None;
-    }
+    let name = match protocol {
+        ProtocolConfig::Udp(_) => "udp",
+        ProtocolConfig::Icmp(_) => "icmp",
+        _ => return None,
+    };
+    let is_echo = matches!(protocol, ProtocolConfig::Icmp(_));
     match workload.kind {
-        Kind::OnOff => None,
-        Kind::Bulk if workload.rate.is_some() => None,
-        Kind::Bulk => Some(Problem::new(
+        Kind::RequestResponse => messages_fit(protocol, workload),
+        Kind::OnOff if !is_echo => None,
+        Kind::Bulk if workload.rate.is_some() && !is_echo => None,
+        Kind::Bulk if !is_echo => Some(Problem::new(
             "rate",
             "the key is missing: udp has no rate of its own",
         )),
         other => {
+            let others = if is_echo {
+                ""
+            } else {
+                ", bulk (with a rate), on-off"
+            };
             let message = format!(
-                "udp cannot carry {:?}: allowed: bulk (with a rate), on-off",
+                "{name} cannot carry {:?}: allowed: request-response{others}",
                 other.name()
             );
             Some(Problem::new("kind", message))
         }
+    }
+}
+
+/// What requests and responses that are one datagram each cannot be.
+fn messages_fit(protocol: &ProtocolConfig, workload: &WorkloadConfig) -> Option<Problem> {
+    let (request, response) = workload.exchange();
+    for (key, bytes) in [("request_size", request), ("response_size", response)] {
+        if bytes > MAX_DATAGRAM {
+            let message = format!("\"{bytes}B\" is more than a datagram holds: at most {MAX_DATAGRAM}B");
+            return Some(Problem::new(key, message));
+        }
+    }
+    match protocol {
+        ProtocolConfig::Icmp(_) if request != response => {
+            let message =
+                format!("\"{response}B\" is not what icmp echoes: it must be request_size, \"{request}B\"");
+            Some(Problem::new("response_size", message))
+        }
+        ProtocolConfig::Udp(config) if config.mss.is_some() => {
+            let message = "a request and a response are one datagram each: leave out mss of the protocol udp";
+            Some(Problem::new("kind", message))
+        }
+        _ => None,
     }
 }
 

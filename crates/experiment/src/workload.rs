@@ -91,7 +91,7 @@ pub struct WorkloadConfig {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1))]
     pub requests: Option<u32>,
-    /// request-response: size of a request. Default: "100B".
+    /// request-response: size of a request; over udp and icmp it is one datagram. Default: "100B".
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub request_size: Option<Size>,
     /// request-response: size of a response. Default: "10kB".
@@ -100,7 +100,7 @@ pub struct WorkloadConfig {
     /// request-response: pause between a response and the next request. Default: "0s".
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub think: Option<Duration>,
-    /// request-response: a connection of its own for each request. Default: false.
+    /// request-response: a connection (udp, icmp: a socket) of its own for each request. Default: false.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reconnect: Option<bool>,
     /// Flows from each sender to its receiver (not for arrivals). Default: 1.
@@ -135,6 +135,13 @@ impl WorkloadConfig {
     #[must_use]
     pub fn flows(&self) -> u32 {
         self.flows.unwrap_or(1)
+    }
+
+    /// Bytes of a request and of its response.
+    #[must_use]
+    pub fn exchange(&self) -> (u64, u64) {
+        let bytes = |size: Option<Size>, default| size.map_or(default, Size::bytes);
+        (bytes(self.request_size, 100), bytes(self.response_size, 10_000))
     }
 
     /// The class that a size is in, from 0: its bounds belong to the class below them.

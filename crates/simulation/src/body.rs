@@ -52,6 +52,7 @@ fn wire_size(content: &Content) -> u32 {
         Content::Mptcp(segment) => IPV4_HEADER + segment.header_length() + segment.tcp.length,
         Content::Arq(frame) => frame.length() as u32 + UDP_IPV4_OVERHEAD,
         Content::Datagram(length) => length + UDP_IPV4_OVERHEAD,
+        Content::Message(message) => IPV4_HEADER + message.length,
         // The IPv4 header, ICMP's 8 bytes, and the header and 8 bytes of what was dropped (RFC 792).
         Content::TooBig { .. } => IPV4_HEADER + 8 + IPV4_HEADER + 8,
     }

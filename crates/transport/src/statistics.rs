@@ -48,7 +48,8 @@ impl Statistics {
         }
     }
 
-    pub(crate) fn record_rtt(&mut self, rtt: Duration) {
+    /// Takes in a round-trip time, where they are kept.
+    pub fn record_rtt(&mut self, rtt: Duration) {
         if let Some(histogram) = &mut self.rtt {
             histogram.saturating_record(rtt.as_nanos());
         }

@@ -3,7 +3,7 @@
 use transport::metrics::Description;
 
 /// Every metric of a trial of whole topologies besides those of a lone transfer, in the order of reports.
-pub(super) const OF_A_TRIAL: [Description; 29] = [
+pub(super) const OF_A_TRIAL: [Description; 35] = [
     Description::new(
         "flow_goodput_bps",
         "bit/s",
@@ -103,6 +103,7 @@ pub(super) const OF_A_TRIAL: [Description; 29] = [
         "lower",
         "mean flow completion time: wish to connect to the last byte's arrival; of a request: to its answer",
     ),
+    Description::new("fct_min_s", "s", "lower", "the shortest flow completion time"),
     Description::new("fct_p50_s", "s", "lower", "median flow completion time"),
     Description::new(
         "fct_p95_s",
@@ -135,6 +136,31 @@ pub(super) const OF_A_TRIAL: [Description; 29] = [
         "measured flows that were not done when the trial ended",
     ),
     Description::new("flows_failed", "", "lower", "measured flows that failed"),
+    Description::new(
+        "requests_unanswered",
+        "",
+        "lower",
+        "datagrams with a request that no response followed in time",
+    ),
+    Description::new(
+        "packets_per_request",
+        "",
+        "lower",
+        "packets that both ends sent, those without payload too, over requests answered",
+    ),
+    Description::new(
+        "wire_min_s",
+        "s",
+        "lower",
+        "the shortest time of a request on the wire: its first packet to the last one before its response was whole, by the kernel's stamps; none in simulation",
+    ),
+    Description::new("wire_p50_s", "s", "lower", "median time of a request on the wire"),
+    Description::new(
+        "stack_p50_s",
+        "s",
+        "lower",
+        "median of what the application waited for a response beyond its time on the wire: the time in the asking host's stack",
+    ),
     Description::new(
         "paths_mean",
         "",

@@ -16,7 +16,7 @@ use crate::fairness::{jain, max_min_distance};
 use crate::layout::{Member, fair_shares};
 use crate::observation::Observation;
 use crate::outcome::{FlowOutcome, Sent};
-use crate::plan::Group;
+use crate::plan::{Group, Protocol};
 use crate::workload::Kind;
 use descriptions::OF_A_TRIAL;
 
@@ -122,6 +122,7 @@ impl Measured<'_> {
         };
         self.set_volume(&mut set);
         self.set_time(&mut set);
+        self.set_requests(&mut set);
         self.set_round_trips(&mut set);
         self.set_bottlenecks(&mut set);
         self.set_fairness(&mut set);
@@ -157,7 +158,10 @@ impl Measured<'_> {
         set("packets_sent", Some(sent.packets as f64));
         set("retransmissions", Some(sent.retransmissions as f64));
         set("timeouts", Some(sent.timeouts as f64));
-        set("efficiency", Some(sent.acknowledged as f64 / sent.bytes as f64));
+        // Nobody acknowledges datagrams.
+        let is_acknowledged = self.groups[0].answers_congestion();
+        let efficiency = is_acknowledged.then(|| sent.acknowledged as f64 / sent.bytes as f64);
+        set("efficiency", efficiency);
         let failed = self.own().filter(|flow| flow.failure.is_some()).count();
         set("flows_failed", Some(failed as f64));
         let paths: Vec<f64> = self
@@ -176,19 +180,14 @@ impl Measured<'_> {
         let mut times: Vec<f64> = match self.kind() {
             Kind::RequestResponse => self
                 .own()
-                .flat_map(|flow| {
-                    let reconnects = self.groups[0].workload.reconnect == Some(true);
-                    // With a connection of its own, a request begins with the wish to connect.
-                    flow.transactions.iter().map(move |t| {
-                        let from = if reconnects { flow.opened_at } else { t.asked_at };
-                        (t.answered_at - from).as_secs_f64()
-                    })
-                })
+                .flat_map(|flow| &flow.transactions)
+                .map(|transaction| transaction.time().as_secs_f64())
                 .collect(),
             _ => self.own().filter_map(FlowOutcome::completion).collect(),
         };
         times.sort_by(f64::total_cmp);
         set("fct_mean_s", mean(&times));
+        set("fct_min_s", times.first().copied());
         set("fct_p50_s", quantile(&times, 0.5));
         set("fct_p95_s", quantile(&times, 0.95));
         set("fct_p99_s", quantile(&times, 0.99));
@@ -200,6 +199,36 @@ impl Measured<'_> {
             .filter(|flow| !flow.finished && flow.failure.is_none())
             .count();
         set("flows_unfinished", Some(unfinished as f64));
+    }
+
+    /// What only requests have: those that were lost, what they cost in packets, and their time on the wire.
+    fn set_requests(&self, set: &mut impl FnMut(&str, Option<f64>)) {
+        if self.kind() != Kind::RequestResponse {
+            return;
+        }
+        if matches!(self.groups[0].protocol, Protocol::Udp(_) | Protocol::Icmp) {
+            let lost: u64 = self.own().map(|flow| flow.unanswered).sum();
+            set("requests_unanswered", Some(lost as f64));
+        }
+        let answered = self.own().map(|flow| flow.transactions.len()).sum::<usize>();
+        let packets: Option<u64> = self.own().map(|flow| flow.packets).sum();
+        set(
+            "packets_per_request",
+            packets.map(|packets| packets as f64 / answered as f64),
+        );
+        let seen = || {
+            let all = self.own().flat_map(|flow| &flow.transactions);
+            all.filter_map(|transaction| Some((transaction.time(), transaction.on_wire?)))
+        };
+        let mut wire: Vec<f64> = seen().map(|(_, wire)| wire.as_secs_f64()).collect();
+        let mut stack: Vec<f64> = seen()
+            .map(|(whole, wire)| whole.as_secs_f64() - wire.as_secs_f64())
+            .collect();
+        wire.sort_by(f64::total_cmp);
+        stack.sort_by(f64::total_cmp);
+        set("wire_min_s", wire.first().copied());
+        set("wire_p50_s", quantile(&wire, 0.5));
+        set("stack_p50_s", quantile(&stack, 0.5));
     }
 
     fn set_round_trips(&self, set: &mut impl FnMut(&str, Option<f64>)) {

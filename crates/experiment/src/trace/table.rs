@@ -6,7 +6,7 @@ use foundation::Instant;
 use transport::arq::frame::Kind;
 use transport::tcp::{Ecn, Flags, Segment};
 
-use super::content::{Content, Side};
+use super::content::{Carrier, Content, Side};
 use super::events::{TraceEvent, What, frame_name, segment_name};
 
 /// A packet of a flow, wherever it is on its way.
@@ -72,7 +72,7 @@ impl Table {
             }
             Content::Tcp(segment) => self.learn_segment((packet.flow, 0), from, segment),
             Content::Mptcp(segment) => self.learn_segment((packet.flow, segment.subflow), from, &segment.tcp),
-            Content::Datagram(_) | Content::TooBig { .. } => false,
+            Content::Datagram(_) | Content::Message(_) | Content::TooBig { .. } => false,
         };
         if again {
             self.retransmissions.insert(packet.id);
@@ -181,6 +181,15 @@ impl Table {
             Content::Datagram(length) => {
                 event.frame = Some("datagram");
                 event.length = Some(*length);
+            }
+            Content::Message(message) => {
+                event.frame = Some(match message.carrier {
+                    _ if message.offset > 0 => "fragment",
+                    Carrier::Udp => "datagram",
+                    Carrier::Icmp if message.asks => "echo-request",
+                    Carrier::Icmp => "echo-reply",
+                });
+                event.length = Some(message.length);
             }
             Content::TooBig { .. } => event.frame = Some("too-big"),
         }

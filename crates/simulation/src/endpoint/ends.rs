@@ -5,12 +5,14 @@ use std::sync::Arc;
 use experiment::application::{Application, Progress};
 use experiment::outcome::{Baseline, Carried, FlowOutcome, Sent};
 use experiment::plan::{Group, Pair, Protocol};
+use experiment::trace::content::Carrier;
+use experiment::workload::Kind;
 use foundation::{Generator, Instant};
 use network::RouteId;
 use rand::{Rng, SeedableRng};
 use transport::mptcp::HostPaths;
 
-use super::{Arq, DatagramEnd, Endpoint, Machine, Mptcp, StreamEnd, Tcp};
+use super::{Arq, DatagramEnd, Endpoint, Machine, MessageEnd, Mptcp, StreamEnd, Tcp};
 use crate::body::Side;
 use crate::world::Flow;
 
@@ -37,6 +39,7 @@ pub(crate) fn ends(
         application,
         timeout: Instant::MAX,
         delivered: 0,
+        packets: 0,
         progress: Progress::default(),
     };
     [
@@ -72,11 +75,21 @@ fn machines(group: &mut Group, size: Option<u64>) -> (Machine, Machine) {
             let end = |arq, records_rtt| Machine::Arq(Box::new(StreamEnd::new(arq, records_rtt)));
             (end(opener, records_rtt), end(listener, false))
         }
+        Protocol::Udp(_) if group.workload.kind == Kind::RequestResponse => messages(Carrier::Udp, group),
+        Protocol::Icmp => messages(Carrier::Icmp, group),
         &Protocol::Udp(size) => (
             Machine::Datagram(DatagramEnd::new(size)),
             Machine::Datagram(DatagramEnd::new(size)),
         ),
     }
+}
+
+/// Both ends of requests and responses that are one datagram each.
+fn messages(carrier: Carrier, group: &Group) -> (Machine, Machine) {
+    let mtu = group.mtu();
+    let end =
+        |asks, records_rtt| Machine::Message(Box::new(MessageEnd::new(carrier, asks, mtu, records_rtt)));
+    (end(true, group.records_rtt), end(false, false))
 }
 
 /// The figures of both ends as they stand now.
@@ -114,6 +127,8 @@ pub(crate) fn outcome(flow: &Flow) -> FlowOutcome {
         delivered_in_all: sender.delivered + receiver.delivered,
         rtt: since.rtt,
         transactions: sender.progress.transactions.clone(),
+        unanswered: sender.progress.unanswered,
+        packets: Some(sender.packets + receiver.packets),
         ways: sender.ways(),
         finished: sender.progress.finished,
         failure: sender.progress.failure.clone(),

@@ -3,6 +3,7 @@
 mod arq;
 mod datagram;
 mod ends;
+mod message;
 mod mptcp;
 mod stream;
 mod tcp;
@@ -22,6 +23,7 @@ use crate::watch::Watch;
 use arq::Arq;
 use datagram::DatagramEnd;
 pub(crate) use ends::{baseline, ends, outcome};
+use message::MessageEnd;
 use mptcp::Mptcp;
 use stream::StreamEnd;
 use tcp::Tcp;
@@ -33,6 +35,7 @@ pub(crate) enum Machine {
     Tcp(Box<StreamEnd<Tcp>>),
     Mptcp(Box<StreamEnd<Mptcp>>),
     Datagram(DatagramEnd),
+    Message(Box<MessageEnd>),
 }
 
 /// One end of a flow.
@@ -51,6 +54,8 @@ pub(crate) struct Endpoint {
     pub timeout: Instant,
     /// Payload bytes that the application has read.
     pub delivered: u64,
+    /// Packets that it sent, those without payload too.
+    pub packets: u64,
     pub progress: Progress,
 }
 
@@ -62,6 +67,7 @@ macro_rules! each_machine {
             Machine::Tcp($end) => $call,
             Machine::Mptcp($end) => $call,
             Machine::Datagram($end) => $call,
+            Machine::Message($end) => $call,
         }
     };
 }
@@ -122,7 +128,9 @@ impl Endpoint {
         let (way, flow, to) = (parcel.way, self.flow, self.side.other());
         self.way = way;
         let route = self.route(way);
+        let packets = &mut self.packets;
         let mut reply = |content| {
+            *packets += 1;
             network.send(now, packet(route, flow, to, way, content));
         };
         each_machine!(&mut self.machine, end => end.receive(now, way, parcel.content, &mut reply));
@@ -166,6 +174,7 @@ impl Endpoint {
                     .on_notice(now, notice, &mut self.machine, &mut self.progress);
             }
             if let Some(content) = each_machine!(&mut self.machine, end => end.transmit(now, &mut way)) {
+                self.packets += 1;
                 network.send(now, packet(self.route(way), flow, to, way, content));
             } else if !each_machine!(&mut self.machine, end => end.settle(now, self.first + way, host)) {
                 break;

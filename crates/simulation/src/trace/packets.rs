@@ -6,7 +6,11 @@ use std::io::{Error, Result};
 use std::net::IpAddr;
 
 use etherparse::icmpv4::DestUnreachableHeader;
-use etherparse::{Icmpv4Type, Icmpv6Type, IpHeaders, PacketBuilder, PacketBuilderStep};
+use etherparse::{
+    IcmpEchoHeader, Icmpv4Type, Icmpv6Type, IpFragOffset, IpHeaders, Ipv4Header, PacketBuilder,
+    PacketBuilderStep,
+};
+use experiment::trace::content::{Carrier, Message};
 use transport::arq::codec;
 use transport::mptcp;
 use transport::mptcp::wire::Keys;
@@ -62,6 +66,7 @@ pub fn write(
             }
             Ok(())
         }
+        Content::Message(message) => write_message(message, endpoints, corrupt, out),
         Content::TooBig { mtu } => too_big(*mtu, endpoints, out),
     }
 }
@@ -86,6 +91,62 @@ fn udp(endpoints: Endpoints, payload: &[u8], out: &mut Vec<u8>) -> Result<()> {
         .udp(endpoints.source.port(), endpoints.destination.port())
         .write(out, payload)
         .map_err(|error| Error::other(error.to_string()))
+}
+
+/// A request or a response: a packet of its own, or a fragment of it, whose first has the header of UDP or ICMP.
+fn write_message(message: &Message, endpoints: Endpoints, corrupt: bool, out: &mut Vec<u8>) -> Result<()> {
+    const HEADER: usize = 8;
+    let other = |error: &dyn std::fmt::Display| Error::other(error.to_string());
+    let mut whole = Vec::new();
+    let payload = vec![0; message.whole as usize - HEADER];
+    match message.carrier {
+        Carrier::Udp => udp(endpoints, &payload, &mut whole)?,
+        Carrier::Icmp => {
+            let asker = if message.asks {
+                endpoints.source
+            } else {
+                endpoints.destination
+            };
+            let echo = IcmpEchoHeader {
+                id: asker.port(),
+                seq: message.number as u16,
+            };
+            let (v4, v6) = if message.asks {
+                (Icmpv4Type::EchoRequest(echo), Icmpv6Type::EchoRequest(echo))
+            } else {
+                (Icmpv4Type::EchoReply(echo), Icmpv6Type::EchoReply(echo))
+            };
+            let step = ip(endpoints);
+            let written = if endpoints.source.is_ipv4() {
+                step.icmpv4(v4).write(&mut whole, &payload)
+            } else {
+                step.icmpv6(v6).write(&mut whole, &payload)
+            };
+            written.map_err(|error| other(&error))?;
+        }
+    }
+    // Version 4 has an identification and fragments; what is simulated has no more.
+    let header = whole.len() - message.whole as usize;
+    let start = header + message.offset as usize;
+    let part = &whole[start..start + message.length as usize];
+    if !message.is_fragment() || endpoints.source.is_ipv6() {
+        out.extend_from_slice(&whole);
+    } else {
+        let (mut ipv4, _) = Ipv4Header::from_slice(&whole).map_err(|error| other(&error))?;
+        ipv4.set_payload_len(part.len()).map_err(|error| other(&error))?;
+        ipv4.dont_fragment = false;
+        ipv4.identification = message.number as u16;
+        ipv4.more_fragments = message.offset + message.length < message.whole;
+        ipv4.fragment_offset =
+            IpFragOffset::try_new((message.offset / 8) as u16).map_err(|error| other(&error))?;
+        ipv4.header_checksum = ipv4.calc_header_checksum();
+        ipv4.write(out)?;
+        out.extend_from_slice(part);
+    }
+    if corrupt && let Some(last) = out.last_mut() {
+        *last ^= 1;
+    }
+    Ok(())
 }
 
 /// A router's word, which cites the beginning of the packet that it dropped. Whose sequence number that had

@@ -5,12 +5,14 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use experiment::plan::{Group, Protocol};
+use experiment::trace::content::Carrier;
+use experiment::workload::Kind;
 use network::HostId;
 
 use super::flow::{Flow, Identity, Keeping, locked};
 use super::schedule::Trial;
 use super::tcp::Setting;
-use super::{arq, multipath, own, tcp, udp};
+use super::{arq, messages, multipath, own, tcp, udp};
 use crate::linux::namespace::Namespace;
 
 /// Which ways a flow takes.
@@ -19,6 +21,13 @@ pub(super) struct Beginning {
     pub way: u8,
     /// What is beside it, where it may use several.
     pub multipath: Option<multipath::Beginning>,
+}
+
+/// Whether one pair of threads carries all requests of a flow, also where each has a connection of its own: what is to be
+/// measured in microseconds must not wait for threads to begin.
+pub(super) fn asks_in_turn(group: &Group) -> bool {
+    let is_kernels = matches!(&group.protocol, Protocol::Tcp(config) if !own::is_asked_for(config));
+    group.has_messages() || (is_kernels && group.workload.kind == Kind::RequestResponse)
 }
 
 impl<'e> Trial<'e> {
@@ -79,6 +88,7 @@ impl<'e> Trial<'e> {
         let emulation = self.emulation;
         // What goes to an address of a way takes it.
         let address = emulation.way_address(way.to, number_of_way);
+        let near = emulation.way_address(way.from, number_of_way);
         if beginning.multipath.is_none() {
             flow.takes_way(number_of_way);
         }
@@ -108,7 +118,10 @@ impl<'e> Trial<'e> {
                         way.to,
                         Box::new(move || tcp::accept(setting, group, &there, &listener)),
                     );
-                    launch(way.from, Box::new(move || tcp::open(setting, group, &here, to)));
+                    launch(
+                        way.from,
+                        Box::new(move || tcp::open(setting, group, &here, near, to)),
+                    );
                     Ok(to)
                 }),
             Protocol::Mptcp(_) => {
@@ -127,6 +140,28 @@ impl<'e> Trial<'e> {
                         );
                         Ok(to)
                     })
+            }
+            Protocol::Udp(_) if group.has_messages() => emulation
+                .in_host(way.to, || UdpSocket::bind((address, 0)))
+                .and_then(|socket| {
+                    let to = socket.local_addr()?;
+                    launch(
+                        way.to,
+                        Box::new(move || messages::answer(setting, group, &there, &socket)),
+                    );
+                    launch(
+                        way.from,
+                        Box::new(move || messages::ask(setting, group, &here, Carrier::Udp, near, to)),
+                    );
+                    Ok(to)
+                }),
+            Protocol::Icmp => {
+                let to = (address, 0).into();
+                launch(
+                    way.from,
+                    Box::new(move || messages::ask(setting, group, &here, Carrier::Icmp, near, to)),
+                );
+                Ok(to)
             }
             &Protocol::Udp(datagram) => emulation
                 .in_host(way.to, || UdpSocket::bind((address, 0)))

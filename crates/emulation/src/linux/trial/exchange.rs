@@ -2,6 +2,7 @@
 
 use std::io::{ErrorKind, Read};
 use std::net::{Shutdown, TcpStream};
+use std::os::fd::AsFd;
 use std::sync::atomic::Ordering;
 use std::time::Duration as StdDuration;
 
@@ -88,7 +89,7 @@ pub(super) fn write(
         ) {
             Ok(taken) => bytes -= taken as u64,
             Err(Errno::INTR) => {}
-            Err(Errno::AGAIN) => match patiently(setting, || wait_for_room(socket)) {
+            Err(Errno::AGAIN) => match patiently(setting, || wait_for(socket, PollFlags::OUT)) {
                 None => return Ok(()),
                 Some(result) => result?,
             },
@@ -98,14 +99,14 @@ pub(super) fn write(
     Ok(())
 }
 
-/// Waits until the kernel says that there is room, as it wakes a write that blocks. (A write that gave up after a while and
-/// tried again would find room sooner, and so change the rhythm of the flow.)
-fn wait_for_room(socket: &TcpStream) -> std::io::Result<()> {
+/// Waits until the kernel says that there is room, or something to take, as it wakes a call that blocks. (A write that gave
+/// up after a while and tried again would find room sooner, and so change the rhythm of the flow.)
+pub(super) fn wait_for(socket: &impl AsFd, what: PollFlags) -> std::io::Result<()> {
     let patience = Timespec {
         tv_sec: 0,
         tv_nsec: i64::from(LOOK.subsec_nanos()),
     };
-    let mut asked = [PollFd::new(socket, PollFlags::OUT)];
+    let mut asked = [PollFd::new(socket, what)];
     if poll(&mut asked, Some(&patience))? == 0 {
         return Err(ErrorKind::WouldBlock.into());
     }
@@ -151,7 +152,7 @@ fn wait_for_acknowledgement(setting: &Setting<'_>, flow: &Flow, socket: &TcpStre
 
 /// Requests and their answers, one after the other.
 fn ask(setting: &Setting<'_>, group: &Group, flow: &Flow, socket: &mut TcpStream) -> std::io::Result<()> {
-    let (request, response) = sizes(group);
+    let (request, response) = group.workload.exchange();
     let workload = &group.workload;
     let requests = if workload.reconnect == Some(true) {
         1
@@ -182,6 +183,7 @@ fn ask(setting: &Setting<'_>, group: &Group, flow: &Flow, socket: &mut TcpStream
         flow.answered(Transaction {
             asked_at,
             answered_at,
+            on_wire: None,
         });
         flow.last_acknowledged_at.move_to(answered_at);
         if number < requests && !wait_until(setting, answered_at + workload.think.unwrap_or_default()) {
@@ -190,12 +192,4 @@ fn ask(setting: &Setting<'_>, group: &Group, flow: &Flow, socket: &mut TcpStream
     }
     flow.finished.store(true, Ordering::Relaxed);
     Ok(())
-}
-
-pub(super) fn sizes(group: &Group) -> (u64, u64) {
-    let bytes = |size: Option<foundation::Size>, default| size.map_or(default, foundation::Size::bytes);
-    (
-        bytes(group.workload.request_size, 100),
-        bytes(group.workload.response_size, 10_000),
-    )
 }

@@ -122,6 +122,9 @@ pub(super) struct Flow {
     clock: TrialClock,
     failure: Mutex<Option<String>>,
     transactions: Mutex<Vec<Transaction>>,
+    unanswered: AtomicU64,
+    /// All packets of both ends, where they were counted.
+    packets: OnceLock<u64>,
     /// The opener and the other end.
     ends: [Mutex<Seen>; 2],
     rtt: Mutex<Option<Box<Histogram<u64>>>>,
@@ -157,6 +160,8 @@ impl Flow {
             clock,
             failure: Mutex::new(None),
             transactions: Mutex::new(Vec::new()),
+            unanswered: AtomicU64::new(0),
+            packets: OnceLock::new(),
             ends: [Mutex::default(), Mutex::default()],
             rtt: Mutex::new(if keeping.round_trips { histogram() } else { None }),
             baseline: Mutex::new(Baseline::default()),
@@ -240,7 +245,14 @@ impl Flow {
     /// Reads the round-trip time of a machine that does not keep all of them.
     pub(super) fn sample(&self) {
         let is_asked = locked(&self.ends[0]).watched.is_some();
-        if is_asked && let Some(rtt) = self.look(Side::Sender).probe.smoothed_rtt {
+        if is_asked {
+            self.has_sampled(self.look(Side::Sender).probe.smoothed_rtt);
+        }
+    }
+
+    /// So long a round trip was seen, in seconds.
+    pub(super) fn has_sampled(&self, rtt: Option<f64>) {
+        if let Some(rtt) = rtt {
             let mut kept = locked(&self.rtt);
             if let Some(histogram) = kept.as_mut() {
                 histogram.saturating_record((rtt * 1e9) as u64);
@@ -254,6 +266,19 @@ impl Flow {
 
     pub(super) fn answered(&self, transaction: Transaction) {
         locked(&self.transactions).push(transaction);
+    }
+
+    /// A request was not answered in time.
+    pub(super) fn is_unanswered(&self) {
+        self.unanswered.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// So many packets of both ends have passed, where somebody has looked.
+    pub(super) fn has_passed(&self, packets: Option<u64>) {
+        if let Some(packets) = packets {
+            // It is told once.
+            let _ = self.packets.set(packets);
+        }
     }
 
     /// An end has read so much more: the receiver is the first. Gives how much it has read in all.
@@ -323,6 +348,8 @@ impl Flow {
             delivered_in_all,
             rtt: since.rtt,
             transactions: locked(&self.transactions).clone(),
+            unanswered: self.unanswered.load(Ordering::Relaxed),
+            packets: self.packets.get().copied(),
             ways: self.ways.load(Ordering::Relaxed),
             finished: self.finished.load(Ordering::Relaxed),
             failure: locked(&self.failure).clone(),

@@ -6,15 +6,18 @@ mod begin;
 mod exchange;
 mod flow;
 mod info;
+mod messages;
 mod multipath;
 mod own;
 mod pace;
 mod player;
+mod requests;
 mod schedule;
 mod settings;
 mod tcp;
 mod trace;
 mod udp;
+mod wire;
 
 use std::collections::BTreeSet;
 use std::sync::Mutex;
@@ -205,7 +208,7 @@ fn kernels(groups: &[Group], names: &Names) -> Result<Vec<Option<KernelTcp>>, Sp
             Protocol::Mptcp(setup) => multipath::kernel_of(setup.config(), names)
                 .map(Some)
                 .map_err(|problems| SpecError::Invalid(problems.into_iter().map(within).collect())),
-            Protocol::Arq(_) | Protocol::Udp(_) => Ok(None),
+            Protocol::Arq(_) | Protocol::Udp(_) | Protocol::Icmp => Ok(None),
         }
     };
     groups.iter().enumerate().map(of).collect()

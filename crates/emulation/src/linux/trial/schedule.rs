@@ -16,6 +16,7 @@ use experiment::workload::Kind;
 use foundation::{Duration, Instant};
 use network::{LinkId, Topology};
 
+use super::begin::asks_in_turn;
 use super::flow::Flow;
 use super::tcp::Setting;
 use super::{Tracing, TrialClock};
@@ -111,7 +112,11 @@ impl<'e> Trial<'e> {
             self.plan(self.measured_from, Control::Mark);
         }
         for (number, group) in groups.iter_mut().enumerate() {
-            let successors = group.successors();
+            let successors = if asks_in_turn(group) {
+                0
+            } else {
+                group.successors()
+            };
             for (at, pair) in group.starts() {
                 self.to_begin += u64::from(group.is_measured());
                 let begin = Control::Begin {
@@ -199,9 +204,13 @@ impl<'e> Trial<'e> {
             };
             let left = at.saturating_since(self.clock.now());
             if !left.is_zero() {
-                std::thread::sleep(
-                    StdDuration::from_nanos(left.as_nanos()).min(StdDuration::from_millis(20)),
-                );
+                // Those that follow others are not to wait for long.
+                let look = if self.followed.is_empty() {
+                    StdDuration::from_millis(20)
+                } else {
+                    StdDuration::from_millis(1)
+                };
+                std::thread::sleep(StdDuration::from_nanos(left.as_nanos()).min(look));
                 continue;
             }
             self.controls.pop_first();

@@ -8,15 +8,17 @@ use std::time::Duration as StdDuration;
 use experiment::plan::Group;
 use experiment::trace::Side;
 use experiment::workload::Kind;
+use rustix::event::PollFlags;
 use socket2::{Domain, Protocol, SockRef, Socket, Type};
 
 use super::TrialClock;
-use super::exchange::{CHUNK, patiently, send, sizes, write};
+use super::exchange::{CHUNK, patiently, send, wait_for, write};
 use super::flow::{Flow, Look};
 use super::info::Info;
 use super::multipath::Accounts;
 use super::own::Stacks;
 use super::pace::LOOK;
+use super::requests;
 use super::settings::KernelTcp;
 
 /// A connection that is not set up after so long has failed, as Linux has it after six retransmissions of the SYN.
@@ -78,7 +80,10 @@ fn listed(name: &str) -> bool {
 }
 
 /// The end that opens the flow, from its connection to its end.
-pub(super) fn open(setting: &Setting<'_>, group: &Group, flow: &Flow, to: SocketAddr) {
+pub(super) fn open(setting: &Setting<'_>, group: &Group, flow: &Flow, near: Ipv4Addr, to: SocketAddr) {
+    if group.workload.kind == Kind::RequestResponse {
+        return requests::ask(setting, group, flow, near, to);
+    }
     run(setting, flow, connect_from(setting, None, to), |socket| {
         watch(flow, Side::Sender, socket);
         send(setting, group, flow, socket)
@@ -140,16 +145,18 @@ pub(super) fn connect_from(
     Ok(socket.into())
 }
 
+/// Waits for a connection, as long as a thread waits before it looks whether the trial is over.
+pub(super) fn next_connection(listener: &TcpListener) -> io::Result<(TcpStream, SocketAddr)> {
+    wait_for(listener, PollFlags::IN)?;
+    listener.accept()
+}
+
 /// The end that the flow goes to.
 pub(super) fn accept(setting: &Setting<'_>, group: &Group, flow: &Flow, listener: &TcpListener) {
-    let accepted = patiently(setting, || {
-        let result = listener.accept();
-        if result.is_err() {
-            std::thread::sleep(StdDuration::from_micros(500));
-        }
-        result
-    });
-    let Some(Ok((mut socket, _))) = accepted else {
+    if group.workload.kind == Kind::RequestResponse && setting.kernel.multipath.is_none() {
+        return requests::answer(setting, group, flow, listener);
+    }
+    let Some(Ok((mut socket, _))) = patiently(setting, || next_connection(listener)) else {
         return;
     };
     let ready = socket
@@ -163,7 +170,7 @@ pub(super) fn accept(setting: &Setting<'_>, group: &Group, flow: &Flow, listener
     if answers {
         watch(flow, Side::Receiver, &socket);
     }
-    let (request, response) = sizes(group);
+    let (request, response) = group.workload.exchange();
     let mut buffer = vec![0; 4 * CHUNK];
     let mut unanswered = 0;
     while let Some(Ok(bytes @ 1..)) = patiently(setting, || socket.read(&mut buffer)) {

@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 use experiment::plan::{Group, Protocol};
 use experiment::trace::capture::{Capture, Extent};
+use experiment::trace::content::{Carrier, Message};
 use experiment::trace::{Content, Seen, Series, Side, Table, TraceEvent, What};
 use foundation::Instant;
 use transport::arq::{StreamRange, codec};
@@ -20,6 +21,7 @@ use crate::packet::IpPacket;
 /// IP's numbers of what flows run over (RFC 9293, RFC 768).
 const TCP: u8 = 6;
 const UDP: u8 = 17;
+const ICMP: u8 = 1;
 /// Bytes of a UDP header.
 const UDP_HEADER: usize = 8;
 
@@ -150,6 +152,7 @@ impl<'a> Directory<'a> {
             let protocol = match group.protocol {
                 Protocol::Tcp(_) | Protocol::Mptcp(_) => TCP,
                 Protocol::Arq(_) | Protocol::Udp(_) => UDP,
+                Protocol::Icmp => ICMP,
             };
             if let Some(to) = flow.to() {
                 all.entry((protocol, to)).or_default().push((flow, group));
@@ -207,6 +210,9 @@ impl<'a> Directory<'a> {
 
 /// Where a packet comes from and goes to, if it has ports.
 fn ends(packet: &IpPacket) -> Option<[SocketAddr; 2]> {
+    if packet.protocol() == ICMP {
+        return echo(packet).map(|_| [packet.source(), packet.destination()].map(|end| (end, 0).into()));
+    }
     if !matches!(packet.protocol(), TCP | UDP) || packet.is_later_fragment() {
         return None;
     }
@@ -219,12 +225,38 @@ fn ends(packet: &IpPacket) -> Option<[SocketAddr; 2]> {
     ])
 }
 
+/// The echo request or reply that a packet is, or the first fragment of (RFC 792).
+fn echo(packet: &IpPacket) -> Option<Message> {
+    if packet.is_later_fragment() {
+        return None;
+    }
+    let message = packet.bytes().get(packet.header_len()..)?;
+    let asks = match message.first()? {
+        8 => true,
+        0 => false,
+        _ => return None,
+    };
+    let number: [u8; 2] = *message.get(6..8)?.first_chunk()?;
+    let length = message.len() as u32;
+    Some(Message {
+        carrier: Carrier::Icmp,
+        asks,
+        number: u32::from(u16::from_be_bytes(number)),
+        offset: 0,
+        length,
+        whole: length,
+    })
+}
+
 /// What a packet carries, if it is whole.
 fn content(packet: &IpPacket, is_arq: bool) -> Option<Content> {
     if packet.protocol() == TCP {
         return wire::decode(packet.bytes())
             .ok()
             .map(|packet| Content::Tcp(packet.segment));
+    }
+    if packet.protocol() == ICMP {
+        return echo(packet).map(Content::Message);
     }
     let datagram = packet.bytes().get(packet.header_len()..)?;
     let payload = datagram.get(UDP_HEADER..)?;

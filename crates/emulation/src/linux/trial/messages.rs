@@ -1,0 +1,195 @@
+//! Requests and responses between two kernels that are one datagram each: UDP between two processes, or ICMP echo, which
+//! the peer's kernel answers by itself.
+
+use std::io::{self, ErrorKind};
+use std::mem::MaybeUninit;
+use std::net::{Ipv4Addr, SocketAddr, UdpSocket};
+use std::sync::atomic::Ordering;
+
+use experiment::application::ANSWER_WITHIN;
+use experiment::outcome::Transaction;
+use experiment::plan::Group;
+use experiment::trace::content::Carrier;
+use measurement::capture;
+use socket2::{Domain, Protocol, Socket, Type};
+
+use super::flow::Flow;
+use super::pace::{LOOK, wait_until};
+use super::tcp::Setting;
+use super::wire::Wire;
+
+/// ICMP's header (RFC 792).
+const ICMP_HEADER: usize = 8;
+/// The largest datagram, with ICMP's header.
+const LARGEST: usize = 65_536;
+
+/// One who asks: its socket, and the packet that it sends.
+struct Asker {
+    carrier: Carrier,
+    socket: Socket,
+    packet: Vec<u8>,
+    response: usize,
+    /// Bytes at the beginning of request and response that tell over UDP which request it is: as many as both have.
+    mark: usize,
+    buffer: Vec<MaybeUninit<u8>>,
+}
+
+impl Asker {
+    fn new(carrier: Carrier, near: Ipv4Addr, to: SocketAddr, sizes: (u64, u64)) -> io::Result<Self> {
+        let (protocol, header) = match carrier {
+            Carrier::Udp => (Protocol::UDP, 0),
+            Carrier::Icmp => (Protocol::ICMPV4, ICMP_HEADER),
+        };
+        let mut packet = vec![0; header + sizes.0 as usize];
+        if carrier == Carrier::Icmp {
+            packet[0] = 8; // Echo request; the kernel fills in identifier and checksum.
+        }
+        Ok(Self {
+            carrier,
+            socket: Self::socket(protocol, near, to)?,
+            packet,
+            response: sizes.1 as usize,
+            mark: sizes.0.min(sizes.1).min(4) as usize,
+            buffer: vec![MaybeUninit::uninit(); LARGEST],
+        })
+    }
+
+    fn socket(protocol: Protocol, near: Ipv4Addr, to: SocketAddr) -> io::Result<Socket> {
+        let socket = Socket::new(Domain::IPV4, Type::DGRAM, Some(protocol))?;
+        socket.bind(&SocketAddr::from((near, 0)).into())?;
+        socket.connect(&to.into())?;
+        socket.set_read_timeout(Some(LOOK))?;
+        socket.set_recv_buffer_size(4 * LARGEST)?;
+        Ok(socket)
+    }
+
+    fn send(&mut self, number: u32) -> io::Result<()> {
+        match self.carrier {
+            Carrier::Udp => {
+                let mark = &number.to_le_bytes()[..self.mark];
+                self.packet[..self.mark].copy_from_slice(mark);
+            }
+            Carrier::Icmp => self.packet[6..8].copy_from_slice(&(number as u16).to_be_bytes()),
+        }
+        self.socket.send(&self.packet).map(drop)
+    }
+
+    /// Waits for a packet; gives whether it is the response to this request.
+    fn receive(&mut self, number: u32) -> io::Result<bool> {
+        let length = self.socket.recv(&mut self.buffer)?;
+        // SAFETY: the kernel has written that many bytes.
+        let got = unsafe { self.buffer[..length].assume_init_ref() };
+        Ok(match self.carrier {
+            Carrier::Udp => {
+                got.len() == self.response && got[..self.mark] == number.to_le_bytes()[..self.mark]
+            }
+            // Type 0 is an echo reply.
+            Carrier::Icmp => {
+                got.len() == ICMP_HEADER + self.response
+                    && got[0] == 0
+                    && got[6..8] == (number as u16).to_be_bytes()
+            }
+        })
+    }
+}
+
+/// Asks as often as the workload says, one request after the other.
+pub(super) fn ask(
+    setting: &Setting<'_>,
+    group: &Group,
+    flow: &Flow,
+    carrier: Carrier,
+    near: Ipv4Addr,
+    to: SocketAddr,
+) {
+    let protocol = match carrier {
+        Carrier::Udp => capture::Protocol::Udp,
+        Carrier::Icmp => capture::Protocol::Echo,
+    };
+    let mut wire = Wire::look(protocol, near, to);
+    if let Err(error) = ask_all(setting, group, flow, &mut wire, || {
+        Asker::new(carrier, near, to, group.workload.exchange())
+    }) {
+        flow.fail(error.to_string());
+    }
+    flow.has_passed(wire.packets());
+    flow.over.store(true, Ordering::Relaxed);
+}
+
+fn ask_all(
+    setting: &Setting<'_>,
+    group: &Group,
+    flow: &Flow,
+    wire: &mut Wire,
+    open: impl Fn() -> io::Result<Asker>,
+) -> io::Result<()> {
+    let workload = &group.workload;
+    let requests = workload.requests.unwrap_or(1);
+    let (request, response) = workload.exchange();
+    let mut asker = open()?;
+    for number in 1..=requests {
+        if number > 1 && workload.reconnect == Some(true) {
+            asker = open()?;
+        }
+        let from = wire.ask();
+        let asked_at = setting.clock.now();
+        flow.first_data_at.note(asked_at);
+        // One that is larger than what the path is known to carry is lost; the kernel has learnt it then.
+        match asker.send(number) {
+            Err(error) if error.raw_os_error() != Some(libc::EMSGSIZE) => return Err(error),
+            _ => {}
+        }
+        flow.has_sent(u64::from(number), u64::from(number) * request);
+        let is_answered = loop {
+            match asker.receive(number) {
+                Ok(true) => break true,
+                Ok(false) => {}
+                Err(error) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut) => {}
+                Err(error) => return Err(error),
+            }
+            if setting.is_over() {
+                return Ok(());
+            }
+            if setting.clock.now().saturating_since(asked_at) >= ANSWER_WITHIN {
+                break false;
+            }
+        };
+        let answered_at = setting.clock.now();
+        if is_answered {
+            flow.answered(Transaction {
+                asked_at,
+                answered_at,
+                on_wire: wire.answered(from),
+            });
+            flow.read(1, response);
+            flow.last_acknowledged_at.move_to(answered_at);
+        } else {
+            flow.is_unanswered();
+        }
+        if number < requests && !wait_until(setting, answered_at + workload.think.unwrap_or_default()) {
+            return Ok(());
+        }
+    }
+    flow.finished.store(true, Ordering::Relaxed);
+    Ok(())
+}
+
+/// Answers each request with a datagram of its own.
+pub(super) fn answer(setting: &Setting<'_>, group: &Group, flow: &Flow, socket: &UdpSocket) {
+    let (request, response) = group.workload.exchange();
+    let mut buffer = vec![0; LARGEST];
+    if socket.set_read_timeout(Some(LOOK)).is_err() {
+        return;
+    }
+    let is_over = || setting.is_over() || flow.over.load(Ordering::Relaxed);
+    while !is_over() {
+        let Ok((length, from)) = socket.recv_from(&mut buffer) else {
+            continue;
+        };
+        if length as u64 == request {
+            flow.read(0, request);
+            // What does not leave is lost, as what is lost on the way.
+            let _ = socket.send_to(&buffer[..response as usize], from);
+        }
+    }
+}

@@ -1,0 +1,170 @@
+//! Requests and responses over the kernel's TCP: on one connection, or each on its own.
+
+use std::io::{self, ErrorKind, Read};
+use std::net::{Ipv4Addr, Shutdown, SocketAddr, TcpListener, TcpStream};
+use std::sync::atomic::Ordering;
+
+use experiment::outcome::{Sent, Transaction};
+use experiment::plan::Group;
+use experiment::trace::{Probe, Side};
+use measurement::capture::Protocol;
+use socket2::SockRef;
+
+use super::exchange::{CHUNK, patiently, write};
+use super::flow::{Flow, Look};
+use super::info::Info;
+use super::pace::{LOOK, wait_until};
+use super::tcp::{Setting, connect_from, next_connection};
+use super::wire::Wire;
+
+/// What the connections of one end have come to so far.
+#[derive(Default)]
+struct Account {
+    /// Those that are over.
+    before: Sent,
+}
+
+impl Account {
+    /// Tells the flow how this end stands, its present connection included; that one `is_over`, if no more comes of it.
+    fn tell(&mut self, flow: &Flow, side: Side, socket: &TcpStream, is_over: bool) {
+        let Ok(info) = Info::of(socket) else { return };
+        let sent = self.before.and(info.sent());
+        let probe = info.probe();
+        flow.tell(side, Look::new(sent, probe));
+        if is_over {
+            self.before = sent;
+            flow.tell(side, Look::new(sent, Probe::default()));
+            if side == Side::Sender {
+                flow.has_sampled(probe.smoothed_rtt);
+            }
+        }
+    }
+}
+
+/// Asks as often as the workload says, one request after the other.
+pub(super) fn ask(setting: &Setting<'_>, group: &Group, flow: &Flow, near: Ipv4Addr, to: SocketAddr) {
+    let mut wire = Wire::look(Protocol::Tcp, near, to);
+    if let Err(error) = ask_all(setting, group, flow, &mut wire, to) {
+        flow.fail(error.to_string());
+    }
+    flow.has_passed(wire.packets());
+    flow.over.store(true, Ordering::Relaxed);
+}
+
+fn ask_all(
+    setting: &Setting<'_>,
+    group: &Group,
+    flow: &Flow,
+    wire: &mut Wire,
+    to: SocketAddr,
+) -> io::Result<()> {
+    let workload = &group.workload;
+    let (request, response) = workload.exchange();
+    let requests = workload.requests.unwrap_or(1);
+    let reconnects = workload.reconnect == Some(true);
+    let mut buffer = vec![0; CHUNK];
+    let mut account = Account::default();
+    let mut open: Option<TcpStream> = None;
+    for number in 1..=requests {
+        let mut from = wire.ask();
+        let mut asked_at = setting.clock.now();
+        let mut socket = match open.take() {
+            Some(socket) => socket,
+            None => {
+                let socket = connect_from(setting, None, to)?;
+                if !reconnects {
+                    // The time to connect is no request's.
+                    (from, asked_at) = (wire.ask(), setting.clock.now());
+                }
+                socket
+            }
+        };
+        let is_last = reconnects || number == requests;
+        write(setting, flow, &mut socket, request)?;
+        if is_last {
+            socket.shutdown(Shutdown::Write)?;
+        }
+        let mut left = response;
+        while left > 0 {
+            match patiently(setting, || socket.read(&mut buffer)) {
+                None => return leave(&socket),
+                Some(result) => match result? as u64 {
+                    0 => return Err(ErrorKind::UnexpectedEof.into()),
+                    bytes => {
+                        flow.read(1, bytes);
+                        left = left.saturating_sub(bytes);
+                    }
+                },
+            }
+        }
+        let answered_at = setting.clock.now();
+        flow.answered(Transaction {
+            asked_at,
+            answered_at,
+            on_wire: wire.answered(from),
+        });
+        flow.last_acknowledged_at.move_to(answered_at);
+        if is_last {
+            // To the peer's FIN: a connection that is closed before could be reset.
+            if let Some(result) = patiently(setting, || socket.read(&mut buffer)) {
+                result?;
+            }
+        }
+        account.tell(flow, Side::Sender, &socket, is_last);
+        if !is_last {
+            open = Some(socket);
+        }
+        if number < requests && !wait_until(setting, answered_at + workload.think.unwrap_or_default()) {
+            return open.as_ref().map_or(Ok(()), leave);
+        }
+    }
+    flow.finished.store(true, Ordering::Relaxed);
+    Ok(())
+}
+
+/// The trial is over: what is unsent is nobody's concern any more.
+fn leave(socket: &TcpStream) -> io::Result<()> {
+    SockRef::from(socket).set_linger(Some(std::time::Duration::ZERO))
+}
+
+/// Answers requests, connection after connection.
+pub(super) fn answer(setting: &Setting<'_>, group: &Group, flow: &Flow, listener: &TcpListener) {
+    let mut account = Account::default();
+    let is_over = || flow.over.load(Ordering::Relaxed);
+    while let Some(Ok((mut socket, _))) = patiently(setting, || match next_connection(listener) {
+        Err(error) if error.kind() == ErrorKind::WouldBlock && is_over() => {
+            Err(ErrorKind::NotConnected.into())
+        }
+        result => result,
+    }) {
+        // One connection that breaks is the one who asks's to tell; the next one is served.
+        let _ = serve(setting, group, flow, &mut socket);
+        if setting.is_over() {
+            let _ = leave(&socket);
+        }
+        account.tell(flow, Side::Receiver, &socket, true);
+    }
+}
+
+/// Answers the requests of one connection, and closes it when the peer has done so.
+fn serve(setting: &Setting<'_>, group: &Group, flow: &Flow, socket: &mut TcpStream) -> io::Result<()> {
+    socket.set_nonblocking(false)?;
+    socket.set_read_timeout(Some(LOOK))?;
+    socket.set_write_timeout(Some(LOOK))?;
+    let (request, response) = group.workload.exchange();
+    let mut buffer = vec![0; CHUNK];
+    let mut unanswered = 0;
+    while let Some(result) = patiently(setting, || socket.read(&mut buffer)) {
+        let bytes = result? as u64;
+        if bytes == 0 {
+            return socket.shutdown(Shutdown::Write);
+        }
+        flow.read(0, bytes);
+        unanswered += bytes;
+        while unanswered >= request {
+            unanswered -= request;
+            write(setting, flow, socket, response)?;
+        }
+    }
+    Ok(())
+}

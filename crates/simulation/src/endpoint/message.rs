@@ -1,0 +1,182 @@
+//! An end whose requests and responses are one datagram each, in fragments where a link on the way is narrower.
+
+use std::collections::{BTreeSet, VecDeque};
+
+use experiment::application::ANSWER_WITHIN;
+use experiment::plan::IPV4_HEADER;
+use experiment::trace::content::{Carrier, Message};
+use foundation::Instant;
+use network::UDP_IPV4_OVERHEAD;
+use transport::Statistics;
+use transport::mptcp::HostPaths;
+
+use super::{End, Notice, Probe};
+use crate::body::Content;
+
+/// UDP's header and ICMP echo's are 8 bytes alike (RFC 768, RFC 792).
+const HEADER: u32 = UDP_IPV4_OVERHEAD - IPV4_HEADER;
+
+/// One who asks, or one who answers. Of those that arrive late, twice or out of turn only the awaited one counts.
+#[derive(Debug)]
+pub(crate) struct MessageEnd {
+    carrier: Carrier,
+    asks: bool,
+    /// IP's payload in the largest packet.
+    room: u32,
+    /// The number of the request that was asked or answered last.
+    number: u32,
+    /// Packets that wait to be sent.
+    unsent: VecDeque<Message>,
+    /// Which message is being put together, and the first bytes of those of its fragments that are there.
+    parts: (u32, BTreeSet<u32>, u32),
+    /// When the answer to the last request is given up; `None` where none is awaited.
+    deadline: Option<Instant>,
+    asked_at: Instant,
+    notices: VecDeque<Notice>,
+    is_finishing: bool,
+    statistics: Statistics,
+}
+
+impl MessageEnd {
+    /// The end that asks, or the one that answers, over links that carry packets of up to `mtu` bytes.
+    pub(crate) fn new(carrier: Carrier, asks: bool, mtu: u32, records_rtt: bool) -> Self {
+        let mut notices = VecDeque::new();
+        if !asks {
+            // Who answers keeps nothing that an end could wait for.
+            notices.push_back(Notice::Closed);
+        }
+        Self {
+            carrier,
+            asks,
+            room: mtu - IPV4_HEADER,
+            number: 0,
+            unsent: VecDeque::new(),
+            parts: (0, BTreeSet::new(), 0),
+            deadline: None,
+            asked_at: Instant::ZERO,
+            notices,
+            is_finishing: false,
+            statistics: if records_rtt {
+                Statistics::with_rtt_histogram()
+            } else {
+                Statistics::default()
+            },
+        }
+    }
+
+    /// Notes a packet of a message; gives the message's payload when it is whole.
+    fn assemble(&mut self, part: Message) -> Option<u64> {
+        let payload = u64::from(part.whole - HEADER);
+        if !part.is_fragment() {
+            return Some(payload);
+        }
+        if self.parts.0 != part.number {
+            self.parts = (part.number, BTreeSet::new(), 0);
+        }
+        if self.parts.1.insert(part.offset) {
+            self.parts.2 += part.length;
+        }
+        (self.parts.2 == part.whole).then(|| {
+            self.parts = (0, BTreeSet::new(), 0);
+            payload
+        })
+    }
+}
+
+impl End for MessageEnd {
+    fn open(&mut self, now: Instant, _: &mut HostPaths) {
+        self.statistics.opened_at = Some(now);
+    }
+
+    fn write(&mut self, now: Instant, bytes: u64) {
+        if self.asks {
+            self.number += 1;
+            self.asked_at = now;
+            self.deadline = Some(now + ANSWER_WITHIN);
+        }
+        let whole = bytes as u32 + HEADER;
+        // A fragment that is not the last holds a multiple of 8 bytes (RFC 791, section 3.2).
+        let most = if whole > self.room {
+            self.room / 8 * 8
+        } else {
+            whole
+        };
+        let mut offset = 0;
+        while offset < whole {
+            let length = most.min(whole - offset);
+            self.unsent.push_back(Message {
+                carrier: self.carrier,
+                asks: self.asks,
+                number: self.number,
+                offset,
+                length,
+                whole,
+            });
+            offset += length;
+        }
+    }
+
+    fn finish(&mut self, _: Instant) {
+        self.is_finishing = true;
+    }
+
+    fn statistics(&self) -> Option<&Statistics> {
+        Some(&self.statistics)
+    }
+
+    fn probe(&self, _: Instant) -> Probe {
+        Probe::default()
+    }
+
+    fn receive(&mut self, now: Instant, _: u8, content: Content, _: &mut dyn FnMut(Content)) {
+        let Content::Message(part) = content else { return };
+        self.statistics.packets_received += 1;
+        if self.asks && (part.number != self.number || self.deadline.is_none()) {
+            self.statistics.duplicates_received += 1;
+            return;
+        }
+        let Some(payload) = self.assemble(part) else {
+            return;
+        };
+        if self.asks {
+            self.deadline = None;
+            self.statistics.record_rtt(now - self.asked_at);
+            self.statistics.last_acknowledged_at = Some(now);
+        } else {
+            self.number = part.number;
+        }
+        self.notices.push_back(Notice::Read(payload));
+    }
+
+    fn expire(&mut self, now: Instant) -> bool {
+        if self.deadline.is_some_and(|deadline| deadline <= now) {
+            self.deadline = None;
+            self.notices.push_back(Notice::Unanswered);
+        }
+        false
+    }
+
+    fn poll(&mut self, _: Instant) -> Option<Notice> {
+        if let Some(notice) = self.notices.pop_front() {
+            return Some(notice);
+        }
+        let is_done = self.asks && self.is_finishing && self.deadline.is_none();
+        is_done.then(|| {
+            self.is_finishing = false;
+            Notice::Finished
+        })
+    }
+
+    fn transmit(&mut self, now: Instant, _: &mut u8) -> Option<Content> {
+        let message = self.unsent.pop_front()?;
+        self.statistics.first_data_at.get_or_insert(now);
+        self.statistics.packets_sent += 1;
+        let header = if message.offset == 0 { HEADER } else { 0 };
+        self.statistics.bytes_sent += u64::from(message.length - header);
+        Some(Content::Message(message))
+    }
+
+    fn timeout(&self) -> Option<Instant> {
+        self.deadline
+    }
+}
