@@ -241,7 +241,8 @@ impl Routes<'_> {
                             .iter()
                             .chain(&back)
                             .map(|link| links[link.0 as usize].spec.mtu);
-                        given.flatten().min().unwrap_or(ETHERNET)
+                        let loopback = self.topology.loopback().unwrap_or(ETHERNET);
+                        given.flatten().min().unwrap_or(loopback)
                     },
                     links: there,
                 }

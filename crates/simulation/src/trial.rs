@@ -4,7 +4,7 @@ use std::sync::atomic::AtomicBool;
 
 use experiment::metrics::Measured;
 use experiment::observation::Observation;
-use experiment::spec::{SpecError, TrialSpec};
+use experiment::spec::{NetworkConfig, SpecError, TrialSpec};
 use experiment::{ProtocolConfig, Record};
 use foundation::{Duration, Problem};
 use transport::tcp::StackKind;
@@ -43,6 +43,7 @@ pub fn run_watched<W: Watch>(
     series: Option<Duration>,
 ) -> Result<(Record, World<W>), TrialError> {
     refuse_kernels(spec)?;
+    refuse_loopback(spec)?;
     let mut world = World::new(spec, watch, series)?;
     let stop = world.run(cancel).err();
     if stop == Some(Stop::Cancelled) {
@@ -70,6 +71,17 @@ fn refuse_kernels(spec: &TrialSpec) -> Result<(), SpecError> {
     match problems.is_empty() {
         true => Ok(()),
         false => Err(SpecError::Invalid(problems)),
+    }
+}
+
+/// Only a kernel has a loopback interface: there is no network to simulate, and all times would be zero.
+fn refuse_loopback(spec: &TrialSpec) -> Result<(), SpecError> {
+    match &spec.network {
+        NetworkConfig::Topology(topology) if topology.kind == network::topology::Kind::Loopback => {
+            let message = "\"loopback\" is for the world netns: it has no network to simulate";
+            Err(SpecError::Invalid(vec![Problem::new("topology.kind", message)]))
+        }
+        _ => Ok(()),
     }
 }
 

@@ -78,7 +78,8 @@ impl Emulation {
         let (mut hosts, mut devices, mut ways) = (Vec::new(), Vec::new(), Vec::new());
         let count = count as u32;
         for host in (0..count - u32::from(outer.is_some())).map(HostId) {
-            let made = Host::create(block, host, routing.ways(host), options.mtu)?;
+            let loopback = options.topology.loopback();
+            let made = Host::create(block, host, routing.ways(host), options.mtu, loopback)?;
             hosts.push(made.namespace);
             ways.push(made.ports.len() as u8);
             devices.push(made.ports);

@@ -50,8 +50,15 @@ pub(crate) struct Host {
 
 impl Host {
     /// A namespace of its own with one device for each of so many `ways`. What leaves from the address of a way goes
-    /// that way, and so does what goes to another host's address of the way; the rest goes the first way.
-    pub(crate) fn create(block: Block, host: HostId, ways: u8, mtu: u32) -> Result<Self, Error> {
+    /// that way, and so does what goes to another host's address of the way; the rest goes the first way. `loopback`: the
+    /// MTU of its loopback interface, where it is not the kernel's.
+    pub(crate) fn create(
+        block: Block,
+        host: HostId,
+        ways: u8,
+        mtu: u32,
+        loopback: Option<u32>,
+    ) -> Result<Self, Error> {
         let namespace = Namespace::create()?;
         let ports = within(&namespace, || {
             for (name, value) in SETTINGS {
@@ -69,7 +76,12 @@ impl Host {
                     choose_by_source(&name, source, way)?;
                 }
             }
-            let up = Netlink::open().and_then(|link| link.set_up(netlink::device("lo")?, None));
+            let settings = loopback.map(|mtu| Settings {
+                mtu,
+                queue: QUEUE,
+                segments: SEGMENTS,
+            });
+            let up = Netlink::open().and_then(|link| link.set_up(netlink::device("lo")?, settings));
             up.map_err(|error| Error::from_system("set up the loopback device", error))?;
             Ok(ports)
         })?;

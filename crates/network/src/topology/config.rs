@@ -1,6 +1,6 @@
 //! The vocabulary of `[topology]`.
 
-use foundation::Problem;
+use foundation::{Problem, Size};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -8,7 +8,7 @@ use super::draft::Draft;
 use super::free::{FreeLink, Pairs};
 use super::links::Links;
 use super::multipath::Delays;
-use super::{Topology, dumbbell, free, multipath, parking_lot, star, tree};
+use super::{Topology, dumbbell, free, loopback, multipath, parking_lot, star, tree};
 
 /// The shape of a topology.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
@@ -24,6 +24,8 @@ pub enum Kind {
     Tree,
     /// The hosts sender and receiver with several paths side by side, for protocols that use more than one.
     Multipath,
+    /// One host that talks to itself over its loopback interface, without any link; only between real kernels.
+    Loopback,
     /// Hosts, routers and links as they are listed.
     Free,
 }
@@ -38,6 +40,7 @@ impl Kind {
             Self::Star => "star",
             Self::Tree => "tree",
             Self::Multipath => "multipath",
+            Self::Loopback => "loopback",
             Self::Free => "free",
         }
     }
@@ -50,6 +53,7 @@ impl Kind {
             Self::Star => star::KEYS,
             Self::Tree => tree::KEYS,
             Self::Multipath => multipath::KEYS,
+            Self::Loopback => loopback::KEYS,
             Self::Free => free::KEYS,
         }
     }
@@ -64,7 +68,7 @@ macro_rules! keys {
         #[serde(expecting = "a table such as { kind = \"dumbbell\", pairs = 2, bottleneck = { rate = \"10Mbit/s\" } }")]
         #[schemars(rename = "Topology")]
         pub struct TopologyConfig {
-            /// The shape: dumbbell, parking-lot, star, tree, multipath, or free (hosts, routers and links as listed).
+            /// The shape: dumbbell, parking-lot, star, tree, multipath, loopback (one host that talks to itself; world netns alone), or free (hosts, routers and links as listed).
             pub kind: Kind,
             $(
                 $(#[$help])*
@@ -120,6 +124,8 @@ keys! {
     path: Links = "Links",
     /// multipath: one-way delays from the first path to the last in even steps, such as "10ms..100ms"; default: those of path.
     delays: Delays = "String",
+    /// loopback: MTU of the interface, from 68B to 64KiB; default "64KiB".
+    mtu: Size = "Size",
     /// free: names of the hosts, which send and receive.
     hosts: Vec<String> = "Vec<String>",
     /// free: names of the routers, which pass packets on; default: none.
@@ -164,6 +170,7 @@ impl TopologyConfig {
             Kind::Star => star::draw(self, &mut draft),
             Kind::Tree => tree::draw(self, &mut draft),
             Kind::Multipath => multipath::draw(self, &mut draft),
+            Kind::Loopback => loopback::draw(self, &mut draft),
             Kind::Free => free::draw(self, &mut draft),
         }
         draft.finish()

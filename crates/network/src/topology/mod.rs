@@ -12,6 +12,7 @@ mod draft;
 mod dumbbell;
 mod free;
 mod links;
+mod loopback;
 mod multipath;
 mod parking_lot;
 mod routers;
@@ -83,6 +84,8 @@ pub struct Topology {
     links: Vec<TopologyLink>,
     pairs: Vec<(HostId, HostId)>,
     bottlenecks: Vec<LinkId>,
+    /// The MTU of the loopback interface of its only host, which talks to itself.
+    loopback: Option<u32>,
 }
 
 impl Topology {
@@ -202,6 +205,12 @@ impl Topology {
     #[must_use]
     pub fn bottlenecks(&self) -> &[LinkId] {
         &self.bottlenecks
+    }
+
+    /// The MTU in bytes of the loopback interface over which its only host talks to itself; `None` for what has links.
+    #[must_use]
+    pub const fn loopback(&self) -> Option<u32> {
+        self.loopback
     }
 
     /// A network in the making with these hosts and links, under the same numbers, and no route yet.

@@ -38,6 +38,9 @@ pub use settings::Names;
 use tcp::Setting;
 pub use trace::Trace;
 
+/// The largest MTU of a device, in bytes.
+const MOST_MTU: u32 = 65_535;
+
 /// Why there is no record.
 #[derive(Debug, thiserror::Error)]
 pub enum TrialError {
@@ -109,7 +112,12 @@ fn run_with(
 ) -> Result<(Record, Trace), TrialError> {
     let plan = Plan::of(spec)?;
     let kernels = kernels(&plan.groups, names)?;
-    let options = EmulationOptions::new(plan.topology.clone(), spec.streams().component("network"));
+    let mut options = EmulationOptions::new(plan.topology.clone(), spec.streams().component("network"));
+    // Datagrams that are larger than what their path carries leave in fragments, as in simulation.
+    let messages = plan.groups.iter().filter(|group| group.has_messages());
+    if let Some(mtu) = messages.map(Group::mtu).min() {
+        options.mtu = mtu.min(MOST_MTU);
+    }
     let emulation = Emulation::start(options)?;
     for (group, kernel) in plan.groups.iter().zip(&kernels) {
         let hosts: BTreeSet<HostId> = group.pairs.iter().flat_map(|pair| [pair.from, pair.to]).collect();

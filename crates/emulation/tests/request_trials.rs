@@ -1,0 +1,101 @@
+//! Requests between real kernels, and how the asking host's interface sees them.
+
+#![cfg(target_os = "linux")]
+
+mod common;
+
+use common::trials::{figure, record};
+
+const PATH: &str = r#""path": {"rate": "10Mbit/s", "delay": "10ms", "mtu": "1000B"}"#;
+const LOOPBACK: &str = r#""topology": {"kind": "loopback", "mtu": "1536B"}"#;
+
+fn trial(network: &str, protocol: &str, size: u32) -> String {
+    format!(
+        r#"{{{network}, "protocol": {protocol}, "workload": {{"kind": "request-response", "requests": 8,
+            "request_size": "{size}B", "response_size": "{size}B", "reconnect": true}}, "seed": 1}}"#
+    )
+}
+
+const ICMP: &str = r#"{"kind": "icmp"}"#;
+const UDP: &str = r#"{"kind": "udp"}"#;
+const TCP: &str = r#"{"kind": "tcp", "congestion": "reno"}"#;
+
+#[test]
+fn a_request_takes_a_round_trip_and_a_connection_one_more() {
+    for (protocol, round_trips, packets) in [
+        (ICMP, 1.0, 2.0..=2.0),
+        (UDP, 1.0, 2.0..=2.0),
+        (TCP, 2.0, 7.0..=12.0),
+    ] {
+        let Some(record) = record(&trial(PATH, protocol, 100)) else {
+            return;
+        };
+        assert_eq!(figure(&record, "flows_completed"), 8.0, "{protocol}");
+        let least = figure(&record, "fct_min_s");
+        // 20 ms of delay a round trip, sending, and what a busy machine adds.
+        assert!(
+            (round_trips * 0.020..round_trips * 0.020 + 0.1).contains(&least),
+            "{protocol}: {least}"
+        );
+        // Wire and stack are parts of the whole.
+        let wire = figure(&record, "wire_min_s");
+        assert!(
+            (round_trips * 0.0199..=least).contains(&wire),
+            "{protocol}: {wire}"
+        );
+        assert!(figure(&record, "stack_p50_s") > 0.0, "{protocol}");
+        let each = figure(&record, "packets_per_request");
+        assert!(packets.contains(&each), "{protocol}: {each}");
+    }
+}
+
+#[test]
+fn fragments_are_packets_of_their_own() {
+    // 972 bytes fill a packet of 1000 with the headers of IPv4 and of UDP or ICMP.
+    for (protocol, size, packets) in [(UDP, 972, 2.0), (UDP, 973, 4.0), (ICMP, 973, 4.0)] {
+        let Some(record) = record(&trial(PATH, protocol, size)) else {
+            return;
+        };
+        assert_eq!(
+            figure(&record, "packets_per_request"),
+            packets,
+            "{protocol}, {size}"
+        );
+        assert_eq!(figure(&record, "requests_unanswered"), 0.0);
+    }
+}
+
+#[test]
+fn a_host_talks_to_itself_over_its_loopback_interface() {
+    for (protocol, size, packets) in [
+        (ICMP, 1508, 2.0),
+        (ICMP, 1509, 4.0),
+        (UDP, 1508, 2.0),
+        (UDP, 1509, 4.0),
+    ] {
+        let Some(record) = record(&trial(LOOPBACK, protocol, size)) else {
+            return;
+        };
+        assert_eq!(figure(&record, "flows_completed"), 8.0, "{protocol}");
+        assert_eq!(
+            figure(&record, "packets_per_request"),
+            packets,
+            "{protocol}, {size}"
+        );
+        let (whole, wire) = (figure(&record, "fct_min_s"), figure(&record, "wire_min_s"));
+        assert!(0.0 < wire && wire < whole, "{protocol}: {wire} of {whole}");
+    }
+    let Some(record) = record(&trial(LOOPBACK, TCP, 1400)) else {
+        return;
+    };
+    assert_eq!(figure(&record, "flows_completed"), 8.0);
+}
+
+#[test]
+fn what_nobody_answers_is_lost() {
+    let lossy = r#""path": {"delay": "1ms", "loss": "100%"}"#;
+    let json = trial(lossy, UDP, 100).replace(r#""requests": 8"#, r#""requests": 2"#);
+    let Some(record) = record(&json) else { return };
+    assert_eq!(figure(&record, "requests_unanswered"), 2.0);
+    assert_eq!(figure(&record, "flows_completed"), 0.0);
+}

@@ -1,0 +1,139 @@
+//! Requests and responses that are one datagram each: their times are exact, and nothing sends them again.
+
+use experiment::{Record, TrialSpec};
+use simulation::run;
+
+fn record(path: &str, protocol: &str, workload: &str) -> Record {
+    let json = format!(
+        r#"{{"path": {{"rate": "10Mbit/s", "delay": "5ms"{path}}}, "protocol": {{"kind": "{protocol}"}},
+            "workload": {{"kind": "request-response"{workload}}}, "seed": 7}}"#
+    );
+    let spec = TrialSpec::from_json(&json).unwrap_or_else(|error| panic!("{error}: {json}"));
+    let record = run(&spec, None).unwrap();
+    assert_eq!(record.error, None, "{json}");
+    record
+}
+
+fn figure(record: &Record, name: &str) -> f64 {
+    record.metrics.as_ref().unwrap()[name].unwrap_or_else(|| panic!("{name} is null"))
+}
+
+fn sizes(request: u32, response: u32, requests: u32) -> String {
+    format!(r#", "request_size": "{request}B", "response_size": "{response}B", "requests": {requests}"#)
+}
+
+/// Seconds that so many bytes take at 10 Mbit/s.
+fn sending(bytes: u32) -> f64 {
+    f64::from(bytes) * 8.0 / 10e6
+}
+
+fn is_near(found: f64, expected: f64) {
+    assert!((found - expected).abs() < 1e-8, "{found}, not {expected}");
+}
+
+#[test]
+fn a_request_takes_what_latency_and_bandwidth_make_of_it() {
+    for protocol in ["udp", "icmp"] {
+        for reconnect in [", \"reconnect\": true", ""] {
+            let all = record("", protocol, &(sizes(300, 300, 20) + reconnect));
+            // The headers of IPv4 and of UDP or ICMP are 28 bytes.
+            for name in ["fct_min_s", "fct_mean_s", "fct_p99_s"] {
+                is_near(figure(&all, name), 0.010 + 2.0 * sending(328));
+            }
+            is_near(figure(&all, "packets_per_request"), 2.0);
+            is_near(figure(&all, "requests_unanswered"), 0.0);
+            is_near(figure(&all, "flows_unfinished"), 0.0);
+            assert_eq!(all.metrics.as_ref().unwrap()["wire_p50_s"], None);
+        }
+    }
+    let uneven = record("", "udp", &sizes(100, 1000, 3));
+    is_near(figure(&uneven, "fct_p50_s"), 0.010 + sending(128) + sending(1028));
+}
+
+#[test]
+fn what_is_larger_than_the_mtu_goes_in_fragments() {
+    let mtu = r#", "mtu": "1536B""#;
+    let whole = record(mtu, "udp", &sizes(1508, 1508, 5));
+    is_near(figure(&whole, "packets_per_request"), 2.0);
+    is_near(figure(&whole, "fct_p50_s"), 0.010 + 2.0 * sending(1536));
+    let split = record(mtu, "icmp", &sizes(1509, 1509, 5));
+    is_near(figure(&split, "packets_per_request"), 4.0);
+    // 1512 of the 1517 bytes that IP carries, and the 5 that are left, each behind a header of 20.
+    is_near(figure(&split, "fct_p50_s"), 0.010 + 2.0 * sending(1532 + 25));
+    // A path that says nothing has Ethernet's MTU.
+    is_near(
+        figure(&record("", "udp", &sizes(1472, 1472, 2)), "packets_per_request"),
+        2.0,
+    );
+    is_near(
+        figure(&record("", "udp", &sizes(1473, 1473, 2)), "packets_per_request"),
+        4.0,
+    );
+}
+
+#[test]
+fn what_is_lost_is_counted_and_not_asked_again() {
+    let lossy = record(r#", "loss": "20%""#, "udp", &sizes(100, 100, 500));
+    let (lost, answered) = (
+        figure(&lossy, "requests_unanswered"),
+        figure(&lossy, "flows_completed"),
+    );
+    is_near(lost + answered, 500.0);
+    // Both ways must do: 36 % are lost, give or take four standard deviations.
+    assert!(
+        (0.36 - lost / 500.0).abs() < 4.0 * (0.36_f64 * 0.64 / 500.0).sqrt(),
+        "{lost}"
+    );
+    is_near(figure(&lossy, "fct_p99_s"), 0.010 + 2.0 * sending(128));
+}
+
+#[test]
+fn an_answer_that_comes_late_is_no_answer_to_the_next_request() {
+    // A round trip of 3 s is more than a request waits for.
+    let late = record(
+        r#", "reverse": {"delay": "3s"}"#,
+        "icmp",
+        &(sizes(100, 100, 4) + r#", "think": "500ms""#),
+    );
+    is_near(figure(&late, "requests_unanswered"), 4.0);
+    is_near(figure(&late, "flows_completed"), 0.0);
+}
+
+#[test]
+fn copies_are_not_counted_twice() {
+    let twice = record(r#", "duplicate": "100%""#, "udp", &sizes(100, 100, 50));
+    is_near(figure(&twice, "flows_completed"), 50.0);
+    is_near(figure(&twice, "requests_unanswered"), 0.0);
+    // Every request arrives twice and is answered twice.
+    is_near(figure(&twice, "packets_per_request"), 3.0);
+}
+
+#[test]
+fn what_no_datagram_holds_is_refused() {
+    let wrong = |protocol: &str, workload: &str, told: &str| {
+        let json = format!(r#"{{"protocol": {protocol}, "workload": {workload}, "seed": 1}}"#);
+        let error = TrialSpec::from_json(&json).unwrap_err().to_string();
+        assert!(error.contains(told), "{error}");
+    };
+    let exchange = |request: &str, response: &str| {
+        format!(
+            r#"{{"kind": "request-response", "request_size": "{request}", "response_size": "{response}"}}"#
+        )
+    };
+    wrong(r#"{"kind": "udp"}"#, &exchange("65508B", "1B"), "at most 65507B");
+    wrong(
+        r#"{"kind": "icmp"}"#,
+        &exchange("64B", "65B"),
+        "not what icmp echoes",
+    );
+    wrong(
+        r#"{"kind": "udp", "mss": "100B"}"#,
+        &exchange("64B", "64B"),
+        "leave out mss",
+    );
+    wrong(
+        r#"{"kind": "icmp"}"#,
+        r#"{"kind": "file", "size": "1kB"}"#,
+        "allowed: request-response",
+    );
+}
