@@ -100,6 +100,46 @@ def test_sizes_that_are_asked_for_are_those_that_are_sent() -> None:
     assert set(model.sizes) <= {36, 100, 700, 1000, 1200, 1400}
 
 
+class Limited(Model):
+    """A router that answers once a second, after a few at once; time passes with probes and pauses."""
+
+    def __init__(self, truth: Truth, limited: int) -> None:
+        super().__init__(truth)
+        self.limited, self.time, self.tokens, self.filled = limited, 0.0, 6.0, 0.0
+
+    def now(self) -> float:
+        return self.time
+
+    def sleep(self, seconds: float) -> None:
+        self.time += seconds
+
+    def run(self, probes: Sequence[tuple[int, int]], tell: Callable[[int], bool | None]) -> str:
+        told = []
+        for ttl, size in probes:
+            self.time += 0.02
+            self.tokens = min(6.0, self.tokens + self.time - self.filled)
+            self.filled = self.time
+            self.silent = ()
+            if ttl == self.limited and self.tokens < 1:
+                self.silent = (ttl,)
+            elif ttl == self.limited:
+                self.tokens -= 1
+            told += json.loads(super().run([(ttl, size)], tell))
+        return json.dumps(told)
+
+
+def test_a_router_that_limits_its_answers_is_asked_less_often() -> None:
+    model = Limited(TRUTH, 2)
+    budget = Budget(seconds=400.0)
+    progress = PathMeasurement(model, budget, now=model.now, sleep=model.sleep).run(lambda _: None)
+    assert model.asked[2] <= 1.2 * model.time + 60
+    assert progress.samples.routers[2].loss < 0.4
+    assert [link.ttls for link in progress.path.links] == [(1,), (2,), (3,)]
+    for link, rate in zip(progress.path.links, TRUTH.rates, strict=True):
+        assert link.rate is not None
+        assert link.rate.value == pytest.approx(rate, rel=0.1)
+
+
 def test_nobody_answers() -> None:
     model = Model(TRUTH, silent=(1, 2, 3))
     progress = _measure(model)

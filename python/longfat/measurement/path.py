@@ -28,7 +28,9 @@ FIRST_ROUNDS = 8
 SCOUTS = 2
 SILENT = 6
 """Routers in a row that do not answer, behind which nobody is looked for."""
+JUDGED = 8
 RARELY = 0.7
+"""Of so many probes a router that answers a smaller share is asked less often from then on."""
 SLOWEST_S = 1.1
 """The longest pause between two probes of a router: Linux answers at least once a second."""
 
@@ -96,6 +98,8 @@ class PathMeasurement:
         seed: int = 1,
         before: Iterable[dict[str, Any]] = (),
         keep: Callable[[list[dict[str, Any]]], None] | None = None,
+        now: Callable[[], float] = time.monotonic,
+        sleep: Callable[[float], None] = time.sleep,
     ) -> None:
         self._prober = prober
         self._budget = budget
@@ -103,8 +107,11 @@ class PathMeasurement:
         self._least = LEAST[version]
         self._random = random.Random(seed)  # noqa: S311 - an order, not a secret
         self._pauses: dict[int, float] = {}
+        self._asked: dict[int, int] = {}
+        self._judged: dict[int, tuple[int, int]] = {}
         self._asked_at: dict[int, float] = {}
-        self._started = time.monotonic()
+        self._now, self._sleep = now, sleep
+        self._started = now()
         self._keep = keep
         self.progress = Progress()
         self.progress.samples.add(before)
@@ -123,7 +130,7 @@ class PathMeasurement:
         routers = [router.ttl for router in progress.samples.path() if router.answered]
         wanted = set(routers)
         while routers and not progress.is_converged:
-            reason = self._spent(len(sizes))
+            reason = self._spent(wanted, sizes)
             if reason:
                 progress.ended_by = reason
                 break
@@ -150,13 +157,13 @@ class PathMeasurement:
             return set(routers)
         return wanted & set(routers)
 
-    def _spent(self, sizes: int) -> str:
-        budget, progress = self._budget, self.progress
-        if progress.rounds >= budget.rounds:
+    def _spent(self, wanted: Iterable[int], sizes: Sequence[int]) -> str:
+        budget, samples = self._budget, self.progress.samples
+        if all(self._asked.get(ttl, 0) >= budget.rounds * len(sizes) for ttl in wanted):
             return "rounds"
-        if progress.samples.count + sizes > budget.probes:
+        if samples.count + len(sizes) > budget.probes:
             return "probes"
-        return "time" if time.monotonic() - self._started > budget.seconds else ""
+        return "time" if self._now() - self._started > budget.seconds else ""
 
     def _scout(self, tell: Told) -> None:
         """Finds the routers and the end, and which sizes the path takes."""
@@ -190,20 +197,21 @@ class PathMeasurement:
             if len(samples.too_big) == known:
                 return sizes
 
-    def _round(self, routers: Iterable[int], sizes: Sequence[int]) -> list[tuple[int, int]]:
+    def _round(self, routers: Sequence[int], sizes: Sequence[int]) -> list[tuple[int, int]]:
         probes: list[tuple[int, int]] = []
-        now = time.monotonic()
+        now = self._now()
         for ttl in routers:
             pause = self._pauses.get(ttl, 0.0)
-            count = len(sizes)
+            count = min(len(sizes), self._budget.rounds * len(sizes) - self._asked.get(ttl, 0))
             if pause:
                 count = min(count, int((now - self._asked_at.get(ttl, 0.0)) / pause))
             if count:
                 self._asked_at[ttl] = now
+                self._asked[ttl] = self._asked.get(ttl, 0) + count
             probes += [(ttl, size) for size in self._rarest(ttl, sizes, count)]
         self._random.shuffle(probes)
         if not probes:
-            time.sleep(min(self._pauses.values()))
+            self._sleep(min(self._pauses.get(ttl, SLOWEST_S) for ttl in routers))
         return probes
 
     def _rarest(self, ttl: int, sizes: Sequence[int], count: int) -> list[int]:
@@ -218,17 +226,18 @@ class PathMeasurement:
         def heard(_ended: int) -> None:
             tell(self.progress)
 
-        before = {ttl: (r.asked, r.answered) for ttl, r in samples.routers.items()}
         told: list[dict[str, Any]] = json.loads(self._prober.run(probes, heard))
         samples.add(told)
         if self._keep is not None:
             self._keep(told)
         for router in samples.routers.values():
-            asked, answered = before.get(router.ttl, (0, 0))
-            asked, answered = router.asked - asked, router.answered - answered
-            if asked > SCOUTS + 1 and answered < RARELY * asked and router.answered:
+            asked, answered = self._judged.get(router.ttl, (0, 0))
+            if router.asked - asked < JUDGED or not router.answered:
+                continue
+            if router.answered - answered < RARELY * (router.asked - asked):
                 pause = self._pauses.get(router.ttl, 0.0)
                 self._pauses[router.ttl] = min(max(2 * pause, 0.1), SLOWEST_S)
+            self._judged[router.ttl] = (router.asked, router.answered)
 
 
 __all__ = ["TOO_BIG", "Budget", "PathMeasurement", "Progress", "default_sizes"]

@@ -1,0 +1,131 @@
+"""`longfat path` on emulated paths whose links are known, and what it refuses."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import tomllib
+from pathlib import Path
+from typing import Any
+
+import pytest
+import tomli_w
+from tests.cli.conftest import Refused
+from tests.conftest import command
+
+RATES = (20, 5, 50)
+DELAYS = (4, 2, 6)
+ATTEMPTS = 4
+"""A machine may be busy: later attempts have more time, and what one of them finds is enough."""
+
+
+def _chain() -> dict[str, Any]:
+    nodes = ["a", "r1", "r2", "b"]
+    links = [
+        {"from": here, "to": there, "rate": f"{rate}Mbit/s", "delay": f"{delay}ms", "queue": "100pkt"}
+        for here, there, rate, delay in zip(nodes, nodes[1:], RATES, DELAYS, strict=False)
+    ]
+    return {
+        "title": "A chain",
+        "topology": {"kind": "free", "hosts": ["a", "b"], "routers": ["r1", "r2"], "links": links},
+        "workload": {"kind": "bulk", "duration": "1s"},
+        "protocols": [{"name": "reno", "kind": "tcp", "congestion": "reno"}],
+    }
+
+
+def _at(host: str, folder: Path, *words: object) -> subprocess.CompletedProcess[str]:
+    """Runs a line of longfat at a host of the chain."""
+    study = folder / "chain.toml"
+    study.write_text(tomli_w.dumps(_chain()), encoding="utf-8")
+    line = " ".join(map(str, [host, *command(*words), f"> {folder / 'told'}"]))
+    done = subprocess.run(
+        command("net", study),
+        input=line + "\n",
+        cwd=folder,
+        env=os.environ | {"COLUMNS": "160"},
+        capture_output=True,
+        text=True,
+        timeout=600,
+        check=False,
+    )
+    assert "Traceback" not in done.stderr, done.stderr
+    return done
+
+
+def _near(told: dict[str, Any]) -> bool:
+    links = [hop["link"] for hop in told["hops"]]
+    return len(links) == len(RATES) and all(
+        link is not None
+        and link["rate_bps"] is not None
+        and link["rate_bps"]["value"] == pytest.approx(rate * 1e6, rel=0.2)
+        and link["latency_s"]["value"] == pytest.approx(delay * 1e-3, abs=0.3e-3)
+        for link, rate, delay in zip(links, RATES, DELAYS, strict=True)
+    )
+
+
+@pytest.mark.usefixtures("emulated")
+def test_the_links_of_a_path_are_found(tmp_path: Path) -> None:
+    for attempt in range(1, ATTEMPTS + 1):
+        model, report, kept = (tmp_path / f"{attempt}.{kind}" for kind in ("toml", "html", "samples"))
+        words = ["--rounds", 12 * attempt, "--time", 60 * attempt, "--window", 2]
+        files = ["--model", model, "--out", report, "--samples", kept]
+        done = _at("a", tmp_path, "path", "b", "--json", *words, *files)
+        assert done.returncode == 0, done.stderr
+        told = json.loads((tmp_path / "told").read_text(encoding="utf-8"))
+        assert told["reached"]
+        assert [hop["ttl"] for hop in told["hops"]] == [1, 2, 3]
+        assert len({hop["address"] for hop in told["hops"]}) == 3
+        assert len(kept.read_text(encoding="utf-8").splitlines()) == told["probes"] + 1
+        if _near(told):
+            break
+    else:
+        pytest.fail(f"not near: {told}")
+    written = tomllib.loads(model.read_text(encoding="utf-8"))
+    assert len(written["path"]["hops"]) == 3
+    assert written["measured"]["address"] == told["address"]
+    assert 'id="chart-path"' in report.read_text(encoding="utf-8")
+
+
+@pytest.mark.usefixtures("emulated")
+def test_what_is_kept_counts_later(tmp_path: Path) -> None:
+    """A second call with the same file has the first one's samples; another path's file is refused."""
+    kept = tmp_path / "samples"
+    words = ["--rounds", 2, "--sizes", "100,700..1400:350", "--samples", kept]
+    counts = []
+    for _ in range(2):
+        assert _at("a", tmp_path, "path", "b", "--json", *words).returncode == 0
+        counts.append(json.loads((tmp_path / "told").read_text(encoding="utf-8"))["probes"])
+    assert counts[1] >= counts[0] + 2 * 3 * 4
+    other = _at("b", tmp_path, "path", "a", *words)
+    assert other.returncode != 0
+    assert "not" in other.stderr
+
+
+@pytest.mark.usefixtures("emulated")
+def test_udp_finds_the_same_routers(tmp_path: Path) -> None:
+    addresses = []
+    for protocol in ("icmp", "udp"):
+        words = ["--protocol", protocol, "--rounds", 1, "--sizes", "100,700..1400:350", "--timeout", "300ms"]
+        _at("a", tmp_path, "path", "b", "--json", *words)
+        told = json.loads((tmp_path / "told").read_text(encoding="utf-8"))
+        assert told["protocol"] == protocol
+        assert told["reached"]
+        addresses.append([hop["address"] for hop in told["hops"]])
+    assert addresses[0] == addresses[1]
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (["127.0.0.1", "--sizes", "100..1400"], "write sizes like"),
+        (["127.0.0.1", "--sizes", "100,200,300"], "4 or more"),
+        (["127.0.0.1", "--sizes", "10,200,300,400"], "from 36"),
+        (["127.0.0.1", "--interval", "10"], '--interval: "10" is no duration'),
+        (["127.0.0.1", "--interval", "1us"], "from 1ms"),
+        (["127.0.0.1", "--precision", "5"], "is not a percentage"),
+        (["no-such-host.invalid"], "is no host that is known here"),
+    ],
+)
+def test_what_makes_no_sense_is_one_clear_line(words: list[str], told: str, refused: Refused) -> None:
+    refused(["path", *words], 2, [told])
