@@ -20,7 +20,7 @@ def document(progress: Progress, about: Mapping[str, Any]) -> dict[str, Any]:
     return {
         **about,
         "reached": reached,
-        "clock": "kernel" if samples.is_stamped else "application",
+        "clock": "kernel" if samples.clock.is_kernel else "application",
         "probes": samples.count,
         "rounds": progress.rounds,
         "ended_by": progress.ended_by,

@@ -8,6 +8,29 @@ from dataclasses import dataclass, field
 from typing import Any
 
 REACHED, EXCEEDED, UNREACHABLE, TOO_BIG = "reached", "time-exceeded", "unreachable", "too-big"
+FEW = 0.1
+"""Answers without the kernel's stamp, of all, that are left aside."""
+
+
+Trips = dict[str, dict[int, list[float]]]
+"""Seconds by address and size."""
+
+
+@dataclass
+class Clock:
+    """Which clock counts for all: the kernel's, unless it often leaves packets without a stamp.
+
+    It begins to stamp a moment after it was asked to. Two clocks must not be mixed: their difference would
+    look like a link.
+    """
+
+    answers: int = 0
+    unstamped: int = 0
+
+    @property
+    def is_kernel(self) -> bool:
+        """Whether what has no stamp is left aside, rather than all stamps."""
+        return self.unstamped <= FEW * self.answers
 
 
 @dataclass
@@ -15,12 +38,13 @@ class Router:
     """What is known of one time to live: who answered, and how soon by size."""
 
     ttl: int
+    clock: Clock = field(default_factory=Clock)
     asked: int = 0
     answered: int = 0
     addresses: Counter[str] = field(default_factory=Counter)
     kinds: Counter[str] = field(default_factory=Counter)
-    trips: dict[str, dict[int, list[float]]] = field(default_factory=lambda: defaultdict(dict))
-    """Seconds by address and size."""
+    by_kernel: Trips = field(default_factory=lambda: defaultdict(dict))
+    by_application: Trips = field(default_factory=lambda: defaultdict(dict))
     answers: dict[tuple[str, int], int] = field(default_factory=dict)
     """Bytes of an answer with the IP header, by address and size of the probe."""
 
@@ -41,7 +65,8 @@ class Router:
 
     def seconds(self) -> Mapping[int, list[float]]:
         """Round trips by size to the one that answered most often."""
-        return self.trips[self.address] if self.address is not None else {}
+        trips = self.by_kernel if self.clock.is_kernel else self.by_application
+        return trips.get(self.address or "", {})
 
 
 class Samples:
@@ -49,50 +74,35 @@ class Samples:
 
     def __init__(self) -> None:
         self.routers: dict[int, Router] = {}
+        self.clock = Clock()
         self.too_big: dict[int, int | None] = {}
         """Sizes that a link does not take, and its MTU where it was told."""
-        self.is_stamped = True
-        """Whether the kernel stamped every packet: else all times are the application's."""
-        self._all: list[dict[str, Any]] = []
+        self.count = 0
+        """Probes so far."""
 
     def add(self, probes: Iterable[Mapping[str, Any]]) -> None:
         """Adds what the prober told."""
         for probe in probes:
-            self._all.append(dict(probe))
+            self.count += 1
             answer = probe["answer"]
             if answer is not None and answer["kind"] == TOO_BIG:
                 self.too_big[probe["size"]] = answer["mtu"]
                 continue
-            router = self.routers.setdefault(probe["ttl"], Router(probe["ttl"]))
+            router = self.routers.setdefault(probe["ttl"], Router(probe["ttl"], self.clock))
             router.asked += 1
             if answer is None:
                 continue
+            address, size = answer["from"], probe["size"]
             router.answered += 1
-            router.addresses[answer["from"]] += 1
+            router.addresses[address] += 1
             router.kinds[answer["kind"]] += 1
-            router.answers[answer["from"], probe["size"]] = answer["size"]
-            seconds = probe["kernel_s"]
-            if seconds is None:
-                self.is_stamped = False
-                seconds = probe["application_s"]
-            router.trips[answer["from"]].setdefault(probe["size"], []).append(seconds)
-        if not self.is_stamped:
-            self._by_application()
-
-    def _by_application(self) -> None:
-        """Two clocks must not be mixed: their difference would look like a link."""
-        for router in self.routers.values():
-            router.trips.clear()
-        for probe in self._all:
-            answer = probe["answer"]
-            if answer is not None and answer["kind"] != TOO_BIG:
-                trips = self.routers[probe["ttl"]].trips[answer["from"]]
-                trips.setdefault(probe["size"], []).append(probe["application_s"])
-
-    @property
-    def count(self) -> int:
-        """Probes so far."""
-        return len(self._all)
+            router.answers[address, size] = answer["size"]
+            router.by_application[address].setdefault(size, []).append(probe["application_s"])
+            self.clock.answers += 1
+            if probe["kernel_s"] is None:
+                self.clock.unstamped += 1
+            else:
+                router.by_kernel[address].setdefault(size, []).append(probe["kernel_s"])
 
     @property
     def end(self) -> int | None:
