@@ -8,6 +8,8 @@ pub mod echo;
 mod error;
 pub mod hops;
 pub mod ping;
+#[cfg(target_os = "linux")]
+pub mod rights;
 pub mod stamp;
 #[cfg(target_os = "linux")]
 pub mod system;
@@ -15,6 +17,8 @@ pub mod system;
 pub mod tcp_info;
 #[cfg(target_os = "linux")]
 pub mod timestamps;
+
+pub mod transact;
 
 pub use error::Error;
 pub use stamp::Stamp;

@@ -10,7 +10,7 @@ mod packet;
 
 pub use filter::{Filter, Protocol};
 #[cfg(target_os = "linux")]
-pub use listener::Capture;
+pub use listener::{Capture, REMEDY};
 pub use packet::{Packet, TcpFlags, Transport};
 
 use crate::Stamp;

@@ -12,6 +12,11 @@ mod plan_tests;
 #[cfg(target_os = "linux")]
 mod tcp;
 
+#[cfg(target_os = "linux")]
+pub use datagrams::REMEDY;
+#[cfg(target_os = "linux")]
+pub(crate) use datagrams::fragment;
+
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 

@@ -1,0 +1,153 @@
+//! The connections that a server has in hand.
+
+use std::io::{ErrorKind, Read, Write};
+use std::net::{Shutdown, TcpListener, TcpStream};
+use std::os::fd::{AsFd, BorrowedFd};
+
+use foundation::Instant;
+use rustix::event::PollFlags;
+
+use super::Counts;
+use super::limits::{Limiter, Limits};
+use crate::tcp_info::TcpInfo;
+
+/// One of them.
+struct Connection {
+    stream: TcpStream,
+    /// The request so far, and how much of it was sent back.
+    request: Vec<u8>,
+    sent: usize,
+    /// Whether the request is whole.
+    is_whole: bool,
+    /// When something last came or went.
+    active_at: Instant,
+}
+
+/// What is to be done with one.
+#[derive(PartialEq, Eq)]
+enum Next {
+    Wait,
+    Done,
+    Broken,
+}
+
+/// All of them.
+pub struct Connections {
+    all: Vec<Connection>,
+    limits: Limits,
+}
+
+impl Connections {
+    pub fn new(limits: Limits) -> Self {
+        Self {
+            all: Vec::with_capacity(limits.connections),
+            limits,
+        }
+    }
+
+    /// What to wait for of each.
+    pub fn polled(&self) -> impl Iterator<Item = (BorrowedFd<'_>, PollFlags)> {
+        self.all.iter().map(|connection| {
+            let flags = if connection.is_whole {
+                PollFlags::OUT
+            } else {
+                PollFlags::IN
+            };
+            (connection.stream.as_fd(), flags)
+        })
+    }
+
+    /// Takes those that wait; one that is too many is reset.
+    pub fn accept(
+        &mut self,
+        now: Instant,
+        listener: &TcpListener,
+        limiter: &mut Limiter,
+        counts: &mut Counts,
+    ) {
+        // As many as may wait: others get their turn in between.
+        for _ in 0..64 {
+            let Ok((stream, from)) = listener.accept() else {
+                return;
+            };
+            let room = self.all.len() < self.limits.connections;
+            if !room || !limiter.allows(now, from.ip()) || stream.set_nonblocking(true).is_err() {
+                counts.limited += 1;
+                reset(stream);
+                continue;
+            }
+            let _ = stream.set_nodelay(true);
+            counts.fast_opened += u64::from(TcpInfo::of(stream.as_fd()).is_some_and(|info| info.syn_data));
+            self.all.push(Connection {
+                stream,
+                request: Vec::new(),
+                sent: 0,
+                is_whole: false,
+                active_at: now,
+            });
+        }
+    }
+
+    /// Goes on with all; ends those that are done or said nothing for too long.
+    pub fn go_on(&mut self, now: Instant, scratch: &mut [u8], counts: &mut Counts) {
+        let mut at = 0;
+        while let Some(connection) = self.all.get_mut(at) {
+            let before = (connection.request.len(), connection.sent);
+            let mut next = connection.go_on(self.limits.request, scratch, counts);
+            if before != (connection.request.len(), connection.sent) {
+                connection.active_at = now;
+            } else if next == Next::Wait && now - connection.active_at > self.limits.idle {
+                next = Next::Broken;
+            }
+            if next == Next::Wait {
+                at += 1;
+                continue;
+            }
+            let ended = self.all.swap_remove(at);
+            if next == Next::Done {
+                counts.connections += 1;
+            } else {
+                counts.broken += 1;
+                reset(ended.stream);
+            }
+        }
+    }
+}
+
+impl Connection {
+    fn go_on(&mut self, most: usize, scratch: &mut [u8], counts: &mut Counts) -> Next {
+        while !self.is_whole {
+            match self.stream.read(scratch) {
+                Ok(0) => self.is_whole = true,
+                Ok(length) => {
+                    counts.received += length as u64;
+                    if self.request.len() + length > most {
+                        return Next::Broken;
+                    }
+                    self.request.extend_from_slice(&scratch[..length]);
+                }
+                Err(error) if error.kind() == ErrorKind::WouldBlock => return Next::Wait,
+                Err(error) if error.kind() == ErrorKind::Interrupted => {}
+                Err(_) => return Next::Broken,
+            }
+        }
+        while self.sent < self.request.len() {
+            match self.stream.write(&self.request[self.sent..]) {
+                Ok(length) => {
+                    self.sent += length;
+                    counts.sent += length as u64;
+                }
+                Err(error) if error.kind() == ErrorKind::WouldBlock => return Next::Wait,
+                Err(error) if error.kind() == ErrorKind::Interrupted => {}
+                Err(_) => return Next::Broken,
+            }
+        }
+        let _ = self.stream.shutdown(Shutdown::Write);
+        Next::Done
+    }
+}
+
+/// Ends a connection so that nothing of it stays.
+fn reset(stream: TcpStream) {
+    let _ = socket2::SockRef::from(&stream).set_linger(Some(std::time::Duration::ZERO));
+}

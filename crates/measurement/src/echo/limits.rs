@@ -1,0 +1,165 @@
+//! How much is answered: a bound for each source and one for all, in memory that does not grow. No clock.
+
+use std::hash::{BuildHasher, RandomState};
+use std::net::IpAddr;
+
+use foundation::{Duration, Instant};
+
+/// Sources that are told apart; more of them share.
+const SLOTS: usize = 4096;
+
+/// A token bucket: so many a second, and as many at once as in this time.
+#[derive(Clone, Copy, Debug)]
+struct Bucket {
+    /// When it would have been empty: what has passed since is what may be taken.
+    empty_at: Instant,
+}
+
+/// The burst of a bucket: what it would give in this time.
+const BURST: Duration = Duration::from_millis(100);
+
+impl Bucket {
+    /// Takes one if there is one; each costs `cost` of time.
+    fn take(&mut self, now: Instant, cost: Duration) -> bool {
+        let saved = (now - self.empty_at).min(BURST.max(cost));
+        let enough = saved >= cost;
+        if enough {
+            self.empty_at = now - (saved - cost).min(now - Instant::ZERO);
+        }
+        enough
+    }
+}
+
+/// What is answered at the most.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Limits {
+    /// Datagrams and connections a second of one source: an IPv4 address, or the /64 of an IPv6 address.
+    pub per_source: u32,
+    /// The same of all sources.
+    pub in_all: u32,
+    /// Connections at a time.
+    pub connections: usize,
+    /// Bytes that a connection may send.
+    pub request: usize,
+    /// A connection that says nothing for so long is ended.
+    pub idle: Duration,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            per_source: 20_000,
+            in_all: 100_000,
+            connections: 256,
+            request: 65_536,
+            idle: Duration::from_secs(10),
+        }
+    }
+}
+
+impl Limits {
+    /// The bytes that all requests in hand take at the most.
+    #[must_use]
+    pub const fn memory(&self) -> usize {
+        self.connections * self.request + SLOTS * size_of::<Bucket>()
+    }
+}
+
+/// Counts what is answered against the limits.
+#[derive(Debug)]
+pub struct Limiter {
+    sources: Box<[Bucket]>,
+    all: Bucket,
+    /// Keyed by chance, so that nobody chooses with whom to share.
+    hasher: RandomState,
+    of_source: Duration,
+    of_all: Duration,
+}
+
+impl Limiter {
+    /// Nobody has been answered yet.
+    #[must_use]
+    pub fn new(limits: &Limits) -> Self {
+        let cost = |rate: u32| Duration::from_secs(1) / u64::from(rate.max(1));
+        let full = Bucket {
+            empty_at: Instant::ZERO,
+        };
+        Self {
+            sources: vec![full; SLOTS].into(),
+            all: full,
+            hasher: RandomState::new(),
+            of_source: cost(limits.per_source),
+            of_all: cost(limits.in_all),
+        }
+    }
+
+    /// Whether a source may be answered now; each time counts. Time begins a while after zero.
+    pub fn allows(&mut self, now: Instant, source: IpAddr) -> bool {
+        // The last 64 bits of an IPv6 address are its holder's to choose (RFC 4291, section 2.5.1).
+        let prefix = match source {
+            IpAddr::V4(address) => u64::from(address.to_bits()),
+            IpAddr::V6(address) => (address.to_bits() >> 64) as u64,
+        };
+        let slot = self.hasher.hash_one((source.is_ipv4(), prefix)) as usize % SLOTS;
+        self.sources[slot].take(now, self.of_source) && self.all.take(now, self.of_all)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn limiter(per_source: u32, in_all: u32) -> Limiter {
+        Limiter::new(&Limits {
+            per_source,
+            in_all,
+            ..Limits::default()
+        })
+    }
+
+    fn at(micros: u64) -> Instant {
+        Instant::ZERO + Duration::from_secs(1) + Duration::from_micros(micros)
+    }
+
+    #[test]
+    fn a_source_has_a_burst_and_then_its_rate() {
+        let mut limiter = limiter(100, 100_000);
+        let source = [192, 0, 2, 1].into();
+        let answered = |limiter: &mut Limiter, from: u64, to: u64| {
+            (from..to)
+                .step_by(500)
+                .filter(|&micros| limiter.allows(at(micros), source))
+                .count()
+        };
+        // 100 a second: 10 at once, and 100 more in the second.
+        assert_eq!((0..50).filter(|_| limiter.allows(at(0), source)).count(), 10);
+        assert_eq!(answered(&mut limiter, 0, 1_000_000), 99);
+        let other = [192, 0, 2, 77].into();
+        assert!(limiter.allows(at(1_000_000), other));
+    }
+
+    #[test]
+    fn addresses_of_one_ipv6_network_share() {
+        let mut limiter = limiter(10, 100_000);
+        let answered = (0..100_u16).filter(|&n| {
+            let address = [0x2001, 0xdb8, 0, 7, 0, 0, 0, n].into();
+            limiter.allows(at(0), IpAddr::V6(address))
+        });
+        assert_eq!(answered.count(), 1);
+    }
+
+    proptest! {
+        /// However many sources there are, real or forged, and whenever they ask: all together get no more.
+        #[test]
+        fn all_sources_together_get_no_more(asks in prop::collection::vec((any::<u32>(), 0..200_u64), 1..2000)) {
+            let mut limiter = limiter(1000, 1000);
+            let (mut now, mut answered) = (0, 0_u64);
+            for (source, pause) in asks {
+                now += pause;
+                answered += u64::from(limiter.allows(at(now), IpAddr::V4(source.into())));
+            }
+            prop_assert!(answered <= 100 + now / 1000 + 1);
+        }
+    }
+}

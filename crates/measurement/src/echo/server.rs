@@ -1,0 +1,193 @@
+//! The sockets of an echo server, and the loop that serves them.
+
+use std::io::{self, ErrorKind};
+use std::net::{SocketAddr, TcpListener, UdpSocket};
+use std::os::fd::AsFd;
+
+use foundation::{Duration, Instant};
+use rustix::event::{PollFd, PollFlags};
+use rustix::thread::{CapabilitySet, CapabilitySets, set_capabilities};
+use socket::clock::Clock;
+use socket::wait::{sharpen_timers, wait_any};
+use socket2::{Domain, Socket, Type};
+
+use super::Counts;
+use super::connections::Connections;
+use super::limits::{Limiter, Limits};
+use super::message::{Header, Kind};
+use crate::error::Error;
+use crate::system;
+
+/// Connections that may wait to be accepted, and of those with data on their SYN, that may be half open (RFC 7413,
+/// section 5.1).
+const BACKLOG: i32 = 128;
+const HALF_OPEN: i32 = 64;
+/// It looks at least so often whether it shall end, and for connections that say nothing.
+const LOOK: Duration = Duration::from_millis(100);
+/// Datagrams of one turn: connections get theirs in between.
+const TURN: usize = 64;
+/// Bytes of datagrams that may wait.
+const BUFFER: usize = 4 << 20;
+
+/// An echo server that listens.
+pub struct Server {
+    datagrams: UdpSocket,
+    listener: TcpListener,
+    address: SocketAddr,
+    limits: Limits,
+    limiter: Limiter,
+    connections: Connections,
+    counts: Counts,
+    clock: Clock,
+    buffer: Vec<u8>,
+}
+
+impl Server {
+    /// Listens at an address with UDP and TCP; port 0 takes one that is free of both.
+    ///
+    /// # Errors
+    /// [`Error::System`] where the port is taken.
+    pub fn bind(address: SocketAddr, limits: Limits) -> Result<Self, Error> {
+        let mut tried = 0;
+        let (datagrams, listener) = loop {
+            tried += 1;
+            match sockets(address) {
+                Ok(sockets) => break sockets,
+                // The port that was free for TCP was not so for UDP.
+                Err(error) if address.port() == 0 && error.kind() == ErrorKind::AddrInUse && tried < 16 => {}
+                Err(error) => {
+                    let remedy = "ports below 1024 take CAP_NET_BIND_SERVICE: choose another --port";
+                    return Err(Error::right(format!("listen at {address}"), error, remedy));
+                }
+            }
+        };
+        let address = datagrams
+            .local_addr()
+            .map_err(|error| Error::of("listen", error))?;
+        Ok(Self {
+            datagrams,
+            listener,
+            address,
+            limiter: Limiter::new(&limits),
+            connections: Connections::new(limits),
+            limits,
+            counts: Counts::default(),
+            clock: Clock::new(),
+            buffer: vec![0; 65_536],
+        })
+    }
+
+    /// Where it listens.
+    #[must_use]
+    pub const fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// Why TCP Fast Open is not served; `None` where it is.
+    #[must_use]
+    pub fn fast_open_remedy() -> Option<String> {
+        (crate::rights::fast_open() & 2 == 0).then(|| {
+            "TCP Fast Open is switched off for servers here: as root, sysctl net.ipv4.tcp_fastopen=3".into()
+        })
+    }
+
+    /// Answers until `go_on` says no; it is asked about ten times a second. The calling thread gives up all its
+    /// capabilities: none is needed any more.
+    ///
+    /// # Errors
+    /// [`Error::System`] where a socket fails for good.
+    pub fn run(mut self, go_on: &mut dyn FnMut(&Counts) -> bool) -> Result<Counts, Error> {
+        sharpen_timers();
+        let none = CapabilitySets {
+            effective: CapabilitySet::empty(),
+            permitted: CapabilitySet::empty(),
+            inheritable: CapabilitySet::empty(),
+        };
+        // A thread may always give up; where a kernel has no capabilities there is nothing to give up.
+        let _ = set_capabilities(None, none);
+        // Time begins with full buckets.
+        let begun = Duration::from_secs(1);
+        let mut looked = Instant::ZERO;
+        loop {
+            let now = self.clock.now() + begun;
+            if now - looked >= LOOK {
+                looked = now;
+                if !go_on(&self.counts) {
+                    return Ok(self.counts);
+                }
+            }
+            let more = self.datagrams(now);
+            self.connections
+                .accept(now, &self.listener, &mut self.limiter, &mut self.counts);
+            self.connections.go_on(now, &mut self.buffer, &mut self.counts);
+            if !more {
+                self.wait();
+            }
+        }
+    }
+
+    /// Answers what came, up to a turn; says whether there may be more.
+    fn datagrams(&mut self, now: Instant) -> bool {
+        for _ in 0..TURN {
+            let (length, from) = match self.datagrams.recv_from(&mut self.buffer) {
+                Ok(received) => received,
+                Err(error) if error.kind() == ErrorKind::WouldBlock => return false,
+                // What the path said of an answer.
+                Err(_) => continue,
+            };
+            self.counts.received += length as u64;
+            let bytes = &mut self.buffer[..length];
+            let Some(Header {
+                kind: Kind::Request,
+                number,
+            }) = Header::read(bytes)
+            else {
+                self.counts.malformed += 1;
+                continue;
+            };
+            if !self.limiter.allows(now, from.ip()) {
+                self.counts.limited += 1;
+                continue;
+            }
+            let reply = Header {
+                kind: Kind::Reply,
+                number,
+            };
+            reply.write(bytes);
+            // An answer that cannot be sent is lost, like any other datagram.
+            if let Ok(sent) = self.datagrams.send_to(bytes, from) {
+                self.counts.sent += sent as u64;
+                self.counts.datagrams += 1;
+            }
+        }
+        true
+    }
+
+    fn wait(&self) {
+        let mut polled = Vec::with_capacity(self.limits.connections + 2);
+        polled.push(PollFd::from_borrowed_fd(self.datagrams.as_fd(), PollFlags::IN));
+        polled.push(PollFd::from_borrowed_fd(self.listener.as_fd(), PollFlags::IN));
+        let connections = self.connections.polled();
+        polled.extend(connections.map(|(fd, flags)| PollFd::from_borrowed_fd(fd, flags)));
+        wait_any(&mut polled, LOOK);
+    }
+}
+
+fn sockets(address: SocketAddr) -> io::Result<(UdpSocket, TcpListener)> {
+    let domain = Domain::for_address(address);
+    let stream = Socket::new(domain, Type::STREAM, Some(socket2::Protocol::TCP))?;
+    stream.set_reuse_address(true)?;
+    stream.bind(&address.into())?;
+    // Where the kernel cannot, connections have their request after the handshake.
+    let _ = system::set_option(stream.as_fd(), libc::SOL_TCP, libc::TCP_FASTOPEN, HALF_OPEN);
+    stream.listen(BACKLOG)?;
+    stream.set_nonblocking(true)?;
+    let bound = TcpListener::from(stream);
+    let datagrams = Socket::new(domain, Type::DGRAM, Some(socket2::Protocol::UDP))?;
+    datagrams.set_recv_buffer_size(BUFFER)?;
+    datagrams.bind(&bound.local_addr()?.into())?;
+    datagrams.set_nonblocking(true)?;
+    // Replies to what was fragmented are fragmented too.
+    crate::ping::fragment(datagrams.as_fd(), address.is_ipv4(), true)?;
+    Ok((datagrams.into(), bound))
+}

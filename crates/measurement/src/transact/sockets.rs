@@ -1,0 +1,140 @@
+//! One transaction over the kernel's protocols.
+
+use std::io::{self, ErrorKind, Read, Write};
+use std::net::{Shutdown, SocketAddr, TcpStream, UdpSocket};
+use std::os::fd::AsFd;
+
+use foundation::Duration;
+use socket::clock::Clock;
+use socket2::{Domain, Socket, Type};
+
+use super::Protocol;
+use crate::echo::message::{Header, Kind};
+use crate::tcp_info::TcpInfo;
+
+/// What a transaction left.
+pub struct Done {
+    pub took: Duration,
+    /// The near end's address.
+    pub near: SocketAddr,
+    pub info: Option<TcpInfo>,
+}
+
+/// Buffers that all transactions use.
+pub struct Transactor {
+    to: SocketAddr,
+    clock: Clock,
+    request: Vec<u8>,
+    reply: Vec<u8>,
+    number: u32,
+    timeout: std::time::Duration,
+}
+
+impl Transactor {
+    pub fn new(to: SocketAddr, largest: u32, timeout: Duration) -> Self {
+        Self {
+            to,
+            clock: Clock::new(),
+            request: vec![0; largest as usize],
+            reply: vec![0; largest as usize + 1],
+            number: 0,
+            timeout: std::time::Duration::from(timeout).max(std::time::Duration::from_micros(1)),
+        }
+    }
+
+    /// Does one.
+    pub fn run(&mut self, protocol: Protocol, size: u32) -> io::Result<Done> {
+        match protocol {
+            Protocol::Udp => self.udp(size as usize),
+            Protocol::Tcp => self.tcp(size as usize, false),
+            Protocol::Tfo => self.tcp(size as usize, true),
+        }
+    }
+
+    fn udp(&mut self, size: usize) -> io::Result<Done> {
+        let any: SocketAddr = match self.to {
+            SocketAddr::V4(_) => ([0; 4], 0).into(),
+            SocketAddr::V6(_) => ([0_u16; 8], 0).into(),
+        };
+        let socket = UdpSocket::bind(any)?;
+        socket.connect(self.to)?;
+        crate::ping::fragment(socket.as_fd(), self.to.is_ipv4(), true)?;
+        socket.set_read_timeout(Some(self.timeout))?;
+        self.number = self.number.wrapping_add(1);
+        let number = self.number;
+        let kind = Kind::Request;
+        Header { kind, number }.write(&mut self.request);
+        let begun = self.clock.now();
+        socket.send(&self.request[..size])?;
+        loop {
+            let length = socket.recv(&mut self.reply).map_err(timed_out)?;
+            let took = self.clock.now() - begun;
+            let kind = Kind::Reply;
+            if Header::read(&self.reply[..length]) == Some(Header { kind, number }) && length == size {
+                let near = socket.local_addr()?;
+                return Ok(Done {
+                    took,
+                    near,
+                    info: None,
+                });
+            }
+        }
+    }
+
+    fn tcp(&mut self, size: usize, fast_open: bool) -> io::Result<Done> {
+        let domain = Domain::for_address(self.to);
+        let socket = Socket::new(domain, Type::STREAM, Some(socket2::Protocol::TCP))?;
+        socket.set_write_timeout(Some(self.timeout))?;
+        socket.set_read_timeout(Some(self.timeout))?;
+        socket.set_tcp_nodelay(true)?;
+        let to = self.to.into();
+        let request = &self.request[..size];
+        let begun = self.clock.now();
+        let mut stream: TcpStream;
+        if fast_open {
+            // Connects, and sends what the SYN takes with it.
+            let sent = socket.send_to_with_flags(request, &to, libc::MSG_FASTOPEN);
+            let sent = sent.map_err(timed_out)?;
+            stream = socket.into();
+            stream.write_all(&request[sent..]).map_err(timed_out)?;
+        } else {
+            socket.connect(&to).map_err(timed_out)?;
+            stream = socket.into();
+            stream.write_all(request).map_err(timed_out)?;
+        }
+        stream.shutdown(Shutdown::Write)?;
+        let mut length = 0;
+        loop {
+            match stream.read(&mut self.reply[length..]).map_err(timed_out)? {
+                0 => break,
+                read => length += read,
+            }
+            if length > size {
+                return Err(io::Error::new(
+                    ErrorKind::InvalidData,
+                    "more came back than was sent",
+                ));
+            }
+        }
+        let took = self.clock.now() - begun;
+        if length != size || self.reply[..size] != self.request[..size] {
+            return Err(io::Error::new(
+                ErrorKind::UnexpectedEof,
+                format!("{length} of {size} bytes came back: no longfat echo listens there, or it refused"),
+            ));
+        }
+        let (near, info) = (stream.local_addr()?, TcpInfo::of(stream.as_fd()));
+        Ok(Done { took, near, info })
+    }
+}
+
+/// Sockets say of a time that is up that it would take longer.
+fn timed_out(error: io::Error) -> io::Error {
+    match error.kind() {
+        ErrorKind::WouldBlock => io::Error::new(ErrorKind::TimedOut, "no answer in time"),
+        _ if error.raw_os_error() == Some(libc::EINPROGRESS) => {
+            io::Error::new(ErrorKind::TimedOut, "no answer in time")
+        }
+        _ => error,
+    }
+}

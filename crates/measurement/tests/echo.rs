@@ -1,0 +1,303 @@
+//! The echo server: answers on a loopback, and what it does with those who mean it harm.
+
+#![cfg(target_os = "linux")]
+
+mod common;
+
+use std::io::{Read, Write};
+use std::net::{Shutdown, SocketAddr, TcpStream, UdpSocket};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use measurement::echo::message::{HEADER, Header, Kind};
+use measurement::echo::{Counts, Limits, Server};
+use measurement::ping::Progress;
+use measurement::transact::{Options, Protocol, Report, transact};
+use proptest::prelude::*;
+
+/// A server in a thread of its own, until it is asked what it did.
+struct Running {
+    address: SocketAddr,
+    stop: std::sync::Arc<AtomicBool>,
+    thread: JoinHandle<Counts>,
+}
+
+fn serve(address: &str, limits: Limits) -> Running {
+    let server = Server::bind(address.parse().unwrap(), limits).unwrap();
+    let (address, stop) = (server.address(), std::sync::Arc::new(AtomicBool::new(false)));
+    let stopped = stop.clone();
+    let thread = std::thread::spawn(move || server.run(&mut |_| !stopped.load(Ordering::Relaxed)).unwrap());
+    Running {
+        address,
+        stop,
+        thread,
+    }
+}
+
+impl Running {
+    fn counts(self) -> Counts {
+        self.stop.store(true, Ordering::Relaxed);
+        self.thread.join().unwrap()
+    }
+}
+
+fn client(to: SocketAddr) -> UdpSocket {
+    let any = if to.is_ipv4() { "0.0.0.0:0" } else { "[::]:0" };
+    let socket = UdpSocket::bind(any).unwrap();
+    socket.connect(to).unwrap();
+    socket.set_read_timeout(Some(Duration::from_secs(30))).unwrap();
+    socket
+}
+
+fn request(number: u32, size: usize) -> Vec<u8> {
+    let mut bytes = vec![number as u8; size];
+    let kind = Kind::Request;
+    Header { kind, number }.write(&mut bytes);
+    bytes
+}
+
+/// Asks until it is answered: after it, all that was sent before has been dealt with.
+fn knock(socket: &UdpSocket, number: u32) {
+    let mut buffer = [0; 2000];
+    loop {
+        socket.send(&request(number, HEADER)).unwrap();
+        socket.set_read_timeout(Some(Duration::from_millis(100))).unwrap();
+        while let Ok(length) = socket.recv(&mut buffer) {
+            let header = Header::read(&buffer[..length]).unwrap();
+            if header.number == number {
+                return;
+            }
+        }
+    }
+}
+
+fn asked(to: SocketAddr, protocols: &[Protocol], sizes: &[u32], count: u32) -> Report {
+    let options = Options {
+        to,
+        protocols: protocols.to_vec(),
+        sizes: sizes.to_vec(),
+        count,
+        interval: foundation::Duration::ZERO,
+        timeout: foundation::Duration::from_secs(30),
+    };
+    transact(&options, &Progress::default()).unwrap()
+}
+
+#[test]
+fn transactions_of_all_protocols_come_back_whole() {
+    for address in ["127.0.0.1:0", "[::1]:0"] {
+        let server = serve(address, Limits::default());
+        let report = asked(server.address, &Protocol::ALL, &[8, 100, 1400, 40_000], 3);
+        assert_eq!(report.transactions.len(), 36);
+        let captured = !report.notes.iter().any(|note| note.contains("CAP_NET_RAW"));
+        if !captured {
+            common::skip(&report.notes.join("; "));
+        }
+        for made in &report.transactions {
+            assert_eq!(made.error, None);
+            let application = made.application.unwrap();
+            if !captured {
+                continue;
+            }
+            let wire = made.wire.unwrap_or_else(|| panic!("{made:?}"));
+            assert!(wire.time <= application, "{made:?}");
+            let least = match made.protocol {
+                Protocol::Udp => 2,
+                // Handshake, request and reply, two ends; what can go together goes together.
+                Protocol::Tcp => 7,
+                Protocol::Tfo => 6,
+            };
+            assert!(wire.packets >= least, "{made:?}");
+            assert!(wire.bytes >= 2 * u64::from(made.size), "{made:?}");
+        }
+        let counts = server.counts();
+        // One more over TFO, which fetches the cookie.
+        assert_eq!((counts.datagrams, counts.connections), (12, 25));
+        assert!(counts.sent <= counts.received);
+    }
+}
+
+#[test]
+fn a_server_that_is_not_there_is_told_with_a_remedy() {
+    let to = UdpSocket::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    for protocol in Protocol::ALL {
+        let options = Options {
+            to,
+            protocols: vec![protocol],
+            sizes: vec![64],
+            count: 1,
+            interval: foundation::Duration::ZERO,
+            timeout: foundation::Duration::from_secs(30),
+        };
+        let told = transact(&options, &Progress::default()).unwrap_err().to_string();
+        assert!(told.contains("longfat echo"), "{told}");
+    }
+}
+
+#[test]
+fn what_is_no_request_is_not_answered() {
+    let server = serve("127.0.0.1:0", Limits::default());
+    let socket = client(server.address);
+    let mut reply = request(7, 64);
+    Header {
+        kind: Kind::Reply,
+        number: 7,
+    }
+    .write(&mut reply);
+    // A reply as another server would send it; text; a header cut short; nothing at all.
+    for bytes in [&reply[..], b"hello", &request(1, 8)[..7], b""] {
+        socket.send(bytes).unwrap();
+    }
+    knock(&socket, 99);
+    let counts = server.counts();
+    assert_eq!(counts.malformed, 4);
+    assert!(counts.sent <= counts.datagrams * HEADER as u64);
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(8))]
+
+    /// Whatever is sent, with right headers or without: no more bytes come back than went there.
+    #[test]
+    fn nobody_gets_more_than_he_sent(
+        datagrams in prop::collection::vec((prop::option::of(0..5_u8), prop::collection::vec(any::<u8>(), 0..300)), 0..60),
+        streams in prop::collection::vec((prop::collection::vec(any::<u8>(), 0..3000), any::<bool>()), 0..6),
+    ) {
+        let server = serve("127.0.0.1:0", Limits { request: 2000, ..Limits::default() });
+        let socket = client(server.address);
+        for (kind, mut bytes) in datagrams {
+            if let Some(kind) = kind && bytes.len() >= HEADER {
+                let kind = [Kind::Request, Kind::Reply, Kind::Up, Kind::Down, Kind::Request][usize::from(kind)];
+                Header { kind, number: 5 }.write(&mut bytes);
+            }
+            socket.send(&bytes).unwrap();
+        }
+        for (bytes, ends) in streams {
+            let mut stream = TcpStream::connect(server.address).unwrap();
+            // A request that is too long is refused while it is being sent.
+            let _ = stream.write_all(&bytes);
+            if ends {
+                let _ = stream.shutdown(Shutdown::Write);
+                let mut back = Vec::new();
+                let whole = stream.read_to_end(&mut back).is_ok();
+                prop_assert!(back.len() <= bytes.len());
+                prop_assert!(!whole || bytes.len() > 2000 || back == bytes);
+            }
+        }
+        knock(&socket, 77);
+        let counts = server.counts();
+        prop_assert!(counts.sent <= counts.received, "{counts:?}");
+    }
+}
+
+#[test]
+fn one_source_is_answered_no_more_often_than_it_may() {
+    let limits = Limits {
+        per_source: 100,
+        ..Limits::default()
+    };
+    let server = serve("127.0.0.1:0", limits);
+    let socket = client(server.address);
+    let begun = std::time::Instant::now();
+    for number in 0..3000 {
+        socket.send(&request(number, 32)).unwrap();
+    }
+    knock(&socket, 5000);
+    let took = begun.elapsed().as_secs_f64();
+    let counts = server.counts();
+    // A tenth of a second's worth at once, and the rate.
+    assert!(
+        counts.datagrams as f64 <= 10.0 + 100.0 * took + 2.0,
+        "{counts:?} in {took} s"
+    );
+    assert!(counts.limited > 0);
+}
+
+#[test]
+fn connections_are_bounded_in_number_and_in_bytes_and_others_still_get_an_answer() {
+    let limits = Limits {
+        connections: 8,
+        request: 4096,
+        idle: foundation::Duration::from_millis(300),
+        ..Limits::default()
+    };
+    let server = serve("127.0.0.1:0", limits);
+    // Many that say nothing, and some that never end.
+    let silent: Vec<_> = (0..40)
+        .filter_map(|_| TcpStream::connect(server.address).ok())
+        .collect();
+    for _ in 0..3 {
+        let mut endless = TcpStream::connect(server.address).unwrap();
+        endless.set_write_timeout(Some(Duration::from_secs(30))).unwrap();
+        // Its end is a reset, or that it was one too many.
+        while endless.write_all(&[1; 4096]).is_ok() {}
+    }
+    let socket = client(server.address);
+    knock(&socket, 1);
+    // Those that say nothing are put off before long.
+    let mut buffer = [0; 10];
+    for mut stream in silent {
+        stream.set_read_timeout(Some(Duration::from_secs(30))).unwrap();
+        match stream.read(&mut buffer) {
+            Ok(length) => assert_eq!(length, 0),
+            Err(error) => assert_eq!(error.kind(), std::io::ErrorKind::ConnectionReset),
+        }
+    }
+    let report = asked(server.address, &[Protocol::Tcp], &[1000], 1);
+    assert_eq!(report.transactions[0].error, None);
+    let counts = server.counts();
+    assert!(counts.limited >= 32, "{counts:?}");
+    assert!(counts.broken >= 8, "{counts:?}");
+}
+
+/// Resident memory of this process, in bytes.
+fn memory() -> usize {
+    let text = std::fs::read_to_string("/proc/self/statm").unwrap();
+    let pages: usize = text.split(' ').nth(1).unwrap().parse().unwrap();
+    pages * 4096
+}
+
+#[test]
+fn a_flood_of_everything_leaves_memory_bounded_and_the_server_answering() {
+    let limits = Limits::default();
+    let server = serve("127.0.0.1:0", limits);
+    let before = memory();
+    let end = std::time::Instant::now() + Duration::from_secs(2);
+    std::thread::scope(|scope| {
+        for seed in 0..2_u32 {
+            let to = server.address;
+            scope.spawn(move || {
+                let mut number = seed;
+                let mut bytes = vec![0; 1400];
+                while std::time::Instant::now() < end {
+                    // Sources of a whole network of their own, each of which says a few things.
+                    let source = [127, 7, (number >> 8) as u8, number as u8];
+                    let Ok(socket) = UdpSocket::bind((std::net::Ipv4Addr::from(source), 0)) else {
+                        continue;
+                    };
+                    for round in 0..16_u32 {
+                        number = number.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+                        let length = (number >> 16) as usize % 1400;
+                        bytes[..4].copy_from_slice(&number.to_be_bytes());
+                        if round % 3 == 0 && length >= HEADER {
+                            Header {
+                                kind: Kind::Request,
+                                number,
+                            }
+                            .write(&mut bytes);
+                        }
+                        let _ = socket.send_to(&bytes[..length], to);
+                    }
+                }
+            });
+        }
+    });
+    let socket = client(server.address);
+    knock(&socket, 4);
+    let grown = memory().saturating_sub(before);
+    let counts = server.counts();
+    assert!(grown < limits.memory() + (8 << 20), "{grown}");
+    assert!(counts.malformed > 0 && counts.datagrams > 0, "{counts:?}");
+    assert!(counts.sent <= counts.received);
+}
