@@ -50,7 +50,7 @@ impl Kind {
 pub struct WorkloadConfig {
     /// The kind: file, bulk, on-off, request-response or arrivals.
     pub kind: Kind,
-    /// file, arrivals: size of a flow, e.g. "2MB".
+    /// file, arrivals: size of a flow, e.g. "2MB"; request-response: size of requests and responses alike, in the place of request_size and response_size.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub size: Option<Size>,
     /// arrivals: how sizes are distributed. Default: "fixed" (every flow has `size`).
@@ -140,7 +140,7 @@ impl WorkloadConfig {
     /// Bytes of a request and of its response.
     #[must_use]
     pub fn exchange(&self) -> (u64, u64) {
-        let bytes = |size: Option<Size>, default| size.map_or(default, Size::bytes);
+        let bytes = |size: Option<Size>, default| size.or(self.size).map_or(default, Size::bytes);
         (bytes(self.request_size, 100), bytes(self.response_size, 10_000))
     }
 

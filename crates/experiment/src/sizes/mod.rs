@@ -12,7 +12,7 @@ use rand_distr::{Distribution, Exp};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::workload::WorkloadConfig;
+use crate::workload::{Kind, WorkloadConfig};
 use mixture::Mixture;
 pub use named::{PARETO_LARGEST, PARETO_LEAST};
 pub use table::Table;
@@ -88,6 +88,9 @@ impl SizeDistribution {
         workload: &WorkloadConfig,
         load: &mut dyn FnMut(&str) -> Result<String, String>,
     ) -> Result<Option<Self>, Problem> {
+        if workload.kind == Kind::RequestResponse {
+            return Ok(None);
+        }
         let sizes = workload.sizes.unwrap_or_default();
         let size = workload.size.map(|size| size.bytes());
         let mut largest = workload.largest.map_or(u64::MAX, |largest| largest.bytes());

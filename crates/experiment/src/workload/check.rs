@@ -24,7 +24,7 @@ const TIMED: &[Kind] = &[Bulk, OnOff, Arrivals];
 
 /// Every key but `kind`, the kinds that read it, and where. Elsewhere it is refused, for nobody would read it.
 const READ: [(&str, &[Kind], Place); 25] = [
-    ("size", &[File, Arrivals], Anywhere),
+    ("size", &[File, RequestResponse, Arrivals], Anywhere),
     ("sizes", &[Arrivals], Anywhere),
     ("largest", &[Arrivals], Anywhere),
     ("shape", &[Arrivals], Anywhere),
@@ -130,6 +130,16 @@ impl WorkloadConfig {
         if self.kind == RequestResponse && self.think.is_some() && self.requests.is_none() {
             let message = "it needs requests beside it: one request has none to pause before";
             problems.push(Problem::new("think", message));
+        }
+        if self.kind == RequestResponse && self.size.is_some() {
+            for (key, given) in [
+                ("request_size", self.request_size),
+                ("response_size", self.response_size),
+            ] {
+                if given.is_some() {
+                    problems.push(Problem::new(key, "size stands for it: leave out one of the two"));
+                }
+            }
         }
         let sizes = self.sizes.unwrap_or_default();
         let needs_size = matches!(sizes, Sizes::Fixed | Sizes::Exponential);
@@ -346,6 +356,15 @@ mod tests {
                 );
             }
         }
+    }
+
+    #[test]
+    fn one_size_stands_for_both_of_an_exchange() {
+        let of = |keys: Value| -> WorkloadConfig { serde_json::from_value(keys).unwrap() };
+        let same = of(json!({"kind": "request-response", "size": "64B"}));
+        assert_eq!((same.validate(), same.exchange()), (vec![], (64, 64)));
+        let both = of(json!({"kind": "request-response", "size": "64B", "response_size": "1kB"}));
+        assert!(both.validate()[0].message.contains("size stands for it"));
     }
 
     #[test]
