@@ -7,7 +7,7 @@ use network::{Capacity, LinkId, LinkSpec, LossConfig, QueueConfig};
 use serde::Serialize;
 
 use crate::fairness::{Claim, max_min_shares};
-use crate::plan::{Group, Plan, Protocol};
+use crate::plan::{Group, Plan, Protocol, Way};
 use crate::spec::{SpecError, TrialSpec};
 use crate::workload::Kind;
 
@@ -43,6 +43,17 @@ pub struct TcpLayout {
     pub timeout_s: f64,
 }
 
+/// What requests and responses are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct ExchangeLayout {
+    /// Payload of a request.
+    pub request_bytes: u64,
+    /// Payload of a response.
+    pub response_bytes: u64,
+    /// The largest packet with all its headers.
+    pub mtu_bytes: u32,
+}
+
 /// A flow, or several alike.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct FlowLayout {
@@ -64,6 +75,8 @@ pub struct FlowLayout {
     pub max_min_bps: Option<f64>,
     /// What limits it at its ends; null where it is not TCP.
     pub tcp: Option<TcpLayout>,
+    /// What it asks and answers; null where it does not.
+    pub exchange: Option<ExchangeLayout>,
 }
 
 /// Hosts, links and flows.
@@ -136,6 +149,15 @@ fn tcp(group: &Group, topology: &Topology, ways: &[&[LinkId]; 2]) -> Option<TcpL
     })
 }
 
+fn exchange(group: &Group, way: &Way) -> Option<ExchangeLayout> {
+    let (request_bytes, response_bytes) = group.workload.exchange();
+    (group.workload.kind == Kind::RequestResponse).then_some(ExchangeLayout {
+        request_bytes,
+        response_bytes,
+        mtu_bytes: way.mtu,
+    })
+}
+
 fn rate(capacity: &Capacity) -> Option<f64> {
     match capacity {
         Capacity::Rate(rate) => Some(rate.bits_per_second() as f64),
@@ -175,6 +197,7 @@ fn flows(topology: &Topology, groups: &[Group]) -> Vec<FlowLayout> {
                 payload_share: group.payload_share(),
                 max_min_bps: share.filter(|share| share.is_finite() && !comes_and_goes),
                 tcp: tcp(group, topology, &[&pair.ways[0].links, &back]),
+                exchange: exchange(group, &pair.ways[0]),
             }
         })
         .collect()

@@ -192,7 +192,7 @@ class ProcessExecutor(ThreadedExecutor):
             except _native.Cancelled:
                 raise CancelledTrialError from None
             except ValueError:
-                # What has no network to simulate, as a loopback interface; what is wrong the trial itself says.
+                # It has no network to simulate, as a loopback interface; what is wrong the trial itself says.
                 self._expected[name] = (0.0, 0.0)
                 return self._expected[name]
             workload = trial.spec["workload"]

@@ -1,7 +1,7 @@
 """Which closed form speaks of a trial, and what it says.
 
 One module for each family of forms: an ARQ protocol that sends a file, a lone TCP flow, several flows that
-share a network.
+share a network, requests and their responses.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from longfat.analysis.prediction import arq, sharing, tcp
+from longfat.analysis.prediction import arq, requests, sharing, tcp
 from longfat.analysis.prediction.arq import ARQ_HEADER, UDP_IPV4, Setting, numbers
 from longfat.analysis.prediction.arq import KINDS as ARQ_KINDS
 from longfat.analysis.prediction.model import Prediction, nothing
@@ -46,6 +46,8 @@ def predict(spec: Mapping[str, Any], metric: str = GOODPUT) -> Prediction:
     kind, workload = str(spec["protocol"].get("kind")), str(spec.get("workload", {}).get("kind", "file"))
     if kind in ARQ_KINDS and "path" in spec:
         return arq.predict(spec) if metric == GOODPUT else nothing(f"theory does not speak of {metric}")
+    if workload == "request-response":
+        return requests.predict(spec, metric)
     if workload not in STEADY:
         return nothing(f"theory does not speak of a workload of kind {workload} here")
     name, _, host = metric.partition(AT_HOST)

@@ -46,12 +46,21 @@ class Link:
 
 
 @dataclass(frozen=True)
+class Exchange:
+    """Bytes of payload of a request and its response, and of the largest packet with all its headers."""
+
+    request: int
+    response: int
+    mtu: int
+
+
+@dataclass(frozen=True)
 class Flow:
     """A flow, its way there and back; `traffic` names what it belongs to, empty for a measured one.
 
     `payload` is that of a full packet in bytes and `packet` all its bytes on the wire. `window` is the most
     bytes that may be unacknowledged, `timeout` the first on an idle path, in s; `controller` is the name of
-    the congestion controller (empty where the flow is not TCP).
+    the congestion controller (empty where the flow is not TCP), `exchange` what it asks and is answered.
     """
 
     traffic: str
@@ -65,6 +74,7 @@ class Flow:
     window: float
     timeout: float
     controller: str
+    exchange: Exchange | None
 
     @property
     def bottleneck(self) -> Link:
@@ -146,4 +156,11 @@ def _flow(content: Mapping[str, Any], found: list[Link]) -> Flow:
         window=tcp.get("window_bytes", math.inf),
         timeout=tcp.get("timeout_s", math.nan),
         controller=tcp.get("controller", ""),
+        exchange=_exchange(content.get("exchange")),
     )
+
+
+def _exchange(content: Mapping[str, Any] | None) -> Exchange | None:
+    if content is None:
+        return None
+    return Exchange(content["request_bytes"], content["response_bytes"], content["mtu_bytes"])
