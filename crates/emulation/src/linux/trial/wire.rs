@@ -11,6 +11,10 @@ use measurement::capture::{Capture, Direction, Filter, Frame, Protocol};
 /// its acknowledgement take a round trip.
 const GRACE: Duration = Duration::from_millis(2);
 
+/// How long the kernel is given to begin to stamp packets: it patches its own code for the first who asks, by a thread that
+/// runs when it may, and leaves packets without stamps until then.
+const UNTIL_STAMPED: StdDuration = StdDuration::from_millis(20);
+
 /// Looks at all packets between two hosts of one protocol. Where the system lets nobody look, it sees nothing.
 pub(super) struct Wire {
     capture: Option<Capture>,
@@ -32,8 +36,10 @@ impl Wire {
             near_port: None,
             far_port: (protocol != Protocol::Echo).then(|| to.port()),
         };
+        let capture = Capture::open(None, filter).ok();
+        std::thread::sleep(UNTIL_STAMPED);
         Self {
-            capture: Capture::open(None, filter).ok(),
+            capture,
             frames: Vec::new(),
             longest: Duration::ZERO,
         }
