@@ -3,9 +3,11 @@
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
 use proptest::prelude::*;
+use transport::tcp::fast_open::{Cookie, FastOpen};
 use transport::tcp::options::{Options, Timestamps};
 use transport::tcp::segment::{Ecn, Flags, Segment};
 use transport::tcp::sequence::SequenceNumber;
+use transport::tcp::ttcp::Count;
 use transport::tcp::wire::{DecodeError, EncodeError, Endpoints, MAX_OPTIONS, decode, encode};
 
 fn endpoints() -> Endpoints {
@@ -150,8 +152,39 @@ fn what_does_not_fit_is_refused_and_leaves_no_bytes() {
 }
 
 #[test]
+fn options_of_early_connections_have_the_layout_of_their_rfcs() {
+    let layout = |options: Options| {
+        let wire = bytes(&segment(Flags::SYN, options), endpoints());
+        assert_eq!(decode(&wire).unwrap().segment.options, options);
+        wire[40..].to_vec()
+    };
+    // RFC 7413, section 2: kind 34; padded behind, as Linux does.
+    let request = Options {
+        fast_open: Some(FastOpen::Request),
+        ..Options::default()
+    };
+    assert_eq!(layout(request), [34, 2, 1, 1]);
+    let cookie = Options {
+        fast_open: Some(FastOpen::Cookie(Cookie::new(&[1, 2, 3, 4, 5, 6, 7, 8]).unwrap())),
+        ..Options::default()
+    };
+    assert_eq!(layout(cookie), [34, 10, 1, 2, 3, 4, 5, 6, 7, 8, 1, 1]);
+    // RFC 1644, section 3.1: kinds 11, 12 and 13.
+    let count = |value, count_is_new, echo| Options {
+        count: Count::new(value),
+        count_is_new,
+        count_echo: Count::new(echo),
+        ..Options::default()
+    };
+    assert_eq!(layout(count(7, false, 0)), [1, 1, 11, 6, 0, 0, 0, 7]);
+    assert_eq!(layout(count(7, true, 0)), [1, 1, 12, 6, 0, 0, 0, 7]);
+    let both = [1, 1, 11, 6, 0, 0, 0, 7, 1, 1, 13, 6, 0, 0, 1, 0];
+    assert_eq!(layout(count(7, false, 256)), both);
+}
+
+#[test]
 fn strange_options_are_passed_over() {
-    // A fast open cookie request (RFC 7413), an experiment, timestamps of a wrong length, then a good MSS.
+    // An option that nobody has heard of, an experiment, timestamps of a wrong length, then a good MSS.
     let known = |raw: &[u8]| {
         let mut wire = bytes(&segment(Flags::SYN, Options::default()), endpoints());
         wire.extend_from_slice(raw);
@@ -160,7 +193,7 @@ fn strange_options_are_passed_over() {
         mend(&mut wire);
         decode(&wire).unwrap().segment.options
     };
-    let strange = [34, 2, 254, 4, 1, 2, 8, 4, 1, 2, 2, 4, 5, 180, 1, 1];
+    let strange = [35, 2, 254, 4, 1, 2, 8, 4, 1, 2, 2, 4, 5, 180, 1, 1];
     assert_eq!(
         known(&strange),
         Options {
@@ -232,6 +265,12 @@ fn any_segment() -> impl Strategy<Value = Segment> {
         any::<bool>(),
         proptest::option::of(any::<(u32, u32)>()),
         proptest::collection::vec(any::<(u32, u32)>(), 0..=4),
+        proptest::option::of(prop_oneof![
+            Just(FastOpen::Request),
+            (2_usize..=8, any::<[u8; 16]>())
+                .prop_map(|(pairs, bytes)| FastOpen::Cookie(Cookie::new(&bytes[..2 * pairs]).unwrap())),
+        ]),
+        any::<(Option<u32>, bool, Option<u32>)>(),
     );
     let ecn = prop_oneof![Just(Ecn::NotEct), Just(Ecn::Ect0), Just(Ecn::Ect1), Just(Ecn::Ce)];
     let header = (
@@ -243,7 +282,7 @@ fn any_segment() -> impl Strategy<Value = Segment> {
         0_u32..3000,
     );
     (header, options).prop_map(
-        |(header, (mss, window_scale, sack_permitted, timestamps, sack))| Segment {
+        |(header, (mss, window_scale, sack_permitted, timestamps, sack, fast_open, counts))| Segment {
             sequence: SequenceNumber(header.0),
             acknowledgement: SequenceNumber(header.1),
             flags: Flags::from_bits(header.2),
@@ -259,6 +298,10 @@ fn any_segment() -> impl Strategy<Value = Segment> {
                     .into_iter()
                     .map(|(a, b)| (SequenceNumber(a), SequenceNumber(b)))
                     .collect(),
+                fast_open,
+                count: counts.0.and_then(Count::new),
+                count_is_new: counts.0.is_some_and(|count| count != 0) && counts.1,
+                count_echo: counts.2.and_then(Count::new),
             },
         },
     )
@@ -301,6 +344,7 @@ proptest! {
     fn a_flipped_bit_never_passes(mut segment in any_segment(), at: prop::sample::Index, bit in 0_u8..8) {
         if segment.options.encoded_length() > MAX_OPTIONS {
             segment.options.sack = Default::default();
+            segment.options.fast_open = None;
         }
         let mut wire = bytes(&segment, endpoints());
         let at = at.index(wire.len());

@@ -156,6 +156,12 @@ pub struct TcpConfig {
     /// Reduce the window in proportion to what arrives during recovery, RFC 6937. Default: true, rfc false.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub prr: Option<bool>,
+    /// TCP Fast Open, RFC 7413: data leaves with the SYN, once the server has given a cookie; a server gives cookies. Default: false.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub fast_open: bool,
+    /// T/TCP, RFC 1644 (historic, and open to forgery): connections are counted, and a whole transaction takes three segments once both hosts know each other. Default: false.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub ttcp: bool,
     /// Take back a reduction that turns out to be needless (Eifel, RFC 4015; DSACK, RFC 3708). Default: linux true, else false.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub undo: Option<bool>,
@@ -256,6 +262,12 @@ impl TcpConfig {
                 "it needs recovery = \"rack-tlp\"",
             ));
         }
+        if self.fast_open && self.ttcp {
+            problems.push(Problem::new(
+                "ttcp",
+                "it excludes fast_open: a SYN opens in one of the two ways",
+            ));
+        }
         let congestion = self.congestion();
         problems.extend(congestion.validate().into_iter().map(|p| p.within("congestion")));
         problems
@@ -301,6 +313,10 @@ mod tests {
             (
                 r#"{"kind": "tcp", "recovery": "sack", "sack": false}"#,
                 "recovery: \"sack\" needs sack = true",
+            ),
+            (
+                r#"{"kind": "tcp", "fast_open": true, "ttcp": true}"#,
+                "ttcp: it excludes fast_open",
             ),
             (
                 r#"{"kind": "tcp", "ack_every": 0}"#,

@@ -7,16 +7,20 @@
 
 pub mod config;
 mod connection;
+pub mod fast_open;
+mod opening;
 pub mod options;
 mod profile;
 mod receiver;
 pub mod segment;
 mod sender;
 pub mod sequence;
+pub mod ttcp;
 pub mod wire;
 
 pub use config::{Recovery, StackKind, TcpConfig};
 pub use connection::{Connection, Error, Event, Info, State};
+pub use opening::{HostMemory, Lesson, Opening};
 pub use options::{Options, SackBlocks, Timestamps};
 pub use profile::{Parameters, Profile, Reserved};
 pub(crate) use receiver::Autotuning;

@@ -1,6 +1,8 @@
-//! The options of a TCP header (RFC 9293 section 3.2, RFC 7323, RFC 2018).
+//! The options of a TCP header (RFC 9293 section 3.2, RFC 7323, RFC 2018, RFC 7413, RFC 1644).
 
+use super::fast_open::FastOpen;
 use super::sequence::SequenceNumber;
+use super::ttcp::Count;
 
 /// The timestamps option (RFC 7323, section 3.2).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -86,6 +88,9 @@ impl FromIterator<SackBlock> for SackBlocks {
     }
 }
 
+/// Bytes that CC, CC.NEW or CC.ECHO take in a header, with the two NOPs that put their number on a whole word.
+pub(super) const COUNT_LENGTH: u32 = 8;
+
 /// The options of one segment.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Options {
@@ -99,6 +104,14 @@ pub struct Options {
     pub timestamps: Option<Timestamps>,
     /// Selective acknowledgement, most recent block first; a DSACK block stands before it (RFC 2883).
     pub sack: SackBlocks,
+    /// Fast Open's cookie or the request for one, in a SYN or its answer (RFC 7413, section 2).
+    pub fast_open: Option<FastOpen>,
+    /// The connection count of the sender: CC, or CC.NEW where `count_is_new` (RFC 1644, section 3.1).
+    pub count: Option<Count>,
+    /// Whether `count` stands in CC.NEW: a SYN whose sender is not sure that it is higher than those before.
+    pub count_is_new: bool,
+    /// The echo of the peer's count in the answer to a SYN: CC.ECHO (RFC 1644, section 3.1).
+    pub count_echo: Option<Count>,
 }
 
 impl Options {
@@ -121,6 +134,15 @@ impl Options {
         }
         if !self.sack.is_empty() {
             length += 4 + 8 * self.sack.len() as u32;
+        }
+        if self.count.is_some() {
+            length += COUNT_LENGTH;
+        }
+        if self.count_echo.is_some() {
+            length += COUNT_LENGTH;
+        }
+        if let Some(fast_open) = &self.fast_open {
+            length += (2 + fast_open.cookie_bytes().len() as u32).next_multiple_of(4);
         }
         length
     }

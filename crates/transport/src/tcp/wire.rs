@@ -13,9 +13,11 @@ use etherparse::{
 };
 use thiserror::Error;
 
+use super::fast_open::FastOpen;
 use super::options::{Options, SackBlocks, Timestamps};
 use super::segment::{Ecn, Flags, Segment};
 use super::sequence::SequenceNumber;
+use super::ttcp::Count;
 
 /// Hops that a packet may take: the recommended default (RFC 1700, "IP time to live parameter").
 pub const HOP_LIMIT: u8 = 64;
@@ -30,6 +32,11 @@ const WINDOW_SCALE: u8 = 3;
 const SACK_PERMITTED: u8 = 4;
 const SACK: u8 = 5;
 const TIMESTAMPS: u8 = 8;
+// RFC 1644, section 3.1, and RFC 7413, section 2.
+const CC: u8 = 11;
+const CC_NEW: u8 = 12;
+const CC_ECHO: u8 = 13;
+const FAST_OPEN: u8 = 34;
 
 /// Where a packet comes from and where it goes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -275,6 +282,22 @@ fn option_bytes(options: &Options) -> Result<([u8; MAX_OPTIONS as usize], usize)
             put(&end.0.to_be_bytes());
         }
     }
+    if let Some(count) = options.count {
+        put(&[NOP, NOP, if options.count_is_new { CC_NEW } else { CC }, 6]);
+        put(&count.get().to_be_bytes());
+    }
+    if let Some(echo) = options.count_echo {
+        put(&[NOP, NOP, CC_ECHO, 6]);
+        put(&echo.get().to_be_bytes());
+    }
+    if let Some(fast_open) = &options.fast_open {
+        let cookie = fast_open.cookie_bytes();
+        put(&[FAST_OPEN, 2 + cookie.len() as u8]);
+        put(cookie);
+        if cookie.len().is_multiple_of(4) {
+            put(&[NOP, NOP]);
+        }
+    }
     debug_assert_eq!(length, total as usize);
     Ok((bytes, length))
 }
@@ -385,6 +408,12 @@ fn read_option(kind: u8, data: &[u8], options: &mut Options) {
                 .map(|at| (SequenceNumber(number(at)), SequenceNumber(number(at + 4))))
                 .collect::<SackBlocks>();
         }
+        (CC | CC_NEW, 4) => {
+            options.count = Count::new(number(0));
+            options.count_is_new = kind == CC_NEW && options.count.is_some();
+        }
+        (CC_ECHO, 4) => options.count_echo = Count::new(number(0)),
+        (FAST_OPEN, _) => options.fast_open = FastOpen::from_cookie_bytes(data),
         _ => {}
     }
 }

@@ -2,10 +2,12 @@
 
 mod basics;
 mod closing;
+mod early;
 mod flow;
 mod opening;
 mod pair;
 mod properties;
 mod recovery;
 mod rig;
+mod transactions;
 mod wire;

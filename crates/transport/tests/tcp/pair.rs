@@ -1,11 +1,14 @@
 //! Two connections on virtual time with a path between them that a test decides about, packet by packet.
 
 use std::collections::{BTreeMap, VecDeque};
+use std::net::{IpAddr, Ipv4Addr};
 use std::ops::Range;
 
 use foundation::{Duration, Instant};
 use transport::Machine;
-use transport::tcp::{Connection, Ecn, Event, Flags, Outgoing, Segment, SequenceNumber, State, TcpConfig};
+use transport::tcp::{
+    Connection, Ecn, Event, Flags, HostMemory, Outgoing, Segment, SequenceNumber, State, TcpConfig,
+};
 
 /// Which end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -24,6 +27,10 @@ impl Side {
 
     const fn index(self) -> usize {
         self as usize
+    }
+
+    const fn address(self) -> IpAddr {
+        IpAddr::V4(Ipv4Addr::new(10, 0, 0, self as u8))
     }
 }
 
@@ -72,11 +79,17 @@ pub struct End {
     pub reads: bool,
     pub received: u64,
     pub events: Vec<Event>,
+    /// What the host remembers between connections.
+    pub memory: HostMemory,
+    /// The application answers so many bytes, once it has read so many and the peer's stream has ended; then it ends its own.
+    pub answer: Option<(u64, u64)>,
 }
 
 impl End {
     fn new(config: &TcpConfig, initial: u32) -> Self {
         Self {
+            memory: HostMemory::new([initial as u8; 32], initial),
+            answer: None,
             connection: None,
             config: config.clone(),
             initial,
@@ -201,7 +214,8 @@ impl Pair {
     pub fn open(&mut self, side: Side) {
         let now = self.now;
         let end = self.end(side);
-        end.connection = Some(Connection::open(now, &end.config, end.initial));
+        let opening = end.memory.opening(now, &end.config, side.other().address());
+        end.connection = Some(Connection::open_with(now, &end.config, end.initial, opening));
         self.drain(side);
     }
 
@@ -216,8 +230,18 @@ impl Pair {
             while let Some(event) = connection.poll_event() {
                 end.events.push(event);
             }
+            while let Some(lesson) = connection.take_lesson() {
+                end.memory.learn(now, side.other().address(), lesson);
+            }
             if end.reads {
                 end.received += connection.read(now, u64::MAX);
+            }
+            if let Some((_, answer)) = end.answer.filter(|&(asked, _)| end.received >= asked)
+                && end.events.contains(&Event::PeerFinished)
+            {
+                end.answer = None;
+                end.to_write = answer;
+                end.finish = true;
             }
             if end.to_write > 0 {
                 end.to_write -= connection.write(now, end.to_write);
@@ -275,10 +299,15 @@ impl Pair {
     /// The offset beside a segment and its sequence number name the same bytes, and they fit the peer's window.
     fn check_numbers(&self, from: Side, segment: &Segment, offset: i64) {
         let initial = self.ends[from.index()].initial;
-        let expected = (offset as u32).wrapping_add(initial).wrapping_add(1);
+        let syn = u32::from(segment.has(Flags::SYN));
+        let expected = (offset as u32).wrapping_add(initial).wrapping_add(1 - syn);
         assert_eq!(segment.sequence.0, expected, "sequence number of offset {offset}");
         let end = offset as u64 + u64::from(segment.length) + 1;
         let allowed = self.allowed[from.index()];
+        if syn == 1 && !segment.has(Flags::ACK) {
+            // No window is known yet.
+            return;
+        }
         assert!(
             end <= allowed,
             "{from:?} sends up to {end}, the window ends at {allowed}"
@@ -315,14 +344,22 @@ impl Pair {
         let end = &mut self.ends[to.index()];
         match &mut end.connection {
             Some(connection) => {
-                if segment.length > 0 && connection.state() != State::Closed {
-                    let offset = connection.receive_offset(segment.sequence);
+                let is_known = connection.state() != State::SynSent || segment.has(Flags::SYN);
+                if segment.length > 0 && is_known && connection.state() != State::Closed {
+                    let offset = connection.payload_offset(&segment);
                     self.holds[to.index()].add(offset..offset + i64::from(segment.length));
                 }
                 connection.handle_frame(now, segment);
             }
             None if segment.has(Flags::SYN) && !segment.has(Flags::ACK) => {
-                end.connection = Some(Connection::accept(now, &end.config, end.initial, &segment));
+                let opening = end
+                    .memory
+                    .admission(now, &end.config, to.other().address(), &segment);
+                let connection = Connection::accept_with(now, &end.config, end.initial, &segment, opening);
+                if connection.took_payload() {
+                    self.holds[to.index()].add(0..i64::from(segment.length));
+                }
+                end.connection = Some(connection);
             }
             None => {}
         }
@@ -392,6 +429,35 @@ impl Pair {
 
     pub fn run_for(&mut self, span: Duration) {
         self.run_until(span, |_| false);
+    }
+
+    /// Forgets the connections, but not what the hosts remember; the next ones begin at other numbers.
+    pub fn forget(&mut self) {
+        self.run_for(Duration::from_secs(1));
+        for end in &mut self.ends {
+            let number = end.initial.wrapping_add(1 << 20);
+            *end = End {
+                memory: end.memory.clone(),
+                ..End::new(&end.config, number)
+            };
+        }
+        self.on_the_way.clear();
+        self.holds = Default::default();
+        self.allowed = [0; 2];
+        self.shifts = [None; 2];
+        self.trace = Some(Vec::new());
+    }
+
+    /// A first connection on a kind path, so that both hosts remember each other; then it is the beginning of time again.
+    pub fn warm_up(&mut self) {
+        let path = std::mem::replace(
+            &mut self.path,
+            Box::new(|_, _, _| Fate::arrives(Duration::from_millis(1))),
+        );
+        self.connect();
+        self.forget();
+        self.path = path;
+        self.now = Instant::ZERO;
     }
 
     /// Both ends connected, and all quiet.

@@ -128,6 +128,7 @@ impl Peer {
                 .iter()
                 .map(|&(start, end)| (ours + start, ours + end))
                 .collect(),
+            ..Options::default()
         };
         segment
     }

@@ -93,7 +93,7 @@ impl Connection {
     /// RFC 9293, section 3.10.7.4: twice the longest life of a segment.
     fn enter_time_wait(&mut self, now: Instant) {
         self.state = State::TimeWait;
-        self.lingers_until = now + self.parameters.time_wait;
+        self.lingers_until = now + self.time_wait(now);
         self.keep_alive = None;
         self.tell(|events| events.finished = true);
     }
@@ -105,6 +105,7 @@ impl Connection {
     }
 
     pub(super) fn become_closed(&mut self) {
+        self.release_pending(false);
         self.state = State::Closed;
         self.lingers_until = Instant::MAX;
         self.handshake = None;

@@ -2,20 +2,20 @@
 
 use foundation::{Duration, Instant};
 
+use super::early::DEFAULT_MSS;
 use super::keepalive::KeepAlive;
 use super::{Connection, Error, Events, State};
 use crate::congestion::{CongestionConfig, Controller, Owner};
 use crate::statistics::Statistics;
 use crate::tcp::config::TcpConfig;
+use crate::tcp::opening::Opening;
 use crate::tcp::options::{Options, Timestamps};
 use crate::tcp::profile::{Parameters, Profile, Reserved};
 use crate::tcp::receiver::Receiver;
-use crate::tcp::segment::{Flags, Segment, reset_for};
+use crate::tcp::segment::{Flags, Outgoing, Segment, reset_for};
 use crate::tcp::sender::{Sender, Start};
 use crate::tcp::sequence::SequenceNumber;
 
-/// RFC 9293, section 3.7.1: the peer's segment size where it announces none.
-const DEFAULT_MSS: u32 = 536;
 /// RFC 7323, section 2.3: the largest shift.
 const MAX_SCALE: u8 = 14;
 /// Linux answers a SYN again at most so often.
@@ -46,6 +46,17 @@ pub struct Handshake {
 impl Handshake {
     pub const fn timeout(&self) -> Instant {
         self.at
+    }
+
+    /// The segment size that the peer announced.
+    pub const fn peer_mss(&self) -> u32 {
+        self.peer_mss
+    }
+
+    /// It leaves at that time, if not before.
+    pub const fn hold(&mut self, until: Instant) {
+        self.pending = false;
+        self.at = until;
     }
 }
 
@@ -84,11 +95,39 @@ impl Connection {
         connection
     }
 
+    /// As [`open`](Self::open), in the way that the memory of the host says
+    /// ([`HostMemory::opening`](crate::tcp::HostMemory::opening)): what is written before the next `poll_transmit` may
+    /// leave with the SYN.
+    #[must_use]
+    pub fn open_with(now: Instant, config: &TcpConfig, initial_sequence: u32, opening: Opening) -> Self {
+        let mut connection = Self::open(now, config, initial_sequence);
+        connection.set_opening(opening);
+        connection
+    }
+
     /// Answers the SYN that arrived for a listener (RFC 9293, section 3.10.7.2). A segment that is no SYN
     /// gives a connection that is closed and resets it.
     #[must_use]
     pub fn accept(now: Instant, config: &TcpConfig, initial_sequence: u32, syn: &Segment) -> Self {
         Self::accept_beside(now, config, initial_sequence, syn, Reserved::default())
+    }
+
+    /// As [`accept`](Self::accept), in the way that the memory of the host says
+    /// ([`HostMemory::admission`](crate::tcp::HostMemory::admission)): the data of the SYN may be taken at once.
+    #[must_use]
+    pub fn accept_with(
+        now: Instant,
+        config: &TcpConfig,
+        initial_sequence: u32,
+        syn: &Segment,
+        opening: Opening,
+    ) -> Self {
+        let mut connection = Self::accept(now, config, initial_sequence, syn);
+        if connection.state == State::SynReceived {
+            connection.set_opening(opening);
+            connection.take_syn_text(now, syn);
+        }
+        connection
     }
 
     /// As [`accept`](Self::accept), for an owner that adds options to its segments.
@@ -179,6 +218,9 @@ impl Connection {
                 .keep_alive
                 .map(|idle| Box::new(KeepAlive::new(now, idle))),
             challenged_at: None,
+            count: None,
+            peer_count: None,
+            early: None,
             events: Events::default(),
             statistics: Statistics {
                 opened_at: Some(now),
@@ -231,15 +273,18 @@ impl Connection {
 
     /// A segment arrives in SYN-SENT (RFC 9293, section 3.10.7.3).
     pub(super) fn on_segment_in_syn_sent(&mut self, now: Instant, segment: &Segment) {
-        let acknowledges = segment.has(Flags::ACK);
-        // Only the SYN was sent: its acknowledgement is the initial number plus one.
-        let acceptable = acknowledges && segment.acknowledgement == self.initial.at(1) && self.has_sent_syn();
-        if acknowledges && !acceptable {
+        // The SYN and what left with it: its acknowledgement is the initial number plus one, or more.
+        let acknowledged = segment
+            .has(Flags::ACK)
+            .then(|| segment.acknowledgement.expand(self.initial, 1))
+            .flatten()
+            .filter(|&it| self.acknowledges_syn(it) && self.has_sent_syn());
+        if segment.has(Flags::ACK) && acknowledged.is_none() {
             self.reset = reset_for(segment);
             return;
         }
         if segment.has(Flags::RST) {
-            if acceptable {
+            if acknowledged.is_some() {
                 self.fail(Error::Refused);
             }
             return;
@@ -247,21 +292,43 @@ impl Connection {
         if !segment.has(Flags::SYN) {
             return;
         }
-        if acceptable && self.timestamps && !self.echoes_this_handshake(now, segment) {
+        if acknowledged.is_some()
+            && ((self.timestamps && !self.echoes_this_handshake(now, segment))
+                || !self.echoes_own_count(segment))
+        {
             self.reset = reset_for(segment);
             return;
         }
         self.take_syn(now, segment);
-        if acceptable {
-            self.receiver.demand_ack();
-            self.establish(now, segment);
-        } else {
+        let Some(acknowledged) = acknowledged else {
             // Simultaneous open (RFC 9293, section 3.5, figure 7).
             self.state = State::SynReceived;
             if let Some(handshake) = &mut self.handshake {
                 handshake.pending = true;
             }
+            return;
+        };
+        self.receiver.demand_ack();
+        let again = self
+            .handshake
+            .as_ref()
+            .is_some_and(|handshake| handshake.sent > 1);
+        self.learn_from_answer(segment, again, acknowledged);
+        self.establish(now, segment, acknowledged);
+        if acknowledged > 1 {
+            if !self.on_acknowledgement(now, segment, 0, acknowledged) {
+                return;
+            }
+            if self.sender.next() > acknowledged {
+                self.sender.take_back_opening();
+            }
         }
+        self.take_text(now, segment, segment.length, segment.has(Flags::FIN));
+    }
+
+    /// Whether an acknowledgement of all before this position acknowledges this end's SYN, and nothing that never left.
+    pub(super) fn acknowledges_syn(&self, position: u64) -> bool {
+        (1..=self.sender.next()).contains(&position)
     }
 
     fn has_sent_syn(&self) -> bool {
@@ -279,16 +346,54 @@ impl Connection {
         timestamps.echo == 0 || age < 1 << 31
     }
 
-    /// The peer has acknowledged the SYN.
-    pub(super) fn establish(&mut self, now: Instant, segment: &Segment) {
+    /// The peer has acknowledged the SYN, and the stream up to a position.
+    pub(super) fn establish(&mut self, now: Instant, segment: &Segment, acknowledged: u64) {
+        let is_early = self.is_half_synchronized();
+        if self.state != State::SynSent {
+            self.settle_early();
+        }
+        if !is_early {
+            self.start_sender(now, self.window_of(segment), 1);
+        }
         let Some(handshake) = self.handshake.take() else {
             return;
         };
-        let scale = if segment.has(Flags::SYN) {
-            0
+        // What left with the SYN and is acknowledged with it has a sample of its own.
+        let has_sample = acknowledged > 1;
+        if handshake.sent == 1 && !has_sample {
+            self.sender
+                .sample_rtt(now, now - handshake.sent_at, &mut self.statistics);
+        } else if handshake.sent == 1 {
+        } else if let (true, Some(timestamps)) = (self.timestamps, segment.options.timestamps) {
+            let age = self.sender.clock(now).wrapping_sub(timestamps.echo);
+            if age < 1 << 24 {
+                self.sender.sample_rtt(
+                    now,
+                    Duration::from_millis(u64::from(age.max(1))),
+                    &mut self.statistics,
+                );
+            }
         } else {
-            self.peer_scale
-        };
+            self.sender.be_cautious(CAUTIOUS_TIMEOUT);
+        }
+        let is_kept = self.peer_keeps_text() && self.sender.opening_fits();
+        if acknowledged == 1 && self.sender.next() > 1 && !is_early && !is_kept {
+            self.sender.take_back_opening();
+        }
+        self.sender.take_over_timer(now);
+        if is_early {
+            return;
+        }
+        self.state = State::Established;
+        if self.sender.is_finishing() {
+            self.state = State::FinWait1;
+        }
+        self.tell(|events| events.connected = true);
+    }
+
+    /// The options are settled: the sender begins with a window of the peer from a segment at `window_from`.
+    pub(super) fn start_sender(&mut self, now: Instant, window: u64, window_from: u64) {
+        let Some(handshake) = &self.handshake else { return };
         let start = Start {
             segment: Self::payload_size(
                 &self.parameters,
@@ -299,8 +404,8 @@ impl Connection {
             timestamps: self.timestamps,
             ecn: self.ecn,
             clock_offset: self.initial.0,
-            window: u64::from(segment.window) << scale,
-            window_from: 1,
+            window,
+            window_from,
         };
         // RFC 5681, section 3.1: after the loss of a SYN the initial window is one segment.
         let lost = handshake.sent > 1;
@@ -316,26 +421,6 @@ impl Connection {
             )
         });
         self.sender.establish(now, start, controller);
-        if handshake.sent == 1 {
-            self.sender
-                .sample_rtt(now, now - handshake.sent_at, &mut self.statistics);
-        } else if let (true, Some(timestamps)) = (self.timestamps, segment.options.timestamps) {
-            let age = self.sender.clock(now).wrapping_sub(timestamps.echo);
-            if age < 1 << 24 {
-                self.sender.sample_rtt(
-                    now,
-                    Duration::from_millis(u64::from(age.max(1))),
-                    &mut self.statistics,
-                );
-            }
-        } else {
-            self.sender.be_cautious(CAUTIOUS_TIMEOUT);
-        }
-        self.state = State::Established;
-        if self.sender.is_finishing() {
-            self.state = State::FinWait1;
-        }
-        self.tell(|events| events.connected = true);
     }
 
     /// The peer did not get the answer to its SYN.
@@ -351,7 +436,7 @@ impl Connection {
         let Some(handshake) = self.handshake.as_mut().filter(|h| h.at <= now) else {
             return;
         };
-        let retries = if self.state == State::SynReceived && !handshake.active && linux {
+        let retries = if !handshake.active && linux {
             self.parameters.syn_retries.min(ANSWER_RETRIES)
         } else {
             self.parameters.syn_retries
@@ -364,14 +449,23 @@ impl Connection {
         handshake.at = Instant::MAX;
     }
 
-    /// The SYN, or the answer to the peer's.
-    pub(super) fn poll_handshake(&mut self, now: Instant) -> Option<Segment> {
+    /// Whether segments may leave though this end's SYN is not yet acknowledged.
+    pub(super) fn goes_on_early(&self) -> bool {
+        self.is_half_synchronized() && self.has_sent_syn()
+    }
+
+    /// The SYN, or the answer to the peer's, with what it may take along.
+    pub(super) fn poll_handshake(&mut self, now: Instant) -> Option<Outgoing> {
         let linux = self.parameters.is_linux();
-        let handshake = self.handshake.as_mut().filter(|h| h.pending)?;
+        let is_held = self.early.as_ref().is_some_and(|early| early.held);
+        let waits_no_more = is_held && self.sender.has_unsent();
+        let answers = self.state != State::SynSent;
+        let handshake = self.handshake.as_mut().filter(|h| h.pending || waits_no_more)?;
         handshake.pending = false;
         handshake.sent += 1;
         handshake.sent_at = now;
-        let backoff = if linux && handshake.active && self.state == State::SynSent {
+        let again = handshake.sent > 1;
+        let backoff = if linux && handshake.active && !answers {
             handshake.sent.saturating_sub(1 + EVEN_REPEATS)
         } else {
             handshake.sent - 1
@@ -382,8 +476,10 @@ impl Connection {
             .doubled(backoff)
             .min(self.parameters.max_rto);
         handshake.at = now + wait;
-        let scaled = handshake.scaled;
-        let answers = self.state == State::SynReceived;
+        let (scaled, peer_mss) = (handshake.scaled, handshake.peer_mss);
+        if let Some(early) = &mut self.early {
+            early.held = false;
+        }
         let mut flags = Flags::SYN;
         let mut acknowledgement = SequenceNumber(0);
         if answers {
@@ -408,6 +504,35 @@ impl Connection {
             }),
             ..Options::default()
         };
-        Some(segment)
+        if self.early.is_some() {
+            self.add_opening_options(&mut segment.options, again);
+            self.take_along(now, &mut segment, peer_mss, again);
+        }
+        Some(self.control(segment))
+    }
+
+    /// Puts the beginning of the stream into a SYN or the answer to one; never into one that is sent again.
+    fn take_along(&mut self, now: Instant, segment: &mut Segment, peer_mss: u32, again: bool) {
+        // The answer acknowledges whatever has come.
+        self.receiver.forget_ack();
+        if again {
+            self.sender.blur_opening();
+            return;
+        }
+        let room = self.opening_room(segment.options.encoded_length(), peer_mss);
+        let Some((room, may_finish)) = room else { return };
+        let Some(departure) = self.sender.poll_opening(now, room, may_finish) else {
+            return;
+        };
+        self.note_carried();
+        segment.length = departure.length;
+        // Linux sets none in a SYN of Fast Open either.
+        if departure.push && departure.length > 0 && may_finish {
+            segment.flags |= Flags::PSH;
+        }
+        if departure.fin {
+            segment.flags |= Flags::FIN;
+        }
+        self.count_departure(now, &departure);
     }
 }

@@ -28,10 +28,7 @@ impl Connection {
 
     fn on_segment_in_connection(&mut self, now: Instant, segment: &Segment) {
         let mut segment = *segment;
-        if segment.has(Flags::SYN)
-            && self.state == State::SynReceived
-            && segment.sequence == self.peer_initial
-        {
+        if segment.has(Flags::SYN) && self.handshake.is_some() && segment.sequence == self.peer_initial {
             if !segment.has(Flags::ACK) {
                 if !segment.has(Flags::RST) {
                     self.answer_again();
@@ -42,6 +39,10 @@ impl Connection {
             segment.sequence = segment.sequence + 1;
             segment.flags = Flags::from_bits(segment.flags.bits() & !Flags::SYN.bits());
             segment.window = u16::try_from(u64::from(segment.window) >> self.peer_scale).unwrap_or(u16::MAX);
+        }
+        if self.is_of_another_count(&segment) {
+            self.challenge(now, &segment);
+            return;
         }
         let next = self.receiver.next();
         let Some(start) = segment.sequence.expand(self.peer_initial, next) else {
@@ -67,13 +68,14 @@ impl Connection {
         }
         let una = self.sender.una();
         let acknowledged = segment.acknowledgement.expand(self.initial, una);
-        if self.state == State::SynReceived {
+        if self.handshake.is_some() {
             // RFC 9293, section 3.10.7.4: SND.UNA < SEG.ACK =< SND.NXT, or a reset.
-            if acknowledged != Some(1) {
+            let Some(acknowledged) = acknowledged.filter(|&it| self.acknowledges_syn(it)) else {
                 self.reset = reset_for(&segment);
                 return;
-            }
-            self.establish(now, &segment);
+            };
+            self.establish(now, &segment, acknowledged);
+            self.take_kept_text(now, &segment);
         }
         let Some(acknowledged) = acknowledged else { return };
         if !self.on_acknowledgement(now, &segment, start, acknowledged) {
@@ -124,7 +126,7 @@ impl Connection {
             self.statistics.duplicates_received += 1;
             if self.state == State::TimeWait {
                 // RFC 9293, section 3.10.7.4: the peer did not get the last ACK; the wait begins anew.
-                self.lingers_until = now + self.parameters.time_wait;
+                self.lingers_until = now + self.time_wait(now);
             }
             if start < self.receiver.next() {
                 self.receiver.on_duplicate(start, end);
@@ -149,6 +151,7 @@ impl Connection {
             self.challenge(now, segment);
             return;
         }
+        self.release_pending(true);
         match self.state {
             State::SynReceived => self.fail(Error::Refused),
             State::Closing | State::LastAck | State::TimeWait => self.become_closed(),
@@ -158,7 +161,13 @@ impl Connection {
 
     /// Gives whether the segment is still of interest.
     #[inline]
-    fn on_acknowledgement(&mut self, now: Instant, segment: &Segment, start: u64, acknowledged: u64) -> bool {
+    pub(super) fn on_acknowledgement(
+        &mut self,
+        now: Instant,
+        segment: &Segment,
+        start: u64,
+        acknowledged: u64,
+    ) -> bool {
         let mut blocks = [(0, 0); 4];
         let mut count = 0;
         if !segment.options.sack.is_empty() {
@@ -179,7 +188,7 @@ impl Connection {
         let info = AckInfo {
             acknowledgement: acknowledged,
             sequence: start,
-            window: u64::from(segment.window) << self.peer_scale,
+            window: self.window_of(segment),
             sack: &blocks[..count],
             ece: segment.has(Flags::ECE),
             echo,
@@ -227,7 +236,7 @@ impl Connection {
 
     /// Data, a FIN or both.
     #[inline]
-    fn on_text(&mut self, now: Instant, segment: &Segment, start: u64, end: u64) {
+    pub(super) fn on_text(&mut self, now: Instant, segment: &Segment, start: u64, end: u64) {
         if segment.length > 0 {
             self.statistics.packets_received += 1;
         }
@@ -247,7 +256,7 @@ impl Connection {
             // The peer's stream has ended: what comes now came before.
             self.statistics.duplicates_received += u64::from(segment.length > 0);
             if self.state == State::TimeWait && segment.has(Flags::FIN) {
-                self.lingers_until = now + self.parameters.time_wait;
+                self.lingers_until = now + self.time_wait(now);
             }
             self.receiver.demand_ack();
             return;

@@ -1,6 +1,7 @@
 //! One end of a TCP connection.
 
 mod close;
+mod early;
 mod handshake;
 mod info;
 mod input;
@@ -12,13 +13,15 @@ pub use info::Info;
 
 use foundation::{Duration, Instant};
 
+use self::early::Early;
 use self::handshake::Handshake;
 use self::keepalive::KeepAlive;
 use super::profile::Parameters;
 use super::receiver::Receiver;
-use super::segment::{Outgoing, Segment};
+use super::segment::{Flags, Outgoing, Segment};
 use super::sender::Sender;
 use super::sequence::SequenceNumber;
+use super::ttcp::Count;
 use crate::congestion::Controller;
 use crate::machine::Machine;
 use crate::statistics::Statistics;
@@ -118,6 +121,11 @@ pub struct Connection {
     keep_alive: Option<Box<KeepAlive>>,
     /// When an acknowledgement last answered an unacceptable segment (RFC 5961, section 7).
     challenged_at: Option<Instant>,
+    /// Connection counts, where both ends speak T/TCP: this end's and the peer's (CCsend and CCrecv of RFC 1644).
+    count: Option<Count>,
+    peer_count: Option<Count>,
+    /// With Fast Open or T/TCP.
+    early: Option<Box<Early>>,
     events: Events,
     statistics: Statistics,
 }
@@ -267,6 +275,15 @@ impl Connection {
         near as i64 + i64::from(distance as i32) - 1
     }
 
+    /// The stream offset of a segment's payload: that behind a SYN begins the stream.
+    #[must_use]
+    pub fn payload_offset(&self, segment: &Segment) -> i64 {
+        if segment.has(Flags::SYN) {
+            return 0;
+        }
+        self.receive_offset(segment.sequence)
+    }
+
     /// The stream offset up to which the peer has acknowledged everything: a buffer of the bytes need not keep what lies
     /// before it. Beyond the last byte once the FIN is acknowledged.
     #[must_use]
@@ -302,7 +319,7 @@ impl Connection {
     /// taken for 68.
     pub fn handle_path_mtu(&mut self, _now: Instant, mtu: u32) {
         self.path_mss = self.path_mss.min(mtu.max(68) - 40);
-        if self.handshake.is_none() {
+        if self.handshake.is_none() || self.is_half_synchronized() {
             let options = self.parameters.reserved.data + if self.timestamps { 12 } else { 0 };
             self.sender.shrink_segment((self.path_mss - options).max(8));
         }

@@ -15,8 +15,10 @@ impl Connection {
             return Some(self.control(reset));
         }
         if self.handshake.is_some() {
-            let syn = self.poll_handshake(now)?;
-            return Some(self.control(syn));
+            let syn = self.poll_handshake(now);
+            if syn.is_some() || !self.goes_on_early() {
+                return syn;
+            }
         }
         match self.state {
             State::Established | State::CloseWait | State::FinWait1 | State::Closing | State::LastAck => {
@@ -43,7 +45,7 @@ impl Connection {
         None
     }
 
-    fn control(&mut self, segment: Segment) -> Outgoing {
+    pub(super) fn control(&mut self, segment: Segment) -> Outgoing {
         Outgoing {
             segment,
             offset: 0,
@@ -98,6 +100,7 @@ impl Connection {
         let owed = self.receiver.owes_ack();
         segment.window = self.receiver.on_ack_sent(now, length > 0);
         segment.options.timestamps = self.timestamps_option(now);
+        segment.options.count = self.count;
         if self.receiver.sack_count() > 0 && self.sack {
             // A segment that was cut before there were blocks, and leaves again, has no room for them.
             let room = (self.sender.segment().saturating_sub(length + 4) / 8) as usize;
@@ -144,17 +147,22 @@ impl Connection {
         if departure.ecn_capable {
             segment.ecn = Ecn::Ect0;
         }
+        self.count_departure(now, departure);
+        Outgoing {
+            segment,
+            offset: departure.start - 1,
+            retransmission: departure.retransmission,
+        }
+    }
+
+    #[inline]
+    pub(super) fn count_departure(&mut self, now: Instant, departure: &Departure) {
         if departure.length > 0 {
             let statistics = &mut self.statistics;
             statistics.packets_sent += 1;
             statistics.bytes_sent += u64::from(departure.length);
             statistics.retransmissions += u64::from(departure.retransmission);
             statistics.first_data_at.get_or_insert(now);
-        }
-        Outgoing {
-            segment,
-            offset: departure.start - 1,
-            retransmission: departure.retransmission,
         }
     }
 }

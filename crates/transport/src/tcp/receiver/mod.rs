@@ -218,6 +218,11 @@ impl Receiver {
         self.delay.quicken();
     }
 
+    /// No acknowledgement is owed: an answer to a SYN has told of all that came.
+    pub const fn forget_ack(&mut self) {
+        self.delay.stop();
+    }
+
     /// An acknowledgement is owed at once.
     pub fn demand_ack(&mut self) {
         self.delay.demand();

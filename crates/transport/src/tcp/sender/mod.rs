@@ -3,6 +3,7 @@
 
 mod ack;
 mod buffer;
+mod opening;
 mod prr;
 mod rack;
 mod record;

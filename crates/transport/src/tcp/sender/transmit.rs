@@ -176,7 +176,7 @@ impl Sender {
         self.fits_congestion_window(length) && self.fits_window(length) && !self.is_held_back(length)
     }
 
-    fn send_new(&mut self, now: Instant, length: u32) -> Departure {
+    pub(super) fn send_new(&mut self, now: Instant, length: u32) -> Departure {
         let start = self.next;
         let bytes = u64::from(length);
         let end = start + bytes;

@@ -1,0 +1,171 @@
+//! What a client remembers of servers (RFC 7413, section 4.1.3).
+
+use std::collections::BTreeMap;
+use std::net::IpAddr;
+
+use foundation::{Duration, Instant};
+
+use super::cookie::{Cookie, FastOpen};
+
+/// Servers remembered; beyond it the one asked longest ago is forgotten.
+const MOST: usize = 4096;
+/// For so long a server that gave no cookie is not asked again (RFC 7413, section 4.1.3, leaves the time open).
+const REFUSAL_LIFE: Duration = Duration::from_secs(3600);
+/// So many SYNs with data in a row without an answer, and the path is taken for one that drops them: the next SYNs go
+/// without, for a minute, and twice as long with each further one (as Linux does).
+const LOSSES: u32 = 2;
+const LOSS_LIFE: Duration = Duration::from_secs(60);
+const MOST_DOUBLINGS: u32 = 10;
+
+#[derive(Clone, Copy, Debug)]
+struct Server {
+    cookie: Option<Cookie>,
+    mss: Option<u16>,
+    /// Until then SYNs are sent without the option.
+    plain_until: Instant,
+    losses: u32,
+    used: Instant,
+}
+
+/// A client's cookies, by server.
+#[derive(Clone, Debug, Default)]
+pub struct CookieCache {
+    servers: BTreeMap<IpAddr, Server>,
+}
+
+impl CookieCache {
+    /// The option of a SYN to `server`, with the segment size that it announced before; no option where it gave no cookie,
+    /// or where SYNs with data get lost.
+    pub fn option(&mut self, now: Instant, server: IpAddr) -> (Option<FastOpen>, Option<u16>) {
+        let Some(known) = self.servers.get_mut(&server) else {
+            return (Some(FastOpen::Request), None);
+        };
+        known.used = now;
+        let option =
+            (now >= known.plain_until).then(|| known.cookie.map_or(FastOpen::Request, FastOpen::Cookie));
+        (option, known.mss)
+    }
+
+    /// A server answered: with a cookie, or without one; `asked` tells whether it was asked for one.
+    pub fn on_answer(
+        &mut self,
+        now: Instant,
+        server: IpAddr,
+        cookie: Option<Cookie>,
+        asked: bool,
+        mss: Option<u16>,
+    ) {
+        let known = self.entry(now, server);
+        known.mss = mss.or(known.mss);
+        known.losses = 0;
+        if cookie.is_some() {
+            known.cookie = cookie;
+        } else if asked {
+            known.plain_until = now + REFUSAL_LIFE;
+        }
+    }
+
+    /// A SYN with data was answered only when it was sent again without.
+    pub fn on_loss(&mut self, now: Instant, server: IpAddr) {
+        let known = self.entry(now, server);
+        known.losses = (known.losses + 1).min(LOSSES + MOST_DOUBLINGS);
+        if known.losses >= LOSSES {
+            known.plain_until = now + LOSS_LIFE.doubled(known.losses - LOSSES);
+        }
+    }
+
+    fn entry(&mut self, now: Instant, server: IpAddr) -> &mut Server {
+        if self.servers.len() >= MOST && !self.servers.contains_key(&server) {
+            let oldest = self.servers.iter().min_by_key(|(_, known)| known.used);
+            if let Some(oldest) = oldest.map(|(&address, _)| address) {
+                self.servers.remove(&oldest);
+            }
+        }
+        let known = self.servers.entry(server).or_insert(Server {
+            cookie: None,
+            mss: None,
+            plain_until: Instant::ZERO,
+            losses: 0,
+            used: now,
+        });
+        known.used = now;
+        known
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::Ipv4Addr;
+
+    use super::*;
+
+    fn address(number: u32) -> IpAddr {
+        Ipv4Addr::from(number).into()
+    }
+
+    fn at(seconds: u64) -> Instant {
+        Instant::ZERO + Duration::from_secs(seconds)
+    }
+
+    #[test]
+    fn cookies_and_refusals_are_remembered() {
+        let mut cache = CookieCache::default();
+        let (good, bad) = (address(1), address(2));
+        assert_eq!(cache.option(at(0), good), (Some(FastOpen::Request), None));
+        let cookie = Cookie::new(&[1; 8]).unwrap();
+        cache.on_answer(at(0), good, Some(cookie), true, Some(1400));
+        cache.on_answer(at(0), bad, None, true, Some(1460));
+        assert_eq!(
+            cache.option(at(9), good),
+            (Some(FastOpen::Cookie(cookie)), Some(1400))
+        );
+        assert_eq!(cache.option(at(3599), bad), (None, Some(1460)));
+        assert_eq!(cache.option(at(3600), bad).0, Some(FastOpen::Request));
+        // An answer to a cookie needs none.
+        cache.on_answer(at(10), good, None, false, None);
+        assert_eq!(
+            cache.option(at(10), good),
+            (Some(FastOpen::Cookie(cookie)), Some(1400))
+        );
+    }
+
+    #[test]
+    fn a_path_that_drops_data_in_syns_gets_none_for_a_while() {
+        let mut cache = CookieCache::default();
+        let server = address(1);
+        let cookie = Cookie::new(&[1; 8]).unwrap();
+        let shows = Some(FastOpen::Cookie(cookie));
+        cache.on_answer(at(0), server, Some(cookie), true, None);
+        cache.on_loss(at(1), server);
+        assert_eq!(cache.option(at(1), server).0, shows, "one loss is chance");
+        cache.on_loss(at(2), server);
+        assert_eq!(cache.option(at(61), server).0, None);
+        assert_eq!(cache.option(at(62), server).0, shows);
+        cache.on_loss(at(62), server);
+        assert_eq!(cache.option(at(181), server).0, None, "twice as long");
+        cache.on_answer(at(182), server, None, false, None);
+        cache.on_loss(at(183), server);
+        assert_eq!(
+            cache.option(at(183), server).0,
+            shows,
+            "one that went through ends the row"
+        );
+    }
+
+    #[test]
+    fn memory_is_bounded() {
+        let mut cache = CookieCache::default();
+        for number in 0..=MOST as u32 {
+            cache.on_answer(
+                at(u64::from(number)),
+                address(number),
+                Cookie::new(&[1; 4]),
+                true,
+                None,
+            );
+        }
+        assert_eq!(cache.servers.len(), MOST);
+        let forgotten = cache.option(at(9999), address(0)).0;
+        assert_eq!(forgotten, Some(FastOpen::Request), "the oldest");
+    }
+}

@@ -1,0 +1,243 @@
+//! One request and one reply: which segments they take, and how long, over TCP, TCP Fast Open and T/TCP.
+
+use foundation::{Duration, Instant, Size};
+use transport::tcp::{Event, Flags, Profile, Segment, SequenceNumber, TcpConfig};
+
+use crate::pair::{Fate, Pair, Path, Side};
+
+/// One way.
+pub const DELAY: Duration = Duration::from_millis(50);
+
+pub fn plain() -> TcpConfig {
+    TcpConfig::new(Profile::Rfc)
+}
+
+pub fn fast_open() -> TcpConfig {
+    TcpConfig {
+        fast_open: true,
+        ..plain()
+    }
+}
+
+pub fn ttcp() -> TcpConfig {
+    TcpConfig {
+        ttcp: true,
+        ..plain()
+    }
+}
+
+pub fn kind() -> Path {
+    Box::new(|_, _, _| Fate::arrives(DELAY))
+}
+
+/// A whole transaction, the request and its end written at once when the connection opens. Gives how long the client waited
+/// for the reply and its end.
+pub fn ask(pair: &mut Pair, request: u64, reply: u64) -> Duration {
+    pair.end(Side::Server).answer = Some((request, reply));
+    let client = pair.end(Side::Client);
+    client.to_write = request;
+    client.finish = true;
+    let begin = pair.now;
+    pair.open(Side::Client);
+    let answered = pair.run_until(Duration::from_secs(60), |pair| {
+        let client = pair.end(Side::Client);
+        client.received == reply && client.saw(Event::PeerFinished)
+    });
+    let (now, client) = (pair.now, pair.end(Side::Client));
+    assert!(answered, "{:?}: {:?}", client.state(), client.events);
+    let closed = pair.run_until(Duration::from_secs(60), |pair| {
+        pair.end(Side::Server).saw(Event::Closed)
+    });
+    assert!(closed, "{:?}", pair.end(Side::Server).state());
+    assert_eq!(pair.end(Side::Server).received, request);
+    now - begin
+}
+
+/// A segment as a line: who sends it, its flags, its sequence numbers and length, what it acknowledges, and its counts.
+pub fn line(from: Side, segment: &Segment, initial: [SequenceNumber; 2]) -> String {
+    let mut line = String::from(if from == Side::Client { "> " } else { "< " });
+    for (flag, letter) in [
+        (Flags::SYN, 'S'),
+        (Flags::FIN, 'F'),
+        (Flags::RST, 'R'),
+        (Flags::PSH, 'P'),
+        (Flags::ACK, '.'),
+    ] {
+        if segment.has(flag) {
+            line.push(letter);
+        }
+    }
+    let [own, peer] = if from == Side::Client {
+        initial
+    } else {
+        [initial[1], initial[0]]
+    };
+    line += &format!(" {}:{}", segment.sequence - own, segment.end() - own);
+    if segment.length > 0 {
+        line += &format!(" {}", segment.length);
+    }
+    if segment.has(Flags::ACK) {
+        line += &format!(" ack {}", segment.acknowledgement - peer);
+    }
+    for (has, word) in [
+        (segment.options.fast_open.is_some(), " cookie"),
+        (segment.options.count.is_some(), " cc"),
+        (segment.options.count_is_new, ".new"),
+        (segment.options.count_echo.is_some(), " echo"),
+    ] {
+        if has {
+            line += word;
+        }
+    }
+    line
+}
+
+/// All segments that left.
+pub fn lines(pair: &Pair) -> Vec<String> {
+    let initial = [0, 1].map(|end| SequenceNumber(pair.ends[end].initial));
+    let sent = pair.sent().iter();
+    sent.map(|sent| line(sent.from, &sent.packet.segment, initial))
+        .collect()
+}
+
+/// What the client and then the server do, one system call after the other, as programs with sockets do: `connect`, `write`,
+/// `shutdown`; and after the end of the request has come, `write` and `close`.
+#[test]
+fn a_transaction_takes_nine_segments_over_tcp_with_a_call_for_each_step() {
+    // A window that a SYN can tell whole: else the first read would be followed by an update of the window.
+    let config = TcpConfig {
+        receive_buffer: Some(Size::from_bytes(32_768)),
+        ..plain()
+    };
+    let mut pair = Pair::new(&config, &config, kind());
+    pair.open(Side::Client);
+    let wait = |pair: &mut Pair, side: Side, event| {
+        assert!(pair.run_until(Duration::from_secs(10), |pair| pair.end(side).saw(event)));
+    };
+    wait(&mut pair, Side::Client, Event::Connected);
+    pair.with(Side::Client, |connection, now| connection.write(now, 100));
+    pair.with(Side::Client, |connection, now| connection.finish(now));
+    wait(&mut pair, Side::Server, Event::PeerFinished);
+    pair.with(Side::Server, |connection, now| connection.write(now, 200));
+    pair.with(Side::Server, |connection, now| connection.finish(now));
+    wait(&mut pair, Side::Server, Event::Closed);
+    assert_eq!(
+        lines(&pair),
+        [
+            "> S 0:1",
+            "< S. 0:1 ack 1",
+            "> . 1:1 ack 1",
+            "> P. 1:101 100 ack 1",
+            "> F. 101:102 ack 1",
+            // Of the request and its end: that of the request alone was delayed until then.
+            "< . 1:1 ack 102",
+            "< P. 1:201 200 ack 102",
+            "< F. 201:202 ack 102",
+            // Of the reply and its end, likewise.
+            "> . 102:102 ack 202",
+        ]
+    );
+}
+
+#[test]
+fn a_transaction_takes_five_segments_over_tcp_where_what_goes_together_is_written_together() {
+    let mut pair = Pair::new(&plain(), &plain(), kind());
+    assert_eq!(ask(&mut pair, 100, 200), DELAY * 4, "two round trips");
+    assert_eq!(
+        lines(&pair),
+        [
+            "> S 0:1",
+            "< S. 0:1 ack 1",
+            "> FP. 1:102 100 ack 1",
+            "< FP. 1:202 200 ack 102",
+            "> . 102:102 ack 202",
+        ]
+    );
+}
+
+#[test]
+fn a_transaction_takes_three_segments_over_ttcp_once_both_hosts_know_each_other() {
+    let mut pair = Pair::new(&ttcp(), &ttcp(), kind());
+    assert_eq!(
+        ask(&mut pair, 100, 200),
+        DELAY * 4,
+        "nothing is known: a handshake"
+    );
+    assert_eq!(
+        lines(&pair),
+        [
+            "> S 0:1 cc.new",
+            "< S. 0:1 ack 1 cc echo",
+            "> FP. 1:102 100 ack 1 cc",
+            "< FP. 1:202 200 ack 102 cc",
+            "> . 102:102 ack 202 cc",
+        ]
+    );
+    for _ in 0..3 {
+        pair.forget();
+        assert_eq!(ask(&mut pair, 100, 200), DELAY * 2, "one round trip");
+        assert_eq!(
+            lines(&pair),
+            [
+                "> SFP 0:102 100 cc",
+                "< SFP. 0:202 200 ack 102 cc echo",
+                "> . 102:102 ack 202 cc",
+            ]
+        );
+        assert!(pair.end(Side::Client).connection().was_early());
+    }
+}
+
+#[test]
+fn a_transaction_takes_five_segments_over_fast_open() {
+    let mut pair = Pair::new(&fast_open(), &fast_open(), kind());
+    assert_eq!(ask(&mut pair, 100, 200), DELAY * 4, "there is no cookie yet");
+    assert_eq!(lines(&pair)[..2], ["> S 0:1 cookie", "< S. 0:1 ack 1 cookie"]);
+    pair.forget();
+    // The reply itself is there after one round trip, but this server waits for the end of the request, which leaves only
+    // when the handshake is done.
+    assert_eq!(ask(&mut pair, 100, 200), DELAY * 4);
+    assert_eq!(
+        lines(&pair),
+        [
+            "> S 0:101 100 cookie",
+            "< S. 0:1 ack 101",
+            "> F. 101:102 ack 1",
+            "< FP. 1:202 200 ack 102",
+            "> . 102:102 ack 202",
+        ]
+    );
+}
+
+/// The time of a transaction is the round trips that it takes, and the server's time.
+#[test]
+fn fast_open_and_ttcp_save_a_round_trip() {
+    let time = |config: &TcpConfig, processing: Duration| {
+        let mut pair = Pair::new(config, config, kind());
+        let mut last = Duration::ZERO;
+        for _ in 0..2 {
+            pair.forget();
+            let begin = pair.now;
+            let client = pair.end(Side::Client);
+            client.to_write = 100;
+            pair.open(Side::Client);
+            pair.run_until(Duration::from_secs(9), |pair| {
+                pair.end(Side::Server).received == 100
+            });
+            let asked: Instant = pair.now;
+            pair.run_until(processing, |_| false);
+            assert_eq!(pair.now, asked + processing);
+            pair.with(Side::Server, |connection, now| connection.write(now, 200));
+            pair.run_until(Duration::from_secs(9), |pair| {
+                pair.end(Side::Client).received == 200
+            });
+            last = pair.now - begin;
+        }
+        last
+    };
+    let processing = Duration::from_millis(7);
+    let round_trip = DELAY * 2;
+    assert_eq!(time(&plain(), processing), round_trip * 2 + processing);
+    assert_eq!(time(&fast_open(), processing), round_trip + processing);
+    assert_eq!(time(&ttcp(), processing), round_trip + processing);
+}
