@@ -42,12 +42,29 @@ pub enum Arrival {
 }
 
 impl Stack {
-    /// Accepts a stranger that asks for a connection; it is told of when it stands.
-    pub fn accept(&mut self, now: Instant, stranger: &Stranger, config: &TcpConfig) -> StreamId {
+    /// Accepts a stranger that asks for a connection; it is told of when it stands. `payload` is what the SYN carries: with
+    /// `fast_open` or `ttcp` it may be taken at once, and where it is left out the peer sends it again.
+    pub fn accept(
+        &mut self,
+        now: Instant,
+        stranger: &Stranger,
+        payload: &[u8],
+        config: &TcpConfig,
+    ) -> StreamId {
         let endpoints = stranger.endpoints.reversed();
         let initial = self.initial_sequence(now, endpoints);
-        let connection = Connection::accept(now, config, initial, &stranger.segment);
-        self.add(now, Stream::new(endpoints, connection, true))
+        let mut segment = stranger.segment;
+        if payload.len() != segment.length as usize {
+            segment.length = 0;
+            segment.flags = Flags::SYN;
+        }
+        let opening = self
+            .memory
+            .admission(now, config, endpoints.destination.ip(), &segment);
+        let connection = Connection::accept_with(now, config, initial, &segment, opening);
+        let mut stream = Stream::new(endpoints, connection, true);
+        stream.keep(0, payload);
+        self.add(now, stream)
     }
 
     /// Answers a stranger with a reset (RFC 9293, section 3.10.7.1).
@@ -68,7 +85,8 @@ impl Stack {
         match decode(packet) {
             Ok(decoded) => {
                 let endpoints = decoded.endpoints.reversed();
-                if let Some(id) = self.streams.find(endpoints) {
+                let found = self.streams.find(endpoints);
+                if let Some(id) = found.filter(|&id| !self.gives_way(id, &decoded.segment)) {
                     if let Some(stream) = self.streams.get_mut(id) {
                         stream.receive(now, decoded.segment, &packet[decoded.payload]);
                     }
@@ -82,7 +100,7 @@ impl Stack {
                 let listener = self.listeners.get(&endpoints.source.port());
                 match listener.filter(|_| stranger.opens()).cloned() {
                     Some(config) => {
-                        self.accept(now, &stranger, &config);
+                        self.accept(now, &stranger, &packet[decoded.payload], &config);
                         Arrival::Taken
                     }
                     None => Arrival::Stranger(stranger),
@@ -96,6 +114,19 @@ impl Stack {
                 Arrival::Broken
             }
         }
+    }
+
+    /// Whether a connection makes room for the one that a segment asks for; then it has ended (RFC 1644, section 3.4).
+    fn gives_way(&mut self, id: StreamId, segment: &Segment) -> bool {
+        let Some(stream) = self.streams.get(id) else {
+            return false;
+        };
+        let port = stream.endpoints.source.port();
+        let gives_way = stream.connection.gives_way_to(segment) && self.listeners.contains_key(&port);
+        if gives_way {
+            self.replace(id);
+        }
+        gives_way
     }
 
     fn handle_message(&mut self, now: Instant, packet: &[u8]) -> Arrival {

@@ -163,7 +163,7 @@ impl Gateway {
         match event {
             ConnectionEvent::Connected => {
                 let config = Arc::clone(&self.configs[other as usize]);
-                let twin = self.stacks[other as usize].accept(now, &stranger, &config);
+                let twin = self.stacks[other as usize].accept(now, &stranger, &[], &config);
                 let ids = match side {
                     Side::Kernel => [id, twin],
                     Side::Network => [twin, id],

@@ -20,7 +20,7 @@ use std::sync::Arc;
 use foundation::{Instant, Streams};
 use transport::Machine as _;
 use transport::tcp::wire::Endpoints;
-use transport::tcp::{Connection, State, TcpConfig};
+use transport::tcp::{Connection, HostMemory, State, TcpConfig};
 
 use stream::Stream;
 use table::Table;
@@ -79,15 +79,22 @@ pub struct Stack {
     events: VecDeque<Event>,
     /// What is known of the way to a peer (RFC 1191, section 3).
     path_mtus: BTreeMap<IpAddr, u32>,
+    /// What connections with `fast_open` or `ttcp` know of peers.
+    memory: HostMemory,
     counters: Counters,
 }
 
 impl Stack {
-    /// A stack without connections. `secret` decides its initial sequence numbers; `ports` are for the connections that
+    /// A stack without connections. `secret` decides its initial sequence numbers and the key of its cookies (RFC 7413); `ports` are for the connections that
     /// it opens.
     #[must_use]
     pub fn new(secret: Streams, ports: std::ops::RangeInclusive<u16>) -> Self {
+        use rand::Rng as _;
+        let mut opening = secret.stream("opening");
+        let mut key = [0; 32];
+        opening.fill_bytes(&mut key);
         Self {
+            memory: HostMemory::new(key, opening.next_u32()),
             streams: Table::default(),
             listeners: BTreeMap::new(),
             secret,
@@ -100,6 +107,11 @@ impl Stack {
             path_mtus: BTreeMap::new(),
             counters: Counters::default(),
         }
+    }
+
+    /// What it remembers of other hosts, for connections with `fast_open` or `ttcp`.
+    pub const fn memory(&mut self) -> &mut HostMemory {
+        &mut self.memory
     }
 
     /// What it has done so far.
@@ -163,13 +175,38 @@ impl Stack {
         None
     }
 
-    /// Opens a connection between these endpoints; `None` where there is one.
+    /// Opens a connection between these endpoints; `None` where there is one. With `fast_open` or `ttcp`, what is written
+    /// before the next [`poll_transmit`](Self::poll_transmit) may leave with the SYN; with `ttcp` so may the stream's end, and
+    /// a connection in a truncated TIME-WAIT makes room (RFC 1644, section 3.5).
     pub fn open(&mut self, now: Instant, endpoints: Endpoints, config: &TcpConfig) -> Option<StreamId> {
-        if self.streams.find(endpoints).is_some() {
+        if !self.is_free(endpoints, config) {
             return None;
         }
-        let connection = Connection::open(now, config, self.initial_sequence(now, endpoints));
+        if let Some(before) = self.streams.find(endpoints) {
+            self.replace(before);
+        }
+        let initial = self.initial_sequence(now, endpoints);
+        let opening = self.memory.opening(now, config, endpoints.destination.ip());
+        let connection = Connection::open_with(now, config, initial, opening);
         Some(self.add(now, Stream::new(endpoints, connection, false)))
+    }
+
+    /// Whether a connection may be [opened](Self::open) between these endpoints.
+    #[must_use]
+    pub fn is_free(&self, endpoints: Endpoints, config: &TcpConfig) -> bool {
+        let before = self.streams.find(endpoints).and_then(|id| self.streams.get(id));
+        before.is_none_or(|stream| config.ttcp && stream.connection.makes_room())
+    }
+
+    /// A connection ends because another one takes its endpoints.
+    fn replace(&mut self, id: StreamId) {
+        let Some(stream) = self.streams.get_mut(id) else {
+            return;
+        };
+        stream.connection.handle_successor();
+        let endpoints = stream.endpoints;
+        self.settle(id);
+        self.streams.give_up_endpoints(endpoints);
     }
 
     /// A clock of 4 µs, and a number that only this stack knows, of its own for each pair of endpoints (RFC 6528).
@@ -221,6 +258,10 @@ impl Stack {
             let Some(stream) = self.streams.get_mut(id) else {
                 continue;
             };
+            while let Some(lesson) = stream.connection.take_lesson() {
+                let peer = stream.endpoints.destination.ip();
+                self.memory.learn(now, peer, lesson);
+            }
             if stream.transmit(now, out) {
                 // The others have their turn first.
                 self.ready.push_back(id);

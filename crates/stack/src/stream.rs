@@ -43,8 +43,14 @@ impl Stream {
 
     /// A segment of the connection arrived.
     pub(crate) fn receive(&mut self, now: Instant, segment: Segment, payload: &[u8]) {
-        let offset = self.connection.receive_offset(segment.sequence);
+        let offset = self.connection.payload_offset(&segment);
         self.connection.handle_frame(now, segment);
+        self.keep(offset, payload);
+        self.sent.forget_before(self.connection.acknowledged());
+    }
+
+    /// Keeps the payload at an offset, as far as the connection has taken it.
+    pub(crate) fn keep(&mut self, offset: i64, payload: &[u8]) {
         if self.connection.took_payload() {
             // What came again before the first byte is left out, and so is what lies beyond the window.
             let skipped = usize::try_from(-offset.min(0)).unwrap_or(usize::MAX);
@@ -54,7 +60,6 @@ impl Stream {
             let payload = &payload[..payload.len().min(room as usize)];
             self.arrived.put(offset, payload);
         }
-        self.sent.forget_before(self.connection.acknowledged());
     }
 
     /// Takes what has arrived in order, as much as `out` has room for.

@@ -30,7 +30,7 @@ pub(crate) struct Table {
 
 impl Table {
     pub(crate) fn len(&self) -> usize {
-        self.by_endpoints.len()
+        self.slots.len() - self.free.len()
     }
 
     pub(crate) fn find(&self, endpoints: Endpoints) -> Option<StreamId> {
@@ -67,7 +67,14 @@ impl Table {
         let stream = slot.stream.take()?;
         slot.age = slot.age.wrapping_add(1);
         self.free.push(id.place);
-        self.by_endpoints.remove(&stream.endpoints);
+        if self.find(stream.endpoints) == Some(id) {
+            self.by_endpoints.remove(&stream.endpoints);
+        }
         Some(*stream)
+    }
+
+    /// Another stream may have the endpoints of this one, which is still there for who has its number.
+    pub(crate) fn give_up_endpoints(&mut self, endpoints: Endpoints) {
+        self.by_endpoints.remove(&endpoints);
     }
 }
