@@ -44,9 +44,11 @@ const ETHERNET: u32 = 1500;
 /// Bytes of a TCP header without options (RFC 9293, section 3.1).
 const TCP_HEADER: u32 = 20;
 
-/// Bytes that the timestamps option takes of each segment, padding included (RFC 7323, appendix A).
-fn timestamps(config: &TcpConfig) -> u32 {
-    if config.timestamps == Some(false) { 0 } else { 12 }
+/// Bytes that the options of each segment take, padding included: timestamps (RFC 7323, appendix A), and the connection count
+/// of T/TCP (RFC 1644, section 3.1).
+fn options(config: &TcpConfig) -> u32 {
+    let timestamps = if config.timestamps == Some(false) { 0 } else { 12 };
+    timestamps + if config.ttcp { 8 } else { 0 }
 }
 
 impl Protocol {
@@ -63,7 +65,7 @@ impl Protocol {
     /// Payload bytes of a full packet.
     fn segment(&self) -> u64 {
         match self {
-            Self::Tcp(config) => config.mss().bytes() - u64::from(timestamps(config)),
+            Self::Tcp(config) => config.mss().bytes() - u64::from(options(config)),
             Self::Mptcp(setup) => setup.segment(),
             Self::Arq(config) => config.mss.bytes(),
             Self::Udp(size) => u64::from(*size),
@@ -376,8 +378,8 @@ impl Group {
     pub fn payload_share(&self) -> f64 {
         let payload = self.protocol.segment() as f64;
         let header = match &self.protocol {
-            Protocol::Tcp(config) => IPV4_HEADER + TCP_HEADER + timestamps(config),
-            Protocol::Mptcp(setup) => IPV4_HEADER + TCP_HEADER + timestamps(&setup.config().tcp) + DSS_MAPPED,
+            Protocol::Tcp(config) => IPV4_HEADER + TCP_HEADER + options(config),
+            Protocol::Mptcp(setup) => IPV4_HEADER + TCP_HEADER + options(&setup.config().tcp) + DSS_MAPPED,
             Protocol::Arq(_) => UDP_IPV4_OVERHEAD + HEADER_LENGTH as u32,
             // ICMP's header is as long as UDP's (RFC 792, RFC 768).
             Protocol::Udp(_) | Protocol::Icmp => UDP_IPV4_OVERHEAD,

@@ -5,17 +5,19 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use experiment::accounts::accounts;
 use experiment::outcome::{Baseline, FlowOutcome};
-use experiment::plan::{Group, Plan};
+use experiment::plan::{Group, Plan, Protocol};
 use experiment::spec::{SpecError, TrialSpec};
 use experiment::trace::Series;
 use experiment::workload::Kind;
 use foundation::{Duration, Instant};
 use network::topology::Topology;
-use network::{Network, TooBig};
+use network::{HostId, Network, TooBig};
+use rand::Rng as _;
 use transport::mptcp::HostPaths;
+use transport::tcp::HostMemory;
 
 use crate::body::{Content, Parcel, Side, packet};
-use crate::endpoint::{Endpoint, baseline, ends, outcome};
+use crate::endpoint::{Endpoint, Host, baseline, ends, outcome};
 use crate::sampling::Sampler;
 use crate::timers::Timers;
 use crate::watch::Watch;
@@ -45,6 +47,8 @@ pub(crate) struct Flow {
     pub successors: u32,
     /// The account of the paths that its sender has.
     pub account: u32,
+    /// The hosts of its ends.
+    pub hosts: [HostId; 2],
     /// Whether its end has been counted.
     pub counted: bool,
     pub ends: [Endpoint; 2],
@@ -83,6 +87,8 @@ pub struct World<W: Watch = ()> {
     /// What hosts know of their paths, and which of these accounts a pair of a group has.
     accounts: Vec<HostPaths>,
     account_of: Vec<Vec<u32>>,
+    /// What hosts remember of others, by number, where a TCP may open early; else one for all, which stays empty.
+    memories: Vec<HostMemory>,
     /// Ordered by time, then order of planning.
     controls: BTreeSet<(Instant, u64, Control)>,
     planned: u64,
@@ -101,6 +107,19 @@ const GONE: u32 = u32::MAX;
 /// Steps between two looks at the wish to cancel.
 const STEPS_A_LOOK: u32 = 4096;
 
+/// The memories of so many hosts, if a TCP of any group may open early.
+fn memories(groups: &[Group], hosts: usize) -> Vec<HostMemory> {
+    let is_early = |group: &Group| matches!(&group.protocol, Protocol::Tcp(tcp) if tcp.fast_open || tcp.ttcp);
+    let count = if groups.iter().any(is_early) { hosts } else { 1 };
+    let memory = |host: usize| {
+        let mut random = groups[0].streams.stream(&format!("opening/{host}"));
+        let mut key = [0; 32];
+        random.fill_bytes(&mut key);
+        HostMemory::new(key, random.next_u32())
+    };
+    (0..count.max(1)).map(memory).collect()
+}
+
 impl<W: Watch> World<W> {
     /// The world that a specification describes. With `series`, machines and queues are read that often.
     ///
@@ -110,6 +129,7 @@ impl<W: Watch> World<W> {
         let plan = Plan::of(spec)?;
         let sampler = Sampler::new(spec, series, &plan.topology);
         let (accounts, account_of) = accounts(&plan.groups);
+        let memories = memories(&plan.groups, plan.topology.hosts().len());
         let mut world = Self {
             now: Instant::ZERO,
             network: plan.builder.build_observed(watch),
@@ -121,6 +141,7 @@ impl<W: Watch> World<W> {
             timers: Timers::default(),
             accounts,
             account_of,
+            memories,
             controls: BTreeSet::new(),
             planned: 0,
             outcomes: Vec::new(),
@@ -322,14 +343,24 @@ impl<W: Watch> World<W> {
         &mut self,
         place: u32,
         side: Side,
-        act: impl FnOnce(&mut Endpoint, Instant, &mut Network<Parcel, W>, &mut HostPaths),
+        act: impl FnOnce(&mut Endpoint, Instant, &mut Network<Parcel, W>, &mut Host<'_>),
     ) {
         let Some(flow) = &mut self.flows[place as usize] else {
             return;
         };
         let end = &mut flow.ends[side as usize];
-        let host = &mut self.accounts[flow.account as usize];
-        act(end, self.now, &mut self.network, host);
+        let [own, peer] = match side {
+            Side::Sender => flow.hosts,
+            Side::Receiver => [flow.hosts[1], flow.hosts[0]],
+        };
+        // Without early openings there is one memory, and nobody looks into it.
+        let memory = (own.0 as usize).min(self.memories.len() - 1);
+        let mut host = Host {
+            paths: &mut self.accounts[flow.account as usize],
+            memory: &mut self.memories[memory],
+            peer,
+        };
+        act(end, self.now, &mut self.network, &mut host);
         if end.timeout != Instant::MAX {
             self.timers.set(place * 2 + side as u32, end.timeout);
         }
@@ -447,6 +478,7 @@ impl<W: Watch> World<W> {
             successors,
             counted: false,
             account,
+            hosts: [hosts.from, hosts.to],
             ends: ends(planned, number, &hosts, size, host),
             baseline: Baseline::default(),
         };

@@ -6,9 +6,9 @@ use experiment::application::Notice;
 use experiment::trace::Probe;
 use foundation::Instant;
 use transport::arq::{Admission, ArqConfig, Connection, Event, Frame, Listener, StreamRange};
-use transport::mptcp::HostPaths;
 use transport::{Machine as _, Statistics};
 
+use super::Host;
 use super::stream::{Carrier, Family, Told};
 use crate::body::Content;
 
@@ -103,7 +103,7 @@ impl Carrier for Connection<StreamRange> {
 impl Family for Arq {
     type Connection = Connection<StreamRange>;
 
-    fn connect(&mut self, now: Instant, _: &mut HostPaths) -> Self::Connection {
+    fn connect(&mut self, now: Instant, _: &mut Host<'_>) -> Self::Connection {
         Connection::open(now, self.id, 0, &self.config)
     }
 
@@ -114,6 +114,7 @@ impl Family for Arq {
         _: u8,
         content: Content,
         connection: &mut Option<Self::Connection>,
+        _: &mut Host<'_>,
         reply: &mut dyn FnMut(Content),
     ) {
         let Content::Arq(frame) = content else {

@@ -2,9 +2,8 @@
 
 use foundation::Instant;
 use transport::Statistics;
-use transport::mptcp::HostPaths;
 
-use super::{End, Notice, Probe};
+use super::{End, Host, Notice, Probe};
 use crate::body::Content;
 
 /// A source or a sink of datagrams.
@@ -29,7 +28,7 @@ impl DatagramEnd {
 }
 
 impl End for DatagramEnd {
-    fn open(&mut self, now: Instant, _: &mut HostPaths) {
+    fn open(&mut self, now: Instant, _: &mut Host<'_>) {
         self.statistics.opened_at = Some(now);
     }
 
@@ -48,7 +47,7 @@ impl End for DatagramEnd {
         Probe::default()
     }
 
-    fn receive(&mut self, _: Instant, _: u8, content: Content, _: &mut dyn FnMut(Content)) {
+    fn receive(&mut self, _: Instant, _: u8, content: Content, _: &mut Host<'_>, _: &mut dyn FnMut(Content)) {
         if let Content::Datagram(bytes) = content {
             self.unread += u64::from(bytes);
             self.statistics.packets_received += 1;

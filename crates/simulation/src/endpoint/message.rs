@@ -8,9 +8,8 @@ use experiment::trace::content::{Carrier, Message};
 use foundation::Instant;
 use network::UDP_IPV4_OVERHEAD;
 use transport::Statistics;
-use transport::mptcp::HostPaths;
 
-use super::{End, Notice, Probe};
+use super::{End, Host, Notice, Probe};
 use crate::body::Content;
 
 /// UDP's header and ICMP echo's are 8 bytes alike (RFC 768, RFC 792).
@@ -84,7 +83,7 @@ impl MessageEnd {
 }
 
 impl End for MessageEnd {
-    fn open(&mut self, now: Instant, _: &mut HostPaths) {
+    fn open(&mut self, now: Instant, _: &mut Host<'_>) {
         self.statistics.opened_at = Some(now);
     }
 
@@ -128,7 +127,14 @@ impl End for MessageEnd {
         Probe::default()
     }
 
-    fn receive(&mut self, now: Instant, _: u8, content: Content, _: &mut dyn FnMut(Content)) {
+    fn receive(
+        &mut self,
+        now: Instant,
+        _: u8,
+        content: Content,
+        _: &mut Host<'_>,
+        _: &mut dyn FnMut(Content),
+    ) {
         let Content::Message(part) = content else { return };
         self.statistics.packets_received += 1;
         if self.asks && (part.number != self.number || self.deadline.is_none()) {

@@ -3,6 +3,7 @@
 mod arq;
 mod datagram;
 mod ends;
+mod host;
 mod message;
 mod mptcp;
 mod stream;
@@ -16,13 +17,13 @@ use std::sync::Arc;
 use foundation::Instant;
 use network::{Network, RouteId};
 use transport::Statistics;
-use transport::mptcp::HostPaths;
 
 use crate::body::{Content, Parcel, Side, packet};
 use crate::watch::Watch;
 use arq::Arq;
 use datagram::DatagramEnd;
 pub(crate) use ends::{baseline, ends, outcome};
+pub(crate) use host::Host;
 use message::MessageEnd;
 use mptcp::Mptcp;
 use stream::StreamEnd;
@@ -75,7 +76,7 @@ macro_rules! each_machine {
 /// What every kind of machine can do here.
 pub(crate) trait End {
     /// Opens the flow, from a host that knows its paths so.
-    fn open(&mut self, now: Instant, host: &mut HostPaths);
+    fn open(&mut self, now: Instant, host: &mut Host<'_>);
     /// The application adds bytes to its stream.
     fn write(&mut self, now: Instant, bytes: u64);
     /// The application's stream ends.
@@ -84,7 +85,14 @@ pub(crate) trait End {
     fn statistics(&self) -> Option<&Statistics>;
     fn probe(&self, now: Instant) -> Probe;
     /// Takes in what arrived on a way.
-    fn receive(&mut self, now: Instant, way: u8, content: Content, reply: &mut dyn FnMut(Content));
+    fn receive(
+        &mut self,
+        now: Instant,
+        way: u8,
+        content: Content,
+        host: &mut Host<'_>,
+        reply: &mut dyn FnMut(Content),
+    );
     /// Time has passed. Gives whether a retransmission timer ran out.
     fn expire(&mut self, now: Instant) -> bool;
     /// The next thing that the application should know.
@@ -93,9 +101,9 @@ pub(crate) trait End {
     fn transmit(&mut self, now: Instant, way: &mut u8) -> Option<Content>;
     /// When it wants [`expire`](Self::expire).
     fn timeout(&self) -> Option<Instant>;
-    /// Tells the host's account of the paths what was seen, on `way` where it knows only one. Gives whether there may be
+    /// Tells the host what was seen, on `way` where it knows only one. Gives whether there may be
     /// more to send for it.
-    fn settle(&mut self, _now: Instant, _way: u8, _host: &mut HostPaths) -> bool {
+    fn settle(&mut self, _now: Instant, _way: u8, _host: &mut Host<'_>) -> bool {
         false
     }
 }
@@ -106,7 +114,7 @@ impl Endpoint {
         &mut self,
         now: Instant,
         network: &mut Network<Parcel, W>,
-        host: &mut HostPaths,
+        host: &mut Host<'_>,
     ) {
         each_machine!(&mut self.machine, end => end.open(now, host));
         self.application.start(now, &mut self.machine);
@@ -119,7 +127,7 @@ impl Endpoint {
         &mut self,
         now: Instant,
         network: &mut Network<Parcel, W>,
-        host: &mut HostPaths,
+        host: &mut Host<'_>,
         parcel: Parcel,
     ) {
         if parcel.corrupt {
@@ -133,7 +141,7 @@ impl Endpoint {
             *packets += 1;
             network.send(now, packet(route, flow, to, way, content));
         };
-        each_machine!(&mut self.machine, end => end.receive(now, way, parcel.content, &mut reply));
+        each_machine!(&mut self.machine, end => end.receive(now, way, parcel.content, host, &mut reply));
         self.drain(now, network, host);
     }
 
@@ -148,7 +156,7 @@ impl Endpoint {
         &mut self,
         now: Instant,
         network: &mut Network<Parcel, W>,
-        host: &mut HostPaths,
+        host: &mut Host<'_>,
     ) {
         let ran_out = each_machine!(&mut self.machine, end => end.expire(now));
         if ran_out {
@@ -159,7 +167,7 @@ impl Endpoint {
     }
 
     #[inline]
-    fn drain<W: Watch>(&mut self, now: Instant, network: &mut Network<Parcel, W>, host: &mut HostPaths) {
+    fn drain<W: Watch>(&mut self, now: Instant, network: &mut Network<Parcel, W>, host: &mut Host<'_>) {
         let (flow, to) = (self.flow, self.side.other());
         let mut way = self.way;
         loop {

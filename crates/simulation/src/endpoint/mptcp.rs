@@ -5,10 +5,11 @@ use std::sync::Arc;
 use experiment::outcome::Carried;
 use experiment::trace::Probe;
 use foundation::{Duration, Generator, Instant};
-use transport::mptcp::{Connection, HostPaths, MptcpOption, PathIndex, Setup};
+use transport::mptcp::{Connection, MptcpOption, PathIndex, Setup};
 use transport::tcp::{Event, Flags};
 use transport::{Machine as _, Statistics};
 
+use super::Host;
 use super::stream::{Carrier, Family, StreamEnd, Told};
 use crate::body::Content;
 
@@ -106,9 +107,9 @@ impl Carrier for Connection {
 impl Family for Mptcp {
     type Connection = Connection;
 
-    fn connect(&mut self, now: Instant, host: &mut HostPaths) -> Connection {
+    fn connect(&mut self, now: Instant, host: &mut Host<'_>) -> Connection {
         let random = self.random.clone();
-        Connection::open(now, &self.setup, self.size, host, random, &mut self.paths)
+        Connection::open(now, &self.setup, self.size, host.paths, random, &mut self.paths)
     }
 
     #[inline]
@@ -118,6 +119,7 @@ impl Family for Mptcp {
         way: u8,
         content: Content,
         connection: &mut Option<Connection>,
+        _: &mut Host<'_>,
         reply: &mut dyn FnMut(Content),
     ) {
         let path = PathIndex(way);
@@ -171,7 +173,7 @@ impl Family for Mptcp {
     }
 
     #[inline]
-    fn settle(&mut self, now: Instant, _: u8, host: &mut HostPaths, connection: &mut Connection) -> bool {
-        !self.listens && connection.settle(now, host)
+    fn settle(&mut self, now: Instant, _: u8, host: &mut Host<'_>, connection: &mut Connection) -> bool {
+        !self.listens && connection.settle(now, host.paths)
     }
 }

@@ -3,10 +3,9 @@
 use experiment::application::Notice;
 use experiment::trace::Probe;
 use foundation::Instant;
-use transport::mptcp::HostPaths;
 use transport::{Machine, Statistics};
 
-use super::End;
+use super::{End, Host};
 use crate::body::Content;
 
 /// What an event of a connection means to its end.
@@ -41,7 +40,7 @@ pub(crate) trait Family {
     type Connection: Carrier;
 
     /// Opens a connection, from a host that knows its paths so.
-    fn connect(&mut self, now: Instant, host: &mut HostPaths) -> Self::Connection;
+    fn connect(&mut self, now: Instant, host: &mut Host<'_>) -> Self::Connection;
     /// Takes in what arrived on a way: for the connection, or for one that waits for a connection.
     fn receive(
         &mut self,
@@ -49,6 +48,7 @@ pub(crate) trait Family {
         way: u8,
         content: Content,
         connection: &mut Option<Self::Connection>,
+        host: &mut Host<'_>,
         reply: &mut dyn FnMut(Content),
     );
     /// The next packet that leaves, and its way where that is another one than it was.
@@ -59,7 +59,7 @@ pub(crate) trait Family {
         &mut self,
         _now: Instant,
         _way: u8,
-        _host: &mut HostPaths,
+        _host: &mut Host<'_>,
         _connection: &mut Self::Connection,
     ) -> bool {
         false
@@ -111,7 +111,7 @@ impl<F: Family> StreamEnd<F> {
 }
 
 impl<F: Family> End for StreamEnd<F> {
-    fn open(&mut self, now: Instant, host: &mut HostPaths) {
+    fn open(&mut self, now: Instant, host: &mut Host<'_>) {
         let mut connection = self.family.connect(now, host);
         if self.records_rtt {
             connection.record_round_trips();
@@ -138,9 +138,16 @@ impl<F: Family> End for StreamEnd<F> {
     }
 
     #[inline]
-    fn receive(&mut self, now: Instant, way: u8, content: Content, reply: &mut dyn FnMut(Content)) {
+    fn receive(
+        &mut self,
+        now: Instant,
+        way: u8,
+        content: Content,
+        host: &mut Host<'_>,
+        reply: &mut dyn FnMut(Content),
+    ) {
         self.family
-            .receive(now, way, content, &mut self.connection, reply);
+            .receive(now, way, content, &mut self.connection, host, reply);
     }
 
     fn expire(&mut self, now: Instant) -> bool {
@@ -185,7 +192,7 @@ impl<F: Family> End for StreamEnd<F> {
     }
 
     #[inline]
-    fn settle(&mut self, now: Instant, way: u8, host: &mut HostPaths) -> bool {
+    fn settle(&mut self, now: Instant, way: u8, host: &mut Host<'_>) -> bool {
         match &mut self.connection {
             Some(connection) => self.family.settle(now, way, host, connection),
             None => false,

@@ -5,10 +5,11 @@ use std::sync::Arc;
 use experiment::application::Notice;
 use experiment::trace::Probe;
 use foundation::Instant;
-use transport::mptcp::{HostPaths, PathIndex};
+use transport::mptcp::PathIndex;
 use transport::tcp::{Connection, Event, Flags, TcpConfig, reset_for};
 use transport::{Machine as _, Statistics};
 
+use super::Host;
 use super::stream::{Carrier, Family, Told};
 use crate::body::Content;
 
@@ -94,8 +95,9 @@ impl Carrier for Connection {
 impl Family for Tcp {
     type Connection = Connection;
 
-    fn connect(&mut self, now: Instant, _: &mut HostPaths) -> Connection {
-        Connection::open(now, &self.config, self.initial)
+    fn connect(&mut self, now: Instant, host: &mut Host<'_>) -> Connection {
+        let opening = host.memory.opening(now, &self.config, host.peer_address());
+        Connection::open_with(now, &self.config, self.initial, opening)
     }
 
     #[inline]
@@ -105,6 +107,7 @@ impl Family for Tcp {
         _: u8,
         content: Content,
         connection: &mut Option<Connection>,
+        host: &mut Host<'_>,
         reply: &mut dyn FnMut(Content),
     ) {
         let segment = match content {
@@ -120,7 +123,16 @@ impl Family for Tcp {
         if let Some(connection) = connection {
             connection.handle_frame(now, segment);
         } else if self.listens && segment.flags.contains(Flags::SYN) && !segment.flags.contains(Flags::ACK) {
-            *connection = Some(Connection::accept(now, &self.config, self.initial, &segment));
+            let opening = host
+                .memory
+                .admission(now, &self.config, host.peer_address(), &segment);
+            *connection = Some(Connection::accept_with(
+                now,
+                &self.config,
+                self.initial,
+                &segment,
+                opening,
+            ));
         } else if let Some(reset) = reset_for(&segment) {
             reply(Content::Tcp(reset));
         }
@@ -138,7 +150,11 @@ impl Family for Tcp {
 
     /// What a path that is one of several does is of use to others.
     #[inline]
-    fn settle(&mut self, now: Instant, way: u8, host: &mut HostPaths, connection: &mut Connection) -> bool {
+    fn settle(&mut self, now: Instant, way: u8, host: &mut Host<'_>, connection: &mut Connection) -> bool {
+        while let Some(lesson) = connection.take_lesson() {
+            host.memory.learn(now, host.peer_address(), lesson);
+        }
+        let host = &mut *host.paths;
         if host.len() > 1 && !self.listens {
             let rtt = connection.round_trips();
             if rtt.sampled_at() != self.told {

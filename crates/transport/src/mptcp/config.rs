@@ -239,6 +239,11 @@ impl MptcpConfig {
         if self.tcp.path.is_some() {
             problems.push(Problem::new("path", "the paths are the policy's to choose"));
         }
+        for (key, is_on) in [("fast_open", self.tcp.fast_open), ("ttcp", self.tcp.ttcp)] {
+            if is_on {
+                problems.push(Problem::new(key, "a multipath TCP does not open early"));
+            }
+        }
         problems.extend(
             self.scheduler()
                 .validate()
@@ -352,5 +357,7 @@ mod tests {
             bad.validate()[0].to_string(),
             "subflows: 0 is out of range: 1 to 64"
         );
+        let early = read(r#"{"kind": "mptcp", "fast_open": true}"#).unwrap();
+        assert!(early.validate()[0].to_string().starts_with("fast_open: "));
     }
 }
