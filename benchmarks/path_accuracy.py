@@ -22,11 +22,13 @@ from typing import Any
 
 import numpy as np
 
-from longfat.analysis.theory.latency import Hop, echo
+from longfat.analysis.theory.latency import echo
 from longfat.cli.hops import read
 from longfat.measurement.path_document import hops
 
 OTHER_SIZES = "250,450,850,1250"
+SCOUT = 36
+"""What the search for routers is done with."""
 LEAST_MBIT, MOST_MBIT, LEAST_MS, MOST_MS = 5.0, 100.0, 1.0, 10.0
 SLOW_BPS = 20e6
 DATAGRAM = 972
@@ -106,7 +108,10 @@ def measure(rates: list[float], delays: list[float], load: float, window: int) -
         found: dict[str, Any] = json.loads((place / "path.json").read_text(encoding="utf-8"))
         found["seconds"] = time.monotonic() - started
         there, back = read([" ".join(keys(hop)) for hop in hops(found)])
-        found["reproduced"] = reproduced(there, back, place / "others", len(rates))
+        trips = round_trips(place / "others", len(rates))
+        least = {size: min(seconds) for size, seconds in trips.items()}
+        found["reproduced"] = [echo(there, back, size) / seconds - 1 for size, seconds in least.items()]
+        found["queueing"] = [s - least[size] for size, seconds in trips.items() for s in seconds]
         return found
 
 
@@ -116,14 +121,15 @@ def keys(hop: dict[str, Any], prefix: str = "") -> list[str]:
     return found + (keys(hop["reverse"], "reverse.") if "reverse" in hop else [])
 
 
-def reproduced(there: tuple[Hop, ...], back: tuple[Hop, ...], samples: Path, end: int) -> list[float]:
-    """Relative errors of the model's round trips against the least that were measured, for each size."""
-    least: dict[int, float] = {}
+def round_trips(samples: Path, end: int) -> dict[int, list[float]]:
+    """Seconds to the end of the path, by the size of the packet."""
+    found: dict[int, list[float]] = {}
     for line in samples.read_text(encoding="utf-8").splitlines()[1:]:
         probe = json.loads(line)
-        if probe["ttl"] == end and probe["answer"] and probe["kernel_s"]:
-            least[probe["size"]] = min(probe["kernel_s"], least.get(probe["size"], 1e9))
-    return [echo(there, back, size) / seconds - 1 for size, seconds in sorted(least.items()) if size >= 100]
+        size = probe["size"]
+        if probe["ttl"] == end and probe["answer"] and probe["kernel_s"] and size > SCOUT:
+            found.setdefault(size, []).append(probe["kernel_s"])
+    return found
 
 
 def errors(found: dict[str, Any], rates: list[float], delays: list[float]) -> list[dict[str, Any]]:
@@ -166,7 +172,7 @@ def main() -> None:
         send_load(asked.send_to[0], float(asked.send_to[1]))
         return
     for load in asked.load or [0.0, 0.2]:
-        rows, back, links, seconds, probes = [], [], 0, 0.0, 0
+        rows, back, queueing, links, seconds, probes = [], [], [], 0, 0.0, 0
         for number in range(asked.paths):
             drawn = random.Random(asked.seed + number)
             rates = [
@@ -177,9 +183,15 @@ def main() -> None:
             found = measure(rates, delays, load, asked.window)
             rows += errors(found, rates, delays)
             back += found["reproduced"]
+            queueing += found["queueing"]
             links += asked.hops
             seconds, probes = seconds + found["seconds"], probes + found["probes"]
-        told = summary(rows, back, links) | {"load": load, "seconds": seconds, "probes": probes}
+        told = summary(rows, back, links) | {
+            "queueing_s": _quantiles(queueing),
+            "load": load,
+            "seconds": seconds,
+            "probes": probes,
+        }
         print(json.dumps(told | {"links": rows}) if asked.json else text(told), flush=True)
 
 
@@ -229,6 +241,7 @@ def text(told: dict[str, Any]) -> str:
         f"  latency                   {three('latency_error_s', 1e6, 'us')}",
         f"  bandwidth to 20 Mbit/s    {three('rate_error_up_to_20_mbit', 100, '%')}",
         f"  bandwidth above           {three('rate_error_above', 100, '%')}",
+        f"  (queueing in round trips  {three('queueing_s', 1e6, 'us')})",
         f"  round trips by the model  {three('reproduced_rtt_error', 100, '%')}",
         f"within what is asked for: {near}; intervals that hold {told['intervals_that_hold']:.1%}",
     ]

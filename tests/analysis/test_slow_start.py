@@ -157,3 +157,30 @@ def test_what_makes_no_sense_is_refused() -> None:
         transfer((Hop(),), (Hop(),), 10, Rules(window=100))
     with pytest.raises(ValueError, match="above 0"):
         Hop(rate=0)
+
+
+@pytest.mark.parametrize("path", PATHS, ids=str)
+@pytest.mark.parametrize("size", [8, 1000, 1472])
+def test_an_echo_takes_what_it_takes_in_the_simulator(path: Rates, size: int) -> None:
+    hops = _hops(path)
+    sizes = {"request_size": f"{size}B", "response_size": f"{size}B"}
+    workload = {"kind": "request-response", "requests": 1, **sizes}
+    record = _simulated(path, {"kind": "icmp"}, workload)
+    found = answer(Question(hops, hops[::-1], size, protocol="ping"))
+    assert found.seconds == pytest.approx(
+        record["metrics"]["fct_mean_s"], abs=2 * len(path) * NANOSECOND, rel=0
+    )
+
+
+@pytest.mark.parametrize("path", PATHS, ids=str)
+@pytest.mark.parametrize("protocol", ["udp", "tcp"])
+def test_a_transaction_takes_what_it_takes_in_the_simulator(path: Rates, protocol: str) -> None:
+    hops = _hops(path)
+    sizes = {"request_size": "300B", "response_size": "700B"}
+    workload = {"kind": "request-response", "requests": 1, "reconnect": True, **sizes}
+    kinds = {"udp": {"kind": "udp"}, "tcp": _tcp()}
+    record = _simulated(path, kinds[protocol], workload)
+    found = answer(Question(hops, hops[::-1], 300, protocol=protocol, reply=700))
+    assert found.seconds == pytest.approx(
+        record["metrics"]["fct_mean_s"], abs=4 * len(path) * NANOSECOND, rel=0
+    )

@@ -130,32 +130,38 @@ class PathMeasurement:
         routers = [router.ttl for router in progress.samples.path() if router.answered]
         wanted = set(routers)
         while routers and not progress.is_converged:
-            reason = self._spent(wanted, sizes)
+            asked = wanted or set(routers)
+            reason = self._spent(asked, sizes)
             if reason:
                 progress.ended_by = reason
                 break
-            self._probe(self._round(sorted(wanted), sizes), tell)
+            self._probe(self._round(sorted(asked), sizes), tell)
             progress.rounds += 1
             if progress.rounds >= FIRST_ROUNDS and progress.rounds % 4 == 0:
-                wanted = self._unknown(routers)
-                progress.is_converged = not wanted
+                before, wanted = wanted, self._unknown(routers, sizes)
+                # Once may be luck: looking often finds intervals that happen to be narrow.
+                progress.is_converged = not wanted and not before
         progress.path = infer(progress.samples)
         if progress.is_converged:
             progress.ended_by = "precision"
         return progress
 
-    def _unknown(self, routers: list[int]) -> set[int]:
+    def _unknown(self, routers: list[int], sizes: Sequence[int]) -> set[int]:
         """Routers on both sides of links that are not known well enough."""
         budget, path = self._budget, infer(self.progress.samples)
         self.progress.path = path
         known = converged(path.links, budget.rate, budget.latency, budget.least_latency)
-        wanted: set[int] = set()
+        wanted = {ttl for ttl in routers if not self._is_often_answered(ttl, sizes)}
         for link, is_known in zip(path.links, known, strict=True):
             if not is_known:
                 wanted |= {link.ttls[0] - 1, *link.ttls}
         if not path.links:
             return set(routers)
         return wanted & set(routers)
+
+    def _is_often_answered(self, ttl: int, sizes: Sequence[int]) -> bool:
+        trips = self.progress.samples.routers[ttl].seconds()
+        return all(len(trips.get(size, ())) >= FIRST_ROUNDS for size in sizes)
 
     def _spent(self, wanted: Iterable[int], sizes: Sequence[int]) -> str:
         budget, samples = self._budget, self.progress.samples

@@ -1,8 +1,10 @@
-"""Latency and bandwidth of each link of a path, by the least round trips to its routers.
+"""Latency and bandwidth of each link of a path, by low round trips to its routers.
 
-The least round trip of a packet of s bytes to router k is a line over s: A + b s + c r, where b is the sum of
-1 / bandwidth of the k links there, c that of the links back, and r the size of the answer (as pathchar does
-it: Jacobson 1997; Downey, Using pathchar to estimate Internet link characteristics, SIGCOMM 1999). Routers
+Without queues the round trip of a packet of s bytes to router k is a line over s: A + b s + c r, where b is
+the sum of 1 / bandwidth of the k links there, c that of the links back, and r the size of the answer (as
+pathchar does it: Jacobson 1997; Downey, Using pathchar to estimate Internet link characteristics, SIGCOMM
+1999). Queues add to it, so that low round trips of each size count: the least, or one that a part of them is
+below, since clocks and schedulers err both ways; whichever makes the straightest lines. Routers
 quote the packet in their answer, in full or up to 576 bytes (RFC 1812, section 4.3.2.3) or only its first
 bytes. So r is constant for large packets, and their slope is b alone; small ones whose answers are smaller
 tell c. Where they do not, the way back is taken to be like the way there. An echo has the slope b + c.
@@ -20,7 +22,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from longfat.analysis.inference.lines import Array, bounds, resampled
+from longfat.analysis.inference.lines import RESAMPLES, Array, bounds, line, resampled
 from longfat.analysis.inference.samples import Router, Samples
 
 BITS = 8
@@ -28,6 +30,10 @@ LEAST_SIZES = 4
 """Sizes below which there is no line."""
 SLOW_S = 20e-6
 """A router that is by so much more slower than the next one answers slowly, in s of the round trip."""
+PARTS = (0.0, 0.1, 0.25, 0.5)
+"""Which part of a size's round trips lies below its low one: that with the straightest lines is taken."""
+SURE, OTHER_S = 0.997, 50e-6
+"""The way back is another than the way there where that is as sure, and its answers take so much longer."""
 _SEED = 0x1F47
 
 
@@ -75,112 +81,142 @@ class Path:
 
 @dataclass(frozen=True)
 class _Line:
-    """A router's line: the figure first, then what was resampled."""
+    """A router's line over sizes whose answers are of `answer` bytes: the figure first, then resampled ones.
+
+    `back` is what smaller answers tell of the way back, if there are any. An echo's answers are as large as
+    what was sent, and its slope is there and back together.
+    """
 
     router: Router
+    height: Array
+    slope: Array
+    answer: float
+    back: Array | None
+    is_echo: bool
+
+
+@dataclass(frozen=True)
+class _Sums:
+    """Of all links up to a router: there and back without sending, and seconds a byte each way."""
+
     fixed: Array
     there: Array
     back: Array
-    is_echo: bool
-    is_back_seen: bool
 
 
 def infer(samples: Samples) -> Path:
     """What is known so far; no links where nobody answered often enough."""
     random = np.random.default_rng(_SEED)
-    found = [line for router in samples.path() if (line := _line_of(router, random)) is not None]
+    routers = samples.path()
+    part = min(PARTS, key=lambda part: _scatter(routers, part))
+    found = [one for router in routers if (one := _line_of(router, part, random)) is not None]
     slow: list[int] = []
     while True:
-        before: _Line | None = None
+        sums, before = _Sums(*(np.zeros(RESAMPLES + 1) for _ in range(3))), 0
         links: list[Link] = []
         dropped = None
-        for after in found:
-            link, line, is_below = _link(before, after)
-            if is_below and before is not None:
+        for one in found:
+            link, sums, is_below = _link(before, sums, one)
+            if is_below and before:
                 dropped = before
                 break
             links.append(link)
-            before = line
+            before = one.router.ttl
         if dropped is None:
             return Path(tuple(links), tuple(sorted(slow)))
-        slow.append(dropped.router.ttl)
-        found = [line for line in found if line.router is not dropped.router]
+        slow.append(dropped)
+        found = [one for one in found if one.router.ttl != dropped]
 
 
-def _line_of(router: Router, random: np.random.Generator) -> _Line | None:
-    trips = router.seconds()
-    address = router.address
+def _scatter(routers: Sequence[Router], part: float) -> float:
+    """How far the low round trips are from their lines, over all routers."""
+    found = 0.0
+    for router in routers:
+        points = _points(router, part)
+        if points is not None:
+            height, slope = line(points.sizes[points.level], points.low[None, points.level])
+            off = points.low[points.level] - height[0] - slope[0] * points.sizes[points.level]
+            found += float(np.median(np.abs(off - np.median(off))))
+    return found
+
+
+@dataclass(frozen=True)
+class _Points:
+    """Low round trips and bytes of answers by size; `level` are sizes whose answers are of one size."""
+
+    sizes: Array
+    low: Array
+    answers: Array
+    level: np.ndarray
+    is_echo: bool
+
+
+def _points(router: Router, part: float) -> _Points | None:
+    trips, address = router.seconds(), router.address
     if address is None or len(trips) < LEAST_SIZES:
         return None
     sizes = np.array(sorted(trips), dtype=float)
-    least = np.array([min(trips[int(size)]) for size in sizes])
+    low = np.array([np.quantile(trips[int(size)], part) for size in sizes])
     answers = np.array([router.answers[address, int(size)] for size in sizes], dtype=float)
-    is_echo = bool(np.all(answers == sizes)) and router.is_end
-    whole = answers.max()
-    level = np.full(len(sizes), fill_value=True) if is_echo else answers == whole
-    if level.sum() < LEAST_SIZES:
-        # Every packet is quoted in full, so that there and back cannot be told apart.
-        level, is_echo = np.full(len(sizes), fill_value=True), True
-    fixed, there = resampled(sizes[level], least[level], random)
-    if is_echo:
-        return _Line(router, fixed, there, there, is_echo=True, is_back_seen=False)
-    back, is_seen = there, False
+    level = answers == answers.max()
+    # Where every packet comes back in full, there and back cannot be told apart.
+    is_echo = bool((router.is_end and np.all(answers == sizes)) or level.sum() < LEAST_SIZES)
+    return _Points(sizes, low, answers, np.ones_like(level) if is_echo else level, is_echo)
+
+
+def _line_of(router: Router, part: float, random: np.random.Generator) -> _Line | None:
+    points = _points(router, part)
+    if points is None:
+        return None
+    sizes, least, answers, level = points.sizes, points.low, points.answers, points.level
+    whole = float(answers.max())
+    if points.is_echo:
+        height, slope = resampled(sizes, least, random)
+        return _Line(router, height, slope, 0.0, None, is_echo=True)
+    height, slope = resampled(sizes[level], least[level], random)
+    back = None
     if (~level).any():
         # What smaller answers of smaller packets save on the way back.
-        saved = (
-            fixed[:, None]
-            + there[:, None] * sizes[~level]
-            - _shaken(least, fixed, there, sizes, level, random)
+        small = least[~level] + _noise(
+            least[level] - height[0] - slope[0] * sizes[level], (~level).sum(), random
         )
-        seen = np.median(saved / (whole - answers[~level]), axis=1)
-        low, high = bounds((seen - there)[1:], 0.997)
-        if low > 0 or high < 0:
-            back, is_seen = np.maximum(seen, 0.0), True
-    return _Line(router, fixed - back * whole, there, back, is_echo=False, is_back_seen=is_seen)
+        saved = height[:, None] + slope[:, None] * sizes[~level] - small
+        back = np.median(saved / (whole - answers[~level]), axis=1)
+    return _Line(router, height, slope, whole, back, is_echo=False)
 
 
-def _shaken(
-    least: Array, fixed: Array, there: Array, sizes: Array, level: np.ndarray, random: np.random.Generator
-) -> Array:
-    """Round trips of small packets with the residuals of large ones; those that were seen first."""
-    residuals = least[level] - fixed[0] - there[0] * sizes[level]
-    drawn = residuals[random.integers(len(residuals), size=(len(fixed), int((~level).sum())))]
+def _noise(residuals: Array, count: int, random: np.random.Generator) -> Array:
+    """Residuals drawn for so many points: none in the first row, and none on average in the others."""
+    drawn = residuals[random.integers(len(residuals), size=(RESAMPLES + 1, count))]
+    drawn -= np.median(residuals)
     drawn[0] = 0.0
-    return np.asarray(
-        least[~level] + drawn - np.where(np.arange(len(fixed)) > 0, np.median(drawn), 0.0)[:, None]
-    )
+    return drawn
 
 
-def _link(before: _Line | None, line: _Line) -> tuple[Link, _Line, bool]:
-    """The link between two routers, the second one's line, and whether the link is less than nothing."""
-    fixed, there, back = (0.0, 0.0, 0.0) if before is None else (before.fixed, before.there, before.back)
-    if line.is_echo:
-        # There and back are alike behind the router before.
-        half = (line.there - there - back) / 2
-        line = _Line(line.router, line.fixed, there + half, back + half, is_echo=False, is_back_seen=False)
-    latency = (line.fixed - fixed) / 2
-    slope = line.there - there
-    behind = line.back - back
-    seen, one_way = _interval(slope), _interval(latency)
-    is_below = seen.high < 0 or one_way.high < -SLOW_S / 2
-    rate = Interval(BITS / seen.value, BITS / seen.high, BITS / seen.low) if seen.low > 0 else None
-    other = None
-    if line.is_back_seen:
-        there_back = _interval(behind)
-        other = BITS / there_back.value if there_back.low > 0 else None
-    first = 1 if before is None else before.router.ttl + 1
+def _link(before: int, sums: _Sums, line: _Line) -> tuple[Link, _Sums, bool]:
+    """The link behind router `before`, the sums with it, and whether it is less than nothing."""
+    there = (line.slope - sums.there - sums.back) / 2 if line.is_echo else line.slope - sums.there
+    back, is_other = there, False
+    if line.back is not None:
+        other = line.back - sums.back - there
+        low, high = bounds(other[1:], SURE)
+        is_other = (low > 0 or high < 0) and abs(other[0]) * line.answer > OTHER_S
+        back = np.maximum(line.back - sums.back, 0.0) if is_other else there
+    after = _Sums(line.height - (sums.back + back) * line.answer, sums.there + there, sums.back + back)
+    one_way, seen = _interval((after.fixed - sums.fixed) / 2), _interval(there)
+    back_seen = _interval(back)
     assert line.router.address is not None
     link = Link(
-        ttls=tuple(range(first, line.router.ttl + 1)),
+        ttls=tuple(range(before + 1, line.router.ttl + 1)),
         address=line.router.address,
         latency=one_way,
-        rate=rate,
+        rate=Interval(BITS / seen.value, BITS / seen.high, BITS / seen.low) if seen.low > 0 else None,
         # A figure below nothing shows how large errors are: no bound is told beyond that.
-        rate_at_least=BITS / max(seen.high, _half(seen)) if rate is None else None,
-        reverse_rate=other,
+        rate_at_least=None if seen.low > 0 else BITS / max(seen.high, _half(seen)),
+        reverse_rate=BITS / back_seen.value if is_other and back_seen.low > 0 else None,
         slope=seen,
     )
-    return link, line, is_below
+    return link, after, seen.high < 0 or one_way.high < -SLOW_S / 2
 
 
 def _interval(values: Array) -> Interval:
