@@ -211,10 +211,31 @@ def test_a_command_that_is_not_there(refused: Refused) -> None:
     refused(["shell", "/no/such/command"], 127, ["/no/such/command: no such command"])
 
 
+@pytest.mark.usefixtures("emulated")
+def test_a_path_model_has_all_its_hops(cli: Cli, tmp_path: Path) -> None:
+    file = tmp_path / "model.toml"
+    hops = "hops = [{ delay = '5ms' }, { delay = '20ms' }, { rate = '8Mbit/s' }]"
+    file.write_text(f"[measured]\nhost = 'example.net'\n[path]\n{hops}")
+    code = "import socket; print(socket.gethostbyname('r1'), socket.gethostbyname('r2'))"
+    done = cli("shell", "--path", file, "--set", "hops.1.loss=0%", "--json", *python(code))
+    assert done.stdout.split() == ["10.77.252.1", "10.77.252.2"]
+    report = told(done.stderr)
+    assert report["path"]["forward"] == {"rate": "8Mbit/s", "delay": "25ms"}
+    assert [hop["reverse"].get("delay") for hop in report["path"]["hops"]] == ["5ms", "20ms", None]
+    assert len(report["hops"]) == 3
+
+
+def test_keys_beside_a_model_of_hops_are_refused(refused: Refused, tmp_path: Path) -> None:
+    file = tmp_path / "model.toml"
+    file.write_text("[path]\nhops = [{ delay = '5ms' }]")
+    options = ["--path", str(file), "--rate", "1Mbit/s"]
+    refused(["shell", *options, "true"], 2, ["hops: stands in the place of all other keys"])
+
+
 def test_every_key_of_a_path_is_an_option_here_too(cli: Cli) -> None:
     text = cli("shell", "--help").stdout
     keys = json.loads(_native.vocabulary())["path"]["properties"]
-    assert all(f"--{key.replace('_', '-')} " in text for key in keys if key != "reverse")
+    assert all(f"--{key.replace('_', '-')} " in text for key in keys if key not in ("reverse", "hops"))
 
 
 @pytest.mark.parametrize(

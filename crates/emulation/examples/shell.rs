@@ -6,7 +6,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let mut arguments = std::env::args().skip(1);
     let keys: network::PathConfig = serde_json::from_str(&arguments.next().ok_or("name a path's keys")?)?;
     let read = &mut |file: &str| std::fs::read_to_string(file).map_err(|error| error.to_string());
-    let path = keys.resolve(read).map_err(|problems| problems[0].to_string())?;
+    let path = keys.links(read).map_err(|problems| problems[0].to_string())?;
     let command = match arguments.next() {
         Some(program) => {
             let mut command = std::process::Command::new(program);

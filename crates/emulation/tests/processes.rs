@@ -249,7 +249,7 @@ fn knock_through_another_path() {
 
 fn shell(keys: &str, command: Command) -> Result<ShellReport, Error> {
     let path: PathConfig = serde_json::from_str(keys).unwrap();
-    let path = path.resolve(&mut |_| Err("no files".into())).unwrap();
+    let path = path.links(&mut |_| Err("no files".into())).unwrap();
     let options = ShellOptions::new(path, Streams::new(1, 0), command);
     shell::run(options, &mut || false)
 }

@@ -12,22 +12,18 @@ use std::os::fd::AsRawFd;
 use std::time::{Duration, Instant};
 
 use emulation::Emulation;
-use network::{HostId, PathConfig, Topology};
+use network::{HostId, Topology};
 use socket2::{Domain, Protocol, Socket, Type};
 
-use common::{FAR, NEAR, options, start, topology};
+use common::{FAR, NEAR, options, path, start, topology};
 
 /// One-way delays of the links of a chain, in milliseconds.
 const DELAYS: [u64; 4] = [2, 5, 1, 8];
 
 /// A chain of links with these delays, all at 10 Mbit/s.
 fn chain() -> Topology {
-    let link = |delay: &u64| {
-        let keys = format!(r#"{{"rate": "10Mbit/s", "delay": "{delay}ms"}}"#);
-        let path: PathConfig = serde_json::from_str(&keys).unwrap();
-        path.resolve(&mut |_| Err("no files".into())).unwrap()
-    };
-    Topology::chain(&DELAYS.iter().map(link).collect::<Vec<_>>())
+    let links = DELAYS.map(|delay| format!(r#"{{"rate": "10Mbit/s", "delay": "{delay}ms"}}"#));
+    path(&format!(r#"{{"hops": [{}]}}"#, links.join(", ")))
 }
 
 /// The round trip to the end of the first `hops` links, without the time to send.

@@ -216,8 +216,8 @@ impl TrialSpec {
         };
         match &self.network {
             NetworkConfig::Path(path) => {
-                let spec = path.resolve(&mut load).map_err(within("path"))?;
-                Ok(Topology::path(&spec))
+                let links = path.links(&mut load).map_err(within("path"))?;
+                Ok(Topology::chain(&links))
             }
             NetworkConfig::Topology(topology) => topology.resolve(&mut load).map_err(within("topology")),
         }

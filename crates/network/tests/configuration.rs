@@ -423,3 +423,57 @@ fn the_schema_names_every_key() {
     );
     assert!(!schema.to_string().contains("null"));
 }
+
+#[test]
+fn a_path_of_hops_is_a_chain_of_links() {
+    let config = read(
+        r#"{"hops": [{"rate": "10Mbit/s", "delay": "2ms", "reverse": {"delay": "3ms"}}, {"preset": "lan", "mtu": "576B"}]}"#,
+    );
+    assert_eq!(config.validate(), []);
+    let links = config.links(&mut |_| Err("no files".into())).unwrap();
+    let millis = |link: &network::LinkSpec| link.delay.as_nanos() as f64 / 1e6;
+    assert_eq!(links.len(), 2);
+    assert_eq!((millis(&links[0].forward), millis(&links[0].reverse)), (2.0, 3.0));
+    assert_eq!(
+        (links[1].forward.mtu, millis(&links[1].reverse)),
+        (Some(576), 0.1)
+    );
+    let chain = network::Topology::chain(&links);
+    assert_eq!(chain.nodes().collect::<Vec<_>>(), ["sender", "r1", "receiver"]);
+    let one = read(r#"{"hops": [{"delay": "1ms"}]}"#)
+        .links(&mut |_| Ok("1".into()))
+        .unwrap();
+    assert_eq!(
+        one,
+        vec![
+            read(r#"{"delay": "1ms"}"#)
+                .resolve(&mut |_| Ok("1".into()))
+                .unwrap()
+        ]
+    );
+}
+
+#[test]
+fn hops_stand_alone_and_where_several_links_can() {
+    let told = |json: &str| {
+        let problems = read(json).validate();
+        problems
+            .iter()
+            .map(ToString::to_string)
+            .collect::<Vec<_>>()
+            .join("; ")
+    };
+    assert!(told(r#"{"delay": "1ms", "hops": [{}]}"#).starts_with("hops: stands in the place of"));
+    assert!(told(r#"{"hops": []}"#).contains("0 links are out of range: 1 to 64"));
+    assert!(told(r#"{"hops": [{}, {"delay": "61min"}]}"#).starts_with("hops.2.delay: "));
+    assert!(refusal(r#"{"hops": [{"hops": []}]}"#).contains("unknown field"));
+    let inside = serde_json::from_str::<TopologyConfig>(
+        r#"{"kind": "dumbbell", "pairs": 1, "bottleneck": {"hops": [{}, {}]}}"#,
+    );
+    let problems = inside.unwrap().validate();
+    assert!(
+        problems[0]
+            .to_string()
+            .starts_with("bottleneck.hops: here is room for one link only")
+    );
+}

@@ -3,9 +3,9 @@
 mod common;
 
 use common::{drive, mark};
-use foundation::{Duration, Streams};
+use foundation::{Duration, Instant, Streams};
 use network::topology::Kind;
-use network::{Capacity, Network, Packet, PathSpec, Topology, TopologyConfig};
+use network::{Capacity, HostId, Network, Packet, PathSpec, Topology, TopologyConfig};
 
 fn read(json: &str) -> TopologyConfig {
     serde_json::from_str(json).unwrap_or_else(|error| panic!("{json}: {error}"))
@@ -472,4 +472,56 @@ fn ways_between_two_hosts_share_no_link() {
         assert_eq!(links.len(), 5);
     }
     assert_eq!(topology.ways(a, a), [Vec::new()]);
+}
+
+#[test]
+fn routers_have_ways_to_them_and_back() {
+    let lot = topology(
+        r#"{"kind": "free", "hosts": ["a", "b"], "routers": ["x", "y"], "links": [
+            {"from": "a", "to": "x"}, {"from": "x", "to": "y", "name": "one"},
+            {"from": "x", "to": "y", "name": "two"}, {"from": "y", "to": "b"}]}"#,
+    );
+    let routers: Vec<_> = lot.routers().collect();
+    let names: Vec<&str> = lot.nodes().collect();
+    assert_eq!(
+        routers
+            .iter()
+            .map(|node| names[node.0 as usize])
+            .collect::<Vec<_>>(),
+        ["x", "y"]
+    );
+    let link = |name: &str| lot.link(name).unwrap();
+    let host = |name: &str| lot.host(name).unwrap();
+    assert_eq!(
+        lot.links_to(host("a"), routers[1]),
+        Some(vec![link("a-x"), link("one")])
+    );
+    assert_eq!(
+        lot.links_to(host("b"), routers[1]),
+        Some(vec![link("y-b/reverse")])
+    );
+    for name in ["a-x", "one", "two", "y-b"] {
+        let reverse = format!("{name}/reverse");
+        assert_eq!(lot.reverse_of(link(name)), Some(link(&reverse)));
+        assert_eq!(lot.reverse_of(link(&reverse)), Some(link(name)));
+    }
+}
+
+#[test]
+fn a_route_can_be_added_to_a_network_that_runs() {
+    let spec = common::path(r#"{"delay": "1ms"}"#);
+    let chain = Topology::chain(&[spec.clone(), spec]);
+    let mut builder = chain.builder(Streams::new(1, 0));
+    let middle = builder.host();
+    let whole = builder.route(&chain.links_between(HostId(0), HostId(1)).unwrap(), HostId(1));
+    let mut network: Network<Vec<u8>> = builder.build();
+    network.send(Instant::ZERO, Packet::new(whole, 100, vec![1]));
+    let half = network.add_route(&[chain.link("forward/1").unwrap()], middle);
+    network.send(Instant::ZERO, Packet::new(half, 100, vec![2]));
+    network.handle_timeout(Instant::from_nanos(1_000_000));
+    let (end, packet) = network.poll_delivery().unwrap();
+    assert_eq!((end, packet.body, packet.hop), (middle, vec![2], 1));
+    assert_eq!(network.poll_delivery(), None);
+    network.handle_timeout(Instant::from_nanos(2_000_000));
+    assert_eq!(network.poll_delivery().unwrap().0, HostId(1));
 }

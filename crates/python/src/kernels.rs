@@ -19,8 +19,8 @@ mod here {
     use emulation::shell::{ShellOptions, default_command};
     use emulation::{clean, doctor, shell, trial, user_namespace};
     use experiment::{Record, vocabulary};
-    use foundation::Streams;
-    use network::PathConfig;
+    use foundation::{Duration, Streams};
+    use network::{LinkConfig, PathConfig};
     use pyo3::exceptions::PyValueError;
     use pyo3::prelude::*;
 
@@ -88,7 +88,7 @@ mod here {
         let config: PathConfig =
             vocabulary::read(path_json).map_err(|problem| PyValueError::new_err(problem.to_string()))?;
         let mut load = |file: &str| std::fs::read_to_string(file).map_err(|error| error.to_string());
-        let path = config.resolve(&mut load).map_err(|problems| {
+        let path = config.links(&mut load).map_err(|problems| {
             let all: Vec<String> = problems.iter().map(ToString::to_string).collect();
             PyValueError::new_err(all.join("; "))
         })?;
@@ -115,9 +115,31 @@ mod here {
         let report = py.detach(|| shell::run(options, &mut stopped)).map_err(raised)?;
         let mut told =
             serde_json::to_value(&report).map_err(|error| PyValueError::new_err(error.to_string()))?;
-        let (forward, reverse) = config.directions();
-        told["path"] = serde_json::json!({"forward": forward, "reverse": reverse});
+        told["path"] = asked(&config);
         json(&told)
+    }
+
+    /// What was asked of the path: the keys of either direction; of several links their sum, and `hops` with those of each.
+    fn asked(config: &PathConfig) -> serde_json::Value {
+        let links = config.directions_of_links();
+        if let [(forward, reverse)] = &links[..] {
+            return serde_json::json!({"forward": forward, "reverse": reverse});
+        }
+        let sum = |side: fn(&(LinkConfig, LinkConfig)) -> &LinkConfig| LinkConfig {
+            rate: links.iter().filter_map(|link| side(link).rate).min(),
+            delay: Some(
+                links
+                    .iter()
+                    .filter_map(|link| side(link).delay)
+                    .fold(Duration::ZERO, |sum, one| sum + one),
+            ),
+            ..LinkConfig::default()
+        };
+        let hops: Vec<_> = links
+            .iter()
+            .map(|(forward, reverse)| serde_json::json!({"forward": forward, "reverse": reverse}))
+            .collect();
+        serde_json::json!({"forward": sum(|link| &link.0), "reverse": sum(|link| &link.1), "hops": hops})
     }
 
     /// What a command at the other end prints goes to standard error: standard output is the other command's alone.

@@ -12,7 +12,9 @@ OneStudy = Annotated[str, typer.Argument(help="A study file, or a built-in study
 StudySettings = Annotated[
     list[str] | None,
     typer.Option(
-        "--set", metavar="KEY=VALUE", help="Change a key of the study, e.g. path.loss=2%; may be repeated."
+        "--set",
+        metavar="KEY=VALUE",
+        help="Change a key of the study, e.g. path.loss=2%, or its path, path=@FILE; may be repeated.",
     ),
 ]
 """What of the study is to be another."""

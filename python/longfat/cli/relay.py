@@ -15,7 +15,7 @@ from longfat.cli.settings import Given, SectionOptions
 if TYPE_CHECKING:
     from longfat.cli.relay_display import Display
 
-_PATH = SectionOptions("path", left_out=("reverse",))
+_PATH = SectionOptions("path", left_out=("reverse", "hops"))
 
 
 @_PATH.added_to

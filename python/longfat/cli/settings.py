@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import inspect
 import json
 import re
@@ -99,12 +100,17 @@ class SectionOptions:
             text = f"{_DEFAULT_IN_HELP.sub('', text)} Default: {_written(self._defaults[key])}."
         return text
 
-    def read(self, given: Given, settings: Sequence[str]) -> dict[str, Any]:
-        """The section's settings by options and `KEY=VALUE`; ValueError has a line for each mistake."""
+    def read(
+        self, given: Given, settings: Sequence[str], base: Mapping[str, Any] | None = None
+    ) -> dict[str, Any]:
+        """The section's settings by options and `KEY=VALUE` over those of `base`.
+
+        ValueError has a line for each mistake.
+        """
         from longfat.keys import place
         from longfat.study import read_setting
 
-        found: dict[str, Any] = {}
+        found: dict[str, Any] = copy.deepcopy(dict(base or {}))
         origins: dict[str, str] = {}
         self._check_kind(given)
         for key, text in given.items():

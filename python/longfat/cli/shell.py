@@ -16,7 +16,7 @@ from longfat.cli.settings import Given, SectionOptions
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-_PATH = SectionOptions("path", left_out=("reverse",))
+_PATH = SectionOptions("path", left_out=("reverse", "hops"))
 _TCP = SectionOptions(
     "protocol", whole=lambda keys: json.dumps({"kind": "tcp", **json.loads(keys)}), setter="--tcp"
 )
@@ -43,6 +43,15 @@ def shell(
             metavar="COMMAND",
             help="A line for sh at the far end of the path, started first and ended with the command, "
             "e.g. 'iperf3 -s'.",
+        ),
+    ] = None,
+    model: Annotated[
+        str | None,
+        typer.Option(
+            "--path",
+            metavar="FILE",
+            help="A path model: a TOML file with a table [path], maybe of several hops, whose keys --set "
+            "changes, e.g. hops.2.loss=1%.",
         ),
     ] = None,
     settings: PathSettings = None,
@@ -80,6 +89,7 @@ def shell(
     \b
     Examples:
       longfat shell --rate 20Mbit/s --delay 30ms --loss 1% --queue 100pkt
+      longfat shell --path measured.toml -- sh -c 'traceroute $LONGFAT_PEER'
       longfat shell --preset lte -- sh -c 'ping -c 10 $LONGFAT_PEER'
       longfat shell --delay 30ms --server 'iperf3 -s' -- sh -c 'sleep 1; iperf3 -c $LONGFAT_PEER'
       longfat shell --loss 1% --stack here --tcp congestion=bbr -- sh -c 'curl http://$LONGFAT_PEER:8000/'
@@ -88,7 +98,7 @@ def shell(
     from longfat.cli.stopping import end_like_ctrl_c
     from longfat.testbed import children
 
-    path = _PATH.read(given, settings or ())
+    path = _PATH.read(given, settings or (), _model(model))
     own = _own_tcp(stack, tcp or ())
     if not command and sys.stdin.isatty():
         typer.echo("Behind the path. The far end is at $LONGFAT_PEER; exit ends.", err=True)
@@ -114,6 +124,18 @@ def shell(
 
         show(report)
     raise typer.Exit(report["code"])
+
+
+def _model(file: str | None) -> dict[str, Any] | None:
+    """The path of a model's file; ValueError says what is wrong with it."""
+    if file is None:
+        return None
+    from longfat.study import path_model
+
+    try:
+        return path_model.read(file).path
+    except ValueError as error:
+        raise ValueError(f"--path: {error}") from None
 
 
 def _own_tcp(stack: Place | None, settings: Sequence[str]) -> tuple[str | None, str | None]:

@@ -31,6 +31,9 @@ def show(report: Mapping[str, Any]) -> None:
         stderr=True, highlight=False, markup=False, width=None if sys.stderr.isatty() else _WIDTH_ELSEWHERE
     )
     console.print(table(report))
+    if report.get("hops"):
+        console.print("")
+        console.print(hops(report))
 
 
 def table(report: Mapping[str, Any]) -> Table:
@@ -62,6 +65,35 @@ def table(report: Mapping[str, Any]) -> Table:
     for title, count, key in _SELDOM:
         if any(link[count] or key in path for link, path in links):
             row(title, counts(count), *([key] if key else ()))
+    return shown
+
+
+def hops(report: Mapping[str, Any]) -> Table:
+    """What each link of a path of several did."""
+    from rich.table import Table
+
+    shown = Table("link", box=None, pad_edge=False, header_style="dim")
+    for title in (
+        "rate while sending",
+        "asked",
+        "delay asked",
+        "entered",
+        "lost",
+        "dropped",
+        "longest queue",
+    ):
+        shown.add_column(title, justify="right", style="dim" if "asked" in title else None)
+    for side in _SIDES:
+        for number, (did, asked) in enumerate(zip(report["hops"], report["path"]["hops"], strict=True), 1):
+            link = did[side]
+            shown.add_row(
+                f"{side}/{number}",
+                _measured(link["rate_bps"], "bit/s"),
+                _asked(asked[side], ("rate", "trace")),
+                _asked(asked[side], ("delay", "jitter")),
+                *(f"{count:,}" for count in (link["packets"], link["lost"], link["queue_dropped"])),
+                f"{link['max_queue_packets']:,}",
+            )
     return shown
 
 

@@ -107,23 +107,26 @@ def _read(source: str | Path | Mapping[str, Any] | Study) -> tuple[str, str, str
     return origin, catalogue.name_of(path), text, data
 
 
+def anchored_files(value: Any, folder: Path, key: str = "") -> Any:
+    """A value with the names of traces and of controllers' files in it made absolute, as from a folder."""
+    if isinstance(value, list):
+        return [anchored_files(entry, folder, key) for entry in value]
+    if isinstance(value, dict):
+        return {
+            inner: anchored_files(entry, folder, inner.rpartition(".")[2]) for inner, entry in value.items()
+        }
+    if key == TRACE and isinstance(value, str):
+        return str(folder / value)
+    return anchored(value, folder) if key in CLASS_KEYS and is_class(value) else value
+
+
 def _anchor_files(data: dict[str, Any], folder: Path) -> bool:
-    """Makes the names of traces and of controllers' files absolute, in place; whether any was not."""
-
-    def _anchored(value: Any, key: str) -> Any:
-        if isinstance(value, list):
-            return [_anchored(entry, key) for entry in value]
-        if isinstance(value, dict):
-            return {inner: _anchored(entry, inner.rpartition(".")[2]) for inner, entry in value.items()}
-        if key == TRACE and isinstance(value, str):
-            return str(folder / value)
-        return anchored(value, folder) if key in CLASS_KEYS and is_class(value) else value
-
+    """Makes the names of files in a study's tables absolute, in place; whether any was not."""
     changed = False
     for table in ("path", "topology", "protocols", "traffic", "sweep"):
         before = data.get(table)
         if isinstance(before, dict | list):
-            data[table] = _anchored(before, "")
+            data[table] = anchored_files(before, folder)
             changed |= data[table] != before
     return changed
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from longfat.keys import place
-from longfat.study import units
+from longfat.study import path_model, units
 from longfat.study.specification import Study
 from longfat.study.sweep import Roots
 from longfat.study.vocabulary import allowed
@@ -85,6 +85,8 @@ def _set(data: dict[str, Any], key: str, value: Any) -> list[str]:
     if "." not in key and key in SKELETON:
         data[key] = value
         return [key]
+    if key == "path":
+        return _set_path(data, value)
     entries = [entry for entry in _tables(data.get("protocols")) if isinstance(entry.get("name"), str)]
     names = [entry["name"] for entry in entries]
     roots = Roots.of(data)
@@ -113,6 +115,19 @@ def _set(data: dict[str, Any], key: str, value: Any) -> list[str]:
     return [key]
 
 
+def _set_path(data: dict[str, Any], value: Any) -> list[str]:
+    """Puts a whole path in the place of the study's, with what the study sweeps of it."""
+    if "topology" in data:
+        raise ValueError("--set: path: the study has a [topology], which has several paths")
+    try:
+        data["path"] = path_model.of_setting(value)
+    except ValueError as error:
+        raise ValueError(f"--set: path: {error}") from None
+    if isinstance(swept := data.get("sweep"), dict):
+        _leave_sweep(swept, "path")
+    return ["path"]
+
+
 def _leave_sweep(sweep: dict[str, Any], key: str) -> None:
     """Takes a key out of the sweep, with the keys of single protocols that it covers."""
     if key.startswith("protocols.") and (common := f"protocol.{key.split('.', 2)[2]}") in sweep:
@@ -131,6 +146,8 @@ def _tables(value: Any) -> Iterable[dict[str, Any]]:
 def read_setting(text: str) -> tuple[str, Any]:
     """Reads `KEY=VALUE`; the value as TOML (numbers, lists, tables, quoted text), else as the text it is.
 
+    >>> read_setting("path=@measured.toml")
+    ('path', '@measured.toml')
     >>> read_setting("protocol.window=8"), read_setting("path.loss=2%")
     (('protocol.window', 8), ('path.loss', '2%'))
     >>> read_setting('path.loss=["1%", "2%"]')

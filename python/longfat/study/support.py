@@ -27,6 +27,8 @@ def _beyond_relay(cell: Cell) -> str | None:
     """What of a cell three real processes cannot do; None where they can."""
     if "topology" in cell.spec:
         return "a [topology]"
+    if "hops" in cell.spec["path"]:
+        return "a [path] of several hops"
     if cell.spec.get("traffic"):
         return "[[traffic]]"
     kind = str(cell.spec["protocol"].get("kind"))

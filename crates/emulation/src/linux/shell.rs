@@ -1,14 +1,14 @@
 //! A shell or a command behind an emulated path.
 
-use std::os::unix::process::ExitStatusExt;
+mod report;
+
 use std::process::{Child, Command, ExitStatus};
 use std::sync::Arc;
 
-use foundation::{Duration, Instant, Streams};
-use network::{HostId, LinkCounters, LinkId, PathSpec, Topology};
+use foundation::{Duration, Streams};
+use network::{HostId, PathSpec, Topology};
 use rustix::event::{PollFd, PollFlags};
 use rustix::process::{Pid, PidfdFlags, Signal, kill_process};
-use serde::Serialize;
 use transport::tcp::TcpConfig;
 
 use super::emulation::Emulation;
@@ -17,6 +17,8 @@ use super::stack::HostGateway;
 use super::terminal::Terminal;
 use crate::error::Error;
 use crate::options::EmulationOptions;
+
+pub use report::{HopReport, LinkReport, ShellReport};
 
 /// The host at which the command runs.
 const NEAR: HostId = HostId(0);
@@ -31,8 +33,8 @@ pub const ADDRESS: &str = "LONGFAT_ADDRESS";
 /// What to run, and behind which path.
 #[derive(Debug)]
 pub struct ShellOptions {
-    /// The path; forward is from the command's host to the other.
-    pub path: PathSpec,
+    /// The links of the path, behind one another; forward is from the command's host to the other.
+    pub path: Vec<PathSpec>,
     /// The source of what happens by chance.
     pub streams: Streams,
     /// The largest packet that hosts send, in bytes with all headers; default 1500.
@@ -50,7 +52,7 @@ pub struct ShellOptions {
 impl ShellOptions {
     /// A command behind a path, and nothing at the other end but the kernel.
     #[must_use]
-    pub const fn new(path: PathSpec, streams: Streams, command: Command) -> Self {
+    pub const fn new(path: Vec<PathSpec>, streams: Streams, command: Command) -> Self {
         Self {
             path,
             streams,
@@ -68,55 +70,6 @@ pub fn default_command() -> Command {
     Command::new(std::env::var_os("SHELL").unwrap_or_else(|| "/bin/sh".into()))
 }
 
-/// What happened behind the path.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct ShellReport {
-    /// The command's exit code; 128 and the signal's number where a signal ended it, as shells tell it.
-    pub code: i32,
-    /// How long the command ran, in seconds.
-    pub seconds: f64,
-    /// From the command's host to the other.
-    pub forward: LinkReport,
-    /// And back.
-    pub reverse: LinkReport,
-}
-
-/// What a link did.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct LinkReport {
-    /// Packets that entered.
-    pub packets: u64,
-    /// Packets that reached the far end.
-    pub delivered: u64,
-    /// Bytes that reached the far end, in whole packets.
-    pub delivered_bytes: u64,
-    /// Packets dropped by the loss model.
-    pub lost: u64,
-    /// Packets dropped by the queue.
-    pub queue_dropped: u64,
-    /// Packets dropped as larger than the MTU.
-    pub mtu_dropped: u64,
-    /// Packets marked as having met congestion (RFC 3168).
-    pub marked: u64,
-    /// Second copies made.
-    pub duplicated: u64,
-    /// Packets in which a bit was flipped.
-    pub corrupted: u64,
-    /// Packets that overtook none and were overtaken.
-    pub reordered: u64,
-    /// Part of the packets that the loss model dropped, 0 to 1; null without any packet.
-    pub loss: Option<f64>,
-    /// Bytes sent over the time that the link was sending, in bit/s; null for a link without a rate.
-    pub rate_bps: Option<f64>,
-    /// Median of the delay that packets had, waiting included, from when the emulator read them to when it wrote them, in
-    /// seconds; null without any packet.
-    pub delay_p50_s: Option<f64>,
-    /// 99th percentile of that delay, in seconds.
-    pub delay_p99_s: Option<f64>,
-    /// Most packets in the queue at once.
-    pub max_queue_packets: u64,
-}
-
 /// Runs a command behind a path, with this process's standard streams, until it ends. Inside another one's shell the
 /// paths stand behind one another. `stopped` is asked several times a second; once it says so, the command is told to
 /// end, and made to where it does not.
@@ -124,7 +77,7 @@ pub struct LinkReport {
 /// # Errors
 /// What stands in the way of emulation, and a command that cannot be started.
 pub fn run(options: ShellOptions, stopped: &mut dyn FnMut() -> bool) -> Result<ShellReport, Error> {
-    let topology = Topology::path(&options.path);
+    let topology = Topology::chain(&options.path);
     let nested = host::depth_here().is_some();
     let emulation = Emulation::start(EmulationOptions {
         mtu: options.mtu,
@@ -176,7 +129,7 @@ pub fn run(options: ShellOptions, stopped: &mut dyn FnMut() -> bool) -> Result<S
         let _ = server.kill();
         let _ = server.wait();
     }
-    Ok(report(&emulation, status, started))
+    Ok(report::report(&emulation, status, started))
 }
 
 /// How often it is asked whether the command is to end.
@@ -219,53 +172,6 @@ fn wait(
     match failure {
         None => Ok(status),
         Some(error) => Err(system("carry the command's packets")(error)),
-    }
-}
-
-fn report(emulation: &Emulation, status: ExitStatus, started: Instant) -> ShellReport {
-    let seen = emulation.with_network(|network, now| {
-        [LinkId(0), LinkId(1)].map(|link| {
-            let counters = *network.counters(link);
-            // What is still under way has been sent, what still stands in the queue has not.
-            let sent = (counters.entered.bytes + counters.duplicated.bytes)
-                .saturating_sub(
-                    counters.lost.bytes + counters.queue_dropped.bytes + counters.mtu_dropped.bytes,
-                )
-                .saturating_sub(network.queue(link, now).bytes);
-            (counters, sent, network.occupancy(link, now).busy)
-        })
-    });
-    let done = emulation.report();
-    let link = |link: usize, to: HostId| {
-        let (counters, sent, busy): (LinkCounters, _, _) = seen[link];
-        let delays = &done.delays[to.0 as usize];
-        let delay = |q| (!delays.is_empty()).then(|| delays.value_at_quantile(q) as f64 / 1e9);
-        let packets = counters.entered.packets;
-        LinkReport {
-            packets,
-            delivered: counters.delivered.packets,
-            delivered_bytes: counters.delivered.bytes,
-            lost: counters.lost.packets,
-            queue_dropped: counters.queue_dropped.packets,
-            mtu_dropped: counters.mtu_dropped.packets,
-            marked: counters.marked.packets,
-            duplicated: counters.duplicated.packets,
-            corrupted: counters.corrupted.packets,
-            reordered: counters.reordered.packets,
-            loss: (packets > 0).then(|| counters.lost.packets as f64 / packets as f64),
-            rate_bps: (!busy.is_zero()).then(|| sent as f64 * 8.0 / busy.as_secs_f64()),
-            delay_p50_s: delay(0.5),
-            delay_p99_s: delay(0.99),
-            max_queue_packets: counters.max_queue_packets,
-        }
-    };
-    ShellReport {
-        code: status
-            .code()
-            .unwrap_or_else(|| 128 + status.signal().unwrap_or(0)),
-        seconds: (emulation.clock().now() - started).as_secs_f64(),
-        forward: link(0, FAR),
-        reverse: link(1, NEAR),
     }
 }
 

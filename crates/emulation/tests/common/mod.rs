@@ -19,10 +19,10 @@ pub use skip::skip;
 pub const NEAR: HostId = HostId(0);
 pub const FAR: HostId = HostId(1);
 
-/// Two hosts and a path with these keys.
+/// Two hosts and a path with these keys, maybe of several links.
 pub fn path(keys: &str) -> Topology {
     let path: PathConfig = serde_json::from_str(keys).unwrap();
-    Topology::path(&path.resolve(&mut |_| Err("no files".into())).unwrap())
+    Topology::chain(&path.links(&mut |_| Err("no files".into())).unwrap())
 }
 
 /// A topology with these keys.

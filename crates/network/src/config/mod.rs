@@ -7,6 +7,6 @@ mod preset;
 mod spec;
 
 pub(crate) use path::with_link_keys;
-pub use path::{LinkConfig, PathConfig};
+pub use path::{HopConfig, LinkConfig, PathConfig};
 pub use preset::Preset;
 pub use spec::{Capacity, LinkSpec, PathSpec};

@@ -109,8 +109,40 @@ with_link_keys! {
         /// Keys that differ from host 1 back to host 0; default: none.
         #[schemars(with = "LinkConfig")]
         pub reverse: Option<LinkConfig>,
+        /// Several links behind one another with routers r1, r2, … between, in the place of all other keys: a list of tables such as { rate = "10Mbit/s", delay = "2ms" }, from 1 to 64; default: one link.
+        #[schemars(with = "Vec<HopConfig>")]
+        pub hops: Option<Vec<HopConfig>>,
     }
 }
+
+with_link_keys! {
+    /// One link of a path of several. Its keys hold in both directions, unless `reverse` says otherwise.
+    #[serde(expecting = "a table of a link's keys such as { rate = \"1Mbit/s\", delay = \"5ms\" }")]
+    #[schemars(rename = "Hop")]
+    pub struct HopConfig {
+        /// A kind of path with typical figures; the other keys take the place of its own. Default: none.
+        #[schemars(with = "Preset")]
+        pub preset: Option<Preset>,
+        /// Keys that differ on the way back; default: none.
+        #[schemars(with = "LinkConfig")]
+        pub reverse: Option<LinkConfig>,
+    }
+}
+
+impl HopConfig {
+    /// The link as a path of its own.
+    #[must_use]
+    pub fn path(&self) -> PathConfig {
+        PathConfig {
+            preset: self.preset,
+            reverse: self.reverse.clone(),
+            ..PathConfig::symmetric(self.link_keys())
+        }
+    }
+}
+
+/// The most links of a path: as many as a packet passes with the usual time to live (RFC 1700).
+pub const MOST_HOPS: usize = 64;
 
 /// The longest delay: a signal takes up to 22 minutes to Mars.
 const MAX_DELAY: Duration = Duration::from_secs(3600);
@@ -242,6 +274,7 @@ impl PathConfig {
             queue: link.queue,
             mtu: link.mtu,
             reverse: None,
+            hops: None,
         }
     }
 
@@ -259,20 +292,22 @@ impl PathConfig {
     /// What is out of range.
     #[must_use]
     pub fn validate(&self) -> Vec<Problem> {
-        let (forward, reverse) = self.directions();
-        let forward = forward.validate();
-        let reverse = reverse.validate();
-        both_directions(forward, reverse)
+        // Any trace will do to see whether the rest is right.
+        self.links(&mut |_| Ok("1".into())).err().unwrap_or_default()
     }
 
-    /// The links that these keys describe. `load` gives the text of a trace's file, or why it cannot.
+    /// The one link of these keys, in both directions. `load` gives the text of a trace's file, or why it cannot.
     ///
     /// # Errors
-    /// Everything that is out of range, and a trace that cannot be had or read.
+    /// Everything that is out of range, a trace that cannot be had or read, and `hops`.
     pub fn resolve(
         &self,
         load: &mut dyn FnMut(&str) -> Result<String, String>,
     ) -> Result<PathSpec, Vec<Problem>> {
+        if self.hops.is_some() {
+            let message = "here is room for one link only: leave hops out";
+            return Err(vec![Problem::new("hops", message)]);
+        }
         let (forward, reverse) = self.directions();
         match (forward.resolve(load), reverse.resolve(load)) {
             (Ok(forward), Ok(reverse)) => Ok(PathSpec { forward, reverse }),
@@ -280,6 +315,56 @@ impl PathConfig {
                 forward.err().unwrap_or_default(),
                 reverse.err().unwrap_or_default(),
             )),
+        }
+    }
+
+    /// All links of the path in order, each in both directions: `hops`, or the one of the other keys.
+    ///
+    /// # Errors
+    /// Everything that is out of range, a trace that cannot be had or read, and other keys beside `hops`.
+    pub fn links(
+        &self,
+        load: &mut dyn FnMut(&str) -> Result<String, String>,
+    ) -> Result<Vec<PathSpec>, Vec<Problem>> {
+        let Some(hops) = &self.hops else {
+            return Ok(vec![self.resolve(load)?]);
+        };
+        let mut problems = Vec::new();
+        let alone = Self {
+            hops: self.hops.clone(),
+            ..Self::default()
+        };
+        if *self != alone {
+            let message = "stands in the place of all other keys of the path: write them in its tables";
+            problems.push(Problem::new("hops", message));
+        }
+        if !(1..=MOST_HOPS).contains(&hops.len()) {
+            let message = format!("{} links are out of range: 1 to {MOST_HOPS}", hops.len());
+            problems.push(Problem::new("hops", message));
+        }
+        let mut links = Vec::with_capacity(hops.len());
+        for (number, hop) in hops.iter().enumerate() {
+            match hop.path().resolve(load) {
+                Ok(link) => links.push(link),
+                Err(found) => {
+                    let place = format!("hops.{}", number + 1);
+                    problems.extend(found.into_iter().map(|problem| problem.within(&place)));
+                }
+            }
+        }
+        if problems.is_empty() {
+            Ok(links)
+        } else {
+            Err(problems)
+        }
+    }
+
+    /// The keys of either direction of each link.
+    #[must_use]
+    pub fn directions_of_links(&self) -> Vec<(LinkConfig, LinkConfig)> {
+        match &self.hops {
+            None => vec![self.directions()],
+            Some(hops) => hops.iter().map(|hop| hop.path().directions()).collect(),
         }
     }
 }

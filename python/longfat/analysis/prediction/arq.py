@@ -6,6 +6,7 @@ exact forms agree within 1 %, the others within 7 %.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -38,7 +39,7 @@ class Setting:
     """The numbers behind a specification: times in s, sizes in bytes, losses as probabilities.
 
     `round_trip` includes the time to send one data and one ACK frame; `timeout` is the mean cost of the first
-    expiry, `backs_off` whether further ones double.
+    expiry, `backs_off` whether further ones double; `links` is how many stand behind one another.
     """
 
     kind: str
@@ -51,6 +52,7 @@ class Setting:
     timeout: float
     backs_off: bool
     early: bool
+    links: int = 1
 
 
 def predict(spec: Mapping[str, Any]) -> Prediction:
@@ -88,7 +90,8 @@ def _predict(of: Setting) -> Prediction:
     left = arq.window_with_ack_loss(of.window, of.ack_loss) / of.window
     if of.kind == "go-back-n":
         rate = arq.go_back_n(of.window, of.frame_time, of.round_trip, of.loss, timeout)
-        exact = not of.early and not of.backs_off and of.ack_loss == 0
+        # Behind the first of several links, what was lost no longer takes its time.
+        exact = not of.early and not of.backs_off and of.ack_loss == 0 and of.links == 1
         note = "Go-Back-N: renewal at each return"
     else:
         rate = arq.selective_repeat(
@@ -146,8 +149,8 @@ def _recovery(of: Setting) -> float:
 
 def setting(spec: Mapping[str, Any]) -> Setting:
     """The numbers of a specification; raises where theory has no form for what it asks for."""
-    protocol, path = dict(spec.get("protocol", {})), links.resolved(spec.get("path", {}))
-    forward, reverse = path, {**path, **path.get("reverse", {})}
+    protocol, path = dict(spec.get("protocol", {})), links.directions(spec.get("path", {}))
+    forward, reverse = [there for there, _ in path], [back for _, back in path]
     kind = str(protocol.get("kind"))
     if kind not in KINDS:
         raise NoClosedFormError(f"{kind} is no ARQ protocol of fixed window")
@@ -159,12 +162,15 @@ def setting(spec: Mapping[str, Any]) -> Setting:
     payload = links.number(_setting(protocol, "mss"), "mss")
     frame = payload + ARQ_HEADER + UDP_IPV4
     ack = ARQ_HEADER + UDP_IPV4
-    frame_time, ack_time = links.sending_time(forward, frame), links.sending_time(reverse, ack)
-    round_trip = frame_time + ack_time + links.delay(forward) + links.delay(reverse)
+    # Each link sends a whole packet before the next one does; the slowest sets the pace.
+    frame_times = [links.sending_time(link, frame) for link in forward]
+    frame_time, ack_time = max(frame_times), sum(links.sending_time(link, ack) for link in reverse)
+    round_trip = sum(frame_times) + ack_time + sum(links.delay(link) for link in (*forward, *reverse))
     if round_trip <= 0:
         raise NoClosedFormError("the path takes no time: only the computer's own speed limits it")
-    _check_queue(forward, window, frame, frame_time)
-    loss, ack_loss = links.loss(forward), links.loss(reverse)
+    for link in forward:
+        _check_queue(link, window, frame, frame_time)
+    loss, ack_loss = (1 - math.prod(1 - links.loss(link) for link in way) for way in (forward, reverse))
     rto = _setting(protocol, "rto")
     backs_off = rto == "adaptive"
     if backs_off:
@@ -183,6 +189,7 @@ def setting(spec: Mapping[str, Any]) -> Setting:
         timeout=timeout,
         backs_off=backs_off,
         early=bool(protocol.get("fast_retransmit") or protocol.get("gap_retransmit")),
+        links=len(path),
     )
 
 

@@ -27,6 +27,12 @@ def resolved(path: Mapping[str, Any]) -> dict[str, Any]:
     return {**base, **own, "reverse": reverse}
 
 
+def directions(path: Mapping[str, Any]) -> list[tuple[Mapping[str, Any], Mapping[str, Any]]]:
+    """The keys of each link of a path in order, there and back."""
+    hops = [resolved(hop) for hop in path.get("hops", [path])]
+    return [(hop, {**hop, **hop["reverse"]}) for hop in hops]
+
+
 def number(value: Any, what: str) -> float:
     """A quantity in its base unit; raises where it is none."""
     found = units.number(value)

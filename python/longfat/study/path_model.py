@@ -1,0 +1,88 @@
+"""Path models: a path in a file of its own, as it was measured or as somebody wrote it.
+
+The file is TOML. `[path]` has the keys of a study's `[path]`, most often `hops`; `[measured]` may say
+whatever is of interest about where the figures come from (host, time, intervals), which running passes over. So a path
+that was measured is run by `longfat run STUDY --set path=@FILE` and `longfat shell --path FILE`.
+"""
+
+from __future__ import annotations
+
+import tomllib
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from longfat.study.vocabulary import allowed, check
+
+TABLES = ("path", "measured")
+"""The tables of a model's file."""
+MARK = "@"
+"""In front of a file's name where a path's table is expected."""
+MAX_FILE = 1_000_000
+"""A model's file is at most this many bytes."""
+
+
+@dataclass(frozen=True)
+class PathModel:
+    """A path as a study writes it, and what is known of its measurement."""
+
+    path: dict[str, Any]
+    measured: dict[str, Any] = field(default_factory=dict)
+
+
+def read(file: str | Path) -> PathModel:
+    """The model in a file; names of traces in it are meant from the file's folder.
+
+    Raises ValueError with one line that names the file, the key and what is allowed.
+    """
+    from longfat.study.loading import anchored_files
+
+    name = Path(file)
+    try:
+        if name.stat().st_size > MAX_FILE:
+            raise ValueError(f"{name}: is too large for a path model: at most {MAX_FILE} bytes")
+        data = tomllib.loads(name.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise ValueError(f"{name}: cannot be read: {error.strerror}") from None
+    except UnicodeDecodeError:
+        raise ValueError(f"{name}: is not text in UTF-8") from None
+    except (tomllib.TOMLDecodeError, RecursionError) as error:
+        reason = "nested too deeply" if isinstance(error, RecursionError) else error
+        raise ValueError(f"{name}: is not TOML: {reason}") from None
+    for key in data:
+        if key not in TABLES:
+            raise ValueError(f"{name}: {key}: unknown table; {allowed(key, TABLES)}")
+    path, measured = data.get("path"), data.get("measured", {})
+    if not isinstance(path, dict):
+        raise ValueError(f"{name}: path: the table [path] is missing")
+    if not isinstance(measured, dict):
+        raise ValueError(f"{name}: measured: must be a table")
+    _refuse(name, path)
+    return PathModel(anchored_files(path, name.parent.resolve()), measured)
+
+
+def write(file: str | Path, model: PathModel) -> None:
+    """Writes a model for `read`; ValueError where its path is none, OSError where it cannot be written."""
+    import tomli_w
+
+    _refuse(Path(file), model.path)
+    tables = {"measured": model.measured} if model.measured else {}
+    Path(file).write_text(tomli_w.dumps({**tables, "path": model.path}), encoding="utf-8")
+
+
+def of_setting(value: Any) -> Any:
+    """What stands for a path's table: a table as it is, the path of the model in `@FILE`.
+
+    >>> of_setting({"delay": "5ms"})
+    {'delay': '5ms'}
+    """
+    if isinstance(value, str) and value.startswith(MARK):
+        return read(value.removeprefix(MARK)).path
+    if isinstance(value, dict):
+        return value
+    raise ValueError("names no key: write path.KEY=VALUE, or path=@FILE for the path model in a file")
+
+
+def _refuse(name: Path, path: dict[str, Any]) -> None:
+    for key, message in check("path", path):
+        raise ValueError(f"{name}: {key}: {message}")

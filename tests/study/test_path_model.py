@@ -1,0 +1,155 @@
+"""Path models: written and read, refused in one line, and taken by runs and shells."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import longfat
+from longfat import _native
+from longfat.analysis.prediction import predict
+from longfat.study import load_study, path_model
+from longfat.study.overrides import Overrides, read_setting
+from longfat.study.path_model import PathModel
+
+HOPS = [
+    {"rate": "10Mbit/s", "delay": "2ms"},
+    {"rate": "2Mbit/s", "delay": "5ms", "reverse": {"delay": "6ms"}},
+]
+STUDY = {
+    "title": "A chain",
+    "path": {"rate": "1Mbit/s"},
+    "sweep": {"path.loss": ["0%", "1%"], "protocol.window": [4, 8]},
+    "workload": {"kind": "file", "size": "100kB"},
+    "protocols": [{"name": "sr", "kind": "selective-repeat"}],
+}
+
+link = st.fixed_dictionaries(
+    {},
+    optional={
+        "rate": st.integers(1, 10**9).map(lambda rate: f"{rate}bit/s"),
+        "delay": st.integers(0, 10**6).map(lambda micros: f"{micros}us"),
+        "loss": st.integers(0, 100).map(lambda percent: f"{percent}%"),
+        "queue": st.integers(1, 1000).map(lambda limit: f"{limit}pkt"),
+    },
+)
+hop = st.tuples(link, link).map(lambda ends: {**ends[0], "reverse": ends[1]} if ends[1] else ends[0])
+
+
+@given(hops=st.lists(hop, min_size=1, max_size=8), host=st.text(st.characters(codec="utf-8"), max_size=20))
+def test_what_is_written_is_read(
+    tmp_path_factory: pytest.TempPathFactory, hops: list[dict[str, Any]], host: str
+) -> None:
+    file = tmp_path_factory.mktemp("models") / "model.toml"
+    model = PathModel({"hops": hops}, {"host": host, "hops": [{"rate_bps": [1.5e6, 1.7e6]}]})
+    path_model.write(file, model)
+    assert path_model.read(file) == model
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("path = 3", "path: the table [path] is missing"),
+        ("[measured]\nhost = 'a'", "path: the table [path] is missing"),
+        ("measured = 1\n[path]", "measured: must be a table"),
+        ("[path]\n[paths]", 'paths: unknown table; allowed: path, measured; did you mean "path"?'),
+        ("[path", "is not TOML"),
+        ("[path]\nrate = '5'", "path.rate:"),
+        ("[path]\nhops = [{}, {dealy = '1ms'}]", "path.hops.2.dealy: unknown key"),
+        ("[path]\nhops = [{}, {delay = '61min'}]", "path.hops.2.delay: "),
+        ("[path]\nhops = []", "path.hops: 0 links are out of range: 1 to 64"),
+        ("[path]\ndelay = '1ms'\nhops = [{}]", "path.hops: stands in the place of all other keys"),
+    ],
+)
+def test_what_is_no_model_is_refused_in_one_line(tmp_path: Path, text: str, said: str) -> None:
+    file = tmp_path / "model.toml"
+    file.write_text(text, encoding="utf-8")
+    with pytest.raises(ValueError, match=r"model\.toml: ") as refused:
+        path_model.read(file)
+    assert said in str(refused.value)
+    assert "\n" not in str(refused.value)
+
+
+def test_a_missing_file_and_a_path_that_is_none(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match=r"none\.toml: cannot be read: No such file"):
+        path_model.read(tmp_path / "none.toml")
+    with pytest.raises(ValueError, match=r"path\.dealy: unknown key"):
+        path_model.write(tmp_path / "model.toml", PathModel({"dealy": "1ms"}))
+    assert not (tmp_path / "model.toml").exists()
+
+
+def test_traces_are_meant_from_the_models_folder(tmp_path: Path) -> None:
+    file = tmp_path / "model.toml"
+    file.write_text("[path]\nhops = [{ trace = 'up.txt' }]", encoding="utf-8")
+    assert path_model.read(file).path == {"hops": [{"trace": str(tmp_path.resolve() / "up.txt")}]}
+
+
+def test_a_study_runs_over_a_model(tmp_path: Path) -> None:
+    file = tmp_path / "model.toml"
+    path_model.write(file, PathModel({"hops": HOPS}, {"host": "example.net"}))
+    study = load_study(STUDY, Overrides(settings=(read_setting(f"path=@{file}"),)))
+    assert study.path == {"hops": HOPS}
+    # What was swept of the path that is no more is swept no longer.
+    assert list(study.sweep) == ["protocol.window"]
+    one = load_study(STUDY, Overrides(settings=(("path", {"hops": HOPS}), ("path.hops.2.rate", "3Mbit/s"))))
+    assert one.path is not None
+    assert one.path["hops"][1]["rate"] == "3Mbit/s"
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "said"),
+    [
+        ("path", "model.toml", "path=@FILE"),
+        ("path", "@nowhere.toml", "nowhere.toml: cannot be read"),
+        ("path.hops.1.rate", "3Mbit/s", 'hops.*"1"|hops'),
+    ],
+)
+def test_settings_that_are_no_path_are_refused(key: str, value: str, said: str) -> None:
+    with pytest.raises(ValueError, match=said):
+        load_study(STUDY, Overrides(settings=((key, value),)))
+
+
+def test_a_topology_takes_no_model(tmp_path: Path) -> None:
+    file = tmp_path / "model.toml"
+    path_model.write(file, PathModel({"hops": HOPS}))
+    study = {key: value for key, value in STUDY.items() if key not in ("path", "sweep")}
+    study["topology"] = {"kind": "dumbbell", "pairs": 1, "bottleneck": {"rate": "1Mbit/s"}}
+    with pytest.raises(ValueError, match=r"--set: path: the study has a \[topology\]"):
+        load_study(study, Overrides(settings=(("path", f"@{file}"),)))
+
+
+def test_the_relay_has_one_link() -> None:
+    with pytest.raises(ValueError, match=r"a \[path\] of several hops: leave relay out"):
+        load_study({**STUDY, "path": {"hops": HOPS}, "sweep": {}, "worlds": ["relay"]})
+
+
+def test_stop_and_wait_over_hops_takes_what_theory_says() -> None:
+    path = {"hops": [*HOPS, {"preset": "lan"}]}
+    trial = longfat.simulate(longfat.StopAndWait(), longfat.Path(**path), "300kB", seed=1)
+    spec = {
+        "path": path,
+        "protocol": {"kind": "stop-and-wait"},
+        "workload": {"kind": "file", "size": "300kB"},
+    }
+    expected = predict(spec)
+    assert expected.exact
+    assert expected.value == pytest.approx(trial.goodput_bps, rel=0.01)
+
+
+def test_each_hop_takes_its_time() -> None:
+    """The native part lays the hops out as links, there and back, for all forms that look at them."""
+    spec = {
+        "path": {"hops": HOPS},
+        "protocol": {"kind": "tcp"},
+        "workload": {"kind": "bulk", "duration": "1s"},
+    }
+    layout = json.loads(_native.layout(json.dumps({**spec, "seed": 1, "trial": 0})))
+    assert [link["name"] for link in layout["links"]] == ["forward/1", "reverse/1", "forward/2", "reverse/2"]
+    assert [link["delay_s"] for link in layout["links"]] == [0.002, 0.002, 0.005, 0.006]
+    assert layout["flows"][0]["links"] == [0, 2]
+    assert layout["flows"][0]["reverse_links"] == [3, 1]
