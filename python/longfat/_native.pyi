@@ -345,3 +345,19 @@ def mptcp_support() -> str:
 
 def mptcp_subflows(descriptor: int) -> str | None:
     """The `token` and `subflows` of a socket's connection as JSON; None where it is plain TCP."""
+
+def ping(options_json: str, tell: Callable[[str], object]) -> str:
+    """Measures round trips to a host as JSON: `columns` and `samples`, all of them.
+
+    `tell` hears about ten times a second how far it is (JSON: `sent`, `answered`, `last_s`, `size`).
+    Ctrl-C ends it with what is there; then `interrupted` is true.
+    """
+
+def transact(options_json: str, tell: Callable[[str], object]) -> str:
+    """Measures transactions with an echo server as JSON, likewise."""
+
+def echo(options_json: str, tell: Callable[[str], object]) -> str:
+    """Answers round trips and transactions until `tell` raises, and gives what was answered as JSON.
+
+    `tell` first hears where it listens (`listening`, `note`), then about ten times a second what was done.
+    """

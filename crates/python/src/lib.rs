@@ -5,6 +5,7 @@ mod check;
 mod controllers;
 mod hops;
 mod kernels;
+mod measuring;
 mod multipath;
 mod packetdrill;
 mod testbed;
@@ -24,6 +25,8 @@ mod _native {
     use super::hops::HopProber;
     #[pymodule_export]
     use super::kernels::{clean, doctor, emulate, emulate_traced, enter_user_namespace, shell};
+    #[pymodule_export]
+    use super::measuring::{echo, ping, transact};
     #[pymodule_export]
     use super::multipath::{manage_paths, mptcp_subflows, mptcp_support};
     #[pymodule_export]

@@ -35,13 +35,13 @@ fn raised(error: Error) -> PyErr {
 }
 
 /// An error's text without the system's number at its end, which tells a person nothing.
-fn without_number(error: &dyn std::error::Error) -> String {
+pub fn without_number(error: &dyn std::error::Error) -> String {
     let text = error.to_string();
     let number = text.rfind(" (os error ").filter(|_| text.ends_with(')'));
     number.map_or_else(|| text.clone(), |at| text[..at].to_owned())
 }
 
-fn address(text: &str) -> PyResult<SocketAddr> {
+pub fn address(text: &str) -> PyResult<SocketAddr> {
     resolve(text).map_err(|error| PyValueError::new_err(error.to_string()))
 }
 

@@ -11,11 +11,13 @@ from longfat.cli import (
     check,
     clean,
     doctor,
+    echo,
     listing,
     mptcp,
     net,
     packetdrill,
     path,
+    ping,
     predict,
     recv,
     relay,
@@ -24,6 +26,7 @@ from longfat.cli import (
     send,
     shell,
     trace,
+    transact,
 )
 
 app = typer.Typer(
@@ -71,5 +74,10 @@ app.add_typer(net.net, name="net", short_help="Build a study's network between r
 app.command("mptcp", short_help="Decide which paths Linux's MPTCP connections use.")(mptcp.mptcp)
 app.command("path", short_help="Find latency and bandwidth of each link to a host.")(path.path)
 app.command("predict", short_help="Predict how long a transfer takes: latency or bandwidth.")(predict.predict)
+app.command("ping", short_help="Measure round trips by size, with the kernel's time stamps.")(ping.ping)
+app.command("echo", short_help="Answer longfat ping and longfat transact.")(echo.echo)
+app.command("transact", short_help="Measure transactions: application, wire, protocol stack.")(
+    transact.transact
+)
 app.command("doctor", short_help="Say what this machine can do for emulated networks.")(doctor.doctor)
 app.command("clean", short_help="End what killed emulations have left behind.")(clean.clean)

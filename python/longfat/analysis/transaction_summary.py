@@ -1,0 +1,98 @@
+"""The samples of `longfat transact`, summed up by protocol and size."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from longfat.analysis.round_trips import Bounded, known, quantile
+
+
+@dataclass(frozen=True)
+class Of:
+    """Transactions of one protocol and size. Times are medians, in seconds."""
+
+    protocol: str
+    size: int
+    count: int
+    failed: int
+    application: Bounded
+    wire: Bounded
+    stack: Bounded
+    """Of the differences of application and wire, transaction by transaction."""
+    packets: float
+    """Median of the packets both ways; NaN where the wire was not seen."""
+    packets_usual: bool
+    """Whether every transaction had as many."""
+    bytes_on_wire: float
+    syn_data: int
+    """Transactions whose request was acknowledged with the SYN."""
+    retransmissions: int
+
+    def to_json(self) -> dict[str, Any]:
+        """For a document."""
+        return {
+            "protocol": self.protocol,
+            "size": self.size,
+            "count": self.count,
+            "failed": self.failed,
+            "application_s": self.application.to_json(),
+            "wire_s": self.wire.to_json(),
+            "stack_s": self.stack.to_json(),
+            "packets": known(self.packets),
+            "packets_usual": self.packets_usual,
+            "wire_bytes": known(self.bytes_on_wire),
+            "syn_data": self.syn_data,
+            "retransmissions": self.retransmissions,
+        }
+
+
+@dataclass(frozen=True)
+class Summary:
+    """All of a measurement."""
+
+    of: tuple[Of, ...]
+    errors: dict[str, int]
+
+    @property
+    def done(self) -> int:
+        """Transactions that came to their end."""
+        return sum(one.count - one.failed for one in self.of)
+
+
+def summarise(samples: Sequence[Mapping[str, Any]], protocols: Sequence[str]) -> Summary:
+    """Sums up samples, in the order of the protocols and of sizes."""
+    groups: dict[tuple[int, int], list[Mapping[str, Any]]] = {}
+    for sample in samples:
+        groups.setdefault((protocols.index(sample["protocol"]), sample["size"]), []).append(sample)
+    told = tuple(_of(protocols[place], size, group) for (place, size), group in sorted(groups.items()))
+    return Summary(told, dict(Counter(sample["error"] for sample in samples if sample["error"] is not None)))
+
+
+def _of(protocol: str, size: int, samples: Sequence[Mapping[str, Any]]) -> Of:
+    good = [sample for sample in samples if sample["error"] is None]
+    seen = [sample for sample in good if sample["wire_s"] is not None]
+    packets = [sample["packets"] for sample in seen]
+    return Of(
+        protocol,
+        size,
+        count=len(samples),
+        failed=len(samples) - len(good),
+        application=quantile([sample["application_s"] for sample in good], 0.5),
+        wire=quantile([sample["wire_s"] for sample in seen], 0.5),
+        stack=quantile([sample["application_s"] - sample["wire_s"] for sample in seen], 0.5),
+        packets=_median(packets),
+        packets_usual=len(set(packets)) <= 1,
+        bytes_on_wire=_median([sample["wire_bytes"] for sample in seen]),
+        syn_data=sum(sample["syn_data"] for sample in good),
+        retransmissions=sum(sample["retransmissions"] for sample in good),
+    )
+
+
+def _median(values: Sequence[float]) -> float:
+    return float(np.median(values)) if values else math.nan
