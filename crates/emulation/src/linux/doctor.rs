@@ -6,6 +6,7 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use foundation::Streams;
+use measurement::rights::{self, Right};
 use network::{HostId, PathConfig, Topology};
 use serde::Serialize;
 
@@ -45,6 +46,9 @@ const PROBES: &[(&str, Look)] = &[
     ("permissions", permissions),
     ("user namespaces", user_namespaces),
     ("real-time priority", real_time),
+    ("echo requests", echo_requests),
+    ("captures", captures),
+    ("kernel time stamps", stamps),
     ("network namespaces", network_namespaces),
     ("TUN devices", tun_devices),
     ("emulation", emulation),
@@ -87,7 +91,7 @@ pub fn probe() -> Vec<Probe> {
 }
 
 /// How many of them are about the process as it was started.
-const OUTSIDE: usize = 4;
+const OUTSIDE: usize = 7;
 
 fn wrong<T>(detail: impl Into<String>, remedy: impl Into<String>) -> Result<T, Trouble> {
     Err((detail.into(), remedy.into(), false))
@@ -377,9 +381,15 @@ fn mptcp() -> Found {
 }
 
 fn fast_open() -> Found {
+    let here = match rights::fast_open() & 3 {
+        3 => "clients and servers of this host may",
+        1 => "clients of this host may, servers with 3 there",
+        2 => "servers of this host may, clients with 3 there",
+        _ => "nobody at this host may, but with 3 there",
+    };
     match apart(|| read("/proc/sys/net/ipv4/tcp_fastopen"))? {
         Some(value) => Ok(format!(
-            "net.ipv4.tcp_fastopen={value} in a new namespace, which an emulated host can set"
+            "net.ipv4.tcp_fastopen={value} in a new namespace, which an emulated host can set; {here}"
         )),
         None => wrong("not in the kernel", "use Linux 3.7 or newer"),
     }
@@ -392,6 +402,26 @@ fn segmentation() -> Found {
         0 | 1 => wrong("none: one datagram a system call", "use Linux 4.18 or newer"),
         most => Ok(format!("{most} datagrams a system call")),
     }
+}
+
+/// What `longfat ping` and `longfat transact` ask of this host itself.
+fn right(right: Right) -> Found {
+    match right.remedy {
+        None => Ok(right.detail),
+        Some(remedy) => wrong(right.detail, remedy),
+    }
+}
+
+fn echo_requests() -> Found {
+    right(rights::echo_requests())
+}
+
+fn captures() -> Found {
+    right(rights::captures())
+}
+
+fn stamps() -> Found {
+    right(rights::stamps())
 }
 
 fn leftovers() -> Found {

@@ -77,8 +77,8 @@ impl Asker {
     /// Waits for a packet; gives whether it is the response to this request.
     fn receive(&mut self, number: u32) -> io::Result<bool> {
         let length = self.socket.recv(&mut self.buffer)?;
-        // SAFETY: the kernel has written that many bytes.
-        let got = unsafe { self.buffer[..length].assume_init_ref() };
+        // SAFETY: the kernel has written that many bytes, and the slice is of no more than the buffer has.
+        let got = unsafe { std::slice::from_raw_parts(self.buffer[..length].as_ptr().cast::<u8>(), length) };
         Ok(match self.carrier {
             Carrier::Udp => {
                 got.len() == self.response && got[..self.mark] == number.to_le_bytes()[..self.mark]
