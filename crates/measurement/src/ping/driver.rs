@@ -267,12 +267,11 @@ impl Driver<'_> {
         }
     }
 
-    fn wait(&self) -> Result<(), Error> {
+    fn wait(&mut self) {
         let now = self.clock.now();
-        let due = self.plan.poll_timeout().unwrap_or(now + LOOK);
-        let left = (due - now).min(LOOK);
-        wait_any(&mut [PollFd::new(&self.datagrams.as_fd(), PollFlags::IN)], left);
-        Ok(())
+        if let Pause::Sleep(left) = self.budget.pause(now, self.plan.poll_timeout(), LOOK) {
+            wait_any(&mut [PollFd::new(&self.datagrams.as_fd(), PollFlags::IN)], left);
+        }
     }
 
     fn report(self, note: Option<String>) -> Report {
