@@ -1,10 +1,11 @@
-"""Round trips on a loopback: longfat ping against iputils' ping and irtt, in turns, and what the program itself adds.
+"""Round trips on a loopback: longfat ping, iputils' ping and irtt in turns, and what the program itself adds.
 
-iputils' ping begins its time in the program and ends it at the kernel's stamp of the answer, with -U in the program too. So
-three figures of longfat are compared: the application's clock with `ping -U` and irtt; the time from the application's call to
-the kernel's stamp of the answer (out + kernel) with `ping`; and with `ping` also the round trip that longfat reports first, which
-is between two stamps of the kernel. Fewer is better. Below an interval of 10 ms iputils' ping never sleeps, so that --spin is what
-compares with it there; from there on both sleep.
+iputils' ping begins its time in the program and ends it at the kernel's stamp of the answer, with -U in the
+program too. So three figures of longfat are compared: the application's clock with `ping -U` and irtt; the time
+from the application's call to the kernel's stamp of the answer (out + kernel) with `ping`; and with `ping` also
+the round trip that longfat reports first, which is between two stamps of the kernel. Fewer is better. Below an
+interval of 10 ms iputils' ping never sleeps, so that --spin is what compares with it there; from there on both
+sleep.
 """
 
 from __future__ import annotations
@@ -55,13 +56,15 @@ def ours(size: int, count: int, *options: str) -> dict[str, float]:
 
 def iputils(size: int, count: int, *options: str) -> float:
     """Median of iputils' ping, in µs."""
-    told = run(["ping", "-n", "-i", str(INTERVAL_S), "-c", str(count), "-s", str(size), *options, "127.0.0.1"])
+    words = ["-n", "-i", str(INTERVAL_S), "-c", str(count), "-s", str(size)]
+    told = run(["ping", *words, *options, "127.0.0.1"])
     return statistics.median(float(found) for found in TIME.findall(told)) * 1e3
 
 
 def irtt(size: int, count: int) -> float:
     """Median of irtt, in µs; its server must run."""
-    words = ["client", "-Q", "-i", f"{INTERVAL_S * 1e3:g}ms", "-d", f"{count * INTERVAL_S:g}s", "-l", str(size)]
+    words = ["client", "-Q", "-i", f"{INTERVAL_S * 1e3:g}ms", "-d", f"{count * INTERVAL_S:g}s"]
+    words += ["-l", str(size)]
     told = json.loads(run(["irtt", *words, "-o", "-", "127.0.0.1"]))
     return float(told["stats"]["rtt"]["median"]) / 1e3
 
