@@ -119,7 +119,8 @@ def test_udp_finds_the_same_routers(tmp_path: Path) -> None:
     ("words", "told"),
     [
         (["127.0.0.1", "--sizes", "100..1400"], "write sizes like"),
-        (["127.0.0.1", "--sizes", "100,200,300"], "4 or more"),
+        (["127.0.0.1", "--sizes", "100,200,300"], "4 to 40 sizes"),
+        (["127.0.0.1", "--sizes", "100..1400:10"], "4 to 40 sizes"),
         (["127.0.0.1", "--sizes", "10,200,300,400"], "from 36"),
         (["127.0.0.1", "--interval", "10"], '--interval: "10" is no duration'),
         (["127.0.0.1", "--interval", "1us"], "from 1ms"),

@@ -18,6 +18,9 @@ if TYPE_CHECKING:
     from longfat.measurement.path import Progress
 
 
+LONGEST_S = 60
+
+
 class Probes(StrEnum):
     """What probes are."""
 
@@ -79,29 +82,16 @@ def path(
       longfat run study.toml --set path=@model.toml
     """  # noqa: D301 - this backslash keeps the lines of the examples
     from longfat.cli import INTERRUPTED, SYSTEM_ERROR
-    from longfat.cli.hops import quantity
-    from longfat.cli.sizes import read
     from longfat.cli.stopping import end_like_ctrl_c
-    from longfat.measurement.path import LARGEST_SIZE, LEAST, Budget, PathMeasurement
+    from longfat.measurement.path import Budget, PathMeasurement
     from longfat.measurement.path_document import document
     from longfat.measurement.path_samples import SampleFile
     from longfat.study import units
 
     address, version = _resolve(host)
-    asked = None if sizes is None else read("--sizes", sizes)
-    if asked is not None and (len(asked) < 4 or asked[0] < LEAST[version] or asked[-1] > LARGEST_SIZE):
-        raise ValueError(f"--sizes: 4 or more, from {LEAST[version]} to {LARGEST_SIZE} bytes")
-    times = {}
-    for option, text in (("--interval", interval), ("--timeout", timeout)):
-        try:
-            times[option] = quantity(text, "duration")
-        except ValueError as error:
-            raise ValueError(f"{option}: {error}") from None
-    if not 0.001 <= times["--interval"] <= 60 or not 0.01 <= times["--timeout"] <= 60:
-        raise ValueError("--interval is from 1ms to 60s, --timeout from 10ms to 60s")
-    prober, by = _prober(
-        address, protocol, port, interval=times["--interval"], timeout=times["--timeout"], window=window
-    )
+    asked = None if sizes is None else _sizes(sizes, version)
+    pause, patience = _time("--interval", interval, 0.001), _time("--timeout", timeout, 0.01)
+    prober, by = _prober(address, protocol, port, interval=pause, timeout=patience, window=window)
     limits = Budget(
         rate=units.proportion(precision), rounds=rounds, probes=budget, seconds=seconds, max_hops=max_hops
     )
@@ -134,6 +124,29 @@ def path(
         typer.echo(f"longfat: {_nothing(told)}", err=True)
         code = code or SYSTEM_ERROR
     raise typer.Exit(code)
+
+
+def _sizes(text: str, version: int) -> tuple[int, ...]:
+    from longfat.cli.sizes import read
+    from longfat.measurement.path import LARGEST_SIZE, LEAST, MOST_SIZES
+
+    found = read("--sizes", text)
+    least, most = LEAST[version], LARGEST_SIZE
+    if not (4 <= len(found) <= MOST_SIZES and least <= found[0] <= found[-1] <= most):
+        raise ValueError(f"--sizes: 4 to {MOST_SIZES} sizes, from {least} to {most} bytes")
+    return found
+
+
+def _time(option: str, text: str, least: float) -> float:
+    from longfat.cli.hops import quantity
+
+    try:
+        found = quantity(text, "duration")
+    except ValueError as error:
+        raise ValueError(f"{option}: {error}") from None
+    if not least <= found <= LONGEST_S:
+        raise ValueError(f"{option}: {text} is not from {least * 1e3:g}ms to {LONGEST_S}s")
+    return found
 
 
 def _resolve(host: str) -> tuple[str, int]:

@@ -20,6 +20,7 @@ from longfat.analysis.inference.samples import TOO_BIG, Samples
 LARGEST = 1500
 LARGEST_SIZE = 65_000
 """What a probe may have."""
+MOST_SIZES = 40
 LEAST = {4: 36, 6: 56}
 """The smallest probe by the version of IP: headers, and eight bytes to know it again."""
 LARGEST_QUOTE = 576

@@ -18,6 +18,9 @@ Array = NDArray[np.float64]
 QUANTILE = 0.2
 """Which part of the points lies below the line: low, as noise is above, but not the least, as clocks err."""
 
+MOST_AT_ONCE = 4_000_000
+"""Residuals that are held in memory."""
+
 RESAMPLES = 400
 """Of the residuals, for intervals."""
 
@@ -32,12 +35,16 @@ def line(x: Array, y: Array, quantile: float = QUANTILE) -> tuple[Array, Array]:
     first, second, span = _pairs(tuple(x))
     slopes = (y[:, second] - y[:, first]) / span
     intercepts = y[:, first] - slopes * x[first]
-    # rows, pairs, points
-    residuals = y[:, None, :] - intercepts[:, :, None] - slopes[:, :, None] * x
-    cost = np.where(residuals >= 0, quantile * residuals, (quantile - 1) * residuals).sum(axis=2)
-    best = cost.argmin(axis=1)
-    rows = np.arange(len(y))
-    return intercepts[rows, best], slopes[rows, best]
+    best = np.empty(len(y), dtype=np.intp)
+    step = max(1, MOST_AT_ONCE // (len(first) * len(x)))
+    for begin in range(0, len(y), step):
+        rows = slice(begin, begin + step)
+        # rows, pairs, points
+        residuals = y[rows, None, :] - intercepts[rows, :, None] - slopes[rows, :, None] * x
+        cost = np.where(residuals >= 0, quantile * residuals, (quantile - 1) * residuals).sum(axis=2)
+        best[rows] = cost.argmin(axis=1)
+    every = np.arange(len(y))
+    return intercepts[every, best], slopes[every, best]
 
 
 @functools.lru_cache(maxsize=64)
