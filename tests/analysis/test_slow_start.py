@@ -184,3 +184,22 @@ def test_a_transaction_takes_what_it_takes_in_the_simulator(path: Rates, protoco
     assert found.seconds == pytest.approx(
         record["metrics"]["fct_mean_s"], abs=4 * len(path) * NANOSECOND, rel=0
     )
+
+
+@pytest.mark.parametrize("path", PATHS, ids=str)
+@pytest.mark.parametrize("timestamps", [True, False])
+@pytest.mark.parametrize(("protocol", "key"), [("tfo", "fast_open"), ("ttcp", "ttcp")])
+def test_an_early_transaction_takes_what_it_takes_in_the_simulator(
+    path: Rates, timestamps: bool, protocol: str, key: str
+) -> None:
+    """That of the second connection, which has its request in the SYN."""
+    hops = _hops(path)
+    sizes = {"request_size": "300B", "response_size": "700B"}
+    # The pause lets the last ACK of the first connection go its way alone.
+    workload = {"kind": "request-response", "requests": 2, "reconnect": True, "think": "1s", **sizes}
+    record = _simulated(path, _tcp(timestamps=timestamps, **{key: True}), workload)
+    rules = Rules() if timestamps else Rules(header=40, syn=52)
+    found = answer(Question(hops, hops[::-1], 300, protocol=protocol, reply=700, rules=rules))
+    assert found.seconds == pytest.approx(
+        record["metrics"]["fct_min_s"], abs=4 * len(path) * NANOSECOND, rel=0
+    )

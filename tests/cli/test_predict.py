@@ -30,9 +30,16 @@ def test_hops_with_a_way_back_of_their_own(cli: Cli) -> None:
 
 def test_the_hops_of_a_path_model(cli: Cli, tmp_path: Path) -> None:
     model = tmp_path / "model.toml"
-    model.write_text('[path]\nrate = "1Mbit/s"\ndelay = "5ms"\nloss = "1%"\n', encoding="utf-8")
+    model.write_text(
+        """[path]
+hops = [{ rate = "1Mbit/s", delay = "5ms", loss = "1%" }, { rate = "2Mbit/s", delay = "1ms" }]
+[measured]
+host = "example"
+""",
+        encoding="utf-8",
+    )
     told = document(cli("predict", "--path", model, "--size", "1000B", "--json"))
-    assert told["total_s"] == pytest.approx(0.013)
+    assert told["total_s"] == pytest.approx(0.018)
     assert told["not_in_the_model"] == ["loss"]
 
 
@@ -61,5 +68,5 @@ def test_what_makes_no_sense_is_one_clear_line(words: list[str], told: str, refu
 def test_a_file_that_is_no_model(refused: Refused, tmp_path: Path) -> None:
     model = tmp_path / "model.toml"
     model.write_text("title = 3\n", encoding="utf-8")
-    refused(["predict", "--path", str(model), "--size", "3B"], 2, ["no table [path]"])
-    refused(["predict", "--path", str(tmp_path / "none.toml"), "--size", "3B"], 1, ["No such file"])
+    refused(["predict", "--path", str(model), "--size", "3B"], 2, ["title: unknown table"])
+    refused(["predict", "--path", str(tmp_path / "none.toml"), "--size", "3B"], 2, ["No such file"])

@@ -129,32 +129,45 @@ def _connection(question: Question) -> Answer:
 
 
 def _transaction(question: Question) -> Answer:
-    hops, back, reply = question.hops, question.back, question.reply
+    reply = question.reply
     assert reply is not None
     rules = _rules(question)
     handshake = _handshake(question, rules) if question.protocol == "tcp" else []
     if question.protocol == "udp":
-        header = transactions.UDP_HEADER
-        room = _room(question, header)
-        ways = []
-        for way, size in ((hops, question.size), (back, reply)):
-            train = latency.packets(size, room, header)
-            ways.append(_train_parts(way, train, _wire(train), 0.0)[0])
-        single = max(question.size, reply) <= room
+        parts, is_single = _datagrams_both_ways(question, reply)
     else:
-        ways = [
-            _slow_start_parts(hops, back, question.size, rules)[0],
-            _slow_start_parts(back, hops, reply, rules)[0],
-        ]
-        single = max(question.size, reply) <= rules.segment
+        parts, is_single = _segments_both_ways(question, reply, rules)
     served = Part("the server", question.service, SERVICE)
     received = Part("processing", 2 * question.receive, LATENCY)
-    parts = _merged([*handshake, *ways[0], *ways[1], received, served])
     figures = {
         "round_trips": transactions.ROUND_TRIPS[question.protocol],
-        "segments": len(transactions.SEGMENTS[question.protocol]) if single else None,
+        "segments": len(transactions.SEGMENTS[question.protocol]) if is_single else None,
     }
-    return Answer(parts, figures)
+    return Answer(_merged([*handshake, *parts, received, served]), figures)
+
+
+def _datagrams_both_ways(question: Question, reply: int) -> tuple[list[Part], bool]:
+    header = transactions.UDP_HEADER
+    room = _room(question, header)
+    parts: list[Part] = []
+    for way, size in ((question.hops, question.size), (question.back, reply)):
+        train = latency.packets(size, room, header)
+        parts += _train_parts(way, train, _wire(train), 0.0)[0]
+    return parts, max(question.size, reply) <= room
+
+
+def _segments_both_ways(question: Question, reply: int, rules: Rules) -> tuple[list[Part], bool]:
+    early = transactions.EARLY.get(question.protocol)
+    is_single = max(question.size, reply) <= rules.segment
+    if early is None or question.packet < max(question.size, reply) + rules.syn + early.there + early.back:
+        there = _slow_start_parts(question.hops, question.back, question.size, rules)[0]
+        return [*there, *_slow_start_parts(question.back, question.hops, reply, rules)[0]], is_single
+    request = question.size + rules.syn + early.there
+    there, _ = _train_parts(question.hops, (request, 1, None), request, 0.0)
+    answered = reply + (rules.header if early.is_apart else rules.syn + early.back)
+    back, alone = _train_parts(question.back, (answered, 1, None), answered, 0.0)
+    wait = latency.behind(question.back, rules.syn, answered) - alone if early.is_apart else 0.0
+    return [*there, *back, Part("behind the SYN-ACK", _unless_rounding(wait), LATENCY)], is_single
 
 
 def _ping(question: Question) -> Answer:

@@ -44,20 +44,12 @@ def read(texts: Sequence[str]) -> Ways:
 
 def of_model(path: Path) -> tuple[Ways, list[str]]:
     """The hops of a path model file, and what the file says of them that has no part in the time."""
-    import tomllib
-
     from longfat.analysis.prediction.layout import layout
     from longfat.analysis.prediction.model import NoClosedFormError
+    from longfat.study.path_model import read as read_model
 
-    try:
-        with path.open("rb") as file:
-            content = tomllib.load(file)
-    except tomllib.TOMLDecodeError as error:
-        raise ValueError(f"{path}: {error}") from None
-    if not isinstance(content.get("path"), dict):
-        raise ValueError(f"{path}: it has no table [path]")
     spec = {
-        "path": content["path"],
+        "path": read_model(path).path,
         "protocol": {"kind": "udp"},
         "workload": {"kind": "bulk", "rate": "1Mbit/s", "duration": "1s"},
     }

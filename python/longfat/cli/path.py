@@ -197,13 +197,10 @@ def _nothing(told: dict[str, Any]) -> str:
 
 
 def _write_model(target: Path, told: dict[str, Any]) -> None:
-    import tomli_w
-
     from longfat.measurement.path_document import hops, measured
-    from longfat.runner.files import write_whole
+    from longfat.study.path_model import PathModel, write
 
-    content = {"path": {"hops": hops(told)}, "measured": measured(told)}
-    write_whole(target, tomli_w.dumps(content).encode())
+    write(target, PathModel({"hops": hops(told)}, measured(told)))
 
 
 def _write_report(target: Path, told: dict[str, Any], progress: Progress) -> None:

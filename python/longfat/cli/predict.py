@@ -116,7 +116,7 @@ def predict(
     limit = math.inf if window is None else _option("--window", window, "size")
     rules = Rules(
         header=52 if timestamps else 40,
-        syn=60 if timestamps else 44,
+        syn=60 if timestamps else 52,
         initial_window=initial_window,
         ack_every=2 if delayed_acks else 1,
         window=limit,

@@ -96,6 +96,20 @@ def train(hops: Sequence[Hop], size: float, count: int = 1, last: float | None =
     return arrived
 
 
+def behind(hops: Sequence[Hop], first: float, size: float) -> float:
+    """Seconds until a packet is at the far end that is sent in the same instant as one before it.
+
+    >>> behind([Hop(8000)], 100, 1000), behind([Hop(8000), Hop(1000)], 100, 1000)
+    (1.1, 9.1)
+    """
+    ahead = at = 0.0
+    for hop in hops:
+        free = ahead + hop.processing + serialization(first, hop.rate)
+        at = max(at + hop.processing, free) + serialization(size, hop.rate) + hop.delay
+        ahead = free + hop.delay
+    return at
+
+
 def echo(hops: Sequence[Hop], back: Sequence[Hop], size: float, *, answer: float | None = None) -> float:
     """The round trip of one packet and its answer, of the same size unless `answer` says another.
 

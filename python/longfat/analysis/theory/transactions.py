@@ -14,7 +14,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from longfat.analysis.theory.latency import Hop, packets, train, transit
+from longfat.analysis.theory.latency import Hop, transit
 from longfat.analysis.theory.slow_start import Rules, transfer
 
 SEGMENTS: dict[str, tuple[tuple[str, str], ...]] = {
@@ -55,6 +55,20 @@ UDP_HEADER = 28
 
 
 @dataclass(frozen=True)
+class Early:
+    """What a connection adds to its SYN and SYN-ACK, in bytes, that has its request in the SYN."""
+
+    there: int
+    back: int
+    is_apart: bool
+    """Whether the reply follows the SYN-ACK, rather than being in it."""
+
+
+EARLY = {"tfo": Early(12, 0, is_apart=True), "ttcp": Early(8, 16, is_apart=False)}
+"""A cookie of eight bytes (RFC 7413); CC, and CC with CC.ECHO (RFC 1644); each padded to four bytes."""
+
+
+@dataclass(frozen=True)
 class Transaction:
     """When the reply has arrived, from the wish to connect, and what that is made of; in s."""
 
@@ -81,27 +95,12 @@ def over_tcp(
     rules: Rules,
     *,
     service: float = 0.0,
-    early: bool = False,
 ) -> Transaction:
-    """A transaction over a connection of its own; `early`: the request goes with the SYN (T/TCP, Fast Open).
+    """A transaction over a connection of its own; `sizes` are the bytes of request and reply.
 
-    `sizes` are the bytes of request and reply. Either may take several segments and then starts slowly.
-    Windows are those of a new connection, and the server answers once it has the whole request.
+    Either may take several segments and then starts slowly. Windows are those of a new connection, and the
+    server answers once it has the whole request.
     """
     request, reply = sizes
-    first = 0.0 if early else handshake(hops, back, rules)
-    there = transfer(hops, back, request, rules).seconds
+    first, there = handshake(hops, back, rules), transfer(hops, back, request, rules).seconds
     return Transaction(first, there, service, transfer(back, hops, reply, rules).seconds)
-
-
-def over_udp(
-    hops: Sequence[Hop],
-    back: Sequence[Hop],
-    sizes: tuple[int, int],
-    payload: int,
-    *,
-    service: float = 0.0,
-) -> Transaction:
-    """A transaction of datagrams with at most `payload` bytes each, sent back to back."""
-    request, reply = (packets(size, payload, UDP_HEADER) for size in sizes)
-    return Transaction(0.0, train(hops, *request), service, train(back, *reply))
