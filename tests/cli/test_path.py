@@ -68,7 +68,7 @@ def _near(told: dict[str, Any]) -> bool:
 
 
 def _reproduces(path: dict[str, Any], kept: Path) -> None:
-    """The model, as the simulator runs it, has the round trips that were measured within 5 %, at each size."""
+    """The model, as the simulator runs it, has the round trips that were measured, within 5 %."""
     least: dict[int, float] = {}
     for line in kept.read_text(encoding="utf-8").splitlines()[1:]:
         probe = json.loads(line)

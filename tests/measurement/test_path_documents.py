@@ -1,0 +1,96 @@
+"""What is told of a path, its model, and samples that are kept."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from tests.analysis.known_path import SIZES, Truth
+
+from longfat.analysis.inference.links import infer
+from longfat.analysis.inference.samples import Samples
+from longfat.cli.path import _rows
+from longfat.measurement.path import Progress
+from longfat.measurement.path_document import document, hops, measured
+from longfat.measurement.path_samples import SampleFile
+from longfat.study.path_model import PathModel, read, write
+from longfat.study.units import parse
+
+ABOUT = {"host": "example", "address": "10.0.0.3", "protocol": "icmp", "when": "2026-11-22T00:00:00+00:00"}
+TRUTH = Truth([10e6, 100e9, 20e6], [2e-3, 3e-3, 1e-3], back=[10e6, 100e9, 1e6])
+
+
+def _told(samples: Samples) -> dict[str, Any]:
+    return document(Progress(samples, infer(samples), 16, ended_by="rounds"), ABOUT)
+
+
+def test_a_document_is_what_a_model_is_made_of(tmp_path: Path) -> None:
+    told = _told(TRUTH.samples(2, 16))
+    assert json.loads(json.dumps(told)) == told
+    assert (told["host"], told["reached"], told["clock"]) == ("example", True, "kernel")
+    assert [hop["ttl"] for hop in told["hops"]] == [1, 2, 3]
+    write(tmp_path / "model.toml", PathModel({"hops": hops(told)}, measured(told)))
+    model = read(tmp_path / "model.toml")
+    first, fast, last = model.path["hops"]
+    assert float(parse(first["rate"]).value) == pytest.approx(10e6, rel=0.05)
+    assert float(parse(first["delay"]).value) == pytest.approx(2e-3, abs=50e-6)
+    assert set(fast) == {"delay"}
+    assert float(parse(last["reverse"]["rate"]).value) == pytest.approx(1e6, rel=0.05)
+    assert [hop["ttls"] for hop in model.measured["hops"]] == [[1], [2], [3]]
+    assert float(parse(model.measured["hops"][1]["rate_at_least"]).value) > 100e6
+
+
+def test_what_cannot_be_told_is_said() -> None:
+    rows = _rows(_told(TRUTH.samples(2, 16)))
+    assert len(rows) == 4
+    assert rows[2][5].startswith("cannot tell, over ")
+    assert "back 1.0" in rows[3][6] or "back 99" in rows[3][6]
+
+
+def test_routes_that_change_are_told() -> None:
+    """The router that answers more often counts; both are named."""
+    samples = TRUTH.samples(2, 16)
+    other = Truth([10e6, 1e6, 20e6], [2e-3, 9e-3, 1e-3])
+    random = np.random.default_rng(5)
+    for size in SIZES:
+        probe = other.sample(random, 2, size)
+        samples.add([probe | {"answer": probe["answer"] | {"from": "10.9.9.9"}}])
+    told = _told(samples)
+    assert told["hops"][1]["addresses"] == {"10.0.0.2": 16 * len(SIZES), "10.9.9.9": len(SIZES)}
+    assert told["hops"][1]["address"] == "10.0.0.2"
+    assert told["hops"][1]["link"]["latency_s"]["value"] == pytest.approx(3e-3, abs=50e-6)
+    assert "the route changes" in _rows(told)[2][6]
+
+
+def test_a_router_that_never_answers_has_a_row() -> None:
+    samples = TRUTH.samples(2, 16)
+    del samples.routers[2]
+    lost = {"ttl": 2, "size": 100, "answer": None, "kernel_s": None, "application_s": None}
+    samples.add([lost] * 3)
+    rows = _rows(_told(samples))
+    assert rows[2][:3] == ["2", "*", "100.0%"]
+    assert "hops 2 to 3 as one" in rows[3][6]
+
+
+def test_samples_are_kept_and_a_line_that_was_cut_off_is_not(tmp_path: Path) -> None:
+    path = tmp_path / "samples"
+    about = {"host": "example", "protocol": "icmp"}
+    random = np.random.default_rng(1)
+    probes = [TRUTH.sample(random, 1, size) for size in SIZES]
+    file = SampleFile(path, about)
+    assert file.open() == []
+    file.add(probes)
+    with path.open("a", encoding="utf-8") as end:
+        end.write(json.dumps(probes[0])[:20])
+    again = SampleFile(path, about)
+    assert again.open() == probes
+    again.add(probes[:1])
+    assert SampleFile(path, about).open() == [*probes, probes[0]]
+    with pytest.raises(ValueError, match="its host is example, not other"):
+        SampleFile(path, about | {"host": "other"}).open()
+    path.write_text("host,rtt\n", encoding="utf-8")
+    with pytest.raises(ValueError, match="no file of longfat path's samples"):
+        SampleFile(path, about).open()
