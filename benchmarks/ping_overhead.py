@@ -1,11 +1,11 @@
 """Round trips on a loopback: longfat ping, iputils' ping and irtt in turns, and what the program itself adds.
 
 iputils' ping begins its time in the program and ends it at the kernel's stamp of the answer, with -U in the
-program too. So three figures of longfat are compared: the application's clock with `ping -U` and irtt; the time
-from the application's call to the kernel's stamp of the answer (out + kernel) with `ping`; and with `ping` also
-the round trip that longfat reports first, which is between two stamps of the kernel. Fewer is better. Below an
-interval of 10 ms iputils' ping never sleeps, so that --spin is what compares with it there; from there on both
-sleep.
+program too. So three figures of longfat are compared: the application's clock with `ping -U` and irtt; the
+time from the application's call to the kernel's stamp of the answer (out + kernel) with `ping`; and with
+`ping` also the round trip that longfat reports first, which is between two stamps of the kernel. Fewer is
+better. Below an interval of 10 ms iputils' ping never sleeps, so that --spin is what compares with it
+there; from there on both sleep.
 """
 
 from __future__ import annotations

@@ -1,8 +1,9 @@
 """Path models: a path in a file of its own, as it was measured or as somebody wrote it.
 
 The file is TOML. `[path]` has the keys of a study's `[path]`, most often `hops`; `[measured]` may say
-whatever is of interest about where the figures come from (host, time, intervals), which running passes over. So a path
-that was measured is run by `longfat run STUDY --set path=@FILE` and `longfat shell --path FILE`.
+whatever is of interest about where the figures come from (host, time, intervals), which running passes
+over. So a path that was measured is run by `longfat run STUDY --set path=@FILE` and `longfat shell --path
+FILE`.
 """
 
 from __future__ import annotations
