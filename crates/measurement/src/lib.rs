@@ -19,6 +19,7 @@ pub mod tcp_info;
 pub mod timestamps;
 
 pub mod transact;
+pub mod user;
 
 pub use error::Error;
 pub use stamp::Stamp;
