@@ -89,7 +89,7 @@ fn transactions_of_all_protocols_come_back_whole() {
     for address in ["127.0.0.1:0", "[::1]:0"] {
         let server = serve(address, Limits::default());
         let report = asked(server.address, &Protocol::ALL, &[8, 100, 1400, 40_000], 3);
-        assert_eq!(report.transactions.len(), 36);
+        assert_eq!(report.transactions.len(), 60);
         let captured = !report.notes.iter().any(|note| note.contains("CAP_NET_RAW"));
         if !captured {
             common::skip(&report.notes.join("; "));
@@ -107,6 +107,8 @@ fn transactions_of_all_protocols_come_back_whole() {
                 // Handshake, request and reply, two ends; what can go together goes together.
                 Protocol::Tcp => 7,
                 Protocol::Tfo => 6,
+                Protocol::TcpUser => 5,
+                Protocol::Ttcp => 3,
             };
             assert!(wire.packets >= least, "{made:?}");
             assert!(wire.bytes >= 2 * u64::from(made.size), "{made:?}");
@@ -114,8 +116,34 @@ fn transactions_of_all_protocols_come_back_whole() {
         let counts = server.counts();
         // One more over TFO, which fetches the cookie.
         assert_eq!((counts.datagrams, counts.connections), (12, 25));
+        // Likewise of T/TCP, whose first one makes the caches.
+        assert_eq!(counts.user_transactions, 25);
         assert!(counts.sent <= counts.received);
     }
+}
+
+#[test]
+fn a_ttcp_transaction_is_three_datagrams_on_the_wire() {
+    let server = serve("127.0.0.1:0", Limits::default());
+    let report = asked(server.address, &[Protocol::Ttcp, Protocol::TcpUser], &[1000], 3);
+    let packets = |wanted| {
+        let of = report
+            .transactions
+            .iter()
+            .filter(move |made| made.protocol == wanted);
+        of.filter_map(|made| made.wire.map(|wire| wire.packets))
+    };
+    if report.transactions[0].wire.is_none() {
+        return common::skip(&report.notes.join("; "));
+    }
+    assert_eq!(packets(Protocol::Ttcp).collect::<Vec<_>>(), [3, 3, 3]);
+    assert!(packets(Protocol::TcpUser).all(|count| count > 3));
+    assert!(
+        report
+            .transactions
+            .iter()
+            .all(|made| made.syn_data == (made.protocol == Protocol::Ttcp))
+    );
 }
 
 #[test]

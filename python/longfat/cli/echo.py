@@ -88,7 +88,7 @@ def echo(
 def line(counts: Mapping[str, Any]) -> str:
     """What a server did, in a line.
 
-    >>> zero = {"malformed": 0, "limited": 0, "broken": 0, "fast_opened": 0}
+    >>> zero = {"malformed": 0, "limited": 0, "broken": 0, "user_transactions": 0}
     >>> line({**zero, "datagrams": 3, "connections": 2, "fast_opened": 1, "received": 900, "sent": 900})
     'Answered 3 datagrams and 2 connections (1 by TCP Fast Open), 900 B in, 900 B out'
     """
@@ -97,8 +97,10 @@ def line(counts: Mapping[str, Any]) -> str:
     def amount(value: int) -> str:
         return quantity(value, "B") if value >= 1000 else f"{value} B"
 
+    user = counts["user_transactions"]
+    users = f", {user:,} transactions over user-space TCP" if user else ""
     opened = f" ({counts['fast_opened']} by TCP Fast Open)" if counts["fast_opened"] else ""
-    told = f"Answered {counts['datagrams']:,} datagrams and {counts['connections']:,} connections{opened}, "
+    told = f"Answered {counts['datagrams']:,} datagrams and {counts['connections']:,} connections{opened}{users}, "
     told += f"{amount(counts['received'])} in, {amount(counts['sent'])} out"
     for key, what in (
         ("malformed", "datagrams that were no requests"),

@@ -15,15 +15,16 @@ from longfat.cli.measuring import ECHO_PORT
 if TYPE_CHECKING:
     from longfat.analysis.transaction_summary import Summary
 
-PROTOCOLS = ("udp", "tcp", "tfo")
+PROTOCOLS = ("udp", "tcp", "tfo", "tcp-user", "ttcp")
 """In the order in which they are shown."""
+_USUAL = "udp,tcp,tfo"
 
 
 def transact(
     host: Annotated[str, typer.Argument(help="Where longfat echo runs: a name or an address.")],
     protocol: Annotated[
         str, typer.Option(metavar="LIST", help=f"Any of {', '.join(PROTOCOLS)}, with commas between them.")
-    ] = ",".join(PROTOCOLS),
+    ] = _USUAL,
     sizes: Annotated[
         str, typer.Option(metavar="LIST", help="Bytes of request and reply, e.g. 8,100..1400:100.")
     ] = "100,1400",
@@ -46,6 +47,7 @@ def transact(
     The application's time is from before the first call that sends (connect, or sendto with data) to the end
     of the reply; the wire's from the first frame sent to the last that carries the reply or its end. The
     difference is the time in this host's protocol stack. Times on the wire and packets need CAP_NET_RAW.
+    tcp-user and ttcp are TCP and T/TCP in user space at both ends, their packets in UDP datagrams.
     Protocols and sizes take turns. Medians have intervals of 95 % by the order of the samples.
 
     \b

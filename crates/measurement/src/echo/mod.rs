@@ -29,6 +29,8 @@ pub struct Counts {
     pub connections: u64,
     /// Those of them whose request came with the SYN (RFC 7413).
     pub fast_opened: u64,
+    /// Requests over a TCP in user space that were answered.
+    pub user_transactions: u64,
     /// Connections that broke off, said nothing for too long, or sent too much.
     pub broken: u64,
     /// Bytes of requests, of all kinds, without headers.

@@ -4,7 +4,7 @@ use std::io::{self, ErrorKind};
 use std::net::{SocketAddr, TcpListener, UdpSocket};
 use std::os::fd::AsFd;
 
-use foundation::{Duration, Instant};
+use foundation::{Duration, Instant, Streams};
 use rustix::event::{PollFd, PollFlags};
 use rustix::thread::{CapabilitySet, CapabilitySets, set_capabilities};
 use socket::clock::Clock;
@@ -17,6 +17,7 @@ use super::limits::{Limiter, Limits};
 use super::message::{Header, Kind};
 use crate::error::Error;
 use crate::system;
+use crate::user::peers::Peers;
 
 /// Connections that may wait to be accepted, and of those with data on their SYN, that may be half open (RFC 7413,
 /// section 5.1).
@@ -40,6 +41,8 @@ pub struct Server {
     counts: Counts,
     clock: Clock,
     buffer: Vec<u8>,
+    peers: Peers,
+    datagram: Vec<u8>,
 }
 
 impl Server {
@@ -64,7 +67,11 @@ impl Server {
         let address = datagrams
             .local_addr()
             .map_err(|error| Error::of("listen", error))?;
+        let mut seed = [0; 8];
+        getrandom::fill(&mut seed).map_err(|_| Error::of("get random numbers", ErrorKind::Other))?;
         Ok(Self {
+            peers: Peers::new(Streams::new(u64::from_ne_bytes(seed), 0), limits.idle),
+            datagram: Vec::new(),
             datagrams,
             listener,
             address,
@@ -117,11 +124,12 @@ impl Server {
                 }
             }
             let more = self.datagrams(now);
+            self.packets(now);
             self.connections
                 .accept(now, &self.listener, &mut self.limiter, &mut self.counts);
             self.connections.go_on(now, &mut self.buffer, &mut self.counts);
             if !more {
-                self.wait();
+                self.wait(now);
             }
         }
     }
@@ -137,16 +145,23 @@ impl Server {
             };
             self.counts.received += length as u64;
             let bytes = &mut self.buffer[..length];
+            let header = Header::read(bytes);
             let Some(Header {
-                kind: Kind::Request,
+                kind: kind @ (Kind::Request | Kind::Up),
                 number,
-            }) = Header::read(bytes)
+            }) = header
             else {
                 self.counts.malformed += 1;
                 continue;
             };
             if !self.limiter.allows(now, from.ip()) {
                 self.counts.limited += 1;
+                continue;
+            }
+            if kind == Kind::Up {
+                let taken = self.peers.handle(now, from, number, bytes);
+                self.counts.limited += u64::from(!taken);
+                self.packets(now);
                 continue;
             }
             let reply = Header {
@@ -163,13 +178,30 @@ impl Server {
         true
     }
 
-    fn wait(&self) {
+    /// Sends what user-space TCPs have to send; the time of their timers has come or not.
+    fn packets(&mut self, now: Instant) {
+        if self.peers.poll_timeout().is_some_and(|at| at <= now) {
+            self.peers.handle_timeout(now);
+        }
+        while let Some(to) = self.peers.poll_transmit(now, &mut self.datagram) {
+            if let Ok(sent) = self.datagrams.send_to(&self.datagram, to) {
+                self.counts.sent += sent as u64;
+            }
+        }
+        self.counts.user_transactions = self.peers.answered();
+    }
+
+    fn wait(&self, now: Instant) {
         let mut polled = Vec::with_capacity(self.limits.connections + 2);
         polled.push(PollFd::from_borrowed_fd(self.datagrams.as_fd(), PollFlags::IN));
         polled.push(PollFd::from_borrowed_fd(self.listener.as_fd(), PollFlags::IN));
         let connections = self.connections.polled();
         polled.extend(connections.map(|(fd, flags)| PollFd::from_borrowed_fd(fd, flags)));
-        wait_any(&mut polled, LOOK);
+        let timer = self
+            .peers
+            .poll_timeout()
+            .map_or(LOOK, |at| at.saturating_since(now));
+        wait_any(&mut polled, timer.min(LOOK));
     }
 }
 

@@ -47,6 +47,11 @@ pub fn transact(options: &Options, progress: &Progress) -> Result<Report, Error>
         let first = transactor.run(Protocol::Tfo, options.sizes[0]);
         first.map_err(|error| unreachable(options.to, error))?;
     }
+    if options.protocols.contains(&Protocol::Ttcp) {
+        // The first connection makes the cache of both ends (RFC 1644, section 3.2).
+        let first = transactor.run(Protocol::Ttcp, options.sizes[0]);
+        first.map_err(|error| unreachable(options.to, error))?;
+    }
     let mut captures = Captures::open(options, &mut notes);
     let (clock, mut transactions) = (Clock::new(), Vec::new());
     let mut due = clock.now();
@@ -149,11 +154,8 @@ impl Captures {
                 })
                 .ok()
         };
-        let udp = options.protocols.contains(&Protocol::Udp);
-        let tcp = options
-            .protocols
-            .iter()
-            .any(|&protocol| protocol != Protocol::Udp);
+        let tcp = options.protocols.iter().any(|protocol| protocol.is_kernel_tcp());
+        let udp = options.protocols.iter().any(|protocol| !protocol.is_kernel_tcp());
         captures.udp = opened(Above::Udp, udp);
         captures.tcp = opened(Above::Tcp, tcp);
         captures
@@ -187,11 +189,10 @@ impl Captures {
             Err(error) => made.error = Some(error.to_string()),
             Ok(done) => {
                 made.application = Some(done.took);
-                if let Some(info) = done.info {
-                    (made.syn_data, made.retransmissions) = (info.syn_data, info.retransmissions);
-                }
+                made.syn_data = done.syn_data;
+                made.retransmissions = done.info.map_or(0, |info| info.retransmissions);
                 let until = clock.now() + done.took + PATIENCE;
-                self.collect(protocol, done.near.port(), clock, until)?;
+                self.collect(protocol, &done, clock, until)?;
                 made.wire = wire::read(&self.frames);
             }
         }
@@ -199,9 +200,15 @@ impl Captures {
     }
 
     /// Takes the frames of the transaction from this port, until they are all there or the time is up.
-    fn collect(&mut self, protocol: Protocol, port: u16, clock: &Clock, until: Instant) -> Result<(), Error> {
+    fn collect(
+        &mut self,
+        protocol: Protocol,
+        done: &Done,
+        clock: &Clock,
+        until: Instant,
+    ) -> Result<(), Error> {
+        let (is_tcp, port) = (protocol.is_kernel_tcp(), done.near.port());
         self.frames.clear();
-        let is_tcp = protocol != Protocol::Udp;
         let capture = if is_tcp { &mut self.tcp } else { &mut self.udp };
         let Some(capture) = capture else { return Ok(()) };
         loop {
@@ -211,10 +218,11 @@ impl Captures {
                 // A later fragment of the one datagram that is on its way.
                 None => true,
             });
-            let whole = match is_tcp {
-                true => wire::is_closed(&self.frames),
+            let whole = match (is_tcp, done.datagrams) {
+                (true, _) => wire::is_closed(&self.frames),
                 // The reply was read, so that all of it has passed.
-                false => wire::read(&self.frames).is_some(),
+                (_, None) => wire::read(&self.frames).is_some(),
+                (_, Some((sent, received))) => self.frames.len() >= (sent + received) as usize,
             };
             if whole || clock.now() >= until {
                 return Ok(());

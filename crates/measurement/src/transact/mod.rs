@@ -34,11 +34,15 @@ pub enum Protocol {
     Tcp,
     /// The same with the request on the SYN (RFC 7413).
     Tfo,
+    /// TCP in user space at both ends, its packets in datagrams.
+    TcpUser,
+    /// T/TCP (RFC 1644) likewise.
+    Ttcp,
 }
 
 impl Protocol {
     /// All of them, in the order in which they are shown.
-    pub const ALL: [Self; 3] = [Self::Udp, Self::Tcp, Self::Tfo];
+    pub const ALL: [Self; 5] = [Self::Udp, Self::Tcp, Self::Tfo, Self::TcpUser, Self::Ttcp];
 
     /// As people write it.
     #[must_use]
@@ -47,7 +51,15 @@ impl Protocol {
             Self::Udp => "udp",
             Self::Tcp => "tcp",
             Self::Tfo => "tfo",
+            Self::TcpUser => "tcp-user",
+            Self::Ttcp => "ttcp",
         }
+    }
+
+    /// Whether the kernel's TCP carries it.
+    #[must_use]
+    pub const fn is_kernel_tcp(self) -> bool {
+        matches!(self, Self::Tcp | Self::Tfo)
     }
 }
 

@@ -11,13 +11,19 @@ use socket2::{Domain, Socket, Type};
 use super::Protocol;
 use crate::echo::message::{Header, Kind};
 use crate::tcp_info::TcpInfo;
+use crate::user::client::UserClient;
 
 /// What a transaction left.
 pub struct Done {
     pub took: Duration,
     /// The near end's address.
     pub near: SocketAddr,
+    /// What the kernel says of its connection.
     pub info: Option<TcpInfo>,
+    /// Datagrams of a user-space TCP, sent and received.
+    pub datagrams: Option<(u32, u32)>,
+    /// Whether the request's data were acknowledged with the SYN.
+    pub syn_data: bool,
 }
 
 /// Buffers that all transactions use.
@@ -28,6 +34,8 @@ pub struct Transactor {
     reply: Vec<u8>,
     number: u32,
     timeout: std::time::Duration,
+    /// With what its stack remembers of the server.
+    user: Option<UserClient>,
 }
 
 impl Transactor {
@@ -39,6 +47,7 @@ impl Transactor {
             reply: vec![0; largest as usize + 1],
             number: 0,
             timeout: std::time::Duration::from(timeout).max(std::time::Duration::from_micros(1)),
+            user: None,
         }
     }
 
@@ -48,7 +57,26 @@ impl Transactor {
             Protocol::Udp => self.udp(size as usize),
             Protocol::Tcp => self.tcp(size as usize, false),
             Protocol::Tfo => self.tcp(size as usize, true),
+            Protocol::TcpUser => self.user(size as usize, false),
+            Protocol::Ttcp => self.user(size as usize, true),
         }
+    }
+
+    fn user(&mut self, size: usize, ttcp: bool) -> io::Result<Done> {
+        let client = match self.user.take() {
+            Some(client) => client,
+            None => UserClient::new(self.to, self.clock)?,
+        };
+        let client = self.user.insert(client);
+        let near = client.near()?;
+        let done = client.run(ttcp, &self.request[..size], self.timeout.into())?;
+        Ok(Done {
+            took: done.took,
+            near,
+            info: None,
+            datagrams: Some((done.sent, done.received)),
+            syn_data: done.syn_data,
+        })
     }
 
     fn udp(&mut self, size: usize) -> io::Result<Done> {
@@ -76,6 +104,8 @@ impl Transactor {
                     took,
                     near,
                     info: None,
+                    datagrams: None,
+                    syn_data: false,
                 });
             }
         }
@@ -124,7 +154,13 @@ impl Transactor {
             ));
         }
         let (near, info) = (stream.local_addr()?, TcpInfo::of(stream.as_fd()));
-        Ok(Done { took, near, info })
+        Ok(Done {
+            took,
+            near,
+            info,
+            datagrams: None,
+            syn_data: info.is_some_and(|info| info.syn_data),
+        })
     }
 }
 

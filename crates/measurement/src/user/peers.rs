@@ -15,7 +15,7 @@ use crate::echo::message::Kind;
 
 /// Sources that have a stack, and connections of each, at a time.
 const PEERS: usize = 32;
-const CONNECTIONS: usize = 8;
+const CONNECTIONS: usize = 4;
 /// Bytes that a source may be owed at the most: what it sent and was not sent back.
 const CREDIT: usize = 4 * MOST;
 
