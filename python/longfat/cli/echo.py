@@ -100,8 +100,8 @@ def line(counts: Mapping[str, Any]) -> str:
     user = counts["user_transactions"]
     users = f", {user:,} transactions over user-space TCP" if user else ""
     opened = f" ({counts['fast_opened']} by TCP Fast Open)" if counts["fast_opened"] else ""
-    told = f"Answered {counts['datagrams']:,} datagrams and {counts['connections']:,} connections{opened}{users}, "
-    told += f"{amount(counts['received'])} in, {amount(counts['sent'])} out"
+    told = f"Answered {counts['datagrams']:,} datagrams and {counts['connections']:,} connections"
+    told += f"{opened}{users}, {amount(counts['received'])} in, {amount(counts['sent'])} out"
     for key, what in (
         ("malformed", "datagrams that were no requests"),
         ("limited", "too many to be answered"),

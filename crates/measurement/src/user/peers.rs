@@ -325,7 +325,7 @@ mod tests {
                 self.now += Duration::from_millis(1);
                 self.stack.handle_timeout(self.now);
                 self.peers.handle_timeout(self.now);
-                if self.now.as_nanos() % 200_000_000 == 0 {
+                if self.now.as_nanos().is_multiple_of(200_000_000) {
                     // Room, as a client gives it that has waited.
                     carriage::write(Kind::Up, 9, &[], 1400, &mut datagram);
                     self.up += datagram.len();
