@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import statistics
 from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -190,7 +191,8 @@ def _x_axis(x_key: str | None, ordered: Sequence[Any], *, numeric: bool) -> Axis
     numbers = [number for number, _ in placed]
     return Axis(
         f"{title} ({unit})" if unit else title,
-        log=_spans(numbers, 30),
+        # Even steps over decades are for a linear scale.
+        log=_spans(numbers, 30) and statistics.median(numbers) < max(numbers) / 4,
         linear_below=_linear_below(numbers),
         ticks=tuple(numbers),
     )

@@ -28,7 +28,7 @@ SHOWN_BY_WORKLOAD = {
     "file": ("goodput_bps", "retransmissions"),
     "bulk": ("goodput_bps", "rtt_p50_s", "queue_mean_packets", "retransmissions"),
     "on-off": ("goodput_bps", "queueing_delay_p99_s", "drops"),
-    "request-response": ("fct_p50_s", "fct_p99_s"),
+    "request-response": ("fct_p50_s", "fct_p99_s", "wire_p50_s", "stack_p50_s"),
     "arrivals": ("fct_mean_s", "fct_p99_s", "goodput_bps"),
 }
 """What a reader of each workload asks for, the main metric first, where a study does not say."""
