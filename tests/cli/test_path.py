@@ -4,17 +4,21 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 import tomli_w
-from tests.cli.conftest import Refused
+from tests.cli.conftest import Refused, Start
 from tests.conftest import command
+from tests.waiting import wait_until
 
 from longfat import _native
 from longfat.analysis.transfer_time import ICMP_HEADER
+from longfat.cli import INTERRUPTED
 from longfat.study.path_model import read
 
 RATES = (20, 5, 50)
@@ -133,6 +137,23 @@ def test_udp_finds_the_same_routers(tmp_path: Path) -> None:
         assert told["reached"]
         addresses.append([hop["address"] for hop in told["hops"]])
     assert addresses[0] == addresses[1]
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="probing routers needs Linux")
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_ctrl_c_ends_it_with_what_is_known(number: int, start: Start, tmp_path: Path) -> None:
+    kept = tmp_path / "samples"
+    running = start(
+        *("path", "127.0.0.1", "--protocol", "udp", "--rounds", 10_000, "--interval", "1ms"),
+        *("--precision", "0.001%", "--json", "--samples", kept),
+    )
+    wait_until(lambda: kept.exists() and len(kept.read_bytes().splitlines()) > 300)
+    assert running.ends(number) == INTERRUPTED
+    told = running.document()
+    assert told["ended_by"] == "interrupt"
+    assert told["probes"] >= 300
+    assert [hop["ttl"] for hop in told["hops"]] == [1]
+    assert told["hops"][0]["link"] is not None
 
 
 @pytest.mark.parametrize(

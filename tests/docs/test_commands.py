@@ -30,6 +30,7 @@ PAGES = (
     "docs/shell.md",
     "docs/net.md",
     "docs/packetdrill.md",
+    "docs/path.md",
     "docs/predict.md",
 )
 ALL_PAGES = sorted(str(path.relative_to(ROOT)) for path in [ROOT / "README.md", *ROOT.glob("docs/*.md")])
