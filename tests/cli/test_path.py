@@ -139,6 +139,34 @@ def test_udp_finds_the_same_routers(tmp_path: Path) -> None:
     assert addresses[0] == addresses[1]
 
 
+_WITHOUT_RIGHTS = """
+import os
+from longfat import _native
+os.setgroups([]); os.setgid(65534); os.setuid(65534)
+print(_native.HopProber("127.0.0.1", "udp").run([(1, 100)], lambda _ended: None))
+_native.HopProber("127.0.0.1", "icmp")
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="probing routers needs Linux")
+def test_udp_needs_no_right_and_what_icmp_needs_is_told() -> None:
+    if os.geteuid() != 0:
+        pytest.skip("it takes root to give up rights")
+    done = subprocess.run(
+        [sys.executable, "-c", _WITHOUT_RIGHTS], capture_output=True, text=True, timeout=60, check=False
+    )
+    (told,) = json.loads(done.stdout)
+    assert told["answer"]["kind"] == "reached"
+    least, most = map(int, Path("/proc/sys/net/ipv4/ping_group_range").read_text("ascii").split())
+    if least <= 65534 <= most:
+        assert done.returncode == 0
+    else:
+        error = done.stderr.splitlines()[-1]
+        assert "may not send ICMP" in error
+        assert "ping_group_range" in error
+        assert "CAP_NET_RAW" in error
+
+
 @pytest.mark.skipif(sys.platform != "linux", reason="probing routers needs Linux")
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_ctrl_c_ends_it_with_what_is_known(number: int, start: Start, tmp_path: Path) -> None:

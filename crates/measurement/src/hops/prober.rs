@@ -23,6 +23,8 @@ const HEADER_V6: usize = 40;
 const SECOND: usize = 8;
 /// Larger ones are not of this world's links.
 const LARGEST: usize = 65_000;
+/// What is taken at a time: a flood does not keep a probe from being given up.
+const MOST_HEARD: usize = 1000;
 /// How often sending is tried again where the socket has an older probe's error to tell first.
 const ATTEMPTS: usize = 4;
 
@@ -273,7 +275,7 @@ impl Prober {
     }
 
     fn hear_into(&mut self, buffer: &mut [u8], all: &mut Vec<Told>) -> Result<(), Error> {
-        loop {
+        for _ in 0..MOST_HEARD {
             let taken = timestamps::take_error(self.socket.as_fd(), buffer, &mut self.control);
             match taken.map_err(|error| Error::of("hear of errors", error))? {
                 None => break,
@@ -289,7 +291,7 @@ impl Prober {
                 Some(Queued::Other) => {}
             }
         }
-        loop {
+        for _ in 0..MOST_HEARD {
             match timestamps::receive(self.socket.as_fd(), buffer, &mut self.control) {
                 Ok(delivery) => {
                     let bytes = &buffer[..delivery.length.min(buffer.len())];
@@ -301,6 +303,7 @@ impl Prober {
                 Err(_) => {}
             }
         }
+        Ok(())
     }
 
     /// What an ICMP error says of a probe of ours.
