@@ -16,7 +16,7 @@ use std::thread::JoinHandle;
 use foundation::{Instant, Streams};
 use rustix::event::{EventfdFlags, eventfd};
 use socket::clock::Clock;
-use transport::tcp::{Connection, Error as TcpError, TcpConfig};
+use transport::tcp::{Error as TcpError, HostMemory, TcpConfig};
 
 pub use self::gateway::HostGateway;
 pub(crate) use self::stream::Told;
@@ -143,17 +143,46 @@ impl UserStack {
     /// # Errors
     /// `ConnectionRefused`, `TimedOut`, and `AddrInUse` where no port is free.
     pub fn connect(&self, to: SocketAddr, config: &TcpConfig) -> io::Result<UserStream> {
-        let stream = self.open(to, config, |_| {})?;
+        let stream = self.open(to, config, |_, _| {})?;
         stream.wait_until_connected()?;
         Ok(stream)
     }
 
-    /// Opens a connection without waiting for it; `prepare` has it before the first packet leaves.
+    /// Opens a connection and writes the beginning of the stream, which with `fast_open` or `ttcp` may leave with the SYN; and
+    /// with `ends` the stream's end behind it, which leaves with `ttcp` likewise. It does not wait for the connection: reading
+    /// does. Gives how many bytes there was room for; the end is left out where those are not all.
+    ///
+    /// # Errors
+    /// `AddrInUse` where no port is free.
+    pub fn connect_sending(
+        &self,
+        to: SocketAddr,
+        config: &TcpConfig,
+        bytes: &[u8],
+        ends: bool,
+    ) -> io::Result<(UserStream, usize)> {
+        let now = self.shared.clock.now();
+        let mut written = 0;
+        let stream = self.open(to, config, |stack, id| {
+            written = stack.write(now, id, bytes);
+            if ends && written == bytes.len() {
+                stack.finish(now, id);
+            }
+        })?;
+        Ok((stream, written))
+    }
+
+    /// Lets `change` have what the stack remembers of other hosts, for connections with `fast_open` or `ttcp`.
+    pub fn with_memory<T>(&self, change: impl FnOnce(&mut HostMemory) -> T) -> T {
+        change(self.shared.lock().stack.memory())
+    }
+
+    /// Opens a connection without waiting for it; `prepare` has its stream before the first packet leaves.
     pub(crate) fn open(
         &self,
         to: SocketAddr,
         config: &TcpConfig,
-        prepare: impl FnOnce(&mut Connection),
+        prepare: impl FnOnce(&mut Stack, StreamId),
     ) -> io::Result<UserStream> {
         open(&self.shared, to, config, prepare)
     }

@@ -60,14 +60,14 @@ pub(super) fn open(
     shared: &Arc<Shared>,
     to: SocketAddr,
     config: &TcpConfig,
-    prepare: impl FnOnce(&mut Connection),
+    prepare: impl FnOnce(&mut Stack, StreamId),
 ) -> io::Result<UserStream> {
     let mut state = shared.lock();
     let id = state
         .stack
         .connect(shared.clock.now(), shared.own_address(), to, config);
     let id = id.ok_or(ErrorKind::AddrInUse)?;
-    state.stack.touch(id, prepare);
+    prepare(&mut state.stack, id);
     let status = Status::default();
     let stream = UserStream {
         shared: Arc::clone(shared),
@@ -191,6 +191,19 @@ impl UserStream {
         let mut state = self.shared.lock();
         state.stack.finish(self.shared.clock.now(), self.id);
         self.shared.flush(&mut state);
+    }
+
+    /// Writes as much as there is room for, and ends the stream if that is all of it: both may leave in one segment. Gives how
+    /// many bytes that were.
+    pub fn write_last(&self, bytes: &[u8]) -> usize {
+        let mut state = self.shared.lock();
+        let now = self.shared.clock.now();
+        let count = state.stack.write(now, self.id, bytes);
+        if count == bytes.len() {
+            state.stack.finish(now, self.id);
+        }
+        self.shared.flush(&mut state);
+        count
     }
 
     /// Ends the connection at once: the peer is sent a reset.

@@ -89,10 +89,13 @@ pub(super) fn write(
         ) {
             Ok(taken) => bytes -= taken as u64,
             Err(Errno::INTR) => {}
-            Err(Errno::AGAIN) => match patiently(setting, || wait_for(socket, PollFlags::OUT)) {
-                None => return Ok(()),
-                Some(result) => result?,
-            },
+            // The latter from a connection that leaves with these bytes.
+            Err(Errno::AGAIN | Errno::INPROGRESS) => {
+                match patiently(setting, || wait_for(socket, PollFlags::OUT)) {
+                    None => return Ok(()),
+                    Some(result) => result?,
+                }
+            }
             Err(error) => return Err(error.into()),
         }
     }
@@ -113,6 +116,16 @@ pub(super) fn wait_for(socket: &impl AsFd, what: PollFlags) -> std::io::Result<(
     Ok(())
 }
 
+/// Ends the stream. Linux would take back a connection whose SYN, though it has left with data, is not answered yet.
+pub(super) fn end(setting: &Setting<'_>, socket: &TcpStream) -> std::io::Result<()> {
+    if setting.kernel.fast_open
+        && let Some(result) = patiently(setting, || wait_for(socket, PollFlags::OUT))
+    {
+        result?;
+    }
+    socket.shutdown(Shutdown::Write)
+}
+
 /// Ends the stream, and waits until the peer has ended its own.
 fn finish(setting: &Setting<'_>, flow: &Flow, socket: &mut TcpStream) -> std::io::Result<()> {
     if setting.kernel.multipath.is_some() {
@@ -121,7 +134,7 @@ fn finish(setting: &Setting<'_>, flow: &Flow, socket: &mut TcpStream) -> std::io
         wait_for_acknowledgement(setting, flow, socket);
         socket.shutdown(Shutdown::Write)?;
     } else {
-        socket.shutdown(Shutdown::Write)?;
+        end(setting, socket)?;
         wait_for_acknowledgement(setting, flow, socket);
     }
     let mut byte = [0];

@@ -4,6 +4,7 @@
 mod arq;
 mod begin;
 mod exchange;
+mod fast_open;
 mod flow;
 mod info;
 mod messages;

@@ -87,6 +87,12 @@ impl<'a> End<'a> {
         stream.converse(|stack, id, told| self.turn(stack, id, told));
     }
 
+    /// Lets the application begin before anything has left.
+    fn begin(&mut self, stack: &mut Stack, id: StreamId) {
+        self.player.act();
+        self.write(stack, id);
+    }
+
     fn turn(&mut self, stack: &mut Stack, id: StreamId, told: Told) -> ControlFlow<(), Duration> {
         let clock = self.player.setting.clock;
         if self.player.setting.is_over() {
@@ -181,13 +187,16 @@ pub(super) fn open(
     stack: &UserStack,
     to: std::net::SocketAddr,
 ) {
-    let opened = stack.open(to, config, |connection| {
+    let mut end = End::new(setting, group, flow, Side::Sender);
+    let opened = stack.open(to, config, |stack, id| {
         if group.records_rtt {
-            connection.record_round_trips();
+            stack.touch(id, Connection::record_round_trips);
         }
+        // What is written before the SYN leaves may go with it.
+        end.begin(stack, id);
     });
     match opened {
-        Ok(stream) => End::new(setting, group, flow, Side::Sender).run(&stream),
+        Ok(stream) => end.run(&stream),
         Err(error) => flow.fail(error.to_string()),
     }
     flow.over.store(true, Ordering::Relaxed);

@@ -10,7 +10,7 @@ use experiment::trace::{Probe, Side};
 use measurement::capture::Protocol;
 use socket2::SockRef;
 
-use super::exchange::{CHUNK, patiently, write};
+use super::exchange::{CHUNK, end, patiently, write};
 use super::flow::{Flow, Look};
 use super::info::Info;
 use super::pace::{LOOK, wait_until};
@@ -82,7 +82,7 @@ fn ask_all(
         let is_last = reconnects || number == requests;
         write(setting, flow, &mut socket, request)?;
         if is_last {
-            socket.shutdown(Shutdown::Write)?;
+            end(setting, &socket)?;
         }
         let mut left = response;
         while left > 0 {

@@ -18,12 +18,14 @@ pub(crate) struct KernelTcp {
     pub segment: u32,
     /// Whether Nagle's algorithm is off (`TCP_NODELAY`).
     pub no_delay: bool,
+    /// Whether clients show cookies and servers give them (RFC 7413).
+    pub fast_open: bool,
     /// With MPTCP: which paths connections use.
     pub multipath: Option<PolicyConfig>,
 }
 
 /// Keys that a kernel has a knob for.
-const KNOWN: [&str; 15] = [
+const KNOWN: [&str; 16] = [
     "kind",
     "path",
     "stack",
@@ -39,6 +41,7 @@ const KNOWN: [&str; 15] = [
     "send_autotuning",
     "receive_buffer",
     "receive_autotuning",
+    "fast_open",
 ];
 
 /// Linux' defaults of the first two figures of `tcp_wmem` and `tcp_rmem`.
@@ -115,7 +118,7 @@ impl KernelTcp {
         let written = serde_json::to_value(config).unwrap_or_default();
         let given = written.as_object().into_iter().flatten();
         let mut problems: Vec<Problem> = given
-            .filter(|(key, _)| !KNOWN.contains(&key.as_str()))
+            .filter(|(key, _)| !KNOWN.contains(&key.as_str()) && key.as_str() != "ttcp")
             .map(|(key, _)| {
                 Problem::new(
                     key,
@@ -123,6 +126,12 @@ impl KernelTcp {
                 )
             })
             .collect();
+        if config.ttcp {
+            problems.push(Problem::new(
+                "ttcp",
+                "no kernel has it any more: write stack = \"longfat\", or run it in the world sim",
+            ));
+        }
         if config.profile != Profile::Linux {
             problems.push(Problem::new(
                 "profile",
@@ -157,33 +166,39 @@ impl KernelTcp {
         if !problems.is_empty() {
             return Err(problems);
         }
+        let mut sysctls = vec![
+            ("net/ipv4/tcp_sack", on(config.sack)),
+            ("net/ipv4/tcp_timestamps", on(config.timestamps)),
+            ("net/ipv4/tcp_window_scaling", on(config.window_scaling)),
+            // 2: agrees to ECN, does not ask for it (Linux's default).
+            (
+                "net/ipv4/tcp_ecn",
+                match config.ecn {
+                    None => "2".into(),
+                    Some(asks) => u8::from(asks).to_string(),
+                },
+            ),
+            // Least, first and most memory: what does not grow has all of it from the start.
+            (
+                "net/ipv4/tcp_wmem",
+                memory(room, config.send_autotuning, FIRST_TO_SEND),
+            ),
+            (
+                "net/ipv4/tcp_rmem",
+                memory(window, config.receive_autotuning, FIRST_TO_RECEIVE),
+            ),
+            ("net/ipv4/tcp_moderate_rcvbuf", on(config.receive_autotuning)),
+        ];
+        if config.fast_open {
+            // 1 for clients and 2 for servers.
+            sysctls.push(("net/ipv4/tcp_fastopen", "3".into()));
+        }
         Ok(Self {
             congestion,
-            sysctls: vec![
-                ("net/ipv4/tcp_sack", on(config.sack)),
-                ("net/ipv4/tcp_timestamps", on(config.timestamps)),
-                ("net/ipv4/tcp_window_scaling", on(config.window_scaling)),
-                // 2: agrees to ECN, does not ask for it (Linux's default).
-                (
-                    "net/ipv4/tcp_ecn",
-                    match config.ecn {
-                        None => "2".into(),
-                        Some(asks) => u8::from(asks).to_string(),
-                    },
-                ),
-                // Least, first and most memory: what does not grow has all of it from the start.
-                (
-                    "net/ipv4/tcp_wmem",
-                    memory(room, config.send_autotuning, FIRST_TO_SEND),
-                ),
-                (
-                    "net/ipv4/tcp_rmem",
-                    memory(window, config.receive_autotuning, FIRST_TO_RECEIVE),
-                ),
-                ("net/ipv4/tcp_moderate_rcvbuf", on(config.receive_autotuning)),
-            ],
+            sysctls,
             segment: config.mss().bytes() as u32,
             no_delay: config.nagle == Some(false),
+            fast_open: config.fast_open,
             multipath: None,
         })
     }
@@ -244,6 +259,10 @@ mod tests {
                 "initial_window: a kernel's TCP has no knob",
             ),
             (r#"{"kind": "tcp", "profile": "rfc"}"#, "profile: "),
+            (
+                r#"{"kind": "tcp", "ttcp": true}"#,
+                "ttcp: no kernel has it any more: write stack = \"longfat\"",
+            ),
             (r#"{"kind": "tcp", "congestion": "bbr"}"#, "write \"bbr1\""),
             (
                 r#"{"kind": "tcp", "congestion": {"kind": "vegas", "alpha": 3}}"#,

@@ -11,7 +11,6 @@ use experiment::workload::Kind;
 use rustix::event::PollFlags;
 use socket2::{Domain, Protocol, SockRef, Socket, Type};
 
-use super::TrialClock;
 use super::exchange::{CHUNK, patiently, send, wait_for, write};
 use super::flow::{Flow, Look};
 use super::info::Info;
@@ -20,6 +19,7 @@ use super::own::Stacks;
 use super::pace::LOOK;
 use super::requests;
 use super::settings::KernelTcp;
+use super::{TrialClock, fast_open};
 
 /// A connection that is not set up after so long has failed, as Linux has it after six retransmissions of the SYN.
 const CONNECT: StdDuration = StdDuration::from_secs(127);
@@ -67,6 +67,9 @@ impl Setting<'_> {
     pub(super) fn listen(&self, at: Ipv4Addr) -> io::Result<TcpListener> {
         let socket = self.socket()?;
         socket.bind(&SocketAddr::from((at, 0)).into())?;
+        if self.kernel.fast_open {
+            fast_open::serve(&socket)?;
+        }
         socket.listen(8)?;
         socket.set_nonblocking(true)?;
         Ok(socket.into())
@@ -138,6 +141,9 @@ pub(super) fn connect_from(
     let socket = setting.socket()?;
     if let Some(from) = from {
         socket.bind(&SocketAddr::from((from, 0)).into())?;
+    }
+    if setting.kernel.fast_open {
+        fast_open::defer(&socket)?;
     }
     socket.connect_timeout(&to.into(), CONNECT)?;
     socket.set_read_timeout(Some(LOOK))?;

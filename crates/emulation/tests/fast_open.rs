@@ -1,0 +1,262 @@
+//! Fast Open between the project's TCP and Linux's, T/TCP between two of the project's, and both in trials.
+
+#![cfg(target_os = "linux")]
+
+mod common;
+
+use std::io::{Read, Write};
+use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
+use std::os::fd::AsFd;
+use std::sync::Arc;
+
+use common::trials::{PATH, figure, record, refusal};
+use common::{FAR, NEAR, options, path, start};
+use emulation::{Emulation, UserStack};
+use foundation::Streams;
+use network::HostId;
+use rustix::net::{SendFlags, sendto};
+use transport::tcp::{Connection, TcpConfig};
+
+const KIND: &str = r#"{"rate": "50Mbit/s", "delay": "5ms"}"#;
+const LOSSY: &str = r#"{"rate": "50Mbit/s", "delay": "2ms", "loss": "8%"}"#;
+/// Transactions over a path that loses.
+const MANY: u8 = 25;
+
+fn config(keys: &str) -> Arc<TcpConfig> {
+    Arc::new(serde_json::from_str(&format!(r#"{{"kind": "tcp", {keys}}}"#)).unwrap())
+}
+
+fn attach(emulation: &Emulation, host: HostId) -> UserStack {
+    let port = emulation.attach(host).unwrap();
+    let address = emulation.host_address(host);
+    let secret = Streams::new(7, u64::from(host.0));
+    UserStack::start(port, address, emulation.clock(), secret).unwrap()
+}
+
+/// Clients and servers of the kernel at a host may open early (1 and 2), servers without a socket option (1024).
+fn allow(emulation: &Emulation, host: HostId) {
+    let file = "/proc/sys/net/ipv4/tcp_fastopen";
+    emulation.in_host(host, || std::fs::write(file, "1027").unwrap());
+}
+
+/// A counter of the kernel at a host.
+fn counter(emulation: &Emulation, host: HostId, name: &str) -> u64 {
+    let text = emulation.in_host(host, || {
+        std::fs::read_to_string("/proc/thread-self/net/netstat").unwrap()
+    });
+    let mut lines = text.lines().filter(|line| line.starts_with("TcpExt:"));
+    let (names, values) = (lines.next().unwrap(), lines.next().unwrap());
+    let mut both = names.split_whitespace().zip(values.split_whitespace());
+    both.find(|(it, _)| *it == name).unwrap().1.parse().unwrap()
+}
+
+fn request(number: u8) -> Vec<u8> {
+    (0..500).map(|at| (at as u8) ^ number).collect()
+}
+
+fn reply(request: &[u8]) -> Vec<u8> {
+    request.iter().cycle().take(5000).map(|byte| !byte).collect()
+}
+
+/// Linux's server: answers so many connections, each after the end of its request.
+fn serve_by_kernel(listener: &TcpListener, count: u8) {
+    for _ in 0..count {
+        let (mut stream, _) = listener.accept().unwrap();
+        let mut read = Vec::new();
+        stream.read_to_end(&mut read).unwrap();
+        stream.write_all(&reply(&read)).unwrap();
+        stream.shutdown(Shutdown::Write).unwrap();
+    }
+}
+
+/// Transactions of the project's TCP with Linux's server; gives how many of its SYNs' data was taken.
+fn ask_kernel(keys: &str, count: u8) -> Option<(usize, u64)> {
+    let emulation = start(options(path(keys)))?;
+    allow(&emulation, FAR);
+    let stack = attach(&emulation, NEAR);
+    let address = emulation.host_address(FAR);
+    let listener = emulation
+        .in_host(FAR, || TcpListener::bind((address, 0)))
+        .unwrap();
+    let to = listener.local_addr().unwrap();
+    let config = config(r#""fast_open": true"#);
+    let mut early = 0;
+    std::thread::scope(|scope| {
+        scope.spawn(|| serve_by_kernel(&listener, count));
+        for number in 0..count {
+            let asked = request(number);
+            let (mut stream, written) = stack.connect_sending(to, &config, &asked, true).unwrap();
+            assert_eq!(written, asked.len());
+            let mut read = Vec::new();
+            stream.read_to_end(&mut read).unwrap();
+            assert!(read == reply(&asked), "transaction {number}");
+            early += usize::from(stream.look(Connection::was_early).unwrap());
+        }
+    });
+    Some((early, counter(&emulation, FAR, "TCPFastOpenPassive")))
+}
+
+#[test]
+fn linux_takes_the_data_of_our_syns() {
+    let Some((early, passive)) = ask_kernel(KIND, 5) else {
+        return;
+    };
+    assert_eq!(
+        (early, passive),
+        (4, 4),
+        "all but the first, which asks for the cookie"
+    );
+}
+
+#[test]
+fn linux_takes_it_once_where_packets_get_lost() {
+    let Some((early, passive)) = ask_kernel(LOSSY, MANY) else {
+        return;
+    };
+    assert!(early > 0 && passive >= early as u64, "{early} of {passive}");
+}
+
+/// Linux's client: a connection that leaves with its request.
+fn ask_by_kernel(emulation: &Emulation, to: SocketAddr, asked: &[u8]) -> Vec<u8> {
+    use socket2::{Domain, Socket, Type};
+    let socket = emulation
+        .in_host(FAR, || Socket::new(Domain::IPV4, Type::STREAM, None))
+        .unwrap();
+    // `MSG_FASTOPEN` of `linux/socket.h`.
+    let flags = SendFlags::from_bits_retain(0x2000_0000);
+    assert_eq!(sendto(socket.as_fd(), asked, flags, &to).unwrap(), asked.len());
+    let mut stream = TcpStream::from(socket);
+    stream.shutdown(Shutdown::Write).unwrap();
+    let mut read = Vec::new();
+    stream.read_to_end(&mut read).unwrap();
+    read
+}
+
+/// Transactions of Linux's client with the project's TCP; gives how many began early, as both count.
+fn answer_kernel(keys: &str, count: u8) -> Option<(usize, u64)> {
+    let emulation = start(options(path(keys)))?;
+    allow(&emulation, FAR);
+    let stack = attach(&emulation, NEAR);
+    let listener = stack.listen(80, config(r#""fast_open": true"#)).unwrap();
+    let to = listener.local_addr();
+    let early = std::thread::scope(|scope| {
+        let server = scope.spawn(|| {
+            let mut early = 0;
+            for _ in 0..count {
+                let mut stream = listener.accept(None).unwrap();
+                early += usize::from(stream.look(Connection::was_early).unwrap());
+                let mut read = Vec::new();
+                stream.read_to_end(&mut read).unwrap();
+                let reply = reply(&read);
+                assert_eq!(stream.write_last(&reply), reply.len());
+                // Linux may have to ask for its last segments again.
+                stream.read_to_end(&mut read).unwrap();
+            }
+            early
+        });
+        for number in 0..count {
+            let asked = request(number);
+            assert!(
+                ask_by_kernel(&emulation, to, &asked) == reply(&asked),
+                "transaction {number}"
+            );
+        }
+        server.join().unwrap()
+    });
+    Some((early, counter(&emulation, FAR, "TCPFastOpenActive")))
+}
+
+#[test]
+fn we_take_the_data_of_linuxs_syns() {
+    let Some((early, active)) = answer_kernel(KIND, 5) else {
+        return;
+    };
+    assert_eq!(
+        (early, active),
+        (4, 4),
+        "all but the first, which asks for the cookie"
+    );
+}
+
+#[test]
+fn we_take_it_once_where_packets_get_lost() {
+    let Some((early, active)) = answer_kernel(LOSSY, MANY) else {
+        return;
+    };
+    assert!(early > 0 && active > 0, "{early}, {active}");
+}
+
+#[test]
+fn a_transaction_is_three_packets_on_wall_time() {
+    let Some(emulation) = start(options(path(KIND))) else {
+        return;
+    };
+    let (near, far) = (attach(&emulation, NEAR), attach(&emulation, FAR));
+    let config = config(r#""ttcp": true, "profile": "rfc""#);
+    let listener = far.listen(80, Arc::clone(&config)).unwrap();
+    let to = listener.local_addr();
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            for _ in 0..5 {
+                let mut stream = listener.accept(None).unwrap();
+                let mut read = Vec::new();
+                stream.read_to_end(&mut read).unwrap();
+                assert_eq!(stream.write_last(&read), read.len());
+            }
+        });
+        let mut packets = Vec::new();
+        for number in 0..5 {
+            let asked = request(number);
+            let before = near.counters();
+            let (mut stream, _) = near.connect_sending(to, &config, &asked, true).unwrap();
+            let mut read = Vec::new();
+            stream.read_to_end(&mut read).unwrap();
+            assert_eq!(read, asked);
+            let after = near.counters();
+            packets.push(after.sent + after.received - before.sent - before.received);
+        }
+        // A server that is slower than the timer of acknowledgements answers the SYN by itself; nearly none is.
+        assert!(packets[1..].contains(&3), "{packets:?}");
+        assert!(packets[0] >= 5, "{packets:?}: the first ones shake hands");
+    });
+}
+
+/// The median time of a request on a connection of its own, in round trips of 20 ms.
+fn round_trips(keys: &str) -> Option<f64> {
+    let json = format!(
+        r#"{{{PATH}, "protocol": {{"kind": "tcp"{keys}}},
+            "workload": {{"kind": "request-response", "requests": 8, "reconnect": true,
+                "request_size": "200B", "response_size": "200B"}}, "seed": 1}}"#
+    );
+    let record = record(&json)?;
+    Some(figure(&record, "fct_p50_s") / 0.02)
+}
+
+#[test]
+fn trials_open_early_with_the_kernels_tcp_and_with_ours() {
+    for (keys, expected) in [
+        ("", 2.0),
+        (r#", "fast_open": true"#, 1.0),
+        (r#", "stack": "longfat""#, 2.0),
+        (r#", "stack": "longfat", "fast_open": true"#, 1.0),
+        (r#", "stack": "longfat", "ttcp": true"#, 1.0),
+    ] {
+        let Some(found) = round_trips(keys) else { return };
+        // On a busy machine a round trip is longer, but hardly twice as long each time.
+        assert!(
+            (expected..expected + 0.9).contains(&found),
+            "{keys}: {found} round trips"
+        );
+    }
+}
+
+#[test]
+fn no_kernel_has_ttcp() {
+    let error = refusal(&format!(
+        r#"{{{PATH}, "protocol": {{"kind": "tcp", "ttcp": true}}, "workload": {{"kind": "file", "size": "1kB"}}, "seed": 1}}"#
+    ));
+    assert!(
+        error.contains("ttcp: no kernel has it any more: write stack = \"longfat\""),
+        "{error}"
+    );
+}
