@@ -5,6 +5,7 @@
 #[path = "../../../emulation/tests/common/skip.rs"]
 mod skip;
 
+mod early;
 mod multipath;
 
 use std::collections::{BTreeMap, BTreeSet};

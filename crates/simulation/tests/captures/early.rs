@@ -1,0 +1,51 @@
+//! Fast Open and T/TCP in captures: tshark knows their options, and whose data left with a SYN.
+
+use simulation::body::Side;
+
+use super::{trial, tshark};
+
+fn transactions(keys: &str) -> Option<Vec<String>> {
+    let trial = trial(&format!(
+        r#"{{"path": {{"rate": "20Mbit/s", "delay": "10ms"}}, "protocol": {{"kind": "tcp"{keys}}},
+            "workload": {{"kind": "request-response", "requests": 2, "reconnect": true, "request_size": "300B",
+                "response_size": "500B", "think": "1s"}}, "seed": 1}}"#
+    ))?;
+    let fields = [
+        "tcp.flags.str",
+        "tcp.len",
+        "tcp.options.tfo.request",
+        "tcp.options.tfo.cookie",
+        "tcp.options.ccnew",
+        "tcp.options.cc",
+        "tcp.options.ccecho",
+    ];
+    let mut arguments = vec!["-T", "fields", "-E", "separator=;", "-Y", "tcp.flags.syn == 1"];
+    arguments.extend(fields.iter().flat_map(|field| ["-e", field]));
+    let told = tshark(&trial.at(Side::Sender), &arguments);
+    Some(told.lines().map(str::to_owned).collect())
+}
+
+/// Which fields of a line say something: flags and length do always.
+fn set(line: &str) -> (u32, Vec<usize>) {
+    let parts: Vec<&str> = line.split(';').collect();
+    let set = (2..parts.len()).filter(|&at| !parts[at].is_empty()).collect();
+    (parts[1].parse().unwrap(), set)
+}
+
+#[test]
+fn tshark_reads_cookies() {
+    let Some(lines) = transactions(r#", "fast_open": true"#) else { return };
+    let [request, grant, shown, taken] = [0, 1, 2, 3].map(|at| set(&lines[at]));
+    assert_eq!((request, grant), ((0, vec![2]), (0, vec![3])), "{lines:?}");
+    assert_eq!((shown, taken), ((300, vec![3]), (0, vec![])), "{lines:?}");
+    let cookie = |line: &str| line.split(';').nth(3).map(str::to_owned);
+    assert_eq!(cookie(&lines[1]), cookie(&lines[2]));
+}
+
+#[test]
+fn tshark_reads_counts() {
+    let Some(lines) = transactions(r#", "ttcp": true"#) else { return };
+    let found: Vec<_> = lines.iter().map(|line| set(line)).collect();
+    let expected = [(0, vec![4]), (0, vec![5, 6]), (300, vec![5]), (500, vec![5, 6])];
+    assert_eq!(found, expected, "{lines:?}");
+}
