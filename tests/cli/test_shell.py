@@ -302,6 +302,7 @@ def test_longfats_tcp_carries_what_programs_send(cli: Cli, tmp_path: Path, stack
             ['--tcp: congestoin: unknown key: did you mean "congestion"?'],
         ),
         (["--stack", "here", "--tcp", "stack=kernel"], ["--tcp: stack: "]),
+        (["--stack", "here", "--tcp", "ttcp=true"], ["--tcp: ttcp: a program connects"]),
     ],
 )
 def test_bad_words_to_longfats_tcp(options: list[str], told: list[str], refused: Refused) -> None:

@@ -32,6 +32,7 @@ PAGES = (
     "docs/packetdrill.md",
     "docs/path.md",
     "docs/predict.md",
+    "docs/ttcp.md",
 )
 ALL_PAGES = sorted(str(path.relative_to(ROOT)) for path in [ROOT / "README.md", *ROOT.glob("docs/*.md")])
 BLOCK = re.compile(

@@ -148,5 +148,8 @@ def _own_tcp(stack: Place | None, settings: Sequence[str]) -> tuple[str | None, 
     for key in ("kind", "stack"):
         if key in found:
             raise ValueError(f"--tcp: {key}: it is always longfat's TCP")
+    for key in ("fast_open", "ttcp"):
+        if found.get(key):
+            raise ValueError(f"--tcp: {key}: a program connects to the gateway before it writes: no data is there yet")
     config = json.dumps({"kind": "tcp", **found})
     return (config if stack != Place.THERE else None, config if stack != Place.HERE else None)

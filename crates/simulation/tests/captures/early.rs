@@ -15,9 +15,8 @@ fn transactions(keys: &str) -> Option<Vec<String>> {
         "tcp.len",
         "tcp.options.tfo.request",
         "tcp.options.tfo.cookie",
-        "tcp.options.ccnew",
+        // CC, CC.NEW and CC.ECHO, by their kinds.
         "tcp.options.cc",
-        "tcp.options.ccecho",
     ];
     let mut arguments = vec!["-T", "fields", "-E", "separator=;", "-Y", "tcp.flags.syn == 1"];
     arguments.extend(fields.iter().flat_map(|field| ["-e", field]));
@@ -25,7 +24,7 @@ fn transactions(keys: &str) -> Option<Vec<String>> {
     Some(told.lines().map(str::to_owned).collect())
 }
 
-/// Which fields of a line say something: flags and length do always.
+/// The length, and which fields of a line behind it say something.
 fn set(line: &str) -> (u32, Vec<usize>) {
     let parts: Vec<&str> = line.split(';').collect();
     let set = (2..parts.len()).filter(|&at| !parts[at].is_empty()).collect();
@@ -34,7 +33,9 @@ fn set(line: &str) -> (u32, Vec<usize>) {
 
 #[test]
 fn tshark_reads_cookies() {
-    let Some(lines) = transactions(r#", "fast_open": true"#) else { return };
+    let Some(lines) = transactions(r#", "fast_open": true"#) else {
+        return;
+    };
     let [request, grant, shown, taken] = [0, 1, 2, 3].map(|at| set(&lines[at]));
     assert_eq!((request, grant), ((0, vec![2]), (0, vec![3])), "{lines:?}");
     assert_eq!((shown, taken), ((300, vec![3]), (0, vec![])), "{lines:?}");
@@ -44,8 +45,23 @@ fn tshark_reads_cookies() {
 
 #[test]
 fn tshark_reads_counts() {
-    let Some(lines) = transactions(r#", "ttcp": true"#) else { return };
-    let found: Vec<_> = lines.iter().map(|line| set(line)).collect();
-    let expected = [(0, vec![4]), (0, vec![5, 6]), (300, vec![5]), (500, vec![5, 6])];
+    let Some(lines) = transactions(r#", "ttcp": true"#) else {
+        return;
+    };
+    let found: Vec<(u32, Vec<&str>)> = lines
+        .iter()
+        .map(|line| {
+            let options = line.rsplit(';').find(|part| !part.is_empty()).unwrap();
+            let kinds = options.split(',').map(|option| &option[..4]).collect();
+            (set(line).0, kinds)
+        })
+        .collect();
+    let [cc, new, echo] = ["0b06", "0c06", "0d06"];
+    let expected = [
+        (0, vec![new]),
+        (0, vec![cc, echo]),
+        (300, vec![cc]),
+        (500, vec![cc, echo]),
+    ];
     assert_eq!(found, expected, "{lines:?}");
 }
