@@ -128,6 +128,25 @@ fn a_packet_that_never_comes_is_missed() {
 }
 
 #[test]
+fn options_of_fast_open_are_read_and_compared() {
+    let with = |option: &str| SCRIPT.replacen("<mss 1000,sackOK", &format!("<mss 1000,{option}sackOK"), 1);
+    // Who does not serve Fast Open passes its options over (RFC 7413, section 4.2.2).
+    let plain = run(SCRIPT).outcome;
+    for option in ["FO,", "FO 12345678,", "FO a1b2c3d4e5f60718,nop,nop,"] {
+        assert_eq!(run(&with(option)).outcome, plain, "{option}");
+    }
+    assert!(matches!(
+        run(&with("FO 123,")).outcome,
+        Outcome::Unsupported { .. }
+    ));
+    let granted = SCRIPT.replacen("nop,wscale 7>\n+.050", "nop,wscale 7,FO a1b2c3d4>\n+.050", 1);
+    match run(&granted).outcome {
+        Outcome::Fail(departure) => assert!(departure.to_string().contains("FO a1b2c3d4"), "{departure}"),
+        other => panic!("{other}"),
+    }
+}
+
+#[test]
 fn what_is_not_supported_is_named_and_nothing_is_passed_over() {
     for (line, named) in [
         ("+0 splice(4, 5, 10) = 10", "splice"),

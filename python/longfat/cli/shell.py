@@ -150,6 +150,6 @@ def _own_tcp(stack: Place | None, settings: Sequence[str]) -> tuple[str | None, 
             raise ValueError(f"--tcp: {key}: it is always longfat's TCP")
     for key in ("fast_open", "ttcp"):
         if found.get(key):
-            raise ValueError(f"--tcp: {key}: a program connects to the gateway before it writes: no data is there yet")
+            raise ValueError(f"--tcp: {key}: a program connects before it writes: there is no data yet")
     config = json.dumps({"kind": "tcp", **found})
     return (config if stack != Place.THERE else None, config if stack != Place.HERE else None)

@@ -2,6 +2,8 @@
 
 use std::ops::{BitOr, BitOrAssign};
 
+use transport::tcp::fast_open::{Cookie, FastOpen};
+
 use super::ParseError;
 use super::lexer::Token;
 use super::parser::Cursor;
@@ -86,6 +88,8 @@ pub enum OptionSpec {
     Sack(Vec<(u32, u32)>),
     /// Timestamps (RFC 7323, section 3.2): value and echo.
     Timestamps(u32, u32),
+    /// Fast Open's cookie (RFC 7413, section 2); the request for one.
+    FastOpen(FastOpen),
 }
 
 /// An ICMP message about a segment.
@@ -401,8 +405,28 @@ fn options(cursor: &mut Cursor) -> Result<Option<Vec<OptionSpec>>, ParseError> {
     }
 }
 
+/// The hexadecimal digits of a cookie, or none.
+fn cookie(cursor: &mut Cursor) -> Result<FastOpen, ParseError> {
+    let digits = match cursor.peek() {
+        Some(Token::Mark(_)) => return Ok(FastOpen::Request),
+        Some(Token::Word(word)) => word.clone(),
+        // Where it has no letter it reads like a number.
+        Some(Token::Integer(number)) => number.to_string(),
+        _ => String::new(),
+    };
+    let byte = |at: usize| u8::from_str_radix(digits.get(at..at + 2)?, 16).ok();
+    let bytes: Option<Vec<u8>> = (0..digits.len()).step_by(2).map(byte).collect();
+    match bytes.as_deref().and_then(Cookie::new) {
+        Some(cookie) => {
+            cursor.next();
+            Ok(FastOpen::Cookie(cookie))
+        }
+        None => Err(cursor.unsupported("a cookie that is not written in 8 to 32 hexadecimal digits")),
+    }
+}
+
 fn option(cursor: &mut Cursor) -> Result<OptionSpec, ParseError> {
-    let word = cursor.word("a TCP option (mss, wscale, sackOK, sack, TS, nop, eol)")?;
+    let word = cursor.word("a TCP option (mss, wscale, sackOK, sack, TS, FO, nop, eol)")?;
     Ok(match word.as_str() {
         "nop" => OptionSpec::Nop,
         "eol" => OptionSpec::Eol,
@@ -428,7 +452,10 @@ fn option(cursor: &mut Cursor) -> Result<OptionSpec, ParseError> {
             }
             OptionSpec::Timestamps(value, cursor.integer("an echoed timestamp", U32)? as u32)
         }
-        "FO" | "FOEXP" => return Err(cursor.unsupported("TCP Fast Open (RFC 7413)")),
+        "FO" => OptionSpec::FastOpen(cookie(cursor)?),
+        "FOEXP" => {
+            return Err(cursor.unsupported("the experimental option of TCP Fast Open (RFC 7413, appendix A)"));
+        }
         "md5" => return Err(cursor.unsupported("the MD5 option (RFC 2385)")),
         "ECN" => return Err(cursor.unsupported("the option of accurate ECN (RFC 9768)")),
         other => return Err(cursor.syntax(format!("`{other}` is no TCP option"))),

@@ -175,6 +175,13 @@ fn options_mismatch(
     if actual.sack_permitted != expected.contains(&OptionSpec::SackPermitted) {
         return Some("another SACK-permitted option");
     }
+    let fast_open = match find(|option| matches!(option, OptionSpec::FastOpen(_))) {
+        Some(OptionSpec::FastOpen(option)) => Some(*option),
+        _ => None,
+    };
+    if actual.fast_open != fast_open {
+        return Some("another Fast Open option");
+    }
     let blocks: Vec<(u32, u32)> = actual
         .sack
         .as_slice()

@@ -1,5 +1,6 @@
 //! Segments between the machine's numbers and the script's, and in the script's writing.
 
+use transport::tcp::fast_open::FastOpen;
 use transport::tcp::{Ecn, Flags, Options, Segment, SequenceNumber, Timestamps};
 
 use crate::language::{EcnMark, OptionSpec, TcpFlags, TcpSpec};
@@ -112,6 +113,7 @@ impl Mapping {
                     };
                     options.timestamps = Some(Timestamps { value: *value, echo });
                 }
+                OptionSpec::FastOpen(option) => options.fast_open = Some(*option),
             }
         }
         let acknowledgement = match spec.acknowledgement {
@@ -193,6 +195,9 @@ impl Mapping {
                 .collect();
             words.push(format!("sack {}", blocks.join(" ")));
         }
+        if let Some(option) = options.fast_open {
+            words.push(describe_fast_open(option));
+        }
         words.join(",")
     }
 }
@@ -241,7 +246,15 @@ fn describe_option(option: &OptionSpec) -> Option<String> {
             format!("sack {}", blocks.join(" "))
         }
         OptionSpec::Timestamps(value, echo) => format!("TS val {value} ecr {echo}"),
+        OptionSpec::FastOpen(option) => describe_fast_open(*option),
     })
+}
+
+fn describe_fast_open(option: FastOpen) -> String {
+    match option {
+        FastOpen::Request => "FO".to_owned(),
+        FastOpen::Cookie(cookie) => format!("FO {cookie}"),
+    }
 }
 
 const PAIRS: [(TcpFlags, Flags); 7] = [
