@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ipaddress
 import json
 from collections.abc import Mapping
 from typing import Annotated, Any
@@ -51,9 +52,14 @@ def echo(
     from longfat.cli import addresses, measuring
     from longfat.cli.stopping import end_like_ctrl_c
 
-    host = f"[{bind}]" if ":" in bind else bind
+    try:
+        host = ipaddress.ip_address(bind)
+    except ValueError:
+        raise ValueError(
+            f'--bind: "{bind}" is no address: write one like 127.0.0.1, 0.0.0.0 or ::1'
+        ) from None
     options = {
-        "listen": addresses.listening(f"{host}:{port}", "--bind"),
+        "listen": f"[{host}]:{port}" if host.version == 6 else f"{host}:{port}",
         "per_source": rate,
         "in_all": total_rate,
         "connections": connections,
