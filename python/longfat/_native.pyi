@@ -170,6 +170,15 @@ class Testbed:
     def hosts(self) -> str:
         """A JSON list of `{"name", "address", "node"}`."""
 
+    def routers(self) -> str:
+        """A JSON list of `{"name", "address"}`: those that have addresses of their own."""
+
+    def set(self, link: str, key: str, value_json: str) -> None:
+        """Changes a key of a link while packets are on it; null takes the key away.
+
+        ValueError names a link, key or value that there is not.
+        """
+
     def links(self) -> str:
         """A JSON list of what each link was asked to do, what it has done, and its queue now."""
 

@@ -76,6 +76,23 @@ def test_a_script_runs_commands_at_hosts_by_name(cli: Cli, study: Path, tmp_path
     assert ["sender", "sender", "forward", "to", "receiver"] in [line.split() for line in lines]
 
 
+def test_links_change_and_routers_have_names_in_a_script(cli: Cli, study: Path, tmp_path: Path) -> None:
+    script = tmp_path / "lines"
+    script.write_text(
+        "hosts\nset forward/2 delay 30ms\nset forward/1 rate none\nset reverse/1 loss { model = 'every', every = 9 }\n"
+        "links\nsender ping -c 1 r1\n"
+    )
+    hops = 'path={ hops = [{ rate = "1Mbit/s", delay = "2ms" }, { delay = "3ms" }] }'
+    done = cli("net", study, "--set", hops, "--run", script)
+    lines = [line.split() for line in done.stdout.splitlines()]
+    assert ["r1", "10.77.252.1", "(router)"] in lines
+    links = {line[0]: line for line in lines if line}
+    assert links["forward/2"][:6] == ["forward/2", "r1", "receiver", "unlimited", "30.0", "ms"]
+    assert links["forward/1"][3] == "unlimited"
+    assert links["reverse/1"][3:9] == ["1.00", "Mbit/s", "2.00", "ms", "11.1", "%"]
+    assert "1 packets transmitted, 1 received" in done.stdout
+
+
 @pytest.mark.parametrize(
     ("line", "told"),
     [
@@ -84,6 +101,9 @@ def test_a_script_runs_commands_at_hosts_by_name(cli: Cli, study: Path, tmp_path
         ("measure sender sender", "it is the sender itself"),
         ("measure sender receiver 5", "5"),
         ("pingall x", '"x" is no number'),
+        ("set forward rate", "set: write a link, a key and its value"),
+        ("set forwrd rate 1Mbit/s", 'set: link: there is no link "forwrd": did you mean "forward"?'),
+        ("set forward rate 5", "set: rate: "),
         ("shell x", 'shell: "x" is no host; allowed: sender, receiver'),
     ],
 )

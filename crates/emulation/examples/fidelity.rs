@@ -1,5 +1,5 @@
 //! How true emulated networks are on this machine, and how fast:
-//! `cargo run --release -p longfat-emulation --example fidelity [delay] [speed] [rate] [loss] [tcp]`.
+//! `cargo run --release -p longfat-emulation --example fidelity [delay] [speed] [rate] [loss] [tcp] [hops]`.
 //!
 //! The figures are worth what the machine gives: the load is printed with them.
 
@@ -12,6 +12,10 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
 fn main() {
     eprintln!("{}", emulation::Error::Unsupported);
 }
+
+#[cfg(target_os = "linux")]
+#[path = "fidelity/hops.rs"]
+mod hops;
 
 #[cfg(target_os = "linux")]
 mod linux {
@@ -27,8 +31,10 @@ mod linux {
     use socket::datagrams::{Datagrams, Inbox, Peer};
     use socket2::{Domain, Protocol, Socket, Type};
 
+    use crate::hops;
+
     type Part = fn() -> Outcome;
-    type Outcome = Result<(), Box<dyn Error>>;
+    pub type Outcome = Result<(), Box<dyn Error>>;
 
     const NEAR: HostId = HostId(0);
     const FAR: HostId = HostId(1);
@@ -39,12 +45,13 @@ mod linux {
         // Who measures is to wait for nobody but what is measured.
         socket::wait::sharpen_timers();
         socket::wait::raise_priority();
-        let parts: [(&str, Part); 5] = [
+        let parts: [(&str, Part); 6] = [
             ("delay", delay),
             ("speed", speed),
             ("rate", rate),
             ("loss", loss),
             ("tcp", tcp),
+            ("hops", hops::measure),
         ];
         for (name, part) in parts {
             if asked.is_empty() || asked.iter().any(|word| word == name) {
@@ -55,18 +62,18 @@ mod linux {
         Ok(())
     }
 
-    fn emulate(keys: &str) -> Result<Emulation, Box<dyn Error>> {
+    pub fn emulate(keys: &str) -> Result<Emulation, Box<dyn Error>> {
         let path: PathConfig = serde_json::from_str(keys)?;
         let path = path
-            .resolve(&mut |_| Err("no files".into()))
+            .links(&mut |_| Err("no files".into()))
             .map_err(|problems| problems[0].to_string())?;
         Ok(Emulation::start(EmulationOptions::new(
-            Topology::path(&path),
+            Topology::chain(&path),
             Streams::new(1, 0),
         ))?)
     }
 
-    fn quantile(sorted: &[f64], q: f64) -> f64 {
+    pub fn quantile(sorted: &[f64], q: f64) -> f64 {
         sorted[((sorted.len() - 1) as f64 * q) as usize]
     }
 

@@ -13,6 +13,7 @@ use emulation::testbed::Testbed;
 use experiment::TrialSpec;
 use foundation::Streams;
 use network::Topology;
+use serde_json::{Value, json};
 
 /// The testbed; `None`, with the reason printed, where the system lacks something.
 fn testbed(topology: Topology) -> Option<Testbed> {
@@ -64,6 +65,53 @@ fn hosts_are_called_by_their_names() {
     let refused = testbed.host("nobody").unwrap_err().to_string();
     assert!(refused.contains(&names.join(", ")), "{refused}");
     assert_eq!(testbed.ping_all(1, &mut || false).unwrap().len(), 12);
+}
+
+#[test]
+fn a_link_is_changed_while_it_runs() {
+    let Some(testbed) = testbed(path(r#"{"rate": "1Mbit/s", "delay": "5ms", "jitter": "1ms"}"#)) else {
+        return;
+    };
+    testbed.set("reverse", "delay", &json!("40ms")).unwrap();
+    testbed.set("forward", "rate", &Value::Null).unwrap();
+    testbed.set("forward", "jitter", &Value::Null).unwrap();
+    let links = testbed.links();
+    assert_eq!(
+        (links[0].rate_bps, links[0].delay_s, links[0].jitter_s),
+        (None, 0.005, 0.0)
+    );
+    assert_eq!(
+        (links[1].rate_bps, links[1].delay_s, links[1].jitter_s),
+        (Some(1e6), 0.04, 0.001)
+    );
+    for ping in testbed.ping_all(3, &mut || false).unwrap() {
+        assert!((ping.expected.unwrap().rtt_s - 0.045_672).abs() < 1e-9);
+        assert!(ping.min_s.unwrap() >= 0.044_672, "{ping:?}");
+    }
+    testbed.set("forward", "loss", &json!("100%")).unwrap();
+    let pings = testbed.ping_all(1, &mut || false).unwrap();
+    assert_eq!(pings.iter().map(|ping| ping.answered).sum::<u32>(), 0);
+    for (link, key, value, told) in [
+        (
+            "forwrd",
+            "delay",
+            json!("1ms"),
+            "did you mean \"forward\"? links are forward, reverse",
+        ),
+        ("forward", "dealy", json!("1ms"), "did you mean \"delay\"?"),
+        ("forward", "delay", json!("1"), "delay: "),
+        ("forward", "jitter", json!("6ms"), "jitter"),
+        (
+            "forward",
+            "trace",
+            json!("/no/such/trace"),
+            "trace: \"/no/such/trace\": ",
+        ),
+    ] {
+        let error = testbed.set(link, key, &value).unwrap_err().to_string();
+        assert!(error.contains(told) && !error.contains('\n'), "{error}");
+    }
+    assert_eq!(testbed.links()[0].delay_s, 0.005);
 }
 
 #[test]

@@ -94,7 +94,7 @@ pub use builder::{FORWARD, NetworkBuilder, REVERSE};
 pub use cargo::TooBig;
 pub use config::{Capacity, HopConfig, LinkConfig, LinkSpec, PathConfig, PathSpec, Preset};
 pub use impairment::{Distribution, JitterConfig, LossConfig, ReorderConfig, loss};
-pub use link::{Count, LinkCounters, Occupancy};
+pub use link::{Count, LinkCounters, Occupancy, QueueInUse};
 pub use network::Network;
 pub use observer::{Drop, DropLog, DropReason, Observer};
 pub use packet::{Body, HostId, LinkId, Packet, PacketRef, RouteId, UDP_IPV4_OVERHEAD};

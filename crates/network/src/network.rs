@@ -8,8 +8,8 @@ use hdrhistogram::Histogram;
 use crate::builder::NetworkBuilder;
 use crate::calendar::Calendar;
 use crate::cargo::{Cargo, Ticket, TooBig};
-use crate::config::PathSpec;
-use crate::link::{Count, Link, LinkCounters, Occupancy};
+use crate::config::{LinkSpec, PathSpec};
+use crate::link::{Count, Link, LinkCounters, Occupancy, QueueInUse};
 use crate::observer::Observer;
 use crate::packet::{Body, HostId, LinkId, Packet, RouteId};
 use crate::routes::{Next, Routes};
@@ -182,6 +182,31 @@ impl<B: Body, O: Observer<B>> Network<B, O> {
     #[must_use]
     pub fn link_name(&self, link: LinkId) -> &str {
         &self.names[link.0 as usize]
+    }
+
+    /// What a link is asked to be: as it was built, or as it was last changed.
+    ///
+    /// # Panics
+    /// For a link that this network does not have.
+    #[must_use]
+    pub fn link_spec(&self, link: LinkId) -> &LinkSpec {
+        self.links[link.0 as usize].spec()
+    }
+
+    /// Makes a link another from `now` on, between two packets. What it has taken on leaves as it would have, also what
+    /// waits in a drop-tail queue; packets that come later keep behind. What happens by chance and is asked for as before
+    /// goes on where it was; the rest begins anew, with draws that follow from the link and the number of its changes: the same
+    /// changes at the same times have the same outcome.
+    ///
+    /// # Errors
+    /// Where packets wait in a queue of another kind or with other settings than the new one; drop-tail queues may change
+    /// their limits at any time. Nothing is changed then.
+    ///
+    /// # Panics
+    /// For a link that this network does not have.
+    pub fn change_link(&mut self, now: Instant, link: LinkId, spec: &LinkSpec) -> Result<(), QueueInUse> {
+        self.advance(now.as_nanos());
+        self.links[link.0 as usize].change(self.now, spec)
     }
 
     /// What a link has done so far.

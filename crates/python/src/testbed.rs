@@ -71,6 +71,16 @@ mod here {
             json(&self.with(py, |testbed| Ok(testbed.hosts()))?)
         }
 
+        fn routers(&self, py: Python<'_>) -> PyResult<String> {
+            json(&self.with(py, |testbed| Ok(testbed.routers().to_vec()))?)
+        }
+
+        fn set(&self, py: Python<'_>, link: &str, key: &str, value_json: &str) -> PyResult<()> {
+            let value = serde_json::from_str(value_json)
+                .map_err(|error| PyValueError::new_err(format!("{key}: {error}")))?;
+            self.with(py, |testbed| testbed.set(link, key, &value).map_err(raised))
+        }
+
         fn links(&self, py: Python<'_>) -> PyResult<String> {
             json(&self.with(py, |testbed| Ok(testbed.links()))?)
         }

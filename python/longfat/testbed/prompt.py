@@ -10,7 +10,7 @@ import signal
 import sys
 from typing import IO, TYPE_CHECKING, Any
 
-from longfat.study import units
+from longfat.study import read_setting, units
 from longfat.testbed import children, tables
 
 if TYPE_CHECKING:
@@ -25,6 +25,10 @@ _HELP = (
     ("hosts", "names and addresses"),
     ("net", "which node leads where"),
     ("links (or dump)", "what each link was asked to do and has done, and its queue now"),
+    (
+        "set LINK KEY VALUE",
+        "change a link while packets are on it, e.g. set forward rate 5Mbit/s; none: no such key",
+    ),
     ("pingall [COUNT]", "round trips and losses between all hosts, beside what the links say"),
     ("measure A B [TIME]", "goodput of one TCP connection from A to B, for 5s by default"),
     ("quit", "end the testbed and all commands (also exit, Ctrl-D)"),
@@ -101,7 +105,8 @@ class Prompt(cmd.Cmd):
 
     def do_hosts(self, _rest: str) -> None:
         """Names and addresses."""
-        tables.show(tables.hosts(json.loads(self._testbed.hosts())))
+        found = (json.loads(text) for text in (self._testbed.hosts(), self._testbed.routers()))
+        tables.show(tables.hosts(*found))
 
     def do_links(self, _rest: str) -> None:
         """What the links do."""
@@ -113,6 +118,10 @@ class Prompt(cmd.Cmd):
         """Which node leads where."""
         found = (json.loads(text) for text in (self._testbed.hosts(), self._testbed.links()))
         tables.show(tables.net(*found))
+
+    def do_set(self, rest: str) -> None:
+        """Another link than before."""
+        set_link(self._testbed, rest.split(None, 2))
 
     def do_pingall(self, rest: str) -> None:
         """Who reaches whom."""
@@ -173,6 +182,18 @@ class Prompt(cmd.Cmd):
         finally:
             if nothing is not None:
                 os.close(nothing)
+
+
+def set_link(testbed: Testbed, words: list[str]) -> None:
+    """Changes a key of a link, given as link, key and value; ValueError says what is wrong with them."""
+    if len(words) != 3:
+        raise ValueError("set: write a link, a key and its value, e.g. set forward rate 5Mbit/s")
+    link, key, text = words
+    value = None if text == "none" else read_setting(f"{key}={text}")[1]
+    try:
+        testbed.set(link, key, json.dumps(value))
+    except (ValueError, TypeError) as error:
+        raise ValueError(f"set: {error}") from None
 
 
 def _wait(pid: int, *, lent: bool) -> int:

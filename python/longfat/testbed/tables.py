@@ -36,11 +36,13 @@ def _table(*columns: str) -> Table:
     return made
 
 
-def hosts(found: Sequence[Mapping[str, str]]) -> Table:
-    """Names and addresses."""
+def hosts(found: Sequence[Mapping[str, str]], routers: Sequence[Mapping[str, str]] = ()) -> Table:
+    """Names and addresses of hosts, and of routers that have some."""
     made = _table("host", "address", "at node")
     for host in found:
         made.add_row(host["name"], host["address"], host["node"])
+    for router in routers:
+        made.add_row(router["name"], router["address"], "(router)")
     return made
 
 

@@ -215,6 +215,26 @@ impl LinkConfig {
         problems
     }
 
+    /// The keys that describe a link; those of a recorded rate are not known of it.
+    #[must_use]
+    pub fn of(spec: &LinkSpec) -> Self {
+        Self {
+            rate: match spec.capacity {
+                Capacity::Rate(rate) => Some(rate),
+                Capacity::Unlimited | Capacity::Trace(_) => None,
+            },
+            trace: None,
+            delay: Some(spec.delay),
+            jitter: spec.jitter,
+            loss: spec.loss.clone(),
+            reorder: spec.reorder,
+            duplicate: spec.duplicate,
+            corrupt: spec.corrupt,
+            queue: Some(spec.queue),
+            mtu: spec.mtu.map(|mtu| Size::from_bytes(u64::from(mtu))),
+        }
+    }
+
     /// The link that these keys describe. `load` gives the text of a trace's file, or why it cannot.
     ///
     /// # Errors

@@ -89,6 +89,35 @@ impl Impairments {
         any.then(|| Box::new(impairments))
     }
 
+    /// These impairments after the link has changed from one specification to another: what is asked of them alike goes on
+    /// where it was, the rest begins anew with draws from `streams`.
+    pub(crate) fn changed(
+        before: Option<Box<Self>>,
+        from: &LinkSpec,
+        to: &LinkSpec,
+        streams: Streams,
+    ) -> Option<Box<Self>> {
+        let mut new = Self::new(to, streams)?;
+        if let Some(before) = before {
+            if from.loss == to.loss {
+                new.loss = before.loss;
+            }
+            if from.corrupt == to.corrupt {
+                new.corrupt = before.corrupt;
+            }
+            if from.duplicate == to.duplicate {
+                new.duplicate = before.duplicate;
+            }
+            if from.jitter == to.jitter {
+                new.jitter = before.jitter;
+            }
+            if from.reorder == to.reorder {
+                new.reorder = before.reorder;
+            }
+        }
+        Some(new)
+    }
+
     /// Draws the next packet's fate: from every stream, whatever the others say.
     #[inline]
     pub(crate) fn next(&mut self) -> Fate {

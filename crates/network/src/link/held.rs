@@ -38,6 +38,11 @@ impl Held {
         }
     }
 
+    /// When the packet that is being sent, or was last, has been sent.
+    pub(crate) const fn busy_until(&self) -> u64 {
+        self.free.nanos()
+    }
+
     /// When the next waiting packet can be sent.
     #[inline]
     pub(crate) fn due(&self) -> Due {

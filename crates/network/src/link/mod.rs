@@ -1,5 +1,6 @@
 //! One link: what reaches its near end leaves its far end later, or not at all.
 
+mod change;
 mod counters;
 mod flight;
 mod held;
@@ -16,14 +17,16 @@ use crate::impairment::{Impairments, Lag};
 use crate::observer::{DropReason, Observer};
 use crate::packet::{Body, LinkId};
 use crate::queue::drop_tail::DropTail;
-use crate::queue::{DropTail as DropTailConfig, Place, Waiting};
+use crate::queue::{Place, Waiting};
 
+use change::Origin;
 use flight::Flight;
 use held::Held;
 use meter::Meter;
 use pace::Pace;
 use verdicts::Executor;
 
+pub use change::QueueInUse;
 pub use counters::{Count, LinkCounters};
 pub use meter::Occupancy;
 
@@ -37,6 +40,7 @@ pub(crate) struct Link {
     impairments: Option<Box<Impairments>>,
     counters: LinkCounters,
     meter: Meter,
+    origin: Box<Origin>,
 }
 
 /// What stands between the link's near end and its wire.
@@ -79,23 +83,25 @@ impl Link {
             rate: spec.capacity.mean_rate(),
             streams,
         };
-        let queue = match spec.queue.discipline(&place) {
-            Ok(discipline) => Queue::Held(Box::new(Held::new(discipline))),
-            Err(DropTailConfig { limit }) => Queue::DropTail(DropTail::new(limit)),
-        };
         Self {
             wire: Wire {
                 delay: spec.delay.as_nanos(),
                 flight: Flight::new(),
             },
-            queue,
+            queue: Queue::new(&spec.queue, &place),
             pace: Pace::new(&spec.capacity),
             mtu: spec.mtu.unwrap_or(u32::MAX),
             id,
             impairments: Impairments::new(spec, streams),
             counters: LinkCounters::default(),
             meter: Meter::default(),
+            origin: Box::new(Origin::new(spec.clone(), streams)),
         }
+    }
+
+    /// What it is asked to be.
+    pub(crate) const fn spec(&self) -> &LinkSpec {
+        self.origin.spec()
     }
 
     pub(crate) const fn counters(&self) -> &LinkCounters {

@@ -27,6 +27,20 @@ impl Pace {
         }
     }
 
+    /// The pace of another capacity, behind packets the last of which has been sent at `busy`.
+    pub(crate) fn after(capacity: &Capacity, busy: u64) -> Self {
+        let mut pace = Self::new(capacity);
+        match &mut pace {
+            Self::Unlimited => {}
+            Self::Constant(serializer) => serializer.busy = busy,
+            // A packet of no bytes brings the place in the trace there.
+            Self::Traced(cursor) => {
+                cursor.departure(busy, 0);
+            }
+        }
+        pace
+    }
+
     /// When a packet of `size` bytes that joins the link at `now` has been sent, behind all before it.
     #[inline]
     pub(crate) fn departure(&mut self, now: u64, size: u32) -> u64 {
@@ -123,6 +137,15 @@ mod tests {
         }
         assert_eq!(slow_end, 8_000_000_000);
         assert_eq!(fast_end, 240_000);
+    }
+
+    #[test]
+    fn another_rate_begins_behind_what_was_given() {
+        let capacity = Capacity::Rate("10Mbit/s".parse().unwrap());
+        let mut pace = Pace::after(&capacity, 1_000);
+        assert_eq!(pace.departure(0, 1250), 1_001_000);
+        let mut late = Pace::after(&capacity, 1_000);
+        assert_eq!(late.departure(5_000, 1250), 1_005_000);
     }
 
     #[test]

@@ -37,6 +37,16 @@ impl DropTail {
         }
     }
 
+    /// Holds no more than this from now on; what is there stays.
+    pub(crate) fn set_limit(&mut self, limit: QueueLimit) {
+        (self.max_packets, self.max_bytes) = limit.packets_and_bytes();
+    }
+
+    /// When the last packet that joined will have been sent, or has been.
+    pub(crate) const fn busy_until(&self) -> u64 {
+        self.last
+    }
+
     /// When a packet that joins at `now` will have been sent; `None` where there is no room for it.
     #[inline]
     pub(crate) fn join(

@@ -188,6 +188,14 @@ impl Topology {
         &self.links
     }
 
+    /// Makes a link another, as where a network that was built from this has changed.
+    ///
+    /// # Panics
+    /// For a link that there is not.
+    pub fn set_link(&mut self, link: LinkId, spec: LinkSpec) {
+        self.links[link.0 as usize].spec = spec;
+    }
+
     /// The link of this name.
     #[must_use]
     pub fn link(&self, name: &str) -> Option<LinkId> {

@@ -6,15 +6,16 @@ mod links;
 mod ping;
 
 use std::os::fd::OwnedFd;
-use std::sync::Arc;
+use std::sync::{Arc, PoisonError, RwLock};
 use std::time::Duration;
 
 use foundation::{Problem, Streams};
 use network::{HostId, Topology};
 use serde::Serialize;
+use serde_json::Value;
 
 use crate::error::Error;
-use crate::{Emulation, EmulationOptions};
+use crate::{Emulation, EmulationOptions, RouterState};
 pub use command::{CommandOptions, Terminals};
 pub use goodput::Goodput;
 pub use links::LinkState;
@@ -35,7 +36,8 @@ pub struct HostState {
 #[derive(Debug)]
 pub struct Testbed {
     emulation: Emulation,
-    topology: Arc<Topology>,
+    /// As the links are now.
+    topology: RwLock<Arc<Topology>>,
 }
 
 impl Testbed {
@@ -44,7 +46,7 @@ impl Testbed {
     /// # Errors
     /// As [`Emulation::start`].
     pub fn start(topology: Topology, streams: Streams) -> Result<Self, Error> {
-        let kept = Arc::new(topology.clone());
+        let kept = RwLock::new(Arc::new(topology.clone()));
         let emulation = Emulation::start(EmulationOptions::new(topology, streams))?;
         Ok(Self {
             emulation,
@@ -58,23 +60,53 @@ impl Testbed {
         &self.emulation
     }
 
+    /// Hosts, nodes and links as they are now.
+    #[must_use]
+    pub fn topology(&self) -> Arc<Topology> {
+        Arc::clone(&self.topology.read().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// The routers that have addresses of their own, in the order of the topology's nodes.
+    #[must_use]
+    pub fn routers(&self) -> &[RouterState] {
+        self.emulation.routers()
+    }
+
+    /// Changes one key of a link between two packets ([`network::Network::change_link`]); `value` as a study writes it in
+    /// JSON, null to have no such key. A relative name of a trace's file is meant from the process's directory.
+    ///
+    /// # Errors
+    /// A link, a key or a value that there is not, and a queue of another kind while packets wait.
+    pub fn set(&self, link: &str, key: &str, value: &Value) -> Result<(), Error> {
+        let mut topology = self.topology.write().unwrap_or_else(PoisonError::into_inner);
+        let (link, spec) = links::changed(&topology, link, key, value).map_err(Error::Option)?;
+        let asked = spec.clone();
+        let changed = self
+            .emulation
+            .with_network(move |network, now| network.change_link(now, link, &asked));
+        changed.map_err(|error| Error::Option(Problem::new(key, error.to_string())))?;
+        Arc::make_mut(&mut topology).set_link(link, spec);
+        Ok(())
+    }
+
     /// The hosts, in the topology's order.
     #[must_use]
     pub fn hosts(&self) -> Vec<HostState> {
-        let nodes: Vec<&str> = self.topology.nodes().collect();
+        let topology = self.topology();
+        let nodes: Vec<&str> = topology.nodes().collect();
         let state = |(name, host): (&String, HostId)| HostState {
             name: name.clone(),
             address: self.emulation.host_address(host).to_string(),
-            node: nodes[self.topology.node_of(host).0 as usize].to_owned(),
+            node: nodes[topology.node_of(host).0 as usize].to_owned(),
         };
         let numbers = (0..).map(HostId);
-        self.topology.hosts().iter().zip(numbers).map(state).collect()
+        topology.hosts().iter().zip(numbers).map(state).collect()
     }
 
     /// The links with what they were asked to do and have done, in the topology's order.
     #[must_use]
     pub fn links(&self) -> Vec<LinkState> {
-        links::states(&self.emulation, &self.topology)
+        links::states(&self.emulation, &self.topology())
     }
 
     /// The host of a name or of an address.
@@ -83,11 +115,12 @@ impl Testbed {
     /// Names the hosts that there are.
     pub fn host(&self, name: &str) -> Result<HostId, Error> {
         let of_address = |host: &HostId| self.emulation.host_address(*host).to_string() == name;
-        let found = self.topology.host(name);
+        let topology = self.topology();
+        let found = topology.host(name);
         found
             .or_else(|| (0..self.emulation.hosts() as u32).map(HostId).find(of_address))
             .ok_or_else(|| {
-                let hosts = self.topology.hosts().join(", ");
+                let hosts = topology.hosts().join(", ");
                 Error::Option(Problem::new(
                     "host",
                     format!("there is no host {name:?}: allowed: {hosts}"),
@@ -109,7 +142,7 @@ impl Testbed {
     /// # Errors
     /// The system's.
     pub fn ping_all(&self, count: u32, stopped: &mut dyn FnMut() -> bool) -> Result<Vec<Ping>, Error> {
-        ping::all(&self.emulation, &self.topology, count, stopped)
+        ping::all(&self.emulation, &self.topology(), count, stopped)
             .map_err(|error| Error::from_system("send ICMP echo requests", error))
     }
 
@@ -130,7 +163,7 @@ impl Testbed {
             let message = "it is the sender itself";
             return Err(Error::Option(Problem::new("to", message)));
         }
-        goodput::measure(&self.emulation, &self.topology, from, to, span, stopped)
+        goodput::measure(&self.emulation, &self.topology(), from, to, span, stopped)
             .map_err(|error| Error::from_system("measure a connection", error))
     }
 }
