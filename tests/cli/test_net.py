@@ -79,8 +79,8 @@ def test_a_script_runs_commands_at_hosts_by_name(cli: Cli, study: Path, tmp_path
 def test_links_change_and_routers_have_names_in_a_script(cli: Cli, study: Path, tmp_path: Path) -> None:
     script = tmp_path / "lines"
     script.write_text(
-        "hosts\nset forward/2 delay 30ms\nset forward/1 rate none\nset reverse/1 loss { model = 'every', every = 9 }\n"
-        "links\nsender ping -c 1 r1\n"
+        "hosts\nset forward/2 delay 30ms\nset forward/1 rate none\n"
+        "set reverse/1 loss { model = 'every', every = 9 }\nlinks\nsender ping -c 1 r1\n"
     )
     hops = 'path={ hops = [{ rate = "1Mbit/s", delay = "2ms" }, { delay = "3ms" }] }'
     done = cli("net", study, "--set", hops, "--run", script)

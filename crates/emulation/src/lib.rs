@@ -32,6 +32,8 @@
 
 mod address;
 mod error;
+#[cfg(target_os = "linux")]
+mod fragment;
 mod icmp;
 mod options;
 mod packet;

@@ -37,6 +37,11 @@ impl IpPacket {
         })
     }
 
+    /// A packet of other bytes, which begin with a whole header, sent by the same host on the same way.
+    pub(crate) fn with_bytes(&self, bytes: Vec<u8>) -> Self {
+        Self { bytes, ..*self }
+    }
+
     /// Its bytes.
     #[must_use]
     pub fn bytes(&self) -> &[u8] {

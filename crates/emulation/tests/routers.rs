@@ -12,7 +12,7 @@ use std::os::fd::AsRawFd;
 use std::time::{Duration, Instant};
 
 use emulation::Emulation;
-use network::{HostId, Topology};
+use network::{HostId, LinkId, Topology};
 use socket2::{Domain, Protocol, Socket, Type};
 
 use common::{FAR, NEAR, options, path, start, topology};
@@ -253,6 +253,85 @@ fn the_router_before_a_narrow_link_tells_its_mtu() {
         (&message[..2], &message[6..8]),
         (&[3, 4][..], &1000_u16.to_be_bytes()[..])
     );
+}
+
+#[test]
+fn what_may_be_cut_is_cut_before_a_narrow_link() {
+    let keys = r#"{"hops": [{"delay": "1ms"}, {"delay": "1ms", "mtu": "576B"}, {"delay": "1ms"}]}"#;
+    let Some(emulation) = start(options(path(keys))) else {
+        return;
+    };
+    let ears = ears(&emulation, NEAR);
+    let off: libc::c_int = libc::IP_PMTUDISC_DONT;
+    // SAFETY: the option's value is an integer that lives.
+    let set = unsafe {
+        let value = std::ptr::from_ref(&off).cast();
+        libc::setsockopt(
+            ears.as_raw_fd(),
+            libc::IPPROTO_IP,
+            libc::IP_MTU_DISCOVER,
+            value,
+            4,
+        )
+    };
+    assert_eq!(set, 0);
+    let to = SocketAddr::from((emulation.host_address(FAR), 0));
+    ears.send_to(&echo(1, 1400), &to.into()).unwrap();
+    // The far kernel puts the parts together, answers, and either its answer is cut as well or it is told the MTU.
+    let mut seen = Vec::new();
+    let parts = loop {
+        let entered = emulation.with_network(|network, _| network.counters(LinkId(4)).entered.packets);
+        if entered >= 3 {
+            break entered;
+        }
+        seen.push(entered);
+        assert!(seen.len() < 1000);
+        std::thread::sleep(Duration::from_millis(5));
+    };
+    assert_eq!(parts, 3, "1428 bytes are three parts of 572 bytes at most");
+}
+
+/// Programs that trace a path, as far as they are installed.
+#[test]
+fn programs_that_trace_a_path_see_every_router() {
+    let Some(emulation) = start(options(chain())) else {
+        return;
+    };
+    let far = emulation.host_address(FAR).to_string();
+    for words in [
+        "traceroute -n -q 1 -w 2 FAR",
+        "traceroute -n -q 1 -w 2 -I FAR",
+        "traceroute -n -q 1 -w 2 -T -p 80 FAR",
+        "tracepath -n FAR",
+        "mtr -n --report --report-cycles 1 FAR",
+    ] {
+        let mut words = words.split(' ').map(|word| word.replace("FAR", &far));
+        let program = words.next().unwrap();
+        let mut command = std::process::Command::new(&program);
+        command
+            .args(words)
+            .stdin(std::process::Stdio::null())
+            .stdout(std::process::Stdio::piped());
+        let mut child = match emulation.spawn_in_host(NEAR, command) {
+            Ok(child) => child,
+            Err(error) if error.kind() == ErrorKind::NotFound => {
+                common::skip(&format!("{program} is not installed"));
+                continue;
+            }
+            Err(error) => panic!("{program}: {error}"),
+        };
+        let mut told = String::new();
+        child.stdout.take().unwrap().read_to_string(&mut told).unwrap();
+        child.wait().unwrap();
+        let addresses = emulation
+            .routers()
+            .iter()
+            .map(|router| router.address.to_string());
+        for address in addresses.chain([far.clone()]) {
+            let is_told = told.split([' ', '\n']).any(|word| word == address);
+            assert!(is_told, "{program} does not show {address}: {told}");
+        }
+    }
 }
 
 #[test]

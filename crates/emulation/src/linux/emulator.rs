@@ -349,12 +349,21 @@ impl Emulator {
         self.send_back(at, sender, &packet, message);
     }
 
-    /// A packet was too large for the next link of its route.
+    /// A packet was too large for the next link of its route: it is cut, or its sender is told.
     fn refuse_too_big(&mut self, at: Instant, mtu: u16, mut packet: Packet<IpPacket>) {
         let (route, passed) = (packet.route, packet.hop);
         let Some(link) = self.network.route_links(route).nth(usize::from(passed)) else {
             return;
         };
+        // What may be cut is, and goes on from here.
+        if let Some(parts) = packet.body.fragments(usize::from(mtu)) {
+            for part in parts {
+                let mut cut = Packet::new(route, part.bytes().len() as u32, part);
+                cut.hop = passed;
+                self.network.send(at, cut);
+            }
+            return;
+        }
         let fault = Fault::TooBig { mtu };
         // The sender's own link begins at no router.
         if passed == 0 {
