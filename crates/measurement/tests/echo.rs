@@ -123,6 +123,26 @@ fn transactions_of_all_protocols_come_back_whole() {
 }
 
 #[test]
+fn a_request_that_says_its_length_is_answered_before_its_senders_end() {
+    let server = serve("127.0.0.1:0", Limits::default());
+    let mut stream = TcpStream::connect(server.address).unwrap();
+    stream.set_read_timeout(Some(Duration::from_secs(30))).unwrap();
+    let whole = request(500, 500);
+    stream.write_all(&whole[..200]).unwrap();
+    stream.write_all(&whole[200..]).unwrap();
+    let mut reply = Vec::new();
+    stream.read_to_end(&mut reply).unwrap();
+    assert_eq!(reply, whole);
+    // One that is longer than it says gets nothing.
+    let mut stream = TcpStream::connect(server.address).unwrap();
+    stream.set_read_timeout(Some(Duration::from_secs(30))).unwrap();
+    let _ = stream.write_all(&request(20, 600));
+    assert_eq!(stream.read(&mut [0; 10]).ok().unwrap_or(0), 0);
+    let counts = server.counts();
+    assert_eq!((counts.connections, counts.sent), (1, 500));
+}
+
+#[test]
 fn a_ttcp_transaction_is_three_datagrams_on_the_wire() {
     let server = serve("127.0.0.1:0", Limits::default());
     let report = asked(server.address, &[Protocol::Ttcp, Protocol::TcpUser], &[1000], 3);

@@ -9,6 +9,7 @@ use rustix::event::PollFlags;
 
 use super::Counts;
 use super::limits::{Limiter, Limits};
+use super::message::{Header, Kind};
 use crate::tcp_info::TcpInfo;
 
 /// One of them.
@@ -125,6 +126,13 @@ impl Connection {
                         return Next::Broken;
                     }
                     self.request.extend_from_slice(&scratch[..length]);
+                    // With a request that says how long it is, nobody waits for its sender's end.
+                    if let Some(length) = announced(&self.request) {
+                        if self.request.len() > length {
+                            return Next::Broken;
+                        }
+                        self.is_whole = self.request.len() == length;
+                    }
                 }
                 Err(error) if error.kind() == ErrorKind::WouldBlock => return Next::Wait,
                 Err(error) if error.kind() == ErrorKind::Interrupted => {}
@@ -145,6 +153,12 @@ impl Connection {
         let _ = self.stream.shutdown(Shutdown::Write);
         Next::Done
     }
+}
+
+/// How long a request is, if its first bytes are a header that says so.
+fn announced(request: &[u8]) -> Option<usize> {
+    let header = Header::read(request)?;
+    (header.kind == Kind::Request).then_some(header.number as usize)
 }
 
 /// Ends a connection so that nothing of it stays.

@@ -7,6 +7,8 @@
 //! | 3 | the complement of the sum of the other seven bytes |
 //! | 4 to 7 | the sender's number of the datagram, most significant byte first |
 //!
+//! On a connection the number is the request's length, header included, so that it is answered as soon as it is whole.
+//!
 //! An echo server answers requests alone and with replies alone, so that no datagram with a forged sender can make two
 //! servers answer each other for ever. Any payload may follow; a reply is as long as its request.
 

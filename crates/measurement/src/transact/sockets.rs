@@ -9,7 +9,7 @@ use socket::clock::Clock;
 use socket2::{Domain, Socket, Type};
 
 use super::Protocol;
-use crate::echo::message::{Header, Kind};
+use crate::echo::message::{HEADER, Header, Kind};
 use crate::tcp_info::TcpInfo;
 use crate::user::client::UserClient;
 
@@ -118,6 +118,11 @@ impl Transactor {
         socket.set_read_timeout(Some(self.timeout))?;
         socket.set_tcp_nodelay(true)?;
         let to = self.to.into();
+        let request = &mut self.request[..size];
+        if size >= HEADER {
+            let (kind, number) = (Kind::Request, size as u32);
+            Header { kind, number }.write(request);
+        }
         let request = &self.request[..size];
         let begun = self.clock.now();
         let mut stream: TcpStream;
