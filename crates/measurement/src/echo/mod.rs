@@ -1,6 +1,7 @@
 //! The server that answers: datagrams, connections and connections with data on their SYN, on one port number.
 //!
-//! A datagram is answered by one as long, a connection's request by as many bytes once it is as long as its header says, or without one once its sender has closed its side.
+//! A datagram is answered by one as long, a connection's request by as many bytes: once it is as long as its header says,
+//! or, without one, once its sender has closed his side.
 //! Nobody gets more bytes than he sent, whatever he sends, and none where he sends too often.
 
 #[cfg(target_os = "linux")]

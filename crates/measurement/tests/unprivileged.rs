@@ -1,0 +1,105 @@
+//! What a user without any right still measures.
+
+#![cfg(target_os = "linux")]
+
+mod common;
+
+use std::os::unix::process::CommandExt as _;
+use std::process::Command;
+
+use foundation::Duration;
+use measurement::Error;
+use measurement::capture::{Capture, Filter, Protocol as Above};
+use measurement::echo::{Limits, Server};
+use measurement::ping::plan::Pace;
+use measurement::ping::{Options, Progress, Protocol, ping};
+use measurement::transact;
+
+/// The user who has nothing.
+const NOBODY: u32 = 65_534;
+const AGAIN: &str = "LONGFAT_TEST_AGAIN";
+
+/// Run again as another user, by the test below.
+#[test]
+#[ignore = "run by another test, as a user without rights"]
+fn measured_without_rights() {
+    if std::env::var_os(AGAIN).is_none() {
+        return;
+    }
+    let server = Server::bind("127.0.0.1:0".parse().unwrap(), Limits::default()).unwrap();
+    let to = server.address();
+    std::thread::spawn(move || server.run(&mut |_| true).unwrap());
+    let options = |protocol, sizes: &[u32]| Options {
+        to,
+        protocol,
+        sizes: sizes.to_vec(),
+        count: 5,
+        pace: Pace::Interval(Duration::from_millis(1)),
+        window: 4,
+        timeout: Duration::from_secs(30),
+        whole: false,
+        spin: false,
+    };
+    for (protocol, sizes) in [(Protocol::Udp, &[8, 500][..]), (Protocol::Tcp, &[0])] {
+        let report = ping(&options(protocol, sizes), &Progress::default()).unwrap();
+        assert!(report.samples.iter().all(|sample| sample.application.is_some()));
+        assert!(report.samples.iter().any(|sample| sample.kernel.is_some()));
+    }
+    match ping(&options(Protocol::Icmp, &[8]), &Progress::default()) {
+        Ok(report) => assert_eq!(report.note, None),
+        Err(error @ Error::Permission { .. }) => {
+            let told = error.to_string();
+            assert!(
+                told.contains("ping_group_range") && told.contains("CAP_NET_RAW"),
+                "{told}"
+            );
+        }
+        Err(error) => panic!("{error}"),
+    }
+    let filter = Filter {
+        protocol: Above::Udp,
+        near: to.ip(),
+        far: to.ip(),
+        near_port: None,
+        far_port: None,
+    };
+    let told = Capture::open(None, filter).unwrap_err().to_string();
+    assert!(told.contains("CAP_NET_RAW"), "{told}");
+    let options = transact::Options {
+        to,
+        protocols: transact::Protocol::ALL.to_vec(),
+        sizes: vec![100],
+        count: 2,
+        interval: Duration::ZERO,
+        timeout: Duration::from_secs(30),
+    };
+    let report = transact::transact(&options, &Progress::default()).unwrap();
+    assert!(
+        report
+            .transactions
+            .iter()
+            .all(|made| made.error.is_none() && made.wire.is_none())
+    );
+    assert!(
+        report.notes.iter().any(|note| note.contains("CAP_NET_RAW")),
+        "{:?}",
+        report.notes
+    );
+    println!("measured");
+}
+
+#[test]
+fn a_user_without_rights_measures_all_but_what_is_named_to_him() {
+    if !rustix::process::geteuid().is_root() {
+        return common::skip("only root becomes another user");
+    }
+    let mut again = Command::new("/proc/self/exe");
+    again.args(["--exact", "measured_without_rights", "--ignored", "--nocapture"]);
+    let done = again.env(AGAIN, "1").uid(NOBODY).gid(NOBODY).output();
+    let done = match done {
+        Ok(done) => done,
+        Err(error) => return common::skip(&format!("another user may not run this program: {error}")),
+    };
+    let told = String::from_utf8_lossy(&done.stdout).into_owned() + &String::from_utf8_lossy(&done.stderr);
+    assert!(done.status.success() && told.contains("measured"), "{told}");
+}
