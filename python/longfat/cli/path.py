@@ -72,7 +72,7 @@ def path(
 ) -> None:
     """Find the routers on the way to a host, and latency and bandwidth of each link (Linux).
 
-    Packets of many sizes end at each router in turn, which says so. The least round trips by size are a line
+    Packets of many sizes end at each router in turn, which says so. Low round trips by size are a line
     for each router, whose slopes and heights differ by what the link before it takes. Where that cannot be
     told, it is said. One packet is on its way at a time. Ctrl-C ends it with what is known.
 
