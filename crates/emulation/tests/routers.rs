@@ -291,6 +291,20 @@ fn what_may_be_cut_is_cut_before_a_narrow_link() {
     assert_eq!(parts, 3, "1428 bytes are three parts of 572 bytes at most");
 }
 
+#[test]
+fn packets_live_as_long_as_the_longest_way() {
+    let keys = r#"{"kind": "parking-lot", "hops": 90, "bottleneck": {"delay": "10us"}}"#;
+    let shape = topology(keys);
+    let (from, to) = (shape.host("s0").unwrap(), shape.host("r0").unwrap());
+    let Some(emulation) = start(options(shape)) else {
+        return;
+    };
+    let to = SocketAddr::from((emulation.host_address(to), 9));
+    let connect = || TcpStream::connect_timeout(&to, Duration::from_secs(5));
+    let error = emulation.in_host(from, connect).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::ConnectionRefused, "{error}");
+}
+
 /// Programs that trace a path, as far as they are installed.
 #[test]
 fn programs_that_trace_a_path_see_every_router() {

@@ -79,7 +79,13 @@ impl Emulation {
         let count = count as u32;
         for host in (0..count - u32::from(outer.is_some())).map(HostId) {
             let loopback = options.topology.loopback();
-            let made = Host::create(block, host, routing.ways(host), options.mtu, loopback)?;
+            let made = Host::create(
+                block,
+                host,
+                (routing.ways(host), routing.longest()),
+                options.mtu,
+                loopback,
+            )?;
             hosts.push(made.namespace);
             ways.push(made.ports.len() as u8);
             devices.push(made.ports);

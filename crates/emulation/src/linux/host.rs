@@ -38,6 +38,9 @@ const SETTINGS: &[(&str, &str)] = &[
     ("net/ipv4/conf/default/rp_filter", "0"),
 ];
 
+/// The time to live that Linux gives packets (RFC 1700): they pass as many links.
+const USUAL_HOPS: u8 = 64;
+
 /// Everybody may ping; or, in a user namespace, the groups that exist in it.
 const PINGERS: (&str, [&str; 2]) = ("net/ipv4/ping_group_range", ["0 2147483647", "0 0"]);
 
@@ -55,7 +58,7 @@ impl Host {
     pub(crate) fn create(
         block: Block,
         host: HostId,
-        ways: u8,
+        (ways, links): (u8, u8),
         mtu: u32,
         loopback: Option<u32>,
     ) -> Result<Self, Error> {
@@ -63,6 +66,9 @@ impl Host {
         let ports = within(&namespace, || {
             for (name, value) in SETTINGS {
                 set(name, value)?;
+            }
+            if links > USUAL_HOPS {
+                set("net/ipv4/ip_default_ttl", "255")?;
             }
             let (name, [all, some]) = PINGERS;
             set(name, all).or_else(|_| set(name, some))?;

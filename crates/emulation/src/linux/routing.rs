@@ -103,6 +103,11 @@ impl Routing {
         most.unwrap_or(1).max(1) as u8
     }
 
+    /// Links of the longest route between hosts.
+    pub(crate) fn longest(&self) -> u8 {
+        self.lengths.iter().copied().max().unwrap_or(0)
+    }
+
     /// The routers that have addresses of their own.
     pub(crate) fn routers(&self) -> impl Iterator<Item = RouterState> + '_ {
         let names: Vec<&str> = self.topology.nodes().collect();
