@@ -115,6 +115,34 @@ def test_round_trips_behind_a_path_are_twice_its_delay(cli: Cli) -> None:
     assert 0.040 <= least < 0.050, found
 
 
+# The far end, with TCP Fast Open allowed there, and its server.
+SERVE = "sh -c 'echo 3 > /proc/sys/net/ipv4/tcp_fastopen; exec {}'"
+
+
+@pytest.mark.usefixtures("emulated")
+def test_transactions_take_one_round_trip_or_two(cli: Cli) -> None:
+    serve = SERVE.format(" ".join(command("echo", "--bind", "0.0.0.0")))
+    words = ["--protocol", ",".join(PROTOCOLS), "--sizes", 1000, "--count", 5, "--interval", "0ms"]
+    ask = " ".join(command("transact", *words, "--timeout", "30s", "--json"))
+    # The server listens when a round trip to it is answered by itself, not by its kernel.
+    knock = " ".join(command("ping", "--protocol", "udp", "--count", 1, "--timeout", "30s", "--json"))
+    wait = f"until {knock} $LONGFAT_PEER | grep -q '\"closed\": 0'; do sleep 0.2; done"
+    done = cli(
+        "shell", "--delay", "20ms", "--server", serve, "--", "sh", "-c", f"{wait}; {ask} $LONGFAT_PEER"
+    )
+    found = {one["protocol"]: one for one in told(done)["transactions"]}
+    assert [found[name]["failed"] for name in PROTOCOLS] == [0] * len(PROTOCOLS)
+    for name in ("tcp", "tcp-user"):
+        assert found[name]["application_s"]["value"] >= 0.080
+    for name in ("udp", "tfo", "ttcp"):
+        assert 0.040 <= found[name]["application_s"]["value"] < 0.080, found[name]
+    assert found["tfo"]["syn_data"] == found["ttcp"]["syn_data"] == 5
+    assert found["udp"]["packets"] == 2
+    # What was lost or late might add to it; in the median nothing is.
+    assert found["ttcp"]["packets"] == 3
+    assert found["tfo"]["packets"] < found["tcp"]["packets"]
+
+
 @pytest.mark.parametrize(
     ("words", "part"),
     [
