@@ -4,7 +4,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
 use proptest::prelude::*;
 use transport::tcp::fast_open::{Cookie, FastOpen};
-use transport::tcp::options::{Options, Timestamps};
+use transport::tcp::options::{OpeningOptions, Options, Timestamps};
 use transport::tcp::segment::{Ecn, Flags, Segment};
 use transport::tcp::sequence::SequenceNumber;
 use transport::tcp::ttcp::Count;
@@ -158,28 +158,37 @@ fn options_of_early_connections_have_the_layout_of_their_rfcs() {
         assert_eq!(decode(&wire).unwrap().segment.options, options);
         wire[40..].to_vec()
     };
+    let with = |count: u32, opening: OpeningOptions| {
+        let mut options = Options {
+            count: Count::new(count),
+            ..Options::default()
+        };
+        options.set_opening(opening);
+        layout(options)
+    };
     // RFC 7413, section 2: kind 34; padded behind, as Linux does.
-    let request = Options {
-        fast_open: Some(FastOpen::Request),
-        ..Options::default()
+    let fast_open = |option| OpeningOptions {
+        fast_open: Some(option),
+        ..OpeningOptions::default()
     };
-    assert_eq!(layout(request), [34, 2, 1, 1]);
-    let cookie = Options {
-        fast_open: Some(FastOpen::Cookie(Cookie::new(&[1, 2, 3, 4, 5, 6, 7, 8]).unwrap())),
-        ..Options::default()
-    };
-    assert_eq!(layout(cookie), [34, 10, 1, 2, 3, 4, 5, 6, 7, 8, 1, 1]);
+    assert_eq!(with(0, fast_open(FastOpen::Request)), [34, 2, 1, 1]);
+    let cookie = FastOpen::Cookie(Cookie::new(&[1, 2, 3, 4, 5, 6, 7, 8]).unwrap());
+    assert_eq!(with(0, fast_open(cookie)), [34, 10, 1, 2, 3, 4, 5, 6, 7, 8, 1, 1]);
     // RFC 1644, section 3.1: kinds 11, 12 and 13.
-    let count = |value, count_is_new, echo| Options {
-        count: Count::new(value),
+    let counts = |count_is_new, echo| OpeningOptions {
         count_is_new,
         count_echo: Count::new(echo),
+        ..OpeningOptions::default()
+    };
+    assert_eq!(with(7, counts(true, 0)), [1, 1, 12, 6, 0, 0, 0, 7]);
+    let both = [1, 1, 11, 6, 0, 0, 0, 7, 1, 1, 13, 6, 0, 0, 1, 0];
+    assert_eq!(with(7, counts(false, 256)), both);
+    // Of every segment, beside SACK blocks.
+    let bare = Options {
+        count: Count::new(7),
         ..Options::default()
     };
-    assert_eq!(layout(count(7, false, 0)), [1, 1, 11, 6, 0, 0, 0, 7]);
-    assert_eq!(layout(count(7, true, 0)), [1, 1, 12, 6, 0, 0, 0, 7]);
-    let both = [1, 1, 11, 6, 0, 0, 0, 7, 1, 1, 13, 6, 0, 0, 1, 0];
-    assert_eq!(layout(count(7, false, 256)), both);
+    assert_eq!(layout(bare), [1, 1, 11, 6, 0, 0, 0, 7]);
 }
 
 #[test]
@@ -282,14 +291,8 @@ fn any_segment() -> impl Strategy<Value = Segment> {
         0_u32..3000,
     );
     (header, options).prop_map(
-        |(header, (mss, window_scale, sack_permitted, timestamps, sack, fast_open, counts))| Segment {
-            sequence: SequenceNumber(header.0),
-            acknowledgement: SequenceNumber(header.1),
-            flags: Flags::from_bits(header.2),
-            window: header.3,
-            ecn: header.4,
-            length: header.5,
-            options: Options {
+        |(header, (mss, window_scale, sack_permitted, timestamps, sack, fast_open, counts))| {
+            let mut options = Options {
                 mss,
                 window_scale,
                 sack_permitted,
@@ -298,11 +301,24 @@ fn any_segment() -> impl Strategy<Value = Segment> {
                     .into_iter()
                     .map(|(a, b)| (SequenceNumber(a), SequenceNumber(b)))
                     .collect(),
-                fast_open,
                 count: counts.0.and_then(Count::new),
-                count_is_new: counts.0.is_some_and(|count| count != 0) && counts.1,
-                count_echo: counts.2.and_then(Count::new),
-            },
+            };
+            if options.sack.is_empty() {
+                options.set_opening(OpeningOptions {
+                    fast_open,
+                    count_is_new: options.count.is_some() && counts.1,
+                    count_echo: counts.2.and_then(Count::new),
+                });
+            }
+            Segment {
+                sequence: SequenceNumber(header.0),
+                acknowledgement: SequenceNumber(header.1),
+                flags: Flags::from_bits(header.2),
+                window: header.3,
+                ecn: header.4,
+                length: header.5,
+                options,
+            }
         },
     )
 }
@@ -344,7 +360,6 @@ proptest! {
     fn a_flipped_bit_never_passes(mut segment in any_segment(), at: prop::sample::Index, bit in 0_u8..8) {
         if segment.options.encoded_length() > MAX_OPTIONS {
             segment.options.sack = Default::default();
-            segment.options.fast_open = None;
         }
         let mut wire = bytes(&segment, endpoints());
         let at = at.index(wire.len());

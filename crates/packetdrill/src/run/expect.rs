@@ -179,7 +179,7 @@ fn options_mismatch(
         Some(OptionSpec::FastOpen(option)) => Some(*option),
         _ => None,
     };
-    if actual.fast_open != fast_open {
+    if actual.opening().fast_open != fast_open {
         return Some("another Fast Open option");
     }
     let blocks: Vec<(u32, u32)> = actual

@@ -1,6 +1,7 @@
 //! Segments between the machine's numbers and the script's, and in the script's writing.
 
 use transport::tcp::fast_open::FastOpen;
+use transport::tcp::options::OpeningOptions;
 use transport::tcp::{Ecn, Flags, Options, Segment, SequenceNumber, Timestamps};
 
 use crate::language::{EcnMark, OptionSpec, TcpFlags, TcpSpec};
@@ -113,7 +114,10 @@ impl Mapping {
                     };
                     options.timestamps = Some(Timestamps { value: *value, echo });
                 }
-                OptionSpec::FastOpen(option) => options.fast_open = Some(*option),
+                OptionSpec::FastOpen(option) => options.set_opening(OpeningOptions {
+                    fast_open: Some(*option),
+                    ..OpeningOptions::default()
+                }),
             }
         }
         let acknowledgement = match spec.acknowledgement {
@@ -195,7 +199,7 @@ impl Mapping {
                 .collect();
             words.push(format!("sack {}", blocks.join(" ")));
         }
-        if let Some(option) = options.fast_open {
+        if let Some(option) = options.opening().fast_open {
             words.push(describe_fast_open(option));
         }
         words.join(",")

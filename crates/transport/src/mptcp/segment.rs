@@ -192,6 +192,6 @@ mod tests {
     #[test]
     fn a_segment_is_small() {
         assert!(size_of::<Option>() <= 40, "{}", size_of::<Option>());
-        assert!(size_of::<Segment>() <= 152, "{}", size_of::<Segment>());
+        assert!(size_of::<Segment>() <= 128, "{}", size_of::<Segment>());
     }
 }

@@ -140,9 +140,11 @@ impl HostMemory {
             return Opening::default();
         }
         Opening(if config.fast_open {
-            self.admit_fast_open(now, peer, syn.options.fast_open)
+            self.admit_fast_open(now, peer, syn.options.opening().fast_open)
         } else if let Some(count) = syn.options.count.filter(|_| config.ttcp) {
-            let test = self.counts.on_syn(peer, count, syn.options.count_is_new);
+            let test = self
+                .counts
+                .on_syn(peer, count, syn.options.opening().count_is_new);
             Kind::TtcpServer {
                 count: self.counter.take(),
                 peer: count,

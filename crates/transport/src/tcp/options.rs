@@ -16,11 +16,31 @@ pub struct Timestamps {
 /// A SACK block: bytes from the first number up to but not including the second (RFC 2018, section 3).
 pub type SackBlock = (SequenceNumber, SequenceNumber);
 
-/// The blocks of a SACK option, at most four.
+/// The blocks of a SACK option, at most four. In a SYN and its answer, which have none, the options of early connections
+/// ([`Options::opening`]) take their room: a segment stays small.
 #[derive(Clone, Copy, Default)]
 pub struct SackBlocks {
+    /// How many there are, or [`OPENING`].
     count: u8,
     blocks: [SackBlock; 4],
+}
+
+/// No blocks, but what [`Options::opening`] gives: the echoed count, [flags and the cookie's length](SackBlocks::opening),
+/// and the cookie.
+const OPENING: u8 = 0x80;
+/// Among the flags: the count is new, and there is an option of Fast Open; the bits below are the cookie's length.
+const IS_NEW: u32 = 0x100;
+const FAST_OPEN: u32 = 0x200;
+
+/// The options of early connections that stand in a SYN or its answer alone.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct OpeningOptions {
+    /// Fast Open's cookie or the request for one (RFC 7413, section 2).
+    pub fast_open: Option<FastOpen>,
+    /// The count stands in CC.NEW: its sender is not sure that it is higher than those before (RFC 1644, section 3.1).
+    pub count_is_new: bool,
+    /// The echo of the peer's count: CC.ECHO (RFC 1644, section 3.1).
+    pub count_echo: Option<Count>,
 }
 
 impl SackBlocks {
@@ -29,6 +49,53 @@ impl SackBlocks {
         count: 0,
         blocks: [(SequenceNumber(0), SequenceNumber(0)); 4],
     };
+
+    fn of_opening(opening: OpeningOptions) -> Self {
+        let cookie = opening.fast_open.as_ref().map_or(&[][..], FastOpen::cookie_bytes);
+        let mut bytes = [0; 16];
+        bytes[..cookie.len()].copy_from_slice(cookie);
+        let word = |at: usize| {
+            SequenceNumber(u32::from_be_bytes([
+                bytes[at],
+                bytes[at + 1],
+                bytes[at + 2],
+                bytes[at + 3],
+            ]))
+        };
+        let flag = |is_set, flag| if is_set { flag } else { 0 };
+        let flags = cookie.len() as u32
+            | flag(opening.count_is_new, IS_NEW)
+            | flag(opening.fast_open.is_some(), FAST_OPEN);
+        let echo = opening.count_echo.map_or(0, Count::get);
+        Self {
+            count: OPENING,
+            blocks: [
+                (SequenceNumber(echo), SequenceNumber(flags)),
+                (word(0), word(4)),
+                (word(8), word(12)),
+                Default::default(),
+            ],
+        }
+    }
+
+    fn opening(&self) -> OpeningOptions {
+        if self.count != OPENING {
+            return OpeningOptions::default();
+        }
+        let [(echo, flags), (a, b), (c, d), _] = self.blocks;
+        let mut bytes = [0; 16];
+        for (place, word) in bytes.chunks_mut(4).zip([a, b, c, d]) {
+            place.copy_from_slice(&word.0.to_be_bytes());
+        }
+        let length = (flags.0 & 0xff) as usize;
+        OpeningOptions {
+            fast_open: (flags.0 & FAST_OPEN != 0)
+                .then(|| FastOpen::from_cookie_bytes(&bytes[..length]))
+                .flatten(),
+            count_is_new: flags.0 & IS_NEW != 0,
+            count_echo: Count::new(echo.0),
+        }
+    }
 
     /// Adds a block; gives whether there was room.
     pub fn push(&mut self, block: SackBlock) -> bool {
@@ -43,25 +110,29 @@ impl SackBlocks {
     /// The blocks, in the order of the header.
     #[must_use]
     pub fn as_slice(&self) -> &[SackBlock] {
-        &self.blocks[..usize::from(self.count)]
+        &self.blocks[..self.len()]
     }
 
     /// The number of blocks.
     #[must_use]
     pub const fn len(&self) -> usize {
-        self.count as usize
+        if self.count == OPENING {
+            0
+        } else {
+            self.count as usize
+        }
     }
 
     /// Whether there are none.
     #[must_use]
     pub const fn is_empty(&self) -> bool {
-        self.count == 0
+        self.len() == 0
     }
 }
 
 impl PartialEq for SackBlocks {
     fn eq(&self, other: &Self) -> bool {
-        self.as_slice() == other.as_slice()
+        self.as_slice() == other.as_slice() && self.opening() == other.opening()
     }
 }
 
@@ -69,6 +140,9 @@ impl Eq for SackBlocks {}
 
 impl std::fmt::Debug for SackBlocks {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        if self.count == OPENING {
+            return self.opening().fmt(f);
+        }
         f.debug_list()
             .entries(self.as_slice().iter().map(|(start, end)| start.0..end.0))
             .finish()
@@ -104,17 +178,22 @@ pub struct Options {
     pub timestamps: Option<Timestamps>,
     /// Selective acknowledgement, most recent block first; a DSACK block stands before it (RFC 2883).
     pub sack: SackBlocks,
-    /// Fast Open's cookie or the request for one, in a SYN or its answer (RFC 7413, section 2).
-    pub fast_open: Option<FastOpen>,
-    /// The connection count of the sender: CC, or CC.NEW where `count_is_new` (RFC 1644, section 3.1).
+    /// The connection count of the sender: CC, or CC.NEW (RFC 1644, section 3.1).
     pub count: Option<Count>,
-    /// Whether `count` stands in CC.NEW: a SYN whose sender is not sure that it is higher than those before.
-    pub count_is_new: bool,
-    /// The echo of the peer's count in the answer to a SYN: CC.ECHO (RFC 1644, section 3.1).
-    pub count_echo: Option<Count>,
 }
 
 impl Options {
+    /// The options of an early connection in its SYN.
+    #[must_use]
+    pub fn opening(&self) -> OpeningOptions {
+        self.sack.opening()
+    }
+
+    /// Sets them, in the place of SACK blocks.
+    pub fn set_opening(&mut self, opening: OpeningOptions) {
+        self.sack = SackBlocks::of_opening(opening);
+    }
+
     /// Bytes that the options take in a header, padded to whole words as stacks lay them out: in a SYN
     /// packed as tightly as they go, elsewhere each padded in front with NOPs (RFC 7323, appendix A).
     #[must_use]
@@ -138,10 +217,14 @@ impl Options {
         if self.count.is_some() {
             length += COUNT_LENGTH;
         }
-        if self.count_echo.is_some() {
+        if self.sack.count != OPENING {
+            return length;
+        }
+        let opening = self.opening();
+        if opening.count_echo.is_some() {
             length += COUNT_LENGTH;
         }
-        if let Some(fast_open) = &self.fast_open {
+        if let Some(fast_open) = &opening.fast_open {
             length += (2 + fast_open.cookie_bytes().len() as u32).next_multiple_of(4);
         }
         length

@@ -131,10 +131,7 @@ impl Segment {
                 sack_permitted: false,
                 timestamps: None,
                 sack: super::options::SackBlocks::EMPTY,
-                fast_open: None,
                 count: None,
-                count_is_new: false,
-                count_echo: None,
             },
         }
     }
@@ -197,8 +194,8 @@ mod tests {
 
     #[test]
     fn a_segment_is_small() {
-        assert!(size_of::<Segment>() <= 104, "{}", size_of::<Segment>());
-        assert!(size_of::<Outgoing>() <= 120, "{}", size_of::<Outgoing>());
+        assert!(size_of::<Segment>() <= 80, "{}", size_of::<Segment>());
+        assert!(size_of::<Outgoing>() <= 96, "{}", size_of::<Outgoing>());
     }
 
     #[test]

@@ -14,7 +14,7 @@ use etherparse::{
 use thiserror::Error;
 
 use super::fast_open::FastOpen;
-use super::options::{Options, SackBlocks, Timestamps};
+use super::options::{OpeningOptions, Options, SackBlocks, Timestamps};
 use super::segment::{Ecn, Flags, Segment};
 use super::sequence::SequenceNumber;
 use super::ttcp::Count;
@@ -282,15 +282,16 @@ fn option_bytes(options: &Options) -> Result<([u8; MAX_OPTIONS as usize], usize)
             put(&end.0.to_be_bytes());
         }
     }
+    let opening = options.opening();
     if let Some(count) = options.count {
-        put(&[NOP, NOP, if options.count_is_new { CC_NEW } else { CC }, 6]);
+        put(&[NOP, NOP, if opening.count_is_new { CC_NEW } else { CC }, 6]);
         put(&count.get().to_be_bytes());
     }
-    if let Some(echo) = options.count_echo {
+    if let Some(echo) = opening.count_echo {
         put(&[NOP, NOP, CC_ECHO, 6]);
         put(&echo.get().to_be_bytes());
     }
-    if let Some(fast_open) = &options.fast_open {
+    if let Some(fast_open) = &opening.fast_open {
         let cookie = fast_open.cookie_bytes();
         put(&[FAST_OPEN, 2 + cookie.len() as u8]);
         put(cookie);
@@ -384,13 +385,18 @@ pub fn options(mut rest: &[u8]) -> impl Iterator<Item = &[u8]> {
 
 fn read_options(bytes: &[u8]) -> Options {
     let mut read = Options::default();
+    let mut opening = OpeningOptions::default();
     for option in options(bytes) {
-        read_option(option[0], &option[2..], &mut read);
+        read_option(option[0], &option[2..], &mut read, &mut opening);
+    }
+    // No segment has both: blocks tell of data, which no SYN has seen.
+    if opening != OpeningOptions::default() && read.sack.is_empty() {
+        read.set_opening(opening);
     }
     read
 }
 
-fn read_option(kind: u8, data: &[u8], options: &mut Options) {
+fn read_option(kind: u8, data: &[u8], options: &mut Options, opening: &mut OpeningOptions) {
     let number = |at: usize| u32::from_be_bytes([data[at], data[at + 1], data[at + 2], data[at + 3]]);
     match (kind, data.len()) {
         (MSS, 2) => options.mss = Some(u16::from_be_bytes([data[0], data[1]])),
@@ -410,10 +416,10 @@ fn read_option(kind: u8, data: &[u8], options: &mut Options) {
         }
         (CC | CC_NEW, 4) => {
             options.count = Count::new(number(0));
-            options.count_is_new = kind == CC_NEW && options.count.is_some();
+            opening.count_is_new = kind == CC_NEW && options.count.is_some();
         }
-        (CC_ECHO, 4) => options.count_echo = Count::new(number(0)),
-        (FAST_OPEN, _) => options.fast_open = FastOpen::from_cookie_bytes(data),
+        (CC_ECHO, 4) => opening.count_echo = Count::new(number(0)),
+        (FAST_OPEN, _) => opening.fast_open = FastOpen::from_cookie_bytes(data),
         _ => {}
     }
 }

@@ -31,13 +31,13 @@ fn a_server_without_fast_open_is_not_asked_again() {
     let mut pair = Pair::new(&fast_open(), &plain(), kind());
     ask(&mut pair, 100, 200);
     assert_eq!(
-        pair.sent()[0].packet.segment.options.fast_open,
+        pair.sent()[0].packet.segment.options.opening().fast_open,
         Some(FastOpen::Request)
     );
     pair.forget();
     ask(&mut pair, 100, 200);
     let syn = pair.sent()[0].packet.segment;
-    assert_eq!((syn.options.fast_open, syn.length), (None, 0));
+    assert_eq!((syn.options.opening().fast_open, syn.length), (None, 0));
 }
 
 #[test]
@@ -59,7 +59,7 @@ fn a_cookie_of_another_key_is_refused_and_replaced() {
         let acknowledges = sent[1].acknowledgement - sent[0].sequence;
         assert_eq!(acknowledges, if early { 101 } else { 1 });
         assert!(
-            matches!(sent[1].options.fast_open, Some(FastOpen::Cookie(_))),
+            matches!(sent[1].options.opening().fast_open, Some(FastOpen::Cookie(_))),
             "a new one"
         );
         assert_eq!(pair.end(Side::Client).connection().was_early(), early);
@@ -92,14 +92,14 @@ fn a_syn_that_times_out_is_sent_again_without_data_or_cookie() {
             .filter(|segment| segment.flags == Flags::SYN)
             .collect();
         assert_eq!(syns.len(), 2);
-        assert_eq!((syns[1].length, syns[1].options.fast_open), (0, None));
+        assert_eq!((syns[1].length, syns[1].options.opening().fast_open), (0, None));
         assert!(!pair.end(Side::Client).connection().was_early());
         pair.forget();
     }
     // Twice in a row: the path drops them, and the next SYN is plain.
     ask(&mut pair, 100, 200);
     let syn = pair.sent()[0].packet.segment;
-    assert_eq!((syn.length, syn.options.fast_open), (0, None));
+    assert_eq!((syn.length, syn.options.opening().fast_open), (0, None));
 }
 
 #[test]
@@ -148,7 +148,7 @@ fn ttcp_falls_back_where_the_peer_knows_nothing_of_it() {
     for _ in 0..2 {
         ask(&mut pair, 100, 200);
         let syn = pair.sent()[0].packet.segment;
-        assert!(syn.options.count_is_new && syn.length == 0);
+        assert!(syn.options.opening().count_is_new && syn.length == 0);
         let counted = pair.sent()[1..]
             .iter()
             .any(|sent| sent.packet.segment.options.count.is_some());
@@ -200,7 +200,9 @@ fn an_echo_of_another_count_is_reset() {
     let syn = pair.sent()[0].packet.segment;
     old.acknowledgement = syn.end();
     let count = syn.options.count.unwrap().get();
-    old.options.count_echo = transport::tcp::ttcp::Count::new(count - 1);
+    let mut opening = old.options.opening();
+    opening.count_echo = transport::tcp::ttcp::Count::new(count - 1);
+    old.options.set_opening(opening);
     pair.with(Side::Client, |connection, now| {
         use transport::Machine as _;
         connection.handle_frame(now, old);

@@ -80,10 +80,10 @@ pub fn line(from: Side, segment: &Segment, initial: [SequenceNumber; 2]) -> Stri
         line += &format!(" ack {}", segment.acknowledgement - peer);
     }
     for (has, word) in [
-        (segment.options.fast_open.is_some(), " cookie"),
+        (segment.options.opening().fast_open.is_some(), " cookie"),
         (segment.options.count.is_some(), " cc"),
-        (segment.options.count_is_new, ".new"),
-        (segment.options.count_echo.is_some(), " echo"),
+        (segment.options.opening().count_is_new, ".new"),
+        (segment.options.opening().count_echo.is_some(), " echo"),
     ] {
         if has {
             line += word;

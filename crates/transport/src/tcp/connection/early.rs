@@ -8,7 +8,7 @@ use foundation::Instant;
 use super::{Connection, State};
 use crate::tcp::fast_open::FastOpen;
 use crate::tcp::opening::{Finding, Kind, Lesson, Opening};
-use crate::tcp::options::{COUNT_LENGTH, Options};
+use crate::tcp::options::{COUNT_LENGTH, OpeningOptions, Options};
 use crate::tcp::segment::{Flags, Segment};
 use crate::tcp::ttcp::Count;
 
@@ -202,23 +202,25 @@ impl Connection {
     pub(super) fn add_opening_options(&self, options: &mut Options, again: bool) {
         let Some(early) = &self.early else { return };
         let answers = self.state != State::SynSent;
+        let mut opening = OpeningOptions::default();
         match early.opening.0 {
             Kind::FastOpenClient { option, .. } if !answers => {
                 // RFC 7413, section 4.2.1: a SYN that is sent again has neither data nor cookie.
-                options.fast_open = option.filter(|_| !again);
+                opening.fast_open = option.filter(|_| !again);
             }
-            Kind::FastOpenServer { grant, .. } => options.fast_open = grant.map(FastOpen::Cookie),
+            Kind::FastOpenServer { grant, .. } => opening.fast_open = grant.map(FastOpen::Cookie),
             Kind::TtcpClient { count, known, .. } if !answers => {
                 options.count = Some(count);
                 // Whoever drops SYNs with data may have forgotten what it knew, too.
-                options.count_is_new = !known || again;
+                opening.count_is_new = !known || again;
             }
             Kind::TtcpServer { count, peer, .. } => {
                 options.count = Some(count);
-                options.count_echo = Some(peer);
+                opening.count_echo = Some(peer);
             }
             _ => {}
         }
+        options.set_opening(opening);
     }
 
     /// How much of the stream may leave with the SYN, or with the answer to one, whose options take `options` bytes; and
@@ -253,9 +255,11 @@ impl Connection {
     /// 3.4).
     pub(super) fn echoes_own_count(&self, answer: &Segment) -> bool {
         match self.early.as_ref().map(|early| early.opening.0) {
-            Some(Kind::TtcpClient { count, .. }) => {
-                answer.options.count_echo.is_none_or(|echo| echo == count)
-            }
+            Some(Kind::TtcpClient { count, .. }) => answer
+                .options
+                .opening()
+                .count_echo
+                .is_none_or(|echo| echo == count),
             _ => true,
         }
     }
@@ -263,12 +267,12 @@ impl Connection {
     /// What the answer to this end's SYN teaches. `again`: the SYN had been sent more than once; `acknowledged`: up to where
     /// it acknowledges the stream.
     pub(super) fn learn_from_answer(&mut self, answer: &Segment, again: bool, acknowledged: u64) {
-        let options = &answer.options;
+        let (options, opening) = (&answer.options, answer.options.opening());
         let Some(early) = &mut self.early else { return };
         early.was_early = early.carried && acknowledged > 1;
         match early.opening.0 {
             Kind::FastOpenClient { option, .. } => {
-                let cookie = match options.fast_open {
+                let cookie = match opening.fast_open {
                     Some(FastOpen::Cookie(cookie)) => Some(cookie),
                     _ => None,
                 };
@@ -282,7 +286,7 @@ impl Connection {
                     });
                 }
             }
-            Kind::TtcpClient { count, .. } => match (options.count, options.count_echo) {
+            Kind::TtcpClient { count, .. } => match (options.count, opening.count_echo) {
                 (Some(peer), Some(_)) => {
                     early.teach(Finding::Echoed {
                         count,
