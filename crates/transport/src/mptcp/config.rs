@@ -309,7 +309,9 @@ impl JsonSchema for MptcpConfig {
             let kind = serde_json::json!({
                 "description": "\"mptcp\": Multipath TCP, RFC 8684.", "type": "string", "const": KIND,
             });
-            all.remove("path");
+            for key in ["path", "fast_open", "ttcp"] {
+                all.remove(key);
+            }
             all.insert("kind".into(), kind);
             all.extend(own.clone());
         }
