@@ -92,6 +92,19 @@ fn a_host_talks_to_itself_over_its_loopback_interface() {
 }
 
 #[test]
+fn the_projects_tcp_needs_fewer_packets_where_it_opens_early() {
+    for (settings, packets) in [("", 4.5..=10.0), (r#", "ttcp": true"#, 3.0..=4.4)] {
+        let protocol = format!(r#"{{"kind": "tcp", "stack": "longfat"{settings}}}"#);
+        let Some(record) = record(&trial(PATH, &protocol, 100)) else {
+            return;
+        };
+        assert_eq!(figure(&record, "flows_completed"), 8.0);
+        let each = figure(&record, "packets_per_request");
+        assert!(packets.contains(&each), "{settings}: {each}");
+    }
+}
+
+#[test]
 fn what_nobody_answers_is_lost() {
     let lossy = r#""path": {"delay": "1ms", "loss": "100%"}"#;
     let json = trial(lossy, UDP, 100).replace(r#""requests": 8"#, r#""requests": 2"#);

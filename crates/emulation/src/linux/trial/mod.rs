@@ -11,6 +11,7 @@ mod messages;
 mod multipath;
 mod own;
 mod pace;
+mod passed;
 mod player;
 mod requests;
 mod schedule;
@@ -131,7 +132,8 @@ fn run_with(
     let _listeners = multipath::prepare(&emulation, &plan.groups, &kernels)?;
     let (accounts, account_of) = experiment::accounts::accounts(&plan.groups);
     let accounts = Mutex::new(accounts);
-    if tracing.is_some() {
+    let counts = passed::is_asked_for(&plan.groups);
+    if tracing.is_some() || counts {
         emulation.listen();
     }
     let stacks =
@@ -158,8 +160,14 @@ fn run_with(
         })
         .collect();
     let shared = groups.clone();
+    let mut heard = Vec::new();
     let cancelled = std::thread::scope(|scope| {
         let cancelled = trial.run(scope, &mut groups, &shared, &settings, spec, cancel);
+        if counts {
+            std::thread::sleep(passed::GRACE);
+            heard = emulation.heard();
+            passed::count(&heard, &trial.flows);
+        }
         stop.store(true, Ordering::Relaxed);
         cancelled
     });
@@ -181,14 +189,8 @@ fn run_with(
     let record = Record::of(&measured, None);
     let series = trial.sampling.as_ref().map(|sampling| sampling.series().clone());
     let hosts = plan.topology.hosts();
-    let trace = Trace::of(
-        clock.start,
-        emulation.heard(),
-        &trial.flows,
-        &groups,
-        hosts,
-        series,
-    );
+    heard.extend(emulation.heard());
+    let trace = Trace::of(clock.start, heard, &trial.flows, &groups, hosts, series);
     Ok((record, trace))
 }
 

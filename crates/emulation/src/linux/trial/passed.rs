@@ -1,0 +1,38 @@
+//! The packets of flows over the project's TCP, which no device of a host shows: the network has heard them.
+
+use std::collections::HashMap;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration as StdDuration;
+
+use experiment::plan::{Group, Protocol};
+use experiment::trace::What;
+use experiment::workload::Kind;
+
+use super::flow::Flow;
+use super::own;
+use super::trace::ends;
+use crate::Heard;
+
+/// How long packets that a flow sends last are waited for: an acknowledgement leaves its stack at once.
+pub(super) const GRACE: StdDuration = StdDuration::from_millis(5);
+
+/// Whether packets of the measured flows are to be counted so.
+pub(super) fn is_asked_for(groups: &[Group]) -> bool {
+    let measured = &groups[0];
+    let is_own = matches!(&measured.protocol, Protocol::Tcp(config) if own::is_asked_for(config));
+    is_own && measured.workload.kind == Kind::RequestResponse
+}
+
+/// Tells each flow how many packets its ends have sent; each listens at a port of its own.
+pub(super) fn count(heard: &[Heard], flows: &[Arc<Flow>]) {
+    let mut packets: HashMap<SocketAddr, u64> = HashMap::new();
+    let sent = heard.iter().filter(|heard| heard.what == What::Send);
+    for [from, to] in sent.filter_map(|heard| ends(heard.packet.as_ref()?)) {
+        *packets.entry(from).or_default() += 1;
+        *packets.entry(to).or_default() += 1;
+    }
+    for flow in flows.iter().filter(|flow| flow.id.group == 0) {
+        flow.has_passed(flow.to().and_then(|to| packets.get(&to).copied()));
+    }
+}
