@@ -308,7 +308,7 @@ impl Connection {
 
     /// The peer has acknowledged this end's SYN, which answered one of its own.
     pub(super) fn settle_early(&mut self) {
-        let mss = self.handshake.as_ref().map(|handshake| handshake.peer_mss());
+        let mss = self.handshake.as_ref().map(|handshake| handshake.peer_mss);
         let Some(early) = &mut self.early else { return };
         early.held = false;
         if let Kind::TtcpServer { peer, .. } = early.opening.0 {

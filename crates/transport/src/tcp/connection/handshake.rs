@@ -1,6 +1,6 @@
 //! Opening: the SYNs and what they settle (RFC 9293, sections 3.5 and 3.10.7.3; RFC 7323; RFC 3168, section 6.1.1).
 
-use foundation::{Duration, Instant};
+use foundation::Instant;
 
 use super::early::DEFAULT_MSS;
 use super::keepalive::KeepAlive;
@@ -22,35 +22,28 @@ const MAX_SCALE: u8 = 14;
 const ANSWER_RETRIES: u32 = 5;
 /// Linux repeats a SYN so often before it backs off.
 const EVEN_REPEATS: u32 = 4;
-/// RFC 6298, section 5.7: the timeout after a handshake that needed retransmissions.
-const CAUTIOUS_TIMEOUT: Duration = Duration::from_secs(3);
 
 /// What is kept until the connection is established.
 #[derive(Debug)]
 pub struct Handshake {
     /// SYNs or answers that left, and when the last one did.
-    sent: u32,
-    sent_at: Instant,
+    pub(super) sent: u32,
+    pub(super) sent_at: Instant,
     /// One is to leave now.
-    pending: bool,
+    pub(super) pending: bool,
     at: Instant,
-    congestion: Option<CongestionConfig>,
-    initial_window: Option<u32>,
+    pub(super) congestion: Option<CongestionConfig>,
+    pub(super) initial_window: Option<u32>,
     /// This end opened the connection.
     active: bool,
     /// The peer's SYN offered window scaling.
     scaled: bool,
-    peer_mss: u32,
+    pub(super) peer_mss: u32,
 }
 
 impl Handshake {
     pub const fn timeout(&self) -> Instant {
         self.at
-    }
-
-    /// The segment size that the peer announced.
-    pub const fn peer_mss(&self) -> u32 {
-        self.peer_mss
     }
 
     /// It leaves at that time, if not before.
@@ -67,7 +60,7 @@ fn scale_for(buffer: u64) -> u8 {
 }
 
 /// A controller of the configuration, by the rules of the profile, with another initial window if asked for.
-fn build(
+pub(super) fn build(
     congestion: &CongestionConfig,
     profile: Profile,
     initial_window: Option<u32>,
@@ -230,13 +223,13 @@ impl Connection {
     }
 
     /// Payload of a full segment: what both sides allow, without the options of every segment (RFC 6691).
-    fn payload_size(parameters: &Parameters, peer_mss: u32, timestamps: bool) -> u32 {
+    pub(super) fn payload_size(parameters: &Parameters, peer_mss: u32, timestamps: bool) -> u32 {
         let options = parameters.reserved.data + if timestamps { 12 } else { 0 };
         parameters.mss.min(peer_mss).saturating_sub(options).max(8)
     }
 
     /// What the peer's SYN says.
-    fn take_syn(&mut self, now: Instant, syn: &Segment) {
+    pub(super) fn take_syn(&mut self, now: Instant, syn: &Segment) {
         self.peer_initial = syn.sequence;
         let options = &syn.options;
         self.sack &= options.sack_permitted;
@@ -269,158 +262,6 @@ impl Connection {
             handshake.peer_mss = options.mss.map_or(DEFAULT_MSS, u32::from);
         }
         self.sender.take_window(u64::from(syn.window));
-    }
-
-    /// A segment arrives in SYN-SENT (RFC 9293, section 3.10.7.3).
-    pub(super) fn on_segment_in_syn_sent(&mut self, now: Instant, segment: &Segment) {
-        // The SYN and what left with it: its acknowledgement is the initial number plus one, or more.
-        let acknowledged = segment
-            .has(Flags::ACK)
-            .then(|| segment.acknowledgement.expand(self.initial, 1))
-            .flatten()
-            .filter(|&it| self.acknowledges_syn(it) && self.has_sent_syn());
-        if segment.has(Flags::ACK) && acknowledged.is_none() {
-            self.reset = reset_for(segment);
-            return;
-        }
-        if segment.has(Flags::RST) {
-            if acknowledged.is_some() {
-                self.fail(Error::Refused);
-            }
-            return;
-        }
-        if !segment.has(Flags::SYN) {
-            return;
-        }
-        if acknowledged.is_some()
-            && ((self.timestamps && !self.echoes_this_handshake(now, segment))
-                || !self.echoes_own_count(segment))
-        {
-            self.reset = reset_for(segment);
-            return;
-        }
-        self.take_syn(now, segment);
-        let Some(acknowledged) = acknowledged else {
-            // Simultaneous open (RFC 9293, section 3.5, figure 7).
-            self.state = State::SynReceived;
-            if let Some(handshake) = &mut self.handshake {
-                handshake.pending = true;
-            }
-            return;
-        };
-        self.receiver.demand_ack();
-        let again = self
-            .handshake
-            .as_ref()
-            .is_some_and(|handshake| handshake.sent > 1);
-        self.learn_from_answer(segment, again, acknowledged);
-        self.establish(now, segment, acknowledged);
-        if acknowledged > 1 {
-            if !self.on_acknowledgement(now, segment, 0, acknowledged) {
-                return;
-            }
-            if self.sender.next() > acknowledged {
-                self.sender.take_back_opening();
-            }
-        }
-        self.take_text(now, segment, segment.length, segment.has(Flags::FIN));
-    }
-
-    /// Whether an acknowledgement of all before this position acknowledges this end's SYN, and nothing that never left.
-    pub(super) fn acknowledges_syn(&self, position: u64) -> bool {
-        (1..=self.sender.next()).contains(&position)
-    }
-
-    fn has_sent_syn(&self) -> bool {
-        self.handshake
-            .as_ref()
-            .is_some_and(|handshake| handshake.sent > 0)
-    }
-
-    /// RFC 7323, section 5.3 by analogy: an answer that echoes a time before the SYN is not its answer.
-    fn echoes_this_handshake(&self, now: Instant, segment: &Segment) -> bool {
-        let Some(timestamps) = segment.options.timestamps else {
-            return true;
-        };
-        let age = self.sender.clock(now).wrapping_sub(timestamps.echo);
-        timestamps.echo == 0 || age < 1 << 31
-    }
-
-    /// The peer has acknowledged the SYN, and the stream up to a position.
-    pub(super) fn establish(&mut self, now: Instant, segment: &Segment, acknowledged: u64) {
-        let is_early = self.is_half_synchronized();
-        if self.state != State::SynSent {
-            self.settle_early();
-        }
-        if !is_early {
-            self.start_sender(now, self.window_of(segment), 1);
-        }
-        let Some(handshake) = self.handshake.take() else {
-            return;
-        };
-        // What left with the SYN and is acknowledged with it has a sample of its own.
-        let has_sample = acknowledged > 1;
-        if handshake.sent == 1 && !has_sample {
-            self.sender
-                .sample_rtt(now, now - handshake.sent_at, &mut self.statistics);
-        } else if handshake.sent == 1 {
-        } else if let (true, Some(timestamps)) = (self.timestamps, segment.options.timestamps) {
-            let age = self.sender.clock(now).wrapping_sub(timestamps.echo);
-            if age < 1 << 24 {
-                self.sender.sample_rtt(
-                    now,
-                    Duration::from_millis(u64::from(age.max(1))),
-                    &mut self.statistics,
-                );
-            }
-        } else {
-            self.sender.be_cautious(CAUTIOUS_TIMEOUT);
-        }
-        let is_kept = self.peer_keeps_text() && self.sender.opening_fits();
-        if acknowledged == 1 && self.sender.next() > 1 && !is_early && !is_kept {
-            self.sender.take_back_opening();
-        }
-        self.sender.take_over_timer(now);
-        if is_early {
-            return;
-        }
-        self.state = State::Established;
-        if self.sender.is_finishing() {
-            self.state = State::FinWait1;
-        }
-        self.tell(|events| events.connected = true);
-    }
-
-    /// The options are settled: the sender begins with a window of the peer from a segment at `window_from`.
-    pub(super) fn start_sender(&mut self, now: Instant, window: u64, window_from: u64) {
-        let Some(handshake) = &self.handshake else { return };
-        let start = Start {
-            segment: Self::payload_size(
-                &self.parameters,
-                handshake.peer_mss.min(self.path_mss),
-                self.timestamps,
-            ),
-            sack: self.sack,
-            timestamps: self.timestamps,
-            ecn: self.ecn,
-            clock_offset: self.initial.0,
-            window,
-            window_from,
-        };
-        // RFC 5681, section 3.1: after the loss of a SYN the initial window is one segment.
-        let lost = handshake.sent > 1;
-        let initial_window = if lost { Some(1) } else { handshake.initial_window };
-        let controller = (lost || start.segment != self.sender.segment()).then(|| {
-            let congestion = handshake.congestion.as_ref();
-            let default = TcpConfig::new(self.parameters.profile);
-            build(
-                congestion.unwrap_or_else(|| default.congestion()),
-                self.parameters.profile,
-                initial_window,
-                start.segment,
-            )
-        });
-        self.sender.establish(now, start, controller);
     }
 
     /// The peer did not get the answer to its SYN.

@@ -2,6 +2,7 @@
 
 mod close;
 mod early;
+mod establish;
 mod handshake;
 mod info;
 mod input;

@@ -1,0 +1,166 @@
+//! The end of the handshake: the answer to a SYN, and what begins with it (RFC 9293, section 3.10.7.3).
+
+use foundation::{Duration, Instant};
+
+use super::handshake::build;
+use super::{Connection, Error, State};
+use crate::tcp::config::TcpConfig;
+use crate::tcp::segment::{Flags, Segment, reset_for};
+use crate::tcp::sender::Start;
+
+/// RFC 6298, section 5.7: the timeout after a handshake that needed retransmissions.
+const CAUTIOUS_TIMEOUT: Duration = Duration::from_secs(3);
+
+impl Connection {
+    /// A segment arrives in SYN-SENT (RFC 9293, section 3.10.7.3).
+    pub(super) fn on_segment_in_syn_sent(&mut self, now: Instant, segment: &Segment) {
+        // The SYN and what left with it: its acknowledgement is the initial number plus one, or more.
+        let acknowledged = segment
+            .has(Flags::ACK)
+            .then(|| segment.acknowledgement.expand(self.initial, 1))
+            .flatten()
+            .filter(|&it| self.acknowledges_syn(it) && self.has_sent_syn());
+        if segment.has(Flags::ACK) && acknowledged.is_none() {
+            self.reset = reset_for(segment);
+            return;
+        }
+        if segment.has(Flags::RST) {
+            if acknowledged.is_some() {
+                self.fail(Error::Refused);
+            }
+            return;
+        }
+        if !segment.has(Flags::SYN) {
+            return;
+        }
+        if acknowledged.is_some()
+            && ((self.timestamps && !self.echoes_this_handshake(now, segment))
+                || !self.echoes_own_count(segment))
+        {
+            self.reset = reset_for(segment);
+            return;
+        }
+        self.take_syn(now, segment);
+        let Some(acknowledged) = acknowledged else {
+            // Simultaneous open (RFC 9293, section 3.5, figure 7).
+            self.state = State::SynReceived;
+            if let Some(handshake) = &mut self.handshake {
+                handshake.pending = true;
+            }
+            return;
+        };
+        self.receiver.demand_ack();
+        let again = self
+            .handshake
+            .as_ref()
+            .is_some_and(|handshake| handshake.sent > 1);
+        self.learn_from_answer(segment, again, acknowledged);
+        self.establish(now, segment, acknowledged);
+        if acknowledged > 1 {
+            if !self.on_acknowledgement(now, segment, 0, acknowledged) {
+                return;
+            }
+            if self.sender.next() > acknowledged {
+                self.sender.take_back_opening();
+            }
+        }
+        self.take_text(now, segment, segment.length, segment.has(Flags::FIN));
+    }
+
+    /// Whether an acknowledgement of all before this position acknowledges this end's SYN, and nothing that never left.
+    pub(super) fn acknowledges_syn(&self, position: u64) -> bool {
+        (1..=self.sender.next()).contains(&position)
+    }
+
+    pub(super) fn has_sent_syn(&self) -> bool {
+        self.handshake
+            .as_ref()
+            .is_some_and(|handshake| handshake.sent > 0)
+    }
+
+    /// RFC 7323, section 5.3 by analogy: an answer that echoes a time before the SYN is not its answer.
+    fn echoes_this_handshake(&self, now: Instant, segment: &Segment) -> bool {
+        let Some(timestamps) = segment.options.timestamps else {
+            return true;
+        };
+        let age = self.sender.clock(now).wrapping_sub(timestamps.echo);
+        timestamps.echo == 0 || age < 1 << 31
+    }
+
+    /// The peer has acknowledged the SYN, and the stream up to a position.
+    pub(super) fn establish(&mut self, now: Instant, segment: &Segment, acknowledged: u64) {
+        let is_early = self.is_half_synchronized();
+        if self.state != State::SynSent {
+            self.settle_early();
+        }
+        if !is_early {
+            self.start_sender(now, self.window_of(segment), 1);
+        }
+        let Some(handshake) = self.handshake.take() else {
+            return;
+        };
+        if handshake.sent == 1 {
+            // What left with the SYN and is acknowledged with it has a sample of its own.
+            if acknowledged == 1 {
+                self.sender
+                    .sample_rtt(now, now - handshake.sent_at, &mut self.statistics);
+            }
+        } else if let (true, Some(timestamps)) = (self.timestamps, segment.options.timestamps) {
+            let age = self.sender.clock(now).wrapping_sub(timestamps.echo);
+            if age < 1 << 24 {
+                self.sender.sample_rtt(
+                    now,
+                    Duration::from_millis(u64::from(age.max(1))),
+                    &mut self.statistics,
+                );
+            }
+        } else {
+            self.sender.be_cautious(CAUTIOUS_TIMEOUT);
+        }
+        let is_kept = self.peer_keeps_text() && self.sender.opening_fits();
+        if acknowledged == 1 && self.sender.next() > 1 && !is_early && !is_kept {
+            self.sender.take_back_opening();
+        }
+        self.sender.take_over_timer(now);
+        if is_early {
+            return;
+        }
+        self.state = State::Established;
+        if self.sender.is_finishing() {
+            self.state = State::FinWait1;
+        }
+        self.tell(|events| events.connected = true);
+    }
+
+    /// The options are settled: the sender begins with a window of the peer from a segment at `window_from`.
+    pub(super) fn start_sender(&mut self, now: Instant, window: u64, window_from: u64) {
+        let Some(handshake) = &self.handshake else { return };
+        let start = Start {
+            segment: Self::payload_size(
+                &self.parameters,
+                handshake.peer_mss.min(self.path_mss),
+                self.timestamps,
+            ),
+            sack: self.sack,
+            timestamps: self.timestamps,
+            ecn: self.ecn,
+            clock_offset: self.initial.0,
+            window,
+            window_from,
+        };
+        // RFC 5681, section 3.1: after the loss of a SYN the initial window is one segment.
+        let lost = handshake.sent > 1;
+        let initial_window = if lost { Some(1) } else { handshake.initial_window };
+        let controller = (lost || start.segment != self.sender.segment()).then(|| {
+            let congestion = handshake.congestion.as_ref();
+            let default = TcpConfig::new(self.parameters.profile);
+            build(
+                congestion.unwrap_or_else(|| default.congestion()),
+                self.parameters.profile,
+                initial_window,
+                start.segment,
+            )
+        });
+        self.sender.establish(now, start, controller);
+    }
+}
