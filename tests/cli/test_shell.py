@@ -117,8 +117,8 @@ def test_a_person_reads_what_the_links_did_beside_what_was_asked(cli: Cli) -> No
 def test_what_happens_seldom_is_told_where_it_was_asked_for(cli: Cli) -> None:
     done = cli("shell", "--duplicate", "50%", "--mtu", "500B", *python(SEND, 100, 1))
     rows = {line[:24].strip(): line[24:].split() for line in done.stderr.splitlines()}
-    # Linux believes no MTU below 552 bytes: it sends parts of that, which are cut again and arrive. What the far
-    # end says of them is too large in turn.
+    # Linux believes no MTU below 552 bytes: it sends parts of that, which are cut again and arrive. What the
+    # far end says of them is too large in turn.
     assert rows["larger than the MTU"][:2] == ["100", "500B"]
     assert rows["larger than the MTU"][3] == "500B"
     assert rows["duplicated"][1::2] == ["50%", "50%"]
