@@ -129,6 +129,9 @@ fn subflows_are_opened_where_they_are_ordered() {
     }
 }
 
+/// How often something is tried that comes about unless the machine is late.
+const TRIES: usize = 20;
+
 #[test]
 fn the_kernels_path_manager_takes_all_paths_for_everything() {
     let Some(emulation) = network() else { return };
@@ -141,13 +144,15 @@ fn the_kernels_path_manager_takes_all_paths_for_everything() {
         }
     });
     for size in [50_000, 5_000_000] {
-        let before = packets(&emulation);
-        emulation.in_host(NEAR, || send(mptcp::connect(None, to, PATIENCE).unwrap(), size));
-        let after = packets(&emulation);
-        for way in 0..3 {
+        let takes_all = || {
+            let before = packets(&emulation);
+            emulation.in_host(NEAR, || send(mptcp::connect(None, to, PATIENCE).unwrap(), size));
+            let after = packets(&emulation);
             // At the least the handshake of the subflow.
-            assert!(after[way] - before[way] >= 2, "{size}: {before:?} {after:?}");
-        }
+            (0..3).all(|way| after[way] - before[way] >= 2)
+        };
+        // On a busy machine a transfer may be over before the kernel's worker has joined a path.
+        assert!((0..TRIES).any(|_| takes_all()), "{size}");
     }
 }
 
