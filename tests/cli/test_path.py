@@ -108,7 +108,7 @@ def test_the_links_of_a_path_are_found(tmp_path: Path) -> None:
     assert len(written.path["hops"]) == 3
     assert written.measured["address"] == told["address"]
     _reproduces(written.path, kept)
-    assert 'id="chart-path"' in report.read_text(encoding="utf-8")
+    assert 'id="chart-size"' in report.read_text(encoding="utf-8")
 
 
 @pytest.mark.usefixtures("emulated")

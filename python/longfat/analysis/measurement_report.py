@@ -43,8 +43,10 @@ def page(
     table: Sequence[Sequence[str]],
     chart: tuple[str, Spec],
     told: Mapping[str, Any],
+    *,
+    heading: str = "By size",
 ) -> str:
-    """The report as HTML; `table` is that of the terminal, its first row the heading."""
+    """The report as HTML; `table` is that of the terminal, its first row the heading, under `heading`."""
     head, *rows = table
     numbers = html.table(
         [[tag("th", cell) for cell in head]], [tag("tr", [tag("td", cell) for cell in row]) for row in rows]
@@ -52,7 +54,7 @@ def page(
     body = [
         tag("h1", title),
         *(html.paragraph(line) for line in lines),
-        section("By size", numbers),
+        section(heading, numbers),
         section(chart[0], _drawn(chart[1])),
         section("All that was found", tag("pre", tag("code", json.dumps(told, indent=2)))),
     ]

@@ -8,11 +8,9 @@ from typing import Any
 
 import altair as alt
 
-from longfat.analysis import charts, html
 from longfat.analysis.charts import PALETTE, Spec, configured
-from longfat.analysis.html import Markup, section, tag
 from longfat.analysis.inference.samples import Router
-from longfat.analysis.vega_bundle import bundle
+from longfat.analysis.measurement_report import page
 
 _WIDTH, _HEIGHT = 860, 420
 
@@ -45,37 +43,6 @@ def chart(routers: Sequence[Router]) -> Spec:
 
 def build(told: Mapping[str, Any], routers: Sequence[Router], table: Sequence[Sequence[str]]) -> str:
     """The report as HTML; `table` is that of the terminal, its first row the heading."""
-    spec = chart(routers)
-    spec["config"]["background"] = "transparent"
-    head, *rows = table
-    numbers = html.table(
-        [[tag("th", cell) for cell in head]], [tag("tr", [tag("td", cell) for cell in row]) for row in rows]
-    )
-    title = f"The path to {told['host']}"
-    body = [
-        tag("h1", title),
-        html.paragraph(f"{told['when']}, {told['probes']} probes by {told['protocol'].upper()}"),
-        section("Links", numbers),
-        section("Round trips by size", _drawn(spec)),
-        section("All that was found", tag("pre", tag("code", json.dumps(told, indent=2)))),
-    ]
-    return html.page_part(
-        "report.html",
-        title=f"{title} \N{EM DASH} longfat",
-        style=html.page_part("report.css"),
-        body=body,
-        vega=Markup(bundle().replace("</script", r"<\/script").replace("<!--", r"<\!--")),
-        script=html.page_part("report.js"),
-    )
-
-
-def _drawn(spec: Spec) -> Markup:
-    data = json.dumps(spec, ensure_ascii=False, separators=(",", ":")).replace("</", r"<\/")
-    drawing = Markup(charts.render(spec, "svg").decode())
-    return tag(
-        "figure",
-        [
-            tag("div", drawing, class_="chart", data_chart="chart-path"),
-            Markup(f'<script type="application/json" id="chart-path">{data}</script>'),
-        ],
-    )
+    lines = [f"{told['when']}, {told['probes']} probes by {told['protocol'].upper()}"]
+    drawn = ("Round trips by size", chart(routers))
+    return page(f"The path to {told['host']}", lines, table, drawn, told, heading="Links")

@@ -163,6 +163,29 @@ fn wait_for_acknowledgement(setting: &Setting<'_>, flow: &Flow, socket: &TcpStre
     flow.last_acknowledged_at.move_to(setting.clock.now());
 }
 
+/// Reads a whole response; false where the trial is over before.
+pub(super) fn read_response(
+    setting: &Setting<'_>,
+    flow: &Flow,
+    socket: &mut TcpStream,
+    mut bytes: u64,
+    buffer: &mut [u8],
+) -> std::io::Result<bool> {
+    while bytes > 0 {
+        match patiently(setting, || socket.read(buffer)) {
+            None => return Ok(false),
+            Some(result) => match result? as u64 {
+                0 => return Err(ErrorKind::UnexpectedEof.into()),
+                part => {
+                    flow.read(1, part);
+                    bytes = bytes.saturating_sub(part);
+                }
+            },
+        }
+    }
+    Ok(true)
+}
+
 /// Requests and their answers, one after the other.
 fn ask(setting: &Setting<'_>, group: &Group, flow: &Flow, socket: &mut TcpStream) -> std::io::Result<()> {
     let (request, response) = group.workload.exchange();
@@ -179,18 +202,8 @@ fn ask(setting: &Setting<'_>, group: &Group, flow: &Flow, socket: &mut TcpStream
         if number == requests {
             socket.shutdown(Shutdown::Write)?;
         }
-        let mut left = response;
-        while left > 0 {
-            match patiently(setting, || socket.read(&mut buffer)) {
-                None => return Ok(()),
-                Some(result) => match result? as u64 {
-                    0 => return Err(ErrorKind::UnexpectedEof.into()),
-                    bytes => {
-                        flow.read(1, bytes);
-                        left = left.saturating_sub(bytes);
-                    }
-                },
-            }
+        if !read_response(setting, flow, socket, response, &mut buffer)? {
+            return Ok(());
         }
         let answered_at = setting.clock.now();
         flow.answered(Transaction {

@@ -10,7 +10,7 @@ use experiment::trace::{Probe, Side};
 use measurement::capture::Protocol;
 use socket2::SockRef;
 
-use super::exchange::{CHUNK, end, patiently, write};
+use super::exchange::{CHUNK, end, patiently, read_response, write};
 use super::flow::{Flow, Look};
 use super::info::Info;
 use super::pace::{LOOK, wait_until};
@@ -84,18 +84,8 @@ fn ask_all(
         if is_last {
             end(setting, &socket)?;
         }
-        let mut left = response;
-        while left > 0 {
-            match patiently(setting, || socket.read(&mut buffer)) {
-                None => return leave(&socket),
-                Some(result) => match result? as u64 {
-                    0 => return Err(ErrorKind::UnexpectedEof.into()),
-                    bytes => {
-                        flow.read(1, bytes);
-                        left = left.saturating_sub(bytes);
-                    }
-                },
-            }
+        if !read_response(setting, flow, &mut socket, response, &mut buffer)? {
+            return leave(&socket);
         }
         let answered_at = setting.clock.now();
         flow.answered(Transaction {
