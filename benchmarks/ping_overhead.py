@@ -1,23 +1,25 @@
 """Round trips on a loopback: longfat ping, iputils' ping and irtt in turns, and what the program itself adds.
 
 iputils' ping begins its time in the program and ends it at the kernel's stamp of the answer, with -U in the
-program too. So three figures of longfat are compared: the application's clock with `ping -U` and irtt; the
+program too. So three figures of longfat are compared: the application's clock with `ping -U`; the
 time from the application's call to the kernel's stamp of the answer (out + kernel) with `ping`; and with
 `ping` also the round trip that longfat reports first, which is between two stamps of the kernel. Fewer is
 better. Below an interval of 10 ms iputils' ping never sleeps, so that --spin is what compares with it
-there; from there on both sleep.
+there; from there on both sleep. irtt asks over UDP, and is compared with --protocol udp.
 """
 
 from __future__ import annotations
 
 import argparse
+import contextlib
 import json
 import re
 import shutil
 import statistics
 import subprocess
 import sys
-from collections.abc import Sequence
+import time
+from collections.abc import Iterator, Sequence
 
 COMMAND = [sys.executable, "-m", "longfat"]
 INTERVAL_S = 0.02
@@ -25,8 +27,10 @@ PAIRS = (
     ("application", "ping -U"),
     ("out + kernel", "ping"),
     ("kernel", "ping"),
-    ("application", "irtt"),
+    ("UDP application", "irtt"),
+    ("UDP --spin application", "irtt"),
 )
+PORT = 9107
 TIME = re.compile(r"time=([\d.]+) ms")
 
 
@@ -61,6 +65,23 @@ def iputils(size: int, count: int, *options: str) -> float:
     return statistics.median(float(found) for found in TIME.findall(told)) * 1e3
 
 
+@contextlib.contextmanager
+def servers(*, with_irtt: bool) -> Iterator[None]:
+    """Those that answer over UDP; they end with the measurement."""
+    commands = [[*COMMAND, "echo", "--port", str(PORT)]]
+    if with_irtt:
+        commands.append(["irtt", "server", "-b", "127.0.0.1:2112"])
+    quiet = subprocess.DEVNULL
+    running = [subprocess.Popen(command, stdout=quiet, stderr=quiet) for command in commands]
+    try:
+        time.sleep(2)
+        yield
+    finally:
+        for server in running:
+            server.terminate()
+            server.wait()
+
+
 def irtt(size: int, count: int) -> float:
     """Median of irtt, in µs; its server must run."""
     words = ["client", "-Q", "-i", f"{INTERVAL_S * 1e3:g}ms", "-d", f"{count * INTERVAL_S:g}s"]
@@ -81,6 +102,9 @@ def measure(sizes: Sequence[int], count: int, rounds: int) -> list[dict[str, flo
         for _ in range(rounds):
             told = {f"longfat {key}": value for key, value in ours(size, count).items()}
             told["longfat --spin application"] = ours(size, count, "--spin")["application"]
+            for options in ((), ("--spin",)):
+                udp = ours(size, count, "--protocol", "udp", "--port", str(PORT), *options)
+                told[" ".join(("longfat UDP", *options, "application"))] = udp["application"]
             if rivals["ping"]:
                 told["ping"] = iputils(size, count)
                 told["ping -U"] = iputils(size, count, "-U")
@@ -100,7 +124,8 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--json", action="store_true")
     asked = parser.parse_args()
-    rows = measure([int(size) for size in asked.sizes.split(",")], asked.count, asked.rounds)
+    with servers(with_irtt=shutil.which("irtt") is not None):
+        rows = measure([int(size) for size in asked.sizes.split(",")], asked.count, asked.rounds)
     if asked.json:
         print(json.dumps(rows, indent=2))
         return
