@@ -4,7 +4,7 @@
 
 mod common;
 
-use common::trials::{figure, record};
+use common::trials::{figure, record, refusal};
 
 const PATH: &str = r#""path": {"rate": "10Mbit/s", "delay": "10ms", "mtu": "1000B"}"#;
 const LOOPBACK: &str = r#""topology": {"kind": "loopback", "mtu": "1536B"}"#;
@@ -102,6 +102,25 @@ fn the_projects_tcp_needs_fewer_packets_where_it_opens_early() {
         let each = figure(&record, "packets_per_request");
         assert!(packets.contains(&each), "{settings}: {each}");
     }
+}
+
+#[test]
+fn requests_of_several_flows_are_told_apart() {
+    for protocol in [ICMP, UDP] {
+        let json = trial(PATH, protocol, 100).replace(r#""requests": 8"#, r#""requests": 8, "flows": 3"#);
+        let Some(record) = record(&json) else { return };
+        assert_eq!(figure(&record, "flows_completed"), 24.0, "{protocol}");
+        assert_eq!(figure(&record, "packets_per_request"), 2.0, "{protocol}");
+    }
+}
+
+#[test]
+fn the_projects_tcp_has_no_loopback_interface() {
+    let error = refusal(&trial(LOOPBACK, r#"{"kind": "tcp", "stack": "longfat"}"#, 100));
+    assert!(
+        error.contains("protocol.stack: \"longfat\" has no loopback interface"),
+        "{error}"
+    );
 }
 
 #[test]

@@ -140,7 +140,7 @@ pub(super) const OF_A_TRIAL: [Description; 35] = [
         "requests_unanswered",
         "",
         "lower",
-        "datagrams with a request that no response followed in time",
+        "datagrams with a request that no response followed within 2 s",
     ),
     Description::new(
         "packets_per_request",

@@ -26,6 +26,11 @@ const LARGEST: usize = 65_536;
 /// One who asks: its socket, and the packet that it sends.
 struct Asker {
     carrier: Carrier,
+    /// Its own address, and that of the one who answers.
+    ends: (Ipv4Addr, SocketAddr),
+    /// Of all its echo requests, also over further sockets: by it a capture tells them from those of other flows. (The
+    /// kernel takes it for the port of the socket.)
+    identifier: Option<u16>,
     socket: Socket,
     packet: Vec<u8>,
     response: usize,
@@ -35,32 +40,56 @@ struct Asker {
 }
 
 impl Asker {
-    fn new(carrier: Carrier, near: Ipv4Addr, to: SocketAddr, sizes: (u64, u64)) -> io::Result<Self> {
-        let (protocol, header) = match carrier {
-            Carrier::Udp => (Protocol::UDP, 0),
-            Carrier::Icmp => (Protocol::ICMPV4, ICMP_HEADER),
+    fn new(carrier: Carrier, ends: (Ipv4Addr, SocketAddr), sizes: (u64, u64)) -> io::Result<Self> {
+        let header = match carrier {
+            Carrier::Udp => 0,
+            Carrier::Icmp => ICMP_HEADER,
         };
         let mut packet = vec![0; header + sizes.0 as usize];
         if carrier == Carrier::Icmp {
             packet[0] = 8; // Echo request; the kernel fills in identifier and checksum.
         }
-        Ok(Self {
+        let mut asker = Self {
             carrier,
-            socket: Self::socket(protocol, near, to)?,
+            ends,
+            identifier: None,
+            socket: Self::socket(carrier)?,
             packet,
             response: sizes.1 as usize,
             mark: sizes.0.min(sizes.1).min(4) as usize,
             buffer: vec![MaybeUninit::uninit(); LARGEST],
-        })
+        };
+        asker.open()?;
+        Ok(asker)
     }
 
-    fn socket(protocol: Protocol, near: Ipv4Addr, to: SocketAddr) -> io::Result<Socket> {
-        let socket = Socket::new(Domain::IPV4, Type::DGRAM, Some(protocol))?;
-        socket.bind(&SocketAddr::from((near, 0)).into())?;
-        socket.connect(&to.into())?;
-        socket.set_read_timeout(Some(LOOK))?;
-        socket.set_recv_buffer_size(4 * LARGEST)?;
-        Ok(socket)
+    fn socket(carrier: Carrier) -> io::Result<Socket> {
+        let protocol = match carrier {
+            Carrier::Udp => Protocol::UDP,
+            Carrier::Icmp => Protocol::ICMPV4,
+        };
+        Socket::new(Domain::IPV4, Type::DGRAM, Some(protocol))
+    }
+
+    /// A socket of its own for the next request, in the place of the one before.
+    fn reopen(&mut self) -> io::Result<()> {
+        // Closes the one before: two cannot have one identifier.
+        self.socket = Self::socket(self.carrier)?;
+        self.open()
+    }
+
+    fn open(&mut self) -> io::Result<()> {
+        let (near, to) = self.ends;
+        let identifier = self.identifier.unwrap_or(0);
+        self.socket.bind(&SocketAddr::from((near, identifier)).into())?;
+        self.socket.connect(&to.into())?;
+        self.socket.set_read_timeout(Some(LOOK))?;
+        self.socket.set_recv_buffer_size(4 * LARGEST)?;
+        if self.carrier == Carrier::Icmp {
+            let own = self.socket.local_addr()?.as_socket();
+            self.identifier = own.map(|own| own.port());
+        }
+        Ok(())
     }
 
     fn send(&mut self, number: u32) -> io::Result<()> {
@@ -106,13 +135,16 @@ pub(super) fn ask(
         Carrier::Udp => capture::Protocol::Udp,
         Carrier::Icmp => capture::Protocol::Echo,
     };
-    let mut wire = Wire::look(protocol, near, to);
-    if let Err(error) = ask_all(setting, group, flow, &mut wire, || {
-        Asker::new(carrier, near, to, group.workload.exchange())
-    }) {
+    let asked = Asker::new(carrier, (near, to), group.workload.exchange()).and_then(|mut asker| {
+        let is_alone = group.workload.flows() == 1 && group.workload.each_path != Some(true);
+        let mut wire = Wire::look(protocol, near, asker.identifier, to, is_alone);
+        let asked = ask_all(setting, group, flow, &mut wire, &mut asker);
+        flow.has_passed(wire.packets());
+        asked
+    });
+    if let Err(error) = asked {
         flow.fail(error.to_string());
     }
-    flow.has_passed(wire.packets());
     flow.over.store(true, Ordering::Relaxed);
 }
 
@@ -121,15 +153,14 @@ fn ask_all(
     group: &Group,
     flow: &Flow,
     wire: &mut Wire,
-    open: impl Fn() -> io::Result<Asker>,
+    asker: &mut Asker,
 ) -> io::Result<()> {
     let workload = &group.workload;
     let requests = workload.requests.unwrap_or(1);
     let (request, response) = workload.exchange();
-    let mut asker = open()?;
     for number in 1..=requests {
         if number > 1 && workload.reconnect == Some(true) {
-            asker = open()?;
+            asker.reopen()?;
         }
         let from = wire.ask();
         let asked_at = setting.clock.now();

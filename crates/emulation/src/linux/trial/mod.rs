@@ -114,6 +114,9 @@ fn run_with(
 ) -> Result<(Record, Trace), TrialError> {
     let plan = Plan::of(spec)?;
     let kernels = kernels(&plan.groups, names)?;
+    if plan.topology.loopback().is_some() {
+        refuse_stacks(&plan.groups)?;
+    }
     let mut options = EmulationOptions::new(plan.topology.clone(), spec.streams().component("network"));
     // Datagrams that are larger than what their path carries leave in fragments, as in simulation.
     let messages = plan.groups.iter().filter(|group| group.has_messages());
@@ -194,14 +197,34 @@ fn run_with(
     Ok((record, trace))
 }
 
+/// A user-space stack stands at a device of its host, and only the kernel has a loopback interface.
+fn refuse_stacks(groups: &[Group]) -> Result<(), SpecError> {
+    let is_own =
+        |group: &Group| matches!(&group.protocol, Protocol::Tcp(config) if own::is_asked_for(config));
+    match groups.iter().position(is_own) {
+        None => Ok(()),
+        Some(number) => {
+            let place = place(number);
+            let message = "\"longfat\" has no loopback interface: allowed on this topology: kernel";
+            Err(SpecError::Invalid(vec![
+                Problem::new("stack", message).within(&place),
+            ]))
+        }
+    }
+}
+
+/// Where a study writes the protocol of a group.
+fn place(number: usize) -> String {
+    match number {
+        0 => "protocol".to_owned(),
+        _ => format!("traffic.{}.protocol", number - 1),
+    }
+}
+
 /// What each group asks of the kernel's TCP; `None` for what runs another protocol, or the project's TCP.
 fn kernels(groups: &[Group], names: &Names) -> Result<Vec<Option<KernelTcp>>, SpecError> {
     let of = |(number, group): (usize, &Group)| {
-        let place = if number == 0 {
-            "protocol".to_owned()
-        } else {
-            format!("traffic.{}.protocol", number - 1)
-        };
+        let place = place(number);
         let within = |problem: Problem| problem.within(&place);
         match &group.protocol {
             Protocol::Tcp(config) if own::is_asked_for(config) => {

@@ -43,7 +43,7 @@ impl Account {
 
 /// Asks as often as the workload says, one request after the other.
 pub(super) fn ask(setting: &Setting<'_>, group: &Group, flow: &Flow, near: Ipv4Addr, to: SocketAddr) {
-    let mut wire = Wire::look(Protocol::Tcp, near, to);
+    let mut wire = Wire::look(Protocol::Tcp, near, None, to, true);
     if let Err(error) = ask_all(setting, group, flow, &mut wire, to) {
         flow.fail(error.to_string());
     }

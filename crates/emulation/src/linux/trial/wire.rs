@@ -15,9 +15,11 @@ const GRACE: Duration = Duration::from_millis(2);
 /// runs when it may, and leaves packets without stamps until then.
 const UNTIL_STAMPED: StdDuration = StdDuration::from_millis(20);
 
-/// Looks at all packets between two hosts of one protocol. Where the system lets nobody look, it sees nothing.
+/// Looks at all packets between two hosts of one flow. Where the system lets nobody look, it sees nothing.
 pub(super) struct Wire {
     capture: Option<Capture>,
+    /// Whether nobody else asks so at the same time.
+    is_alone: bool,
     frames: Vec<Frame>,
     longest: Duration,
 }
@@ -27,19 +29,28 @@ pub(super) struct Wire {
 pub(super) struct Asked(Stamp);
 
 impl Wire {
-    /// Looks from the calling thread's host, whose address is `near`; `to` is the far end, without a port for ICMP echo.
-    pub(super) fn look(protocol: Protocol, near: Ipv4Addr, to: SocketAddr) -> Self {
+    /// Looks from the calling thread's host, whose address is `near`; `to` is the far end, without a port for ICMP echo,
+    /// whose requests have this `identifier`. Fragments tell nobody whose they are: where others ask at the same time, what
+    /// has any is not told.
+    pub(super) fn look(
+        protocol: Protocol,
+        near: Ipv4Addr,
+        identifier: Option<u16>,
+        to: SocketAddr,
+        is_alone: bool,
+    ) -> Self {
         let filter = Filter {
             protocol,
             near: IpAddr::V4(near),
             far: to.ip(),
-            near_port: None,
+            near_port: identifier,
             far_port: (protocol != Protocol::Echo).then(|| to.port()),
         };
         let capture = Capture::open(None, filter).ok();
         std::thread::sleep(UNTIL_STAMPED);
         Self {
             capture,
+            is_alone,
             frames: Vec::new(),
             longest: Duration::ZERO,
         }
@@ -57,7 +68,15 @@ impl Wire {
         let capture = self.capture.as_mut()?;
         let seen = self.frames.len();
         capture.take(&mut self.frames).ok()?;
+        if !self.is_told(seen) {
+            return None;
+        }
         span(&self.frames[seen..], asked.0, until)
+    }
+
+    /// Whether it is known whose the packets are that were seen from this one on.
+    fn is_told(&self, from: usize) -> bool {
+        self.is_alone || !self.frames[from..].iter().any(|frame| frame.packet.is_fragment)
     }
 
     /// All packets so far, both ways; those that are still on their way are waited for. `None` where some went unseen.
@@ -67,7 +86,7 @@ impl Wire {
         let capture = self.capture.as_mut()?;
         capture.take(&mut self.frames).ok()?;
         let counts = capture.counts().ok()?;
-        (counts.dropped == 0).then_some(counts.frames)
+        (counts.dropped == 0 && self.is_told(0)).then_some(counts.frames)
     }
 }
 
