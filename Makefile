@@ -8,20 +8,20 @@ export PYO3_PYTHON := $(abspath $(BIN)/python)
 
 RUST_VERSION := $(shell sed -n 's/^rust-version *= *"\(.*\)"/\1/p' Cargo.toml)
 RUST_SOURCES := Cargo.toml Cargo.lock $(shell find crates -name '*.rs' -o -name Cargo.toml)
-# The extension module leaves Python's symbols open, so it cannot be linked into a test binary: its tests are pytest's.
-CARGO_TESTED := --workspace --exclude longfat-python
+# Without the crate of benchmarks, whose dependencies take long to compile.
+CARGO_TESTED := --workspace --exclude longfat-benchmarks
 
 .PHONY: help setup demo test test-rust test-python lint format bench clean
 
 help:
-	@echo "make demo    set up, build, run the ARQ study in under a minute, print its table"
+	@echo "make demo    set up, build, answer one question in 15 seconds"
 	@echo "make test    set up, run all Rust and Python tests"
 	@echo "make lint    rustfmt, clippy, ruff, mypy"
 	@echo "make bench   measure speed (benchmarks/)"
 	@echo "make format  rewrite the sources in the project's format"
 	@echo "make clean   remove .venv, build products and caches (runs/ stays)"
 
-setup: $(VENV)/.native
+setup: $(VENV)/.native-release
 
 $(VENV)/.packages: constraints.txt
 	@command -v $(PYTHON) >/dev/null || { echo "longfat needs Python 3.11 or newer: no $(PYTHON) found (set PYTHON=/path/to/python)" >&2; exit 1; }
@@ -34,35 +34,47 @@ $(VENV)/.packages: constraints.txt
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --requirement constraints.txt
 	@touch $@
 
-$(VENV)/.native: $(VENV)/.packages pyproject.toml $(RUST_SOURCES)
+# The wheel comes in two builds: optimised for use, and with the checks of the tests' profile, whose crates it shares.
+# Its stamp tells which one is installed. Installing the other compiles nothing that is compiled.
+$(VENV)/.native-release: OPTIONS := --release
+$(VENV)/.native-release $(VENV)/.native-dev: $(VENV)/.packages pyproject.toml $(RUST_SOURCES)
 	@command -v cargo >/dev/null || { echo "longfat needs Rust $(RUST_VERSION) or newer: no cargo found" >&2; exit 1; }
 	@command -v cc >/dev/null || { echo "longfat needs a C compiler: no cc found (on Debian and Ubuntu: apt install gcc)" >&2; exit 1; }
 	@v=$$(rustc --version | cut -d' ' -f2); \
 	  test "$$(printf '%s\n' $(RUST_VERSION) $$v | sort -V | head -1)" = "$(RUST_VERSION)" || \
 	  { echo "longfat needs Rust $(RUST_VERSION) or newer, but rustc is $$v" >&2; exit 1; }
 	@echo "Building the native part ..."
-	@PIP_QUIET=1 VIRTUAL_ENV=$(abspath $(VENV)) $(BIN)/maturin develop --release --quiet
+	@PIP_QUIET=1 VIRTUAL_ENV=$(abspath $(VENV)) $(BIN)/maturin develop $(OPTIONS) --quiet
+	@rm -f $(VENV)/.native*
 	@touch $@
 
 demo: setup
-	@$(BIN)/longfat run arq/loss --quick
+	@$(BIN)/longfat demo
 
-# What tests of both kinds say that they skipped; pytest names all of it at its end.
+# Tests in Rust and in Python append to it what they skipped; pytest prints it at the end.
 SKIPPED := $(CURDIR)/target/skipped-tests
 
+# Both kinds of tests run, whatever fails; the status is that of both.
 test: export LONGFAT_SKIPPED = $(SKIPPED)
-test: setup
+test: $(VENV)/.native-dev
 	@mkdir -p target && rm -f $(SKIPPED)
-	@$(MAKE) --no-print-directory test-rust
-	@$(MAKE) --no-print-directory test-python
+	@status=0; \
+	  $(MAKE) --no-print-directory test-rust || status=1; \
+	  $(MAKE) --no-print-directory test-python || status=1; \
+	  missing=$$(tests/missing-packages); \
+	  test -z "$$missing" || echo "Some tests need Debian packages that are missing: $$missing"; \
+	  exit $$status
 
-test-rust: setup
-	cargo test --locked $(CARGO_TESTED)
+test-rust: $(VENV)/.packages
+	@status=0; \
+	  cargo test --locked --no-fail-fast $(CARGO_TESTED) --tests || status=1; \
+	  cargo test --locked --no-fail-fast $(CARGO_TESTED) --doc --quiet || status=1; \
+	  exit $$status
 
-test-python: setup
-	$(BIN)/pytest
+test-python: $(VENV)/.native-dev
+	$(BIN)/pytest --numprocesses auto --maxprocesses 4 --dist loadgroup
 
-lint: setup
+lint: $(VENV)/.packages
 	cargo fmt --all --check
 	cargo clippy --locked --workspace --all-targets -- -D warnings
 	$(BIN)/ruff check
@@ -75,7 +87,7 @@ format: setup
 	$(BIN)/ruff format
 
 bench: setup
-	cargo bench --locked $(CARGO_TESTED)
+	cargo bench --locked --package longfat-benchmarks
 	@for script in benchmarks/*.py; do test -e "$$script" || continue; echo "== $$script"; $(BIN)/python "$$script" || exit 1; done
 
 clean:

@@ -88,7 +88,7 @@ def measure(rates: list[float], delays: list[float], load: float, window: int) -
     with tempfile.TemporaryDirectory() as folder:
         place = Path(folder)
         (place / "chain.toml").write_text(study(rates, delays), encoding="utf-8")
-        longfat = f"{sys.executable} -m longfat"
+        longfat = f"{sys.executable} -P -m longfat"
         path = f"a {longfat} path b --window {window} --json"
         lines = [
             f"{path} > {place / 'path.json'}",
@@ -99,7 +99,7 @@ def measure(rates: list[float], delays: list[float], load: float, window: int) -
             lines.insert(0, f"x {sys.executable} {Path(__file__).resolve()} --send-to y {bps} &")
         started = time.monotonic()
         subprocess.run(
-            [sys.executable, "-m", "longfat", "net", str(place / "chain.toml")],
+            [sys.executable, "-P", "-m", "longfat", "net", str(place / "chain.toml")],
             input="\n".join(lines) + "\n",
             text=True,
             check=True,

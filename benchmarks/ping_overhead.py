@@ -21,7 +21,7 @@ import sys
 import time
 from collections.abc import Iterator, Sequence
 
-COMMAND = [sys.executable, "-m", "longfat"]
+COMMAND = [sys.executable, "-P", "-m", "longfat"]
 INTERVAL_S = 0.02
 PAIRS = (
     ("application", "ping -U"),

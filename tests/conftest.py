@@ -16,6 +16,8 @@ import pytest
 import tomli_w
 
 from longfat import _native
+from longfat.interpreter import python_command
+from tests import in_process, requirements
 
 Data = dict[str, Any]
 Cli = Callable[..., subprocess.CompletedProcess[str]]
@@ -45,6 +47,22 @@ STUDY: Data = {
 }
 
 
+ALONE = {"emulated", "allowed", "_bpf", "_namespaces", "_tun", "_built"}
+"""Tests with these fixtures make networks of the kernel, and never run at the same time."""
+
+
+def pytest_configure() -> None:
+    """Refuses unknown requirements."""
+    requirements.required()
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Puts tests of the kernel's networks into one group, which one process of pytest-xdist runs."""
+    for item in items:
+        if ALONE & set(getattr(item, "fixturenames", ())):
+            item.add_marker(pytest.mark.xdist_group("machine"))
+
+
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     """Names at the end what was skipped and why, with the tests in Rust that `make test` ran before."""
     reasons: Counter[str] = Counter()
@@ -66,7 +84,7 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
 def emulated() -> None:
     """Tests with it are skipped, with the reason, where no network can be emulated."""
     if sys.platform != "linux":
-        pytest.skip("emulated networks need Linux")
+        requirements.skip("netns", "emulated networks need Linux")
     refuse_without(json.loads(_native.doctor()), "network namespaces", "TUN devices")
 
 
@@ -75,7 +93,9 @@ def refuse_without(probes: list[Data], *names: str) -> None:
     by_name = {probe["name"]: probe for probe in probes}
     for name in names:
         if not by_name[name]["ok"]:
-            pytest.skip(f"{name}: {by_name[name]['detail']}: {by_name[name]['remedy']}")
+            detail, remedy = by_name[name]["detail"], by_name[name]["remedy"]
+            reason = f"{name}: {detail}" if remedy in detail else f"{name}: {detail}: {remedy}"
+            requirements.skip("tun" if name == "TUN devices" else "netns", reason)
 
 
 @pytest.fixture
@@ -115,23 +135,37 @@ def write(tmp_path: Path) -> Callable[[Data], Path]:
 
 def command(*arguments: object) -> list[str]:
     """The command line of `longfat` in this interpreter."""
-    return [sys.executable, "-m", "longfat", *map(str, arguments)]
+    return python_command("-m", "longfat", *map(str, arguments))
 
 
 @pytest.fixture
 def cli(tmp_path: Path) -> Cli:
-    """Runs `longfat` in an empty folder; with `ok=True` a failure fails the test."""
+    """Runs `longfat` in this process, in an empty folder; with `ok=True` a failure fails the test."""
+
+    def _run(*arguments: object, ok: bool = True) -> subprocess.CompletedProcess[str]:
+        return _checked(in_process.run(tmp_path, arguments), ok=ok)
+
+    return _run
+
+
+@pytest.fixture
+def cli_process(tmp_path: Path) -> Cli:
+    """As `cli`, in a separate process: for signals, terminals, limits and state of its own."""
 
     def _run(*arguments: object, ok: bool = True) -> subprocess.CompletedProcess[str]:
         done = subprocess.run(
             command(*arguments), cwd=tmp_path, capture_output=True, text=True, timeout=600, check=False
         )
-        if ok:
-            assert done.returncode == 0, done.stderr
-        assert "Traceback" not in done.stderr, done.stderr
-        return done
+        return _checked(done, ok=ok)
 
     return _run
+
+
+def _checked(done: subprocess.CompletedProcess[str], *, ok: bool) -> subprocess.CompletedProcess[str]:
+    if ok:
+        assert done.returncode == 0, done.stderr
+    assert "Traceback" not in done.stderr, done.stderr
+    return done
 
 
 def document(done: subprocess.CompletedProcess[str]) -> Data:

@@ -1,4 +1,4 @@
-"""One process of a trial on wall time: `python -m longfat._endpoint receive|relay|send|emulate`.
+"""One process of a trial on wall time: `python -P -m longfat._endpoint receive|relay|send|emulate`.
 
 Three of them are a trial in the world `relay`; `emulate` is a whole trial in the world `netns`. Reads one
 line from standard input, `{"spec": ..., "to": address, "names": ..., "trace": ...}`, and answers one line:
@@ -36,7 +36,7 @@ def main() -> None:
     """Plays the role named on the command line."""
     role = sys.argv[1] if len(sys.argv) == 2 else ""
     if role not in ("receive", "relay", "send", "emulate"):
-        sys.exit("usage: python -m longfat._endpoint receive|relay|send|emulate")
+        sys.exit("usage: python -P -m longfat._endpoint receive|relay|send|emulate")
     line = b""
     while not line.endswith(b"\n"):
         chunk = os.read(0, 65536)

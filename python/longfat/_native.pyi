@@ -40,6 +40,21 @@ def simulate(spec_json: str, cancel: Cancel | None = None) -> str:
     The record has `metrics` or an `error`, and `flows`, columns for `longfat.flow_table`.
     """
 
+def path_links(path_json: str, /) -> str:
+    """The keys of each link of a `[path]`, forward and in reverse, with those of presets, as JSON.
+
+    A list of pairs.
+
+    Raises:
+        ValueError: a key is unknown or cannot be read.
+    """
+
+def check_trial(spec_json: str) -> None:
+    """Checks, without running it, that a trial's network can be built and that its hosts exist.
+
+    ValueError names the key.
+    """
+
 def layout(spec_json: str) -> str:
     """The network and the flows of a trial before anything is sent, with max-min fair shares, as JSON.
 
@@ -67,6 +82,12 @@ def packetdrill(paths: Sequence[str]) -> str:
 
     A JSON list of `{"path", "outcome": "pass" | "fail" | "unsupported" | "invalid", "printed"}`; beside it
     `line`, and `expected`, `seen`, `at_s` of a failure or `what` of the last two.
+    """
+
+def check_emulated(spec_json: str, names: dict[str, str]) -> None:
+    """Checks that `emulate` can run a trial: its hosts exist, and this kernel has what it configures.
+
+    ValueError names the key.
     """
 
 def emulate(spec_json: str, names: dict[str, str]) -> str:
@@ -182,6 +203,13 @@ class Testbed:
     def links(self) -> str:
         """A JSON list of what each link was asked to do, what it has done, and its queue now."""
 
+    def dropped(self) -> str:
+        """A JSON list of the packets that each host's kernel has dropped, which no link lost.
+
+        `{"name", "socket", "sent", "received"}`: at full socket buffers, and at the host's device on the way
+        out and in.
+        """
+
     def run(self, host: str, command_json: str, streams: tuple[int, int, int]) -> int:
         """Starts a command at a host with these descriptors, and gives the process, a child of this one.
 
@@ -248,7 +276,8 @@ def relay(
 
     `on_report` first gets `{"listening": address}`, then about 20 times a second what the links did. The
     answer is the last such report: `forward` and `reverse` (packets entered, delivered, lost, ...),
-    `clients`, `dropped_by_relay`, `late_p50_s`, `late_p99_s`.
+    `clients`, `dropped_by_relay`, `refused_by_server` (ICMP errors: nothing listened at `to`), `late_p50_s`,
+    `late_p99_s`.
     """
 
 class Acknowledgement:

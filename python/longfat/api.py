@@ -6,16 +6,19 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path as _File
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, SupportsIndex
 
 from longfat import _native
 from longfat.results import RunResult
 from longfat.study import Overrides, Study, StudyError, load_study
-from longfat.study.problems import Problem
+from longfat.study.plain import plain, protocol_table, traffic_table
+from longfat.study.problems import Problem, show
 from longfat.study.vocabulary import Section, canonical, check, short_metric
 
 if TYPE_CHECKING:
     import polars
+
+    from longfat.controllers import CongestionController
 
 __all__ = [
     "GoBackN",
@@ -38,21 +41,26 @@ class _Settings:
     _section: ClassVar[Section]
 
     def __init__(self, **settings: Any) -> None:
-        self.settings: dict[str, Any] = {k: v for k, v in settings.items() if v is not None}
+        given = {key: value for key, value in settings.items() if value is not None}
+        self.settings: dict[str, Any] = _table(given, self._section)
         _refuse(self._section, self.settings)
 
+    def to_study(self) -> dict[str, Any]:
+        """Returns the settings as the table of a study."""
+        return self.settings
+
     def __repr__(self) -> str:
-        inner = ", ".join(f"{key}={value!r}" for key, value in self.settings.items())
+        inner = ", ".join(f"{key}={value!r}" for key, value in self.to_study().items())
         return f"{type(self).__name__}({inner})"
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, _Settings) and (self._section, self.settings) == (
+        return isinstance(other, _Settings) and (self._section, self.to_study()) == (
             other._section,
-            other.settings,
+            other.to_study(),
         )
 
     def __hash__(self) -> int:
-        return hash((self._section, canonical(self.settings)))
+        return hash((self._section, canonical(self.to_study())))
 
 
 class Path(_Settings):
@@ -98,6 +106,7 @@ class Protocol(_Settings):
 
     Args:
         kind: What a study's `[[protocols]]` calls it ("go-back-n"); `longfat list protocols` shows all.
+        name: Its name in a study's tables; by default its congestion controller or its kind.
         **settings: Its keys: `window` (packets, or "auto"), `mss` ("1024B"), `rto` ("adaptive", "200ms"), ...
 
     Raises:
@@ -109,8 +118,13 @@ class Protocol(_Settings):
 
     _section = "protocol"
 
-    def __init__(self, kind: str, **settings: Any) -> None:
+    def __init__(self, kind: str, *, name: str | None = None, **settings: Any) -> None:
         super().__init__(kind=kind, **settings)
+        self.name = name
+
+    def to_study(self) -> dict[str, Any]:
+        """Returns the settings as an entry of a study's protocols."""
+        return self.settings if self.name is None else {"name": self.name, **self.settings}
 
 
 class StopAndWait(Protocol):
@@ -152,14 +166,19 @@ class Tcp(Protocol):
     """TCP. Takes the keys of `Protocol` with kind "tcp".
 
     Args:
-        congestion: A controller by its name ("reno", "vegas"), or a dict with its kind and settings.
+        congestion: A controller by its name ("reno", "vegas"), a class derived from `CongestionController`,
+            or a dict with its kind and settings.
         **settings: `profile` ("linux", "rfc", "ns3"), `ecn`, `receive_buffer`, ...
 
     >>> Tcp("vegas", profile="rfc")
     Tcp(kind='tcp', congestion='vegas', profile='rfc')
     """
 
-    def __init__(self, congestion: str | Mapping[str, Any] | None = None, **settings: Any) -> None:
+    def __init__(
+        self,
+        congestion: str | type[CongestionController] | Mapping[str, Any] | None = None,
+        **settings: Any,
+    ) -> None:
         super().__init__("tcp", congestion=congestion, **settings)
 
 
@@ -183,14 +202,17 @@ class Trial:
 
     @property
     def flows(self) -> list[dict[str, Any]]:
-        """What is known of each flow, in the order in which they began."""
-        return self.flows_to_polars().to_dicts()
-
-    def flows_to_polars(self) -> polars.DataFrame:
-        """One row a flow, in the order in which they began."""
+        """What is known of each flow, in the order in which they began; `path_bytes` is a list here."""
         from longfat.flow_table import flow_table
 
-        return flow_table(self.columns)
+        return flow_table(self.columns).to_dicts()
+
+    def flows_to_polars(self) -> polars.DataFrame:
+        """Returns one row a flow, in the order in which they began, with the columns of a run's flows."""
+        from longfat.flow_table import flow_table
+        from longfat.frames import flows_frame
+
+        return flows_frame(flow_table(self.columns))
 
     def __getattr__(self, name: str) -> float:
         if not name.startswith("_"):
@@ -205,20 +227,21 @@ class Trial:
 
 
 def simulate(
-    protocol: Protocol | Mapping[str, Any],
+    protocol: Protocol | type[CongestionController] | Mapping[str, Any] | str,
     path: Path | Topology | Mapping[str, Any] | None = None,
     size: str | None = None,
     *,
     topology: Topology | Mapping[str, Any] | None = None,
-    traffic: Sequence[Mapping[str, Any]] = (),
+    traffic: Mapping[str, Any] | Sequence[Mapping[str, Any]] = (),
     workload: Mapping[str, Any] | None = None,
-    seed: int = 1,
-    trial: int = 0,
+    seed: SupportsIndex = 1,
+    trial: SupportsIndex = 0,
 ) -> Trial:
     """Simulates one trial in virtual time.
 
     Args:
-        protocol: `GoBackN(window=8)`, `Tcp("reno")` and the like, or a study's keys as a dict.
+        protocol: `GoBackN(window=8)`, `Tcp("reno")` and the like, a study's keys as a dict, or a name or
+            controller class alone: "cubic" is `Tcp("cubic")`, "go-back-n" is `GoBackN()`.
         path: `Path(rate="10Mbit/s", delay="20ms")`, or a study's keys as a dict; or a `Topology`.
         topology: In place of a path, `Topology("dumbbell", ...)` or a study's keys as a dict.
         traffic: Flows beside the measured ones, each with the keys of a study's `[[traffic]]`.
@@ -244,18 +267,20 @@ def simulate(
     if network is None or (path is not None and topology is not None):
         raise ValueError("give either a path or a topology")
     several = topology is not None or isinstance(path, Topology)
+    listed = [traffic] if isinstance(traffic, Mapping) else traffic
+    flows = [_table(traffic_table(flow), "traffic") for flow in listed]
     spec: dict[str, Any] = {
-        "topology" if several else "path": _plain(network),
-        "protocol": _plain(protocol),
-        "workload": {"kind": "file", "size": size} if workload is None else dict(workload),
+        "topology" if several else "path": _table(network, "topology" if several else "path"),
+        "protocol": _protocol(protocol),
+        "workload": _table({"kind": "file", "size": size} if workload is None else workload, "workload"),
     }
     for section, settings in spec.items():
         _refuse(section, settings)  # type: ignore[arg-type]
-    for flow in traffic:
-        _refuse("traffic", dict(flow))
-    if traffic:
-        spec["traffic"] = [dict(flow) for flow in traffic]
-    spec |= {"seed": seed, "trial": trial}
+    for flow in flows:
+        _refuse("traffic", flow)
+    if flows:
+        spec["traffic"] = flows
+    spec |= {"seed": plain(seed, "seed"), "trial": plain(trial, "trial")}
     content = json.loads(_native.simulate(canonical(spec)))
     if content["metrics"] is None:
         raise TransferError(content["error"])
@@ -263,8 +288,22 @@ def simulate(
     return Trial(values, spec, content.get("flows") or [])
 
 
-def _plain(settings: _Settings | Mapping[str, Any]) -> dict[str, Any]:
-    return dict(settings.settings if isinstance(settings, _Settings) else settings)
+def _protocol(given: Any) -> dict[str, Any]:
+    """A protocol's own keys: the name that it would have in a study is none of them."""
+    table = protocol_table(plain(given, "protocol"))
+    if isinstance(table, dict):
+        table.pop("name", None)
+    return _table(table, "protocol")
+
+
+def _table(given: Any, section: Section) -> dict[str, Any]:
+    """The settings of a section as plain data."""
+    table = plain(given, section)
+    if not isinstance(table, dict):
+        made = {"path": "Path", "topology": "Topology", "protocol": "Protocol"}.get(section)
+        hint = f" or an object such as longfat.{made}" if made else ""
+        raise StudyError("", [Problem(section, f"{show(table)}: must be a dict{hint}")])
+    return dict(table)
 
 
 def _refuse(section: Section, settings: dict[str, Any]) -> None:
@@ -277,9 +316,9 @@ def run(
     study: str | _File | Mapping[str, Any] | Study,
     *,
     worlds: Sequence[str] = (),
-    repeats: int | None = None,
+    repeats: SupportsIndex | None = None,
     settings: Mapping[str, Any] | None = None,
-    seed: int | None = None,
+    seed: SupportsIndex | None = None,
     jobs: int | None = None,
     out: str | _File | None = None,
     quick: bool = False,
@@ -291,20 +330,23 @@ def run(
 
     Args:
         study: A study file's path, a built-in study's name ("arq/loss"), its tables as a dict, or a `Study`.
+            In a dict objects (`Path`, `Tcp`), dicts, NumPy values and controller classes may stand anywhere;
+            an entry of its protocols may be a name or a class alone ("cubic"), as in `simulate`.
         worlds: Run in these worlds alone.
         repeats: Trials of each cell.
         settings: Keys to change, as `--set` does: `{"path.loss": "2%"}`; a list becomes a sweep.
         seed: What all randomness derives from.
         jobs: Trials at once; all cores by default.
         out: The run's own folder; `runs/` and the study's name by default.
-        quick: A small file, and few repeats in worlds that take their time.
+        quick: Answer within half a minute: fewer cells and trials, shorter trials; `study.cuts` of the result
+            says what was cut.
         fresh: Removes this study's records and starts over.
         progress: Shows the progress on standard error.
         force: Runs also what this machine is too slow for, in worlds on wall time.
 
     Returns:
         Cells with intervals, claims with verdicts, with `to_polars()` one row a trial, and with
-        `flows_to_polars()` one row a flow.
+        `flows_to_polars()` one row a flow, both with plain names and SI numbers.
 
     Raises:
         ValueError: naming file, key, value and what is allowed; or where the folder is another study's.
@@ -312,18 +354,19 @@ def run(
         KeyboardInterrupt: after what was done was written; running again goes on from there.
     """
     from longfat import analysis
+    from longfat.analysis.expectation import theory_problems
     from longfat.runner import run_study
     from longfat.runner.progress import reporter
 
     overrides = Overrides(
-        tuple((settings or {}).items()),
-        tuple(worlds),
-        repeats,
-        seed,
+        tuple(plain(settings or {}).items()),
+        tuple(plain([worlds] if isinstance(worlds, str) else worlds)),
+        plain(repeats),
+        plain(seed),
         quick,
     )
     result = run_study(
-        load_study(study, overrides),
+        load_study(study, overrides, also=theory_problems),
         folder=None if out is None else _File(out),
         jobs=jobs,
         fresh=fresh,

@@ -20,7 +20,7 @@ from types import ModuleType
 from typing import Any, ClassVar, Self, TypeGuard
 
 from longfat._native import Acknowledgement, Loss
-from longfat.named_classes import FILE_SUFFIX, file_hash, split
+from longfat.named_classes import FILE_SUFFIX, file_hash, register, registered, split
 
 __all__ = ["Acknowledgement", "CongestionController", "ControllerError", "Loss"]
 
@@ -114,12 +114,29 @@ class CongestionController(abc.ABC):
         return made
 
 
+def name_of(cls: type) -> str:
+    """Returns the name by which a study refers to a class that a program has at hand; `load` finds it.
+
+    Raises:
+        ControllerError: for a class that is no controller, or that is defined inside a function.
+    """
+    if not _is_controller(cls):
+        raise ControllerError(f"class {cls.__name__} is not derived from longfat.CongestionController")
+    try:
+        return register(cls)
+    except ValueError as error:
+        raise ControllerError(str(error)) from None
+
+
 def load(name: str) -> type[CongestionController]:
     """The class that a name stands for.
 
     Raises:
         ControllerError: where there is none, or none that is a controller.
     """
+    at_hand = registered(name)
+    if _is_controller(at_hand):
+        return at_hand
     where, wanted = split(name)
     if not where or not wanted.isidentifier():
         raise ControllerError(f'"{name}" is no controller: write FILE.py:CLASS or package.module:CLASS')

@@ -12,6 +12,7 @@ transfer takes the one of the least round-trip time, a long one all.
 from __future__ import annotations
 
 import atexit
+import contextlib
 import json
 import os
 import socket
@@ -23,6 +24,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from longfat import _native
+from longfat.local_sockets import is_trusted, peer
 
 __all__ = ["MptcpWarning", "Subflow", "connect", "status", "subflows", "token"]
 
@@ -124,7 +126,7 @@ def subflows(connection: socket.socket) -> list[Subflow]:
 def status() -> dict[str, Any]:
     """What the path manager of this network namespace knows: its `peers` with their paths, and `connections`.
 
-    OSError where none runs.
+    OSError where none runs, or where it belongs to another user or serves others only.
     """
     try:
         found: dict[str, Any] = _ask(NAME, {"status": {}})["status"]
@@ -157,7 +159,10 @@ def _ask(name: str, request: dict[str, Any]) -> dict[str, Any]:
         asked.settimeout(_PATIENCE_S)
         try:
             asked.connect(f"\0{name}")
-            asked.sendall(json.dumps(request).encode() + b"\n")
+            _verify(name, asked)
+            # A manager that refuses this user closes the connection, and its reason can still be read.
+            with contextlib.suppress(BrokenPipeError):
+                asked.sendall(json.dumps(request).encode() + b"\n")
             with asked.makefile("rb") as lines:
                 reply: dict[str, Any] = json.loads(lines.readline() or b"{}")
         except OSError as error:
@@ -169,11 +174,19 @@ def _ask(name: str, request: dict[str, Any]) -> dict[str, Any]:
     return reply
 
 
+def _verify(name: str, connected: socket.socket) -> None:
+    """Raises _NoManagerError where the server is another user's: anybody can take an abstract name first."""
+    _, user = peer(connected)
+    if not is_trusted(user):
+        raise _NoManagerError(f"@{name} belongs to user {user}, who is neither root nor this user")
+
+
 def _runs(name: str) -> bool:
     try:
         with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as asked:
             asked.connect(f"\0{name}")
-    except OSError:
+            _verify(name, asked)
+    except (OSError, _NoManagerError):
         return False
     return True
 

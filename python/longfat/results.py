@@ -8,11 +8,12 @@ of another therefore met the same losses: differences between cells may be taken
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping, MutableMapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from longfat.keys import lookup
+from longfat.study.cell import Cell as Cell  # noqa: PLC0414 - offered here too
 
 if TYPE_CHECKING:
     import polars
@@ -45,55 +46,29 @@ class Interval:
         return (self.high - self.low) / 2 / abs(self.mean)
 
 
-@dataclass(frozen=True)
-class Cell:
-    """One world, one protocol, one point of the sweep.
-
-    `params` holds the swept keys alone, as written in the study (`{"path.loss": "2%"}`); a sweep of
-    `protocols.NAME.KEY` touches that protocol alone and is no param of the others. `spec` is the
-    whole trial specification (`path` or `topology`, `protocol`, `workload`, and `traffic` where there is
-    any) without seed and trial number.
-    """
-
-    world: str
-    protocol: str
-    params: dict[str, Any]
-    spec: dict[str, Any]
-
-    def value(self, key: str) -> Any:
-        """The value of a dotted key in this cell, swept or not; None where the study does not set it.
-
-        `protocol.KEY` means this cell's protocol; `protocols.NAME.KEY` is None in cells of another one.
-
-        >>> spec = {"path": {"delay": "5ms"}, "protocol": {"window": 4}}
-        >>> cell = Cell("sim", "gbn", {"path.loss": "2%"}, spec)
-        >>> cell.value("path.loss"), cell.value("path.delay"), cell.value("protocol.window")
-        ('2%', '5ms', 4)
-        """
-        if key in self.params:
-            return self.params[key]
-        parts = key.split(".")
-        if parts[0] == "protocols":
-            if len(parts) < 3 or parts[1] != self.protocol:
-                return None
-            parts = ["protocol", *parts[2:]]
-        return lookup(self.spec, parts)
-
-
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class CellResult:
     """What the trials of one cell measured.
 
     `n` counts the trials that succeeded, `failures` the others by their error. `samples` holds each
     metric's values of the successful trials in trial order, `trials` their numbers: pair two cells on these.
+    Samples are read, and intervals computed, when they are first used. `deterministic` tells whether several
+    trials gave exactly the same values: nothing that they did was random.
     """
 
     cell: Cell
     n: int
     failures: dict[str, int]
-    metrics: dict[str, Interval]
-    samples: dict[str, list[float]]
+    metrics: MutableMapping[str, Interval]
+    samples: MutableMapping[str, list[float]]
     trials: list[int] = field(default_factory=list)
+    deterministic: bool = False
+
+    def __repr__(self) -> str:
+        about = {"n": self.n, "failures": self.failures} if self.failures else {"n": self.n}
+        told = ", ".join(f"{key}={value!r}" for key, value in about.items())
+        place = ", ".join([repr(self.cell.world), repr(self.cell.protocol), repr(self.cell.params)])
+        return f"CellResult({place}, {told}, {len(self.samples)} metrics)"
 
 
 @dataclass(frozen=True)
@@ -107,7 +82,7 @@ class Verdict:
     world: str
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class RunResult:
     """One run of a study.
 
@@ -128,20 +103,46 @@ class RunResult:
     records: polars.DataFrame | None = field(default=None, repr=False, compare=False)
     flows: Flows | None = field(default=None, repr=False, compare=False)
 
+    def __repr__(self) -> str:
+        trials = sum(cell.n + sum(cell.failures.values()) for cell in self.cells)
+        counts = f"{len(self.cells)} cells, {trials} trials, {len(self.claims)} claims"
+        return f"RunResult({self.study.name!r}, {counts}, folder={str(self.folder)!r})"
+
+    @property
+    def swept(self) -> dict[str, list[Any]]:
+        """All values of each swept key, as the study writes them."""
+        from longfat.study.sweep import values
+
+        return {key: values(listed) for key, listed in self.study.sweep.items()}
+
     def to_polars(self) -> polars.DataFrame:
-        """One row a trial: `world`, `protocol`, the swept keys, `trial`, `seed`, `error`, the metrics."""
+        """Returns one row a trial: its place in the study, the swept keys, `measured`, `error`, the metrics.
+
+        Names have underscores (`path_loss`, `goodput_bps_s1`). A swept quantity is a number in s, bit/s, B or
+        a share of 1, and `path_loss_label` holds the study's own text ("1%"); what is no quantity is text.
+        `measured` is false for a trial that failed. CSV holds every column.
+
+        Raises ValueError for a result that was built without records.
+        """
+        from longfat.frames import trials_frame
+
         if self.records is None:
             raise ValueError("this result was built without its records: load the run's folder")
-        return self.records.drop("cell")
+        return trials_frame(self, self.records)
 
     def flows_to_polars(self) -> polars.DataFrame:
-        """One row a flow of a trial: `world`, `protocol`, the swept keys, `trial`, and the flow's figures.
+        """Returns one row a flow: its trial's place in the study, the swept keys, then the flow itself.
 
-        Raises ValueError where no trial told of its flows.
+        Names and quantities are those of `to_polars`; `measured` is false for flows of the traffic, and
+        `path_bytes_1` is what the first path carried.
+
+        Raises ValueError where no trial has records of its flows.
         """
+        from longfat.frames import flows_frame
+
         if self.flows is None:
             raise ValueError("no trial of this run told of its flows")
-        return self.flows.read().drop("cell")
+        return flows_frame(self.flows.read().drop("cell"), self)
 
     @property
     def report(self) -> Path:
@@ -151,12 +152,14 @@ class RunResult:
     def to_json(self) -> dict[str, Any]:
         """The document that `longfat run --json` prints.
 
-        A bound that is unknown (one trial has no interval) is null, since JSON knows no NaN.
+        A cell's `params` are the swept keys and values as the study writes them, its `values` the same under
+        the names and in the units of `to_polars`. An unknown bound (one trial has no interval) is null.
         """
+        swept = self.swept
         document: dict[str, Any] = {
             "study": self.study.name,
             "run": str(self.folder),
-            "cells": [_cell_json(result) for result in self.cells],
+            "cells": [_cell_json(result, swept) for result in self.cells],
             "claims": [
                 {"id": c.id, "text": c.text, "world": c.world, "verdict": c.verdict, "detail": c.detail}
                 for c in self.claims
@@ -164,20 +167,26 @@ class RunResult:
         }
         if self.quick:
             document["quick"] = True
+            document["cuts"] = self.study.cuts
         return document
 
 
-def _cell_json(result: CellResult) -> dict[str, Any]:
+def _cell_json(result: CellResult, swept: Mapping[str, Sequence[Any]]) -> dict[str, Any]:
+    from longfat.frames import point
+
     cell: dict[str, Any] = {
         "world": result.cell.world,
         "protocol": result.cell.protocol,
         "params": result.cell.params,
+        "values": point(result.cell.params, swept),
         "n": result.n,
         "metrics": {
             name: {bound: _finite(getattr(interval, bound)) for bound in ("mean", "low", "high")}
             for name, interval in result.metrics.items()
         },
     }
+    if result.deterministic:
+        cell["deterministic"] = True
     if result.failures:
         cell["failures"] = result.failures
     return cell

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from typing import Any
 
@@ -10,9 +11,10 @@ from rich.console import Console
 
 from longfat.analysis import agreement, charts, charts_agreement, terminal
 from longfat.analysis.agreement import Difference, Measure
-from longfat.analysis.claims import check, evaluate_claims
+from longfat.analysis.claims import evaluate_claims
 from longfat.analysis.report import build
 from longfat.results import Cell, Interval, RunResult
+from longfat.study.selection import check
 
 
 def slow_at_10(made: Any) -> RunResult:
@@ -227,3 +229,22 @@ def test_a_claim_of_agreement_needs_a_limit(made: Any) -> None:
     claim = {key: value for key, value in CLAIM.items() if key != "by"}
     with pytest.raises(ValueError, match='needs the key "by"'):
         made.study({"claims": [claim]})
+
+
+def test_a_relative_difference_is_never_below_minus_100_percent(made: Any) -> None:
+    study = made.study({"repeats": 3})
+    run = made.run(study)
+    for cell in run.cells:
+        sim = cell.cell.world == "sim"
+        cell.samples["goodput_bps"] = [5e6, 5e6, 6e6] if sim else [0.1e6, 9e6, 0.2e6]
+    one = agreement.agreements(run.cells)[0].of("goodput_bps")
+    assert one is not None
+    assert one.bounds().startswith("[-100.0, +")
+    for cell in run.cells:
+        if cell.cell.world == "sim":
+            cell.samples["goodput_bps"] = [0.1e6, 9e6, 0.2e6]
+    one = agreement.agreements(run.cells)[0].of("goodput_bps")
+    assert one is not None
+    assert one.bounds().endswith("+\N{INFINITY}) %")
+    spec = charts_agreement.chart(run, agreement.agreements(run.cells), agreement.MEASURES[:1])
+    assert "Infinity" not in json.dumps(spec)

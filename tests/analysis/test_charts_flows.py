@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import dataclasses
+from pathlib import Path
 
+import polars as pl
 import pytest
 from rich.console import Console
 
@@ -11,6 +13,7 @@ import longfat as lf
 from longfat import analysis
 from longfat.analysis import charts_flows, grid, report
 from longfat.results import RunResult
+from longfat.runner import store
 
 STUDY = {
     "title": "Who waits",
@@ -69,7 +72,7 @@ def test_distributions_are_those_of_the_measured_flows(run: RunResult) -> None:
     flows = run.flows_to_polars()
     chosen = flows.filter(
         (flows["protocol"] == "all")
-        & (flows["workload.arrivals"] == "50/s")
+        & (flows["workload_arrivals"] == 50.0)
         & (flows["class"] == 0)
         & (flows["opened_s"] >= 1.0)
     )
@@ -92,6 +95,19 @@ def test_flows_of_some_trials_are_read_alone(run: RunResult) -> None:
     assert "size_bytes" not in some.columns
 
 
+def test_distributions_read_each_file_of_flows_once(run: RunResult, monkeypatch: pytest.MonkeyPatch) -> None:
+    read: list[Path] = []
+    whole = store._whole
+
+    def counted(part: Path, columns: list[str] | None = None) -> pl.DataFrame:
+        read.append(part)
+        return whole(part, columns)
+
+    monkeypatch.setattr(store, "_whole", counted)
+    charts_flows.rows(run)
+    assert sorted(read) == store.parts(run.folder, "flows")
+
+
 def test_the_report_draws_classes_and_distributions(run: RunResult) -> None:
     page = report.build(run)
     for name in ("chart-fct_mean_s@G0", "chart-fct_mean_s@G1", "chart-hosts-fct_mean_s", "chart-flows"):
@@ -111,8 +127,8 @@ def test_each_class_has_its_place_though_a_point_lacks_it(run: RunResult) -> Non
         for name, panel in zip(("class G0", "class G1"), across, strict=True):
             place = (f"Flows that arrive {point}", name)
             assert tuple(panel["title"]["text"]) == place
-            sources = {layer.get("data", panel.get("data"))["name"] for layer in panel["layer"]}
-            drawn = [row for source in sources for row in spec["datasets"][source]]
+            own = [row for layer in panel["layer"] if "data" in layer for row in layer["data"]["values"]]
+            drawn = [*panel["data"]["values"], *own]
             if place == few:
                 assert drawn == [{"told": "fewer than 20 flows"}]
             else:

@@ -12,10 +12,11 @@ import pytest
 from rich.console import Console
 
 from longfat import analysis
-from longfat.analysis import chart_data, charts, charts_hosts, charts_matrix, grid
+from longfat.analysis import chart_data, charts, charts_hosts, charts_matrix, grid, vega_bundle
 from longfat.analysis.claims import evaluate_claims
 from longfat.analysis.prediction import Prediction
 from longfat.analysis.report import build
+from longfat.analysis.terminal import Column, WorldTable
 from longfat.results import Cell, CellResult, Interval, RunResult
 from longfat.study import Study
 
@@ -131,6 +132,57 @@ def test_the_table_shows_what_the_workload_is_about() -> None:
     assert max(map(len, narrow.splitlines())) <= 80
 
 
+@pytest.mark.usefixtures("fair")
+def test_a_narrow_table_has_a_row_for_each_protocol() -> None:
+    keys = {"topology.bottleneck.rate": ["1Mbit/s", "2Mbit/s"], "topology.bottleneck.delay": ["1ms", "2ms"]}
+    run = run_of({"sweep": {**SHARING["sweep"], **keys}, "show": ["goodput", "rtt_p50", "jain"]})
+    text = printed(WorldTable(run.study, "", run.cells, columns_of(run)), 100)
+    rows = [line for line in text.splitlines() if any(name in line for name in ("reno", "vegas", "cubic"))]
+    assert len(rows) == len(run.cells) == 36
+    assert ";" not in text
+    first = rows[0].split()
+    assert first[:4] == ["drop-tail", "1Mbit/s", "1ms", "reno"]
+    # Mean and half-width, theory, then the other metrics.
+    assert "~5.00" in first or "~7.00" in first
+
+
+def columns_of(run: RunResult) -> list[Column]:
+    return [Column.of(metric, run.cells) for metric in grid.shown(run.study, run.cells)]
+
+
+def test_deterministic_trials_are_called_so() -> None:
+    run = run_of()
+    every = [replace(cell, deterministic=True) for cell in run.cells]
+    whole = replace(run, cells=every)
+    text = printed(analysis.table(run.study, whole), 200)
+    assert " deterministic" in text
+    assert "\N{PLUS-MINUS SIGN}" not in text
+    assert "95 %" not in text
+    assert 'set workload.start_jitter, e.g. "100ms"' in " ".join(text.split())
+    assert "deterministic (n = 3)" in charts.caption(whole, "goodput_bps")
+    assert "deterministic" in build(whole)
+    assert all(cell["deterministic"] for cell in whole.to_json()["cells"])
+    some = replace(run, cells=[every[0], *run.cells[1:]])
+    assert f"deterministic in 1 of {len(run.cells)} cells" in printed(analysis.table(run.study, some), 200)
+    assert "deterministic" not in printed(analysis.table(run.study, run), 200)
+
+
+def test_start_jitter_is_suggested_where_flows_compete_alone() -> None:
+    for changes, suggested in (
+        ({}, True),
+        ({"workload": {"kind": "bulk", "duration": "10s", "start_jitter": "1s"}}, False),
+    ):
+        run = run_of(changes)
+        every = [replace(cell, deterministic=True) for cell in run.cells]
+        assert ("start_jitter" in grid.determinism(run.study, every)) == suggested
+    alone = run_of({"topology": None, "path": {"rate": "1Mbit/s"}, "sweep": {}})
+    of_one = [
+        replace(cell, deterministic=True, metrics={"goodput_bps": cell.metrics["goodput_bps"]})
+        for cell in alone.cells
+    ]
+    assert "start_jitter" not in grid.determinism(alone.study, of_one)
+
+
 def test_a_study_may_say_what_it_shows() -> None:
     run = run_of({"show": ["rtt_p50", "goodput@s2", "timeouts"]})
     assert grid.shown(run.study, run.cells) == ["rtt_p50_s", "goodput_bps@s2"]
@@ -186,3 +238,17 @@ def test_a_scale_without_zero_or_decades_is_a_plain_one() -> None:
     for losses in (["1%", "2%", "5%"], ["0%", "1%", "2%"]):
         run = run_of({"sweep": {"topology.bottleneck.loss": losses}})
         assert chart_data.collect(run, "goodput_bps").x.linear_below is None
+
+
+def test_charts_are_written_for_the_version_that_altair_writes() -> None:
+    assert vega_bundle.SCHEMA == alt.SCHEMA_URL
+    assert f"v{vega_bundle.VEGA_LITE}." in alt.SCHEMA_URL
+
+
+def test_charts_written_as_vega_lite_are_valid() -> None:
+    rates: Data = {"sweep": {"topology.bottleneck.rate": ["1Mbit/s", "2Mbit/s"]}}
+    listed: list[Data] = [{}, {"sweep": {}}, rates]
+    for changes in listed:
+        spec = charts.chart(run_of(changes), "goodput_bps")
+        made = alt.LayerChart if "layer" in spec else alt.FacetChart
+        made.from_dict(spec, validate=True)

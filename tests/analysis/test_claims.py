@@ -4,11 +4,19 @@ from typing import Any
 
 import pytest
 
-from longfat.analysis.claims import check, evaluate_claims
+from longfat.analysis.claims import evaluate_claims
+from longfat.analysis.expectation import theory_problems
 from longfat.results import Cell, RunResult, Verdict
+from longfat.study import Study, selection
+from longfat.study.problems import Problem
 from longfat.study.units import number
 
 BASE = {"id": "c", "text": "claimed", "metric": "goodput"}
+
+
+def check(study: Study) -> list[Problem]:
+    """What loading a study to run it finds wrong with its claims."""
+    return selection.check(study) or theory_problems(study)
 
 
 def claim(**keys: Any) -> dict[str, Any]:
@@ -185,7 +193,9 @@ def test_trends(made: Any, relation: str, truth: Any, extra: dict[str, Any], exp
 
 def test_a_trend_is_told_in_one_line_with_its_numbers(made: Any) -> None:
     verdict = judge(made, rising, spread=0.0, of="sr", relation="rises-with", along="path.loss")
-    assert verdict.detail == "from path.loss 0% to 10%: 1.00 Mbit/s to 1.10 Mbit/s, ×1.10 [1.10, 1.10] (n=20)"  # noqa: RUF001
+    assert verdict.detail == (
+        "from path.loss 0% to 10%, goodput: sr 1.00 Mbit/s to 1.10 Mbit/s, ×1.10 [1.10, 1.10] (n=20)"  # noqa: RUF001
+    )
 
 
 def test_against_theory(made: Any) -> None:
@@ -280,3 +290,22 @@ def test_a_sweep_of_one_protocol_alone_meets_the_others(made: Any) -> None:
     (verdict,) = made.run(study, ahead_by(0.1)).claims
     assert verdict.verdict == "holds"
     assert "in all 4 cells" in verdict.detail
+
+
+@pytest.mark.parametrize(
+    ("keys", "expected"),
+    [
+        ({"relation": "higher", **PAIR}, "goodput: sr 1.10 Mbit/s, gbn 1.00 Mbit/s, ×1.10"),  # noqa: RUF001
+        ({"relation": "at-least", "of": "gbn", "value": "0.5Mbit/s"}, "goodput: gbn 1.00 Mbit/s, claimed"),
+        ({"relation": "flat-with", "of": "gbn", "along": "path.loss"}, "goodput: gbn 1.00 Mbit/s to 1.00"),
+        (
+            {"relation": "agrees-with", "of": "sr", "against": "relay", "by": "5%"},
+            "goodput: sim 1.10 Mbit/s, relay 1.10 Mbit/s, ×1.00",  # noqa: RUF001
+        ),
+    ],
+)
+def test_a_verdict_names_its_metric_both_values_and_n(made: Any, keys: dict[str, Any], expected: str) -> None:
+    study = made.study({"claims": [claim(**keys)], "reported": []})
+    verdict = made.run(study, ahead_by(0.1), spread=0.0).claims[0]
+    assert expected in verdict.detail
+    assert "(n=20)" in verdict.detail

@@ -66,6 +66,20 @@ def test_trace_as_text_svg_html_and_packets(cli: Cli, study_file: Path, tmp_path
     assert sorted(p.name for p in tmp_path.iterdir()) == ["l.pcapng", "l.svg", "small.toml"]
 
 
+def test_traces_of_several_protocols(cli: Cli, study_file: Path, tmp_path: Path) -> None:
+    both = ["--protocol", "gbn", "--protocol", "sr", "--cell", "path.loss=10%"]
+    text = cli("trace", study_file, *both).stdout
+    assert text.index("gbn: go-back-n") < text.index("sr: selective-repeat")
+    for name in ("l.png", "l.pdf", "l.svg", "l.html"):
+        cli("trace", study_file, *both, "--out", name)
+        assert (tmp_path / name).read_bytes()[:4].lower() == MAGIC[name[2:]][:4].lower()
+    charts = cli("trace", study_file, *both, "--chart", "window").stdout
+    assert "sender (gbn)" in charts
+    assert "sender (sr)" in charts
+    refused = cli("trace", study_file, *both, "--pcapng", "x.pcapng", ok=False)
+    assert "a capture is of one --protocol" in refused.stderr
+
+
 @pytest.fixture
 def tcp_study(write: Any) -> Path:
     """Two senders that share a bottleneck too small for both."""
@@ -125,7 +139,7 @@ def test_a_capture_holds_what_one_side_saw(cli: Cli, tcp_study: Path, tmp_path: 
     [
         (["--flow", "s3"], "allowed: s1, s2"),
         (["--chart", "window", "--packets", "9"], "--packets"),
-        (["--chart", "ladder", "--format", "png", "--out", "x.png"], "--format"),
+        (["--chart", "ladder", "--format", "png"], "needs --out"),
         (["--format", "pdf"], "--out"),
         (["--side", "both"], "--pcapng"),
         (["--snap", "96"], "--pcapng"),

@@ -175,3 +175,62 @@ def test_a_ladder_of_tcp_tells_bytes() -> None:
     ack = next(flight for flight in whole.flights if flight.sack)
     assert ack.label == f"ack {19 * MSS} +{20 * MSS}-{21 * MSS}"
     assert ladder_svg.draw(ladder.cut(whole), "tcp", "").startswith("<svg")
+
+
+def test_a_cut_shows_every_ack_of_what_arrives() -> None:
+    """The end of the part is in time: an arrival and its ACK are both in it, or neither is."""
+    whole = traced("selective-repeat", LOST, window=4)
+    for packets in range(3, 30):
+        shown = ladder.cut(whole, 0.0, packets=packets)
+        assert packets <= len(shown.flights) < packets + 5
+        arrivals = sum(len(f.arrived) for f in shown.drawn if f.forward and f.frame == "data")
+        acks = [f for f in shown.flights if not f.forward and f.frame == "ack"]
+        assert len(acks) == arrivals
+        assert all(mark.time <= shown.end for mark in shown.marks)
+    late = ladder.cut(whole, 0.02, 0.03)
+    acks = [f for f in late.flights if not f.forward and f.frame == "ack"]
+    assert len(acks) == sum(
+        f.forward and f.frame == "data" for f in late.drawn for t in f.arrived if t >= 0.02
+    )
+    assert any(f.sent < 0.02 for f in late.arriving)
+
+
+def test_packets_on_their_way_at_the_end_are_drawn_up_to_it() -> None:
+    shown = ladder.cut(traced("go-back-n", LOST, window=4), 0.0, 0.012)
+    (on_the_way, *_) = [flight for flight in shown.flights if flight.later]
+    assert on_the_way.arrived == ()
+    drawing = ladder_svg.draw(shown, "gbn", "")
+    heads = drawing.count('Z"')
+    assert heads == sum(len(flight.arrived) for flight in shown.drawn)
+    assert "delivers" not in ladder_text.draw(ladder.cut(shown, 0.0, 0.011), "", "")
+
+
+def test_ladders_stand_side_by_side_over_one_time() -> None:
+    wholes = [traced(kind, LOST, window=4) for kind in ("go-back-n", "selective-repeat")]
+    parts = ladder.cut_alike(wholes, packets=20)
+    assert len({(part.begin, part.end) for part in parts}) == 1
+    assert 20 <= max(len(part.flights) for part in parts) < 24
+    drawing = ladder_svg.draw_beside(
+        [ladder_svg.Panel(part, name, "") for part, name in zip(parts, "ab", strict=True)]
+    )
+    root = ET.fromstring(drawing)
+    assert float(root.attrib["width"]) == 2 * ladder_svg.WIDTH
+    lost = [float(e.attrib["y"]) for e in root.iter() if e.tag.endswith("}text") and e.text == "lost"]
+    # Once in each legend, once in each ladder: the same packet at the same height.
+    assert len(lost) == 4
+    assert len(set(lost)) == 2
+
+
+@pytest.mark.parametrize(("fmt", "magic"), [("png", b"\x89PNG"), ("pdf", b"%PDF-")])
+def test_a_ladder_is_a_picture_too(fmt: Any, magic: bytes) -> None:
+    shown = ladder.cut(traced("go-back-n", LOST, window=4))
+    drawing = ladder_svg.draw(shown, "gbn", "one loss")
+    assert ladder_svg.picture(drawing, fmt).startswith(magic)
+
+
+def test_a_picture_has_the_colours_of_the_drawing() -> None:
+    drawing = ladder_svg.draw(ladder.cut(traced("go-back-n", LOST, window=4)), "gbn", "")
+    static = ladder_svg.static(drawing)
+    assert "var(" not in static
+    assert "prefers-color-scheme" not in static
+    assert "#d55e00" in static

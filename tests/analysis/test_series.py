@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import xml.etree.ElementTree as ET
 from itertools import pairwise
 from typing import Any
@@ -12,7 +13,7 @@ from tests.analysis.fake_trace import ISN, MSS, RTT, trace
 
 from longfat.analysis import charts, series, series_charts, series_sequence, series_text
 from longfat.analysis.series_sequence import Piece, TimeSequence
-from longfat.cli.trace import TraceChart, TraceFormat, View, draw
+from longfat.cli.trace import Trace, TraceChart, TraceFormat, View, draw
 
 ALL = ["window", "rtt", "queue", "goodput", "sequence"]
 
@@ -195,26 +196,41 @@ def test_text_tells_figures_and_losses() -> None:
     assert series_text.draw(shown, sequences, ["rtt"], "", "").count("goodput") == 0
 
 
+def of(*records: dict[str, Any]) -> list[Trace]:
+    """Traced trials of protocols a, b and so on."""
+    return [Trace(name, "sim", record, "t", "s") for name, record in zip("abcd", records, strict=False)]
+
+
 @pytest.mark.parametrize("chart", [chart for chart in TraceChart if chart is not TraceChart.LADDER])
 def test_every_chart_is_drawn_in_every_format(chart: TraceChart) -> None:
     record = trace(flows=2, seconds=0.5)
-    text = draw(View(TraceFormat.TEXT, chart), {"sim": record}, "t", "s").decode()
+    text = draw(View(TraceFormat.TEXT, chart), of(record)).decode()
     assert text.startswith("t\ns\n")
-    svg = draw(View(TraceFormat.SVG, chart, ("s2",), 0.1, 0.4), {"sim": record}, "t", "s")
+    svg = draw(View(TraceFormat.SVG, chart, ("s2",), 0.1, 0.4), of(record))
     assert svg.startswith(b"<svg")
 
 
 def test_pages_need_nothing_from_elsewhere() -> None:
-    page = draw(View(TraceFormat.HTML, TraceChart.WINDOW), {"sim": trace(seconds=0.5)}, "t", "s").decode()
+    page = draw(View(TraceFormat.HTML, TraceChart.WINDOW), of(trace(seconds=0.5))).decode()
     assert "cdn." not in page.split("<script", 1)[0]
     assert 'src="http' not in page
-    assert draw(View(TraceFormat.PNG, TraceChart.RTT), {"sim": trace(seconds=0.5)}, "t", "s").startswith(
-        b"\x89PNG"
-    )
+    assert draw(View(TraceFormat.PNG, TraceChart.RTT), of(trace(seconds=0.5))).startswith(b"\x89PNG")
+
+
+def test_protocols_are_overlaid_in_a_colour_each() -> None:
+    both = of(trace(seconds=0.5), trace(seconds=0.5, lose_every=50))
+    (svg,) = [draw(View(TraceFormat.SVG, TraceChart.WINDOW), both).decode()]
+    assert "s1 (a)" in svg
+    assert "s1 (b)" in svg
+    strokes = re.findall(r'aria-roledescription="line mark"[^>]*stroke="(#\w+)"', svg)
+    assert len(set(strokes)) == 2
+    text = draw(View(TraceFormat.TEXT, TraceChart.ALL), both).decode()
+    for words in ("s1 (a)\n", "s1 (b)\n", "queue of bottleneck (b)", "s1 (a): ", "s1 (b): "):
+        assert words in text
 
 
 def test_a_trial_without_samples_has_no_charts() -> None:
     record = json.loads(json.dumps(trace(seconds=0.2)))
     del record["series"]
     with pytest.raises(ValueError, match="--chart window"):
-        draw(View(TraceFormat.TEXT, TraceChart.WINDOW), {"sim": record}, "t", "s")
+        draw(View(TraceFormat.TEXT, TraceChart.WINDOW), of(record))

@@ -56,6 +56,22 @@ def test_traffic_has_its_share_and_what_does_not_yield_takes_its_own() -> None:
     assert predict(of, "goodput_bps@nobody").value is None
 
 
+def test_what_a_rival_leaves_is_within_the_bound() -> None:
+    """Reno yields to losses before it has its share; BBR version 1 takes what is left."""
+    of = dumbbell(pairs=2)
+    of["topology"]["bottleneck"] = {"rate": "10Mbit/s", "delay": "20ms"}
+    of["topology"]["access"] = [{"rate": "1Gbit/s"}, {"rate": "1Gbit/s", "loss": "3%"}]
+    of["protocol"]["congestion"] = "bbr1"
+    of["workload"] |= {"from": "s1", "to": "r1"}
+    reno, ends = {"kind": "tcp", "congestion": "reno"}, {"kind": "bulk", "from": "s2", "to": "r2"}
+    of["traffic"] = [{"name": "rival", "protocol": reno, "workload": ends}]
+    found = predict(of)
+    assert found.bound is not None
+    assert found.bound == pytest.approx(10e6 * PAYLOAD)
+    record = json.loads(_native.simulate(json.dumps({**of, "seed": 1, "trial": 0})))
+    assert 0.6 * found.bound < record["metrics"]["goodput_bps"] <= found.bound
+
+
 @st.composite
 def networks(draw: st.DrawFn) -> Spec:
     """A chain of routers with links of any rate, and flows between any two, some asking for a rate."""

@@ -1,15 +1,19 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+import polars as pl
 import pytest
 from scipy import stats
 
-from longfat.analysis import statistics
+from longfat.analysis import bootstrap, statistics
 from longfat.analysis.statistics import (
     BOOTSTRAP_FROM,
+    EXPANSION_FROM,
+    RESAMPLES,
     interval,
     mean_difference,
     method,
@@ -17,7 +21,7 @@ from longfat.analysis.statistics import (
     quantile_t,
     ratio,
 )
-from longfat.results import Cell, CellResult
+from longfat.results import Cell, CellResult, Interval
 from longfat.study import sweep
 
 
@@ -120,8 +124,34 @@ def test_pairs_are_matched_by_trial_where_some_failed() -> None:
 def test_ratio_of_nothing_is_unknown() -> None:
     assert math.isnan(ratio([], []).mean)
     assert math.isnan(ratio([1.0, 2.0], [0.0, 0.0]).mean)
-    noise = ratio([1.0, 2.0, 3.0], [-5.0, 5.0, 0.1])
-    assert math.isnan(noise.low)
+
+
+def test_ratio_by_what_may_be_nothing_has_no_upper_bound() -> None:
+    rare = ratio([1.0, 2.0, 3.0], [0.0, 9.0, 0.1])
+    assert (rare.low, rare.high) == (0.0, math.inf)
+    # Half of the trials have next to nothing to divide by, yet the ratio is clearly above 1.
+    larger = ratio([90.0, 100.0, 110.0, 95.0], [0.1, 40.0, 0.2, 45.0])
+    assert 1 < larger.low < larger.mean
+    assert larger.high == math.inf
+
+
+def test_ratio_is_never_negative() -> None:
+    small = ratio([0.0, 0.0, 3.0, 0.1], [2.0, 3.0, 2.5, 2.0])
+    assert small.low == 0.0 < small.mean < small.high
+
+
+def test_ratio_interval_holds_the_ratios_that_no_difference_refutes() -> None:
+    random = np.random.default_rng(17)
+    for _ in range(300):
+        size = int(random.integers(3, 9))
+        a, b = random.exponential(size=size).tolist(), random.exponential(size=size).tolist()
+        found = ratio(a, b)
+        for r in random.exponential(2, size=20):
+            difference = mean_difference(a, b, r)
+            if not (found.low <= r <= found.high):
+                assert not difference.low <= 0 <= difference.high
+            elif found.high < math.inf:
+                assert difference.low <= 0 <= difference.high
 
 
 def test_summary_of_records(made: Any) -> None:
@@ -139,9 +169,72 @@ def test_summary_of_records(made: Any) -> None:
     assert all(i.low <= i.mean <= i.high for i in lossy.metrics.values())
 
 
+@pytest.mark.parametrize("n", [BOOTSTRAP_FROM, 60])
+def test_bootstrap_is_that_of_scipy(n: int) -> None:
+    for values in _skewed(n):
+        expected = stats.bootstrap(
+            (values,), np.mean, method="BCa", n_resamples=RESAMPLES, rng=np.random.default_rng(0x1F47)
+        ).confidence_interval
+        found = interval(values.tolist())
+        assert (found.low, found.high) == pytest.approx((expected.low, expected.high), rel=1e-9)
+
+
+@pytest.mark.parametrize("n", [EXPANSION_FROM, 400])
+def test_expansion_is_within_the_noise_of_resampling(n: int) -> None:
+    for values in _skewed(n):
+        drawn, expanded = bootstrap.resampled(values, 0.95), bootstrap.expanded(values, 0.95)
+        half = 1.96 * values.std() / math.sqrt(n)
+        assert expanded == pytest.approx(drawn, abs=0.12 * half)
+
+
+def _skewed(n: int) -> list[np.ndarray]:
+    random = np.random.default_rng(19)
+    return [10 + random.normal(size=n), random.exponential(size=n), random.lognormal(0, 1, size=n)]
+
+
+def test_intervals_are_computed_when_they_are_read(made: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    computed: list[int] = []
+    once = statistics.interval
+
+    def counted(samples: Sequence[float]) -> Interval:
+        computed.append(len(samples))
+        return once(samples)
+
+    monkeypatch.setattr(statistics, "interval", counted)
+    study = made.study({"repeats": 40})
+    results = statistics.summarise(study, made.records(study), sweep.cells(study))
+    assert all(i.mean > 0 for i in (result.metrics["goodput_bps"] for result in results))
+    assert computed == []
+    first = results[0].metrics["goodput_bps"]
+    assert first.low < first.mean < first.high
+    assert first == once(results[0].samples["goodput_bps"])
+    assert len(computed) == 1
+
+
+def test_samples_of_one_size_share_their_resamples() -> None:
+    bootstrap.counts.cache_clear()
+    random = np.random.default_rng(23)
+    for _ in range(20):
+        interval(random.normal(10, 1, size=50).tolist())
+        interval(random.normal(10, 1, size=5000).tolist())
+    assert bootstrap.counts.cache_info().misses == 1
+
+
+def test_cells_whose_trials_all_agree_are_deterministic(made: Any) -> None:
+    study = made.study({"repeats": 3})
+    records = made.records(study)
+    names = [name for name in records.columns if records[name].dtype == pl.Float64]
+    same = records.with_columns(pl.col(name).first().over("cell") for name in names)
+    cells = sweep.cells(study)
+    assert not any(result.deterministic for result in statistics.summarise(study, records, cells))
+    assert all(result.deterministic for result in statistics.summarise(study, same, cells))
+    alone = same.filter(pl.col("trial") == 0)
+    assert not any(result.deterministic for result in statistics.summarise(study, alone, cells))
+
+
 def test_a_cell_in_which_all_failed(made: Any) -> None:
     study = made.study({"repeats": 2})
     results = statistics.summarise(study, made.records(study, failures=2), sweep.cells(study))
     dead = [result for result in results if result.n == 0]
     assert len(dead) == 6
-    assert all(result.metrics == {} and result.samples == {} for result in dead)
+    assert not any(len(result.metrics) or len(result.samples) for result in dead)

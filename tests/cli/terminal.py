@@ -19,8 +19,11 @@ class Terminal:
 
     def __init__(self, *arguments: object, folder: Path | None = None) -> None:
         self._ended = False
+        self._unread = ""
         self.pid, self.terminal = pty.fork()
         if self.pid == 0:
+            # Tests that run in the background ignore Ctrl-C, and what they start would too.
+            signal.signal(signal.SIGINT, signal.SIG_DFL)
             if folder is not None:
                 os.chdir(folder)
             os.environ.update(SHELL="/bin/sh", PS1="> ", TERM="dumb")
@@ -31,8 +34,8 @@ class Terminal:
         os.write(self.terminal, text.encode())
 
     def until(self, words: str) -> str:
-        """What it shows until these words."""
-        shown, end = "", time.monotonic() + PATIENCE_S
+        """What it shows until these words; what follows them is left for the next call."""
+        shown, end = self._unread, time.monotonic() + PATIENCE_S
         while words not in shown:
             assert time.monotonic() < end, shown
             if select.select([self.terminal], [], [], 0.1)[0]:
@@ -40,7 +43,8 @@ class Terminal:
                     shown += os.read(self.terminal, 65536).decode(errors="replace")
                 except OSError:  # the other end is closed
                     assert words in shown, shown
-        return shown
+        before, _, self._unread = shown.partition(words)
+        return before + words
 
     def end(self) -> int:
         """Waits for its end; gives the exit code."""

@@ -11,6 +11,7 @@ import pytest
 from tests.conftest import Cli, command, document, only_lines
 from tests.waiting import PATIENCE_S
 
+from longfat.runner import load_run
 from longfat.study import builtin
 
 Data = dict[str, Any]
@@ -29,7 +30,8 @@ def test_several_studies_are_run_one_after_the_other(cli: Cli, write: Any, data:
     # A mistake in the second keeps the first from running.
     wrong = write(data | {"repeats": 0}, "wrong.toml")
     done = cli("run", one, wrong, "--fresh", ok=False)
-    assert "wrong.toml: repeats: 0 is too small" in done.stderr
+    line = wrong.read_text().splitlines().index("repeats = 0") + 1
+    assert f"wrong.toml:{line}: repeats: 0 is too small" in done.stderr
     assert "trials to run" not in done.stderr
 
 
@@ -41,13 +43,23 @@ def test_one_json_document_and_everything_else_elsewhere(data: Data, write: Writ
     assert result["run"] == str(Path("runs") / "small")
     assert len(result["cells"]) == 6
     for cell in result["cells"]:
-        assert list(cell) == ["world", "protocol", "params", "n", "metrics"]
+        deterministic = ["deterministic"] if cell["params"] == {"path.loss": "0%"} else []
+        assert list(cell) == ["world", "protocol", "params", "values", "n", "metrics", *deterministic]
         assert cell["n"] == 4
         for interval in cell["metrics"].values():
             assert list(interval) == ["mean", "low", "high"]
             assert interval["low"] <= interval["mean"] <= interval["high"]
     assert [set(claim) for claim in result["claims"]] == [{"id", "text", "world", "verdict", "detail"}]
     assert "Report: runs/small/report.html" in done.stderr
+
+
+def test_mistakes_leave_standard_output_empty(data: Data, write: Write, cli: Cli) -> None:
+    data["path"]["dealy"] = "5ms"
+    file = write(data)
+    done = cli("run", file, "--json", ok=False)
+    assert (done.returncode, done.stdout) == (2, "")
+    line = file.read_text().splitlines().index('dealy = "5ms"') + 1
+    only_lines(done.stderr, [f"longfat: {file}:{line}: path.dealy: unknown key"])
 
 
 def test_one_trial_has_no_interval_and_the_document_stays_json(data: Data, write: Write, cli: Cli) -> None:
@@ -92,13 +104,32 @@ def test_options_change_what_is_run(data: Data, write: Write, cli: Cli) -> None:
 
 
 def test_quick_is_said_and_kept_apart(data: Data, write: Write, cli: Cli, tmp_path: Path) -> None:
-    study = write({**data, "workload": {"kind": "file", "size": "1MB"}})
+    study = write({**data, "repeats": 21})
     result = document(cli("run", study, "--json", "--quick"))
     assert result["quick"] is True
     assert result["run"] == str(Path("runs") / "small-quick")
-    assert all(cell["n"] == data["repeats"] for cell in result["cells"])
-    assert 'size = "200kB"' in (tmp_path / "runs" / "small-quick" / "study.toml").read_text()
-    assert "quick look" in cli("run", study, "--quick").stdout
+    assert result["cuts"] == ["20 of 21 trials"]
+    assert all(cell["n"] == 20 for cell in result["cells"])
+    assert "repeats = 20" in (tmp_path / "runs" / "small-quick" / "study.toml").read_text()
+    again = cli("run", study, "--quick")
+    assert "Quick look: 20 of 21 trials. Without --quick the study runs as written." in again.stdout
+    assert "quick look: 20 of 21 trials" in again.stderr
+    assert load_run(tmp_path / "runs" / "small-quick").study.cuts == ["20 of 21 trials"]
+
+
+def test_too_few_trials_for_the_claims_are_named_before_they_run(data: Data, write: Write, cli: Cli) -> None:
+    claim = {
+        "id": "c",
+        "text": "x",
+        "metric": "goodput",
+        "of": "sr",
+        "relation": "at-least",
+        "value": "1bit/s",
+    }
+    study = write({**data, "claims": [claim]})
+    lines = cli("run", study, "--repeats", "2").stderr.splitlines()
+    assert lines[0] == "sim: 2 trials a cell cannot decide claims: at least 3 are needed (--repeats)"
+    assert "cannot decide" not in cli("run", study, "--repeats", "3").stderr
 
 
 def test_fresh_starts_over(data: Data, write: Write, cli: Cli) -> None:

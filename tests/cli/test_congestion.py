@@ -72,7 +72,16 @@ def test_the_same_seed_gives_the_same_records_on_any_number_of_cores(cli: Cli, s
 
 def test_a_built_in_study_runs_quickly_by_its_name(cli: Cli) -> None:
     content = document(
-        cli("run", "congestion/bandwidth", "--quick", "--set", 'path.rate=["20Mbit/s", "40Mbit/s"]', "--json")
+        cli(
+            "run",
+            "congestion/bandwidth",
+            "--quick",
+            "--set",
+            'path.hops.2.rate=["20Mbit/s", "40Mbit/s", "100Mbit/s"]',
+            "--set",
+            "path.hops.1.jitter=0us",
+            "--json",
+        )
     )
     assert content["study"] == "congestion/bandwidth"
     assert {cell["n"] for cell in content["cells"]} == {5}

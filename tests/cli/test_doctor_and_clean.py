@@ -23,13 +23,22 @@ print(flush=True)
 time.sleep(600)
 """
 
+pytestmark = pytest.mark.xdist_group("machine")
+"""Tests of other processes leave what is found here."""
+
 linux = pytest.mark.skipif(sys.platform != "linux", reason="emulated networks need Linux")
+
+
+@pytest.fixture
+def cli(cli_process: Cli) -> Cli:
+    """Ends leftovers of other processes."""
+    return cli_process
 
 
 @pytest.fixture
 def left() -> subprocess.Popen[bytes]:
     """A process as an emulation would leave it."""
-    process = subprocess.Popen([sys.executable, "-c", LEFT], stdout=subprocess.PIPE)
+    process = subprocess.Popen([sys.executable, "-P", "-c", LEFT], stdout=subprocess.PIPE)
     assert process.stdout is not None
     process.stdout.readline()
     return process

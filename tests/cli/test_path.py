@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 import tomli_w
+from tests import requirements
 from tests.cli.conftest import Refused, Start
 from tests.conftest import command
 from tests.waiting import wait_until
@@ -151,9 +152,9 @@ _native.HopProber("127.0.0.1", "icmp")
 @pytest.mark.skipif(sys.platform != "linux", reason="probing routers needs Linux")
 def test_udp_needs_no_right_and_what_icmp_needs_is_told() -> None:
     if os.geteuid() != 0:
-        pytest.skip("it takes root to give up rights")
+        requirements.skip("users", "only root gives up rights")
     done = subprocess.run(
-        [sys.executable, "-c", _WITHOUT_RIGHTS], capture_output=True, text=True, timeout=60, check=False
+        [sys.executable, "-P", "-c", _WITHOUT_RIGHTS], capture_output=True, text=True, timeout=60, check=False
     )
     (told,) = json.loads(done.stdout)
     assert told["answer"]["kind"] == "reached"

@@ -55,6 +55,10 @@ host = "example"
         (["--hop", "rade=T1", "--size", "3B"], '"rade" is not known: allowed: rate, delay'),
         (["--hop", "rate=T1 count=1000", "--size", "3B"], "from 1 to 255"),
         (["--hop", "rate", "--size", "3B"], "write KEY=VALUE"),
+        (["--rate", "T1", "--size", "3B", "--loss", "2"], '--loss: "2" is no proportion'),
+        (["--rate", "T1", "--size", "3B", "--loss", "2%", "--congestion", "reno"], "use --protocol tcp"),
+        (["--rate", "T1", "--size", "3B", "--protocol", "tcp", "--congestion", "reno"], "give --loss"),
+        (["--rate", "T1", "--size", "3B", "--loss", "60%", "--protocol", "tcp"], "no mean time"),
         (["--rate", "T1", "--size", "3B", "--reply", "3B"], "a reply needs a protocol"),
         (["--rate", "T1", "--size", "3B", "--service", "1ms"], "none without --reply"),
         (["--rate", "T1", "--size", "3B", "--protocol", "tcp", "--packet", "52B"], "no room"),
@@ -70,3 +74,49 @@ def test_a_file_that_is_no_model(refused: Refused, tmp_path: Path) -> None:
     model.write_text("title = 3\n", encoding="utf-8")
     refused(["predict", "--path", str(model), "--size", "3B"], 2, ["title: unknown table"])
     refused(["predict", "--path", str(tmp_path / "none.toml"), "--size", "3B"], 2, ["No such file"])
+
+
+LOSSY = ["predict", "--rate", "20Mbit/s", "--delay", "20ms", "--loss", "2%", "--protocol", "tcp"]
+
+
+def test_a_lossy_path_takes_the_time_of_the_response_to_loss(cli: Cli) -> None:
+    told = document(cli(*LOSSY, "--size", "10MB", "--json"))
+    # As fast as Reno with timeouts; the rate alone would take 4.2 s.
+    assert told["steady_rate_bps"] == pytest.approx(1.93e6, rel=0.01)
+    assert told["total_s"] == pytest.approx(10e6 * 8 / 1.93e6, rel=0.03)
+    assert told["dominant"] == "loss"
+    assert sum(told["shares"].values()) == pytest.approx(1)
+    assert told["segments_before_loss"] == pytest.approx(49)
+    assert told["not_in_the_model"] == ["drops at full queues", "lost ACKs of data"]
+    rare = [word.replace("2%", "0.1%") for word in LOSSY]
+    cubic, reno = (
+        document(cli(*rare, "--congestion", name, "--size", "10MB", "--json")) for name in ("cubic", "reno")
+    )
+    assert cubic["total_s"] < reno["total_s"]
+    assert cubic["not_in_the_model"][-1] == "timeouts after the first loss"
+    shown = cli(*LOSSY, "--size", "10MB").stdout
+    assert "Mostly loss" in shown
+    assert "Not in the model: drops at full queues, lost ACKs of data" in shown
+
+
+def test_the_loss_of_a_model_counts(cli: Cli, tmp_path: Path) -> None:
+    model = tmp_path / "model.toml"
+    hop = 'hops = [{ rate = "20Mbit/s", delay = "20ms", loss = "2%" }]'
+    model.write_text(f"[path]\n{hop}\n", encoding="utf-8")
+    told = document(cli("predict", "--path", model, "--protocol", "tcp", "--size", "10MB", "--json"))
+    assert told["total_s"] == document(cli(*LOSSY, "--size", "10MB", "--json"))["total_s"]
+
+
+def test_bursts_of_loss_are_left_out_and_said(cli: Cli, tmp_path: Path) -> None:
+    model = tmp_path / "model.toml"
+    loss = '{ model = "every", every = 50 }'
+    model.write_text(f'[path]\nrate = "20Mbit/s"\ndelay = "20ms"\nloss = {loss}\n', encoding="utf-8")
+    told = document(cli("predict", "--path", model, "--protocol", "tcp", "--size", "1MB", "--json"))
+    assert told["not_in_the_model"][0].startswith("losses in bursts")
+    assert told["dominant"] == "bandwidth"
+
+
+def test_datagrams_that_are_lost_are_not_retransmitted(cli: Cli) -> None:
+    told = document(cli("predict", "--rate", "1Mbit/s", "--loss", "2%", "--size", "1000B", "--json"))
+    assert (told["total_s"], told["loss"]) == (pytest.approx(0.008), pytest.approx(0.02))
+    assert told["not_in_the_model"] == ["loss"]

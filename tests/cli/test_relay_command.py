@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import signal
+import socket
 from pathlib import Path
 
 import pytest
@@ -64,6 +65,21 @@ def test_a_relay_that_nobody_used(start: Start) -> None:
     relay.sees("nothing is delayed or lost")
     assert relay.ends(signal.SIGINT) == 0
     assert "0 clients" in relay.out
+
+
+def test_a_closed_port_behind_the_relay_is_one_line_at_both(start: Start, make: Make) -> None:
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as taken:
+        taken.bind(("127.0.0.1", 0))
+        closed = f"127.0.0.1:{taken.getsockname()[1]}"
+    relay = start("relay", "--listen", "127.0.0.1:0", "--to", closed)
+    through = relay.address()
+    sender = start("send", make("a.bin", 1000), through)
+    assert sender.ends() == 1
+    assert sender.err == f"longfat: {through}: a relay reports that nothing listens at its target\n"
+    relay.sees(f"longfat: nothing listens at {closed}: what clients send is lost there")
+    assert relay.ends(signal.SIGINT) == 0
+    assert relay.err.count("nothing listens") == 1
+    assert "refused by the server's machine, where nothing listened" in relay.out
 
 
 def test_every_key_of_a_path_is_an_option(cli: Cli) -> None:

@@ -63,6 +63,12 @@ while True:
 """
 
 
+@pytest.fixture
+def cli(cli_process: Cli) -> Cli:
+    """Commands inside a path take over signals and the terminal."""
+    return cli_process
+
+
 def python(program: str, *arguments: object) -> list[object]:
     return ["--", sys.executable, "-c", program, *arguments]
 
@@ -105,8 +111,10 @@ def test_a_person_reads_what_the_links_did_beside_what_was_asked(cli: Cli) -> No
     assert rows["loss"] == [f"{lost / 10:.2f}", "%", "10%", "0.00", "%", "0%"]
     assert rows["packets entered"][0] == "1,000"
     assert rows["delivered"][0] == str(1000 - lost - int(rows["dropped by queue"][0]))
-    assert rows["rate while sending"][:3] == ["16.0", "Mbit/s", "16Mbit/s"]
-    assert rows["longest queue, packets"][1::2] == ["100pkt", "64KiB"]
+    # The command is at the subscriber's end: forward is the upload.
+    assert rows["rate while sending"][:3] == ["1.00", "Mbit/s", "1Mbit/s"]
+    assert rows["rate while sending"][-1] == "16Mbit/s"
+    assert rows["longest queue, packets"][1::2] == ["64KiB", "100pkt"]
     assert rows["delay, median"][2] == "15ms"
     assert "duplicated" not in rows
     again = cli("shell", *options, "--json", *python(SEND, 1000, 1))
@@ -123,6 +131,38 @@ def test_what_happens_seldom_is_told_where_it_was_asked_for(cli: Cli) -> None:
     assert rows["larger than the MTU"][3] == "500B"
     assert rows["duplicated"][1::2] == ["50%", "50%"]
     assert "corrupted" not in rows
+
+
+@pytest.mark.usefixtures("emulated")
+def test_packets_that_a_host_drops_are_told(cli: Cli, tmp_path: Path) -> None:
+    # Its receive buffer holds a few hundred datagrams, and nobody reads them.
+    (tmp_path / "deaf.py").write_text(
+        "import os, socket, time\n"
+        "socket = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)\n"
+        "socket.bind(('0.0.0.0', 9))\n"
+        "open('ready', 'w').close()\n"
+        "time.sleep(1000)\n"
+    )
+    flood = (
+        "import os, socket, time\n"
+        "while not os.path.exists('ready'): time.sleep(0.01)\n"
+        "sender = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)\n"
+        "for number in range(5000):\n"
+        "    sender.sendto(bytes(1000), (os.environ['LONGFAT_PEER'], 9))\n"
+        "time.sleep(0.5)\n"
+    )
+    server = f"exec '{sys.executable}' deaf.py"
+    done = cli("shell", "--server", server, "--json", *python(flood))
+    report = told(done.stderr)
+    forward, reverse = report["forward"], report["reverse"]
+    assert (forward["packets"], forward["lost"], reverse["host_dropped"]) == (5000, 0, 0)
+    assert 3000 < forward["host_dropped"] < 5000
+    (tmp_path / "ready").unlink()
+    done = cli("shell", "--server", server, *python(flood))
+    rows = {line[:24].strip(): line[24:].split() for line in done.stderr.splitlines()}
+    assert rows["loss"][0] == "0.00"
+    assert 3000 < int(rows["dropped in the hosts"][0].replace(",", "")) < 5000
+    assert "of 5,000 packets, which no link lost" in done.stderr
 
 
 @pytest.mark.usefixtures("emulated")

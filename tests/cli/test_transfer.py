@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import json
 import signal
 import time
 from pathlib import Path
 
 import pytest
 from tests.cli.conftest import SIZE, SLOW, Make, Receive, Start, names, partial, under_way
+
+from longfat.cli.recv import Received
+from longfat.cli.transfer_progress import Lines
 
 
 def test_files_arrive_and_are_not_sent_twice(start: Start, receive: Receive, place: Path, make: Make) -> None:
@@ -168,3 +172,15 @@ def test_several_at_once(start: Start, receive: Receive, place: Path, make: Make
     assert all((place / path.name).read_bytes() == path.read_bytes() for path in paths)
     assert receiver.ends(signal.SIGINT) == 0
     assert receiver.err.count(": stored after ") == 3
+
+
+def test_a_renamed_file_is_known_by_its_offer(capsys: pytest.CaptureFixture[str]) -> None:
+    received = Received(Path("in"), Lines())
+    for file, name in enumerate(("a.bin", "b.bin")):
+        event = {"event": "started", "peer": "p", "file": file, "name": name, "size": 1000, "resumed": 0}
+        received.handle(json.dumps(event))
+    # The second one is stored first, under another name. Both have the same size.
+    stored = {"peer": "p", "file": 1, "offered": "b.bin", "name": "b (1).bin", "size": 1000}
+    received.handle(json.dumps({"event": "stored", **stored, "already": False, "seconds": 0.1}))
+    assert [one["name"] for one in received.active.values()] == ["a.bin"]
+    assert "p: b.bin: stored as b (1).bin after 100 ms, 1.00 kB" in capsys.readouterr().err

@@ -21,11 +21,23 @@ def _bulk(congestion: str, profile: str, queue: int) -> longfat.Trial:
 
 
 @pytest.mark.parametrize("profile", ["linux", "rfc"])
-@pytest.mark.parametrize("congestion", ["reno", "cubic", "vegas", "westwood", "bbr", "bbr1"])
+@pytest.mark.parametrize("congestion", ["reno", "cubic", "vegas", "westwood", "bbr", "bbr-tolerant", "bbr1"])
 def test_a_queue_as_long_as_the_pipe_keeps_the_link_busy(congestion: str, profile: str) -> None:
     trial = _bulk(congestion, profile, PIPE)
     # BBR paces a little below the rate and looks at the empty path for 2 % of the time.
     assert trial.goodput_bps >= (0.96 if "bbr" in congestion else 0.99) * ETHERNET * 100e6
+
+
+def test_random_loss_counts_as_congestion_to_bbr_alone() -> None:
+    """The draft takes more than 2 % of loss for congestion; bbr-tolerant attributes it to the path."""
+    path = longfat.Path(rate="50Mbit/s", delay="20ms", queue="100pkt", loss="5%")
+    workload = {"kind": "bulk", "duration": "20s", "warm_up": "2s"}
+    draft, tolerant = (
+        longfat.simulate(longfat.Protocol("tcp", congestion=name), path, workload=workload).goodput_bps
+        for name in ("bbr", "bbr-tolerant")
+    )
+    assert draft <= 0.25 * 50e6
+    assert tolerant >= 0.85 * 50e6
 
 
 @pytest.mark.parametrize("profile", ["linux", "rfc"])

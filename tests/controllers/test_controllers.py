@@ -15,11 +15,18 @@ from longfat import controllers
 from longfat.analysis import formatting
 from longfat.results import Cell
 from longfat.runner.trial import trial_key
+from tests.conftest import Cli
 
 HERE = Path(__file__).parent
 AIMD = f"{HERE / 'aimd.py'}:Aimd"
 PATH = {"rate": "20Mbit/s", "delay": "10ms", "queue": "40pkt"}
 ARQ = {"kind": "selective-repeat", "window": "auto"}
+
+
+@pytest.fixture
+def cli(cli_process: Cli) -> Cli:
+    """A module of controllers is imported once in a process."""
+    return cli_process
 
 
 def _write(folder: Path, text: str, name: str = "mine.py") -> str:

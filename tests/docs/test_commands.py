@@ -2,6 +2,8 @@
 
 Comments before a block mark it: `file: NAME` (a reader writes this file), `append: NAME`, `skip: REASON`,
 `project: WHAT` (it is run in the project's folder). The parser reads also the commands that are not run.
+
+Built-in studies run with `--quick`: the test is about the page, not about the hours that a study simulates.
 """
 
 from __future__ import annotations
@@ -17,6 +19,7 @@ from typing import Any
 
 import pytest
 import typer
+from tests import in_process
 
 from longfat.cli.app import app
 from longfat.study import builtin
@@ -26,8 +29,8 @@ PAGES = (
     "README.md",
     "docs/tutorial.md",
     "docs/controllers.md",
-    "docs/trace.md",
-    "docs/shell.md",
+    pytest.param("docs/trace.md", marks=pytest.mark.xdist_group("machine")),  # between kernels too
+    pytest.param("docs/shell.md", marks=pytest.mark.xdist_group("machine")),  # ends leftovers
     "docs/net.md",
     "docs/packetdrill.md",
     "docs/path.md",
@@ -54,8 +57,22 @@ def commands(text: str) -> list[str]:
     return [line.removeprefix("$ ") for line in lines if line.startswith("$ longfat ")]
 
 
+def quick(command: str) -> str:
+    """The command, with `--quick` if it runs a built-in study."""
+    words = shlex.split(command, comments=True)
+    is_study = len(words) > 2 and words[1] == "run" and words[2] in builtin()
+    return f"{command.partition(' #')[0]} --quick" if is_study and "--quick" not in words else command
+
+
 def run(command: str | list[str], folder: Path) -> None:
-    """Runs a command of a page in a folder, with this interpreter's `longfat` first on the path."""
+    """Runs a command of a page in a folder.
+
+    `longfat` runs in this process unless the command needs a shell.
+    """
+    if isinstance(command, str) and not set(command) & set("|<>$;&"):
+        done = in_process.run(folder, shlex.split(command, comments=True)[1:])
+        assert done.returncode == 0, f"{command}\n{done.stdout}\n{done.stderr}"
+        return
     path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ.get('PATH', '')}"
     done = subprocess.run(
         command if isinstance(command, list) else ["sh", "-c", command],
@@ -81,10 +98,10 @@ def test_what_a_page_shows_works(page: str, tmp_path: Path) -> None:
             continue
         elif kind == "console":
             for command in commands(text):
-                run(command, ROOT if action == "project" else tmp_path)
+                run(quick(command), ROOT if action == "project" else tmp_path)
                 tried += 1
         elif kind == "python":
-            run([sys.executable, "-c", text], tmp_path)
+            run([sys.executable, "-P", "-c", text], tmp_path)
             tried += 1
     assert tried > 0
 

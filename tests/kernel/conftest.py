@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from tests import requirements
 from tests.kernel.namespaces import in_namespace, tun
 
 from longfat.kernel.controllers import available
@@ -16,7 +17,7 @@ from longfat.kernel.controllers import available
 def _bpf() -> None:
     state = available("vegas", source="bpf")
     if not state.ok:
-        pytest.skip(f"{state.reason}: {state.remedy}" if state.remedy else state.reason)
+        requirements.skip("bpf", f"{state.reason}: {state.remedy}" if state.remedy else state.reason)
 
 
 @pytest.fixture(scope="session")
@@ -24,7 +25,7 @@ def _namespaces() -> None:
     try:
         in_namespace(socket.gethostname)
     except OSError as error:
-        pytest.skip(f"no network namespace can be made: {error}")
+        requirements.skip("netns", f"no network namespace can be made: {error}")
 
 
 @pytest.fixture(scope="session")
@@ -32,7 +33,7 @@ def _tun(_namespaces: None) -> None:
     try:
         in_namespace(_try_tun)
     except OSError as error:
-        pytest.skip(f"no TUN device can be made: {error}")
+        requirements.skip("tun", f"no TUN device can be made: {error}")
 
 
 def _try_tun() -> None:

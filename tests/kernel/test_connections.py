@@ -10,6 +10,7 @@ import pytest
 from tests.kernel.namespaces import in_namespace, map_exists
 from tests.kernel.path import Conditions, Figures, measure
 from tests.kernel.traffic import Sink, chosen, connected, transfer
+from tests.waiting import PATIENCE_S, undisturbed
 
 from longfat.kernel.controllers import Controller, ensure, listed
 
@@ -33,7 +34,7 @@ def _outlives(name: str, holder: int, number: int) -> tuple[str, int, bool]:
     with connected(name, sink.address) as connection:
         connection.sendall(bytes(SIZE))
         os.kill(holder, signal.SIGKILL)
-        end = time.monotonic() + 10
+        end = time.monotonic() + PATIENCE_S
         while name in listed() and time.monotonic() < end:
             time.sleep(0.01)
         assert name not in listed()
@@ -59,7 +60,7 @@ def measured(controller: Controller) -> Figures:
 def is_gone(controller: Controller) -> bool:
     """Whether the kernel has given it up; it does so a moment after the last connection."""
     assert controller.holder is not None
-    end = time.monotonic() + 10
+    end = time.monotonic() + PATIENCE_S
     while map_exists(controller.holder.map) and time.monotonic() < end:
         time.sleep(0.01)
     return not map_exists(controller.holder.map)
@@ -69,9 +70,14 @@ def is_gone(controller: Controller) -> bool:
 def test_vegas_keeps_the_queue_short() -> None:
     """Brakmo and Peterson, section 3.2: alpha to beta packets wait, and so none is lost."""
     with ensure("vegas", source="bpf") as controller:
-        few = measured(controller)
+        few = undisturbed(
+            lambda: measured(controller),
+            lambda figures: figures.goodput > 0.8 * SHARED.rate and figures.queued < 12,
+        )
     with ensure("vegas", {"alpha": 30, "beta": 34}, source="bpf") as controller:
-        many = measured(controller)
+        many = undisturbed(
+            lambda: measured(controller), lambda figures: few.queued + 15 < figures.queued < 60
+        )
     assert is_gone(controller)
     assert few.goodput > 0.8 * SHARED.rate
     assert few.retransmissions == 0
@@ -83,10 +89,15 @@ def test_vegas_keeps_the_queue_short() -> None:
 
 @pytest.mark.usefixtures("_tun")
 def test_reno_through_bpf_is_the_kernels() -> None:
-    with ensure("reno", source="kernel") as controller:
-        own = measured(controller)
-    with ensure("reno", source="bpf") as controller:
-        given = measured(controller)
+    with ensure("reno", source="kernel") as kernel, ensure("reno", source="bpf") as bpf:
+        own, given = undisturbed(
+            lambda: (measured(kernel), measured(bpf)),
+            lambda both: (
+                all(one.goodput > 0.8 * SHARED.rate for one in both)
+                and both[1].queued == pytest.approx(both[0].queued, rel=0.15)
+                and both[1].rtt_ms == pytest.approx(both[0].rtt_ms, rel=0.15)
+            ),
+        )
     for figures in (own, given):
         assert figures.goodput > 0.8 * SHARED.rate
         assert figures.dropped > 0, "it fills the queue"

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from tests import requirements
 
 from longfat.kernel import build, controllers
 from longfat.kernel.controllers import ControllerUnavailableError, available, ensure, listed
@@ -32,8 +33,6 @@ def offer(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Offer:
 
 
 def test_the_kernel_has_reno() -> None:
-    if not listed():
-        pytest.skip("this system does not tell its controllers")
     assert "reno" in listed()
     with ensure("reno") as controller:
         assert (controller.kernel_name, controller.source, controller.holder) == ("reno", "kernel", None)
@@ -133,7 +132,7 @@ def test_missing_privileges_are_told(monkeypatch: pytest.MonkeyPatch, tmp_path: 
 @pytest.fixture
 def _kernel_types() -> None:
     if not build.KERNEL_TYPES.exists():
-        pytest.skip(f"this kernel does not tell its types: {build.KERNEL_TYPES} is missing")
+        requirements.skip("bpf", f"this kernel does not tell its types: {build.KERNEL_TYPES} is missing")
 
 
 @pytest.mark.usefixtures("_kernel_types")

@@ -169,7 +169,7 @@ def test_clean_ends_a_holder_that_could_not_end_by_itself() -> None:
         process.communicate()
         assert link_exists(kept["link"])
         done = subprocess.run(
-            [sys.executable, "-m", "longfat", "clean"],
+            [sys.executable, "-P", "-m", "longfat", "clean"],
             capture_output=True,
             text=True,
             timeout=60,

@@ -22,6 +22,8 @@ from longfat.study.units import parse
 ABOUT = {"host": "example", "address": "10.0.0.3", "protocol": "icmp", "when": "2026-11-22T00:00:00+00:00"}
 TRUTH = Truth([10e6, 100e9, 20e6], [2e-3, 3e-3, 1e-3], back=[10e6, 100e9, 1e6])
 
+ECHOED = Truth([10e6, 20e6, 50e6], [2e-3, 3e-3, 1e-3])
+
 
 def _told(samples: Samples) -> dict[str, Any]:
     return document(Progress(samples, infer(samples), 16, ended_by="rounds"), ABOUT)
@@ -38,16 +40,51 @@ def test_a_document_is_what_a_model_is_made_of(tmp_path: Path) -> None:
     assert float(parse(first["rate"]).value) == pytest.approx(10e6, rel=0.05)
     assert float(parse(first["delay"]).value) == pytest.approx(2e-3, abs=50e-6)
     assert set(fast) == {"delay"}
+    assert "loss" not in first
     assert float(parse(last["reverse"]["rate"]).value) == pytest.approx(1e6, rel=0.05)
     assert [hop["ttls"] for hop in model.measured["hops"]] == [[1], [2], [3]]
     assert float(parse(model.measured["hops"][1]["rate_at_least"]).value) > 100e6
+
+
+def _lossy(samples: Samples, ttl: int, kept: float) -> Samples:
+    """The same samples with so many of the answers of a router and of those behind it."""
+    random = np.random.default_rng(7)
+    for router in samples.routers.values():
+        if router.ttl >= ttl:
+            router.answered = int(random.binomial(router.asked, kept))
+    return samples
+
+
+def test_a_model_has_the_loss_and_a_queue_of_each_link(tmp_path: Path) -> None:
+    told = _told(_lossy(ECHOED.samples(2, 64, echo=True), 2, 0.96))
+    hop_losses = [hop["link"]["loss_each_way"] for hop in told["hops"]]
+    assert hop_losses == pytest.approx([0.0, 0.02, 0.0], abs=0.006)
+    write(tmp_path / "model.toml", PathModel({"hops": hops(told)}, measured(told)))
+    model = read(tmp_path / "model.toml")
+    lost = [float(parse(hop.get("loss", "0%")).value) for hop in model.path["hops"]]
+    assert lost == pytest.approx(hop_losses, abs=1e-5)
+    low, high = (float(parse(text).value) for text in model.measured["hops"][1]["loss_round_trip"])
+    assert low < 0.04 < high
+    # One round trip at 20 Mbit/s: 12 ms of delays, and sending.
+    assert 30_000 <= float(parse(model.path["hops"][1]["queue"]).value) < 60_000
+    assert any("the same loss each way is assumed" in line for line in model.measured["assumptions"])
+    assert any("the limit is assumed" in line for line in model.measured["assumptions"])
+
+
+def test_a_host_that_limits_its_answers_to_udp_loses_nothing() -> None:
+    """By UDP the end's silence is no loss, and the model says that it is unknown."""
+    told = _told(_lossy(ECHOED.samples(2, 64), 3, 0.6))
+    assert [hop["link"]["loss_each_way"] for hop in told["hops"]] == [0.0, 0.0, None]
+    assert told["hops"][2]["limits_answers"]
+    assert any(line.startswith("Loss: unknown behind hop 2") for line in told["assumptions"])
+    assert all("loss" not in hop for hop in hops(told))
 
 
 def test_what_cannot_be_told_is_said() -> None:
     rows = _rows(_told(TRUTH.samples(2, 16)))
     assert len(rows) == 4
     assert rows[2][5].startswith("cannot tell, over ")
-    assert "back 1.0" in rows[3][6] or "back 99" in rows[3][6]
+    assert "back 1.0" in rows[3][-1] or "back 99" in rows[3][-1]
 
 
 def test_routes_that_change_are_told() -> None:
@@ -62,7 +99,7 @@ def test_routes_that_change_are_told() -> None:
     assert told["hops"][1]["addresses"] == {"10.0.0.2": 16 * len(SIZES), "10.9.9.9": len(SIZES)}
     assert told["hops"][1]["address"] == "10.0.0.2"
     assert told["hops"][1]["link"]["latency_s"]["value"] == pytest.approx(3e-3, abs=50e-6)
-    assert "the route changes" in _rows(told)[2][6]
+    assert "the route changes" in _rows(told)[2][-1]
 
 
 def test_a_router_that_never_answers_has_a_row() -> None:
@@ -72,7 +109,7 @@ def test_a_router_that_never_answers_has_a_row() -> None:
     samples.add([lost] * 3)
     rows = _rows(_told(samples))
     assert rows[2][:3] == ["2", "*", "100.0%"]
-    assert "hops 2 to 3 as one" in rows[3][6]
+    assert "hops 2 to 3 as one" in rows[3][-1]
 
 
 def test_samples_are_kept_and_a_line_that_was_cut_off_is_not(tmp_path: Path) -> None:

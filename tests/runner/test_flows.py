@@ -51,7 +51,7 @@ def test_flows_are_stored_and_come_back_with_their_trial(
     for result in (run_study(study, folder=folder), load_run(folder)):
         flows = result.flows_to_polars()
         assert flows.height == 2 * result.to_polars().height
-        assert flows.columns[:4] == ["world", "protocol", "path.loss", "trial"]
+        assert flows.columns[:4] == ["world", "protocol", "path_loss", "trial"]
         assert set(flows["from"]) == {"s1", "s2"}
         assert set(flows["protocol"]) == {"gbn", "sr"}
         assert set(flows["flow_protocol"]) == {"tcp"}

@@ -109,7 +109,7 @@ def test_a_disk_that_takes_no_more_is_one_line(long_study: Path, tmp_path: Path,
         "from longfat.cli import main; main()"
     )
     done = subprocess.run(
-        [sys.executable, "-c", limited, "run", str(long_study)],
+        [sys.executable, "-P", "-c", limited, "run", str(long_study)],
         cwd=tmp_path,
         capture_output=True,
         text=True,

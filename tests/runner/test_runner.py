@@ -10,7 +10,7 @@ import polars as pl
 import pytest
 
 from longfat.results import Cell, CellResult, Interval
-from longfat.runner import Interrupted, load_run, run_study, runner
+from longfat.runner import Interrupted, load_run, run_study, runner, store
 from longfat.runner.trial import Record, Trial
 from longfat.study import Study, load_study
 
@@ -26,7 +26,7 @@ def test_every_trial_of_every_cell_once(scripted: Use, study: Study, folder: Pat
     ran = [(t.cell.protocol, t.cell.params["path.loss"], t.number) for t in made[0].ran]
     assert len(set(ran)) == len(ran) == 24
     frame = result.to_polars()
-    assert frame.columns[:6] == ["world", "protocol", "path.loss", "trial", "seed", "error"]
+    assert frame.columns[:7] == ["world", "protocol", "path_loss", "trial", "seed", "measured", "error"]
     assert frame.height == 24
     assert frame["goodput_bps"].null_count() == 0
 
@@ -48,6 +48,27 @@ def test_a_second_run_finds_everything_there(scripted: Use, study: Study, folder
     assert again.cells == first.cells
     assert load_run(folder).cells == first.cells
     assert load_run(folder).claims == first.claims
+
+
+def test_each_part_is_read_once(
+    scripted: Use, study: Study, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    scripted()
+    run_study(study, folder=folder)
+    read: list[Path] = []
+    whole = store._whole
+
+    def counted(part: Path, columns: list[str] | None = None) -> pl.DataFrame:
+        read.append(part)
+        return whole(part, columns)
+
+    monkeypatch.setattr(store, "_whole", counted)
+    load_run(folder)
+    assert sorted(read) == store.parts(folder)
+    # A rerun reads the keys, to know what is there, and then the records.
+    read.clear()
+    run_study(study, folder=folder)
+    assert len(read) == 2 * len(store.parts(folder))
 
 
 def test_more_repeats_run_what_is_missing_alone(scripted: Use, data: dict[str, Any], folder: Path) -> None:
@@ -147,6 +168,33 @@ def test_bad_input_found_in_a_trial_names_its_cell(scripted: Use, study: Study, 
         run_study(study, folder=folder)
 
 
+def test_an_unknown_host_is_found_before_the_first_trial(
+    scripted: Use, data: dict[str, Any], folder: Path
+) -> None:
+    made = scripted()
+    del data["path"]
+    data["topology"] = {"kind": "dumbbell", "pairs": 2, "bottleneck": {"rate": "10Mbit/s", "delay": "5ms"}}
+    data["workload"] |= {"from": "s1", "to": "r1"}
+    data["sweep"] = {"workload.from": ["s1", "nobody"]}
+    told = r'gbn \(workload.from = nobody\): .*there is no host "nobody": allowed: '
+    with pytest.raises(ValueError, match=told):
+        run_study(load_study(data, name="small"), folder=folder)
+    assert [len(executor.ran) for executor in made] in ([], [0])
+    assert not folder.exists()
+
+
+def test_what_a_world_cannot_run_is_found_before_the_first_trial_of_any(
+    scripted: Use, study: Study, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = scripted()
+    monkeypatch.setattr(Scripted, "unsupported", lambda _self, trials: [f"{trials[0].place}: no such knob"])
+    with pytest.raises(OSError, match=r"world sim: gbn .*: no such knob \(--force runs the other trials\)"):
+        run_study(study, folder=folder)
+    assert [len(executor.ran) for executor in made] == [0]
+    assert not folder.exists()
+    assert [cell.n for cell in run_study(study, folder=folder, force=True).cells] == [4] * 6
+
+
 def test_repeats_grow_until_the_precision_is_reached(
     scripted: Use, data: dict[str, Any], folder: Path
 ) -> None:
@@ -192,3 +240,18 @@ def test_the_store_is_plain_parquet(scripted: Use, study: Study, folder: Path) -
     assert {"world", "protocol", "params", "trial", "seed", "version", "error", "goodput_bps"} <= set(
         frame.columns
     )
+
+
+def test_columns_of_metrics_are_in_the_same_order_whichever_trial_ends_first(
+    scripted: Any, study: Study, folder: Path
+) -> None:
+    def _run(first: str, name: str) -> list[str]:
+        extra = {first: {"zeal_s": 1.0}}
+        scripted(
+            lambda trial: Record(
+                {**extra.get(trial.cell.protocol, {"drops": 0.0}), **(goodput(trial).metrics or {})}
+            )
+        )
+        return run_study(study, folder=folder / name).to_polars().columns
+
+    assert _run("gbn", "a") == _run("sr", "b")

@@ -12,8 +12,9 @@ from pathlib import Path
 
 import pytest
 import tomli_w
+from tests import requirements
 from tests.conftest import Data, refuse_without
-from tests.runner.unprivileged import interpreter, longfat
+from tests.runner.unprivileged import longfat
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="emulated networks need Linux")
 
@@ -23,8 +24,6 @@ GBN = {"name": "gbn", "kind": "go-back-n", "window": 8}
 @pytest.fixture
 def folder() -> Iterator[Path]:
     """A folder that everybody may write to and reach: pytest's own are its user's alone."""
-    if interpreter() is None:
-        pytest.skip("no Python with longfat that another user may start")
     made = Path(tempfile.mkdtemp(prefix="longfat-test-"))
     made.chmod(0o777)
     yield made
@@ -55,11 +54,15 @@ def test_a_controller_that_needs_root_is_not_available(
     from longfat.kernel.controllers import listed
 
     if "vegas" in listed():
-        pytest.skip("this kernel has Vegas of its own")
+        return  # nobody needs to load it here
     study = between_kernels("100kB", GBN)
     study["protocols"][0]["congestion"] = "vegas"
     (allowed / "vegas.toml").write_text(tomli_w.dumps(study), encoding="utf-8")
-    done = longfat(allowed, "run", "vegas.toml", "--json")
+    refused = longfat(allowed, "run", "vegas.toml", "--json")
+    assert refused.returncode == 1
+    assert refused.stderr.startswith("longfat: world netns: reno: vegas: ")
+    assert "CAP_BPF" in refused.stderr
+    done = longfat(allowed, "run", "vegas.toml", "--json", "--force")
     vegas, gbn = json.loads(done.stdout)["cells"]
     (error,) = vegas["failures"]
     assert "CAP_BPF" in error
@@ -78,11 +81,11 @@ def test_what_closes_user_namespaces_is_named(tmp_path: Path) -> None:
     shut = (
         'echo 0 > /proc/sys/user/max_user_namespaces && exec setpriv --bounding-set=-all --inh-caps=-all "$@"'
     )
-    shell = ["-m", "longfat", "shell", "--delay", "1ms", "--", "true"]
+    shell = ["-P", "-m", "longfat", "shell", "--delay", "1ms", "--", "true"]
     if shutil.which("unshare") is None or shutil.which("setpriv") is None:
-        pytest.skip("unshare and setpriv are missing (util-linux)")
+        requirements.skip("programs", "unshare and setpriv are missing (util-linux)")
     if subprocess.run(["unshare", "-Ur", "true"], capture_output=True, check=False).returncode != 0:
-        pytest.skip("no user namespace can be made")
+        requirements.skip("users", "no user namespace can be made")
     command = ["unshare", "-Ur", "sh", "-c", shut, "sh", sys.executable, *shell]
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=60, check=False)
     assert done.returncode == 1

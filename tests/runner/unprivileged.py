@@ -1,51 +1,32 @@
-"""Starts longfat as somebody who may nothing: another user where the tests run as root, else as they run."""
+"""Starts longfat without privileges: as another user where the tests run as root."""
 
 from __future__ import annotations
 
-import functools
 import os
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any
+
+import longfat as package
 
 NOBODY = 65534
-ROOT = Path(__file__).parents[2]
-
-
-@functools.cache
-def interpreter() -> str | None:
-    """A Python that everybody may start, with longfat in it; None where there is none (root's own folder)."""
-    for candidate in (sys.executable, f"/usr/bin/python3.{sys.version_info.minor}", "/usr/bin/python3"):
-        try:
-            done = _run([candidate, "-c", "import longfat._native, polars, typer"], Path("/"), 60)
-        except OSError:
-            continue
-        if done.returncode == 0:
-            return candidate
-    return None
+HELPER = Path(__file__).with_name("as_nobody.py")
 
 
 def longfat(folder: Path, *arguments: object, timeout: float = 120) -> subprocess.CompletedProcess[str]:
     """Runs `longfat` in a folder that everybody may write to."""
-    python = interpreter()
-    assert python is not None
-    return _run([python, "-m", "longfat", *map(str, arguments)], folder, timeout)
-
-
-def _run(command: list[str], folder: Path, timeout: float) -> subprocess.CompletedProcess[str]:
-    places = [str(ROOT / "python"), *(path for path in sys.path if path.endswith("-packages"))]
-    environment = {"PATH": os.environ["PATH"], "HOME": str(folder), "PYTHONPATH": os.pathsep.join(places)}
-    become: dict[str, Any] = {}
+    command = [sys.executable, "-P", "-m", "longfat", *map(str, arguments)]
     if os.geteuid() == 0:
-        become = {"user": NOBODY, "group": NOBODY, "extra_groups": []}
+        # The virtual environment and the interpreter that made it lie in different places.
+        places = {sys.prefix, sys.base_prefix, str(Path(str(package.__file__)).parents[2])}
+        needed = sorted({str(Path(place).resolve()) for place in places})
+        command = [sys.executable, "-P", str(HELPER), str(NOBODY), *needed, "--", *command]
     return subprocess.run(
         command,
         cwd=folder,
-        env=environment,
+        env={"PATH": os.environ["PATH"], "HOME": str(folder)},
         capture_output=True,
         text=True,
         timeout=timeout,
         check=False,
-        **become,
     )

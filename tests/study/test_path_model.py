@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import json
+import tomllib
 from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given
+import tomli_w
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import longfat
 from longfat import _native
 from longfat.analysis.prediction import predict
-from longfat.study import load_study, path_model
+from longfat.study import cells, load_study, path_model
 from longfat.study.overrides import Overrides, read_setting
 from longfat.study.path_model import PathModel
 
@@ -41,6 +43,8 @@ link = st.fixed_dictionaries(
 hop = st.tuples(link, link).map(lambda ends: {**ends[0], "reverse": ends[1]} if ends[1] else ends[0])
 
 
+# Each example waits for the disk.
+@settings(deadline=None)
 @given(hops=st.lists(hop, min_size=1, max_size=8), host=st.text(st.characters(codec="utf-8"), max_size=20))
 def test_what_is_written_is_read(
     tmp_path_factory: pytest.TempPathFactory, hops: list[dict[str, Any]], host: str
@@ -69,7 +73,7 @@ def test_what_is_written_is_read(
 def test_what_is_no_model_is_refused_in_one_line(tmp_path: Path, text: str, said: str) -> None:
     file = tmp_path / "model.toml"
     file.write_text(text, encoding="utf-8")
-    with pytest.raises(ValueError, match=r"model\.toml: ") as refused:
+    with pytest.raises(ValueError, match=r"model\.toml(:\d+)?: ") as refused:
         path_model.read(file)
     assert said in str(refused.value)
     assert "\n" not in str(refused.value)
@@ -153,3 +157,44 @@ def test_each_hop_takes_its_time() -> None:
     assert [link["delay_s"] for link in layout["links"]] == [0.002, 0.002, 0.005, 0.006]
     assert layout["flows"][0]["links"] == [0, 2]
     assert layout["flows"][0]["reverse_links"] == [3, 1]
+
+
+def test_whole_paths_are_swept_by_label(tmp_path: Path) -> None:
+    """Tables, charts and claims have the label; specifications have the path."""
+    path_model.write(tmp_path / "home.toml", PathModel({"hops": HOPS}))
+    line = {"label": "line", "value": {"preset": "dsl"}}
+    study = {**STUDY, "sweep": {"path": ["@home.toml", line]}}
+    file = tmp_path / "study.toml"
+    file.write_text(tomli_w.dumps(study), encoding="utf-8")
+    loaded = load_study(file)
+    found = cells(loaded)
+    assert [cell.params for cell in found] == [{"path": "home"}, {"path": "line"}]
+    assert [cell.spec["path"] for cell in found] == [{"hops": HOPS}, {"preset": "dsl"}]
+    # What is stored needs no other file.
+    (tmp_path / "home.toml").unlink()
+    assert cells(load_study(tomllib.loads(loaded.text))) == found
+    result = longfat.run(study | {"sweep": {"path": [line]}, "repeats": 1}, out=tmp_path / "out")
+    assert result.to_polars()["path"].to_list() == ["line"]
+
+
+@pytest.mark.parametrize(
+    ("sweep", "said"),
+    [
+        ({"path": ["@none.toml"]}, r"none\.toml: cannot be read"),
+        ({"path": ["1%"]}, "names no key"),
+        ({"path.loss": [{"label": "", "value": "1%"}]}, r'label = "NAME", value'),
+        ({"path.loss": [{"label": "few"}]}, r'label = "NAME", value'),
+        ({"path.loss": [{"label": "few", "value": "1%"}, {"label": "few", "value": "2%"}]}, "stands twice"),
+        ({"path": [{"label": "a", "value": {"dealy": "1ms"}}]}, "dealy: unknown key"),
+    ],
+)
+def test_labelled_points_that_are_none_are_refused(sweep: dict[str, Any], said: str) -> None:
+    with pytest.raises(ValueError, match=said):
+        load_study({**STUDY, "sweep": sweep})
+
+
+def test_any_swept_value_takes_a_label() -> None:
+    sweep = {"path.loss": [{"label": "bursts", "value": {"model": "every", "every": 50}}, "2%"]}
+    found = cells(load_study({**STUDY, "sweep": sweep}))
+    assert [cell.params["path.loss"] for cell in found] == ["bursts", "2%"]
+    assert found[0].spec["path"]["loss"] == {"model": "every", "every": 50}

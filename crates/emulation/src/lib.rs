@@ -54,8 +54,8 @@ pub use packet::IpPacket;
 
 #[cfg(target_os = "linux")]
 pub use linux::{
-    Clock, Emulation, EmulatorReport, Heard, HostGateway, Namespace, Port, RouterState, Tap, UserListener,
-    UserStack, UserStream, check, clean, doctor, shell, testbed, trial, user_namespace,
+    Clock, Emulation, EmulatorReport, Heard, HostDrops, HostGateway, Namespace, Port, RouterState, Tap,
+    UserListener, UserStack, UserStream, check, clean, doctor, shell, testbed, trial, user_namespace,
 };
 #[cfg(not(target_os = "linux"))]
 pub use unsupported::Emulation;

@@ -2,14 +2,12 @@
 
 #![cfg(target_os = "linux")]
 
-mod common;
-
 use std::io::Write;
 use std::net::{SocketAddr, TcpListener};
 use std::time::{Duration, Instant};
 
-use common::multihomed::{PATIENCE, network, packets, send, sink, three_paths};
-use common::{FAR, NEAR, options, start};
+use crate::common::multihomed::{PATIENCE, network, packets, send, sink, three_paths};
+use crate::common::{FAR, NEAR, options, start};
 use kernel::mptcp::{self, Connection, Event, Events, Manager, PathManager};
 
 #[test]
@@ -20,6 +18,7 @@ fn an_address_chooses_the_way() {
     assert_eq!((emulation.ways(NEAR), emulation.ways(FAR)), (3, 3));
     let listener = emulation.in_host(FAR, || TcpListener::bind("0.0.0.0:0").unwrap());
     let port = listener.local_addr().unwrap().port();
+    let mut open = Vec::new();
     // Delays of the three there and back, at least.
     for (way, least) in [62, 12, 42].into_iter().enumerate() {
         for (own, theirs) in [(way, 0), (0, way), (way, way)] {
@@ -27,17 +26,26 @@ fn an_address_chooses_the_way() {
                 emulation.way_address(NEAR, own as u8),
                 emulation.way_address(FAR, theirs as u8),
             );
-            let took = emulation.in_host(NEAR, || {
+            let before = packets(&emulation);
+            let (socket, took) = emulation.in_host(NEAR, || {
                 use socket2::{Domain, Socket, Type};
                 let socket = Socket::new(Domain::IPV4, Type::STREAM, None).unwrap();
                 socket.bind(&SocketAddr::from((from, 0)).into()).unwrap();
                 let began = Instant::now();
                 socket.connect(&SocketAddr::from((to, port)).into()).unwrap();
-                began.elapsed()
+                let took = began.elapsed();
+                (socket, took)
             });
+            // As long as it is open, only the SYN and the ACK have gone there.
+            open.push(socket);
             assert!(took >= Duration::from_millis(least), "{from} to {to}: {took:?}");
-            let next = [12, 42, 62].into_iter().find(|&next| next > least).unwrap_or(500);
-            assert!(took < Duration::from_millis(next), "{from} to {to}: {took:?}");
+            while packets(&emulation)[way] < before[way] + 2 {
+                std::thread::sleep(Duration::from_millis(2));
+            }
+            let after = packets(&emulation);
+            for other in (0..3).filter(|&other| other != way) {
+                assert_eq!(before[other], after[other], "{from} to {to}: way {other}");
+            }
         }
     }
 }
@@ -117,7 +125,7 @@ fn subflows_are_opened_where_they_are_ordered() {
                 .unwrap();
             let least = [62_000, 12_000, 42_000][place];
             let rtt = subflow.tcp.least_rtt_us().unwrap();
-            assert!((least..2 * least + 100_000).contains(&rtt), "{subflow:?}");
+            assert!(rtt >= least, "{subflow:?}");
             assert!(subflow.tcp.bytes_sent() > 200_000, "{subflow:?}");
             assert!(table[&subflow.peers].bytes_sent() >= subflow.tcp.bytes_sent());
         }

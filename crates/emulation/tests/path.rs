@@ -2,16 +2,47 @@
 
 #![cfg(target_os = "linux")]
 
-mod common;
-
+use std::collections::BTreeMap;
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream, UdpSocket};
 use std::time::{Duration, Instant};
 
 use emulation::Emulation;
+use experiment::trace::What;
 use network::{LinkId, Network, Packet, RouteId};
 
-use common::{FAR, NEAR, options, path, start};
+use crate::common::{FAR, NEAR, options, path, start};
+
+#[test]
+fn packets_that_a_host_drops_are_counted_there() {
+    const SENT: u64 = 5000;
+    let Some(emulation) = start(options(path("{}"))) else {
+        return;
+    };
+    let server = emulation.in_host(FAR, || UdpSocket::bind("0.0.0.0:9")).unwrap();
+    let client = emulation.in_host(NEAR, || UdpSocket::bind("0.0.0.0:0")).unwrap();
+    // The server's buffer holds a few hundred of them, and nobody reads.
+    for _ in 0..SENT {
+        client
+            .send_to(&[0; 1000], (emulation.host_address(FAR), 9))
+            .unwrap();
+    }
+    let left = emulation.host_drops().unwrap()[NEAR.0 as usize].sent;
+    while emulation.report().written < SENT - left {
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    let drops = emulation.host_drops().unwrap();
+    let far = drops[FAR.0 as usize];
+    assert!(far.socket > 0, "{drops:?}");
+    server.set_nonblocking(true).unwrap();
+    let mut buffer = [0; 2000];
+    let mut received = 0;
+    while server.recv(&mut buffer).is_ok() {
+        received += 1;
+    }
+    assert_eq!(received + far.socket + left, SENT, "{drops:?}");
+    assert_eq!((far.sent, far.received), (0, 0));
+}
 
 #[test]
 fn a_datagram_takes_the_delay_and_its_time_on_the_link() {
@@ -26,7 +57,7 @@ fn a_datagram_takes_the_delay_and_its_time_on_the_link() {
     }
     // 972 + 28 bytes at 8 Mbit/s are 1 ms, and the same back.
     let expected = Duration::from_millis(42);
-    let mut quickest = Duration::MAX;
+    emulation.listen();
     for _ in 0..10 {
         let start = Instant::now();
         client.send(&[7; 972]).unwrap();
@@ -37,9 +68,18 @@ fn a_datagram_takes_the_delay_and_its_time_on_the_link() {
         assert_eq!(client.recv(&mut buffer).unwrap(), 972);
         let took = start.elapsed();
         assert!(took >= expected, "{took:?}");
-        quickest = quickest.min(took);
     }
-    assert!(quickest < expected + Duration::from_millis(5), "{quickest:?}");
+    // By the emulation's clock each packet took exactly that, however busy the machine is.
+    let heard = emulation.heard();
+    let at = |what: What| {
+        let of = heard.iter().filter(move |heard| heard.what == what);
+        of.map(|heard| (heard.id, heard.at)).collect::<BTreeMap<_, _>>()
+    };
+    let (sent, received) = (at(What::Send), at(What::Receive));
+    assert_eq!((sent.len(), received.len()), (20, 20));
+    for (id, sent) in sent {
+        assert_eq!(received[&id] - sent, foundation::Duration::from_millis(21));
+    }
     let delivered = emulation.with_network(|network, _| {
         network
             .links()
@@ -139,7 +179,7 @@ fn routers_tell_the_mtu_and_tcp_keeps_to_it() {
     let data = data(200_000);
     assert!(transfer(&emulation, &data) == data);
     let counters = emulation.with_network(|network, _| *network.counters(LinkId(0)));
-    assert!((1..100).contains(&counters.mtu_dropped.packets), "{counters:?}");
+    assert!(counters.mtu_dropped.packets >= 1, "{counters:?}");
     assert!(emulation.report().told >= 1);
 }
 

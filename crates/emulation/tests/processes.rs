@@ -2,10 +2,8 @@
 
 #![cfg(target_os = "linux")]
 
-mod common;
-
 use std::net::UdpSocket;
-use std::os::unix::process::{CommandExt, ExitStatusExt};
+use std::os::unix::process::ExitStatusExt;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
@@ -14,7 +12,10 @@ use emulation::{Error, clean, doctor, user_namespace};
 use foundation::Streams;
 use network::PathConfig;
 
-use common::{FAR, NEAR, again, is_again, options, path, processes_with, skip, start};
+use crate::common::{
+    FAR, NEAR, Requirement, again, again_without_privileges, is_again, options, path, processes_with, skip,
+    skip_without, start,
+};
 
 fn wait_for<T: PartialEq + std::fmt::Debug>(expected: &T, mut look: impl FnMut() -> T) {
     let start = Instant::now();
@@ -23,7 +24,7 @@ fn wait_for<T: PartialEq + std::fmt::Debug>(expected: &T, mut look: impl FnMut()
         if seen == *expected {
             return;
         }
-        assert!(start.elapsed() < Duration::from_secs(10), "still {seen:?}");
+        assert!(start.elapsed() < Duration::from_secs(60), "still {seen:?}");
         std::thread::sleep(Duration::from_millis(10));
     }
 }
@@ -84,8 +85,8 @@ fn commands_and_their_daemons_end_with_the_emulation() {
     let begin = Instant::now();
     drop(emulation);
     assert!(
-        begin.elapsed() < Duration::from_secs(5),
-        "the end does not wait for commands"
+        begin.elapsed() < Duration::from_secs(300),
+        "the end does not wait for commands of 3000 s"
     );
     wait_for(&Vec::new(), || processes_with(&mark));
     assert_eq!(child.wait().unwrap().signal(), Some(9));
@@ -99,7 +100,7 @@ fn without_real_time_priority_delays_are_kept_too() {
         return;
     };
     assert!(!emulation.report().real_time);
-    let mut command = again("knock_at_the_peer");
+    let mut command = again("processes::knock_at_the_peer");
     let peer = emulation.host_address(FAR).to_string();
     command
         .env(shell::PEER, peer)
@@ -192,7 +193,7 @@ fn nothing_is_left_by_a_process_that_is_killed_at_any_moment() {
     let mark = format!("{MARK}={}", std::process::id());
     let (key, value) = mark.split_once('=').unwrap();
     for round in 0..rounds {
-        let mut command = again("emulate_until_killed");
+        let mut command = again("processes::emulate_until_killed");
         command.env(key, value).stdout(Stdio::null());
         let mut process = command.spawn().unwrap();
         // Moments spread over the first 150 ms, in which all begins, runs and ends at least once.
@@ -237,7 +238,7 @@ fn knock_through_another_path() {
     if !is_again() {
         return;
     }
-    let mut command = again("knock_at_the_peer");
+    let mut command = again("processes::knock_at_the_peer");
     // The peer is that of both paths.
     command.env("KNOCK_MS", "60").stdout(Stdio::null());
     let report = shell(r#"{"delay": "10ms"}"#, command).unwrap();
@@ -258,7 +259,7 @@ fn shell(keys: &str, command: Command) -> Result<ShellReport, Error> {
 fn try_shell(keys: &str, command: Command) -> Option<ShellReport> {
     match shell(keys, command) {
         Err(error @ (Error::Permission { .. } | Error::Missing { .. })) => {
-            skip(&error.to_string());
+            skip_without(&error);
             None
         }
         result => Some(result.unwrap()),
@@ -267,7 +268,7 @@ fn try_shell(keys: &str, command: Command) -> Option<ShellReport> {
 
 #[test]
 fn a_shell_tells_what_the_path_did() {
-    let mut command = again("knock_at_the_peer");
+    let mut command = again("processes::knock_at_the_peer");
     command.env("KNOCK_MS", "40").stdout(Stdio::null());
     let Some(report) = try_shell(r#"{"delay": "20ms", "rate": "1Mbit/s"}"#, command) else {
         return;
@@ -279,7 +280,7 @@ fn a_shell_tells_what_the_path_did() {
             (5, 5, 0, 0)
         );
         let delay = link.delay_p50_s.unwrap();
-        assert!((0.020..0.500).contains(&delay), "{delay}");
+        assert!(delay >= 0.020, "{delay}");
         let rate = link.rate_bps.unwrap();
         assert!((rate / 1e6 - 1.0).abs() < 0.01, "{rate}");
     }
@@ -292,7 +293,7 @@ fn a_shell_tells_what_the_path_did() {
 
 #[test]
 fn shells_inside_one_another_add_their_paths_up() {
-    let mut command = again("knock_through_another_path");
+    let mut command = again("processes::knock_through_another_path");
     command.stdout(Stdio::null());
     let Some(report) = try_shell(r#"{"delay": "20ms"}"#, command) else {
         return;
@@ -307,8 +308,10 @@ fn emulate_once() {
     if !is_again() {
         return;
     }
-    let emulation = start(options(path(r#"{"delay": "5ms"}"#))).unwrap();
-    let mut command = again("knock_at_the_peer");
+    let Some(emulation) = start(options(path(r#"{"delay": "5ms"}"#))) else {
+        return;
+    };
+    let mut command = again("processes::knock_at_the_peer");
     let peer = emulation.host_address(FAR).to_string();
     command
         .env(shell::PEER, peer)
@@ -318,21 +321,48 @@ fn emulate_once() {
     assert!(status.success(), "{status}");
 }
 
+/// Emulates in a user namespace.
+#[test]
+#[ignore = "run by the test below"]
+fn emulate_in_a_user_namespace() {
+    if !is_again() {
+        return;
+    }
+    let mut command = again("processes::emulate_once");
+    user_namespace::inside(&mut command);
+    let status = command.status().unwrap();
+    assert!(status.success(), "{status}");
+}
+
 #[test]
 fn a_user_namespace_is_enough() {
-    let mut command = again("emulate_once");
-    command.stdout(Stdio::null());
-    // As root, become somebody who may nothing.
-    if user_namespace::missing_capabilities().is_empty() {
-        command.uid(65_534).gid(65_534);
+    if has_user_namespaces() {
+        succeeds_without_privileges("processes::emulate_in_a_user_namespace");
     }
-    user_namespace::inside(&mut command);
-    match command.status() {
-        Ok(status) => assert!(status.success(), "{status}"),
-        Err(error) => skip(&format!(
-            "no user namespace: {error}; {}",
-            user_namespace::remedy()
-        )),
+}
+
+/// Returns whether this system has user namespaces; skips the test otherwise.
+fn has_user_namespaces() -> bool {
+    let mut probe = Command::new("true");
+    user_namespace::inside(&mut probe);
+    match probe.status() {
+        Ok(_) => true,
+        Err(error) => {
+            skip(
+                Requirement::Netns,
+                format!("no user namespace: {error}; {}", user_namespace::remedy()),
+            );
+            false
+        }
+    }
+}
+
+fn succeeds_without_privileges(test: &str) {
+    if let Some(mut command) = again_without_privileges(test) {
+        let done = command.output().unwrap();
+        let told = String::from_utf8_lossy(&done.stdout);
+        let errors = String::from_utf8_lossy(&done.stderr);
+        assert!(done.status.success(), "{told}{errors}");
     }
 }
 
@@ -345,7 +375,7 @@ fn emulate_in_the_end() {
     }
     if user_namespace::missing_capabilities().is_empty() {
         user_namespace::enter().unwrap();
-        assert!(start(options(path("{}"))).is_some());
+        start(options(path("{}")));
         return;
     }
     let error = user_namespace::enter().unwrap_err().to_string();
@@ -355,20 +385,9 @@ fn emulate_in_the_end() {
 
 #[test]
 fn a_program_starts_itself_again_in_a_user_namespace() {
-    let mut probe = Command::new("true");
-    user_namespace::inside(&mut probe);
-    if let Err(error) = probe.status() {
-        return skip(&format!(
-            "no user namespace: {error}; {}",
-            user_namespace::remedy()
-        ));
+    if has_user_namespaces() {
+        succeeds_without_privileges("processes::emulate_in_the_end");
     }
-    let mut command = again("emulate_in_the_end");
-    command.stdout(Stdio::null());
-    if user_namespace::missing_capabilities().is_empty() {
-        command.uid(65_534).gid(65_534);
-    }
-    assert!(command.status().unwrap().success());
 }
 
 /// Tries to emulate and fails.
@@ -389,12 +408,7 @@ fn fail_to_emulate() {
 
 #[test]
 fn without_permission_it_says_which_is_missing() {
-    let mut command = again("fail_to_emulate");
-    command.stdout(Stdio::null());
-    if user_namespace::missing_capabilities().is_empty() {
-        command.uid(65_534).gid(65_534);
-    }
-    assert!(command.status().unwrap().success());
+    succeeds_without_privileges("processes::fail_to_emulate");
 }
 
 #[test]

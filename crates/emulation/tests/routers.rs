@@ -3,8 +3,6 @@
 
 #![cfg(target_os = "linux")]
 
-mod common;
-
 use std::io::{ErrorKind, Read};
 use std::mem::MaybeUninit;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpStream, UdpSocket};
@@ -15,7 +13,7 @@ use emulation::Emulation;
 use network::{HostId, LinkId, Topology};
 use socket2::{Domain, Protocol, Socket, Type};
 
-use common::{FAR, NEAR, options, path, start, topology};
+use crate::common::{self, FAR, NEAR, Requirement, options, path, start, topology};
 
 /// One-way delays of the links of a chain, in milliseconds.
 const DELAYS: [u64; 4] = [2, 5, 1, 8];
@@ -101,10 +99,6 @@ fn trace(emulation: &Emulation, protocol: &str, mut probe: impl FnMut(u32), last
             "each router on the way back takes one"
         );
         assert!(took >= round_trip(hops), "{protocol} to hop {hops}: {took:?}");
-        assert!(
-            took < round_trip(hops) + Duration::from_millis(500),
-            "{protocol} to hop {hops}: {took:?}"
-        );
         if kind[0] == 11 {
             // The probe comes back as it was at the router: with one hop left, and a right checksum.
             assert_eq!((message[16], sum(&message[8..28])), (1, 0));
@@ -285,7 +279,7 @@ fn what_may_be_cut_is_cut_before_a_narrow_link() {
             break entered;
         }
         seen.push(entered);
-        assert!(seen.len() < 1000);
+        assert!(seen.len() < 12_000);
         std::thread::sleep(Duration::from_millis(5));
     };
     assert_eq!(parts, 3, "1428 bytes are three parts of 572 bytes at most");
@@ -329,7 +323,7 @@ fn programs_that_trace_a_path_see_every_router() {
         let mut child = match emulation.spawn_in_host(NEAR, command) {
             Ok(child) => child,
             Err(error) if error.kind() == ErrorKind::NotFound => {
-                common::skip(&format!("{program} is not installed"));
+                common::skip(Requirement::Programs, format!("{program} is not installed"));
                 continue;
             }
             Err(error) => panic!("{program}: {error}"),
@@ -387,22 +381,22 @@ fn the_first_router_says_that_it_knows_no_way() {
 }
 
 #[test]
-fn a_host_in_the_middle_speaks_for_its_node() {
+fn the_switch_of_a_star_answers_as_a_router() {
     let keys = r#"{"kind": "star", "leaves": 2, "leaf": {"delay": "2ms"}}"#;
     let Some(emulation) = start(options(topology(keys))) else {
         return;
     };
-    assert!(emulation.routers().is_empty());
+    let [switch] = emulation.routers() else {
+        panic!("one switch")
+    };
     let host = |name: &str| topology(keys).host(name).unwrap();
     let ears = ears(&emulation, host("h1"));
-    let to = SocketAddr::from((emulation.host_address(host("h2")), 0));
-    for (hops, source, kind) in [(1, "hub", 11), (2, "h2", 0)] {
+    let h2 = emulation.host_address(host("h2"));
+    let to = SocketAddr::from((h2, 0));
+    for (hops, source, kind) in [(1, switch.address, 11), (2, h2, 0)] {
         ears.set_ttl_v4(hops).unwrap();
         ears.send_to(&echo(1, 10), &to.into()).unwrap();
         let heard = hear(&ears);
-        assert_eq!(
-            (heard.0, heard.2[0]),
-            (emulation.host_address(host(source)), kind)
-        );
+        assert_eq!((heard.0, heard.2[0]), (source, kind));
     }
 }

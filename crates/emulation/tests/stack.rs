@@ -4,13 +4,11 @@ use std::io::{ErrorKind, Read, Write};
 use std::net::{Shutdown, TcpListener, TcpStream};
 use std::sync::Arc;
 
-use common::{FAR, NEAR, options, path, start};
+use crate::common::{FAR, NEAR, options, path, start};
 use emulation::{Emulation, UserStack};
 use foundation::Streams;
 use network::HostId;
 use transport::tcp::TcpConfig;
-
-mod common;
 
 /// Bytes that are not the same anywhere: a shift of one, or a part that came twice, shows.
 fn content(bytes: usize, seed: u64) -> Vec<u8> {

@@ -2,11 +2,9 @@
 
 #![cfg(target_os = "linux")]
 
-mod common;
-
 use std::time::Duration;
 
-use common::{path, skip, topology};
+use crate::common::{path, skip_without, topology};
 use emulation::Error;
 use emulation::check;
 use emulation::testbed::Testbed;
@@ -20,7 +18,7 @@ fn testbed(topology: Topology) -> Option<Testbed> {
     match Testbed::start(topology, Streams::new(1, 0)) {
         Ok(testbed) => Some(testbed),
         Err(error @ (Error::Permission { .. } | Error::Missing { .. })) => {
-            skip(&error.to_string());
+            skip_without(&error);
             None
         }
         Err(error) => panic!("{error}"),
@@ -120,12 +118,12 @@ fn a_measurement_is_given_up_when_it_is_told() {
         return;
     };
     let begun = std::time::Instant::now();
-    let span = Duration::from_secs(60);
+    let span = Duration::from_secs(3600);
     testbed
         .goodput("sender", "receiver", span, &mut || begun.elapsed().as_secs() >= 1)
         .unwrap();
     assert!(testbed.ping_all(100, &mut || true).unwrap().is_empty());
-    assert!(begun.elapsed() < Duration::from_secs(30));
+    assert!(begun.elapsed() < span / 10);
 }
 
 fn spec(path: &str) -> TrialSpec {
@@ -152,7 +150,7 @@ fn a_check_sees_the_path_that_was_asked_for() {
     let paths = check::paths(&spec).unwrap();
     let report = match check::check(&paths[0], spec.streams(), &mut || false) {
         Ok(report) => report,
-        Err(error @ (Error::Permission { .. } | Error::Missing { .. })) => return skip(&error.to_string()),
+        Err(error @ (Error::Permission { .. } | Error::Missing { .. })) => return skip_without(&error),
         Err(error) => panic!("{error}"),
     };
     let figure = |name: &str| report.figures.iter().find(|figure| figure.name == name).unwrap();

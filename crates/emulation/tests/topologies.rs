@@ -2,8 +2,6 @@
 
 #![cfg(target_os = "linux")]
 
-mod common;
-
 use std::io::ErrorKind;
 use std::net::{Ipv4Addr, TcpStream, UdpSocket};
 use std::time::{Duration, Instant};
@@ -11,7 +9,7 @@ use std::time::{Duration, Instant};
 use emulation::{Emulation, Error, MOST_HOSTS};
 use network::HostId;
 
-use common::{FAR, NEAR, options, path, start, topology};
+use crate::common::{FAR, NEAR, options, path, start, topology};
 
 fn sockets(emulation: &Emulation) -> Vec<UdpSocket> {
     let hosts = (0..emulation.hosts() as u32).map(HostId);
@@ -53,10 +51,7 @@ fn each_host_reaches_each_other_by_its_own_path() {
                     },
                 )
                 .sum();
-            assert!(
-                took >= delay && took < delay + Duration::from_millis(200),
-                "{from} {to}: {took:?} of {delay:?}"
-            );
+            assert!(took >= delay, "{from} {to}: {took:?} of {delay:?}");
         }
     }
 }

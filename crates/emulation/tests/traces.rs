@@ -2,14 +2,13 @@
 
 use std::collections::BTreeSet;
 
+use crate::common;
 use emulation::Error;
 use emulation::trial::{Names, Trace, Tracing, TrialError, run_traced};
 use experiment::trace::capture::Extent;
 use experiment::trace::{Side, TraceEvent, What};
 use experiment::{Record, TrialSpec};
 use foundation::Duration;
-
-mod common;
 
 fn traced(json: &str) -> Option<(Record, Trace)> {
     let spec = TrialSpec::from_json(json).unwrap_or_else(|error| panic!("{error}: {json}"));
@@ -22,7 +21,7 @@ fn traced(json: &str) -> Option<(Record, Trace)> {
             Some(traced)
         }
         Err(TrialError::Emulation(error @ (Error::Permission { .. } | Error::Missing { .. }))) => {
-            common::skip(&error.to_string());
+            common::skip_without(&error);
             None
         }
         Err(error) => panic!("{error}: {json}"),
@@ -75,13 +74,11 @@ fn a_kernels_segments_and_windows_are_told() {
         .iter()
         .filter(|e| data(e) && e.retransmission)
         .count() as u64;
-    assert_eq!(
-        again, record.flows[0].retransmissions,
-        "the kernel counts the same"
-    );
+    // How many there are depends on how the kernel batches segments and on when its timers run.
+    assert!(again >= 1 && record.flows[0].retransmissions >= 1, "{again}");
     let read = trace.events.iter().filter_map(|event| event.delivered).max();
     assert_eq!(read, Some(1_000_000));
-    // A segment takes 10 ms and its time on the link at least.
+    // The first segment meets an empty queue: it takes 10 ms and its time on the link, 1500 bytes at 20 Mbit/s.
     let at = |what: What| {
         trace
             .events
@@ -90,17 +87,22 @@ fn a_kernels_segments_and_windows_are_told() {
             .unwrap()
             .time
     };
-    assert!((0.0105..0.05).contains(&(at(What::Receive) - at(What::Send))));
+    let length = first.length.unwrap();
+    assert!((1..=1448).contains(&length), "{length}");
+    let least = 0.010 + f64::from(length + 52) * 8.0 / 20e6;
+    assert!(at(What::Receive) - at(What::Send) >= least - 1e-9);
 
     let series = trace.series.as_ref().unwrap();
     let flow = &series.flows[0];
-    assert!(flow.time.len() > 40, "{}", flow.time.len());
+    // A sample every 5 ms of 0.4 s at least; a busy machine misses some.
+    assert!(flow.time.len() > 5, "{}", flow.time.len());
+    assert!(flow.time.is_sorted());
     let most = flow.cwnd_bytes.iter().flatten().max().unwrap();
     assert!((14_480..2_000_000).contains(most), "{most}");
     // Reno has a threshold once it has repaired a loss.
     assert!(flow.ssthresh_bytes.iter().any(Option::is_some));
     assert!(flow.state.contains(&"recovery") || flow.state.contains(&"open"));
-    assert!(flow.srtt_s.iter().flatten().all(|rtt| (0.02..1.0).contains(rtt)));
+    assert!(flow.srtt_s.iter().flatten().all(|rtt| *rtt >= 0.02));
     assert!(flow.rttvar_s.iter().flatten().any(|variation| *variation > 0.0));
     assert!(flow.pacing_bps.iter().flatten().any(|rate| *rate > 1e6));
     assert!(flow.delivery_bps.iter().flatten().any(|rate| *rate > 1e6));

@@ -19,7 +19,7 @@ pub fn accounts(groups: &[Group]) -> (Vec<HostPaths>, Vec<Vec<u32>>) {
         (pair.from, pair.to, own.then_some(pair.ways[0].number))
     };
     for group in groups {
-        for pair in &group.pairs {
+        for pair in group.pairs.iter() {
             let base_rtts = all.entry(key(group, pair)).or_default();
             for way in &pair.ways {
                 let place = usize::from(way.number - key(group, pair).2.unwrap_or(0));

@@ -1,5 +1,9 @@
 //! How fairly flows share a network.
 
+mod water;
+
+pub use water::max_min_shares;
+
 /// Jain's fairness index of allocations: 1 where all are equal, 1/n where one has all
 /// (Jain, Chiu and Hawe, DEC-TR-301, 1984). `None` without an allocation above 0.
 #[must_use]
@@ -16,53 +20,6 @@ pub struct Claim {
     pub links: Vec<usize>,
     /// The most that it asks for; infinite for a flow that takes all it gets.
     pub demand: f64,
-}
-
-/// The max-min fair allocation by water-filling (Bertsekas and Gallager, Data Networks, section 6.5.2):
-/// all flows grow alike until a link is full or a demand is met; whoever is held there is done, and the rest
-/// go on. `capacities` holds each link's, in the unit of the result; an infinite one never fills.
-///
-/// A flow that meets neither a finite link nor a finite demand gets infinity.
-///
-/// # Panics
-/// For a link that there is not.
-#[must_use]
-pub fn max_min_shares(capacities: &[f64], claims: &[Claim]) -> Vec<f64> {
-    let mut shares = vec![f64::INFINITY; claims.len()];
-    let mut growing: Vec<usize> = (0..claims.len()).collect();
-    let mut left = capacities.to_vec();
-    while !growing.is_empty() {
-        let mut users = vec![0_u32; capacities.len()];
-        for &flow in &growing {
-            for &link in &claims[flow].links {
-                users[link] += 1;
-            }
-        }
-        let link_level = |link: usize| match users[link] {
-            0 => f64::INFINITY,
-            count => left[link].max(0.0) / f64::from(count),
-        };
-        let by_links = (0..capacities.len()).map(link_level);
-        let by_demand = growing.iter().map(|&flow| claims[flow].demand);
-        let level = by_links.chain(by_demand).fold(f64::INFINITY, f64::min);
-        if level.is_infinite() {
-            break;
-        }
-        // Ties within rounding are full too: each round must finish at least one flow.
-        let near = level * (1.0 + 1e-12);
-        let is_held = |flow: usize| {
-            claims[flow].demand <= near || claims[flow].links.iter().any(|&link| link_level(link) <= near)
-        };
-        let (held, rest): (Vec<usize>, Vec<usize>) = growing.iter().partition(|&&flow| is_held(flow));
-        for flow in held {
-            shares[flow] = level.min(claims[flow].demand);
-            for &link in &claims[flow].links {
-                left[link] -= shares[flow];
-            }
-        }
-        growing = rest;
-    }
-    shares
 }
 
 /// How far allocations are from the max-min fair ones: the sum of all differences over the sum of the shares.

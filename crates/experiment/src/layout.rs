@@ -86,7 +86,7 @@ pub struct Layout {
     pub hosts: Vec<String>,
     /// All links.
     pub links: Vec<LinkLayout>,
-    /// Indices of the links whose queues are measured.
+    /// Indices of the links whose queues are measured: links that the measured data crosses.
     pub bottlenecks: Vec<usize>,
     /// One entry a flow; of flows that arrive, one a pair of hosts.
     pub flows: Vec<FlowLayout>,
@@ -186,18 +186,18 @@ fn flows(topology: &Topology, groups: &[Group]) -> Vec<FlowLayout> {
         .map(|(member, share)| {
             let group = &groups[member.group as usize];
             let pair = &group.pairs[member.pair as usize];
-            let back = topology.links_between(pair.to, pair.from).unwrap_or_default();
+            let way = &pair.ways[0];
             FlowLayout {
                 traffic: group.name.clone(),
                 from: hosts[pair.from.0 as usize].clone(),
                 to: hosts[pair.to.0 as usize].clone(),
-                links: pair.ways[0].links.iter().map(|link| link.0 as usize).collect(),
-                reverse_links: back.iter().map(|link| link.0 as usize).collect(),
+                links: way.links.iter().map(|link| link.0 as usize).collect(),
+                reverse_links: way.reverse_links.iter().map(|link| link.0 as usize).collect(),
                 payload_bytes: group.payload(),
                 payload_share: group.payload_share(),
                 max_min_bps: share.filter(|share| share.is_finite() && !comes_and_goes),
-                tcp: tcp(group, topology, &[&pair.ways[0].links, &back]),
-                exchange: exchange(group, &pair.ways[0]),
+                tcp: tcp(group, topology, &[&way.links, &way.reverse_links]),
+                exchange: exchange(group, way),
             }
         })
         .collect()
@@ -227,8 +227,9 @@ pub fn fair_shares(topology: &Topology, groups: &[Group], members: &[Member]) ->
         .map(|link| rate(&link.spec.capacity).unwrap_or(f64::INFINITY))
         .collect();
     let links = |member: &Member| -> Vec<usize> {
-        let pair = &groups[member.group as usize].pairs[member.pair as usize];
-        pair.ways[0].links.iter().map(|link| link.0 as usize).collect()
+        let group = &groups[member.group as usize];
+        let way = &group.pairs[member.pair as usize].ways[0];
+        group.data_links(way).iter().map(|link| link.0 as usize).collect()
     };
     let mut claims = Vec::new();
     for member in members {

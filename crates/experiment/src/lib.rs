@@ -10,6 +10,7 @@ mod columns;
 pub mod fairness;
 pub mod layout;
 pub mod metrics;
+mod mtu;
 pub mod observation;
 pub mod outcome;
 pub mod plan;

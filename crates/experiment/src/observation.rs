@@ -19,14 +19,12 @@ pub struct Observation {
     pub max_queue_packets: u64,
     /// Packets in the queue times nanoseconds.
     packet_nanos: u128,
-    /// Waiting times before transmission, in nanoseconds.
-    pub waits: Option<Histogram<u64>>,
+    /// Waiting times before transmission, in nanoseconds, since the last [`mark`](Observation::mark).
+    pub waits: Option<Box<Histogram<u64>>>,
 }
 
 impl Observation {
-    /// A link as it stands now.
-    #[must_use]
-    pub fn of<B: Body, O: Observer<B>>(now: Instant, network: &Network<B, O>, link: LinkId) -> Self {
+    fn counters<B: Body, O: Observer<B>>(now: Instant, network: &Network<B, O>, link: LinkId) -> Self {
         let counters = network.counters(link);
         Self {
             delivered: counters.delivered,
@@ -35,7 +33,23 @@ impl Observation {
             marked: counters.marked.packets,
             max_queue_packets: counters.max_queue_packets,
             packet_nanos: network.occupancy(link, now).packet_nanos,
-            waits: network.waits(link).cloned(),
+            waits: None,
+        }
+    }
+
+    /// A link as it stands now, where measuring begins: waits until now are forgotten.
+    #[must_use]
+    pub fn mark<B: Body, O: Observer<B>>(now: Instant, network: &mut Network<B, O>, link: LinkId) -> Self {
+        network.forget_waits(link);
+        Self::counters(now, network, link)
+    }
+
+    /// A link as it stands now, where measuring ends: its waits are no longer recorded.
+    #[must_use]
+    pub fn take<B: Body, O: Observer<B>>(now: Instant, network: &mut Network<B, O>, link: LinkId) -> Self {
+        Self {
+            waits: network.take_waits(link),
+            ..Self::counters(now, network, link)
         }
     }
 
@@ -44,16 +58,9 @@ impl Observation {
     /// # Panics
     /// Where `before` is not from before.
     #[must_use]
-    pub fn since(mut self, before: &Self) -> Self {
-        if let (Some(all), Some(early)) = (&mut self.waits, &before.waits) {
-            all.subtract(early)
-                .expect("both have the same bounds, and counts only grow");
-        }
+    pub fn since(self, before: &Self) -> Self {
         Self {
-            delivered: Count {
-                packets: self.delivered.packets - before.delivered.packets,
-                bytes: self.delivered.bytes - before.delivered.bytes,
-            },
+            delivered: self.delivered - before.delivered,
             dropped: self.dropped - before.dropped,
             lost: self.lost - before.lost,
             marked: self.marked - before.marked,

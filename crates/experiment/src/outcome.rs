@@ -4,6 +4,9 @@ use foundation::{Duration, Instant};
 use hdrhistogram::Histogram;
 use transport::Statistics;
 
+/// A histogram of round-trip times in nanoseconds, where one is kept.
+pub type RoundTrips = Option<Box<Histogram<u64>>>;
+
 /// Counters of a sending direction, as they stood at one moment.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Sent {
@@ -15,8 +18,13 @@ pub struct Sent {
     pub retransmissions: u64,
     /// Expiries of the retransmission timer.
     pub timeouts: u64,
+    /// Payload bytes of `retransmissions`.
+    pub bytes_again: u64,
     /// Payload bytes acknowledged in order.
     pub acknowledged: u64,
+    /// The part of `acknowledged` that was also sent for the first time in the measured time: all of it where
+    /// measuring began with the flow.
+    pub acknowledged_new: u64,
 }
 
 impl Sent {
@@ -28,17 +36,26 @@ impl Sent {
             bytes: statistics.bytes_sent,
             retransmissions: statistics.retransmissions,
             timeouts: statistics.timeouts,
+            bytes_again: statistics.bytes_retransmitted,
             acknowledged: statistics.bytes_acknowledged,
+            acknowledged_new: statistics.bytes_acknowledged,
         }
     }
 
     const fn since(self, before: Self) -> Self {
+        // Sent before, and acknowledged only since then if at all.
+        let under_way = before
+            .bytes
+            .saturating_sub(before.bytes_again)
+            .saturating_sub(before.acknowledged);
         Self {
             packets: self.packets - before.packets,
             bytes: self.bytes - before.bytes,
             retransmissions: self.retransmissions - before.retransmissions,
             timeouts: self.timeouts - before.timeouts,
+            bytes_again: self.bytes_again - before.bytes_again,
             acknowledged: self.acknowledged - before.acknowledged,
+            acknowledged_new: (self.acknowledged - before.acknowledged).saturating_sub(under_way),
         }
     }
 
@@ -50,7 +67,9 @@ impl Sent {
             bytes: self.bytes + other.bytes,
             retransmissions: self.retransmissions + other.retransmissions,
             timeouts: self.timeouts + other.timeouts,
+            bytes_again: self.bytes_again + other.bytes_again,
             acknowledged: self.acknowledged + other.acknowledged,
+            acknowledged_new: self.acknowledged_new + other.acknowledged_new,
         }
     }
 }
@@ -102,7 +121,7 @@ pub struct Baseline {
     /// Bytes that either end has read.
     pub delivered: [u64; 2],
     /// Round-trip samples of the opener in nanoseconds, where they are kept.
-    pub rtt: Option<Box<Histogram<u64>>>,
+    pub rtt: RoundTrips,
 }
 
 impl Baseline {
@@ -173,7 +192,7 @@ pub struct FlowOutcome {
     /// Bytes that either end ever read.
     pub delivered_in_all: u64,
     /// Round-trip samples of the sender in nanoseconds, where they were kept.
-    pub rtt: Option<Box<Histogram<u64>>>,
+    pub rtt: RoundTrips,
     /// Requests that were answered.
     pub transactions: Vec<Transaction>,
     /// Requests that were not, where there is a time for it.

@@ -1,11 +1,12 @@
 //! Who sends what to whom, worked out from a specification before a trial begins.
 
-use std::collections::BTreeMap;
+mod ways;
+
 use std::sync::Arc;
 
 use foundation::{Duration, Generator, Instant, Problem, Streams};
 use network::topology::Topology;
-use network::{HostId, LinkId, NetworkBuilder, RouteId, UDP_IPV4_OVERHEAD};
+use network::{LinkId, NetworkBuilder, UDP_IPV4_OVERHEAD};
 use rand::Rng;
 use transport::arq::ArqConfig;
 use transport::arq::frame::HEADER_LENGTH;
@@ -14,11 +15,16 @@ use transport::mptcp::policy::Choose;
 use transport::mptcp::segment::DSS_MAPPED;
 use transport::tcp::TcpConfig;
 
+use crate::mtu;
 use crate::protocol::ProtocolConfig;
 use crate::random::{exponential, uniform};
 use crate::sizes::SizeDistribution;
 use crate::spec::{SpecError, TrialSpec, load};
+use crate::trace::Side;
 use crate::workload::{Kind, WorkloadConfig};
+use ways::Routes;
+
+pub use ways::{Pair, Way};
 
 /// A protocol, shared by all flows that run it.
 #[derive(Clone, Debug)]
@@ -75,53 +81,6 @@ impl Protocol {
     }
 }
 
-/// A sender and its receiver, and the ways between them.
-#[derive(Clone, Debug)]
-pub struct Pair {
-    /// The host that opens flows.
-    pub from: HostId,
-    /// The host that they go to.
-    pub to: HostId,
-    /// The ways between them that its flows may use, at least one; flows that use no more take the first.
-    pub ways: Vec<Way>,
-    /// The routes of `ways`, there and back.
-    pub routes: [Arc<[RouteId]>; 2],
-    /// How many ways there are between them, those included that its flows may not use.
-    pub all_ways: u8,
-}
-
-impl Pair {
-    fn new(from: HostId, to: HostId, ways: Vec<Way>, all_ways: u8) -> Self {
-        Self {
-            from,
-            to,
-            all_ways,
-            routes: [
-                ways.iter().map(|way| way.forward).collect(),
-                ways.iter().map(|way| way.reverse).collect(),
-            ],
-            ways,
-        }
-    }
-}
-
-/// One of the ways between two hosts.
-#[derive(Clone, Debug)]
-pub struct Way {
-    /// Its number among all ways between the two.
-    pub number: u8,
-    /// The way from the sender.
-    pub forward: RouteId,
-    /// The way back.
-    pub reverse: RouteId,
-    /// The links of `forward`.
-    pub links: Vec<LinkId>,
-    /// The largest packet that all links there and back carry, in bytes with all headers: 1500 unless they say otherwise.
-    pub mtu: u32,
-    /// The round trip without queues and without sending.
-    pub base_rtt: Duration,
-}
-
 /// Flows that run one protocol and one workload: the measured ones, or one kind of traffic.
 #[derive(Clone, Debug)]
 pub struct Group {
@@ -134,7 +93,9 @@ pub struct Group {
     /// How large they are, where that is known from their beginning.
     pub sizes: Option<SizeDistribution>,
     /// Between which hosts.
-    pub pairs: Vec<Pair>,
+    pub pairs: Arc<[Pair]>,
+    /// The largest packet that the first ways of all its pairs carry, in bytes with all headers.
+    pub mtu: u32,
     /// Whether each connection keeps a histogram of round-trip times, of 240 kB.
     pub records_rtt: bool,
     /// Draws start times, arrivals, sizes and pauses: the same for protocols that are compared.
@@ -161,7 +122,7 @@ pub struct Plan {
 }
 
 impl Plan {
-    /// Works a specification out.
+    /// Works a specification out. The bottlenecks of its topology are links that the measured data crosses.
     ///
     /// # Errors
     /// What is wrong with its network or its hosts.
@@ -169,17 +130,10 @@ impl Plan {
         Self::new(spec, spec.topology()?)
     }
 
-    fn new(spec: &TrialSpec, topology: Topology) -> Result<Self, SpecError> {
+    fn new(spec: &TrialSpec, mut topology: Topology) -> Result<Self, SpecError> {
         let streams = spec.streams();
         let mut builder = topology.builder(streams.component("network"));
-        for &link in topology.bottlenecks() {
-            builder.record_waits(link);
-        }
-        let mut routes = Routes {
-            topology: &topology,
-            builder: &mut builder,
-            known: BTreeMap::new(),
-        };
+        let mut routes = Routes::new(&topology, &mut builder);
         let hosts = streams.component("hosts");
         let measured = Group::of(None, &spec.protocol, &spec.workload, &mut routes, hosts);
         let mut groups = vec![measured.map_err(|p| invalid(p, "workload"))?];
@@ -188,6 +142,14 @@ impl Plan {
             let name = Some(traffic.name.clone());
             let group = Group::of(name, &traffic.protocol, &traffic.workload, &mut routes, own);
             groups.push(group.map_err(|p| invalid(p, &format!("traffic.{number}.workload")))?);
+        }
+        let problems: Vec<Problem> = mtu::check(&groups, topology.hosts()).collect();
+        if !problems.is_empty() {
+            return Err(SpecError::Invalid(problems));
+        }
+        topology.measure(groups[0].data_ways());
+        for &link in topology.bottlenecks() {
+            builder.record_waits(link);
         }
         Ok(Self {
             topology,
@@ -201,96 +163,6 @@ fn invalid(problem: Problem, place: &str) -> SpecError {
     SpecError::Invalid(vec![problem.within(place)])
 }
 
-/// Ways between two hosts that flows may use: a packet names its way by a byte.
-const MOST_WAYS: u8 = 64;
-
-/// Routes between hosts, each built once.
-struct Routes<'a> {
-    topology: &'a Topology,
-    builder: &'a mut NetworkBuilder,
-    known: BTreeMap<(HostId, HostId), Vec<Way>>,
-}
-
-impl Routes<'_> {
-    fn ways(&mut self, from: HostId, to: HostId) -> Result<Vec<Way>, Problem> {
-        if let Some(known) = self.known.get(&(from, to)) {
-            return Ok(known.clone());
-        }
-        let (there, back) = (self.topology.ways(from, to), self.topology.ways(to, from));
-        if there.is_empty() || back.is_empty() {
-            let name = |host: HostId| &self.topology.hosts()[host.0 as usize];
-            let (from, to) = if there.is_empty() { (from, to) } else { (to, from) };
-            let message = format!("no links lead from {:?} to {:?}", name(from), name(to));
-            return Err(Problem::new("to", message));
-        }
-        let links = self.topology.links();
-        let ways: Vec<Way> = there
-            .into_iter()
-            .zip(back)
-            .zip(0..MOST_WAYS)
-            .map(|((there, back), number)| {
-                let delays = there
-                    .iter()
-                    .chain(&back)
-                    .map(|link| links[link.0 as usize].spec.delay);
-                Way {
-                    number,
-                    base_rtt: Duration::from_nanos(delays.map(Duration::as_nanos).sum()),
-                    forward: self.builder.route(&there, to),
-                    reverse: self.builder.route(&back, from),
-                    mtu: {
-                        let given = there
-                            .iter()
-                            .chain(&back)
-                            .map(|link| links[link.0 as usize].spec.mtu);
-                        let loopback = self.topology.loopback().unwrap_or(ETHERNET);
-                        given.flatten().min().unwrap_or(loopback)
-                    },
-                    links: there,
-                }
-            })
-            .collect();
-        self.known.insert((from, to), ways.clone());
-        Ok(ways)
-    }
-
-    fn pairs(&mut self, workload: &WorkloadConfig) -> Result<Vec<Pair>, Problem> {
-        let named = |key: &str, name: &str| {
-            self.topology.host(name).ok_or_else(|| {
-                let hosts = self.topology.hosts().join(", ");
-                Problem::new(key, format!("there is no host {name:?}: allowed: {hosts}"))
-            })
-        };
-        let ends = match (&workload.from, &workload.to) {
-            (Some(from), Some(to)) => {
-                let (from_host, to_host) = (named("from", from)?, named("to", to)?);
-                if from_host == to_host {
-                    return Err(Problem::new("to", format!("{to:?} is the sender itself")));
-                }
-                vec![(from_host, to_host)]
-            }
-            _ => self.topology.pairs().to_vec(),
-        };
-        if ends.is_empty() {
-            let message =
-                "the key is missing: this topology says of no host that it sends, so write from and to";
-            return Err(Problem::new("from", message));
-        }
-        let mut pairs = Vec::with_capacity(ends.len());
-        for (from, to) in ends {
-            let ways = self.ways(from, to)?;
-            let all = ways.len() as u8;
-            if workload.each_path == Some(true) {
-                let own = |way| Pair::new(from, to, vec![way], all);
-                pairs.extend(ways.into_iter().map(own));
-            } else {
-                pairs.push(Pair::new(from, to, ways, all));
-            }
-        }
-        Ok(pairs)
-    }
-}
-
 impl Group {
     /// Flows of `workload`, between hosts that it or the topology names.
     fn of(
@@ -300,7 +172,8 @@ impl Group {
         routes: &mut Routes<'_>,
         streams: Streams,
     ) -> Result<Self, Problem> {
-        let pairs = routes.pairs(workload)?;
+        let pairs: Arc<[Pair]> = routes.pairs(workload)?.into();
+        let mtu = pairs.iter().map(|pair| pair.ways[0].mtu).min();
         let flows = pairs.len() * workload.flows() as usize;
         let is_few = flows <= MOST_HISTOGRAMS && workload.kind != Kind::Arrivals;
         Ok(Self {
@@ -310,6 +183,7 @@ impl Group {
             workload: workload.clone(),
             sizes: SizeDistribution::of(workload, &mut load)?,
             pairs,
+            mtu: mtu.unwrap_or(ETHERNET),
             random: streams.stream("workload"),
             paths: streams.stream("paths"),
             numbers: streams.stream("numbers"),
@@ -329,11 +203,34 @@ impl Group {
         !matches!(self.protocol, Protocol::Udp(_) | Protocol::Icmp)
     }
 
-    /// The largest packet that the first ways of all its pairs carry, in bytes with all headers.
+    /// The end that receives most of the data: the first of each pair where responses are larger than requests, else the
+    /// second.
     #[must_use]
-    pub fn mtu(&self) -> u32 {
-        let of = self.pairs.iter().map(|pair| pair.ways[0].mtu);
-        of.min().unwrap_or(ETHERNET)
+    pub fn data_receiver(&self) -> Side {
+        let (request, response) = self.workload.exchange();
+        match self.workload.kind == Kind::RequestResponse && response > request {
+            true => Side::Sender,
+            false => Side::Receiver,
+        }
+    }
+
+    /// The links that data crosses on a way, in its direction.
+    #[must_use]
+    pub fn data_links<'w>(&self, way: &'w Way) -> &'w [LinkId] {
+        match self.data_receiver() {
+            Side::Sender => &way.reverse_links,
+            Side::Receiver => &way.links,
+        }
+    }
+
+    /// The links of all ways that its data may take, in its direction.
+    fn data_ways(&self) -> impl Iterator<Item = &[LinkId]> + Clone {
+        let most = if self.chooses_ways() { usize::MAX } else { 1 };
+        let ways = self
+            .pairs
+            .iter()
+            .flat_map(move |pair| pair.ways.iter().take(most));
+        ways.map(|way| self.data_links(way))
     }
 
     /// Whether its requests and responses are one datagram each.

@@ -6,6 +6,7 @@ use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use transport::arq::ArqConfig;
+use transport::congestion::Registry;
 use transport::mptcp::MptcpConfig;
 use transport::tcp::TcpConfig;
 
@@ -126,8 +127,14 @@ impl ProtocolConfig {
             "icmp" => read_value(table).map(Self::Icmp),
             "" | "stop-and-wait" | "go-back-n" | "selective-repeat" => read_value(table).map(Self::Arq),
             other => {
-                let hint =
-                    nearest(other, KINDS).map_or(String::new(), |near| format!("did you mean {near:?}? "));
+                let controller = || {
+                    let keys = Registry::builtin().tcp_keys(other)?;
+                    Some(format!("write kind = \"tcp\", {keys}; "))
+                };
+                let hint = nearest(other, KINDS)
+                    .map(|near| format!("did you mean {near:?}? "))
+                    .or_else(controller)
+                    .unwrap_or_default();
                 let message = format!("{other:?} is not known: {hint}allowed: {}", KINDS.join(", "));
                 Err(Problem::new("kind", message))
             }

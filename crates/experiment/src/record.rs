@@ -79,14 +79,15 @@ impl Record {
     }
 }
 
-/// Why the trial failed. A flow that was to do something and could not is a failure; one that goes on for a
-/// given time and breaks off has only sent less.
+/// Why the trial failed. A flow that was to do something and could not is a failure. One that runs for a given time and
+/// breaks off has only sent less, unless all of them broke off and nothing was delivered: then nothing was measured.
 fn failure(measured: &Measured<'_>) -> Option<String> {
     let group = &measured.groups[0];
-    if group.workload.kind.is_timed() {
+    let own: Vec<&FlowOutcome> = measured.flows.iter().filter(|flow| flow.group == 0).collect();
+    let has_nothing = |flow: &&FlowOutcome| flow.failure.is_some() && flow.delivered == [0, 0];
+    if group.workload.kind.is_timed() && !own.iter().all(has_nothing) {
         return None;
     }
-    let own: Vec<&FlowOutcome> = measured.flows.iter().filter(|flow| flow.group == 0).collect();
     let failed = own.iter().find(|flow| flow.failure.is_some())?;
     let reason = failed.failure.clone()?;
     if own.len() == 1 {

@@ -158,6 +158,20 @@ mod tests {
             text.starts_with("kind: \"go-back-m\" is not known: did you mean \"go-back-n\"?"),
             "{text}"
         );
+        let text = one("protocol", r#"{"kind": "cubic"}"#);
+        assert!(
+            text.starts_with(
+                r#"kind: "cubic" is not known: write kind = "tcp", congestion = "cubic"; allowed: "#
+            ),
+            "{text}"
+        );
+        let text = one("protocol", r#"{"kind": "newreno"}"#);
+        assert!(
+            text.starts_with(
+                r#"kind: "newreno" is not known: write kind = "tcp", congestion = "reno", recovery = "newreno"; allowed: "#
+            ),
+            "{text}"
+        );
         let text = one("protocol", r#"{"window": 4}"#);
         assert!(text.starts_with("kind: the key is missing"), "{text}");
         let text = one("protocol", r#"{"kind": "go-back-n", "window": 0}"#);

@@ -1,6 +1,7 @@
 //! Keys that would be accepted and ignored are refused where it takes more than the workload to know.
 
 use experiment::TrialSpec;
+use experiment::plan::Plan;
 use serde_json::{Value, json};
 
 fn spec(protocol: Value, workload: Value, traffic: Value) -> Result<TrialSpec, String> {
@@ -45,4 +46,31 @@ fn a_flow_that_has_a_path_does_not_choose_one() {
     let traffic = json!([{"name": "x", "protocol": tcp(json!("random")), "workload": {"kind": "bulk", "each_path": true}}]);
     let told = spec(json!({"kind": "tcp"}), bulk, traffic).unwrap_err();
     assert!(told.starts_with("traffic.0.workload.each_path: "), "{told}");
+}
+
+/// The options of multipath TCP take up to 40 bytes of each packet: an MTU that leaves no room for payload is refused.
+#[test]
+fn multipath_tcp_needs_room_for_its_options() {
+    let bulk = json!({"kind": "bulk", "duration": "1s"});
+    let plan = |mtu: &str, protocol: &Value, traffic: Value| {
+        let spec = json!({
+            "path": {"mtu": mtu}, "protocol": protocol, "workload": bulk, "traffic": traffic, "seed": 1,
+        });
+        let spec = TrialSpec::from_json(&spec.to_string()).unwrap();
+        Plan::of(&spec).map(|_| ()).map_err(|error| error.to_string())
+    };
+    let (mptcp, tcp) = (json!({"kind": "mptcp"}), json!({"kind": "tcp"}));
+    for mtu in ["68B", "71B", "87B"] {
+        assert_eq!(
+            plan(mtu, &mptcp, json!([])),
+            Err(format!(
+                "protocol.kind: \"mptcp\" needs an MTU of at least \"88B\": links from \"sender\" to \"receiver\" carry \"{mtu}\""
+            ))
+        );
+        assert_eq!(plan(mtu, &tcp, json!([])), Ok(()));
+    }
+    assert_eq!(plan("88B", &mptcp, json!([])), Ok(()));
+    let traffic = json!([{"name": "rival", "protocol": {"kind": "mptcp"}, "workload": {"kind": "bulk"}}]);
+    let refused = plan("70B", &tcp, traffic).unwrap_err();
+    assert!(refused.starts_with("traffic.0.protocol.kind: "), "{refused}");
 }

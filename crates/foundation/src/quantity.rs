@@ -32,6 +32,12 @@ impl Unit {
     pub const fn new(name: &'static str, scale: f64) -> Self {
         Self { name, scale }
     }
+
+    /// Its name, as it is written behind a number.
+    #[must_use]
+    pub const fn name(&self) -> &'static str {
+        self.name
+    }
 }
 
 fn unit_names(units: &[Unit]) -> String {
@@ -57,8 +63,7 @@ pub fn parse_scaled(what: &str, text: &str, units: &[Unit], aliases: &[Unit]) ->
         return Err(QuantityError(format!(
             "{text:?} has the unknown unit {unit:?}: {what} is a number with one of {}{}",
             unit_names(units),
-            nearest(unit, units.iter().map(|u| u.name))
-                .map_or(String::new(), |n| format!("; did you mean {n:?}?"))
+            unit_hint(unit, units.iter().map(|u| u.name))
         )));
     };
     let value = (number * known.scale).round();
@@ -67,6 +72,32 @@ pub fn parse_scaled(what: &str, text: &str, units: &[Unit], aliases: &[Unit]) ->
         return Err(QuantityError(format!("{text:?} is too large for {what}")));
     }
     Ok(value as u64)
+}
+
+/// The end of an error about an unknown unit: all units that a lone prefix may stand for, else the nearest one.
+///
+/// ```
+/// use foundation::quantity::unit_hint;
+/// let sizes = ["B", "kB", "KiB", "MB", "MiB"];
+/// assert_eq!(unit_hint("k", sizes), "; did you mean \"kB\" or \"KiB\"?");
+/// assert_eq!(unit_hint("MMB", sizes), "; did you mean \"MB\"?");
+/// assert_eq!(unit_hint("parsec", sizes), "");
+/// ```
+pub fn unit_hint<'a>(unit: &str, known: impl IntoIterator<Item = &'a str> + Clone) -> String {
+    let prefix = unit.to_lowercase();
+    let mut meant: Vec<&str> = known
+        .clone()
+        .into_iter()
+        .filter(|name| name.to_lowercase().starts_with(&prefix))
+        .collect();
+    if meant.is_empty() {
+        meant.extend(nearest(unit, known));
+    }
+    if meant.is_empty() {
+        return String::new();
+    }
+    let quoted: Vec<String> = meant.iter().map(|name| format!("{name:?}")).collect();
+    format!("; did you mean {}?", quoted.join(" or "))
 }
 
 /// Splits "20ms" into 20 and "ms".
@@ -417,6 +448,8 @@ mod tests {
         assert!(rate.contains("no unit") && rate.contains("Mbit/s"), "{rate}");
         let rate = "100MBit/s".parse::<Rate>().unwrap_err().to_string();
         assert!(rate.contains("did you mean \"Mbit/s\""), "{rate}");
+        let size = "100k".parse::<Size>().unwrap_err().to_string();
+        assert!(size.ends_with("; did you mean \"kB\" or \"KiB\"?"), "{size}");
         assert!("0Mbit/s".parse::<Rate>().is_err());
         assert!(
             "0.02"

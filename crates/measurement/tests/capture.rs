@@ -2,20 +2,19 @@
 
 #![cfg(target_os = "linux")]
 
-mod common;
-
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream, UdpSocket};
 use std::time::{Duration, Instant};
 
 use measurement::capture::{Capture, Direction, Filter, Frame, Protocol, Transport};
 use measurement::{Error, Stamp};
+use testing::Requirement;
 
 fn open(filter: Filter) -> Option<Capture> {
     match Capture::open(Some("lo"), filter) {
         Ok(capture) => Some(capture),
         Err(error @ Error::Permission { .. }) => {
-            common::skip(&error.to_string());
+            testing::skip(Requirement::Raw, error.to_string());
             None
         }
         Err(error) => panic!("{error}"),

@@ -2,20 +2,17 @@
 
 #![cfg(target_os = "linux")]
 
-mod common;
-#[path = "common/serving.rs"]
-mod serving;
-
 use std::io::{Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpStream, UdpSocket};
 use std::time::Duration;
 
+use crate::common::serving::{client, knock, request, serve};
 use measurement::echo::Limits;
 use measurement::echo::message::{HEADER, Header, Kind};
 use measurement::ping::Progress;
 use measurement::transact::{Options, Protocol, Report, transact};
 use proptest::prelude::*;
-use serving::{client, knock, request, serve};
+use testing::Requirement;
 
 fn asked(to: SocketAddr, protocols: &[Protocol], sizes: &[u32], count: u32) -> Report {
     let options = Options {
@@ -37,7 +34,7 @@ fn transactions_of_all_protocols_come_back_whole() {
         assert_eq!(report.transactions.len(), 60);
         let captured = !report.notes.iter().any(|note| note.contains("CAP_NET_RAW"));
         if !captured {
-            common::skip(&report.notes.join("; "));
+            testing::skip(Requirement::Raw, report.notes.join("; "));
         }
         for made in &report.transactions {
             assert_eq!(made.error, None);
@@ -99,7 +96,7 @@ fn a_ttcp_transaction_is_three_datagrams_on_the_wire() {
         of.filter_map(|made| made.wire.map(|wire| wire.packets))
     };
     if report.transactions[0].wire.is_none() {
-        return common::skip(&report.notes.join("; "));
+        return testing::skip(Requirement::Raw, report.notes.join("; "));
     }
     assert_eq!(packets(Protocol::Ttcp).collect::<Vec<_>>(), [3, 3, 3]);
     assert!(packets(Protocol::TcpUser).all(|count| count > 3));

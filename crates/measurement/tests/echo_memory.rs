@@ -1,16 +1,13 @@
-//! The memory of an echo server under a flood. The only test of its process: what others take would count.
+//! The memory of an echo server under a flood, measured in a separate process so that other tests do not count.
 
 #![cfg(target_os = "linux")]
-
-#[path = "common/serving.rs"]
-mod serving;
 
 use std::net::UdpSocket;
 use std::time::Duration;
 
+use crate::common::serving::{client, knock, serve};
 use measurement::echo::Limits;
 use measurement::echo::message::{HEADER, Header, Kind};
-use serving::{client, knock, serve};
 
 /// Resident memory of this process, in bytes.
 fn memory() -> usize {
@@ -21,6 +18,17 @@ fn memory() -> usize {
 
 #[test]
 fn a_flood_of_everything_leaves_memory_bounded_and_the_server_answering() {
+    let done = testing::again("echo_memory::flood").output().unwrap();
+    assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stdout));
+}
+
+/// Floods the server of this process.
+#[test]
+#[ignore = "run by the test above, in a separate process"]
+fn flood() {
+    if !testing::is_again() {
+        return;
+    }
     let limits = Limits::default();
     let server = serve("127.0.0.1:0", limits);
     let before = memory();

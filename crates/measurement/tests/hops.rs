@@ -2,11 +2,10 @@
 
 #![cfg(target_os = "linux")]
 
-mod common;
-
 use foundation::Duration;
 use measurement::Error;
 use measurement::hops::{Asked, Kind, Options, Prober, Protocol};
+use testing::Requirement;
 
 fn options(to: &str, protocol: Protocol, window: usize) -> Options {
     Options {
@@ -23,7 +22,7 @@ fn open(options: Options) -> Option<Prober> {
     match Prober::open(options) {
         Ok(prober) => Some(prober),
         Err(error @ Error::Permission { .. }) => {
-            common::skip(&error.to_string());
+            testing::skip(Requirement::Raw, error.to_string());
             None
         }
         Err(error) => panic!("{error}"),
@@ -50,7 +49,11 @@ fn each_probe_reaches_the_host_and_is_stamped() {
             let Some(mut prober) = open(options) else { continue };
             // The kernel begins to stamp arrivals a moment after it was asked to.
             prober.run(&asked(), &mut |_| true).unwrap();
-            let mut told = prober.run(&asked(), &mut |_| true).unwrap();
+            // Linux limits the rate of all ICMP errors together (icmp_msgs_per_sec), and tests run side by side.
+            let mut told = (0..8)
+                .map(|_| prober.run(&asked(), &mut |_| true).unwrap())
+                .find(|told| told.iter().all(|one| one.answer.is_some()))
+                .expect("a loopback loses nothing");
             assert_eq!(told.len(), 4);
             told.sort_by_key(|one| one.asked.size);
             let mut sizes: Vec<_> = asked();

@@ -2,10 +2,7 @@
 
 #![cfg(target_os = "linux")]
 
-mod common;
-
 use std::os::unix::process::CommandExt as _;
-use std::process::Command;
 
 use foundation::Duration;
 use measurement::Error;
@@ -14,16 +11,16 @@ use measurement::echo::{Limits, Server};
 use measurement::ping::plan::Pace;
 use measurement::ping::{Options, Progress, Protocol, ping};
 use measurement::transact;
+use testing::Requirement;
 
 /// The user who has nothing.
 const NOBODY: u32 = 65_534;
-const AGAIN: &str = "LONGFAT_TEST_AGAIN";
 
 /// Run again as another user, by the test below.
 #[test]
 #[ignore = "run by another test, as a user without rights"]
 fn measured_without_rights() {
-    if std::env::var_os(AGAIN).is_none() {
+    if !testing::is_again() {
         return;
     }
     let server = Server::bind("127.0.0.1:0".parse().unwrap(), Limits::default()).unwrap();
@@ -91,14 +88,18 @@ fn measured_without_rights() {
 #[test]
 fn a_user_without_rights_measures_all_but_what_is_named_to_him() {
     if !rustix::process::geteuid().is_root() {
-        return common::skip("only root becomes another user");
+        return testing::skip(Requirement::Users, "only root becomes another user");
     }
-    let mut again = Command::new("/proc/self/exe");
-    again.args(["--exact", "measured_without_rights", "--ignored", "--nocapture"]);
-    let done = again.env(AGAIN, "1").uid(NOBODY).gid(NOBODY).output();
+    let mut again = testing::again("unprivileged::measured_without_rights");
+    let done = again.uid(NOBODY).gid(NOBODY).output();
     let done = match done {
         Ok(done) => done,
-        Err(error) => return common::skip(&format!("another user may not run this program: {error}")),
+        Err(error) => {
+            return testing::skip(
+                Requirement::Users,
+                format!("another user may not run this program: {error}"),
+            );
+        }
     };
     let told = String::from_utf8_lossy(&done.stdout).into_owned() + &String::from_utf8_lossy(&done.stderr);
     assert!(done.status.success() && told.contains("measured"), "{told}");

@@ -1,8 +1,8 @@
 //! Which link is due next: a tournament tree with one leaf a link (Knuth, TAOCP vol. 3, 5.4.1).
 //!
 //! Only the head of each link stands here, so its size is the number of links and not that of
-//! packets in flight. An update plays the matches on one path to the root, without a branch that
-//! depends on the data, and stops at the first match whose winner stays the same.
+//! packets in flight. An update plays all matches on one path to the root, without a branch that depends on the
+//! data: stopping at the first match whose winner stays the same would be such a branch.
 
 /// When something is due: nanoseconds, then the sequence number that breaks ties in order of scheduling.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

@@ -92,7 +92,7 @@ mod trace;
 
 pub use builder::{FORWARD, NetworkBuilder, REVERSE};
 pub use cargo::TooBig;
-pub use config::{Capacity, HopConfig, LinkConfig, LinkSpec, PathConfig, PathSpec, Preset};
+pub use config::{Capacity, HopConfig, LinkConfig, LinkSpec, PathConfig, PathSpec, Preset, Subscriber};
 pub use impairment::{Distribution, JitterConfig, LossConfig, ReorderConfig, loss};
 pub use link::{Count, LinkCounters, Occupancy, QueueInUse};
 pub use network::Network;

@@ -248,6 +248,14 @@ impl<B: Body, O: Observer<B>> Network<B, O> {
         self.links[link.0 as usize].meter().waits()
     }
 
+    /// Takes what [`Network::waits`] gives; from now on they are no longer recorded.
+    ///
+    /// # Panics
+    /// For a link that this network does not have.
+    pub fn take_waits(&mut self, link: LinkId) -> Option<Box<Histogram<u64>>> {
+        self.links[link.0 as usize].meter_mut().take_waits()
+    }
+
     /// Forgets the waits of a link until now, as where a measurement begins.
     ///
     /// # Panics

@@ -9,7 +9,7 @@
 
 use std::sync::Arc;
 
-use foundation::{Duration, Rate};
+use foundation::{Duration, Instant, Rate};
 
 /// Bytes that one opportunity lets through.
 const OPPORTUNITY: u32 = 1500;
@@ -74,6 +74,20 @@ impl DeliveryTrace {
         let bits = self.times.len() as u128 * u128::from(OPPORTUNITY) * 8;
         let rate = bits * 1_000_000_000 / u128::from(self.period_nanos());
         Rate::from_bits_per_second(u64::try_from(rate).ok()?)
+    }
+
+    /// Bytes that the trace lets through after `from` and by `until`, both since its first start.
+    #[must_use]
+    pub fn bytes_between(&self, from: Instant, until: Instant) -> u64 {
+        self.bytes_by(until.as_nanos())
+            .saturating_sub(self.bytes_by(from.as_nanos()))
+    }
+
+    fn bytes_by(&self, at: u64) -> u64 {
+        let (turns, phase) = (at / self.period_nanos(), at % self.period_nanos());
+        let opportunities =
+            turns * self.times.len() as u64 + self.times.partition_point(|&time| time <= phase) as u64;
+        opportunities * u64::from(OPPORTUNITY)
     }
 
     fn period_nanos(&self) -> u64 {

@@ -1,8 +1,6 @@
 //! Links that are changed while packets are on them.
 
-mod common;
-
-use common::path;
+use crate::common::path;
 use foundation::{Duration, Instant, Streams};
 use network::{FORWARD, HostId, LinkId, LinkSpec, Network, Packet, QueueInUse};
 use proptest::prelude::*;

@@ -1,7 +1,6 @@
 //! `[path]`: what is read, what is refused and in which words, and what comes of presets and `reverse`.
 
-mod common;
-
+use crate::common;
 use network::loss::{Every, Packets};
 use network::{Capacity, LossConfig, PathConfig, Preset, QueueConfig, TopologyConfig};
 
@@ -54,7 +53,10 @@ fn short_and_long_forms_mean_the_same() {
             r#"{"loss": {"packets": [5]}}"#,
             r#"{"loss": {"model": "packets", "packets": [5]}}"#,
         ),
-        (r#"{"jitter": "5ms"}"#, r#"{"jitter": {"spread": "5ms"}}"#),
+        (
+            r#"{"delay": "9ms", "jitter": "5ms"}"#,
+            r#"{"delay": "9ms", "jitter": {"spread": "5ms"}}"#,
+        ),
         (
             r#"{"queue": "9pkt"}"#,
             r#"{"queue": {"kind": "drop-tail", "limit": "9pkt"}}"#,
@@ -80,7 +82,7 @@ fn short_and_long_forms_mean_the_same() {
         ),
     ];
     for (short, long) in same {
-        assert_eq!(read(short), read(long));
+        assert_eq!(common::path(short), common::path(long));
     }
 }
 
@@ -359,6 +361,71 @@ fn own_keys_take_the_place_of_the_presets() {
     let path = config.resolve(&mut |_| Ok("5".into())).unwrap();
     assert!(matches!(path.forward.capacity, Capacity::Trace(_)));
     assert_eq!(rate(&path.reverse.capacity), "1Mbit/s");
+}
+
+#[test]
+fn a_queue_without_a_limit_keeps_the_presets() {
+    let limits = |json: &str| {
+        let path = common::path(json);
+        (
+            path.forward.queue.limit().to_string(),
+            path.reverse.queue.limit().to_string(),
+        )
+    };
+    let own = |forward: &str, reverse: &str| (forward.to_owned(), reverse.to_owned());
+    for queue in [
+        r#""drop-tail""#,
+        r#""codel""#,
+        r#"{"kind": "drop-head"}"#,
+        r#"{"kind": "fq-codel", "flows": 8}"#,
+        r#"{"kind": "red", "ecn": true}"#,
+        r#""pie""#,
+    ] {
+        let json = format!(r#"{{"preset": "dsl", "queue": {queue}}}"#);
+        assert_eq!(limits(&json), own("100pkt", "64KiB"), "{json}");
+    }
+    assert_eq!(
+        limits(r#"{"preset": "dsl", "queue": "9pkt"}"#),
+        own("9pkt", "9pkt")
+    );
+    assert_eq!(
+        limits(r#"{"preset": "dsl", "queue": {"kind": "codel", "limit": "9pkt"}}"#),
+        own("9pkt", "9pkt")
+    );
+    assert_eq!(
+        limits(r#"{"queue": "50pkt", "reverse": {"queue": "codel"}}"#),
+        own("50pkt", "50pkt")
+    );
+    // Without any other limit that of the discipline holds.
+    assert_eq!(limits(r#"{"queue": "fq-codel"}"#), own("10240pkt", "10240pkt"));
+    let written = serde_json::to_string(&read(r#"{"queue": "drop-tail"}"#)).unwrap();
+    assert_eq!(written, r#"{"queue":"drop-tail"}"#);
+}
+
+#[test]
+fn a_near_subscriber_uploads_forward() {
+    for preset in Preset::ALL {
+        let name = preset.name();
+        let far = common::path(&format!(r#"{{"preset": {name:?}, "subscriber": "far"}}"#));
+        let near = common::path(&format!(r#"{{"preset": {name:?}, "subscriber": "near"}}"#));
+        assert_eq!(far, common::path(&format!(r#"{{"preset": {name:?}}}"#)));
+        assert_eq!((&near.forward, &near.reverse), (&far.reverse, &far.forward));
+    }
+    // Own keys keep their directions.
+    let path =
+        common::path(r#"{"preset": "dsl", "subscriber": "near", "delay": "1ms", "reverse": {"loss": "1%"}}"#);
+    assert!(matches!(path.forward.capacity, Capacity::Rate(rate) if rate.to_string() == "1Mbit/s"));
+    assert_eq!(
+        (path.forward.loss, path.reverse.loss.unwrap().mean()),
+        (None, 0.01)
+    );
+    let lone = problems(r#"{"subscriber": "near", "rate": "1Mbit/s"}"#);
+    assert_eq!(lone.len(), 1);
+    assert!(
+        lone[0].starts_with("subscriber: there is none without a preset"),
+        "{lone:?}"
+    );
+    assert!(problems(r#"{"hops": [{"preset": "dsl", "subscriber": "near"}]}"#).is_empty());
 }
 
 #[test]

@@ -1,10 +1,8 @@
 //! Goodput of a constant-rate source over queue and loss, as a table to be looked at when it changes.
 
-mod common;
-
 use std::fmt::Write as _;
 
-use common::{drive, path, train};
+use crate::common::{drive, path, train};
 use foundation::Streams;
 use network::Network;
 

@@ -3,9 +3,7 @@
 //! Statistical tests draw from fixed seeds, so they pass or fail for ever; each interval is 3.3 standard
 //! deviations to either side, which one right implementation in a thousand would miss.
 
-mod common;
-
-use common::{lost, numbers, run_train};
+use crate::common::{self, lost, numbers, run_train};
 use network::{LinkId, LossConfig};
 
 const Z: f64 = 3.3;

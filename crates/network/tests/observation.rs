@@ -1,8 +1,6 @@
 //! What can be seen of queues: their length, their mean over time, how busy a link is, and how long packets wait.
 
-mod common;
-
-use common::{Arrival, Mark, drive, mark, path};
+use crate::common::{Arrival, Mark, drive, mark, path};
 use foundation::{Duration, Instant, Streams};
 use network::{Count, FORWARD, LinkId, Network, NetworkBuilder, Occupancy, Packet};
 use proptest::prelude::*;

@@ -1,8 +1,6 @@
 //! What holds on every path for every sequence of packets.
 
-mod common;
-
-use common::{Log, Mark, What, drive, mark};
+use crate::common::{self, Log, Mark, What, drive, mark};
 use foundation::{Duration, Instant, Probability, Rate, Size, Streams};
 use network::loss::{Every, GilbertElliott, Packets};
 use network::queue::{CoDel, DropHead, FqCoDel, Pie, Red};
@@ -11,6 +9,7 @@ use network::{
     PathSpec, QueueConfig, QueueLimit, ReorderConfig,
 };
 use proptest::prelude::*;
+use proptest::strategy::ValueTree;
 
 fn probability() -> impl Strategy<Value = Probability> {
     (0.0..=1.0).prop_map(|value: f64| Probability::new(value * value).unwrap())
@@ -20,8 +19,11 @@ fn duration(max_millis: u64) -> impl Strategy<Value = Duration> {
     (0..=max_millis * 1_000_000).prop_map(Duration::from_nanos)
 }
 
+/// Every registered model, and those whose keys are drawn here.
 fn loss() -> impl Strategy<Value = LossConfig> {
+    let registered: Vec<LossConfig> = LossConfig::examples().collect();
     prop_oneof![
+        proptest::sample::select(registered),
         probability().prop_map(LossConfig::bernoulli),
         (probability(), probability(), probability(), probability()).prop_map(|(p, r, good, bad)| {
             LossConfig::GilbertElliott(GilbertElliott {
@@ -60,12 +62,30 @@ fn limit() -> impl Strategy<Value = QueueLimit> {
     ]
 }
 
-/// First in, first out.
-fn fifo() -> impl Strategy<Value = QueueConfig> {
+/// Every registered discipline, with any limit and ECN or not, where it has that key.
+fn registered() -> impl Strategy<Value = QueueConfig> {
+    let parts = (
+        proptest::sample::select(QueueConfig::KINDS),
+        limit(),
+        any::<bool>(),
+    );
+    parts.prop_map(|(kind, limit, ecn)| {
+        let table = serde_json::json!({"kind": kind, "limit": limit});
+        let mut with_ecn = table.clone();
+        with_ecn["ecn"] = ecn.into();
+        // A key that a discipline does not have is refused.
+        serde_json::from_value(with_ecn)
+            .or_else(|_| serde_json::from_value(table))
+            .unwrap()
+    })
+}
+
+/// Disciplines with settings that are drawn here, so that short runs see them at work.
+fn tuned() -> impl Strategy<Value = QueueConfig> {
     let red = (limit(), 1_u64..10, 1_u64..10, 0.01..=1.0, any::<[bool; 3]>()).prop_map(
         |(limit, min, span, weight, [gentle, adaptive, ecn])| {
             QueueConfig::Red(Red {
-                limit,
+                limit: Some(limit),
                 min_threshold: Some(QueueLimit::Packets(min)),
                 max_threshold: Some(QueueLimit::Packets(min + span)),
                 weight,
@@ -80,7 +100,7 @@ fn fifo() -> impl Strategy<Value = QueueConfig> {
     let codel = (limit(), 1_u64..2000, 1_u64..10, any::<bool>()).prop_map(|(limit, target, times, ecn)| {
         let target = Duration::from_micros(target);
         QueueConfig::CoDel(CoDel {
-            limit,
+            limit: Some(limit),
             target,
             interval: target * times,
             ecn,
@@ -96,7 +116,7 @@ fn fifo() -> impl Strategy<Value = QueueConfig> {
     )
         .prop_map(|(limit, target, update, max_burst, ecn, mark_threshold)| {
             QueueConfig::Pie(Pie {
-                limit,
+                limit: Some(limit),
                 target: Duration::from_micros(target),
                 update: Duration::from_micros(update),
                 max_burst,
@@ -106,21 +126,11 @@ fn fifo() -> impl Strategy<Value = QueueConfig> {
                 mark_threshold,
             })
         });
-    prop_oneof![
-        limit().prop_map(QueueConfig::drop_tail),
-        limit().prop_map(|limit| QueueConfig::DropHead(DropHead { limit })),
-        red,
-        codel,
-        pie,
-    ]
-}
-
-fn queue() -> impl Strategy<Value = QueueConfig> {
     let fair = (limit(), 1_u32..5, 1_u64..3000, 1_u64..2000, any::<bool>()).prop_map(
         |(limit, flows, quantum, target, ecn)| {
             let target = Duration::from_micros(target);
             QueueConfig::FqCoDel(FqCoDel {
-                limit,
+                limit: Some(limit),
                 flows,
                 quantum: Size::from_bytes(quantum),
                 target,
@@ -129,7 +139,26 @@ fn queue() -> impl Strategy<Value = QueueConfig> {
             })
         },
     );
-    prop_oneof![4 => fifo(), 1 => fair]
+    prop_oneof![
+        limit().prop_map(QueueConfig::drop_tail),
+        limit().prop_map(|limit| QueueConfig::DropHead(DropHead { limit: Some(limit) })),
+        red,
+        codel,
+        pie,
+        fair,
+    ]
+}
+
+fn queue() -> impl Strategy<Value = QueueConfig> {
+    prop_oneof![1 => registered(), 2 => tuned()]
+}
+
+/// Disciplines that keep the order of packets within each flow alone.
+const FLOWS_IN_TURN: &[&str] = &["fq-codel"];
+
+/// Whether a queue was asked to mark packets.
+fn has_ecn(queue: &QueueConfig) -> bool {
+    serde_json::to_value(queue).unwrap()["ecn"] == true
 }
 
 /// Any link that keeps the order of packets.
@@ -210,6 +239,20 @@ fn chain(links: &[LinkSpec], seed: u64) -> NetworkBuilder {
     NetworkBuilder::chain(&paths, Streams::new(seed, 0))
 }
 
+/// The properties below hold for all that is registered: each is among what they are drawn from.
+#[test]
+fn every_discipline_and_model_is_tried() {
+    let mut runner = proptest::test_runner::TestRunner::deterministic();
+    let mut draw = || registered().new_tree(&mut runner).unwrap().current().kind();
+    let kinds: std::collections::BTreeSet<&str> = (0..500).map(|_| draw()).collect();
+    assert_eq!(kinds, QueueConfig::KINDS.iter().copied().collect());
+    let variants: std::collections::HashSet<_> = LossConfig::examples()
+        .map(|loss| std::mem::discriminant(&loss))
+        .collect();
+    assert_eq!(variants.len(), LossConfig::examples().count());
+    assert!(variants.len() >= 4);
+}
+
 proptest! {
     /// What is sent is delivered, or dropped and counted; a copy is a second packet.
     #[test]
@@ -246,6 +289,8 @@ proptest! {
         prop_assert_eq!(arrivals.len() as u64, entered);
         prop_assert!(network.observer().lines.is_sorted_by_key(|line| line.at));
         prop_assert_eq!(network.poll_timeout(), None);
+        while network.poll_too_big().is_some() {}
+        prop_assert_eq!(network.packets_inside(), 0);
     }
 
     /// No queue holds more than its limit.
@@ -270,7 +315,7 @@ proptest! {
             let of_flow = arrivals.iter().filter(|arrival| arrival.packet.body.flow == flow);
             prop_assert!(of_flow.is_sorted_by_key(|arrival| arrival.packet.body.number));
         }
-        if !links.iter().any(|link| matches!(link.queue, QueueConfig::FqCoDel(_))) {
+        if !links.iter().any(|link| FLOWS_IN_TURN.contains(&link.queue.kind())) {
             prop_assert!(common::numbers(&arrivals).is_sorted());
         }
         for link in network.route_links(FORWARD) {
@@ -285,14 +330,7 @@ proptest! {
         let arrivals = drive(&mut network, schedule(&packets));
         prop_assert!(arrivals.iter().all(|arrival| arrival.packet.body.ecn_capable || arrival.packet.body.marks == 0));
         for (link, spec) in network.route_links(FORWARD).zip(&links) {
-            let asked = match spec.queue {
-                QueueConfig::Red(red) => red.ecn,
-                QueueConfig::CoDel(codel) => codel.ecn,
-                QueueConfig::FqCoDel(fair) => fair.ecn,
-                QueueConfig::Pie(pie) => pie.ecn,
-                QueueConfig::DropTail(_) | QueueConfig::DropHead(_) => false,
-            };
-            prop_assert!(asked || network.counters(link).marked == network::Count::default());
+            prop_assert!(has_ecn(&spec.queue) || network.counters(link).marked == network::Count::default());
         }
     }
 

@@ -1,8 +1,6 @@
 //! When packets arrive, against numbers worked out by hand.
 
-mod common;
-
-use common::{Log, Mark, drive, mark, numbers, path, run_train, train};
+use crate::common::{Log, Mark, drive, mark, numbers, path, run_train, train};
 use foundation::{Instant, Streams};
 use network::{
     Body, DropLog, DropReason, FORWARD, HostId, LinkId, LinkSpec, Network, NetworkBuilder, Packet, REVERSE,

@@ -1,8 +1,6 @@
 //! `[topology]`: what each kind draws, which way packets take, and what is refused in which words.
 
-mod common;
-
-use common::{drive, mark};
+use crate::common::{self, drive, mark};
 use foundation::{Duration, Instant, Streams};
 use network::topology::Kind;
 use network::{Capacity, HostId, Network, Packet, PathSpec, Topology, TopologyConfig};
@@ -111,8 +109,50 @@ fn a_star_gathers_at_its_hub() {
     let star = topology(r#"{"kind": "star", "leaves": 3, "leaf": {"rate": "1Mbit/s"}}"#);
     assert_eq!(star.hosts(), ["hub", "h1", "h2", "h3"]);
     assert_eq!(pairs(&star), [("h1", "hub"), ("h2", "hub"), ("h3", "hub")]);
-    assert_eq!(way(&star, "h3", "hub"), ["leaf/3"]);
+    assert_eq!(way(&star, "h3", "hub"), ["leaf/3", "hub"]);
     assert_eq!(way(&star, "h3", "h1"), ["leaf/3", "leaf/1/reverse"]);
+    // All that send to the hub share its one access link, which is like theirs unless it is given.
+    assert_eq!(bottlenecks(&star), ["hub"]);
+    assert_eq!(rate(&star, "hub"), "1Mbit/s");
+    let uneven = topology(
+        r#"{"kind": "star", "leaf": [{"rate": "1Mbit/s"}, {"rate": "2Mbit/s"}], "hub": {"rate": "3Mbit/s"}}"#,
+    );
+    assert_eq!(rate(&uneven, "leaf/2"), "2Mbit/s");
+    assert_eq!(rate(&uneven, "hub"), "3Mbit/s");
+}
+
+/// The bottlenecks of data that goes from host to host, whichever way round.
+fn measured(topology: &Topology, from: &str, to: &str) -> Vec<String> {
+    let mut topology = topology.clone();
+    let host = |name| topology.host(name).unwrap();
+    let way = topology.links_between(host(from), host(to)).unwrap();
+    topology.measure([way.as_slice()]);
+    bottlenecks(&topology).into_iter().map(str::to_owned).collect()
+}
+
+#[test]
+fn bottlenecks_are_links_that_the_data_crosses() {
+    let bell = topology(
+        r#"{"kind": "dumbbell", "pairs": 2, "bottleneck": {}, "access": {"rate": "5Mbit/s"}, "exit": {"rate": "1Mbit/s"}}"#,
+    );
+    assert_eq!(measured(&bell, "s1", "r2"), ["bottleneck"]);
+    assert_eq!(measured(&bell, "r2", "s1"), ["bottleneck/reverse"]);
+    // It crosses no shared link: the slowest one of the way.
+    assert_eq!(measured(&bell, "s1", "s2"), ["access/1"]);
+    let lot = topology(r#"{"kind": "parking-lot", "hops": 3, "bottleneck": {}}"#);
+    assert_eq!(measured(&lot, "s2", "r2"), ["bottleneck/2"]);
+    assert_eq!(
+        measured(&lot, "r0", "s2"),
+        ["bottleneck/2/reverse", "bottleneck/3/reverse"]
+    );
+    let links = r#""hosts": ["a", "b", "c"], "routers": ["x"], "links": [{"from": "a", "to": "x", "rate": "1Mbit/s"},
+        {"from": "x", "to": "b", "rate": "2Mbit/s"}, {"from": "x", "to": "c", "rate": "3Mbit/s"}]"#;
+    let free = topology(&format!(r#"{{"kind": "free", {links}}}"#));
+    assert_eq!(measured(&free, "a", "c"), ["a-x"]);
+    assert_eq!(measured(&free, "c", "b"), ["x-b"]);
+    assert_eq!(measured(&free, "b", "a"), ["a-x/reverse"]);
+    let named = topology(&format!(r#"{{"kind": "free", {links}, "bottlenecks": ["x-c"]}}"#));
+    assert_eq!(measured(&named, "a", "b"), ["x-c"]);
 }
 
 #[test]
@@ -233,6 +273,7 @@ fn mistakes_are_problems_of_their_key() {
         ),
         (r#"{"kind": "star", "leaves": 2}"#, "leaf", "missing"),
         (r#"{"kind": "star", "leaf": {}}"#, "leaves", "missing"),
+        (r#"{"kind": "star", "leaf": [{}, {}]}"#, "hub", "missing"),
         (
             r#"{"kind": "tree", "fan_out": 10, "depth": 5, "level": {}}"#,
             "depth",

@@ -1,10 +1,8 @@
 //! Recorded rates, against schedules worked out by hand from mahimahi's rules.
 
-mod common;
-
 use std::sync::Arc;
 
-use common::{Mark, drive, mark, numbers, train};
+use crate::common::{Mark, drive, mark, numbers, train};
 use foundation::{Duration, Streams};
 use network::{Capacity, DeliveryTrace, FORWARD, LinkId, LinkSpec, Network, Packet, PathConfig, PathSpec};
 
@@ -167,4 +165,17 @@ fn a_trace_that_cannot_be_read_is_a_problem_of_its_key() {
     assert_eq!(texts.len(), 2);
     assert!(texts[0].starts_with("trace: \"a\": line 1"), "{texts:?}");
     assert_eq!(texts[1], "reverse.trace: \"b\": no such file");
+}
+
+#[test]
+fn what_a_trace_lets_through_is_counted_over_its_turns() {
+    let trace = DeliveryTrace::parse("0\n2\n2\n5\n10").unwrap();
+    let at = |millis: u64| foundation::Instant::from_nanos(millis * MS);
+    let packets = |from: u64, until: u64| trace.bytes_between(at(from), at(until)) / 1500;
+    assert_eq!(packets(0, 1), 0);
+    assert_eq!(packets(0, 2), 2);
+    assert_eq!(packets(2, 10), 3); // 5, 10, and the 0 of the next turn
+    assert_eq!(packets(0, 10), 5);
+    assert_eq!(packets(3, 1_002), 5 * 100);
+    assert_eq!(packets(7, 7), 0);
 }

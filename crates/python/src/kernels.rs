@@ -42,6 +42,12 @@ mod here {
         json(&record)
     }
 
+    pub fn check_emulated(py: Python<'_>, spec_json: &str, names: BTreeMap<String, String>) -> PyResult<()> {
+        let spec = spec(spec_json)?;
+        py.detach(|| trial::check(&spec, &names))
+            .map_err(|error| PyValueError::new_err(error.to_string()))
+    }
+
     pub fn enter_user_namespace() -> PyResult<()> {
         user_namespace::enter().map_err(raised)
     }
@@ -169,6 +175,14 @@ mod here {
         unsupported()
     }
 
+    pub fn check_emulated(
+        _: Python<'_>,
+        _: &str,
+        _: std::collections::BTreeMap<String, String>,
+    ) -> PyResult<()> {
+        unsupported().map(drop)
+    }
+
     pub fn enter_user_namespace() -> PyResult<()> {
         unsupported().map(drop)
     }
@@ -209,6 +223,13 @@ mod here {
 #[pyfunction]
 pub fn emulate(py: Python<'_>, spec_json: &str, names: BTreeMap<String, String>) -> PyResult<String> {
     here::emulate(py, spec_json, names)
+}
+
+/// Checks, without running it, that a trial's hosts exist and that this kernel can be asked for what it configures;
+/// `ValueError` names the key. `names` as in `emulate`.
+#[pyfunction]
+pub fn check_emulated(py: Python<'_>, spec_json: &str, names: BTreeMap<String, String>) -> PyResult<()> {
+    here::check_emulated(py, spec_json, names)
 }
 
 /// Moves a process that lacks permissions to emulate into a user namespace, for good, in which it has them. It must have no

@@ -24,7 +24,9 @@ mod _native {
     #[pymodule_export]
     use super::hops::HopProber;
     #[pymodule_export]
-    use super::kernels::{clean, doctor, emulate, emulate_traced, enter_user_namespace, shell};
+    use super::kernels::{
+        check_emulated, clean, doctor, emulate, emulate_traced, enter_user_namespace, shell,
+    };
     #[pymodule_export]
     use super::measuring::{echo, ping, transact};
     #[pymodule_export]
@@ -34,7 +36,9 @@ mod _native {
     #[pymodule_export]
     use super::testbed::Testbed;
     #[pymodule_export]
-    use super::trials::{Cancel, Cancelled, check, layout, simulate, trace, version, vocabulary};
+    use super::trials::{
+        Cancel, Cancelled, check, check_trial, layout, path_links, simulate, trace, version, vocabulary,
+    };
     #[pymodule_export]
     use super::wall::{endpoint, file_protocol, receive_files, relay, send_files};
 

@@ -85,6 +85,10 @@ mod here {
             json(&self.with(py, |testbed| Ok(testbed.links()))?)
         }
 
+        fn dropped(&self, py: Python<'_>) -> PyResult<String> {
+            json(&self.with(py, |testbed| testbed.dropped().map_err(raised))?)
+        }
+
         fn run(
             &self,
             py: Python<'_>,

@@ -7,10 +7,12 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use experiment::Record;
 use experiment::layout::Layout;
+use experiment::plan::Plan;
 use experiment::trace::capture::Extent;
 use experiment::trace::{Series, TraceEvent};
 use experiment::{TrialSpec, vocabulary as words};
 use foundation::{Duration, Problem};
+use network::PathConfig;
 use pyo3::exceptions::{PyException, PyOSError, PyValueError};
 use pyo3::prelude::*;
 use serde::Serialize;
@@ -74,6 +76,15 @@ pub fn vocabulary() -> String {
     words::vocabulary().to_string()
 }
 
+/// The keys of each link of a `[path]`, forward and in reverse, with those of presets, as a JSON list of pairs.
+#[pyfunction]
+#[pyo3(signature = (path_json, /))]
+pub fn path_links(path_json: &str) -> PyResult<String> {
+    let path: PathConfig =
+        words::read(path_json).map_err(|problem| PyValueError::new_err(problem.to_string()))?;
+    json(&path.directions_of_links())
+}
+
 /// The problems of one section, as a JSON list.
 #[pyfunction]
 #[pyo3(signature = (section, json, /))]
@@ -95,6 +106,14 @@ pub fn simulate(py: Python<'_>, spec_json: &str, cancel: Option<&Cancel>) -> PyR
         Err(fault) => Record::of_transfer(Err(&fault)),
     };
     json(&record)
+}
+
+/// Checks, without running it, that a trial's network can be built and that its hosts exist; `ValueError` names the key.
+#[pyfunction]
+pub fn check_trial(spec_json: &str) -> PyResult<()> {
+    Plan::of(&spec(spec_json)?)
+        .map(drop)
+        .map_err(|error| PyValueError::new_err(error.to_string()))
 }
 
 /// Hosts, links, flows and their fair shares of a trial, as JSON.
@@ -209,18 +228,21 @@ pub fn trace(
     })
 }
 
-/// The capture appears under its name only when it is whole.
+/// The capture appears under its name only when it is whole. A device or pipe of that name is written to, not replaced.
 fn write_capture(
     path: &str,
     write: impl FnOnce(&mut BufWriter<File>) -> std::io::Result<()>,
 ) -> std::io::Result<()> {
-    let partial = format!("{path}.part");
-    let written = File::create(&partial).and_then(|file| {
-        let mut out = BufWriter::new(file);
+    let write_to = |place: &str| {
+        let mut out = BufWriter::new(File::create(place)?);
         write(&mut out)?;
         out.flush()
-    });
-    match written {
+    };
+    if std::fs::metadata(path).is_ok_and(|found| !found.is_file()) {
+        return write_to(path);
+    }
+    let partial = format!("{path}.part");
+    match write_to(&partial) {
         Ok(()) => std::fs::rename(&partial, path),
         Err(error) => {
             // What cannot be removed either is left; the first error is the one to tell.

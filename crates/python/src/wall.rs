@@ -251,31 +251,40 @@ fn event_json(event: ReceiveEvent) -> Option<Value> {
         ReceiveEvent::Connected(peer) => json!({"event": "connected", "peer": peer.to_string()}),
         ReceiveEvent::Progress {
             peer,
+            file,
             name,
             done,
             size,
         } => {
-            json!({"event": "progress", "peer": peer.to_string(), "name": name, "done": done, "size": size})
+            json!({"event": "progress", "peer": peer.to_string(), "file": file, "name": name, "done": done,
+                   "size": size})
         }
         ReceiveEvent::Disconnected(peer, reason) => {
             json!({"event": "disconnected", "peer": peer.to_string(), "reason": reason})
         }
         ReceiveEvent::File(peer, happened) => {
             let mut value = match happened {
-                Happened::Started { name, size, resumed } => {
-                    json!({"event": "started", "name": name, "size": size, "resumed": resumed})
+                Happened::Started {
+                    file,
+                    name,
+                    size,
+                    resumed,
+                } => {
+                    json!({"event": "started", "file": file, "name": name, "size": size, "resumed": resumed})
                 }
                 Happened::Stored {
+                    file,
+                    offered,
                     name,
                     size,
                     already,
                     took,
                 } => {
-                    json!({"event": "stored", "name": name, "size": size, "already": already,
+                    json!({"event": "stored", "file": file, "offered": offered, "name": name, "size": size, "already": already,
                            "seconds": took.as_secs_f64()})
                 }
-                Happened::Failed { name, reason } => {
-                    json!({"event": "failed", "name": name, "reason": reason})
+                Happened::Failed { file, name, reason } => {
+                    json!({"event": "failed", "file": file, "name": name, "reason": reason})
                 }
             };
             value["peer"] = json!(peer.to_string());
@@ -321,7 +330,7 @@ fn link_json(link: &LinkCounters) -> Value {
 fn relayed_json(report: &RelayReport) -> Value {
     json!({
         "forward": link_json(&report.forward), "reverse": link_json(&report.reverse),
-        "clients": report.clients, "dropped_by_relay": report.dropped,
+        "clients": report.clients, "dropped_by_relay": report.dropped, "refused_by_server": report.refused,
         "late_p50_s": report.late_p50.as_secs_f64(), "late_p99_s": report.late_p99.as_secs_f64(),
     })
 }

@@ -58,12 +58,12 @@ impl Sampler {
     pub(crate) fn mark<O: Observer<Parcel>>(
         &mut self,
         now: Instant,
-        network: &Network<Parcel, O>,
+        network: &mut Network<Parcel, O>,
         topology: &Topology,
     ) {
         let bottlenecks = topology.bottlenecks().iter();
         self.before = bottlenecks
-            .map(|&link| Observation::of(now, network, link))
+            .map(|&link| Observation::mark(now, network, link))
             .collect();
     }
 
@@ -95,8 +95,11 @@ impl Sampler {
             return;
         };
         for flow in flows.iter().flatten() {
-            let name = || flow_name(&groups[flow.group as usize], flow.pair, topology);
-            let (probe, delivered) = (flow.ends[0].probe(now), flow.ends[1].delivered);
+            let group = &groups[flow.group as usize];
+            let name = || flow_name(group, flow.pair, topology);
+            let to = group.data_receiver();
+            let probe = flow.ends[to.other() as usize].probe(now);
+            let delivered = flow.ends[to as usize].delivered;
             sampling.take_flow(now, flow.number, name, &probe, delivered);
         }
         let bottlenecks = topology.bottlenecks().iter();

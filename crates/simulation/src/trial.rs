@@ -3,10 +3,9 @@
 use std::sync::atomic::AtomicBool;
 
 use experiment::metrics::Measured;
-use experiment::observation::Observation;
 use experiment::spec::{NetworkConfig, SpecError, TrialSpec};
 use experiment::{ProtocolConfig, Record};
-use foundation::{Duration, Problem};
+use foundation::{Duration, Instant, Problem};
 use transport::tcp::StackKind;
 
 use crate::watch::Watch;
@@ -49,7 +48,8 @@ pub fn run_watched<W: Watch>(
     if stop == Some(Stop::Cancelled) {
         return Err(TrialError::Cancelled);
     }
-    let record = record(&world, stop);
+    world.close();
+    let record = record(&mut world, stop);
     Ok((record, world))
 }
 
@@ -85,22 +85,17 @@ fn refuse_loopback(spec: &TrialSpec) -> Result<(), SpecError> {
     }
 }
 
-fn record<W: Watch>(world: &World<W>, stop: Option<Stop>) -> Record {
-    let flows = world.outcomes();
-    let bottlenecks: Vec<Observation> = world
-        .topology()
-        .bottlenecks()
-        .iter()
-        .zip(&world.sampler().before)
-        .map(|(&link, before)| Observation::of(world.now(), world.network(), link).since(before))
-        .collect();
+fn record<W: Watch>(world: &mut World<W>, stop: Option<Stop>) -> Record {
+    let bottlenecks = world.bottlenecks();
     let measured = Measured {
         topology: world.topology(),
         groups: world.groups(),
-        flows: &flows,
+        flows: world.outcomes(),
         windows: world.sampler().windows(),
         bottlenecks: &bottlenecks,
         lateness: None,
+        epoch: Instant::ZERO,
+        host_drops: None,
         from: world.measured_from(),
         until: world.now(),
     };

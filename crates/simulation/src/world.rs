@@ -1,9 +1,11 @@
 //! The event loop on virtual time: a clock, the ends of all flows, and the network between them.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use experiment::accounts::accounts;
+use experiment::observation::Observation;
 use experiment::outcome::{Baseline, FlowOutcome};
 use experiment::plan::{Group, Plan, Protocol};
 use experiment::spec::{SpecError, TrialSpec};
@@ -55,7 +57,7 @@ pub(crate) struct Flow {
     pub baseline: Baseline,
 }
 
-/// Something that the world itself does at a time. In order of urgency at the same time.
+/// Something that the world itself does at a time; at the same time, what was planned first comes first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Control {
     /// What is measured begins.
@@ -70,6 +72,13 @@ enum Control {
     Arrive { group: u32, pair: u32 },
     /// The trial is over.
     End,
+}
+
+impl Control {
+    /// Whether it only reads what others do.
+    const fn only_reads(self) -> bool {
+        matches!(self, Self::Window | Self::Series)
+    }
 }
 
 /// Hosts, flows and a network.
@@ -214,6 +223,15 @@ impl<W: Watch> World<W> {
     fn plan_after(&mut self, after: Option<Duration>, control: Control) {
         if let Some(after) = after {
             self.plan(self.now + after, control);
+        }
+    }
+
+    /// Plans the next reading, unless nothing can happen any more: readings alone must not keep a world running.
+    fn plan_reading(&mut self, after: Option<Duration>, control: Control) {
+        let is_planned = || self.controls.iter().any(|(_, _, control)| !control.only_reads());
+        let is_awake = self.timers.first() < Instant::MAX || self.network.poll_timeout().is_some();
+        if is_awake || is_planned() {
+            self.plan_after(after, control);
         }
     }
 
@@ -420,9 +438,17 @@ impl<W: Watch> World<W> {
     fn bury(&mut self, place: u32) {
         if let Some(flow) = self.flows[place as usize].take() {
             self.places[flow.number as usize] = GONE;
-            self.outcomes.push(outcome(&flow));
+            self.outcomes.push(outcome(flow));
             self.free.push(place);
         }
+    }
+
+    /// Ends all flows that still live, and puts the outcomes of all in the order in which they began.
+    pub(crate) fn close(&mut self) {
+        for place in 0..self.flows.len() as u32 {
+            self.bury(place);
+        }
+        self.outcomes.sort_unstable_by_key(|outcome| outcome.number);
     }
 
     fn control(&mut self) {
@@ -435,13 +461,13 @@ impl<W: Watch> World<W> {
                 Control::Mark => self.mark(),
                 Control::Window => {
                     self.sampler.take_window(self.now, &self.flows);
-                    self.plan_after(self.sampler.window(), control);
+                    self.plan_reading(self.sampler.window(), control);
                 }
                 Control::Series => {
                     let (groups, network) = (&self.groups, &self.network);
                     self.sampler
                         .take_series(self.now, &self.flows, groups, network, &self.topology);
-                    self.plan_after(self.sampler.interval(), control);
+                    self.plan_reading(self.sampler.interval(), control);
                 }
                 Control::Begin {
                     group,
@@ -464,7 +490,8 @@ impl<W: Watch> World<W> {
     fn begin(&mut self, group: u32, pair: u32, successors: u32) {
         let number = self.places.len() as u32;
         let planned = &mut self.groups[group as usize];
-        let hosts = planned.pairs[pair as usize].clone();
+        let pairs = Arc::clone(&planned.pairs);
+        let hosts = &pairs[pair as usize];
         let size = planned.next_size();
         let account = self.account_of[group as usize][pair as usize];
         let host = &mut self.accounts[account as usize];
@@ -479,7 +506,7 @@ impl<W: Watch> World<W> {
             counted: false,
             account,
             hosts: [hosts.from, hosts.to],
-            ends: ends(planned, number, &hosts, size, host),
+            ends: ends(planned, number, hosts, size, host),
             baseline: Baseline::default(),
         };
         let place = self.free.pop().unwrap_or_else(|| {
@@ -498,7 +525,7 @@ impl<W: Watch> World<W> {
         for flow in self.flows.iter_mut().flatten() {
             flow.baseline = baseline(&flow.ends);
         }
-        self.sampler.mark(self.now, &self.network, &self.topology);
+        self.sampler.mark(self.now, &mut self.network, &self.topology);
     }
 
     /// The virtual time.
@@ -545,12 +572,46 @@ impl<W: Watch> World<W> {
         self.sampler.series()
     }
 
-    /// What became of every flow that began, in the order in which they began.
+    /// What the bottlenecks have done since measuring began. Their waits are taken: they are given once.
+    pub(crate) fn bottlenecks(&mut self) -> Vec<Observation> {
+        let (now, network) = (self.now, &mut self.network);
+        let links = self.topology.bottlenecks().iter().zip(&self.sampler.before);
+        links
+            .map(|(&link, before)| Observation::take(now, network, link).since(before))
+            .collect()
+    }
+
+    /// What became of every flow that began, in the order in which they began, after the run.
     #[must_use]
-    pub fn outcomes(&self) -> Vec<FlowOutcome> {
-        let living = self.flows.iter().flatten().map(outcome);
-        let mut all: Vec<FlowOutcome> = self.outcomes.iter().cloned().chain(living).collect();
-        all.sort_by_key(|outcome| outcome.number);
-        all
+    pub fn outcomes(&self) -> &[FlowOutcome] {
+        &self.outcomes
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A world in which one flow is awaited that never begins.
+    #[test]
+    fn stalls_although_series_are_read() {
+        let json = r#"{"path": {"rate": "1Mbit/s", "delay": "1ms"}, "protocol": {"kind": "go-back-n"},
+            "workload": {"kind": "file", "size": "20kB"}, "seed": 1}"#;
+        let spec = TrialSpec::from_json(json).unwrap();
+        let mut world = World::new(&spec, (), Some(Duration::from_millis(10))).unwrap();
+        world.outstanding += 1;
+        let cancel = Arc::new(AtomicBool::new(false));
+        let patience = Arc::clone(&cancel);
+        std::thread::spawn(move || {
+            std::thread::sleep(std::time::Duration::from_secs(20));
+            patience.store(true, Ordering::Relaxed);
+        });
+        assert_eq!(world.run(Some(&cancel)), Err(Stop::Stalled));
+        let series = world.series().unwrap();
+        let (samples, end) = (series.queues[0].time.len(), world.now().as_secs_f64());
+        assert!(
+            samples > 10 && samples as f64 <= end / 0.01 + 1.0,
+            "{samples} in {end} s"
+        );
     }
 }

@@ -14,6 +14,7 @@ pub mod outbox;
 pub mod pattern;
 pub mod payload;
 pub mod relay;
+pub mod rest;
 pub mod server;
 pub mod session;
 pub mod spin;

@@ -92,7 +92,7 @@ pub const DESCRIPTIONS: [Description; 9] = [
         "efficiency",
         "",
         "higher",
-        "useful payload bytes over payload bytes sent",
+        "payload bytes acknowledged over payload bytes sent, both of the measured time",
     ),
     Description::new(
         "rtt_p50_s",

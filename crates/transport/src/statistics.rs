@@ -12,6 +12,8 @@ pub struct Statistics {
     pub bytes_sent: u64,
     /// Data frames sent again.
     pub retransmissions: u64,
+    /// Their payload bytes.
+    pub bytes_retransmitted: u64,
     /// Expiries of the retransmission timer.
     pub timeouts: u64,
     /// Retransmissions that an echoed timestamp proved needless (RFC 3522).

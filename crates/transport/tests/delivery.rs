@@ -1,10 +1,8 @@
 //! The bytes arrive once, in order, whole, or the connection reports an error: for every protocol,
 //! under any loss, duplication, reordering, corruption and delay.
 
-mod pair;
-
+use crate::pair::{Pair, Unkindness, assert_pattern};
 use foundation::{Duration, Instant, Size};
-use pair::{Pair, Unkindness, assert_pattern};
 use proptest::prelude::*;
 use transport::arq::config::{ArqConfig, Kind, Timeout, Window};
 use transport::arq::{Error, Event};

@@ -1,11 +1,9 @@
 //! The frame codec against bytes of any kind, and a connection against frames of any kind.
 
-mod pair;
-
 use std::convert::Infallible;
 
+use crate::pair::{Bytes, Pair, Unkindness, assert_pattern};
 use foundation::{Duration, Instant};
-use pair::{Bytes, Pair, Unkindness, assert_pattern};
 use proptest::prelude::*;
 use transport::Machine;
 use transport::arq::codec::{DecodeError, decode, encode};

@@ -36,6 +36,11 @@ class Measure:
     amount: float | None = None
 
     @property
+    def phrase(self) -> str:
+        """The metric inside a sentence."""
+        return formatting.metric_phrase(self.metric)
+
+    @property
     def limit(self) -> str:
         """The limit in words: "10 % or 1.00 ms"; empty where there is none."""
         parts = [f"{self.part * 100:g} %"] if self.part is not None else []
@@ -110,8 +115,10 @@ class Difference:
 
     def bounds(self) -> str:
         """The interval of the difference, in the unit of `told`; empty where it is unknown."""
-        if self.measure.part is not None and math.isfinite(self.of.low) and math.isfinite(self.of.high):
-            return f"[{(self.of.low - 1) * 100:+.1f}, {(self.of.high - 1) * 100:+.1f}] %"
+        if self.measure.part is not None and not math.isnan(self.of.low):
+            low, high = (self.of.low - 1) * 100, (self.of.high - 1) * 100
+            end = f"{high:+.1f}]" if math.isfinite(high) else f"+{formatting.UNBOUNDED}"
+            return f"[{low:+.1f}, {end} %"
         low, high = self.change.low, self.change.high
         if self.measure.part is not None or not (math.isfinite(low) and math.isfinite(high)):
             return ""
@@ -200,7 +207,7 @@ def summary(found: Sequence[Agreement]) -> list[str]:
         apart = [(each, one) for each in cells for one in each.differences if one.tolerance < math.inf]
         each, one = max(apart, key=lambda pair: pair[1].distance)
         lines.append(
-            f"furthest apart: {each.place}, {_title(one.measure)} {one.told()} {one.bounds()}".rstrip()
+            f"furthest apart: {each.place}, {one.measure.phrase} {one.told()} {one.bounds()}".rstrip()
         )
     return lines
 
@@ -211,7 +218,7 @@ def _counts(cells: Sequence[Agreement]) -> Iterator[str]:
             continue
         all_of = [one for each in cells if (one := each.of(measure.metric)) is not None]
         close = sum(not one.misses for one in all_of)
-        yield f"{_title(measure)} within {measure.limit} in {close} of {len(all_of)} cells"
+        yield f"{measure.phrase} within {measure.limit} in {close} of {len(all_of)} cells"
 
 
 def missed(found: Sequence[Agreement]) -> list[tuple[str, str]]:
@@ -226,14 +233,9 @@ def missed(found: Sequence[Agreement]) -> list[tuple[str, str]]:
 
 def _differences(one: Agreement) -> str:
     return ", ".join(
-        f"{_title(difference.measure)} {difference.told()} {difference.bounds()}".rstrip()
+        f"{difference.measure.phrase} {difference.told()} {difference.bounds()}".rstrip()
         for difference in one.misses
     )
-
-
-def _title(measure: Measure) -> str:
-    title = formatting.metric_title(measure.metric)
-    return title if title.startswith(("RTT", "Jain")) else title.lower()
 
 
 def _amount(value: float, unit: str) -> str:

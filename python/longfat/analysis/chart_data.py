@@ -106,7 +106,7 @@ def collect(run: RunResult, metric: str) -> ChartData:
 def _measured(cell: CellResult, metric: str, scale: float, unit: str) -> Row:
     interval = cell.metrics[metric]
     row: Row = {"kind": MEASURED, "y": interval.mean / scale, "n": cell.n}
-    row["told"] = f"{formatting.plus_minus(interval, scale)} {unit}".strip()
+    row["told"] = f"{formatting.measured(cell, metric, scale)} {unit}".strip()
     if math.isfinite(interval.low) and math.isfinite(interval.high):
         row |= {"low": interval.low / scale, "high": interval.high / scale}
     return row

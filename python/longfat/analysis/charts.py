@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import json
+import copy
 import textwrap
 from typing import TYPE_CHECKING, Any, Literal
 
-import altair as alt
 import vl_convert
 
 from longfat.analysis import chart_data, formatting, grid
 from longfat.analysis.chart_data import BOUND, MEASURED, SOURCE, THEORY, ChartData
 from longfat.analysis.statistics import method
-from longfat.analysis.vega_bundle import VEGA_LITE
+from longfat.analysis.vega_bundle import SCHEMA, VEGA_LITE
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -48,6 +47,28 @@ LETTER = 7.0
 """Width of a letter of an axis' title on average, in px."""
 _NARROWEST = 12
 """Letters of a line of such a title, at least."""
+_CHOSEN = "chosen"
+_CONFIG: Spec = {
+    "font": FONT,
+    "background": "white",
+    "padding": 10,
+    "axis": {
+        "labelFontSize": LABEL,
+        "titleFontSize": _TITLE,
+        "titleFontWeight": "normal",
+        "gridColor": "#e4e7eb",
+        "titlePadding": 8,
+    },
+    "legend": {
+        "labelFontSize": LABEL,
+        "titleFontSize": LABEL,
+        "titleLimit": 0,
+        "orient": "bottom",
+        "columns": 4,
+        "symbolSize": 80,
+    },
+    "view": {"stroke": None},
+}
 # Numbers in full: the axis' own formats round to the digits that its ticks differ in.
 _PLAIN = "format(datum.value, '~f')"
 
@@ -58,6 +79,9 @@ def chart(run: RunResult, metric: str = "goodput_bps", *, width: int = 620, titl
     Lines join measured means with the bars of their intervals; broad dashes are theory, hollow points the
     source's own figures. Worlds stand side by side, further swept keys one below the other. `width` is in px,
     for all worlds together. Raises ValueError where the run did not measure the metric.
+
+    A report has ten of these. They are written as Vega-Lite directly: Altair copies and validates each part
+    of a chart many times over, which takes longer than drawing it.
     """
     data = chart_data.collect(run, metric)
     if not data.rows:
@@ -68,37 +92,41 @@ def chart(run: RunResult, metric: str = "goodput_bps", *, width: int = 620, titl
     rows = 1 if across == "panel" else len(data.panels)
     panel_width = max(220, round(width / columns) - (30 if columns > 1 else 0))
     height = 300 if rows == 1 else 200
-    layers = _layers(data, wrapped(data.y.title, height)).properties(width=panel_width, height=height)
-    # Altair's plots of layers do not share a static type; the top level is a Chart of some kind.
-    made: Any = layers
+    plot: Spec = {
+        "layer": _layers(data, wrapped(data.y.title, height)),
+        "width": panel_width,
+        "height": height,
+    }
     if columns > 1 or rows > 1:
-        facets: dict[str, Any] = {}
-        header = alt.Header(title=None, labelFontSize=_TITLE, labelFontWeight="bold", labelOrient="top")
+        facet: Spec = {}
+        header = {"title": None, "labelFontSize": _TITLE, "labelFontWeight": "bold", "labelOrient": "top"}
         if columns > 1:
             order = data.panels if across == "panel" else data.worlds
-            facets["column"] = alt.Column(f"{across}:N", sort=order, header=header)
+            facet["column"] = {"field": across, "type": "nominal", "sort": order, "header": header}
         if rows > 1:
-            facets["row"] = alt.Row("panel:N", sort=data.panels, header=header)
-        made = layers.facet(**facets)
+            facet["row"] = {"field": "panel", "type": "nominal", "sort": data.panels, "header": header}
+        plot = {"facet": facet, "spec": plot}
+    spec: Spec = {"$schema": SCHEMA, "data": {"values": data.rows}, **plot, "config": config()}
     if title:
-        made = titled(made, run, metric, _caption(run, data))
-    made = configured(made)
-    spec: Spec = json.loads(made.to_json())
+        spec["title"] = _title(run, metric, _caption(run, data))
     return spec
 
 
 def titled(made: Any, run: RunResult, metric: str, subtitle: str) -> Any:
-    """A chart with the study's title and, below it, how it is read."""
-    about = alt.TitleParams(
-        f"{formatting.metric_title(metric)}: {run.study.title}",
-        subtitle=subtitle,
-        anchor="start",
-        fontSize=15,
-        subtitleFontSize=LABEL,
-        subtitleColor="#57606a",
-        offset=14,
-    )
-    return made.properties(title=about)
+    """A chart of Altair's with the study's title and, below it, how it is read."""
+    return made.properties(title=_title(run, metric, subtitle))
+
+
+def _title(run: RunResult, metric: str, subtitle: str) -> Spec:
+    return {
+        "text": f"{formatting.metric_title(metric)}: {run.study.title}",
+        "subtitle": subtitle,
+        "anchor": "start",
+        "fontSize": 15,
+        "subtitleFontSize": LABEL,
+        "subtitleColor": "#57606a",
+        "offset": 14,
+    }
 
 
 def caption(run: RunResult, metric: str) -> str:
@@ -107,9 +135,15 @@ def caption(run: RunResult, metric: str) -> str:
 
 
 def _caption(run: RunResult, data: ChartData) -> str:
-    counts = sorted({cell.n for cell in run.cells if cell.n})
-    how = ", ".join(dict.fromkeys(method(n) for n in counts))
-    parts = [f"Bars: 95 % intervals ({grid.trials_text(run)}; {how})"]
+    cells = [cell for cell in run.cells if cell.n]
+    random = [cell for cell in cells if not cell.deterministic]
+    parts = []
+    if random or not cells:
+        how = ", ".join(dict.fromkeys(method(n) for n in sorted({cell.n for cell in random})))
+        parts.append(f"Bars: 95 % intervals ({grid.trials_text(random)}; {how})")
+    if len(random) < len(cells):
+        fixed = [cell for cell in cells if cell.deterministic]
+        parts.append(f"Without bars: {formatting.DETERMINISTIC} ({grid.trials_text(fixed)})")
     if THEORY in data.kinds:
         parts.append("broad dashes: theory")
     if BOUND in data.kinds:
@@ -119,95 +153,120 @@ def _caption(run: RunResult, data: ChartData) -> str:
     return "; ".join(parts)
 
 
-def _layers(data: ChartData, y_title: list[str]) -> Any:
-    source: Any = alt.InlineData(values=data.rows)
-    chosen = alt.selection_point(fields=["series"], bind="legend")
-    base = alt.Chart(source).encode(
-        x=_x(data),
-        color=coloured(data.series),
-        opacity=alt.condition(chosen, alt.value(1.0), alt.value(0.12)),
-        tooltip=[
-            alt.Tooltip("series:N", title="Protocol"),
-            alt.Tooltip("kind:N", title="Figure"),
-            alt.Tooltip("x_told:N", title=data.x.title or "Point"),
-            alt.Tooltip("told:N", title=data.y.title),
-            alt.Tooltip("n:Q", title="Trials"),
+def _layers(data: ChartData, y_title: list[str]) -> list[Spec]:
+    shared: Spec = {
+        "x": _x(data),
+        "color": series_color(data.series),
+        "opacity": {"condition": {"param": _CHOSEN, "value": 1.0}, "value": 0.12},
+        "tooltip": [
+            _told("series", "Protocol"),
+            _told("kind", "Figure"),
+            _told("x_told", data.x.title or "Point"),
+            _told("told", data.y.title),
+            {"field": "n", "type": "quantitative", "title": "Trials"},
         ],
-    )
-    y = alt.Y("y:Q", title=y_title, scale=_y_scale(data), axis=_y_axis(data))
-    shapes = alt.Shape(
-        "series:N",
-        scale=alt.Scale(domain=data.series, range=repeated(SHAPES, len(data.series))),
-        sort=data.series,
-        title="Protocol",
-    )
-    drawn: list[Any] = []
-    theory = _only(base, THEORY)
-    bound = _only(base, BOUND)
+    }
+    y = {
+        "field": "y",
+        "type": "quantitative",
+        "title": y_title,
+        "scale": _y_scale(data),
+        "axis": _y_axis(data),
+    }
+    shape = {
+        "field": "series",
+        "type": "nominal",
+        "scale": {"domain": data.series, "range": repeated(SHAPES, len(data.series))},
+        "sort": data.series,
+        "title": "Protocol",
+    }
+
+    def layer(kind: str, mark: str, style: Spec, *filters: str, **encoding: Any) -> Spec:
+        return {
+            "transform": [
+                {"filter": {"field": "kind", "equal": kind}},
+                *({"filter": one} for one in filters),
+            ],
+            "mark": {"type": mark, **style},
+            "encoding": {**shared, "y": y, **encoding},
+        }
+
+    drawn: list[Spec] = []
+    alone: tuple[str, ...] = ()
     if data.x.quantitative:
         # Broad and pale, below the measured line, so that it shows where both agree.
         # Several forms of theory for one series are as many lines.
-        line = theory.mark_line(strokeWidth=5, strokeDash=[7, 5], strokeOpacity=0.45)
-        drawn.append(line.encode(y=y, detail="form:N"))
-        named = theory.transform_filter("isValid(datum.label)").mark_text(align="left", dx=7, fontSize=11)
-        drawn.append(named.encode(y=y, text="label:N"))
-        drawn.append(bound.mark_line(strokeWidth=1.6, strokeDash=[1.5, 3.5]).encode(y=y))
+        dashes = {"strokeWidth": 5, "strokeDash": [7, 5], "strokeOpacity": 0.45}
+        form = {"field": "form", "type": "nominal"}
+        drawn.append(layer(THEORY, "line", dashes, detail=form))
+        name = {"align": "left", "dx": 7, "fontSize": 11}
+        label = {"field": "label", "type": "nominal"}
+        drawn.append(layer(THEORY, "text", name, "isValid(datum.label)", text=label))
+        drawn.append(layer(BOUND, "line", {"strokeWidth": 1.6, "strokeDash": [1.5, 3.5]}))
         # A form that holds at one point alone makes no line.
-        theory, bound = theory.transform_filter("datum.alone"), bound.transform_filter("datum.alone")
-    drawn.append(theory.mark_tick(orient="horizontal", thickness=5, size=22, opacity=0.45).encode(y=y))
-    drawn.append(bound.mark_tick(orient="horizontal", thickness=1.6, size=22).encode(y=y))
+        alone = ("datum.alone",)
+    tick = {"orient": "horizontal", "size": 22}
+    drawn.append(layer(THEORY, "tick", {**tick, "thickness": 5, "opacity": 0.45}, *alone))
+    drawn.append(layer(BOUND, "tick", {**tick, "thickness": 1.6}, *alone))
     if data.x.quantitative:
-        drawn.append(_only(base, MEASURED).mark_line(strokeWidth=1.8).encode(y=y))
-    measured = _only(base, MEASURED)
-    bars = measured.transform_filter("isValid(datum.low)").mark_errorbar(ticks={"size": 7}, thickness=1.6)
-    drawn.append(bars.encode(y=alt.Y("low:Q", title=y_title, scale=_y_scale(data)), y2=alt.Y2("high:Q")))
-    drawn.append(measured.mark_point(filled=True, size=46).encode(y=y, shape=shapes))
+        drawn.append(layer(MEASURED, "line", {"strokeWidth": 1.8}))
+    low = {key: value for key, value in y.items() if key != "axis"} | {"field": "low"}
+    bars = {"ticks": {"size": 7}, "thickness": 1.6}
+    drawn.append(layer(MEASURED, "errorbar", bars, "isValid(datum.low)", y=low, y2={"field": "high"}))
+    drawn.append(layer(MEASURED, "point", {"filled": True, "size": 46}, shape=shape))
     if SOURCE in data.kinds:
-        own = _only(base, SOURCE)
-        drawn.append(own.mark_point(filled=False, size=62, strokeWidth=1.6).encode(y=y, shape=shapes))
-    drawn[-1] = drawn[-1].add_params(chosen)
-    return alt.layer(*drawn, data=source)
+        drawn.append(layer(SOURCE, "point", {"filled": False, "size": 62, "strokeWidth": 1.6}, shape=shape))
+    drawn[-1]["params"] = [
+        {"name": _CHOSEN, "select": {"type": "point", "fields": ["series"]}, "bind": "legend"}
+    ]
+    return drawn
 
 
-def _only(base: Any, kind: str) -> Any:
-    return base.transform_filter(alt.FieldEqualPredicate(field="kind", equal=kind))
+def _told(field: str, title: str) -> Spec:
+    return {"field": field, "type": "nominal", "title": title}
 
 
-def _x(data: ChartData) -> Any:
+def _x(data: ChartData) -> Spec:
     if not data.x.quantitative:
         sort = list(data.x.ticks) or data.series
-        return alt.X("x:N", title=data.x.title or None, sort=sort, axis=alt.Axis(labelAngle=0))
+        return {
+            "field": "x",
+            "type": "nominal",
+            "title": data.x.title or None,
+            "sort": sort,
+            "axis": {"labelAngle": 0},
+        }
     ticks = list(data.x.ticks)
-    kind: Any = "log" if data.x.log else "linear"
-    details: dict[str, Any] = {}
-    axis = alt.Axis(labelExpr=_PLAIN, labelOverlap=True, tickCount=8)
+    kind, details = "log" if data.x.log else "linear", {}
+    axis: Spec = {"labelExpr": _PLAIN, "labelOverlap": True, "tickCount": 8}
     if data.x.linear_below is not None:
         kind, details = "symlog", {"constant": data.x.linear_below}
         decades = [
             tick for tick in chart_data.log_ticks(data.x.linear_below, max(ticks)) if tick <= max(ticks)
         ]
-        axis = alt.Axis(values=[0, *decades], labelExpr=_PLAIN, labelOverlap="greedy")
+        axis = {"values": [0, *decades], "labelExpr": _PLAIN, "labelOverlap": "greedy"}
     elif len(ticks) <= 12:
-        axis = alt.Axis(values=ticks, labelExpr=_PLAIN, labelOverlap=True)
+        axis = {"values": ticks, "labelExpr": _PLAIN, "labelOverlap": True}
     span = [min(ticks), max(ticks)]
-    return alt.X(
-        "x:Q",
-        title=data.x.title,
-        axis=axis,
-        scale=alt.Scale(type=kind, domain=span, nice=False, padding=12, **details),
-    )
+    return {
+        "field": "x",
+        "type": "quantitative",
+        "title": data.x.title,
+        "axis": axis,
+        "scale": {"type": kind, "domain": span, "nice": False, "padding": 12, **details},
+    }
 
 
-def _y_scale(data: ChartData) -> Any:
+def _y_scale(data: ChartData) -> Spec:
     if not data.y.log:
-        return alt.Scale(zero=True)
-    return alt.Scale(type="log", domain=[data.y.ticks[0], data.y.ticks[-1]], nice=False)
+        return {"zero": True}
+    return {"type": "log", "domain": [data.y.ticks[0], data.y.ticks[-1]], "nice": False}
 
 
-def _y_axis(data: ChartData) -> Any:
+def _y_axis(data: ChartData) -> Spec:
     if not data.y.log:
-        return alt.Axis(tickCount=6)
-    return alt.Axis(values=list(data.y.ticks), labelExpr=_PLAIN)
+        return {"tickCount": 6}
+    return {"values": list(data.y.ticks), "labelExpr": _PLAIN}
 
 
 def wrapped(title: str, height: int) -> list[str]:
@@ -219,10 +278,22 @@ def wrapped(title: str, height: int) -> list[str]:
     return textwrap.wrap(title, max(_NARROWEST, int(height / LETTER)))
 
 
-def coloured(series: Sequence[str]) -> alt.Color:
-    """A colour a protocol, with its legend."""
-    names = alt.Scale(domain=list(series), range=repeated(PALETTE, len(series)))
-    return alt.Color("series:N", scale=names, sort=list(series), title="Protocol")
+def series_color(series: Sequence[str]) -> Spec:
+    """A colour a protocol, with its legend: the encoding, as Vega-Lite."""
+    return {
+        "field": "series",
+        "type": "nominal",
+        "scale": {"domain": list(series), "range": repeated(PALETTE, len(series))},
+        "sort": list(series),
+        "title": "Protocol",
+    }
+
+
+def coloured(series: Sequence[str]) -> Any:
+    """A colour a protocol, with its legend: the encoding, as Altair's."""
+    import altair as alt
+
+    return alt.Color.from_dict(series_color(series))
 
 
 def repeated(of: tuple[str, ...], count: int) -> list[str]:
@@ -230,22 +301,14 @@ def repeated(of: tuple[str, ...], count: int) -> list[str]:
     return [of[i % len(of)] for i in range(count)]
 
 
-def configured(made: Any) -> Any:
+def config() -> Spec:
     """The fonts, colours and rules that all charts share."""
-    return (
-        made.configure(font=FONT, background="white", padding=10)
-        .configure_axis(
-            labelFontSize=LABEL,
-            titleFontSize=_TITLE,
-            titleFontWeight="normal",
-            gridColor="#e4e7eb",
-            titlePadding=8,
-        )
-        .configure_legend(
-            labelFontSize=LABEL, titleFontSize=LABEL, titleLimit=0, orient="bottom", columns=4, symbolSize=80
-        )
-        .configure_view(stroke=None)
-    )
+    return copy.deepcopy(_CONFIG)
+
+
+def configured(made: Any) -> Any:
+    """A chart of Altair's with the fonts, colours and rules that all charts share."""
+    return made.configure(**config())
 
 
 def render(spec: Spec, fmt: Format) -> bytes:

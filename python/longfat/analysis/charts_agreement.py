@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from longfat.study import Study
 
 _HEIGHT = 190
+_BEYOND = 1e9
+"""In place of an infinite bound, which JSON does not have."""
 
 
 def chart(
@@ -78,14 +80,19 @@ def _scaled(one: Difference) -> dict[str, float]:
     """The difference, its interval and the limit: in percent where the limit is relative."""
     if one.measure.part is not None:
         # Without a mean to relate it to there is nothing to draw.
-        scale = abs(one.first) / 100
+        ends = [(end - 1) * 100 for end in (one.of.mean, one.of.low, one.of.high)]
+        limit = one.tolerance / abs(one.first) * 100 if one.first else math.nan
     else:
         scale = formatting.scale_for([one.measure.amount or 1.0], formatting.unit_of(one.measure.metric))[0]
-    if scale == 0 or not math.isfinite(one.change.mean):
+        ends = [end / scale for end in (one.change.mean, one.change.low, one.change.high)]
+        limit = one.tolerance / scale
+    mean, low, high = ends
+    if not (math.isfinite(mean) and math.isfinite(limit)):
         return {}
-    row = {"y": one.change.mean / scale, "limit": one.tolerance / scale}
-    if math.isfinite(one.change.low) and math.isfinite(one.change.high):
-        row |= {"low": one.change.low / scale, "high": one.change.high / scale}
+    row = {"y": mean, "limit": limit}
+    if not math.isnan(low):
+        # Bars end at the plot's edge, that of an interval without bound too.
+        row |= {"low": low, "high": min(high, _BEYOND)}
     return row
 
 

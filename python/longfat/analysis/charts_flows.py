@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from typing import TYPE_CHECKING, Any
 
-import altair as alt
 import polars as pl
 
 from longfat.analysis import formatting, grid
-from longfat.analysis.charts import LABEL, coloured, configured
+from longfat.analysis.charts import LABEL, config, series_color
+from longfat.analysis.vega_bundle import SCHEMA
 
 if TYPE_CHECKING:
     from longfat.analysis.charts import Spec
@@ -44,13 +43,17 @@ def rows(run: RunResult) -> list[Row]:
         if cell.cell.world == world:
             by_point.setdefault(_point(run, cell), []).append((number, cell))
     names = list(by_point)
+    drawn = {name: by_point[name] for name in dict.fromkeys((names[0], names[len(names) // 2], names[-1]))}
+    numbers = [number for group in drawn.values() for number, _ in group]
+    flows = run.flows.read(("traffic", "class", "fct_s", "opened_s"), numbers)
+    if "fct_s" not in flows.columns:
+        return []
+    of_cell = flows.partition_by("cell", as_dict=True)
     found: list[Row] = []
-    for name in dict.fromkeys((names[0], names[len(names) // 2], names[-1])):
-        for number, cell in by_point[name]:
-            flows = run.flows.read(("traffic", "class", "fct_s", "opened_s"), [number])
-            if "fct_s" in flows.columns:
-                told = {"series": grid.series_name(run.study, cell.cell), "point": name}
-                found += _lines(flows, _warm_up(cell), told)
+    for name, group in drawn.items():
+        for number, cell in group:
+            told = {"series": grid.series_name(run.study, cell.cell), "point": name}
+            found += _lines(of_cell.get((number,), flows.clear()), _warm_up(cell), told)
     return found
 
 
@@ -95,64 +98,73 @@ def chart(run: RunResult, found: list[Row], *, width: int = 620) -> Spec:
     points = list(dict.fromkeys(row["point"] for row in found))
     across = max(130, round(width / len(classes)) - 45)
     # Rows of panels and no facets: a class may have too few flows at a point, and its place stays empty.
-    made: Any = alt.vconcat(
-        *(
-            alt.hconcat(
-                *(
-                    _panel(
+    panels = [
+        {
+            "hconcat": [
+                {
+                    **_panel(
                         [row for row in found if (row["point"], row["class"]) == (point, name)],
-                        alt.TitleParams([point, name] if len(classes) > 1 else point, fontSize=LABEL),
                         [row["time"] for row in found if row["class"] == name],
                         series,
                         (
                             "Completion time (ms)" if point == points[-1] else None,
                             _DONE if name == classes[0] else None,
                         ),
-                    ).properties(width=across, height=170)
-                    for name in classes
-                )
-            )
-            for point in points
-        )
-    )
-    spec: Spec = json.loads(configured(made).to_json())
-    return spec
+                    ),
+                    "title": {"text": [point, name] if len(classes) > 1 else point, "fontSize": LABEL},
+                    "width": across,
+                    "height": 170,
+                }
+                for name in classes
+            ]
+        }
+        for point in points
+    ]
+    return {"$schema": SCHEMA, "vconcat": panels, "config": config()}
 
 
 def _panel(
-    found: list[Row],
-    title: alt.TitleParams,
-    times: list[float],
-    series: list[str],
-    axes: tuple[str | None, str | None],
-) -> Any:
+    found: list[Row], times: list[float], series: list[str], axes: tuple[str | None, str | None]
+) -> Spec:
     """One class at one point; `times` are those of the class at all points, which share an axis."""
-    base = alt.Chart(alt.InlineData(values=found))
-    x = alt.X(
-        "time:Q",
-        scale=alt.Scale(type="log", domain=[min(times) / _ROOM, max(times) * _ROOM]),
-        title=axes[0],
-        axis=alt.Axis(tickCount=4),
-    )
-    lines = base.mark_line(strokeWidth=2, interpolate="step-before").encode(
-        x=x,
-        y=alt.Y("share:Q", title=axes[1], scale=alt.Scale(domain=[0, 100])),
-        order="share:Q",
-        color=coloured(series),
-        tooltip=[
-            alt.Tooltip("series:N", title="Protocol"),
-            alt.Tooltip("share:Q", title=_DONE, format=".4~g"),
-            alt.Tooltip("time:Q", title="within (ms)", format=".3~s"),
-        ],
-    )
-    layers: list[Any] = [
-        base.mark_rule(color="#8c959f", strokeDash=[2, 3], strokeWidth=1).encode(y=alt.datum(100 * mark))
+    x = {
+        "field": "time",
+        "type": "quantitative",
+        "scale": {"type": "log", "domain": [min(times) / _ROOM, max(times) * _ROOM]},
+        "title": axes[0],
+        "axis": {"tickCount": 4},
+    }
+    share = {"field": "share", "type": "quantitative"}
+    lines = {
+        "mark": {"type": "line", "strokeWidth": 2, "interpolate": "step-before"},
+        "encoding": {
+            "x": x,
+            "y": {**share, "title": axes[1], "scale": {"domain": [0, 100]}},
+            "order": share,
+            "color": series_color(series),
+            "tooltip": [
+                {"field": "series", "type": "nominal", "title": "Protocol"},
+                {**share, "title": _DONE, "format": ".4~g"},
+                {"field": "time", "type": "quantitative", "title": "within (ms)", "format": ".3~s"},
+            ],
+        },
+    }
+    layers: list[Spec] = [
+        {
+            "mark": {"type": "rule", "color": "#8c959f", "strokeDash": [2, 3], "strokeWidth": 1},
+            "encoding": {"y": {"datum": 100 * mark}},
+        }
         for mark in MARKS
     ]
     if not found:
-        told = alt.Chart(alt.InlineData(values=[{"told": f"fewer than {LEAST_FLOWS} flows"}]))
-        layers.append(told.mark_text(color="#57606a", fontSize=LABEL).encode(text="told:N"))
-    return alt.layer(*layers, lines).properties(title=title)
+        layers.append(
+            {
+                "data": {"values": [{"told": f"fewer than {LEAST_FLOWS} flows"}]},
+                "mark": {"type": "text", "color": "#57606a", "fontSize": LABEL},
+                "encoding": {"text": {"field": "told", "type": "nominal"}},
+            }
+        )
+    return {"data": {"values": found}, "layer": [*layers, lines]}
 
 
 def _names(run: RunResult) -> list[str]:

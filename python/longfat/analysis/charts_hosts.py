@@ -47,7 +47,7 @@ def rows(run: RunResult, metric: str) -> tuple[list[Row], str]:
                 "series": grid.series_name(run.study, cell.cell),
                 "panel": ", ".join(panel),
                 "y": interval.mean / scale,
-                "told": f"{formatting.plus_minus(interval, scale)} {unit}".strip(),
+                "told": f"{formatting.measured(cell, name, scale)} {unit}".strip(),
             }
             if math.isfinite(interval.low) and math.isfinite(interval.high):
                 row |= {"low": interval.low / scale, "high": interval.high / scale}

@@ -19,10 +19,11 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from longfat.analysis.expectation import expected
 from longfat.analysis.prediction import predict
-from longfat.analysis.selection import check, claim_worlds, expected, pairings, series
 from longfat.results import CellResult, Verdict, VerdictWord
 from longfat.study.claims import AGREES, LEVELS, THEORY, TRENDS, Claim
+from longfat.study.selection import claim_worlds, pairings, series
 from longfat.study.vocabulary import AT_HOST, canonical, resolve_metric
 
 if TYPE_CHECKING:
@@ -31,8 +32,6 @@ if TYPE_CHECKING:
     from longfat.analysis.relations import Evidence
     from longfat.results import Cell
     from longfat.study import Study
-
-__all__ = ["check", "evaluate_claims"]
 
 
 def evaluate_claims(study: Study, results: Sequence[CellResult]) -> list[Verdict]:

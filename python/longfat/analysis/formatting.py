@@ -8,15 +8,21 @@ from collections.abc import Iterable, Mapping, Sequence
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
-from longfat.named_classes import is_class, short
 from longfat.study import units
+from longfat.study.labels import label as label  # noqa: PLC0414 - offered here too
 from longfat.study.vocabulary import AT_HOST, metrics, short_metric, whole_metric
 
 if TYPE_CHECKING:
-    from longfat.results import Interval
+    from longfat.results import CellResult, Interval
 
 DASH = "\N{EN DASH}"
 """Stands where there is no number."""
+
+DETERMINISTIC = "deterministic"
+"""Stands in place of an interval where several trials agree exactly in every metric."""
+
+UNBOUNDED = "\N{INFINITY})"
+"""The end of an interval without an upper bound."""
 
 TIMES = "\N{MULTIPLICATION SIGN}"
 """Before a ratio."""
@@ -76,6 +82,7 @@ _METRIC_TITLES = {
     "fct_p99": "Flow completion time, 99th percentile",
     "flow_throughput": "Size over completion time, mean",
     "jain": "Jain's index",
+    "share": "Share of all goodput",
     "max_min_distance": "Distance from max-min shares",
     "traffic_goodput": "Goodput of the other traffic",
 }
@@ -113,6 +120,16 @@ def metric_title(metric: str) -> str:
     if is_class_of_flows(host):
         return f"{title}, class {host}"
     return f"{title} of {host}" if host else title
+
+
+def metric_phrase(metric: str) -> str:
+    """A metric inside a sentence.
+
+    >>> metric_phrase("goodput_bps"), metric_phrase("rtt_min_s"), metric_phrase("goodput_bps@s1")
+    ('goodput', 'RTT, least', 'goodput of s1')
+    """
+    title = metric_title(metric)
+    return title if title.startswith(("RTT", "Jain")) else title[:1].lower() + title[1:]
 
 
 def is_class_of_flows(name: str) -> bool:
@@ -235,32 +252,25 @@ def plus_minus(interval: Interval, scale: float = 1.0) -> str:
     return f"{mean:.{decimals}f} ±{shown}"
 
 
+def measured(cell: CellResult, metric: str, scale: float = 1.0) -> str:
+    """A cell's mean with the half-width of its interval, or the word where its trials agree exactly."""
+    interval = cell.metrics[metric]
+    if cell.deterministic:
+        return f"{digits(interval.mean / scale)} {DETERMINISTIC}"
+    return plus_minus(interval, scale)
+
+
 def bounds(interval: Interval, scale: float = 1.0) -> str:
     """An interval in brackets, empty where it is unknown.
 
     >>> from longfat.results import Interval
-    >>> bounds(Interval(1.3, 1.25, 1.352))
-    '[1.25, 1.35]'
+    >>> bounds(Interval(1.3, 1.25, 1.352)), bounds(Interval(1.4, 0.8, math.inf))
+    ('[1.25, 1.35]', '[0.800, ∞)')
     """
-    if not (math.isfinite(interval.low) and math.isfinite(interval.high)):
+    if math.isnan(interval.low) or math.isnan(interval.high):
         return ""
-    return f"[{digits(interval.low / scale)}, {digits(interval.high / scale)}]"
-
-
-def label(value: Any) -> str:
-    """A swept value as a short label; a table is named by its kind and its settings.
-
-    >>> label("2%"), label(4), label({"kind": "every", "n": 50})
-    ('2%', '4', 'every n=50')
-    """
-    if isinstance(value, Mapping):
-        rest = " ".join(
-            f"{key}={label(inner)}" for key, inner in value.items() if key not in ("kind", "model")
-        )
-        return f"{value.get('kind', value.get('model', ''))} {rest}".strip()
-    if isinstance(value, list | tuple):
-        return "+".join(label(inner) for inner in value)
-    return short(value) if is_class(value) else str(value)
+    high = f"{digits(interval.high / scale)}]" if math.isfinite(interval.high) else UNBOUNDED
+    return f"[{digits(interval.low / scale)}, {high}"
 
 
 def place(params: Mapping[str, Any]) -> str:

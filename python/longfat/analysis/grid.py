@@ -12,7 +12,7 @@ from longfat.analysis import formatting
 from longfat.analysis.prediction import Prediction, predict
 from longfat.results import Cell, CellResult, RunResult
 from longfat.study import sweep, units
-from longfat.study.vocabulary import AT_HOST, canonical, metrics
+from longfat.study.vocabulary import AT_HOST, canonical, check, metrics
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -141,6 +141,26 @@ def measured(results: Iterable[CellResult]) -> list[str]:
     present = {name for result in results for name in result.metrics}
     known = [*METRIC_ORDER, *metrics(), *sorted(present)]
     return [name for name in dict.fromkeys(known) if name in present]
+
+
+def quick_note(study: Study) -> str:
+    """What `--quick` cut of a study, in a line."""
+    cuts = "; ".join(study.cuts) or "nothing was cut"
+    return f"Quick look: {cuts}. Without --quick the study runs as written."
+
+
+def determinism(study: Study, results: Sequence[CellResult]) -> str:
+    """That trials agree exactly, and what makes competing flows differ; empty where every cell is random."""
+    fixed = [result for result in results if result.deterministic]
+    if not fixed:
+        return ""
+    where = "" if len(fixed) == len(results) else f" in {len(fixed)} of {len(results)} cells"
+    told = f"deterministic{where}: nothing in these trials is random, so they agree exactly"
+    jitter = {**study.workload, "start_jitter": "100ms"}
+    compete = study.workload.get("flows", 1) != 1 or study.traffic or len(hosts(fixed, "goodput_bps")) > 1
+    if compete and "start_jitter" not in study.workload and not check("workload", jitter):
+        told += '; flows that start together stay in step: set workload.start_jitter, e.g. "100ms"'
+    return told
 
 
 def series_name(study: Study, cell: Cell) -> str:

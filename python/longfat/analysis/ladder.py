@@ -6,6 +6,7 @@ This module reads a trial's events into flights and marks and cuts out the part 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
@@ -29,7 +30,8 @@ BEFORE = 5
 class Flight:
     """One packet: its number in the trial, when it left and what became of it.
 
-    Times in s; `again` marks a retransmission. A packet that was duplicated arrives more than once.
+    Times in s; `again` marks a retransmission. A packet that was duplicated arrives more than once. `later`
+    are the arrivals behind the end of the part that is shown.
     """
 
     number: int
@@ -44,6 +46,7 @@ class Flight:
     arrived: tuple[float, ...] = ()
     dropped: float | None = None
     reason: str = ""
+    later: tuple[float, ...] = ()
 
     @property
     def end(self) -> float:
@@ -82,11 +85,23 @@ class Mark:
 
 @dataclass(frozen=True)
 class Ladder:
-    """A trial, or a part of it, in order of time. `more` counts the packets that left after those shown."""
+    """A trial, or a part of it, in order of time.
+
+    A part holds all that happens from `begin` to `end` (s): packets that leave (`flights`), packets that left
+    before and arrive (`arriving`), and marks. `more` counts the packets that leave after it.
+    """
 
     flights: tuple[Flight, ...]
     marks: tuple[Mark, ...]
     more: int = 0
+    begin: float = 0.0
+    end: float = math.inf
+    arriving: tuple[Flight, ...] = ()
+
+    @property
+    def drawn(self) -> tuple[Flight, ...]:
+        """All packets of which a part is shown."""
+        return (*self.arriving, *self.flights)
 
 
 def spelled(low: int, high: int, unit: Unit) -> str:
@@ -244,31 +259,72 @@ def together(marks: Iterable[Mark]) -> list[Mark]:
 def cut(
     whole: Ladder, first: float | None = None, last: float | None = None, packets: int | None = None
 ) -> Ladder:
-    """The part of a trial that left between two times (in s).
+    """Returns what happens in a trial between two times (in s), ends included.
 
     Without a start it begins shortly before the first data packet that was lost (at the beginning where none
-    was). It ends after `packets` packets, or `last`, whichever comes first; without both after `PACKETS`.
+    was). It ends at `last`, or before the packet leaves that follows `packets` others, whichever comes first;
+    without both after `PACKETS`. Raises ValueError where nothing happens in that time.
     """
-    flights = list(whole.flights)
-    if first is None:
-        lost = next((i for i, f in enumerate(flights) if f.data is not None and f.dropped is not None), None)
-        data_before = (
-            [i for i, f in enumerate(flights[:lost]) if f.data is not None] if lost is not None else []
-        )
-        start = data_before[-BEFORE] if len(data_before) >= BEFORE else 0
-    else:
-        start = next((i for i, f in enumerate(flights) if f.sent >= first), len(flights))
+    (part,) = cut_alike([whole], first, last, packets)
+    return part
+
+
+def cut_alike(
+    wholes: Sequence[Ladder],
+    first: float | None = None,
+    last: float | None = None,
+    packets: int | None = None,
+) -> list[Ladder]:
+    """Returns the same time of several trials, as `cut` does of one.
+
+    It begins where the first of them would, and ends where the first of them would then.
+    """
+    begin = min(map(_start, wholes)) if first is None else first
     if packets is None and last is None:
         packets = PACKETS
-    shown = [f for f in flights[start:] if last is None or f.sent <= last]
-    shown = shown[:packets] if packets is not None else shown
-    if not shown:
+    end = min(_end(whole, begin, packets) for whole in wholes)
+    end = end if last is None else min(end, last)
+    parts = [_part(whole, begin, end) for whole in wholes]
+    if not any(part.drawn for part in parts):
         raise ValueError("no packet left in that time: choose another --from and --to")
-    begin, end = shown[0].sent, max(flight.end for flight in shown)
-    kept = {flight.number for flight in shown}
-    marks = [
-        mark
-        for mark in whole.marks
-        if (mark.kind == "timeout" and begin <= mark.time <= end) or mark.packet in kept
-    ]
-    return Ladder(tuple(shown), tuple(marks), more=len(flights) - start - len(shown))
+    return parts
+
+
+def _start(whole: Ladder) -> float:
+    """A few data packets before the first one that was lost."""
+    left: list[float] = []
+    for flight in whole.flights:
+        if flight.data is None:
+            continue
+        if flight.dropped is not None:
+            return left[-BEFORE] if len(left) >= BEFORE else whole.flights[0].sent
+        left.append(flight.sent)
+    return whole.flights[0].sent if whole.flights else 0.0
+
+
+def _end(whole: Ladder, begin: float, packets: int | None) -> float:
+    """The last moment before one packet too many leaves; packets that leave together stay together."""
+    after = [flight.sent for flight in whole.flights if flight.sent >= begin]
+    if packets is None or len(after) <= packets:
+        return math.inf
+    following = next((sent for sent in after[packets:] if sent > after[packets - 1]), math.inf)
+    return math.nextafter(following, -math.inf)
+
+
+def _part(whole: Ladder, begin: float, end: float) -> Ladder:
+    flights = [_until(flight, end) for flight in whole.flights if begin <= flight.sent <= end]
+    before = [flight for flight in whole.flights if flight.sent < begin]
+    arriving = [_until(flight, end) for flight in before if any(begin <= t <= end for t in flight.arrived)]
+    marks = tuple(mark for mark in whole.marks if begin <= mark.time <= end)
+    more = sum(flight.sent > end for flight in whole.flights)
+    return Ladder(tuple(flights), marks, more, begin, end, tuple(arriving))
+
+
+def _until(flight: Flight, end: float) -> Flight:
+    """A flight whose arrivals after the end are `later`."""
+    later = tuple(time for time in flight.arrived if time > end)
+    return (
+        replace(flight, arrived=tuple(t for t in flight.arrived if t <= end), later=later)
+        if later
+        else flight
+    )

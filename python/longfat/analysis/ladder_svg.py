@@ -5,8 +5,12 @@ from __future__ import annotations
 import bisect
 import itertools
 import math
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from typing import Literal
+
+import vl_convert
 
 from longfat.analysis.formatting import DASH, digits
 from longfat.analysis.html import Markup, render, tag
@@ -16,6 +20,8 @@ SENDER_X, RECEIVER_X, WIDTH = 215.0, 655.0, 860.0
 TOP, BOTTOM = 122.0, 34.0
 ROW = 15.0
 """The least distance in px between two things that happen at the same host: a line of text."""
+LETTER = 6.1
+"""The width in px of a letter of a label."""
 BREAK = 64.0
 """The most px that a time takes in which nothing happens; longer ones are shortened and marked."""
 
@@ -52,8 +58,12 @@ _DARK = """
 class Scale:
     """Time to px: stretched where much happens, so that labels have room, shortened where nothing does."""
 
-    def __init__(self, ladder: Ladder) -> None:
-        moments = _moments(ladder)
+    def __init__(self, *ladders: Ladder) -> None:
+        moments = [
+            (time, f"{number} {host}")
+            for number, ladder in enumerate(ladders)
+            for time, host in _moments(ladder)
+        ]
         times = sorted({time for time, _ in moments})
         gaps = [b - a for a, b in itertools.pairwise(times)]
         usual = sorted(gaps)[len(gaps) // 2] if gaps else 1e-3
@@ -96,21 +106,57 @@ class Scale:
 def _moments(ladder: Ladder) -> list[tuple[float, str]]:
     """When something happens at which host. Departures at one time share their place: arrows fan out."""
     found: list[tuple[float, str]] = [(mark.time, mark.host) for mark in ladder.marks]
-    for flight in ladder.flights:
+    for flight in ladder.drawn:
         here, there = ("sender", "receiver") if flight.forward else ("receiver", "sender")
-        found.append((flight.sent, f"{here} departures"))
-        found += [(time, there) for time in flight.arrived]
+        if flight.sent >= ladder.begin:
+            found.append((flight.sent, f"{here} departures"))
+        found += [(time, there) for time in flight.arrived if time >= ladder.begin]
+    # Packets that are on their way at an edge are drawn up to it.
+    if ladder.arriving:
+        found.append((ladder.begin, "edge"))
+    if any(flight.later for flight in ladder.drawn):
+        found.append((ladder.end, "edge"))
     return found
+
+
+@dataclass(frozen=True)
+class Panel:
+    """One ladder of a drawing, with its own title."""
+
+    ladder: Ladder
+    title: str
+    subtitle: str
 
 
 def draw(ladder: Ladder, title: str, subtitle: str) -> str:
     """The diagram as an SVG document."""
-    scale = Scale(ladder)
-    height = scale.end + BOTTOM + 26
-    arrows = [_arrow(flight, scale, _usual_time(ladder, flight)) for flight in ladder.flights]
+    return draw_beside([Panel(ladder, title, subtitle)])
+
+
+def draw_beside(panels: Sequence[Panel]) -> str:
+    """Returns an SVG document with ladders next to each other over one scale of time."""
+    scale = Scale(*(panel.ladder for panel in panels))
+    width, height = WIDTH * len(panels), scale.end + BOTTOM + 26
     parts = [
         tag("style", Markup(_STYLE + _DARK)),
-        _shape("rect", x=0, y=0, width=WIDTH, height=height, fill="var(--paper)"),
+        _shape("rect", x=0, y=0, width=width, height=height, fill="var(--paper)"),
+        *(
+            tag("g", _panel(panel, scale, height), transform=f"translate({_number(WIDTH * place)} 0)")
+            for place, panel in enumerate(panels)
+        ),
+    ]
+    attributes = f'viewBox="0 0 {width:g} {height:.0f}" width="{width:g}" height="{height:.0f}"'
+    title = " and ".join(panel.title for panel in panels)
+    return (
+        f'<svg xmlns="http://www.w3.org/2000/svg" class="ladder" role="img" {attributes}>'
+        f"<title>{render(title)}</title>{render(parts)}</svg>\n"
+    )
+
+
+def _panel(panel: Panel, scale: Scale, height: float) -> list[Markup]:
+    ladder, title, subtitle = panel.ladder, panel.title, panel.subtitle
+    arrows = [_arrow(ladder, flight, scale, _usual_time(ladder, flight)) for flight in ladder.drawn]
+    return [
         _text(24, 32, title, "title"),
         _text(24, 54, subtitle, "sub"),
         _legend(76, "byte" if any(flight.unit == "B" for flight in ladder.flights) else "packet"),
@@ -121,12 +167,6 @@ def draw(ladder: Ladder, title: str, subtitle: str) -> str:
         *_marks(ladder, scale),
         _more(ladder, height),
     ]
-    attributes = f'viewBox="0 0 {WIDTH:g} {height:.0f}" width="{WIDTH:g}" height="{height:.0f}"'
-    body = render(parts)
-    return (
-        f'<svg xmlns="http://www.w3.org/2000/svg" class="ladder" role="img" {attributes}>'
-        f"<title>{render(title)}</title>{body}</svg>\n"
-    )
 
 
 def _shape(name: str, **attributes: float | str) -> Markup:
@@ -177,12 +217,12 @@ def _times(ladder: Ladder, scale: Scale) -> Iterable[Markup]:
     wanted = sorted(
         {flight.sent for flight in ladder.flights if flight.forward}
         | {mark.time for mark in ladder.marks if mark.host == "sender"}
-        | {time for flight in ladder.flights if not flight.forward for time in flight.arrived}
+        | {time for flight in ladder.drawn if not flight.forward for time in flight.arrived}
     )
     free = -math.inf
     for time in wanted:
         y = scale(time)
-        if y >= free:
+        if y >= free and time >= ladder.begin:
             yield _text(66, y + 4, f"{digits(time * 1000, 5)} ms", "time")
             yield _line(72, y, 80, y, "tick")
             free = y + ROW
@@ -202,20 +242,33 @@ class _Drawn:
     labels: list[Markup] = field(default_factory=list)
 
 
-def _arrow(flight: Flight, scale: Scale, usual: float) -> _Drawn:
+def _arrow(ladder: Ladder, flight: Flight, scale: Scale, usual: float) -> _Drawn:
     start, end = (SENDER_X, RECEIVER_X) if flight.forward else (RECEIVER_X, SENDER_X)
     y = scale(flight.sent)
     kind = _kind(flight)
     drawn = _Drawn()
+
+    def on_the_way(at: float, arrival: float) -> tuple[float, float]:
+        """Where the packet is at an edge of what is shown."""
+        return start + (at - flight.sent) / (arrival - flight.sent) * (end - start), scale(at)
+
     for time in flight.arrived:
-        drawn.shapes += _flown((start, y), (end, scale(time)), kind)
-        drawn.labels.append(_label(flight, kind, (start, y), (end, scale(time))))
+        begun = flight.sent >= ladder.begin
+        if begun or time > ladder.begin:
+            tail = (start, y) if begun else on_the_way(ladder.begin, time)
+            drawn.shapes += _flown(tail, (end, scale(time)), kind)
+            drawn.labels += _label(flight, kind, tail, (end, scale(time)))
+    for time in flight.later:
+        tail = (start, y) if flight.sent >= ladder.begin else on_the_way(ladder.begin, time)
+        head = on_the_way(ladder.end, time)
+        drawn.shapes.append(_line(*tail, *head, f"arrow {kind}"))
+        drawn.labels += _label(flight, kind, tail, head, share=0.5)
     if flight.dropped is not None and not flight.arrived:
         # Where it was lost no one sees: the arrow has the slope of others and ends half-way.
         x = start + 0.55 * (end - start)
         fallen = y + max(0.55 * (scale(flight.sent + usual) - y), ROW / 2)
         drawn.shapes.append(_line(start, y, x, fallen, f"arrow {kind} lost"))
-        drawn.labels.append(_label(flight, kind, (start, y), (x, fallen), share=0.56))
+        drawn.labels += _label(flight, kind, (start, y), (x, fallen), share=0.56)
         cross = f"M{x - 6:.1f} {fallen - 6:.1f}l12 12m0 -12l-12 12"
         drawn.labels.append(_shape("path", d=cross, class_="cross"))
         beside = "start" if flight.forward else "end"
@@ -249,15 +302,20 @@ def _flown(start: tuple[float, float], end: tuple[float, float], kind: str) -> I
 
 def _label(
     flight: Flight, kind: str, start: tuple[float, float], end: tuple[float, float], share: float = 0.8
-) -> Markup:
-    """The label lies on its arrow near the end, where arrows that left together are apart."""
+) -> list[Markup]:
+    """The label lies on its arrow near the end, where arrows that left together are apart.
+
+    An arrow too short for it, which an edge cuts off, has none.
+    """
+    if abs(end[0] - start[0]) < LETTER * len(flight.label) + 2 * ROW:
+        return []
     x = start[0] + share * (end[0] - start[0])
     y = start[1] + share * (end[1] - start[1])
     slope = math.degrees(math.atan((end[1] - start[1]) / (end[0] - start[0])))
-    width = 6.1 * len(flight.label) + 6
+    width = LETTER * len(flight.label) + 6
     behind = _shape("rect", x=-width / 2, y=-6.5, width=width, height=13, fill="var(--paper)")
     text = _text(0, 4, flight.label, f"label of-{kind}")
-    return tag("g", [behind, text], transform=f"translate({x:.1f} {y:.1f}) rotate({slope:.1f})")
+    return [tag("g", [behind, text], transform=f"translate({x:.1f} {y:.1f}) rotate({slope:.1f})")]
 
 
 def _marks(ladder: Ladder, scale: Scale) -> Iterable[Markup]:
@@ -296,6 +354,18 @@ def _more(ladder: Ladder, height: float) -> Markup:
         return Markup("")
     told = f"{ladder.more} more packets follow {DASH} --packets, --from and --to show others"
     return _text(24, height - 14, told, "sub")
+
+
+def picture(drawing: str, fmt: Literal["png", "pdf"]) -> bytes:
+    """Returns an SVG of `draw` as a PNG (two pixels for each px) or PDF, in its light colours."""
+    plain = static(drawing)
+    return bytes(vl_convert.svg_to_png(plain, scale=2) if fmt == "png" else vl_convert.svg_to_pdf(plain))
+
+
+def static(drawing: str) -> str:
+    """Returns an SVG of `draw` without variables of CSS and dark colours, which converters do not know."""
+    colours = dict(re.findall(r"--(\w+):(#\w+)", _STYLE))
+    return re.sub(r"var\(--(\w+)\)", lambda match: colours[match[1]], drawing.replace(_DARK, ""))
 
 
 def page(drawings: Sequence[str], title: str) -> str:

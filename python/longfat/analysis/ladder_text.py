@@ -16,9 +16,9 @@ def draw(ladder: Ladder, title: str, subtitle: str) -> str:
     marks: dict[tuple[int | None, float], deque[Mark]] = defaultdict(deque)
     for mark in ladder.marks:
         marks[mark.packet, mark.time].append(mark)
-    for flight in ladder.flights:
-        happened.append((flight.sent, 1, _departure(flight)))
-        for time in flight.arrived:
+    happened += [(flight.sent, 1, _departure(flight)) for flight in ladder.flights]
+    for flight in ladder.drawn:
+        for time in (time for time in flight.arrived if time >= ladder.begin):
             own = marks[flight.number, time]
             happened.append((time, 0, _arrival(flight, own.popleft() if own else None)))
     happened += [

@@ -31,14 +31,12 @@ from typing import TYPE_CHECKING
 from longfat.analysis import formatting
 from longfat.analysis.statistics import CONFIDENCE, mean_difference, paired, ratio
 from longfat.study import units
+from longfat.study.claims import MIN_TRIALS
 
 if TYPE_CHECKING:
-    from longfat.analysis.selection import Series
     from longfat.results import Cell, CellResult, Interval, VerdictWord
     from longfat.study.claims import Claim
-
-MIN_TRIALS = 3
-"""Fewer trials than these decide nothing."""
+    from longfat.study.selection import Series
 
 RESOLUTION = 0.05
 """How well equality must be measured, relative to the value, where a claim gives no margin."""
@@ -113,12 +111,8 @@ def comparison(claim: Claim, metric: str, of: CellResult, against: CellResult, c
         test, word = _against_zero(claim, a, count)
     else:
         test, word = _compare(claim, a, b, count)
-    unit = formatting.unit_of(metric)
-    text = (
-        f"{where}{_ratio_text(ratio(a, b))}: {claim.of} {formatting.quantity(_mean(a), unit)}, "
-        f"{claim.against} {formatting.quantity(_mean(b), unit)} (n={len(a)}{_lost((of, against))})"
-    )
-    return Evidence(word, test.strength, text)
+    text = _compared(metric, (str(claim.of), a), (str(claim.against), b), (of, against))
+    return Evidence(word, test.strength, where + text)
 
 
 def level(claim: Claim, metric: str, of: CellResult, count: int) -> Evidence:
@@ -131,8 +125,9 @@ def level(claim: Claim, metric: str, of: CellResult, count: int) -> Evidence:
     given = [claim.level] * len(a)
     test = _Test.of(a, given, 1, 1, count) if least else _Test.of(given, a, 1, 1, count)
     unit = formatting.unit_of(metric)
-    told = f"{formatting.quantity(_mean(a), unit)} {'of at least' if least else 'of at most'}"
-    text = f"{where}{claim.of} {told} {formatting.quantity(claim.level, unit)} (n={len(a)}{_lost((of,))})"
+    claimed = f"claimed {'at least' if least else 'at most'} {formatting.quantity(claim.level, unit)}"
+    measured = f"{formatting.metric_phrase(metric)}: {claim.of} {formatting.quantity(_mean(a), unit)}"
+    text = f"{where}{measured}, {claimed} (n={len(a)}{_lost((of,))})"
     return Evidence(test.not_below(0.0), test.strength, text)
 
 
@@ -149,12 +144,8 @@ def agreement(claim: Claim, metric: str, of: CellResult, against: CellResult, co
         lower = _Test.of([x + amount for x in a], b, 1, 1, count)
         upper = _Test.of([y + amount for y in b], a, 1, 1, count)
     worst = min(lower, upper, key=lambda test: test.strength)
-    unit = formatting.unit_of(metric)
-    text = (
-        f"{where}{_ratio_text(ratio(a, b))}: {of.cell.world} {formatting.quantity(_mean(a), unit)}, "
-        f"{against.cell.world} {formatting.quantity(_mean(b), unit)} (n={len(a)}{_lost((of, against))})"
-    )
-    return Evidence(_all([lower.not_below(0.0), upper.not_below(0.0)]), worst.strength, text)
+    text = _compared(metric, (of.cell.world, a), (against.cell.world, b), (of, against))
+    return Evidence(_all([lower.not_below(0.0), upper.not_below(0.0)]), worst.strength, where + text)
 
 
 def _compare(claim: Claim, a: Sample, b: Sample, count: int) -> tuple[_Test, VerdictWord]:
@@ -272,12 +263,14 @@ def _step(
 ) -> Evidence:
     before, after = ends
     first, second = before.paired(after)
-    where = f"{before.place}from {claim.along} {before.label} to {after.label}"
+    where = f"{before.place}from {claim.along} {before.label} to {after.label}, "
     if len(first) < MIN_TRIALS:
-        return Evidence("undecided", -math.inf, _few(len(first), f"{where}: ") + before.lost, "steps")
+        return Evidence("undecided", -math.inf, _few(len(first), where) + before.lost, "steps")
     change = _ratio_text(ratio(second, first))
+    subject = f"{claim.of} over {claim.against}" if claim.against is not None else claim.of
     values = f"{_shown(claim, metric, _mean(first))} to {_shown(claim, metric, _mean(second))}"
-    return Evidence(word, strength, f"{where}: {values}, {change} (n={len(first)}{after.lost})", "steps")
+    text = f"{where}{formatting.metric_phrase(metric)}: {subject} {values}, {change}"
+    return Evidence(word, strength, f"{text} (n={len(first)}{after.lost})", "steps")
 
 
 def _flat(claim: Claim, metric: str, points: Sequence[_Point], count: int) -> list[Evidence]:
@@ -320,8 +313,18 @@ def _shown(claim: Claim, metric: str, value: float) -> str:
     return formatting.quantity(value, formatting.unit_of(metric))
 
 
+def _compared(
+    metric: str, a: tuple[str, Sample], b: tuple[str, Sample], concerned: Sequence[CellResult]
+) -> str:
+    """Two means by their names with the metric's name and unit, their ratio, and the number of trials."""
+    unit = formatting.unit_of(metric)
+    values = ", ".join(f"{name} {formatting.quantity(_mean(sample), unit)}" for name, sample in (a, b))
+    change = _ratio_text(ratio(a[1], b[1]))
+    return f"{formatting.metric_phrase(metric)}: {values}, {change} (n={len(a[1])}{_lost(concerned)})"
+
+
 def _where(cell: Cell) -> str:
-    return f"at {formatting.place(cell.params)}: " if cell.params else ""
+    return f"at {formatting.place(cell.params)}, " if cell.params else ""
 
 
 def _ratio_text(of: Interval) -> str:

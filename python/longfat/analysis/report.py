@@ -22,7 +22,7 @@ from longfat.analysis import (
 )
 from longfat.analysis.html import Markup, section, tag
 from longfat.analysis.vega_bundle import bundle
-from longfat.runner.files import write_whole
+from longfat.files import write_whole
 from longfat.study.vocabulary import AT_HOST, whole_metric
 
 if TYPE_CHECKING:

@@ -30,7 +30,10 @@ def numbers(run: RunResult) -> list[Markup]:
             tables.append(layout.table([cell for cell in run.cells if cell.cell.world == world]))
         title = f"{formatting.metric_title(metric)}{f', {layout.unit}' if layout.unit else ''}"
         if metric == main:
-            made += [paragraph(f"{title}: mean ± half of its 95 % interval."), tag("div", tables)]
+            fixed = grid.determinism(run.study, run.cells)
+            made.append(paragraph(f"{title}: mean ± 95 % confidence half-width."))
+            made += [paragraph(f"{fixed[:1].upper()}{fixed[1:]}.", "note")] if fixed else []
+            made.append(tag("div", tables))
         else:
             made.append(tag("details", [tag("summary", title), tables], class_="fold"))
     return made
@@ -98,7 +101,7 @@ class _Layout:
             return [tag("td", told, class_="edge"), *[tag("td")] * blank]
         interval = cell.metrics[self.metric]
         mark = " !" if cell.failures else ""
-        told = formatting.plus_minus(interval, self.scale) + mark
+        told = formatting.measured(cell, self.metric, self.scale) + mark
         made = [tag("td", told, class_="edge", title=f"{formatting.bounds(interval, self.scale)} n={cell.n}")]
         if self.theory:
             made.append(tag("td", tag("span", self._expected(cell), class_="of")))

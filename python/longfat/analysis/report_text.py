@@ -6,11 +6,12 @@ import math
 import shlex
 from typing import TYPE_CHECKING
 
-from longfat.analysis import formatting, grid, statistics, terminal
+from longfat.analysis import cautions, formatting, grid, statistics, terminal
 from longfat.analysis.html import Content, Markup, bullets, facts, page_part, paragraph, render, tag
 from longfat.analysis.prediction import ARQ_HEADER, ARQ_KINDS, UDP_IPV4, pipe
-from longfat.analysis.relations import MIN_TRIALS, RESOLUTION
+from longfat.analysis.relations import RESOLUTION
 from longfat.study import units
+from longfat.study.claims import MIN_TRIALS
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -34,14 +35,13 @@ def header(run: RunResult) -> Markup:
         f"longfat {environment['longfat']}" if environment.get("longfat") else "",
     ]
     notes = study.notes.split("\n\n") if isinstance(study.notes, str) else study.notes or []
-    quick = "A quick look: a small file, or few repeats. Without --quick the study runs as written."
     return render(
         [
             tag("h1", study.title),
             paragraph(["Source: ", study.source], "soft") if study.source else None,
             _prose(study.description, "lead"),
             bullets((chip for chip in chips if chip), "facts"),
-            tag("p", quick, class_="banner") if run.quick else None,
+            tag("p", grid.quick_note(study), class_="banner") if run.quick else None,
             bullets(note.strip() for note in notes),
         ]
     )
@@ -96,9 +96,11 @@ def _claim(found: list[Verdict], *, several: bool) -> Markup:
 def failures(run: RunResult) -> Content:
     """Trials without a result, by their error; nothing where all succeeded."""
     lines = [line.removeprefix("! ") for line in terminal.failure_lines(run.cells)]
+    dropped = [paragraph(line, "note") for line in cautions.host_drops(run.cells)]
     if not lines:
-        return None
+        return dropped or None
     return [
+        *dropped,
         bullets(lines),
         paragraph("Means and intervals are of the trials that succeeded; a cell marked ! lost some.", "note"),
     ]
@@ -152,6 +154,7 @@ def method(run: RunResult) -> Content:
         used="; ".join(dict.fromkeys(statistics.method(n) for n in counts)) or "none",
         trials=grid.trials_text(run),
         bootstrap_from=str(statistics.BOOTSTRAP_FROM),
+        expansion_from=str(statistics.EXPANSION_FROM),
         resolution=f"{RESOLUTION:.0%}",
         min_trials=str(MIN_TRIALS),
     )

@@ -3,31 +3,36 @@
 The rules, which the table's footnote and the report repeat:
 
 - Every interval has 95 % confidence.
-- Below 30 trials the interval of a mean is Student's t; from 30 trials on it is the bias-corrected and
+- Below 30 trials the interval of a mean is Student's t. From 30 trials on it is the bias-corrected and
   accelerated bootstrap (BCa; Efron 1987) with 9999 resamples and a fixed seed, which follows skewed
-  samples. With few trials the bootstrap has too little to resample and its intervals are too short.
+  samples. With few trials the bootstrap has too little to resample and its intervals are too short. From
+  100 trials on the bootstrap distribution is expanded instead of drawn (`longfat.analysis.bootstrap`).
 - No metric can be negative: a bound below zero is cut off at zero.
 - One trial has no interval: its bounds are NaN. Trials that all agree have an interval without width.
 - Two cells are compared trial by trial, since trial k of both met the same losses: the difference is the
   t interval of the differences, the ratio is Fieller's (1954), so that a ratio's interval excludes 1
-  exactly where the difference's excludes 0.
+  where the difference's excludes 0. A ratio of metrics is never negative: its interval is cut off at zero,
+  and its upper bound is infinite where the denominator is not clearly above zero.
+
+An interval is computed when one of its bounds is first read, so a run costs no more than what is shown of it.
 """
 
 from __future__ import annotations
 
+import functools
 import math
 from collections import Counter
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping, MutableMapping
+from typing import TYPE_CHECKING, Generic, TypeVar
 
 import numpy as np
-from scipy import special
+import polars as pl
 
 from longfat.results import Cell, CellResult, Interval
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
-    import polars as pl
     from numpy.typing import NDArray
 
     from longfat.study import Study
@@ -38,53 +43,138 @@ CONFIDENCE = 0.95
 BOOTSTRAP_FROM = 30
 """Trials from which on the interval of a mean is the BCa bootstrap."""
 
+EXPANSION_FROM = 100
+"""Trials from which on the bootstrap distribution is expanded instead of drawn."""
+
 RESAMPLES = 9999
 """Resamples of the bootstrap."""
 
-_SEED = 0x1F47
+T = TypeVar("T")
+
 _NOT_METRICS = {"cell", "world", "protocol", "trial", "seed", "error", "key"}
 
 
 def summarise(study: Study, records: pl.DataFrame, cells: Sequence[Cell]) -> list[CellResult]:
-    """Sums up the records of each cell: successes, failures by their error, and an interval for each metric.
+    """Sums up the records of each cell: successes, failures by their error, and each metric's samples.
 
     `records` has one row a trial; its column `cell` is an index into `cells`. A cell without any record
-    is left out.
+    is left out. Samples are read and intervals computed when they are first used.
     """
     del study  # the rules are the same for every study
+    columns = [name for name, of in records.schema.items() if name not in _NOT_METRICS and of.is_numeric()]
+    ordered = records.sort("cell", "trial")
+    measured = ordered.filter(pl.col("error").is_null())
+    finite = [
+        (pl.col(name).is_not_null() & pl.col(name).cast(pl.Float64).is_finite()).any().alias(name)
+        for name in columns
+    ]
+    spread = [(pl.col(name).n_unique() > 1).alias(f"varies {name}") for name in columns]
+    found = {row["cell"]: row for row in measured.group_by("cell").agg(*finite, *spread).to_dicts()}
+    of_cell = measured.partition_by("cell", as_dict=True)
+    failures = _failures(ordered)
     results = []
-    for (index,), rows in sorted(records.group_by("cell"), key=lambda group: _index(group[0])):
-        ordered = rows.sort("trial")
-        good = ordered.filter(ordered["error"].is_null())
-        failures = Counter(str(error) for error in ordered["error"].drop_nulls())
-        samples = {
-            name: [math.nan if value is None else float(value) for value in good[name]]
-            for name in _metric_columns(records, cells[_index((index,))])
-        }
-        samples = {name: values for name, values in samples.items() if any(map(math.isfinite, values))}
+    for index in ordered["cell"].unique(maintain_order=True):
+        cell, about = cells[index], found.get(index, {})
+        rows = of_cell.get((index,), measured.clear())
+        # A swept key may have a metric's name.
+        names = [name for name in columns if name not in cell.params and about.get(name)]
+        samples = _OnUse(names, functools.partial(_values, rows))
         results.append(
             CellResult(
-                cell=cells[_index((index,))],
-                n=good.height,
-                failures=dict(sorted(failures.items())),
-                metrics={name: interval(values) for name, values in samples.items()},
+                cell=cell,
+                n=rows.height,
+                failures=failures.get(index, {}),
+                metrics=_OnUse(names, functools.partial(_PendingInterval, samples)),
                 samples=samples,
-                trials=[int(trial) for trial in good["trial"]],
+                trials=rows["trial"].to_list(),
+                deterministic=rows.height > 1 and not any(about[f"varies {name}"] for name in names),
             )
         )
     return results
 
 
-def _index(key: tuple[Any, ...]) -> int:
-    return int(key[0])
+def _failures(records: pl.DataFrame) -> dict[int, dict[str, int]]:
+    """Of each cell, how many trials failed by which error, in the order of the errors' texts."""
+    failed = records.filter(pl.col("error").is_not_null()).select("cell", pl.col("error").cast(pl.String))
+    counted: dict[int, Counter[str]] = {}
+    for index, error in failed.iter_rows():
+        counted.setdefault(index, Counter())[error] += 1
+    return {index: dict(sorted(errors.items())) for index, errors in counted.items()}
 
 
-def _metric_columns(records: pl.DataFrame, cell: Cell) -> list[str]:
-    return [
-        name
-        for name, dtype in records.schema.items()
-        if name not in _NOT_METRICS and name not in cell.params and dtype.is_numeric()
-    ]
+class _OnUse(MutableMapping[str, T], Generic[T]):
+    """A value for each name, made when it is first used."""
+
+    def __init__(self, names: Iterable[str], make: Callable[[str], T]) -> None:
+        self._make = make
+        self._found: dict[str, T | None] = dict.fromkeys(names)
+
+    def __getitem__(self, name: str) -> T:
+        value = self._found[name]
+        if value is None:
+            value = self._found[name] = self._make(name)
+        return value
+
+    def __setitem__(self, name: str, value: T) -> None:
+        self._found[name] = value
+
+    def __delitem__(self, name: str) -> None:
+        del self._found[name]
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._found
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._found)
+
+    def __len__(self) -> int:
+        return len(self._found)
+
+    def __repr__(self) -> str:
+        return repr(dict(self))
+
+
+def _values(rows: pl.DataFrame, name: str) -> list[float]:
+    """A metric's values in trial order, NaN where a trial has none."""
+    found: list[float] = rows[name].cast(pl.Float64).fill_null(math.nan).to_list()
+    return found
+
+
+class _PendingInterval(Interval):
+    """An interval that is computed when it is read: its mean alone, or all of it for a bound."""
+
+    _samples: Mapping[str, Sequence[float]]
+    _metric: str
+
+    def __init__(self, samples: Mapping[str, Sequence[float]], metric: str) -> None:
+        object.__setattr__(self, "_samples", samples)
+        object.__setattr__(self, "_metric", metric)
+
+    def __getattr__(self, name: str) -> float:
+        # Called where an attribute is not there yet.
+        if name == "mean":
+            found = {"mean": _mean(_finite(self._samples[self._metric]))}
+        elif name in ("low", "high"):
+            computed = interval(self._samples[self._metric])
+            found = {"low": computed.low, "high": computed.high}
+        else:
+            raise AttributeError(name)
+        for key, value in found.items():
+            object.__setattr__(self, key, value)
+        return found[name]
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Interval) and (self.mean, self.low, self.high) == (
+            other.mean,
+            other.low,
+            other.high,
+        )
+
+    def __hash__(self) -> int:
+        return hash((self.mean, self.low, self.high))
+
+    def __repr__(self) -> str:
+        return f"Interval(mean={self.mean!r}, low={self.low!r}, high={self.high!r})"
 
 
 def interval(samples: Sequence[float], confidence: float = CONFIDENCE) -> Interval:
@@ -96,33 +186,45 @@ def interval(samples: Sequence[float], confidence: float = CONFIDENCE) -> Interv
     >>> round(i.low, 3), round(i.high, 3)
     (7.516, 12.484)
     """
-    values = np.asarray([v for v in samples if math.isfinite(v)], dtype=float)
+    values = _finite(samples)
     result = _bootstrap(values, confidence) if values.size >= BOOTSTRAP_FROM else _student(values, confidence)
     if values.size and values.min() >= 0 and result.low < 0:
         return Interval(result.mean, 0.0, result.high)
     return result
 
 
+def _finite(samples: Sequence[float]) -> NDArray[np.float64]:
+    values: NDArray[np.float64] = np.asarray(samples, dtype=float)
+    return values[np.isfinite(values)]
+
+
+def _mean(values: NDArray[np.float64]) -> float:
+    """The mean; that of equal values is the value itself, whatever a sum rounds to."""
+    if values.size == 0:
+        return math.nan
+    return float(values[0] if values.min() == values.max() else values.mean())
+
+
 def method(n: int) -> str:
     """How the interval of a mean of `n` trials is found, for footnotes.
 
-    >>> method(1), method(20), method(30)
-    ('no interval: one trial', "Student's t", 'BCa bootstrap, 9999 resamples')
+    >>> method(1), method(20), method(30), method(2000)
+    ('no interval: one trial', "Student's t", 'BCa bootstrap, 9999 resamples', 'BCa bootstrap, expanded')
     """
     if n < 2:
         return "no interval: one trial"
-    return "Student's t" if n < BOOTSTRAP_FROM else f"BCa bootstrap, {RESAMPLES} resamples"
+    if n < BOOTSTRAP_FROM:
+        return "Student's t"
+    return "BCa bootstrap, expanded" if n >= EXPANSION_FROM else f"BCa bootstrap, {RESAMPLES} resamples"
 
 
 def _student(values: NDArray[np.float64], confidence: float) -> Interval:
     """The t interval, open to negative values; NaN bounds below two values."""
-    if values.size == 0:
-        return Interval(math.nan, math.nan, math.nan)
-    mean = float(values.mean())
-    if values.size == 1:
+    mean = _mean(values)
+    if values.size < 2:
         return Interval(mean, math.nan, math.nan)
     if values.min() == values.max():
-        return Interval(float(values[0]), float(values[0]), float(values[0]))
+        return Interval(mean, mean, mean)
     half = quantile_t(values.size, confidence) * float(values.std(ddof=1)) / math.sqrt(values.size)
     return Interval(mean, mean - half, mean + half)
 
@@ -133,37 +235,31 @@ def quantile_t(n: int, confidence: float = CONFIDENCE) -> float:
     >>> round(quantile_t(20), 4)
     2.093
     """
+    # Imported where an interval is computed: loading a run needs none, and the import takes a while.
+    from scipy import special
+
     return float(special.stdtrit(n - 1, (1 + confidence) / 2))
 
 
 def _bootstrap(values: NDArray[np.float64], confidence: float) -> Interval:
-    # The t interval, which most runs need, does without this import of a second.
-    from scipy import stats
+    from longfat.analysis import bootstrap
 
     if values.min() == values.max():
         return _student(values, confidence)
-    result = stats.bootstrap(
-        (values,),
-        np.mean,
-        vectorized=True,
-        method="BCa",
-        n_resamples=RESAMPLES,
-        confidence_level=confidence,
-        rng=np.random.default_rng(_SEED),
-    )
-    low, high = (float(bound) for bound in result.confidence_interval)
-    return Interval(float(values.mean()), low, high)
+    of = bootstrap.expanded if values.size >= EXPANSION_FROM else bootstrap.resampled
+    return Interval(float(values.mean()), *of(values, confidence))
 
 
 def paired(a: CellResult, b: CellResult, metric: str) -> tuple[list[float], list[float]]:
     """The values of `metric` in the trials that succeeded in both cells, in the same order."""
-    of_b = dict(zip(b.trials, b.samples.get(metric, []), strict=False))
-    pairs = [
-        (value, of_b[trial])
-        for trial, value in zip(a.trials, a.samples.get(metric, []), strict=False)
-        if trial in of_b and math.isfinite(value) and math.isfinite(of_b[trial])
-    ]
-    return [x for x, _ in pairs], [y for _, y in pairs]
+    of_a, of_b = _by_trial(a, metric), _by_trial(b, metric)
+    both = [trial for trial in of_a if trial in of_b]
+    return [of_a[trial] for trial in both], [of_b[trial] for trial in both]
+
+
+def _by_trial(of: CellResult, metric: str) -> dict[int, float]:
+    found = zip(of.trials, of.samples.get(metric, []), strict=False)
+    return {trial: value for trial, value in found if math.isfinite(value)}
 
 
 def mean_difference(
@@ -179,10 +275,11 @@ def mean_difference(
 
 
 def ratio(a: Sequence[float], b: Sequence[float], confidence: float = CONFIDENCE) -> Interval:
-    """The ratio of the means of pairs, mean(a) / mean(b), with Fieller's interval.
+    """The ratio of the means of pairs, mean(a) / mean(b), with Fieller's interval cut off at zero.
 
-    The interval holds every r for which the t interval of a - r b holds 0. NaN bounds where one pair alone
-    is there, or where mean(b) is not clearly different from zero; a NaN mean where mean(b) is zero.
+    The interval holds every r >= 0 for which the t interval of a - r b holds 0. Its upper bound is infinite
+    where mean(b) is not clearly different from zero. The bounds are NaN for a single pair, the mean too where
+    mean(b) is zero. Neither `a` nor `b` has negative values.
     """
     x, y = np.asarray(a, dtype=float), np.asarray(b, dtype=float)
     if x.size == 0 or y.mean() == 0:
@@ -192,11 +289,17 @@ def ratio(a: Sequence[float], b: Sequence[float], confidence: float = CONFIDENCE
         return Interval(mean, math.nan, math.nan)
     covariance = np.cov(x, y, ddof=1)
     scale = quantile_t(x.size, confidence) ** 2 / x.size
-    # scale * var(a - r b) = (mean(a) - r mean(b))^2, a quadratic in r.
+    # scale * var(a - r b) >= (mean(a) - r mean(b))^2 is square r^2 - 2 middle r + constant <= 0.
     square = float(y.mean() ** 2 - scale * covariance[1, 1])
     middle = float(x.mean() * y.mean() - scale * covariance[0, 1])
     constant = float(x.mean() ** 2 - scale * covariance[0, 0])
-    if square <= 0:
-        return Interval(mean, math.nan, math.nan)
-    root = math.sqrt(max(middle**2 - square * constant, 0.0))
-    return Interval(mean, (middle - root) / square, (middle + root) / square)
+    discriminant = middle**2 - square * constant
+    if square > 0:
+        root = math.sqrt(max(discriminant, 0.0))
+        return Interval(mean, max((middle - root) / square, 0.0), (middle + root) / square)
+    # All but the ratios between the roots, if there are roots; one interval of them is open above.
+    if square == 0 or discriminant <= 0:
+        return Interval(mean, 0.0, math.inf)
+    root = math.sqrt(discriminant)
+    below, above = (middle + root) / square, (middle - root) / square
+    return Interval(mean, max(above, 0.0) if below < 0 <= mean - above else 0.0, math.inf)

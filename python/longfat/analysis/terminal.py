@@ -11,7 +11,7 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from longfat.analysis import agreement, formatting, grid
+from longfat.analysis import agreement, cautions, formatting, grid
 from longfat.analysis.statistics import method
 from longfat.study.vocabulary import AT_HOST
 
@@ -46,7 +46,8 @@ def table(study: Study, result: RunResult) -> RenderableType:
             parts += ["", host_table(study, named, cells, columns[0])]
     if bounds := grid.class_bounds(study, columns[0].metric):
         parts.append(Text(bounds, style="dim"))
-    parts += [Text(line, style="dim") for line in footnotes(result.cells, columns[0].metric)]
+    parts += [Text(line, style="dim") for line in footnotes(study, result.cells, columns[0].metric)]
+    parts += [Text(line, style="yellow") for line in cautions.host_drops(result.cells)]
     parts += disagreements(result.cells)
     return Group(*parts)
 
@@ -66,19 +67,22 @@ def verdicts(claims: Sequence[Verdict]) -> RenderableType:
     return grid_
 
 
-def footnotes(cells: Sequence[CellResult], metric: str) -> Iterator[str]:
+def footnotes(study: Study, cells: Sequence[CellResult], metric: str) -> Iterator[str]:
     """How to read the table: what an interval is, how it was found, what failed."""
+    if told := grid.determinism(study, cells):
+        yield told
+    every, cells = cells, [cell for cell in cells if not cell.deterministic]
     counts = sorted({cell.n for cell in cells})
     methods = "; ".join(dict.fromkeys(method(n) for n in counts if n))
     if methods:
-        yield f"mean ±half of its 95 % interval over trials ({grid.trials_text(cells)}; {methods})"
-    signs = {grid.theory_text(cell, metric, 1.0)[:1] for cell in cells if cell.metrics} - {""}
+        yield f"mean ± 95 % confidence half-width ({grid.trials_text(cells)}; {methods})"
+    signs = {grid.theory_text(cell, metric, 1.0)[:1] for cell in every if cell.metrics} - {""}
     if signs:
         parts = ["theory: the closed form, in steady state"]
         parts += ["~ an approximation"] if "~" in signs else []
-        parts += [f"{grid.AT_MOST} no form, but a bound"] if grid.AT_MOST in signs else []
+        parts += [f"{grid.AT_MOST} upper bound (no closed form)"] if grid.AT_MOST in signs else []
         yield "; ".join(parts)
-    yield from failure_lines(cells)
+    yield from failure_lines(every)
 
 
 def disagreements(cells: Sequence[CellResult]) -> list[RenderableType]:
@@ -140,7 +144,7 @@ class Column:
 
 @dataclass(frozen=True)
 class WorldTable:
-    """The cells of one world. As wide as the terminal allows: beside each other, or one above the other."""
+    """The cells of one world: protocols across where the terminal is wide enough, else a row for each."""
 
     study: Study
     world: str
@@ -148,30 +152,23 @@ class WorldTable:
     columns: Sequence[Column]
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
-        wide = self._build(stacked=False)
+        wide = self._wide()
         if console.measure(wide, options=options.update(max_width=10_000)).maximum <= options.max_width:
             yield wide
         else:
-            yield self._build(stacked=True)
+            yield long_table(self.study, self.world, self.cells, self.columns)
 
-    @property
-    def _minor(self) -> list[str]:
-        """The headings of what stands beside the main metric."""
+    def _wide(self) -> Table:
         main, *others = self.columns
-        theory = any(grid.theory_text(cell, main.metric, main.scale) for cell in self.cells)
-        return [*(["theory"] if theory else []), *(column.title for column in others)]
-
-    def _build(self, *, stacked: bool) -> Table:
-        main = self.columns[0]
         made = _table(main, self.world)
         for key in grid.shared_keys(self.study):
             made.add_column(formatting.key_title(key), justify="right")
         names = list(dict.fromkeys(grid.series_name(self.study, cell.cell) for cell in self.cells))
-        minor = self._minor
+        theory = _has_theory(self.cells, main)
+        minor = [*(["theory"] if theory else []), *(column.title for column in others)]
         for name in names:
-            below = (f"\n{'; '.join(minor)}", "dim") if stacked and minor else ""
-            made.add_column(Text.assemble(name, below), justify="right", no_wrap=not stacked)
-            for title in [] if stacked else minor:
+            made.add_column(name, justify="right", no_wrap=True)
+            for title in minor:
                 made.add_column(Text(title, style="dim"), justify="right", no_wrap=True)
         for point in grid.points(self.study, self.cells):
             row: list[RenderableType] = [Text(formatting.label(value)) for value in point.params.values()]
@@ -181,26 +178,27 @@ class WorldTable:
                 for cell in cells
             }
             for name in names:
-                row += self._entries(by_name.get(name), "theory" in minor, stacked=stacked)
+                row += self._entries(by_name.get(name), theory=theory)
             made.add_row(*row)
         return made
 
-    def _entries(self, cell: CellResult | None, theory: bool, *, stacked: bool) -> list[Text]:
+    def _entries(self, cell: CellResult | None, *, theory: bool) -> list[Text]:
         main, *others = self.columns
-        count = 1 if stacked else 1 + theory + len(others)
+        count = 1 + theory + len(others)
         if cell is None:
             return [Text("")] * count
         mark = "!" if cell.failures else ""
         if main.metric not in cell.metrics:
             nothing = f"all failed{mark}" if cell.failures else formatting.DASH
             return [Text(nothing), *[Text("")] * (count - 1)]
-        mean = Text(formatting.plus_minus(cell.metrics[main.metric], main.scale) + mark)
         told = [grid.theory_text(cell, main.metric, main.scale)] if theory else []
         told += [column.mean(cell) for column in others]
-        if not stacked:
-            return [mean, *(Text(text, style="dim") for text in told)]
-        below = "; ".join(text or formatting.DASH for text in told)
-        return [Text.assemble(mean, (f"\n{below}", "dim") if told else "")]
+        mean = formatting.measured(cell, main.metric, main.scale) + mark
+        return [Text(mean), *(Text(text, style="dim") for text in told)]
+
+
+def _has_theory(cells: Sequence[CellResult], column: Column) -> bool:
+    return any(grid.theory_text(cell, column.metric, column.scale) for cell in cells)
 
 
 def _table(column: Column, world: str) -> Table:
@@ -216,26 +214,33 @@ def _table(column: Column, world: str) -> Table:
 
 
 def long_table(study: Study, world: str, cells: Sequence[CellResult], columns: Sequence[Column]) -> Table:
-    """A row for each point and protocol, and a column for each metric: of hosts or classes there are many."""
-    made = Table(
-        title=world or None, title_justify="left", title_style="", box=box.SIMPLE_HEAD, pad_edge=False
-    )
+    """A row for each point and protocol, and a column for each metric; theory next to the main one."""
+    main = columns[0]
+    made = _table(main, world)
+    if AT_HOST in main.metric:
+        made.title = world or None
     for key in grid.shared_keys(study):
         made.add_column(formatting.key_title(key), justify="right")
     made.add_column("Protocol")
+    theory = _has_theory(cells, main)
     for column in columns:
         whole, _, part = column.metric.partition(AT_HOST)
         heading = [formatting.column_title(whole), *([part] if part else []), column.unit]
         made.add_column("\n".join(filter(None, heading)), justify="right", no_wrap=True)
+        if column is main and theory:
+            made.add_column(Text("theory", style="dim"), justify="right", no_wrap=True)
     for point in grid.points(study, cells):
         labels = [formatting.label(value) for value in point.params.values()]
         for cell in (cell for group in point.results.values() for cell in group):
             mark = "!" if cell.failures else ""
-            told = [
-                formatting.plus_minus(interval, column.scale) if interval else formatting.DASH
-                for column in columns
-                for interval in [cell.metrics.get(column.metric)]
-            ]
+            told: list[RenderableType] = []
+            for column in columns:
+                known = column.metric in cell.metrics
+                told.append(
+                    formatting.measured(cell, column.metric, column.scale) if known else formatting.DASH
+                )
+                if column is main and theory:
+                    told.append(Text(grid.theory_text(cell, main.metric, main.scale), style="dim"))
             made.add_row(*labels, grid.series_name(study, cell.cell) + mark, *told)
             labels = [""] * len(labels)
         made.add_section()
@@ -259,8 +264,8 @@ def host_table(study: Study, world: str, cells: Sequence[CellResult], column: Co
         labels = [formatting.label(cell.cell.params.get(key, "")) for key in grid.shared_keys(study)]
         entries = []
         for name in of_host.values():
-            measured = cell.metrics.get(name)
-            mean = formatting.plus_minus(measured, column.scale) if measured else formatting.DASH
+            known = name in cell.metrics
+            mean = formatting.measured(cell, name, column.scale) if known else formatting.DASH
             below = grid.theory_text(cell, name, column.scale) or formatting.DASH
             entries.append(Text.assemble(mean, (f"\n{below}", "dim") if theory else ""))
         made.add_row(*labels, grid.series_name(study, cell.cell), *entries)

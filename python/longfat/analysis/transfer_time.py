@@ -7,11 +7,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from longfat.analysis.theory import latency, slow_start, transactions
+from longfat.analysis.theory import latency, lossy_transfer, slow_start, transactions
 from longfat.analysis.theory.latency import Hop
+from longfat.analysis.theory.response import CUBIC, has_timeouts
 from longfat.analysis.theory.slow_start import Rules
 
-LATENCY, BANDWIDTH, SERVICE = "latency", "bandwidth", "service"
+LATENCY, BANDWIDTH, SERVICE, LOSS = "latency", "bandwidth", "service", "loss"
+KINDS = (LATENCY, BANDWIDTH, SERVICE, LOSS)
 PROTOCOLS = ("none", "ping", "udp", "tcp", "tfo", "ttcp")
 ROUNDING = 1e-10
 """Times below it, in s, are none."""
@@ -21,7 +23,7 @@ ICMP_HEADER = 28
 
 @dataclass(frozen=True)
 class Part:
-    """A part of the time, in s, and what it is due to: latency, bandwidth or the server."""
+    """A part of the time, in s, and what it is due to: latency, bandwidth, the server or loss."""
 
     name: str
     seconds: float
@@ -34,7 +36,7 @@ class Question:
 
     `size` is payload, and with the protocol "none" what is on the wire. `packet` is the most that a packet
     may be on the wire. With a `reply` it is a transaction, whose server needs `service`. `receive` is what
-    the far end takes to process what has arrived.
+    the far end takes to process what has arrived. `controller` is TCP's; it matters where packets are lost.
     """
 
     hops: tuple[Hop, ...]
@@ -46,14 +48,21 @@ class Question:
     receive: float = 0.0
     service: float = 0.0
     rules: Rules = field(default_factory=Rules)
+    controller: str = CUBIC
+
+    @property
+    def is_lossy(self) -> bool:
+        """Whether packets are lost on either way."""
+        return any(hop.loss > 0 for hop in (*self.hops, *self.back))
 
 
 @dataclass(frozen=True)
 class Answer:
-    """The parts of the time and what they are the parts of."""
+    """The parts of the time and what they are the parts of; `left_out` is what the model does not count."""
 
     parts: tuple[Part, ...]
     figures: dict[str, Any]
+    left_out: tuple[str, ...] = ()
 
     @property
     def seconds(self) -> float:
@@ -69,7 +78,7 @@ class Answer:
     @property
     def dominant(self) -> str:
         """What most of the time is due to."""
-        return max((LATENCY, BANDWIDTH, SERVICE), key=self.share)
+        return max(KINDS, key=self.share)
 
     def document(self) -> dict[str, Any]:
         """All of it, for JSON."""
@@ -85,7 +94,7 @@ class Answer:
                 for p in self.parts
             ],
             "dominant": self.dominant,
-            "shares": {kind: self.share(kind) for kind in (LATENCY, BANDWIDTH, SERVICE)},
+            "shares": {kind: self.share(kind) for kind in KINDS},
             **self.figures,
         }
 
@@ -94,15 +103,40 @@ def answer(question: Question) -> Answer:
     """The time that it takes; ValueError where the question makes no sense."""
     if question.protocol not in PROTOCOLS:
         raise ValueError(f'"{question.protocol}" is not known: allowed: {", ".join(PROTOCOLS)}')
+    if question.protocol in ("tcp", "tfo", "ttcp"):
+        found = _connection(question) if question.reply is None else _transaction(question)
+        return replace(found, left_out=_left_out_of_tcp(question))
+    found = _without_retransmission(question)
+    if not question.is_lossy:
+        return found
+    lost = {"loss": _arrives_not(question)}
+    return replace(found, figures={**found.figures, **lost}, left_out=("loss",))
+
+
+def _without_retransmission(question: Question) -> Answer:
     if question.protocol == "ping":
         return _ping(question)
     if question.protocol == "none":
         if question.reply is not None:
             raise ValueError("a reply needs a protocol: udp, tcp, tfo or ttcp")
         return _plain(question)
-    if question.reply is not None:
-        return _transaction(question)
-    return _datagrams(question) if question.protocol == "udp" else _connection(question)
+    return _transaction(question) if question.reply is not None else _datagrams(question)
+
+
+def _arrives_not(question: Question) -> float:
+    """The probability that a packet is lost, or with an answer that either is."""
+    is_answered = question.protocol == "ping" or question.reply is not None
+    return lossy_transfer.way_loss((*question.hops, *(question.back if is_answered else ())))
+
+
+def _left_out_of_tcp(question: Question) -> tuple[str, ...]:
+    left_out = ["drops at full queues"]
+    if question.is_lossy:
+        left_out.append("lost ACKs of data")
+        rare = max(map(lossy_transfer.way_loss, (question.hops, question.back)))
+        if not has_timeouts(rare):
+            left_out.append("timeouts after the first loss")
+    return tuple(left_out)
 
 
 def _plain(question: Question) -> Answer:
@@ -121,11 +155,38 @@ def _connection(question: Question) -> Answer:
     rules = _rules(question)
     handshake = [] if question.protocol in ("tfo", "ttcp") else _handshake(question, rules)
     parts, sent = _slow_start_parts(question.hops, question.back, question.size, rules)
+    lost, figures = _loss_parts(question, rules, [(question.hops, question.back, question.size)])
+    parts = (*parts, *lost)
     last_bit = math.fsum(part.seconds for part in (*handshake, *parts))
     whole = _merged([*handshake, *parts, Part("processing", question.receive, LATENCY)])
     answer = _one_way(question, whole, last_bit, sent.segments, question.size)
     packets = slow_start.rounds(sent.segments, rules.initial_window)
-    return replace(answer, figures={**answer.figures, "slow_start_rounds": math.ceil(packets - 1e-9)})
+    figures = {"slow_start_rounds": math.ceil(packets - 1e-9), **figures}
+    return replace(answer, figures={**answer.figures, **figures})
+
+
+def _loss_parts(
+    question: Question, rules: Rules, ways: Sequence[tuple[Sequence[Hop], Sequence[Hop], int]]
+) -> tuple[list[Part], dict[str, Any]]:
+    """What losses add to a connection that sends so many bytes each of these ways, and the figures of it."""
+    if not question.is_lossy:
+        return [], {}
+    losses = [lossy_transfer.way_loss(way) for way in (question.hops, question.back)]
+    parts = [Part("losses of the handshake", lossy_transfer.handshake_delay(*losses), LOSS)]
+    figures: dict[str, Any] = {"loss": losses[0], "loss_back": losses[1]}
+    for hops, back, size in ways:
+        if lossy_transfer.way_loss(hops) == 0:
+            continue
+        sent = lossy_transfer.lossy_transfer(hops, back, size, rules, question.controller)
+        added = sent.seconds - slow_start.transfer(hops, back, size, rules).seconds
+        parts.append(Part("losses: smaller windows, recovery", _unless_rounding(added), LOSS))
+        if question.reply is None:
+            figures |= {
+                "response": sent.response.note,
+                "steady_rate_bps": sent.rate,
+                "segments_before_loss": sent.before_loss,
+            }
+    return parts, figures
 
 
 def _transaction(question: Question) -> Answer:
@@ -133,17 +194,21 @@ def _transaction(question: Question) -> Answer:
     assert reply is not None
     rules = _rules(question)
     handshake = _handshake(question, rules) if question.protocol == "tcp" else []
+    lossy: dict[str, Any] = {}
     if question.protocol == "udp":
         parts, is_single = _datagrams_both_ways(question, reply)
     else:
         parts, is_single = _segments_both_ways(question, reply, rules)
+        ways = [(question.hops, question.back, question.size), (question.back, question.hops, reply)]
+        lost, lossy = _loss_parts(question, rules, ways)
+        parts = [*parts, *lost]
     served = Part("the server", question.service, SERVICE)
     received = Part("processing", 2 * question.receive, LATENCY)
     figures = {
         "round_trips": transactions.ROUND_TRIPS[question.protocol],
         "segments": len(transactions.SEGMENTS[question.protocol]) if is_single else None,
     }
-    return Answer(_merged([*handshake, *parts, received, served]), figures)
+    return Answer(_merged([*handshake, *parts, received, served]), {**figures, **lossy})
 
 
 def _datagrams_both_ways(question: Question, reply: int) -> tuple[list[Part], bool]:

@@ -10,6 +10,7 @@ from longfat.cli import (
     chart,
     check,
     clean,
+    demo,
     doctor,
     echo,
     listing,
@@ -54,6 +55,7 @@ def _options(
     del version  # its callback has done what there is to do
 
 
+app.command("demo", short_help="Answer one question in 15 seconds, and show what to try next.")(demo.demo)
 app.command("run", short_help="Run studies; hold their claims against what was measured.")(run.run)
 app.command("list", short_help="List what a study file may say, with units and defaults.")(listing.listing)
 app.command("schema", short_help="Print the JSON Schema of a study file, for editors.")(schema.schema)

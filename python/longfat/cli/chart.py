@@ -41,8 +41,8 @@ def chart(
 ) -> None:
     """Draw a run's measurements with intervals, theory and the source's figures; print the file's name."""
     from longfat.analysis import charts, charts_hosts, charts_matrix, grid
+    from longfat.files import write_whole
     from longfat.runner import load_run
-    from longfat.runner.files import write_whole
     from longfat.study.vocabulary import resolve_metric, short_metric
 
     column = resolve_metric(metric) if metric is not None else None

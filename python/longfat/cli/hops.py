@@ -6,14 +6,18 @@ import re
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from longfat.analysis.theory.latency import Hop
 from longfat.study import units
 
+if TYPE_CHECKING:
+    from longfat.analysis.prediction.layout import Link
+
 NAMED_RATES = {"56k": 56e3, "T1": 1.544e6, "E1": 2.048e6, "E3": 34.368e6, "T3": 45e6}
 """Lines by their names, in bit/s; T3 as it is rounded in speech (44.736 Mbit/s)."""
 
-_KEYS = {"rate": "rate", "delay": "duration", "processing": "duration"}
+_KEYS = {"rate": "rate", "delay": "duration", "processing": "duration", "loss": "proportion"}
 _MOST = 255
 """As many as a packet's time to live allows."""
 
@@ -24,8 +28,8 @@ Ways = tuple[tuple[Hop, ...], tuple[Hop, ...]]
 def read(texts: Sequence[str]) -> Ways:
     """Hops from near to far; ValueError says what is wrong.
 
-    Keys are rate, delay and processing, each with `reverse.` before it for the way back, which is else alike,
-    and count for several hops that are alike.
+    Keys are rate, delay, processing and loss, each with `reverse.` before it for the way back, which is else
+    alike, and count for several hops that are alike.
 
     >>> there, back = read(["rate=T1 delay=5ms", "rate=10Mbit/s reverse.rate=1Mbit/s count=2"])
     >>> [hop.rate for hop in there], [hop.rate for hop in back]
@@ -58,10 +62,25 @@ def of_model(path: Path) -> tuple[Ways, list[str]]:
     except NoClosedFormError as error:
         raise ValueError(f"{path}: {error}") from None
     ways = (flow.forward, flow.reverse)
-    left_out = [] if all(link.loss == 0 for way in ways for link in way) else ["loss"]
-    left_out += [] if all(link.steady for way in ways for link in way) else ["what varies with time"]
-    there, back = (tuple(Hop(link.rate, link.delay) for link in way) for way in ways)
+    left_out = [] if all(link.steady for way in ways for link in way) else ["what varies with time"]
+    there, back = (tuple(Hop(link.rate, link.delay, loss=_loss(link)) for link in way) for way in ways)
+    if any(_is_bursty(link) for way in ways for link in way):
+        left_out.append("losses in bursts, or of half of all packets")
     return (there, back), left_out
+
+
+def _loss(link: Link) -> float:
+    return 0.0 if _is_bursty(link) else link.loss
+
+
+def _is_bursty(link: Link) -> bool:
+    """Whether losses have no probability of their own."""
+    from longfat.analysis.prediction.model import NoClosedFormError
+
+    try:
+        return link.loss < 0
+    except NoClosedFormError:
+        return True
 
 
 def with_processing(ways: Ways, seconds: float) -> Ways:
@@ -92,7 +111,7 @@ def quantity(text: str, dimension: str) -> float:
     return float(found.value)
 
 
-_EXAMPLES = {"rate": '"10Mbit/s" or T1', "duration": '"5ms"', "size": '"1428B"'}
+_EXAMPLES = {"rate": '"10Mbit/s" or T1', "duration": '"5ms"', "size": '"1428B"', "proportion": '"2%"'}
 
 
 def _hop(text: str) -> tuple[Hop, Hop, int]:

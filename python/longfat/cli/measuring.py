@@ -69,7 +69,7 @@ def write_samples(target: Path, rows: Sequence[Mapping[str, Any]]) -> None:
 
     import polars as pl
 
-    from longfat.runner.files import write_whole
+    from longfat.files import write_whole
 
     frame = pl.DataFrame([dict(row) for row in rows], infer_schema_length=None)
     content = io.BytesIO()
@@ -94,7 +94,7 @@ def check_report(target: Path | None) -> None:
 
 def write_report(target: Path, page: str) -> None:
     """A report as a file."""
-    from longfat.runner.files import write_whole
+    from longfat.files import write_whole
 
     write_whole(target, page.encode())
 

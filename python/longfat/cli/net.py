@@ -201,11 +201,12 @@ def stop(
     ] = None,
 ) -> None:
     """End a testbed and all commands in it."""
+    from longfat.local_sockets import peer
     from longfat.testbed import directory
 
     wanted = directory.only(name)
     with directory.connect(wanted) as connection:
-        pid, _ = directory.peer(connection)
+        pid, _ = peer(connection)
         connection.send(json.dumps({"do": "stop"}).encode())
         directory.receive(connection)
     deadline = time.monotonic() + _STOP_S

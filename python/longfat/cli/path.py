@@ -81,6 +81,7 @@ def path(
       longfat path example.org --model model.toml
       longfat run study.toml --set path=@model.toml
     """  # noqa: D301 - this backslash keeps the lines of the examples
+    from longfat import _native
     from longfat.cli import INTERRUPTED, SYSTEM_ERROR
     from longfat.cli.stopping import end_like_ctrl_c
     from longfat.measurement.path import Budget, PathMeasurement
@@ -107,6 +108,12 @@ def path(
     code = 0
     try:
         progress = measurement.run(tell)
+        if by == Probes.ICMP:
+            # One probe at a time: the host limits its answers to UDP.
+            udp = _native.HopProber(
+                address, Probes.UDP.value, port, interval=pause, timeout=patience, window=1
+            )
+            measurement.separate_last_link(udp, tell)
     except KeyboardInterrupt:
         progress, code = measurement.interrupted(), INTERRUPTED
     finally:
@@ -205,7 +212,7 @@ def _write_model(target: Path, told: dict[str, Any]) -> None:
 
 def _write_report(target: Path, told: dict[str, Any], progress: Progress) -> None:
     from longfat.analysis.path_report import build
-    from longfat.runner.files import write_whole
+    from longfat.files import write_whole
 
     write_whole(target, build(told, progress.samples.path(), _rows(told)).encode())
 
@@ -217,14 +224,22 @@ def _rows(told: dict[str, Any]) -> list[list[str]]:
         value, low, high = (interval[key] / scale for key in ("value", "low", "high"))
         return f"{digits(value)} [{digits(low)}, {digits(high)}]"
 
-    rows = [["hop", "address", "loss", "least RTT ms", "latency ms, one way", "bandwidth Mbit/s", ""]]
+    rows = [
+        [
+            *("hop", "address", "unanswered", "least RTT ms", "latency ms, one way", "bandwidth Mbit/s"),
+            *("loss each way", ""),
+        ]
+    ]
     for hop in told["hops"]:
         link, rtt = hop["link"], hop["least_rtt_s"]
         notes = []
         if len(hop["addresses"]) > 1:
             notes.append(f"the route changes: {', '.join(hop['addresses'])}")
-        latency = bandwidth = ""
+        latency = bandwidth = loss = ""
+        if hop["limits_answers"]:
+            notes.append("limits its answers")
         if link is not None:
+            loss = _loss(link)
             latency = span(link["latency_s"], 1e-3)
             if link["rate_bps"] is not None:
                 bandwidth = span(link["rate_bps"], 1e6)
@@ -234,6 +249,8 @@ def _rows(told: dict[str, Any]) -> list[list[str]]:
                 notes.append(f"back {quantity(link['reverse_rate_bps'], 'bit/s')}")
             if len(link["ttls"]) > 1:
                 notes.append(f"hops {link['ttls'][0]} to {link['ttls'][-1]} as one")
+            if link["queue_at_least_bytes"] is not None:
+                notes.append(f"queue at least {quantity(link['queue_at_least_bytes'], 'B')}")
         elif hop["answers_slowly"]:
             notes.append("answers too slowly to tell its link")
         elif hop["address"] is not None:
@@ -242,14 +259,25 @@ def _rows(told: dict[str, Any]) -> list[list[str]]:
             [
                 str(hop["ttl"]),
                 hop["address"] or "*",
-                f"{hop['loss']:.1%}",
+                f"{hop['unanswered']:.1%}",
                 "" if rtt is None else digits(rtt * 1e3, 4),
                 latency,
                 bandwidth,
+                loss,
                 "; ".join(notes),
             ]
         )
     return rows
+
+
+def _loss(link: dict[str, Any]) -> str:
+    from longfat.analysis.inference.losses import one_way
+
+    found = link["loss_round_trip"]
+    if found is None:
+        return ""
+    low, high = one_way(found["low"]), one_way(found["high"])
+    return f"{link['loss_each_way']:.2%} [{low:.2%}, {high:.2%}]"
 
 
 def _print(told: dict[str, Any]) -> None:
@@ -271,6 +299,8 @@ def _print(told: dict[str, Any]) -> None:
         sending = f"{quantity(slope * largest, 's')} to send {largest} B at all links"
         latency = f"{quantity(told['latency_s'], 's')} one way"
         console.print(f"{latency}, and {sending}; {told['probes']} probes, ended by {told['ended_by']}")
+    for line in told["assumptions"]:
+        console.print(line, soft_wrap=True)
     if told["clock"] == "application":
         console.print("Times are the application's: the kernel did not stamp every packet")
     if told["hops"] and not told["reached"]:

@@ -16,6 +16,13 @@ if TYPE_CHECKING:
     from longfat.cli.hops import Ways
 
 
+class Controller(StrEnum):
+    """Congestion controllers whose response to loss has a closed form."""
+
+    CUBIC = "cubic"
+    RENO = "reno"
+
+
 class Protocol(StrEnum):
     """What carries the bytes."""
 
@@ -32,8 +39,8 @@ def predict(
         list[str] | None,
         typer.Option(
             metavar="KEYS",
-            help='A link and the node that sends over it, e.g. "rate=T1 delay=5ms processing=1ms", also '
-            "reverse.rate and so on for the way back, and count; once for each hop, from near to far.",
+            help='A link and the node that sends over it, e.g. "rate=T1 delay=5ms loss=1% processing=1ms", '
+            "also reverse.rate and so on for the way back, and count; once for each hop, from near to far.",
         ),
     ] = None,
     path: Annotated[
@@ -45,6 +52,9 @@ def predict(
     ] = None,
     delay: Annotated[
         str | None, typer.Option(metavar="DURATION", help="Of a single hop: its propagation, one way.")
+    ] = None,
+    loss: Annotated[
+        str | None, typer.Option(metavar="%", help="Of a single hop: packets lost, each way.")
     ] = None,
     size: Annotated[
         str | None,
@@ -75,6 +85,10 @@ def predict(
     processing: Annotated[
         str, typer.Option(metavar="DURATION", help="Added to the processing of every hop.")
     ] = "0s",
+    congestion: Annotated[
+        Controller | None,
+        typer.Option(help="TCP's congestion control, for lossy paths.  [default: cubic]", show_default=False),
+    ] = None,
     initial_window: Annotated[
         int, typer.Option(min=1, max=10**6, help="TCP's first window, in segments (RFC 6928).")
     ] = 10,
@@ -92,7 +106,8 @@ def predict(
     """Predict how long a transfer takes, and how much of it is latency and how much bandwidth.
 
     Each node waits until it has a packet whole, processes it and sends it on at the rate of its link; packets
-    follow each other like a pipeline. TCP starts slowly and loses nothing. Queues are empty.
+    follow each other like a pipeline. TCP starts slowly. Queues are empty at first and do not overflow. Where
+    packets are lost, TCP sends at its steady rate after the first loss; the output lists what is left out.
 
     \b
     Examples:
@@ -100,12 +115,15 @@ def predict(
       longfat predict --hop "rate=T1 delay=5ms processing=1ms" --hop "rate=T1 delay=1ms processing=1ms" \\
         --receive 1ms --size 1428B
       longfat predict --rate 10Mbit/s --delay 20ms --protocol tcp --size 100B --reply 1kB --service 5ms
+      longfat predict --rate 20Mbit/s --delay 20ms --loss 2% --protocol tcp --congestion reno --size 10MB
     """  # noqa: D301 - this backslash keeps the lines of the examples
     from longfat.analysis.theory.slow_start import Rules
     from longfat.analysis.transfer_time import Question, answer
     from longfat.cli import hops as reader
 
-    ways, left_out = _ways(hop, path, rate, delay)
+    ways, left_out = _ways(hop, path, rate, delay, loss)
+    if congestion is not None and protocol not in (Protocol.TCP, Protocol.TFO, Protocol.TTCP):
+        raise ValueError(f"--congestion: {protocol.value} has no congestion control: use --protocol tcp")
     ways = reader.with_processing(ways, _option("--processing", processing, "duration"))
     most = _bytes("--packet", packet) if packet is not None else 1500
     if (size is None) == (packets is None):
@@ -130,10 +148,14 @@ def predict(
         receive=_option("--receive", receive, "duration"),
         service=_option("--service", service, "duration"),
         rules=rules,
+        controller=(congestion or Controller.CUBIC).value,
     )
+    if congestion is not None and not question.is_lossy:
+        raise ValueError("--congestion: it matters on a path that loses packets alone: give --loss")
     if question.service and reply is None:
         raise ValueError("--service: there is none without --reply")
     found = answer(question)
+    left_out = [*left_out, *found.left_out]
     if as_json:
         typer.echo(json.dumps(_document(question, found, left_out), indent=2))
         return
@@ -141,22 +163,21 @@ def predict(
 
 
 def _ways(
-    hop: list[str] | None, path: Path | None, rate: str | None, delay: str | None
+    hop: list[str] | None, path: Path | None, rate: str | None, delay: str | None, loss: str | None
 ) -> tuple[Ways, list[str]]:
     from longfat.cli import hops as reader
 
-    single = rate is not None or delay is not None
-    if (hop is not None) + (path is not None) + single != 1:
-        raise ValueError("give the way once: --hop for each hop, --path, or --rate and --delay")
+    single = {"rate": rate, "delay": delay, "loss": loss}
+    words = [f"{key}={value}" for key, value in single.items() if value is not None]
+    if (hop is not None) + (path is not None) + bool(words) != 1:
+        raise ValueError("give the way once: --hop for each hop, --path, or --rate, --delay and --loss")
     if path is not None:
         return reader.of_model(path)
-    words = [f"rate={rate}"] if rate is not None else []
-    words += [f"delay={delay}"] if delay is not None else []
     try:
         return reader.read(hop if hop is not None else [" ".join(words)]), []
     except ValueError as error:
         told = str(error)
-        raise ValueError(told.replace("--hop: ", "--", 1) if single else told) from None
+        raise ValueError(told.replace("--hop: ", "--", 1) if words else told) from None
 
 
 def _option(name: str, text: str, dimension: str) -> float:
@@ -189,6 +210,7 @@ def _document(question: Question, found: Answer, left_out: list[str]) -> dict[st
                 "rate_bps": one.rate if math.isfinite(one.rate) else None,
                 "delay_s": one.delay,
                 "processing_s": one.processing,
+                "loss": one.loss,
                 "serialization_s": serialization(size, one.rate),
             }
             for one in question.hops
@@ -223,9 +245,10 @@ def _print(found: Answer, left_out: list[str]) -> None:
 
 def _told(found: Answer) -> list[str]:
     from longfat.analysis.formatting import quantity
+    from longfat.analysis.transfer_time import KINDS
 
     figures = found.figures
-    shares = {kind: found.share(kind) for kind in ("latency", "bandwidth", "service")}
+    shares = {kind: found.share(kind) for kind in KINDS}
     told = ", ".join(f"{share:.1%} {kind}" for kind, share in shares.items() if share)
     lines = [f"Mostly {found.dominant}: {told}"]
     if figures.get("rate_bps"):
@@ -240,6 +263,14 @@ def _told(found: Answer) -> list[str]:
     if "round_trips" in figures:
         segments = f", {figures['segments']} segments" if figures["segments"] is not None else ""
         lines.append(f"{figures['round_trips']} RTT{segments}")
+    if "response" in figures:
+        steady, segments = quantity(figures["steady_rate_bps"], "bit/s"), figures["segments_before_loss"]
+        lines.append(
+            f"{figures['loss']:.2%} of all packets lost: on average {segments:.0f} segments before the first "
+            f"loss, then {steady} ({figures['response']})"
+        )
+    elif "loss" in figures:
+        lines.append(f"{figures['loss']:.2%} of all packets lost")
     if "slow_start_rounds" in figures:
         rounds = f"{figures['slow_start_rounds']} rounds of slow start on a path that never fills"
         lines.append(f"{figures['packets']} segments, {rounds}")

@@ -41,8 +41,9 @@ def recv(
     """Receive files from longfat send until Ctrl-C.
 
     A file appears in the folder when it is whole and its hash agrees; until then it is
-    .NAME.longfat-part, from which a later transfer goes on. No file is ever replaced: another one
-    of the same name gets a number. Whoever reaches the address may send: open it to networks you trust.
+    .NAME.longfat-part, from which a later transfer resumes. A transfer that fills the disk removes what
+    it wrote. No file is ever replaced: another one of the same name gets a number. Whoever reaches the
+    address may send: open it to networks you trust.
 
     \b
     Examples:
@@ -127,7 +128,8 @@ class Received:
         from longfat.analysis.formatting import quantity
         from longfat.cli.transfer_progress import size
 
-        name = self._end(event)
+        self._end(event)
+        name = event["offered"]
         self.files.append({key: event[key] for key in ("peer", "name", "size", "already", "seconds")})
         renamed = f" as {event['name']}" if event["name"] != name else ""
         how = (
@@ -148,16 +150,11 @@ class Received:
             self.failures.append({"peer": event["peer"], "name": None, "reason": event["reason"]})
             self.display.note(f"{event['peer']}: {event['reason']}")
 
-    def _end(self, event: dict[str, Any]) -> str:
-        """Takes a transfer off the list of those that go on; gives the name that the sender knows it by."""
+    def _end(self, event: dict[str, Any]) -> None:
+        """Takes a transfer off the list of those that go on."""
         key = _key(event)
-        if key not in self.active and event.get("already") is False:
-            # Its name was taken, so it was stored under another one.
-            of_peer = (k for k, file in self.active.items() if file["peer"] == event["peer"])
-            key = next((k for k in of_peer if self.active[k]["size"] == event["size"]), key)
         self.display.end(key)
-        ended = self.active.pop(key, None)
-        return str((ended or event)["name"])
+        self.active.pop(key, None)
 
     def to_json(self) -> dict[str, Any]:
         """The document that `--json` prints."""
@@ -180,4 +177,5 @@ class Received:
 
 
 def _key(event: dict[str, Any]) -> str:
-    return f"{event['peer']} {event['name']}"
+    """What names a transfer: the sender's number of the file, whatever name it is stored under."""
+    return f"{event['peer']} {event['file']}"

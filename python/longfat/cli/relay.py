@@ -11,6 +11,7 @@ import typer
 from longfat.cli import addresses
 from longfat.cli.options import PathSettings, Seed
 from longfat.cli.settings import Given, SectionOptions
+from longfat.cli.subscriber import as_subscriber
 
 if TYPE_CHECKING:
     from longfat.cli.relay_display import Display
@@ -36,7 +37,8 @@ def relay(
     """Relay UDP datagrams over a path that delays, limits and loses them, until Ctrl-C.
 
     The path is the one of a study's [path], on wall time, between real programs. Forward is from the
-    clients to the server. At the end a table says what each link did and how late the relay was.
+    clients to the server; clients are at the subscriber's end of a preset (--subscriber far exchanges the
+    ends). At the end a table says what each link did and how late the relay was.
 
     \b
     Examples:
@@ -49,7 +51,7 @@ def relay(
     from longfat.cli.stopping import end_like_ctrl_c
 
     address, target = addresses.listening(listen, "--listen"), addresses.peer(to, "--to")
-    path = _PATH.read(given, settings or ())
+    path = as_subscriber(_PATH.read(given, settings or ()))
     end_like_ctrl_c()
     watched = Watched(display(), target)
     try:
@@ -76,6 +78,7 @@ class Watched:
         self.display = shown
         self.begun: dict[str, Any] = {}
         self._target = target
+        self._is_refused = False
         # When each link first and last delivered something, and how much by then.
         self._first: dict[str, tuple[float, int]] = {}
         self._last: dict[str, tuple[float, int]] = {}
@@ -93,6 +96,9 @@ class Watched:
             for line in in_words(report["path"]):
                 self.display.note(line)
             return
+        if report["refused_by_server"] and not self._is_refused:
+            self._is_refused = True
+            self.display.note(f"longfat: nothing listens at {self._target}: what clients send is lost there")
         now = time.monotonic()
         for side in ("forward", "reverse"):
             count = report[side]["delivered_bytes"]

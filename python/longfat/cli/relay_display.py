@@ -173,9 +173,10 @@ def _share(link: Mapping[str, Any]) -> str:
 
 
 def late(report: Mapping[str, Any]) -> str:
-    """How late datagrams left and what the relay itself dropped, in a line.
+    """How late datagrams left, and what the relay or the server's machine dropped, in a line.
 
-    >>> late({"late_p50_s": 1.2e-5, "late_p99_s": 9.1e-5, "dropped_by_relay": 0, "clients": 1})
+    >>> seen = {"late_p50_s": 1.2e-5, "late_p99_s": 9.1e-5, "clients": 1}
+    >>> late({**seen, "dropped_by_relay": 0, "refused_by_server": 0})
     'Departures late by 12.0 µs (median), 91.0 µs (99th percentile); 1 client'
     """
     clients = report["clients"]
@@ -184,5 +185,10 @@ def late(report: Mapping[str, Any]) -> str:
         f"{quantity(report['late_p99_s'], 's')} (99th percentile); "
         f"{clients} {'client' if clients == 1 else 'clients'}"
     )
-    dropped = report["dropped_by_relay"]
-    return text + (f"; {dropped:,} datagrams were dropped by the relay itself" if dropped else "")
+    for key, what in (
+        ("dropped_by_relay", "dropped by the relay itself"),
+        ("refused_by_server", "refused by the server's machine, where nothing listened"),
+    ):
+        if count := report[key]:
+            text += f"; {count:,} {'datagram' if count == 1 else 'datagrams'} {what}"
+    return text

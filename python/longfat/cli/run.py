@@ -41,7 +41,8 @@ def run(
         typer.Option(metavar="DIR", help="The run's own folder; runs/ and the study's name by default."),
     ] = None,
     quick: Annotated[
-        bool, typer.Option("--quick", help="A first look: a small file, and few repeats where they are slow.")
+        bool,
+        typer.Option("--quick", help="Answer within half a minute: fewer cells and trials, shorter trials."),
     ] = False,
     fresh: Annotated[
         bool, typer.Option("--fresh", help="Remove this study's records and start over.")
@@ -57,6 +58,7 @@ def run(
 ) -> None:
     """Run studies and hold their claims against what was measured. A stopped run goes on where it was."""
     from longfat import analysis
+    from longfat.analysis.expectation import theory_problems
     from longfat.cli.stopping import end_like_ctrl_c
     from longfat.runner import Interrupted, run_study
     from longfat.runner.progress import reporter
@@ -66,7 +68,7 @@ def run(
     if out is not None and len(study) > 1:
         raise ValueError("--out names the folder of one run: leave it out with several studies")
     # All of them, before the first one runs.
-    loaded = [load_study(one, overrides) for one in study]
+    loaded = [load_study(one, overrides, also=theory_problems) for one in study]
     end_like_ctrl_c()
     results = []
     try:
@@ -99,6 +101,7 @@ def run(
 def _print(result: RunResult, report: Path) -> None:
     from rich.console import Console
 
+    from longfat.analysis import grid
     from longfat.analysis.terminal import table, verdicts
 
     console = Console(width=None if sys.stdout.isatty() else _WIDTH_ELSEWHERE, highlight=False)
@@ -108,7 +111,5 @@ def _print(result: RunResult, report: Path) -> None:
         console.print(verdicts(result.claims))
     console.print()
     if result.quick:
-        console.print(
-            "A quick look: a small file, or few repeats. Without --quick the study runs as written."
-        )
+        console.print(grid.quick_note(result.study), markup=False)
     console.print(f"Report: {report}", soft_wrap=True, markup=False)

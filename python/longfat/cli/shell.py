@@ -12,6 +12,7 @@ import typer
 
 from longfat.cli.options import PathSettings, Seed
 from longfat.cli.settings import Given, SectionOptions
+from longfat.cli.subscriber import as_subscriber
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -80,11 +81,12 @@ def shell(
 
     The command runs at a host of its own with the system's real TCP/IP; the path is the one of a study's
     [path], on wall time. Forward is from the command to the far end, whose address is in LONGFAT_PEER and
-    which answers pings. Nothing reaches the network outside. Inside another shell, the far end stands
-    behind both paths. With --stack the packets on the path are those of longfat's TCP, which meets the
-    kernel's at the other end or itself at both; programs use sockets as ever. At the end standard error
-    has what each link did; the exit code is the command's, 127 where there is no such command and 126
-    where it may not be executed.
+    which answers pings. The command is at the subscriber's end of a preset: with dsl it uploads at 1 Mbit/s
+    and downloads at 16 (--subscriber far exchanges the ends). Nothing reaches the network outside. Inside
+    another shell, the far end stands behind both paths. With --stack the packets on the path are those of
+    longfat's TCP, which meets the kernel's at the other end or itself at both; programs use sockets as ever.
+    At the end standard error has what each link did; the exit code is the command's, 127 where there is no
+    such command and 126 where it may not be executed.
 
     \b
     Examples:
@@ -92,13 +94,13 @@ def shell(
       longfat shell --path measured.toml -- sh -c 'traceroute $LONGFAT_PEER'
       longfat shell --preset lte -- sh -c 'ping -c 10 $LONGFAT_PEER'
       longfat shell --delay 30ms --server 'iperf3 -s' -- sh -c 'sleep 1; iperf3 -c $LONGFAT_PEER'
-      longfat shell --loss 1% --stack here --tcp congestion=bbr -- sh -c 'curl http://$LONGFAT_PEER:8000/'
+      longfat shell --loss 1% --stack here --tcp congestion=bbr-tolerant -- sh -c 'curl http://$LONGFAT_PEER:8000/'
     """  # noqa: D301 - this backslash keeps the lines of the examples
     from longfat import _native
     from longfat.cli.stopping import end_like_ctrl_c
     from longfat.testbed import children
 
-    path = _PATH.read(given, settings or (), _model(model))
+    path = as_subscriber(_PATH.read(given, settings or (), _model(model)))
     own = _own_tcp(stack, tcp or ())
     if not command and sys.stdin.isatty():
         typer.echo("Behind the path. The far end is at $LONGFAT_PEER; exit ends.", err=True)

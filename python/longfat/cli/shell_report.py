@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from longfat.analysis.formatting import DASH, label, quantity
@@ -31,9 +31,30 @@ def show(report: Mapping[str, Any]) -> None:
         stderr=True, highlight=False, markup=False, width=None if sys.stderr.isatty() else _WIDTH_ELSEWHERE
     )
     console.print(table(report))
+    for line in cautions(report):
+        console.print(line)
     if report.get("hops"):
         console.print("")
         console.print(hops(report))
+
+
+def cautions(report: Mapping[str, Any]) -> Iterator[str]:
+    """What the links' losses do not show.
+
+    >>> link = {"packets": 1000, "host_dropped": 0}
+    >>> report = {"forward": {**link, "host_dropped": 350}, "reverse": link, "backlog_dropped": 0}
+    >>> [line] = cautions(report)
+    >>> line.partition(": ")[0]
+    "The hosts' kernels dropped 350 of 2,000 packets, which no link lost"
+    """
+    dropped, entered = (sum(report[side][key] for side in _SIDES) for key in ("host_dropped", "packets"))
+    if dropped:
+        yield (
+            f"The hosts' kernels dropped {dropped:,} of {entered:,} packets, which no link lost: "
+            "their programs were too slow for them"
+        )
+    if report["backlog_dropped"]:
+        yield f"This machine's processors dropped {report['backlog_dropped']:,} packets in their backlogs"
 
 
 def table(report: Mapping[str, Any]) -> Table:
@@ -62,6 +83,7 @@ def table(report: Mapping[str, Any]) -> Table:
     row("delivered", counts("delivered"))
     row("lost", counts("lost"))
     row("dropped by queue", counts("queue_dropped"))
+    row("dropped in the hosts", counts("host_dropped"))
     for title, count, key in _SELDOM:
         if any(link[count] or key in path for link, path in links):
             row(title, counts(count), *([key] if key else ()))

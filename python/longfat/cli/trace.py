@@ -14,12 +14,10 @@ from longfat.cli.formats import format_of
 from longfat.cli.options import OneStudy, Point, StudySeed, StudySettings
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
 
     from longfat.results import Cell
     from longfat.study import Study
-
-    Records = Mapping[str, dict[str, Any]]
 
 
 class TraceFormat(StrEnum):
@@ -64,7 +62,12 @@ _OVER_TIME = tuple(chart for chart in TraceChart if chart not in (TraceChart.LAD
 def trace(
     study: OneStudy,
     cell: Point = None,
-    protocol: Annotated[str | None, typer.Option(help="Name of the protocol in the study.")] = None,
+    protocol: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="Name of the protocol in the study; several are overlaid, or their ladders set side by side."
+        ),
+    ] = None,
     trial: Annotated[int, typer.Option(min=0, help="Number of the trial.")] = 0,
     chart: Annotated[
         TraceChart | None,
@@ -96,7 +99,7 @@ def trace(
     ] = None,
     last: Annotated[str | None, typer.Option("--to", help="Show up to here, e.g. 90ms.")] = None,
     packets: Annotated[
-        int | None, typer.Option(min=1, max=5000, help="Show so many packets of a ladder.")
+        int | None, typer.Option(min=1, max=5000, help="Number of packets that leave in a ladder.")
     ] = None,
     interval: Annotated[
         str | None,
@@ -109,7 +112,7 @@ def trace(
     settings: StudySettings = None,
     seed: StudySeed = None,
 ) -> None:
-    """Draw one trial: its windows, round trips, queues and segments over time, or every packet."""
+    """Draw a trial: its windows, round trips, queues and segments over time, or every packet."""
     from longfat.cli import traced
     from longfat.cli.cell import find_cell
     from longfat.study import Overrides, load_study, read_setting
@@ -117,27 +120,35 @@ def trace(
     chosen = format_of(out, format_, TraceFormat.TEXT)
     start, end = _time("--from", first), _time("--to", last)
     loaded = load_study(study, Overrides(tuple(map(read_setting, settings or ())), (), None, seed))
-    place = find_cell(loaded, protocol, cell or ())
-    kind = place.spec["protocol"].get("kind")
-    drawn = chart or (TraceChart.ALL if kind == "tcp" else TraceChart.LADDER)
+    places = [find_cell(loaded, name, cell or ()) for name in dict.fromkeys(protocol or ())] or [
+        find_cell(loaded, None, cell or ())
+    ]
+    over_time = all(place.spec["protocol"].get("kind") == "tcp" for place in places)
+    drawn = chart or (TraceChart.ALL if over_time else TraceChart.LADDER)
     _check(drawn, chosen, out, packets)
     if pcapng is None and (side is not None or snap is not None):
         raise ValueError(f"{'--side' if side is not None else '--snap'}: it is about a capture (--pcapng)")
-    spec = {**place.spec, "seed": loaded.seed, "trial": trial}
     worlds = traced.worlds(world or ())
-    if len(worlds) > 1 and (drawn is TraceChart.LADDER or pcapng is not None):
-        what = "--pcapng: a capture" if pcapng is not None else "--chart: a ladder"
-        raise ValueError(f"{what} is of one --world")
+    if len(worlds) > 1 and drawn is TraceChart.LADDER:
+        raise ValueError("--chart: a ladder is of one --world")
+    for option, several in (("--world", worlds), ("--protocol", places)):
+        if pcapng is not None and len(several) > 1:
+            raise ValueError(f"--pcapng: a capture is of one {option}")
     if drawn is TraceChart.LADDER and interval is not None:
         raise ValueError("--interval: a ladder has no samples")
     every = traced.Interval(interval, _time("--interval", interval), drawn is not TraceChart.LADDER)
     listener = None if side is CaptureSide.BOTH else (side or CaptureSide.SENDER).value
     capture = traced.Capture(pcapng, listener, snap)
-    records = traced.run(worlds, spec, every, (start, end), capture)
     view = View(chosen, drawn, tuple(flow or ()), start, end, packets)
-    drawing = draw(view, records, *_titles(loaded, place, trial, records))
+    traces = []
+    for place in places:
+        spec = {**place.spec, "seed": loaded.seed, "trial": trial}
+        records = traced.run(worlds, spec, every, (start, end), capture)
+        for name, record in records.items():
+            traces.append(Trace(place.protocol, name, record, *_titles(loaded, place, trial, record)))
+    drawing = draw(view, traces)
     if out is not None:
-        from longfat.runner.files import write_whole
+        from longfat.files import write_whole
 
         write_whole(out, drawing)
         typer.echo(f"Trace: {out}", err=True)
@@ -175,48 +186,56 @@ class View:
 
 def _check(chart: TraceChart, chosen: TraceFormat, out: Path | None, packets: int | None) -> None:
     """Refuses what does not go together before a trial is run."""
-    if chart is TraceChart.LADDER and chosen in (TraceFormat.PNG, TraceFormat.PDF):
-        raise ValueError(f"--format: a ladder is drawn as svg, html or text, not {chosen.value}")
     if chart is not TraceChart.LADDER and packets is not None:
         raise ValueError("--packets: only a ladder shows single packets (--chart ladder)")
     if out is None and chosen in (TraceFormat.PNG, TraceFormat.PDF):
         raise ValueError(f"--format {chosen.value} needs --out")
 
 
-def _titles(study: Study, cell: Cell, trial: int, records: Records) -> tuple[str, str]:
+@dataclass(frozen=True)
+class Trace:
+    """A traced trial: whose it is, its record, and the lines above its drawing."""
+
+    protocol: str
+    world: str
+    record: dict[str, Any]
+    title: str
+    subtitle: str
+
+
+def _titles(study: Study, cell: Cell, trial: int, record: dict[str, Any]) -> tuple[str, str]:
     from longfat.analysis import formatting
 
     protocol = cell.spec["protocol"]
     kind = str(protocol.get("kind", cell.protocol))
     control = protocol.get("congestion")
     control = control.get("kind") if isinstance(control, dict) else control
-    details = [kind, *([str(control)] if control else [])]
+    details = [kind, *([formatting.label(control)] if control else [])]
     window = protocol.get("window")
     title = f"{cell.protocol}: {' '.join(details)}" + (f", window {window}" if window is not None else "")
     about = [formatting.place(cell.params), f"trial {trial}, seed {study.seed}"]
-    if list(records) != ["sim"]:
-        about.append(" and ".join(records))
-    about += [f"failed: {record['error']}" for record in records.values() if record.get("error")]
+    about += [f"failed: {record['error']}"] if record.get("error") else []
     return title, "; ".join(text for text in about if text)
 
 
-def draw(view: View, records: Records, title: str, subtitle: str) -> bytes:
-    """The drawing of a trial's records, by world, as a file's bytes."""
+def draw(view: View, traces: Sequence[Trace]) -> bytes:
+    """Returns the drawing of traced trials as a file's bytes: charts overlaid, ladders side by side."""
     if view.chart is TraceChart.LADDER:
-        (record,) = records.values()
-        return _ladder(view, record, title, subtitle).encode()
+        return _ladders(view, traces)
     from longfat.analysis import series, series_sequence, series_text
 
     parts = _OVER_TIME if view.chart is TraceChart.ALL else (view.chart,)
+    labels = _labels(traces)
     samples: list[series.Series] = []
     sequences: list[series_sequence.TimeSequence] = []
-    for world, record in records.items():
+    for trace, label in zip(traces, labels, strict=True):
+        record = trace.record
         if not record.get("series"):
             raise ValueError(
                 f"--chart {view.chart.value}: this trial was not sampled; a ladder shows its packets"
             )
         whole = series.choose(series.read(record["series"]), view.flows)
-        whole = series.labelled(whole, world) if len(records) > 1 else whole
+        whole = series.labelled(whole, label) if label else whole
         samples.append(whole)
         if TraceChart.SEQUENCE in parts:
             names = {flow.number: flow.name for flow in whole.flows}
@@ -224,6 +243,8 @@ def draw(view: View, records: Records, title: str, subtitle: str) -> bytes:
     shown = series.cut(series.overlaid(samples), view.first, view.last)
     sequences = [series_sequence.cut(one, view.first, view.last) for one in sequences]
     told = [part.value for part in parts]
+    title = " and ".join(dict.fromkeys(trace.title for trace in traces))
+    subtitle = "; ".join([*dict.fromkeys(trace.subtitle for trace in traces), *_worlds(traces)])
     rendered = _RENDERED.get(view.format)
     if rendered is None:
         width = shutil.get_terminal_size((series_text.WIDTH, 24)).columns
@@ -232,6 +253,21 @@ def draw(view: View, records: Records, title: str, subtitle: str) -> bytes:
 
     made = series_charts.charts(shown, sequences, told, title, subtitle)
     return charts.render(made, rendered)
+
+
+def _worlds(traces: Sequence[Trace]) -> list[str]:
+    """The worlds of traces in words, where there is more than the simulation."""
+    worlds = list(dict.fromkeys(trace.world for trace in traces))
+    return [] if worlds == ["sim"] else [" and ".join(worlds)]
+
+
+def _labels(traces: Sequence[Trace]) -> list[str]:
+    """What tells the lines of traces apart: protocol, world, or both; nothing for a single one."""
+    several = [len({getattr(trace, of) for trace in traces}) > 1 for of in ("protocol", "world")]
+    return [
+        ", ".join(name for name, needed in zip((trace.protocol, trace.world), several, strict=True) if needed)
+        for trace in traces
+    ]
 
 
 def _one_flow(record: dict[str, Any], asked: Sequence[str]) -> tuple[int, str]:
@@ -249,14 +285,23 @@ def _one_flow(record: dict[str, Any], asked: Sequence[str]) -> tuple[int, str]:
     return chosen, f"flow {names[chosen]} of {len(names)}" if len(names) > 1 else ""
 
 
-def _ladder(view: View, record: dict[str, Any], title: str, subtitle: str) -> str:
+def _ladders(view: View, traces: Sequence[Trace]) -> bytes:
     from longfat.analysis import ladder, ladder_svg, ladder_text
 
-    flow, named = _one_flow(record, view.flows)
-    events = [event for event in record["events"] if event.get("flow", 0) == flow]
-    subtitle += f"; {named}" if named else ""
-    shown = ladder.cut(ladder.read(events), view.first, view.last, view.packets)
-    if view.format is TraceFormat.TEXT:
-        return ladder_text.draw(shown, title, subtitle)
-    drawing = ladder_svg.draw(shown, title, subtitle)
-    return drawing if view.format is TraceFormat.SVG else ladder_svg.page([drawing], title)
+    wholes, subtitles = [], []
+    for trace in traces:
+        flow, named = _one_flow(trace.record, view.flows)
+        wholes.append(ladder.read(event for event in trace.record["events"] if event.get("flow", 0) == flow))
+        subtitles.append("; ".join([trace.subtitle, *_worlds([trace]), *([named] if named else [])]))
+    parts = ladder.cut_alike(wholes, view.first, view.last, view.packets)
+    panels = [
+        ladder_svg.Panel(part, trace.title, subtitle)
+        for part, trace, subtitle in zip(parts, traces, subtitles, strict=True)
+    ]
+    rendered = _RENDERED.get(view.format)
+    if rendered is None:
+        return "\n".join(ladder_text.draw(one.ladder, one.title, one.subtitle) for one in panels).encode()
+    drawing = ladder_svg.draw_beside(panels)
+    if rendered == "html":
+        return ladder_svg.page([drawing], " and ".join(trace.title for trace in traces)).encode()
+    return drawing.encode() if rendered == "svg" else ladder_svg.picture(drawing, rendered)

@@ -119,11 +119,14 @@ def _on_kernels(spec: dict[str, Any], asked: dict[str, Any], whole: float) -> di
 
 
 def _written(tracer: Tracer, every: float | None, capture: Capture) -> dict[str, Any]:
-    """The record; packets are written beside their place and renamed there."""
-    from longfat.runner.files import TEMPORARY
+    """The record; packets are written next to their place and renamed there."""
+    from longfat.files import TEMPORARY, is_special
 
     if capture.path is None:
         return tracer({"interval": every})
+    if is_special(capture.path):
+        path, side, snap = str(capture.path), capture.side, capture.snap
+        return tracer({"pcapng": path, "interval": every, "side": side, "snap": snap})
     temporary = capture.path.with_name(f".{capture.path.name}{TEMPORARY}")
     asked = {"pcapng": str(temporary), "interval": every, "side": capture.side, "snap": capture.snap}
     try:

@@ -14,8 +14,10 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
+from longfat.analysis.inference import losses
+from longfat.analysis.inference.last_link import ENOUGH, LastLink, separated
 from longfat.analysis.inference.links import Path, converged, infer
-from longfat.analysis.inference.samples import TOO_BIG, Samples
+from longfat.analysis.inference.samples import REACHED, TOO_BIG, Samples
 
 LARGEST = 1500
 LARGEST_SIZE = 65_000
@@ -34,6 +36,14 @@ RARELY = 0.7
 """Of so many probes a router that answers a smaller share is asked less often from then on."""
 SLOWEST_S = 1.1
 """The longest pause between two probes of a router: Linux answers at least once a second."""
+LOSS, LOSS_SHARE = 0.007, 1 / 3
+"""Loss of a round trip to the end is known if half of its interval is within this, or this share of it."""
+SMALL_QUOTED = 604
+"""Answers to packets of this size and more quote the same number of bytes (RFC 1812, section 4.3.2.3)."""
+LEAST_SPAN = 256
+"""The least difference in bytes of the two sizes that tell the last link's rates apart."""
+BURST, LAST_ROUNDS = 3, 8
+"""Pairs of UDP probes that Linux answers at once, and the most in all."""
 
 Told = Callable[["Progress"], None]
 
@@ -68,6 +78,10 @@ class Progress:
     rounds: int = 0
     is_converged: bool = False
     ended_by: str = ""
+    limited: set[int] = field(default_factory=set)
+    """Times to live of routers that answered rarely and were asked less often."""
+    last: LastLink | None = None
+    """What answers to UDP showed of the last link; None where they were not asked for."""
 
 
 def default_sizes(least: int, largest: int) -> tuple[int, ...]:
@@ -147,8 +161,45 @@ class PathMeasurement:
             progress.ended_by = "precision"
         return progress
 
+    def separate_last_link(self, udp: Prober, tell: Told) -> None:
+        """Separates the last link's rates there and back by UDP probes of two sizes to the end.
+
+        Does nothing where no echo showed the last link. Few probes are sent, as hosts limit their answers.
+        """
+        progress = self.progress
+        end = progress.samples.path()[-1] if progress.samples.path() else None
+        if end is None or not end.is_echo or not progress.path.links:
+            return
+        largest = max(end.seconds(), default=0)
+        answers: dict[int, list[float]] = {}
+        if largest - SMALL_QUOTED >= LEAST_SPAN:
+            answers = self._answers_to_udp(udp, end.ttl, (SMALL_QUOTED, largest), tell)
+        progress.last = separated(progress.path, end, answers)
+        progress.path = progress.last.path
+
+    def _answers_to_udp(
+        self, udp: Prober, ttl: int, sizes: tuple[int, int], tell: Told
+    ) -> dict[int, list[float]]:
+        """Round trips in s by size; none where answers to the sizes are not equally large."""
+        found: dict[int, list[float]] = {size: [] for size in sizes}
+        lengths: set[int] = set()
+        for number in range(LAST_ROUNDS):
+            if number >= BURST:
+                self._sleep(len(sizes) * SLOWEST_S)
+            for probe in json.loads(udp.run([(ttl, size) for size in sizes], lambda _ended: None)):
+                answer = probe["answer"]
+                seconds = probe["kernel_s" if self.progress.samples.clock.is_kernel else "application_s"]
+                if answer is not None and answer["kind"] == REACHED and seconds is not None:
+                    found[probe["size"]].append(seconds)
+                    lengths.add(answer["size"])
+            tell(self.progress)
+            missing = min(map(len, found.values())) < ENOUGH
+            if not missing or (number + 1 >= BURST and not lengths):
+                break
+        return found if len(lengths) == 1 else {}
+
     def _unknown(self, routers: list[int], sizes: Sequence[int]) -> set[int]:
-        """Routers on both sides of links that are not known well enough."""
+        """Routers on both sides of links that are not known well enough, and the end for its loss."""
         budget, path = self._budget, infer(self.progress.samples)
         self.progress.path = path
         known = converged(path.links, budget.rate, budget.latency, budget.least_latency)
@@ -156,6 +207,11 @@ class PathMeasurement:
         for link, is_known in zip(path.links, known, strict=True):
             if not is_known:
                 wanted |= {link.ttls[0] - 1, *link.ttls}
+        wanted |= {
+            router.ttl
+            for router in self.progress.samples.path()[-1:]
+            if router.is_echo and not losses.is_known(router, LOSS, LOSS_SHARE)
+        }
         if not path.links:
             return set(routers)
         return wanted & set(routers)
@@ -244,6 +300,7 @@ class PathMeasurement:
             if router.answered - answered < RARELY * (router.asked - asked):
                 pause = self._pauses.get(router.ttl, 0.0)
                 self._pauses[router.ttl] = min(max(2 * pause, 0.1), SLOWEST_S)
+                self.progress.limited.add(router.ttl)
             self._judged[router.ttl] = (router.asked, router.answered)
 
 

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
-from longfat.analysis.inference.links import Interval, Link
+from longfat.analysis.inference import losses, queues
+from longfat.analysis.inference.links import BITS, Interval, Link
+from longfat.analysis.inference.losses import LinkLoss
 from longfat.analysis.inference.samples import REACHED, Router
 from longfat.measurement.path import Progress
 
@@ -14,8 +16,18 @@ from longfat.measurement.path import Progress
 def document(progress: Progress, about: Mapping[str, Any]) -> dict[str, Any]:
     """All that was found; times in s, rates in bit/s. `about` comes first."""
     samples, path = progress.samples, progress.path
-    by_last = {link.ttls[-1]: link for link in path.links}
     routers = samples.path()
+    usable = losses.usable(routers, progress.limited)
+    found = losses.losses(usable)
+    by_last = {
+        link.ttls[-1]: _link(link, loss, wait)
+        for link, loss, wait in zip(
+            path.links,
+            losses.by_link(path.links, found),
+            queues.waits(routers, path.links),
+            strict=True,
+        )
+    }
     reached = routers[-1].kinds[REACHED] > 0 if routers else False
     return {
         **about,
@@ -27,25 +39,73 @@ def document(progress: Progress, about: Mapping[str, Any]) -> dict[str, Any]:
         "largest_packet_bytes": max((size for router in routers for size in router.seconds()), default=None),
         "seconds_per_byte": path.seconds_per_byte,
         "latency_s": math.fsum(link.latency.value for link in path.links),
-        "hops": [_hop(router, by_last.get(router.ttl), path.slow) for router in routers],
+        "hops": [
+            _hop(router, by_last.get(router.ttl), path.slow, is_limited=router not in usable)
+            for router in routers
+        ],
+        "loss_round_trip": 1 - math.prod(1 - loss.value for loss in found) if found else None,
+        "assumptions": _assumptions(progress, found, usable),
     }
 
 
-def _hop(router: Router, link: Link | None, slow: tuple[int, ...]) -> dict[str, Any]:
+def _assumptions(progress: Progress, found: Sequence[LinkLoss], usable: Sequence[Router]) -> list[str]:
+    """What the figures rest on that round trips do not show, in a sentence each."""
+    links = progress.path.links
+    if not links:
+        return []
+    told = []
+    if any(loss.value > 0 for loss in found):
+        told.append(
+            "Loss: round trips do not show the direction; the same loss each way is assumed, "
+            "independent from packet to packet, of packet size and of the queue."
+        )
+    known = usable[-1].ttl if usable else 0
+    if known < links[-1].ttls[-1]:
+        told.append(
+            f"Loss: unknown behind hop {known}, because hosts limit such answers; "
+            "what is unanswered there is not counted."
+        )
+    told.append(_last_link(progress))
+    if any(link.rate is not None for link in links):
+        told.append(
+            "Queues: the limit is assumed: one round trip of the path at the link's rate, "
+            "or the longest wait seen if that is more."
+        )
+    return told
+
+
+def _last_link(progress: Progress) -> str:
+    last, link = progress.last, progress.path.links[-1]
+    if last is not None and last.is_asymmetric:
+        return "Last link: answers to UDP show different rates there and back."
+    if last is not None and last.is_decided:
+        return "Last link: answers to UDP show the same rate there and back."
+    router = progress.samples.routers.get(link.ttls[-1])
+    if router is not None and not router.is_echo:
+        differs = "differ" if link.reverse_rate is not None else "do not differ measurably"
+        return f"Last link: by the sizes of answers, its rates there and back {differs}."
+    return "Last link: echoes do not show whether its rates there and back differ; the same rate is assumed."
+
+
+def _hop(
+    router: Router, link: dict[str, Any] | None, slow: tuple[int, ...], *, is_limited: bool
+) -> dict[str, Any]:
     least = min((min(values) for values in router.seconds().values()), default=None)
     return {
         "ttl": router.ttl,
         "address": router.address,
         "addresses": dict(router.addresses),
         "answers": dict(router.kinds),
-        "loss": router.loss,
+        "unanswered": router.loss,
+        "limits_answers": is_limited and router.answered > 0,
         "least_rtt_s": least,
         "answers_slowly": router.ttl in slow,
-        "link": None if link is None else _link(link),
+        "link": link,
     }
 
 
-def _link(link: Link) -> dict[str, Any]:
+def _link(link: Link, loss: LinkLoss | None, wait: float) -> dict[str, Any]:
+    held = None if link.rate is None else queues.held(wait, link.rate.value)
     return {
         "ttls": list(link.ttls),
         "latency_s": _interval(link.latency),
@@ -53,30 +113,56 @@ def _link(link: Link) -> dict[str, Any]:
         "rate_at_least_bps": link.rate_at_least,
         "reverse_rate_bps": link.reverse_rate,
         "seconds_per_byte": _interval(link.slope),
+        "loss_round_trip": None if loss is None else _interval(loss),
+        "loss_each_way": None if loss is None else loss.each_way,
+        "longest_wait_s": wait,
+        "queue_at_least_bytes": held,
     }
 
 
-def _interval(interval: Interval) -> dict[str, float]:
+def _interval(interval: Interval | LinkLoss) -> dict[str, float]:
     return {"value": interval.value, "low": interval.low, "high": interval.high}
 
 
 def hops(told: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """The keys of each hop of a model: rate and delay, and those of the way back where they are others.
+    """The keys of each hop of a model: rate, delay, loss and queue, and those of the way back that differ.
 
-    Links that cannot be told apart are one; a link without a rate is one that sends in no time.
+    Links that cannot be told apart are one; a link without a rate is one that sends in no time, so that it
+    has no queue. Loss is the same each way. A queue is what was seen to wait, or what is assumed if more.
     """
     found = []
+    round_trip = _round_trip(told)
     for hop in told["hops"]:
         link = hop["link"]
         if link is None:
             continue
         keys: dict[str, Any] = {"delay": duration(link["latency_s"]["value"])}
         if link["rate_bps"] is not None:
-            keys["rate"] = rate(link["rate_bps"]["value"])
+            bps = link["rate_bps"]["value"]
+            seen = link["queue_at_least_bytes"] or 0.0
+            keys |= {"rate": rate(bps), "queue": size(max(seen, queues.assumed(bps, round_trip)))}
         if link["reverse_rate_bps"] is not None:
-            keys["reverse"] = {"rate": rate(link["reverse_rate_bps"])}
+            bps = link["reverse_rate_bps"]
+            keys["reverse"] = {"rate": rate(bps), "queue": size(queues.assumed(bps, round_trip))}
+        if link["loss_each_way"]:
+            keys["loss"] = percentage(link["loss_each_way"])
         found.append(keys)
     return found
+
+
+def _round_trip(told: Mapping[str, Any]) -> float:
+    """Seconds there and back for the largest packet that was sent, answered in full."""
+    links = [hop["link"] for hop in told["hops"] if hop["link"] is not None]
+    per_byte = math.fsum(
+        link["seconds_per_byte"]["value"]
+        + (
+            BITS / link["reverse_rate_bps"]
+            if link["reverse_rate_bps"] is not None
+            else link["seconds_per_byte"]["value"]
+        )
+        for link in links
+    )
+    return 2 * max(float(told["latency_s"]), 0.0) + per_byte * float(told["largest_packet_bytes"])
 
 
 def measured(told: Mapping[str, Any]) -> dict[str, Any]:
@@ -88,14 +174,27 @@ def measured(told: Mapping[str, Any]) -> dict[str, Any]:
             {
                 "address": hop["address"],
                 "ttls": hop["link"]["ttls"],
-                "loss": hop["loss"],
+                "unanswered": hop["unanswered"],
                 "least_rtt": duration(hop["least_rtt_s"]),
                 "delay": [duration(hop["link"]["latency_s"][end]) for end in ("low", "high")],
                 **_rates(hop["link"]),
+                **_loss(hop["link"]),
+                **_queue(hop["link"]),
             }
             for hop in links
         ],
+        "assumptions": told["assumptions"],
     }
+
+
+def _loss(link: Mapping[str, Any]) -> dict[str, Any]:
+    found = link["loss_round_trip"]
+    return {} if found is None else {"loss_round_trip": [percentage(found[end]) for end in ("low", "high")]}
+
+
+def _queue(link: Mapping[str, Any]) -> dict[str, Any]:
+    seen = link["queue_at_least_bytes"]
+    return {} if seen is None else {"queue_at_least": size(seen)}
 
 
 def _rates(link: Mapping[str, Any]) -> dict[str, Any]:
@@ -111,6 +210,24 @@ def duration(seconds: float) -> str:
     ('2.0031ms', '0ms', '250ms')
     """
     return f"{max(seconds, 0.0) * 1e3:.6f}".rstrip("0").rstrip(".") + "ms"
+
+
+def percentage(share: float) -> str:
+    """A probability as study files have it, to four digits.
+
+    >>> percentage(0.0202041), percentage(0.0), percentage(0.00012345)
+    ('2.02%', '0%', '0.01234%')
+    """
+    return f"{float(f'{share * 100:.4g}'):.12f}".rstrip("0").rstrip(".") + "%"
+
+
+def size(found: float) -> str:
+    """Bytes as study files have them, rounded up.
+
+    >>> size(100000.2)
+    '100001B'
+    """
+    return f"{math.ceil(found)}B"
 
 
 def rate(bps: float) -> str:

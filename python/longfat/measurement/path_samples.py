@@ -7,6 +7,8 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
+from longfat.files import write_whole
+
 _FORMAT = "longfat path 1"
 
 
@@ -20,7 +22,7 @@ class SampleFile:
     def open(self) -> list[dict[str, Any]]:
         """What is there, or a new file; ValueError where it is of another measurement."""
         if not self._path.exists() or self._path.stat().st_size == 0:
-            self._path.write_text(json.dumps(self._head) + "\n", encoding="utf-8")
+            write_whole(self._path, (json.dumps(self._head) + "\n").encode())
             return []
         head, *lines = self._path.read_text(encoding="utf-8").split("\n")
         try:
@@ -45,6 +47,13 @@ class SampleFile:
         return samples
 
     def add(self, samples: Iterable[Mapping[str, Any]]) -> None:
-        """Adds them at the end."""
-        with self._path.open("a", encoding="utf-8") as file:
-            file.writelines(json.dumps(sample) + "\n" for sample in samples)
+        """Adds them at the end; OSError adds none."""
+        text = "".join(json.dumps(sample) + "\n" for sample in samples).encode()
+        with self._path.open("ab", buffering=0) as file:
+            before = file.tell()
+            try:
+                while text:
+                    text = text[file.write(text) :]
+            except OSError as error:
+                file.truncate(before)
+                raise OSError(error.errno, error.strerror, str(self._path)) from None

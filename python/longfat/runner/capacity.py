@@ -6,11 +6,11 @@ import contextlib
 import json
 import os
 import subprocess
-import sys
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from longfat import _native
+from longfat.interpreter import python_command
 
 _MEASURE = "from longfat import _native; print(_native.capacity())"
 _TIMEOUT_S = 60.0
@@ -43,7 +43,7 @@ def machine_capacity() -> MachineCapacity | None:
             return MachineCapacity(**kept)
     # A process of its own: it may have to enter a user namespace, for good.
     done = subprocess.run(
-        [sys.executable, "-c", _MEASURE],
+        python_command("-c", _MEASURE),
         capture_output=True,
         text=True,
         timeout=_TIMEOUT_S,
@@ -53,7 +53,7 @@ def machine_capacity() -> MachineCapacity | None:
         return None
     found = MachineCapacity(**json.loads(done.stdout))
     if not found.is_busy and found.late_p99_s <= _PUNCTUAL_S and key["boot"]:
-        from longfat.runner.files import write_whole
+        from longfat.files import write_whole
 
         with contextlib.suppress(OSError):
             file.parent.mkdir(parents=True, exist_ok=True)

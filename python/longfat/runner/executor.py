@@ -34,6 +34,9 @@ class Executor(Protocol):
     def forecast(self, trials: Sequence[Trial]) -> float | None:
         """Seconds that so many trials will take; None where there is no saying before they run."""
 
+    def unsupported(self, trials: Sequence[Trial]) -> list[str]:
+        """Trials that the world cannot run on this system, a line a reason; empty where it can run all."""
+
     def refusals(self, trials: Sequence[Trial]) -> list[str]:
         """Why this machine does not hold some of these trials, a line each; empty where it does."""
 
@@ -59,6 +62,10 @@ class ThreadedExecutor(abc.ABC):
     def forecast(self, trials: Sequence[Trial]) -> float | None:  # noqa: ARG002 - a subclass may know
         """No saying."""
         return None
+
+    def unsupported(self, trials: Sequence[Trial]) -> list[str]:  # noqa: ARG002 - a subclass may know
+        """None."""
+        return []
 
     def refusals(self, trials: Sequence[Trial]) -> list[str]:  # noqa: ARG002 - a subclass may know
         """None."""

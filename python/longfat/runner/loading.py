@@ -2,32 +2,48 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import polars as pl
 
+from longfat.frames import stored
 from longfat.results import Cell, CellResult, RunResult
 from longfat.runner import store
-from longfat.runner.trial import plan
+from longfat.runner.trial import trial_keys
 from longfat.study import Study, cells, load_study
 
 
-def records_of(
+@dataclass(frozen=True)
+class Records:
+    """What a folder holds of a study's trials.
+
+    `index` has one row a trial as planned: which cell it is of, what was swept there, and the key of its
+    record. `measured` are the records, as `RunResult.records` describes them.
+    """
+
+    index: pl.DataFrame
+    measured: pl.DataFrame
+
+
+def read_records(
     study: Study, planned: Sequence[Cell], counts: Sequence[int], folder: Path, version: str
-) -> pl.DataFrame:
-    """The records that belong to a study's cells, as `RunResult.records` describes them."""
-    index = _index(study, planned, counts, version)
-    found = store.read(folder).drop("version", "world", "protocol", "params", "trial", "seed")
-    metrics = [name for name in found.columns if name not in ("key", "error")]
-    return (
-        index.join(found, on="key", how="inner")
-        .sort("cell", "trial")
-        .select(*(name for name in index.columns if name != "key"), "error", *metrics)
+) -> Records:
+    """The records of the first `counts` trials of a study's cells: each part of the folder is read once."""
+    found = store.read(folder)
+    # A study with a precision may have many more trials than were run.
+    most = 1 + max(found["trial"].unique().to_list(), default=-1)
+    index = _index(study, planned, [min(count, most) for count in counts], version)
+    found = found.drop("version", "world", "protocol", "params", "trial", "seed")
+    # In the order of their names: which trial ends first, and so names the first of them, is chance.
+    metrics = sorted(set(found.columns) - {"key", "error"})
+    measured = index.join(found, on="key", how="inner", maintain_order="left").select(
+        *(name for name in index.columns if name != "key"), "error", *metrics
     )
+    return Records(index, measured)
 
 
 @dataclass(frozen=True)
@@ -45,61 +61,38 @@ class Flows:
         index = self.index if cells is None else self.index.filter(pl.col("cell").is_in(list(cells)))
         found = store.read_flows(self.folder, index["key"] if cells is not None else None, columns)
         taken = {name: f"flow_{name}" for name in found.columns if name in index.columns and name != "key"}
-        return (
-            index.join(found.rename(taken), on="key", how="inner")
-            .sort("cell", "trial", maintain_order=True)
-            .drop("key", "seed")
+        return index.join(found.rename(taken), on="key", how="inner", maintain_order="left_right").drop(
+            "key", "seed"
         )
 
 
-def flows_of(
-    study: Study, planned: Sequence[Cell], counts: Sequence[int], folder: Path, version: str
-) -> Flows | None:
-    """The flows of a study's trials; None where no trial told of any."""
-    if not store.parts(folder, "flows"):
-        return None
-    return Flows(folder, _index(study, planned, counts, version))
-
-
 def _index(study: Study, planned: Sequence[Cell], counts: Sequence[int], version: str) -> pl.DataFrame:
-    """One row a trial: which cell it is of, what was swept there, and the key of its record."""
-    trials = list(plan(planned, counts, study.seed, version))
-    swept = list(dict.fromkeys(key for cell in planned for key in cell.params))
-    columns: dict[str, tuple[type[pl.DataType], list[Any]]] = {
-        "cell": (pl.Int64, [i for i, _ in trials]),
-        "world": (pl.String, [trial.cell.world for _, trial in trials]),
-        "protocol": (pl.String, [trial.cell.protocol for _, trial in trials]),
-        **{key: (pl.String, [_shown(planned[i].params.get(key)) for i, _ in trials]) for key in swept},
-        "trial": (pl.Int64, [trial.number for _, trial in trials]),
-        "seed": (pl.Int64, [trial.seed for _, trial in trials]),
-        "key": (pl.String, [trial.key for _, trial in trials]),
+    """One row a trial, cell by cell: which cell it is of, what was swept there, and the key of its record."""
+    cell = np.repeat(np.arange(len(planned)), counts)
+    swept = list(dict.fromkeys(key for one in planned for key in one.params))
+    by_cell: dict[str, list[str | None]] = {
+        "world": [one.world for one in planned],
+        "protocol": [one.protocol for one in planned],
+        **{key: [stored(one.params.get(key)) for one in planned] for key in swept},
     }
-    return pl.DataFrame([pl.Series(name, values, dtype=of) for name, (of, values) in columns.items()])
-
-
-def _shown(value: Any) -> str | None:
-    if value is None or isinstance(value, str):
-        return value
-    return json.dumps(value, ensure_ascii=False)
-
-
-def summarise(
-    study: Study, planned: Sequence[Cell], counts: Sequence[int], folder: Path, version: str
-) -> list[CellResult]:
-    """Each cell's result, from the first so many trials of it."""
-    from longfat import analysis
-
-    return analysis.summarise(study, records_of(study, planned, counts, folder, version), planned)
+    keys = trial_keys(planned, counts, study.seed, version)
+    return pl.DataFrame(
+        [
+            pl.Series("cell", cell, dtype=pl.Int64),
+            *(pl.Series(name, values, dtype=pl.String).gather(cell) for name, values in by_cell.items()),
+            pl.Series("trial", [n for count in counts for n in range(count)], dtype=pl.Int64),
+            pl.Series("seed", np.full(len(cell), study.seed), dtype=pl.Int64),
+            pl.Series("key", [key for of_cell in keys for key in of_cell], dtype=pl.String),
+        ]
+    )
 
 
 def evaluate(
     study: Study,
-    planned: Sequence[Cell],
-    counts: Sequence[int],
+    records: Records,
     results: list[CellResult],
     folder: Path,
     environment: dict[str, Any],
-    version: str,
     *,
     quick: bool,
 ) -> RunResult:
@@ -113,8 +106,8 @@ def evaluate(
         claims=analysis.evaluate_claims(study, results),
         environment=environment,
         quick=quick,
-        records=records_of(study, planned, counts, folder, version),
-        flows=flows_of(study, planned, counts, folder, version),
+        records=records.measured,
+        flows=Flows(folder, records.index) if store.parts(folder, "flows") else None,
     )
 
 
@@ -128,21 +121,17 @@ def load_run(folder: str | Path) -> RunResult:
     ...
     longfat.runner.store.FolderError: no-such-folder: is no run's folder: there is no run.json in it
     """
+    from longfat import analysis
+
     folder = Path(folder)
     about = store.describe(folder)
     study = load_study(folder / store.STUDY_FILE, name=str(about.get("study")), checked=True)
+    study._cuts = list(about.get("cuts", []))
     planned = cells(study)
     # The version that measured, not the one that reads: keys hold it.
     version = str(about.get("longfat"))
     counts = [study.most_trials_in(cell.world) for cell in planned]
-    results = summarise(study, planned, counts, folder, version)
-    return evaluate(
-        study,
-        planned,
-        counts,
-        results,
-        folder,
-        about.get("environment", {}),
-        version,
-        quick=bool(about.get("quick")),
-    )
+    records = read_records(study, planned, counts, folder, version)
+    results = analysis.summarise(study, records.measured, planned)
+    environment = about.get("environment", {})
+    return evaluate(study, records, results, folder, environment, quick=bool(about.get("quick")))

@@ -31,9 +31,13 @@ def acquire(folder: Path) -> BinaryIO:
         raise FolderBusyError(
             f"{folder}: another run is using this folder{who}: wait for it or choose --out"
         ) from None
-    file.truncate(0)
-    file.write(f"{os.getpid()}\n".encode())
-    file.flush()
+    try:
+        # Unbuffered, so that closing the file after an error writes nothing.
+        file.truncate(0)
+        os.write(file.fileno(), f"{os.getpid()}\n".encode())
+    except OSError as error:
+        file.close()
+        raise OSError(error.errno, error.strerror, str(folder / NAME)) from None
     return file
 
 

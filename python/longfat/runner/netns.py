@@ -10,6 +10,7 @@ import contextlib
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
+from longfat import _native
 from longfat.kernel.controllers import PARAMETERS, ControllerUnavailableError, ensure, listed
 from longfat.kernel.holder import HolderError
 from longfat.runner.capacity import machine_capacity
@@ -58,12 +59,25 @@ class Netns(ProcessExecutor):
         self, spec: dict[str, Any], timeout: float, trace: dict[str, Any] | None = None
     ) -> dict[str, Any]:
         try:
-            names = {key: self._kernel_name(key, asked) for key, asked in controllers(spec).items()}
+            names = self._kernel_names(spec)
         except (ControllerUnavailableError, HolderError) as error:
             raise EndpointError(str(error)) from None
         with self.endpoint("emulate") as endpoint:
             endpoint.start(spec, None, names=names, trace=trace)
             return endpoint.answer(timeout)
+
+    def unsupported(self, trials: Sequence[Trial]) -> list[str]:
+        """The trials that this kernel cannot be asked for, by reason, each with the first one's cell."""
+        found: dict[str, list[Trial]] = {}
+        for trial in {id(trial.cell): trial for trial in trials}.values():
+            try:
+                _native.check_emulated(trial.spec_json, self._kernel_names(trial.spec))
+            except (ControllerUnavailableError, HolderError, ValueError) as error:
+                found.setdefault(str(error), []).append(trial)
+        return [
+            f"{of[0].place}{f' (and {len(of) - 1} more cells)' if len(of) > 1 else ''}: {reason}"
+            for reason, of in found.items()
+        ]
 
     def refusals(self, trials: Sequence[Trial]) -> list[str]:
         """The trials that are expected to send more packets than this machine emulates, the worst one named.
@@ -81,11 +95,13 @@ class Netns(ProcessExecutor):
             return []
         load, worst = max(over, key=lambda one: one[0])
         cells = len({canonical(trial.cell.spec) for _, trial in over})
-        point = ", ".join(f"{key} = {value}" for key, value in worst.cell.params.items())
-        where = f"{worst.cell.protocol}{f' ({point})' if point else ''}"
         others = f" (and {cells - 1} more cells)" if cells > 1 else ""
-        expected = f"{where}{others} is expected to send {load:,.0f} packets/s"
+        expected = f"{worst.place}{others} is expected to send {load:,.0f} packets/s"
         return [f"too many packets: {expected}, and this machine emulates {found.packets_per_second:,.0f}"]
+
+    def _kernel_names(self, spec: dict[str, Any]) -> dict[str, str]:
+        """What the kernel calls the controllers of a trial; ControllerUnavailableError where it has none."""
+        return {key: self._kernel_name(key, asked) for key, asked in controllers(spec).items()}
 
     def _kernel_name(self, key: str, asked: Asked) -> str:
         """What the kernel calls a controller; Vegas is given to a kernel that has none like it."""
@@ -128,7 +144,7 @@ def controllers(spec: dict[str, Any]) -> dict[str, Asked]:
             continue
         given = congestion if isinstance(congestion, dict) else {"kind": congestion}
         name = str(given["kind"])
-        if name in ("bbr", "fixed"):
+        if name in ("bbr", "bbr-tolerant", "fixed"):
             continue
         known = PARAMETERS.get(name, {})
         parameters = {key: int(given[key]) for key in sorted(known) if given.get(key) is not None}

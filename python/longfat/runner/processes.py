@@ -9,13 +9,13 @@ import abc
 import contextlib
 import json
 import subprocess
-import sys
 import tempfile
 import threading
 from collections.abc import Iterator, Sequence
 from typing import Any
 
 from longfat import _native
+from longfat.interpreter import python_command
 from longfat.runner.environment import available_cores
 from longfat.runner.executor import CancelledTrialError, ThreadedExecutor, record_from_json
 from longfat.runner.trial import Record, Trial
@@ -42,7 +42,7 @@ class Endpoint:
         self._errors = tempfile.TemporaryFile()  # noqa: SIM115 - lives as long as the process, see close()
         # A session of its own keeps the terminal's Ctrl-C from it: what becomes of a trial is decided here.
         self.process = subprocess.Popen(
-            [sys.executable, "-m", "longfat._endpoint", role],
+            python_command("-m", "longfat._endpoint", role),
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=self._errors,

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
 import queue
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
 from pathlib import Path
 
@@ -17,9 +18,12 @@ from longfat.runner.progress import Reporter, Silent
 from longfat.runner.store import Store, open_store
 from longfat.runner.trial import Record, Trial, plan
 from longfat.study import Study, cells, units
+from longfat.study.claims import MIN_TRIALS
 
 QUEUE_PER_JOB = 4
 """Trials handed over ahead for each job, so that none waits for the next one."""
+LARGE_RUN = 200_000
+"""Trials from which on reading their records takes seconds."""
 RUNS = Path("runs")
 
 
@@ -35,6 +39,14 @@ class MachineTooSlowError(OSError):
         super().__init__(
             "\n".join([*lines, "longfat check measures the paths; --force runs it all the same"])
         )
+
+
+class UnsupportedTrialsError(OSError):
+    """A world cannot run some trials on this system. Its text is one line a reason."""
+
+    def __init__(self, world: str, reasons: Sequence[str]) -> None:
+        lines = [f"world {world}: {line}" for line in reasons]
+        super().__init__("\n".join([*lines[:-1], f"{lines[-1]} (--force runs the other trials)"]))
 
 
 def default_folder(study: Study, *, quick: bool) -> Path:
@@ -61,12 +73,13 @@ def run_study(
         fresh: Removes the study's records first.
         quick: Whether the study was made quick; kept with the run, and said in its report.
         reporter: Is told of the progress.
-        force: Runs also what this machine does not hold.
+        force: Runs also what this machine does not hold, and lets trials fail that it cannot run.
 
     Raises:
         Interrupted: on Ctrl-C, after what is done was written.
-        ValueError: where the folder is another study's, or in use.
-        OSError: where the folder cannot be written, or the machine does not hold a world's trials.
+        ValueError: where the folder is another study's, or in use, or a trial's network or hosts are wrong.
+        OSError: where the folder cannot be written, or the machine cannot run or does not hold a world's
+            trials.
     """
     folder = folder or default_folder(study, quick=quick)
     reporter = reporter or Silent()
@@ -76,13 +89,26 @@ def run_study(
         about = environment()
         store.describe(study, about, quick=quick)
         counts = [study.trials_in(cell.world) for cell in planned]
-        results = _measure(study, planned, counts, store, jobs, reporter, force=force)
+        for line in _undecidable(study):
+            reporter.note(line)
+        if study.cuts:
+            reporter.note(f"quick look: {'; '.join(study.cuts)}")
+        records, results = _measure(study, planned, counts, store, jobs, reporter, force=force)
         while (more := _more_repeats(study, results, counts)) != counts:
             raised = sum(new > old for new, old in zip(more, counts, strict=True))
             reporter.note(f"precision {study.precision}: {raised} of {len(planned)} cells need more repeats")
             counts = more
-            results = _measure(study, planned, counts, store, jobs, reporter, force=force)
-        return loading.evaluate(study, planned, counts, results, folder, about, version, quick=quick)
+            records, results = _measure(study, planned, counts, store, jobs, reporter, force=force)
+        return loading.evaluate(study, records, results, folder, about, quick=quick)
+
+
+def _undecidable(study: Study) -> Iterator[str]:
+    """Worlds with too few trials to decide any claim, a line each; known before the first trial runs."""
+    for world in study.worlds if study.claims else ():
+        trials = study.trials_in(world)
+        if trials < MIN_TRIALS:
+            what = "one trial" if trials == 1 else f"{trials} trials"
+            yield f"{world}: {what} a cell cannot decide claims: at least {MIN_TRIALS} are needed (--repeats)"
 
 
 def _measure(
@@ -94,20 +120,75 @@ def _measure(
     reporter: Reporter,
     *,
     force: bool,
-) -> list[CellResult]:
-    """Runs what is missing of so many trials a cell, world after world; gives each cell's result."""
+) -> tuple[loading.Records, list[CellResult]]:
+    """Runs the missing ones of `counts` trials a cell, world after world; gives records and results."""
+    from longfat import analysis
+
     wanted = {trial.key: trial for _, trial in plan(planned, counts, study.seed, store.version)}
+    missing = [trial for key, trial in wanted.items() if key not in store.keys]
+    _check(missing)
+    with contextlib.ExitStack() as held:
+        executors = _executors(study, missing, jobs, held, reporter, force=force)
+        _run_worlds(study, wanted, executors, store, reporter, force=force)
+    if sum(counts) >= LARGE_RUN:
+        reporter.note(f"reading the records of {sum(counts):,} trials")
+    records = loading.read_records(study, planned, counts, store.folder, store.version)
+    return records, analysis.summarise(study, records.measured, planned)
+
+
+def _check(trials: Sequence[Trial]) -> None:
+    """Raises ValueError, with the cell, for a trial whose network or hosts are wrong."""
+    for trial in {id(trial.cell): trial for trial in trials}.values():
+        try:
+            _native.check_trial(trial.spec_json)
+        except ValueError as error:
+            raise ValueError(f"{trial.place}: {error}") from None
+
+
+def _executors(
+    study: Study,
+    missing: Sequence[Trial],
+    jobs: int | None,
+    held: contextlib.ExitStack,
+    reporter: Reporter,
+    *,
+    force: bool,
+) -> dict[str, Executor]:
+    """The executors of the worlds that have trials to run, all of which they can run unless forced."""
+    executors = {}
+    for world in study.worlds:
+        if not (todo := [trial for trial in missing if trial.cell.world == world]):
+            continue
+        executor = executor_of(world, jobs)
+        held.callback(executor.close)
+        executors[world] = executor
+        if reasons := executor.unsupported(todo):
+            if not force:
+                raise UnsupportedTrialsError(world, reasons)
+            for line in reasons:
+                reporter.note(f"{world}: {line}")
+    return executors
+
+
+def _run_worlds(
+    study: Study,
+    wanted: Mapping[str, Trial],
+    executors: Mapping[str, Executor],
+    store: Store,
+    reporter: Reporter,
+    *,
+    force: bool,
+) -> None:
     for world in study.worlds:
         of_world = [trial for trial in wanted.values() if trial.cell.world == world]
         todo = [trial for trial in of_world if trial.key not in store.keys]
         present = len(of_world) - len(todo)
         try:
             if todo:
-                executor = executor_of(world, jobs)
+                executor = executors[world]
                 forecast = executor.forecast(todo)
                 if refusals := executor.refusals(todo):
                     if not force:
-                        executor.close()
                         raise MachineTooSlowError(world, refusals)
                     for line in refusals:
                         reporter.note(f"{world}: {line}")
@@ -122,7 +203,6 @@ def _measure(
             ) from None
         finally:
             reporter.finish()
-    return loading.summarise(study, planned, counts, store.folder, store.version)
 
 
 def _run_trials(todo: Iterable[Trial], executor: Executor, store: Store, reporter: Reporter) -> None:
@@ -165,9 +245,8 @@ def _outcome(trial: Trial, future: Future[Record]) -> Record:
     try:
         return future.result()
     except ValueError as error:
-        # Each section was checked; only what contradicts between sections is found this late.
-        point = ", ".join(f"{key} = {value}" for key, value in trial.cell.params.items())
-        raise ValueError(f"{trial.cell.protocol}{f' ({point})' if point else ''}: {error}") from None
+        # Sections, networks and hosts were checked; only contradictions between sections are found this late.
+        raise ValueError(f"{trial.place}: {error}") from None
 
 
 def _keep_finished(

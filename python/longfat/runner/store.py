@@ -17,6 +17,7 @@ from __future__ import annotations
 import contextlib
 import io
 import json
+import shutil
 import time
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
@@ -25,9 +26,9 @@ from typing import Any
 import numpy as np
 import polars as pl
 
+from longfat.files import TEMPORARY, remove_temporaries, write_whole
 from longfat.flow_table import Column, flow_table, height
 from longfat.runner import lock
-from longfat.runner.files import TEMPORARY, remove_temporaries, write_whole
 from longfat.runner.trial import Record, Trial
 from longfat.study import Study
 
@@ -62,11 +63,17 @@ class Store:
         self._buffer: list[tuple[Trial, Record]] = []
         self._started = self._flushed = time.monotonic()
         self._next = 1 + max((_part_number(part) for part in parts(folder)), default=0)
-        self.keys: set[str] = set(read(folder)["key"]) if self._next > 1 else set()
+        self.keys: set[str] = {key for part in parts(folder) for key in _whole(part, ["key"])["key"]}
 
     def describe(self, study: Study, environment: dict[str, Any], *, quick: bool) -> None:
         """Writes what the folder is: first of all, so that a later run knows it."""
-        about = {"longfat": self.version, "study": study.name, "quick": quick, "environment": environment}
+        about = {
+            "longfat": self.version,
+            "study": study.name,
+            "quick": quick,
+            "cuts": study.cuts,
+            "environment": environment,
+        }
         write_whole(self.folder / RUN_FILE, (json.dumps(about, indent=2, ensure_ascii=False) + "\n").encode())
         write_whole(self.folder / STUDY_FILE, study.text.encode())
         self._records.mkdir(exist_ok=True)
@@ -88,9 +95,16 @@ class Store:
         if not self._buffer:
             return
         told = [(trial.key, record.flows) for trial, record in self._buffer if record.flows]
+        flows = f"flows-{self._next:05}"
         if told:
-            self._write(f"flows-{self._next:05}", _flows(told))
-        self._write(f"part-{self._next:05}", _frame(self._buffer, self.version))
+            self._write(flows, _flows(told))
+        try:
+            self._write(f"part-{self._next:05}", _frame(self._buffer, self.version))
+        except OSError:
+            # On a full disk, flows without records only take room.
+            with contextlib.suppress(OSError):
+                self._place(flows).unlink(missing_ok=True)
+            raise
         self._next += 1
         self._buffer.clear()
         self._flushed = time.monotonic()
@@ -98,7 +112,10 @@ class Store:
     def _write(self, name: str, frame: pl.DataFrame) -> None:
         content = io.BytesIO()
         frame.write_parquet(content, compression="zstd")
-        write_whole(self._records / f"{name}.parquet", content.getvalue())
+        write_whole(self._place(name), content.getvalue())
+
+    def _place(self, name: str) -> Path:
+        return self._records / f"{name}.parquet"
 
 
 @contextlib.contextmanager
@@ -106,19 +123,26 @@ def open_store(folder: Path, study: str, version: str, *, fresh: bool) -> Iterat
     """Opens a run's folder, creating it where there is none, and holds its lock.
 
     Raises FolderError where the folder holds something else than records of this study, FolderBusyError
-    where another run uses it, OSError where it cannot be written. `fresh` removes the study's own records.
+    where another run uses it, OSError where it cannot be written. A folder that was made for the run and
+    holds no record is removed after an error. `fresh` removes the study's own records.
     """
     _refuse_foreign(folder, study)
+    is_new = not folder.exists()
     folder.mkdir(parents=True, exist_ok=True)
-    with lock.acquire(folder):
-        _refuse_foreign(folder, study)
-        remove_temporaries(folder)
-        if (folder / RECORDS).is_dir():
-            remove_temporaries(folder / RECORDS)
-        if fresh:
-            for stale in [*parts(folder), *parts(folder, "flows"), folder / REPORT_FILE]:
-                stale.unlink(missing_ok=True)
-        yield Store(folder, version)
+    try:
+        with lock.acquire(folder):
+            _refuse_foreign(folder, study)
+            remove_temporaries(folder)
+            if (folder / RECORDS).is_dir():
+                remove_temporaries(folder / RECORDS)
+            if fresh:
+                for stale in [*parts(folder), *parts(folder, "flows"), folder / REPORT_FILE]:
+                    stale.unlink(missing_ok=True)
+            yield Store(folder, version)
+    except (OSError, ValueError):
+        if is_new and not parts(folder):
+            shutil.rmtree(folder, ignore_errors=True)
+        raise
 
 
 def _refuse_foreign(folder: Path, study: str) -> None:
@@ -174,10 +198,13 @@ def _part_number(part: Path) -> int:
 
 def read(folder: Path) -> pl.DataFrame:
     """All records of a folder, one row a key: the columns of the store, then one Float64 column a metric."""
-    frames = _frames(parts(folder))
+    frames = [_whole(part) for part in parts(folder)]
     if not frames:
         return pl.DataFrame(schema=_COLUMNS)
-    return pl.concat(frames, how="diagonal_relaxed").unique("key", keep="first", maintain_order=True)
+    found = pl.concat(frames, how="diagonal_relaxed")
+    # Runs that were killed may have left a record twice.
+    twice = found["key"].n_unique() < found.height
+    return found.unique("key", keep="first", maintain_order=True) if twice else found
 
 
 def read_flows(
@@ -203,14 +230,13 @@ def read_flows(
     return pl.concat(frames, how="diagonal_relaxed") if frames else pl.DataFrame(schema={"key": pl.String})
 
 
-def _frames(found: list[Path]) -> list[pl.DataFrame]:
-    return [_whole(part) for part in found]
-
-
-def _whole(part: Path) -> pl.DataFrame:
+def _whole(part: Path, columns: list[str] | None = None) -> pl.DataFrame:
+    """The frame of a part, or some of its columns; FolderError where the file is not a part."""
     try:
         # Read into memory first: a mapped file that vanishes or shrinks would end the process.
-        frame = pl.read_parquet(io.BytesIO(part.read_bytes()))
+        frame = pl.read_parquet(io.BytesIO(part.read_bytes()), columns=columns)
+    except pl.exceptions.ColumnNotFoundError:
+        frame = pl.DataFrame()
     except pl.exceptions.PolarsError:
         raise FolderError(f"{part}: is no whole Parquet file: remove it, and its trials run again") from None
     if "key" not in frame.columns:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from longfat.flow_table import Column
-from longfat.named_classes import CLASS_KEYS, file_hash, is_class, source_file, split
+from longfat.named_classes import CLASS_KEYS, content_hash, file_hash, is_class, split
 from longfat.results import Cell
 from longfat.study.loading import TRACE
 from longfat.study.vocabulary import canonical
@@ -33,6 +33,12 @@ class Trial:
         """`spec` as JSON text."""
         return canonical(self.spec)
 
+    @property
+    def place(self) -> str:
+        """The protocol and the point of the sweep, for messages."""
+        point = ", ".join(f"{key} = {value}" for key, value in self.cell.params.items())
+        return f"{self.cell.protocol}{f' ({point})' if point else ''}"
+
 
 @dataclass(frozen=True)
 class Record:
@@ -52,14 +58,28 @@ def trial_key(cell: Cell, seed: int, number: int, version: str) -> str:
     >>> trial_key(cell, 1, 0, "0.1.0") == trial_key(cell, 1, 1, "0.1.0")
     False
     """
-    content = {
-        "spec": _by_content(cell.spec),
-        "world": cell.world,
-        "seed": seed,
-        "trial": number,
-        "version": version,
-    }
-    return hashlib.blake2b(canonical(content).encode(), digest_size=16).hexdigest()
+    return _Keys.of(cell, seed, version).key(number)
+
+
+@dataclass(frozen=True)
+class _Keys:
+    """The keys of a cell's trials: all that comes before a trial's number is hashed once."""
+
+    before: Any
+    after: str
+
+    @classmethod
+    def of(cls, cell: Cell, seed: int, version: str) -> _Keys:
+        # The canonical JSON of {seed, spec, trial, version, world}, parted at the trial's number.
+        before = canonical({"seed": seed, "spec": _by_content(cell.spec)}).removesuffix("}")
+        after = canonical({"version": version, "world": cell.world}).removeprefix("{")
+        return cls(hashlib.blake2b(f'{before},"trial":'.encode(), digest_size=16), f",{after}")
+
+    def key(self, number: int) -> str:
+        made = self.before.copy()
+        made.update(f"{number}{self.after}".encode())
+        found: str = made.hexdigest()
+        return found
 
 
 def _by_content(value: Any, key: str = "") -> Any:
@@ -71,7 +91,7 @@ def _by_content(value: Any, key: str = "") -> Any:
     if key == TRACE and isinstance(value, str):
         return file_hash(value)
     if key in CLASS_KEYS and is_class(value):
-        return {"class": split(value)[1], "source": file_hash(source_file(value))}
+        return {"class": split(value)[1], "source": content_hash(value)}
     return value
 
 
@@ -82,7 +102,17 @@ def plan(
 
     Interrupted halfway, a run has then seen every cell about equally often.
     """
+    keys = trial_keys(cells, counts, seed, version)
     for number in range(max(counts, default=0)):
         for index, cell in enumerate(cells):
             if number < counts[index]:
-                yield index, Trial(trial_key(cell, seed, number, version), cell, number, seed)
+                yield index, Trial(keys[index][number], cell, number, seed)
+
+
+def trial_keys(cells: Sequence[Cell], counts: Sequence[int], seed: int, version: str) -> list[list[str]]:
+    """The keys of each cell's trials, in the order of their numbers."""
+    found = []
+    for cell, count in zip(cells, counts, strict=True):
+        of_cell = _Keys.of(cell, seed, version)
+        found.append([of_cell.key(number) for number in range(count)])
+    return found

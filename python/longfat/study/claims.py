@@ -8,6 +8,7 @@ from pydantic import BaseModel, ConfigDict, Field, field_validator, model_valida
 
 from longfat.study import units
 from longfat.study.conditions import Condition
+from longfat.study.vocabulary import metrics, resolve_metric, whole_metric
 
 Relation = Literal[
     "higher",
@@ -38,6 +39,37 @@ LEVELS = ("at-least", "at-most")
 """Relations to a value that the claim itself names."""
 AGREES = "agrees-with"
 """The relation of a protocol to itself in another world, which `against` names."""
+
+_RAISED = {"better": True, "faster": True, "quicker": True, "worse": False, "slower": False}
+_MEANT = {
+    **dict.fromkeys(("greater", "larger", "bigger", "more", "above"), "higher"),
+    **dict.fromkeys(("less", "smaller", "fewer", "below"), "lower"),
+    **dict.fromkeys(("equal", "equals", "same", "near", "about"), "within"),
+    **dict.fromkeys(("grows-with", "increases-with", "increases"), "rises-with"),
+    **dict.fromkeys(("shrinks-with", "decreases-with", "decreases"), "falls-with"),
+    **dict.fromkeys(("min", "minimum"), "at-least"),
+    **dict.fromkeys(("max", "maximum"), "at-most"),
+}
+
+
+def meant(relation: object, metric: object) -> str | None:
+    """Returns the relation that another word stands for; "faster" depends on what is better of the metric.
+
+    >>> meant("faster", "goodput"), meant("faster", "completion"), meant("purple", "goodput")
+    ('higher', 'lower', None)
+    """
+    word = str(relation)
+    if word not in _RAISED:
+        return _MEANT.get(word)
+    try:
+        better = metrics()[whole_metric(resolve_metric(str(metric)))]["better"]
+    except ValueError:
+        better = "higher"
+    return "higher" if (better == "higher") == _RAISED[word] else "lower"
+
+
+MIN_TRIALS = 3
+"""Fewer trials of a cell than these decide nothing."""
 
 Where = dict[str, str | int]
 

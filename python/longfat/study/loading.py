@@ -8,7 +8,8 @@ import math
 import re
 import tomllib
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -16,10 +17,11 @@ from pydantic import BaseModel, ValidationError
 
 from longfat.keys import lookup
 from longfat.named_classes import CLASS_KEYS, anchored, is_class
-from longfat.study import catalogue, sweep
-from longfat.study.claims import Claim
+from longfat.study import catalogue, lines, path_model, quick, sweep
+from longfat.study.claims import Claim, meant
 from longfat.study.naming import claim_problems
 from longfat.study.overrides import Overrides
+from longfat.study.plain import study_tables
 from longfat.study.problems import Problem, StudyError, from_validation, show
 from longfat.study.specification import ProtocolEntry, Reported, Study, TrafficEntry
 from longfat.study.support import world_problems
@@ -37,55 +39,82 @@ def load_study(
     *,
     name: str | None = None,
     checked: bool = False,
+    also: Callable[[Study], list[Problem]] | None = None,
 ) -> Study:
     """Reads and checks a study.
 
     Args:
         source: A file's path, a built-in study's name (`arq/loss`), a study file's tables, or a `Study`.
+            Tables may hold what `longfat.study.plain` converts.
         overrides: What to change before it is checked.
         name: The study's name, where it is not to follow from its file or title.
         checked: Whether the source has been run already: then its skeleton alone is checked again, since a
             sweep narrowed by an override leaves claims about what is swept no more, and later versions know
             other keys.
+        also: A further check of the claims as written, by a package above this one
+            (`longfat.analysis.expectation.theory_problems`).
 
     Raises:
         StudyError: (a ValueError) with one line a problem, naming file, key, value and what is allowed.
     """
     overrides = overrides or Overrides()
-    origin, found_name, text, data = _read(source)
-    original = _parse(origin, data, ())
+    read = _read(source)
+    origin, text, data = read.origin, read.text, read.data
+    original = _parse(read, data, ())
     touched: list[str] = []
-    study = original
+    study, changed = original, copy.deepcopy(data)
     if overrides.any:
-        changed = copy.deepcopy(data)
         try:
             touched = overrides.apply(changed)
             _anchor_files(changed, Path.cwd())
         except ValueError as error:
             raise StudyError("", [Problem("", str(error))]) from None
-        study = _parse(origin, changed, touched)
+        study = _parse(read, changed, touched)
         text = _write(changed)
     found: list[Problem] = []
     if not checked and not isinstance(source, Study):
         # Against the file as its author wrote it: where --set narrows a sweep, a claim is undecided.
-        found += claim_problems(original)
+        found += claim_problems(original) or (also(original) if also is not None else [])
     if not checked:
         found += _section_problems(study) or world_problems(study)
     if found:
-        raise StudyError(origin, found, touched)
-    study._name = name or found_name
+        raise StudyError(origin, found, touched, read.line_of)
+    if overrides.quick:
+        given = [key for key, _ in overrides.settings]
+        changed, cuts = quick.cut(changed, lambda data: _parse(read, data, touched), given, overrides.repeats)
+        study, text = _parse(read, changed, touched), _write(changed)
+        study._cuts = cuts
+    study._name = name or read.name
     study._text = text or _write(data)
     return study
 
 
-def _read(source: str | Path | Mapping[str, Any] | Study) -> tuple[str, str, str, dict[str, Any]]:
-    """(what messages call it, name, text, tables)."""
+@dataclass(frozen=True)
+class _Source:
+    """A study before it is checked: its origin in messages, name, text, tables, and the text of its file."""
+
+    origin: str
+    name: str
+    text: str
+    data: dict[str, Any]
+    written: str = ""
+
+    def line_of(self, key: str) -> int | None:
+        """The line of a key in the study's file; None where there is no file."""
+        return lines.line_of(self.written, key, self.data) if self.written else None
+
+
+def _read(source: str | Path | Mapping[str, Any] | Study) -> _Source:
     if isinstance(source, Study):
         data = source.model_dump(mode="python", exclude_unset=True, by_alias=True)
-        return source.name, source.name, source.text, data
+        return _Source(source.name, source.name, source.text, data)
     if isinstance(source, Mapping):
-        data = copy.deepcopy(dict(source))
-        return "study", _slug(data.get("title")), "", data
+        data = study_tables(source)
+        try:
+            _read_models(data, Path.cwd())
+        except ValueError as error:
+            raise StudyError("study", [Problem("", str(error))]) from None
+        return _Source("study", _slug(data.get("title")), "", data)
     path = catalogue.find(str(source))
     origin = str(path)
     try:
@@ -93,18 +122,22 @@ def _read(source: str | Path | Mapping[str, Any] | Study) -> tuple[str, str, str
             raise StudyError(
                 origin, [Problem("", f"is too large for a study file: at most {MAX_FILE} bytes")]
             )
-        text = path.read_text(encoding="utf-8")
-        data = tomllib.loads(text)
+        written = path.read_text(encoding="utf-8")
+        data = tomllib.loads(written)
     except OSError as error:
         raise StudyError(origin, [Problem("", f"cannot be read: {error.strerror}")]) from None
     except UnicodeDecodeError:
         raise StudyError(origin, [Problem("", "is not text in UTF-8")]) from None
-    except (tomllib.TOMLDecodeError, RecursionError) as error:
-        reason = "nested too deeply" if isinstance(error, RecursionError) else error
-        raise StudyError(origin, [Problem("", f"is not TOML: {reason}")]) from None
-    if _anchor_files(data, path.parent.resolve()):
-        text = _write(data)
-    return origin, catalogue.name_of(path), text, data
+    except RecursionError:
+        raise StudyError(origin, [Problem("", "is not TOML: nested too deeply")]) from None
+    except tomllib.TOMLDecodeError as error:
+        line, reason = lines.of_syntax_error(written, error)
+        raise StudyError(f"{origin}:{line}", [Problem("", f"is not TOML: {reason}")]) from None
+    try:
+        text = _write(data) if _anchor_files(data, path.parent.resolve()) else written
+    except ValueError as error:
+        raise StudyError(origin, [Problem("", str(error))]) from None
+    return _Source(origin, catalogue.name_of(path), text, data, written)
 
 
 def anchored_files(value: Any, folder: Path, key: str = "") -> Any:
@@ -121,14 +154,30 @@ def anchored_files(value: Any, folder: Path, key: str = "") -> Any:
 
 
 def _anchor_files(data: dict[str, Any], folder: Path) -> bool:
-    """Makes the names of files in a study's tables absolute, in place; whether any was not."""
+    """Makes the names of files in a study's tables absolute, and reads models that it sweeps, in place.
+
+    Whether anything changed. Raises ValueError for a model that cannot be read.
+    """
     changed = False
     for table in ("path", "topology", "protocols", "traffic", "sweep"):
         before = data.get(table)
         if isinstance(before, dict | list):
             data[table] = anchored_files(before, folder)
             changed |= data[table] != before
-    return changed
+    return _read_models(data, folder) or changed
+
+
+def _read_models(data: dict[str, Any], folder: Path) -> bool:
+    """Puts models in place of their files' names in a sweep of whole paths; whether there was any."""
+    swept = data.get("sweep")
+    if not isinstance(swept, dict) or sweep.PATH not in swept:
+        return False
+    before = swept[sweep.PATH]
+    try:
+        swept[sweep.PATH] = path_model.swept(before, folder)
+    except ValueError as error:
+        raise ValueError(f'sweep."{sweep.PATH}": {error}') from None
+    return bool(swept[sweep.PATH] != before)
 
 
 def _slug(title: object) -> str:
@@ -136,19 +185,31 @@ def _slug(title: object) -> str:
     return words[:60].rstrip("-") or "study"
 
 
-def _parse(origin: str, data: dict[str, Any], touched: tuple[str, ...] | list[str]) -> Study:
+def _parse(read: _Source, data: dict[str, Any], touched: Sequence[str]) -> Study:
     found = _unwritable(data, "")
     if found:
-        raise StudyError(origin, found, touched)
+        raise StudyError(read.origin, found, touched, read.line_of)
     try:
         study = Study.model_validate(data)
     except ValidationError as error:
-        errors = [{**entry, "known": _known(entry["loc"])} for entry in error.errors(include_url=False)]
-        raise StudyError(origin, from_validation(errors, data), touched) from None
+        errors = [
+            {**entry, "known": _known(entry["loc"]), "meant": _meant(entry["loc"], data)}
+            for entry in error.errors(include_url=False)
+        ]
+        raise StudyError(read.origin, from_validation(errors, data), touched, read.line_of) from None
     found = [*_name_problems(study), *sweep.problems(study)]
     if found:
-        raise StudyError(origin, found, touched)
+        raise StudyError(read.origin, found, touched, read.line_of)
     return study
+
+
+def _meant(location: tuple[str | int, ...], data: dict[str, Any]) -> str | None:
+    """The relation that a claim's wrong word stands for."""
+    match location:
+        case ("claims", int(number), "relation"):
+            claim = data["claims"][number]
+            return meant(claim["relation"], claim.get("metric"))
+    return None
 
 
 def _known(location: tuple[str | int, ...]) -> list[str]:
@@ -199,9 +260,13 @@ def _section_problems(study: Study) -> list[Problem]:
     for cell in sweep.cells(study):
         own = {sweep.own_key(key, cell.protocol): key for key in cell.params}
         for key, message in _check_all(cell.spec):
-            swept = next((own[k] for k in own if key == k or key.startswith(f"{k}.")), None)
-            label = f'sweep."{swept}"' if swept else _label(key, cell.protocol)
-            found.append(Problem(label, message))
+            swept = next((k for k in own if key == k or key.startswith(f"{k}.")), None)
+            if swept is None:
+                found.append(Problem(_label(key, cell.protocol), message))
+                continue
+            # A key inside a table that is swept.
+            inner = key.removeprefix(swept).removeprefix(".")
+            found.append(Problem(f'sweep."{own[swept]}"', f"{inner}: {message}" if inner else message))
     # A value that every cell overrides would otherwise be accepted unread.
     for entry in study.protocols:
         base = sweep.specification(study, entry)

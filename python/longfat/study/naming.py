@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from longfat.study import units
+from longfat.study import selection, units
 from longfat.study.claims import AGREES, Claim
 from longfat.study.problems import Problem, show
 from longfat.study.specification import Study
@@ -14,9 +14,6 @@ from longfat.worlds import WORLDS
 
 def claim_problems(study: Study) -> list[Problem]:
     """Claims and reported figures must speak of protocols, metrics, worlds and keys that the study has."""
-    # Which cells a claim is about is the analysis's to say, and it stands on this package.
-    from longfat.analysis.selection import check as unanswerable
-
     names = [entry.name for entry in study.protocols]
     found: list[Problem] = []
     ids = [claim.id for claim in study.claims]
@@ -56,7 +53,7 @@ def claim_problems(study: Study) -> list[Problem]:
             wrong = f'"{reported.protocol}" is no protocol of this study; {allowed(reported.protocol, names)}'
             found.append(Problem(f"reported[{i}].protocol", wrong))
         found += _where_problems(study, f"reported[{i}].where", reported.where)
-    return found or unanswerable(study)
+    return found or selection.check(study)
 
 
 _DIMENSIONS = {"bit/s": ("rate",), "s": ("duration",), "B": ("size",)}

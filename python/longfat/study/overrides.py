@@ -8,20 +8,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from longfat.keys import place
-from longfat.study import path_model, units
+from longfat.study import path_model
 from longfat.study.specification import Study
 from longfat.study.sweep import Roots
 from longfat.study.vocabulary import allowed
-
-QUICK_REPEATS = 20
-"""Trials a cell with `--quick`: enough to decide most claims, and simulated ones take milliseconds."""
-QUICK_REPEATS_IN = {"relay": 3, "netns": 1}
-"""The same in worlds where a trial takes its time."""
-QUICK_SIZE = "200kB"
-"""The largest file with `--quick`."""
-
-QUICK_REPEATS_TIMED = 5
-"""The same of a workload that goes on for a time, which stays as long: its start and end would weigh more."""
 
 _TABLES = ("path", "topology", "workload", "protocols", "traffic", "sweep")
 SKELETON = tuple(key for key in Study.model_fields if key not in _TABLES)
@@ -29,7 +19,10 @@ SKELETON = tuple(key for key in Study.model_fields if key not in _TABLES)
 
 @dataclass(frozen=True)
 class Overrides:
-    """Changes to a study before it is run; `settings` are pairs of dotted key and value (`read_setting`)."""
+    """Changes to a study before it is run; `settings` are pairs of dotted key and value (`read_setting`).
+
+    `quick` cuts the changed study to what runs in half a minute (`longfat.study.quick`).
+    """
 
     settings: tuple[tuple[str, Any], ...] = ()
     worlds: tuple[str, ...] = ()
@@ -51,8 +44,6 @@ class Overrides:
 
         Raises ValueError, naming `--set` and the key, where there is no such key.
         """
-        if self.quick:
-            _make_quick(data)
         if self.worlds:
             data["worlds"] = list(self.worlds)
         if self.repeats is not None:
@@ -65,27 +56,12 @@ class Overrides:
         return [touched for key, value in self.settings for touched in _set(data, key, value)]
 
 
-def _make_quick(data: dict[str, Any]) -> None:
-    asked = data.get("repeats", QUICK_REPEATS)
-    workload = data.get("workload")
-    timed = isinstance(workload, dict) and "duration" in workload
-    if isinstance(asked, int):  # what is no number is told of when the study is checked
-        data["repeats"] = min(asked, QUICK_REPEATS_TIMED if timed else QUICK_REPEATS)
-        data["repeats_in"] = {world: min(asked, few) for world, few in QUICK_REPEATS_IN.items()}
-    data.pop("precision", None)
-    data.pop("max_repeats", None)
-    if isinstance(workload, dict) and "size" in workload:
-        size = units.number(workload["size"])
-        if size is not None and size > float(units.parse(QUICK_SIZE).value):
-            workload["size"] = QUICK_SIZE
-
-
 def _set(data: dict[str, Any], key: str, value: Any) -> list[str]:
     """Sets one key; gives it as problems name it, in each protocol where it is for all."""
     if "." not in key and key in SKELETON:
         data[key] = value
         return [key]
-    if key == "path":
+    if key == "path" and not isinstance(value, list):
         return _set_path(data, value)
     entries = [entry for entry in _tables(data.get("protocols")) if isinstance(entry.get("name"), str)]
     names = [entry["name"] for entry in entries]

@@ -9,10 +9,12 @@ FILE`.
 from __future__ import annotations
 
 import tomllib
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from longfat.study import lines
 from longfat.study.vocabulary import allowed, check
 
 TABLES = ("path", "measured")
@@ -42,23 +44,31 @@ def read(file: str | Path) -> PathModel:
     try:
         if name.stat().st_size > MAX_FILE:
             raise ValueError(f"{name}: is too large for a path model: at most {MAX_FILE} bytes")
-        data = tomllib.loads(name.read_text(encoding="utf-8"))
+        text = name.read_text(encoding="utf-8")
+        data = tomllib.loads(text)
     except OSError as error:
         raise ValueError(f"{name}: cannot be read: {error.strerror}") from None
     except UnicodeDecodeError:
         raise ValueError(f"{name}: is not text in UTF-8") from None
-    except (tomllib.TOMLDecodeError, RecursionError) as error:
-        reason = "nested too deeply" if isinstance(error, RecursionError) else error
-        raise ValueError(f"{name}: is not TOML: {reason}") from None
+    except RecursionError:
+        raise ValueError(f"{name}: is not TOML: nested too deeply") from None
+    except tomllib.TOMLDecodeError as error:
+        line, reason = lines.of_syntax_error(text, error)
+        raise ValueError(f"{name}:{line}: is not TOML: {reason}") from None
+
+    def place(key: str) -> str:
+        line = lines.line_of(text, key, data)
+        return str(name) if line is None else f"{name}:{line}"
+
     for key in data:
         if key not in TABLES:
-            raise ValueError(f"{name}: {key}: unknown table; {allowed(key, TABLES)}")
+            raise ValueError(f"{place(key)}: {key}: unknown table; {allowed(key, TABLES)}")
     path, measured = data.get("path"), data.get("measured", {})
     if not isinstance(path, dict):
         raise ValueError(f"{name}: path: the table [path] is missing")
     if not isinstance(measured, dict):
-        raise ValueError(f"{name}: measured: must be a table")
-    _refuse(name, path)
+        raise ValueError(f"{place('measured')}: measured: must be a table")
+    _refuse(place, path)
     return PathModel(anchored_files(path, name.parent.resolve()), measured)
 
 
@@ -66,9 +76,31 @@ def write(file: str | Path, model: PathModel) -> None:
     """Writes a model for `read`; ValueError where its path is none, OSError where it cannot be written."""
     import tomli_w
 
-    _refuse(Path(file), model.path)
+    from longfat.files import write_whole
+
+    _refuse(lambda _: str(file), model.path)
     tables = {"measured": model.measured} if model.measured else {}
-    Path(file).write_text(tomli_w.dumps({**tables, "path": model.path}), encoding="utf-8")
+    write_whole(Path(file), tomli_w.dumps({**tables, "path": model.path}).encode())
+
+
+def swept(listed: Any, folder: Path) -> Any:
+    """The points of a sweep of whole paths, with models in place of `@FILE`; others stay as they are.
+
+    Files are relative to `folder`. A point without a label has its file's name as one. Raises ValueError as
+    `read` does.
+    """
+    if not isinstance(listed, list):
+        return listed
+    return [_swept(point, folder) for point in listed]
+
+
+def _swept(point: Any, folder: Path) -> Any:
+    labelled = point if isinstance(point, dict) and isinstance(point.get("value"), str) else {"value": point}
+    value = labelled["value"]
+    if not (isinstance(value, str) and value.startswith(MARK)):
+        return point
+    file = folder / value.removeprefix(MARK)
+    return {"label": file.stem, **labelled, "value": read(file).path}
 
 
 def of_setting(value: Any) -> Any:
@@ -84,6 +116,6 @@ def of_setting(value: Any) -> Any:
     raise ValueError("names no key: write path.KEY=VALUE, or path=@FILE for the path model in a file")
 
 
-def _refuse(name: Path, path: dict[str, Any]) -> None:
+def _refuse(place: Callable[[str], str], path: dict[str, Any]) -> None:
     for key, message in check("path", path):
-        raise ValueError(f"{name}: {key}: {message}")
+        raise ValueError(f"{place(key)}: {key}: {message}")

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -24,16 +25,58 @@ class Problem:
 class StudyError(ValueError):
     """A study that cannot be run as it stands. Its text is one line a problem."""
 
-    def __init__(self, origin: str, problems: Sequence[Problem], overridden: Sequence[str] = ()) -> None:
-        self.problems = tuple(dict.fromkeys(problems))
-        shown = [_line(origin, problem, overridden) for problem in self.problems[:MAX_SHOWN]]
+    def __init__(
+        self,
+        origin: str,
+        problems: Sequence[Problem],
+        overridden: Sequence[str] = (),
+        line_of: Callable[[str], int | None] | None = None,
+    ) -> None:
+        self.problems = tuple(grouped(problems))
+        shown = [_line(origin, problem, overridden, line_of) for problem in self.problems[:MAX_SHOWN]]
         if len(self.problems) > MAX_SHOWN:
             shown.append(f"{origin}: and {len(self.problems) - MAX_SHOWN} more problems")
         super().__init__("\n".join(shown))
 
 
-def _line(origin: str, problem: Problem, overridden: Sequence[str]) -> str:
+def grouped(problems: Iterable[Problem]) -> list[Problem]:
+    """Returns one problem a key: bad values of the same list are named together.
+
+    >>> grouped([Problem("k", '"a" is no rate'), Problem("k", '"b" is no rate'), Problem("k", "1 is odd")])
+    [Problem(key='k', message='each of "a" and "b" is no rate; 1 is odd')]
+    """
+    by_key: dict[str, dict[tuple[str, str], list[str]]] = {}
+    for problem in dict.fromkeys(problems):
+        match = _VALUE.fullmatch(problem.message) if problem.key else None
+        before, value, after = match.groups() if match else ("", "", problem.message)
+        by_key.setdefault(problem.key, {}).setdefault((before, after), []).append(value)
+    found = []
+    for key, messages in by_key.items():
+        told = [_together(before, values, after) for (before, after), values in messages.items()]
+        found += [Problem(key, "; ".join(told))] if key else [Problem(key, message) for message in told]
+    return found
+
+
+_VALUE = re.compile(r'(|[a-z ]+: [a-z ]*)("(?:[^"\\]|\\.)*"|`[^`]*`|-?[0-9.]+)(?=\W)(.*)', re.DOTALL)
+"""A message that names at its beginning the value that it is about."""
+
+
+def _together(before: str, values: Sequence[str], after: str) -> str:
+    if len(values) == 1:
+        return f"{before}{values[0]}{after}"
+    listed = f"{', '.join(values[:-1])} and {values[-1]}"
+    return f"{before}{listed}{after}" if before else f"each of {listed}{after}"
+
+
+def _line(
+    origin: str,
+    problem: Problem,
+    overridden: Sequence[str],
+    line_of: Callable[[str], int | None] | None,
+) -> str:
     where = origin
+    if line_of is not None and (number := line_of(problem.key)) is not None:
+        where = f"{origin}:{number}"
     # A table's own problem may come of one of its keys: an unknown table, an unknown key in it.
     if any(f"{problem.key}.".startswith(f"{key}.") or _within(problem.key, key) for key in overridden):
         where = "--set"
@@ -99,7 +142,11 @@ def _message(error: Mapping[str, Any]) -> str:
         return "is missing"
     if kind == "literal_error":
         words = [word.strip().strip("'") for word in context["expected"].replace(" or ", ", ").split(",")]
-        return f"{show(value)} is not known; {allowed(str(value), words)}"
+        meant = error.get("meant")
+        hint = (
+            f'allowed: {", ".join(words)}; did you mean "{meant}"?' if meant else allowed(str(value), words)
+        )
+        return f"{show(value)} is not known; {hint}"
     if kind in _KINDS:
         return f"{show(value)}: must be {_KINDS[kind]}"
     if kind == "greater_than_equal":

@@ -72,8 +72,7 @@ def rows(
         same = [
             table
             for table in tables
-            if set(table["properties"]) <= set(properties)
-            and not any(_is_kind_by_example(*entry) for entry in table["properties"].items())
+            if set(table["properties"]) <= set(properties) and not _kind(table, definitions)
         ]
         values = " | ".join([*scalars, *(["words below"] if words else []), *(["table"] if tables else [])])
         default = "required" if key in required else _plain(content.get("default"))
@@ -136,13 +135,18 @@ def _scalar(content: dict[str, Any]) -> str:
 
 def _shape(table: dict[str, Any], definitions: dict[str, Any]) -> str:
     """A table by the word that names its kind, else by its keys."""
+    return _kind(table, definitions) or "{ " + ", ".join(table["properties"]) + " }"
+
+
+def _kind(table: dict[str, Any], definitions: dict[str, Any]) -> str:
+    """The key of a table that holds one word alone, with the word; empty where there is none."""
     for key, content in table["properties"].items():
         word = only_word(content, definitions)
         if word is None and _is_kind_by_example(key, content):
             word = str(content["examples"][0])
         if word is not None:
             return f'{{ {key} = "{word}" }}'
-    return "{ " + ", ".join(table["properties"]) + " }"
+    return ""
 
 
 def _is_kind_by_example(key: str, content: dict[str, Any]) -> bool:

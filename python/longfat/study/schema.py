@@ -6,6 +6,7 @@ import copy
 from typing import Any
 
 from longfat.study.specification import Study
+from longfat.study.sweep import LABEL, PATH, VALUE
 from longfat.study.vocabulary import SECTIONS, Section, vocabulary
 
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
@@ -111,6 +112,17 @@ def _with_name(protocol: dict[str, Any], name: dict[str, Any], definitions: dict
     }
 
 
+def _labelled(content: dict[str, Any]) -> dict[str, Any]:
+    """A value, or a table of it and a label."""
+    named = {
+        "type": "object",
+        "properties": {LABEL: {"type": "string", "minLength": 1}, VALUE: content},
+        "required": [LABEL, VALUE],
+        "additionalProperties": False,
+    }
+    return {"anyOf": [content, named]}
+
+
 def _sweep(
     plain: dict[str, Any], adopted: dict[Section, dict[str, Any]], definitions: dict[str, Any]
 ) -> dict[str, Any]:
@@ -122,11 +134,16 @@ def _sweep(
         for variant in variants(schema, definitions):
             for key, content in variant.get("properties", {}).items():
                 of_key = {
-                    "anyOf": [{**listed, "items": content}, span],
+                    "anyOf": [{**listed, "items": _labelled(content)}, span],
                     "description": content.get("description", ""),
                 }
                 if section != "traffic":
                     properties.setdefault(f"{section}.{key}", of_key)
+    properties[PATH] = {
+        **listed,
+        "items": _labelled({"type": ["object", "string"]}),
+        "description": "Whole paths: tables of a path's keys, or path models as @FILE.",
+    }
     tables = "|".join(section for section in SECTIONS if section != "traffic")
     nested = rf"^({tables}|(protocols|traffic)\.[^.]+)\."
     return {

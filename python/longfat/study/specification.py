@@ -21,7 +21,7 @@ from pydantic import (
 from longfat.study import units
 from longfat.study.claims import THEORY, Claim, Where
 from longfat.study.problems import show
-from longfat.study.vocabulary import allowed, resolve_metric
+from longfat.study.vocabulary import allowed, resolve_metrics, unknown
 from longfat.worlds import WORLDS
 
 MAX_TRIALS = 1_000_000
@@ -158,6 +158,7 @@ class Study(BaseModel):
 
     _name: str = PrivateAttr("study")
     _text: str = PrivateAttr("")
+    _cuts: list[str] = PrivateAttr(default_factory=list)
 
     @property
     def name(self) -> str:
@@ -168,6 +169,11 @@ class Study(BaseModel):
     def text(self) -> str:
         """The study as TOML, as run: the file's own text where nothing was overridden."""
         return self._text
+
+    @property
+    def cuts(self) -> list[str]:
+        """What `--quick` cut of the study, a phrase each; empty where nothing was cut."""
+        return self._cuts
 
     @property
     def network(self) -> dict[str, Any]:
@@ -186,7 +192,7 @@ class Study(BaseModel):
     @field_validator("show")
     @classmethod
     def _shown_metrics_are_known(cls, show: list[str]) -> list[str]:
-        return list(dict.fromkeys(resolve_metric(name) for name in show))
+        return list(dict.fromkeys(resolve_metrics(show)))
 
     def trials_in(self, world: str) -> int:
         """Trials of each cell of a world, before a precision asks for more."""
@@ -211,17 +217,15 @@ class Study(BaseModel):
     @field_validator("worlds")
     @classmethod
     def _worlds_are_known(cls, worlds: list[str]) -> list[str]:
-        for world in worlds:
-            if world not in WORLDS:
-                raise ValueError(f'"{world}" is no world; {allowed(world, WORLDS)}')
+        if wrong := unknown(worlds, WORLDS, "world"):
+            raise ValueError(wrong)
         return list(dict.fromkeys(worlds))
 
     @field_validator("repeats_in")
     @classmethod
     def _repeats_are_of_known_worlds(cls, repeats: dict[str, int]) -> dict[str, int]:
-        for world in repeats:
-            if world not in WORLDS:
-                raise ValueError(f'"{world}" is no world; {allowed(world, WORLDS)}')
+        if wrong := unknown(repeats, WORLDS, "world"):
+            raise ValueError(wrong)
         return repeats
 
     @field_validator("precision")

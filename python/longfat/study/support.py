@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from longfat.results import Cell
+from longfat.study.cell import Cell
 from longfat.study.problems import Problem
 from longfat.study.specification import Study
 from longfat.study.sweep import cells

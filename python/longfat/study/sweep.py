@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import copy
 import itertools
+import json
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from longfat.keys import place
-from longfat.results import Cell
 from longfat.study import units
+from longfat.study.cell import Cell
 from longfat.study.problems import Problem, show
 from longfat.study.specification import ProtocolEntry, Study
 from longfat.study.vocabulary import allowed, canonical
@@ -19,14 +21,45 @@ MAX_CELLS = 100_000
 """The most cells that one study may have."""
 
 
-def values(swept: Any) -> list[Any]:
-    """The values of one swept key: a list as it is, a range `{from, to, step}` spelled out.
+PATH = "path"
+"""The one section that is swept as a whole: its values are tables, most often models of paths."""
+LABEL, VALUE = "label", "value"
+"""The keys of a labelled point of a sweep."""
 
-    Raises ValueError where there are none, where one stands twice, or where a range cannot be read.
+
+def values(swept: Any) -> list[Any]:
+    """The values of one swept key as tables, charts and claims show them: a labelled one by its label.
+
+    A list stays as it is, a range `{from, to, step}` is spelled out. Raises ValueError where there are none,
+    where one stands twice, or where a range or a label cannot be read.
 
     >>> values({"from": "0%", "to": "10%", "step": "5%"})
     ['0%', '5%', '10%']
+    >>> values([{"label": "bursts", "value": {"model": "every", "every": 50}}, "2%"])
+    ['bursts', '2%']
     """
+    return [shown for shown, _ in _labelled(swept)]
+
+
+def _labelled(swept: Any) -> list[tuple[Any, Any]]:
+    """Each value of one swept key as it is shown, and as a specification has it."""
+    found = [_point(value) for value in listed(swept)]
+    counts = Counter(canonical(shown) for shown, _ in found)
+    if twice := [show(json.loads(text)) for text, count in counts.items() if count > 1]:
+        raise ValueError(f"{' and '.join(twice)} stand{'s' if len(twice) == 1 else ''} twice")
+    return found
+
+
+def _point(value: Any) -> tuple[Any, Any]:
+    if not isinstance(value, dict) or LABEL not in value:
+        return value, value
+    if set(value) != {LABEL, VALUE} or not isinstance(value[LABEL], str) or not value[LABEL].strip():
+        raise ValueError(f'{show(value)}: a labelled point is {{ label = "NAME", value = ... }}')
+    return value[LABEL], value[VALUE]
+
+
+def listed(swept: Any) -> list[Any]:
+    """The points of one swept key as a study may write them in a list, in the order of `values`."""
     if isinstance(swept, dict):
         unknown = [key for key in swept if key not in ("from", "to", "step")]
         if unknown:
@@ -43,11 +76,6 @@ def values(swept: Any) -> list[Any]:
         raise ValueError(f"{show(swept)}: must be a list of values or a range {{from, to, step}}")
     if not swept:
         raise ValueError("is empty: at least one value is needed")
-    seen: set[str] = set()
-    for value in swept:
-        if canonical(value) in seen:
-            raise ValueError(f"{show(value)} stands twice")
-        seen.add(canonical(value))
     return swept
 
 
@@ -77,6 +105,8 @@ class Roots:
         >>> roots.problem("path.loss"), roots.problem("protocols.sr")
         (None, 'names no key')
         """
+        if key == PATH and PATH in self.tables:
+            return None
         root, _, rest = key.partition(".")
         lists = {"protocols": ("protocol", self.protocols), "traffic": ("traffic", self.traffic)}
         if root in lists and root in self.words:
@@ -130,15 +160,15 @@ def cells(study: Study) -> list[Cell]:
 
 def _points(study: Study, entry: ProtocolEntry) -> Iterator[tuple[dict[str, Any], dict[str, Any]]]:
     """(swept values, whole specification) of each point that one protocol is run at."""
-    swept = {key: values(listed) for key, listed in study.sweep.items() if _concerns(key, entry.name)}
+    swept = {key: _labelled(listed) for key, listed in study.sweep.items() if _concerns(key, entry.name)}
     base = specification(study, entry)
     for combination in itertools.product(*swept.values()):
-        params = dict(zip(swept, combination, strict=True))
+        point = dict(zip(swept, combination, strict=True))
         spec = copy.deepcopy(base)
         # A table first, then the keys inside it.
-        for key in sorted(params, key=_depth):
-            place(spec, own_key(key, entry.name), copy.deepcopy(params[key]))
-        yield params, spec
+        for key in sorted(point, key=_depth):
+            place(spec, own_key(key, entry.name), copy.deepcopy(point[key][1]))
+        yield {key: shown for key, (shown, _) in point.items()}, spec
 
 
 def _depth(key: str) -> int:
@@ -175,9 +205,13 @@ def problems(study: Study) -> list[Problem]:
         ):
             found.append(Problem(where, f'sets the same as "{both[0]}": sweep one of them'))
         try:
-            count *= len(values(listed))
+            points = _labelled(listed)
         except ValueError as error:
             found.append(Problem(where, str(error)))
+            continue
+        count *= len(points)
+        if key == PATH and not all(isinstance(value, dict) for _, value in points):
+            found.append(Problem(where, f"names no key: sweep {PATH}.KEY, or give tables or @FILE of models"))
     if count > MAX_CELLS:
         found.append(Problem("sweep", f"{count} cells are too many: at most {MAX_CELLS}"))
     if not found:

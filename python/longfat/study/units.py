@@ -85,8 +85,21 @@ def parse(text: object) -> Quantity:
     magnitude, unit = match.groups()
     if unit not in _UNITS:
         known = ", ".join(name for name in _UNITS if name)
-        raise ValueError(f'"{text}" has the unknown unit "{unit}": known are {known}')
+        raise ValueError(f'"{text}" has the unknown unit "{unit}": known are {known}{_meant(unit)}')
     return Quantity(Fraction(magnitude), unit)
+
+
+_ALIASES = ("bps", "kbps", "Mbps", "Gbps", "KB")
+
+
+def _meant(unit: str) -> str:
+    """The end of an error about an unknown unit: all units that a lone prefix may stand for.
+
+    >>> _meant("k"), _meant("parsec")
+    ('; did you mean kbit/s, kB or KiB?', '')
+    """
+    begun = [name for name in _UNITS if name.lower().startswith(unit.lower()) and name not in _ALIASES]
+    return f"; did you mean {' or '.join(filter(None, [', '.join(begun[:-1]), begun[-1]]))}?" if begun else ""
 
 
 def number(text: object) -> float | None:

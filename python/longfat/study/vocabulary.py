@@ -13,7 +13,8 @@ from collections.abc import Iterable
 from typing import Any, Literal
 
 from longfat import _native
-from longfat.named_classes import FILE_SUFFIX, SEPARATOR
+from longfat.keys import lookup
+from longfat.named_classes import FILE_SUFFIX, INTERACTIVE, SEPARATOR
 
 Section = Literal["path", "topology", "protocol", "workload", "traffic"]
 SECTIONS: tuple[Section, ...] = ("path", "topology", "protocol", "workload", "traffic")
@@ -35,7 +36,22 @@ def vocabulary() -> dict[str, Any]:
 @functools.cache
 def _check(section: Section, text: str) -> tuple[tuple[str, str], ...]:
     problems = json.loads(_native.check(section, text))
-    return tuple((f"{section}.{_dotted(p['key'])}".rstrip("."), str(p["message"]).strip()) for p in problems)
+    settings = json.loads(text) if problems else {}
+    found = (_innermost(settings, _dotted(p["key"]), str(p["message"]).strip()) for p in problems)
+    return tuple((f"{section}.{key}".rstrip("."), message) for key, message in found)
+
+
+def _innermost(settings: Any, key: str, message: str) -> tuple[str, str]:
+    """A problem with a key inside a table, which a message may begin with, under the whole key.
+
+    >>> _innermost({"congestion": {"alpah": 2}}, "congestion", "alpah: unknown key")
+    ('congestion.alpah', 'unknown key')
+    """
+    inner, colon, rest = message.partition(": ")
+    table = lookup(settings, key.split("."))
+    return (
+        (f"{key}.{inner}", rest) if colon and isinstance(table, dict) and inner in table else (key, message)
+    )
 
 
 def _dotted(key: str) -> str:
@@ -50,8 +66,9 @@ def _dotted(key: str) -> str:
 def check(section: Section, settings: dict[str, Any]) -> tuple[tuple[str, str], ...]:
     """The problems of one section's settings, as (dotted key with its section, message); empty where fine."""
     text = canonical(settings)
-    # A controller in a Python file may change while this process lives.
-    known = _check if FILE_SUFFIX + SEPARATOR not in text else _check.__wrapped__
+    # A controller in a Python file or a notebook may change while this process lives.
+    may_change = any(place + SEPARATOR in text for place in (FILE_SUFFIX, INTERACTIVE))
+    known = _check.__wrapped__ if may_change else _check
     return known(section, text)
 
 
@@ -64,6 +81,23 @@ def metrics() -> dict[str, dict[str, Any]]:
     """Each metric's column name in records with its `unit`, `help` and `better` (higher or lower)."""
     known: dict[str, dict[str, Any]] = vocabulary()["metrics"]
     return known
+
+
+@functools.cache
+def protocol_kinds() -> tuple[str, ...]:
+    """The kinds of protocols: tcp, mptcp, go-back-n, ..."""
+    section = vocabulary()["protocol"]
+    definitions = section["$defs"]
+
+    def words(schema: dict[str, Any]) -> list[str]:
+        if "$ref" in schema:
+            schema = definitions[schema["$ref"].rpartition("/")[2]]
+        own = [str(schema["const"])] if "const" in schema else list(map(str, schema.get("enum", ())))
+        inner = [schema.get("properties", {}).get("kind", {})] if "properties" in schema else []
+        inner += [*schema.get("oneOf", ()), *schema.get("anyOf", ())]
+        return [*own, *(word for one in inner for word in words(one))]
+
+    return tuple(dict.fromkeys(words(section)))
 
 
 def short_metric(column: str) -> str:
@@ -105,6 +139,16 @@ def resolve_metric(name: str) -> str:
     raise ValueError(f'"{name}" is no metric; {allowed(metric, map(short_metric, metrics()))}')
 
 
+def resolve_metrics(names: Iterable[str]) -> list[str]:
+    """The columns of several metrics; ValueError names all of them that are unknown."""
+    listed = list(names)
+    columns = {metric for column in metrics() for metric in (column, short_metric(column))}
+    bad = [name for name in listed if whole_metric(name) not in columns]
+    if len(bad) > 1:
+        raise ValueError(unknown(bad, map(short_metric, metrics()), "metric"))
+    return [resolve_metric(name) for name in listed]
+
+
 def allowed(word: str, known: Iterable[str]) -> str:
     """The end of an error about a word: what is allowed, and the nearest known word if any is near.
 
@@ -114,6 +158,30 @@ def allowed(word: str, known: Iterable[str]) -> str:
     words = list(known)
     near = nearest(word, words)
     return f"allowed: {', '.join(words)}" + (f'; did you mean "{near}"?' if near else "")
+
+
+def unknown(words: Iterable[str], known: Iterable[str], what: str) -> str | None:
+    """Returns one message for all words of a list that are not known; None where all are.
+
+    >>> unknown(["sim", "rely", "netz"], ["sim", "relay", "netns"], "world")
+    '"rely" and "netz" are no worlds; allowed: sim, relay, netns; did you mean "relay" and "netns"?'
+    >>> unknown(["rely"], ["sim", "relay"], "world")
+    '"rely" is no world; allowed: sim, relay; did you mean "relay"?'
+    """
+    listed = list(known)
+    bad = [word for word in dict.fromkeys(words) if word not in listed]
+    if not bad:
+        return None
+    if len(bad) == 1:
+        return f'"{bad[0]}" is no {what}; {allowed(bad[0], listed)}'
+    near = [f'"{found}"' for word in bad if (found := nearest(word, listed))]
+    hint = f"; did you mean {_and(near)}?" if near else ""
+    quoted = [f'"{word}"' for word in bad]
+    return f"{_and(quoted)} are no {what}s; allowed: {', '.join(listed)}{hint}"
+
+
+def _and(words: list[str]) -> str:
+    return " and ".join([", ".join(words[:-1]), words[-1]] if len(words) > 1 else words)
 
 
 def nearest(word: str, known: Iterable[str]) -> str | None:

@@ -10,17 +10,17 @@ import json
 import os
 import re
 import socket
-import struct
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+from longfat.local_sockets import peer
 
 _PREFIX = "longfat-net/"
 LONGEST = 1 << 20
 """Bytes of a message, which holds a command and its environment."""
 # Inside a user namespace the number becomes another one: names are those of the user outside.
 _USER = os.getuid()
-_CREDENTIALS = struct.Struct("3i")
 
 
 @dataclass(frozen=True)
@@ -127,13 +127,6 @@ def receive(connection: socket.socket) -> dict[str, Any]:
         raise OSError("the testbed has ended")
     content: dict[str, Any] = json.loads(message)
     return content
-
-
-def peer(connection: socket.socket) -> tuple[int, int]:
-    """The process and the user at the other end."""
-    told = connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _CREDENTIALS.size)
-    pid, user, _ = _CREDENTIALS.unpack(told)
-    return int(pid), int(user)
 
 
 def _socket() -> socket.socket:

@@ -111,6 +111,7 @@ class Prompt(cmd.Cmd):
     def do_links(self, _rest: str) -> None:
         """What the links do."""
         tables.show(tables.links(json.loads(self._testbed.links())))
+        self._show_drops()
 
     do_dump = do_links
 
@@ -129,6 +130,7 @@ class Prompt(cmd.Cmd):
             raise ValueError(f'pingall: "{rest}" is no number of requests: write e.g. pingall 20')
         pings = json.loads(self._testbed.ping_all(int(rest or PINGS)))
         tables.show(tables.ping_all(pings))
+        self._show_drops()
         if lost := tables.unreachable(pings):
             self._fail(f"no answer: {', '.join(lost)}")
 
@@ -139,6 +141,11 @@ class Prompt(cmd.Cmd):
             raise ValueError("measure: write two hosts and maybe a time, e.g. measure h1 h2 10s")
         seconds = MEASURED_S if len(words) == 2 else _seconds(words[2])
         print(tables.goodput(json.loads(self._testbed.goodput(words[0], words[1], seconds))))
+        self._show_drops()
+
+    def _show_drops(self) -> None:
+        if line := tables.dropped(json.loads(self._testbed.dropped())):
+            print(line)
 
     def do_shell(self, rest: str) -> bool:
         """The user's shell."""

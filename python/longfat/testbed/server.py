@@ -11,6 +11,7 @@ import socket
 import threading
 from typing import TYPE_CHECKING, Any
 
+from longfat.local_sockets import peer
 from longfat.testbed import children, directory
 
 if TYPE_CHECKING:
@@ -46,7 +47,7 @@ class Server:
     def _serve(self, connection: socket.socket) -> None:
         streams: list[int] = []
         with connection, contextlib.suppress(OSError, ValueError):
-            if directory.peer(connection)[1] != os.getuid():
+            if peer(connection)[1] != os.getuid():
                 return
             message, streams, _, _ = socket.recv_fds(connection, directory.LONGEST, _STREAMS)
             try:

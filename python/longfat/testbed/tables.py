@@ -164,6 +164,20 @@ def _seconds(value: float | None) -> str:
     return DASH if value is None else quantity(value, "s")
 
 
+def dropped(hosts: Sequence[Mapping[str, Any]]) -> str:
+    """A line about packets that hosts' kernels dropped; empty where there are none.
+
+    >>> none = {"socket": 0, "sent": 0, "received": 0}
+    >>> dropped([{"name": "h1", **none}, {"name": "h2", **none, "socket": 12}])
+    "The hosts' kernels have dropped packets, which no link lost: h2 12 at sockets"
+    >>> dropped([{"name": "h1", **none}])
+    ''
+    """
+    places = (("socket", "at sockets"), ("sent", "on their way out"), ("received", "on their way in"))
+    told = [f"{host['name']} {host[key]:,} {where}" for host in hosts for key, where in places if host[key]]
+    return f"The hosts' kernels have dropped packets, which no link lost: {', '.join(told)}" if told else ""
+
+
 def goodput(measured: Mapping[str, Any]) -> str:
     """One line about a connection."""
     slowest = measured["slowest_bps"]

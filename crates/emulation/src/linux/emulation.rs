@@ -17,6 +17,7 @@ use rustix::io::write;
 use serde::Serialize;
 pub use socket::clock::Clock;
 
+use super::drops::{self, HostDrops};
 use super::emulator::{Emulator, EmulatorReport, Job, Line};
 use super::host::Host;
 use super::keeper::Keeper;
@@ -24,7 +25,7 @@ use super::namespace::Namespace;
 use super::port::Port;
 use super::routing::Routing;
 use super::surroundings::Surroundings;
-use super::tap::{Heard, Tap};
+use super::tap::{Heard, SegmentCounts, Tap};
 use crate::address::Block;
 use crate::error::Error;
 use crate::options::EmulationOptions;
@@ -46,6 +47,9 @@ pub struct Emulation {
     /// How many ways each has.
     ways: Vec<u8>,
     routers: Vec<RouterState>,
+    /// What the kernels had dropped at each host when the emulation began; nothing in a new namespace.
+    dropped_before: Vec<HostDrops>,
+    backlog_before: u64,
 }
 
 /// A router of an emulated network.
@@ -98,6 +102,8 @@ impl Emulation {
             devices.push(made.ports);
         }
         let system = |error| Error::from_system("start the emulator", error);
+        let dropped_before = read_drops(&hosts).map_err(system)?;
+        let backlog_before = drops::backlog().map_err(system)?;
         let clock = Clock::new();
         let emulator = Emulator::new(network, routing, clock, devices).map_err(system)?;
         let (jobs, received) = channel();
@@ -124,6 +130,8 @@ impl Emulation {
             hosts,
             ways,
             routers,
+            dropped_before,
+            backlog_before,
         })
     }
 
@@ -234,6 +242,17 @@ impl Emulation {
         self.ask(|emulator, _| emulator.network.observer_mut().take())
     }
 
+    /// Counts TCP segments from now on, until [`take_counts`](Self::take_counts) takes the counts. No packet is kept.
+    pub(crate) fn count_segments(&self) {
+        self.ask(|emulator, _| emulator.network.observer_mut().count());
+    }
+
+    /// TCP segments sent from or to each socket since [`count_segments`](Self::count_segments), or since the counts were last
+    /// taken.
+    pub(crate) fn take_counts(&self) -> SegmentCounts {
+        self.ask(|emulator, _| emulator.network.observer_mut().take_counts())
+    }
+
     /// Whether packets still move: the emulator's thread runs.
     #[must_use]
     pub fn is_running(&self) -> bool {
@@ -247,6 +266,26 @@ impl Emulation {
     #[must_use]
     pub fn report(&self) -> EmulatorReport {
         self.ask(|emulator, _| emulator.report.clone())
+    }
+
+    /// Packets that each host's kernel has dropped so far. No link has lost them.
+    ///
+    /// # Errors
+    /// The system's.
+    pub fn host_drops(&self) -> Result<Vec<HostDrops>, Error> {
+        let now =
+            read_drops(&self.hosts).map_err(|error| Error::from_system("count drops in hosts", error))?;
+        let since = now.into_iter().zip(&self.dropped_before);
+        Ok(since.map(|(now, &before)| now - before).collect())
+    }
+
+    /// Packets that the machine's processors have dropped so far before they reached any socket, whoever sent them.
+    ///
+    /// # Errors
+    /// The system's.
+    pub fn backlog_drops(&self) -> Result<u64, Error> {
+        let now = drops::backlog().map_err(|error| Error::from_system("count drops in backlogs", error))?;
+        Ok(now.saturating_sub(self.backlog_before))
     }
 
     /// A user-space stack at a host, in the place of its kernel, until the port is dropped.
@@ -324,6 +363,10 @@ impl Drop for Emulation {
             let _ = thread.join();
         }
     }
+}
+
+fn read_drops(hosts: &[Namespace]) -> io::Result<Vec<HostDrops>> {
+    hosts.iter().map(|host| host.run(HostDrops::read)?).collect()
 }
 
 /// The emulated host that the calling thread is in.

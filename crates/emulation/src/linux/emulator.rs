@@ -14,6 +14,7 @@ use rustix::event::epoll::{self, EventData, EventFlags};
 use rustix::event::{PollFd, PollFlags};
 use rustix::io::{Errno, read, write};
 use socket::clock::Clock;
+use socket::rest::RestBudget;
 use socket::spin::{Pause, SpinBudget, SpinLimits};
 use socket::wait;
 
@@ -189,6 +190,8 @@ impl Emulator {
             SpinLimits::SHARED
         };
         let mut budget = SpinBudget::new(limits);
+        // Threads of hosts that share the processor with a real-time one get what it leaves them.
+        let mut rest = self.report.real_time.then(|| RestBudget::new(self.clock.now()));
         epoll::add(&self.epoll, &line.wake, EventData::new_u64(WAKE), EventFlags::IN)?;
         let mut events = Vec::with_capacity(EVENTS);
         let none = rustix::event::Timespec {
@@ -216,11 +219,22 @@ impl Emulator {
             let now = self.clock.now();
             budget.count(now, self.report.read - before);
             self.advance(now);
-            match budget.pause(self.clock.now(), self.network.poll_timeout(), LONGEST) {
-                Pause::Spin => {}
+            let now = self.clock.now();
+            match (
+                rest.as_mut().and_then(|rest| rest.awake_until(now)),
+                budget.pause(now, self.network.poll_timeout(), LONGEST),
+            ) {
+                // Packets wait meanwhile, and their applications run.
+                (Some(span), _) => std::thread::sleep(std::time::Duration::from_nanos(span.as_nanos())),
+                (None, Pause::Spin) => continue,
                 // There may be more of what was there a moment ago.
-                Pause::Sleep(_) if !events.is_empty() => {}
-                Pause::Sleep(span) => wait::wait_any(&mut [PollFd::new(&self.epoll, PollFlags::IN)], span),
+                (None, Pause::Sleep(_)) if !events.is_empty() => continue,
+                (None, Pause::Sleep(span)) => {
+                    wait::wait_any(&mut [PollFd::new(&self.epoll, PollFlags::IN)], span);
+                }
+            }
+            if let Some(rest) = &mut rest {
+                rest.slept_until(self.clock.now());
             }
         }
         Ok(())

@@ -14,6 +14,8 @@ use crate::error::Error;
 
 /// The name of the device at every host.
 pub const DEVICE: &str = "longfat0";
+/// What the names of all our devices begin with.
+pub const DEVICE_PREFIX: &str = "longfat";
 /// Packets that may wait at a device until the emulator reads them: as many as come in 50 ms at 200,000 a second.
 const QUEUE: u32 = 10_000;
 /// TCP hands over one segment at a time. As many as it likes at once would reach the emulated link in one burst, where
@@ -124,7 +126,7 @@ fn within<T: Send>(namespace: &Namespace, f: impl FnOnce() -> Result<T, Error> +
 
 /// The name of the device of a way.
 pub(crate) fn device_name(way: u8) -> String {
-    format!("longfat{way}")
+    format!("{DEVICE_PREFIX}{way}")
 }
 
 /// What leaves from `source` goes into the device, wherever it goes.

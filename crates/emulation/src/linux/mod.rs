@@ -8,6 +8,7 @@ pub mod testbed;
 pub mod trial;
 pub mod user_namespace;
 
+mod drops;
 mod emulation;
 mod emulator;
 mod host;
@@ -23,6 +24,7 @@ mod tap;
 mod terminal;
 mod tun;
 
+pub use drops::HostDrops;
 pub use emulation::{Clock, Emulation, RouterState};
 pub use emulator::EmulatorReport;
 pub use namespace::Namespace;

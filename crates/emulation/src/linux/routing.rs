@@ -57,13 +57,14 @@ impl Routing {
         let mut builder = topology.builder(streams);
         let hosts = topology.hosts().len();
         let all = || (0..hosts as u32).map(HostId);
+        let mut search = topology.search();
         let (mut routes, mut lengths) = (Vec::with_capacity(hosts * hosts), Vec::new());
         for from in all() {
             for to in all() {
                 let mut ways = if from == to {
                     Vec::new()
                 } else {
-                    topology.ways(from, to)
+                    search.ways(from, to)
                 };
                 // A route of more than 255 links is more than a packet's time to live.
                 ways.retain(|way| way.len() <= 255);

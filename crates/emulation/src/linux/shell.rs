@@ -129,7 +129,7 @@ pub fn run(options: ShellOptions, stopped: &mut dyn FnMut() -> bool) -> Result<S
         let _ = server.kill();
         let _ = server.wait();
     }
-    Ok(report::report(&emulation, status, started))
+    report::report(&emulation, status, started)
 }
 
 /// How often it is asked whether the command is to end.

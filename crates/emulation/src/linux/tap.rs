@@ -1,5 +1,8 @@
 //! Listening to an emulated network: every packet where it enters and where it leaves, and what happens to it between.
 
+use std::collections::HashMap;
+use std::net::{Ipv4Addr, SocketAddrV4};
+
 use experiment::trace::What;
 use foundation::Instant;
 use network::{DropReason, LinkId, Observer, PacketRef};
@@ -21,10 +24,14 @@ pub struct Heard {
     pub packet: Option<IpPacket>,
 }
 
-/// Writes down what it hears, once it listens. Until then it costs a look a packet and link.
+/// TCP segments sent from or to each socket.
+pub(crate) type SegmentCounts = HashMap<SocketAddrV4, u64>;
+
+/// Keeps all packets once it listens, or only counts TCP segments. Until then it costs a look a packet and link.
 #[derive(Debug, Default)]
 pub struct Tap {
     heard: Option<Vec<Heard>>,
+    counts: Option<SegmentCounts>,
     /// Links of each route.
     hops: Vec<u8>,
 }
@@ -32,7 +39,11 @@ pub struct Tap {
 impl Tap {
     /// A tap on a network whose routes have so many links.
     pub(crate) const fn new(hops: Vec<u8>) -> Self {
-        Self { heard: None, hops }
+        Self {
+            heard: None,
+            counts: None,
+            hops,
+        }
     }
 
     /// The network has got another route of so many links.
@@ -48,6 +59,16 @@ impl Tap {
     /// What was heard so far; nothing where it does not listen.
     pub(crate) fn take(&mut self) -> Vec<Heard> {
         self.heard.as_mut().map(std::mem::take).unwrap_or_default()
+    }
+
+    /// Counts TCP segments as they are sent, from now on.
+    pub(crate) fn count(&mut self) {
+        self.counts.get_or_insert_default();
+    }
+
+    /// What was counted so far; nothing where it does not count.
+    pub(crate) fn take_counts(&mut self) -> SegmentCounts {
+        self.counts.as_mut().map(std::mem::take).unwrap_or_default()
     }
 
     #[inline]
@@ -71,12 +92,27 @@ impl Tap {
     }
 }
 
+fn add_segment(counts: &mut SegmentCounts, packet: &IpPacket) {
+    let Some((source, destination)) = packet.tcp_ports() else {
+        return;
+    };
+    let mut add = |address: Ipv4Addr, port| {
+        *counts.entry(SocketAddrV4::new(address, port)).or_default() += 1;
+    };
+    add(packet.source(), source);
+    add(packet.destination(), destination);
+}
+
 impl Observer<IpPacket> for Tap {
     #[inline]
     fn entered(&mut self, at: Instant, _: LinkId, packet: PacketRef<'_, IpPacket>) {
-        if packet.hop == 0 {
-            self.hear(at, What::Send, &packet, true, None);
+        if packet.hop > 0 {
+            return;
         }
+        if let Some(counts) = &mut self.counts {
+            add_segment(counts, packet.body);
+        }
+        self.hear(at, What::Send, &packet, true, None);
     }
 
     fn dropped(&mut self, at: Instant, _: LinkId, reason: DropReason, packet: PacketRef<'_, IpPacket>) {
@@ -101,5 +137,41 @@ impl Observer<IpPacket> for Tap {
         if hops.is_some_and(|&hops| packet.hop.checked_add(1) == Some(hops)) {
             self.hear(at, What::Receive, &packet, false, None);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use network::RouteId;
+
+    use super::*;
+
+    #[test]
+    fn counting_keeps_no_packet() {
+        // An IPv4 header without options (RFC 791), and the ports of a TCP segment from 10.0.0.1:80 to 10.0.0.2:81.
+        let mut bytes = vec![0; 40];
+        bytes[0] = 0x45;
+        bytes[3] = 40;
+        bytes[9] = 6;
+        bytes[12..20].copy_from_slice(&[10, 0, 0, 1, 10, 0, 0, 2]);
+        bytes[20..24].copy_from_slice(&[0, 80, 0, 81]);
+        let body = IpPacket::new(bytes).unwrap();
+        let mut tap = Tap::new(vec![2]);
+        tap.count();
+        for hop in [0, 1, 0] {
+            let packet = PacketRef {
+                id: 1,
+                size: 40,
+                route: RouteId(0),
+                hop,
+                body: &body,
+            };
+            tap.entered(Instant::ZERO, LinkId(0), packet);
+        }
+        assert!(tap.heard.is_none());
+        let socket = |host, port| SocketAddrV4::new(Ipv4Addr::new(10, 0, 0, host), port);
+        let counts = tap.take_counts();
+        assert_eq!(counts, HashMap::from([(socket(1, 80), 2), (socket(2, 81), 2)]));
+        assert!(tap.take_counts().is_empty());
     }
 }

@@ -1,19 +1,15 @@
 //! Emulated networks for tests, or the reason why this system has none.
 
-#![allow(dead_code)]
-
 #[cfg(target_os = "linux")]
 pub mod multihomed;
 #[cfg(target_os = "linux")]
 pub mod trials;
 
-mod skip;
-
 use emulation::{Emulation, EmulationOptions, Error};
 use foundation::Streams;
 use network::{HostId, PathConfig, Topology, TopologyConfig};
 
-pub use skip::skip;
+pub use testing::{Requirement, again, again_without_privileges, is_again, skip};
 
 /// The hosts of a path.
 pub const NEAR: HostId = HostId(0);
@@ -41,27 +37,22 @@ pub fn start(options: EmulationOptions) -> Option<Emulation> {
     match Emulation::start(options) {
         Ok(emulation) => Some(emulation),
         Err(error @ (Error::Permission { .. } | Error::Missing { .. })) => {
-            skip(&error.to_string());
+            skip_without(&error);
             None
         }
         Err(error) => panic!("{error}"),
     }
 }
 
-/// This test program again, to run one of its tests that are ignored otherwise.
-pub fn again(test: &str) -> std::process::Command {
-    let mut command = std::process::Command::new("/proc/self/exe");
-    command.args(["--exact", test, "--ignored", "--nocapture", "--test-threads=1"]);
-    command.env(AGAIN, test);
-    command
+/// Skips a test because the system lacks something or does not permit it.
+pub fn skip_without(error: &Error) {
+    let reason = error.to_string();
+    let requirement = [("TUN", Requirement::Tun), ("MPTCP", Requirement::Mptcp)]
+        .into_iter()
+        .find(|(word, _)| reason.contains(word))
+        .map_or(Requirement::Netns, |(_, requirement)| requirement);
+    skip(requirement, reason);
 }
-
-/// Whether this program has been started by [`again`], and not by somebody who runs all that is ignored.
-pub fn is_again() -> bool {
-    std::env::var_os(AGAIN).is_some()
-}
-
-const AGAIN: &str = "LONGFAT_TEST_AGAIN";
 
 /// The numbers of the processes that have this in their environment.
 pub fn processes_with(variable: &str) -> Vec<u32> {

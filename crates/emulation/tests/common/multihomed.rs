@@ -8,7 +8,7 @@ use emulation::Emulation;
 use kernel::mptcp::{self, Connection, Manager};
 use network::Topology;
 
-use super::{FAR, options, skip, start, topology};
+use super::{FAR, Requirement, options, skip, start, topology};
 
 /// Two hosts and three paths of 20 Mbit/s, of which the second has the least delay.
 pub fn three_paths() -> Topology {
@@ -32,14 +32,17 @@ pub fn three_paths() -> Topology {
 /// The network; `None`, with the reason printed, where the system lacks something.
 pub fn network() -> Option<Emulation> {
     if mptcp::is_enabled() != Some(true) || mptcp::path_manager().is_err() {
-        skip("the kernel has no MPTCP with a path manager in user space");
+        skip(
+            Requirement::Mptcp,
+            "the kernel has no MPTCP with a path manager in user space",
+        );
         return None;
     }
     start(options(three_paths()))
 }
 
 /// Longer than anything here takes.
-pub const PATIENCE: Duration = Duration::from_secs(10);
+pub const PATIENCE: Duration = Duration::from_secs(60);
 
 /// A listener at the far host that reads everything in a thread of its own and then closes.
 pub fn sink(emulation: &Emulation) -> SocketAddr {

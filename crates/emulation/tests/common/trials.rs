@@ -17,7 +17,7 @@ pub fn record(json: &str) -> Option<Record> {
     match run(&spec(json), &Names::new(), None) {
         Ok(record) => Some(record),
         Err(TrialError::Emulation(error @ (Error::Permission { .. } | Error::Missing { .. }))) => {
-            super::skip(&error.to_string());
+            super::skip_without(&error);
             None
         }
         Err(error) => panic!("{error}: {json}"),

@@ -3,7 +3,7 @@
 use transport::metrics::Description;
 
 /// Every metric of a trial of whole topologies besides those of a lone transfer, in the order of reports.
-pub(super) const OF_A_TRIAL: [Description; 35] = [
+pub(super) const OF_A_TRIAL: [Description; 36] = [
     Description::new(
         "flow_goodput_bps",
         "bit/s",
@@ -14,13 +14,13 @@ pub(super) const OF_A_TRIAL: [Description; 35] = [
         "throughput_bps",
         "bit/s",
         "higher",
-        "bits on the bottleneck, headers and retransmissions included",
+        "bits on the bottleneck, a link that the measured data crosses, headers and retransmissions included",
     ),
     Description::new(
         "utilisation",
         "",
         "higher",
-        "throughput over the bottleneck's rate (mean of several)",
+        "throughput over the bottleneck's rate, or over what its trace lets through (mean of several)",
     ),
     Description::new("rtt_mean_s", "s", "lower", "mean round-trip time"),
     Description::new("rtt_min_s", "s", "lower", "least round-trip time"),
@@ -174,4 +174,10 @@ pub(super) const OF_A_TRIAL: [Description; 35] = [
         "how late the emulator moved packets that were due, 99th percentile of its turns from the trial's beginning; none in simulation",
     ),
     Description::new("emulator_late_max_s", "s", "lower", "the most that it was late"),
+    Description::new(
+        "host_drops",
+        "",
+        "lower",
+        "packets that the hosts' kernels dropped from the trial's beginning, at full socket buffers and device queues: no link has lost them; none in simulation",
+    ),
 ];

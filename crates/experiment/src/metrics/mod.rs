@@ -1,13 +1,14 @@
 //! The figures of a trial: what all its measured flows came to, and what its bottlenecks saw.
 
+mod bottlenecks;
 mod classes;
 mod descriptions;
 
-use std::collections::BTreeMap;
+use std::borrow::Cow;
+use std::collections::{BTreeMap, HashMap};
 
 use foundation::Instant;
 use hdrhistogram::Histogram;
-use network::Capacity;
 use network::topology::Topology;
 use transport::metrics::{DESCRIPTIONS as OF_A_TRANSFER, Description};
 use transport::{Metrics as TransferMetrics, Statistics};
@@ -68,6 +69,10 @@ pub struct Measured<'a> {
     pub bottlenecks: &'a [Observation],
     /// How late packets were moved that were due, in nanoseconds, where time is the wall's.
     pub lateness: Option<&'a Histogram<u64>>,
+    /// What the network's clock showed when the trial began.
+    pub epoch: Instant,
+    /// Packets that the hosts' own kernels dropped, where hosts have kernels.
+    pub host_drops: Option<u64>,
     /// When measuring began.
     pub from: Instant,
     /// When it ended.
@@ -160,7 +165,7 @@ impl Measured<'_> {
         set("timeouts", Some(sent.timeouts as f64));
         // Nobody acknowledges datagrams.
         let is_acknowledged = self.groups[0].answers_congestion();
-        let efficiency = is_acknowledged.then(|| sent.acknowledged as f64 / sent.bytes as f64);
+        let efficiency = is_acknowledged.then(|| sent.acknowledged_new as f64 / sent.bytes as f64);
         set("efficiency", efficiency);
         let failed = self.own().filter(|flow| flow.failure.is_some()).count();
         set("flows_failed", Some(failed as f64));
@@ -232,14 +237,7 @@ impl Measured<'_> {
     }
 
     fn set_round_trips(&self, set: &mut impl FnMut(&str, Option<f64>)) {
-        let mut all: Option<Histogram<u64>> = None;
-        for histogram in self.own().filter_map(|flow| flow.rtt.as_deref()) {
-            match &mut all {
-                None => all = Some(histogram.clone()),
-                Some(sum) => sum.add(histogram).expect("all have the same bounds"),
-            }
-        }
-        let Some(all) = all.filter(|all| !all.is_empty()) else {
+        let Some(all) = together(self.own().filter_map(|flow| flow.rtt.as_deref())) else {
             return;
         };
         let seconds = |nanos: u64| Some(nanos as f64 / 1e9);
@@ -249,59 +247,9 @@ impl Measured<'_> {
         set("rtt_min_s", seconds(all.min()));
     }
 
-    fn set_bottlenecks(&self, set: &mut impl FnMut(&str, Option<f64>)) {
-        if self.bottlenecks.is_empty() {
-            return;
-        }
-        let each = |value: &dyn Fn(&Observation) -> f64| -> Vec<f64> {
-            self.bottlenecks.iter().map(value).collect()
-        };
-        let seconds = self.seconds();
-        let throughput = each(&|seen| per_second(seen.delivered.bytes, seconds));
-        let rates = self.topology.bottlenecks().iter().map(|link| {
-            match self.topology.links()[link.0 as usize].spec.capacity {
-                Capacity::Rate(rate) => rate.bits_per_second() as f64,
-                Capacity::Unlimited | Capacity::Trace(_) => f64::INFINITY,
-            }
-        });
-        let used: Vec<f64> = throughput
-            .iter()
-            .zip(rates)
-            .filter(|(_, rate)| rate.is_finite())
-            .map(|(throughput, rate)| throughput / rate)
-            .collect();
-        set("throughput_bps", mean(&throughput));
-        set("utilisation", mean(&used));
-        set("drops", Some(each(&|seen| seen.dropped as f64).iter().sum()));
-        set("losses", Some(each(&|seen| seen.lost as f64).iter().sum()));
-        set("marks", Some(each(&|seen| seen.marked as f64).iter().sum()));
-        set(
-            "queue_mean_packets",
-            mean(&each(&|seen| seen.mean_queue_packets(seconds))),
-        );
-        set(
-            "queue_max_packets",
-            each(&|seen| seen.max_queue_packets as f64)
-                .into_iter()
-                .reduce(f64::max),
-        );
-        let mut waits: Option<Histogram<u64>> = None;
-        for histogram in self.bottlenecks.iter().filter_map(|seen| seen.waits.as_ref()) {
-            match &mut waits {
-                None => waits = Some(histogram.clone()),
-                Some(sum) => sum.add(histogram).expect("all have the same bounds"),
-            }
-        }
-        if let Some(waits) = waits.filter(|waits| !waits.is_empty()) {
-            let seconds = |nanos: u64| Some(nanos as f64 / 1e9);
-            set("queueing_delay_mean_s", Some(waits.mean() / 1e9));
-            set("queueing_delay_p50_s", seconds(waits.value_at_quantile(0.5)));
-            set("queueing_delay_p99_s", seconds(waits.value_at_quantile(0.99)));
-        }
-    }
-
-    /// What the machine itself has added to delays.
+    /// What the machine itself has added to delays and losses.
     fn set_lateness(&self, set: &mut impl FnMut(&str, Option<f64>)) {
+        set("host_drops", self.host_drops.map(|packets| packets as f64));
         let Some(late) = self.lateness else { return };
         let seconds = |nanos: u64| Some(nanos as f64 / 1e9);
         set("emulator_late_p99_s", seconds(late.value_at_quantile(0.99)));
@@ -362,10 +310,8 @@ impl Measured<'_> {
             .iter()
             .filter(|window| window.at > last_start)
             .map(|window| {
-                let of = |flow: &&FlowOutcome| -> f64 {
-                    let found = window.delivered.iter().find(|(number, _)| *number == flow.number);
-                    found.map_or(0.0, |(_, bytes)| *bytes as f64)
-                };
+                let delivered: HashMap<u32, u64> = window.delivered.iter().copied().collect();
+                let of = |flow: &&FlowOutcome| delivered.get(&flow.number).map_or(0.0, |&bytes| bytes as f64);
                 let index = jain(&sharing.iter().map(of).collect::<Vec<_>>());
                 (window.at, index.is_some_and(|index| index >= least))
             })
@@ -395,6 +341,15 @@ impl Measured<'_> {
             metrics.insert(format!("goodput_bps@{name}"), Some(goodput));
         }
     }
+}
+
+/// All samples of histograms with the same bounds; `None` without a sample.
+fn together<'h>(mut histograms: impl Iterator<Item = &'h Histogram<u64>>) -> Option<Cow<'h, Histogram<u64>>> {
+    let mut all = Cow::Borrowed(histograms.next()?);
+    for histogram in histograms {
+        all.to_mut().add(histogram).expect("all have the same bounds");
+    }
+    Some(all).filter(|all| !all.is_empty())
 }
 
 fn per_second(bytes: u64, seconds: f64) -> f64 {

@@ -4,6 +4,7 @@ use foundation::{Duration, Instant};
 use network::topology::Topology;
 use serde::Serialize;
 
+use super::content::Side;
 use super::probe::Probe;
 use crate::plan::Group;
 
@@ -15,7 +16,7 @@ const MOST_FOLLOWED: usize = 64;
 pub struct FlowSeries {
     /// The flow's number.
     pub flow: u32,
-    /// The host that sends, and for traffic its name.
+    /// The host that sends the data, and for traffic its name.
     pub name: String,
     /// Seconds since the trial began.
     pub time: Vec<f64>,
@@ -179,10 +180,15 @@ impl Sampling {
     }
 }
 
-/// What a flow of a group is called: after the host that sends, and for traffic after its name.
+/// What a flow of a group is called: after the host that sends the data, and for traffic after its name.
 #[must_use]
 pub fn flow_name(group: &Group, pair: u32, topology: &Topology) -> String {
-    let host = &topology.hosts()[group.pairs[pair as usize].from.0 as usize];
+    let pair = &group.pairs[pair as usize];
+    let host = match group.data_receiver() {
+        Side::Receiver => pair.from,
+        Side::Sender => pair.to,
+    };
+    let host = &topology.hosts()[host.0 as usize];
     match &group.name {
         Some(name) => format!("{name} ({host})"),
         None => host.clone(),

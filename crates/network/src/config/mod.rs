@@ -8,5 +8,5 @@ mod spec;
 
 pub(crate) use path::with_link_keys;
 pub use path::{HopConfig, LinkConfig, PathConfig};
-pub use preset::Preset;
+pub use preset::{Preset, Subscriber};
 pub use spec::{Capacity, LinkSpec, PathSpec};

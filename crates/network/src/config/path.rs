@@ -6,7 +6,7 @@ use foundation::{Duration, Probability, Problem, Rate, Size};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::config::{Capacity, LinkSpec, PathSpec, Preset};
+use crate::config::{Capacity, LinkSpec, PathSpec, Preset, Subscriber};
 use crate::impairment::{JitterConfig, LossConfig, ReorderConfig};
 use crate::queue::QueueConfig;
 use crate::trace::DeliveryTrace;
@@ -106,6 +106,9 @@ with_link_keys! {
         /// A kind of path with typical figures; the other keys take the place of its own. Default: none.
         #[schemars(with = "Preset")]
         pub preset: Option<Preset>,
+        /// Which end the subscriber of an asymmetric preset is at: "far" makes forward the download, "near" the upload; default "far".
+        #[schemars(with = "Subscriber")]
+        pub subscriber: Option<Subscriber>,
         /// Keys that differ from host 1 back to host 0; default: none.
         #[schemars(with = "LinkConfig")]
         pub reverse: Option<LinkConfig>,
@@ -123,6 +126,9 @@ with_link_keys! {
         /// A kind of path with typical figures; the other keys take the place of its own. Default: none.
         #[schemars(with = "Preset")]
         pub preset: Option<Preset>,
+        /// Which end the subscriber of an asymmetric preset is at: "far" makes forward the download, "near" the upload; default "far".
+        #[schemars(with = "Subscriber")]
+        pub subscriber: Option<Subscriber>,
         /// Keys that differ on the way back; default: none.
         #[schemars(with = "LinkConfig")]
         pub reverse: Option<LinkConfig>,
@@ -135,6 +141,7 @@ impl HopConfig {
     pub fn path(&self) -> PathConfig {
         PathConfig {
             preset: self.preset,
+            subscriber: self.subscriber,
             reverse: self.reverse.clone(),
             ..PathConfig::symmetric(self.link_keys())
         }
@@ -150,8 +157,8 @@ const MAX_DELAY: Duration = Duration::from_secs(3600);
 const MTU: std::ops::RangeInclusive<u64> = 68..=65_536;
 
 impl LinkConfig {
-    /// These keys, and where one is missing the other's.
-    fn or(&self, other: &Self) -> Self {
+    /// These keys, and where one is missing the other's; so it is with the limit of a queue.
+    pub(super) fn or(&self, other: &Self) -> Self {
         // Rate and trace answer one question, so they go together.
         let (rate, trace) = match (self.rate, &self.trace) {
             (None, None) => (other.rate, other.trace.clone()),
@@ -166,7 +173,10 @@ impl LinkConfig {
             reorder: self.reorder.or(other.reorder),
             duplicate: self.duplicate.or(other.duplicate),
             corrupt: self.corrupt.or(other.corrupt),
-            queue: self.queue.or(other.queue),
+            queue: match (self.queue, other.queue) {
+                (Some(own), Some(other)) => Some(own.or_limit_of(other)),
+                (own, other) => own.or(other),
+            },
             mtu: self.mtu.or(other.mtu),
         }
     }
@@ -262,7 +272,7 @@ impl LinkConfig {
             reorder: self.reorder,
             duplicate: self.duplicate,
             corrupt: self.corrupt,
-            queue: self.queue.unwrap_or_default(),
+            queue: self.queue.unwrap_or_default().with_limit(),
             mtu: self.mtu.map(|mtu| mtu.bytes() as u32),
         })
     }
@@ -283,6 +293,7 @@ impl PathConfig {
     pub fn symmetric(link: LinkConfig) -> Self {
         Self {
             preset: None,
+            subscriber: None,
             rate: link.rate,
             trace: link.trace,
             delay: link.delay,
@@ -301,9 +312,11 @@ impl PathConfig {
     /// The keys of either direction: `reverse` before the path's own before the preset's.
     #[must_use]
     pub fn directions(&self) -> (LinkConfig, LinkConfig) {
-        let preset = self.preset.map(Preset::path).unwrap_or_default();
-        let preset_forward = preset.link_keys();
-        let preset_reverse = preset.reverse.unwrap_or_default().or(&preset_forward);
+        let subscriber = self.subscriber.unwrap_or_default();
+        let (preset_forward, preset_reverse) = self
+            .preset
+            .map(|preset| preset.directions(subscriber))
+            .unwrap_or_default();
         let own = self.link_keys();
         let reverse = self.reverse.clone().unwrap_or_default();
         (own.or(&preset_forward), reverse.or(&own).or(&preset_reverse))
@@ -327,6 +340,10 @@ impl PathConfig {
         if self.hops.is_some() {
             let message = "here is room for one link only: leave hops out";
             return Err(vec![Problem::new("hops", message)]);
+        }
+        if self.subscriber.is_some() && self.preset.is_none() {
+            let message = "there is none without a preset: write the keys of either direction";
+            return Err(vec![Problem::new("subscriber", message)]);
         }
         let (forward, reverse) = self.directions();
         match (forward.resolve(load), reverse.resolve(load)) {

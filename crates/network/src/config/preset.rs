@@ -8,9 +8,20 @@ use crate::config::{LinkConfig, PathConfig};
 use crate::impairment::{JitterConfig, LossConfig};
 use crate::queue::{QueueConfig, QueueLimit};
 
+/// Which end of a path the subscriber of its preset is at. Its forward direction leads from the near end to the far end.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Subscriber {
+    /// The far end: forward is the download, as from a server to a home.
+    #[default]
+    Far,
+    /// The near end: forward is the upload.
+    Near,
+}
+
 /// A kind of path with typical figures. Any key that is written beside it takes the preset's place.
 ///
-/// Forward is the direction towards the user of an access link (a download).
+/// Of those that differ by direction, one end is the subscriber's; [`Subscriber`] says which.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Preset {
@@ -52,7 +63,19 @@ impl Preset {
         }
     }
 
-    /// Its figures, as one would write them.
+    /// The keys forward and in reverse, with the subscriber at this end.
+    #[must_use]
+    pub fn directions(self, subscriber: Subscriber) -> (LinkConfig, LinkConfig) {
+        let path = self.path();
+        let download = path.link_keys();
+        let upload = path.reverse.unwrap_or_default().or(&download);
+        match subscriber {
+            Subscriber::Far => (download, upload),
+            Subscriber::Near => (upload, download),
+        }
+    }
+
+    /// Its figures, as one would write them; forward is the download.
     ///
     /// LTE: the median rates of Huang et al., "A close examination of performance and power characteristics of
     /// 4G LTE networks", MobiSys 2012; its radio sends again what it loses, hence jitter and no loss. ADSL2+: ITU-T G.992.5, with an interleaver's delay. Satellite:

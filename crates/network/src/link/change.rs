@@ -9,7 +9,7 @@ use super::{Link, Queue};
 use crate::config::LinkSpec;
 use crate::impairment::Impairments;
 use crate::queue::drop_tail::DropTail;
-use crate::queue::{DropTail as DropTailConfig, Place, QueueConfig};
+use crate::queue::{Place, QueueConfig};
 
 /// A queue of another kind has nowhere to put the packets that wait.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
@@ -75,7 +75,7 @@ impl Link {
             return Ok(());
         }
         if let (Queue::DropTail(queue), QueueConfig::DropTail(config)) = (&mut self.queue, &spec.queue) {
-            queue.set_limit(config.limit);
+            queue.set_limit(config.limit());
             return Ok(());
         }
         if self.length(now).packets > 0 {
@@ -94,7 +94,7 @@ impl Queue {
     pub(super) fn new(config: &QueueConfig, place: &Place) -> Self {
         match config.discipline(place) {
             Ok(discipline) => Self::Held(Box::new(Held::new(discipline))),
-            Err(DropTailConfig { limit }) => Self::DropTail(DropTail::new(limit)),
+            Err(config) => Self::DropTail(DropTail::new(config.limit())),
         }
     }
 }

@@ -80,6 +80,10 @@ impl Meter {
         self.waits.as_deref()
     }
 
+    pub(crate) const fn take_waits(&mut self) -> Option<Box<Histogram<u64>>> {
+        self.waits.take()
+    }
+
     pub(crate) fn forget_waits(&mut self) {
         if let Some(waits) = &mut self.waits {
             waits.reset();

@@ -14,7 +14,9 @@ use crate::queue::{Discipline, DisciplineConfig, Line, Place, QueueLimit, Verdic
 #[serde(default, deny_unknown_fields)]
 pub struct CoDel {
     /// How much it holds, the packet that is being sent included; default "1000pkt".
-    pub limit: QueueLimit,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "QueueLimit")]
+    pub limit: Option<QueueLimit>,
     /// Wait that is accepted as standing; default "5ms".
     pub target: Duration,
     /// How long packets wait above the target until the first is dropped, about the longest round-trip time; default "100ms".
@@ -27,7 +29,7 @@ impl Default for CoDel {
     /// RFC 8289, sections 4.3 and 4.4.
     fn default() -> Self {
         Self {
-            limit: QueueLimit::default(),
+            limit: None,
             target: Duration::from_millis(5),
             interval: Duration::from_millis(100),
             ecn: false,
@@ -37,15 +39,14 @@ impl Default for CoDel {
 
 impl DisciplineConfig for CoDel {
     fn validate(&self) -> Vec<Problem> {
-        let within = |problem: Problem| problem.within("limit");
-        let mut problems: Vec<Problem> = self.limit.validate().into_iter().map(within).collect();
+        let mut problems = QueueLimit::problems(self.limit);
         problems.extend(self.law().validate());
         problems
     }
 
     fn build(&self, _: &Place) -> Box<dyn Discipline + Send> {
         Box::new(Queue {
-            bounds: Bounds::new(self.limit),
+            bounds: Bounds::new(self.limit.unwrap_or(Self::LIMIT)),
             law: self.law(),
             fifo: Fifo::default(),
             control: Control::default(),

@@ -6,6 +6,7 @@ use crate::cargo::Ticket;
 use crate::impairment::Lag;
 use crate::link::Count;
 use crate::packet::RouteId;
+use crate::queue::limit::{QueueLimit, USUAL};
 
 /// A packet that waits in a queue, without what it carries.
 #[derive(Clone, Copy, Debug)]
@@ -73,6 +74,9 @@ pub struct Place {
 
 /// The settings of a discipline.
 pub trait DisciplineConfig {
+    /// How much it holds where no limit is given.
+    const LIMIT: QueueLimit = USUAL;
+
     /// What is out of range.
     fn validate(&self) -> Vec<Problem>;
 

@@ -15,19 +15,19 @@ use crate::queue::{Discipline, DisciplineConfig, Line, Place, QueueLimit, Verdic
 #[serde(deny_unknown_fields)]
 pub struct DropHead {
     /// How much it holds, the packet that is being sent included; default "1000pkt".
-    #[serde(default)]
-    pub limit: QueueLimit,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "QueueLimit")]
+    pub limit: Option<QueueLimit>,
 }
 
 impl DisciplineConfig for DropHead {
     fn validate(&self) -> Vec<Problem> {
-        let within = |problem: Problem| problem.within("limit");
-        self.limit.validate().into_iter().map(within).collect()
+        QueueLimit::problems(self.limit)
     }
 
     fn build(&self, _: &Place) -> Box<dyn Discipline + Send> {
         Box::new(Queue {
-            bounds: Bounds::new(self.limit),
+            bounds: Bounds::new(self.limit.unwrap_or(Self::LIMIT)),
             fifo: Fifo::default(),
         })
     }

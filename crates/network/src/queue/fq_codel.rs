@@ -19,7 +19,9 @@ use crate::queue::{Discipline, DisciplineConfig, Line, Place, QueueLimit, Verdic
 #[serde(default, deny_unknown_fields)]
 pub struct FqCoDel {
     /// How much all queues hold together, the packet that is being sent included; default "10240pkt".
-    pub limit: QueueLimit,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "QueueLimit")]
+    pub limit: Option<QueueLimit>,
     /// Number of queues, among which flows are spread by a hash; from 1 to 65536; default 1024.
     pub flows: u32,
     /// Bytes that a flow may send in its turn; default "1514B".
@@ -33,11 +35,11 @@ pub struct FqCoDel {
 }
 
 impl Default for FqCoDel {
-    /// RFC 8290, section 5.2.
+    /// RFC 8290, sections 5.2.3 to 5.2.5.
     fn default() -> Self {
         let CoDel { target, interval, .. } = CoDel::default();
         Self {
-            limit: QueueLimit::Packets(10_240),
+            limit: None,
             flows: 1024,
             quantum: Size::from_bytes(1514),
             target,
@@ -52,9 +54,11 @@ const MAX_FLOWS: u32 = 65_536;
 const MAX_QUANTUM: u64 = 1 << 27;
 
 impl DisciplineConfig for FqCoDel {
+    /// RFC 8290, section 5.2.3.
+    const LIMIT: QueueLimit = QueueLimit::Packets(10_240);
+
     fn validate(&self) -> Vec<Problem> {
-        let within = |problem: Problem| problem.within("limit");
-        let mut problems: Vec<Problem> = self.limit.validate().into_iter().map(within).collect();
+        let mut problems = QueueLimit::problems(self.limit);
         if !(1..=MAX_FLOWS).contains(&self.flows) {
             problems.push(Problem::new(
                 "flows",
@@ -73,7 +77,7 @@ impl DisciplineConfig for FqCoDel {
 
     fn build(&self, place: &Place) -> Box<dyn Discipline + Send> {
         Box::new(Queue {
-            bounds: Bounds::new(self.limit),
+            bounds: Bounds::new(self.limit.unwrap_or(Self::LIMIT)),
             law: self.law(),
             quantum: self.quantum.bytes() as i64,
             // Nobody who writes a workload can aim at another flow's queue (RFC 8290, section 4.1.1).

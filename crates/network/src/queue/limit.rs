@@ -3,7 +3,7 @@
 use std::fmt;
 use std::str::FromStr;
 
-use foundation::quantity::{QuantityError, Unit, impl_text_quantity, split_number};
+use foundation::quantity::{QuantityError, Unit, impl_text_quantity, split_number, unit_hint};
 use foundation::{Problem, Size};
 
 /// How much a queue holds, the packet that is being sent included: packets or bytes.
@@ -31,6 +31,12 @@ impl QueueLimit {
         problems
     }
 
+    /// What is out of range of a table's `limit`, if there is one.
+    pub(super) fn problems(limit: Option<Self>) -> Vec<Problem> {
+        let found = limit.map_or_else(Vec::new, |limit| limit.validate());
+        found.into_iter().map(|problem| problem.within("limit")).collect()
+    }
+
     /// The most packets and the most bytes; `u64::MAX` for the one that is not limited.
     pub(crate) const fn packets_and_bytes(self) -> (u64, u64) {
         match self {
@@ -41,9 +47,11 @@ impl QueueLimit {
 }
 
 /// 1000 packets, as the default of many routers and of Linux interfaces.
+pub(super) const USUAL: QueueLimit = QueueLimit::Packets(1000);
+
 impl Default for QueueLimit {
     fn default() -> Self {
-        Self::Packets(1000)
+        USUAL
     }
 }
 
@@ -77,7 +85,8 @@ impl FromStr for QueueLimit {
             _ => text.parse().map(Self::Bytes).map_err(|_| {
                 QuantityError::new(format!(
                     "{text:?} has the unknown unit {unit:?}: a queue limit is a number with one of \
-                     pkt, B, kB, KiB, MB, MiB, GB, GiB"
+                     pkt, B, kB, KiB, MB, MiB, GB, GiB{}",
+                    unit_hint(unit, UNITS.iter().map(Unit::name))
                 ))
             }),
         }
@@ -120,6 +129,11 @@ mod tests {
         assert!(message("100").contains("\"100pkt\""), "{}", message("100"));
         assert!(message("1.5pkt").contains("whole"), "{}", message("1.5pkt"));
         assert!(message("10ms").contains("pkt, B"), "{}", message("10ms"));
+        assert!(
+            message("100k").ends_with("did you mean \"kB\" or \"KiB\"?"),
+            "{}",
+            message("100k")
+        );
         assert!(message("many").contains("queue limit"), "{}", message("many"));
         assert!(message("-1pkt").contains("negative"), "{}", message("-1pkt"));
         let bare = serde_json::from_str::<QueueLimit>("100").unwrap_err().to_string();

@@ -31,8 +31,17 @@ pub use limit::QueueLimit;
 #[serde(deny_unknown_fields)]
 pub struct DropTail {
     /// How much it holds, the packet that is being sent included; default "1000pkt".
-    #[serde(default)]
-    pub limit: QueueLimit,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "QueueLimit")]
+    pub limit: Option<QueueLimit>,
+}
+
+impl DropTail {
+    /// How much it holds.
+    #[must_use]
+    pub fn limit(&self) -> QueueLimit {
+        self.limit.unwrap_or_default()
+    }
 }
 
 /// Declares the table forms of a queue and how its disciplines are made.
@@ -59,8 +68,6 @@ macro_rules! disciplines {
             $($(#[$help])* #[serde(rename = $word)] $name($name),)+
         }
 
-        /// The names of the disciplines.
-        const KINDS: &[&str] = &["drop-tail", $($word,)+];
 
         /// What is allowed, to follow "expected".
         const EXPECTED: &str = concat!(
@@ -87,10 +94,22 @@ macro_rules! disciplines {
         }
 
         impl QueueConfig {
+            /// The names of all disciplines.
+            pub const KINDS: &'static [&'static str] = &["drop-tail", $($word,)+];
+
+            /// The name of the discipline.
+            #[must_use]
+            pub const fn kind(&self) -> &'static str {
+                match self {
+                    Self::DropTail(_) => "drop-tail",
+                    $(Self::$name(_) => $word,)+
+                }
+            }
+
             /// The discipline of this name with its default settings.
             fn named(word: &str) -> Option<Self> {
                 match word {
-                    "drop-tail" => Some(Self::default()),
+                    "drop-tail" => Some(Self::DropTail(DropTail::default())),
                     $($word => Some(Self::$name($name::default())),)+
                     _ => None,
                 }
@@ -100,17 +119,24 @@ macro_rules! disciplines {
             #[must_use]
             pub fn validate(&self) -> Vec<Problem> {
                 match self {
-                    Self::DropTail(config) => config.limit.validate(),
+                    Self::DropTail(config) => config.limit.map_or_else(Vec::new, |limit| limit.validate()),
                     $(Self::$name(config) => config.validate(),)+
                 }
             }
 
             /// How much it holds, the packet that is being sent included.
             #[must_use]
-            pub const fn limit(&self) -> QueueLimit {
+            pub fn limit(&self) -> QueueLimit {
                 match self {
-                    Self::DropTail(config) => config.limit,
-                    $(Self::$name(config) => config.limit,)+
+                    Self::DropTail(config) => config.limit(),
+                    $(Self::$name(config) => config.limit.unwrap_or($name::LIMIT),)+
+                }
+            }
+
+            fn given_limit(&mut self) -> &mut Option<QueueLimit> {
+                match self {
+                    Self::DropTail(config) => &mut config.limit,
+                    $(Self::$name(config) => &mut config.limit,)+
                 }
             }
 
@@ -142,13 +168,28 @@ impl QueueConfig {
     /// A drop-tail queue.
     #[must_use]
     pub const fn drop_tail(limit: QueueLimit) -> Self {
-        Self::DropTail(DropTail { limit })
+        Self::DropTail(DropTail { limit: Some(limit) })
+    }
+
+    /// This queue, with the limit given for `other` where none is given for this one.
+    #[must_use]
+    pub fn or_limit_of(mut self, mut other: Self) -> Self {
+        let limit = self.given_limit();
+        *limit = limit.or(*other.given_limit());
+        self
+    }
+
+    /// This queue with its limit spelled out.
+    #[must_use]
+    pub fn with_limit(mut self) -> Self {
+        *self.given_limit() = Some(self.limit());
+        self
     }
 }
 
 impl Default for QueueConfig {
     fn default() -> Self {
-        Self::DropTail(DropTail::default())
+        Self::drop_tail(QueueLimit::default())
     }
 }
 
@@ -165,7 +206,7 @@ impl TextOrTable for QueueConfig {
         }
         // A word is more likely a kind's name than a mistyped number.
         if text.starts_with(|c: char| c.is_ascii_alphabetic()) {
-            let hint = nearest(text, KINDS.iter().copied())
+            let hint = nearest(text, Self::KINDS.iter().copied())
                 .map_or(String::new(), |near| format!("did you mean {near:?}? "));
             return Err(format!("{text:?} is not a queue: {hint}expected {EXPECTED}"));
         }
@@ -188,7 +229,8 @@ impl<'de> Deserialize<'de> for QueueConfig {
 impl Serialize for QueueConfig {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         match self {
-            Self::DropTail(config) => config.limit.serialize(serializer),
+            Self::DropTail(DropTail { limit: Some(limit) }) => limit.serialize(serializer),
+            Self::DropTail(DropTail { limit: None }) => Self::KINDS[0].serialize(serializer),
             other => Table::from(*other).serialize(serializer),
         }
     }
@@ -204,7 +246,7 @@ impl JsonSchema for QueueConfig {
         let table = Table::json_schema(generator);
         json_schema!({
             "description": "The queue in front of the link: a limit (drop-tail), a discipline by its kind, or a table with its kind and keys",
-            "anyOf": [limit, { "type": "string", "enum": KINDS }, table],
+            "anyOf": [limit, { "type": "string", "enum": Self::KINDS }, table],
         })
     }
 }

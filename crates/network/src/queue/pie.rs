@@ -19,7 +19,9 @@ use crate::queue::{Discipline, DisciplineConfig, Line, Place, QueueLimit, Verdic
 #[serde(default, deny_unknown_fields)]
 pub struct Pie {
     /// How much it holds, the packet that is being sent included; default "1000pkt".
-    pub limit: QueueLimit,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "QueueLimit")]
+    pub limit: Option<QueueLimit>,
     /// How long packets are to wait; default "15ms".
     pub target: Duration,
     /// How often the probability is updated; default "15ms".
@@ -40,7 +42,7 @@ impl Default for Pie {
     /// RFC 8033, sections 4.2, 4.4 and 5.1.
     fn default() -> Self {
         Self {
-            limit: QueueLimit::default(),
+            limit: None,
             target: Duration::from_millis(15),
             update: Duration::from_millis(15),
             max_burst: Duration::from_millis(150),
@@ -54,8 +56,7 @@ impl Default for Pie {
 
 impl DisciplineConfig for Pie {
     fn validate(&self) -> Vec<Problem> {
-        let within = |problem: Problem| problem.within("limit");
-        let mut problems: Vec<Problem> = self.limit.validate().into_iter().map(within).collect();
+        let mut problems = QueueLimit::problems(self.limit);
         for (key, span) in [("target", self.target), ("update", self.update)] {
             if span.is_zero() {
                 problems.push(Problem::new(key, format!("\"{span}\" is out of range: above 0")));
@@ -74,7 +75,7 @@ impl DisciplineConfig for Pie {
 
     fn build(&self, place: &Place) -> Box<dyn Discipline + Send> {
         Box::new(Queue {
-            bounds: Bounds::new(self.limit),
+            bounds: Bounds::new(self.limit.unwrap_or(Self::LIMIT)),
             fifo: Fifo::default(),
             controller: Controller::new(*self),
             largest: 0,

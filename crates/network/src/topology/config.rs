@@ -18,7 +18,7 @@ pub enum Kind {
     Dumbbell,
     /// Bottlenecks in a row: s0 sends to r0 over all of them, s1 to r1 over the first alone, s2 to r2 over the second, …
     ParkingLot,
-    /// Hosts h1, h2, … that all send to the host hub in the middle.
+    /// Hosts around a switch, each behind one access link: h1, h2, … all send to the host hub (incast).
     Star,
     /// Hosts h1, h2, … at the leaves that all send to the host server at the root.
     Tree,
@@ -108,10 +108,12 @@ keys! {
     exit: Links = "Links",
     /// parking-lot: number of bottlenecks in a row, from 1 to 250; default: as many as bottleneck lists.
     hops: u64 = "u64",
-    /// star: number of hosts around the hub, from 1 to 10000; default: as many as leaf lists.
+    /// star: number of hosts that send to the hub, from 1 to 10000; default: as many as leaf lists.
     leaves: u64 = "u64",
-    /// star: links to the hub, a table for all or a list with one for each.
+    /// star: access links from the hosts to the switch, a table for all or a list with one for each.
     leaf: Links = "Links",
+    /// star: access link from the switch to the host hub, which all that send to it share; default: like leaf, if that is one table.
+    hub: Links = "Links",
     /// tree: number of levels of links, from 1 to 100; default: as many as level lists, or else 2.
     depth: u64 = "u64",
     /// tree: branches below each node; at most 10000 leaves altogether; default 2.
@@ -132,7 +134,7 @@ keys! {
     routers: Vec<String> = "Vec<String>",
     /// free: the links, each { from = "a", to = "b" } with the keys of a path; it leads in both directions.
     links: Vec<FreeLink> = "Vec<FreeLink>",
-    /// free: names of the links whose queue and use are measured; default: the slowest link on the way of each pair.
+    /// free: names of the links whose queue and use are measured, in the direction of the name; default: the slowest link on the way of the measured data.
     bottlenecks: Vec<String> = "Vec<String>",
 }
 

@@ -137,25 +137,27 @@ impl<'a> Draft<'a> {
         self.topology.bottlenecks.push(link);
     }
 
-    /// A problem of `key` where no way leads from host to host, or too long a one.
-    pub(super) fn check_way(&mut self, key: &str, from: HostId, to: HostId) {
-        let way = self.topology.links_between(from, to);
+    /// Problems of `key` where no way leads from host to host, or too long a one.
+    pub(super) fn check_ways(&mut self, key: &str, pairs: &[(HostId, HostId)]) {
+        let mut search = self.topology.search();
         let name = |host: HostId| &self.topology.hosts()[host.0 as usize];
-        let message = match way {
-            None => format!(
-                "no path leads from {:?} to {:?}: packets pass routers, not hosts",
-                name(from),
-                name(to)
-            ),
-            Some(way) if way.len() > MAX_HOPS => format!(
-                "the path from {:?} to {:?} has {} links: at most {MAX_HOPS} are possible",
-                name(from),
-                name(to),
-                way.len()
-            ),
-            Some(_) => return,
-        };
-        self.problem(key, message);
+        for &(from, to) in pairs {
+            let message = match search.links_between(from, to) {
+                None => format!(
+                    "no path leads from {:?} to {:?}: packets pass routers, not hosts",
+                    name(from),
+                    name(to)
+                ),
+                Some(way) if way.len() > MAX_HOPS => format!(
+                    "the path from {:?} to {:?} has {} links: at most {MAX_HOPS} are possible",
+                    name(from),
+                    name(to),
+                    way.len()
+                ),
+                Some(_) => continue,
+            };
+            self.problems.push(Problem::new(key, message));
+        }
     }
 
     /// What was drawn.

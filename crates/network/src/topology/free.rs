@@ -11,9 +11,10 @@ use serde::de::value::SeqAccessDeserializer;
 use serde::de::{SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
+use super::bottlenecks::Choice;
 use super::draft::Draft;
 use super::{NodeId, TopologyConfig};
-use crate::config::{LinkConfig, PathConfig, PathSpec, Preset, with_link_keys};
+use crate::config::{LinkConfig, PathConfig, PathSpec, Preset, Subscriber, with_link_keys};
 use crate::impairment::{JitterConfig, LossConfig, ReorderConfig};
 use crate::packet::{HostId, LinkId};
 use crate::queue::QueueConfig;
@@ -40,6 +41,9 @@ with_link_keys! {
         /// A kind of path with typical figures; the other keys take the place of its own. Default: none.
         #[schemars(with = "Preset")]
         pub preset: Option<Preset>,
+        /// Which end the subscriber of an asymmetric preset is at: "far" (`to`) makes forward the download, "near" (`from`) the upload; default "far".
+        #[schemars(with = "Subscriber")]
+        pub subscriber: Option<Subscriber>,
         /// Keys that differ from `to` back to `from`; default: none.
         #[schemars(with = "LinkConfig")]
         pub reverse: Option<LinkConfig>,
@@ -50,6 +54,7 @@ impl FreeLink {
     fn path(&self) -> PathConfig {
         PathConfig {
             preset: self.preset,
+            subscriber: self.subscriber,
             reverse: self.reverse.clone(),
             ..PathConfig::symmetric(self.link_keys())
         }
@@ -205,7 +210,7 @@ fn add_links(draft: &mut Draft<'_>, names: &Names, links: &[FreeLink]) -> BTreeM
 fn add_pairs(draft: &mut Draft<'_>, pairs: Option<&Pairs>) {
     let Some(pairs) = pairs else {
         let last = draft.topology.hosts().len() as u32 - 1;
-        return add_pair(draft, (HostId(0), HostId(last)));
+        return add_each(draft, &[(HostId(0), HostId(last))]);
     };
     let Pairs::Named(named) = pairs else {
         return draft.problem("pairs", "a list of pairs is needed, e.g. [[\"a\", \"b\"]]");
@@ -215,6 +220,7 @@ fn add_pairs(draft: &mut Draft<'_>, pairs: Option<&Pairs>) {
     }
     let hosts = (0..).zip(draft.topology.hosts());
     let ids: BTreeMap<String, HostId> = hosts.map(|(id, name)| (name.clone(), HostId(id))).collect();
+    let mut ends = Vec::with_capacity(named.len());
     for (from, to) in named {
         let mut host = |name: &String| {
             let found = ids.get(name).copied();
@@ -224,43 +230,47 @@ fn add_pairs(draft: &mut Draft<'_>, pairs: Option<&Pairs>) {
             found
         };
         if let (Some(from), Some(to)) = (host(from), host(to)) {
-            add_pair(draft, (from, to));
+            ends.push((from, to));
         }
     }
+    add_each(draft, &ends);
 }
 
-fn add_pair(draft: &mut Draft<'_>, (from, to): (HostId, HostId)) {
-    if from == to {
-        let name = draft.topology.hosts()[from.0 as usize].clone();
-        return draft.problem("pairs", format!("{name:?} does not send to itself"));
+fn add_each(draft: &mut Draft<'_>, pairs: &[(HostId, HostId)]) {
+    for &(from, to) in pairs {
+        if from == to {
+            let name = draft.topology.hosts()[from.0 as usize].clone();
+            draft.problem("pairs", format!("{name:?} does not send to itself"));
+        }
     }
     // Every link leads in both directions, so there is a way back of the same length.
-    draft.check_way("pairs", from, to);
-    draft.pair(from, to);
+    draft.check_ways("pairs", pairs);
+    draft.topology.pairs.extend(pairs);
 }
 
 fn add_bottlenecks(draft: &mut Draft<'_>, named: Option<&[String]>, links: &BTreeMap<String, LinkId>) {
-    if let Some(named) = named {
-        for name in named {
-            match links.get(name) {
-                Some(&link) => draft.bottleneck(link),
-                None => {
-                    let message = unknown("link", name, links.keys().map(String::as_str));
-                    draft.problem("bottlenecks", message);
-                }
+    let Some(named) = named else {
+        let topology = &draft.topology;
+        let mut search = topology.search();
+        let pairs = topology.pairs.iter();
+        let ways: Vec<Vec<LinkId>> = pairs
+            .filter_map(|&(from, to)| search.links_between(from, to))
+            .collect();
+        let slowest = topology.slowest_of(ways.iter().map(Vec::as_slice));
+        draft.topology.bottlenecks = slowest;
+        draft.topology.choice = Choice::Slowest;
+        return;
+    };
+    draft.topology.choice = Choice::Named;
+    for name in named {
+        match links.get(name) {
+            Some(&link) => draft.bottleneck(link),
+            None => {
+                let message = unknown("link", name, links.keys().map(String::as_str));
+                draft.problem("bottlenecks", message);
             }
         }
-        return;
     }
-    let topology = &draft.topology;
-    let ways = topology
-        .pairs
-        .iter()
-        .filter_map(|&(from, to)| topology.links_between(from, to));
-    let mut slowest: Vec<LinkId> = ways.filter_map(|way| topology.slowest(&way)).collect();
-    slowest.sort_unstable();
-    slowest.dedup();
-    draft.topology.bottlenecks = slowest;
 }
 
 impl<'de> Deserialize<'de> for Pairs {

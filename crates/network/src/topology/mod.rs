@@ -7,6 +7,7 @@
 //! A host sits at a node. Where a kind's hosts have no link of their own, they sit at the router: the router is
 //! then not one more hop.
 
+mod bottlenecks;
 mod config;
 mod draft;
 mod dumbbell;
@@ -16,6 +17,7 @@ mod loopback;
 mod multipath;
 mod parking_lot;
 mod routers;
+mod search;
 mod shortest;
 mod star;
 mod tree;
@@ -30,6 +32,7 @@ pub use config::{Kind, TopologyConfig};
 pub use free::{FreeLink, Pairs};
 pub use links::Links;
 pub use multipath::Delays;
+pub use search::WaySearch;
 
 /// A place where links meet. An index into [`Topology::nodes`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -84,6 +87,7 @@ pub struct Topology {
     links: Vec<TopologyLink>,
     pairs: Vec<(HostId, HostId)>,
     bottlenecks: Vec<LinkId>,
+    choice: bottlenecks::Choice,
     /// The MTU of the loopback interface of its only host, which talks to itself.
     loopback: Option<u32>,
 }
@@ -209,12 +213,6 @@ impl Topology {
         &self.pairs
     }
 
-    /// The links whose queue and use are of interest, in order.
-    #[must_use]
-    pub fn bottlenecks(&self) -> &[LinkId] {
-        &self.bottlenecks
-    }
-
     /// The MTU in bytes of the loopback interface over which its only host talks to itself; `None` for what has links.
     #[must_use]
     pub const fn loopback(&self) -> Option<u32> {
@@ -232,16 +230,5 @@ impl Topology {
             builder.link(link.name.as_str(), &link.spec);
         }
         builder
-    }
-
-    /// The slowest link of a way, in bit/s on average; the first of several. `None` for a way over no link.
-    fn slowest(&self, way: &[LinkId]) -> Option<LinkId> {
-        let rate = |link: &LinkId| {
-            let capacity = &self.links[link.0 as usize].spec.capacity;
-            capacity
-                .mean_rate()
-                .map_or(u64::MAX, |rate| rate.bits_per_second())
-        };
-        way.iter().copied().min_by_key(rate)
     }
 }

@@ -1,12 +1,18 @@
 //! The way between two hosts: the fewest links, and of several such ways the one declared first. And all ways that share
-//! no link.
+//! no link. A [`WaySearch`] gives the same ways for many pairs of hosts at less cost.
 
 use std::collections::VecDeque;
 
-use super::{NodeId, Topology};
+use super::{NodeId, Topology, WaySearch};
 use crate::packet::{HostId, LinkId};
 
 impl Topology {
+    /// A search for the ways of many pairs of hosts.
+    #[must_use]
+    pub fn search(&self) -> WaySearch<'_> {
+        WaySearch::new(self)
+    }
+
     /// The links from one host to another, in order: the fewest, ties broken by the order of declaration.
     /// Empty between hosts at one node; `None` where no way leads there.
     ///
@@ -61,7 +67,9 @@ impl Topology {
                 }
                 arrived_by[next] = Some(link);
                 if next == goal {
-                    return Some(self.trace_back(&arrived_by, goal));
+                    let mut way = Vec::new();
+                    self.trace_back(&arrived_by, NodeId(goal as u32), &mut way)?;
+                    return Some(way);
                 }
                 open.push_back(next);
             }
@@ -69,14 +77,19 @@ impl Topology {
         None
     }
 
-    fn trace_back(&self, arrived_by: &[Option<LinkId>], goal: usize) -> Vec<LinkId> {
-        let mut way = Vec::new();
-        let mut node = goal;
-        while let Some(link) = arrived_by[node] {
+    /// Adds the links by which a search arrived at `goal`; `None` where it did not.
+    pub(super) fn trace_back(
+        &self,
+        arrived_by: &[Option<LinkId>],
+        goal: NodeId,
+        way: &mut Vec<LinkId>,
+    ) -> Option<()> {
+        let (before, mut node) = (way.len(), goal);
+        while let Some(link) = arrived_by[node.0 as usize] {
             way.push(link);
-            node = self.links[link.0 as usize].from.0 as usize;
+            node = self.links[link.0 as usize].from;
         }
-        way.reverse();
-        way
+        way[before..].reverse();
+        (way.len() > before).then_some(())
     }
 }

@@ -1,6 +1,4 @@
 //! What the tests of this folder share: paths from their JSON, and a caller that owns the time.
-#![allow(dead_code, reason = "each test file uses a part")]
-
 use foundation::{Instant, Streams};
 use network::{Body, DropReason, HostId, LinkId, Network, Observer, Packet, PacketRef, PathConfig, PathSpec};
 

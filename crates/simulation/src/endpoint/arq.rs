@@ -8,8 +8,8 @@ use foundation::Instant;
 use transport::arq::{Admission, ArqConfig, Connection, Event, Frame, Listener, StreamRange};
 use transport::{Machine as _, Statistics};
 
-use super::Host;
 use super::stream::{Carrier, Family, Told};
+use super::{Host, RoundTrips};
 use crate::body::Content;
 
 /// An ARQ protocol at one end, which opens a connection or waits for one.
@@ -65,6 +65,10 @@ impl Carrier for Connection<StreamRange> {
 
     fn statistics(&self) -> &Statistics {
         self.statistics()
+    }
+
+    fn take_round_trips(&mut self) -> RoundTrips {
+        self.take_round_trips()
     }
 
     /// There is always room.

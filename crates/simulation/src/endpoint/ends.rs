@@ -86,7 +86,7 @@ fn machines(group: &mut Group, size: Option<u64>) -> (Machine, Machine) {
 
 /// Both ends of requests and responses that are one datagram each.
 fn messages(carrier: Carrier, group: &Group) -> (Machine, Machine) {
-    let mtu = group.mtu();
+    let mtu = group.mtu;
     let end =
         |asks, records_rtt| Machine::Message(Box::new(MessageEnd::new(carrier, asks, mtu, records_rtt)));
     (end(true, group.records_rtt), end(false, false))
@@ -94,6 +94,14 @@ fn messages(carrier: Carrier, group: &Group) -> (Machine, Machine) {
 
 /// The figures of both ends as they stand now.
 pub(crate) fn baseline(ends: &[Endpoint; 2]) -> Baseline {
+    Baseline {
+        rtt: ends[0].statistics().and_then(|statistics| statistics.rtt.clone()),
+        ..counters(ends)
+    }
+}
+
+/// The figures of both ends but for their round trips.
+fn counters(ends: &[Endpoint; 2]) -> Baseline {
     let sent = |end: &Endpoint| end.statistics().map(Sent::of).unwrap_or_default();
     let mut carried = Carried::default();
     for end in ends {
@@ -103,15 +111,19 @@ pub(crate) fn baseline(ends: &[Endpoint; 2]) -> Baseline {
         sent: [sent(&ends[0]), sent(&ends[1])],
         carried,
         delivered: [ends[0].delivered, ends[1].delivered],
-        rtt: ends[0].statistics().and_then(|statistics| statistics.rtt.clone()),
+        rtt: None,
     }
 }
 
-/// What became of a flow by now.
-pub(crate) fn outcome(flow: &Flow) -> FlowOutcome {
-    let [sender, receiver] = &flow.ends;
+/// What became of a flow that is over.
+pub(crate) fn outcome(mut flow: Flow) -> FlowOutcome {
+    let figures = Baseline {
+        rtt: flow.ends[0].take_round_trips(),
+        ..counters(&flow.ends)
+    };
+    let since = figures.since(&flow.baseline);
+    let [sender, receiver] = flow.ends;
     let statistics = sender.statistics();
-    let since = baseline(&flow.ends).since(&flow.baseline);
     FlowOutcome {
         number: flow.number,
         group: flow.group,
@@ -126,11 +138,11 @@ pub(crate) fn outcome(flow: &Flow) -> FlowOutcome {
         delivered: [since.delivered[1], since.delivered[0]],
         delivered_in_all: sender.delivered + receiver.delivered,
         rtt: since.rtt,
-        transactions: sender.progress.transactions.clone(),
-        unanswered: sender.progress.unanswered,
         packets: Some(sender.packets + receiver.packets),
         ways: sender.ways(),
+        transactions: sender.progress.transactions,
+        unanswered: sender.progress.unanswered,
         finished: sender.progress.finished,
-        failure: sender.progress.failure.clone(),
+        failure: sender.progress.failure,
     }
 }

@@ -9,7 +9,7 @@ use foundation::Instant;
 use network::UDP_IPV4_OVERHEAD;
 use transport::Statistics;
 
-use super::{End, Host, Notice, Probe};
+use super::{End, Host, Notice, Probe, RoundTrips};
 use crate::body::Content;
 
 /// UDP's header and ICMP echo's are 8 bytes alike (RFC 768, RFC 792).
@@ -121,6 +121,10 @@ impl End for MessageEnd {
 
     fn statistics(&self) -> Option<&Statistics> {
         Some(&self.statistics)
+    }
+
+    fn take_round_trips(&mut self) -> RoundTrips {
+        self.statistics.rtt.take()
     }
 
     fn probe(&self, _: Instant) -> Probe {

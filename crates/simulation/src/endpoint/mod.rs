@@ -10,7 +10,7 @@ mod stream;
 mod tcp;
 
 use experiment::application::{Application, Notice, Progress, Stream};
-use experiment::outcome::Carried;
+use experiment::outcome::{Carried, RoundTrips};
 use experiment::trace::Probe;
 use std::sync::Arc;
 
@@ -83,6 +83,10 @@ pub(crate) trait End {
     fn finish(&mut self, now: Instant);
     /// What its sending direction counted, where it counts.
     fn statistics(&self) -> Option<&Statistics>;
+    /// Takes the histogram of round-trip times out of its statistics.
+    fn take_round_trips(&mut self) -> RoundTrips {
+        None
+    }
     fn probe(&self, now: Instant) -> Probe;
     /// Takes in what arrived on a way.
     fn receive(
@@ -213,6 +217,10 @@ impl Endpoint {
 
     pub(crate) fn statistics(&self) -> Option<&Statistics> {
         each_machine!(&self.machine, end => end.statistics())
+    }
+
+    pub(crate) fn take_round_trips(&mut self) -> RoundTrips {
+        each_machine!(&mut self.machine, end => end.take_round_trips())
     }
 
     pub(crate) fn probe(&self, now: Instant) -> Probe {

@@ -9,8 +9,8 @@ use transport::mptcp::{Connection, MptcpOption, PathIndex, Setup};
 use transport::tcp::{Event, Flags};
 use transport::{Machine as _, Statistics};
 
-use super::Host;
 use super::stream::{Carrier, Family, StreamEnd, Told};
+use super::{Host, RoundTrips};
 use crate::body::Content;
 
 /// Multipath TCP at one end, which opens a connection or waits for one.
@@ -78,6 +78,10 @@ impl Carrier for Connection {
 
     fn statistics(&self) -> &Statistics {
         self.statistics()
+    }
+
+    fn take_round_trips(&mut self) -> RoundTrips {
+        self.take_round_trips()
     }
 
     fn write(&mut self, now: Instant, bytes: u64) -> u64 {

@@ -5,7 +5,7 @@ use experiment::trace::Probe;
 use foundation::Instant;
 use transport::{Machine, Statistics};
 
-use super::{End, Host};
+use super::{End, Host, RoundTrips};
 use crate::body::Content;
 
 /// What an event of a connection means to its end.
@@ -22,6 +22,8 @@ pub(crate) enum Told {
 pub(crate) trait Carrier: Machine {
     fn record_round_trips(&mut self);
     fn statistics(&self) -> &Statistics;
+    /// As [`End::take_round_trips`].
+    fn take_round_trips(&mut self) -> RoundTrips;
     /// Adds up to `bytes` to the stream; gives how many there was room for.
     fn write(&mut self, now: Instant, bytes: u64) -> u64;
     /// Ends the stream.
@@ -131,6 +133,10 @@ impl<F: Family> End for StreamEnd<F> {
 
     fn statistics(&self) -> Option<&Statistics> {
         self.connection.as_ref().map(Carrier::statistics)
+    }
+
+    fn take_round_trips(&mut self) -> RoundTrips {
+        self.connection.as_mut().and_then(Carrier::take_round_trips)
     }
 
     fn probe(&self, _: Instant) -> Probe {

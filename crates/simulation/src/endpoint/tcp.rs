@@ -9,8 +9,8 @@ use transport::mptcp::PathIndex;
 use transport::tcp::{Connection, Event, Flags, TcpConfig, reset_for};
 use transport::{Machine as _, Statistics};
 
-use super::Host;
 use super::stream::{Carrier, Family, Told};
+use super::{Host, RoundTrips};
 use crate::body::Content;
 
 /// TCP at one end, which opens a connection or waits for one (the state LISTEN).
@@ -70,6 +70,10 @@ impl Carrier for Connection {
 
     fn statistics(&self) -> &Statistics {
         self.statistics()
+    }
+
+    fn take_round_trips(&mut self) -> RoundTrips {
+        self.take_round_trips()
     }
 
     fn write(&mut self, now: Instant, bytes: u64) -> u64 {

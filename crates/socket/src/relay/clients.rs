@@ -10,6 +10,8 @@ use crate::datagrams::{Datagrams, Peer};
 
 /// A client that has sent and got nothing for so long is forgotten.
 const IDLE: Duration = Duration::from_secs(120);
+/// A server whose port is closed may be about to return (it is being restarted) for this long after it was last heard.
+const PATIENCE: Duration = Duration::from_secs(3);
 /// With all places taken, one that was idle for so long makes room for a new one.
 const YIELDING: Duration = Duration::from_secs(10);
 
@@ -29,6 +31,17 @@ pub struct Client {
     /// The socket that speaks to the server in its name.
     pub upstream: Datagrams,
     active_at: Instant,
+    /// When the server last sent it something.
+    heard_at: Option<Instant>,
+    /// The last datagram that it sent to a silent server; empty once a refusal was answered.
+    unanswered: Vec<u8>,
+}
+
+impl Client {
+    /// Whether the server has sent this client nothing for as long as a restart takes, or nothing ever.
+    fn is_ignored(&self, now: Instant) -> bool {
+        self.heard_at.is_none_or(|at| now - at >= PATIENCE)
+    }
 }
 
 /// All clients, at most so many.
@@ -90,6 +103,8 @@ impl Clients {
             peer,
             upstream,
             active_at: now,
+            heard_at: None,
+            unanswered: Vec::new(),
         });
         let place = place as u32;
         let id = ClientId { place, holder };
@@ -114,6 +129,30 @@ impl Clients {
         if let Some(client) = self.get_mut(id) {
             client.active_at = now;
         }
+    }
+
+    /// Notes that the server has sent something to the client.
+    pub fn hear(&mut self, now: Instant, id: ClientId) {
+        if let Some(client) = self.get_mut(id) {
+            client.active_at = now;
+            client.heard_at = Some(now);
+            client.unanswered.clear();
+        }
+    }
+
+    /// Notes a datagram of the client to the server.
+    pub fn send(&mut self, now: Instant, id: ClientId, datagram: &[u8]) {
+        if let Some(client) = self.get_mut(id).filter(|client| client.is_ignored(now)) {
+            client.unanswered.clear();
+            client.unanswered.extend_from_slice(datagram);
+        }
+    }
+
+    /// The client's datagram that a refusal of the server's port is about; `None` as long as the server may be about to
+    /// return, and where the datagram's refusal was answered before.
+    pub fn take_refused(&mut self, now: Instant, id: ClientId) -> Option<Vec<u8>> {
+        let client = self.get_mut(id).filter(|client| client.is_ignored(now))?;
+        Some(std::mem::take(&mut client.unanswered)).filter(|datagram| !datagram.is_empty())
     }
 
     /// All of them.

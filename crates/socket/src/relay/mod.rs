@@ -3,6 +3,7 @@
 //! processes, without any privilege.
 
 mod clients;
+mod refusal;
 
 use std::net::SocketAddr;
 use std::ops::ControlFlow;
@@ -71,6 +72,8 @@ pub struct RelayReport {
     pub clients: u32,
     /// Datagrams that the relay itself dropped: no place for their client, or no room in the system.
     pub dropped: u64,
+    /// How often the server's machine reported that nothing listens at the server's port.
+    pub refused: u64,
     /// How late departures were: median.
     pub late_p50: Duration,
     /// How late departures were: 99th percentile.
@@ -140,6 +143,8 @@ impl Relay {
             outbox: Outbox::new(nobody),
             towards: None,
             dropped: 0,
+            refusals: Vec::new(),
+            refused: 0,
             late: Histogram::new_with_bounds(1, 1_000_000_000, 2).ok(),
         };
         relaying.run(self.address, tick)
@@ -168,6 +173,9 @@ struct Relaying {
     /// Which way, and for whom, the train in the outbox goes.
     towards: Option<(RouteId, ClientId)>,
     dropped: u64,
+    /// Clients whose datagrams the server's port refused, still to be told.
+    refusals: Vec<ClientId>,
+    refused: u64,
     late: Option<Histogram<u64>>,
 }
 
@@ -199,6 +207,7 @@ impl Relaying {
                 self.network.handle_timeout(now);
             }
             self.leave(now);
+            self.answer_refusals(now);
             if now >= next_tick {
                 next_tick = now + TICK;
                 if tick(&self.report()).is_break() {
@@ -251,12 +260,16 @@ impl Relaying {
             let Some(upstream) = self.clients.get(client).map(|client| &client.upstream) else {
                 continue;
             };
-            // That nothing listens there is for the clients' protocols to find out, as behind a router.
-            if !upstream.receive(inbox).is_ok_and(|slots| slots > 0) {
-                continue;
+            match upstream.receive(inbox) {
+                Ok(0) => continue,
+                Ok(_) => {}
+                Err(error) => {
+                    self.note_refusal(client, &error);
+                    continue;
+                }
             }
             let stamps = self.clock.stamps();
-            self.clients.touch(stamps.now(), client);
+            self.clients.hear(stamps.now(), client);
             for train in inbox.trains() {
                 self.note(&stamps, train, REVERSE, client);
             }
@@ -303,6 +316,8 @@ impl Relaying {
             }
             if packet.route == REVERSE {
                 self.clients.touch(now, client);
+            } else {
+                self.clients.send(now, client, &bytes);
             }
             self.outbox.push(|out| out.extend_from_slice(&bytes));
             if self.pool.len() < POOL {
@@ -317,16 +332,39 @@ impl Relaying {
         let Some((route, id)) = self.towards.filter(|_| waiting > 0) else {
             return;
         };
-        let sent = self.clients.get(id).is_some_and(|client| {
-            let (peer, socket) = match route {
-                REVERSE => (client.peer, &self.front),
-                _ => (self.to, &client.upstream),
-            };
-            self.outbox.send_to(peer, socket).is_ok()
-        });
-        if !sent {
+        let Some(client) = self.clients.get(id) else {
+            self.dropped += waiting as u64;
+            return self.outbox.clear();
+        };
+        let sent = match route {
+            REVERSE => self.outbox.send_to(client.peer, &self.front),
+            _ => self.outbox.send_to(self.to, &client.upstream),
+        };
+        if let Err(error) = sent {
+            // What the system reports here is about an earlier datagram; it has sent none of these.
+            self.note_refusal(id, &error);
             self.dropped += waiting as u64;
             self.outbox.clear();
+        }
+    }
+
+    /// Counts an ICMP error by which the server's machine says that nothing listens there. Other errors are losses.
+    fn note_refusal(&mut self, client: ClientId, error: &std::io::Error) {
+        if error.kind() == std::io::ErrorKind::ConnectionRefused {
+            self.refused += 1;
+            self.refusals.push(client);
+        }
+    }
+
+    /// Tells clients of refusals over the link back, as a router would pass the ICMP error on.
+    fn answer_refusals(&mut self, now: Instant) {
+        for client in std::mem::take(&mut self.refusals) {
+            let refused = self.clients.take_refused(now, client);
+            if let Some(bytes) = refused.and_then(|datagram| refusal::notice(&datagram)) {
+                let size = bytes.len() as u32 + UDP_IPV4_OVERHEAD;
+                self.network
+                    .send(now, Packet::new(REVERSE, size, Datagram { client, bytes }));
+            }
         }
     }
 
@@ -337,6 +375,7 @@ impl Relaying {
             reverse: *self.network.counters(LinkId(1)),
             clients: self.clients.seen(),
             dropped: self.dropped,
+            refused: self.refused,
             late_p50: Duration::from_nanos(late(0.5)),
             late_p99: Duration::from_nanos(late(0.99)),
         }

@@ -19,11 +19,14 @@ const PIECE: usize = 512 << 10;
 /// Pieces that may wait for the thread beside those in its queue.
 const MAX_WAITING: usize = 4;
 
-/// Something that the user of the receiver may want to know.
+/// Something that the user of the receiver may want to know. `file` is the number of the sender's offer: names change, and
+/// several files of one connection may have the same one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Happened {
     /// The bytes of a file begin to arrive; `resumed` were there before.
     Started {
+        /// Its number.
+        file: u32,
         /// Its name.
         name: String,
         /// Its size.
@@ -33,6 +36,10 @@ pub enum Happened {
     },
     /// A file is whole and in its place.
     Stored {
+        /// Its number.
+        file: u32,
+        /// The name under which it was offered.
+        offered: String,
         /// The name that it has now.
         name: String,
         /// Its size.
@@ -44,6 +51,8 @@ pub enum Happened {
     },
     /// A file was not received.
     Failed {
+        /// Its number.
+        file: u32,
         /// Its name, made printable.
         name: String,
         /// Why, in one line.
@@ -129,12 +138,12 @@ impl Incoming {
         }
     }
 
-    /// The file whose bytes are arriving: name, bytes there, size.
+    /// The file whose bytes are arriving: number, name, bytes there, size.
     #[must_use]
-    pub fn progress(&self) -> Option<(&str, u64, u64)> {
+    pub fn progress(&self) -> Option<(u32, &str, u64, u64)> {
         let (number, _) = self.current.as_ref()?;
         let file = self.outstanding.iter().find(|file| file.offer.file == *number)?;
-        Some((&file.offer.name, file.done, file.offer.size))
+        Some((*number, &file.offer.name, file.done, file.offer.size))
     }
 
     /// When the sender last said something, or something was done for it.
@@ -151,9 +160,10 @@ impl Incoming {
 
     /// The connection has ended for this reason: files that were on their way are so no more.
     pub(super) fn give_up(&mut self, reason: &str) {
-        for file in self.outstanding.drain(..).filter(|file| !file.refused) {
-            let (name, reason) = (file.offer.name, reason.to_owned());
-            self.happened.push_back(Happened::Failed { name, reason });
+        for outstanding in self.outstanding.drain(..).filter(|file| !file.refused) {
+            let Offer { file, name, .. } = outstanding.offer;
+            let reason = reason.to_owned();
+            self.happened.push_back(Happened::Failed { file, name, reason });
         }
     }
 
@@ -185,6 +195,7 @@ impl Incoming {
                 let size = outstanding.offer.size;
                 outstanding.done = offset;
                 let started = Happened::Started {
+                    file,
                     name: outstanding.offer.name.clone(),
                     size,
                     resumed: offset,
@@ -222,7 +233,7 @@ impl Incoming {
                 self.current.take_if(|(current, _)| *current == file);
                 self.commands.push_back(Command::Withdraw(file));
                 let reason = format!("the sender withdrew it: {}", printable(&reason));
-                self.happened.push_back(Happened::Failed { name, reason });
+                self.happened.push_back(Happened::Failed { file, name, reason });
             }
             Message::Farewell => self.farewell = true,
             Message::Have { .. } | Message::Stored { .. } | Message::Refused { .. } => {
@@ -244,7 +255,7 @@ impl Incoming {
                 reason: reason.clone(),
             });
             let name = printable(&offer.name);
-            self.happened.push_back(Happened::Failed { name, reason });
+            self.happened.push_back(Happened::Failed { file, name, reason });
             return Ok(());
         }
         self.outstanding.push(Outstanding {
@@ -318,12 +329,14 @@ impl Incoming {
                         already,
                         name: name.clone(),
                     });
-                    if let Some(file) = self.settle(file) {
+                    if let Some(settled) = self.settle(file) {
                         self.happened.push_back(Happened::Stored {
+                            file,
+                            offered: settled.offer.name,
                             name,
-                            size: file.offer.size,
+                            size: settled.offer.size,
                             already,
-                            took: self.now - file.offered_at,
+                            took: self.now - settled.offered_at,
                         });
                     }
                 }
@@ -344,7 +357,7 @@ impl Incoming {
                     if !current {
                         self.settle(file);
                     }
-                    self.happened.push_back(Happened::Failed { name, reason });
+                    self.happened.push_back(Happened::Failed { file, name, reason });
                 }
             }
             self.awaited = self.awaited.saturating_sub(1);

@@ -69,6 +69,8 @@ pub enum ReceiveEvent {
     Progress {
         /// The sender.
         peer: SocketAddr,
+        /// The number of the sender's offer.
+        file: u32,
         /// The file.
         name: String,
         /// Bytes of it that are there.
@@ -98,7 +100,8 @@ pub struct ReceiveReport {
 /// Receives files until `on_event` breaks, or with [`ReceiveOptions::once`] until a connection has ended.
 ///
 /// A file appears under its name when it is whole, its BLAKE3 agrees with the sender's, and it is on
-/// the disk. Until then it is `.NAME.longfat-part`, from which a later transfer goes on. A file that
+/// the disk. Until then it is `.NAME.longfat-part`, from which a later transfer resumes; a transfer that fills the disk
+/// removes what it wrote. A file that
 /// exists is never replaced: one with the same content counts as received, beside another one the
 /// new one gets a number ("notes (1).txt").
 ///
@@ -257,10 +260,11 @@ impl Service for FileReceiver<'_> {
             if now - session.application().moved_at() > IDLE && session.end().is_none() {
                 session.abandon(format!("it has sent nothing for {IDLE}"));
             }
-            if let Some((name, done, size)) = session.application().progress() {
+            if let Some((file, name, done, size)) = session.application().progress() {
                 let name = name.to_owned();
                 (self.on_event)(ReceiveEvent::Progress {
                     peer,
+                    file,
                     name,
                     done,
                     size,

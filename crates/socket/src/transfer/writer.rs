@@ -132,8 +132,22 @@ struct PartialFile {
     file: File,
     hasher: blake3::Hasher,
     length: u64,
-    begun: bool,
+    /// Where the bytes of this transfer begin; `None` before the first.
+    begun: Option<u64>,
     _claim: Claim,
+}
+
+impl PartialFile {
+    /// On a full disk, cuts the file to what earlier transfers have brought: kept, the rest would keep the disk full. An
+    /// empty file is removed with its transfer.
+    fn give_back_room(&mut self, error: &io::Error) {
+        use io::ErrorKind::{QuotaExceeded, StorageFull};
+        if matches!(error.kind(), StorageFull | QuotaExceeded) {
+            self.length = self.begun.unwrap_or(0);
+            // Refused, the file stays as a later transfer finds it: larger.
+            let _ = self.file.set_len(self.length);
+        }
+    }
 }
 
 /// Why a file cannot go on, in one line.
@@ -167,7 +181,7 @@ impl Disk {
             Command::End(number, hash) => (number, self.end(number, hash)),
             Command::Withdraw(number) => {
                 // If it was begun, what came is not one file's content.
-                let begun = |file: &Incoming| matches!(&file.held, Held::Partial(p) if p.begun);
+                let begun = |file: &Incoming| matches!(&file.held, Held::Partial(p) if p.begun.is_some());
                 let spoiled = self.files.get(&number).is_some_and(begun);
                 self.forget(number, spoiled);
                 return;
@@ -268,7 +282,7 @@ impl Disk {
                 file,
                 hasher,
                 length,
-                begun: false,
+                begun: None,
                 _claim: claim,
             });
         }
@@ -282,7 +296,7 @@ impl Disk {
                 incoming.held = Held::Nothing;
                 self.propose(number)
             }
-            Held::Partial(partial) if partial.length > 0 && !partial.begun => {
+            Held::Partial(partial) if partial.length > 0 && partial.begun.is_none() => {
                 partial.length = 0;
                 partial.hasher.reset();
                 if let Err(error) = partial.file.set_len(0) {
@@ -299,8 +313,8 @@ impl Disk {
         let incoming = self.incoming(number)?;
         match &mut incoming.held {
             Held::Existing(..) if offset == incoming.offer.size => Ok(None),
-            Held::Partial(partial) if offset == partial.length && !partial.begun => {
-                partial.begun = true;
+            Held::Partial(partial) if offset == partial.length && partial.begun.is_none() => {
+                partial.begun = Some(offset);
                 if let Err(error) = partial.file.seek(SeekFrom::Start(offset)) {
                     let name = partial.name.clone();
                     return Err(self.cannot("write", &name, &error));
@@ -324,6 +338,7 @@ impl Disk {
         match partial.file.write_all(bytes) {
             Ok(()) => Ok(None),
             Err(error) => {
+                partial.give_back_room(&error);
                 let name = partial.name.clone();
                 Err(self.cannot("write", &name, &error))
             }
@@ -331,11 +346,11 @@ impl Disk {
     }
 
     fn end(&mut self, number: u32, hash: [u8; 32]) -> Result<Option<Reply>, Refusal> {
-        let Some(incoming) = self.files.get(&number) else {
+        let Some(incoming) = self.files.get_mut(&number) else {
             return Ok(None);
         };
         let offer = incoming.offer.clone();
-        let partial = match &incoming.held {
+        let partial = match &mut incoming.held {
             Held::Nothing => return Err("the sender ends what has not begun".to_owned()),
             Held::Existing(name, existing) => {
                 if *existing != hash {
@@ -352,10 +367,16 @@ impl Disk {
             let _ = self.directory.remove(&name);
             return Err("what arrived does not match the hash of the file; it was thrown away".to_owned());
         }
-        let stored =
-            complete(&self.directory, &offer, partial).map_err(|e| self.cannot("store", &name, &e))?;
-        self.files.remove(&number);
-        Ok(Some(Reply::Stored(number, false, stored)))
+        match complete(&self.directory, &offer, partial) {
+            Ok(stored) => {
+                self.files.remove(&number);
+                Ok(Some(Reply::Stored(number, false, stored)))
+            }
+            Err(error) => {
+                partial.give_back_room(&error);
+                Err(self.cannot("store", &name, &error))
+            }
+        }
     }
 }
 

@@ -1,6 +1,4 @@
 //! A receiver in a thread, and files to send to it.
-#![allow(dead_code, reason = "each test uses its own part")]
-
 use std::net::SocketAddr;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};

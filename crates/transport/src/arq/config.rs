@@ -195,7 +195,7 @@ pub struct ArqConfig {
     /// Selective repeat: take three later packets that arrived for a loss, without waiting for the timeout. Default: true with an "auto" window, else false.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub gap_retransmit: Option<bool>,
-    /// The congestion controller of an "auto" window. Default: "bbr".
+    /// The congestion controller of an "auto" window. Default: "bbr-tolerant", which sustains its rate under random loss.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub congestion: Option<CongestionConfig>,
     /// Send one ACK for so many packets that arrive in order. Default: 1.

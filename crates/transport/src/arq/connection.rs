@@ -1,6 +1,7 @@
 //! One connection of any ARQ protocol: set-up, both directions, keep-alive and close.
 
 use foundation::{Duration, Instant};
+use hdrhistogram::Histogram;
 
 use super::config::ArqConfig;
 use super::frame::{Frame, Handshake, Kind, Parameters, Payload, ResetReason, StreamRange};
@@ -53,6 +54,9 @@ pub enum Error {
     /// The peer accepts no more connections now.
     #[error("the peer is busy: it accepts no more connections now")]
     Busy,
+    /// A relay on the way reports that the peer's port is closed.
+    #[error("a relay reports that nothing listens at its target")]
+    Refused,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -220,6 +224,11 @@ impl<P: Payload> Connection<P> {
         &self.statistics
     }
 
+    /// Takes the histogram of round-trip times, where one is kept; later samples are no longer recorded.
+    pub fn take_round_trips(&mut self) -> Option<Box<Histogram<u64>>> {
+        self.statistics.rtt.take()
+    }
+
     /// Bytes written and not yet sent for the first time.
     #[must_use]
     pub const fn unsent(&self) -> u64 {
@@ -291,6 +300,7 @@ impl<P: Payload> Connection<P> {
             (_, ResetReason::Unknown) => self.fail(Error::Forgotten),
             (_, ResetReason::Aborted) => self.fail(Error::Aborted),
             (_, ResetReason::Busy) => self.fail(Error::Busy),
+            (_, ResetReason::Refused) => self.fail(Error::Refused),
         }
     }
 

@@ -46,6 +46,8 @@ pub enum ResetReason {
     Aborted,
     /// The peer accepts no more connections now.
     Busy,
+    /// A relay on the way reports that the peer's port is closed.
+    Refused,
 }
 
 impl ResetReason {
@@ -56,6 +58,7 @@ impl ResetReason {
             Self::Unknown => 0,
             Self::Aborted => 1,
             Self::Busy => 2,
+            Self::Refused => 3,
         }
     }
 
@@ -65,6 +68,7 @@ impl ResetReason {
         match code {
             0 => Self::Unknown,
             2 => Self::Busy,
+            3 => Self::Refused,
             _ => Self::Aborted,
         }
     }

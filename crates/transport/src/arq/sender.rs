@@ -230,6 +230,7 @@ impl Sender {
             let slot = self.window.retransmit(now, sequence, snapshot)?;
             count_departure(statistics, length);
             statistics.retransmissions += u64::from(!slot.fin);
+            statistics.bytes_retransmitted += u64::from(length);
             return Some(Departure {
                 sequence,
                 range: slot.range,

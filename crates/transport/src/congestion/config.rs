@@ -10,7 +10,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::{Map, Value};
 
 use super::Controller;
-use super::bbr::BbrSettings;
+use super::bbr::{BbrSettings, BbrTolerantSettings};
 use super::registry::{Registration, Registry};
 use super::settings::{Owner, Settings};
 
@@ -47,15 +47,18 @@ impl CongestionConfig {
             .map_err(|mut problems| problems.swap_remove(0))
     }
 
-    /// BBR that starts with a burst's worth of packets instead of ten: RFC 6928's ten are for senders
-    /// that do not pace. It saves a file two round trips.
+    /// The default controller with an initial window of 32 packets instead of ten, which saves a file two round
+    /// trips: RFC 6928's ten are for senders that do not pace.
     #[must_use]
     pub fn for_files() -> Self {
         let initial_window = 32;
         Self {
-            settings: Arc::new(BbrSettings {
-                initial_window,
-                ..BbrSettings::default()
+            settings: Arc::new(BbrTolerantSettings {
+                draft: BbrSettings {
+                    initial_window,
+                    ..BbrSettings::default()
+                },
+                ..BbrTolerantSettings::default()
             }),
             given: Map::from_iter([("initial_window".to_owned(), Value::from(initial_window))]),
             ..Self::default()
@@ -87,12 +90,12 @@ impl CongestionConfig {
     }
 }
 
-/// BBR: it fills a path with random loss, and keeps the queue short.
+/// `bbr-tolerant`: fills a path with random loss and keeps the queue short.
 impl Default for CongestionConfig {
     fn default() -> Self {
         Self {
-            registration: Registry::bbr(),
-            settings: Arc::new(BbrSettings::default()),
+            registration: Registry::bbr_tolerant(),
+            settings: Arc::new(BbrTolerantSettings::default()),
             given: Map::new(),
         }
     }
@@ -154,10 +157,13 @@ mod tests {
             serde_json::to_string(&table).unwrap(),
             r#"{"kind":"cubic","beta":0.8}"#
         );
-        assert_eq!(read(r#"{"kind": "bbr"}"#).unwrap(), CongestionConfig::default());
+        assert_eq!(
+            read(r#"{"kind": "bbr-tolerant"}"#).unwrap(),
+            CongestionConfig::default()
+        );
         assert_eq!(
             serde_json::to_string(&CongestionConfig::default()).unwrap(),
-            r#""bbr""#
+            r#""bbr-tolerant""#
         );
         assert_eq!(table.build(1000).window(), 10_000);
     }
@@ -193,11 +199,31 @@ mod tests {
         for (text, parts) in [
             (
                 r#""bbbr""#,
-                &["unknown congestion controller \"bbbr\"; did you mean \"bbr\"? known: bbr, bbr1, cubic"][..],
+                &[
+                    "unknown congestion controller \"bbbr\"; did you mean \"bbr\"? known: bbr, bbr-tolerant, bbr1",
+                ][..],
             ),
             (
                 r#""compound""#,
                 &["unknown congestion controller \"compound\"; known: bbr"],
+            ),
+            (
+                r#""newreno""#,
+                &[
+                    "unknown congestion controller \"newreno\"; in TCP write congestion = \"reno\", recovery = \"newreno\"; known: bbr",
+                ],
+            ),
+            (
+                r#"{"kind": "New-Reno"}"#,
+                &[
+                    "kind: unknown congestion controller \"New-Reno\"; in TCP write congestion = \"reno\", recovery = \"newreno\"",
+                ],
+            ),
+            (
+                r#"{"kind": "bbr", "random_loss_limit": "5%"}"#,
+                &[
+                    "random_loss_limit: unknown key of congestion controller \"bbr\"; \"bbr-tolerant\" has it; known: ",
+                ],
             ),
             (
                 r#""aimd.py:Aimd""#,
@@ -209,7 +235,7 @@ mod tests {
             ),
             (
                 r#"{"beta": 0.5}"#,
-                &["missing key \"kind\": one of bbr, bbr1, cubic, reno, vegas, westwood"],
+                &["missing key \"kind\": one of bbr, bbr-tolerant, bbr1, cubic, reno, vegas, westwood"],
             ),
             (
                 r#"{"kind": "cubic", "bta": 0.5}"#,
@@ -227,7 +253,7 @@ mod tests {
             ),
             (
                 "7",
-                &["7 is no congestion controller: write a name (bbr, bbr1, cubic"],
+                &["7 is no congestion controller: write a name (bbr, bbr-tolerant, bbr1, cubic"],
             ),
             (r#"{"kind": 7}"#, &["kind: 7 is no congestion controller"]),
         ] {

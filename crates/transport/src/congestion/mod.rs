@@ -30,7 +30,7 @@ mod westwood;
 mod wvegas;
 
 pub use balia::{Balia, BaliaSettings};
-pub use bbr::BbrSettings;
+pub use bbr::{BbrSettings, BbrTolerantSettings};
 pub use bbr1::Bbr1Settings;
 pub use config::CongestionConfig;
 pub use coupled::{CoupledSettings, Coupling, Link};

@@ -12,7 +12,7 @@ use serde::de::{DeserializeOwned, Error as _};
 use serde_json::{Map, Value};
 
 use super::balia::BaliaSettings;
-use super::bbr::BbrSettings;
+use super::bbr::{BbrSettings, BbrTolerantSettings};
 use super::bbr1::Bbr1Settings;
 use super::config::CongestionConfig;
 use super::cubic::CubicSettings;
@@ -112,9 +112,13 @@ impl Registration {
         )
     }
 
-    /// Reads the table of keys; all problems at once.
-    pub(super) fn configure(&self, keys: &Map<String, Value>) -> Result<CongestionConfig, Vec<Problem>> {
-        let (settings, written) = self.read(keys)?;
+    /// Reads the table of keys; all problems at once. `others`: the controllers that errors may refer to.
+    fn configure(
+        &self,
+        keys: &Map<String, Value>,
+        others: &[Self],
+    ) -> Result<CongestionConfig, Vec<Problem>> {
+        let (settings, written) = self.read(keys, others)?;
         let given = written
             .into_iter()
             .filter(|(key, _)| keys.contains_key(key))
@@ -122,12 +126,18 @@ impl Registration {
         Ok(CongestionConfig::new(self.clone(), settings, given))
     }
 
-    fn read(&self, keys: &Map<String, Value>) -> Result<Read, Vec<Problem>> {
+    fn read(&self, keys: &Map<String, Value>, others: &[Self]) -> Result<Read, Vec<Problem>> {
         let (known, open) = self.keys();
         let mut problems = Vec::new();
         for (key, value) in keys {
             if !open && !known.contains(key) {
-                let choice = choice(key, known.iter().map(String::as_str));
+                let owner = || {
+                    let owner = others
+                        .iter()
+                        .find(|other| other.keys().0.iter().any(|known| known == key))?;
+                    Some(format!("{:?} has it;", owner.name))
+                };
+                let choice = choice(key, known.iter().map(String::as_str), owner);
                 problems.push(Problem::new(
                     key,
                     format!("unknown key of congestion controller {:?}{choice}", self.name),
@@ -194,9 +204,12 @@ pub struct Registry {
 }
 
 impl Registry {
-    /// The one that is taken where none is named.
-    pub(super) fn bbr() -> Registration {
-        Registration::of::<BbrSettings>("bbr", "model of the path: bandwidth and least delay (BBRv3)")
+    /// The controller of windows for which none is named.
+    pub(super) fn bbr_tolerant() -> Registration {
+        Registration::of::<BbrTolerantSettings>(
+            "bbr-tolerant",
+            "bbr with an estimate of the path's random loss",
+        )
     }
 
     /// The controllers of this crate: one line each.
@@ -204,7 +217,11 @@ impl Registry {
     pub fn builtin() -> Self {
         Self {
             entries: vec![
-                Self::bbr(),
+                Registration::of::<BbrSettings>(
+                    "bbr",
+                    "model of the path: bandwidth and least delay (BBRv3)",
+                ),
+                Self::bbr_tolerant(),
                 Registration::of::<Bbr1Settings>("bbr1", "model of the path that ignores loss (BBRv1, 2016)"),
                 Registration::of::<CubicSettings>("cubic", "loss-based, cubic growth (RFC 9438)"),
                 Registration::of::<RenoSettings>("reno", "loss-based, additive increase (RFC 5681)"),
@@ -289,16 +306,34 @@ impl Registry {
             other => return Err(vec![Problem::new("", self.expected(other))]),
         };
         if let Some(entry) = self.find(name) {
-            return entry.configure(&keys);
+            return entry.configure(&keys, &self.entries);
         }
         let key = if value.is_object() { "kind" } else { "" };
         if name.contains(SEPARATOR) {
             let found = resolve(name).map_err(|message| vec![Problem::new(key, message)])?;
-            return found.configure(&keys);
+            return found.configure(&keys, &[]);
         }
-        let choice = choice(name, self.iter().map(Registration::name));
+        let choice = choice(name, self.iter().map(Registration::name), || {
+            let keys = self.tcp_keys(name)?;
+            Some(format!("in TCP write {keys};"))
+        });
         let message = format!("unknown congestion controller {name:?}{choice}");
         Err(vec![Problem::new(key, message)])
+    }
+
+    /// The keys of TCP that select the controller `name`, which may also be the common name of a combination.
+    ///
+    /// ```
+    /// let keys = transport::congestion::Registry::builtin().tcp_keys("NewReno");
+    /// assert_eq!(keys.unwrap(), r#"congestion = "reno", recovery = "newreno""#);
+    /// ```
+    #[must_use]
+    pub fn tcp_keys(&self, name: &str) -> Option<String> {
+        if self.find(name).is_some() {
+            return Some(format!("congestion = {name:?}"));
+        }
+        let plain = name.to_lowercase().replace(['-', '_', ' '], "");
+        (plain == "newreno").then(|| r#"congestion = "reno", recovery = "newreno""#.to_owned())
     }
 
     fn names(&self) -> String {
@@ -356,11 +391,16 @@ impl Registry {
     }
 }
 
-/// What to write instead of an unknown word: "; did you mean \"bbr\"? known: bbr, cubic".
-fn choice<'a>(word: &str, known: impl Iterator<Item = &'a str> + Clone) -> String {
-    let hint = match nearest(word, known.clone()) {
-        Some(near) => format!(" did you mean {near:?}?"),
-        None => String::new(),
-    };
+/// The end of an error about an unknown word: "; did you mean \"bbr\"? known: bbr, cubic". `other`: the hint where no
+/// known word is near.
+fn choice<'a>(
+    word: &str,
+    known: impl Iterator<Item = &'a str> + Clone,
+    other: impl FnOnce() -> Option<String>,
+) -> String {
+    let hint = nearest(word, known.clone())
+        .map(|near| format!("did you mean {near:?}?"))
+        .or_else(other)
+        .map_or(String::new(), |hint| format!(" {hint}"));
     format!(";{hint} known: {}", known.collect::<Vec<_>>().join(", "))
 }

@@ -39,10 +39,11 @@ pub enum VegasRules {
 pub struct VegasSettings {
     /// Window at the start, in packets (default 10, RFC 6928).
     pub initial_window: u64,
-    /// Grow while fewer packets than this wait in the queue (default 1, with rules = "linux" 2).
+    /// Grow while fewer packets than this wait in the queue (default 1; with rules = "linux", and in TCP with
+    /// profile = "ns3", 2).
     pub alpha: Option<u64>,
-    /// Shrink while more packets than this wait in the queue, at least alpha (default 3, with
-    /// rules = "linux" 4).
+    /// Shrink while more packets than this wait in the queue, at least alpha (default 3; with rules = "linux",
+    /// and in TCP with profile = "ns3", 4).
     pub beta: Option<u64>,
     /// End slow start when more packets than this wait in the queue (default 1).
     pub gamma: u64,
@@ -66,11 +67,12 @@ impl Default for VegasSettings {
 }
 
 impl VegasSettings {
-    /// alpha and beta, where not set those of the rules.
-    fn thresholds(&self, rules: VegasRules) -> (u64, u64) {
-        let (alpha, beta) = match rules {
-            VegasRules::Paper => (1, 3),
-            VegasRules::Linux => (2, 4),
+    /// alpha and beta in packets: those set, else those of the rules, else those of the owner's stack.
+    fn thresholds(&self, owner: Rules) -> (u64, u64) {
+        let (alpha, beta) = match (self.rules, owner) {
+            (Some(VegasRules::Paper), _) | (None, Rules::Rfc) => (1, 3),
+            // `tcp_vegas.c` of Linux; the attributes Alpha and Beta of ns-3's `TcpVegas`.
+            (Some(VegasRules::Linux), _) | (None, Rules::Linux | Rules::Ns3) => (2, 4),
         };
         (self.alpha.unwrap_or(alpha), self.beta.unwrap_or(beta))
     }
@@ -79,12 +81,10 @@ impl VegasSettings {
 impl Settings for VegasSettings {
     fn validate(&self) -> Vec<Problem> {
         let mut problems: Vec<Problem> = check_initial_window(self.initial_window).into_iter().collect();
-        // Where the rules are the owner's, what is set must fit both.
-        let all = [VegasRules::Linux, VegasRules::Paper];
-        let wrong = all
+        // The owner is not known yet: what is set must fit all.
+        let wrong = [Rules::Linux, Rules::Rfc, Rules::Ns3]
             .into_iter()
-            .filter(|rules| self.rules.is_none_or(|own| own == *rules))
-            .map(|rules| self.thresholds(rules))
+            .map(|owner| self.thresholds(owner))
             .find(|(alpha, beta)| beta < alpha);
         let (alpha, beta) = (self.alpha.unwrap_or(0), self.beta.unwrap_or(0));
         for (key, value) in [("alpha", alpha), ("beta", beta), ("gamma", self.gamma)] {
@@ -121,7 +121,7 @@ impl Settings for VegasSettings {
             pacing: self.pacing,
             rules,
         };
-        let (alpha, beta) = self.thresholds(whose);
+        let (alpha, beta) = self.thresholds(owner.rules);
         let thresholds = Thresholds {
             alpha: alpha * owner.segment,
             beta: beta * owner.segment,

@@ -25,7 +25,7 @@ impl Run {
 /// Runs in the order of the subflow's stream, none of which overlap.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Mappings {
-    runs: VecDeque<Run>,
+    pub(super) runs: VecDeque<Run>,
 }
 
 impl Mappings {
@@ -87,18 +87,6 @@ impl Mappings {
         Some((run.data + inside, run.length - inside))
     }
 
-    /// Bytes from position `data` of the data on that lie behind one another; 0 where it is not in it.
-    pub fn length_from(&self, data: u64) -> u64 {
-        let inside = |run: &&Run| (run.data..run.data + run.length).contains(&data);
-        let run = self.runs.iter().find(inside);
-        run.map_or(0, |run| run.data + run.length - data)
-    }
-
-    /// Whether the byte at position `data` of the data is in it.
-    pub fn holds(&self, data: u64) -> bool {
-        self.length_from(data) > 0
-    }
-
     /// Forgets all below `offset`.
     pub fn release(&mut self, offset: u64) {
         while let Some(front) = self.runs.front_mut() {
@@ -112,11 +100,6 @@ impl Mappings {
             front.length -= gone;
             return;
         }
-    }
-
-    /// All runs, to be marked.
-    pub fn iter_mut(&mut self) -> impl Iterator<Item = &mut Run> {
-        self.runs.iter_mut()
     }
 }
 

@@ -18,6 +18,7 @@ mod receiver;
 pub mod scheduler;
 pub mod segment;
 mod sender;
+mod sent;
 pub mod wire;
 mod words;
 

@@ -1,6 +1,7 @@
 //! Segments of a multipath connection: a TCP segment, which subflow it is of, and its option (RFC 8684, section 3).
 
 use crate::tcp;
+use crate::tcp::wire::MAX_OPTIONS;
 
 /// One of the ways between two hosts, as the owner of their connections numbers them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -154,6 +155,11 @@ pub const DSS_BARE: u32 = 8;
 pub const DSS_MAPPED: u32 = 20;
 /// Bytes that MP_CAPABLE with payload takes beyond a DSS option.
 pub(super) const CAPABLE_EXTRA: u32 = 4;
+
+/// Bytes of the smallest MTU on which every segment of a multipath connection fits: an IPv4 header, the longest TCP header
+/// (RFC 9293, section 3.1) and the smallest payload of a full segment. MP_CAPABLE with payload, timestamps and SACK blocks
+/// fill the options.
+pub const LEAST_MTU: u32 = 20 + 20 + MAX_OPTIONS + tcp::LEAST_SEGMENT;
 
 /// A segment of a multipath connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -19,7 +19,7 @@ pub mod ttcp;
 pub mod wire;
 
 pub use config::{Recovery, StackKind, TcpConfig};
-pub use connection::{Connection, Error, Event, Info, State};
+pub use connection::{Connection, Error, Event, Info, LEAST_SEGMENT, State};
 pub use opening::{HostMemory, Lesson, Opening};
 pub use options::{Options, SackBlocks, Timestamps};
 pub use profile::{Parameters, Profile, Reserved};

@@ -3,8 +3,8 @@
 use foundation::{Duration, Rate};
 use transport::congestion::{CongestionConfig, Controller};
 
-use crate::at;
-use crate::model::{Flow, Loop, Path, SEGMENT, Workload};
+use crate::congestion_loop::at;
+use crate::congestion_loop::model::{Flow, Loop, Path, SEGMENT, Workload};
 
 fn mbit(value: f64) -> Rate {
     Rate::from_bits_per_second((value * 1e6) as u64).unwrap()

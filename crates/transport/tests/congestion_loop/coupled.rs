@@ -4,9 +4,9 @@ use transport::congestion::{
     CongestionConfig, Controller, CoupledSettings, Coupling, Link, Settings, Sibling, Siblings,
 };
 
-use crate::at;
-use crate::flow::Flow;
-use crate::model::{Loop, Path, SEGMENT, Subflow, Workload};
+use crate::congestion_loop::at;
+use crate::congestion_loop::flow::Flow;
+use crate::congestion_loop::model::{Loop, Path, SEGMENT, Subflow, Workload};
 
 /// The coupled controllers that answer to loss.
 const LOSS_BASED: [&str; 3] = ["lia", "balia", "olia"];

@@ -1,36 +1,74 @@
 //! Throughput under random and periodic loss against the published response functions.
 
-use foundation::Duration;
+use foundation::{Duration, Streams};
+use rand::seq::SliceRandom;
 use transport::congestion::CongestionConfig;
 
-use crate::at;
-use crate::model::{Dropping, Loop, Path, SEGMENT, Workload};
+use crate::congestion_loop::at;
+use crate::congestion_loop::model::{Dropping, Loop, Path, SEGMENT, Workload};
 
-/// Packets per round-trip time that get through on a path without a bottleneck, once `cycles`
-/// losses have passed and over as many more.
-fn packets_per_rtt(controller: &str, rtt_ms: u64, loss: Dropping, cycles: f64) -> f64 {
+/// Packets per round-trip time that get through on a path without a bottleneck, from the `from`-th packet to the
+/// `until`-th.
+fn packets_per_rtt(controller: &str, rtt_ms: u64, loss: Dropping, from: f64, until: f64) -> f64 {
     let mut path = Path::new(1.0, rtt_ms as f64, 1, 0.0);
     path.rates.clear();
     path.loss = loss;
-    let p = match loss {
-        Dropping::Bernoulli(p) => p,
-        Dropping::EveryNth(n) => 1.0 / n as f64,
-    };
     let rtt = Duration::from_millis(rtt_ms).as_secs_f64();
     let controller: CongestionConfig = serde_json::from_str(controller).unwrap();
     let controller = controller.build(SEGMENT);
     let mut run = Loop::new(path, 7, vec![(controller, Workload::BULK)]);
-    let mut until = 0.0;
+    let mut now = 0.0;
     let mut reach = |packets: f64| {
         while ((run.flows[0].delivered() / SEGMENT) as f64) < packets {
-            until += 10.0 * rtt;
-            run.run(at(until));
+            now += rtt;
+            run.run(at(now));
         }
-        (until, (run.flows[0].delivered() / SEGMENT) as f64)
+        (now, (run.flows[0].delivered() / SEGMENT) as f64)
     };
-    let (start, before) = reach(cycles / p);
-    let (end, after) = reach(2.0 * cycles / p);
+    let (start, before) = reach(from);
+    let (end, after) = reach(until);
     (after - before) * rtt / (end - start)
+}
+
+/// As above with every `n`-th packet lost, over `cycles` losses after as many.
+fn with_periodic_loss(controller: &str, rtt_ms: u64, n: u64, cycles: f64) -> f64 {
+    let length = n as f64;
+    packets_per_rtt(
+        controller,
+        rtt_ms,
+        Dropping::EveryNth(n),
+        cycles * length,
+        2.0 * cycles * length,
+    )
+}
+
+/// Losses before those over which random loss is averaged.
+const WARM_UP: usize = 20;
+
+/// As above under independent losses of probability `p`, over 60 of them or more.
+///
+/// The gaps between losses are the quantiles of their geometric distribution in random order. Their mean is then exact,
+/// and 60 losses are as precise as several thousand independent draws.
+fn with_random_loss(controller: &str, rtt_ms: u64, p: f64) -> f64 {
+    let losses = (600_000.0 * p).clamp(60.0, 1200.0) as usize;
+    let quantile = |part: f64| ((1.0 - part).ln() / (1.0 - p).ln()).ceil().max(1.0) as u64;
+    let middles = (0..losses).map(|i| (i as f64 + 0.5) / losses as f64);
+    let mut gaps: Vec<u64> = middles.map(quantile).collect();
+    gaps.shuffle(&mut Streams::new(7, 0).stream("gaps"));
+    let warm_up = gaps[losses - WARM_UP..].to_vec();
+    let numbers = warm_up.iter().chain(&gaps).scan(0, |number, gap| {
+        *number += gap;
+        Some(*number)
+    });
+    let numbers: Vec<u64> = numbers.collect();
+    let (from, until) = (numbers[WARM_UP - 1], numbers[numbers.len() - 1]);
+    packets_per_rtt(
+        controller,
+        rtt_ms,
+        Dropping::Numbers(numbers.into()),
+        from as f64,
+        until as f64,
+    )
 }
 
 fn assert_near(found: f64, expected: f64, tolerance: f64, what: &str) {
@@ -61,7 +99,7 @@ fn reno_under_periodic_loss_follows_mathis() {
         (10_000, 0.05),
     ] {
         let p = 1.0 / n as f64;
-        let found = packets_per_rtt("\"reno\"", 100, Dropping::EveryNth(n), 40.0);
+        let found = with_periodic_loss("\"reno\"", 100, n, 20.0);
         assert_near(
             found,
             mathis_with_recovery(p),
@@ -81,19 +119,20 @@ fn reno_under_periodic_loss_follows_mathis() {
 
 /// Under independent random losses the constant is 1.3098 (Ott, Kemperman and Mathis, "The
 /// stationary behavior of ideal TCP congestion avoidance", 1996), for small p.
+/// The round trip in recovery, which they leave out, costs 5 % of a window of 13 packets and 1 % of one of 130.
 /// Each packet is acknowledged here; with delayed ACKs the constant is the same where bytes are counted.
 #[test]
 fn reno_under_random_loss_follows_ott() {
     for reno in [r#"{"kind": "reno"}"#, r#"{"kind": "reno", "rules": "linux"}"#] {
-        for (p, cycles) in [
-            (0.01, 1200.0),
-            (0.003, 1200.0),
-            (0.001, 1200.0),
-            (0.0003, 1200.0),
-            (0.0001, 800.0),
+        for (p, tolerance) in [
+            (0.01, 0.08),
+            (0.003, 0.05),
+            (0.001, 0.03),
+            (0.0003, 0.03),
+            (0.0001, 0.03),
         ] {
-            let found = packets_per_rtt(reno, 100, Dropping::Bernoulli(p), cycles);
-            assert_near(found, 1.3098 / p.sqrt(), 0.05, &format!("{reno}, p = {p}"));
+            let found = with_random_loss(reno, 100, p);
+            assert_near(found, 1.3098 / p.sqrt(), tolerance, &format!("{reno}, p = {p}"));
         }
     }
 }
@@ -103,12 +142,7 @@ fn reno_under_random_loss_follows_ott() {
 #[test]
 fn reno_as_ns3_counts_is_reno_where_each_packet_is_acknowledged() {
     for p in [0.001, 0.0003] {
-        let found = packets_per_rtt(
-            r#"{"kind": "reno", "rules": "ns3"}"#,
-            100,
-            Dropping::Bernoulli(p),
-            1200.0,
-        );
+        let found = with_random_loss(r#"{"kind": "reno", "rules": "ns3"}"#, 100, p);
         assert_near(found, 1.3098 / p.sqrt(), 0.08, &format!("p = {p}"));
     }
 }
@@ -138,7 +172,7 @@ fn cubic_under_periodic_loss_follows_its_response_function() {
             let initial = (expected * 1.08) as u64;
             let settings = format!(r#""rules": "{rules}", "initial_window": {initial}"#);
             let cubic = format!(r#"{{"kind": "cubic", "fast_convergence": false, {settings}}}"#);
-            let found = packets_per_rtt(&cubic, rtt, Dropping::EveryNth(n), 10.0);
+            let found = with_periodic_loss(&cubic, rtt, n, 4.0);
             let what = format!("{rules}, RTT {rtt} ms, 1 loss in {n}");
             assert_near(found, expected, tolerance, &what);
         }

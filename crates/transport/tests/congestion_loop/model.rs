@@ -7,13 +7,14 @@
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
+use std::sync::Arc;
 
 use foundation::{Duration, Instant, Rate, Streams};
 use rand::RngExt;
 use rand_xoshiro::Xoshiro256PlusPlus;
 use transport::congestion::{Controller, Sibling, Siblings};
 
-pub use crate::flow::{Flow, SEGMENT, Workload};
+pub use crate::congestion_loop::flow::{Flow, SEGMENT, Workload};
 
 /// The path of one or more flows.
 #[derive(Clone, Debug)]
@@ -34,11 +35,13 @@ pub struct Path {
 }
 
 /// Which data packets the path loses apart from those that find the queue full.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub enum Dropping {
     Bernoulli(f64),
     /// The first one, and then every n-th.
     EveryNth(u64),
+    /// Those with these numbers, counted from 1 and ascending.
+    Numbers(Arc<[u64]>),
 }
 
 impl Path {
@@ -115,9 +118,10 @@ impl Link {
         self.queue_sum += self.departures.len() as f64;
         self.queue_samples += 1;
         self.entered += 1;
-        let lost = match self.path.loss {
-            Dropping::Bernoulli(p) => self.forward.random::<f64>() < p,
+        let lost = match &self.path.loss {
+            Dropping::Bernoulli(p) => self.forward.random::<f64>() < *p,
             Dropping::EveryNth(n) => self.entered % n == 1,
+            Dropping::Numbers(numbers) => numbers.binary_search(&self.entered).is_ok(),
         };
         let departure = match self.path.rate_at(now) {
             None => now,

@@ -3,8 +3,8 @@
 use foundation::{Duration, Instant};
 use transport::congestion::CongestionConfig;
 
-use crate::at;
-use crate::model::{Loop, Path, SEGMENT, Workload};
+use crate::congestion_loop::at;
+use crate::congestion_loop::model::{Loop, Path, SEGMENT, Workload};
 
 /// Shares of the link of two flows from 20 s on, the second of which starts `later` than the first.
 fn shares(first: &str, second: &str, queue: usize, later: f64) -> (f64, f64) {

@@ -1,42 +1,62 @@
 //! One flow: how well each controller uses a link, what it costs in packets and queue.
 
-use transport::congestion::{BbrSettings, CongestionConfig, Settings};
+use transport::congestion::{BbrSettings, BbrTolerantSettings, CongestionConfig, Settings};
 
-use crate::at;
-use crate::model::{Loop, Path, SEGMENT, Workload};
+use crate::congestion_loop::at;
+use crate::congestion_loop::model::{Loop, Path, SEGMENT, Workload};
 
 /// Controller, packets of queue, loss in percent (in both directions); then the part of the link used,
 /// packets sent for each one needed, and packets that a packet finds waiting.
 type Row = (&'static str, usize, f64, f64, f64, f64);
 
 /// Measured, and reviewed: a change here must be explained. What theory says of it:
-/// - BBR paces 1 % below the bandwidth and spends 2 % on ProbeRTT; random loss costs about itself. Its queue
-///   does not grow with the buffer.
+/// - BBR paces 1 % below the bandwidth and spends 2 % on ProbeRTT. Its queue does not grow with the buffer. A loss of
+///   more than its threshold of 2 % counts as congestion, as in the draft; to `bbr-tolerant` random loss costs about itself.
 /// - Reno keeps the link full where the queue holds a bandwidth-delay product (164 packets), CUBIC from
 ///   0.43 of it on (1/0.7 - 1), and both fill whatever queue there is.
 /// - At random loss p Reno gets 1.31/sqrt(p) packets a round trip: 41, 13, 9 and 6 of 164 here.
 #[rustfmt::skip]
 const TABLE: &[Row] = &[
     ("bbr", 16, 0.0, 0.926, 1.001, 0.6),
-    ("bbr", 16, 0.1, 0.928, 1.002, 0.6),
-    ("bbr", 16, 1.0, 0.933, 1.011, 1.0),
-    ("bbr", 16, 2.0, 0.933, 1.021, 1.2),
-    ("bbr", 16, 5.0, 0.906, 1.055, 2.1),
+    ("bbr", 16, 0.1, 0.878, 1.002, 0.9),
+    ("bbr", 16, 1.0, 0.809, 1.010, 0.8),
+    ("bbr", 16, 2.0, 0.478, 1.019, 0.2),
+    ("bbr", 16, 5.0, 0.058, 1.055, 0.0),
     ("bbr", 41, 0.0, 0.969, 1.001, 2.2),
-    ("bbr", 41, 0.1, 0.969, 1.002, 2.4),
-    ("bbr", 41, 1.0, 0.965, 1.011, 4.9),
-    ("bbr", 41, 2.0, 0.957, 1.022, 8.8),
-    ("bbr", 41, 5.0, 0.925, 1.055, 8.4),
+    ("bbr", 41, 0.1, 0.941, 1.002, 2.3),
+    ("bbr", 41, 1.0, 0.845, 1.011, 1.8),
+    ("bbr", 41, 2.0, 0.374, 1.019, 0.1),
+    ("bbr", 41, 5.0, 0.059, 1.055, 0.1),
     ("bbr", 164, 0.0, 0.970, 1.000, 11.9),
-    ("bbr", 164, 0.1, 0.969, 1.001, 12.0),
-    ("bbr", 164, 1.0, 0.967, 1.011, 16.8),
-    ("bbr", 164, 2.0, 0.955, 1.021, 28.8),
-    ("bbr", 164, 5.0, 0.926, 1.056, 32.6),
+    ("bbr", 164, 0.1, 0.925, 1.001, 12.8),
+    ("bbr", 164, 1.0, 0.821, 1.011, 4.5),
+    ("bbr", 164, 2.0, 0.415, 1.019, 0.2),
+    ("bbr", 164, 5.0, 0.058, 1.053, 0.0),
     ("bbr", 656, 0.0, 0.970, 1.000, 11.9),
-    ("bbr", 656, 0.1, 0.969, 1.001, 12.0),
-    ("bbr", 656, 1.0, 0.968, 1.011, 16.9),
-    ("bbr", 656, 2.0, 0.959, 1.020, 49.6),
-    ("bbr", 656, 5.0, 0.925, 1.052, 54.6),
+    ("bbr", 656, 0.1, 0.923, 1.001, 12.8),
+    ("bbr", 656, 1.0, 0.847, 1.010, 9.5),
+    ("bbr", 656, 2.0, 0.435, 1.019, 0.2),
+    ("bbr", 656, 5.0, 0.058, 1.053, 0.0),
+    ("bbr-tolerant", 16, 0.0, 0.926, 1.001, 0.6),
+    ("bbr-tolerant", 16, 0.1, 0.928, 1.002, 0.6),
+    ("bbr-tolerant", 16, 1.0, 0.933, 1.011, 1.0),
+    ("bbr-tolerant", 16, 2.0, 0.933, 1.021, 1.2),
+    ("bbr-tolerant", 16, 5.0, 0.906, 1.055, 2.1),
+    ("bbr-tolerant", 41, 0.0, 0.969, 1.001, 2.2),
+    ("bbr-tolerant", 41, 0.1, 0.969, 1.002, 2.4),
+    ("bbr-tolerant", 41, 1.0, 0.965, 1.011, 4.9),
+    ("bbr-tolerant", 41, 2.0, 0.957, 1.022, 8.8),
+    ("bbr-tolerant", 41, 5.0, 0.925, 1.055, 8.4),
+    ("bbr-tolerant", 164, 0.0, 0.970, 1.000, 11.9),
+    ("bbr-tolerant", 164, 0.1, 0.969, 1.001, 12.0),
+    ("bbr-tolerant", 164, 1.0, 0.967, 1.011, 16.8),
+    ("bbr-tolerant", 164, 2.0, 0.955, 1.021, 28.8),
+    ("bbr-tolerant", 164, 5.0, 0.926, 1.056, 32.6),
+    ("bbr-tolerant", 656, 0.0, 0.970, 1.000, 11.9),
+    ("bbr-tolerant", 656, 0.1, 0.969, 1.001, 12.0),
+    ("bbr-tolerant", 656, 1.0, 0.968, 1.011, 16.9),
+    ("bbr-tolerant", 656, 2.0, 0.959, 1.020, 49.6),
+    ("bbr-tolerant", 656, 5.0, 0.925, 1.052, 54.6),
     ("cubic", 16, 0.0, 0.916, 1.000, 2.9),
     ("cubic", 41, 0.0, 0.979, 1.000, 14.9),
     ("cubic", 164, 0.0, 1.000, 1.000, 125.7),
@@ -102,9 +122,12 @@ fn a_file_at_one_percent_loss() {
                 bytes: 20_000_000,
                 ..Workload::BULK
             };
-            let bbr = BbrSettings {
-                initial_window,
-                ..BbrSettings::default()
+            let bbr = BbrTolerantSettings {
+                draft: BbrSettings {
+                    initial_window,
+                    ..BbrSettings::default()
+                },
+                ..BbrTolerantSettings::default()
             };
             let path = Path::new(96.0, 20.0, 170, 0.01);
             let mut run = Loop::new(path, seed, vec![(bbr.build(SEGMENT), workload)]);
@@ -130,7 +153,10 @@ fn two_percent_on_a_long_path() {
         let mut run = Loop::new(
             path,
             seed,
-            vec![(CongestionConfig::default().build(SEGMENT), Workload::BULK)],
+            vec![(
+                CongestionConfig::named("bbr-tolerant").unwrap().build(SEGMENT),
+                Workload::BULK,
+            )],
         );
         run.run(at(20.0));
         let goodput = run.flows[0].delivered() as f64 * 8.0 / 20.0 / 1e6;
@@ -138,8 +164,8 @@ fn two_percent_on_a_long_path() {
     }
 }
 
-/// A path that loses a tenth whatever is sent: at most 90 % of it can be used. What the draft alone makes of
-/// it (without the estimate of random loss) is a twentieth.
+/// A path that loses a tenth whatever is sent: at most 90 % of it can be used. The draft alone, `bbr`, uses less than
+/// a tenth of it where the path holds many packets.
 #[test]
 fn a_tenth_lost_at_random() {
     for (rate, rtt) in [
@@ -151,21 +177,19 @@ fn a_tenth_lost_at_random() {
         (200.0, 20.0),
     ] {
         let queue = (rate * rtt * 1e3 / 8.0 / SEGMENT as f64).max(20.0) as usize;
-        let goodput = |limit: &str, seed: u64| {
-            let bbr: CongestionConfig =
-                serde_json::from_str(&format!(r#"{{"kind": "bbr", "random_loss_limit": "{limit}"}}"#))
-                    .unwrap();
+        let goodput = |name: &str, seed: u64| {
+            let bbr = CongestionConfig::named(name).unwrap();
             let path = Path::new(rate, rtt, queue, 0.1);
             let mut run = Loop::new(path, seed, vec![(bbr.build(SEGMENT), Workload::BULK)]);
             run.run(at(20.0));
             run.flows[0].delivered() as f64 * 8.0 / 20.0 / 1e6 / rate
         };
         for seed in 0..3 {
-            let used = goodput("10%", seed);
+            let used = goodput("bbr-tolerant", seed);
             assert!(used >= 0.75, "{rate} Mbit/s, {rtt} ms, seed {seed}: {used:.3}");
         }
         if queue > 300 {
-            let draft = goodput("0%", 0);
+            let draft = goodput("bbr", 0);
             assert!(
                 draft <= 0.1,
                 "{rate} Mbit/s, {rtt} ms, the draft alone: {draft:.3}"

@@ -4,7 +4,7 @@ use foundation::Instant;
 use transport::mptcp::{MptcpConfig, MptcpOption, PathIndex, Segment};
 use transport::tcp::{Event, Flags, Profile};
 
-use crate::pair::{Pair, Side, at, ms};
+use crate::mptcp::pair::{Pair, Side, at, ms};
 
 fn config(text: &str) -> MptcpConfig {
     let config: MptcpConfig = serde_json::from_str(text).unwrap();

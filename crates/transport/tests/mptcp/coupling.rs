@@ -2,7 +2,7 @@
 
 use transport::mptcp::MptcpConfig;
 
-use crate::links::{Link, transfer};
+use crate::mptcp::links::{Link, transfer};
 
 fn config(congestion: &str) -> MptcpConfig {
     let config: MptcpConfig = serde_json::from_value(serde_json::json!({

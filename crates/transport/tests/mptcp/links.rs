@@ -5,10 +5,10 @@ use std::rc::Rc;
 
 use foundation::{Instant, Rate, Streams};
 use rand::RngExt;
-use transport::mptcp::{MptcpConfig, MptcpOption, PathIndex, Segment};
+use transport::mptcp::{Connection, MptcpConfig, MptcpOption, PathIndex, Segment};
 use transport::ranges::RangeSet;
 
-use crate::pair::{Pair, Paths, Side, at, ms};
+use crate::mptcp::pair::{Pair, Paths, Side, at, ms};
 
 /// A path with a rate and a drop-tail queue towards the server.
 #[derive(Clone, Copy)]
@@ -94,6 +94,20 @@ pub struct Outcome {
     /// Segments of which a part had left before.
     pub sent_again: u64,
     pub received: u64,
+    /// Segments with payload that the client sent.
+    pub packets: u64,
+    /// Runs that the client examined to find which subflow holds a position of the data; 0 without debug assertions.
+    pub examined: u64,
+}
+
+#[cfg(debug_assertions)]
+fn examined(connection: &Connection) -> u64 {
+    connection.runs_examined()
+}
+
+#[cfg(not(debug_assertions))]
+fn examined(_: &Connection) -> u64 {
+    0
 }
 
 pub fn transfer(config: &MptcpConfig, links: &[Link], size: u64, seed: u64) -> Outcome {
@@ -127,5 +141,7 @@ pub fn transfer(config: &MptcpConfig, links: &[Link], size: u64, seed: u64) -> O
         finished: pair.is_finished(),
         sent_again: pair.connection(Side::Client).statistics().retransmissions,
         received: pair.ends[1].received,
+        packets: pair.connection(Side::Client).statistics().packets_sent,
+        examined: examined(pair.connection(Side::Client)),
     }
 }

@@ -5,7 +5,7 @@ use transport::Machine as _;
 use transport::mptcp::{MptcpConfig, MptcpOption, PathIndex, Segment};
 use transport::tcp::{Error, Event, Flags};
 
-use crate::pair::{Pair, Sent, Side, at, ms};
+use crate::mptcp::pair::{Pair, Sent, Side, at, ms};
 
 fn config(more: &str) -> MptcpConfig {
     let text = format!(

@@ -6,7 +6,7 @@ use foundation::Instant;
 use transport::mptcp::{MptcpConfig, MptcpOption, PathIndex, Segment};
 use transport::tcp::Flags;
 
-use crate::pair::{Pair, Sent, Side, at, ms};
+use crate::mptcp::pair::{Pair, Sent, Side, at, ms};
 
 fn config(policy: &str) -> MptcpConfig {
     let text = format!(r#"{{"kind": "mptcp", "profile": "rfc", "policy": {policy}}}"#);

@@ -2,10 +2,11 @@
 
 use foundation::{Duration, Instant, Size, Streams};
 use proptest::prelude::*;
-use transport::mptcp::{Connection, MptcpConfig, PathIndex, Segment};
+use transport::congestion::{Registration, Registry};
+use transport::mptcp::{Connection, MptcpConfig, PathIndex, PolicyConfig, SchedulerConfig, Segment};
 use transport::tcp::{Event, State};
 
-use crate::pair::{Pair, Side, at, ms};
+use crate::mptcp::pair::{Pair, Side, at, ms};
 
 /// What one path does to packets.
 #[derive(Clone, Debug)]
@@ -32,31 +33,28 @@ fn path() -> impl Strategy<Value = Path> {
     )
 }
 
+/// One of the registered kinds with its default keys, or one of `tables`.
+fn one_of<'a>(kinds: impl IntoIterator<Item = &'a str>, tables: &[&str]) -> prop::sample::Select<String> {
+    let words = kinds.into_iter().map(|kind| format!("{kind:?}"));
+    let tables = tables.iter().map(|&table| table.to_owned());
+    prop::sample::select(words.chain(tables).collect::<Vec<_>>())
+}
+
 fn settings() -> impl Strategy<Value = MptcpConfig> {
-    let schedulers = prop_oneof![
-        Just(r#""min-rtt""#),
-        Just(r#""round-robin""#),
-        Just(r#""ecf""#),
-        Just(r#""blest""#),
-        Just(r#""redundant""#),
-        Just(r#""otias""#),
-        Just(r#""daps""#),
-    ];
-    let policies = prop_oneof![
-        Just(r#"{"kind": "all", "first": "random"}"#),
-        Just(r#"{"kind": "all", "first": "least-rtt"}"#),
-        Just(r#""single""#),
-        Just(r#""fsfs""#),
-        Just(r#""foresight""#),
-        Just(
-            r#"{"kind": "foresight", "sizes": false, "slack": 100, "handshake_after": 1, "tail": 1, "tail_after": 1}"#
-        ),
-        Just(r#""freeway""#),
-        Just(r#"{"kind": "mmptcp", "switch_after": "50kB"}"#),
-        Just(r#"{"kind": "delayed", "after_bytes": "20kB"}"#),
-    ];
+    let schedulers = one_of(SchedulerConfig::KINDS.iter().copied(), &[]);
+    let policies = one_of(
+        PolicyConfig::KINDS.iter().copied(),
+        &[
+            r#"{"kind": "all", "first": "random"}"#,
+            r#"{"kind": "all", "first": "least-rtt"}"#,
+            r#"{"kind": "foresight", "sizes": false, "slack": 100, "handshake_after": 1, "tail": 1, "tail_after": 1}"#,
+            r#"{"kind": "mmptcp", "switch_after": "50kB"}"#,
+            r#"{"kind": "delayed", "after_bytes": "20kB"}"#,
+        ],
+    );
     let profiles = prop_oneof![Just("linux"), Just("rfc"), Just("ns3")];
-    let congestion = prop_oneof![Just("lia"), Just("cubic"), Just("reno")];
+    let registry = Registry::builtin();
+    let congestion = one_of(registry.iter().map(Registration::name), &[]);
     let buffers = (10_000_u64..2_000_000, 10_000_u64..2_000_000);
     let others = (
         any::<bool>(),
@@ -68,7 +66,7 @@ fn settings() -> impl Strategy<Value = MptcpConfig> {
         |(scheduler, policy, profile, congestion, (send, receive), (at_timeout, shared, rejoin, wishes))| {
             let reinjection = if at_timeout { "timeout" } else { "failure" };
             let text = format!(
-                r#"{{"kind": "mptcp", "profile": "{profile}", "congestion": "{congestion}", "scheduler": {scheduler},
+                r#"{{"kind": "mptcp", "profile": "{profile}", "congestion": {congestion}, "scheduler": {scheduler},
                     "policy": {policy}, "reinjection": "{reinjection}", "shared_window": {shared}}}"#
             );
             let mut config: MptcpConfig = serde_json::from_str(&text).unwrap();

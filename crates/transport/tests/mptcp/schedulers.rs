@@ -2,7 +2,7 @@
 
 use transport::mptcp::{MptcpConfig, SchedulerConfig};
 
-use crate::links::{Link, Outcome, transfer};
+use crate::mptcp::links::{Link, Outcome, transfer};
 
 fn config(scheduler: &str, buffer: &str) -> MptcpConfig {
     let config: MptcpConfig = serde_json::from_value(serde_json::json!({

@@ -2,8 +2,8 @@
 
 use transport::mptcp::MptcpConfig;
 
-use crate::links::{Link, Outcome, transfer};
-use crate::pair::{Pair, Side, at};
+use crate::mptcp::links::{Link, Outcome, transfer};
+use crate::mptcp::pair::{Pair, Side, at};
 
 fn config(more: &str) -> MptcpConfig {
     let text = format!(r#"{{"kind": "mptcp", "policy": {{"kind": "all", "first": "first"}}{more}}}"#);

@@ -12,7 +12,7 @@ use transport::mptcp::{MptcpOption, PathIndex, Segment};
 use transport::tcp::wire::Endpoints;
 use transport::tcp::{self, Flags, SequenceNumber};
 
-use crate::pair::{Pair, Side, at};
+use crate::mptcp::pair::{Pair, Side, at};
 
 fn number() -> impl Strategy<Value = Number> {
     prop_oneof![
@@ -151,7 +151,7 @@ proptest! {
         let config = serde_json::from_str(r#"{"kind": "mptcp", "profile": "linux", "policy": "all"}"#).unwrap();
         let rtts = [20, 30];
         let mut pair = Pair::new(&config, &rtts, 300_000, seed, Box::new(move |_, _, path: PathIndex, _| {
-            vec![crate::pair::ms(rtts[path.index()] / 2)]
+            vec![crate::mptcp::pair::ms(rtts[path.index()] / 2)]
         }));
         pair.open();
         pair.run_until(at(100));

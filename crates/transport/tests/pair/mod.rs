@@ -1,8 +1,6 @@
 //! Two connections and an unkind network between them, on virtual time. Every frame crosses as
 //! bytes, so that encoding, checksum and decoding are part of every test.
 
-#![allow(dead_code, reason = "each test file uses its own part")]
-
 use std::collections::BTreeMap;
 
 use foundation::{Duration, Instant, Streams};
@@ -49,7 +47,6 @@ pub struct Host {
     pub events: Vec<Event>,
     /// Reads only while this is set: a slow application otherwise.
     pub reads: bool,
-    pub most_held: usize,
 }
 
 impl Host {
@@ -59,7 +56,6 @@ impl Host {
             received: Vec::new(),
             events: Vec::new(),
             reads: true,
-            most_held: 0,
         }
     }
 

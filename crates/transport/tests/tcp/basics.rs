@@ -3,7 +3,7 @@
 use foundation::Duration;
 use transport::tcp::{Event, Flags, Profile, State, TcpConfig};
 
-use crate::pair::{Fate, Pair, Side};
+use crate::tcp::pair::{Fate, Pair, Side};
 
 const PROFILES: [Profile; 3] = [Profile::Linux, Profile::Rfc, Profile::Ns3];
 const MS: fn(u64) -> Duration = Duration::from_millis;

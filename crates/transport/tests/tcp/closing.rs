@@ -2,7 +2,7 @@
 
 use transport::tcp::{Error, Event, Flags, Profile, State, TcpConfig};
 
-use crate::rig::{Peer, Rig};
+use crate::tcp::rig::{Peer, Rig};
 
 fn server() -> Rig {
     Rig::server(&TcpConfig::new(Profile::Linux), true)

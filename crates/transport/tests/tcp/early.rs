@@ -4,8 +4,8 @@ use foundation::{Duration, Instant};
 use transport::tcp::fast_open::FastOpen;
 use transport::tcp::{Event, Flags, Profile, Segment, State, TcpConfig};
 
-use crate::pair::{Fate, Pair, Side};
-use crate::transactions::{DELAY, ask, fast_open, kind, line, lines, plain, ttcp};
+use crate::tcp::pair::{Fate, Pair, Side};
+use crate::tcp::transactions::{DELAY, ask, fast_open, kind, line, lines, plain, ttcp};
 
 /// A pair whose path loses what `loses` says.
 fn losing(

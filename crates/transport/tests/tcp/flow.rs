@@ -3,7 +3,7 @@
 use foundation::{Duration, Size};
 use transport::tcp::{Error, Event, Flags, Profile, TcpConfig};
 
-use crate::rig::{Out, Peer, Rig};
+use crate::tcp::rig::{Out, Peer, Rig};
 
 const MS: fn(u64) -> Duration = Duration::from_millis;
 

@@ -3,7 +3,7 @@
 use foundation::Duration;
 use transport::tcp::{Error, Event, Flags, Profile, State, TcpConfig};
 
-use crate::rig::{Peer, Rig};
+use crate::tcp::rig::{Peer, Rig};
 
 fn linux() -> TcpConfig {
     TcpConfig::new(Profile::Linux)

@@ -5,10 +5,10 @@ use foundation::{Duration, Instant, Size};
 use proptest::prelude::*;
 use rand::{RngExt, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
-use transport::congestion::CongestionConfig;
+use transport::congestion::{CongestionConfig, Registration, Registry};
 use transport::tcp::{Event, Profile, Recovery, TcpConfig};
 
-use crate::pair::{End, Fate, Pair, Path, Side};
+use crate::tcp::pair::{End, Fate, Pair, Path, Side};
 
 /// Ways of a path, until it becomes kind.
 #[derive(Clone, Debug)]
@@ -95,6 +95,13 @@ fn weather() -> impl Strategy<Value = Weather> {
         )
 }
 
+/// The registered controllers with their default settings.
+fn controllers() -> Vec<CongestionConfig> {
+    let registry = Registry::builtin();
+    let named = |entry: &Registration| CongestionConfig::named(entry.name()).unwrap();
+    registry.iter().map(named).collect()
+}
+
 fn config() -> impl Strategy<Value = TcpConfig> {
     let size = |range: std::ops::Range<u64>| range.prop_map(Size::from_bytes);
     let flags = prop::collection::vec(any::<Option<bool>>(), 12);
@@ -105,15 +112,7 @@ fn config() -> impl Strategy<Value = TcpConfig> {
             Just(Recovery::Sack),
             Just(Recovery::Newreno)
         ]),
-        prop::option::of(prop_oneof![
-            Just("reno"),
-            Just("cubic"),
-            Just("bbr"),
-            Just("fixed"),
-            Just("vegas"),
-            Just("bbr1"),
-            Just("westwood")
-        ]),
+        prop::option::of(prop::sample::select(controllers())),
         flags,
         (
             prop::option::of(size(88..9000)),
@@ -132,10 +131,9 @@ fn config() -> impl Strategy<Value = TcpConfig> {
                 flags,
                 (mss, receive, send, every, delay, (fast_open, ttcp)),
             )| {
-                let named = |name: &str| CongestionConfig::named(name).unwrap();
                 TcpConfig {
                     recovery,
-                    congestion: congestion.map(named),
+                    congestion,
                     mss,
                     receive_buffer: receive,
                     send_buffer: send,

@@ -4,7 +4,7 @@ use foundation::{Duration, Size};
 use transport::congestion::CongestionConfig;
 use transport::tcp::{CongestionState, Ecn, Flags, Profile, Recovery, TcpConfig};
 
-use crate::rig::{Peer, Rig};
+use crate::tcp::rig::{Peer, Rig};
 
 const MS: fn(u64) -> Duration = Duration::from_millis;
 const NONE: [u32; 0] = [];

@@ -3,7 +3,7 @@
 use foundation::{Duration, Instant, Size};
 use transport::tcp::{Event, Flags, Profile, Segment, SequenceNumber, TcpConfig};
 
-use crate::pair::{Fate, Pair, Path, Side};
+use crate::tcp::pair::{Fate, Pair, Path, Side};
 
 /// One way.
 pub const DELAY: Duration = Duration::from_millis(50);

@@ -3,7 +3,7 @@
 use foundation::Duration;
 use transport::tcp::{Event, Flags, Profile, TcpConfig};
 
-use crate::pair::{Fate, Pair, Side};
+use crate::tcp::pair::{Fate, Pair, Side};
 
 const PROFILES: [Profile; 3] = [Profile::Linux, Profile::Rfc, Profile::Ns3];
 const MS: fn(u64) -> Duration = Duration::from_millis;
@@ -99,12 +99,12 @@ fn payload_leaves_room_for_the_options() {
     // RFC 6691: the segment with all its options fits the MSS announced.
     for profile in PROFILES {
         let pair = transfer(profile);
-        let fits = |sent: &crate::pair::Sent| {
+        let fits = |sent: &crate::tcp::pair::Sent| {
             let segment = &sent.packet.segment;
             segment.length + segment.header_length() <= 1460 + 20
         };
         assert!(pair.sent().iter().all(fits));
-        let with_blocks = |sent: &&crate::pair::Sent| {
+        let with_blocks = |sent: &&crate::tcp::pair::Sent| {
             let segment = &sent.packet.segment;
             segment.length > 0 && !segment.options.sack.is_empty()
         };

@@ -63,6 +63,12 @@ class Router:
         """Whether the path ends here: the host itself, or somebody who knows no way to it."""
         return self.kinds[REACHED] + self.kinds[UNREACHABLE] > self.kinds[EXCEEDED]
 
+    @property
+    def is_echo(self) -> bool:
+        """Whether the answers are as large as the probes: echo replies of the host at the end."""
+        own = [(size, answer) for (address, size), answer in self.answers.items() if address == self.address]
+        return self.is_end and all(size == answer for size, answer in own)
+
     def seconds(self) -> Mapping[int, list[float]]:
         """Round trips by size to the one that answered most often."""
         trips = self.by_kernel if self.clock.is_kernel else self.by_application

@@ -14,6 +14,7 @@ from typing import Any
 from longfat.analysis.prediction import links
 from longfat.analysis.prediction.model import NoClosedFormError, Prediction, nothing
 from longfat.analysis.theory import arq
+from longfat.analysis.theory.capacity import deliverable
 from longfat.study.vocabulary import vocabulary
 
 KINDS = ("stop-and-wait", "go-back-n", "selective-repeat")
@@ -39,7 +40,8 @@ class Setting:
     """The numbers behind a specification: times in s, sizes in bytes, losses as probabilities.
 
     `round_trip` includes the time to send one data and one ACK frame; `timeout` is the mean cost of the first
-    expiry, `backs_off` whether further ones double; `links` is how many stand behind one another.
+    expiry, `backs_off` whether further ones double; `links` is how many stand behind one another, and `most`
+    the packets per second that they deliver at most.
     """
 
     kind: str
@@ -53,6 +55,7 @@ class Setting:
     backs_off: bool
     early: bool
     links: int = 1
+    most: float = math.inf
 
 
 def predict(spec: Mapping[str, Any]) -> Prediction:
@@ -64,8 +67,8 @@ def predict(spec: Mapping[str, Any]) -> Prediction:
     try:
         return _predict(found)
     except NoClosedFormError as reason:
-        rate = arq.ceiling(found.window, found.frame_time, found.round_trip, found.loss)
-        note = f"at most min(W / R, (1 - p) / t_f); no closed form: {reason}"
+        rate = min(found.window / found.round_trip, found.most)
+        note = f"at most window and link, min(W / R, 1 / t_f); no closed form: {reason}"
         return Prediction(None, exact=False, note=note, bound=rate * found.payload * 8)
 
 
@@ -151,6 +154,9 @@ def setting(spec: Mapping[str, Any]) -> Setting:
     """The numbers of a specification; raises where theory has no form for what it asks for."""
     protocol, path = dict(spec.get("protocol", {})), links.directions(spec.get("path", {}))
     forward, reverse = [there for there, _ in path], [back for _, back in path]
+    if spec.get("workload", {}).get("from") == "receiver":
+        # The data goes the other way: over the last link first.
+        forward, reverse = reverse[::-1], forward[::-1]
     kind = str(protocol.get("kind"))
     if kind not in KINDS:
         raise NoClosedFormError(f"{kind} is no ARQ protocol of fixed window")
@@ -190,6 +196,10 @@ def setting(spec: Mapping[str, Any]) -> Setting:
         backs_off=backs_off,
         early=bool(protocol.get("fast_retransmit") or protocol.get("gap_retransmit")),
         links=len(path),
+        most=deliverable(
+            (1 / time if time > 0 else math.inf, links.loss(link))
+            for time, link in zip(frame_times, forward, strict=True)
+        ),
     )
 
 

@@ -12,6 +12,8 @@ from typing import Any
 from longfat import _native
 from longfat.analysis.prediction import links
 from longfat.analysis.prediction.model import NoClosedFormError
+from longfat.analysis.theory.capacity import deliverable
+from longfat.analysis.theory.tcp import window_limited
 from longfat.study.vocabulary import canonical
 
 TCP_ACK = 40
@@ -86,6 +88,14 @@ class Flow:
         """Seconds for a full packet and its ACK where no queue is: delays and sending times."""
         there = sum(link.delay + self.packet * 8 / link.rate for link in self.forward)
         return there + sum(link.delay + TCP_ACK * 8 / link.rate for link in self.reverse)
+
+    @property
+    def most(self) -> float:
+        """Packets per second that the links of its way and its window allow at most."""
+        by_links = deliverable((link.rate / (self.packet * 8), link.loss) for link in self.forward)
+        if self.round_trip <= 0:
+            return by_links
+        return min(by_links, window_limited(self.window / self.payload, self.round_trip))
 
     @property
     def loss(self) -> float:

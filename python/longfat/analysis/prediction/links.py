@@ -2,35 +2,25 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from typing import Any
 
+from longfat import _native
 from longfat.analysis.prediction.model import NoClosedFormError
 from longfat.study import units
-from longfat.study.vocabulary import vocabulary
+from longfat.study.vocabulary import canonical
 
 DEFAULT_QUEUE = "1000pkt"
 """What a link's queue holds where a study does not say."""
 
 
-def resolved(path: Mapping[str, Any]) -> dict[str, Any]:
-    """A path with its preset's keys filled in."""
-    preset = path.get("preset")
-    figures = vocabulary()["presets"].get(preset, {}) if preset else {}
-    base = {key: value for key, value in figures.items() if key != "reverse"}
-    own = {key: value for key, value in path.items() if key != "preset"}
-    reverse = {**figures.get("reverse", {}), **own.get("reverse", {})}
-    # What a study writes for the path holds for both directions, before a preset's own reverse.
-    for key in own:
-        if key not in own.get("reverse", {}):
-            reverse.pop(key, None)
-    return {**base, **own, "reverse": reverse}
-
-
 def directions(path: Mapping[str, Any]) -> list[tuple[Mapping[str, Any], Mapping[str, Any]]]:
-    """The keys of each link of a path in order, there and back."""
-    hops = [resolved(hop) for hop in path.get("hops", [path])]
-    return [(hop, {**hop, **hop["reverse"]}) for hop in hops]
+    """The keys of each link of a path in order, there and back, with those of presets; raises for no path."""
+    try:
+        return [(there, back) for there, back in json.loads(_native.path_links(canonical(path)))]
+    except ValueError as error:
+        raise NoClosedFormError(str(error)) from None
 
 
 def number(value: Any, what: str) -> float:

@@ -9,24 +9,13 @@ from typing import Any
 from longfat.analysis.prediction.layout import Flow, Layout, layout
 from longfat.analysis.prediction.model import NoClosedFormError, Prediction, nothing
 from longfat.analysis.theory import tcp
-
-RENO = "reno"
-"""The controller that grows by a packet a round trip and halves at a loss."""
-
-FEW_TIMEOUTS = 0.01
-"""Loss up to which Mathis' form, which knows no timeouts, says more than PFTK."""
+from longfat.analysis.theory.response import CUBIC, RENO, response
 
 VEGAS_THRESHOLDS = {"paper": (1.0, 3.0), "linux": (2.0, 4.0)}
 """alpha and beta of Brakmo and Peterson (JSAC 1995, section IV), and those of Linux, by their rules."""
 
 SENDING = 1
 """The packet that is being sent counts for a queue's room and length, and for the path's own delay too."""
-
-_ROUNDING = 1 + 1e-9
-_SAYS = {
-    "mathis": "Mathis: 1.31 / (RTT sqrt(p)), without timeouts",
-    "pftk": "PFTK: with timeouts, without SACK",
-}
 
 
 def goodput(spec: Mapping[str, Any]) -> Prediction:
@@ -42,7 +31,7 @@ def _goodput(spec: Mapping[str, Any], flow: Flow) -> Prediction:
     bits = flow.payload * 8
     window = flow.window / flow.payload
     if flow.loss > 0:
-        return _with_loss(flow, spec["protocol"], rate * (1 - flow.loss), window)
+        return _with_loss(flow, spec["protocol"], window)
     if window <= pipe:
         slow = tcp.window_limited(window, flow.round_trip) * bits
         return _about(slow, f"the window of {window:.0f} packets does not fill the path: W / RTT")
@@ -75,24 +64,18 @@ def _sawtooth(pipe: float, room: float) -> str:
     return f"Reno's sawtooth over {pipe:.0f} packets of path and {room:.0f} of queue"
 
 
-def _with_loss(flow: Flow, protocol: Mapping[str, Any], most: float, window: float) -> Prediction:
+def _with_loss(flow: Flow, protocol: Mapping[str, Any], window: float) -> Prediction:
     """With losses that are not the queue's: what they allow, and no more than link and window do."""
     bits = flow.payload * 8
-    loss, trip = flow.loss, flow.round_trip
-    most = min(most, tcp.window_limited(window, trip))
-    if flow.controller == "cubic":
-        settings = _settings(protocol)
-        keys = {key: float(settings[key]) for key in ("c", "beta") if key in settings}
-        own = max(tcp.cubic(trip, loss, **keys), tcp.mathis(trip, loss))
-        return _about(min(most, own) * bits, "CUBIC's response to loss, or Reno's where that is more")
-    if flow.controller != RENO:
-        return _at_most(most * bits, f"{flow.controller} answers losses by other rules than Reno and CUBIC")
-    forms = {
-        "mathis": min(most, tcp.mathis(trip, loss)) * bits,
-        "pftk": min(most, tcp.pftk(trip, loss, flow.timeout, most=window)) * bits,
-    }
-    chosen = "mathis" if loss <= FEW_TIMEOUTS * _ROUNDING else "pftk"
-    return _about(forms[chosen], _SAYS[chosen], forms)
+    trip, most = flow.round_trip, flow.most
+    given = _settings(protocol) if flow.controller == CUBIC else {}
+    keys = {key: float(given[key]) for key in ("c", "beta") if key in given}
+    try:
+        found = response(flow.controller, trip, flow.loss, flow.timeout, window=window, settings=keys)
+    except ValueError as reason:
+        return _at_most(most * bits, reason)
+    forms = {name: min(most, rate) * bits for name, rate in found.forms.items()}
+    return _about(min(most, found.rate) * bits, found.note, forms)
 
 
 def _path(flow: Flow) -> tuple[float, float]:

@@ -39,18 +39,6 @@ def lossless(window: float, frame_time: float, round_trip: float) -> float:
     return min(by_window, 1 / frame_time) if frame_time > 0 else by_window
 
 
-def ceiling(window: float, frame_time: float, round_trip: float, loss: float) -> float:
-    """Packets per second that no protocol of this window exceeds: the least of W / R and s / t_f.
-
-    A packet holds its place in the window for a round trip at least, and the link for 1 / s transmissions.
-
-    >>> ceiling(4, 0.001, 0.01, 0.02), ceiling(200, 0.001, 0.01, 0.02)
-    (400.0, 980.0)
-    """
-    by_window = window / round_trip
-    return min(by_window, (1 - loss) / frame_time) if frame_time > 0 else by_window
-
-
 def stop_and_wait(round_trip: float, loss: float, ack_loss: float, timeout: float) -> float:
     """Packets per second of stop-and-wait with a fixed timer.
 
@@ -166,7 +154,7 @@ def selective_repeat(
         # The first of the W is lost at least once; what makes it good may be lost again, as may the others.
         repairs = 1 + _mean_of_maximum(1 + (window - 1) * loss, again, again, doubled)
         duration = frame_time * success / loss + max(round_trip + timeout * repairs, window * frame_time)
-        return min((success / loss + window) / duration, success / frame_time)
+        return (success / loss + window) / duration
     before_loss = sum(j * success**j * loss for j in range(window))
     duration = round_trip + timeout * _mean_of_maximum(window, loss, again, doubled)
     return (window + before_loss) / duration

@@ -25,16 +25,20 @@ class Hop:
     """A link and the node that sends over it.
 
     `rate` in bit/s (infinite: no time to send), `delay` one way in s, `processing` in s a packet before it is
-    sent; nodes work on packets beside each other, so that processing delays and never limits a rate.
+    sent; nodes work on packets beside each other, so that processing delays and never limits a rate. `loss`
+    is the probability that a packet is lost before it is queued; the forms of this module leave it out.
     """
 
     rate: float = math.inf
     delay: float = 0.0
     processing: float = 0.0
+    loss: float = 0.0
 
     def __post_init__(self) -> None:
         if not self.rate > 0 or self.delay < 0 or self.processing < 0:
             raise ValueError("a hop's rate is above 0, its delay and processing are not below 0")
+        if not 0 <= self.loss < 1:
+            raise ValueError("a hop's loss is from 0 to below 1")
 
 
 def serialization(size: float, rate: float) -> float:

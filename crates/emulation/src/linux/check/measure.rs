@@ -7,7 +7,7 @@ use network::{Capacity, HostId, LinkCounters, LinkId, LinkSpec, LossConfig, Path
 
 use super::load::{Arrivals, Stream, send};
 use crate::error::Error;
-use crate::{Emulation, EmulationOptions};
+use crate::{Emulation, EmulationOptions, HostDrops};
 
 /// Bytes of a packet of the light load.
 pub(super) const SMALL: u64 = 100;
@@ -36,6 +36,8 @@ pub(super) struct Measured {
     pub full: Option<Arrivals>,
     /// Bytes of a packet of the full load.
     pub bytes: u64,
+    /// Packets that the hosts' kernels dropped, under the light load and under the full one.
+    pub host_dropped: u64,
     /// What each link counted, under the light load and under the full one.
     pub light_links: Vec<LinkCounters>,
     pub full_links: Vec<LinkCounters>,
@@ -81,6 +83,7 @@ impl Measured {
             measured.received += arrivals.received;
         }
         measured.light_links = counters(&emulation);
+        measured.host_dropped = host_dropped(&emulation)?;
         drop(emulation);
         measured.bytes = specs
             .iter()
@@ -112,6 +115,7 @@ impl Measured {
             };
             measured.full = Some(offer(&emulation, full, stopped)?);
             measured.full_links = counters(&emulation);
+            measured.host_dropped += host_dropped(&emulation)?;
         }
         Ok(measured)
     }
@@ -154,6 +158,10 @@ fn offer(
 ) -> Result<Arrivals, Error> {
     send(emulation, HostId(0), HostId(1), stream, stopped)
         .map_err(|error| Error::from_system("send over an emulated path", error))
+}
+
+fn host_dropped(emulation: &Emulation) -> Result<u64, Error> {
+    Ok(emulation.host_drops()?.into_iter().map(HostDrops::total).sum())
 }
 
 /// Of the links on the way, which are every second one.

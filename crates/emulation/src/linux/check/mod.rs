@@ -38,10 +38,14 @@ pub struct CheckedPath {
 pub fn paths(spec: &TrialSpec) -> Result<Vec<CheckedPath>, TrialError> {
     let plan = Plan::of(spec)?;
     let mut found: Vec<CheckedPath> = Vec::new();
-    for pair in plan.groups.iter().flat_map(|group| &group.pairs) {
-        for (from, to) in [(pair.from, pair.to), (pair.to, pair.from)] {
-            let path = path(&plan.topology, from, to);
-            if let Some(path) = path.filter(|path| found.iter().all(|known| known.specs != path.specs)) {
+    for pair in plan.groups.iter().flat_map(|group| group.pairs.iter()) {
+        let way = &pair.ways[0];
+        for (from, to, links) in [
+            (pair.from, pair.to, &way.links),
+            (pair.to, pair.from, &way.reverse_links),
+        ] {
+            let path = path(&plan.topology, from, to, links);
+            if found.iter().all(|known| known.specs != path.specs) {
                 found.push(path);
             }
         }
@@ -49,18 +53,21 @@ pub fn paths(spec: &TrialSpec) -> Result<Vec<CheckedPath>, TrialError> {
     Ok(found)
 }
 
-fn path(topology: &Topology, from: HostId, to: HostId) -> Option<CheckedPath> {
+fn path(topology: &Topology, from: HostId, to: HostId, links: &[LinkId]) -> CheckedPath {
     let name = |host: HostId| topology.hosts()[host.0 as usize].clone();
-    let way = topology.links_between(from, to)?;
-    let links = || way.iter().map(|link: &LinkId| &topology.links()[link.0 as usize]);
+    let links = || {
+        links
+            .iter()
+            .map(|link: &LinkId| &topology.links()[link.0 as usize])
+    };
     let specs: Vec<LinkSpec> = links().map(|link| link.spec.clone()).collect();
-    Some(CheckedPath {
+    CheckedPath {
         from: name(from),
         to: name(to),
         links: links().map(|link| link.name.clone()).collect(),
         asked: format!("{specs:?}"),
         specs,
-    })
+    }
 }
 
 /// Measures a path, built by itself between two hosts: 3 to 8 s.

@@ -17,7 +17,7 @@ const DEVIATIONS: f64 = 3.29;
 /// One property of a path.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Figure {
-    /// "rate", "delay", "jitter", "loss" or "queue".
+    /// "rate", "delay", "jitter", "loss", "queue" or "dropped in hosts".
     pub name: &'static str,
     /// In bit/s, seconds, a share from 0 to 1, or "packets" or "B".
     pub unit: &'static str,
@@ -49,6 +49,7 @@ pub(super) fn judge(specs: &[LinkSpec], measured: &Measured) -> PathReport {
     delay(specs, measured, &mut report);
     loss(specs, measured, &mut report);
     queue(specs, measured, &mut report);
+    hosts(measured, &mut report);
     report
 }
 
@@ -190,8 +191,8 @@ fn loss(specs: &[LinkSpec], measured: &Measured, report: &mut PathReport) {
     let unasked = (measured.sent + doubled).saturating_sub(measured.received + counted + corrupted);
     if unasked as f64 > (UNASKED * sent).max(2.0) {
         report.refusals.push(format!(
-            "too many packets: {unasked} of {} were lost without a link having lost them",
-            measured.sent
+            "too many packets: {unasked} of {} were lost without a link having lost them ({} by the hosts' kernels)",
+            measured.sent, measured.host_dropped
         ));
     }
 }
@@ -223,6 +224,19 @@ fn queue(specs: &[LinkSpec], measured: &Measured, report: &mut PathReport) {
             (true, false) => "the discipline drops earlier".into(),
             (true, true) => String::new(),
         },
+    });
+}
+
+/// Packets that the kernels dropped at the two ends, beside the path.
+fn hosts(measured: &Measured, report: &mut PathReport) {
+    let sent = measured.sent + measured.full.as_ref().map_or(0, |full| full.sent);
+    report.figures.push(Figure {
+        name: "dropped in hosts",
+        unit: "packets",
+        asked: Some(0.0),
+        measured: Some(measured.host_dropped as f64),
+        holds: Some(measured.host_dropped as f64 <= (UNASKED * sent as f64).max(2.0)),
+        detail: format!("of {sent} packets, by the hosts' kernels"),
     });
 }
 

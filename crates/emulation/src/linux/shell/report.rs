@@ -8,7 +8,7 @@ use network::{HostId, LinkCounters};
 use serde::Serialize;
 
 use super::{FAR, NEAR};
-use crate::Emulation;
+use crate::{Emulation, Error};
 
 /// What happened behind the path.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -21,6 +21,8 @@ pub struct ShellReport {
     pub forward: LinkReport,
     /// And back.
     pub reverse: LinkReport,
+    /// Packets that the machine's processors dropped meanwhile because their backlogs were full, whoever sent them.
+    pub backlog_dropped: u64,
     /// What each link of a path of several did.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub hops: Vec<HopReport>,
@@ -70,6 +72,9 @@ pub struct LinkReport {
     pub delay_p99_s: Option<f64>,
     /// Most packets in the queue at once.
     pub max_queue_packets: u64,
+    /// Packets that the hosts' kernels dropped, on their way out at the one end or at the receiving socket at the other; null
+    /// for one link of several. `loss` does not count them.
+    pub host_dropped: Option<u64>,
 }
 
 /// A link's counters, the bytes that it has sent, and how long it was sending.
@@ -79,7 +84,13 @@ struct Seen {
     busy: Duration,
 }
 
-pub(super) fn report(emulation: &Emulation, status: ExitStatus, started: Instant) -> ShellReport {
+pub(super) fn report(
+    emulation: &Emulation,
+    status: ExitStatus,
+    started: Instant,
+) -> Result<ShellReport, Error> {
+    let seconds = (emulation.clock().now() - started).as_secs_f64();
+    let drops = emulation.host_drops()?;
     let seen: Vec<Seen> = emulation.with_network(|network, now| {
         let look = |link| {
             let counters = *network.counters(link);
@@ -106,24 +117,27 @@ pub(super) fn report(emulation: &Emulation, status: ExitStatus, started: Instant
     let forward: Vec<&LinkReport> = hops.iter().map(|hop| &hop.forward).collect();
     let reverse: Vec<&LinkReport> = hops.iter().rev().map(|hop| &hop.reverse).collect();
     let done = emulation.report();
-    let way = |links: &[&LinkReport], to: HostId| {
+    let way = |links: &[&LinkReport], from: HostId, to: HostId| {
+        let (left, reached) = (drops[from.0 as usize], drops[to.0 as usize]);
         let delays = &done.delays[to.0 as usize];
         let delay = |q| (!delays.is_empty()).then(|| delays.value_at_quantile(q) as f64 / 1e9);
         LinkReport {
             delay_p50_s: delay(0.5),
             delay_p99_s: delay(0.99),
+            host_dropped: Some(left.sent + reached.socket + reached.received),
             ..over_all(links)
         }
     };
-    ShellReport {
+    Ok(ShellReport {
         code: status
             .code()
             .unwrap_or_else(|| 128 + status.signal().unwrap_or(0)),
-        seconds: (emulation.clock().now() - started).as_secs_f64(),
-        forward: way(&forward, FAR),
-        reverse: way(&reverse, NEAR),
+        seconds,
+        forward: way(&forward, NEAR, FAR),
+        reverse: way(&reverse, FAR, NEAR),
+        backlog_dropped: emulation.backlog_drops()?,
         hops: if hops.len() > 1 { hops } else { Vec::new() },
-    }
+    })
 }
 
 impl Seen {
@@ -145,6 +159,7 @@ impl Seen {
             rate_bps: (!self.busy.is_zero()).then(|| self.sent as f64 * 8.0 / self.busy.as_secs_f64()),
             delay_p50_s: None,
             delay_p99_s: None,
+            host_dropped: None,
             max_queue_packets: counters.max_queue_packets,
         }
     }

@@ -15,7 +15,7 @@ use serde::Serialize;
 use serde_json::Value;
 
 use crate::error::Error;
-use crate::{Emulation, EmulationOptions, RouterState};
+use crate::{Emulation, EmulationOptions, HostDrops, RouterState};
 pub use command::{CommandOptions, Terminals};
 pub use goodput::Goodput;
 pub use links::LinkState;
@@ -30,6 +30,16 @@ pub struct HostState {
     pub address: String,
     /// The node of the topology that it sits at.
     pub node: String,
+}
+
+/// What a host's kernel has dropped.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct HostDropped {
+    /// The host's name.
+    pub name: String,
+    /// Its counters since the testbed began.
+    #[serde(flatten)]
+    pub drops: HostDrops,
 }
 
 /// An emulated network whose hosts and links are called by their names. It ends when it is dropped.
@@ -107,6 +117,21 @@ impl Testbed {
     #[must_use]
     pub fn links(&self) -> Vec<LinkState> {
         links::states(&self.emulation, &self.topology())
+    }
+
+    /// The packets that the hosts' kernels have dropped so far, in the topology's order. No link has lost them.
+    ///
+    /// # Errors
+    /// The system's.
+    pub fn dropped(&self) -> Result<Vec<HostDropped>, Error> {
+        let topology = self.topology();
+        let named = topology.hosts().iter().zip(self.emulation.host_drops()?);
+        Ok(named
+            .map(|(name, drops)| HostDropped {
+                name: name.clone(),
+                drops,
+            })
+            .collect())
     }
 
     /// The host of a name or of an address.

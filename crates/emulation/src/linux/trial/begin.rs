@@ -43,8 +43,11 @@ impl<'e> Trial<'e> {
         let account = self.account_of[group as usize][pair as usize];
         let group = &mut groups[group as usize];
         let multipath = multipath::begin(setting, self.emulation, group, pair, account, size);
-        let pair = group.pairs[pair as usize].clone();
-        let way = group.choose_way(&pair, &mut locked(setting.accounts)[account as usize]);
+        let pairs = Arc::clone(&group.pairs);
+        let way = group.choose_way(
+            &pairs[pair as usize],
+            &mut locked(setting.accounts)[account as usize],
+        );
         Beginning { way, multipath }
     }
 

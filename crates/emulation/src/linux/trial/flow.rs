@@ -236,10 +236,19 @@ impl Flow {
         end.last.clone()
     }
 
-    /// How the opener stands, while it does.
-    pub(super) fn probe(&self) -> Option<Probe> {
+    /// How an end stands, while it does.
+    pub(super) fn probe(&self, side: Side) -> Option<Probe> {
         let stands = !self.over.load(Ordering::Relaxed);
-        stands.then(|| self.look(Side::Sender).probe)
+        stands.then(|| self.look(side).probe)
+    }
+
+    /// Bytes that an end has read.
+    pub(super) fn delivered_to(&self, side: Side) -> u64 {
+        let place = match side {
+            Side::Receiver => 0,
+            Side::Sender => 1,
+        };
+        self.delivered[place].load(Ordering::Relaxed)
     }
 
     /// Reads the round-trip time of a machine that does not keep all of them.

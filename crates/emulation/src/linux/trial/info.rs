@@ -65,15 +65,18 @@ impl Info {
     }
 
     /// What the sending direction counts (`tcpi_data_segs_out`, `tcpi_bytes_sent`, `tcpi_total_retrans`,
-    /// `tcpi_total_rto`, `tcpi_bytes_acked`).
+    /// `tcpi_total_rto`, `tcpi_bytes_retrans`, `tcpi_bytes_acked`).
     pub(crate) fn sent(&self) -> Sent {
+        // The SYN counts as a byte.
+        let acknowledged = self.long(120).saturating_sub(1);
         Sent {
             packets: self.word(156),
             bytes: self.long(200),
             retransmissions: self.word(100),
             timeouts: u64::from(u16::from_ne_bytes([self.0[240], self.0[241]])),
-            // The SYN counts as a byte.
-            acknowledged: self.long(120).saturating_sub(1),
+            bytes_again: self.long(208),
+            acknowledged,
+            acknowledged_new: acknowledged,
         }
     }
 

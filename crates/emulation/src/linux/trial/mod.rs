@@ -33,7 +33,7 @@ use network::HostId;
 use transport::mptcp::policy::Choose;
 
 use crate::error::Error;
-use crate::{Clock, Emulation, EmulationOptions};
+use crate::{Clock, Emulation, EmulationOptions, HostDrops};
 use schedule::Trial;
 use settings::KernelTcp;
 pub use settings::Names;
@@ -86,6 +86,28 @@ pub fn run(spec: &TrialSpec, names: &Names, cancel: Option<&AtomicBool>) -> Resu
     run_with(spec, names, cancel, None).map(|(record, _)| record)
 }
 
+/// Checks that a trial's hosts exist and that this kernel can be asked for what it configures, without running it. `names`
+/// as in [`run`].
+///
+/// # Errors
+/// [`TrialError::Spec`] names the key and what is allowed.
+pub fn check(spec: &TrialSpec, names: &Names) -> Result<(), TrialError> {
+    let plan = Plan::of(spec)?;
+    let kernels = kernels(&plan.groups, names)?;
+    if plan.topology.loopback().is_some() {
+        refuse_stacks(&plan.groups)?;
+    }
+    let missing = kernels.iter().enumerate().find_map(|(number, kernel)| {
+        let name = &kernel.as_ref()?.congestion;
+        let problem = Problem::new("congestion", tcp::no_controller(name));
+        (!tcp::is_listed(name)).then(|| problem.within(&place(number)))
+    });
+    match missing {
+        Some(problem) => Err(SpecError::Invalid(vec![problem]).into()),
+        None => Ok(()),
+    }
+}
+
 /// What is traced of a trial besides its packets.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Tracing {
@@ -120,7 +142,7 @@ fn run_with(
     let mut options = EmulationOptions::new(plan.topology.clone(), spec.streams().component("network"));
     // Datagrams that are larger than what their path carries leave in fragments, as in simulation.
     let messages = plan.groups.iter().filter(|group| group.has_messages());
-    if let Some(mtu) = messages.map(Group::mtu).min() {
+    if let Some(mtu) = messages.map(|group| group.mtu).min() {
         options.mtu = mtu.min(MOST_MTU);
     }
     let emulation = Emulation::start(options)?;
@@ -136,8 +158,11 @@ fn run_with(
     let (accounts, account_of) = experiment::accounts::accounts(&plan.groups);
     let accounts = Mutex::new(accounts);
     let counts = passed::is_asked_for(&plan.groups);
-    if tracing.is_some() || counts {
+    if tracing.is_some() {
         emulation.listen();
+    }
+    if counts {
+        emulation.count_segments();
     }
     let stacks =
         own::attach(&emulation, &plan.groups, spec.streams().component("stacks")).map_err(|source| {
@@ -163,13 +188,11 @@ fn run_with(
         })
         .collect();
     let shared = groups.clone();
-    let mut heard = Vec::new();
     let cancelled = std::thread::scope(|scope| {
         let cancelled = trial.run(scope, &mut groups, &shared, &settings, spec, cancel);
         if counts {
             std::thread::sleep(passed::GRACE);
-            heard = emulation.heard();
-            passed::count(&heard, &trial.flows);
+            passed::assign(&emulation.take_counts(), &trial.flows);
         }
         stop.store(true, Ordering::Relaxed);
         cancelled
@@ -179,6 +202,7 @@ fn run_with(
     }
     let outcomes: Vec<_> = trial.flows.iter().map(|flow| flow.outcome()).collect();
     let lateness = emulation.report().late;
+    let host_drops = emulation.host_drops()?.into_iter().map(HostDrops::total).sum();
     let measured = Measured {
         topology: &plan.topology,
         groups: &groups,
@@ -186,14 +210,22 @@ fn run_with(
         windows: &trial.windows,
         bottlenecks: &trial.after,
         lateness: Some(&lateness),
+        epoch: clock.start,
+        host_drops: Some(host_drops),
         from: trial.measured_from,
         until: trial.ended_at,
     };
     let record = Record::of(&measured, None);
     let series = trial.sampling.as_ref().map(|sampling| sampling.series().clone());
     let hosts = plan.topology.hosts();
-    heard.extend(emulation.heard());
-    let trace = Trace::of(clock.start, heard, &trial.flows, &groups, hosts, series);
+    let trace = Trace::of(
+        clock.start,
+        emulation.heard(),
+        &trial.flows,
+        &groups,
+        hosts,
+        series,
+    );
     Ok((record, trace))
 }
 

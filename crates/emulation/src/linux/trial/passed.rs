@@ -1,18 +1,15 @@
-//! The packets of flows over the project's TCP, which no device of a host shows: the network has heard them.
+//! The packets of flows over the project's TCP, which no device of a host shows: the network counts them.
 
-use std::collections::HashMap;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration as StdDuration;
 
 use experiment::plan::{Group, Protocol};
-use experiment::trace::What;
 use experiment::workload::Kind;
 
 use super::flow::Flow;
 use super::own;
-use super::trace::ends;
-use crate::Heard;
+use crate::linux::tap::SegmentCounts;
 
 /// How long packets that a flow sends last are waited for: an acknowledgement leaves its stack at once.
 pub(super) const GRACE: StdDuration = StdDuration::from_millis(5);
@@ -25,14 +22,12 @@ pub(super) fn is_asked_for(groups: &[Group]) -> bool {
 }
 
 /// Tells each flow how many packets its ends have sent; each listens at a port of its own.
-pub(super) fn count(heard: &[Heard], flows: &[Arc<Flow>]) {
-    let mut packets: HashMap<SocketAddr, u64> = HashMap::new();
-    let sent = heard.iter().filter(|heard| heard.what == What::Send);
-    for [from, to] in sent.filter_map(|heard| ends(heard.packet.as_ref()?)) {
-        *packets.entry(from).or_default() += 1;
-        *packets.entry(to).or_default() += 1;
-    }
+pub(super) fn assign(counts: &SegmentCounts, flows: &[Arc<Flow>]) {
+    let of = |to| match to {
+        SocketAddr::V4(to) => counts.get(&to).copied(),
+        SocketAddr::V6(_) => None,
+    };
     for flow in flows.iter().filter(|flow| flow.id.group == 0) {
-        flow.has_passed(flow.to().and_then(|to| packets.get(&to).copied()));
+        flow.has_passed(flow.to().and_then(of));
     }
 }

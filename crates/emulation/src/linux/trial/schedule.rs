@@ -14,14 +14,15 @@ use experiment::trace::Sampling;
 use experiment::trace::series::flow_name;
 use experiment::workload::Kind;
 use foundation::{Duration, Instant};
-use network::{LinkId, Topology};
+use network::{LinkId, Network, Topology};
 
 use super::begin::asks_in_turn;
 use super::flow::Flow;
 use super::tcp::Setting;
 use super::{Tracing, TrialClock};
-use crate::Emulation;
 use crate::linux::namespace::Namespace;
+use crate::packet::IpPacket;
+use crate::{Emulation, Tap};
 
 /// How often connections are asked for their round-trip time.
 const SAMPLE: Duration = Duration::from_millis(10);
@@ -245,7 +246,7 @@ impl<'e> Trial<'e> {
             }
         }
         self.ended_at = self.clock.now();
-        let seen = self.observe();
+        let seen = self.observe(Observation::take);
         self.after = seen
             .into_iter()
             .zip(&self.before)
@@ -285,14 +286,14 @@ impl<'e> Trial<'e> {
             && own.all(|flow| flow.over.load(Ordering::Relaxed))
     }
 
-    fn observe(&self) -> Vec<Observation> {
+    /// The bottlenecks, each as `look` sees it.
+    fn observe(
+        &self,
+        look: impl Fn(Instant, &mut Network<IpPacket, Tap>, LinkId) -> Observation + Send + 'static,
+    ) -> Vec<Observation> {
         let links = self.bottlenecks.clone();
-        self.emulation.with_network(move |network, now| {
-            links
-                .iter()
-                .map(|&link| Observation::of(now, network, link))
-                .collect()
-        })
+        self.emulation
+            .with_network(move |network, now| links.iter().map(|&link| look(now, network, link)).collect())
     }
 
     /// From here on is measured.
@@ -300,7 +301,7 @@ impl<'e> Trial<'e> {
         for flow in &self.flows {
             flow.mark();
         }
-        self.before = self.observe();
+        self.before = self.observe(Observation::mark);
         self.measured_from = self.clock.now();
     }
 
@@ -331,10 +332,12 @@ impl<'e> Trial<'e> {
         });
         let now = self.clock.now();
         for flow in &self.flows {
-            if let Some(probe) = flow.probe() {
-                let id = flow.id;
-                let name = || flow_name(&groups[id.group as usize], id.pair, self.topology);
-                let delivered = flow.delivered[0].load(Ordering::Relaxed);
+            let id = flow.id;
+            let group = &groups[id.group as usize];
+            let to = group.data_receiver();
+            if let Some(probe) = flow.probe(to.other()) {
+                let name = || flow_name(group, id.pair, self.topology);
+                let delivered = flow.delivered_to(to);
                 sampling.take_flow(now, id.number, name, &probe, delivered);
             }
         }

@@ -99,7 +99,7 @@ fn kernel_name(
         )),
         // The kernel's BBR is version 1.
         (None, "bbr1") => Ok("bbr".into()),
-        (None, "bbr") => problem("Linux has BBR version 1 only: write \"bbr1\"".into()),
+        (None, "bbr" | "bbr-tolerant") => problem("Linux has BBR version 1 only: write \"bbr1\"".into()),
         (None, "fixed") => problem("Linux has no controller with a fixed window".into()),
         (None, other) => Ok(other.to_owned()),
     }

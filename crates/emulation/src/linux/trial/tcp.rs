@@ -50,10 +50,8 @@ impl Setting<'_> {
         let socket = Socket::new(Domain::IPV4, Type::STREAM, Some(protocol))?;
         // Asked for one that it does not list, the kernel might load a module that then stays.
         let name = &self.kernel.congestion;
-        if !listed(name) {
-            return Err(io::Error::other(format!(
-                "the kernel has no congestion controller {name:?}"
-            )));
+        if !is_listed(name) {
+            return Err(io::Error::other(no_controller(name)));
         }
         socket.set_tcp_congestion(name.as_bytes())?;
         socket.set_tcp_nodelay(self.kernel.no_delay)?;
@@ -76,8 +74,13 @@ impl Setting<'_> {
     }
 }
 
+/// What is wrong with a congestion controller that the kernel does not offer.
+pub(super) fn no_controller(name: &str) -> String {
+    format!("the kernel has no congestion controller {name:?}")
+}
+
 /// Whether the kernel offers a congestion controller.
-fn listed(name: &str) -> bool {
+pub(super) fn is_listed(name: &str) -> bool {
     let all = std::fs::read_to_string("/proc/sys/net/ipv4/tcp_available_congestion_control");
     all.is_ok_and(|all| all.split_whitespace().any(|one| one == name))
 }

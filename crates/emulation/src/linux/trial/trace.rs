@@ -209,7 +209,7 @@ impl<'a> Directory<'a> {
 }
 
 /// Where a packet comes from and goes to, if it has ports.
-pub(super) fn ends(packet: &IpPacket) -> Option<[SocketAddr; 2]> {
+fn ends(packet: &IpPacket) -> Option<[SocketAddr; 2]> {
     if packet.protocol() == ICMP {
         return echo(packet).map(|_| [packet.source(), packet.destination()].map(|end| (end, 0).into()));
     }

@@ -4,6 +4,7 @@
 //! of all others it learns from the kernel's events, and their size is what they have sent so far. Round-trip times are
 //! those of the host's own subflows, read from the kernel; a path of which nothing is known yet is tried first.
 
+mod access;
 mod connection;
 mod connections;
 mod peer;
@@ -160,7 +161,9 @@ pub fn run(
             Err(error) if error.raw_os_error() == Some(libc::ENOBUFS) => {}
             Err(error) => return Err(Error::of("listen to MPTCP's events", error)),
         }
-        listener.serve(|request| connections.answer(now(), request, tell));
+        listener.serve(std::time::Instant::now(), |request| {
+            connections.answer(now(), request, tell)
+        });
         connections.look_at_paths(now(), &manager, tell).map_err(wrong)?;
         connections
             .advance(now(), &manager, tell)

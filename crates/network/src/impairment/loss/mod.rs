@@ -129,6 +129,11 @@ impl LossConfig {
         Self::Bernoulli(Bernoulli { probability })
     }
 
+    /// Each model, with the example values of the keys that it needs.
+    pub fn examples() -> impl Iterator<Item = Self> {
+        FORMS.iter().filter_map(Form::smallest)
+    }
+
     /// Whether it may lose a packet at all.
     pub(crate) fn is_some(&self) -> bool {
         !matches!(self, Self::Bernoulli(model) if model.probability.value() <= 0.0)

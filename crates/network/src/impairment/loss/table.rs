@@ -66,6 +66,14 @@ impl Form {
     }
 }
 
+impl Form {
+    /// The model with the example values of the keys that it needs; `None` where one of them is not JSON.
+    pub(super) fn smallest(&self) -> Option<LossConfig> {
+        let needed = |key: &Key| Some((key.name.to_owned(), serde_json::from_str(key.needed?).ok()?));
+        (self.read)(Value::Object(self.keys.iter().filter_map(needed).collect())).ok()
+    }
+}
+
 /// The names of all models.
 fn names() -> Vec<&'static str> {
     FORMS.iter().map(|form| form.name).collect()

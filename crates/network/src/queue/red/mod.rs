@@ -22,7 +22,9 @@ use early::{Adaption, Average, Curve, INTERVAL, Spread, Zone};
 #[serde(default, deny_unknown_fields)]
 pub struct Red {
     /// How much it holds, the packet that is being sent included; default "1000pkt".
-    pub limit: QueueLimit,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "QueueLimit")]
+    pub limit: Option<QueueLimit>,
     /// Average queue from which on packets are dropped; default: what the link sends in 2.5 ms, at least "5pkt".
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "QueueLimit")]
@@ -49,7 +51,7 @@ impl Default for Red {
     /// Weight: Floyd and Jacobson, section 4; probability: Floyd, "RED: Discussions of Setting Parameters", 1997.
     fn default() -> Self {
         Self {
-            limit: QueueLimit::default(),
+            limit: None,
             min_threshold: None,
             max_threshold: None,
             max_probability: Probability::new(0.1).unwrap_or_default(),
@@ -100,12 +102,7 @@ impl Red {
 
 impl DisciplineConfig for Red {
     fn validate(&self) -> Vec<Problem> {
-        let mut problems: Vec<Problem> = self
-            .limit
-            .validate()
-            .into_iter()
-            .map(|problem| problem.within("limit"))
-            .collect();
+        let mut problems = QueueLimit::problems(self.limit);
         let mut add = |key: &str, message: String| problems.push(Problem::new(key, message));
         for (key, threshold) in [
             ("min_threshold", self.min_threshold),
@@ -158,7 +155,7 @@ impl DisciplineConfig for Red {
         let (min, max, in_bytes) = self.thresholds(place);
         let packets_a_second = self.packets_a_second(place);
         Box::new(Queue {
-            bounds: Bounds::new(self.limit),
+            bounds: Bounds::new(self.limit.unwrap_or(Self::LIMIT)),
             fifo: Fifo::default(),
             in_bytes,
             average: Average {

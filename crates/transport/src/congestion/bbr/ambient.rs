@@ -14,7 +14,8 @@
 //! bandwidth arrives. Where there is no such evidence (a shallow queue, a standing one, round-trip times
 //! that vary for other reasons) the draft's rule applies unchanged.
 //!
-//! This is an addition to the draft; `random_loss_limit = "0%"` switches it off.
+//! This is an addition to the draft, which only the controller `bbr-tolerant` uses: `bbr` sets the limit to zero, and
+//! then every loss counts as congestion.
 
 use foundation::{Duration, Rate};
 

@@ -5,9 +5,9 @@
 //! more, [`loss`] bounds what may be in flight, [`probe_rtt`] looks at the empty path. Rates are in
 //! bit/s, gains in percent, all else in bytes; the model is in integers.
 //!
-//! It departs from the draft where [`ambient`] says so (random loss), in taking an ACK that comes
-//! sooner than the path allows for one of an earlier transmission, and in answering marks of
-//! congestion, which the draft leaves open.
+//! It departs from the draft in two points: an ACK that arrives sooner than the path allows counts as one of an
+//! earlier transmission, and marks of congestion are answered, which the draft leaves open. The estimate of random
+//! loss in [`ambient`] belongs to the controller of [`tolerant`] alone.
 
 mod ambient;
 mod cycle;
@@ -19,9 +19,11 @@ mod settings;
 pub(super) mod startup;
 #[cfg(test)]
 mod tests;
+mod tolerant;
 mod undo;
 
 pub use settings::BbrSettings;
+pub use tolerant::BbrTolerantSettings;
 
 use foundation::{Duration, Instant, Probability, Rate};
 
@@ -194,14 +196,15 @@ pub(super) struct Bbr {
 }
 
 impl Bbr {
-    fn new(settings: &BbrSettings, segment: u64) -> Self {
+    /// `random_loss_limit`: the largest loss that may be attributed to the path; zero for the draft.
+    fn new(settings: &BbrSettings, random_loss_limit: Probability, segment: u64) -> Self {
         let window = settings.initial_window.saturating_mul(segment);
         let mut this = Self {
             segment,
             initial_window: window,
             loss_ppm: ppm(settings.loss_threshold),
             beta: settings.beta,
-            random_loss_limit_ppm: ppm(settings.random_loss_limit),
+            random_loss_limit_ppm: ppm(random_loss_limit),
             probe_rtt_interval: settings.probe_rtt_interval,
             probe_rtt_duration: settings.probe_rtt_duration,
             state: State::Startup,

@@ -1,4 +1,4 @@
-//! What a user may set about BBR.
+//! Settings of BBR as the draft specifies it.
 
 use foundation::{Duration, Probability, Problem};
 
@@ -6,7 +6,7 @@ use super::Bbr;
 use crate::congestion::Controller;
 use crate::congestion::settings::{Owner, Settings, check_initial_window, check_probe_rtt};
 
-/// BBR: sends at the bandwidth it measures and keeps the queue short; tolerates random loss.
+/// BBR: sends at the measured bandwidth and keeps the queue short; every loss counts as congestion, as in the draft.
 #[derive(Clone, Debug, PartialEq, serde::Serialize, serde::Deserialize, schemars::JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct BbrSettings {
@@ -14,9 +14,6 @@ pub struct BbrSettings {
     pub initial_window: u64,
     /// Loss in a round trip above which the network counts as overfull, 0.1% to 50% (default "2%").
     pub loss_threshold: Probability,
-    /// Loss that is put down to chance where it comes without a queue, at most; 0% to 50%, "0%" takes
-    /// every loss for congestion as the draft does (default "10%").
-    pub random_loss_limit: Probability,
     /// Factor of the short-term bounds after a round trip with too much loss, 0.1 to 0.99 (default 0.7).
     pub beta: f64,
     /// Time between two looks at the empty path, at least "100ms" (default "5s").
@@ -30,7 +27,6 @@ impl Default for BbrSettings {
         Self {
             initial_window: 10,
             loss_threshold: Probability::new(0.02).unwrap_or_default(),
-            random_loss_limit: Probability::new(0.1).unwrap_or_default(),
             beta: 0.7,
             probe_rtt_interval: Duration::from_secs(5),
             probe_rtt_duration: Duration::from_millis(200),
@@ -53,12 +49,6 @@ impl Settings for BbrSettings {
             "0.1% to 50%",
         );
         check(
-            "random_loss_limit",
-            self.random_loss_limit.value() <= 0.5,
-            self.random_loss_limit.to_string(),
-            "0% to 50%",
-        );
-        check(
             "beta",
             (0.1..=0.99).contains(&self.beta),
             self.beta.to_string(),
@@ -69,10 +59,20 @@ impl Settings for BbrSettings {
     }
 
     fn build_for(&self, owner: &Owner) -> Box<dyn Controller> {
-        let settings = Self {
+        Box::new(Bbr::new(
+            &self.owned_by(owner),
+            Probability::default(),
+            owner.segment,
+        ))
+    }
+}
+
+impl BbrSettings {
+    /// The settings with the initial window that the connection requests, if it requests one.
+    pub(super) fn owned_by(&self, owner: &Owner) -> Self {
+        Self {
             initial_window: owner.initial_window.unwrap_or(self.initial_window),
             ..self.clone()
-        };
-        Box::new(Bbr::new(&settings, owner.segment))
+        }
     }
 }

@@ -9,7 +9,7 @@ const SEGMENT: u64 = 1000;
 const RTT: Duration = Duration::from_millis(100);
 
 fn bbr() -> Bbr {
-    Bbr::new(&BbrSettings::default(), SEGMENT)
+    Bbr::new(&BbrSettings::default(), Probability::default(), SEGMENT)
 }
 
 /// A model of a path of 8 Mbit/s and 100 ms: a bandwidth-delay product of 100 packets.

@@ -133,7 +133,7 @@ impl Connection {
     pub(super) fn give_back_queue(&mut self, place: usize) {
         let subflow = &mut self.subflows[place];
         let id = subflow.id;
-        for (start, end) in std::mem::take(&mut subflow.queue) {
+        for (start, end) in subflow.queue.take() {
             self.outgoing.send_again(start, end, id);
         }
     }
@@ -178,8 +178,7 @@ impl Connection {
         } = self;
         let subflow = &mut subflows[place];
         let id = subflow.id;
-        for run in subflow.sent.iter_mut().filter(|run| !run.reinjected) {
-            run.reinjected = true;
+        for run in subflow.sent.reinject() {
             outgoing.send_again(run.data, run.data + run.length, id);
         }
     }

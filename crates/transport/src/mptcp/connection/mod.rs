@@ -7,6 +7,7 @@ mod input;
 mod open;
 mod output;
 mod priority;
+mod queue;
 mod rejoin;
 mod schedule;
 mod settle;
@@ -17,13 +18,14 @@ mod timers;
 use std::sync::Arc;
 
 use foundation::{Duration, Generator, Instant};
+use hdrhistogram::Histogram;
 
 use self::rejoin::Rejoin;
-use self::subflow::Subflow;
+use self::subflow::{Role, Subflow};
 use super::policy::{Attempt, Join, PathPolicy, Scatter, Tail};
 use super::receiver::DataReceiver;
 use super::scheduler::{Scheduler, SubflowView};
-use super::segment::{Outgoing, PathIndex, Segment};
+use super::segment::{CAPABLE_EXTRA, Outgoing, PathIndex, Segment};
 use super::sender::DataSender;
 use crate::congestion::Sibling;
 use crate::machine::Machine;
@@ -217,6 +219,11 @@ impl Connection {
         &self.statistics
     }
 
+    /// Takes the histogram of round-trip times, where one is kept; later samples are no longer recorded.
+    pub fn take_round_trips(&mut self) -> Option<Box<Histogram<u64>>> {
+        self.statistics.rtt.take()
+    }
+
     /// Keeps a histogram of round-trip times in the statistics from now on.
     pub fn record_round_trips(&mut self) {
         self.statistics.rtt = Statistics::with_rtt_histogram().rtt;
@@ -241,11 +248,26 @@ impl Connection {
         })
     }
 
+    /// Runs of sent data that were examined to find the subflow that holds a position: the cost of scheduling, for tests.
+    #[cfg(debug_assertions)]
+    #[doc(hidden)]
+    #[must_use]
+    pub fn runs_examined(&self) -> u64 {
+        self.subflows.iter().map(|subflow| subflow.sent.examined()).sum()
+    }
+
     /// A router on the path could not forward packets of more than `mtu` bytes (RFC 1191).
     pub fn handle_path_mtu(&mut self, now: Instant, path: PathIndex, mtu: u32) {
         for (place, subflow) in self.subflows.iter_mut().enumerate() {
             if subflow.path == path {
-                subflow.tcp.handle_path_mtu(now, mtu);
+                // The first segment with payload may have to leave again, with its longer option.
+                let is_first = self.opener && subflow.role == Role::Initial && subflow.acknowledged == 0;
+                let extra = if is_first && subflow.written > 0 {
+                    CAPABLE_EXTRA
+                } else {
+                    0
+                };
+                subflow.tcp.handle_path_mtu(now, mtu.saturating_sub(extra));
                 self.dirty |= 1 << place;
             }
         }

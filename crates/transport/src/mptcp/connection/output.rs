@@ -88,7 +88,10 @@ impl Connection {
         if tcp.length > 0 {
             statistics.packets_sent += 1;
             statistics.bytes_sent += u64::from(tcp.length);
-            statistics.retransmissions += u64::from(again);
+            if again {
+                statistics.retransmissions += 1;
+                statistics.bytes_retransmitted += u64::from(tcp.length);
+            }
             statistics.first_data_at.get_or_insert(now);
         } else if !tcp.has(Flags::SYN | Flags::RST | Flags::FIN) {
             statistics.acknowledgements_sent += 1;

@@ -27,13 +27,13 @@ impl Connection {
         for place in 0..self.subflows.len() {
             let most = self.most_at(place);
             let subflow = &mut self.subflows[place];
-            if !subflow.usable || !subflow.waits(una) {
+            if !subflow.usable || !subflow.queue.waits(una) {
                 continue;
             }
             waits = true;
             let segment = subflow.tcp.segment_size();
             if subflow.tcp.has_room(now, segment)
-                && let Some((start, end)) = subflow.dequeue(most, una)
+                && let Some((start, end)) = subflow.queue.pop(most, una)
             {
                 self.give(now, place, start, end);
                 return true;
@@ -114,7 +114,7 @@ impl Connection {
         if view.room {
             self.give(now, place, start, start + bytes);
         } else {
-            self.subflows[place].enqueue(start, start + bytes);
+            self.subflows[place].queue.push(start, start + bytes);
             self.queued = true;
             self.untold |= 1 << place;
         }

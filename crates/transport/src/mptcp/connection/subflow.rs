@@ -1,13 +1,13 @@
 //! One subflow: a TCP connection, and which part of its stream is which part of the data.
 
-use std::collections::VecDeque;
-
 use foundation::{Duration, Instant};
 
+use super::queue::Queue;
 use crate::congestion::Sibling;
 use crate::mptcp::mappings::Mappings;
 use crate::mptcp::scheduler::SubflowView;
 use crate::mptcp::segment::PathIndex;
+use crate::mptcp::sent::SentData;
 use crate::tcp;
 
 /// How far a subflow's own handshake has come, beyond that of TCP.
@@ -49,14 +49,14 @@ pub(super) struct Subflow {
     /// It has ended or failed.
     pub gone: bool,
     /// What it was given and has not been acknowledged on it; what it brought and was not read.
-    pub sent: Mappings,
+    pub sent: SentData,
     pub received: Mappings,
     /// Bytes of its stream that were written, acknowledged and read.
     pub written: u64,
     pub acknowledged: u64,
     pub read: u64,
-    /// Parts of the data that wait for room: positions.
-    pub queue: VecDeque<(u64, u64)>,
+    /// Data that waits for room.
+    pub queue: Queue,
     /// When it wants to be called.
     pub wake: Instant,
     /// Bytes acknowledged since the last loss and between the last two.
@@ -94,12 +94,12 @@ impl Subflow {
             failures: 0,
             usable: false,
             gone: false,
-            sent: Mappings::default(),
+            sent: SentData::default(),
             received: Mappings::default(),
             written: 0,
             acknowledged: 0,
             read: 0,
-            queue: VecDeque::new(),
+            queue: Queue::default(),
             wake: Instant::MAX,
             losses_seen: 0,
             since_loss: 0,
@@ -127,46 +127,9 @@ impl Subflow {
         self.tcp.abort(now);
     }
 
-    /// Bytes that wait here for room.
-    pub fn queued(&self) -> u64 {
-        self.queue.iter().map(|(start, end)| end - start).sum()
-    }
-
-    /// Adds a part of the data to what waits.
-    pub fn enqueue(&mut self, start: u64, end: u64) {
-        match self.queue.back_mut() {
-            Some(last) if last.1 == start => last.1 = end,
-            _ => self.queue.push_back((start, end)),
-        }
-    }
-
-    /// The next part of what waits, of at most `most` bytes, without what arrived below `una` by other ways.
-    pub fn dequeue(&mut self, most: u64, una: u64) -> Option<(u64, u64)> {
-        while let Some(front) = self.queue.front_mut() {
-            front.0 = front.0.max(una);
-            if front.0 >= front.1 {
-                self.queue.pop_front();
-                continue;
-            }
-            let start = front.0;
-            let end = front.1.min(start + most);
-            front.0 = end;
-            return Some((start, end));
-        }
-        None
-    }
-
-    /// Whether anything waits that has not arrived by other ways.
-    pub fn waits(&mut self, una: u64) -> bool {
-        while self.queue.front().is_some_and(|&(_, end)| end <= una) {
-            self.queue.pop_front();
-        }
-        !self.queue.is_empty()
-    }
-
     /// Bytes that it was given and that are not acknowledged on it.
     pub fn outstanding(&self) -> u64 {
-        self.written - self.acknowledged + self.queued()
+        self.written - self.acknowledged + self.queue.bytes()
     }
 
     /// Notes what its stream was acknowledged to, and what was lost (Khalili et al. 2012, section 4: l1 and l2).
@@ -223,7 +186,7 @@ impl Subflow {
             latest_rtt: rtt.latest(),
             window: self.tcp.window_bytes(),
             in_flight: self.tcp.bytes_in_flight(),
-            queued: if waits { self.queued() } else { 0 },
+            queued: self.queue.bytes(),
             segment,
             room,
             backup: self.is_backup(),

@@ -12,8 +12,10 @@ impl Connection {
         let Some(tail) = self.tail.filter(|_| !self.tail_waits) else {
             return;
         };
-        let waits = self.outgoing.has_sent_all() && self.outgoing.in_flight() > 0;
-        self.tail_at = match self.holder().filter(|_| waits && self.level == Level::Multipath) {
+        let waits =
+            self.level == Level::Multipath && self.outgoing.has_sent_all() && self.outgoing.in_flight() > 0;
+        let holder = if waits { self.holder() } else { None };
+        self.tail_at = match holder {
             Some(place) => {
                 let rtt = self.subflows[place].tcp.round_trips();
                 let srtt = if rtt.has_sample() {

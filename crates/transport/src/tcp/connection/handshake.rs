@@ -18,6 +18,8 @@ use crate::tcp::sequence::SequenceNumber;
 
 /// RFC 7323, section 2.3: the largest shift.
 const MAX_SCALE: u8 = 14;
+/// The smallest payload of a full segment in bytes, however little the path or the peer takes.
+pub const LEAST_SEGMENT: u32 = 8;
 /// Linux answers a SYN again at most so often.
 const ANSWER_RETRIES: u32 = 5;
 /// Linux repeats a SYN so often before it backs off.
@@ -222,10 +224,15 @@ impl Connection {
         }
     }
 
-    /// Payload of a full segment: what both sides allow, without the options of every segment (RFC 6691).
+    /// Payload of a full segment: what both sides and the path allow, without the options of every segment (RFC 6691),
+    /// but at least [`LEAST_SEGMENT`].
     pub(super) fn payload_size(parameters: &Parameters, peer_mss: u32, timestamps: bool) -> u32 {
         let options = parameters.reserved.data + if timestamps { 12 } else { 0 };
-        parameters.mss.min(peer_mss).saturating_sub(options).max(8)
+        parameters
+            .mss
+            .min(peer_mss)
+            .saturating_sub(options)
+            .max(LEAST_SEGMENT)
     }
 
     /// What the peer's SYN says.

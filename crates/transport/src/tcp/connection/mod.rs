@@ -10,9 +10,11 @@ mod keepalive;
 mod output;
 mod part;
 
+pub use handshake::LEAST_SEGMENT;
 pub use info::Info;
 
 use foundation::{Duration, Instant};
+use hdrhistogram::Histogram;
 
 use self::early::Early;
 use self::handshake::Handshake;
@@ -256,6 +258,11 @@ impl Connection {
         &self.statistics
     }
 
+    /// Takes the histogram of round-trip times, where one is kept; later samples are no longer recorded.
+    pub fn take_round_trips(&mut self) -> Option<Box<Histogram<u64>>> {
+        self.statistics.rtt.take()
+    }
+
     /// Keeps a histogram of round-trip times in the statistics from now on.
     pub fn record_round_trips(&mut self) {
         self.statistics.rtt = Statistics::with_rtt_histogram().rtt;
@@ -316,13 +323,16 @@ impl Connection {
     }
 
     /// A router could not forward packets of more than `mtu` bytes (RFC 1191; RFC 8201): segments become shorter,
-    /// and those that were longer are sent again. Less than the 68 bytes that every router forwards (RFC 791) is
-    /// taken for 68.
+    /// and longer ones are retransmitted. An `mtu` below the 68 bytes that every router forwards (RFC 791) counts as 68. A
+    /// full segment keeps a payload of [`LEAST_SEGMENT`] bytes, even where the options of its owner leave no room for it.
     pub fn handle_path_mtu(&mut self, _now: Instant, mtu: u32) {
         self.path_mss = self.path_mss.min(mtu.max(68) - 40);
         if self.handshake.is_none() || self.is_half_synchronized() {
-            let options = self.parameters.reserved.data + if self.timestamps { 12 } else { 0 };
-            self.sender.shrink_segment((self.path_mss - options).max(8));
+            self.sender.shrink_segment(Self::payload_size(
+                &self.parameters,
+                self.path_mss,
+                self.timestamps,
+            ));
         }
     }
 

@@ -106,7 +106,8 @@ impl Connection {
             let room = (self.sender.segment().saturating_sub(length + 4) / 8) as usize;
             let room = room.min(self.sack_room(length > 0));
             if room == 0 {
-                if owed {
+                // One without payload would have no more room.
+                if owed && length > 0 {
                     self.receiver.demand_ack();
                 }
                 return segment;
@@ -161,7 +162,10 @@ impl Connection {
             let statistics = &mut self.statistics;
             statistics.packets_sent += 1;
             statistics.bytes_sent += u64::from(departure.length);
-            statistics.retransmissions += u64::from(departure.retransmission);
+            if departure.retransmission {
+                statistics.retransmissions += 1;
+                statistics.bytes_retransmitted += u64::from(departure.length);
+            }
             statistics.first_data_at.get_or_insert(now);
         }
     }

@@ -112,7 +112,7 @@ pub(in crate::linux::trial) fn prepare(
             PolicyConfig::InKernel(InKernel {}) => PathManager::Kernel,
             _ => PathManager::User,
         };
-        for pair in &group.pairs {
+        for pair in group.pairs.iter() {
             for host in [pair.from, pair.to] {
                 if u32::from(emulation.ways(host)) > MOST_SUBFLOWS {
                     let message = format!(

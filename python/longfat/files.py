@@ -11,7 +11,14 @@ TEMPORARY = ".tmp"
 
 
 def write_whole(path: Path, content: bytes) -> None:
-    """Writes a file beside its place, syncs it and renames it there. Raises OSError, leaving nothing torn."""
+    """Writes a file next to its place, syncs it and renames it there.
+
+    Raises OSError, leaving nothing half-written. A device or pipe at the place is written to, not
+    replaced.
+    """
+    if is_special(path):
+        path.write_bytes(content)
+        return
     temporary = path.with_name(f".{path.name}{TEMPORARY}")
     try:
         with temporary.open("wb") as file:
@@ -20,11 +27,22 @@ def write_whole(path: Path, content: bytes) -> None:
             os.fsync(file.fileno())
         temporary.replace(path)
         _sync_folder(path.parent)
-    except OSError as error:
+    except BaseException as error:
         with contextlib.suppress(OSError):
             temporary.unlink()
-        # The reader knows the file by its name, not by the one it has while it is written.
-        raise OSError(error.errno, error.strerror, str(path)) from None
+        if isinstance(error, OSError):
+            # The reader knows the file by its name, not by the one it has while it is written.
+            raise OSError(error.errno, error.strerror, str(path)) from None
+        raise
+
+
+def is_special(path: Path) -> bool:
+    """Whether there is a device, a pipe or a folder at a path: nothing that a new file may replace.
+
+    >>> is_special(Path("/dev/null")), is_special(Path("no such file"))
+    (True, False)
+    """
+    return path.exists() and not path.is_file()
 
 
 def _sync_folder(folder: Path) -> None:

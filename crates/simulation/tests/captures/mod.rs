@@ -2,9 +2,6 @@
 //!
 //! Skipped, with a word, where tshark is not installed.
 
-#[path = "../../../emulation/tests/common/skip.rs"]
-mod skip;
-
 mod early;
 mod multipath;
 
@@ -21,7 +18,7 @@ use simulation::trace::addresses::AddressPlan;
 use simulation::trace::pcapng;
 use simulation::trial::run_watched;
 
-use skip::skip;
+use testing::{Requirement, skip};
 
 struct Trial {
     folder: tempfile::TempDir,
@@ -34,7 +31,7 @@ struct Trial {
 fn has_tshark() -> bool {
     let found = Command::new("tshark").arg("--version").output().is_ok();
     if !found {
-        skip("tshark is not installed");
+        skip(Requirement::Programs, "tshark is not installed");
     }
     found
 }

@@ -1,13 +1,11 @@
 //! Queue disciplines in front of a link, against what their RFCs and papers say that they do.
 
 mod codel;
-#[path = "../common/mod.rs"]
-mod common;
 mod fq_codel;
 mod pie;
 mod red;
 
-use common::{Arrival, Line, Log, Mark, What, drive, mark, path};
+use crate::common::{Arrival, Line, Log, Mark, What, drive, mark, path};
 use foundation::Streams;
 use network::{DropReason, FORWARD, LinkId, Network, NetworkBuilder, Packet};
 

@@ -5,16 +5,16 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from longfat.analysis.prediction import Prediction, predict
-from longfat.study import Study, sweep, units
+from longfat.study import sweep, units
 from longfat.study.claims import AGREES, THEORY, TRENDS, Claim
 from longfat.study.problems import Problem, show
-from longfat.study.vocabulary import allowed, canonical, resolve_metric
+from longfat.study.vocabulary import allowed, canonical
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from longfat.results import Cell
+    from longfat.study.cell import Cell
+    from longfat.study.specification import Study
 
 
 @dataclass(frozen=True)
@@ -108,8 +108,6 @@ def _check_claim(claim: Claim, study: Study, cells: Sequence[Cell]) -> list[Prob
     found = pairings(claim, worlds[0], cells)
     if not found:
         return [Problem(f"{where}.where", "matches no cell of this study")]
-    if claim.against_theory and (problem := _check_theory(claim, found)) is not None:
-        return [problem]
     if claim.relation not in TRENDS:
         return []
     return [problem for group in series(claim, found) if (problem := _check_trend(claim, group)) is not None]
@@ -125,25 +123,6 @@ def _check_other_world(claim: Claim, study: Study) -> Problem | None:
             f"{where}.against", f'"{other}" is the only world that is left to compare: name another'
         )
     return None
-
-
-def _check_theory(claim: Claim, found: Iterable[Pairing]) -> Problem | None:
-    where = f"claims[{claim.id}]"
-    for pairing in found:
-        prediction = predict(pairing.of.spec, resolve_metric(claim.metric))
-        if expected(prediction, claim) is not None:
-            continue
-        if claim.form and prediction.forms:
-            message = f'"{claim.form}" is no form of theory here; {allowed(claim.form, prediction.forms)}'
-            return Problem(f"{where}.against", message)
-        point = ", ".join(f"{key} = {value}" for key, value in pairing.of.params.items())
-        return Problem(f"{where}.where", f"{point or claim.of}: {prediction.note}")
-    return None
-
-
-def expected(prediction: Prediction, claim: Claim) -> float | None:
-    """What the form of theory that a claim is held against says; None where it says nothing."""
-    return prediction.forms.get(claim.form) if claim.form else prediction.value
 
 
 def _check_trend(claim: Claim, group: Series) -> Problem | None:

@@ -1,0 +1,20 @@
+//! Every integration test of the crate, linked once: each file here is a module.
+
+mod arq_trials;
+mod common;
+mod fast_open;
+mod gateway;
+mod multipath;
+mod multipath_trials;
+mod packets;
+mod path;
+mod path_manager;
+mod processes;
+mod request_trials;
+mod routers;
+mod stack;
+mod stack_trials;
+mod testbed;
+mod topologies;
+mod traces;
+mod trials;

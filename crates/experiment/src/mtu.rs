@@ -1,0 +1,25 @@
+//! Protocols whose headers need a larger MTU than the network requires of its links.
+
+use foundation::Problem;
+use transport::mptcp::segment::LEAST_MTU;
+
+use crate::plan::{Group, Protocol};
+
+/// A problem for each of `groups`, the measured flows first, that runs multipath TCP between `hosts` over links whose MTU
+/// leaves no room for payload.
+pub(crate) fn check(groups: &[Group], hosts: &[String]) -> impl Iterator<Item = Problem> {
+    let multipath = |group: &&Group| matches!(group.protocol, Protocol::Mptcp(_));
+    groups.iter().enumerate().filter(move |(_, group)| multipath(group)).filter_map(|(number, group)| {
+        let ways = group.pairs.iter().flat_map(|pair| pair.ways.iter().map(move |way| (pair, way.mtu)));
+        let (pair, mtu) = ways.min_by_key(|&(_, mtu)| mtu).filter(|&(_, mtu)| mtu < LEAST_MTU)?;
+        let [from, to] = [pair.from, pair.to].map(|host| &hosts[host.0 as usize]);
+        let message = format!(
+            "\"mptcp\" needs an MTU of at least \"{LEAST_MTU}B\": links from {from:?} to {to:?} carry \"{mtu}B\""
+        );
+        let place = match number.checked_sub(1) {
+            None => "protocol".to_owned(),
+            Some(traffic) => format!("traffic.{traffic}.protocol"),
+        };
+        Some(Problem::new("kind", message).within(&place))
+    })
+}

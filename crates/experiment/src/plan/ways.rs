@@ -1,0 +1,162 @@
+//! The hosts that flows run between, and the ways that their packets take.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use foundation::{Duration, Problem};
+use network::topology::{Topology, WaySearch};
+use network::{HostId, LinkId, NetworkBuilder, RouteId};
+
+use super::ETHERNET;
+use crate::workload::WorkloadConfig;
+
+/// A sender and its receiver, and the ways between them.
+#[derive(Clone, Debug)]
+pub struct Pair {
+    /// The host that opens flows.
+    pub from: HostId,
+    /// The host that they go to.
+    pub to: HostId,
+    /// The ways between them that its flows may use, at least one; flows that use no more take the first.
+    pub ways: Vec<Way>,
+    /// The routes of `ways`, there and back.
+    pub routes: [Arc<[RouteId]>; 2],
+    /// How many ways there are between them, those included that its flows may not use.
+    pub all_ways: u8,
+}
+
+impl Pair {
+    fn new(from: HostId, to: HostId, ways: Vec<Way>, all_ways: u8) -> Self {
+        Self {
+            from,
+            to,
+            all_ways,
+            routes: [
+                ways.iter().map(|way| way.forward).collect(),
+                ways.iter().map(|way| way.reverse).collect(),
+            ],
+            ways,
+        }
+    }
+}
+
+/// One of the ways between two hosts.
+#[derive(Clone, Debug)]
+pub struct Way {
+    /// Its number among all ways between the two.
+    pub number: u8,
+    /// The way from the sender.
+    pub forward: RouteId,
+    /// The way back.
+    pub reverse: RouteId,
+    /// The links of `forward`.
+    pub links: Vec<LinkId>,
+    /// The links of `reverse`.
+    pub reverse_links: Vec<LinkId>,
+    /// The largest packet that all links there and back carry, in bytes with all headers: 1500 unless they say otherwise.
+    pub mtu: u32,
+    /// The round trip without queues and without sending.
+    pub base_rtt: Duration,
+}
+
+/// Ways between two hosts that flows may use: a packet names its way by a byte.
+const MOST_WAYS: u8 = 64;
+
+/// Routes between hosts, each built once.
+pub(super) struct Routes<'a> {
+    topology: &'a Topology,
+    search: WaySearch<'a>,
+    builder: &'a mut NetworkBuilder,
+    known: BTreeMap<(HostId, HostId), Vec<Way>>,
+}
+
+impl<'a> Routes<'a> {
+    pub(super) fn new(topology: &'a Topology, builder: &'a mut NetworkBuilder) -> Self {
+        Self {
+            topology,
+            search: topology.search(),
+            builder,
+            known: BTreeMap::new(),
+        }
+    }
+
+    fn ways(&mut self, from: HostId, to: HostId) -> Result<Vec<Way>, Problem> {
+        if let Some(known) = self.known.get(&(from, to)) {
+            return Ok(known.clone());
+        }
+        let (there, back) = (self.search.ways(from, to), self.search.ways(to, from));
+        if there.is_empty() || back.is_empty() {
+            let name = |host: HostId| &self.topology.hosts()[host.0 as usize];
+            let (from, to) = if there.is_empty() { (from, to) } else { (to, from) };
+            let message = format!("no links lead from {:?} to {:?}", name(from), name(to));
+            return Err(Problem::new("to", message));
+        }
+        let links = self.topology.links();
+        let ways: Vec<Way> = there
+            .into_iter()
+            .zip(back)
+            .zip(0..MOST_WAYS)
+            .map(|((there, back), number)| {
+                let delays = there
+                    .iter()
+                    .chain(&back)
+                    .map(|link| links[link.0 as usize].spec.delay);
+                Way {
+                    number,
+                    base_rtt: Duration::from_nanos(delays.map(Duration::as_nanos).sum()),
+                    forward: self.builder.route(&there, to),
+                    reverse: self.builder.route(&back, from),
+                    mtu: {
+                        let given = there
+                            .iter()
+                            .chain(&back)
+                            .map(|link| links[link.0 as usize].spec.mtu);
+                        let loopback = self.topology.loopback().unwrap_or(ETHERNET);
+                        given.flatten().min().unwrap_or(loopback)
+                    },
+                    links: there,
+                    reverse_links: back,
+                }
+            })
+            .collect();
+        self.known.insert((from, to), ways.clone());
+        Ok(ways)
+    }
+
+    /// The pairs of hosts between which a workload has flows, those that it names or else the topology's.
+    pub(super) fn pairs(&mut self, workload: &WorkloadConfig) -> Result<Vec<Pair>, Problem> {
+        let named = |key: &str, name: &str| {
+            self.topology.host(name).ok_or_else(|| {
+                let hosts = self.topology.hosts().join(", ");
+                Problem::new(key, format!("there is no host {name:?}: allowed: {hosts}"))
+            })
+        };
+        let ends = match (&workload.from, &workload.to) {
+            (Some(from), Some(to)) => {
+                let (from_host, to_host) = (named("from", from)?, named("to", to)?);
+                if from_host == to_host {
+                    return Err(Problem::new("to", format!("{to:?} is the sender itself")));
+                }
+                vec![(from_host, to_host)]
+            }
+            _ => self.topology.pairs().to_vec(),
+        };
+        if ends.is_empty() {
+            let message =
+                "the key is missing: this topology says of no host that it sends, so write from and to";
+            return Err(Problem::new("from", message));
+        }
+        let mut pairs = Vec::with_capacity(ends.len());
+        for (from, to) in ends {
+            let ways = self.ways(from, to)?;
+            let all = ways.len() as u8;
+            if workload.each_path == Some(true) {
+                let own = |way| Pair::new(from, to, vec![way], all);
+                pairs.extend(ways.into_iter().map(own));
+            } else {
+                pairs.push(Pair::new(from, to, ways, all));
+            }
+        }
+        Ok(pairs)
+    }
+}

@@ -1,0 +1,283 @@
+//! Shortest ways between many nodes of one topology: what one search found answers all later ones.
+
+use std::collections::{BTreeMap, VecDeque};
+
+use super::{NodeId, Topology};
+use crate::packet::{HostId, LinkId};
+
+/// Searches that are kept for each direction before all are forgotten. Each takes 8 bytes a node.
+const MOST_KEPT: usize = 64;
+
+/// Finds ways in one topology. Each node is searched from or towards once, and a node with a single link is never
+/// searched at all: its way is that of its neighbour and one link more. So the pairs of a dumbbell, a star or a
+/// tree cost a few searches, however many they are.
+///
+/// The ways are those of [`Topology::links_between`] and [`Topology::ways`].
+#[derive(Debug)]
+pub struct WaySearch<'a> {
+    topology: &'a Topology,
+    /// The links that lead to each node, in order of declaration.
+    arriving: Vec<Vec<LinkId>>,
+    /// By the node that a search began at: the link by which each node was reached first.
+    trees: BTreeMap<NodeId, Vec<Option<LinkId>>>,
+    /// By the node that a search led to: the number of links from each node to it.
+    distances: BTreeMap<NodeId, Vec<u32>>,
+    /// Nodes that were looked at in all searches.
+    visited: u64,
+}
+
+const UNREACHED: u32 = u32::MAX;
+
+impl<'a> WaySearch<'a> {
+    pub(super) fn new(topology: &'a Topology) -> Self {
+        let mut arriving = vec![Vec::new(); topology.nodes.len()];
+        for (number, link) in (0..).map(LinkId).zip(&topology.links) {
+            arriving[link.to.0 as usize].push(number);
+        }
+        Self {
+            topology,
+            arriving,
+            trees: BTreeMap::new(),
+            distances: BTreeMap::new(),
+            visited: 0,
+        }
+    }
+
+    /// As [`Topology::links_between`].
+    ///
+    /// # Panics
+    /// For a host that there is not.
+    pub fn links_between(&mut self, from: HostId, to: HostId) -> Option<Vec<LinkId>> {
+        self.shortest(self.topology.node_of(from), self.topology.node_of(to))
+    }
+
+    /// As [`Topology::ways`].
+    ///
+    /// # Panics
+    /// For a host that there is not.
+    pub fn ways(&mut self, from: HostId, to: HostId) -> Vec<Vec<LinkId>> {
+        let (start, goal) = (self.topology.node_of(from), self.topology.node_of(to));
+        let Some(first) = self.shortest(start, goal) else {
+            return Vec::new();
+        };
+        // The first way has used up the only link of a node.
+        if first.is_empty() || self.only_departing(start).is_some() || self.only_arriving(goal).is_some() {
+            return vec![first];
+        }
+        let mut used = vec![false; self.topology.links.len()];
+        let mut ways = Vec::new();
+        let mut next = Some(first);
+        while let Some(way) = next {
+            for link in &way {
+                used[link.0 as usize] = true;
+            }
+            ways.push(way);
+            self.visited += self.topology.nodes.len() as u64;
+            next = self.topology.shortest(start, goal, &used);
+        }
+        ways
+    }
+
+    /// The fewest links from one node to another, ties broken by the order of declaration.
+    fn shortest(&mut self, start: NodeId, goal: NodeId) -> Option<Vec<LinkId>> {
+        if start == goal {
+            return Some(Vec::new());
+        }
+        let links = &self.topology.links;
+        let first = self.only_departing(start);
+        let near = first.map_or(start, |link| links[link.0 as usize].to);
+        if near == goal {
+            return Some(first.into_iter().collect());
+        }
+        let last = self.only_arriving(goal);
+        let far = last.map_or(goal, |link| links[link.0 as usize].from);
+        let passes = |node: NodeId, end: NodeId| node == end || self.topology.nodes[node.0 as usize].forwards;
+        if !passes(near, start) || !(passes(far, goal) || far == start) {
+            return None;
+        }
+        let mut way: Vec<LinkId> = first.into_iter().collect();
+        self.extend(&mut way, near, far)?;
+        way.extend(last);
+        Some(way)
+    }
+
+    /// The only link that begins at a node, if there is just one.
+    fn only_departing(&self, node: NodeId) -> Option<LinkId> {
+        only(&self.topology.nodes[node.0 as usize].links)
+    }
+
+    /// The only link that leads to a node, if there is just one.
+    fn only_arriving(&self, node: NodeId) -> Option<LinkId> {
+        only(&self.arriving[node.0 as usize])
+    }
+
+    /// Adds the links from `start` to `goal`; `None` where no way leads there.
+    fn extend(&mut self, way: &mut Vec<LinkId>, start: NodeId, goal: NodeId) -> Option<()> {
+        if start == goal {
+            return Some(());
+        }
+        if !self.trees.contains_key(&start) && !self.distances.contains_key(&goal) {
+            // Nobody knows which of the two ends other pairs share.
+            self.search_from(start);
+            self.search_towards(goal);
+        }
+        match self.trees.get(&start) {
+            Some(tree) => self.topology.trace_back(tree, goal, way),
+            None => self.descend(&self.distances[&goal], start, goal, way),
+        }
+    }
+
+    /// Searches breadth first from a node.
+    fn search_from(&mut self, start: NodeId) {
+        if self.trees.len() >= MOST_KEPT {
+            self.trees.clear();
+        }
+        let (nodes, links) = (&self.topology.nodes, &self.topology.links);
+        let mut arrived_by = vec![None; nodes.len()];
+        let mut open = VecDeque::from([start]);
+        while let Some(node) = open.pop_front() {
+            self.visited += 1;
+            if node != start && !nodes[node.0 as usize].forwards {
+                continue;
+            }
+            for &link in &nodes[node.0 as usize].links {
+                let next = links[link.0 as usize].to;
+                if next != start && arrived_by[next.0 as usize].is_none() {
+                    arrived_by[next.0 as usize] = Some(link);
+                    open.push_back(next);
+                }
+            }
+        }
+        self.trees.insert(start, arrived_by);
+    }
+
+    /// Searches breadth first towards a node, against the direction of the links.
+    fn search_towards(&mut self, goal: NodeId) {
+        if self.distances.len() >= MOST_KEPT {
+            self.distances.clear();
+        }
+        let (nodes, links) = (&self.topology.nodes, &self.topology.links);
+        let mut distances = vec![UNREACHED; nodes.len()];
+        distances[goal.0 as usize] = 0;
+        let mut open = VecDeque::from([goal]);
+        while let Some(node) = open.pop_front() {
+            self.visited += 1;
+            if node != goal && !nodes[node.0 as usize].forwards {
+                continue;
+            }
+            for &link in &self.arriving[node.0 as usize] {
+                let before = links[link.0 as usize].from.0 as usize;
+                if distances[before] == UNREACHED {
+                    distances[before] = distances[node.0 as usize] + 1;
+                    open.push_back(NodeId(before as u32));
+                }
+            }
+        }
+        self.distances.insert(goal, distances);
+    }
+
+    /// Follows, from node to node, the first link that leads nearer to the goal. A search from `start` finds the same
+    /// way: it too meets nodes in the order of the links that lead to them.
+    fn descend(&self, distances: &[u32], start: NodeId, goal: NodeId, way: &mut Vec<LinkId>) -> Option<()> {
+        let (nodes, links) = (&self.topology.nodes, &self.topology.links);
+        let mut node = start;
+        while node != goal {
+            let left = distances[node.0 as usize];
+            if left == UNREACHED {
+                return None;
+            }
+            let leads_nearer = |link: &&LinkId| {
+                let next = links[link.0 as usize].to;
+                let passes = next == goal || nodes[next.0 as usize].forwards;
+                passes && distances[next.0 as usize] == left - 1
+            };
+            let &link = nodes[node.0 as usize].links.iter().find(leads_nearer)?;
+            way.push(link);
+            node = links[link.0 as usize].to;
+        }
+        Some(())
+    }
+}
+
+fn only(links: &[LinkId]) -> Option<LinkId> {
+    match links {
+        [link] => Some(*link),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::config::LinkSpec;
+    use crate::topology::TopologyConfig;
+
+    fn topology(json: &str) -> Topology {
+        let config: TopologyConfig = serde_json::from_str(json).unwrap();
+        config.resolve(&mut |_| Err("no files here".into())).unwrap()
+    }
+
+    /// Finds the ways of all pairs there and back; gives how many nodes that took a look at.
+    fn cost(json: &str) -> u64 {
+        let topology = topology(json);
+        let mut search = topology.search();
+        for &(from, to) in topology.pairs() {
+            for (from, to) in [(from, to), (to, from)] {
+                assert_eq!(search.ways(from, to).len(), 1);
+            }
+        }
+        search.visited
+    }
+
+    #[test]
+    fn many_pairs_cost_a_few_searches() {
+        let dumbbell = |pairs: u64| {
+            cost(&format!(
+                r#"{{"kind": "dumbbell", "pairs": {pairs}, "bottleneck": {{}}, "access": {{}}, "exit": {{}}}}"#
+            ))
+        };
+        assert!(dumbbell(1_000) <= 8 * 2_002, "{}", dumbbell(1_000));
+        assert!(dumbbell(10_000) <= 8 * 20_002, "{}", dumbbell(10_000));
+        let tree = cost(r#"{"kind": "tree", "depth": 10, "level": {}}"#);
+        assert!(tree <= 4 * 2_047, "{tree}");
+        let star = cost(r#"{"kind": "star", "leaves": 5000, "leaf": {}}"#);
+        assert!(star <= 4 * 5_002, "{star}");
+    }
+
+    /// Any directed graph, hosts at all its nodes.
+    fn graph() -> impl Strategy<Value = Topology> {
+        (2_usize..9)
+            .prop_flat_map(|nodes| {
+                let links = prop::collection::vec((0..nodes, 0..nodes), 0..24);
+                (prop::collection::vec(any::<bool>(), nodes), links)
+            })
+            .prop_map(|(forwards, links)| {
+                let mut topology = Topology::default();
+                for (number, &forwards) in forwards.iter().enumerate() {
+                    let node = topology.add_node(format!("n{number}"), forwards);
+                    topology.add_host(format!("h{number}"), node);
+                }
+                for (number, (from, to)) in links.into_iter().filter(|(from, to)| from != to).enumerate() {
+                    let (from, to) = (NodeId(from as u32), NodeId(to as u32));
+                    topology.add_link(format!("l{number}"), &LinkSpec::default(), from, to);
+                }
+                topology
+            })
+    }
+
+    proptest! {
+        /// Whatever was searched for before, a way is the one that a search of its own finds.
+        #[test]
+        fn finds_what_a_search_of_its_own_finds(topology in graph(), pairs in prop::collection::vec((0_u32..9, 0_u32..9), 1..40)) {
+            let hosts = topology.hosts().len() as u32;
+            let mut search = topology.search();
+            for (from, to) in pairs {
+                let (from, to) = (HostId(from % hosts), HostId(to % hosts));
+                prop_assert_eq!(search.links_between(from, to), topology.links_between(from, to));
+                prop_assert_eq!(search.ways(from, to), topology.ways(from, to));
+            }
+        }
+    }
+}

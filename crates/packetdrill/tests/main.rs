@@ -1,0 +1,5 @@
+//! Every integration test of the crate, linked once: each file here is a module.
+
+mod any_text;
+mod departures;
+mod scripts;

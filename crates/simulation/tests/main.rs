@@ -1,0 +1,12 @@
+//! Every integration test of the crate, linked once: each file here is a module.
+
+mod captures;
+mod closed_form;
+mod coupling;
+mod directions;
+mod flows;
+mod path_bytes;
+mod requests;
+mod traces;
+mod transactions;
+mod transfers;

@@ -1,0 +1,7 @@
+//! Every integration test of the crate, linked once: each file here is a module.
+
+mod common;
+mod hostile;
+mod kill;
+mod relay;
+mod transfer;

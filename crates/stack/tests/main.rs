@@ -1,0 +1,3 @@
+//! Every integration test of the crate, linked once: each file here is a module.
+
+mod transactions;

@@ -1,0 +1,49 @@
+//! BBR with an estimate of the path's random loss: the draft's controller and [`ambient`](super::ambient).
+
+use foundation::{Probability, Problem};
+
+use super::{Bbr, BbrSettings};
+use crate::congestion::Controller;
+use crate::congestion::settings::{Owner, Settings};
+
+/// BBR that sustains its rate under random loss: subtracts the loss that occurs without a queue. An addition to the draft.
+#[derive(Clone, Debug, PartialEq, serde::Serialize, serde::Deserialize, schemars::JsonSchema)]
+#[serde(default)]
+#[schemars(deny_unknown_fields)]
+pub struct BbrTolerantSettings {
+    /// The settings of `bbr`.
+    #[serde(flatten)]
+    pub draft: BbrSettings,
+    /// Largest loss attributed to the path instead of congestion, 0% to 50%; only loss without a queue counts (default "10%").
+    pub random_loss_limit: Probability,
+}
+
+impl Default for BbrTolerantSettings {
+    fn default() -> Self {
+        Self {
+            draft: BbrSettings::default(),
+            random_loss_limit: Probability::new(0.1).unwrap_or_default(),
+        }
+    }
+}
+
+impl Settings for BbrTolerantSettings {
+    fn validate(&self) -> Vec<Problem> {
+        let mut problems = self.draft.validate();
+        if self.random_loss_limit.value() > 0.5 {
+            problems.push(Problem::new(
+                "random_loss_limit",
+                format!("{} is out of range: 0% to 50%", self.random_loss_limit),
+            ));
+        }
+        problems
+    }
+
+    fn build_for(&self, owner: &Owner) -> Box<dyn Controller> {
+        Box::new(Bbr::new(
+            &self.draft.owned_by(owner),
+            self.random_loss_limit,
+            owner.segment,
+        ))
+    }
+}

@@ -1,0 +1,50 @@
+"""What theory expects of a cell that a claim is about, and which claims it cannot answer."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from longfat.analysis.prediction import Prediction, predict
+from longfat.study import selection, sweep
+from longfat.study.problems import Problem
+from longfat.study.vocabulary import allowed, resolve_metric
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from longfat.study import Study
+    from longfat.study.claims import Claim
+
+
+def theory_problems(study: Study) -> list[Problem]:
+    """Claims about theory in cells for which theory has no closed form, or not the one that they name.
+
+    Expects a study whose claims are checked (`longfat.study.selection.check`).
+    """
+    cells = sweep.cells(study)
+    found = []
+    for claim in study.claims:
+        if claim.against_theory:
+            world = selection.claim_worlds(claim, study.worlds)[0]
+            problem = _check_theory(claim, selection.pairings(claim, world, cells))
+            found += [problem] if problem is not None else []
+    return found
+
+
+def expected(prediction: Prediction, claim: Claim) -> float | None:
+    """What the form of theory that a claim is held against says; None where it says nothing."""
+    return prediction.forms.get(claim.form) if claim.form else prediction.value
+
+
+def _check_theory(claim: Claim, found: Iterable[selection.Pairing]) -> Problem | None:
+    where = f"claims[{claim.id}]"
+    for pairing in found:
+        prediction = predict(pairing.of.spec, resolve_metric(claim.metric))
+        if expected(prediction, claim) is not None:
+            continue
+        if claim.form and prediction.forms:
+            message = f'"{claim.form}" is no form of theory here; {allowed(claim.form, prediction.forms)}'
+            return Problem(f"{where}.against", message)
+        point = ", ".join(f"{key} = {value}" for key, value in pairing.of.params.items())
+        return Problem(f"{where}.where", f"{point or claim.of}: {prediction.note}")
+    return None

@@ -1,0 +1,96 @@
+"""A file moved between two sockets on loopback through a relay, all in this process."""
+
+from __future__ import annotations
+
+import json
+import queue
+import random
+import tempfile
+import threading
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from longfat import _native
+
+_PATIENCE_S = 60
+
+
+@dataclass(frozen=True)
+class Moved:
+    """What moving a file took."""
+
+    seconds: float
+    """Time from the first data to the last acknowledgement."""
+    late: float
+    """How late the relay forwarded datagrams, 99th percentile in s: the delay that this machine added."""
+
+
+def move(size: int, protocol: Mapping[str, Any], path: Mapping[str, Any], seed: int = 1) -> Moved:
+    """Sends `size` random bytes through a relay with this path, and compares what arrives.
+
+    Args:
+        size: Bytes of the file.
+        protocol: Keys of a study's protocol, of an ARQ kind.
+        path: Keys of a study's path.
+        seed: Random seed of the path's losses and of the file's content.
+
+    Raises:
+        OSError: if a socket cannot be opened, the transfer fails, or the received file differs.
+    """
+    with tempfile.TemporaryDirectory(prefix="longfat-demo-") as name:
+        folder = Path(name)
+        (folder / "received").mkdir()
+        sent = folder / "demo.bin"
+        sent.write_bytes(random.Random(seed).randbytes(size))  # noqa: S311 - content, not a secret
+        receiver = _Server(
+            lambda handle: _native.receive_files("127.0.0.1:0", str(folder / "received"), True, 1, handle)
+        )
+        relay = _Server(
+            lambda handle: _native.relay("127.0.0.1:0", receiver.address, json.dumps(path), seed, handle)
+        )
+        try:
+            report = json.loads(_native.send_files([str(sent)], relay.address, json.dumps(protocol)))
+        finally:
+            relay.stop()
+            receiver.stop()
+        if report["files"][0]["outcome"] != "stored":
+            raise OSError(f"the transfer failed: {report['files'][0]['detail']}")
+        if (folder / "received" / sent.name).read_bytes() != sent.read_bytes():
+            raise OSError("the received file differs from the sent one")
+        return Moved(report["seconds"], json.loads(relay.result)["late_p99_s"] or 0.0)
+
+
+class _Server:
+    """A thread that serves one of the native part's loops until it ends or is stopped."""
+
+    def __init__(self, serve: Callable[[Callable[[str], bool]], str]) -> None:
+        self.result = ""
+        self._first: queue.Queue[str | BaseException] = queue.Queue()
+        self._stopped = threading.Event()
+        self._thread = threading.Thread(target=self._run, args=(serve,), daemon=True)
+        self._thread.start()
+        first = self._first.get(timeout=_PATIENCE_S)
+        if isinstance(first, BaseException):
+            raise first
+        self.address = first
+
+    def _run(self, serve: Callable[[Callable[[str], bool]], str]) -> None:
+        try:
+            self.result = serve(self._handle)
+        except BaseException as error:  # noqa: BLE001 - it is raised again in the thread that waits
+            self._first.put(error)
+
+    def _handle(self, text: str) -> bool:
+        event = json.loads(text)
+        if "listening" in event:
+            self._first.put(event["listening"])
+        elif event.get("event") == "listening":
+            self._first.put(event["address"])
+        return not self._stopped.is_set()
+
+    def stop(self) -> None:
+        """Ends the loop and waits for the thread."""
+        self._stopped.set()
+        self._thread.join(_PATIENCE_S)

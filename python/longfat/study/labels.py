@@ -1,0 +1,24 @@
+"""Swept values as short labels."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from longfat.named_classes import is_class, short
+
+
+def label(value: Any) -> str:
+    """A swept value as a short label; a table is named by its kind and its settings.
+
+    >>> label("2%"), label(4), label({"kind": "every", "n": 50})
+    ('2%', '4', 'every n=50')
+    """
+    if isinstance(value, Mapping):
+        rest = " ".join(
+            f"{key}={label(inner)}" for key, inner in value.items() if key not in ("kind", "model")
+        )
+        return f"{value.get('kind', value.get('model', ''))} {rest}".strip()
+    if isinstance(value, list | tuple):
+        return "+".join(label(inner) for inner in value)
+    return short(value) if is_class(value) else str(value)

@@ -1,0 +1,144 @@
+"""Line numbers of keys in a TOML file, which `tomllib` does not keep.
+
+The text is cut into statements (a header, or a key with its value), each of which `tomllib` reads by itself.
+So there is no second parser: a statement is whole as soon as it is TOML.
+"""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections.abc import Iterator
+from typing import Any
+
+Place = tuple[str | int, ...]
+"""Where a value stands: names of tables and keys, and positions in lists from 0."""
+
+LONGEST = 400
+"""Statements over more lines than this are not looked into."""
+
+_PART = re.compile(r'"([^"]*)"|\[([^\]]*)\]|([^.\[\]"]+)')
+_TAIL = re.compile(r" \(at line (\d+), column \d+\)$| \(at end of document\)$")
+
+
+def line_of(text: str, key: str, data: dict[str, Any]) -> int | None:
+    r"""Returns the line, from 1, of a key as messages write it; None where no part of it is in the text.
+
+    Of a key that is missing it is the line of the innermost table that there is.
+
+    >>> text = '[path]\ndelay = "5ms"\n[[protocols]]\nname = "sr"\n\nwindow = 0\n'
+    >>> data = tomllib.loads(text)
+    >>> line_of(text, "protocols.sr.window", data), line_of(text, "path.rate", data), line_of(text, "x", data)
+    (6, 1, None)
+    """
+    known = _lines(text)
+    place = _place(key, data)
+    while place and place not in known:
+        place = place[:-1]
+    return known.get(place)
+
+
+def of_syntax_error(text: str, error: tomllib.TOMLDecodeError) -> tuple[int, str]:
+    r"""Returns the line of a syntax error, and the error without it.
+
+    >>> try:
+    ...     tomllib.loads("a = 1\nb\n")
+    ... except tomllib.TOMLDecodeError as error:
+    ...     of_syntax_error("a = 1\nb\n", error)
+    (2, "Expected '=' after a key in a key/value pair")
+    """
+    message = str(error)
+    match = _TAIL.search(message)
+    line = int(match[1]) if match and match[1] else len(text.splitlines()) or 1
+    return line, _TAIL.sub("", message)
+
+
+def _place(key: str, data: Any) -> Place:
+    """A key of a message as a place: entries of lists are named in it, or counted from 1."""
+    place: list[str | int] = []
+    for match in _PART.finditer(key):
+        part = next(group for group in match.groups() if group is not None)
+        if isinstance(data, list):
+            names = [
+                entry.get("id", entry.get("name")) if isinstance(entry, dict) else None for entry in data
+            ]
+            at = names.index(part) if part in names else int(part) - 1 if part.isdigit() else -1
+            if not 0 <= at < len(data):
+                break
+            place.append(at)
+            data = data[at]
+        else:
+            place.append(part)
+            data = data.get(part) if isinstance(data, dict) else None
+    return tuple(place)
+
+
+def _lines(text: str) -> dict[Place, int]:
+    """The line of each key and of each table's header."""
+    found: dict[Place, int] = {}
+    counts: dict[Place, int] = {}
+    table: Place = ()
+    for number, statement in _statements(text):
+        try:
+            content = tomllib.loads(statement)
+        except (tomllib.TOMLDecodeError, RecursionError):
+            continue
+        if statement.lstrip().startswith("["):
+            table = _header(content, counts)
+            for length in range(1, len(table) + 1):
+                found.setdefault(table[:length], number)
+        else:
+            _keys(content, table, number, statement.splitlines(), found)
+    return found
+
+
+def _statements(text: str) -> Iterator[tuple[int, str]]:
+    """(first line from 1, text) of each header and each key with its value."""
+    lines = text.splitlines()
+    start = 0
+    while start < len(lines):
+        stop = start + 1
+        if lines[start].strip() and not lines[start].lstrip().startswith("#"):
+            while stop < min(len(lines), start + LONGEST) and not _whole(lines[start:stop]):
+                stop += 1
+            yield start + 1, "\n".join(lines[start:stop])
+        start = stop
+
+
+def _whole(lines: list[str]) -> bool:
+    try:
+        tomllib.loads("\n".join(lines))
+    except (tomllib.TOMLDecodeError, RecursionError):
+        return False
+    return True
+
+
+def _header(content: Any, counts: dict[Place, int]) -> Place:
+    """The place of a header's table; a table inside a list of tables belongs to the last of them."""
+    place: Place = ()
+    while isinstance(content, dict) and content:
+        name, content = next(iter(content.items()))
+        place = (*place, name)
+        if isinstance(content, list):
+            counts[place] = counts.get(place, -1) + 1
+            content = content[0]
+        if place in counts:
+            place = (*place, counts[place])
+    return place
+
+
+def _keys(content: Any, table: Place, number: int, lines: list[str], found: dict[Place, int]) -> None:
+    """Places of a statement's keys, also in inline tables and lists; a key of its own line has that line."""
+    items = content.items() if isinstance(content, dict) else enumerate(content)
+    for key, value in items:
+        place = (*table, key)
+        found.setdefault(place, number + _offset(str(key), lines) if isinstance(key, str) else number)
+        if isinstance(value, dict | list):
+            _keys(value, place, number, lines, found)
+
+
+def _offset(key: str, lines: list[str]) -> int:
+    """The line of a statement that a key is in: the only one that assigns it, else the first."""
+    assigned = re.compile(rf'(^|[\s,{{."]){re.escape(key)}"?\s*=')
+    at = [number for number, line in enumerate(lines) if assigned.search(line)]
+    return at[0] if len(at) == 1 else 0

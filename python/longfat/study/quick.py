@@ -1,0 +1,227 @@
+"""`--quick`: what a study can answer in half a minute on two cores.
+
+A study is cut step by step until the estimate of its work (`longfat.study.work`) is within the budget:
+fewer trials, fewer values of each sweep (the ends and what lies evenly between them), shorter trials, smaller
+files. A value that a claim needs stays, and three trials, below which no claim is decided. What the command
+line sets stays too.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from longfat.study import sweep, units
+from longfat.study.claims import MIN_TRIALS, TRENDS, Claim
+from longfat.study.conditions import Condition
+from longfat.study.labels import label
+from longfat.study.specification import Study
+from longfat.study.vocabulary import canonical
+from longfat.study.work import work
+
+SECONDS = 20.0
+"""What cutting aims at: how long all trials take by the estimate. A report takes a few seconds more."""
+SPARE = 0.5
+"""Seconds that simulated trials may take beyond that where trials on wall time alone take as long."""
+PACKETS_PER_SECOND = 1.5e6
+"""Packets on links that two cores simulate in a second, at least in most studies."""
+TRIAL = 5_000.0
+"""Packets that setting up a simulated trial costs as much time as."""
+START_S = 0.7
+"""What starting a trial on wall time takes, in s."""
+SHORTEST_S = 1.0
+"""No trial that goes on for a time is made shorter than this."""
+SMALLEST_BYTES = 20_000
+"""No file is made smaller than this."""
+FEWEST_REQUESTS = 5
+_ALL = 10**9
+
+
+@dataclass(frozen=True)
+class Lanes:
+    """Trials on wall time that run at once, and the packets a second at which they have no room left."""
+
+    jobs: int
+    packets_per_second: float
+
+
+LANES = {"relay": Lanes(16, 5_000.0), "netns": Lanes(4, 12_000.0)}
+"""Of each world on wall time, on two cores (`longfat.runner.relay`, `longfat.runner.netns`)."""
+
+
+@dataclass(frozen=True)
+class Step:
+    """Most trials a cell, most values of a sweep, and the part that is left of times and sizes."""
+
+    trials: int
+    values: int
+    part: float = 1.0
+
+
+TRIALS = (20, 10, 5)
+"""Most simulated trials of a cell that are tried, one after the other."""
+STEPS = (
+    *(Step(trials, _ALL) for trials in TRIALS),
+    *(Step(5, values) for values in (5, 3)),
+    *(Step(5, 3, 1 / part) for part in (2, 4)),
+    *(Step(MIN_TRIALS, 3, 1 / part) for part in (4, 8)),
+    *(Step(MIN_TRIALS, 2, 1 / part) for part in (8, 16)),
+    *(Step(MIN_TRIALS, 1, 1 / part) for part in (8, 16, 32, 64)),
+)
+"""From the mildest cut to the deepest. A sweep along which a claim has a trend keeps two values."""
+
+_TIMES = ("duration", "warm_up", "start", "stagger", "start_jitter")
+
+
+def cut(
+    data: dict[str, Any],
+    parse: Callable[[dict[str, Any]], Study],
+    given: Collection[str],
+    repeats: int | None,
+) -> tuple[dict[str, Any], list[str]]:
+    """Cuts a study's tables to the budget.
+
+    Args:
+        data: The tables of a valid study; they are left as they are.
+        parse: Makes a study of tables.
+        given: Dotted keys that the command line has set.
+        repeats: The number of trials that the command line has set, if any.
+
+    Returns:
+        The tables, and a phrase for each cut.
+    """
+    study = parse(data)
+
+    def attempt(step: Step) -> tuple[_Cut, float]:
+        made = _Cut(copy.deepcopy(data), study, step, frozenset(given), repeats)
+        return made, cost(parse(made.data))
+
+    for step in STEPS:
+        made, seconds = attempt(step)
+        if seconds <= SECONDS:
+            break
+    # Where trials on wall time have forced the cuts, there is room for more simulated ones.
+    for trials in (trials for trials in TRIALS if trials > step.trials):
+        richer, more = attempt(replace(step, trials=trials))
+        if more <= max(SECONDS, seconds + SPARE):
+            return richer.data, richer.told
+    return made.data, made.told
+
+
+def cost(study: Study) -> float:
+    """Returns the seconds that all trials of a study take on two cores, by the estimate of their work."""
+    packets, lanes, longest = 0.0, 0.0, 0.0
+    for cell in sweep.cells(study):
+        trials, one = study.trials_in(cell.world), work(cell.spec)
+        at_once = LANES.get(cell.world)
+        if at_once is None:
+            packets += trials * (one.packets + TRIAL)
+            continue
+        # Simulated once, to know its load.
+        packets += one.packets + TRIAL
+        load = one.packets / one.seconds / at_once.packets_per_second if one.seconds > 0 else 0.0
+        lanes += trials * (one.seconds + START_S) * min(1.0, max(1 / at_once.jobs, load))
+        longest = max(longest, one.seconds + START_S)
+    return packets / PACKETS_PER_SECOND + max(lanes, longest)
+
+
+class _Cut:
+    """A study's tables after one step, and what was cut of them."""
+
+    def __init__(
+        self, data: dict[str, Any], study: Study, step: Step, given: frozenset[str], repeats: int | None
+    ) -> None:
+        self.data, self.told = data, list[str]()
+        self._study, self._step, self._given = study, step, given
+        if repeats is None:
+            self._cut_trials()
+        for key in study.sweep:
+            self._thin(key)
+        self._shorten()
+        self._shrink("size", SMALLEST_BYTES, lambda least: f"{least}B")
+        self._shrink("requests", FEWEST_REQUESTS, int)
+
+    def _cut_trials(self) -> None:
+        study, told = self._study, {}
+        for world in study.worlds:
+            most = MIN_TRIALS if world in LANES else self._step.trials
+            told[world] = min(study.trials_in(world), most)
+        before = {world: study.trials_in(world) for world in study.worlds}
+        self.data["repeats"] = max(told.values())
+        self.data["repeats_in"] = {w: n for w, n in told.items() if n != self.data["repeats"]}
+        for key in ("precision", "max_repeats"):
+            self.data.pop(key, None)
+        if study.precision is not None:
+            self.told.append(f"no precision of {study.precision}")
+        for world, n in told.items():
+            if n < before[world]:
+                where = f" in {world}" if len(told) > 1 else ""
+                self.told.append(f"{n} of {before[world]} trials{where}")
+
+    def _thin(self, key: str) -> None:
+        every = sweep.values(self._study.sweep[key])
+        kept = _kept(self._study.claims, key, every, self._step.values)
+        if key in self._given or len(kept) == len(every):
+            return
+        shown = [canonical(value) for value in kept]
+        written = zip(every, sweep.listed(self._study.sweep[key]), strict=True)
+        self.data["sweep"][key] = [point for value, point in written if canonical(value) in shown]
+        named = ", ".join(label(value) for value in kept)
+        self.told.append(f"{key} {named} ({len(kept)} of {len(every)} values)")
+
+    def _shorten(self) -> None:
+        own = self.data["workload"]
+        whole = units.number(own.get("duration"))
+        if whole is None or {"workload.duration", "workload.warm_up"} & self._given:
+            return
+        left = max(self._step.part, min(1.0, SHORTEST_S / whole))
+        if left >= 1.0 or "workload.duration" in self._study.sweep:
+            return
+        workloads = [own, *(one.get("workload", {}) for one in self.data.get("traffic", []))]
+        before = own["duration"]
+        for workload in workloads:
+            for key in _TIMES:
+                seconds = units.number(workload.get(key))
+                if seconds:
+                    workload[key] = f"{max(round(seconds * left * 1000), 1)}ms"
+        self.told.append(f"{label(own['duration'])} instead of {before} a trial")
+
+    def _shrink(self, key: str, least: int, written: Callable[[int], Any]) -> None:
+        own = self.data["workload"]
+        whole = units.number(own.get(key))
+        if whole is None or {f"workload.{key}"} & self._given or f"workload.{key}" in self._study.sweep:
+            return
+        left = max(round(whole * self._step.part), min(round(whole), least))
+        if left < round(whole):
+            before, own[key] = own[key], written(left)
+            self.told.append(f"{key} {own[key]} instead of {before}")
+
+
+def _kept(claims: Sequence[Claim], key: str, every: Sequence[Any], most: int) -> list[Any]:
+    """The values of a sweep that stay: both ends and what lies evenly between, and what claims need."""
+    count, trend = len(every), any(claim.along == key and claim.relation in TRENDS for claim in claims)
+    most = max(most, 2) if trend else most
+    if count <= most:
+        return list(every)
+    last = count - 1
+    kept = {last // 2} if most == 1 else {round(i * last / (most - 1)) for i in range(most)}
+    for claim in claims:
+        kept |= _needed(claim, key, every, kept)
+    return [every[number] for number in sorted(kept)]
+
+
+def _needed(claim: Claim, key: str, every: Sequence[Any], kept: set[int]) -> set[int]:
+    """The values that must stay as well for a claim to have a cell, or a trend of two points."""
+    condition = claim.conditions.get(key)
+    matching = [n for n, value in enumerate(every) if condition is None or condition.matches(value)]
+    needed: set[int] = set()
+    if claim.along == key:
+        if claim.after is not None:
+            needed |= {n for n in matching if Condition.parse(claim.after).matches(every[n])}
+        if matching and len((kept | needed).intersection(matching)) < 2:
+            needed |= {matching[0], matching[-1]}
+    elif matching and not kept.intersection(matching):
+        needed.add(matching[len(matching) // 2])
+    return needed

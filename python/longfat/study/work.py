@@ -1,0 +1,153 @@
+"""How much work a trial is: an estimate out of its specification, without running it.
+
+The estimate is for planning alone. It counts packets on links, and knows neither slow start nor recovery, so
+it is good to a factor of two or three.
+"""
+
+from __future__ import annotations
+
+import functools
+import json
+import math
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from longfat import _native
+from longfat.study import units
+from longfat.study.vocabulary import canonical
+
+ACKNOWLEDGED = 1.5
+"""Packets on a link over data packets: a receiver acknowledges every second one."""
+FLOW = 20.0
+"""Packets that setting up and closing one flow costs as much time as."""
+MULTIPATH = 2.0
+"""How much more time a packet takes whose path is scheduled."""
+WAITED_S = 0.001
+"""Seconds that a request takes in the hosts of an emulated network."""
+
+_BITS = 8
+_PROBED_FLOWS_S = "2s"
+
+
+@dataclass(frozen=True)
+class Work:
+    """One trial: packets over all links, and how long its measured flows last in s."""
+
+    packets: float
+    seconds: float
+
+
+def work(spec: Mapping[str, Any]) -> Work:
+    """Returns the estimate for a trial of this specification; none for one that cannot be laid out."""
+    return _work(canonical({**spec, "seed": 1, "trial": 0}))
+
+
+@functools.lru_cache(maxsize=4096)
+def _work(text: str) -> Work:
+    try:
+        laid = json.loads(_native.layout(text))
+    except ValueError:
+        return Work(0.0, 0.0)
+    spec = json.loads(text)
+    workloads = {None: spec["workload"]} | {one["name"]: one["workload"] for one in spec.get("traffic", [])}
+    lasting = _seconds(spec["workload"], "duration")
+    crossing = Counter(link for flow in laid["flows"] for link in flow["links"])
+    members = Counter(flow["traffic"] for flow in laid["flows"])
+    packets = seconds = 0.0
+    for flow in laid["flows"]:
+        kind = flow["traffic"]
+        of_flow = _Flow(flow, laid["links"], crossing, spec["protocol"] if kind is None else {})
+        sent, lasted = of_flow.transfer(workloads[kind], lasting, members[kind])
+        scheduled = kind is None and spec["protocol"].get("kind") == "mptcp"
+        packets += sent * max(len(flow["links"]), 1) * ACKNOWLEDGED * (MULTIPATH if scheduled else 1)
+        seconds = max(seconds, lasted if kind is None else 0.0)
+    return Work(packets, seconds)
+
+
+class _Flow:
+    """One flow as laid out: its rate and round trip on otherwise idle links that it shares evenly."""
+
+    def __init__(
+        self,
+        flow: Mapping[str, Any],
+        links: list[Mapping[str, Any]],
+        crossing: Counter[int],
+        protocol: Mapping[str, Any],
+    ) -> None:
+        there, back = (([links[number] for number in flow[way]]) for way in ("links", "reverse_links"))
+        self.payload = float(flow["payload_bytes"])
+        self.delay = math.fsum(link["delay_s"] or 0.0 for link in (*there, *back))
+        shares = [
+            link["rate_bps"] / crossing[number]
+            for number, link in zip(flow["links"], there, strict=True)
+            if link["rate_bps"]
+        ]
+        self.rate = min(shares, default=math.inf)
+        if protocol.get("kind") == "mptcp":
+            # Laid out over its first path; it may fill all of them.
+            self.rate = max(self.rate, math.fsum(link["rate_bps"] or 0.0 for link in links) / 2)
+        self.round_trip = self.delay + self.payload * _BITS / self.rate
+        tcp = flow["tcp"] or {}
+        lost = math.fsum(units.number(link["loss"]) or 0.0 for link in there if isinstance(link["loss"], str))
+        if lost and self.round_trip > 0 and not str(tcp.get("controller", "bbr")).startswith("bbr"):
+            # Mathis et al., CCR 27, 1997, with room for controllers that are faster than Reno.
+            self.rate = min(self.rate, 2 * self.payload * _BITS / (self.round_trip * math.sqrt(lost)))
+        window = tcp.get("window_bytes") or self._window(protocol)
+        if window and self.round_trip > 0:
+            self.rate = min(self.rate, window * _BITS / self.round_trip)
+
+    def _window(self, protocol: Mapping[str, Any]) -> float | None:
+        if protocol.get("kind") == "stop-and-wait":
+            return self.payload
+        window = units.number(protocol.get("window"))
+        return window * self.payload if window else None
+
+    def transfer(self, workload: Mapping[str, Any], lasting: float, members: int) -> tuple[float, float]:
+        """Data packets that it sends, and the seconds that they take; one of `members` flows alike."""
+        kind = workload.get("kind")
+        duration = _seconds(workload, "duration") or lasting
+        if kind == "request-response":
+            count = int(workload.get("requests", 1))
+            size = _size(workload.get("size")) or 0.0
+            ask = size or _size(workload.get("request_size")) or 100.0
+            answer = size or _size(workload.get("response_size")) or 10e3
+            each_way = count * (math.ceil(ask / self.payload) + math.ceil(answer / self.payload))
+            each = self.delay + (ask + answer) * _BITS / self.rate + _seconds(workload, "think") + WAITED_S
+            return each_way, count * each * (1 + bool(workload.get("reconnect")))
+        if kind == "file":
+            size = _size(workload.get("size")) or 0.0
+            begin = _seconds(workload, "start") + _seconds(workload, "start_jitter")
+            return size / self.payload + FLOW, begin + size * _BITS / self.rate + 4 * self.round_trip
+        limit = units.number(workload.get("rate")) or math.inf
+        if kind == "arrivals":
+            arriving = (units.number(workload.get("arrivals")) or 0.0) / members
+            size = _mean_size(canonical({k: workload[k] for k in _SIZES if k in workload}))
+            a_second = min(arriving * size / self.payload, self.rate / _BITS / self.payload)
+            return duration * (a_second + FLOW * arriving), duration
+        return min(limit, self.rate) / _BITS / self.payload * duration + FLOW, duration
+
+
+_SIZES = ("size", "sizes", "largest", "shape", "sizes_file")
+
+
+@functools.lru_cache(maxsize=64)
+def _mean_size(text: str) -> float:
+    """The mean size in bytes of the flows of a workload of arrivals, by drawing some hundred of them."""
+    workload = json.loads(text) | {"kind": "arrivals", "arrivals": "500/s", "duration": _PROBED_FLOWS_S}
+    path = {"rate": "100Gbit/s", "delay": "0ms"}
+    spec = {"path": path, "protocol": {"kind": "tcp"}, "workload": workload, "seed": 1, "trial": 0}
+    # Imported here: most studies have no such flows, and the command line starts without polars.
+    from longfat.flow_table import flow_table
+
+    sizes = flow_table(json.loads(_native.simulate(canonical(spec)))["flows"])["size_bytes"].to_list()
+    return math.fsum(sizes) / max(len(sizes), 1)
+
+
+def _seconds(workload: Mapping[str, Any], key: str) -> float:
+    return (units.number(workload[key]) if key in workload else None) or 0.0
+
+
+def _size(value: Any) -> float | None:
+    return None if value is None else units.number(value)

@@ -1,0 +1,136 @@
+"""Full disks: commands that write end with one line and leave the disk as they found it."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+import tomli_w
+from tests import requirements
+from tests.cli.conftest import Make, Start
+from tests.conftest import Data, command
+
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="small disks need Linux's tmpfs")
+
+# A tmpfs in a mount namespace of its own, which ends with the last process in it. The folder's content is
+# listed last.
+SMALL = """
+mount -t tmpfs -o size=$1 longfat-test "$2" || exit 77
+cd "$2"; shift 2
+"$@"
+code=$?
+echo "--- left:"; find . -mindepth 1 -printf '%P\\n' | sort
+exit $code
+"""
+ENOUGH = "64m"
+
+
+def small_disk(size: str, folder: Path, *words: object) -> list[str]:
+    """The command line of a command in a folder that holds no more than `size`."""
+    root = [] if os.geteuid() == 0 else ["-Ur"]
+    shell = ["unshare", *root, "-m", "--propagation", "private", "sh", "-c", SMALL, "sh"]
+    return [*shell, size, str(folder), *map(str, words)]
+
+
+def run(size: str, folder: Path, *words: object) -> tuple[int, str, list[str], list[str]]:
+    """Runs a command of `longfat` there: its exit code, its standard output, its errors, and what it left."""
+    done = subprocess.run(
+        small_disk(size, folder, *command(*words)), capture_output=True, text=True, timeout=300, check=False
+    )
+    if done.returncode == 77 or "unshare" in done.stderr:
+        requirements.skip("users", f"no small disk: {done.stderr.strip()}")
+    out, _, left = done.stdout.partition("--- left:\n")
+    assert "Traceback" not in done.stderr, done.stderr
+    errors = [line for line in done.stderr.splitlines() if line.startswith("longfat: ")]
+    return done.returncode, out, errors, left.splitlines()
+
+
+@pytest.fixture
+def disk(tmp_path: Path) -> Path:
+    folder = tmp_path / "disk"
+    folder.mkdir()
+    return folder
+
+
+@pytest.fixture
+def outside(tmp_path: Path, data: Data) -> Path:
+    """A study's file on another disk."""
+    path = tmp_path / "small.toml"
+    path.write_text(tomli_w.dumps(data), encoding="utf-8")
+    return path
+
+
+# The smallest has room for a page: not even the lock's content and run.json.
+@pytest.mark.parametrize("size", ["4k", "8k", "16k", "20k"])
+def test_a_run_leaves_nothing_but_whole_records(size: str, disk: Path, outside: Path) -> None:
+    code, out, errors, left = run(size, disk, "run", outside, "--out", "new/run")
+    assert (code, out, len(errors)) == (1, "", 1), (out, errors)
+    assert "No space left on device" in errors[0]
+    assert "new/run/" in errors[0]
+    if any(name.startswith("new/run/records/part-") for name in left):
+        assert not any(name.endswith(".tmp") for name in left)
+    else:
+        assert left in ([], ["new"])
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("trace", "STUDY", "--protocol", "gbn", "--out", "ladder.svg"),
+        ("trace", "STUDY", "--protocol", "gbn", "--pcapng", "all.pcapng"),
+        ("chart", "RUN", "--out", "chart.svg"),
+        ("chart", "RUN", "--out", "chart.html"),
+    ],
+    ids=" ".join,
+)
+def test_a_file_that_does_not_fit_is_not_there(
+    words: tuple[str, ...], disk: Path, outside: Path, tmp_path: Path, cli: Callable[..., object]
+) -> None:
+    measured = tmp_path / "measured"
+    if "RUN" in words:
+        cli("run", outside, "--out", measured)
+    places = {"STUDY": outside, "RUN": measured}
+    code, _, errors, left = run("4k", disk, *(places.get(word, word) for word in words))
+    assert (code, len(errors)) == (1, 1), errors
+    assert f"{words[-1]}: No space left on device" in errors[0]
+    assert left == []
+
+
+def test_a_receiver_gives_back_the_room_that_it_took(
+    start: Start, disk: Path, make: Make, tmp_path: Path
+) -> None:
+    small, large = make("small.bin", 300_000), make("large.bin", 3_000_000)
+    out = tmp_path / "receiver.out"
+    words = command("recv", "--listen", "127.0.0.1:0")
+    with out.open("wb") as output:
+        receiver = subprocess.Popen(
+            small_disk("1m", disk, *words),
+            stdout=output,
+            stderr=output,
+            # Tests that run in the background ignore Ctrl-C, and what they start would too.
+            preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # noqa: PLW1509 - there are no threads here
+        )
+    try:
+        from tests.waiting import wait_until
+
+        wait_until(lambda: "Listening at " in out.read_text() or receiver.poll() is not None)
+        if receiver.poll() is not None:
+            requirements.skip("users", f"no small disk: {out.read_text()}")
+        address = out.read_text().split("Listening at ")[1].split()[0]
+        sender = start("send", large, address)
+        sender.fails_with("large.bin", "the receiver says: cannot write", "No space left on device")
+        # There is room again for what fits.
+        sender = start("send", small, address)
+        assert sender.ends() == 0, sender.err
+        children = Path(f"/proc/{receiver.pid}/task/{receiver.pid}/children").read_text().split()
+        os.kill(int(children[0]), signal.SIGINT)
+        receiver.wait(60)
+    finally:
+        receiver.kill()
+        receiver.wait()
+    assert out.read_text().partition("--- left:\n")[2].splitlines() == ["small.bin"]

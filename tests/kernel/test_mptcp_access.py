@@ -1,0 +1,80 @@
+"""The path manager's socket: clients accept root and their own user as the server, and nobody else."""
+
+from __future__ import annotations
+
+import os
+import socket
+import sys
+from collections.abc import Iterator
+
+import pytest
+from tests import requirements
+
+from longfat import mptcp
+
+NOBODY = 65534
+STATUS = b'{"status":{"peers":[],"connections":[]}}\n'
+
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="abstract sockets need Linux")
+
+
+@pytest.fixture
+def name(monkeypatch: pytest.MonkeyPatch) -> str:
+    """The name at which clients ask for the path manager: no other test's."""
+    made = f"longfat/test/{os.getpid()}/manager"
+    monkeypatch.setattr(mptcp, "NAME", made)
+    return made
+
+
+def _serve(name: str, user: int | None) -> int:
+    """Starts a process of a user that answers one request; the process ID.
+
+    The kernel notes whose socket it is at `listen`.
+    """
+    ready, told = os.pipe()
+    child = os.fork()
+    if child == 0:
+        try:
+            if user is not None:
+                os.setresuid(user, user, user)
+            listening = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+            listening.bind(f"\0{name}")
+            listening.listen()
+            os.write(told, b"!")
+            listening.settimeout(10)
+            # One connection to see who serves, and one to ask.
+            while True:
+                connection, _ = listening.accept()
+                if connection.recv(4096):
+                    connection.sendall(STATUS)
+        finally:
+            os._exit(0)
+    os.close(told)
+    assert os.read(ready, 1) == b"!"
+    os.close(ready)
+    return child
+
+
+@pytest.fixture
+def server(name: str, request: pytest.FixtureRequest) -> Iterator[None]:
+    """A server of the user that the test names."""
+    if request.param is not None and os.geteuid() != 0:
+        requirements.skip("users", "becoming another user takes root")
+    child = _serve(name, request.param)
+    yield
+    os.kill(child, 9)
+    os.waitpid(child, 0)
+
+
+@pytest.mark.parametrize("server", [None], indirect=True)
+@pytest.mark.usefixtures("server")
+def test_a_manager_of_this_user_is_asked() -> None:
+    assert mptcp.status() == {"peers": [], "connections": []}
+
+
+@pytest.mark.parametrize("server", [NOBODY], indirect=True)
+@pytest.mark.usefixtures("server")
+def test_a_manager_of_another_user_is_not_asked(name: str) -> None:
+    with pytest.raises(OSError, match=f"@{name} belongs to user {NOBODY}, who is neither root nor this user"):
+        mptcp.status()
+    assert not mptcp._runs(name)

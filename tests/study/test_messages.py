@@ -1,0 +1,175 @@
+"""Messages about a study name file, line and key, and what was probably meant."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from longfat.study import Overrides, StudyError, load_study, path_model, units
+
+STUDY = """\
+# A study in which keys are written in every way that TOML has.
+title = "Lines"
+worlds = ["sim"]
+workload = { kind = "file", size = "100kB" }
+
+[path]
+rate = "10Mbit/s"  # [[not]] a header
+loss.model = "every"
+loss.every = 50
+queue = "100pkt"
+
+[[protocols]]
+name = "a"
+kind = "tcp"
+
+[[protocols]]
+name = "b"
+kind = "tcp"
+[protocols.congestion]
+kind = "vegas"
+alpha = 2
+
+[sweep]
+"path.delay" = [
+    "1ms",
+    "2ms",
+]
+
+[[claims]]
+id = "first"
+text = \"\"\"
+[sweep] of two
+lines\"\"\"
+metric = "goodput"
+of = "a"
+against = "b"
+relation = "higher"
+
+[[traffic]]
+name = "rival"
+protocol = { kind = "udp" }
+[traffic.workload]
+kind = "bulk"
+rate = "1Mbit/s"
+"""
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    path = tmp_path / "study.toml"
+    path.write_text(STUDY, encoding="utf-8")
+    load_study(path)
+    return path
+
+
+def complaint(file: Path, old: str, new: str) -> str:
+    text = file.read_text(encoding="utf-8")
+    assert text.count(old) == 1
+    file.write_text(text.replace(old, new), encoding="utf-8")
+    with pytest.raises(StudyError) as caught:
+        load_study(file)
+    return str(caught.value).replace(str(file.parent) + "/", "")
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "words"),
+    [
+        ('title = "Lines"', "title = 3", "study.toml:2: title: 3: must be text"),
+        ('size = "100kB"', 'size = "100k"', 'study.toml:4: workload.size: "100k" has'),
+        ('rate = "10Mbit/s"', 'rte = "10Mbit/s"', 'study.toml:7: path.rte: unknown key.*"rate"'),
+        ("loss.every = 50", "loss.every = 0", "study.toml:9: path.loss.every: .*0"),
+        ('name = "b"\nkind = "tcp"', 'name = "b"\nkind = "tcpp"', "study.toml:18: protocols.b.kind: "),
+        ("alpha = 2", "alpah = 2", "study.toml:21: protocols.b.congestion.alpah: "),
+        ('    "2ms"', '    "2m"', 'study.toml:24: sweep."path.delay": "2m" has'),
+        (
+            'lines"""\nmetric',
+            'lines"""\nmetrik = 3\nmetric',
+            r"study.toml:34: claims\[first\].metrik: unknown key",
+        ),
+        ('against = "b"', 'against = "c"', r'study.toml:36: claims\[first\].against: "c" is no'),
+        ('rate = "1Mbit/s"', 'rate = "1M"', "study.toml:44: traffic.rival.workload.rate: "),
+        ('worlds = ["sim"]', "worlds = [", r"study.toml:\d+: is not TOML: "),
+        ("alpha = 2", "alpha", "study.toml:21: is not TOML: "),
+    ],
+)
+def test_a_mistake_has_its_line(file: Path, old: str, new: str, words: str) -> None:
+    text = complaint(file, old, new)
+    assert re.match(words, text), text
+    assert len(text.splitlines()) == 1
+
+
+def test_a_missing_key_has_its_tables_line(file: Path) -> None:
+    assert complaint(file, 'metric = "goodput"\n', "").startswith(
+        "study.toml:29: claims[first].metric: is missing"
+    )
+    assert complaint(file, 'title = "Lines"\n', "").startswith("study.toml: title: is missing")
+
+
+def test_what_an_option_sets_has_no_line(file: Path) -> None:
+    with pytest.raises(StudyError, match=r"^--set: path\.rate: "):
+        load_study(file, Overrides((("path.rate", "10"),)))
+
+
+def test_a_path_model_has_lines(tmp_path: Path) -> None:
+    file = tmp_path / "path.toml"
+    file.write_text('[measured]\nhost = "x"\n[path]\nrate = "10Mbit/s"\ndelay = "5"\n', encoding="utf-8")
+    with pytest.raises(ValueError, match=r'path\.toml:5: path\.delay: "5" has no unit'):
+        path_model.read(file)
+    file.write_text("[path]\nrate\n", encoding="utf-8")
+    with pytest.raises(ValueError, match=r"path\.toml:2: is not TOML: "):
+        path_model.read(file)
+
+
+@pytest.mark.parametrize(
+    ("relation", "metric", "expected"),
+    [
+        ("faster", "goodput", "higher"),
+        ("faster", "completion", "lower"),
+        ("slower", "goodput", "lower"),
+        ("greater", "goodput", "higher"),
+        ("increases-with", "goodput", "rises-with"),
+        ("highr", "goodput", "higher"),
+    ],
+)
+def test_a_relation_by_another_word(file: Path, relation: str, metric: str, expected: str) -> None:
+    file.write_text(STUDY.replace('metric = "goodput"', f'metric = "{metric}"'), encoding="utf-8")
+    text = complaint(file, 'relation = "higher"', f'relation = "{relation}"')
+    assert f'did you mean "{expected}"?' in text
+    assert len(text.splitlines()) == 1
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "words"),
+    [
+        (
+            '    "1ms",\n    "2ms"',
+            '    "1x",\n    "2x"',
+            'sweep."path.delay": each of "1x" and "2x" has the unknown unit "x"',
+        ),
+        ('    "1ms",\n    "2ms"', '    "1x",\n    "2"', '"1x" has the unknown unit "x": .*; "2" has no unit'),
+        ('    "1ms",\n    "2ms"', "    1,\n    2", "sweep.*invalid type: integer `1` and `2`, expected"),
+        ('    "1ms",\n    "2ms"', '    "1ms", "1ms", "2ms",\n    "2ms"', '"1ms" and "2ms" stand twice'),
+        (
+            'worlds = ["sim"]',
+            'worlds = ["sin", "nets"]',
+            '"sin" and "nets" are no worlds; .*"sim" and "netns"',
+        ),
+        (
+            'worlds = ["sim"]',
+            'show = ["godput", "rtx"]',
+            'show: "godput" and "rtx" are no metrics; .*"goodput"',
+        ),
+    ],
+)
+def test_bad_values_of_a_list_share_a_line(file: Path, old: str, new: str, words: str) -> None:
+    text = complaint(file, old, new)
+    assert re.search(words, text), text
+    assert len(text.splitlines()) == 1, text
+
+
+def test_a_lone_prefix_has_all_units_as_hint() -> None:
+    with pytest.raises(ValueError, match="did you mean kbit/s, kB or KiB"):
+        units.parse("100k")
