@@ -207,9 +207,9 @@ def test_nothing_outlives_a_killed_testbed(prompt: Terminal, name: str) -> None:
 
 def test_a_signal_to_exec_is_the_commands(prompt: Terminal, name: str) -> None:
     assert prompt.pid
-    line = command(
-        "net", "exec", f"{name}:sender", "--", "sh", "-c", "trap 'exit 7' TERM; echo up; sleep 100 & wait"
-    )
+    # Short sleeps: one that starts as the signal arrives may miss it, and would keep the output open.
+    waiting = "trap 'exit 7' TERM; echo up; while :; do sleep 0.1; done"
+    line = command("net", "exec", f"{name}:sender", "--", "sh", "-c", waiting)
     client = subprocess.Popen(line, stdout=subprocess.PIPE, text=True)
     assert client.stdout is not None
     assert client.stdout.readline() == "up\n"
