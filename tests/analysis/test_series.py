@@ -13,7 +13,7 @@ from tests.analysis.fake_trace import ISN, MSS, RTT, trace
 
 from longfat.analysis import charts, series, series_charts, series_sequence, series_text
 from longfat.analysis.series_sequence import Piece, TimeSequence
-from longfat.cli.trace import Trace, TraceChart, TraceFormat, View, draw
+from longfat.cli.commands.trace import Trace, TraceChart, TraceFormat, View, draw
 
 ALL = ["window", "rtt", "queue", "goodput", "sequence"]
 

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 from tests.cli.conftest import SIZE, SLOW, Make, Receive, Start, names, partial, under_way
 
-from longfat.cli.recv import Received
-from longfat.cli.transfer_progress import Lines
+from longfat.cli.commands.recv import Received
+from longfat.cli.display.transfers import Lines
 
 
 def test_files_arrive_and_are_not_sent_twice(start: Start, receive: Receive, place: Path, make: Make) -> None:

@@ -6,14 +6,13 @@ from typing import Annotated
 
 import typer
 
-from longfat.cli import (
+from longfat.cli.commands import (
     chart,
     check,
     clean,
     demo,
     doctor,
     echo,
-    listing,
     mptcp,
     net,
     packetdrill,
@@ -28,6 +27,9 @@ from longfat.cli import (
     shell,
     trace,
     transact,
+)
+from longfat.cli.commands import (
+    list as list_,
 )
 
 app = typer.Typer(
@@ -57,7 +59,7 @@ def _options(
 
 app.command("demo", short_help="Answer one question in 15 seconds, and show what to try next.")(demo.demo)
 app.command("run", short_help="Run studies; hold their claims against what was measured.")(run.run)
-app.command("list", short_help="List what a study file may say, with units and defaults.")(listing.listing)
+app.command("list", short_help="List what a study file may say, with units and defaults.")(list_.list_)
 app.command("schema", short_help="Print the JSON Schema of a study file, for editors.")(schema.schema)
 app.command("chart", short_help="Draw a run's measurements as SVG, PDF, PNG or HTML.")(chart.chart)
 app.command("trace", short_help="Draw one trial: windows, round trips, queues, segments.")(trace.trace)

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
-from longfat.cli.options import Seed
+from longfat.cli.arguments.options import Seed
 
 
 def mptcp(
@@ -55,7 +55,7 @@ def mptcp(
       longfat mptcp --status
     """  # noqa: D301 - this backslash keeps the lines of the examples
     from longfat import _native
-    from longfat.cli.stopping import end_like_ctrl_c
+    from longfat.cli.signals import end_like_ctrl_c
 
     if show:
         from longfat.mptcp import status

@@ -13,7 +13,7 @@ import typer
 
 if TYPE_CHECKING:
     from longfat.analysis.transfer_time import Answer, Question
-    from longfat.cli.hops import Ways
+    from longfat.cli.arguments.hops import Ways
 
 
 class Controller(StrEnum):
@@ -119,7 +119,7 @@ def predict(
     """  # noqa: D301 - this backslash keeps the lines of the examples
     from longfat.analysis.theory.slow_start import Rules
     from longfat.analysis.transfer_time import Question, answer
-    from longfat.cli import hops as reader
+    from longfat.cli.arguments import hops as reader
 
     ways, left_out = _ways(hop, path, rate, delay, loss)
     if congestion is not None and protocol not in (Protocol.TCP, Protocol.TFO, Protocol.TTCP):
@@ -165,7 +165,7 @@ def predict(
 def _ways(
     hop: list[str] | None, path: Path | None, rate: str | None, delay: str | None, loss: str | None
 ) -> tuple[Ways, list[str]]:
-    from longfat.cli import hops as reader
+    from longfat.cli.arguments import hops as reader
 
     single = {"rate": rate, "delay": delay, "loss": loss}
     words = [f"{key}={value}" for key, value in single.items() if value is not None]
@@ -181,7 +181,7 @@ def _ways(
 
 
 def _option(name: str, text: str, dimension: str) -> float:
-    from longfat.cli.hops import quantity
+    from longfat.cli.arguments.hops import quantity
 
     try:
         return quantity(text, dimension)

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from collections.abc import Iterable
 from enum import StrEnum
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -31,7 +30,7 @@ class Topic(StrEnum):
     METRICS = "metrics"
 
 
-def listing(
+def list_(
     topics: Annotated[list[Topic] | None, typer.Argument(help="What to list; everything by default.")] = None,
 ) -> None:
     """List what a study file may say, with help, units and defaults, and the built-in studies."""
@@ -67,6 +66,7 @@ def _studies(console: Console) -> None:
 
 
 def _presets(console: Console) -> None:
+    from longfat.cli.arguments.sections import inline
     from longfat.study.vocabulary import vocabulary
 
     rows = [
@@ -75,14 +75,6 @@ def _presets(console: Console) -> None:
     ]
     title = 'Presets ([path] preset = "NAME"; other keys override)'
     _table(console, title, ("name", "sets", "otherwise in reverse"), rows)
-
-
-def inline(settings: dict[str, Any]) -> str:
-    """Settings on a line, as a study file writes them."""
-    return ", ".join(
-        f"{key} = {{ {inline(value)} }}" if isinstance(value, dict) else f"{key} = {json.dumps(value)}"
-        for key, value in settings.items()
-    )
 
 
 def _metrics(console: Console) -> None:

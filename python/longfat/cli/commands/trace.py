@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from longfat.cli.formats import format_of
-from longfat.cli.options import OneStudy, Point, StudySeed, StudySettings
+from longfat.cli.arguments.formats import format_of
+from longfat.cli.arguments.options import OneStudy, Point, StudySeed, StudySettings
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -113,8 +113,8 @@ def trace(
     seed: StudySeed = None,
 ) -> None:
     """Draw a trial: its windows, round trips, queues and segments over time, or every packet."""
-    from longfat.cli import traced
-    from longfat.cli.cell import find_cell
+    from longfat.cli import tracing as traced
+    from longfat.cli.arguments.cells import find_cell
     from longfat.study import Overrides, load_study, read_setting
 
     chosen = format_of(out, format_, TraceFormat.TEXT)

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
-from longfat.cli.formats import format_of
+from longfat.cli.arguments.formats import format_of
 
 
 class ChartFormat(StrEnum):

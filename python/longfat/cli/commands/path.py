@@ -83,7 +83,7 @@ def path(
     """  # noqa: D301 - this backslash keeps the lines of the examples
     from longfat import _native
     from longfat.cli import INTERRUPTED, SYSTEM_ERROR
-    from longfat.cli.stopping import end_like_ctrl_c
+    from longfat.cli.signals import end_like_ctrl_c
     from longfat.measurement.path import Budget, PathMeasurement
     from longfat.measurement.path_document import document
     from longfat.measurement.path_samples import SampleFile
@@ -134,7 +134,7 @@ def path(
 
 
 def _sizes(text: str, version: int) -> tuple[int, ...]:
-    from longfat.cli.sizes import read
+    from longfat.cli.arguments.sizes import read
     from longfat.measurement.path import LARGEST_SIZE, LEAST, MOST_SIZES
 
     found = read("--sizes", text)
@@ -145,7 +145,7 @@ def _sizes(text: str, version: int) -> tuple[int, ...]:
 
 
 def _time(option: str, text: str, least: float) -> float:
-    from longfat.cli.hops import quantity
+    from longfat.cli.arguments.hops import quantity
 
     try:
         found = quantity(text, "duration")

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from longfat.cli.options import OneStudy, StudySettings
+from longfat.cli.arguments.options import OneStudy, StudySettings
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -103,7 +103,7 @@ def _paths(study: Study, protocol: str | None, conditions: Sequence[str]) -> lis
 
 
 def _cells(study: Study, protocol: str | None, conditions: Sequence[str]) -> list[Cell]:
-    from longfat.cli.cell import find_cell
+    from longfat.cli.arguments.cells import find_cell
     from longfat.study import cells
 
     if conditions:

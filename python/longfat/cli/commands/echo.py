@@ -49,8 +49,9 @@ def echo(
       longfat echo --bind 0.0.0.0
     """  # noqa: D301 - this backslash keeps the lines of the examples
     from longfat import _native
-    from longfat.cli import addresses, measuring
-    from longfat.cli.stopping import end_like_ctrl_c
+    from longfat.cli import measuring
+    from longfat.cli.arguments import addresses
+    from longfat.cli.signals import end_like_ctrl_c
 
     try:
         host = ipaddress.ip_address(bind)

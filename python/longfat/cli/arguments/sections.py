@@ -168,10 +168,16 @@ def _value(text: str, parsed: Any) -> Any:
     return parsed
 
 
+def inline(settings: dict[str, Any]) -> str:
+    """Settings on a line, as a study file writes them."""
+    return ", ".join(
+        f"{key} = {{ {inline(value)} }}" if isinstance(value, dict) else f"{key} = {json.dumps(value)}"
+        for key, value in settings.items()
+    )
+
+
 def _written(value: Any) -> str:
     """A default as it would be given."""
-    from longfat.cli.listing import inline
-
     return f"{{ {inline(value)} }}" if isinstance(value, dict) else str(value)
 
 

@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from longfat.cli import addresses
-from longfat.cli.options import PathSettings, Seed
-from longfat.cli.settings import Given, SectionOptions
-from longfat.cli.subscriber import as_subscriber
+from longfat.cli.arguments import addresses
+from longfat.cli.arguments.options import PathSettings, Seed
+from longfat.cli.arguments.sections import Given, SectionOptions
+from longfat.cli.arguments.subscriber import as_subscriber
 
 if TYPE_CHECKING:
-    from longfat.cli.relay_display import Display
+    from longfat.cli.display.relay import Display
 
 _PATH = SectionOptions("path", left_out=("reverse", "hops"))
 
@@ -47,8 +47,8 @@ def relay(
       longfat relay --to 127.0.0.1:9000 --loss '{ model = "every", every = 50 }'
     """  # noqa: D301 - this backslash keeps the lines of the examples
     from longfat import _native
-    from longfat.cli.relay_display import display, late, table
-    from longfat.cli.stopping import end_like_ctrl_c
+    from longfat.cli.display.relay import display, late, table
+    from longfat.cli.signals import end_like_ctrl_c
 
     address, target = addresses.listening(listen, "--listen"), addresses.peer(to, "--to")
     path = as_subscriber(_PATH.read(given, settings or ()))
@@ -85,7 +85,7 @@ class Watched:
 
     def handle(self, text: str) -> None:
         """Takes in a report of `_native.relay`."""
-        from longfat.cli.relay_display import in_words
+        from longfat.cli.display.relay import in_words
 
         report = json.loads(text)
         if "listening" in report:

@@ -14,7 +14,7 @@ from typing import IO, TYPE_CHECKING, Annotated, Any
 import typer
 from typer.core import TyperGroup
 
-from longfat.cli.options import OneStudy, Point, StudySeed, StudySettings
+from longfat.cli.arguments.options import OneStudy, Point, StudySeed, StudySettings
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -74,7 +74,7 @@ def open_(
       longfat net my-study.toml --cell path.loss=2% --pingall
       longfat net exec sender -- ping -c 3 receiver
     """  # noqa: D301 - this backslash keeps the lines of the examples
-    from longfat.cli.cell import find_cell
+    from longfat.cli.arguments.cells import find_cell
     from longfat.study import Overrides, load_study, read_setting
 
     if as_json and not pingall:

@@ -60,8 +60,8 @@ def transact(
     from longfat.analysis.ping_summary import rows
     from longfat.analysis.transaction_summary import summarise
     from longfat.cli import measuring
-    from longfat.cli.sizes import read
-    from longfat.cli.stopping import end_like_ctrl_c
+    from longfat.cli.arguments.sizes import read
+    from longfat.cli.signals import end_like_ctrl_c
 
     protocols = list(dict.fromkeys(name.strip() for name in protocol.split(",")))
     if wrong := [name for name in protocols if name not in PROTOCOLS]:

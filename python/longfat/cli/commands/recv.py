@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from longfat.cli import addresses
+from longfat.cli.arguments import addresses
 
 if TYPE_CHECKING:
-    from longfat.cli.transfer_progress import Transfers
+    from longfat.cli.display.transfers import Transfers
 
 
 def recv(
@@ -52,8 +52,8 @@ def recv(
       longfat recv --listen 127.0.0.1:0 --dir incoming --once
     """  # noqa: D301 - this backslash keeps the lines of the examples
     from longfat import _native
-    from longfat.cli.stopping import end_like_ctrl_c
-    from longfat.cli.transfer_progress import transfers
+    from longfat.cli.display.transfers import transfers
+    from longfat.cli.signals import end_like_ctrl_c
 
     address = addresses.listening(listen, "--listen")
     check_folder(directory)
@@ -113,7 +113,7 @@ class Received:
             self.display.note("Whoever reaches this address may send files; nothing is encrypted.")
 
     def _started(self, event: dict[str, Any]) -> None:
-        from longfat.cli.transfer_progress import size
+        from longfat.cli.display.transfers import size
 
         key = _key(event)
         self.active[key] = {name: event[name] for name in ("peer", "name", "size")}
@@ -126,7 +126,7 @@ class Received:
 
     def _stored(self, event: dict[str, Any]) -> None:
         from longfat.analysis.formatting import quantity
-        from longfat.cli.transfer_progress import size
+        from longfat.cli.display.transfers import size
 
         self._end(event)
         name = event["offered"]
@@ -163,7 +163,7 @@ class Received:
 
     def summary(self) -> str:
         """What was received, in a line."""
-        from longfat.cli.transfer_progress import files, size
+        from longfat.cli.display.transfers import files, size
 
         already = sum(file["already"] for file in self.files)
         parts = [f"{files(len(self.files))} received, {size(sum(file['size'] for file in self.files))}"]

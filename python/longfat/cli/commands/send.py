@@ -9,8 +9,8 @@ from typing import Annotated, Any
 import typer
 
 from longfat import _native
-from longfat.cli import addresses
-from longfat.cli.settings import Given, SectionOptions
+from longfat.cli.arguments import addresses
+from longfat.cli.arguments.sections import Given, SectionOptions
 
 _EVERYTHING = "all"
 _EXAMPLE = "write longfat send FILE... ADDR, e.g. longfat send notes.txt 127.0.0.1:9000"
@@ -52,8 +52,8 @@ def send(
       longfat send *.iso files.example:9000
       longfat send big.bin 127.0.0.1:9000 --protocol go-back-n --window 64 --rto 200ms
     """  # noqa: D301 - this backslash keeps the lines of the examples
-    from longfat.cli.stopping import end_like_ctrl_c
-    from longfat.cli.transfer_progress import shown
+    from longfat.cli.display.transfers import shown
+    from longfat.cli.signals import end_like_ctrl_c
 
     if not addresses.looks_like_one(address) and (":" not in address or Path(address).exists()):
         raise ValueError(f'the last word must be the address, HOST:PORT, but it is "{address}": {_EXAMPLE}')
@@ -79,7 +79,7 @@ def send(
 
 def _sent(files: list[str], address: str, protocol: dict[str, Any]) -> dict[str, Any]:
     """Sends with progress; gives the report. What had arrived when it broke is told with the error."""
-    from longfat.cli.transfer_progress import shown, size, transfers
+    from longfat.cli.display.transfers import shown, size, transfers
 
     display = transfers()
     state = {"done": 0, "total": 0}
@@ -115,7 +115,7 @@ def _sent(files: list[str], address: str, protocol: dict[str, Any]) -> dict[str,
 
 
 def _line(file: dict[str, Any]) -> str:
-    from longfat.cli.transfer_progress import shown, size
+    from longfat.cli.display.transfers import shown, size
 
     path = shown(file["path"])
     if file["outcome"] == "already":
@@ -132,7 +132,7 @@ def summary(report: dict[str, Any]) -> str:
     '2.00 MB in 1.60 s: 10.0 Mbit/s; 1,530 packets, 30 sent again: 2.0 % more than needed'
     """
     from longfat.analysis.formatting import quantity
-    from longfat.cli.transfer_progress import size
+    from longfat.cli.display.transfers import size
 
     took = quantity(report["seconds"], "s")
     sent, again = report["packets_sent"], report["retransmissions"]

@@ -87,8 +87,8 @@ def ping(
     from longfat.analysis.formatting import quantity
     from longfat.analysis.ping_summary import rows, summarise
     from longfat.cli import measuring
-    from longfat.cli.sizes import read
-    from longfat.cli.stopping import end_like_ctrl_c
+    from longfat.cli.arguments.sizes import read
+    from longfat.cli.signals import end_like_ctrl_c
 
     asked = read("--sizes", sizes) if sizes is not None else ((0,) if protocol is Requests.TCP else (56,))
     if protocol is Requests.TCP and port is None:

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from longfat.cli.options import PathSettings, Seed
-from longfat.cli.settings import Given, SectionOptions
-from longfat.cli.subscriber import as_subscriber
+from longfat.cli.arguments.options import PathSettings, Seed
+from longfat.cli.arguments.sections import Given, SectionOptions
+from longfat.cli.arguments.subscriber import as_subscriber
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -97,7 +97,7 @@ def shell(
       longfat shell --loss 1% --stack here --tcp congestion=bbr-tolerant -- sh -c 'curl http://$LONGFAT_PEER:8000/'
     """  # noqa: D301 - this backslash keeps the lines of the examples
     from longfat import _native
-    from longfat.cli.stopping import end_like_ctrl_c
+    from longfat.cli.signals import end_like_ctrl_c
     from longfat.testbed import children
 
     path = as_subscriber(_PATH.read(given, settings or (), _model(model)))
@@ -122,7 +122,7 @@ def shell(
     if as_json:
         typer.echo(json.dumps({"seed": seed, **report}), err=True)
     else:
-        from longfat.cli.shell_report import show
+        from longfat.cli.display.shell import show
 
         show(report)
     raise typer.Exit(report["code"])

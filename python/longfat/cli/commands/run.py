@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from longfat.cli.options import StudySeed, StudySettings
+from longfat.cli.arguments.options import StudySeed, StudySettings
 from longfat.worlds import WORLDS
 
 if TYPE_CHECKING:
@@ -59,7 +59,7 @@ def run(
     """Run studies and hold their claims against what was measured. A stopped run goes on where it was."""
     from longfat import analysis
     from longfat.analysis.expectation import theory_problems
-    from longfat.cli.stopping import end_like_ctrl_c
+    from longfat.cli.signals import end_like_ctrl_c
     from longfat.runner import Interrupted, run_study
     from longfat.runner.progress import reporter
     from longfat.study import Overrides, load_study, read_setting

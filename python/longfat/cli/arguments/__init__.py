@@ -1,0 +1,1 @@
+"""Values of options and arguments, parsed and checked."""

@@ -1,0 +1,1 @@
+"""The commands of `longfat`, one module each."""
