@@ -353,8 +353,8 @@ def run(
         OSError: where the folder cannot be written.
         KeyboardInterrupt: after what was done was written; running again goes on from there.
     """
-    from longfat import analysis
     from longfat.analysis.expectation import theory_problems
+    from longfat.presentation.report import write_report
     from longfat.runner import run_study
     from longfat.runner.progress import reporter
 
@@ -374,5 +374,5 @@ def run(
         reporter=reporter() if progress else None,
         force=force,
     )
-    analysis.write_report(result)
+    write_report(result)
     return result

@@ -9,10 +9,11 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-from longfat.analysis import agreement, charts, charts_agreement, terminal
+from longfat.analysis import agreement
 from longfat.analysis.agreement import Difference, Measure
 from longfat.analysis.claims import evaluate_claims
-from longfat.analysis.report import build
+from longfat.presentation import charts, charts_agreement, terminal
+from longfat.presentation.report import build
 from longfat.results import Cell, Interval, RunResult
 from longfat.study.selection import check
 

@@ -12,11 +12,10 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-from longfat import analysis
-from longfat.analysis import charts, terminal
-from longfat.analysis.chart_data import collect
-from longfat.analysis.formatting import plus_minus
-from longfat.analysis.report import build
+from longfat.presentation import charts, report, terminal
+from longfat.presentation.chart_data import collect
+from longfat.presentation.formatting import plus_minus
+from longfat.presentation.report import build
 from longfat.results import Interval, RunResult
 
 
@@ -29,7 +28,7 @@ def printed(renderable: Any, width: int) -> str:
 
 @pytest.mark.parametrize("width", [80, 140])
 def test_table_fits_and_has_every_number(whole_run: RunResult, width: int) -> None:
-    text = printed(analysis.table(whole_run.study, whole_run), width)
+    text = printed(terminal.table(whole_run.study, whole_run), width)
     assert max(map(len, text.splitlines())) <= width
     assert "\N{HORIZONTAL ELLIPSIS}" not in text
     for word in (
@@ -59,7 +58,7 @@ def test_verdicts_read_without_colour(whole_run: RunResult) -> None:
 
 def test_one_trial_says_that_it_has_no_interval(made: Any) -> None:
     run = made.run(made.study({"worlds": ["sim"], "repeats": 1}))
-    text = printed(analysis.table(run.study, run), 120)
+    text = printed(terminal.table(run.study, run), 120)
     assert "±?" in text
     assert "no interval: one trial" in text
 
@@ -209,10 +208,10 @@ def test_hostile_text_stays_text(made: Any) -> None:
 
 def test_report_is_written_whole(made: Any, tmp_path: Path) -> None:
     run = made.run(made.study({"worlds": ["sim"]}), folder=tmp_path)
-    path = analysis.write_report(run)
+    path = report.write_report(run)
     assert path == tmp_path / "report.html"
     assert path.read_text(encoding="utf-8").rstrip().endswith("</html>")
     assert [entry.name for entry in tmp_path.iterdir()] == ["report.html"]
     gone = made.run(made.study({"worlds": ["sim"]}), folder=tmp_path / "gone")
     with pytest.raises(OSError, match=r"report\.html"):
-        analysis.write_report(gone)
+        report.write_report(gone)

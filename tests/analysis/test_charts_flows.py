@@ -10,8 +10,8 @@ import pytest
 from rich.console import Console
 
 import longfat as lf
-from longfat import analysis
-from longfat.analysis import charts_flows, grid, report
+from longfat.analysis import grid
+from longfat.presentation import charts_flows, report, terminal
 from longfat.results import RunResult
 from longfat.runner import store
 
@@ -54,7 +54,7 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> RunResult:
 
 def test_the_table_has_a_column_for_each_class(run: RunResult) -> None:
     console = Console(width=120, record=True, color_system=None)
-    console.print(analysis.table(run.study, run))
+    console.print(terminal.table(run.study, run))
     text = console.export_text()
     assert "G0" in text
     assert "G1" in text

@@ -11,12 +11,12 @@ import altair as alt
 import pytest
 from rich.console import Console
 
-from longfat import analysis
-from longfat.analysis import chart_data, charts, charts_hosts, charts_matrix, grid, vega_bundle
+from longfat.analysis import grid
 from longfat.analysis.claims import evaluate_claims
 from longfat.analysis.prediction import Prediction
-from longfat.analysis.report import build
-from longfat.analysis.terminal import Column, WorldTable
+from longfat.presentation import chart_data, charts, charts_hosts, charts_matrix, terminal, vega_bundle
+from longfat.presentation.report import build
+from longfat.presentation.terminal import Column, WorldTable
 from longfat.results import Cell, CellResult, Interval, RunResult
 from longfat.study import Study
 
@@ -125,10 +125,10 @@ def test_each_form_of_theory_is_a_line() -> None:
 @pytest.mark.usefixtures("fair")
 def test_the_table_shows_what_the_workload_is_about() -> None:
     run = run_of()
-    text = printed(analysis.table(run.study, run))
+    text = printed(terminal.table(run.study, run))
     for word in ("Goodput in Mbit/s", "rtt p50", "jain", "theory", "by host", "s1", "s2", "~5.00"):
         assert word in text
-    narrow = printed(analysis.table(run.study, run), 80)
+    narrow = printed(terminal.table(run.study, run), 80)
     assert max(map(len, narrow.splitlines())) <= 80
 
 
@@ -154,7 +154,7 @@ def test_deterministic_trials_are_called_so() -> None:
     run = run_of()
     every = [replace(cell, deterministic=True) for cell in run.cells]
     whole = replace(run, cells=every)
-    text = printed(analysis.table(run.study, whole), 200)
+    text = printed(terminal.table(run.study, whole), 200)
     assert " deterministic" in text
     assert "\N{PLUS-MINUS SIGN}" not in text
     assert "95 %" not in text
@@ -163,8 +163,8 @@ def test_deterministic_trials_are_called_so() -> None:
     assert "deterministic" in build(whole)
     assert all(cell["deterministic"] for cell in whole.to_json()["cells"])
     some = replace(run, cells=[every[0], *run.cells[1:]])
-    assert f"deterministic in 1 of {len(run.cells)} cells" in printed(analysis.table(run.study, some), 200)
-    assert "deterministic" not in printed(analysis.table(run.study, run), 200)
+    assert f"deterministic in 1 of {len(run.cells)} cells" in printed(terminal.table(run.study, some), 200)
+    assert "deterministic" not in printed(terminal.table(run.study, run), 200)
 
 
 def test_start_jitter_is_suggested_where_flows_compete_alone() -> None:
@@ -186,7 +186,7 @@ def test_start_jitter_is_suggested_where_flows_compete_alone() -> None:
 def test_a_study_may_say_what_it_shows() -> None:
     run = run_of({"show": ["rtt_p50", "goodput@s2", "timeouts"]})
     assert grid.shown(run.study, run.cells) == ["rtt_p50_s", "goodput_bps@s2"]
-    text = printed(analysis.table(run.study, run))
+    text = printed(terminal.table(run.study, run))
     assert "RTT, median in ms" in text
     assert "goodput s2" in text
     with pytest.raises(ValueError, match="is no metric"):

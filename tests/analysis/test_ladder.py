@@ -11,7 +11,8 @@ import pytest
 from tests.analysis.fake_trace import MSS, trace
 
 from longfat import _native
-from longfat.analysis import ladder, ladder_svg, ladder_text, series_events
+from longfat.analysis import ladder, series_events
+from longfat.presentation import ladder_svg, ladder_text
 
 GOLDEN = Path(__file__).parent / "go_back_n_ladder.txt"
 

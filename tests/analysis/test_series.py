@@ -11,9 +11,10 @@ from typing import Any
 import pytest
 from tests.analysis.fake_trace import ISN, MSS, RTT, trace
 
-from longfat.analysis import charts, series, series_charts, series_sequence, series_text
+from longfat.analysis import series, series_sequence
 from longfat.analysis.series_sequence import Piece, TimeSequence
 from longfat.cli.commands.trace import Trace, TraceChart, TraceFormat, View, draw
+from longfat.presentation import charts, series_charts, series_text
 
 ALL = ["window", "rtt", "queue", "goodput", "sequence"]
 

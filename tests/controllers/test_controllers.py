@@ -12,7 +12,7 @@ import pytest
 
 import longfat
 from longfat import controllers
-from longfat.analysis import formatting
+from longfat.presentation import formatting
 from longfat.results import Cell
 from longfat.runner.trial import trial_key
 from tests.conftest import Cli

@@ -12,9 +12,9 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from longfat.analysis import formatting
 from longfat.analysis.agreement_causes import causes
 from longfat.analysis.statistics import mean_difference, paired, ratio
+from longfat.presentation import formatting
 from longfat.study.vocabulary import canonical
 
 if TYPE_CHECKING:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
-from longfat.analysis import formatting
 from longfat.analysis.prediction import Setting, numbers
+from longfat.presentation import formatting
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

@@ -8,8 +8,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from longfat.analysis import formatting
 from longfat.analysis.prediction import Prediction, predict
+from longfat.presentation import formatting
 from longfat.results import Cell, CellResult, RunResult
 from longfat.study import sweep, units
 from longfat.study.vocabulary import AT_HOST, canonical, check, metrics

@@ -28,8 +28,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from longfat.analysis import formatting
 from longfat.analysis.statistics import CONFIDENCE, mean_difference, paired, ratio
+from longfat.presentation import formatting
 from longfat.study import units
 from longfat.study.claims import MIN_TRIALS
 

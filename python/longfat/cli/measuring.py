@@ -18,8 +18,8 @@ _WIDTH_ELSEWHERE = 160
 
 def duration(option: str, text: str, least: float, most: float) -> float:
     """An option's time in seconds; ValueError names the option and what is allowed."""
-    from longfat.analysis.formatting import quantity as told
     from longfat.cli.arguments.hops import quantity
+    from longfat.presentation.formatting import quantity as told
 
     try:
         value = quantity(text, "duration")

@@ -97,13 +97,13 @@ def evaluate(
     quick: bool,
 ) -> RunResult:
     """The whole result, with the verdicts on the study's claims."""
-    from longfat import analysis
+    from longfat.analysis.claims import evaluate_claims
 
     return RunResult(
         study=study,
         folder=folder,
         cells=results,
-        claims=analysis.evaluate_claims(study, results),
+        claims=evaluate_claims(study, results),
         environment=environment,
         quick=quick,
         records=records.measured,
@@ -121,7 +121,7 @@ def load_run(folder: str | Path) -> RunResult:
     ...
     longfat.runner.store.FolderError: no-such-folder: is no run's folder: there is no run.json in it
     """
-    from longfat import analysis
+    from longfat.analysis.statistics import summarise
 
     folder = Path(folder)
     about = store.describe(folder)
@@ -132,6 +132,6 @@ def load_run(folder: str | Path) -> RunResult:
     version = str(about.get("longfat"))
     counts = [study.most_trials_in(cell.world) for cell in planned]
     records = read_records(study, planned, counts, folder, version)
-    results = analysis.summarise(study, records.measured, planned)
+    results = summarise(study, records.measured, planned)
     environment = about.get("environment", {})
     return evaluate(study, records, results, folder, environment, quick=bool(about.get("quick")))

@@ -122,7 +122,7 @@ def _measure(
     force: bool,
 ) -> tuple[loading.Records, list[CellResult]]:
     """Runs the missing ones of `counts` trials a cell, world after world; gives records and results."""
-    from longfat import analysis
+    from longfat.analysis.statistics import summarise
 
     wanted = {trial.key: trial for _, trial in plan(planned, counts, study.seed, store.version)}
     missing = [trial for key, trial in wanted.items() if key not in store.keys]
@@ -133,7 +133,7 @@ def _measure(
     if sum(counts) >= LARGE_RUN:
         reporter.note(f"reading the records of {sum(counts):,} trials")
     records = loading.read_records(study, planned, counts, store.folder, store.version)
-    return records, analysis.summarise(study, records.measured, planned)
+    return records, summarise(study, records.measured, planned)
 
 
 def _check(trials: Sequence[Trial]) -> None:

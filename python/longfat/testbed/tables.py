@@ -7,7 +7,7 @@ import sys
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from longfat.analysis.formatting import DASH, label, quantity
+from longfat.presentation.formatting import DASH, label, quantity
 
 if TYPE_CHECKING:
     from rich.table import Table

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 def find_cell(study: Study, protocol: str | None, conditions: Sequence[str]) -> Cell:
     """The first cell of a protocol that fits all `KEY=VALUE`; ValueError says what there is instead."""
-    from longfat.analysis import formatting
+    from longfat.presentation import formatting
     from longfat.study import Condition, cells
     from longfat.study.vocabulary import allowed
 
@@ -47,7 +47,7 @@ def find_cell(study: Study, protocol: str | None, conditions: Sequence[str]) -> 
 
 
 def _fits(cell: Cell, key: str, value: str, condition: Any) -> bool:
-    from longfat.analysis import formatting
+    from longfat.presentation import formatting
 
     return bool(condition.parse(value).matches(cell.value(key))) or formatting.label(cell.value(key)) == value
 

@@ -40,8 +40,9 @@ def chart(
     width: Annotated[int, typer.Option(min=200, max=4000, help="Width of the plots, in px.")] = 620,
 ) -> None:
     """Draw a run's measurements with intervals, theory and the source's figures; print the file's name."""
-    from longfat.analysis import charts, charts_hosts, charts_matrix, grid
+    from longfat.analysis import grid
     from longfat.files import write_whole
+    from longfat.presentation import charts, charts_hosts, charts_matrix
     from longfat.runner import load_run
     from longfat.study.vocabulary import resolve_metric, short_metric
 

@@ -90,7 +90,7 @@ class _Path:
 def _paths(study: Study, protocol: str | None, conditions: Sequence[str]) -> list[_Path]:
     """The kinds of paths of the cells that are asked for."""
     from longfat import _native
-    from longfat.analysis import formatting
+    from longfat.presentation import formatting
 
     found: dict[str, _Path] = {}
     for cell in _cells(study, protocol, conditions):
@@ -144,7 +144,7 @@ def _print(report: dict[str, Any]) -> None:
 
 
 def _value(value: float, unit: str) -> str:
-    from longfat.analysis.formatting import quantity
+    from longfat.presentation.formatting import quantity
 
     if unit == "share":
         return f"{value * 100:.3g} %"

@@ -96,7 +96,7 @@ def simulate(protocol: dict[str, Any], trials: int) -> Simulated:
 
 def chart(results: dict[str, Simulated]) -> list[str]:
     """A horizontal bar for each protocol, scaled to the fastest, with its goodput in Mbit/s."""
-    from longfat.analysis.formatting import plus_minus
+    from longfat.presentation.formatting import plus_minus
 
     longest = max(result.interval.mean for result in results.values())
     lines = []

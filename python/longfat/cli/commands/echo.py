@@ -99,7 +99,7 @@ def line(counts: Mapping[str, Any]) -> str:
     >>> line({**zero, "datagrams": 3, "connections": 2, "fast_opened": 1, "received": 900, "sent": 900})
     'Answered 3 datagrams and 2 connections (1 by TCP Fast Open), 900 B in, 900 B out'
     """
-    from longfat.analysis.formatting import quantity
+    from longfat.presentation.formatting import quantity
 
     def amount(value: int) -> str:
         return quantity(value, "B") if value >= 1000 else f"{value} B"

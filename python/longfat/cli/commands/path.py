@@ -211,14 +211,14 @@ def _write_model(target: Path, told: dict[str, Any]) -> None:
 
 
 def _write_report(target: Path, told: dict[str, Any], progress: Progress) -> None:
-    from longfat.analysis.path_report import build
     from longfat.files import write_whole
+    from longfat.presentation.path_report import build
 
     write_whole(target, build(told, progress.samples.path(), _rows(told)).encode())
 
 
 def _rows(told: dict[str, Any]) -> list[list[str]]:
-    from longfat.analysis.formatting import digits, quantity
+    from longfat.presentation.formatting import digits, quantity
 
     def span(interval: dict[str, float], scale: float) -> str:
         value, low, high = (interval[key] / scale for key in ("value", "low", "high"))
@@ -284,7 +284,7 @@ def _print(told: dict[str, Any]) -> None:
     from rich.console import Console
     from rich.table import Table
 
-    from longfat.analysis.formatting import quantity
+    from longfat.presentation.formatting import quantity
 
     head, *rows = _rows(told)
     table = Table(box=None, pad_edge=False, header_style="dim")

@@ -84,11 +84,11 @@ def ping(
       longfat ping 127.0.0.1 --flood --count 1000 --json
     """  # noqa: D301 - this backslash keeps the lines of the examples
     from longfat import _native
-    from longfat.analysis.formatting import quantity
     from longfat.analysis.ping_summary import rows, summarise
     from longfat.cli import measuring
     from longfat.cli.arguments.sizes import read
     from longfat.cli.signals import end_like_ctrl_c
+    from longfat.presentation.formatting import quantity
 
     asked = read("--sizes", sizes) if sizes is not None else ((0,) if protocol is Requests.TCP else (56,))
     if protocol is Requests.TCP and port is None:
@@ -175,7 +175,7 @@ def nothing(host: str, protocol: Requests, summary: Summary) -> str:
 
 def notes(report: Mapping[str, Any], summary: Summary) -> list[str]:
     """What is to be known beside the table, a line each."""
-    from longfat.analysis.formatting import digits, quantity
+    from longfat.presentation.formatting import digits, quantity
 
     told: list[str] = []
     if not summary.sizes:
@@ -220,7 +220,7 @@ def notes(report: Mapping[str, Any], summary: Summary) -> list[str]:
 
 def table(summary: Summary) -> list[list[str]]:
     """The table, its first row the heading."""
-    from longfat.analysis.formatting import DASH, digits, scale_for
+    from longfat.presentation.formatting import DASH, digits, scale_for
 
     medians = [one.application.median.value for one in summary.sizes]
     scale, unit = scale_for(medians, "s")
@@ -259,7 +259,7 @@ def table(summary: Summary) -> list[list[str]]:
 
 def page(told: Mapping[str, Any], summary: Summary) -> str:
     """The report."""
-    from longfat.analysis import measurement_report
+    from longfat.presentation import measurement_report
 
     points: list[dict[str, Any]] = []
     series: Sequence[tuple[str, str]] = (

@@ -223,7 +223,7 @@ def _print(found: Answer, left_out: list[str]) -> None:
     from rich.console import Console
     from rich.table import Table
 
-    from longfat.analysis.formatting import digits, scale_for
+    from longfat.presentation.formatting import digits, scale_for
 
     scale, unit = scale_for([found.seconds], "s")
     table = Table(box=None, pad_edge=False, header_style="dim")
@@ -244,8 +244,8 @@ def _print(found: Answer, left_out: list[str]) -> None:
 
 
 def _told(found: Answer) -> list[str]:
-    from longfat.analysis.formatting import quantity
     from longfat.analysis.transfer_time import KINDS
+    from longfat.presentation.formatting import quantity
 
     figures = found.figures
     shares = {kind: found.share(kind) for kind in KINDS}

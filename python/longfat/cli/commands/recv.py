@@ -125,8 +125,8 @@ class Received:
         self.display.advance(_key(event), event["done"])
 
     def _stored(self, event: dict[str, Any]) -> None:
-        from longfat.analysis.formatting import quantity
         from longfat.cli.display.transfers import size
+        from longfat.presentation.formatting import quantity
 
         self._end(event)
         name = event["offered"]

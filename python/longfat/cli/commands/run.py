@@ -57,9 +57,9 @@ def run(
     ] = False,
 ) -> None:
     """Run studies and hold their claims against what was measured. A stopped run goes on where it was."""
-    from longfat import analysis
     from longfat.analysis.expectation import theory_problems
     from longfat.cli.signals import end_like_ctrl_c
+    from longfat.presentation.report import write_report
     from longfat.runner import Interrupted, run_study
     from longfat.runner.progress import reporter
     from longfat.study import Overrides, load_study, read_setting
@@ -80,7 +80,7 @@ def run(
                     one, folder=out, jobs=jobs, fresh=fresh, quick=quick, reporter=reporter(), force=force
                 )
             )
-            report = analysis.write_report(results[-1])
+            report = write_report(results[-1])
             if as_json:
                 typer.echo(f"Report: {report}", err=True)
             else:
@@ -102,7 +102,7 @@ def _print(result: RunResult, report: Path) -> None:
     from rich.console import Console
 
     from longfat.analysis import grid
-    from longfat.analysis.terminal import table, verdicts
+    from longfat.presentation.terminal import table, verdicts
 
     console = Console(width=None if sys.stdout.isatty() else _WIDTH_ELSEWHERE, highlight=False)
     console.print(table(result.study, result))

@@ -131,8 +131,8 @@ def summary(report: dict[str, Any]) -> str:
     ...          "retransmissions": 30})
     '2.00 MB in 1.60 s: 10.0 Mbit/s; 1,530 packets, 30 sent again: 2.0 % more than needed'
     """
-    from longfat.analysis.formatting import quantity
     from longfat.cli.display.transfers import size
+    from longfat.presentation.formatting import quantity
 
     took = quantity(report["seconds"], "s")
     sent, again = report["packets_sent"], report["retransmissions"]

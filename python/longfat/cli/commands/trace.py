@@ -204,7 +204,7 @@ class Trace:
 
 
 def _titles(study: Study, cell: Cell, trial: int, record: dict[str, Any]) -> tuple[str, str]:
-    from longfat.analysis import formatting
+    from longfat.presentation import formatting
 
     protocol = cell.spec["protocol"]
     kind = str(protocol.get("kind", cell.protocol))
@@ -222,7 +222,8 @@ def draw(view: View, traces: Sequence[Trace]) -> bytes:
     """Returns the drawing of traced trials as a file's bytes: charts overlaid, ladders side by side."""
     if view.chart is TraceChart.LADDER:
         return _ladders(view, traces)
-    from longfat.analysis import series, series_sequence, series_text
+    from longfat.analysis import series, series_sequence
+    from longfat.presentation import series_text
 
     parts = _OVER_TIME if view.chart is TraceChart.ALL else (view.chart,)
     labels = _labels(traces)
@@ -249,7 +250,7 @@ def draw(view: View, traces: Sequence[Trace]) -> bytes:
     if rendered is None:
         width = shutil.get_terminal_size((series_text.WIDTH, 24)).columns
         return series_text.draw(shown, sequences, told, title, subtitle, width).encode()
-    from longfat.analysis import charts, series_charts
+    from longfat.presentation import charts, series_charts
 
     made = series_charts.charts(shown, sequences, told, title, subtitle)
     return charts.render(made, rendered)
@@ -286,7 +287,8 @@ def _one_flow(record: dict[str, Any], asked: Sequence[str]) -> tuple[int, str]:
 
 
 def _ladders(view: View, traces: Sequence[Trace]) -> bytes:
-    from longfat.analysis import ladder, ladder_svg, ladder_text
+    from longfat.analysis import ladder
+    from longfat.presentation import ladder_svg, ladder_text
 
     wholes, subtitles = [], []
     for trace in traces:

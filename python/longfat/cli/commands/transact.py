@@ -56,12 +56,12 @@ def transact(
       longfat transact example.org --protocol tcp,tfo --sizes 100..1400:100 --count 50 --out transactions.html
     """  # noqa: D301 - this backslash keeps the lines of the examples
     from longfat import _native
-    from longfat.analysis.formatting import quantity
     from longfat.analysis.ping_summary import rows
     from longfat.analysis.transaction_summary import summarise
     from longfat.cli import measuring
     from longfat.cli.arguments.sizes import read
     from longfat.cli.signals import end_like_ctrl_c
+    from longfat.presentation.formatting import quantity
 
     protocols = list(dict.fromkeys(name.strip() for name in protocol.split(",")))
     if wrong := [name for name in protocols if name not in PROTOCOLS]:
@@ -146,7 +146,7 @@ def notes(report: Mapping[str, Any], summary: Summary) -> list[str]:
 
 def table(summary: Summary) -> list[list[str]]:
     """The table, its first row the heading."""
-    from longfat.analysis.formatting import DASH, digits, scale_for
+    from longfat.presentation.formatting import DASH, digits, scale_for
 
     scale, unit = scale_for([one.application.value for one in summary.of], "s")
 
@@ -183,7 +183,7 @@ def table(summary: Summary) -> list[list[str]]:
 
 def page(told: Mapping[str, Any], summary: Summary) -> str:
     """The report."""
-    from longfat.analysis import measurement_report
+    from longfat.presentation import measurement_report
 
     points = []
     for key in ("application", "wire"):

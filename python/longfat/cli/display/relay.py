@@ -6,7 +6,7 @@ import sys
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any, Protocol
 
-from longfat.analysis.formatting import DASH, label, quantity
+from longfat.presentation.formatting import DASH, label, quantity
 from longfat.runner.progress import LINE_EVERY_S
 
 if TYPE_CHECKING:

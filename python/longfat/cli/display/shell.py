@@ -6,7 +6,7 @@ import sys
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
-from longfat.analysis.formatting import DASH, label, quantity
+from longfat.presentation.formatting import DASH, label, quantity
 
 if TYPE_CHECKING:
     from rich.table import Table

@@ -153,7 +153,7 @@ def size(count: float) -> str:
     >>> size(12), size(1857353), size(0)
     ('12 B', '1.86 MB', '0 B')
     """
-    from longfat.analysis.formatting import quantity
+    from longfat.presentation.formatting import quantity
 
     return quantity(count, "B") if count >= 1000 else f"{round(count)} B"
 

@@ -8,10 +8,10 @@ from typing import Any
 
 import altair as alt
 
-from longfat.analysis import charts, html
-from longfat.analysis.charts import PALETTE, Spec, configured
-from longfat.analysis.html import Markup, section, tag
-from longfat.analysis.vega_bundle import bundle
+from longfat.presentation import charts, html
+from longfat.presentation.charts import PALETTE, Spec, configured
+from longfat.presentation.html import Markup, section, tag
+from longfat.presentation.vega_bundle import bundle
 
 _WIDTH, _HEIGHT = 860, 420
 

@@ -6,10 +6,11 @@ import math
 import shlex
 from typing import TYPE_CHECKING
 
-from longfat.analysis import cautions, formatting, grid, statistics, terminal
-from longfat.analysis.html import Content, Markup, bullets, facts, page_part, paragraph, render, tag
+from longfat.analysis import grid, statistics
 from longfat.analysis.prediction import ARQ_HEADER, ARQ_KINDS, UDP_IPV4, pipe
 from longfat.analysis.relations import RESOLUTION
+from longfat.presentation import cautions, formatting, terminal
+from longfat.presentation.html import Content, Markup, bullets, facts, page_part, paragraph, render, tag
 from longfat.study import units
 from longfat.study.claims import MIN_TRIALS
 

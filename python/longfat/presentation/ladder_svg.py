@@ -12,9 +12,9 @@ from typing import Literal
 
 import vl_convert
 
-from longfat.analysis.formatting import DASH, digits
-from longfat.analysis.html import Markup, render, tag
 from longfat.analysis.ladder import Flight, Ladder, Mark, together
+from longfat.presentation.formatting import DASH, digits
+from longfat.presentation.html import Markup, render, tag
 
 SENDER_X, RECEIVER_X, WIDTH = 215.0, 655.0, 860.0
 TOP, BOTTOM = 122.0, 34.0

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from longfat.analysis import agreement, formatting, grid
-from longfat.analysis.html import Content, Markup, paragraph, table, tag
+from longfat.analysis import agreement, grid
+from longfat.presentation import formatting
+from longfat.presentation.html import Content, Markup, paragraph, table, tag
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

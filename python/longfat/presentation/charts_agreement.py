@@ -8,14 +8,15 @@ from typing import TYPE_CHECKING, Any
 
 import altair as alt
 
-from longfat.analysis import formatting, grid
-from longfat.analysis.charts import SHAPES, coloured, configured, repeated
+from longfat.analysis import grid
+from longfat.presentation import formatting
+from longfat.presentation.charts import SHAPES, coloured, configured, repeated
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from longfat.analysis.agreement import Agreement, Difference, Measure
-    from longfat.analysis.charts import Spec
+    from longfat.presentation.charts import Spec
     from longfat.results import RunResult
     from longfat.study import Study
 

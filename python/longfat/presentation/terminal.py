@@ -11,8 +11,9 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from longfat.analysis import agreement, cautions, formatting, grid
+from longfat.analysis import agreement, grid
 from longfat.analysis.statistics import method
+from longfat.presentation import cautions, formatting
 from longfat.study.vocabulary import AT_HOST
 
 if TYPE_CHECKING:

@@ -5,8 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from longfat.analysis import formatting, grid
-from longfat.analysis.html import Content, Markup, paragraph, table, tag
+from longfat.analysis import grid
+from longfat.presentation import formatting
+from longfat.presentation.html import Content, Markup, paragraph, table, tag
 from longfat.study.vocabulary import canonical
 
 if TYPE_CHECKING:

@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Any
 
 import altair as alt
 
-from longfat.analysis import chart_data, formatting
-from longfat.analysis.chart_data import MEASURED
-from longfat.analysis.charts import LETTER, configured, titled
+from longfat.presentation import chart_data, formatting
+from longfat.presentation.chart_data import MEASURED
+from longfat.presentation.charts import LETTER, configured, titled
 
 if TYPE_CHECKING:
-    from longfat.analysis.charts import Spec
+    from longfat.presentation.charts import Spec
     from longfat.results import RunResult
 
 LEAST_ROWS, LEAST_COLUMNS = 3, 3

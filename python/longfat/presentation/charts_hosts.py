@@ -8,12 +8,13 @@ from typing import TYPE_CHECKING, Any
 
 import altair as alt
 
-from longfat.analysis import formatting, grid
-from longfat.analysis.charts import coloured, configured, titled, wrapped
+from longfat.analysis import grid
+from longfat.presentation import formatting
+from longfat.presentation.charts import coloured, configured, titled, wrapped
 from longfat.study.vocabulary import AT_HOST
 
 if TYPE_CHECKING:
-    from longfat.analysis.charts import Spec
+    from longfat.presentation.charts import Spec
     from longfat.results import RunResult
 
 MOST_PANELS = 6

@@ -76,7 +76,7 @@ def facts(pairs: Iterable[tuple[str, Content]]) -> Markup:
 
 def page_part(name: str, **values: Content) -> Markup:
     """A file of the page with `$name` replaced by the values, each escaped unless it is markup."""
-    text = (files("longfat.analysis") / "report_page" / name).read_text(encoding="utf-8")
+    text = (files("longfat.presentation") / "report_page" / name).read_text(encoding="utf-8")
     if not values:
         return Markup(text)
     return Markup(string.Template(text).substitute({key: render(value) for key, value in values.items()}))

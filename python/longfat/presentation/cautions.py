@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from longfat.analysis import formatting, grid
+from longfat.analysis import grid
+from longfat.presentation import formatting
 
 if TYPE_CHECKING:
     from longfat.results import CellResult

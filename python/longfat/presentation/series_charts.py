@@ -10,10 +10,11 @@ from typing import Any
 
 import altair as alt
 
-from longfat.analysis import formatting, series, series_sequence
-from longfat.analysis.charts import PALETTE, Spec, configured
+from longfat.analysis import series, series_sequence
 from longfat.analysis.series import Samples, Series
 from longfat.analysis.series_sequence import Loss, TimeSequence
+from longfat.presentation import formatting
+from longfat.presentation.charts import PALETTE, Spec, configured
 
 WIDTH, HEIGHT, SEQUENCE_HEIGHT = 760, 170, 340
 POINTS = 1200

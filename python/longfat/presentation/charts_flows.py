@@ -6,12 +6,13 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from longfat.analysis import formatting, grid
-from longfat.analysis.charts import LABEL, config, series_color
-from longfat.analysis.vega_bundle import SCHEMA
+from longfat.analysis import grid
+from longfat.presentation import formatting
+from longfat.presentation.charts import LABEL, config, series_color
+from longfat.presentation.vega_bundle import SCHEMA
 
 if TYPE_CHECKING:
-    from longfat.analysis.charts import Spec
+    from longfat.presentation.charts import Spec
     from longfat.results import CellResult, RunResult
 
 LEAST_FLOWS = 20

@@ -6,23 +6,22 @@ import json
 import re
 from typing import TYPE_CHECKING, Any
 
-from longfat.analysis import (
-    agreement,
+from longfat.analysis import agreement, grid
+from longfat.files import write_whole
+from longfat.presentation import (
     charts,
     charts_agreement,
     charts_flows,
     charts_hosts,
     charts_matrix,
     formatting,
-    grid,
     html,
     report_agreement,
     report_tables,
     report_text,
 )
-from longfat.analysis.html import Markup, section, tag
-from longfat.analysis.vega_bundle import bundle
-from longfat.files import write_whole
+from longfat.presentation.html import Markup, section, tag
+from longfat.presentation.vega_bundle import bundle
 from longfat.study.vocabulary import AT_HOST, whole_metric
 
 if TYPE_CHECKING:

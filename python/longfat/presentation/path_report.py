@@ -8,9 +8,9 @@ from typing import Any
 
 import altair as alt
 
-from longfat.analysis.charts import PALETTE, Spec, configured
 from longfat.analysis.inference.samples import Router
-from longfat.analysis.measurement_report import page
+from longfat.presentation.charts import PALETTE, Spec, configured
+from longfat.presentation.measurement_report import page
 
 _WIDTH, _HEIGHT = 860, 420
 

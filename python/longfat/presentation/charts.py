@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import vl_convert
 
-from longfat.analysis import chart_data, formatting, grid
-from longfat.analysis.chart_data import BOUND, MEASURED, SOURCE, THEORY, ChartData
+from longfat.analysis import grid
 from longfat.analysis.statistics import method
-from longfat.analysis.vega_bundle import SCHEMA, VEGA_LITE
+from longfat.presentation import chart_data, formatting
+from longfat.presentation.chart_data import BOUND, MEASURED, SOURCE, THEORY, ChartData
+from longfat.presentation.vega_bundle import SCHEMA, VEGA_LITE
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

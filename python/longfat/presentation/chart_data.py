@@ -8,7 +8,8 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from longfat.analysis import formatting, grid
+from longfat.analysis import grid
+from longfat.presentation import formatting
 from longfat.study.vocabulary import whole_metric
 
 if TYPE_CHECKING:

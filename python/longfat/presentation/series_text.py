@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 
-from longfat.analysis import formatting
 from longfat.analysis.series import Samples, Series, mean
 from longfat.analysis.series_sequence import Loss, Piece, TimeSequence
+from longfat.presentation import formatting
 
 BARS = "▁▂▃▄▅▆▇█"
 WIDTH = 108
