@@ -6,7 +6,8 @@ use std::hint::black_box;
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 use foundation::{Duration, Instant};
 use transport::congestion::{
-    Acknowledgement, CongestionConfig, Controller, Estimator, Loss, Owner, Pacer, Registry, Rules, Snapshot,
+    Acknowledgement, CongestionConfig, ConnectionContext, Controller, Estimator, Loss, Pacer, Registry,
+    Rules, Snapshot,
 };
 
 const SEGMENT: u64 = 1460;
@@ -101,11 +102,11 @@ fn congestion(criterion: &mut Criterion) {
     for entry in Registry::builtin().iter() {
         let config = CongestionConfig::named(entry.name()).unwrap();
         for (rules, suffix) in [(Rules::Rfc, ""), (Rules::Linux, "/linux")] {
-            let owner = Owner {
+            let context = ConnectionContext {
                 rules,
-                ..Owner::new(SEGMENT)
+                ..ConnectionContext::new(SEGMENT)
             };
-            let mut sender = Sender::new(config.build_for(&owner));
+            let mut sender = Sender::new(config.build_for(&context));
             let name = format!("{}{suffix}", entry.name());
             group.bench_function(name, |bencher| bencher.iter(|| sender.step()));
         }

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use foundation::Duration;
 use network::HostId;
 use transport::mptcp::HostPaths;
-use transport::mptcp::policy::{Choose, CurrentRtt};
+use transport::mptcp::policy::{PathChoice, RttSource};
 
 use crate::plan::{Group, Pair, Protocol};
 
@@ -43,10 +43,10 @@ impl Group {
     /// opens it.
     pub fn choose_way(&mut self, pair: &Pair, host: &mut HostPaths) -> u8 {
         let choose = match &self.protocol {
-            Protocol::Tcp(config) if pair.ways.len() > 1 => config.path.unwrap_or(Choose::First),
+            Protocol::Tcp(config) if pair.ways.len() > 1 => config.path.unwrap_or(PathChoice::First),
             _ => return 0,
         };
-        let path = choose.path(host, CurrentRtt::Latest, &mut self.paths);
+        let path = choose.path(host, RttSource::Latest, &mut self.paths);
         host.on_connection();
         path.0
     }

@@ -11,7 +11,7 @@ use rand::Rng;
 use transport::arq::ArqConfig;
 use transport::arq::frame::HEADER_LENGTH;
 use transport::mptcp::Setup;
-use transport::mptcp::policy::Choose;
+use transport::mptcp::policy::PathChoice;
 use transport::mptcp::segment::DSS_MAPPED;
 use transport::tcp::TcpConfig;
 
@@ -245,7 +245,7 @@ impl Group {
     pub fn chooses_ways(&self) -> bool {
         let chooses = match &self.protocol {
             Protocol::Mptcp(_) => true,
-            Protocol::Tcp(config) => config.path.unwrap_or(Choose::First) != Choose::First,
+            Protocol::Tcp(config) => config.path.unwrap_or(PathChoice::First) != PathChoice::First,
             Protocol::Arq(_) | Protocol::Udp(_) | Protocol::Icmp => false,
         };
         chooses && self.pairs.iter().any(|pair| pair.ways.len() > 1)

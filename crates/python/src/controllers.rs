@@ -15,7 +15,9 @@ use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyString, PyType};
 use serde_json::{Map, Value};
-use transport::congestion::{self, Controller, Owner, Registration, Settings, install_resolver};
+use transport::congestion::{
+    self, ConnectionContext, Controller, ControllerSettings, Registration, install_resolver,
+};
 
 /// The segment for which settings are tried before any connection is there, in bytes.
 const TRIAL_SEGMENT: u64 = 1460;
@@ -212,7 +214,7 @@ impl fmt::Debug for ClassSettings {
 }
 
 impl ClassSettings {
-    fn make(&self, owner: &Owner) -> Result<Object, String> {
+    fn make(&self, context: &ConnectionContext) -> Result<Object, String> {
         Python::attach(|py| {
             let made = || -> PyResult<Py<PyAny>> {
                 let text = Value::Object(self.keys.clone()).to_string();
@@ -220,7 +222,7 @@ impl ClassSettings {
                 let object = self
                     .class
                     .bind(py)
-                    .call_method1("_make", (owner.segment, owner.initial_window, keys))?;
+                    .call_method1("_make", (context.segment, context.initial_window, keys))?;
                 Ok(object.unbind())
             };
             let object = made().map_err(|error| format!("{}: {}", self.name, told(py, &error)))?;
@@ -236,17 +238,17 @@ impl ClassSettings {
     }
 }
 
-impl Settings for ClassSettings {
+impl ControllerSettings for ClassSettings {
     fn validate(&self) -> Vec<Problem> {
-        let made = self.make(&Owner::new(TRIAL_SEGMENT));
+        let made = self.make(&ConnectionContext::new(TRIAL_SEGMENT));
         made.err()
             .map(|message| Problem::new("", message))
             .into_iter()
             .collect()
     }
 
-    fn build_for(&self, owner: &Owner) -> Box<dyn Controller> {
-        match self.make(owner) {
+    fn build_for(&self, context: &ConnectionContext) -> Box<dyn Controller> {
+        match self.make(context) {
             Ok(object) => Box::new(object),
             Err(message) => resume_unwind(Box::new(Fault(message))),
         }
@@ -422,7 +424,7 @@ impl Controller for Object {
             .is_some_and(|threshold| self.answers.window < threshold)
     }
 
-    fn threshold(&self) -> Option<u64> {
+    fn ssthresh(&self) -> Option<u64> {
         self.answers.threshold
     }
 

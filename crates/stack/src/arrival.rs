@@ -122,7 +122,7 @@ impl Stack {
             return false;
         };
         let port = stream.endpoints.source.port();
-        let gives_way = stream.connection.gives_way_to(segment) && self.listeners.contains_key(&port);
+        let gives_way = stream.connection.is_replaced_by(segment) && self.listeners.contains_key(&port);
         if gives_way {
             self.replace(id);
         }

@@ -6,7 +6,9 @@
 use foundation::{Instant, Problem, Rate};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use transport::congestion::{Acknowledgement, Controller, Loss, Owner, Registration, Registry, Settings};
+use transport::congestion::{
+    Acknowledgement, ConnectionContext, Controller, ControllerSettings, Loss, Registration, Registry,
+};
 
 /// Additive increase, multiplicative decrease.
 #[derive(Debug, Serialize, Deserialize, JsonSchema)]
@@ -27,7 +29,7 @@ impl Default for AimdSettings {
     }
 }
 
-impl Settings for AimdSettings {
+impl ControllerSettings for AimdSettings {
     fn validate(&self) -> Vec<Problem> {
         if (0.1..=0.9).contains(&self.keep) {
             return Vec::new();
@@ -36,12 +38,12 @@ impl Settings for AimdSettings {
         vec![Problem::new("keep", message)]
     }
 
-    fn build_for(&self, owner: &Owner) -> Box<dyn Controller> {
+    fn build_for(&self, context: &ConnectionContext) -> Box<dyn Controller> {
         Box::new(Aimd {
             increase: self.increase,
             keep: self.keep,
-            segment: owner.segment as f64,
-            window: (owner.initial_window.unwrap_or(10) * owner.segment) as f64,
+            segment: context.segment as f64,
+            window: (context.initial_window.unwrap_or(10) * context.segment) as f64,
             reduced_at: None,
         })
     }

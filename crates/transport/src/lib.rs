@@ -10,6 +10,7 @@ pub mod congestion;
 pub mod machine;
 pub mod metrics;
 pub mod mptcp;
+mod path_choice;
 pub mod ranges;
 pub mod rtt;
 pub mod statistics;

@@ -35,7 +35,7 @@ impl Side {
 
 /// What carries a request or response that is one datagram.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Carrier {
+pub enum MessageProtocol {
     /// UDP.
     Udp,
     /// ICMP echo.
@@ -46,7 +46,7 @@ pub enum Carrier {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Message {
     /// What carries it.
-    pub carrier: Carrier,
+    pub protocol: MessageProtocol,
     /// Whether it is of a request, not of a response.
     pub asks: bool,
     /// Which request it is, or is the response to, from 1.

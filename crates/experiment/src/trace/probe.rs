@@ -60,7 +60,7 @@ impl Probe {
         let rtt = sender.timer().rtt();
         Self {
             window: Some(sender.window_bytes()),
-            threshold: sender.threshold(),
+            threshold: sender.ssthresh(),
             smoothed_rtt: rtt.has_sample().then(|| rtt.smoothed().as_secs_f64()),
             rtt: rtt.has_sample().then(|| rtt.latest().as_secs_f64()),
             in_flight: sender.bytes_in_flight(),

@@ -6,7 +6,7 @@ use foundation::Instant;
 use transport::arq::frame::Kind;
 use transport::tcp::{Ecn, Flags, Segment};
 
-use super::content::{Carrier, Content, Side};
+use super::content::{Content, MessageProtocol, Side};
 use super::events::{TraceEvent, What, frame_name, segment_name};
 
 /// A packet of a flow, wherever it is on its way.
@@ -183,11 +183,11 @@ impl Table {
                 event.length = Some(*length);
             }
             Content::Message(message) => {
-                event.frame = Some(match message.carrier {
+                event.frame = Some(match message.protocol {
                     _ if message.offset > 0 => "fragment",
-                    Carrier::Udp => "datagram",
-                    Carrier::Icmp if message.asks => "echo-request",
-                    Carrier::Icmp => "echo-reply",
+                    MessageProtocol::Udp => "datagram",
+                    MessageProtocol::Icmp if message.asks => "echo-request",
+                    MessageProtocol::Icmp => "echo-reply",
                 });
                 event.length = Some(message.length);
             }

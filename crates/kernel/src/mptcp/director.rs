@@ -5,7 +5,7 @@ use std::net::{IpAddr, SocketAddr};
 
 use foundation::{Duration, Generator, Instant};
 use transport::mptcp::host::HostPaths;
-use transport::mptcp::policy::{Join, PathPolicy, PolicyConfig, Progress, When};
+use transport::mptcp::policy::{Join, JoinTime, PathPolicy, PolicyConfig, Progress};
 use transport::mptcp::segment::PathIndex;
 
 use super::info::TcpInfo;
@@ -156,9 +156,9 @@ impl Director {
         let size = size.or(grows.then_some(self.acknowledged.max(1)));
         let opening = self.policy.open(size, host, &mut self.random);
         let wanted = 1 + opening.joins.len();
-        let fallback = host.by(|path| path.rtt).into_iter().map(Join::at_once);
+        let fallback = host.by(|path| path.rtt).into_iter().map(Join::immediately);
         let fallback = fallback.take(if self.used.is_empty() { host.len() } else { 0 });
-        let first = Join::at_once(opening.first);
+        let first = Join::immediately(opening.first);
         for join in std::iter::once(first).chain(opening.joins).chain(fallback) {
             let is_new = !self.used.contains(&join.path) && !self.gone.contains(&join.path);
             if is_new && self.used.len() < wanted {
@@ -220,7 +220,7 @@ impl Director {
             if opening.joins.is_empty() {
                 Vec::new()
             } else {
-                let first = Join::at_once(opening.first);
+                let first = Join::immediately(opening.first);
                 std::iter::once(first).chain(opening.joins).collect()
             }
         } else {
@@ -248,9 +248,9 @@ impl Director {
         };
         let acknowledged = self.acknowledged;
         let is_due = |join: &Join| match join.when {
-            When::AtOnce => true,
-            When::AfterBytes(bytes) => acknowledged >= bytes,
-            When::AfterTime(time) => since + time <= now,
+            JoinTime::Immediately => true,
+            JoinTime::AfterBytes(bytes) => acknowledged >= bytes,
+            JoinTime::AfterTime(time) => since + time <= now,
         };
         self.joins.retain(|join| {
             let Some(way) = ways.get(join.path.index()).filter(|_| is_due(join)) else {
@@ -281,7 +281,7 @@ impl Director {
                 host.on_round_trip(subflow.path, Duration::from_micros(micros));
             }
             let place = self.place(subflow.path, host);
-            let Some(account) = host.account_mut(subflow.path) else {
+            let Some(account) = host.path_mut(subflow.path) else {
                 continue;
             };
             let told = &mut self.told[place];
@@ -306,7 +306,7 @@ impl Director {
         if let Some(place) = self.told.iter().position(|told| told.path == path) {
             return place;
         }
-        if let Some(account) = host.account_mut(path) {
+        if let Some(account) = host.path_mut(path) {
             account.subflows += 1;
         }
         self.told.push(Told {
@@ -321,7 +321,7 @@ impl Director {
     /// The connection is over: nothing of it is on the host's account any more.
     pub fn end(&mut self, host: &mut HostPaths) {
         for told in &mut self.told {
-            if let Some(account) = host.account_mut(told.path) {
+            if let Some(account) = host.path_mut(told.path) {
                 account.subflows = account.subflows.saturating_sub(1);
                 move_claim(account, told, 0, self.short);
             }
@@ -338,7 +338,7 @@ pub(super) fn number(ways: &[Way], own: IpAddr) -> u8 {
     place.map_or(0, |place| place as u8 + 1)
 }
 
-fn move_claim(account: &mut transport::mptcp::host::PathAccount, told: &mut Told, claim: u64, short: bool) {
+fn move_claim(account: &mut transport::mptcp::host::PathState, told: &mut Told, claim: u64, short: bool) {
     account.unfinished = account.unfinished.saturating_sub(told.claimed) + claim;
     if short {
         account.short = account.short.saturating_sub(told.claimed) + claim;

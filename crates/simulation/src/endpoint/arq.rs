@@ -8,7 +8,7 @@ use foundation::Instant;
 use transport::arq::{Admission, ArqConfig, Connection, Event, Frame, Listener, StreamRange};
 use transport::{Machine as _, Statistics};
 
-use super::stream::{Carrier, Family, Told};
+use super::stream::{Family, StreamConnection, Told};
 use super::{Host, RoundTrips};
 use crate::body::Content;
 
@@ -58,7 +58,7 @@ impl Arq {
     }
 }
 
-impl Carrier for Connection<StreamRange> {
+impl StreamConnection for Connection<StreamRange> {
     fn record_round_trips(&mut self) {
         self.record_round_trips();
     }

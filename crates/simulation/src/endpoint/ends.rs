@@ -5,7 +5,7 @@ use std::sync::Arc;
 use experiment::application::{Application, Progress};
 use experiment::outcome::{Baseline, Carried, FlowOutcome, Sent};
 use experiment::plan::{Group, Pair, Protocol};
-use experiment::trace::content::Carrier;
+use experiment::trace::content::MessageProtocol;
 use experiment::workload::Kind;
 use foundation::{Generator, Instant};
 use network::RouteId;
@@ -75,8 +75,10 @@ fn machines(group: &mut Group, size: Option<u64>) -> (Machine, Machine) {
             let end = |arq, records_rtt| Machine::Arq(Box::new(StreamEnd::new(arq, records_rtt)));
             (end(opener, records_rtt), end(listener, false))
         }
-        Protocol::Udp(_) if group.workload.kind == Kind::RequestResponse => messages(Carrier::Udp, group),
-        Protocol::Icmp => messages(Carrier::Icmp, group),
+        Protocol::Udp(_) if group.workload.kind == Kind::RequestResponse => {
+            messages(MessageProtocol::Udp, group)
+        }
+        Protocol::Icmp => messages(MessageProtocol::Icmp, group),
         &Protocol::Udp(size) => (
             Machine::Datagram(DatagramEnd::new(size)),
             Machine::Datagram(DatagramEnd::new(size)),
@@ -85,10 +87,10 @@ fn machines(group: &mut Group, size: Option<u64>) -> (Machine, Machine) {
 }
 
 /// Both ends of requests and responses that are one datagram each.
-fn messages(carrier: Carrier, group: &Group) -> (Machine, Machine) {
+fn messages(protocol: MessageProtocol, group: &Group) -> (Machine, Machine) {
     let mtu = group.mtu;
     let end =
-        |asks, records_rtt| Machine::Message(Box::new(MessageEnd::new(carrier, asks, mtu, records_rtt)));
+        |asks, records_rtt| Machine::Message(Box::new(MessageEnd::new(protocol, asks, mtu, records_rtt)));
     (end(true, group.records_rtt), end(false, false))
 }
 

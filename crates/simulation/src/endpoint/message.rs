@@ -4,7 +4,7 @@ use std::collections::{BTreeSet, VecDeque};
 
 use experiment::application::ANSWER_WITHIN;
 use experiment::plan::IPV4_HEADER;
-use experiment::trace::content::{Carrier, Message};
+use experiment::trace::content::{Message, MessageProtocol};
 use foundation::Instant;
 use network::UDP_IPV4_OVERHEAD;
 use transport::Statistics;
@@ -15,10 +15,21 @@ use crate::body::Content;
 /// UDP's header and ICMP echo's are 8 bytes alike (RFC 768, RFC 792).
 const HEADER: u32 = UDP_IPV4_OVERHEAD - IPV4_HEADER;
 
-/// One who asks, or one who answers. Of those that arrive late, twice or out of turn only the awaited one counts.
+/// The fragments of one message that have arrived.
+#[derive(Debug, Default)]
+struct Reassembly {
+    /// Number of the message.
+    number: u32,
+    /// Offsets of the fragments.
+    offsets: BTreeSet<u32>,
+    /// Bytes of the fragments together.
+    length: u32,
+}
+
+/// The client or the server of requests in datagrams. Only the awaited message counts; late and duplicate ones are ignored.
 #[derive(Debug)]
 pub(crate) struct MessageEnd {
-    carrier: Carrier,
+    protocol: MessageProtocol,
     asks: bool,
     /// IP's payload in the largest packet.
     room: u32,
@@ -26,8 +37,7 @@ pub(crate) struct MessageEnd {
     number: u32,
     /// Packets that wait to be sent.
     unsent: VecDeque<Message>,
-    /// Which message is being put together, and the first bytes of those of its fragments that are there.
-    parts: (u32, BTreeSet<u32>, u32),
+    reassembly: Reassembly,
     /// When the answer to the last request is given up; `None` where none is awaited.
     deadline: Option<Instant>,
     asked_at: Instant,
@@ -38,19 +48,19 @@ pub(crate) struct MessageEnd {
 
 impl MessageEnd {
     /// The end that asks, or the one that answers, over links that carry packets of up to `mtu` bytes.
-    pub(crate) fn new(carrier: Carrier, asks: bool, mtu: u32, records_rtt: bool) -> Self {
+    pub(crate) fn new(protocol: MessageProtocol, asks: bool, mtu: u32, records_rtt: bool) -> Self {
         let mut notices = VecDeque::new();
         if !asks {
             // Who answers keeps nothing that an end could wait for.
             notices.push_back(Notice::Closed);
         }
         Self {
-            carrier,
+            protocol,
             asks,
             room: mtu - IPV4_HEADER,
             number: 0,
             unsent: VecDeque::new(),
-            parts: (0, BTreeSet::new(), 0),
+            reassembly: Reassembly::default(),
             deadline: None,
             asked_at: Instant::ZERO,
             notices,
@@ -69,14 +79,17 @@ impl MessageEnd {
         if !part.is_fragment() {
             return Some(payload);
         }
-        if self.parts.0 != part.number {
-            self.parts = (part.number, BTreeSet::new(), 0);
+        if self.reassembly.number != part.number {
+            self.reassembly = Reassembly {
+                number: part.number,
+                ..Reassembly::default()
+            };
         }
-        if self.parts.1.insert(part.offset) {
-            self.parts.2 += part.length;
+        if self.reassembly.offsets.insert(part.offset) {
+            self.reassembly.length += part.length;
         }
-        (self.parts.2 == part.whole).then(|| {
-            self.parts = (0, BTreeSet::new(), 0);
+        (self.reassembly.length == part.whole).then(|| {
+            self.reassembly = Reassembly::default();
             payload
         })
     }
@@ -104,7 +117,7 @@ impl End for MessageEnd {
         while offset < whole {
             let length = most.min(whole - offset);
             self.unsent.push_back(Message {
-                carrier: self.carrier,
+                protocol: self.protocol,
                 asks: self.asks,
                 number: self.number,
                 offset,

@@ -107,7 +107,7 @@ pub(crate) trait End {
     fn timeout(&self) -> Option<Instant>;
     /// Tells the host what was seen, on `way` where it knows only one. Gives whether there may be
     /// more to send for it.
-    fn settle(&mut self, _now: Instant, _way: u8, _host: &mut Host<'_>) -> bool {
+    fn update_host(&mut self, _now: Instant, _way: u8, _host: &mut Host<'_>) -> bool {
         false
     }
 }
@@ -188,7 +188,7 @@ impl Endpoint {
             if let Some(content) = each_machine!(&mut self.machine, end => end.transmit(now, &mut way)) {
                 self.packets += 1;
                 network.send(now, packet(self.route(way), flow, to, way, content));
-            } else if !each_machine!(&mut self.machine, end => end.settle(now, self.first + way, host)) {
+            } else if !each_machine!(&mut self.machine, end => end.update_host(now, self.first + way, host)) {
                 break;
             }
         }

@@ -9,7 +9,7 @@ use transport::mptcp::{Connection, MptcpOption, PathIndex, Setup};
 use transport::tcp::{Event, Flags};
 use transport::{Machine as _, Statistics};
 
-use super::stream::{Carrier, Family, StreamEnd, Told};
+use super::stream::{Family, StreamConnection, StreamEnd, Told};
 use super::{Host, RoundTrips};
 use crate::body::Content;
 
@@ -71,7 +71,7 @@ impl StreamEnd<Mptcp> {
     }
 }
 
-impl Carrier for Connection {
+impl StreamConnection for Connection {
     fn record_round_trips(&mut self) {
         self.record_round_trips();
     }
@@ -138,7 +138,7 @@ impl Family for Mptcp {
             _ => return,
         };
         if let Some(connection) = connection
-            && !connection.gives_way_to(&segment)
+            && !connection.is_replaced_by(&segment)
         {
             connection.handle_frame(now, (path, segment));
             return;
@@ -177,7 +177,7 @@ impl Family for Mptcp {
     }
 
     #[inline]
-    fn settle(&mut self, now: Instant, _: u8, host: &mut Host<'_>, connection: &mut Connection) -> bool {
-        !self.listens && connection.settle(now, host.paths)
+    fn update_host(&mut self, now: Instant, _: u8, host: &mut Host<'_>, connection: &mut Connection) -> bool {
+        !self.listens && connection.update_host(now, host.paths)
     }
 }

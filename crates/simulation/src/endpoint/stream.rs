@@ -19,7 +19,7 @@ pub(crate) enum Told {
 }
 
 /// A connection that carries a byte stream each way.
-pub(crate) trait Carrier: Machine {
+pub(crate) trait StreamConnection: Machine {
     fn record_round_trips(&mut self);
     fn statistics(&self) -> &Statistics;
     /// As [`End::take_round_trips`].
@@ -39,7 +39,7 @@ pub(crate) trait Carrier: Machine {
 
 /// What the protocols do in ways of their own: how an end opens or awaits a connection, and what its packets are.
 pub(crate) trait Family {
-    type Connection: Carrier;
+    type Connection: StreamConnection;
 
     /// Opens a connection, from a host that knows its paths so.
     fn connect(&mut self, now: Instant, host: &mut Host<'_>) -> Self::Connection;
@@ -56,8 +56,8 @@ pub(crate) trait Family {
     /// The next packet that leaves, and its way where that is another one than it was.
     fn transmit(connection: &mut Self::Connection, now: Instant, way: &mut u8) -> Option<Content>;
     fn probe(connection: &Self::Connection) -> Probe;
-    /// As [`End::settle`].
-    fn settle(
+    /// As [`End::update_host`].
+    fn update_host(
         &mut self,
         _now: Instant,
         _way: u8,
@@ -132,11 +132,13 @@ impl<F: Family> End for StreamEnd<F> {
     }
 
     fn statistics(&self) -> Option<&Statistics> {
-        self.connection.as_ref().map(Carrier::statistics)
+        self.connection.as_ref().map(StreamConnection::statistics)
     }
 
     fn take_round_trips(&mut self) -> RoundTrips {
-        self.connection.as_mut().and_then(Carrier::take_round_trips)
+        self.connection
+            .as_mut()
+            .and_then(StreamConnection::take_round_trips)
     }
 
     fn probe(&self, _: Instant) -> Probe {
@@ -198,9 +200,9 @@ impl<F: Family> End for StreamEnd<F> {
     }
 
     #[inline]
-    fn settle(&mut self, now: Instant, way: u8, host: &mut Host<'_>) -> bool {
+    fn update_host(&mut self, now: Instant, way: u8, host: &mut Host<'_>) -> bool {
         match &mut self.connection {
-            Some(connection) => self.family.settle(now, way, host, connection),
+            Some(connection) => self.family.update_host(now, way, host, connection),
             None => false,
         }
     }

@@ -9,7 +9,7 @@ use transport::mptcp::PathIndex;
 use transport::tcp::{Connection, Event, Flags, TcpConfig, reset_for};
 use transport::{Machine as _, Statistics};
 
-use super::stream::{Carrier, Family, Told};
+use super::stream::{Family, StreamConnection, Told};
 use super::{Host, RoundTrips};
 use crate::body::Content;
 
@@ -63,7 +63,7 @@ impl Told {
     }
 }
 
-impl Carrier for Connection {
+impl StreamConnection for Connection {
     fn record_round_trips(&mut self) {
         self.record_round_trips();
     }
@@ -154,7 +154,13 @@ impl Family for Tcp {
 
     /// What a path that is one of several does is of use to others.
     #[inline]
-    fn settle(&mut self, now: Instant, way: u8, host: &mut Host<'_>, connection: &mut Connection) -> bool {
+    fn update_host(
+        &mut self,
+        now: Instant,
+        way: u8,
+        host: &mut Host<'_>,
+        connection: &mut Connection,
+    ) -> bool {
         while let Some(lesson) = connection.take_lesson() {
             host.memory.learn(now, host.peer_address(), lesson);
         }

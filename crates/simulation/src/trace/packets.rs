@@ -10,10 +10,10 @@ use etherparse::{
     IcmpEchoHeader, Icmpv4Type, Icmpv6Type, IpFragOffset, IpHeaders, Ipv4Header, PacketBuilder,
     PacketBuilderStep,
 };
-use experiment::trace::content::{Carrier, Message};
+use experiment::trace::content::{Message, MessageProtocol};
 use transport::arq::codec;
 use transport::mptcp;
-use transport::mptcp::wire::Keys;
+use transport::mptcp::keys::Keys;
 use transport::tcp::wire::{self, Endpoints, HOP_LIMIT};
 use transport::tcp::{Flags, Segment, SequenceNumber};
 
@@ -99,9 +99,9 @@ fn write_message(message: &Message, endpoints: Endpoints, corrupt: bool, out: &m
     let other = |error: &dyn std::fmt::Display| Error::other(error.to_string());
     let mut whole = Vec::new();
     let payload = vec![0; message.whole as usize - HEADER];
-    match message.carrier {
-        Carrier::Udp => udp(endpoints, &payload, &mut whole)?,
-        Carrier::Icmp => {
+    match message.protocol {
+        MessageProtocol::Udp => udp(endpoints, &payload, &mut whole)?,
+        MessageProtocol::Icmp => {
             let asker = if message.asks {
                 endpoints.source
             } else {

@@ -7,7 +7,7 @@ use std::io::{Error, Result, Write};
 use experiment::record::FlowRecord;
 use experiment::trace::capture::{Capture, Extent};
 use transport::mptcp::MptcpOption;
-use transport::mptcp::wire::Keys;
+use transport::mptcp::keys::Keys;
 
 use super::addresses::AddressPlan;
 use super::packets;

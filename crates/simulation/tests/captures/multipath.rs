@@ -7,7 +7,7 @@ use std::path::Path;
 use experiment::trace::capture::Capture;
 use foundation::Instant;
 use simulation::body::Side;
-use transport::mptcp::keys::address_proof;
+use transport::mptcp::keys::{Keys, address_hmac};
 use transport::mptcp::wire::{HMAC_SHA256, Number, VERSION, WireMapping, WireOption};
 use transport::tcp::wire::{Endpoints, encode_beside};
 use transport::tcp::{Flags, Segment, SequenceNumber};
@@ -115,7 +115,17 @@ fn every_option() -> Vec<(WireOption, &'static str)> {
         id: 3,
         address,
         port,
-        proof: proves.then(|| address_proof((1, 2), 3, address, port)),
+        hmac: proves.then(|| {
+            address_hmac(
+                Keys {
+                    sender: 1,
+                    receiver: 2,
+                },
+                3,
+                address,
+                port,
+            )
+        }),
     };
     let v4 = Ipv4Addr::new(192, 0, 2, 9);
     let v6 = Ipv6Addr::new(0x2001, 0xdb8, 0, 0, 0, 0, 0, 9);
@@ -129,7 +139,7 @@ fn every_option() -> Vec<(WireOption, &'static str)> {
             "tcp.options.mptcp.datalvllen == 9",
         ),
         (
-            WireOption::JoinThird { proof: [1; 20] },
+            WireOption::JoinThird { hmac: [1; 20] },
             "tcp.options.mptcp.sendhmac == 01:01:01:01:01:01:01:01:01:01:01:01:01:01:01:01:01:01:01:01",
         ),
         (

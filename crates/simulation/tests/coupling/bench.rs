@@ -142,7 +142,7 @@ impl Bench {
                 self.network
                     .send(now, packet(route, number as u32, side.other(), path.0, content));
             }
-            let settled = side == Side::Sender && connection.settle(now, &mut flow.host);
+            let settled = side == Side::Sender && connection.update_host(now, &mut flow.host);
             if !moved && !settled {
                 return;
             }

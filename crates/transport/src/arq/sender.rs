@@ -195,10 +195,10 @@ impl Sender {
 
     /// The controller's slow-start threshold in bytes, where it has one.
     #[must_use]
-    pub fn threshold(&self) -> Option<u64> {
+    pub fn ssthresh(&self) -> Option<u64> {
         self.congestion
             .as_ref()
-            .and_then(|congestion| congestion.controller.threshold())
+            .and_then(|congestion| congestion.controller.ssthresh())
     }
 
     /// Names and values of the controller's inner state; nothing where there is no controller.

@@ -2,7 +2,7 @@
 //! and implementation", IEEE/ACM Transactions on Networking 24 (1), 2016;
 //! draft-walid-mptcp-congestion-control-04): friendly to single-path TCP and yet quick to answer to change.
 
-use super::coupled::{CoupledSettings, Coupling, Link, rate};
+use super::coupled::{CoupledGains, CoupledSettings, Coupling, rate};
 use super::siblings::Siblings;
 
 /// Settings of BALIA.
@@ -17,11 +17,11 @@ pub struct Balia;
 
 impl Coupling for Balia {
     /// Draft, section 3.
-    const LEAST_THRESHOLD: u64 = 1;
+    const MIN_SSTHRESH: u64 = 1;
 
     /// Draft, section 3: with x = w / rtt and alpha = max x / x an ACK adds x / (rtt (sum of x)^2) times
     /// (1 + alpha) / 2 times (4 + alpha) / 5, and a loss takes w / 2 times min(alpha, 1.5).
-    fn link(siblings: &Siblings<'_>, segment: u64) -> Link {
+    fn gains(siblings: &Siblings<'_>, segment: u64) -> CoupledGains {
         let own = siblings.own();
         let rate_of_own = rate(own);
         let (mut total, mut most) = (0.0, 0.0);
@@ -32,9 +32,9 @@ impl Coupling for Balia {
         }
         let alpha = most / rate_of_own;
         let linked = rate_of_own / (own.rtt.as_nanos() as f64 * total * total);
-        Link {
+        CoupledGains {
             increase: segment as f64 * linked * (1.0 + alpha) / 2.0 * (4.0 + alpha) / 5.0,
-            kept: 1.0 - alpha.min(MOST) / 2.0,
+            beta: 1.0 - alpha.min(MOST) / 2.0,
         }
     }
 }
@@ -55,9 +55,14 @@ mod tests {
     }
 
     fn links(all: &[Sibling]) -> Vec<(f64, f64)> {
-        let link = |me| Balia::link(&Siblings { all, me }, 1000);
+        let link = |own_index| Balia::gains(&Siblings { all, own_index }, 1000);
         (0..all.len())
-            .map(|me| ((link(me).increase * 1e9).round() / 1e6, link(me).kept))
+            .map(|own_index| {
+                (
+                    (link(own_index).increase * 1e9).round() / 1e6,
+                    link(own_index).beta,
+                )
+            })
             .collect()
     }
 

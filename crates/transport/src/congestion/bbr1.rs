@@ -10,7 +10,7 @@ use foundation::{Duration, Instant, Problem, Rate};
 use super::arithmetic::{bytes_in, scale};
 use super::bbr::filters::RoundFilter;
 use super::bbr::startup::FullPipe;
-use super::settings::{Owner, Settings, check_initial_window, check_probe_rtt};
+use super::settings::{ConnectionContext, ControllerSettings, check_initial_window, check_probe_rtt};
 use super::{Acknowledgement, Controller, Loss};
 
 /// Gains are in thousandths.
@@ -26,7 +26,7 @@ const CYCLE: [u64; 8] = [1250, 750, UNIT, UNIT, UNIT, UNIT, UNIT, UNIT];
 /// Rounds over which the largest delivery rate is remembered (section 4.1.1.1).
 const BANDWIDTH_ROUNDS: u64 = 10;
 /// The least window in packets, and that of ProbeRTT (section 4.2.3.2).
-const LEAST_WINDOW: u64 = 4;
+const MIN_WINDOW: u64 = 4;
 /// Bursts that the window leaves room for (section 4.2.3.2).
 const QUANTA: u64 = 3;
 
@@ -52,19 +52,19 @@ impl Default for Bbr1Settings {
     }
 }
 
-impl Settings for Bbr1Settings {
+impl ControllerSettings for Bbr1Settings {
     fn validate(&self) -> Vec<Problem> {
         let mut problems: Vec<Problem> = check_initial_window(self.initial_window).into_iter().collect();
         problems.extend(check_probe_rtt(self.probe_rtt_interval, self.probe_rtt_duration));
         problems
     }
 
-    fn build_for(&self, owner: &Owner) -> Box<dyn Controller> {
+    fn build_for(&self, context: &ConnectionContext) -> Box<dyn Controller> {
         let settings = Self {
-            initial_window: owner.initial_window.unwrap_or(self.initial_window),
+            initial_window: context.initial_window.unwrap_or(self.initial_window),
             ..self.clone()
         };
-        Box::new(Bbr1::new(&settings, owner.segment))
+        Box::new(Bbr1::new(&settings, context.segment))
     }
 }
 
@@ -100,8 +100,8 @@ struct Bbr1 {
     bw: u64,
     full_pipe: FullPipe,
 
-    least_rtt: Option<Duration>,
-    least_rtt_at: Instant,
+    min_rtt: Option<Duration>,
+    min_rtt_at: Instant,
     probe_rtt_done_at: Option<Instant>,
     probe_rtt_round_done: bool,
     /// Rate samples up to this many delivered bytes are limited by ProbeRTT.
@@ -140,8 +140,8 @@ impl Bbr1 {
             bandwidth: RoundFilter::default(),
             bw: 0,
             full_pipe: FullPipe::default(),
-            least_rtt: None,
-            least_rtt_at: Instant::ZERO,
+            min_rtt: None,
+            min_rtt_at: Instant::ZERO,
             probe_rtt_done_at: None,
             probe_rtt_round_done: false,
             limited_until: 0,
@@ -193,14 +193,14 @@ impl Bbr1 {
 
     /// `gain` thousandths of the bandwidth-delay product, and room for bursts.
     fn inflight(&self, gain: u64) -> u64 {
-        let Some(rtt) = self.least_rtt else {
+        let Some(rtt) = self.min_rtt else {
             return self.initial_window;
         };
         scale(bytes_in(self.bw, rtt), gain, UNIT).saturating_add(QUANTA * self.quantum())
     }
 
-    const fn least_window(&self) -> u64 {
-        LEAST_WINDOW * self.segment
+    const fn min_window(&self) -> u64 {
+        MIN_WINDOW * self.segment
     }
 
     /// Remembers the window unless it is cut down for a while already.
@@ -243,7 +243,7 @@ impl Bbr1 {
 
     /// Goes on to the next phase when it is time (section 4.3.4.3).
     fn update_cycle(&mut self, now: Instant, prior_in_flight: u64) {
-        let whole = now - self.phase_started > self.least_rtt.unwrap_or_default();
+        let whole = now - self.phase_started > self.min_rtt.unwrap_or_default();
         let gain = CYCLE[self.phase];
         let over = match gain.cmp(&UNIT) {
             Ordering::Equal => whole,
@@ -257,16 +257,16 @@ impl Bbr1 {
     }
 
     /// The least round-trip time (section 4.1.2) and ProbeRTT (section 4.3.5).
-    fn update_least_rtt(&mut self, now: Instant, rtt: Option<Duration>, starts: bool) {
-        let expired = self.least_rtt.is_some() && now > self.least_rtt_at + self.interval;
+    fn update_min_rtt(&mut self, now: Instant, rtt: Option<Duration>, starts: bool) {
+        let expired = self.min_rtt.is_some() && now > self.min_rtt_at + self.interval;
         if let Some(rtt) = rtt.filter(|rtt| !rtt.is_zero())
-            && (expired || self.least_rtt.is_none_or(|least| rtt <= least))
+            && (expired || self.min_rtt.is_none_or(|least| rtt <= least))
         {
-            if self.least_rtt.is_none() {
+            if self.min_rtt.is_none() {
                 self.initialize_pacing(rtt);
             }
-            self.least_rtt = Some(rtt);
-            self.least_rtt_at = now;
+            self.min_rtt = Some(rtt);
+            self.min_rtt_at = now;
         }
         if expired && self.state != State::ProbeRtt && !self.restarting {
             self.save_window();
@@ -282,7 +282,7 @@ impl Bbr1 {
     fn handle_probe_rtt(&mut self, now: Instant, starts: bool) {
         self.limited_until = self.delivered + self.in_flight;
         let Some(done_at) = self.probe_rtt_done_at else {
-            if self.in_flight <= self.least_window() {
+            if self.in_flight <= self.min_window() {
                 self.probe_rtt_done_at = Some(now + self.duration);
                 self.probe_rtt_round_done = false;
                 self.round_end = self.delivered;
@@ -291,7 +291,7 @@ impl Bbr1 {
         };
         self.probe_rtt_round_done |= starts;
         if self.probe_rtt_round_done && now > done_at {
-            self.least_rtt_at = now;
+            self.min_rtt_at = now;
             self.window = self.window.max(self.prior_window);
             if self.full_pipe.ever {
                 self.enter_probe_bw(now);
@@ -334,9 +334,9 @@ impl Bbr1 {
         } else if self.window < target || self.delivered < self.initial_window {
             self.window = self.window.saturating_add(acknowledged);
         }
-        self.window = self.window.max(self.least_window());
+        self.window = self.window.max(self.min_window());
         if self.state == State::ProbeRtt {
-            self.window = self.least_window();
+            self.window = self.min_window();
         }
     }
 }
@@ -369,7 +369,7 @@ impl Controller for Bbr1 {
         if self.state == State::Drain && self.in_flight <= self.inflight(UNIT) {
             self.enter_probe_bw(ack.now);
         }
-        self.update_least_rtt(ack.now, ack.rtt, starts);
+        self.update_min_rtt(ack.now, ack.rtt, starts);
         self.update_recovery(ack);
         self.set_pacing_rate(self.pacing_gain());
         self.set_window(ack.bytes);
@@ -380,7 +380,7 @@ impl Controller for Bbr1 {
         self.in_flight = loss.bytes_in_flight;
         self.lost += loss.bytes;
         if self.conserving {
-            self.window = self.window.saturating_sub(loss.bytes).max(self.least_window());
+            self.window = self.window.saturating_sub(loss.bytes).max(self.min_window());
         }
         if self.recovering
             || self
@@ -398,7 +398,7 @@ impl Controller for Bbr1 {
             .bytes_in_flight
             .saturating_add(self.segment)
             .min(self.window)
-            .max(self.least_window());
+            .max(self.min_window());
     }
 
     fn on_timeout(&mut self, now: Instant, _bytes_in_flight: u64) {
@@ -439,7 +439,7 @@ impl Controller for Bbr1 {
         report("window_bytes", self.window as f64);
         report("pacing_rate_bps", self.pacing_rate as f64);
         report("bandwidth_bps", self.bw as f64);
-        if let Some(rtt) = self.least_rtt {
+        if let Some(rtt) = self.min_rtt {
             report("min_rtt_seconds", rtt.as_secs_f64());
         }
         report("rounds", self.round_count as f64);

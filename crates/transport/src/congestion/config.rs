@@ -12,14 +12,14 @@ use serde_json::{Map, Value};
 use super::Controller;
 use super::bbr::{BbrSettings, BbrTolerantSettings};
 use super::registry::{Registration, Registry};
-use super::settings::{Owner, Settings};
+use super::settings::{ConnectionContext, ControllerSettings};
 
 /// A congestion controller as a person asks for it: by its name ("bbr"), or as a table of its
 /// kind and settings (`{kind = "cubic", beta = 0.8}`).
 #[derive(Clone, Debug)]
 pub struct CongestionConfig {
     registration: Registration,
-    settings: Arc<dyn Settings>,
+    settings: Arc<dyn ControllerSettings>,
     /// The keys given, as they are written back.
     given: Map<String, Value>,
 }
@@ -27,7 +27,7 @@ pub struct CongestionConfig {
 impl CongestionConfig {
     pub(super) fn new(
         registration: Registration,
-        settings: Arc<dyn Settings>,
+        settings: Arc<dyn ControllerSettings>,
         given: Map<String, Value>,
     ) -> Self {
         Self {
@@ -85,8 +85,8 @@ impl CongestionConfig {
 
     /// The controller of one connection, by what that brings with it.
     #[must_use]
-    pub fn build_for(&self, owner: &Owner) -> Box<dyn Controller> {
-        self.settings.build_for(owner)
+    pub fn build_for(&self, context: &ConnectionContext) -> Box<dyn Controller> {
+        self.settings.build_for(context)
     }
 }
 
@@ -170,14 +170,14 @@ mod tests {
 
     #[test]
     fn an_owner_has_its_say() {
-        let owner = Owner {
+        let context = ConnectionContext {
             segment: 1000,
             rules: Rules::Linux,
             initial_window: Some(15),
         };
         // Linux halves whole packets of the window, the RFC what was in flight.
         let halved = |text: &str| {
-            let mut reno = read(text).unwrap().build_for(&owner);
+            let mut reno = read(text).unwrap().build_for(&context);
             reno.on_lost(&loss(Instant::from_nanos(2), Instant::from_nanos(1), 11_000));
             reno.window()
         };
@@ -187,10 +187,14 @@ mod tests {
             5500
         );
         let fixed = read(r#"{"kind": "fixed", "window": 3}"#).unwrap();
-        assert_eq!(fixed.build_for(&owner).window(), 3000, "it starts as it goes on");
+        assert_eq!(
+            fixed.build_for(&context).window(),
+            3000,
+            "it starts as it goes on"
+        );
         for entry in Registry::builtin().iter().filter(|entry| entry.name() != "fixed") {
             let config = CongestionConfig::named(entry.name()).unwrap();
-            assert_eq!(config.build_for(&owner).window(), 15_000, "{}", entry.name());
+            assert_eq!(config.build_for(&context).window(), 15_000, "{}", entry.name());
         }
     }
 
@@ -309,16 +313,16 @@ mod tests {
             /// Packets.
             packets: u64,
         }
-        impl Settings for Slow {
+        impl ControllerSettings for Slow {
             fn validate(&self) -> Vec<Problem> {
                 Vec::new()
             }
-            fn build_for(&self, owner: &Owner) -> Box<dyn Controller> {
+            fn build_for(&self, context: &ConnectionContext) -> Box<dyn Controller> {
                 let fixed = FixedSettings {
                     window: self.packets,
                     rate: None,
                 };
-                fixed.build_for(owner)
+                fixed.build_for(context)
             }
         }
         let registry = Registry::builtin()

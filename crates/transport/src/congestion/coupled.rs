@@ -8,30 +8,30 @@ use std::marker::PhantomData;
 use foundation::{Problem, Size};
 
 use super::hystart::HyStartKind;
-use super::loss_based::{Avoidance, LEAST_THRESHOLD, LossBased, LossBasedSettings};
+use super::loss_based::{Avoidance, LossBased, LossBasedSettings, MIN_SSTHRESH};
 use super::reno::AdditiveIncrease;
 use super::rules::{RenoRules, Rules, packets};
-use super::settings::{Owner, Settings, check_initial_window};
+use super::settings::{ConnectionContext, ControllerSettings, check_initial_window};
 use super::siblings::{Sibling, Siblings};
 use super::{Acknowledgement, Controller};
 
 /// One way to couple windows.
 pub trait Coupling: Debug + Default + Clone + Send + Sync + 'static {
     /// The least threshold while there are several subflows, in packets.
-    const LEAST_THRESHOLD: u64 = LEAST_THRESHOLD;
+    const MIN_SSTHRESH: u64 = MIN_SSTHRESH;
 
     /// What the windows of all subflows make of that of the one that is told, which has a round-trip sample, as at
     /// least one other has; `segment` is the payload of its full packets in bytes.
-    fn link(siblings: &Siblings<'_>, segment: u64) -> Link;
+    fn gains(siblings: &Siblings<'_>, segment: u64) -> CoupledGains;
 }
 
 /// How one window moves while all are as they are.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Link {
+pub struct CoupledGains {
     /// Packets of growth for a packet acknowledged; below zero the window shrinks.
     pub increase: f64,
     /// What a loss leaves of the window, between 0 and 1.
-    pub kept: f64,
+    pub beta: f64,
 }
 
 /// Bytes a nanosecond: the window over the round-trip time.
@@ -72,29 +72,29 @@ impl<C: Coupling> Default for CoupledSettings<C> {
     }
 }
 
-impl<C: Coupling> Settings for CoupledSettings<C> {
+impl<C: Coupling> ControllerSettings for CoupledSettings<C> {
     fn validate(&self) -> Vec<Problem> {
         check_initial_window(self.initial_window).into_iter().collect()
     }
 
-    fn build_for(&self, owner: &Owner) -> Box<dyn Controller> {
-        let rules = self.rules.map_or(owner.rules, Rules::from);
+    fn build_for(&self, context: &ConnectionContext) -> Box<dyn Controller> {
+        let rules = self.rules.map_or(context.rules, Rules::from);
         let settings = LossBasedSettings {
-            initial_window: owner.initial_window.unwrap_or(self.initial_window),
-            initial_threshold: self.initial_threshold.map(Size::bytes),
+            initial_window: context.initial_window.unwrap_or(self.initial_window),
+            initial_ssthresh: self.initial_threshold.map(Size::bytes),
             hystart: self.hystart,
             pacing: self.pacing,
             rules,
         };
         let growth = Coupled {
             coupling: PhantomData::<C>,
-            reno: AdditiveIncrease::new(owner.segment, rules),
-            segment: owner.segment,
+            reno: AdditiveIncrease::new(context.segment, rules),
+            segment: context.segment,
             rules,
-            link: None,
+            gains: None,
             credit: 0.0,
         };
-        Box::new(LossBased::new(growth, settings, owner.segment))
+        Box::new(LossBased::new(growth, settings, context.segment))
     }
 }
 
@@ -107,7 +107,7 @@ struct Coupled<C> {
     segment: u64,
     rules: Rules,
     /// `None` while there is nothing to be coupled with.
-    link: Option<Link>,
+    gains: Option<CoupledGains>,
     /// Bytes of growth, or below zero of shrinking, that do not make a packet yet.
     credit: f64,
 }
@@ -120,15 +120,15 @@ impl<C: Coupling> Avoidance for Coupled<C> {
     fn on_siblings(&mut self, siblings: &Siblings<'_>) {
         // A single subflow is an ordinary TCP; without a sample of its own there is nothing to compare.
         let coupled = !siblings.own().rtt.is_zero() && siblings.measured().nth(1).is_some();
-        self.link = coupled.then(|| C::link(siblings, self.segment));
+        self.gains = coupled.then(|| C::gains(siblings, self.segment));
     }
 
-    fn least_threshold(&self) -> u64 {
-        self.link.map_or(LEAST_THRESHOLD, |_| C::LEAST_THRESHOLD)
+    fn min_ssthresh(&self) -> u64 {
+        self.gains.map_or(MIN_SSTHRESH, |_| C::MIN_SSTHRESH)
     }
 
     fn increase(&mut self, ack: &Acknowledgement, bytes: u64, window: u64) -> u64 {
-        let Some(link) = self.link else {
+        let Some(gains) = self.gains else {
             return self.reno.increase(ack, bytes, window);
         };
         let bytes = match self.rules {
@@ -140,7 +140,7 @@ impl<C: Coupling> Avoidance for Coupled<C> {
         };
         // OLIA adds up to one and a half packets a packet to a window of one: no window grows faster than in slow start
         // (RFC 5681, section 3.1).
-        self.credit += bytes as f64 * link.increase.min(1.0);
+        self.credit += bytes as f64 * gains.increase.min(1.0);
         if self.credit < self.segment as f64 {
             return 0;
         }
@@ -160,8 +160,8 @@ impl<C: Coupling> Avoidance for Coupled<C> {
     fn decrease(&mut self, window: u64) -> u64 {
         self.credit = 0.0;
         let half = self.reno.decrease(window);
-        let Some(link) = self.link else { return half };
-        let kept = (window as f64 * link.kept) as u64;
+        let Some(gains) = self.gains else { return half };
+        let kept = (window as f64 * gains.beta) as u64;
         if self.rules == Rules::Linux {
             kept / self.segment * self.segment
         } else {
@@ -175,8 +175,8 @@ impl<C: Coupling> Avoidance for Coupled<C> {
     }
 
     fn metrics(&self, report: &mut dyn FnMut(&'static str, f64)) {
-        if let Some(link) = self.link {
-            report("increase_per_packet", link.increase);
+        if let Some(gains) = self.gains {
+            report("increase_per_packet", gains.increase);
         }
     }
 }

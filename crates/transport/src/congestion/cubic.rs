@@ -7,7 +7,7 @@ use super::cubic_linux::LinuxCubic;
 use super::hystart::HyStartKind;
 use super::loss_based::{Avoidance, LossBased, LossBasedSettings};
 use super::rules::StackRules;
-use super::settings::{Owner, Settings, check_initial_window};
+use super::settings::{ConnectionContext, ControllerSettings, check_initial_window};
 use super::{Acknowledgement, Controller};
 
 /// CUBIC: grows with the cube of the time since the last loss; the default of most systems.
@@ -45,7 +45,7 @@ impl Default for CubicSettings {
     }
 }
 
-impl Settings for CubicSettings {
+impl ControllerSettings for CubicSettings {
     fn validate(&self) -> Vec<Problem> {
         let mut problems: Vec<Problem> = check_initial_window(self.initial_window).into_iter().collect();
         if !(self.c > 0.0 && self.c <= 1000.0) {
@@ -63,25 +63,25 @@ impl Settings for CubicSettings {
         problems
     }
 
-    fn build_for(&self, owner: &Owner) -> Box<dyn Controller> {
-        let rules = self.rules.unwrap_or_else(|| owner.rules.into());
+    fn build_for(&self, context: &ConnectionContext) -> Box<dyn Controller> {
+        let rules = self.rules.unwrap_or_else(|| context.rules.into());
         let (hystart, linux) = match rules {
             StackRules::Rfc => (HyStartKind::PlusPlus, false),
             StackRules::Linux => (HyStartKind::Classic, true),
         };
         let settings = LossBasedSettings {
-            initial_window: owner.initial_window.unwrap_or(self.initial_window),
-            initial_threshold: None,
+            initial_window: context.initial_window.unwrap_or(self.initial_window),
+            initial_ssthresh: None,
             hystart: self.hystart.unwrap_or(hystart),
             pacing: self.pacing,
             rules: rules.into(),
         };
         if linux {
-            let growth = LinuxCubic::new(self, owner.segment);
-            Box::new(LossBased::new(growth, settings, owner.segment))
+            let growth = LinuxCubic::new(self, context.segment);
+            Box::new(LossBased::new(growth, settings, context.segment))
         } else {
-            let growth = CubicGrowth::new(self, owner.segment);
-            Box::new(LossBased::new(growth, settings, owner.segment))
+            let growth = CubicGrowth::new(self, context.segment);
+            Box::new(LossBased::new(growth, settings, context.segment))
         }
     }
 }

@@ -39,7 +39,7 @@ pub(super) struct LinuxCubic {
     /// The window grows by a packet for so many.
     count: u64,
     growth: PacketCount,
-    least_rtt: Option<Duration>,
+    min_rtt: Option<Duration>,
 }
 
 /// One stage of congestion avoidance.
@@ -72,7 +72,7 @@ impl LinuxCubic {
             acknowledged: 0,
             count: 0,
             growth: PacketCount::default(),
-            least_rtt: None,
+            min_rtt: None,
         }
     }
 
@@ -90,7 +90,7 @@ impl LinuxCubic {
 
     /// Packets in which the window grows by one to reach where the curve is a least round trip on.
     fn count_towards_curve(&self, epoch: &Epoch, now: Instant, window: u64) -> u64 {
-        let least = self.least_rtt.unwrap_or_default().as_nanos().div_ceil(1_000_000);
+        let least = self.min_rtt.unwrap_or_default().as_nanos().div_ceil(1_000_000);
         let t = (ticks(now) - ticks(epoch.started) + least) * SCALE / 1000;
         let offset = u128::from(t.abs_diff(epoch.k));
         let cube = (offset * offset * offset * u128::from(self.c)) >> 40;
@@ -154,7 +154,7 @@ impl Avoidance for LinuxCubic {
             .epoch
             .is_none_or(|epoch| ticks(ack.now) - ticks(epoch.started) >= 1000)
         {
-            self.least_rtt = Some(self.least_rtt.map_or(rtt, |least| least.min(rtt)));
+            self.min_rtt = Some(self.min_rtt.map_or(rtt, |least| least.min(rtt)));
         }
     }
 
@@ -189,7 +189,7 @@ impl Avoidance for LinuxCubic {
         self.epoch = None;
         self.acknowledged = 0;
         self.count = 0;
-        self.least_rtt = None;
+        self.min_rtt = None;
     }
 
     fn metrics(&self, report: &mut dyn FnMut(&'static str, f64)) {

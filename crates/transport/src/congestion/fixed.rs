@@ -3,7 +3,7 @@
 
 use foundation::{Instant, Problem, Rate};
 
-use super::settings::{Owner, Settings};
+use super::settings::{ConnectionContext, ControllerSettings};
 use super::{Acknowledgement, Controller, Loss};
 
 /// A constant window, whatever the network does: not for shared paths.
@@ -25,7 +25,7 @@ impl Default for FixedSettings {
     }
 }
 
-impl Settings for FixedSettings {
+impl ControllerSettings for FixedSettings {
     fn validate(&self) -> Vec<Problem> {
         if self.window == 0 || self.window > 1 << 32 {
             vec![Problem::new(
@@ -38,9 +38,9 @@ impl Settings for FixedSettings {
     }
 
     /// The window is the setting: it does not start with another one.
-    fn build_for(&self, owner: &Owner) -> Box<dyn Controller> {
+    fn build_for(&self, context: &ConnectionContext) -> Box<dyn Controller> {
         Box::new(Fixed {
-            window: self.window.saturating_mul(owner.segment),
+            window: self.window.saturating_mul(context.segment),
             rate: self.rate,
         })
     }

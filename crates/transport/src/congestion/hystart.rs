@@ -82,7 +82,7 @@ pub(super) const CSS_GROWTH_DIVISOR: u64 = 4;
 
 /// What an ACK in slow start tells.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Verdict {
+pub(super) enum HyStartPhase {
     /// Nothing hints at a queue: grow as slow start does.
     SlowStart,
     /// The round-trip time has grown: grow by a quarter of that.
@@ -116,7 +116,7 @@ impl HyStart {
     }
 
     /// An ACK arrived in slow start.
-    pub(super) fn on_acknowledged(&mut self, ack: &Acknowledgement) -> Verdict {
+    pub(super) fn on_acknowledged(&mut self, ack: &Acknowledgement) -> HyStartPhase {
         if let Some(rtt) = ack.rtt {
             self.this_round_min = Some(self.this_round_min.map_or(rtt, |least| least.min(rtt)));
             self.samples += 1;
@@ -140,14 +140,14 @@ impl HyStart {
             if let Some(css) = &mut self.css {
                 css.rounds += 1;
                 if css.rounds >= CSS_ROUNDS {
-                    return Verdict::Exit;
+                    return HyStartPhase::Exit;
                 }
             }
         }
         if self.css.is_some() {
-            Verdict::ConservativeSlowStart
+            HyStartPhase::ConservativeSlowStart
         } else {
-            Verdict::SlowStart
+            HyStartPhase::SlowStart
         }
     }
 
@@ -168,8 +168,8 @@ mod tests {
     use super::*;
     use crate::congestion::tests::ack;
 
-    /// Feeds rounds of ten ACKs whose round-trip times are `rtts` ms; gives the verdict after each round.
-    fn rounds(rtts: &[u64]) -> Vec<Verdict> {
+    /// Feeds rounds of ten ACKs whose round-trip times are `rtts` ms; gives the phase after each round.
+    fn rounds(rtts: &[u64]) -> Vec<HyStartPhase> {
         let mut hystart = HyStart::default();
         hystart.on_sent(Instant::ZERO);
         let mut now = Instant::ZERO;
@@ -177,25 +177,25 @@ mod tests {
             .map(|&millis| {
                 let rtt = Duration::from_millis(millis);
                 let sent = now;
-                let mut verdict = Verdict::SlowStart;
+                let mut phase = HyStartPhase::SlowStart;
                 for i in 1..=10 {
                     now = sent + rtt + Duration::from_micros(i);
-                    if verdict == Exit {
+                    if phase == Exit {
                         continue;
                     }
-                    verdict = hystart.on_acknowledged(&Acknowledgement {
+                    phase = hystart.on_acknowledged(&Acknowledgement {
                         rtt: Some(rtt),
                         newest_sent_at: sent + Duration::from_micros(i),
                         ..ack(now, 1000)
                     });
                 }
                 // The next round's packets leave after this one's first ACK.
-                verdict
+                phase
             })
             .collect()
     }
 
-    use Verdict::{ConservativeSlowStart as Css, Exit, SlowStart};
+    use HyStartPhase::{ConservativeSlowStart as Css, Exit, SlowStart};
 
     #[test]
     fn the_threshold_is_an_eighth_of_the_round_trip_within_4_and_16_ms() {

@@ -13,17 +13,17 @@ const TRAIN_GAP: Duration = Duration::from_millis(2);
 /// Round-trip samples of a round before its least one is judged.
 const MIN_SAMPLES: u32 = 8;
 /// The growth of the round-trip time that counts is an eighth of the least one, within these.
-const LEAST_GROWTH: Duration = Duration::from_millis(4);
-const MOST_GROWTH: Duration = Duration::from_millis(16);
+const MIN_GROWTH: Duration = Duration::from_millis(4);
+const MAX_GROWTH: Duration = Duration::from_millis(16);
 const GROWTH_DIVISOR: u64 = 8;
 /// A paced sender's trains are longer by four bursts of this many bytes, at most by a millisecond.
 const PACED_BURSTS: u64 = 4 * 65_536;
-const MOST_PACED: Duration = Duration::from_millis(1);
+const MAX_PACED: Duration = Duration::from_millis(1);
 
 /// The state of one slow start.
 #[derive(Clone, Debug, Default)]
 pub(super) struct ClassicHyStart {
-    least_rtt: Option<Duration>,
+    min_rtt: Option<Duration>,
     round: Option<Round>,
 }
 
@@ -33,7 +33,7 @@ struct Round {
     /// When the newest ACK of the train came.
     train: Instant,
     samples: u32,
-    least_rtt: Option<Duration>,
+    min_rtt: Option<Duration>,
 }
 
 impl ClassicHyStart {
@@ -45,8 +45,8 @@ impl ClassicHyStart {
         pacing: Option<Rate>,
     ) -> bool {
         let Some(rtt) = ack.rtt else { return false };
-        let least = self.least_rtt.map_or(rtt, |least| least.min(rtt));
-        self.least_rtt = Some(least);
+        let least = self.min_rtt.map_or(rtt, |least| least.min(rtt));
+        self.min_rtt = Some(least);
         // Nor does a round begin: the one that is judged first begins with the first window large enough.
         if packets < LOW_WINDOW {
             return false;
@@ -58,7 +58,7 @@ impl ClassicHyStart {
                 started: ack.now,
                 train: ack.now,
                 samples: 0,
-                least_rtt: None,
+                min_rtt: None,
             },
         };
         let found = train_is_long(&mut round, ack.now, least, pacing) | round.is_slow(rtt, least);
@@ -73,7 +73,7 @@ fn train_is_long(round: &mut Round, now: Instant, least: Duration, pacing: Optio
     }
     round.train = now;
     let threshold = match pacing {
-        Some(rate) => least + rate.time_for(PACED_BURSTS).min(MOST_PACED),
+        Some(rate) => least + rate.time_for(PACED_BURSTS).min(MAX_PACED),
         None => least / 2,
     };
     now - round.started > threshold
@@ -81,13 +81,13 @@ fn train_is_long(round: &mut Round, now: Instant, least: Duration, pacing: Optio
 
 impl Round {
     fn is_slow(&mut self, rtt: Duration, least: Duration) -> bool {
-        let lowest = self.least_rtt.map_or(rtt, |lowest| lowest.min(rtt));
-        self.least_rtt = Some(lowest);
+        let lowest = self.min_rtt.map_or(rtt, |lowest| lowest.min(rtt));
+        self.min_rtt = Some(lowest);
         if self.samples < MIN_SAMPLES {
             self.samples += 1;
             return false;
         }
-        lowest > least + (least / GROWTH_DIVISOR).max(LEAST_GROWTH).min(MOST_GROWTH)
+        lowest > least + (least / GROWTH_DIVISOR).max(MIN_GROWTH).min(MAX_GROWTH)
     }
 }
 

@@ -3,7 +3,7 @@
 //! together as one Reno flow on the best of their paths would, each in proportion to its window. Slow start and what a
 //! loss does are those of Reno.
 
-use super::coupled::{CoupledSettings, Coupling, Link};
+use super::coupled::{CoupledGains, CoupledSettings, Coupling};
 use super::siblings::Siblings;
 
 /// Linked increases of a multipath connection's windows (RFC 6356); alone it is Reno.
@@ -31,13 +31,13 @@ pub fn alpha(siblings: &Siblings<'_>) -> Option<(f64, f64)> {
 
 impl Coupling for Lia {
     /// RFC 6356, section 3, in packets for a packet: min(alpha / total, 1 / window). A loss halves the window.
-    fn link(siblings: &Siblings<'_>, segment: u64) -> Link {
+    fn gains(siblings: &Siblings<'_>, segment: u64) -> CoupledGains {
         let window = siblings.own().window.max(1) as f64;
         let alone = segment as f64 / window;
         let linked = alpha(siblings).map_or(alone, |(alpha, total)| alpha * segment as f64 / total);
-        Link {
+        CoupledGains {
             increase: linked.min(alone),
-            kept: 0.5,
+            beta: 0.5,
         }
     }
 }
@@ -46,7 +46,7 @@ impl Coupling for Lia {
 mod tests {
     use super::*;
     use crate::congestion::tests::{ack, loss};
-    use crate::congestion::{Settings, Sibling};
+    use crate::congestion::{ControllerSettings, Sibling};
     use foundation::{Duration, Instant};
 
     fn sibling(window: u64, rtt_ms: u64) -> Sibling {
@@ -58,7 +58,7 @@ mod tests {
     }
 
     fn alpha_of(all: &[Sibling]) -> f64 {
-        alpha(&Siblings { all, me: 0 }).unwrap().0
+        alpha(&Siblings { all, own_index: 0 }).unwrap().0
     }
 
     #[test]
@@ -83,15 +83,15 @@ mod tests {
         );
     }
 
-    fn link(all: &[Sibling]) -> Link {
-        Lia::link(&Siblings { all, me: 0 }, 1000)
+    fn gains(all: &[Sibling]) -> CoupledGains {
+        Lia::gains(&Siblings { all, own_index: 0 }, 1000)
     }
 
     #[test]
     fn equal_subflows_share_one_increase() {
         // alpha 1/2 over 80 packets: a quarter of a packet in a window of 40, so that both grow by half a packet, and
         // with twice the window of one flow that is as much as one flow alone.
-        assert!((link(&[sibling(40_000, 100), sibling(40_000, 100)]).increase * 40.0 - 0.25).abs() < 1e-12);
+        assert!((gains(&[sibling(40_000, 100), sibling(40_000, 100)]).increase * 40.0 - 0.25).abs() < 1e-12);
     }
 
     #[test]
@@ -100,11 +100,17 @@ mod tests {
         // 0.051 a packet, where Reno alone has 1/40.
         let all = [sibling(40_000, 100), sibling(10_000, 10)];
         assert!((alpha_of(&all) - 5.0 / 1.96).abs() < 1e-12);
-        assert!((link(&all).increase - 1.0 / 40.0).abs() < 1e-12);
+        assert!((gains(&all).increase - 1.0 / 40.0).abs() < 1e-12);
         // The fast one: 0.051 is less than its 1/10.
-        let fast = Lia::link(&Siblings { all: &all, me: 1 }, 1000);
+        let fast = Lia::gains(
+            &Siblings {
+                all: &all,
+                own_index: 1,
+            },
+            1000,
+        );
         assert!((fast.increase - 0.1 / 1.96).abs() < 1e-12);
-        assert!((fast.kept - 0.5).abs() < 1e-12);
+        assert!((fast.beta - 0.5).abs() < 1e-12);
     }
 
     #[test]
@@ -117,7 +123,10 @@ mod tests {
             lia.on_lost(&loss(at(10), at(5), 80_000));
             assert_eq!(lia.window(), 40_000, "a loss halves: RFC 6356, section 3");
             let all = [&[sibling(40_000, 100)], others].concat();
-            lia.on_siblings(&Siblings { all: &all, me: 0 });
+            lia.on_siblings(&Siblings {
+                all: &all,
+                own_index: 0,
+            });
             for _ in 0..4 * 40 {
                 lia.on_acknowledged(&ack(at(100), 1000));
             }

@@ -5,14 +5,14 @@
 
 use foundation::{Duration, Instant, Rate};
 
-use super::hystart::{CSS_GROWTH_DIVISOR, HyStart, HyStartKind, Verdict};
+use super::hystart::{CSS_GROWTH_DIVISOR, HyStart, HyStartKind, HyStartPhase};
 use super::hystart_classic::ClassicHyStart;
 use super::rules::{Rules, packets, remembered};
 use super::siblings::Siblings;
 use super::{Acknowledgement, Controller, Loss};
 
 /// The least window after a loss: two segments (RFC 5681, equation 4).
-pub(super) const LEAST_THRESHOLD: u64 = 2;
+pub(super) const MIN_SSTHRESH: u64 = 2;
 /// Growth per ACK in slow start of a sender without pacing, in segments (RFC 9406, section 4.3).
 const UNPACED_GROWTH: u64 = 8;
 
@@ -20,9 +20,9 @@ const UNPACED_GROWTH: u64 = 8;
 pub(super) trait Avoidance: std::fmt::Debug + Send + Clone {
     /// An ACK arrived, whatever becomes of the window; for measurements.
     fn observe(&mut self, _ack: &Acknowledgement) {}
-    /// Where an algorithm moves window and threshold by a rule of its own, up or down and in slow start
+    /// Where an algorithm moves window and ssthresh by a rule of its own, up or down and in slow start
     /// too (Vegas), what they are after `ack`; `None` leaves it to slow start and `increase`.
-    fn steer(&mut self, _ack: &Acknowledgement, _course: Course) -> Option<Course> {
+    fn steer(&mut self, _ack: &Acknowledgement, _course: CwndState) -> Option<CwndState> {
         None
     }
     /// `ack` arrived in congestion avoidance while the window was in use; by how many bytes does
@@ -38,9 +38,9 @@ pub(super) trait Avoidance: std::fmt::Debug + Send + Clone {
     }
     /// The windows of all subflows.
     fn on_siblings(&mut self, _siblings: &Siblings<'_>) {}
-    /// The least threshold after a loss, in packets.
-    fn least_threshold(&self) -> u64 {
-        LEAST_THRESHOLD
+    /// The least ssthresh after a loss, in packets.
+    fn min_ssthresh(&self) -> u64 {
+        MIN_SSTHRESH
     }
     /// An ACK arrived, but the window was not what limited the sender.
     fn on_unused_window(&mut self, _now: Instant) {}
@@ -54,13 +54,13 @@ pub(super) trait Avoidance: std::fmt::Debug + Send + Clone {
     fn metrics(&self, report: &mut dyn FnMut(&'static str, f64));
 }
 
-/// Window and threshold, as an algorithm of its own mind moves them.
+/// Window and ssthresh, as an algorithm of its own mind moves them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Course {
+pub(super) struct CwndState {
     /// Bytes.
     pub window: u64,
     /// Bytes; `u64::MAX` before the first congestion.
-    pub threshold: u64,
+    pub ssthresh: u64,
     /// Whether this ACK begins a round: it is the first of a packet that left since the last one began.
     pub round: bool,
 }
@@ -71,7 +71,7 @@ pub(super) struct LossBasedSettings {
     /// Packets.
     pub initial_window: u64,
     /// Bytes.
-    pub initial_threshold: Option<u64>,
+    pub initial_ssthresh: Option<u64>,
     pub hystart: HyStartKind,
     pub pacing: bool,
     pub rules: Rules,
@@ -79,16 +79,16 @@ pub(super) struct LossBasedSettings {
 
 /// What looks for the end of slow start.
 #[derive(Clone, Debug)]
-enum Lookout {
-    Nothing,
+enum SlowStartExit {
+    OnLoss,
     PlusPlus(HyStart),
     Classic(ClassicHyStart),
 }
 
-impl Lookout {
+impl SlowStartExit {
     fn new(kind: HyStartKind) -> Self {
         match kind {
-            HyStartKind::Off => Self::Nothing,
+            HyStartKind::Off => Self::OnLoss,
             HyStartKind::PlusPlus => Self::PlusPlus(HyStart::default()),
             HyStartKind::Classic => Self::Classic(ClassicHyStart::default()),
         }
@@ -99,7 +99,7 @@ impl Lookout {
 #[derive(Clone, Debug)]
 struct Undo<A> {
     window: u64,
-    threshold: u64,
+    ssthresh: u64,
     avoidance: A,
 }
 
@@ -111,9 +111,9 @@ pub(super) struct LossBased<A> {
     segment: u64,
     initial_window: u64,
     window: u64,
-    threshold: u64,
+    ssthresh: u64,
     hystart: HyStartKind,
-    lookout: Lookout,
+    slow_start_exit: SlowStartExit,
     pacing: bool,
     smoothed_rtt: Duration,
     /// When the window was reduced last: losses of packets from before are of the same episode.
@@ -141,9 +141,9 @@ impl<A: Avoidance> LossBased<A> {
             segment,
             initial_window: window,
             window,
-            threshold: settings.initial_threshold.unwrap_or(u64::MAX),
+            ssthresh: settings.initial_ssthresh.unwrap_or(u64::MAX),
             hystart: settings.hystart,
-            lookout: Lookout::new(settings.hystart),
+            slow_start_exit: SlowStartExit::new(settings.hystart),
             pacing: settings.pacing,
             smoothed_rtt: Duration::ZERO,
             reduced_at: None,
@@ -164,9 +164,9 @@ impl<A: Avoidance> LossBased<A> {
             return;
         }
         self.remember();
-        self.lower_threshold(used);
-        // A threshold that is measured (Westwood+) may lie above the window.
-        self.window = self.threshold.min(self.window.max(self.least_threshold()));
+        self.lower_ssthresh(used);
+        // A ssthresh that is measured (Westwood+) may lie above the window.
+        self.window = self.ssthresh.min(self.window.max(self.min_ssthresh()));
         self.reduced_at = Some(now);
         self.recovering = true;
         self.reductions += 1;
@@ -182,17 +182,17 @@ impl<A: Avoidance> LossBased<A> {
         }
     }
 
-    fn lower_threshold(&mut self, used: u64) {
-        self.threshold = self.avoidance.decrease(used).max(self.least_threshold());
-        if let Lookout::PlusPlus(_) = self.lookout {
+    fn lower_ssthresh(&mut self, used: u64) {
+        self.ssthresh = self.avoidance.decrease(used).max(self.min_ssthresh());
+        if let SlowStartExit::PlusPlus(_) = self.slow_start_exit {
             // Of the first slow start only (RFC 9406, section 4.3).
-            self.lookout = Lookout::Nothing;
+            self.slow_start_exit = SlowStartExit::OnLoss;
         }
     }
 
     /// In bytes.
-    fn least_threshold(&self) -> u64 {
-        self.avoidance.least_threshold() * self.segment
+    fn min_ssthresh(&self) -> u64 {
+        self.avoidance.min_ssthresh() * self.segment
     }
 
     /// Moves the window in congestion avoidance.
@@ -201,17 +201,17 @@ impl<A: Avoidance> LossBased<A> {
         self.window = self.window.saturating_add(growth);
         let shrinks = self.avoidance.shrink();
         if shrinks > 0 {
-            let least = self.window.min(self.least_threshold());
+            let least = self.window.min(self.min_ssthresh());
             self.window = self.window.saturating_sub(shrinks).max(least);
             // What was given up is not for slow start to take back.
-            self.threshold = self.threshold.min(self.window);
+            self.ssthresh = self.ssthresh.min(self.window);
         }
     }
 
     fn remember(&mut self) {
         self.undo = Some(Undo {
             window: self.window,
-            threshold: self.threshold,
+            ssthresh: self.ssthresh,
             avoidance: self.avoidance.clone(),
         });
     }
@@ -242,14 +242,14 @@ impl<A: Avoidance> LossBased<A> {
     /// Grows in slow start; gives the bytes of the ACK that are left for congestion avoidance.
     fn slow_start(&mut self, ack: &Acknowledgement) -> u64 {
         let pacing = self.pacing_rate();
-        let verdict = match &mut self.lookout {
-            Lookout::Nothing => Verdict::SlowStart,
-            Lookout::PlusPlus(hystart) => hystart.on_acknowledged(ack),
-            Lookout::Classic(hystart) => {
+        let phase = match &mut self.slow_start_exit {
+            SlowStartExit::OnLoss => HyStartPhase::SlowStart,
+            SlowStartExit::PlusPlus(hystart) => hystart.on_acknowledged(ack),
+            SlowStartExit::Classic(hystart) => {
                 if hystart.on_acknowledged(ack, self.window / self.segment, pacing) {
-                    Verdict::Exit
+                    HyStartPhase::Exit
                 } else {
-                    Verdict::SlowStart
+                    HyStartPhase::SlowStart
                 }
             }
         };
@@ -259,16 +259,16 @@ impl<A: Avoidance> LossBased<A> {
             Rules::Rfc if self.pacing => ack.bytes,
             Rules::Rfc => ack.bytes.min(UNPACED_GROWTH * self.segment),
         };
-        match verdict {
-            Verdict::SlowStart => {}
-            Verdict::ConservativeSlowStart => growth /= CSS_GROWTH_DIVISOR,
-            Verdict::Exit => {
-                self.threshold = self.window;
-                self.lookout = Lookout::Nothing;
+        match phase {
+            HyStartPhase::SlowStart => {}
+            HyStartPhase::ConservativeSlowStart => growth /= CSS_GROWTH_DIVISOR,
+            HyStartPhase::Exit => {
+                self.ssthresh = self.window;
+                self.slow_start_exit = SlowStartExit::OnLoss;
                 return ack.bytes;
             }
         }
-        let room = self.threshold - self.window;
+        let room = self.ssthresh - self.window;
         self.window += growth.min(room);
         match self.rules {
             // What an ACK counts beyond its one packet is lost while slow start lasts.
@@ -287,7 +287,7 @@ impl<A: Avoidance> Controller for LossBased<A> {
             self.avoidance.on_silence(now, now - self.sent_at);
         }
         self.sent_at = now;
-        if let Lookout::PlusPlus(hystart) = &mut self.lookout {
+        if let SlowStartExit::PlusPlus(hystart) = &mut self.slow_start_exit {
             hystart.on_sent(now);
         }
     }
@@ -306,13 +306,13 @@ impl<A: Avoidance> Controller for LossBased<A> {
         }
         self.timed_out = false;
         self.recovering = false;
-        let course = Course {
+        let state = CwndState {
             window: self.window,
-            threshold: self.threshold,
+            ssthresh: self.ssthresh,
             round,
         };
-        if let Some(course) = self.avoidance.steer(ack, course) {
-            (self.window, self.threshold) = (course.window, course.threshold);
+        if let Some(state) = self.avoidance.steer(ack, state) {
+            (self.window, self.ssthresh) = (state.window, state.ssthresh);
             return;
         }
         if !self.is_in_use(ack) {
@@ -320,10 +320,10 @@ impl<A: Avoidance> Controller for LossBased<A> {
             return;
         }
         let mut bytes = ack.bytes;
-        if self.window < self.threshold {
+        if self.window < self.ssthresh {
             bytes = self.slow_start(ack);
         }
-        if bytes > 0 && self.window >= self.threshold {
+        if bytes > 0 && self.window >= self.ssthresh {
             self.avoid(ack, bytes);
         }
     }
@@ -340,16 +340,16 @@ impl<A: Avoidance> Controller for LossBased<A> {
     }
 
     fn on_timeout(&mut self, now: Instant, bytes_in_flight: u64) {
-        // A second timeout in a row has nothing new to say about the threshold (RFC 5681, section 3.1);
+        // A second timeout in a row has nothing new to say about the ssthresh (RFC 5681, section 3.1);
         // nor, in Linux, has one while the losses of the last reduction are repaired.
         let known = self.timed_out || self.recovering && self.rules == Rules::Linux;
         if !known {
             self.remember();
-            self.lower_threshold(self.used(bytes_in_flight));
+            self.lower_ssthresh(self.used(bytes_in_flight));
         }
         self.avoidance.restart();
         if self.hystart == HyStartKind::Classic {
-            self.lookout = Lookout::new(self.hystart);
+            self.slow_start_exit = SlowStartExit::new(self.hystart);
         }
         self.window = self.segment;
         self.reduced_at = Some(now);
@@ -367,7 +367,7 @@ impl<A: Avoidance> Controller for LossBased<A> {
     fn on_spurious(&mut self, _now: Instant) {
         let Some(undo) = self.undo.take() else { return };
         self.window = self.window.max(undo.window);
-        self.threshold = self.threshold.max(undo.threshold);
+        self.ssthresh = self.ssthresh.max(undo.ssthresh);
         if self.rules == Rules::Rfc {
             self.avoidance = undo.avoidance;
         }
@@ -382,8 +382,8 @@ impl<A: Avoidance> Controller for LossBased<A> {
         let restart = self.initial_window.min(self.window);
         if self.rules == Rules::Linux {
             // Half for every timeout that passed in silence (RFC 2861, section 3.2), and three quarters of
-            // the window remembered as the threshold (`tcp_cwnd_restart` of `net/ipv4/tcp_output.c`).
-            self.threshold = self.threshold.max(remembered(self.window, self.segment));
+            // the window remembered as the ssthresh (`tcp_cwnd_restart` of `net/ipv4/tcp_output.c`).
+            self.ssthresh = self.ssthresh.max(remembered(self.window, self.segment));
             let halvings = u32::try_from((idle.as_nanos() - 1) / rto.as_nanos()).unwrap_or(u32::MAX);
             let left = self.window.checked_shr(halvings).unwrap_or(0) / self.segment * self.segment;
             self.window = left.max(restart);
@@ -402,11 +402,11 @@ impl<A: Avoidance> Controller for LossBased<A> {
     }
 
     fn in_slow_start(&self) -> bool {
-        self.window < self.threshold
+        self.window < self.ssthresh
     }
 
-    fn threshold(&self) -> Option<u64> {
-        Some(self.threshold)
+    fn ssthresh(&self) -> Option<u64> {
+        Some(self.ssthresh)
     }
 
     fn window(&self) -> u64 {
@@ -415,16 +415,16 @@ impl<A: Avoidance> Controller for LossBased<A> {
 
     /// Twice the window a round trip in slow start, which then doubles as without pacing, and 1.25
     /// times in congestion avoidance (RFC 9002, section 7.7), so that the window stays what limits. Linux
-    /// takes 1.2 times, and that from half the threshold on (`tcp_update_pacing_rate`).
+    /// takes 1.2 times, and that from half the ssthresh on (`tcp_update_pacing_rate`).
     fn pacing_rate(&self) -> Option<Rate> {
         let nanos = u128::from(self.smoothed_rtt.as_nanos());
         if !self.pacing || nanos == 0 {
             return None;
         }
         let twentieths: u128 = match self.rules {
-            Rules::Linux if self.window < self.threshold / 2 => 40,
+            Rules::Linux if self.window < self.ssthresh / 2 => 40,
             Rules::Linux => 24,
-            _ if self.window < self.threshold => 40,
+            _ if self.window < self.ssthresh => 40,
             _ => 25,
         };
         let bits = u128::from(self.window) * twentieths * 400_000_000 / nanos;
@@ -433,8 +433,8 @@ impl<A: Avoidance> Controller for LossBased<A> {
 
     fn metrics(&self, report: &mut dyn FnMut(&'static str, f64)) {
         report("window_bytes", self.window as f64);
-        if self.threshold != u64::MAX {
-            report("ssthresh_bytes", self.threshold as f64);
+        if self.ssthresh != u64::MAX {
+            report("ssthresh_bytes", self.ssthresh as f64);
         }
         report("reductions", self.reductions as f64);
         report("timeouts", self.timeouts as f64);

@@ -33,7 +33,7 @@ pub use balia::{Balia, BaliaSettings};
 pub use bbr::{BbrSettings, BbrTolerantSettings};
 pub use bbr1::Bbr1Settings;
 pub use config::CongestionConfig;
-pub use coupled::{CoupledSettings, Coupling, Link};
+pub use coupled::{CoupledGains, CoupledSettings, Coupling};
 pub use cubic::CubicSettings;
 pub use delivery_rate::{Estimator, Snapshot};
 pub use fixed::FixedSettings;
@@ -41,10 +41,10 @@ pub use hystart::HyStartKind;
 pub use lia::{LiaSettings, alpha as lia_alpha};
 pub use olia::{Olia, OliaSettings};
 pub use pacer::Pacer;
-pub use registry::{Read, Registration, Registry, Resolver, SEPARATOR, install_resolver};
+pub use registry::{ParsedSettings, Registration, Registry, Resolver, SEPARATOR, install_resolver};
 pub use reno::RenoSettings;
 pub use rules::{RenoRules, Rules, StackRules};
-pub use settings::{Owner, Settings};
+pub use settings::{ConnectionContext, ControllerSettings};
 pub use siblings::{Sibling, Siblings};
 pub use vegas::{VegasRules, VegasSettings};
 pub use westwood::WestwoodSettings;
@@ -187,7 +187,7 @@ pub trait Controller: std::fmt::Debug + Send {
     }
     /// The slow start threshold in bytes: `None` for controllers without one, `u64::MAX` where it has
     /// not been set yet.
-    fn threshold(&self) -> Option<u64> {
+    fn ssthresh(&self) -> Option<u64> {
         None
     }
     /// Bytes that may be in flight.

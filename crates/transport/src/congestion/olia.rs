@@ -3,7 +3,7 @@
 //! draft-khalili-mptcp-congestion-control-05): traffic keeps off congested paths as far as the optimum asks,
 //! and windows lean towards the best paths that are not used to their full, so that it answers to change.
 
-use super::coupled::{CoupledSettings, Coupling, Link, rate};
+use super::coupled::{CoupledGains, CoupledSettings, Coupling, rate};
 use super::siblings::{Sibling, Siblings};
 
 /// Settings of OLIA.
@@ -69,17 +69,17 @@ impl Paths {
 
 impl Coupling for Olia {
     /// Draft, section 3: a path that is no good need not carry two packets a round trip.
-    const LEAST_THRESHOLD: u64 = 1;
+    const MIN_SSTHRESH: u64 = 1;
 
     /// Draft, section 3: (w / rtt^2) / (sum of w / rtt)^2 + alpha / w, with windows in packets.
-    fn link(siblings: &Siblings<'_>, segment: u64) -> Link {
+    fn gains(siblings: &Siblings<'_>, segment: u64) -> CoupledGains {
         let own = siblings.own();
         let total: f64 = siblings.measured().map(rate).sum();
         let linked = rate(own) / (own.rtt.as_nanos() as f64 * total * total);
         let lean = Paths::new(siblings, segment).lean(own, segment) / own.window.max(1) as f64;
-        Link {
+        CoupledGains {
             increase: segment as f64 * (linked + lean),
-            kept: 0.5,
+            beta: 0.5,
         }
     }
 }
@@ -102,8 +102,10 @@ mod tests {
 
     /// Packets of growth for 1000 acknowledged, of each path.
     fn increases(all: &[Sibling]) -> Vec<f64> {
-        let link = |me| Olia::link(&Siblings { all, me }, 1000).increase;
-        (0..all.len()).map(|me| (link(me) * 1e9).round() / 1e6).collect()
+        let link = |own_index| Olia::gains(&Siblings { all, own_index }, 1000).increase;
+        (0..all.len())
+            .map(|own_index| (link(own_index) * 1e9).round() / 1e6)
+            .collect()
     }
 
     /// By hand from the draft's section 3. Rates are 10 / 0.1 s = 100 and 5 / 0.05 s = 100 packets/s, the square of

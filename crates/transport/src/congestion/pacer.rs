@@ -23,7 +23,7 @@ pub struct Pacer {
 /// Units of the level in a byte: bits a byte times nanoseconds a second.
 const UNITS_PER_BYTE: u64 = 8_000_000_000;
 /// The largest burst for a packet train handed to the system at once (GSO's limit), while time allows.
-const MOST_BURST: u64 = 65_536;
+const MAX_BURST: u64 = 65_536;
 /// A burst lasts up to this long at the pacing rate…
 const BURST_TIME: Duration = Duration::from_millis(1);
 /// …and at least this long, whatever its size: no timer of an operating system is finer.
@@ -36,7 +36,7 @@ pub fn burst(rate: Rate, packet: u64) -> u64 {
     let bits = rate.bits_per_second();
     let in_span = |span: Duration| bits.saturating_mul(span.as_nanos()) / UNITS_PER_BYTE;
     in_span(BURST_TIME)
-        .min(MOST_BURST)
+        .min(MAX_BURST)
         .max(in_span(TIMER_GRAIN))
         .max(packet.saturating_mul(2))
 }

@@ -20,15 +20,15 @@ use super::fixed::FixedSettings;
 use super::lia::LiaSettings;
 use super::olia::OliaSettings;
 use super::reno::RenoSettings;
-use super::settings::Settings;
+use super::settings::ControllerSettings;
 use super::vegas::VegasSettings;
 use super::westwood::WestwoodSettings;
 use super::wvegas::WvegasSettings;
 
 /// Settings read, and how they are written back: every key, defaults included.
-pub type Read = (Arc<dyn Settings>, Map<String, Value>);
+pub type ParsedSettings = (Arc<dyn ControllerSettings>, Map<String, Value>);
 
-type Reader = Arc<dyn Fn(Map<String, Value>) -> Result<Read, serde_json::Error> + Send + Sync>;
+type Reader = Arc<dyn Fn(Map<String, Value>) -> Result<ParsedSettings, serde_json::Error> + Send + Sync>;
 type Describe = Arc<dyn Fn(&mut SchemaGenerator) -> Schema + Send + Sync>;
 
 /// One kind of controller: its name, its help and how its settings are read.
@@ -45,7 +45,7 @@ impl Registration {
     #[must_use]
     pub fn of<S>(name: impl Into<Cow<'static, str>>, help: impl Into<Cow<'static, str>>) -> Self
     where
-        S: Settings + Serialize + DeserializeOwned + JsonSchema + 'static,
+        S: ControllerSettings + Serialize + DeserializeOwned + JsonSchema + 'static,
     {
         Self {
             name: name.into(),
@@ -73,7 +73,7 @@ impl Registration {
         read: F,
     ) -> Self
     where
-        F: Fn(Map<String, Value>) -> Result<Read, serde_json::Error> + Send + Sync + 'static,
+        F: Fn(Map<String, Value>) -> Result<ParsedSettings, serde_json::Error> + Send + Sync + 'static,
     {
         Self {
             name: name.into(),
@@ -126,7 +126,7 @@ impl Registration {
         Ok(CongestionConfig::new(self.clone(), settings, given))
     }
 
-    fn read(&self, keys: &Map<String, Value>, others: &[Self]) -> Result<Read, Vec<Problem>> {
+    fn read(&self, keys: &Map<String, Value>, others: &[Self]) -> Result<ParsedSettings, Vec<Problem>> {
         let (known, open) = self.keys();
         let mut problems = Vec::new();
         for (key, value) in keys {

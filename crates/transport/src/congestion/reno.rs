@@ -6,7 +6,7 @@ use foundation::{Problem, Size};
 use super::hystart::HyStartKind;
 use super::loss_based::{Avoidance, LossBased, LossBasedSettings};
 use super::rules::{PacketCount, RenoRules, Rules, packets};
-use super::settings::{Owner, Settings, check_initial_window};
+use super::settings::{ConnectionContext, ControllerSettings, check_initial_window};
 use super::{Acknowledgement, Controller};
 
 /// Reno: additive increase by a packet a round trip, halved at a loss.
@@ -38,24 +38,24 @@ impl Default for RenoSettings {
     }
 }
 
-impl Settings for RenoSettings {
+impl ControllerSettings for RenoSettings {
     fn validate(&self) -> Vec<Problem> {
         check_initial_window(self.initial_window).into_iter().collect()
     }
 
-    fn build_for(&self, owner: &Owner) -> Box<dyn Controller> {
-        let rules = self.rules.map_or(owner.rules, Rules::from);
+    fn build_for(&self, context: &ConnectionContext) -> Box<dyn Controller> {
+        let rules = self.rules.map_or(context.rules, Rules::from);
         let settings = LossBasedSettings {
-            initial_window: owner.initial_window.unwrap_or(self.initial_window),
-            initial_threshold: self.initial_threshold.map(Size::bytes),
+            initial_window: context.initial_window.unwrap_or(self.initial_window),
+            initial_ssthresh: self.initial_threshold.map(Size::bytes),
             hystart: self.hystart,
             pacing: self.pacing,
             rules,
         };
         Box::new(LossBased::new(
-            AdditiveIncrease::new(owner.segment, rules),
+            AdditiveIncrease::new(context.segment, rules),
             settings,
-            owner.segment,
+            context.segment,
         ))
     }
 }

@@ -9,7 +9,7 @@ use super::rules::Rules;
 
 /// What a connection that asks for a controller brings with it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Owner {
+pub struct ConnectionContext {
     /// Payload bytes of its full packets.
     pub segment: u64,
     /// The stack that it follows: where settings do not say by whose rules to count, by its.
@@ -18,7 +18,7 @@ pub struct Owner {
     pub initial_window: Option<u64>,
 }
 
-impl Owner {
+impl ConnectionContext {
     /// An owner that follows the RFCs and leaves the initial window to the controller.
     #[must_use]
     pub const fn new(segment: u64) -> Self {
@@ -36,15 +36,15 @@ impl Owner {
 /// (`#[serde(default, deny_unknown_fields)]`: every key has a default, an unknown one is an error) and
 /// schemars' `JsonSchema`, whose doc comments are the help that users read, and one line in
 /// [`Registry::builtin`](super::Registry::builtin).
-pub trait Settings: Debug + Send + Sync {
+pub trait ControllerSettings: Debug + Send + Sync {
     /// What is out of range, by key; empty where all is well.
     fn validate(&self) -> Vec<Problem>;
     /// The controller of one connection that sends packets of up to `segment_size` payload bytes.
     fn build(&self, segment_size: u64) -> Box<dyn Controller> {
-        self.build_for(&Owner::new(segment_size))
+        self.build_for(&ConnectionContext::new(segment_size))
     }
     /// The controller of one connection, by what that brings with it.
-    fn build_for(&self, owner: &Owner) -> Box<dyn Controller>;
+    fn build_for(&self, context: &ConnectionContext) -> Box<dyn Controller>;
 }
 
 /// The problem with an initial window in packets, if there is one.

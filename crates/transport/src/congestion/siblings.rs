@@ -22,7 +22,7 @@ pub struct Siblings<'a> {
     /// In the order in which they were opened. Those without a round-trip sample count for nothing yet.
     pub all: &'a [Sibling],
     /// Which one is told.
-    pub me: usize,
+    pub own_index: usize,
 }
 
 impl Siblings<'_> {
@@ -32,7 +32,7 @@ impl Siblings<'_> {
     /// Where `me` is not among them.
     #[must_use]
     pub fn own(&self) -> &Sibling {
-        &self.all[self.me]
+        &self.all[self.own_index]
     }
 
     /// Those that count: with a round-trip sample.

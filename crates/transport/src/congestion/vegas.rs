@@ -6,16 +6,16 @@ use foundation::{Duration, Instant, Problem};
 
 use super::arithmetic::scale;
 use super::hystart::HyStartKind;
-use super::loss_based::{Avoidance, Course, LossBased, LossBasedSettings};
+use super::loss_based::{Avoidance, CwndState, LossBased, LossBasedSettings};
 use super::reno::AdditiveIncrease;
 use super::rules::{Rules, packets, remembered};
-use super::settings::{Owner, Settings, check_initial_window};
+use super::settings::{ConnectionContext, ControllerSettings, check_initial_window};
 use super::siblings::Siblings;
 use super::wvegas::Weighting;
 use super::{Acknowledgement, Controller};
 
 /// The least window, in packets.
-const LEAST_WINDOW: u64 = 2;
+const MIN_WINDOW: u64 = 2;
 /// Linux judges a round by its least round trip if it has more samples than this.
 const FEW_SAMPLES: u64 = 2;
 
@@ -68,8 +68,8 @@ impl Default for VegasSettings {
 
 impl VegasSettings {
     /// alpha and beta in packets: those set, else those of the rules, else those of the owner's stack.
-    fn thresholds(&self, owner: Rules) -> (u64, u64) {
-        let (alpha, beta) = match (self.rules, owner) {
+    fn thresholds(&self, stack: Rules) -> (u64, u64) {
+        let (alpha, beta) = match (self.rules, stack) {
             (Some(VegasRules::Paper), _) | (None, Rules::Rfc) => (1, 3),
             // `tcp_vegas.c` of Linux; the attributes Alpha and Beta of ns-3's `TcpVegas`.
             (Some(VegasRules::Linux), _) | (None, Rules::Linux | Rules::Ns3) => (2, 4),
@@ -78,13 +78,13 @@ impl VegasSettings {
     }
 }
 
-impl Settings for VegasSettings {
+impl ControllerSettings for VegasSettings {
     fn validate(&self) -> Vec<Problem> {
         let mut problems: Vec<Problem> = check_initial_window(self.initial_window).into_iter().collect();
         // The owner is not known yet: what is set must fit all.
         let wrong = [Rules::Linux, Rules::Rfc, Rules::Ns3]
             .into_iter()
-            .map(|owner| self.thresholds(owner))
+            .map(|stack| self.thresholds(stack))
             .find(|(alpha, beta)| beta < alpha);
         let (alpha, beta) = (self.alpha.unwrap_or(0), self.beta.unwrap_or(0));
         for (key, value) in [("alpha", alpha), ("beta", beta), ("gamma", self.gamma)] {
@@ -105,8 +105,8 @@ impl Settings for VegasSettings {
         problems
     }
 
-    fn build_for(&self, owner: &Owner) -> Box<dyn Controller> {
-        let whose = self.rules.unwrap_or(match owner.rules {
+    fn build_for(&self, context: &ConnectionContext) -> Box<dyn Controller> {
+        let whose = self.rules.unwrap_or(match context.rules {
             Rules::Linux => VegasRules::Linux,
             Rules::Rfc | Rules::Ns3 => VegasRules::Paper,
         });
@@ -115,20 +115,20 @@ impl Settings for VegasSettings {
             VegasRules::Linux => Rules::Linux,
         };
         let settings = LossBasedSettings {
-            initial_window: owner.initial_window.unwrap_or(self.initial_window),
-            initial_threshold: None,
+            initial_window: context.initial_window.unwrap_or(self.initial_window),
+            initial_ssthresh: None,
             hystart: HyStartKind::Off,
             pacing: self.pacing,
             rules,
         };
-        let (alpha, beta) = self.thresholds(owner.rules);
+        let (alpha, beta) = self.thresholds(context.rules);
         let thresholds = Thresholds {
-            alpha: alpha * owner.segment,
-            beta: beta * owner.segment,
-            gamma: self.gamma * owner.segment,
+            alpha: alpha * context.segment,
+            beta: beta * context.segment,
+            gamma: self.gamma * context.segment,
         };
-        let growth = Vegas::new(whose, thresholds, None, owner.segment);
-        Box::new(LossBased::new(growth, settings, owner.segment))
+        let growth = Vegas::new(whose, thresholds, None, context.segment);
+        Box::new(LossBased::new(growth, settings, context.segment))
     }
 }
 
@@ -166,7 +166,7 @@ struct Round {
     /// Whether the window was in use.
     limited: bool,
     samples: u64,
-    least_rtt: Option<Duration>,
+    min_rtt: Option<Duration>,
     sum_of_rtts: Duration,
 }
 
@@ -181,7 +181,7 @@ impl Round {
             started: now,
             limited: false,
             samples: 0,
-            least_rtt: None,
+            min_rtt: None,
             sum_of_rtts: Duration::ZERO,
         }
     }
@@ -225,7 +225,7 @@ impl Vegas {
                 return Some((window - fits, fits / self.segment * self.segment));
             }
             // cwnd * (RTT - baseRTT) / baseRTT whole packets, as `tcp_vegas_cong_avoid` has it.
-            let rtt = round.least_rtt?.as_nanos().max(base);
+            let rtt = round.min_rtt?.as_nanos().max(base);
             let packets = window / self.segment;
             let waiting = scale(packets, rtt - base, base).saturating_mul(self.segment);
             return Some((waiting, scale(packets, base, rtt) * self.segment));
@@ -242,20 +242,20 @@ impl Vegas {
         Some((window - actual, actual))
     }
 
-    /// The course where the queue begins to fill in slow start, `None` to go on.
-    fn leave_slow_start(&self, waiting: u64, fits: u64, course: Course) -> Option<Course> {
+    /// The state where the queue begins to fill in slow start, `None` to go on.
+    fn leave_slow_start(&self, waiting: u64, fits: u64, state: CwndState) -> Option<CwndState> {
         if waiting <= self.thresholds.gamma {
             return None;
         }
         let window = if self.linux {
-            course.window.min(fits.saturating_add(self.segment))
+            state.window.min(fits.saturating_add(self.segment))
         } else {
-            course.window
+            state.window
         };
-        Some(Course {
+        Some(CwndState {
             window,
-            threshold: course.threshold.min(self.ceiling(window)),
-            ..course
+            ssthresh: state.ssthresh.min(self.ceiling(window)),
+            ..state
         })
     }
 
@@ -270,46 +270,46 @@ impl Vegas {
     }
 
     /// A packet more, a packet less, or as it is.
-    fn adjust(&mut self, round: &Round, waiting: u64, mut course: Course) -> Course {
+    fn adjust(&mut self, round: &Round, waiting: u64, mut state: CwndState) -> CwndState {
         let full = waiting >= self.thresholds.alpha;
         if let Some(weighting) = &mut self.weighting {
             let share = weighting.share(waiting, self.thresholds.alpha, self.segment);
             (self.thresholds.alpha, self.thresholds.beta) = (share, share);
         }
         if waiting > self.thresholds.beta {
-            course.window = course.window.saturating_sub(self.segment);
-            course.threshold = course.threshold.min(self.ceiling(course.window));
+            state.window = state.window.saturating_sub(self.segment);
+            state.ssthresh = state.ssthresh.min(self.ceiling(state.window));
         } else if waiting < self.thresholds.alpha {
-            course.window += self.segment;
+            state.window += self.segment;
         }
         if let (Some(weighting), Some(base), Some(rtt)) =
             (&mut self.weighting, self.base_rtt, round.mean_rtt())
             && weighting.drains(rtt, base, full)
         {
-            course.window = scale(course.window, base.as_nanos(), 2 * rtt.as_nanos().max(1));
-            course.window = course.window / self.segment * self.segment;
-            course.threshold = course.threshold.min(self.ceiling(course.window));
+            state.window = scale(state.window, base.as_nanos(), 2 * rtt.as_nanos().max(1));
+            state.window = state.window / self.segment * self.segment;
+            state.ssthresh = state.ssthresh.min(self.ceiling(state.window));
         }
-        course
+        state
     }
 
-    fn finish(&self, mut course: Course) -> Course {
-        course.window = course.window.max(LEAST_WINDOW * self.segment);
-        if self.linux && course.threshold != u64::MAX {
+    fn finish(&self, mut state: CwndState) -> CwndState {
+        state.window = state.window.max(MIN_WINDOW * self.segment);
+        if self.linux && state.ssthresh != u64::MAX {
             // `tcp_current_ssthresh`: three quarters of the window are remembered.
-            course.threshold = course.threshold.max(remembered(course.window, self.segment));
+            state.ssthresh = state.ssthresh.max(remembered(state.window, self.segment));
         }
-        course
+        state
     }
 
-    fn slow_start(&self, ack: &Acknowledgement, mut course: Course) -> Course {
+    fn slow_start(&self, ack: &Acknowledgement, mut state: CwndState) -> CwndState {
         let growth = if self.linux {
             packets(ack.bytes, self.segment) * self.segment
         } else {
             ack.bytes
         };
-        course.window = course.window.saturating_add(growth).min(course.threshold);
-        course
+        state.window = state.window.saturating_add(growth).min(state.ssthresh);
+        state
     }
 }
 
@@ -319,7 +319,7 @@ impl Avoidance for Vegas {
             self.base_rtt = Some(self.base_rtt.map_or(rtt, |base| base.min(rtt)));
             if let Some(round) = &mut self.round {
                 round.samples += 1;
-                round.least_rtt = Some(round.least_rtt.map_or(rtt, |least| least.min(rtt)));
+                round.min_rtt = Some(round.min_rtt.map_or(rtt, |least| least.min(rtt)));
                 round.sum_of_rtts += rtt;
             }
         }
@@ -331,52 +331,44 @@ impl Avoidance for Vegas {
         }
     }
 
-    fn steer(&mut self, ack: &Acknowledgement, course: Course) -> Option<Course> {
-        let slow = course.window < course.threshold;
+    fn steer(&mut self, ack: &Acknowledgement, state: CwndState) -> Option<CwndState> {
+        let slow = state.window < state.ssthresh;
         let Some(round) = self.round else {
             self.round = Some(Round::new(ack.now));
             self.grew = true;
-            return Some(if slow {
-                self.slow_start(ack, course)
-            } else {
-                course
-            });
+            return Some(if slow { self.slow_start(ack, state) } else { state });
         };
         if ack.newest_sent_at < round.started {
             // Within a round slow start alone grows: in Linux always, in the paper in every other round.
             let grows = slow && (self.linux || self.grew && ack.window_limited);
-            return Some(if grows {
-                self.slow_start(ack, course)
-            } else {
-                course
-            });
+            return Some(if grows { self.slow_start(ack, state) } else { state });
         }
         self.round = Some(Round::new(ack.now));
-        let judged = self.judge(&round, ack, course.window);
+        let judged = self.judge(&round, ack, state.window);
         let Some((waiting, fits)) = judged else {
             // As Reno does; a window that is not in use stays as it is.
             if !ack.window_limited {
-                return Some(course);
+                return Some(state);
             }
             if slow {
-                return Some(self.slow_start(ack, course));
+                return Some(self.slow_start(ack, state));
             }
-            let window = course.window + self.reno.increase(ack, ack.bytes, course.window);
-            return Some(Course { window, ..course });
+            let window = state.window + self.reno.increase(ack, ack.bytes, state.window);
+            return Some(CwndState { window, ..state });
         };
         self.waiting = waiting;
-        let course = if !slow {
-            self.adjust(&round, waiting, course)
+        let state = if !slow {
+            self.adjust(&round, waiting, state)
         } else if self.grew && !self.linux {
             // Actual and expected rate compare where the window stood still alone (section 3.3).
             self.grew = false;
-            course
+            state
         } else {
             self.grew = true;
-            self.leave_slow_start(waiting, fits, course)
-                .unwrap_or_else(|| self.slow_start(ack, course))
+            self.leave_slow_start(waiting, fits, state)
+                .unwrap_or_else(|| self.slow_start(ack, state))
         };
-        Some(self.finish(course))
+        Some(self.finish(state))
     }
 
     fn increase(&mut self, _ack: &Acknowledgement, _bytes: u64, _window: u64) -> u64 {

@@ -11,11 +11,11 @@ use super::hystart::HyStartKind;
 use super::loss_based::{Avoidance, LossBased, LossBasedSettings};
 use super::reno::AdditiveIncrease;
 use super::rules::StackRules;
-use super::settings::{Owner, Settings, check_initial_window};
+use super::settings::{ConnectionContext, ControllerSettings, check_initial_window};
 use super::{Acknowledgement, Controller};
 
 /// A bandwidth sample spans a round trip, but at least this (as in Linux's `tcp_westwood.c`).
-const LEAST_SPAN: Duration = Duration::from_millis(50);
+const MIN_SPAN: Duration = Duration::from_millis(50);
 /// Weight of what was known in the low-pass filter, in eighths.
 const MEMORY: u64 = 7;
 
@@ -44,30 +44,30 @@ impl Default for WestwoodSettings {
     }
 }
 
-impl Settings for WestwoodSettings {
+impl ControllerSettings for WestwoodSettings {
     fn validate(&self) -> Vec<Problem> {
         check_initial_window(self.initial_window).into_iter().collect()
     }
 
-    fn build_for(&self, owner: &Owner) -> Box<dyn Controller> {
-        let rules = self.rules.unwrap_or_else(|| owner.rules.into());
+    fn build_for(&self, context: &ConnectionContext) -> Box<dyn Controller> {
+        let rules = self.rules.unwrap_or_else(|| context.rules.into());
         let settings = LossBasedSettings {
-            initial_window: owner.initial_window.unwrap_or(self.initial_window),
-            initial_threshold: None,
+            initial_window: context.initial_window.unwrap_or(self.initial_window),
+            initial_ssthresh: None,
             hystart: self.hystart,
             pacing: self.pacing,
             rules: rules.into(),
         };
         let growth = Westwood {
-            reno: AdditiveIncrease::new(owner.segment, rules.into()),
-            segment: owner.segment,
+            reno: AdditiveIncrease::new(context.segment, rules.into()),
+            segment: context.segment,
             whole: rules == StackRules::Linux,
             estimate: None,
-            least_rtt: None,
+            min_rtt: None,
             span: None,
             timed_out: false,
         };
-        Box::new(LossBased::new(growth, settings, owner.segment))
+        Box::new(LossBased::new(growth, settings, context.segment))
     }
 }
 
@@ -78,7 +78,7 @@ struct Westwood {
     /// Windows are whole packets.
     whole: bool,
     estimate: Option<Estimate>,
-    least_rtt: Option<Duration>,
+    min_rtt: Option<Duration>,
     span: Option<Span>,
     /// The next sample of the round-trip time is the least known: the path may be another one.
     timed_out: bool,
@@ -111,7 +111,7 @@ impl Westwood {
             bytes: 0,
         });
         let length = now - span.started;
-        if length > rtt.max(LEAST_SPAN) {
+        if length > rtt.max(MIN_SPAN) {
             let sample = scale(span.bytes, 1_000_000_000, length.as_nanos());
             self.estimate = Some(match self.estimate {
                 None => Estimate {
@@ -136,7 +136,7 @@ impl Westwood {
 
     /// The bandwidth estimated times the least round-trip time, in bytes.
     fn pipe(&self) -> Option<u64> {
-        let (estimate, rtt) = (self.estimate?, self.least_rtt?);
+        let (estimate, rtt) = (self.estimate?, self.min_rtt?);
         Some(scale(estimate.twice, rtt.as_nanos(), 1_000_000_000))
     }
 }
@@ -144,8 +144,8 @@ impl Westwood {
 impl Avoidance for Westwood {
     fn observe(&mut self, ack: &Acknowledgement) {
         if let Some(rtt) = ack.rtt.filter(|rtt| !rtt.is_zero()) {
-            let known = self.least_rtt.filter(|_| !self.timed_out);
-            self.least_rtt = Some(known.map_or(rtt, |least| least.min(rtt)));
+            let known = self.min_rtt.filter(|_| !self.timed_out);
+            self.min_rtt = Some(known.map_or(rtt, |least| least.min(rtt)));
             self.timed_out = false;
         }
         self.sample(ack.now, ack.bytes, ack.rtt.unwrap_or(ack.smoothed_rtt));
@@ -174,7 +174,7 @@ impl Avoidance for Westwood {
         if let Some(estimate) = self.estimate {
             report("bandwidth_bps", estimate.twice as f64 * 8.0);
         }
-        if let Some(rtt) = self.least_rtt {
+        if let Some(rtt) = self.min_rtt {
             report("min_rtt_seconds", rtt.as_secs_f64());
         }
     }
@@ -216,7 +216,7 @@ mod tests {
         westwood.on_lost(&loss(ms(4200), ms(4190), 300_000));
         let window = westwood.window();
         assert!((59_000..=61_000).contains(&window), "{window}");
-        assert_eq!(westwood.threshold(), Some(window));
+        assert_eq!(westwood.ssthresh(), Some(window));
     }
 
     #[test]
@@ -230,7 +230,7 @@ mod tests {
         steady(westwood.as_mut(), 100, 4000, 60);
         westwood.on_timeout(ms(5000), 100_000);
         assert_eq!(westwood.window(), SEGMENT);
-        let threshold = westwood.threshold().unwrap();
+        let threshold = westwood.ssthresh().unwrap();
         assert!(
             (59_000..=60_000).contains(&threshold) && threshold.is_multiple_of(SEGMENT),
             "{threshold}"

@@ -12,12 +12,12 @@ use super::coupled::rate;
 use super::hystart::HyStartKind;
 use super::loss_based::{LossBased, LossBasedSettings};
 use super::rules::Rules;
-use super::settings::{Owner, Settings, check_initial_window};
+use super::settings::{ConnectionContext, ControllerSettings, check_initial_window};
 use super::siblings::Siblings;
 use super::vegas::{Thresholds, Vegas, VegasRules};
 
 /// The least alpha, and the one to start with, in packets.
-const LEAST_ALPHA: u64 = 2;
+const MIN_ALPHA: u64 = 2;
 
 /// What wVegas takes for the least queueing delay, at twice which it drains the queue.
 #[derive(
@@ -64,11 +64,11 @@ impl Default for WvegasSettings {
     }
 }
 
-impl Settings for WvegasSettings {
+impl ControllerSettings for WvegasSettings {
     fn validate(&self) -> Vec<Problem> {
         let mut problems: Vec<Problem> = check_initial_window(self.initial_window).into_iter().collect();
         for (key, value, least) in [
-            ("total_alpha", self.total_alpha, LEAST_ALPHA),
+            ("total_alpha", self.total_alpha, MIN_ALPHA),
             ("gamma", self.gamma, 0),
         ] {
             if !(least..=10_000).contains(&value) {
@@ -79,29 +79,29 @@ impl Settings for WvegasSettings {
         problems
     }
 
-    fn build_for(&self, owner: &Owner) -> Box<dyn Controller> {
+    fn build_for(&self, context: &ConnectionContext) -> Box<dyn Controller> {
         let settings = LossBasedSettings {
-            initial_window: owner.initial_window.unwrap_or(self.initial_window),
-            initial_threshold: None,
+            initial_window: context.initial_window.unwrap_or(self.initial_window),
+            initial_ssthresh: None,
             hystart: HyStartKind::Off,
             pacing: self.pacing,
             // Slow start, rounds and losses are those of Linux's Vegas, which the draft builds on.
             rules: Rules::Linux,
         };
-        let alpha = LEAST_ALPHA * owner.segment;
+        let alpha = MIN_ALPHA * context.segment;
         let thresholds = Thresholds {
             alpha,
             beta: alpha,
-            gamma: self.gamma * owner.segment,
+            gamma: self.gamma * context.segment,
         };
         let weighting = Weighting {
-            total: self.total_alpha * owner.segment,
+            total: self.total_alpha * context.segment,
             weight: 1.0,
             drain: self.drain,
-            least_delay: None,
+            min_delay: None,
         };
-        let growth = Vegas::new(VegasRules::Linux, thresholds, Some(weighting), owner.segment);
-        Box::new(LossBased::new(growth, settings, owner.segment))
+        let growth = Vegas::new(VegasRules::Linux, thresholds, Some(weighting), context.segment);
+        Box::new(LossBased::new(growth, settings, context.segment))
     }
 }
 
@@ -114,7 +114,7 @@ pub(super) struct Weighting {
     weight: f64,
     drain: WvegasDrain,
     /// The least queueing delay seen since the queue was drained.
-    least_delay: Option<Duration>,
+    min_delay: Option<Duration>,
 }
 
 impl Weighting {
@@ -134,7 +134,7 @@ impl Weighting {
             return alpha;
         }
         let share = (self.total as f64 * self.weight) as u64;
-        share.max(LEAST_ALPHA * segment)
+        share.max(MIN_ALPHA * segment)
     }
 
     /// Whether the queue is to be drained, so that the least round-trip time can be seen: its delay is twice the
@@ -149,15 +149,15 @@ impl Weighting {
         if !counts || delay.is_zero() {
             return false;
         }
-        let least = self.least_delay.map_or(delay, |least| least.min(delay));
+        let least = self.min_delay.map_or(delay, |least| least.min(delay));
         let drains = delay >= least * 2;
-        self.least_delay = (!drains).then_some(least);
+        self.min_delay = (!drains).then_some(least);
         drains
     }
 
     /// The path may be another one.
     pub(super) fn forget(&mut self) {
-        self.least_delay = None;
+        self.min_delay = None;
     }
 }
 
@@ -171,7 +171,7 @@ mod tests {
             total: 10_000,
             weight: 1.0,
             drain,
-            least_delay: None,
+            min_delay: None,
         }
     }
 
@@ -185,9 +185,9 @@ mod tests {
             ..Sibling::default()
         };
         let all = [path(10, 100), path(15, 50)];
-        let share = |all: &[Sibling], me, waiting| {
+        let share = |all: &[Sibling], own_index, waiting| {
             let mut weighting = weighting(WvegasDrain::Equilibrium);
-            weighting.weigh(&Siblings { all, me });
+            weighting.weigh(&Siblings { all, own_index });
             weighting.share(waiting, 2000, 1000)
         };
         assert_eq!([share(&all, 0, 2000), share(&all, 1, 3000)], [2500, 7500]);

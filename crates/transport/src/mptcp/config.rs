@@ -16,7 +16,7 @@ use crate::tcp::{Profile, TcpConfig};
 /// When data that one subflow was given is given to another one too.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
-pub enum Reinjection {
+pub enum ReinjectionTrigger {
     /// When the subflow's retransmission timer runs out, and when it is gone.
     Timeout,
     /// When the subflow is gone.
@@ -49,7 +49,7 @@ pub struct MptcpKeys {
     pub subflows: Option<u32>,
     /// When data goes to another subflow too: at a subflow's timeout, or only at its failure. Default: "timeout", ns3 "failure".
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub reinjection: Option<Reinjection>,
+    pub reinjection: Option<ReinjectionTrigger>,
     /// When further subflows may be opened: established (the peer acknowledged data) or handshake. Default: "established", ns3 "handshake".
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub join_after: Option<JoinAfter>,
@@ -152,11 +152,11 @@ impl MptcpConfig {
 
     /// When data goes to another subflow too.
     #[must_use]
-    pub fn reinjection(&self) -> Reinjection {
+    pub fn reinjection(&self) -> ReinjectionTrigger {
         self.own.reinjection.unwrap_or(if self.is_ns3() {
-            Reinjection::Failure
+            ReinjectionTrigger::Failure
         } else {
-            Reinjection::Timeout
+            ReinjectionTrigger::Timeout
         })
     }
 
@@ -352,7 +352,7 @@ mod tests {
             assert_eq!(MptcpConfig::new(profile).validate(), [], "{profile:?}");
         }
         let ns3 = MptcpConfig::new(Profile::Ns3);
-        assert_eq!(ns3.scheduler().word(), "round-robin");
+        assert_eq!(ns3.scheduler().name(), "round-robin");
         assert!(!ns3.shared_window());
         let bad = read(r#"{"kind": "mptcp", "subflows": 0}"#).unwrap();
         assert_eq!(

@@ -7,7 +7,7 @@ use super::segment::PathIndex;
 
 /// One path, as all connections of the host over it have seen it.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct PathAccount {
+pub struct PathState {
     /// The round trip without queues: what the owner knows of the path, or the least that was seen. Zero where
     /// nothing is known.
     pub base_rtt: Duration,
@@ -27,7 +27,7 @@ pub struct PathAccount {
     usual_rtt: Duration,
 }
 
-impl PathAccount {
+impl PathState {
     /// The round trip with its queue and without the delays of delayed acknowledgements: an average that falls halfway to
     /// a shorter sample, and rises by a 32nd towards a longer one. `base_rtt` before the first.
     #[must_use]
@@ -56,7 +56,7 @@ impl PathAccount {
 /// The paths from one host to another.
 #[derive(Clone, Debug, Default)]
 pub struct HostPaths {
-    paths: Vec<PathAccount>,
+    paths: Vec<PathState>,
     /// Connections that were ever opened.
     opened: u64,
     arrivals: ArrivalMeter,
@@ -75,16 +75,16 @@ impl HostPaths {
 
     /// A further path, behind the others, as [`new`](Self::new) takes them.
     pub fn add(&mut self, base_rtt: Duration) {
-        self.paths.push(PathAccount {
+        self.paths.push(PathState {
             base_rtt,
             rtt: base_rtt,
-            ..PathAccount::default()
+            ..PathState::default()
         });
     }
 
     /// The paths, in the order of their numbers.
     #[must_use]
-    pub fn paths(&self) -> &[PathAccount] {
+    pub fn paths(&self) -> &[PathState] {
         &self.paths
     }
 
@@ -108,7 +108,7 @@ impl HostPaths {
 
     /// All paths, those of the smallest `key` first; equal ones in the order of their numbers.
     #[must_use]
-    pub fn by<K: Ord>(&self, key: impl Fn(&PathAccount) -> K) -> Vec<PathIndex> {
+    pub fn by<K: Ord>(&self, key: impl Fn(&PathState) -> K) -> Vec<PathIndex> {
         let mut order: Vec<PathIndex> = (0..self.paths.len() as u8).map(PathIndex).collect();
         order.sort_by_key(|path| key(&self.paths[path.index()]));
         order
@@ -159,7 +159,7 @@ impl HostPaths {
     }
 
     /// The account of a path, to be moved by what connections do.
-    pub fn account_mut(&mut self, path: PathIndex) -> Option<&mut PathAccount> {
+    pub fn path_mut(&mut self, path: PathIndex) -> Option<&mut PathState> {
         self.paths.get_mut(path.index())
     }
 }

@@ -5,6 +5,35 @@ use std::net::IpAddr;
 use hmac::{Hmac, KeyInit, Mac};
 use sha2::{Digest, Sha256};
 
+/// The keys of both ends (section 3.1), as seen by the sender of a segment.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Keys {
+    /// Key of the segment's sender.
+    pub sender: u64,
+    /// Key of the segment's receiver.
+    pub receiver: u64,
+}
+
+/// The random numbers of both ends in an MP_JOIN handshake (section 3.2), as seen by the sender of an HMAC.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Nonces {
+    /// Random number of the HMAC's sender.
+    pub sender: u32,
+    /// Random number of the HMAC's receiver.
+    pub receiver: u32,
+}
+
+impl Nonces {
+    /// Returns the same numbers as the other end sees them.
+    #[must_use]
+    pub const fn reversed(self) -> Self {
+        Self {
+            sender: self.receiver,
+            receiver: self.sender,
+        }
+    }
+}
+
 fn digest(key: u64) -> [u8; 32] {
     Sha256::digest(key.to_be_bytes()).into()
 }
@@ -26,10 +55,10 @@ pub fn initial_data_sequence(key: u64) -> u64 {
 }
 
 /// HMAC-SHA256 with both keys, the prover's first.
-fn hmac(keys: (u64, u64), parts: &[&[u8]]) -> [u8; 32] {
+fn hmac_sha256(keys: Keys, parts: &[&[u8]]) -> [u8; 32] {
     let mut key = [0; 16];
-    key[..8].copy_from_slice(&keys.0.to_be_bytes());
-    key[8..].copy_from_slice(&keys.1.to_be_bytes());
+    key[..8].copy_from_slice(&keys.sender.to_be_bytes());
+    key[8..].copy_from_slice(&keys.receiver.to_be_bytes());
     let mut mac = Hmac::<Sha256>::new_from_slice(&key).expect("HMAC takes keys of any length");
     for part in parts {
         mac.update(part);
@@ -39,8 +68,11 @@ fn hmac(keys: (u64, u64), parts: &[&[u8]]) -> [u8; 32] {
 
 /// The first 160 bits of HMAC-SHA256 with both keys, over both random numbers; the prover's first.
 #[must_use]
-pub fn proof(keys: (u64, u64), nonces: (u32, u32)) -> [u8; 20] {
-    let whole = hmac(keys, &[&nonces.0.to_be_bytes(), &nonces.1.to_be_bytes()]);
+pub fn join_hmac(keys: Keys, nonces: Nonces) -> [u8; 20] {
+    let whole = hmac_sha256(
+        keys,
+        &[&nonces.sender.to_be_bytes(), &nonces.receiver.to_be_bytes()],
+    );
     let mut first = [0; 20];
     first.copy_from_slice(&whole[..20]);
     first
@@ -49,11 +81,11 @@ pub fn proof(keys: (u64, u64), nonces: (u32, u32)) -> [u8; 20] {
 /// The last 64 bits of HMAC-SHA256 with both keys, the prover's first, over an address of the prover with its number and
 /// port; where no port is told 0 stands for it (RFC 8684, section 3.4.1).
 #[must_use]
-pub fn address_proof(keys: (u64, u64), id: u8, address: IpAddr, port: Option<u16>) -> [u8; 8] {
+pub fn address_hmac(keys: Keys, id: u8, address: IpAddr, port: Option<u16>) -> [u8; 8] {
     let port = port.unwrap_or(0).to_be_bytes();
     let whole = match address {
-        IpAddr::V4(address) => hmac(keys, &[&[id], &address.octets(), &port]),
-        IpAddr::V6(address) => hmac(keys, &[&[id], &address.octets(), &port]),
+        IpAddr::V4(address) => hmac_sha256(keys, &[&[id], &address.octets(), &port]),
+        IpAddr::V6(address) => hmac_sha256(keys, &[&[id], &address.octets(), &port]),
     };
     let mut last = [0; 8];
     last.copy_from_slice(&whole[24..]);
@@ -70,13 +102,22 @@ mod tests {
 
     /// By SHA-256 (FIPS 180-4) and HMAC (RFC 2104) of another implementation, over the bytes in the RFC's order.
     #[test]
-    fn tokens_numbers_and_proofs() {
-        let keys = (0x0123456789abcdef, 0xfedcba9876543210);
-        assert_eq!(token(keys.0), 0x55c53f5d);
-        assert_eq!(initial_data_sequence(keys.0), 0x570762cd38be9818);
-        let own = proof(keys, (0xdead_beef, 0x0102_0304));
+    fn derives_tokens_sequence_numbers_and_hmacs() {
+        let keys = Keys {
+            sender: 0x0123456789abcdef,
+            receiver: 0xfedcba9876543210,
+        };
+        assert_eq!(token(keys.sender), 0x55c53f5d);
+        assert_eq!(initial_data_sequence(keys.sender), 0x570762cd38be9818);
+        let own = join_hmac(
+            keys,
+            Nonces {
+                sender: 0xdead_beef,
+                receiver: 0x0102_0304,
+            },
+        );
         assert_eq!(hex(&own), "b31b72218c9cccc47721ed25d6c5f20b5908ee98");
-        let address = |id, text: &str, port| hex(&address_proof(keys, id, text.parse().unwrap(), port));
+        let address = |id, text: &str, port| hex(&address_hmac(keys, id, text.parse().unwrap(), port));
         assert_eq!(address(7, "192.0.2.1", None), "467032caa887b481");
         assert_eq!(address(8, "2001:db8::1", Some(5001)), "2187cdfe37b0e344");
     }

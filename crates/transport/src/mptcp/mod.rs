@@ -11,6 +11,7 @@ pub mod config;
 mod connection;
 pub mod host;
 pub mod keys;
+mod kinds;
 mod mappings;
 mod meter;
 pub mod policy;
@@ -20,14 +21,14 @@ pub mod segment;
 mod sender;
 mod sent;
 pub mod wire;
-mod words;
 
-pub use config::{JoinAfter, MptcpConfig, MptcpKeys, Reinjection};
+pub use config::{JoinAfter, MptcpConfig, MptcpKeys, ReinjectionTrigger};
 pub use connection::{Connection, Setup, SubflowInfo};
-pub use host::{HostPaths, PathAccount};
+pub use host::{HostPaths, PathState};
 pub use meter::Arrivals;
 pub use policy::{
-    Attempt, Beginning, Join, Opening, PathPolicy, PolicyConfig, Progress, Scatter, Tail, When,
+    ConnectionPlan, HandshakeAttempt, Join, JoinTime, PathPolicy, PolicyConfig, Progress, Scatter,
+    StartParameters, Tail,
 };
 pub use scheduler::{Choice, DataView, Scheduler, SchedulerConfig, SubflowView};
-pub use segment::{Option as MptcpOption, Outgoing, PathIndex, Segment};
+pub use segment::{MptcpOption, Outgoing, PathIndex, Segment};

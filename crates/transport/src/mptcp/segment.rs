@@ -1,128 +1,129 @@
-//! Segments of a multipath connection: a TCP segment, which subflow it is of, and its option (RFC 8684, section 3).
+//! Segments of a multipath connection: a TCP segment, its subflow and its MPTCP option (RFC 8684, section 3).
 
+use super::keys::{Keys, Nonces};
 use crate::tcp;
 use crate::tcp::wire::MAX_OPTIONS;
 
-/// One of the ways between two hosts, as the owner of their connections numbers them.
+/// Number of a path between two hosts, from 0; the owner of the connections numbers the paths.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct PathIndex(pub u8);
 
 impl PathIndex {
-    /// The number as an index of slices.
+    /// Returns the number as a slice index.
     #[must_use]
     pub const fn index(self) -> usize {
         self.0 as usize
     }
 }
 
-/// Whose token it is: the most significant 32 bits of the SHA-256 of a host's key (RFC 8684, section 3.2).
+/// Token of a connection: the most significant 32 bits of the SHA-256 of a host's key (RFC 8684, section 3.2).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Token {
-    /// The token of this key, not computed yet.
-    Of(u64),
-    /// The token itself, as it came from bytes.
-    Bits(u32),
+    /// The token of this key, computed only when it is encoded.
+    Derived(u64),
+    /// A decoded token.
+    Value(u32),
 }
 
-/// An HMAC-SHA256 that shows that its sender knows both keys (RFC 8684, section 3.2).
+/// HMAC-SHA256 that proves knowledge of both keys (RFC 8684, section 3.2).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Proof {
-    /// What it is computed of: the keys and the random numbers, the prover's first; not computed yet.
-    Of {
-        /// Keys.
-        keys: (u64, u64),
-        /// Random numbers of this handshake.
-        nonces: (u32, u32),
+pub enum JoinHmac {
+    /// The inputs; the HMAC is computed only when it is encoded.
+    Derived {
+        /// Keys of both ends.
+        keys: Keys,
+        /// Random numbers of both ends.
+        nonces: Nonces,
     },
-    /// Its first 64 bits in an answer, its first 160 in the third segment, as they came from bytes.
-    Bits([u8; 20]),
+    /// A decoded HMAC: its first 64 bits in the SYN/ACK, its first 160 bits in the third segment.
+    Bytes([u8; 20]),
 }
 
-/// Where payload belongs (RFC 8684, section 3.3.1).
+/// Mapping of payload to the data stream (RFC 8684, section 3.3.1).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Mapping {
-    /// Position of its first byte in the data: 1 is the first byte, whose number is one above the initial one.
+    /// Position of the first byte in the data, from 1: its data sequence number is one above the initial one.
     pub data: u64,
-    /// Position in the subflow's stream: 1 is its first byte. 0 for a DATA_FIN without payload.
+    /// Position of the first byte in the subflow's stream, from 1; 0 for a DATA_FIN without payload.
     pub subflow: u32,
-    /// Bytes, a DATA_FIN not counted.
+    /// Bytes of payload, without the DATA_FIN.
     pub length: u32,
 }
 
-/// The option of a segment. Numbers of data are positions; the wire form adds the initial data sequence number.
+/// MPTCP option of a segment. Data numbers are positions; encoding adds the initial data sequence number.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Option {
-    /// None: a segment of plain TCP.
+pub enum MptcpOption {
+    /// No option: a plain TCP segment.
     #[default]
     None,
-    /// MP_CAPABLE (section 3.1): without a key in a SYN, with the sender's in the answer, with both from then on.
+    /// MP_CAPABLE (section 3.1): no key in a SYN, the sender's key in a SYN/ACK, both keys afterwards.
     Capable {
-        /// The sender's key.
-        sender: std::option::Option<u64>,
-        /// The receiver's key.
-        receiver: std::option::Option<u64>,
-        /// With payload, which is then the data from position 1 on.
+        /// Key of the sender.
+        sender: Option<u64>,
+        /// Key of the receiver.
+        receiver: Option<u64>,
+        /// Bytes of payload, which starts at data position 1.
         length: u32,
     },
     /// MP_JOIN in a SYN (section 3.2, figure 5).
     JoinSyn {
-        /// The connection, by the token of the receiver's key.
+        /// Token of the receiver's key, which identifies the connection.
         token: Token,
-        /// The sender's random number.
+        /// Random number of the sender.
         nonce: u32,
-        /// The sender's address, by the number that the two hosts call it by.
+        /// Address ID of the sender.
         address: u8,
-        /// Use it only where no other can be used.
+        /// Whether the subflow is a backup.
         backup: bool,
     },
-    /// MP_JOIN in the answer (figure 6).
+    /// MP_JOIN in a SYN/ACK (figure 6).
     JoinAnswer {
-        /// That the sender knows the keys.
-        proof: Proof,
-        /// The sender's random number.
+        /// HMAC of the sender.
+        hmac: JoinHmac,
+        /// Random number of the sender.
         nonce: u32,
-        /// The sender's address.
+        /// Address ID of the sender.
         address: u8,
-        /// Use it only where no other can be used.
+        /// Whether the subflow is a backup.
         backup: bool,
     },
     /// MP_JOIN in the third segment (figure 7).
     JoinThird {
-        /// That the sender knows the keys.
-        proof: Proof,
+        /// HMAC of the sender.
+        hmac: JoinHmac,
     },
     /// DSS (section 3.3).
     Dss {
-        /// DATA_ACK: the position that is expected next.
+        /// DATA_ACK: the next expected position.
         acknowledgement: u64,
-        /// Where the payload belongs, or where a lone DATA_FIN stands.
-        mapping: std::option::Option<Mapping>,
-        /// DATA_FIN: the data ends after the mapping.
+        /// Mapping of the payload, or the position of a DATA_FIN without payload.
+        mapping: Option<Mapping>,
+        /// DATA_FIN: the data stops after the mapping.
         fin: bool,
     },
-    /// MP_PRIO (section 3.3.8): whether the subflow is a backup from now on.
+    /// MP_PRIO (section 3.3.8).
     Priority {
-        /// As in MP_JOIN.
+        /// Whether the subflow becomes a backup.
         backup: bool,
     },
-    /// MP_FASTCLOSE (section 3.5): the whole connection ends now.
+    /// MP_FASTCLOSE (section 3.5): closes the whole connection at once.
     FastClose {
-        /// The receiver's key.
+        /// Key of the receiver.
         receiver: u64,
     },
-    /// MP_TCPRST (section 3.6): why the subflow is reset.
+    /// MP_TCPRST (section 3.6).
     Reset {
-        /// The cause will pass: another subflow may be tried in its place.
+        /// Whether the error is transient: another subflow may replace this one.
         transient: bool,
-        /// The reason: 0 none, 1 an error of multipath TCP, 2 a lack of resources, 3 a prohibition, 4 too much unacknowledged
-        /// data, 5 a bad performance, 6 interference on the way.
+        /// Reason code: 0 unspecified, 1 MPTCP-specific error, 2 lack of resources, 3 administratively prohibited, 4 too much
+        /// outstanding data, 5 unacceptable performance, 6 middlebox interference.
         reason: u8,
     },
 }
 
-impl Option {
-    /// Bytes that it takes in a header, padded to whole words. DSS numbers are given in four bytes, which a window
-    /// below 2^30 bytes leaves unambiguous (section 3.3.1).
+impl MptcpOption {
+    /// Returns the encoded length in bytes, padded to 32-bit words. DSS numbers take four bytes, which are unambiguous for
+    /// windows below 2^30 bytes (section 3.3.1).
     #[must_use]
     pub const fn encoded_length(&self) -> u32 {
         match self {
@@ -141,51 +142,51 @@ impl Option {
     }
 }
 
-/// Reasons of MP_TCPRST (section 3.6) that connections give.
+/// Reason codes of MP_TCPRST (section 3.6) that connections send.
 pub(super) mod reason {
-    /// Something was wrong with an option, or nothing was where one belongs.
+    /// An option is wrong or missing.
     pub const ERROR: u8 = 1;
-    /// Something on the way takes options out.
+    /// A middlebox removes options.
     pub const INTERFERENCE: u8 = 6;
 }
 
-/// Bytes of a DSS option with a DATA_ACK alone, and with a mapping too.
+/// Bytes of a DSS option with a DATA_ACK only.
 pub const DSS_BARE: u32 = 8;
 /// Bytes of a DSS option with DATA_ACK and mapping, padded.
 pub const DSS_MAPPED: u32 = 20;
-/// Bytes that MP_CAPABLE with payload takes beyond a DSS option.
+/// Bytes of MP_CAPABLE with payload beyond those of a DSS option.
 pub(super) const CAPABLE_EXTRA: u32 = 4;
 
-/// Bytes of the smallest MTU on which every segment of a multipath connection fits: an IPv4 header, the longest TCP header
+/// Smallest MTU in bytes that fits every segment of a multipath connection: an IPv4 header, the longest TCP header
 /// (RFC 9293, section 3.1) and the smallest payload of a full segment. MP_CAPABLE with payload, timestamps and SACK blocks
-/// fill the options.
+/// fill the option space.
 pub const LEAST_MTU: u32 = 20 + 20 + MAX_OPTIONS + tcp::LEAST_SEGMENT;
 
 /// A segment of a multipath connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Segment {
-    /// The segment of its subflow.
+    /// TCP segment of the subflow.
     pub tcp: tcp::Segment,
-    /// What it says of the connection.
-    pub option: Option,
-    /// Which subflow, by the number that its opener gave it: on the wire, its ports.
+    /// MPTCP option.
+    pub option: MptcpOption,
+    /// Number of the subflow, assigned by the client; encoded as the segment's ports.
     pub subflow: u8,
 }
 
 impl Segment {
-    /// Bytes of the TCP header: 20 and the padded options.
+    /// Returns the bytes of the TCP header: 20 plus the padded options.
     #[must_use]
     pub fn header_length(&self) -> u32 {
         self.tcp.header_length() + self.option.encoded_length()
     }
 }
 
-/// A segment that leaves.
+/// A segment to transmit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Outgoing {
     /// The segment.
     pub segment: Segment,
-    /// Offset in the data of its first payload byte: 0 is the first byte that the application wrote.
+    /// Offset of its first payload byte in the data, from 0.
     pub offset: u64,
     /// Whether any of its payload was sent before, on any subflow.
     pub retransmission: bool,
@@ -196,8 +197,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_segment_is_small() {
-        assert!(size_of::<Option>() <= 40, "{}", size_of::<Option>());
+    fn segment_fits_in_128_bytes() {
+        assert!(size_of::<MptcpOption>() <= 40, "{}", size_of::<MptcpOption>());
         assert!(size_of::<Segment>() <= 128, "{}", size_of::<Segment>());
     }
 }

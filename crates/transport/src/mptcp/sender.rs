@@ -6,11 +6,11 @@ use crate::ranges::RangeSet;
 
 /// Data that is given to a subflow again: positions from the first up to but not including the second.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Again {
+pub(super) struct Reinjection {
     pub start: u64,
     pub end: u64,
     /// The subflow that had it, which does not get it back while there is another.
-    pub had: u8,
+    pub previous: u8,
 }
 
 /// The sending direction. Positions as in [`Mapping`](super::segment::Mapping): 1 is the first byte.
@@ -26,7 +26,7 @@ pub(super) struct DataSender {
     /// The oldest position that was sent on another subflow because the window was full.
     pub unblocked: u64,
     buffer: u64,
-    again: VecDeque<Again>,
+    reinjections: VecDeque<Reinjection>,
     /// What has left on any subflow, as far as it is not acknowledged. Schedulers that send ahead leave gaps.
     left: RangeSet,
 }
@@ -41,7 +41,7 @@ impl DataSender {
             finishing: false,
             unblocked: 0,
             buffer,
-            again: VecDeque::new(),
+            reinjections: VecDeque::new(),
             left: RangeSet::default(),
         }
     }
@@ -93,8 +93,12 @@ impl DataSender {
         }
         let before = self.acknowledged();
         self.una = position;
-        while self.again.front().is_some_and(|again| again.end <= position) {
-            self.again.pop_front();
+        while self
+            .reinjections
+            .front()
+            .is_some_and(|reinjection| reinjection.end <= position)
+        {
+            self.reinjections.pop_front();
         }
         (self.acknowledged() - before, true)
     }
@@ -122,28 +126,28 @@ impl DataSender {
     }
 
     /// `start..end`, which subflow `had` was given, is to be sent by another one too.
-    pub fn send_again(&mut self, start: u64, end: u64, had: u8) {
+    pub fn reinject(&mut self, start: u64, end: u64, previous: u8) {
         let start = start.max(self.una);
         if start < end {
-            self.again.push_back(Again { start, end, had });
+            self.reinjections.push_back(Reinjection { start, end, previous });
         }
     }
 
     /// What is to be sent again first.
-    pub fn next_again(&mut self) -> Option<Again> {
-        while let Some(front) = self.again.front_mut() {
+    pub fn next_reinjection(&mut self) -> Option<Reinjection> {
+        while let Some(front) = self.reinjections.front_mut() {
             front.start = front.start.max(self.una);
             if front.start < front.end {
                 return Some(*front);
             }
-            self.again.pop_front();
+            self.reinjections.pop_front();
         }
         None
     }
 
-    /// `bytes` of what [`next_again`](Self::next_again) gave are with a subflow.
-    pub fn take_again(&mut self, bytes: u64) {
-        if let Some(front) = self.again.front_mut() {
+    /// `bytes` of what [`next_reinjection`](Self::next_reinjection) gave are with a subflow.
+    pub fn consume_reinjection(&mut self, bytes: u64) {
+        if let Some(front) = self.reinjections.front_mut() {
             front.start += bytes;
         }
     }
@@ -192,14 +196,17 @@ mod tests {
         let mut sender = DataSender::new(1000);
         sender.write(1000);
         sender.next = 1001;
-        sender.send_again(1, 101, 0);
-        sender.send_again(301, 401, 1);
+        sender.reinject(1, 101, 0);
+        sender.reinject(301, 401, 1);
         sender.on_data_ack(51, 0);
-        let again = sender.next_again().unwrap();
-        assert_eq!((again.start, again.end, again.had), (51, 101, 0));
-        sender.take_again(50);
-        assert_eq!(sender.next_again().unwrap().start, 301);
+        let reinjection = sender.next_reinjection().unwrap();
+        assert_eq!(
+            (reinjection.start, reinjection.end, reinjection.previous),
+            (51, 101, 0)
+        );
+        sender.consume_reinjection(50);
+        assert_eq!(sender.next_reinjection().unwrap().start, 301);
         sender.on_data_ack(401, 0);
-        assert_eq!(sender.next_again(), None);
+        assert_eq!(sender.next_reinjection(), None);
     }
 }

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::profile::Profile;
 use crate::congestion::CongestionConfig;
-use crate::mptcp::policy::Choose;
+use crate::path_choice::PathChoice;
 
 /// The one word that `kind` takes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
@@ -50,7 +50,7 @@ pub struct TcpConfig {
     pub stack: Option<StackKind>,
     /// Which of several paths a connection takes: first, random, round-robin or least-rtt (as last seen). Default: "first".
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub path: Option<Choose>,
+    pub path: Option<PathChoice>,
     /// Whose constants and habits: linux, rfc or ns3. Default: "linux".
     #[serde(default)]
     pub profile: Profile,

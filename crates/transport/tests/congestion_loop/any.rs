@@ -147,7 +147,10 @@ impl Model {
             between_losses: u64::from(losses) * self.segment,
         };
         let all = [other, own];
-        self.controller.on_siblings(&Siblings { all: &all, me: 1 });
+        self.controller.on_siblings(&Siblings {
+            all: &all,
+            own_index: 1,
+        });
         self.coupled = self.controller.is_coupled();
     }
 
@@ -249,7 +252,7 @@ impl Model {
         assert!(window >= least * self.segment, "{name}: window {window}");
         let most = self.initial.max(4 * self.segment) + self.acknowledged + self.segment;
         assert!(window <= most, "{name}: window {window} above {most}");
-        if let Some(threshold) = self.controller.threshold() {
+        if let Some(threshold) = self.controller.ssthresh() {
             assert_eq!(self.controller.in_slow_start(), window < threshold, "{name}");
         }
         self.controller.metrics(&mut |metric, value| {

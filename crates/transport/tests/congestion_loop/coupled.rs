@@ -1,7 +1,8 @@
 //! Coupled controllers: several subflows of one connection, over one bottleneck or over several.
 
 use transport::congestion::{
-    CongestionConfig, Controller, CoupledSettings, Coupling, Link, Settings, Sibling, Siblings,
+    CongestionConfig, Controller, ControllerSettings, CoupledGains, CoupledSettings, Coupling, Sibling,
+    Siblings,
 };
 
 use crate::congestion_loop::at;
@@ -103,14 +104,14 @@ fn a_connection_does_as_well_as_the_best_path_and_leaves_the_worse() {
 struct Full;
 
 impl Coupling for Full {
-    fn link(siblings: &Siblings<'_>, segment: u64) -> Link {
+    fn gains(siblings: &Siblings<'_>, segment: u64) -> CoupledGains {
         let nanos = |sibling: &Sibling| sibling.rtt.as_nanos() as f64;
         let total: f64 = siblings.measured().map(|s| s.window as f64 / nanos(s)).sum();
         let own = siblings.own();
         let square = nanos(own) * nanos(own);
-        Link {
+        CoupledGains {
             increase: (segment * own.window) as f64 / (square * total * total),
-            kept: 0.5,
+            beta: 0.5,
         }
     }
 }

@@ -73,7 +73,7 @@ fn a_window_stands_still_in_recovery() {
                 });
             }
             assert_eq!(controller.window(), window, "{name}{rules}");
-            assert_eq!(controller.threshold(), Some(window), "{name}{rules}");
+            assert_eq!(controller.ssthresh(), Some(window), "{name}{rules}");
             assert!(!controller.in_slow_start());
             controller.on_lost(&loss(700, 600, 10));
             assert!(controller.window() <= window, "{name}{rules}");
@@ -90,7 +90,7 @@ fn a_needless_reduction_is_undone() {
         reno.on_lost(&loss(300, 250, 11));
         assert!(reno.window() < 6 * SEGMENT);
         reno.on_spurious(ms(400));
-        assert_eq!((packets(reno.as_ref()), reno.threshold()), (11, Some(u64::MAX)));
+        assert_eq!((packets(reno.as_ref()), reno.ssthresh()), (11, Some(u64::MAX)));
         assert!(reno.in_slow_start());
         // Two timeouts in a row are one reduction.
         reno.on_timeout(ms(1000), 11 * SEGMENT);
@@ -148,7 +148,7 @@ fn silence_costs_the_window() {
         }
         assert_eq!(packets(reno.as_ref()), 36);
         reno.on_idle(ms(5000), rto * timeouts + Duration::from_millis(1), rto);
-        (packets(reno.as_ref()), reno.threshold())
+        (packets(reno.as_ref()), reno.ssthresh())
     };
     assert_eq!(after("rfc", 0), (36, Some(u64::MAX)), "less than a timeout");
     assert_eq!(after("rfc", 1), (10, Some(u64::MAX)));
@@ -159,7 +159,7 @@ fn silence_costs_the_window() {
     small.on_lost(&loss(100, 50, 4));
     small.on_idle(ms(5000), rto * 5, rto);
     assert_eq!(
-        (packets(small.as_ref()), small.threshold()),
+        (packets(small.as_ref()), small.ssthresh()),
         (2, Some(2 * SEGMENT)),
         "never raised"
     );
@@ -206,7 +206,7 @@ fn a_loss_halves_what_its_rules_say() {
             r#"{{"kind": "reno", "rules": "{rules}", "initial_window": 20}}"#
         ));
         reno.on_lost(&loss(200, 100, 17));
-        assert_eq!(reno.threshold(), Some(threshold), "{rules}");
+        assert_eq!(reno.ssthresh(), Some(threshold), "{rules}");
     }
 }
 
@@ -296,7 +296,7 @@ fn vegas_leaves_slow_start_with_what_the_path_holds() {
         }
         found.push((
             packets(vegas.as_ref()),
-            vegas.threshold().map(|bytes| bytes / SEGMENT),
+            vegas.ssthresh().map(|bytes| bytes / SEGMENT),
         ));
     }
     let never = Some(u64::MAX / SEGMENT);

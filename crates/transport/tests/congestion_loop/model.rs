@@ -224,7 +224,7 @@ impl Loop {
             match event {
                 Event::Arrival { flow, number } => self.arrive(flow, number),
                 Event::Ack { flow, count } => {
-                    self.tell_siblings(flow);
+                    self.update_siblings(flow);
                     if self.flows[flow].acknowledge(at, count) {
                         self.send(flow);
                     }
@@ -251,7 +251,7 @@ impl Loop {
     }
 
     /// A coupled controller hears of the other windows of its connection.
-    fn tell_siblings(&mut self, flow: usize) {
+    fn update_siblings(&mut self, flow: usize) {
         if !self.flows[flow].controller.is_coupled() {
             return;
         }
@@ -259,10 +259,10 @@ impl Loop {
         let members = (0..self.flows.len()).filter(|&index| self.places[index].1 == connection);
         let members: Vec<usize> = members.collect();
         let all: Vec<Sibling> = members.iter().map(|&index| self.flows[index].sibling()).collect();
-        let me = members.iter().position(|&index| index == flow).unwrap();
+        let own_index = members.iter().position(|&index| index == flow).unwrap();
         self.flows[flow]
             .controller
-            .on_siblings(&Siblings { all: &all, me });
+            .on_siblings(&Siblings { all: &all, own_index });
     }
 
     fn send(&mut self, index: usize) {

@@ -1,7 +1,7 @@
 //! Where each controller settles: its rate, its queue, its window after a loss.
 
 use foundation::{Duration, Instant};
-use transport::congestion::{CongestionConfig, Controller, Owner, Rules};
+use transport::congestion::{CongestionConfig, ConnectionContext, Controller, Rules};
 
 use crate::congestion_loop::at;
 use crate::congestion_loop::model::{Loop, Path, SEGMENT, Workload};
@@ -31,9 +31,9 @@ fn used(run: &mut Loop, mbit: f64, from: f64, until: f64) -> f64 {
 /// beta: a packet more at most.
 #[test]
 fn vegas_keeps_alpha_to_beta_packets_a_flow_in_the_queue() {
-    let owner = |rules| Owner {
+    let context = |rules| ConnectionContext {
         rules,
-        ..Owner::new(SEGMENT)
+        ..ConnectionContext::new(SEGMENT)
     };
     for (rules, alpha, beta) in [
         (Rules::Rfc, 1.0, 3.0),
@@ -46,7 +46,7 @@ fn vegas_keeps_alpha_to_beta_packets_a_flow_in_the_queue() {
                     let start = Instant::ZERO + Duration::from_millis(i * 7);
                     let vegas = CongestionConfig::named("vegas").unwrap();
                     (
-                        vegas.build_for(&owner(rules)),
+                        vegas.build_for(&context(rules)),
                         Workload {
                             start,
                             ..Workload::BULK
@@ -119,7 +119,7 @@ fn westwood_goes_on_with_the_pipe_after_a_loss() {
                 if flow.metric("reductions") > reductions {
                     reductions = flow.metric("reductions");
                     seen += 1;
-                    let window = flow.controller.threshold().unwrap() as f64 / SEGMENT as f64;
+                    let window = flow.controller.ssthresh().unwrap() as f64 / SEGMENT as f64;
                     let ratio = window / pipe(mbit, rtt);
                     assert!(
                         (0.97..1.03).contains(&ratio),

@@ -1,6 +1,6 @@
 //! One flow: how well each controller uses a link, what it costs in packets and queue.
 
-use transport::congestion::{BbrSettings, BbrTolerantSettings, CongestionConfig, Settings};
+use transport::congestion::{BbrSettings, BbrTolerantSettings, CongestionConfig, ControllerSettings};
 
 use crate::congestion_loop::at;
 use crate::congestion_loop::model::{Loop, Path, SEGMENT, Workload};

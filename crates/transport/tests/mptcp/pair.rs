@@ -162,7 +162,7 @@ impl Pair {
                         .insert((now + delay, self.sequence), (side, path, segment));
                 }
             }
-            let settled = side == Side::Client && connection.settle(now, &mut self.host);
+            let settled = side == Side::Client && connection.update_host(now, &mut self.host);
             if !moved && !settled {
                 return;
             }
@@ -254,7 +254,7 @@ impl Pair {
         };
         self.note(to, &segment);
         let accepted = self.ends[to as usize].connection.as_ref();
-        if accepted.is_none_or(|half_open| half_open.gives_way_to(&segment)) {
+        if accepted.is_none_or(|half_open| half_open.is_replaced_by(&segment)) {
             if to == Side::Client || !segment.tcp.has(Flags::SYN) {
                 return;
             }

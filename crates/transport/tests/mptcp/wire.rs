@@ -3,9 +3,10 @@
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
 use proptest::prelude::*;
-use transport::mptcp::segment::{Mapping, Proof, Token};
+use transport::mptcp::keys::{Keys, Nonces};
+use transport::mptcp::segment::{JoinHmac, Mapping, Token};
 use transport::mptcp::wire::{
-    CHECKSUMS, HMAC_SHA256, Keys, Near, Number, VERSION, WireMapping, WireOption, decode, encode, on_wire,
+    CHECKSUMS, HMAC_SHA256, Near, Number, VERSION, WireMapping, WireOption, decode, encode, on_wire,
     option_bytes, understood,
 };
 use transport::mptcp::{MptcpOption, PathIndex, Segment};
@@ -58,7 +59,7 @@ fn option() -> impl Strategy<Value = WireOption> {
         receiver,
         data,
     };
-    let proof = prop::array::uniform20(any::<u8>());
+    let hmac = prop::array::uniform20(any::<u8>());
     prop_oneof![
         (0_u8..16, any::<u8>()).prop_map(|(version, flags)| WireOption::Capable {
             version,
@@ -76,15 +77,15 @@ fn option() -> impl Strategy<Value = WireOption> {
             token,
             nonce,
         }),
-        any::<(bool, u8, [u8; 8], u32)>().prop_map(|(backup, address, proof, nonce)| {
+        any::<(bool, u8, [u8; 8], u32)>().prop_map(|(backup, address, hmac, nonce)| {
             WireOption::JoinAnswer {
                 backup,
                 address,
-                proof,
+                hmac,
                 nonce,
             }
         }),
-        proof.prop_map(|proof| WireOption::JoinThird { proof }),
+        hmac.prop_map(|hmac| WireOption::JoinThird { hmac }),
         dss(),
         (
             any::<u8>(),
@@ -92,11 +93,11 @@ fn option() -> impl Strategy<Value = WireOption> {
             any::<Option<u16>>(),
             any::<Option<[u8; 8]>>()
         )
-            .prop_map(|(id, address, port, proof)| WireOption::AddAddress {
+            .prop_map(|(id, address, port, hmac)| WireOption::AddAddress {
                 id,
                 address,
                 port,
-                proof,
+                hmac,
             }),
         prop::collection::vec(any::<u8>(), 1..37).prop_map(|ids| WireOption::RemoveAddress { ids }),
         any::<bool>().prop_map(|backup| WireOption::Priority { backup }),
@@ -284,7 +285,7 @@ fn bytes_are_those_of_the_figures() {
         id: 9,
         address: Ipv4Addr::new(192, 0, 2, 1).into(),
         port: Some(80),
-        proof: None,
+        hmac: None,
     };
     assert_eq!(hex(&add), "1e0a3109c00002010050", "an echo");
     assert_eq!(hex(&WireOption::RemoveAddress { ids: vec![5, 6] }), "1e05400506");
@@ -300,9 +301,15 @@ fn bytes_are_those_of_the_figures() {
 /// The lengths that segments leave room for.
 #[test]
 fn lengths_are_those_that_were_reserved() {
-    let proof = Proof::Of {
-        keys: (1, 2),
-        nonces: (3, 4),
+    let hmac = JoinHmac::Derived {
+        keys: Keys {
+            sender: 1,
+            receiver: 2,
+        },
+        nonces: Nonces {
+            sender: 3,
+            receiver: 4,
+        },
     };
     let capable = |sender, receiver, length| MptcpOption::Capable {
         sender,
@@ -324,7 +331,7 @@ fn lengths_are_those_that_were_reserved() {
         (capable(Some(1), Some(2), 100), 22),
         (
             MptcpOption::JoinSyn {
-                token: Token::Of(1),
+                token: Token::Derived(1),
                 nonce,
                 address,
                 backup,
@@ -333,14 +340,14 @@ fn lengths_are_those_that_were_reserved() {
         ),
         (
             MptcpOption::JoinAnswer {
-                proof,
+                hmac,
                 nonce,
                 address,
                 backup,
             },
             16,
         ),
-        (MptcpOption::JoinThird { proof }, 24),
+        (MptcpOption::JoinThird { hmac }, 24),
         (dss(None, false), 8),
         (dss(mapping, false), 18),
         (dss(mapping, true), 18),

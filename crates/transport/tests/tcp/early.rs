@@ -272,7 +272,7 @@ fn a_higher_count_takes_the_place_of_a_connection_that_is_done() {
     assert_eq!(pair.end(Side::Server).state(), State::LastAck);
     assert!(pair.end(Side::Client).connection().makes_room());
     let mut next = pair.sent()[0].packet.segment;
-    let server = |pair: &mut Pair, syn: &Segment| pair.end(Side::Server).connection().gives_way_to(syn);
+    let server = |pair: &mut Pair, syn: &Segment| pair.end(Side::Server).connection().is_replaced_by(syn);
     assert!(!server(&mut pair, &next), "the same again");
     next.options.count = transport::tcp::ttcp::Count::new(next.options.count.unwrap().get() + 1);
     assert!(server(&mut pair, &next));

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use experiment::plan::{Group, Protocol};
-use experiment::trace::content::Carrier;
+use experiment::trace::content::MessageProtocol;
 use experiment::workload::Kind;
 use network::HostId;
 
@@ -154,7 +154,9 @@ impl<'e> Trial<'e> {
                     );
                     launch(
                         way.from,
-                        Box::new(move || messages::ask(setting, group, &here, Carrier::Udp, near, to)),
+                        Box::new(move || {
+                            messages::ask(setting, group, &here, MessageProtocol::Udp, near, to)
+                        }),
                     );
                     Ok(to)
                 }),
@@ -162,7 +164,7 @@ impl<'e> Trial<'e> {
                 let to = (address, 0).into();
                 launch(
                     way.from,
-                    Box::new(move || messages::ask(setting, group, &here, Carrier::Icmp, near, to)),
+                    Box::new(move || messages::ask(setting, group, &here, MessageProtocol::Icmp, near, to)),
                 );
                 Ok(to)
             }

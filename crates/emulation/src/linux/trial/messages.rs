@@ -9,7 +9,7 @@ use std::sync::atomic::Ordering;
 use experiment::application::ANSWER_WITHIN;
 use experiment::outcome::Transaction;
 use experiment::plan::Group;
-use experiment::trace::content::Carrier;
+use experiment::trace::content::MessageProtocol;
 use measurement::capture;
 use socket2::{Domain, Protocol, Socket, Type};
 
@@ -25,7 +25,7 @@ const LARGEST: usize = 65_536;
 
 /// One who asks: its socket, and the packet that it sends.
 struct Asker {
-    carrier: Carrier,
+    protocol: MessageProtocol,
     /// Its own address, and that of the one who answers.
     ends: (Ipv4Addr, SocketAddr),
     /// Of all its echo requests, also over further sockets: by it a capture tells them from those of other flows. (The
@@ -40,20 +40,20 @@ struct Asker {
 }
 
 impl Asker {
-    fn new(carrier: Carrier, ends: (Ipv4Addr, SocketAddr), sizes: (u64, u64)) -> io::Result<Self> {
-        let header = match carrier {
-            Carrier::Udp => 0,
-            Carrier::Icmp => ICMP_HEADER,
+    fn new(protocol: MessageProtocol, ends: (Ipv4Addr, SocketAddr), sizes: (u64, u64)) -> io::Result<Self> {
+        let header = match protocol {
+            MessageProtocol::Udp => 0,
+            MessageProtocol::Icmp => ICMP_HEADER,
         };
         let mut packet = vec![0; header + sizes.0 as usize];
-        if carrier == Carrier::Icmp {
+        if protocol == MessageProtocol::Icmp {
             packet[0] = 8; // Echo request; the kernel fills in identifier and checksum.
         }
         let mut asker = Self {
-            carrier,
+            protocol,
             ends,
             identifier: None,
-            socket: Self::socket(carrier)?,
+            socket: Self::socket(protocol)?,
             packet,
             response: sizes.1 as usize,
             mark: sizes.0.min(sizes.1).min(4) as usize,
@@ -63,10 +63,10 @@ impl Asker {
         Ok(asker)
     }
 
-    fn socket(carrier: Carrier) -> io::Result<Socket> {
-        let protocol = match carrier {
-            Carrier::Udp => Protocol::UDP,
-            Carrier::Icmp => Protocol::ICMPV4,
+    fn socket(protocol: MessageProtocol) -> io::Result<Socket> {
+        let protocol = match protocol {
+            MessageProtocol::Udp => Protocol::UDP,
+            MessageProtocol::Icmp => Protocol::ICMPV4,
         };
         Socket::new(Domain::IPV4, Type::DGRAM, Some(protocol))
     }
@@ -74,7 +74,7 @@ impl Asker {
     /// A socket of its own for the next request, in the place of the one before.
     fn reopen(&mut self) -> io::Result<()> {
         // Closes the one before: two cannot have one identifier.
-        self.socket = Self::socket(self.carrier)?;
+        self.socket = Self::socket(self.protocol)?;
         self.open()
     }
 
@@ -85,7 +85,7 @@ impl Asker {
         self.socket.connect(&to.into())?;
         self.socket.set_read_timeout(Some(LOOK))?;
         self.socket.set_recv_buffer_size(4 * LARGEST)?;
-        if self.carrier == Carrier::Icmp {
+        if self.protocol == MessageProtocol::Icmp {
             let own = self.socket.local_addr()?.as_socket();
             self.identifier = own.map(|own| own.port());
         }
@@ -93,12 +93,12 @@ impl Asker {
     }
 
     fn send(&mut self, number: u32) -> io::Result<()> {
-        match self.carrier {
-            Carrier::Udp => {
+        match self.protocol {
+            MessageProtocol::Udp => {
                 let mark = &number.to_le_bytes()[..self.mark];
                 self.packet[..self.mark].copy_from_slice(mark);
             }
-            Carrier::Icmp => self.packet[6..8].copy_from_slice(&(number as u16).to_be_bytes()),
+            MessageProtocol::Icmp => self.packet[6..8].copy_from_slice(&(number as u16).to_be_bytes()),
         }
         self.socket.send(&self.packet).map(drop)
     }
@@ -108,12 +108,12 @@ impl Asker {
         let length = self.socket.recv(&mut self.buffer)?;
         // SAFETY: the kernel has written that many bytes, and the slice is of no more than the buffer has.
         let got = unsafe { std::slice::from_raw_parts(self.buffer[..length].as_ptr().cast::<u8>(), length) };
-        Ok(match self.carrier {
-            Carrier::Udp => {
+        Ok(match self.protocol {
+            MessageProtocol::Udp => {
                 got.len() == self.response && got[..self.mark] == number.to_le_bytes()[..self.mark]
             }
             // Type 0 is an echo reply.
-            Carrier::Icmp => {
+            MessageProtocol::Icmp => {
                 got.len() == ICMP_HEADER + self.response
                     && got[0] == 0
                     && got[6..8] == (number as u16).to_be_bytes()
@@ -127,17 +127,17 @@ pub(super) fn ask(
     setting: &Setting<'_>,
     group: &Group,
     flow: &Flow,
-    carrier: Carrier,
+    protocol: MessageProtocol,
     near: Ipv4Addr,
     to: SocketAddr,
 ) {
-    let protocol = match carrier {
-        Carrier::Udp => capture::Protocol::Udp,
-        Carrier::Icmp => capture::Protocol::Echo,
+    let captured = match protocol {
+        MessageProtocol::Udp => capture::Protocol::Udp,
+        MessageProtocol::Icmp => capture::Protocol::Echo,
     };
-    let asked = Asker::new(carrier, (near, to), group.workload.exchange()).and_then(|mut asker| {
+    let asked = Asker::new(protocol, (near, to), group.workload.exchange()).and_then(|mut asker| {
         let is_alone = group.workload.flows() == 1 && group.workload.each_path != Some(true);
-        let mut wire = Wire::look(protocol, near, asker.identifier, to, is_alone);
+        let mut wire = Wire::look(captured, near, asker.identifier, to, is_alone);
         let asked = ask_all(setting, group, flow, &mut wire, &mut asker);
         flow.has_passed(wire.packets());
         asked

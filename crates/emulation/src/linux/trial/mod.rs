@@ -30,7 +30,7 @@ use experiment::plan::{Group, Plan, Protocol};
 use experiment::{Record, SpecError, TrialSpec};
 use foundation::{Duration, Instant, Problem};
 use network::HostId;
-use transport::mptcp::policy::Choose;
+use transport::mptcp::policy::PathChoice;
 
 use crate::error::Error;
 use crate::{Clock, Emulation, EmulationOptions, HostDrops};
@@ -260,7 +260,7 @@ fn kernels(groups: &[Group], names: &Names) -> Result<Vec<Option<KernelTcp>>, Sp
         let within = |problem: Problem| problem.within(&place);
         match &group.protocol {
             Protocol::Tcp(config) if own::is_asked_for(config) => {
-                let elsewhere = config.path.unwrap_or(Choose::First) != Choose::First;
+                let elsewhere = config.path.unwrap_or(PathChoice::First) != PathChoice::First;
                 // Its stack has the address of the first way.
                 if elsewhere || group.workload.each_path == Some(true) {
                     let message = "\"longfat\" uses the first path alone: leave out path and each_path";

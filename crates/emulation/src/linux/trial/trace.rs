@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use experiment::plan::{Group, Protocol};
 use experiment::trace::capture::{Capture, Extent};
-use experiment::trace::content::{Carrier, Message};
+use experiment::trace::content::{Message, MessageProtocol};
 use experiment::trace::{Content, Seen, Series, Side, Table, TraceEvent, What};
 use foundation::Instant;
 use transport::arq::{StreamRange, codec};
@@ -239,7 +239,7 @@ fn echo(packet: &IpPacket) -> Option<Message> {
     let number: [u8; 2] = *message.get(6..8)?.first_chunk()?;
     let length = message.len() as u32;
     Some(Message {
-        carrier: Carrier::Icmp,
+        protocol: MessageProtocol::Icmp,
         asks,
         number: u32::from(u16::from_be_bytes(number)),
         offset: 0,

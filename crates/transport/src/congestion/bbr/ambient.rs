@@ -176,7 +176,7 @@ impl Bbr {
 
     /// The round-trip time up to which the queue has room; `None` where that is not known.
     fn room_until(&self) -> Option<Duration> {
-        let least = self.least_rtt.value?;
+        let least = self.min_rtt.value?;
         if self.state == State::Startup {
             let packets = Rate::from_bits_per_second(self.bw)?.time_for(EMPTY_PACKETS * self.segment);
             return Some(least + (least / EMPTY_DIVISOR).max(packets));

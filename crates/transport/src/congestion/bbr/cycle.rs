@@ -8,7 +8,7 @@ use super::{AckPhase, Bbr, Round, State, UNBOUNDED};
 /// Part of the long-term bound that is left to others, in percent (BBR.Headroom).
 const HEADROOM_PERCENT: u64 = 15;
 /// Rounds after which a probe is due at the latest, so that Reno and CUBIC can live beside it.
-const MOST_ROUNDS: u64 = 63;
+const MAX_ROUNDS: u64 = 63;
 /// The least time between two probes; up to a second more is drawn.
 const PROBE_WAIT: Duration = Duration::from_secs(2);
 
@@ -74,7 +74,7 @@ impl Bbr {
     }
 
     fn is_time_to_probe(&self, now: Instant) -> bool {
-        let reno_rounds = (self.target_inflight() / self.segment).min(MOST_ROUNDS);
+        let reno_rounds = (self.target_inflight() / self.segment).min(MAX_ROUNDS);
         now > self.cycle_started + self.probe_wait || self.rounds_since_probe >= reno_rounds
     }
 
@@ -104,7 +104,7 @@ impl Bbr {
         let headroom = (self.inflight_longterm / 100 * HEADROOM_PERCENT).max(self.segment);
         self.inflight_longterm
             .saturating_sub(headroom)
-            .max(self.least_window())
+            .max(self.min_window())
     }
 
     /// The long-term bound grows by 1, 2, 4, … segments in the rounds of a probe.

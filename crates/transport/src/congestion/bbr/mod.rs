@@ -29,7 +29,7 @@ use foundation::{Duration, Instant, Probability, Rate};
 
 use self::ambient::Ambient;
 use self::filters::{RoundFilter, TwoCycleMax};
-use self::probe_rtt::LeastRtt;
+use self::probe_rtt::MinRttFilter;
 use self::startup::FullPipe;
 use self::undo::Undo;
 use super::arithmetic::scale;
@@ -42,7 +42,7 @@ const STARTUP_GAIN: u64 = 277;
 /// Pacing stays this much below the bandwidth, in percent, so that queues drain.
 const PACING_MARGIN: u64 = 1;
 /// The least window, in segments: enough for a receiver that acknowledges every second packet.
-const LEAST_WINDOW: u64 = 4;
+const MIN_WINDOW: u64 = 4;
 /// Parts per million in the whole.
 const PPM: u64 = 1_000_000;
 /// Rounds over which ACK aggregation is remembered once the pipe was full.
@@ -159,7 +159,7 @@ pub(super) struct Bbr {
     bandwidth: TwoCycleMax,
     /// The lower one of the long- and the short-term bandwidth.
     bw: u64,
-    least_rtt: LeastRtt,
+    min_rtt: MinRttFilter,
     aggregation: RoundFilter,
     aggregated: u64,
     aggregation_started: Instant,
@@ -221,7 +221,7 @@ impl Bbr {
             restarting: false,
             bandwidth: TwoCycleMax::default(),
             bw: 0,
-            least_rtt: LeastRtt::NONE,
+            min_rtt: MinRttFilter::NONE,
             aggregation: RoundFilter::default(),
             aggregated: 0,
             aggregation_started: Instant::ZERO,
@@ -291,14 +291,14 @@ impl Bbr {
         } else if self.window < most || self.delivered < self.initial_window {
             self.window = self.window.saturating_add(acknowledged);
         }
-        self.window = self.window.max(self.least_window());
+        self.window = self.window.max(self.min_window());
         let cap = match self.state {
             State::ProbeRtt => self.inflight_with_headroom().min(self.probe_rtt_window()),
             State::Cruise => self.inflight_with_headroom(),
             state if state.is_probe_bandwidth() => self.inflight_longterm,
             _ => UNBOUNDED,
         };
-        let cap = cap.min(self.inflight_shortterm).max(self.least_window());
+        let cap = cap.min(self.inflight_shortterm).max(self.min_window());
         self.window = self.window.min(cap);
     }
 }
@@ -332,7 +332,7 @@ impl Controller for Bbr {
             self.timed_out = false;
             self.window = self.window.max(self.prior_window);
         }
-        if let (None, Some(rtt)) = (self.least_rtt.value, round.rtt) {
+        if let (None, Some(rtt)) = (self.min_rtt.value, round.rtt) {
             self.initialize_pacing(rtt);
         }
         self.update_congestion_signals(&mut round);
@@ -340,7 +340,7 @@ impl Controller for Bbr {
         self.update_aggregation(&round);
         self.check_startup_and_drain(&round);
         self.update_cycle(&round);
-        self.update_least_rtt(&round);
+        self.update_min_rtt(&round);
         if round.loss_round_starts {
             self.bw_latest = round.rate;
             self.inflight_latest = round.delivered;
@@ -388,7 +388,7 @@ impl Controller for Bbr {
         report("pacing_rate_bps", self.pacing_rate as f64);
         report("bandwidth_bps", self.bw as f64);
         report("max_bandwidth_bps", self.max_bw() as f64);
-        if let Some(rtt) = self.least_rtt.value {
+        if let Some(rtt) = self.min_rtt.value {
             report("min_rtt_seconds", rtt.as_secs_f64());
         }
         for (name, bound) in [

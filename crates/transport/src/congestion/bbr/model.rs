@@ -2,7 +2,7 @@
 
 use foundation::Rate;
 
-use super::{AGGREGATION_ROUNDS, Bbr, Flight, LEAST_WINDOW, Round, State};
+use super::{AGGREGATION_ROUNDS, Bbr, Flight, MIN_WINDOW, Round, State};
 use crate::congestion::arithmetic::bytes_in;
 use crate::congestion::{Acknowledgement, pacer};
 
@@ -11,14 +11,14 @@ impl Bbr {
         self.bandwidth.max()
     }
 
-    pub(super) fn least_window(&self) -> u64 {
-        LEAST_WINDOW * self.segment
+    pub(super) fn min_window(&self) -> u64 {
+        MIN_WINDOW * self.segment
     }
 
     /// `gain` percent of what `bandwidth` delivers in the least round-trip time.
     #[inline]
     pub(super) fn bdp_at(&self, bandwidth: u64, gain: u64) -> u64 {
-        let Some(rtt) = self.least_rtt.value else {
+        let Some(rtt) = self.min_rtt.value else {
             return self.initial_window;
         };
         bytes_in(bandwidth, rtt).saturating_mul(gain) / 100
@@ -32,7 +32,7 @@ impl Bbr {
     pub(super) fn with_quanta(&self, bytes: u64) -> u64 {
         let quantum =
             Rate::from_bits_per_second(self.pacing_rate).map_or(0, |rate| pacer::burst(rate, self.segment));
-        let enough = bytes.max(quantum).max(self.least_window());
+        let enough = bytes.max(quantum).max(self.min_window());
         if self.state == State::Up {
             enough.saturating_add(2 * self.segment)
         } else {
@@ -62,7 +62,7 @@ impl Bbr {
         let limited = sample.application_limited || sample.prior_delivered < self.limited_until;
         // An ACK sooner than the path allows is one of an earlier transmission of the same packet: its
         // bytes count, but it measures nothing.
-        let least = self.least_rtt.value.unwrap_or_default();
+        let least = self.min_rtt.value.unwrap_or_default();
         let genuine = ack.now - ack.newest_sent_at >= ack.rtt.map_or(least, |rtt| rtt.min(least));
         let starts = genuine && sample.prior_delivered >= self.round_end;
         if starts {

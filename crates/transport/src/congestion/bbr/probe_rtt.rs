@@ -10,7 +10,7 @@ const MEMORY: u64 = 2;
 
 /// A windowed minimum of the round-trip time.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct LeastRtt {
+pub(super) struct MinRttFilter {
     /// What the model uses; `None` before the first sample.
     pub value: Option<Duration>,
     at: Instant,
@@ -21,7 +21,7 @@ pub(super) struct LeastRtt {
     pub expired: bool,
 }
 
-impl LeastRtt {
+impl MinRttFilter {
     pub(super) const NONE: Self = Self {
         value: None,
         at: Instant::ZERO,
@@ -47,10 +47,9 @@ impl LeastRtt {
 }
 
 impl Bbr {
-    pub(super) fn update_least_rtt(&mut self, round: &Round) {
-        self.least_rtt
-            .update(round.now, round.rtt, self.probe_rtt_interval);
-        if self.state != State::ProbeRtt && self.least_rtt.expired && !self.restarting {
+    pub(super) fn update_min_rtt(&mut self, round: &Round) {
+        self.min_rtt.update(round.now, round.rtt, self.probe_rtt_interval);
+        if self.state != State::ProbeRtt && self.min_rtt.expired && !self.restarting {
             self.state = State::ProbeRtt;
             self.save_window();
             self.probe_rtt_done_at = None;
@@ -86,7 +85,7 @@ impl Bbr {
         if self.probe_rtt_done_at.is_none_or(|done_at| now <= done_at) {
             return;
         }
-        self.least_rtt.recent_at = now;
+        self.min_rtt.recent_at = now;
         self.window = self.window.max(self.prior_window);
         self.reset_short_term_bounds();
         if self.full_pipe.ever {
@@ -99,6 +98,6 @@ impl Bbr {
 
     /// Half the bandwidth-delay product.
     pub(super) fn probe_rtt_window(&self) -> u64 {
-        self.bdp(50).max(self.least_window())
+        self.bdp(50).max(self.min_window())
     }
 }

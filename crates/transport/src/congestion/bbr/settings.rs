@@ -4,7 +4,9 @@ use foundation::{Duration, Probability, Problem};
 
 use super::Bbr;
 use crate::congestion::Controller;
-use crate::congestion::settings::{Owner, Settings, check_initial_window, check_probe_rtt};
+use crate::congestion::settings::{
+    ConnectionContext, ControllerSettings, check_initial_window, check_probe_rtt,
+};
 
 /// BBR: sends at the measured bandwidth and keeps the queue short; every loss counts as congestion, as in the draft.
 #[derive(Clone, Debug, PartialEq, serde::Serialize, serde::Deserialize, schemars::JsonSchema)]
@@ -34,7 +36,7 @@ impl Default for BbrSettings {
     }
 }
 
-impl Settings for BbrSettings {
+impl ControllerSettings for BbrSettings {
     fn validate(&self) -> Vec<Problem> {
         let mut problems: Vec<Problem> = check_initial_window(self.initial_window).into_iter().collect();
         let mut check = |key: &str, fine: bool, value: String, allowed: &str| {
@@ -58,20 +60,20 @@ impl Settings for BbrSettings {
         problems
     }
 
-    fn build_for(&self, owner: &Owner) -> Box<dyn Controller> {
+    fn build_for(&self, context: &ConnectionContext) -> Box<dyn Controller> {
         Box::new(Bbr::new(
-            &self.owned_by(owner),
+            &self.with_context(context),
             Probability::default(),
-            owner.segment,
+            context.segment,
         ))
     }
 }
 
 impl BbrSettings {
     /// The settings with the initial window that the connection requests, if it requests one.
-    pub(super) fn owned_by(&self, owner: &Owner) -> Self {
+    pub(super) fn with_context(&self, context: &ConnectionContext) -> Self {
         Self {
-            initial_window: owner.initial_window.unwrap_or(self.initial_window),
+            initial_window: context.initial_window.unwrap_or(self.initial_window),
             ..self.clone()
         }
     }

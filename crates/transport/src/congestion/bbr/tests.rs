@@ -17,7 +17,7 @@ fn settled() -> Bbr {
     let mut bbr = bbr();
     bbr.bandwidth.update(8_000_000);
     bbr.bw = 8_000_000;
-    bbr.least_rtt.value = Some(RTT);
+    bbr.min_rtt.value = Some(RTT);
     bbr.full_pipe.ever = true;
     bbr.delivered = 10_000_000;
     bbr.window = 200 * SEGMENT;

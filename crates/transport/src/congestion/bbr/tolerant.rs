@@ -4,7 +4,7 @@ use foundation::{Probability, Problem};
 
 use super::{Bbr, BbrSettings};
 use crate::congestion::Controller;
-use crate::congestion::settings::{Owner, Settings};
+use crate::congestion::settings::{ConnectionContext, ControllerSettings};
 
 /// BBR that sustains its rate under random loss: subtracts the loss that occurs without a queue. An addition to the draft.
 #[derive(Clone, Debug, PartialEq, serde::Serialize, serde::Deserialize, schemars::JsonSchema)]
@@ -27,7 +27,7 @@ impl Default for BbrTolerantSettings {
     }
 }
 
-impl Settings for BbrTolerantSettings {
+impl ControllerSettings for BbrTolerantSettings {
     fn validate(&self) -> Vec<Problem> {
         let mut problems = self.draft.validate();
         if self.random_loss_limit.value() > 0.5 {
@@ -39,11 +39,11 @@ impl Settings for BbrTolerantSettings {
         problems
     }
 
-    fn build_for(&self, owner: &Owner) -> Box<dyn Controller> {
+    fn build_for(&self, context: &ConnectionContext) -> Box<dyn Controller> {
         Box::new(Bbr::new(
-            &self.draft.owned_by(owner),
+            &self.draft.with_context(context),
             self.random_loss_limit,
-            owner.segment,
+            context.segment,
         ))
     }
 }

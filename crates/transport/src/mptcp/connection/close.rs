@@ -2,9 +2,9 @@
 
 use foundation::Instant;
 
-use super::{Connection, Level};
+use super::{Connection, Mode};
 use crate::machine::Machine as _;
-use crate::mptcp::segment::{Option, Segment};
+use crate::mptcp::segment::{MptcpOption, Segment};
 use crate::tcp::{self, Error, Event};
 
 impl Connection {
@@ -23,7 +23,7 @@ impl Connection {
             return;
         }
         self.closed = true;
-        if self.level == Level::Opening || self.incoming.readable() > 0 {
+        if self.mode == Mode::Handshake || self.incoming.readable() > 0 {
             self.abort(now);
         } else {
             self.finish(now);
@@ -33,31 +33,31 @@ impl Connection {
     /// The connection ends now: every subflow is reset, and each reset says by MP_FASTCLOSE that it is of the whole
     /// connection (RFC 8684, section 3.5), so that one that arrives is enough.
     pub fn abort(&mut self, now: Instant) {
-        self.fast_closing = self.level == Level::Multipath;
+        self.fast_closing = self.mode == Mode::Multipath;
         self.stop();
-        for (place, subflow) in self.subflows.iter_mut().enumerate() {
+        for (index, subflow) in self.subflows.iter_mut().enumerate() {
             subflow.tcp.abort(now);
-            self.dirty |= 1 << place;
+            self.dirty |= 1 << index;
         }
-        self.tell(Event::Closed);
+        self.push_event(Event::Closed);
     }
 
     /// The peer ends the whole connection, as its knowledge of this end's key shows (RFC 8684, section 3.5).
-    pub(super) fn on_fast_close(&mut self, now: Instant, place: usize, segment: &Segment) {
+    pub(super) fn on_fast_close(&mut self, now: Instant, index: usize, segment: &Segment) {
         // A reset of the subflow is not answered by one; an acknowledgement with the option is.
         if segment.tcp.has(tcp::Flags::RST) {
-            self.subflows[place].tcp.handle_frame(now, segment.tcp);
-            self.after(now, place);
+            self.subflows[index].tcp.handle_frame(now, segment.tcp);
+            self.process_events(now, index);
         }
         if !self.over {
-            self.give_up(now, Error::Reset);
+            self.fail(now, Error::Reset);
         }
     }
 
     /// The data of a segment may end with it.
     #[inline]
-    pub(super) fn on_data_end(&mut self, now: Instant, place: usize, segment: &Segment) {
-        let Option::Dss {
+    pub(super) fn process_data_fin(&mut self, now: Instant, index: usize, segment: &Segment) {
+        let MptcpOption::Dss {
             mapping: Some(mapping),
             fin: true,
             ..
@@ -65,11 +65,11 @@ impl Connection {
         else {
             return;
         };
-        if self.level != Level::Multipath {
+        if self.mode != Mode::Multipath {
             return;
         }
         // Every DATA_FIN is answered, since an answer may have been lost.
-        self.subflows[place].tcp.demand_acknowledgement();
+        self.subflows[index].tcp.demand_acknowledgement();
         if self.incoming.on_fin(mapping.data + u64::from(mapping.length)) {
             self.check_peer_finished(now);
         }
@@ -79,19 +79,19 @@ impl Connection {
     pub(super) fn check_peer_finished(&mut self, now: Instant) {
         if self.incoming.is_finished() && !self.peer_finished {
             self.peer_finished = true;
-            self.tell(Event::PeerFinished);
+            self.push_event(Event::PeerFinished);
             self.check_finished(now);
         }
     }
 
     /// Both streams of data have ended and were acknowledged: the subflows end too.
     pub(super) fn check_finished(&mut self, now: Instant) {
-        if self.over || self.level != Level::Multipath {
+        if self.over || self.mode != Mode::Multipath {
             return;
         }
         if self.outgoing.fin_acknowledged() && self.incoming.is_finished() {
             self.stop();
-            for (place, subflow) in self.subflows.iter_mut().enumerate() {
+            for (index, subflow) in self.subflows.iter_mut().enumerate() {
                 subflow.usable = false;
                 // Copies of data may still arrive, which a closed TCP would answer with a reset before the peer has heard
                 // that all of it had arrived.
@@ -100,47 +100,47 @@ impl Connection {
                 } else {
                     subflow.tcp.finish(now);
                 }
-                self.dirty |= 1 << place;
+                self.dirty |= 1 << index;
             }
-            self.untold = u64::MAX;
-            self.tell(Event::Finished);
+            self.unreported = u64::MAX;
+            self.push_event(Event::Finished);
         }
     }
 
     /// The peer sends nothing more on a subflow (RFC 8684, section 3.4).
-    pub(super) fn on_subflow_ended(&mut self, now: Instant, place: usize) {
-        if self.level == Level::Plain {
-            let end = self.subflows[place].read + self.subflows[place].tcp.readable();
+    pub(super) fn on_subflow_fin(&mut self, now: Instant, index: usize) {
+        if self.mode == Mode::Plain {
+            let end = self.subflows[index].read + self.subflows[index].tcp.readable();
             if self.incoming.on_fin(end + 1) {
-                self.take_rest(now, place);
+                self.deliver_rest(now, index);
                 self.check_peer_finished(now);
             }
             return;
         }
-        let subflow = &mut self.subflows[place];
+        let subflow = &mut self.subflows[index];
         subflow.usable = false;
         subflow.tcp.finish(now);
-        self.give_back_queue(place);
+        self.return_queue(index);
     }
 
-    fn take_rest(&mut self, now: Instant, place: usize) {
-        if self.subflows[place].tcp.readable() > 0 {
-            self.take_payload(now, place);
+    fn deliver_rest(&mut self, now: Instant, index: usize) {
+        if self.subflows[index].tcp.readable() > 0 {
+            self.deliver_payload(now, index);
         }
     }
 
     /// What waited at a subflow goes to the others.
-    pub(super) fn give_back_queue(&mut self, place: usize) {
-        let subflow = &mut self.subflows[place];
+    pub(super) fn return_queue(&mut self, index: usize) {
+        let subflow = &mut self.subflows[index];
         let id = subflow.id;
         for (start, end) in subflow.queue.take() {
-            self.outgoing.send_again(start, end, id);
+            self.outgoing.reinject(start, end, id);
         }
     }
 
     /// A subflow is no more: what it was given and nobody acknowledged goes to the others.
-    pub(super) fn on_subflow_gone(&mut self, now: Instant, place: usize, error: std::option::Option<Error>) {
-        let subflow = &mut self.subflows[place];
+    pub(super) fn on_subflow_closed(&mut self, now: Instant, index: usize, error: Option<Error>) {
+        let subflow = &mut self.subflows[index];
         if subflow.gone {
             return;
         }
@@ -149,37 +149,37 @@ impl Connection {
         subflow.third_at = Instant::MAX;
         if self.over {
             if self.subflows.iter().all(|subflow| subflow.gone) {
-                self.tell(Event::Closed);
+                self.push_event(Event::Closed);
             }
             return;
         }
-        self.reinject(place);
-        self.give_back_queue(place);
+        self.reinject(index);
+        self.return_queue(index);
         let opening =
-            self.level == Level::Opening || place == 0 && self.has_not_joined() && self.joins.is_empty();
+            self.mode == Mode::Handshake || index == 0 && self.has_not_joined() && self.joins.is_empty();
         let none_left = self.subflows.iter().all(|subflow| subflow.gone);
-        if self.level == Level::Plain && error.is_none() {
+        if self.mode == Mode::Plain && error.is_none() {
             self.over = true;
-            self.tell(Event::Closed);
+            self.push_event(Event::Closed);
         } else if opening || none_left {
-            self.give_up(now, error.unwrap_or(Error::Reset));
+            self.fail(now, error.unwrap_or(Error::Reset));
         } else if error.is_some() {
-            self.plan_rejoin(now, place);
+            self.plan_rejoin(now, index);
         }
     }
 
     /// What a subflow was given and nobody acknowledged is given to others too.
-    pub(super) fn reinject(&mut self, place: usize) {
-        if self.level != Level::Multipath {
+    pub(super) fn reinject(&mut self, index: usize) {
+        if self.mode != Mode::Multipath {
             return;
         }
         let Self {
             subflows, outgoing, ..
         } = self;
-        let subflow = &mut subflows[place];
+        let subflow = &mut subflows[index];
         let id = subflow.id;
         for run in subflow.sent.reinject() {
-            outgoing.send_again(run.data, run.data + run.length, id);
+            outgoing.reinject(run.data, run.data + run.length, id);
         }
     }
 
@@ -194,14 +194,14 @@ impl Connection {
     }
 
     /// The connection has failed.
-    pub(super) fn give_up(&mut self, now: Instant, error: Error) {
+    pub(super) fn fail(&mut self, now: Instant, error: Error) {
         self.stop();
-        for (place, subflow) in self.subflows.iter_mut().enumerate() {
+        for (index, subflow) in self.subflows.iter_mut().enumerate() {
             if !subflow.gone {
                 subflow.tcp.abort(now);
-                self.dirty |= 1 << place;
+                self.dirty |= 1 << index;
             }
         }
-        self.tell(Event::Failed(error));
+        self.push_event(Event::Failed(error));
     }
 }

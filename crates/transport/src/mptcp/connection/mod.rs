@@ -1,16 +1,16 @@
 //! One end of a multipath connection.
 
-mod blocked;
 mod close;
-mod elsewhere;
+mod handshake_retry;
+mod host_state;
 mod input;
 mod open;
+mod opportunistic;
 mod output;
 mod priority;
 mod queue;
 mod rejoin;
 mod schedule;
-mod settle;
 mod subflow;
 mod tail;
 mod timers;
@@ -22,7 +22,7 @@ use hdrhistogram::Histogram;
 
 use self::rejoin::Rejoin;
 use self::subflow::{Role, Subflow};
-use super::policy::{Attempt, Join, PathPolicy, Scatter, Tail};
+use super::policy::{HandshakeAttempt, Join, PathPolicy, Scatter, Tail};
 use super::receiver::DataReceiver;
 use super::scheduler::{Scheduler, SubflowView};
 use super::segment::{CAPABLE_EXTRA, Outgoing, PathIndex, Segment};
@@ -35,9 +35,9 @@ pub use open::Setup;
 
 /// What the two ends have agreed on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Level {
+enum Mode {
     /// The first subflow's handshake is not done.
-    Opening,
+    Handshake,
     /// Multipath TCP.
     Multipath,
     /// Plain TCP on the first subflow: the peer, or something between, does not know more (RFC 8684, section 3.7).
@@ -48,10 +48,10 @@ enum Level {
 #[derive(Debug)]
 pub struct Connection {
     setup: Arc<Setup>,
-    opener: bool,
+    is_client: bool,
     /// The first subflow's handshake was done on this side.
     established: bool,
-    level: Level,
+    mode: Mode,
     key: u64,
     peer_key: Option<u64>,
     /// The peer is known to take this connection for a multipath one: an option other than those of the SYNs came.
@@ -60,7 +60,7 @@ pub struct Connection {
     /// Subflows that may have something to send, one bit each.
     dirty: u64,
     /// Subflows of which the host's account has not heard the newest.
-    untold: u64,
+    unreported: u64,
     outgoing: DataSender,
     incoming: DataReceiver,
     /// Parts of the data that wait at subflows.
@@ -70,7 +70,7 @@ pub struct Connection {
     /// Subflows to be opened, and since when they can be.
     joins: Vec<Join>,
     joinable_since: Option<Instant>,
-    /// Those in place of others that failed.
+    /// Those in index of others that failed.
     rejoins: Vec<Rejoin>,
     /// The paths that have a subflow, or will have one.
     paths: Vec<PathIndex>,
@@ -86,7 +86,7 @@ pub struct Connection {
     /// Its own subflow has probed for it.
     tail_probed: bool,
     /// Where the handshake goes next, the next one last, and when.
-    attempts: Vec<Attempt>,
+    attempts: Vec<HandshakeAttempt>,
     attempt_at: Instant,
     random: Generator,
     /// A controller wants to hear of the others.
@@ -97,12 +97,12 @@ pub struct Connection {
     /// Resets say that the whole connection is over.
     fast_closing: bool,
     /// The DATA_FIN has left since it was last asked for.
-    fin_told: bool,
+    fin_sent: bool,
     /// Subflows whose next segment without payload says that the data has ended, one bit each. Not every one does: two
     /// ends that each answer the other's DATA_FIN would never fall silent.
     fin_due: u64,
     /// The keys have left in a segment of their own.
-    keys_told: bool,
+    keys_sent: bool,
     /// The application knows that the peer's data has ended.
     peer_finished: bool,
     /// When data that all subflows are done with, and that is not acknowledged, is sent again; doublings of that time.
@@ -173,10 +173,10 @@ impl Connection {
             }
         }
         if taken > 0 && self.setup.shared_window() && self.incoming.is_update_due() {
-            for (place, subflow) in self.subflows.iter_mut().enumerate() {
+            for (index, subflow) in self.subflows.iter_mut().enumerate() {
                 if !subflow.gone {
                     subflow.tcp.demand_acknowledgement();
-                    self.dirty |= 1 << place;
+                    self.dirty |= 1 << index;
                 }
             }
         }
@@ -210,7 +210,7 @@ impl Connection {
     /// Whether the connection fell back to plain TCP (RFC 8684, section 3.7).
     #[must_use]
     pub const fn is_plain(&self) -> bool {
-        matches!(self.level, Level::Plain)
+        matches!(self.mode, Mode::Plain)
     }
 
     /// Counters of what was sent and received, all subflows together.
@@ -258,24 +258,24 @@ impl Connection {
 
     /// A router on the path could not forward packets of more than `mtu` bytes (RFC 1191).
     pub fn handle_path_mtu(&mut self, now: Instant, path: PathIndex, mtu: u32) {
-        for (place, subflow) in self.subflows.iter_mut().enumerate() {
+        for (index, subflow) in self.subflows.iter_mut().enumerate() {
             if subflow.path == path {
                 // The first segment with payload may have to leave again, with its longer option.
-                let is_first = self.opener && subflow.role == Role::Initial && subflow.acknowledged == 0;
+                let is_first = self.is_client && subflow.role == Role::Initial && subflow.acknowledged == 0;
                 let extra = if is_first && subflow.written > 0 {
                     CAPABLE_EXTRA
                 } else {
                     0
                 };
                 subflow.tcp.handle_path_mtu(now, mtu.saturating_sub(extra));
-                self.dirty |= 1 << place;
+                self.dirty |= 1 << index;
             }
         }
     }
 
-    /// The place of the subflow of this number.
+    /// The index of the subflow of this number.
     #[inline]
-    fn place(&self, id: u8) -> Option<usize> {
+    fn index_of(&self, id: u8) -> Option<usize> {
         if self
             .subflows
             .get(usize::from(id))
@@ -286,7 +286,7 @@ impl Connection {
         self.subflows.iter().position(|subflow| subflow.id == id)
     }
 
-    fn tell(&mut self, event: tcp::Event) {
+    fn push_event(&mut self, event: tcp::Event) {
         if !self.events.contains(&event) {
             self.events.push(event);
         }

@@ -1,4 +1,4 @@
-//! Opening: MP_CAPABLE and MP_JOIN (RFC 8684, sections 3.1 and 3.2).
+//! ConnectionPlan: MP_CAPABLE and MP_JOIN (RFC 8684, sections 3.1 and 3.2).
 
 use std::sync::Arc;
 
@@ -6,12 +6,13 @@ use foundation::{Generator, Instant};
 use rand::Rng as _;
 
 use super::subflow::{Role, Subflow};
-use super::{Connection, Level};
-use crate::mptcp::config::{JoinAfter, MOST_SUBFLOWS, MptcpConfig, Reinjection};
+use super::{Connection, Mode};
+use crate::mptcp::config::{JoinAfter, MOST_SUBFLOWS, MptcpConfig, ReinjectionTrigger};
 use crate::mptcp::host::HostPaths;
-use crate::mptcp::policy::{Beginning, Join, Opening, When};
+use crate::mptcp::keys::{self, Keys, Nonces, join_hmac};
+use crate::mptcp::policy::{ConnectionPlan, Join, JoinTime, StartParameters};
 use crate::mptcp::receiver::DataReceiver;
-use crate::mptcp::segment::{DSS_BARE, DSS_MAPPED, Option, PathIndex, Proof, Segment, Token};
+use crate::mptcp::segment::{DSS_BARE, DSS_MAPPED, JoinHmac, MptcpOption, PathIndex, Segment, Token};
 use crate::mptcp::sender::DataSender;
 use crate::statistics::Statistics;
 use crate::tcp::{self, Flags, Reserved, TcpConfig, reset_for};
@@ -32,11 +33,11 @@ pub struct Setup {
     send_buffer: u64,
     receive_buffer: u64,
     /// What the receive buffer begins with, where it grows.
-    first_window: std::option::Option<u64>,
+    first_window: Option<u64>,
     shared_window: bool,
     nagle: bool,
     most: usize,
-    beginning: Beginning,
+    start: StartParameters,
 }
 
 impl Setup {
@@ -44,7 +45,7 @@ impl Setup {
     #[must_use]
     pub fn new(config: MptcpConfig) -> Self {
         let mut subflow = config.filled();
-        let beginning = beginning_of(&subflow);
+        let start = start_parameters(&subflow);
         let parameters = subflow.parameters();
         let (send_buffer, receive_buffer) = parameters.buffers();
         let first_window = config.window_grows().then(|| parameters.first_window());
@@ -60,7 +61,7 @@ impl Setup {
             shared_window: config.shared_window(),
             nagle,
             most: config.subflows().min(MOST_SUBFLOWS as usize),
-            beginning,
+            start,
             subflow,
             config,
         }
@@ -91,7 +92,7 @@ impl Setup {
         self.nagle
     }
 
-    pub(super) fn rejoin(&self) -> std::option::Option<foundation::Duration> {
+    pub(super) fn rejoin(&self) -> Option<foundation::Duration> {
         self.config.own.rejoin
     }
 
@@ -104,16 +105,16 @@ impl Setup {
     }
 
     pub(super) fn reinjects_at_timeout(&self) -> bool {
-        self.config.reinjection() == Reinjection::Timeout
+        self.config.reinjection() == ReinjectionTrigger::Timeout
     }
 }
 
 /// How a TCP of these settings begins, asked of one that goes nowhere.
-fn beginning_of(config: &TcpConfig) -> Beginning {
+fn start_parameters(config: &TcpConfig) -> StartParameters {
     let tcp = tcp::Connection::open_beside(Instant::ZERO, config, 0, RESERVED);
     let window = tcp.window_bytes() / u64::from(tcp.segment_size()).max(1);
     let (min_rto, initial_rto) = config.parameters().timeouts();
-    Beginning {
+    StartParameters {
         initial_window: u32::try_from(window.max(1)).unwrap_or(u32::MAX),
         min_rto,
         initial_rto,
@@ -127,13 +128,13 @@ impl Connection {
     pub fn open(
         now: Instant,
         setup: &Arc<Setup>,
-        size: std::option::Option<u64>,
+        size: Option<u64>,
         host: &mut HostPaths,
         random: Generator,
         paths: &mut Generator,
     ) -> Self {
         let mut policy = setup.config.policy().build();
-        policy.know(&setup.beginning);
+        policy.set_start_parameters(&setup.start);
         let opening = policy.open(size, host, paths);
         host.on_connection();
         if let Some(size) = size {
@@ -141,7 +142,7 @@ impl Connection {
         }
         let mut connection = Self::new(now, setup, true, random);
         connection.policy = policy.follows_progress().then_some(policy);
-        connection.begin(now, opening);
+        connection.start(now, opening);
         connection
     }
 
@@ -154,9 +155,9 @@ impl Connection {
         syn: &Segment,
     ) -> Self {
         let mut connection = Self::new(now, setup, false, random);
-        connection.level = match syn.option {
-            Option::Capable { .. } => Level::Multipath,
-            _ => Level::Plain,
+        connection.mode = match syn.option {
+            MptcpOption::Capable { .. } => Mode::Multipath,
+            _ => Mode::Plain,
         };
         let reserved = connection.reserved();
         let number = connection.random.next_u32();
@@ -165,17 +166,17 @@ impl Connection {
         connection
     }
 
-    fn new(now: Instant, setup: &Arc<Setup>, opener: bool, mut random: Generator) -> Self {
+    fn new(now: Instant, setup: &Arc<Setup>, is_client: bool, mut random: Generator) -> Self {
         Self {
-            opener,
+            is_client,
             established: false,
-            level: Level::Opening,
+            mode: Mode::Handshake,
             key: random.next_u64(),
             peer_key: None,
             confirmed: false,
             subflows: Vec::new(),
             dirty: 0,
-            untold: 0,
+            unreported: 0,
             outgoing: DataSender::new(setup.send_buffer),
             incoming: DataReceiver::new(setup.receive_buffer, setup.first_window),
             queued: false,
@@ -200,9 +201,9 @@ impl Connection {
             siblings: Vec::new(),
             opened_at: now,
             fast_closing: false,
-            fin_told: false,
+            fin_sent: false,
             fin_due: 0,
-            keys_told: false,
+            keys_sent: false,
             peer_finished: false,
             resend_at: Instant::MAX,
             backoff: 0,
@@ -219,7 +220,7 @@ impl Connection {
         }
     }
 
-    fn begin(&mut self, now: Instant, opening: Opening) {
+    fn start(&mut self, now: Instant, opening: ConnectionPlan) {
         let most = self.setup.most;
         self.joins = opening.joins;
         self.joins.truncate(most - 1);
@@ -243,8 +244,8 @@ impl Connection {
     }
 
     const fn reserved(&self) -> Reserved {
-        match self.level {
-            Level::Plain => Reserved { data: 0, bare: 0 },
+        match self.mode {
+            Mode::Plain => Reserved { data: 0, bare: 0 },
             _ => RESERVED,
         }
     }
@@ -254,14 +255,14 @@ impl Connection {
         let expected = self.expected.iter().find(|(path, _)| *path == subflow.path);
         subflow.expected = expected.map_or(0, |&(_, bytes)| bytes);
         self.dirty |= 1 << self.subflows.len();
-        self.untold |= 1 << self.subflows.len();
+        self.unreported |= 1 << self.subflows.len();
         self.subflows.push(subflow);
     }
 
     /// The first subflow's handshake is done on this side, and it was one of multipath TCP: from when on others may join
     /// (RFC 8684, section 3.1: not before a DSS option was received).
     pub(super) fn check_joinable(&mut self, now: Instant) {
-        if !self.opener || self.joinable_since.is_some() || self.level != Level::Multipath {
+        if !self.is_client || self.joinable_since.is_some() || self.mode != Mode::Multipath {
             return;
         }
         let waits = self.setup.config.join_after() == JoinAfter::Established;
@@ -280,15 +281,15 @@ impl Connection {
         }
         let acknowledged = self.outgoing.acknowledged();
         let is_due = |join: &Join| match join.when {
-            When::AtOnce => true,
-            When::AfterBytes(bytes) => acknowledged >= bytes,
-            When::AfterTime(time) => since + time <= now,
+            JoinTime::Immediately => true,
+            JoinTime::AfterBytes(bytes) => acknowledged >= bytes,
+            JoinTime::AfterTime(time) => since + time <= now,
         };
-        let mut place = self.joins.len();
-        while place > 0 {
-            place -= 1;
-            if is_due(&self.joins[place]) {
-                let join = self.joins.remove(place);
+        let mut index = self.joins.len();
+        while index > 0 {
+            index -= 1;
+            if is_due(&self.joins[index]) {
+                let join = self.joins.remove(index);
                 self.join(now, join);
             }
         }
@@ -300,7 +301,7 @@ impl Connection {
             return Instant::MAX;
         };
         let at = |join: &Join| match join.when {
-            When::AfterTime(time) => since + time,
+            JoinTime::AfterTime(time) => since + time,
             _ => Instant::MAX,
         };
         self.joins.iter().map(at).min().unwrap_or(Instant::MAX)
@@ -315,7 +316,10 @@ impl Connection {
         }
         let id = self.subflows.len() as u8;
         let role = Role::Joined {
-            nonces: (self.random.next_u32(), 0),
+            nonces: Nonces {
+                sender: self.random.next_u32(),
+                receiver: 0,
+            },
             verified: false,
             confirmed: false,
         };
@@ -328,25 +332,28 @@ impl Connection {
     }
 
     /// A subflow asks to join (RFC 8684, section 3.2): its SYN, on `path`.
-    pub(super) fn on_stranger(&mut self, now: Instant, path: PathIndex, segment: &Segment) {
+    pub(super) fn on_unknown_subflow(&mut self, now: Instant, path: PathIndex, segment: &Segment) {
         let syn = segment.tcp.has(Flags::SYN) && !segment.tcp.has(Flags::ACK | Flags::RST);
-        let Option::JoinSyn {
+        let MptcpOption::JoinSyn {
             token, nonce, backup, ..
         } = segment.option
         else {
             return;
         };
         let known = match token {
-            Token::Of(key) => key == self.key,
-            Token::Bits(bits) => bits == crate::mptcp::keys::token(self.key),
+            Token::Derived(key) => key == self.key,
+            Token::Value(bits) => bits == keys::token(self.key),
         };
         // Full, unknown, or over: a reset would be the listener's answer; nobody waits for it here.
         let full = self.subflows.len() >= MOST_SUBFLOWS as usize;
-        if !syn || !known || full || self.over || self.level != Level::Multipath || self.peer_key.is_none() {
+        if !syn || !known || full || self.over || self.mode != Mode::Multipath || self.peer_key.is_none() {
             return;
         }
         let role = Role::Joined {
-            nonces: (self.random.next_u32(), nonce),
+            nonces: Nonces {
+                sender: self.random.next_u32(),
+                receiver: nonce,
+            },
             verified: false,
             confirmed: true,
         };
@@ -358,34 +365,38 @@ impl Connection {
     }
 
     /// The proof that this end knows the keys, in a handshake with these random numbers, its own first.
-    pub(super) fn own_proof(&self, nonces: (u32, u32)) -> Proof {
-        Proof::Of {
-            keys: (self.key, self.peer_key.unwrap_or(0)),
+    pub(super) fn own_hmac(&self, nonces: Nonces) -> JoinHmac {
+        JoinHmac::Derived {
+            keys: Keys {
+                sender: self.key,
+                receiver: self.peer_key.unwrap_or(0),
+            },
             nonces,
         }
     }
 
     /// Whether `proof` shows that the peer knows the keys; of the answer 64 bits are compared, of the third segment 160.
-    pub(super) fn is_proven(&self, proof: &Proof, nonces: (u32, u32), bytes: usize) -> bool {
+    pub(super) fn verifies(&self, hmac: &JoinHmac, nonces: Nonces, bytes: usize) -> bool {
         let Some(peer_key) = self.peer_key else {
             return false;
         };
-        let (own, peer) = nonces;
-        match *proof {
-            Proof::Of { keys, nonces } => keys == (peer_key, self.key) && nonces == (peer, own),
-            Proof::Bits(bits) => {
-                let expected = crate::mptcp::keys::proof((peer_key, self.key), (peer, own));
-                bits[..bytes] == expected[..bytes]
-            }
+        let keys = Keys {
+            sender: peer_key,
+            receiver: self.key,
+        };
+        let nonces = nonces.reversed();
+        match *hmac {
+            JoinHmac::Derived { keys: k, nonces: n } => k == keys && n == nonces,
+            JoinHmac::Bytes(bits) => bits[..bytes] == join_hmac(keys, nonces)[..bytes],
         }
     }
 
     /// A reset for a segment of a subflow that nobody knows, where one is due.
     #[must_use]
-    pub fn refuse(segment: &Segment) -> std::option::Option<Segment> {
+    pub fn refuse(segment: &Segment) -> Option<Segment> {
         Some(Segment {
             tcp: reset_for(&segment.tcp)?,
-            option: Option::None,
+            option: MptcpOption::None,
             subflow: segment.subflow,
         })
     }

@@ -9,7 +9,7 @@ impl Connection {
     /// such a subflow.
     pub fn set_backup(&mut self, path: PathIndex, backup: bool) -> bool {
         let mut found = false;
-        for (place, subflow) in self.subflows.iter_mut().enumerate() {
+        for (index, subflow) in self.subflows.iter_mut().enumerate() {
             if subflow.path != path || subflow.gone {
                 continue;
             }
@@ -17,9 +17,9 @@ impl Connection {
             if subflow.backup != backup {
                 subflow.backup = backup;
                 // What has not left yet tells it by itself, in its handshake.
-                subflow.tells_priority = true;
+                subflow.priority_pending = true;
                 subflow.tcp.demand_acknowledgement();
-                self.dirty |= 1 << place;
+                self.dirty |= 1 << index;
             }
         }
         found

@@ -1,11 +1,11 @@
-//! Subflows in place of those that failed.
+//! Subflows in index of those that failed.
 //!
 //! RFC 8684 leaves open when. Linux's own path manager never does it; the one of the first multipath TCP for Linux did so
 //! after a while (fullmesh). Here the wait doubles with each failure on the path until data arrives over it again.
 
 use foundation::{Duration, Instant};
 
-use super::{Connection, Level};
+use super::{Connection, Mode};
 use crate::mptcp::policy::Join;
 use crate::mptcp::segment::PathIndex;
 
@@ -26,11 +26,11 @@ pub(super) struct Rejoin {
 impl Connection {
     /// A subflow failed: another one is opened on its path after a while, unless the peer has said that it will not do
     /// (RFC 8684, section 3.6).
-    pub(super) fn plan_rejoin(&mut self, now: Instant, place: usize) {
+    pub(super) fn plan_rejoin(&mut self, now: Instant, index: usize) {
         let Some(first) = self.setup.rejoin() else { return };
-        let subflow = &self.subflows[place];
+        let subflow = &self.subflows[index];
         let refused = subflow.refused || subflow.reset.is_some_and(|(transient, _)| !transient);
-        if !self.opener || self.level != Level::Multipath || self.joinable_since.is_none() || refused {
+        if !self.is_client || self.mode != Mode::Multipath || self.joinable_since.is_none() || refused {
             return;
         }
         let wait = first
@@ -51,16 +51,16 @@ impl Connection {
     }
 
     pub(super) fn open_due_rejoins(&mut self, now: Instant) {
-        let mut place = 0;
-        while let Some(&rejoin) = self.rejoins.get(place) {
+        let mut index = 0;
+        while let Some(&rejoin) = self.rejoins.get(index) {
             if rejoin.at > now {
-                place += 1;
+                index += 1;
                 continue;
             }
-            self.rejoins.remove(place);
+            self.rejoins.remove(index);
             let join = Join {
                 backup: rejoin.backup,
-                ..Join::at_once(rejoin.path)
+                ..Join::immediately(rejoin.path)
             };
             if !self.outgoing.fin_acknowledged() && self.join(now, join) {
                 let last = self.subflows.last_mut().expect("it was opened");

@@ -3,7 +3,7 @@
 use foundation::Instant;
 
 use super::subflow::Role;
-use super::{Connection, Level};
+use super::{Connection, Mode};
 use crate::mptcp::scheduler::{Choice, DataView};
 use crate::mptcp::segment::CAPABLE_EXTRA;
 
@@ -11,22 +11,22 @@ impl Connection {
     /// Gives the next segment to a subflow. Gives whether anything may leave for it.
     #[inline]
     pub(super) fn schedule(&mut self, now: Instant) -> bool {
-        if self.over || self.level == Level::Opening {
+        if self.over || self.mode == Mode::Handshake {
             return false;
         }
         if self.queued && self.serve_queues(now) {
             return true;
         }
-        self.schedule_again(now) || self.schedule_new(now)
+        self.schedule_reinjection(now) || self.schedule_new(now)
     }
 
     /// What waits at a subflow leaves when that has room.
     fn serve_queues(&mut self, now: Instant) -> bool {
         let una = self.outgoing.una;
         let mut waits = false;
-        for place in 0..self.subflows.len() {
-            let most = self.most_at(place);
-            let subflow = &mut self.subflows[place];
+        for index in 0..self.subflows.len() {
+            let most = self.max_payload(index);
+            let subflow = &mut self.subflows[index];
             if !subflow.usable || !subflow.queue.waits(una) {
                 continue;
             }
@@ -35,7 +35,7 @@ impl Connection {
             if subflow.tcp.has_room(now, segment)
                 && let Some((start, end)) = subflow.queue.pop(most, una)
             {
-                self.give(now, place, start, end);
+                self.assign(now, index, start, end);
                 return true;
             }
         }
@@ -44,11 +44,11 @@ impl Connection {
     }
 
     /// The most bytes of the next segment on a subflow: the first one has the longer option (RFC 8684, section 3.1).
-    pub(super) fn most_at(&self, place: usize) -> u64 {
-        let subflow = &self.subflows[place];
+    pub(super) fn max_payload(&self, index: usize) -> u64 {
+        let subflow = &self.subflows[index];
         let segment = u64::from(subflow.tcp.segment_size());
-        let first = subflow.written == 0 && subflow.role == Role::Initial && self.opener;
-        if first && self.level == Level::Multipath {
+        let first = subflow.written == 0 && subflow.role == Role::Initial && self.is_client;
+        if first && self.mode == Mode::Multipath {
             segment - u64::from(CAPABLE_EXTRA)
         } else {
             segment
@@ -56,24 +56,24 @@ impl Connection {
     }
 
     /// `start..end` of the data goes out on a subflow.
-    pub(super) fn give(&mut self, now: Instant, place: usize, start: u64, end: u64) {
-        let subflow = &mut self.subflows[place];
+    pub(super) fn assign(&mut self, now: Instant, index: usize, start: u64, end: u64) {
+        let subflow = &mut self.subflows[index];
         let taken = subflow.tcp.write(now, end - start);
         debug_assert_eq!(taken, end - start, "a subflow's send buffer does not limit");
         subflow.sent.append(subflow.written, start, taken);
         subflow.written += taken;
-        if place == 0
+        if index == 0
             && let Some(scatter) = &self.scatter
         {
             subflow.backup |= subflow.written >= scatter.bytes;
         }
-        self.dirty |= 1 << place;
-        self.untold |= 1 << place;
+        self.dirty |= 1 << index;
+        self.unreported |= 1 << index;
         self.arm_resend(now);
     }
 
     /// The subflows that may take `bytes`, but for number `except`.
-    pub(super) fn look(&mut self, now: Instant, bytes: u64, except: std::option::Option<u8>) {
+    pub(super) fn collect_views(&mut self, now: Instant, bytes: u64, except: Option<u8>) {
         self.views.clear();
         for subflow in &mut self.subflows {
             if subflow.usable && Some(subflow.id) != except {
@@ -83,67 +83,76 @@ impl Connection {
     }
 
     /// The scheduler's word on a segment of at most `bytes` at `start`: gives how much went where, if anything did.
-    fn ask(&mut self, now: Instant, data: &DataView, start: u64, bytes: u64) -> std::option::Option<u64> {
+    fn run_scheduler(&mut self, now: Instant, data: &DataView, start: u64, bytes: u64) -> Option<u64> {
         if self.views.is_empty() {
             return None;
         }
         match self.scheduler.choose(now, data, &self.views) {
             Choice::Wait => None,
-            Choice::Take(at) => self.place_at(now, at, start, bytes),
+            Choice::Take(at) => self.assign_to_view(now, at, start, bytes),
             Choice::Copies(set) => {
                 // One length for all copies, so that they end together.
-                let places = (0..self.views.len()).filter(|&at| set >> at & 1 == 1);
-                let most = places
+                let indices = (0..self.views.len()).filter(|&at| set >> at & 1 == 1);
+                let most = indices
                     .clone()
-                    .filter_map(|at| Some(self.most_at(self.place(self.views[at].id)?)));
+                    .filter_map(|at| Some(self.max_payload(self.index_of(self.views[at].id)?)));
                 let bytes = most.min()?.min(bytes);
-                let places: Vec<usize> = places.collect();
-                for at in places {
-                    self.place_at(now, at, start, bytes);
+                let indices: Vec<usize> = indices.collect();
+                for at in indices {
+                    self.assign_to_view(now, at, start, bytes);
                 }
                 Some(bytes)
             }
         }
     }
 
-    /// The subflow at place `at` of what the scheduler saw takes the segment, or lets it wait.
-    fn place_at(&mut self, now: Instant, at: usize, start: u64, bytes: u64) -> std::option::Option<u64> {
+    /// The subflow at index `at` of what the scheduler saw takes the segment, or lets it wait.
+    fn assign_to_view(&mut self, now: Instant, at: usize, start: u64, bytes: u64) -> Option<u64> {
         let view = *self.views.get(at)?;
-        let place = self.place(view.id)?;
-        let bytes = bytes.min(self.most_at(place));
+        let index = self.index_of(view.id)?;
+        let bytes = bytes.min(self.max_payload(index));
         if view.room {
-            self.give(now, place, start, start + bytes);
+            self.assign(now, index, start, start + bytes);
         } else {
-            self.subflows[place].queue.push(start, start + bytes);
+            self.subflows[index].queue.push(start, start + bytes);
             self.queued = true;
-            self.untold |= 1 << place;
+            self.unreported |= 1 << index;
         }
         Some(bytes)
     }
 
     /// What another subflow had goes first.
-    fn schedule_again(&mut self, now: Instant) -> bool {
-        let again = loop {
-            let Some(again) = self.outgoing.next_again() else {
+    fn schedule_reinjection(&mut self, now: Instant) -> bool {
+        let reinjection = loop {
+            let Some(reinjection) = self.outgoing.next_reinjection() else {
                 return false;
             };
-            self.look(now, again.end - again.start, Some(again.had));
+            self.collect_views(
+                now,
+                reinjection.end - reinjection.start,
+                Some(reinjection.previous),
+            );
             // Where no other is left, the one that had it brings it over, or it waits for one that does.
-            let had_alive = || self.subflows.iter().any(|s| s.id == again.had && !s.gone);
+            let had_alive = || {
+                self.subflows
+                    .iter()
+                    .any(|s| s.id == reinjection.previous && !s.gone)
+            };
             if !self.views.is_empty() || !had_alive() {
-                break again;
+                break reinjection;
             }
-            self.outgoing.take_again(again.end - again.start);
+            self.outgoing
+                .consume_reinjection(reinjection.end - reinjection.start);
         };
-        let bytes = again.end - again.start;
+        let bytes = reinjection.end - reinjection.start;
         let data = DataView {
             reinjection: true,
             ..self.data_view()
         };
-        let Some(taken) = self.ask(now, &data, again.start, bytes) else {
+        let Some(taken) = self.run_scheduler(now, &data, reinjection.start, bytes) else {
             return false;
         };
-        self.outgoing.take_again(taken);
+        self.outgoing.consume_reinjection(taken);
         true
     }
 
@@ -173,7 +182,7 @@ impl Connection {
         if bytes == 0 {
             return self.unblock(now);
         }
-        self.look(now, bytes, None);
+        self.collect_views(now, bytes, None);
         let Some(segment) = self.views.iter().map(|view| u64::from(view.segment)).max() else {
             return false;
         };
@@ -191,7 +200,7 @@ impl Connection {
         let taken = if probes {
             self.probe_with(now, start, bytes)
         } else {
-            self.ask(now, &data, start, bytes)
+            self.run_scheduler(now, &data, start, bytes)
         };
         let Some(taken) = taken else { return false };
         self.outgoing.next = start + taken;
@@ -199,14 +208,14 @@ impl Connection {
         true
     }
 
-    fn probe_with(&mut self, now: Instant, start: u64, bytes: u64) -> std::option::Option<u64> {
-        let idle = |place: &usize| {
-            let subflow = &self.subflows[*place];
+    fn probe_with(&mut self, now: Instant, start: u64, bytes: u64) -> Option<u64> {
+        let idle = |index: &usize| {
+            let subflow = &self.subflows[*index];
             subflow.usable && !subflow.tcp.has_unsent()
         };
-        let place = (0..self.subflows.len()).find(idle)?;
-        let bytes = bytes.min(self.most_at(place));
-        self.give(now, place, start, start + bytes);
+        let index = (0..self.subflows.len()).find(idle)?;
+        let bytes = bytes.min(self.max_payload(index));
+        self.assign(now, index, start, start + bytes);
         Some(bytes)
     }
 }

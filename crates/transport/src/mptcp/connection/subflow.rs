@@ -4,6 +4,7 @@ use foundation::{Duration, Instant};
 
 use super::queue::Queue;
 use crate::congestion::Sibling;
+use crate::mptcp::keys::Nonces;
 use crate::mptcp::mappings::Mappings;
 use crate::mptcp::scheduler::SubflowView;
 use crate::mptcp::segment::PathIndex;
@@ -17,8 +18,8 @@ pub(super) enum Role {
     Initial,
     /// One that joined (RFC 8684, section 3.2).
     Joined {
-        /// This end's random number and the peer's, 0 before it is known.
-        nonces: (u32, u32),
+        /// Random numbers of this end (`sender`) and of the peer, which is 0 until it is known.
+        nonces: Nonces,
         /// The peer has shown that it knows the keys.
         verified: bool,
         /// The opener: the fourth segment arrived. Until then no data leaves.
@@ -37,7 +38,7 @@ pub(super) struct Subflow {
     pub backup: bool,
     pub peer_backup: bool,
     /// The peer is to be told of this end's wish.
-    pub tells_priority: bool,
+    pub priority_pending: bool,
     /// Why this end resets it, if it does: the cause will pass, and the reason (section 3.6).
     pub reset: Option<(bool, u8)>,
     /// The peer reset it for a cause that will not pass.
@@ -66,15 +67,15 @@ pub(super) struct Subflow {
     /// Losses of what was written before this position are of the episode that is known.
     episode_ends: u64,
     pub sampled_at: Option<Instant>,
-    pub told_sample: Option<Instant>,
+    pub reported_sample: Option<Instant>,
     /// The host's account counts it among the open ones.
     pub counted: bool,
     /// When the third segment of a join is sent again.
     pub third_at: Instant,
     /// What the host's account was told: bytes acknowledged, segments lost, bytes unfinished.
-    pub told_acknowledged: u64,
-    pub told_lost: u64,
-    pub claimed: u64,
+    pub reported_acknowledged: u64,
+    pub reported_lost: u64,
+    pub reported_unfinished: u64,
     /// What the policy expects it to carry.
     pub expected: u64,
 }
@@ -88,7 +89,7 @@ impl Subflow {
             role,
             backup: false,
             peer_backup: false,
-            tells_priority: false,
+            priority_pending: false,
             reset: None,
             refused: false,
             failures: 0,
@@ -106,12 +107,12 @@ impl Subflow {
             between_losses: 0,
             episode_ends: 0,
             sampled_at: None,
-            told_sample: None,
+            reported_sample: None,
             counted: false,
             third_at: Instant::MAX,
-            told_acknowledged: 0,
-            told_lost: 0,
-            claimed: 0,
+            reported_acknowledged: 0,
+            reported_lost: 0,
+            reported_unfinished: 0,
             expected: 0,
         }
     }

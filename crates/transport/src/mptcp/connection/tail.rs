@@ -3,7 +3,7 @@
 
 use foundation::{Duration, Instant};
 
-use super::{Connection, Level};
+use super::{Connection, Mode};
 use crate::mptcp::policy::Join;
 
 impl Connection {
@@ -13,11 +13,11 @@ impl Connection {
             return;
         };
         let waits =
-            self.level == Level::Multipath && self.outgoing.has_sent_all() && self.outgoing.in_flight() > 0;
-        let holder = if waits { self.holder() } else { None };
-        self.tail_at = match holder {
-            Some(place) => {
-                let rtt = self.subflows[place].tcp.round_trips();
+            self.mode == Mode::Multipath && self.outgoing.has_sent_all() && self.outgoing.in_flight() > 0;
+        let oldest_holder = if waits { self.oldest_holder() } else { None };
+        self.tail_at = match oldest_holder {
+            Some(index) => {
+                let rtt = self.subflows[index].tcp.round_trips();
                 let srtt = if rtt.has_sample() {
                     rtt.smoothed()
                 } else {
@@ -30,10 +30,10 @@ impl Connection {
     }
 
     /// The subflow that was given the oldest data that is not acknowledged.
-    pub(super) fn holder(&self) -> Option<usize> {
+    pub(super) fn oldest_holder(&self) -> Option<usize> {
         let una = self.outgoing.una;
-        let holds = |place: &usize| {
-            let subflow = &self.subflows[*place];
+        let holds = |index: &usize| {
+            let subflow = &self.subflows[*index];
             !subflow.gone && subflow.sent.holds(una)
         };
         (0..self.subflows.len()).find(holds)
@@ -42,25 +42,25 @@ impl Connection {
     /// The acknowledgement is late, or the subflow that waits for the tail can take it now.
     pub(super) fn on_late_tail(&mut self, now: Instant) {
         self.tail_at = Instant::MAX;
-        let Some(place) = self.holder().filter(|_| self.outgoing.in_flight() > 0) else {
+        let Some(index) = self.oldest_holder().filter(|_| self.outgoing.in_flight() > 0) else {
             return;
         };
         let Some(tail) = self.tail else { return };
-        let subflow = &self.subflows[place];
+        let subflow = &self.subflows[index];
         let (id, segment) = (subflow.id, u64::from(subflow.tcp.segment_size()));
         let others = self.subflows.iter().filter(|other| other.id != id && !other.gone);
         let (any, usable) = others.fold((false, false), |found, other| (true, found.1 || other.usable));
         if usable {
             let una = self.outgoing.una;
             let end = self.outgoing.next.min(una + segment * u64::from(tail.segments));
-            self.outgoing.send_again(una, end, id);
+            self.outgoing.reinject(una, end, id);
             self.tail = None;
             return;
         }
         if !std::mem::replace(&mut self.tail_probed, true) {
             // Its own subflow is nearer than one that would have to join.
-            if self.subflows[place].tcp.probe_tail() {
-                self.dirty |= 1 << place;
+            if self.subflows[index].tcp.probe_tail() {
+                self.dirty |= 1 << index;
             }
         }
         self.tail_waits = true;
@@ -69,7 +69,7 @@ impl Connection {
             && self.joinable_since.is_some()
         {
             self.paths.push(path);
-            self.join(now, Join::at_once(path));
+            self.join(now, Join::immediately(path));
         }
     }
 

@@ -2,7 +2,7 @@
 
 use foundation::Instant;
 
-use super::{Connection, Level};
+use super::{Connection, Mode};
 use crate::machine::Machine as _;
 
 impl Connection {
@@ -22,9 +22,9 @@ impl Connection {
     }
 
     pub(super) fn on_timeout(&mut self, now: Instant) {
-        for place in 0..self.subflows.len() {
-            if self.subflows[place].wake <= now {
-                self.on_subflow_timeout(now, place);
+        for index in 0..self.subflows.len() {
+            if self.subflows[index].wake <= now {
+                self.on_subflow_timeout(now, index);
             }
         }
         if self.attempt_at <= now {
@@ -44,11 +44,11 @@ impl Connection {
         }
     }
 
-    fn on_subflow_timeout(&mut self, now: Instant, place: usize) {
+    fn on_subflow_timeout(&mut self, now: Instant, index: usize) {
         if self.coupled {
-            self.tell_siblings(place);
+            self.update_siblings(index);
         }
-        let subflow = &mut self.subflows[place];
+        let subflow = &mut self.subflows[index];
         if subflow.third_at <= now {
             // RFC 8684, section 3.2: the third segment is sent again until the fourth arrives.
             subflow.third_at = now + subflow.tcp.retransmission_timeout() * 2;
@@ -57,13 +57,13 @@ impl Connection {
         let before = subflow.tcp.statistics().timeouts;
         subflow.tcp.handle_timeout(now);
         let timeouts = subflow.tcp.statistics().timeouts - before;
-        self.after(now, place);
+        self.process_events(now, index);
         if timeouts > 0 {
             self.statistics.timeouts += timeouts;
             let others = self.subflows.iter().filter(|subflow| subflow.usable).count() > 1;
             if others && self.setup.reinjects_at_timeout() && !self.over {
-                self.reinject(place);
-                self.give_back_queue(place);
+                self.reinject(index);
+                self.return_queue(index);
             }
         }
     }
@@ -71,7 +71,7 @@ impl Connection {
     /// The timer runs while data, or the DATA_FIN, is not acknowledged.
     #[inline]
     pub(super) fn arm_resend(&mut self, now: Instant) {
-        if self.resend_at == Instant::MAX && self.level == Level::Multipath {
+        if self.resend_at == Instant::MAX && self.mode == Mode::Multipath {
             self.una_at_resend = self.outgoing.una;
             self.resend_at = now + self.resend_after();
         }
@@ -103,11 +103,11 @@ impl Connection {
         let busy = self.subflows.iter().any(|subflow| {
             !subflow.gone && (subflow.written > subflow.acknowledged || !subflow.queue.is_empty())
         });
-        if !moved && !busy && self.outgoing.next_again().is_none() {
+        if !moved && !busy && self.outgoing.next_reinjection().is_none() {
             self.backoff = (self.backoff + 1).min(10);
             let (una, next) = (self.outgoing.una, self.outgoing.next);
-            self.outgoing.send_again(una, next, u8::MAX);
-            self.fin_told = false;
+            self.outgoing.reinject(una, next, u8::MAX);
+            self.fin_sent = false;
         }
         self.arm_resend(now);
     }

@@ -4,30 +4,30 @@ use foundation::Generator;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{Choose, CurrentRtt, HostPaths, Opening, PathIndex, PathPolicy, Settings};
+use super::{ConnectionPlan, HostPaths, PathChoice, PathIndex, PathPolicy, PolicySettings, RttSource};
 
 /// All paths, the first chosen blindly unless told otherwise.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct All {
     /// The path of the first subflow: random, first, round-robin or least-rtt. Default: "random".
-    pub first: Choose,
+    pub first: PathChoice,
     /// With first = "least-rtt": the round trip of the path without queues ("base"), or as last seen ("latest"). Default: "latest".
-    pub rtt: CurrentRtt,
+    pub rtt: RttSource,
 }
 
-impl Settings for All {
+impl PolicySettings for All {
     fn build(&self) -> Box<dyn PathPolicy> {
         Box::new(self.clone())
     }
 }
 
 impl PathPolicy for All {
-    fn open(&mut self, _: Option<u64>, host: &HostPaths, random: &mut Generator) -> Opening {
+    fn open(&mut self, _: Option<u64>, host: &HostPaths, random: &mut Generator) -> ConnectionPlan {
         let first = self.first.path(host, self.rtt, random);
         let count = host.len().max(1);
         // In turn from the first, so that a limit on subflows loads no path more than another.
         let in_turn = (0..count).map(|step| (usize::from(first.0) + step) % count);
-        Opening::over(in_turn.map(|path| PathIndex(path as u8)))
+        ConnectionPlan::over(in_turn.map(|path| PathIndex(path as u8)))
     }
 }

@@ -5,28 +5,14 @@ use rand::Rng;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::mptcp::host::{HostPaths, PathAccount};
+use crate::mptcp::host::{HostPaths, PathState};
 use crate::mptcp::segment::PathIndex;
+pub use crate::path_choice::PathChoice;
 
-/// How one path is chosen among all.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum Choose {
-    /// The path with number 0.
-    First,
-    /// Any, each as likely as the others.
-    #[default]
-    Random,
-    /// Each in turn, over all connections of the host.
-    RoundRobin,
-    /// The one of the least round-trip time.
-    LeastRtt,
-}
-
-impl Choose {
+impl PathChoice {
     /// A path.
     #[must_use]
-    pub fn path(self, host: &HostPaths, rtt: CurrentRtt, random: &mut Generator) -> PathIndex {
+    pub fn path(self, host: &HostPaths, rtt: RttSource, random: &mut Generator) -> PathIndex {
         let count = host.len().max(1) as u64;
         match self {
             Self::First => PathIndex(0),
@@ -40,7 +26,7 @@ impl Choose {
 /// Which round-trip time of a path counts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
-pub enum CurrentRtt {
+pub enum RttSource {
     /// That of the path without queues.
     Base,
     /// As the last handshake or acknowledgement of the host on the path saw it, queues included.
@@ -48,10 +34,10 @@ pub enum CurrentRtt {
     Latest,
 }
 
-impl CurrentRtt {
+impl RttSource {
     /// The round-trip time of a path.
     #[must_use]
-    pub const fn of(self, path: &PathAccount) -> Duration {
+    pub const fn of(self, path: &PathState) -> Duration {
         match self {
             Self::Base => path.base_rtt,
             Self::Latest => path.rtt,

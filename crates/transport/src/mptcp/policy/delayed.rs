@@ -5,7 +5,9 @@ use foundation::{Duration, Generator, Problem, Size};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{Choose, CurrentRtt, HostPaths, Join, Opening, PathIndex, PathPolicy, Settings, When};
+use super::{
+    ConnectionPlan, HostPaths, Join, JoinTime, PathChoice, PathIndex, PathPolicy, PolicySettings, RttSource,
+};
 
 /// One path at first; the others join after so many bytes, or so much time.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -18,9 +20,9 @@ pub struct Delayed {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub after_time: Option<Duration>,
     /// The path of the first subflow: random, first, round-robin or least-rtt. Default: "least-rtt".
-    pub first: Choose,
+    pub first: PathChoice,
     /// With first = "least-rtt": the round trip of the path without queues ("base"), or as last seen ("latest"). Default: "latest".
-    pub rtt: CurrentRtt,
+    pub rtt: RttSource,
     /// The most paths. Default: 64.
     #[schemars(range(min = 1, max = 64))]
     pub paths: u32,
@@ -33,14 +35,14 @@ impl Default for Delayed {
         Self {
             after_bytes: None,
             after_time: None,
-            first: Choose::LeastRtt,
-            rtt: CurrentRtt::default(),
+            first: PathChoice::LeastRtt,
+            rtt: RttSource::default(),
             paths: 64,
         }
     }
 }
 
-impl Settings for Delayed {
+impl PolicySettings for Delayed {
     fn validate(&self) -> Vec<Problem> {
         let mut problems = Vec::new();
         if self.after_bytes.is_some() && self.after_time.is_some() {
@@ -60,22 +62,22 @@ impl Settings for Delayed {
 }
 
 impl PathPolicy for Delayed {
-    fn open(&mut self, _: Option<u64>, host: &HostPaths, random: &mut Generator) -> Opening {
+    fn open(&mut self, _: Option<u64>, host: &HostPaths, random: &mut Generator) -> ConnectionPlan {
         let when = match (self.after_time, self.after_bytes) {
-            (Some(time), _) => When::AfterTime(time),
-            (None, Some(bytes)) => When::AfterBytes(bytes.bytes()),
-            (None, None) => When::AfterBytes(BYTES),
+            (Some(time), _) => JoinTime::AfterTime(time),
+            (None, Some(bytes)) => JoinTime::AfterBytes(bytes.bytes()),
+            (None, None) => JoinTime::AfterBytes(BYTES),
         };
         let first = self.first.path(host, self.rtt, random);
         let others = host.by(|path| self.rtt.of(path)).into_iter();
         let others: Vec<PathIndex> = others.filter(|&path| path != first).collect();
-        let mut opening = Opening::over([first]);
+        let mut opening = ConnectionPlan::over([first]);
         opening.joins = others
             .into_iter()
             .take(self.paths as usize - 1)
             .map(|path| Join {
                 when,
-                ..Join::at_once(path)
+                ..Join::immediately(path)
             })
             .collect();
         opening
@@ -87,27 +89,30 @@ mod tests {
     use super::*;
     use foundation::Streams;
 
-    fn open(policy: &mut Delayed) -> Opening {
+    fn open(policy: &mut Delayed) -> ConnectionPlan {
         let host = HostPaths::new([40, 20, 30].map(Duration::from_millis));
         policy.open(None, &host, &mut Streams::new(1, 0).stream("paths"))
     }
 
     #[test]
     fn the_others_wait() {
-        let at = |opening: &Opening| {
+        let at = |opening: &ConnectionPlan| {
             let joins = opening.joins.iter();
             joins.map(|join| (join.path.0, join.when)).collect::<Vec<_>>()
         };
         let opening = open(&mut Delayed::default());
         assert_eq!(opening.first, PathIndex(1));
-        let after = When::AfterBytes(100_000);
+        let after = JoinTime::AfterBytes(100_000);
         assert_eq!(at(&opening), [(2, after), (0, after)]);
         let opening = open(&mut Delayed {
             after_time: Some(Duration::from_millis(70)),
             paths: 2,
             ..Delayed::default()
         });
-        assert_eq!(at(&opening), [(2, When::AfterTime(Duration::from_millis(70)))]);
+        assert_eq!(
+            at(&opening),
+            [(2, JoinTime::AfterTime(Duration::from_millis(70)))]
+        );
     }
 
     #[test]

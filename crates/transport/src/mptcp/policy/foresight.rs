@@ -17,7 +17,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::planner::Planner;
-use super::{PathPolicy, Settings};
+use super::{PathPolicy, PolicySettings};
 
 /// The paths on which a flow is expected to be done first, by an account of all of the host's flows (the project's own).
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -71,7 +71,7 @@ pub(super) const TAIL: u32 = 10;
 pub(super) const TAIL_AFTER: f64 = 1.5;
 pub(super) const HANDSHAKE_AFTER: f64 = 2.0;
 
-impl Settings for Foresight {
+impl PolicySettings for Foresight {
     fn validate(&self) -> Vec<Problem> {
         let mut problems = Vec::new();
         let mut check = |key: &'static str, fine: bool, value: String, allowed: &str| {

@@ -11,7 +11,7 @@ use rand::Rng as _;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{CurrentRtt, HostPaths, Opening, PathIndex, PathPolicy, Settings};
+use super::{ConnectionPlan, HostPaths, PathIndex, PathPolicy, PolicySettings, RttSource};
 use crate::mptcp::Arrivals;
 
 /// Some paths of low latency for short flows, the others for long ones (Freeway, TNSM 2016).
@@ -37,7 +37,7 @@ impl Default for Freeway {
     }
 }
 
-impl Settings for Freeway {
+impl PolicySettings for Freeway {
     fn validate(&self) -> Vec<Problem> {
         let mut problems = Vec::new();
         if self.delay.is_zero() {
@@ -88,19 +88,19 @@ impl Freeway {
 }
 
 impl PathPolicy for Freeway {
-    fn open(&mut self, size: Option<u64>, host: &HostPaths, random: &mut Generator) -> Opening {
-        let order = host.by(|path| CurrentRtt::Base.of(path));
+    fn open(&mut self, size: Option<u64>, host: &HostPaths, random: &mut Generator) -> ConnectionPlan {
+        let order = host.by(|path| RttSource::Base.of(path));
         let lanes = self.lanes(host, &order);
         if size.is_some_and(|size| size <= self.mice.bytes()) {
             let lane = (random.next_u64() % lanes as u64) as usize;
-            let mut opening = Opening::over([order[lane]]);
+            let mut opening = ConnectionPlan::over([order[lane]]);
             opening.short = true;
             return opening;
         }
         let mut rest = order[lanes.min(order.len() - 1)..].to_vec();
         rest.sort_by_key(|path| host.paths()[path.index()].unfinished);
         rest.truncate(self.elephant_paths as usize);
-        Opening::over(rest)
+        ConnectionPlan::over(rest)
     }
 }
 
@@ -151,7 +151,7 @@ mod tests {
     #[test]
     fn elephants_are_balanced() {
         let mut host = HostPaths::new([20, 30, 40, 50].map(Duration::from_millis));
-        host.account_mut(PathIndex(1)).unwrap().unfinished = 5_000_000;
+        host.path_mut(PathIndex(1)).unwrap().unfinished = 5_000_000;
         assert_eq!(open(&host, 10_000_000, 1), [2, 3, 1]);
     }
 }

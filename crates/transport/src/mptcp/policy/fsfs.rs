@@ -5,7 +5,7 @@ use foundation::{Generator, Problem, Size};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{CurrentRtt, HostPaths, Opening, PathPolicy, Settings};
+use super::{ConnectionPlan, HostPaths, PathPolicy, PolicySettings, RttSource};
 
 /// The more paths the larger the flow, those of the least round-trip times (MPTCP-FSFS).
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -16,7 +16,7 @@ pub struct Fsfs {
     /// Paths of each of these classes; larger flows, and those of unknown size, use all. Default: [1, 2, 3].
     pub paths: Vec<u32>,
     /// The round trip of a path without queues ("base"), or as last seen ("latest"). Default: "latest".
-    pub rtt: CurrentRtt,
+    pub rtt: RttSource,
 }
 
 impl Default for Fsfs {
@@ -24,12 +24,12 @@ impl Default for Fsfs {
         Self {
             thresholds: [100_000, 300_000, 800_000].map(Size::from_bytes).to_vec(),
             paths: vec![1, 2, 3],
-            rtt: CurrentRtt::default(),
+            rtt: RttSource::default(),
         }
     }
 }
 
-impl Settings for Fsfs {
+impl PolicySettings for Fsfs {
     fn validate(&self) -> Vec<Problem> {
         let mut problems = Vec::new();
         if !self.thresholds.is_sorted_by(|a, b| a < b) {
@@ -69,9 +69,9 @@ impl Fsfs {
 }
 
 impl PathPolicy for Fsfs {
-    fn open(&mut self, size: Option<u64>, host: &HostPaths, _: &mut Generator) -> Opening {
+    fn open(&mut self, size: Option<u64>, host: &HostPaths, _: &mut Generator) -> ConnectionPlan {
         let count = self.count(size).unwrap_or(usize::MAX);
-        Opening::over(host.by(|path| self.rtt.of(path)).into_iter().take(count))
+        ConnectionPlan::over(host.by(|path| self.rtt.of(path)).into_iter().take(count))
     }
 }
 

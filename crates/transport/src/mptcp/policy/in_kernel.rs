@@ -6,22 +6,22 @@ use foundation::Generator;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{HostPaths, Opening, PathIndex, PathPolicy, Settings};
+use super::{ConnectionPlan, HostPaths, PathIndex, PathPolicy, PolicySettings};
 
 /// All paths for every connection, beginning with the first: Linux's own path manager, which in world netns decides itself.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct InKernel {}
 
-impl Settings for InKernel {
+impl PolicySettings for InKernel {
     fn build(&self) -> Box<dyn PathPolicy> {
         Box::new(self.clone())
     }
 }
 
 impl PathPolicy for InKernel {
-    fn open(&mut self, _: Option<u64>, host: &HostPaths, _: &mut Generator) -> Opening {
-        Opening::over((0..host.len() as u8).map(PathIndex))
+    fn open(&mut self, _: Option<u64>, host: &HostPaths, _: &mut Generator) -> ConnectionPlan {
+        ConnectionPlan::over((0..host.len() as u8).map(PathIndex))
     }
 }
 
@@ -36,7 +36,7 @@ mod tests {
         let mut random = Streams::new(1, 0).stream("paths");
         for size in [Some(1), Some(1_000_000), None] {
             let opening = InKernel {}.open(size, &host, &mut random);
-            assert_eq!(opening, Opening::over([0, 1, 2].map(PathIndex)));
+            assert_eq!(opening, ConnectionPlan::over([0, 1, 2].map(PathIndex)));
         }
     }
 }

@@ -8,7 +8,10 @@ use foundation::{Generator, Problem, Size};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{Choose, CurrentRtt, HostPaths, Join, Opening, PathIndex, PathPolicy, Scatter, Settings, When};
+use super::{
+    ConnectionPlan, HostPaths, Join, JoinTime, PathChoice, PathIndex, PathPolicy, PolicySettings, RttSource,
+    Scatter,
+};
 
 /// Segments over all paths at random under one window at first, then a subflow on each path (MMPTCP, INFOCOM 2016).
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -21,7 +24,7 @@ pub struct Mmptcp {
     #[schemars(range(min = 3, max = 1000))]
     pub duplicates: Option<u32>,
     /// The path of handshake and acknowledgements: random, first, round-robin or least-rtt. Default: "random".
-    pub first: Choose,
+    pub first: PathChoice,
 }
 
 impl Default for Mmptcp {
@@ -29,12 +32,12 @@ impl Default for Mmptcp {
         Self {
             switch_after: Size::from_bytes(100_000),
             duplicates: None,
-            first: Choose::default(),
+            first: PathChoice::default(),
         }
     }
 }
 
-impl Settings for Mmptcp {
+impl PolicySettings for Mmptcp {
     fn validate(&self) -> Vec<Problem> {
         let mut problems = Vec::new();
         if let Some(duplicates) = self.duplicates
@@ -60,15 +63,15 @@ impl Settings for Mmptcp {
 }
 
 impl PathPolicy for Mmptcp {
-    fn open(&mut self, _: Option<u64>, host: &HostPaths, random: &mut Generator) -> Opening {
+    fn open(&mut self, _: Option<u64>, host: &HostPaths, random: &mut Generator) -> ConnectionPlan {
         let all: Vec<PathIndex> = (0..host.len() as u8).map(PathIndex).collect();
-        let mut opening = Opening::over([self.first.path(host, CurrentRtt::Latest, random)]);
+        let mut opening = ConnectionPlan::over([self.first.path(host, RttSource::Latest, random)]);
         let bytes = self.switch_after.bytes();
         opening.joins = all
             .iter()
             .map(|&path| Join {
-                when: When::AfterBytes(bytes),
-                ..Join::at_once(path)
+                when: JoinTime::AfterBytes(bytes),
+                ..Join::immediately(path)
             })
             .collect();
         opening.scatter = Some(Scatter {

@@ -1,13 +1,13 @@
 //! Path policies: which paths a connection uses, and when its subflows start.
 //!
-//! A policy is one file with a struct of settings that implements [`Settings`] and a struct that implements
+//! A policy is one file with a struct of settings that implements [`PolicySettings`] and a struct that implements
 //! [`PathPolicy`], and a line in `kinds!` below (beside its `mod`). The same code serves simulation and the path manager
 //! of a kernel's connections.
 
 mod all;
 mod choice;
+mod completion_time;
 mod delayed;
-mod expected;
 mod foresight;
 mod freeway;
 mod fsfs;
@@ -19,16 +19,16 @@ mod single;
 use foundation::{Duration, Generator, Problem};
 
 use super::host::HostPaths;
+use super::kinds::kinds;
 use super::segment::PathIndex;
-use super::words::kinds;
 
-pub use choice::{Choose, CurrentRtt};
+pub use choice::{PathChoice, RttSource};
 
 /// When a subflow is to be opened, counted from the moment from which on the connection can join subflows to itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum When {
+pub enum JoinTime {
     /// At once.
-    AtOnce,
+    Immediately,
     /// When so many bytes of data have been acknowledged.
     AfterBytes(u64),
     /// When so much time has passed.
@@ -41,7 +41,7 @@ pub struct Join {
     /// Its path.
     pub path: PathIndex,
     /// When it is opened.
-    pub when: When,
+    pub when: JoinTime,
     /// Use it only where no other can be used.
     pub backup: bool,
 }
@@ -49,10 +49,10 @@ pub struct Join {
 impl Join {
     /// A subflow that is opened as soon as it can be.
     #[must_use]
-    pub const fn at_once(path: PathIndex) -> Self {
+    pub const fn immediately(path: PathIndex) -> Self {
         Self {
             path,
-            when: When::AtOnce,
+            when: JoinTime::Immediately,
             backup: false,
         }
     }
@@ -60,13 +60,13 @@ impl Join {
 
 /// How a connection begins.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Opening {
+pub struct ConnectionPlan {
     /// The path of the first subflow.
     pub first: PathIndex,
     /// The other subflows, in the order in which they are opened.
     pub joins: Vec<Join>,
     /// Bytes that each path is expected to carry of this connection: they stand in the host's account
-    /// ([`PathAccount::unfinished`](super::host::PathAccount)) from the beginning. Paths that are not named carry what is
+    /// ([`PathState::unfinished`](super::host::PathState)) from the beginning. Paths that are not named carry what is
     /// given to them.
     pub expected: Vec<(PathIndex, u64)>,
     /// Whether the account counts the connection among the short ones.
@@ -76,13 +76,13 @@ pub struct Opening {
     /// The end of the data is sent twice where its acknowledgement is late.
     pub tail: Option<Tail>,
     /// Where the handshake goes next when its answer is late, in this order; the last one keeps TCP's own timer.
-    pub attempts: Vec<Attempt>,
+    pub attempts: Vec<HandshakeAttempt>,
 }
 
 /// A further path for the handshake: the connection is opened anew there once the attempt before it has waited in vain
 /// (as RFC 8305 does among addresses, and RobE_TIMER of draft-amend-tcpm-mptcp-robe among paths).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Attempt {
+pub struct HandshakeAttempt {
     /// Its path.
     pub path: PathIndex,
     /// How long the attempt before it waits.
@@ -112,7 +112,7 @@ pub struct Tail {
     pub path: Option<PathIndex>,
 }
 
-impl Opening {
+impl ConnectionPlan {
     /// The first of these paths at once, and the others as soon as they can be joined.
     ///
     /// # Panics
@@ -122,7 +122,7 @@ impl Opening {
         let mut paths = paths.into_iter();
         Self {
             first: paths.next().expect("a connection has a path"),
-            joins: paths.map(Join::at_once).collect(),
+            joins: paths.map(Join::immediately).collect(),
             expected: Vec::new(),
             short: false,
             scatter: None,
@@ -134,7 +134,7 @@ impl Opening {
 
 /// How the TCP of a connection begins.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Beginning {
+pub struct StartParameters {
     /// The first congestion window, in segments.
     pub initial_window: u32,
     /// The least retransmission timeout.
@@ -143,7 +143,7 @@ pub struct Beginning {
     pub initial_rto: Duration,
 }
 
-impl Default for Beginning {
+impl Default for StartParameters {
     /// Linux's.
     fn default() -> Self {
         Self {
@@ -170,9 +170,9 @@ pub struct Progress<'a> {
 /// Which paths a connection uses.
 pub trait PathPolicy: std::fmt::Debug + Send {
     /// How the connection's TCP begins, told before it is opened; Linux's way where it is not told.
-    fn know(&mut self, _beginning: &Beginning) {}
+    fn set_start_parameters(&mut self, _beginning: &StartParameters) {}
     /// A connection is opened. `size`: the bytes that it will send, where they are known.
-    fn open(&mut self, size: Option<u64>, host: &HostPaths, random: &mut Generator) -> Opening;
+    fn open(&mut self, size: Option<u64>, host: &HostPaths, random: &mut Generator) -> ConnectionPlan;
     /// Whether [`progress`](Self::progress) is to be asked whenever data was acknowledged.
     fn follows_progress(&self) -> bool {
         false
@@ -184,7 +184,7 @@ pub trait PathPolicy: std::fmt::Debug + Send {
 }
 
 /// The settings of a kind of policy.
-pub trait Settings {
+pub trait PolicySettings {
     /// What is out of range, by key; empty where all is well.
     fn validate(&self) -> Vec<Problem> {
         Vec::new()
@@ -200,7 +200,7 @@ pub trait Settings {
 
 kinds! {
     /// Which paths a connection uses: a kind such as `"all"`, or a table with its kind and keys.
-    PolicyConfig, Table, Box<dyn PathPolicy>, "Policy";
+    PolicyConfig, Table, PolicySettings, Box<dyn PathPolicy>, "Policy";
     /// All paths, the first chosen blindly unless told otherwise.
     "all" => all::All,
     /// One path.
@@ -220,7 +220,7 @@ kinds! {
 }
 
 impl PolicyConfig {
-    /// What of it Linux's MPTCP cannot do, by key: see [`Settings::beyond_linux`].
+    /// What of it Linux's MPTCP cannot do, by key: see [`PolicySettings::beyond_linux`].
     #[must_use]
     pub fn beyond_linux(&self) -> Vec<Problem> {
         self.settings().beyond_linux()

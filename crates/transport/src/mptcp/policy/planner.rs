@@ -2,10 +2,12 @@
 
 use foundation::{Duration, Generator};
 
-use super::expected::{Assumptions, Outlook};
+use super::completion_time::{FlowModel, PathForecast};
 use super::foresight::{Foresight, HANDSHAKE_AFTER, TAIL, TAIL_AFTER};
-use super::{Attempt, Beginning, HostPaths, Join, Opening, PathIndex, PathPolicy, Progress, Tail};
-use crate::mptcp::host::PathAccount;
+use super::{
+    ConnectionPlan, HandshakeAttempt, HostPaths, Join, PathIndex, PathPolicy, Progress, StartParameters, Tail,
+};
+use crate::mptcp::host::PathState;
 
 /// The most paths that a flow is planned over.
 const MOST: usize = 64;
@@ -20,7 +22,7 @@ const LEAST_PATIENCE: Duration = Duration::from_millis(10);
 #[derive(Clone, Debug)]
 pub(super) struct Planner {
     settings: Foresight,
-    beginning: Beginning,
+    start: StartParameters,
     /// Its size is not known: it joins paths as it grows.
     grows: bool,
     /// The bytes acknowledged at which it is looked at next.
@@ -32,28 +34,29 @@ impl Planner {
     pub(super) fn new(settings: Foresight) -> Self {
         Self {
             settings,
-            beginning: Beginning::default(),
+            start: StartParameters::default(),
             grows: false,
             ask_at: FIRST_GUESS / 2,
         }
     }
 
-    fn assumptions(&self) -> Assumptions {
-        Assumptions {
-            initial_window: f64::from(self.beginning.initial_window),
-            data_timeout: self.beginning.min_rto.as_secs_f64(),
-            handshake_timeout: self.beginning.initial_rto.as_secs_f64(),
+    fn flow_model(&self) -> FlowModel {
+        FlowModel {
+            initial_window: f64::from(self.start.initial_window),
+            data_timeout: self.start.min_rto.as_secs_f64(),
+            handshake_timeout: self.start.initial_rto.as_secs_f64(),
             backlog: self.settings.backlog,
             losses: self.settings.losses,
         }
     }
 
     /// All paths, those of the least expected time for `bytes` first.
-    fn ranked(&self, bytes: u64, host: &HostPaths) -> Vec<Outlook> {
-        let assumptions = self.assumptions();
-        let outlook = |(number, account)| assumptions.outlook(PathIndex(number as u8), account);
-        let paths = host.paths().iter().enumerate().map(outlook);
-        let mut ranked: Vec<(f64, Outlook)> = paths.map(|on| (assumptions.alone(&on, bytes), on)).collect();
+    fn ranked(&self, bytes: u64, host: &HostPaths) -> Vec<PathForecast> {
+        let flow_model = self.flow_model();
+        let forecast = |(number, account)| flow_model.forecast(PathIndex(number as u8), account);
+        let paths = host.paths().iter().enumerate().map(forecast);
+        let mut ranked: Vec<(f64, PathForecast)> =
+            paths.map(|on| (flow_model.alone(&on, bytes), on)).collect();
         ranked.sort_by(|a, b| a.0.total_cmp(&b.0));
         ranked.into_iter().map(|(_, on)| on).collect()
     }
@@ -67,7 +70,7 @@ impl Planner {
         let Some(short) = host.arrivals(self.settings.short.bytes()) else {
             return 0;
         };
-        let rates = host.paths().iter().map(PathAccount::rate);
+        let rates = host.paths().iter().map(PathState::rate);
         let rate = rates.fold(0.0, f64::max);
         if rate <= 0.0 {
             return 0;
@@ -77,20 +80,20 @@ impl Planner {
     }
 
     /// The paths that a flow of `bytes` is to use, in the order in which they join, and what each is expected to bring.
-    fn plan(&self, bytes: u64, ranked: &[Outlook]) -> Vec<(PathIndex, u64)> {
-        let assumptions = self.assumptions();
+    fn plan(&self, bytes: u64, ranked: &[PathForecast]) -> Vec<(PathIndex, u64)> {
+        let flow_model = self.flow_model();
         let Some((first, others)) = ranked.split_first() else {
             return Vec::new();
         };
         let mut plan = vec![*first];
-        let mut time = assumptions.together(&plan, bytes);
+        let mut time = flow_model.together(&plan, bytes);
         for on in others.iter().take(MOST - 1) {
-            if assumptions.first_bytes(first, on) <= time * (1.0 + self.settings.slack) {
+            if flow_model.first_bytes(first, on) <= time * (1.0 + self.settings.slack) {
                 plan.push(*on);
-                time = assumptions.together(&plan, bytes);
+                time = flow_model.together(&plan, bytes);
             }
         }
-        assumptions.shares(&plan, bytes)
+        flow_model.shares(&plan, bytes)
     }
 
     /// The paths of a long flow: all but those that short flows fill.
@@ -100,7 +103,7 @@ impl Planner {
     }
 
     /// Where the handshake goes on, and the tail of the data: other paths than the first, the best one first.
-    fn protect(&self, opening: &mut Opening, host: &HostPaths) {
+    fn protect(&self, opening: &mut ConnectionPlan, host: &HostPaths) {
         let settings = &self.settings;
         let ranked = self.ranked(FIRST_GUESS, host);
         let mut others = ranked.iter().filter(|on| on.path != opening.first);
@@ -116,7 +119,7 @@ impl Planner {
         if multiple > 0.0 {
             let rtt = |path: PathIndex| {
                 let account = host.paths().get(path.index());
-                account.map_or(Duration::ZERO, PathAccount::usual_rtt)
+                account.map_or(Duration::ZERO, PathState::usual_rtt)
             };
             let mut before = opening.first;
             for on in others.by_ref().take(ATTEMPTS) {
@@ -126,7 +129,7 @@ impl Planner {
                     break;
                 }
                 let after = expected.mul_f64(multiple) + LEAST_PATIENCE;
-                opening.attempts.push(Attempt { path: on.path, after });
+                opening.attempts.push(HandshakeAttempt { path: on.path, after });
                 before = on.path;
             }
         }
@@ -134,22 +137,22 @@ impl Planner {
 }
 
 impl PathPolicy for Planner {
-    fn know(&mut self, beginning: &Beginning) {
-        self.beginning = *beginning;
+    fn set_start_parameters(&mut self, start: &StartParameters) {
+        self.start = *start;
     }
 
-    fn open(&mut self, size: Option<u64>, host: &HostPaths, _: &mut Generator) -> Opening {
+    fn open(&mut self, size: Option<u64>, host: &HostPaths, _: &mut Generator) -> ConnectionPlan {
         let size = size.filter(|_| self.settings.sizes);
         self.grows = size.is_none();
         let mut opening = match size {
-            Some(size) if size > self.settings.short.bytes() => Opening::over(self.long(host)),
+            Some(size) if size > self.settings.short.bytes() => ConnectionPlan::over(self.long(host)),
             _ => {
                 let bytes = size.unwrap_or(FIRST_GUESS);
                 let mut plan = self.plan(bytes, &self.ranked(bytes, host));
                 if self.grows {
                     plan.truncate(1);
                 }
-                let mut opening = Opening::over(plan.iter().map(|(path, _)| *path));
+                let mut opening = ConnectionPlan::over(plan.iter().map(|(path, _)| *path));
                 opening.expected = plan;
                 opening.short = true;
                 opening
@@ -183,13 +186,13 @@ impl PathPolicy for Planner {
                 .collect()
         };
         let new = wanted.into_iter().filter(|path| !progress.paths.contains(path));
-        new.map(Join::at_once).collect()
+        new.map(Join::immediately).collect()
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::Settings as _;
+    use super::super::PolicySettings as _;
     use super::*;
     use foundation::{Instant, Streams};
 
@@ -208,12 +211,12 @@ mod tests {
         Instant::from_nanos(step * 10_000_000)
     }
 
-    fn paths(opening: &Opening) -> Vec<u8> {
+    fn paths(opening: &ConnectionPlan) -> Vec<u8> {
         let joins = opening.joins.iter().map(|join| join.path.0);
         std::iter::once(opening.first.0).chain(joins).collect()
     }
 
-    fn open(settings: Foresight, size: Option<u64>, host: &HostPaths) -> Opening {
+    fn open(settings: Foresight, size: Option<u64>, host: &HostPaths) -> ConnectionPlan {
         let mut policy = settings.build();
         policy.open(size, host, &mut Streams::new(1, 0).stream("paths"))
     }
@@ -238,7 +241,7 @@ mod tests {
             (10, 150, Some(PathIndex(2)))
         );
         // 1 MB waits there, of twenty flows: 64 ms at 12.5 MB/s beyond what a round trip carries.
-        let account = host.account_mut(PathIndex(1)).unwrap();
+        let account = host.path_mut(PathIndex(1)).unwrap();
         (account.unfinished, account.subflows) = (1_000_000, 20);
         assert_eq!(paths(&open(frugal(), Some(50_000), &host)), [2]);
         let blind = Foresight {
@@ -293,16 +296,16 @@ mod tests {
         let host = host();
         let planner = |initial_window| Planner {
             settings: frugal(),
-            beginning: Beginning {
+            start: StartParameters {
                 initial_window,
-                ..Beginning::default()
+                ..StartParameters::default()
             },
             grows: false,
             ask_at: 0,
         };
         let time = |planner: Planner| {
             let ranked = planner.ranked(14_000, &host);
-            planner.assumptions().alone(&ranked[0], 14_000)
+            planner.flow_model().alone(&ranked[0], 14_000)
         };
         let close = |a: f64, b: f64| (a - b).abs() < 1e-9;
         assert!(close(time(planner(10)), 0.020 + 0.020) && close(time(planner(1)), 0.020 + 4.0 * 0.020));

@@ -4,26 +4,26 @@ use foundation::Generator;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{Choose, CurrentRtt, HostPaths, Opening, PathPolicy, Settings};
+use super::{ConnectionPlan, HostPaths, PathChoice, PathPolicy, PolicySettings, RttSource};
 
 /// One path.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Single {
     /// Which path: random, first, round-robin or least-rtt. Default: "random".
-    pub choose: Choose,
+    pub choose: PathChoice,
     /// With choose = "least-rtt": the round trip of the path without queues ("base"), or as last seen ("latest"). Default: "latest".
-    pub rtt: CurrentRtt,
+    pub rtt: RttSource,
 }
 
-impl Settings for Single {
+impl PolicySettings for Single {
     fn build(&self) -> Box<dyn PathPolicy> {
         Box::new(self.clone())
     }
 }
 
 impl PathPolicy for Single {
-    fn open(&mut self, _: Option<u64>, host: &HostPaths, random: &mut Generator) -> Opening {
-        Opening::over([self.choose.path(host, self.rtt, random)])
+    fn open(&mut self, _: Option<u64>, host: &HostPaths, random: &mut Generator) -> ConnectionPlan {
+        ConnectionPlan::over([self.choose.path(host, self.rtt, random)])
     }
 }

@@ -6,7 +6,7 @@ use foundation::{Duration, Instant, Problem};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{Choice, DataView, Scheduler, Settings, SubflowView, fastest, fastest_ready};
+use super::{Choice, DataView, Scheduler, SchedulerSettings, SubflowView, fastest, fastest_ready};
 
 /// Waits for the fastest subflow where the window would otherwise shut before it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -34,7 +34,7 @@ impl Default for Blest {
 const STEP_UP: f64 = 0.04;
 const STEP_DOWN: f64 = 0.01;
 
-impl Settings for Blest {
+impl SchedulerSettings for Blest {
     fn validate(&self) -> Vec<Problem> {
         let ordered = 0.0 < self.least_lambda
             && self.least_lambda <= self.lambda
@@ -51,7 +51,7 @@ impl Settings for Blest {
     }
 
     fn build(&self) -> Box<dyn Scheduler> {
-        Box::new(Estimator {
+        Box::new(BlestScheduler {
             settings: self.clone(),
             lambda: self.lambda,
             adjusted: None,
@@ -61,7 +61,7 @@ impl Settings for Blest {
 }
 
 #[derive(Debug)]
-struct Estimator {
+struct BlestScheduler {
     settings: Blest,
     lambda: f64,
     adjusted: Option<Instant>,
@@ -69,7 +69,7 @@ struct Estimator {
     blocked: bool,
 }
 
-impl Estimator {
+impl BlestScheduler {
     /// Once a round trip of the slower subflow.
     fn adjust(&mut self, now: Instant, rtt: Duration) {
         let since = *self.adjusted.get_or_insert(now);
@@ -99,7 +99,7 @@ impl Estimator {
     }
 }
 
-impl Scheduler for Estimator {
+impl Scheduler for BlestScheduler {
     fn choose(&mut self, now: Instant, data: &DataView, subflows: &[SubflowView]) -> Choice {
         let Some((place, slow)) = fastest_ready(subflows) else {
             return Choice::Wait;

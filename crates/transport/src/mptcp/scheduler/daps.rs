@@ -12,7 +12,7 @@ use foundation::Instant;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{Choice, DataView, Scheduler, Settings, SubflowView, eligible, fastest_ready};
+use super::{Choice, DataView, Scheduler, SchedulerSettings, SubflowView, eligible, fastest_ready};
 
 /// The longest period, in round trips of the fastest subflow.
 const LONGEST: u64 = 64;
@@ -22,9 +22,9 @@ const LONGEST: u64 = 64;
 #[serde(deny_unknown_fields)]
 pub struct Daps {}
 
-impl Settings for Daps {
+impl SchedulerSettings for Daps {
     fn build(&self) -> Box<dyn Scheduler> {
-        Box::new(Schedule {
+        Box::new(DapsScheduler {
             turns: VecDeque::new(),
         })
     }
@@ -32,7 +32,7 @@ impl Settings for Daps {
 
 /// Subflows in the order of arrival, and how many bytes each has there.
 #[derive(Debug)]
-struct Schedule {
+struct DapsScheduler {
     turns: VecDeque<(u8, u64)>,
 }
 
@@ -44,7 +44,7 @@ fn greatest_common_divisor(a: u64, b: u64) -> u64 {
     }
 }
 
-impl Schedule {
+impl DapsScheduler {
     /// A new period: each subflow sends a window at the begin of each of its round trips.
     fn plan(&mut self, subflows: &[SubflowView]) {
         let usable = || eligible(subflows).map(|(_, subflow)| subflow);
@@ -95,7 +95,7 @@ impl Schedule {
     }
 }
 
-impl Scheduler for Schedule {
+impl Scheduler for DapsScheduler {
     fn choose(&mut self, _: Instant, data: &DataView, subflows: &[SubflowView]) -> Choice {
         let Some((place, _)) = fastest_ready(subflows) else {
             return Choice::Wait;
@@ -142,7 +142,7 @@ mod tests {
                 .zip(rtts)
                 .map(|(id, &rtt)| subflow(id, rtt, true))
                 .collect();
-            let mut schedule = Schedule {
+            let mut schedule = DapsScheduler {
                 turns: VecDeque::new(),
             };
             schedule.plan(&subflows);

@@ -9,14 +9,14 @@ use foundation::Instant;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{Choice, DataView, Scheduler, Settings, SubflowView, fastest_ready, in_order};
+use super::{Choice, DataView, Scheduler, SchedulerSettings, SubflowView, fastest_ready, in_order};
 
 /// Slower subflows take segments from so far ahead that all arrive in order.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct DelayAware {}
 
-impl Settings for DelayAware {
+impl SchedulerSettings for DelayAware {
     fn build(&self) -> Box<dyn Scheduler> {
         Box::new(DelayAware {})
     }

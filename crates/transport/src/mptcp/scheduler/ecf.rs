@@ -6,7 +6,7 @@ use foundation::{Duration, Instant, Problem};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{Choice, DataView, Scheduler, Settings, SubflowView, fastest, fastest_ready};
+use super::{Choice, DataView, Scheduler, SchedulerSettings, SubflowView, fastest, fastest_ready};
 
 /// Waits for the fastest subflow where the rest of the data completes sooner that way.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -22,7 +22,7 @@ impl Default for Ecf {
     }
 }
 
-impl Settings for Ecf {
+impl SchedulerSettings for Ecf {
     fn validate(&self) -> Vec<Problem> {
         if (0.0..=10.0).contains(&self.beta) {
             return Vec::new();
@@ -32,7 +32,7 @@ impl Settings for Ecf {
     }
 
     fn build(&self) -> Box<dyn Scheduler> {
-        Box::new(Waiter {
+        Box::new(EcfScheduler {
             beta: self.beta,
             waiting: false,
         })
@@ -40,7 +40,7 @@ impl Settings for Ecf {
 }
 
 #[derive(Debug)]
-struct Waiter {
+struct EcfScheduler {
     beta: f64,
     /// Whether it waited last time.
     waiting: bool,
@@ -52,7 +52,7 @@ fn rounds(bytes: u64, subflow: &SubflowView) -> f64 {
     bytes.max(window) as f64 / window as f64
 }
 
-impl Waiter {
+impl EcfScheduler {
     /// Algorithm 1 of the paper: whether to wait for `fast` although `slow` has room.
     fn waits(&mut self, unsent: u64, fast: &SubflowView, slow: &SubflowView) -> bool {
         let seconds = Duration::as_secs_f64;
@@ -73,7 +73,7 @@ impl Waiter {
     }
 }
 
-impl Scheduler for Waiter {
+impl Scheduler for EcfScheduler {
     fn choose(&mut self, _: Instant, data: &DataView, subflows: &[SubflowView]) -> Choice {
         let Some((place, slow)) = fastest_ready(subflows) else {
             return Choice::Wait;

@@ -10,7 +10,7 @@ use foundation::{Instant, Problem};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{Choice, DataView, Scheduler, Settings, SubflowView, fastest_ready, in_order};
+use super::{Choice, DataView, Scheduler, SchedulerSettings, SubflowView, fastest_ready, in_order};
 
 /// As "delay-aware", with delays that allow for jitter.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -26,7 +26,7 @@ impl Default for JitterAware {
     }
 }
 
-impl Settings for JitterAware {
+impl SchedulerSettings for JitterAware {
     fn validate(&self) -> Vec<Problem> {
         if (0.0..=100.0).contains(&self.margin) {
             return Vec::new();

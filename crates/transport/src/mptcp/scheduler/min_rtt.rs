@@ -5,14 +5,14 @@ use foundation::Instant;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{Choice, DataView, Scheduler, Settings, SubflowView, fastest_ready};
+use super::{Choice, DataView, Scheduler, SchedulerSettings, SubflowView, fastest_ready};
 
 /// The subflow of the least smoothed round-trip time that has room.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct MinRtt {}
 
-impl Settings for MinRtt {
+impl SchedulerSettings for MinRtt {
     fn build(&self) -> Box<dyn Scheduler> {
         Box::new(MinRtt {})
     }

@@ -1,6 +1,6 @@
 //! Packet schedulers: which subflow takes the next segment.
 //!
-//! A scheduler is one file with a struct of settings that implements [`Settings`] and a struct that implements
+//! A scheduler is one file with a struct of settings that implements [`SchedulerSettings`] and a struct that implements
 //! [`Scheduler`], and a line in `kinds!` below (beside its `mod`).
 
 mod blest;
@@ -16,8 +16,8 @@ mod round_robin;
 
 use foundation::{Duration, Instant, Problem};
 
+use super::kinds::kinds;
 use super::segment::PathIndex;
-use super::words::kinds;
 
 /// A subflow over which data may be sent, as schedulers see it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -83,7 +83,7 @@ pub trait Scheduler: std::fmt::Debug + Send {
 }
 
 /// The settings of a kind of scheduler.
-pub trait Settings {
+pub trait SchedulerSettings {
     /// What is out of range, by key; empty where all is well.
     fn validate(&self) -> Vec<Problem> {
         Vec::new()
@@ -94,7 +94,7 @@ pub trait Settings {
 
 kinds! {
     /// Which subflow takes the next segment: a kind such as `"min-rtt"`, or a table with its kind and keys.
-    SchedulerConfig, Table, Box<dyn Scheduler>, "Scheduler";
+    SchedulerConfig, Table, SchedulerSettings, Box<dyn Scheduler>, "Scheduler";
     /// The subflow of the least smoothed round-trip time that has room.
     "min-rtt" => min_rtt::MinRtt,
     /// The subflows in turn, those without room left out.

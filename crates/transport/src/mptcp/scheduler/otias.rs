@@ -6,14 +6,14 @@ use foundation::{Duration, Instant};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{Choice, DataView, Scheduler, Settings, SubflowView, eligible, fastest_ready};
+use super::{Choice, DataView, Scheduler, SchedulerSettings, SubflowView, eligible, fastest_ready};
 
 /// Each segment goes to the subflow over which it will arrive first, there to wait for room.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Otias {}
 
-impl Settings for Otias {
+impl SchedulerSettings for Otias {
     fn build(&self) -> Box<dyn Scheduler> {
         Box::new(Otias {})
     }

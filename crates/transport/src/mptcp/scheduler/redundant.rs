@@ -5,14 +5,14 @@ use foundation::Instant;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{Choice, DataView, Scheduler, Settings, SubflowView, eligible, fastest_ready};
+use super::{Choice, DataView, Scheduler, SchedulerSettings, SubflowView, eligible, fastest_ready};
 
 /// A copy of every segment for every subflow; what has arrived by another one is not sent any more.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Redundant {}
 
-impl Settings for Redundant {
+impl SchedulerSettings for Redundant {
     fn build(&self) -> Box<dyn Scheduler> {
         Box::new(Redundant {})
     }

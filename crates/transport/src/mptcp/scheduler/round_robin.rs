@@ -4,26 +4,26 @@ use foundation::Instant;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{Choice, DataView, Scheduler, Settings, SubflowView, ready};
+use super::{Choice, DataView, Scheduler, SchedulerSettings, SubflowView, ready};
 
 /// The subflows in turn, those without room left out.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct RoundRobin {}
 
-impl Settings for RoundRobin {
+impl SchedulerSettings for RoundRobin {
     fn build(&self) -> Box<dyn Scheduler> {
-        Box::new(Turn { last: None })
+        Box::new(RoundRobinScheduler { last: None })
     }
 }
 
 #[derive(Debug)]
-struct Turn {
+struct RoundRobinScheduler {
     /// The subflow that was served last.
     last: Option<u8>,
 }
 
-impl Scheduler for Turn {
+impl Scheduler for RoundRobinScheduler {
     fn choose(&mut self, _: Instant, _: &DataView, subflows: &[SubflowView]) -> Choice {
         let after = |subflow: &SubflowView| self.last.is_some_and(|last| subflow.id <= last);
         // Those after the last one come first; within either half the order is that of their numbers.

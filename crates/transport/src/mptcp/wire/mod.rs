@@ -6,20 +6,11 @@
 mod option;
 mod read;
 
-use super::keys::{initial_data_sequence, proof, token};
-use super::segment::{Mapping, Option, Proof, Segment, Token};
+use super::keys::{Keys, initial_data_sequence, join_hmac, token};
+use super::segment::{JoinHmac, Mapping, MptcpOption, Segment, Token};
 use crate::tcp::wire::{self, DecodeError, EncodeError, Endpoints};
 
 pub use option::{CHECKSUMS, HMAC_SHA256, Number, VERSION, WireMapping, WireOption};
-
-/// The keys of a connection, as far as they are known: data sequence numbers begin where they say.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Keys {
-    /// The sender's of the segment at hand.
-    pub sender: u64,
-    /// The receiver's.
-    pub receiver: u64,
-}
 
 /// Positions that are expected in a segment: a number of 32 bits is that of the nearest position.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -30,20 +21,20 @@ pub struct Near {
     pub acknowledgement: u64,
 }
 
-/// The option's bytes, padded to whole words; as many as [`Option::encoded_length`] says.
+/// The option's bytes, padded to whole words; as many as [`MptcpOption::encoded_length`] says.
 #[must_use]
-pub fn option_bytes(option: &Option, keys: Keys) -> Vec<u8> {
+pub fn option_bytes(option: &MptcpOption, keys: Keys) -> Vec<u8> {
     on_wire(option, keys).map_or_else(Vec::new, |option| option.bytes())
 }
 
 /// An option as it stands in a header: numbers of data in four bytes, no checksums. `None` where there is none.
 #[must_use]
-pub fn on_wire(option: &Option, keys: Keys) -> std::option::Option<WireOption> {
+pub fn on_wire(option: &MptcpOption, keys: Keys) -> Option<WireOption> {
     let number =
         |key: u64, position: u64| Number::Four(initial_data_sequence(key).wrapping_add(position) as u32);
     Some(match *option {
-        Option::None => return None,
-        Option::Capable {
+        MptcpOption::None => return None,
+        MptcpOption::Capable {
             sender,
             receiver,
             length,
@@ -54,7 +45,7 @@ pub fn on_wire(option: &Option, keys: Keys) -> std::option::Option<WireOption> {
             receiver,
             data: (length > 0).then_some((length as u16, None)),
         },
-        Option::JoinSyn {
+        MptcpOption::JoinSyn {
             token: whose,
             nonce,
             address,
@@ -63,29 +54,29 @@ pub fn on_wire(option: &Option, keys: Keys) -> std::option::Option<WireOption> {
             backup,
             address,
             token: match whose {
-                Token::Of(key) => token(key),
-                Token::Bits(bits) => bits,
+                Token::Derived(key) => token(key),
+                Token::Value(bits) => bits,
             },
             nonce,
         },
-        Option::JoinAnswer {
-            proof,
+        MptcpOption::JoinAnswer {
+            hmac,
             nonce,
             address,
             backup,
         } => {
-            let [a, b, c, d, e, f, g, h, ..] = proof_bytes(&proof);
+            let [a, b, c, d, e, f, g, h, ..] = hmac_bytes(&hmac);
             WireOption::JoinAnswer {
                 backup,
                 address,
-                proof: [a, b, c, d, e, f, g, h],
+                hmac: [a, b, c, d, e, f, g, h],
                 nonce,
             }
         }
-        Option::JoinThird { proof } => WireOption::JoinThird {
-            proof: proof_bytes(&proof),
+        MptcpOption::JoinThird { hmac } => WireOption::JoinThird {
+            hmac: hmac_bytes(&hmac),
         },
-        Option::Dss {
+        MptcpOption::Dss {
             acknowledgement,
             mapping,
             fin,
@@ -100,27 +91,27 @@ pub fn on_wire(option: &Option, keys: Keys) -> std::option::Option<WireOption> {
             }),
             fin,
         },
-        Option::Priority { backup } => WireOption::Priority { backup },
-        Option::FastClose { receiver } => WireOption::FastClose { receiver },
-        Option::Reset { transient, reason } => WireOption::Reset {
+        MptcpOption::Priority { backup } => WireOption::Priority { backup },
+        MptcpOption::FastClose { receiver } => WireOption::FastClose { receiver },
+        MptcpOption::Reset { transient, reason } => WireOption::Reset {
             flags: u8::from(transient),
             reason,
         },
     })
 }
 
-fn proof_bytes(of: &Proof) -> [u8; 20] {
+fn hmac_bytes(of: &JoinHmac) -> [u8; 20] {
     match *of {
-        Proof::Of { keys, nonces } => proof(keys, nonces),
-        Proof::Bits(bits) => bits,
+        JoinHmac::Derived { keys, nonces } => join_hmac(keys, nonces),
+        JoinHmac::Bytes(bits) => bits,
     }
 }
 
-/// What a connection understands of an option in a header. [`Option::None`] for what it knows nothing of: other
+/// What a connection understands of an option in a header. [`MptcpOption::None`] for what it knows nothing of: other
 /// versions, required checksums, mappings without end, addresses, MP_FAIL. Without a DATA_ACK the position 0 stands for
 /// one, which acknowledges nothing.
 #[must_use]
-pub fn understood(option: &WireOption, keys: Keys, near: Near) -> Option {
+pub fn understood(option: &WireOption, keys: Keys, near: Near) -> MptcpOption {
     let position = |number: Number, key: u64, near: u64| {
         let first = initial_data_sequence(key);
         match number {
@@ -138,7 +129,7 @@ pub fn understood(option: &WireOption, keys: Keys, near: Near) -> Option {
             sender,
             receiver,
             data,
-        } if flags & CHECKSUMS == 0 && flags & HMAC_SHA256 != 0 => Option::Capable {
+        } if flags & CHECKSUMS == 0 && flags & HMAC_SHA256 != 0 => MptcpOption::Capable {
             sender,
             receiver,
             length: data.map_or(0, |(length, _)| u32::from(length)),
@@ -148,8 +139,8 @@ pub fn understood(option: &WireOption, keys: Keys, near: Near) -> Option {
             address,
             token,
             nonce,
-        } => Option::JoinSyn {
-            token: Token::Bits(token),
+        } => MptcpOption::JoinSyn {
+            token: Token::Value(token),
             nonce,
             address,
             backup,
@@ -157,20 +148,20 @@ pub fn understood(option: &WireOption, keys: Keys, near: Near) -> Option {
         WireOption::JoinAnswer {
             backup,
             address,
-            proof,
+            hmac,
             nonce,
         } => {
             let mut bits = [0; 20];
-            bits[..8].copy_from_slice(&proof);
-            Option::JoinAnswer {
-                proof: Proof::Bits(bits),
+            bits[..8].copy_from_slice(&hmac);
+            MptcpOption::JoinAnswer {
+                hmac: JoinHmac::Bytes(bits),
                 nonce,
                 address,
                 backup,
             }
         }
-        WireOption::JoinThird { proof } => Option::JoinThird {
-            proof: Proof::Bits(proof),
+        WireOption::JoinThird { hmac } => MptcpOption::JoinThird {
+            hmac: JoinHmac::Bytes(hmac),
         },
         WireOption::Dss {
             acknowledgement,
@@ -178,9 +169,9 @@ pub fn understood(option: &WireOption, keys: Keys, near: Near) -> Option {
             fin,
         } => {
             if mapping.is_some_and(|mapping| mapping.length == 0) {
-                return Option::None;
+                return MptcpOption::None;
             }
-            Option::Dss {
+            MptcpOption::Dss {
                 acknowledgement: acknowledgement
                     .map_or(0, |number| position(number, keys.receiver, near.acknowledgement)),
                 mapping: mapping.map(|mapping| Mapping {
@@ -191,16 +182,16 @@ pub fn understood(option: &WireOption, keys: Keys, near: Near) -> Option {
                 fin: fin && mapping.is_some(),
             }
         }
-        WireOption::Priority { backup } => Option::Priority { backup },
-        WireOption::FastClose { receiver } => Option::FastClose { receiver },
-        WireOption::Reset { flags, reason } => Option::Reset {
+        WireOption::Priority { backup } => MptcpOption::Priority { backup },
+        WireOption::FastClose { receiver } => MptcpOption::FastClose { receiver },
+        WireOption::Reset { flags, reason } => MptcpOption::Reset {
             transient: flags & 1 != 0,
             reason,
         },
         WireOption::Capable { .. }
         | WireOption::AddAddress { .. }
         | WireOption::RemoveAddress { .. }
-        | WireOption::Fail { .. } => Option::None,
+        | WireOption::Fail { .. } => MptcpOption::None,
     }
 }
 

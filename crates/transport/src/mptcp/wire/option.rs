@@ -90,14 +90,14 @@ pub enum WireOption {
         /// The number of the sender's address.
         address: u8,
         /// The first 64 bits of the HMAC.
-        proof: [u8; 8],
+        hmac: [u8; 8],
         /// The sender's random number.
         nonce: u32,
     },
     /// MP_JOIN in the third segment.
     JoinThird {
         /// The first 160 bits of the HMAC.
-        proof: [u8; 20],
+        hmac: [u8; 20],
     },
     /// DSS (section 3.3).
     Dss {
@@ -117,7 +117,7 @@ pub enum WireOption {
         /// The port, where it is not that of the subflow.
         port: Option<u16>,
         /// The last 64 bits of the HMAC; an echo has none.
-        proof: Option<[u8; 8]>,
+        hmac: Option<[u8; 8]>,
     },
     /// REMOVE_ADDR (section 3.4.2): addresses that are gone, by their numbers, at least one.
     RemoveAddress {
@@ -183,16 +183,16 @@ impl WireOption {
             Self::JoinAnswer {
                 backup,
                 address,
-                proof,
+                hmac,
                 nonce,
             } => {
                 out.head(subtype::JOIN, flag(backup, BACKUP), &[address]);
-                out.put(&proof);
+                out.put(&hmac);
                 out.put(&nonce.to_be_bytes());
             }
-            Self::JoinThird { proof } => {
+            Self::JoinThird { hmac } => {
                 out.head(subtype::JOIN, 0, &[0]);
-                out.put(&proof);
+                out.put(&hmac);
             }
             Self::Dss {
                 acknowledgement,
@@ -221,9 +221,9 @@ impl WireOption {
                 id,
                 address,
                 port,
-                proof,
+                hmac,
             } => {
-                out.head(subtype::ADD_ADDRESS, flag(proof.is_none(), ECHO), &[id]);
+                out.head(subtype::ADD_ADDRESS, flag(hmac.is_none(), ECHO), &[id]);
                 match address {
                     IpAddr::V4(address) => out.put(&address.octets()),
                     IpAddr::V6(address) => out.put(&address.octets()),
@@ -231,7 +231,7 @@ impl WireOption {
                 if let Some(port) = port {
                     out.put(&port.to_be_bytes());
                 }
-                out.put(proof.as_ref().map_or(&[], |proof| proof));
+                out.put(hmac.as_ref().map_or(&[], |hmac| hmac));
             }
             Self::RemoveAddress { ref ids } => out.head(subtype::REMOVE_ADDRESS, 0, ids),
             Self::Priority { backup } => out.head(subtype::PRIORITY, flag(backup, BACKUP), &[]),

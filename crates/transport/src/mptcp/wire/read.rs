@@ -130,10 +130,10 @@ fn join(from: &mut Reader<'_>, low: u8) -> Option<WireOption> {
         12 => WireOption::JoinAnswer {
             backup,
             address,
-            proof: from.array()?,
+            hmac: from.array()?,
             nonce: from.word()?,
         },
-        20 => WireOption::JoinThird { proof: from.array()? },
+        20 => WireOption::JoinThird { hmac: from.array()? },
         _ => return None,
     })
 }
@@ -174,6 +174,6 @@ fn add_address(from: &mut Reader<'_>, low: u8) -> Option<WireOption> {
         id,
         address,
         port: if has_port { Some(from.short()?) } else { None },
-        proof: if echo { None } else { Some(from.array()?) },
+        hmac: if echo { None } else { Some(from.array()?) },
     })
 }

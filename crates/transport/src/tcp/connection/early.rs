@@ -86,7 +86,7 @@ impl Connection {
     /// acknowledgement, and the count of the SYN shows that the peer has gone on (RFC 1644, section 3.4: an implicit
     /// acknowledgement). In TIME-WAIT only if it was shorter than the longest life of a segment (section 3.5).
     #[must_use]
-    pub fn gives_way_to(&self, syn: &Segment) -> bool {
+    pub fn is_replaced_by(&self, syn: &Segment) -> bool {
         let asks = syn.has(Flags::SYN) && !syn.has(Flags::ACK | Flags::RST);
         let (Some(last), Some(new)) = (self.peer_count, syn.options.count) else {
             return false;

@@ -5,7 +5,7 @@ use foundation::Instant;
 use super::early::DEFAULT_MSS;
 use super::keepalive::KeepAlive;
 use super::{Connection, Error, Events, State};
-use crate::congestion::{CongestionConfig, Controller, Owner};
+use crate::congestion::{CongestionConfig, ConnectionContext, Controller};
 use crate::statistics::Statistics;
 use crate::tcp::config::TcpConfig;
 use crate::tcp::opening::Opening;
@@ -68,7 +68,7 @@ pub(super) fn build(
     initial_window: Option<u32>,
     segment: u32,
 ) -> Box<dyn Controller> {
-    congestion.build_for(&Owner {
+    congestion.build_for(&ConnectionContext {
         segment: u64::from(segment),
         rules: profile.rules(),
         initial_window: initial_window.map(u64::from),

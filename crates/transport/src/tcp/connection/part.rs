@@ -130,7 +130,7 @@ impl Connection {
 
     /// The congestion controller hears of those of the other parts.
     #[inline]
-    pub fn tell_siblings(&mut self, siblings: &Siblings<'_>) {
-        self.sender.tell_siblings(siblings);
+    pub fn update_siblings(&mut self, siblings: &Siblings<'_>) {
+        self.sender.update_siblings(siblings);
     }
 }

@@ -388,7 +388,7 @@ impl Sender {
 
     /// The controller hears of the windows beside its own.
     #[inline]
-    pub fn tell_siblings(&mut self, siblings: &Siblings<'_>) {
+    pub fn update_siblings(&mut self, siblings: &Siblings<'_>) {
         self.controller.on_siblings(siblings);
     }
 

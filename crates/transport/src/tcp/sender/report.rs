@@ -15,7 +15,7 @@ impl Sender {
             window_bytes: self.window_packets() * self.control_segment,
             threshold_packets: self
                 .controller
-                .threshold()
+                .ssthresh()
                 .filter(|&t| t != u64::MAX)
                 .map(in_packets),
             smoothed_rtt: self.rtt.has_sample().then(|| self.rtt.smoothed()),

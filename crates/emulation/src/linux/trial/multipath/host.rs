@@ -8,7 +8,7 @@ use kernel::mptcp::{Events, MOST_SUBFLOWS, Manager, PathManager, is_enabled, pat
 use network::HostId;
 use transport::mptcp::policy::{InKernel, PolicyConfig};
 use transport::mptcp::scheduler::{MinRtt, SchedulerConfig};
-use transport::mptcp::{JoinAfter, MptcpConfig, Reinjection};
+use transport::mptcp::{JoinAfter, MptcpConfig, ReinjectionTrigger};
 
 use crate::Emulation;
 use crate::error::Error;
@@ -38,7 +38,7 @@ pub(in crate::linux::trial) fn kernel_of(
             "Linux couples no subflows: each has a controller of TCP's, such as \"cubic\" or \"reno\"",
         );
     }
-    if own.reinjection == Some(Reinjection::Failure) {
+    if own.reinjection == Some(ReinjectionTrigger::Failure) {
         refuse(
             "reinjection",
             "the kernel's MPTCP has no knob for it: leave the key out",

@@ -15,22 +15,24 @@ impl Connection {
         if !self.setup.retransmits_when_blocked() || self.outgoing.unblocked == self.outgoing.una {
             return false;
         }
-        let Some(slow) = self.holder() else { return false };
+        let Some(slow) = self.oldest_holder() else {
+            return false;
+        };
         let una = self.outgoing.una;
         let held = self.subflows[slow].sent.length_from(una);
         let most = u64::from(self.subflows[slow].tcp.segment_size());
         let bytes = held.min(most);
-        self.look(now, bytes, Some(self.subflows[slow].id));
+        self.collect_views(now, bytes, Some(self.subflows[slow].id));
         let slow_rtt = self.subflows[slow].sibling().rtt;
         let Some(fast) = fastest_ready(&self.views)
             .filter(|(_, view)| view.srtt < slow_rtt)
-            .and_then(|(_, view)| self.place(view.id))
+            .and_then(|(_, view)| self.index_of(view.id))
         else {
             return false;
         };
         self.outgoing.unblocked = una;
-        let bytes = bytes.min(self.most_at(fast));
-        self.give(now, fast, una, una + bytes);
+        let bytes = bytes.min(self.max_payload(fast));
+        self.assign(now, fast, una, una + bytes);
         if self.setup.penalises() {
             self.subflows[slow].tcp.reduce_window(now);
         }

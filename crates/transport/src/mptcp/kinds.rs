@@ -5,7 +5,7 @@ use serde::{Deserialize, Deserializer};
 use serde_json::{Value, json};
 
 /// Reads a table that is tagged by its kind, or the kind alone.
-pub(super) fn word_or_table<'de, T: DeserializeOwned, D: Deserializer<'de>>(from: D) -> Result<T, D::Error> {
+pub(super) fn name_or_table<'de, T: DeserializeOwned, D: Deserializer<'de>>(from: D) -> Result<T, D::Error> {
     let table = match Value::deserialize(from)? {
         Value::String(kind) => json!({ "kind": kind }),
         Value::Object(table) if !table.contains_key("kind") => {
@@ -19,8 +19,8 @@ pub(super) fn word_or_table<'de, T: DeserializeOwned, D: Deserializer<'de>>(from
 /// Declares a setting whose kinds are files: each with its word, its help and its type of settings.
 macro_rules! kinds {
     (
-        $(#[$doc:meta])* $config:ident, $table:ident, $built:ty, $what:literal;
-        $($(#[$help:meta])* $word:literal => $file:ident::$name:ident,)+
+        $(#[$doc:meta])* $config:ident, $table:ident, $settings:ident, $built:ty, $what:literal;
+        $($(#[$help:meta])* $key:literal => $file:ident::$name:ident,)+
     ) => {
         $(pub use $file::$name;)+
 
@@ -33,12 +33,12 @@ macro_rules! kinds {
         #[derive(Clone, Debug, serde::Serialize, serde::Deserialize, schemars::JsonSchema)]
         #[serde(tag = "kind")]
         enum $table {
-            $($(#[$help])* #[serde(rename = $word)] $name($name),)+
+            $($(#[$help])* #[serde(rename = $key)] $name($name),)+
         }
 
         impl $config {
             /// The words for all kinds.
-            pub const KINDS: &'static [&'static str] = &[$($word,)+];
+            pub const KINDS: &'static [&'static str] = &[$($key,)+];
 
             /// What is out of range, by key.
             #[must_use]
@@ -48,9 +48,9 @@ macro_rules! kinds {
 
             /// The word for it.
             #[must_use]
-            pub const fn word(&self) -> &'static str {
+            pub const fn name(&self) -> &'static str {
                 match self {
-                    $(Self::$name(_) => $word,)+
+                    $(Self::$name(_) => $key,)+
                 }
             }
 
@@ -60,7 +60,7 @@ macro_rules! kinds {
                 self.settings().build()
             }
 
-            fn settings(&self) -> &dyn Settings {
+            fn settings(&self) -> &dyn $settings {
                 match self {
                     $(Self::$name(settings) => settings,)+
                 }
@@ -69,7 +69,7 @@ macro_rules! kinds {
 
         impl<'de> serde::Deserialize<'de> for $config {
             fn deserialize<D: serde::Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
-                Ok(match crate::mptcp::words::word_or_table(from)? {
+                Ok(match crate::mptcp::kinds::name_or_table(from)? {
                     $($table::$name(settings) => Self::$name(settings),)+
                 })
             }
@@ -78,7 +78,7 @@ macro_rules! kinds {
         impl serde::Serialize for $config {
             fn serialize<S: serde::Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
                 match self {
-                    $(Self::$name(settings) if *settings == $name::default() => to.serialize_str($word),)+
+                    $(Self::$name(settings) if *settings == $name::default() => to.serialize_str($key),)+
                     $(Self::$name(settings) => $table::$name(settings.clone()).serialize(to),)+
                 }
             }

@@ -1,6 +1,6 @@
 //! When a flow will be done, by what the host knows of its paths.
 
-use crate::mptcp::host::PathAccount;
+use crate::mptcp::host::PathState;
 use crate::mptcp::segment::PathIndex;
 
 /// Bytes of a segment.
@@ -12,7 +12,7 @@ const UNKNOWN_RATE: f64 = 1.25e6;
 
 /// What is assumed of every connection.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct Assumptions {
+pub(super) struct FlowModel {
     /// The first window, in segments.
     pub initial_window: f64,
     /// The timeout of data and of a handshake, in seconds.
@@ -25,7 +25,7 @@ pub(super) struct Assumptions {
 
 /// A path as one more flow would find it: times in seconds, rates in bytes a second.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct Outlook {
+pub(super) struct PathForecast {
     pub path: PathIndex,
     rtt: f64,
     /// Bytes assigned to the path beyond what is in flight, and the subflows that they are of.
@@ -35,7 +35,7 @@ pub(super) struct Outlook {
     loss: f64,
 }
 
-impl Outlook {
+impl PathForecast {
     /// How long the others hold up a flow of `bytes`: they share the path evenly, so that none takes more of it than the
     /// flow does itself, or than it has left.
     fn wait(&self, bytes: f64) -> f64 {
@@ -43,9 +43,9 @@ impl Outlook {
     }
 }
 
-impl Assumptions {
+impl FlowModel {
     /// The path as one more flow finds it.
-    pub fn outlook(&self, path: PathIndex, account: &PathAccount) -> Outlook {
+    pub fn forecast(&self, path: PathIndex, account: &PathState) -> PathForecast {
         let rtt = account.usual_rtt().as_secs_f64();
         let rate = if account.rate() > 0.0 {
             account.rate()
@@ -54,7 +54,7 @@ impl Assumptions {
         };
         // What a round trip carries is in flight, and its queue in the round trip.
         let beyond = (account.unfinished as f64 - rate * rtt).max(0.0);
-        Outlook {
+        PathForecast {
             path,
             rtt,
             unfinished: if self.backlog { beyond } else { 0.0 },
@@ -74,7 +74,7 @@ impl Assumptions {
 
     /// The mean time that losses cost a flow of `bytes` on a path: a timeout where the handshake or the tail is lost, a
     /// round trip for any other.
-    fn cost_of_losses(&self, on: &Outlook, bytes: f64) -> f64 {
+    fn cost_of_losses(&self, on: &PathForecast, bytes: f64) -> f64 {
         let segments = (bytes / SEGMENT).ceil();
         let some = |count: f64| 1.0 - (1.0 - on.loss).powf(count);
         let tail = some(segments.min(TAIL));
@@ -83,14 +83,14 @@ impl Assumptions {
     }
 
     /// The time from the beginning to the last acknowledgement of `bytes` over one path alone.
-    pub fn alone(&self, on: &Outlook, bytes: u64) -> f64 {
+    pub fn alone(&self, on: &PathForecast, bytes: u64) -> f64 {
         let bytes = bytes as f64;
         let sending = (self.rounds(bytes) * on.rtt).max(bytes / on.rate + on.rtt / 2.0);
         on.rtt + sending + on.wait(bytes) + self.cost_of_losses(on, bytes)
     }
 
     /// Bytes that a subflow which can send from `ready` on has brought by `time`.
-    fn brought(&self, on: &Outlook, ready: f64, time: f64, bytes: f64) -> f64 {
+    fn brought(&self, on: &PathForecast, ready: f64, time: f64, bytes: f64) -> f64 {
         let left = time - ready - on.wait(bytes);
         if left < on.rtt {
             return 0.0;
@@ -102,14 +102,14 @@ impl Assumptions {
 
     /// When a further path can first have brought something: a subflow joins when the first data is acknowledged, and sends
     /// after two round trips of its own path (RFC 8684, sections 3.1 and 3.2).
-    pub fn first_bytes(&self, first: &Outlook, on: &Outlook) -> f64 {
+    pub fn first_bytes(&self, first: &PathForecast, on: &PathForecast) -> f64 {
         joined(first, on) + on.rtt
     }
 
     /// What each path has brought by `time`, the first one used first.
-    fn brought_by(&self, paths: &[Outlook], time: f64, bytes: f64) -> Vec<f64> {
+    fn brought_by(&self, paths: &[PathForecast], time: f64, bytes: f64) -> Vec<f64> {
         let first = &paths[0];
-        let ready = |place: usize, on: &Outlook| if place == 0 { first.rtt } else { joined(first, on) };
+        let ready = |place: usize, on: &PathForecast| if place == 0 { first.rtt } else { joined(first, on) };
         let paths = paths.iter().enumerate();
         paths
             .map(|(place, on)| self.brought(on, ready(place, on), time, bytes))
@@ -117,7 +117,7 @@ impl Assumptions {
     }
 
     /// The time over several paths without what losses cost.
-    fn undisturbed(&self, paths: &[Outlook], bytes: u64) -> f64 {
+    fn undisturbed(&self, paths: &[PathForecast], bytes: u64) -> f64 {
         let first = &paths[0];
         let size = bytes as f64;
         let alone = self.alone(first, bytes) - self.cost_of_losses(first, size);
@@ -138,16 +138,16 @@ impl Assumptions {
     }
 
     /// The time over several paths, of which there is one at least.
-    pub fn together(&self, paths: &[Outlook], bytes: u64) -> f64 {
+    pub fn together(&self, paths: &[PathForecast], bytes: u64) -> f64 {
         self.undisturbed(paths, bytes) + self.cost_of_losses(&paths[0], bytes as f64)
     }
 
     /// What each of the paths is expected to bring of `bytes`.
-    pub fn shares(&self, paths: &[Outlook], bytes: u64) -> Vec<(PathIndex, u64)> {
+    pub fn shares(&self, paths: &[PathForecast], bytes: u64) -> Vec<(PathIndex, u64)> {
         let time = self.undisturbed(paths, bytes);
         let brought = self.brought_by(paths, time, bytes as f64);
         let sum: f64 = brought.iter().sum();
-        let share = |(place, on): (usize, &Outlook)| {
+        let share = |(place, on): (usize, &PathForecast)| {
             let part = if sum > 0.0 {
                 brought[place] / sum
             } else if place == 0 {
@@ -162,6 +162,6 @@ impl Assumptions {
 }
 
 /// When a further path's subflow can send.
-fn joined(first: &Outlook, on: &Outlook) -> f64 {
+fn joined(first: &PathForecast, on: &PathForecast) -> f64 {
     2.0 * first.rtt + 2.0 * on.rtt
 }

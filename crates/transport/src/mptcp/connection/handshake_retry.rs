@@ -9,9 +9,9 @@ use rand::Rng as _;
 
 use super::open::RESERVED;
 use super::subflow::{Role, Subflow};
-use super::{Connection, Level};
+use super::{Connection, Mode};
 use crate::mptcp::config::MOST_SUBFLOWS;
-use crate::mptcp::segment::{Option, PathIndex, Segment};
+use crate::mptcp::segment::{MptcpOption, PathIndex, Segment};
 use crate::tcp::{self, Flags};
 
 impl Connection {
@@ -23,7 +23,7 @@ impl Connection {
     /// The answer is late.
     pub(super) fn on_late_handshake(&mut self, now: Instant) {
         self.attempt_at = Instant::MAX;
-        let possible = self.level == Level::Opening && !self.over;
+        let possible = self.mode == Mode::Handshake && !self.over;
         let Some(next) = self.attempts.pop().filter(|_| possible) else {
             return;
         };
@@ -66,13 +66,13 @@ impl Connection {
         self.subflows.iter().all(|subflow| subflow.role == Role::Initial)
     }
 
-    /// Whether the listener that has this connection half open is to accept another one in its place: that is what the SYN
+    /// Whether the listener that has this connection half open is to accept another one in its index: that is what the SYN
     /// of an opener asks for that heard no answer. A SYN that is older than the one accepted, and late, does not: its opener
     /// has left it. What was given up before it was established is nothing to a listener (RFC 9293, section 3.10.7.4).
     #[must_use]
-    pub fn gives_way_to(&self, segment: &Segment) -> bool {
+    pub fn is_replaced_by(&self, segment: &Segment) -> bool {
         let opens = segment.tcp.has(Flags::SYN) && !segment.tcp.has(Flags::ACK | Flags::RST);
-        let joins = matches!(segment.option, Option::JoinSyn { .. });
+        let joins = matches!(segment.option, MptcpOption::JoinSyn { .. });
         let is_newer = self.subflows.iter().all(|subflow| subflow.id < segment.subflow);
         self.is_half_open() && opens && !joins && is_newer
     }
@@ -80,7 +80,7 @@ impl Connection {
     /// Whether a listener has it, whose opener has not yet answered.
     #[must_use]
     pub const fn is_half_open(&self) -> bool {
-        !self.opener && !self.established
+        !self.is_client && !self.established
     }
 
     /// Whether this end has seen the handshake of the first subflow through.

@@ -9,29 +9,29 @@ use crate::mptcp::policy::Progress;
 impl Connection {
     /// Tells the account of the host what happened since the last call, and lets the policy decide anew. Gives whether
     /// there may be something to send now that was not there before.
-    pub fn settle(&mut self, now: Instant, host: &mut HostPaths) -> bool {
-        if self.untold == 0 {
+    pub fn update_host(&mut self, now: Instant, host: &mut HostPaths) -> bool {
+        if self.unreported == 0 {
             return false;
         }
-        let mut left = std::mem::take(&mut self.untold);
+        let mut left = std::mem::take(&mut self.unreported);
         while left != 0 {
-            let place = left.trailing_zeros() as usize;
+            let index = left.trailing_zeros() as usize;
             left &= left - 1;
-            let Some(subflow) = self.subflows.get_mut(place) else {
+            let Some(subflow) = self.subflows.get_mut(index) else {
                 break;
             };
             // What left on all paths says nothing of one.
-            if place == 0 && self.scatter.is_some() {
+            if index == 0 && self.scatter.is_some() {
                 continue;
             }
             let ended = self.over || subflow.gone;
             if let Some(at) = subflow.sampled_at
-                && subflow.told_sample != Some(at)
+                && subflow.reported_sample != Some(at)
             {
-                subflow.told_sample = Some(at);
+                subflow.reported_sample = Some(at);
                 host.on_round_trip(subflow.path, subflow.tcp.round_trips().latest());
             }
-            let Some(account) = host.account_mut(subflow.path) else {
+            let Some(account) = host.path_mut(subflow.path) else {
                 continue;
             };
             let expected = subflow.expected.saturating_sub(subflow.acknowledged);
@@ -42,15 +42,15 @@ impl Connection {
             };
             account.unfinished = account
                 .unfinished
-                .saturating_sub(subflow.claimed)
+                .saturating_sub(subflow.reported_unfinished)
                 .saturating_add(claim);
             if self.short {
                 account.short = account
                     .short
-                    .saturating_sub(subflow.claimed)
+                    .saturating_sub(subflow.reported_unfinished)
                     .saturating_add(claim);
             }
-            subflow.claimed = claim;
+            subflow.reported_unfinished = claim;
             match (subflow.counted, ended) {
                 (false, false) => account.subflows += 1,
                 (true, true) => account.subflows -= 1,
@@ -59,17 +59,17 @@ impl Connection {
             subflow.counted = !ended;
             let lost = subflow.tcp.segments_lost();
             let (acknowledged, lost_since) = (
-                subflow.acknowledged - subflow.told_acknowledged,
-                lost - subflow.told_lost,
+                subflow.acknowledged - subflow.reported_acknowledged,
+                lost - subflow.reported_lost,
             );
-            subflow.told_acknowledged = subflow.acknowledged;
-            subflow.told_lost = lost;
+            subflow.reported_acknowledged = subflow.acknowledged;
+            subflow.reported_lost = lost;
             host.on_delivery(subflow.path, now, acknowledged, lost_since);
         }
-        self.ask_policy(now, host)
+        self.run_policy(now, host)
     }
 
-    fn ask_policy(&mut self, now: Instant, host: &HostPaths) -> bool {
+    fn run_policy(&mut self, now: Instant, host: &HostPaths) -> bool {
         let Some(policy) = &mut self.policy else {
             return false;
         };
