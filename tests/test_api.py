@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import importlib
 import json
+import socket
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -126,3 +127,46 @@ def test_a_trial_has_one_network() -> None:
         lf.Topology("dumbel")
     with pytest.raises(ValueError, match="congestion"):
         lf.Tcp("renoo")
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"seed": -1}, "^seed: -1 is out of range: 0 to 2"),
+        ({"seed": 2**64}, "^seed: 18446744073709551616 is out of range"),
+        ({"seed": 1.5}, r"^seed: 1\.5: must be a whole number$"),
+        ({"seed": True}, "^seed: true: must be a whole number$"),
+        ({"trial": -1}, "^trial: -1 is out of range"),
+    ],
+)
+def test_an_invalid_seed_or_trial_is_one_plain_message(settings: dict[str, Any], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        lf.simulate("cubic", lf.Path(rate="1Mbit/s"), "20kB", **settings)
+
+
+def test_settings_have_their_own_label_in_messages(data: dict[str, Any]) -> None:
+    with pytest.raises(ValueError, match=r"^settings: path\.dealy: unknown key"):
+        lf.run(data, settings={"path.dealy": "2ms"})
+
+
+def test_mptcp_connect_warns_when_the_path_manager_stops(monkeypatch: pytest.MonkeyPatch) -> None:
+    near, far = socket.socketpair()
+    requests: list[str] = []
+
+    def ask(_name: str, request: dict[str, Any]) -> dict[str, Any]:
+        requests.extend(request)
+        if "begin" in request:
+            raise lf.mptcp._NoManagerError("the path manager stopped")
+        return {"opening": {"from": "127.0.0.1", "opening": 1}}
+
+    monkeypatch.setattr("longfat._native.mptcp_support", lambda: "user")
+    for name, value in (
+        ("_manager", lambda *_: "m"),
+        ("_ask", ask),
+        ("_open", lambda *_: near),
+        ("token", lambda _: 1),
+    ):
+        monkeypatch.setattr(lf.mptcp, name, value)
+    with near, far, pytest.warns(lf.mptcp.MptcpWarning, match="the path manager stopped: the kernel chooses"):
+        assert lf.mptcp.connect(("127.0.0.1", 1)) is near
+    assert requests == ["open", "begin"]

@@ -16,9 +16,13 @@ Names are imported when they are first used, so that the command line starts qui
 from __future__ import annotations
 
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
 
+# Not imported from `typing`: with `python -m longfat` the current folder is still on the import path here,
+# and a `typing.py` there would be executed.
+TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from typing import Any
+
     from longfat import mptcp
     from longfat._native import version
     from longfat.api import (

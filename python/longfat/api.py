@@ -280,7 +280,7 @@ def simulate(
         _refuse("traffic", flow)
     if flows:
         spec["traffic"] = flows
-    spec |= {"seed": plain(seed, "seed"), "trial": plain(trial, "trial")}
+    spec |= {"seed": _number(seed, "seed"), "trial": _number(trial, "trial")}
     content = json.loads(_native.simulate(canonical(spec)))
     if content["metrics"] is None:
         raise TransferError(content["error"])
@@ -294,6 +294,16 @@ def _protocol(given: Any) -> dict[str, Any]:
     if isinstance(table, dict):
         table.pop("name", None)
     return _table(table, "protocol")
+
+
+def _number(given: Any, name: str) -> int:
+    """Returns a seed or the number of a trial as an `int`."""
+    number = plain(given, name)
+    if not isinstance(number, int) or isinstance(number, bool):
+        raise StudyError("", [Problem(name, f"{show(number)}: must be a whole number")])
+    if not 0 <= number < 2**64:
+        raise StudyError("", [Problem(name, f"{number} is out of range: 0 to 2^64 - 1")])
+    return number
 
 
 def _table(given: Any, section: Section) -> dict[str, Any]:
@@ -364,6 +374,7 @@ def run(
         plain(repeats),
         plain(seed),
         quick,
+        label="settings",
     )
     result = run_study(
         load_study(study, overrides, also=theory_problems),

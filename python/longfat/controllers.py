@@ -26,6 +26,8 @@ __all__ = ["Acknowledgement", "CongestionController", "ControllerError", "Loss"]
 
 INITIAL_PACKETS = 10
 """The window at the start of a controller that sets none (RFC 6928)."""
+DEFAULT_SEGMENT = 1460
+"""Payload bytes of a full packet for a controller without a connection: an MTU of 1500 bytes over IPv4."""
 
 
 class ControllerError(ValueError):
@@ -102,6 +104,13 @@ class CongestionController(abc.ABC):
     def metrics(self) -> dict[str, float]:
         """Names and values of the inner state, for traces; the window is there in any case."""
         return {}
+
+    def __new__(cls, *_args: object, **_settings: object) -> Self:
+        """Sets `segment` and `window`, so that tests can create a controller without a connection."""
+        made = super().__new__(cls)
+        made.segment = DEFAULT_SEGMENT
+        made.window = INITIAL_PACKETS * DEFAULT_SEGMENT
+        return made
 
     @classmethod
     def _make(cls, segment: int, initial_window: int | None, settings: dict[str, Any]) -> Self:

@@ -104,7 +104,10 @@ def connect(
     if number is None:
         _warn(f"{to[0]} does not speak MPTCP: this is plain TCP")
         return connection
-    _ask(name, {"begin": {"opening": answer["opening"], "token": number, "port": to[1]}})
+    try:
+        _ask(name, {"begin": {"opening": answer["opening"], "token": number, "port": to[1]}})
+    except _NoManagerError as error:
+        _warn(f"{error}: the kernel chooses the paths")
     return connection
 
 

@@ -10,9 +10,7 @@ from pathlib import Path
 import pytest
 from tests.conftest import Cli, Data
 
-MODULES = ("json", "subprocess", "socket", "random")
-FIRST = "typing"
-"""What the package itself imports, before `__main__` runs."""
+MODULES = ("json", "subprocess", "socket", "random", "typing")
 MARK = "executed.txt"
 
 
@@ -26,7 +24,7 @@ def hostile(tmp_path: Path) -> Path:
 
 
 @pytest.mark.parametrize(("world", "packages"), [("relay", ()), ("netns", ("emulated",))])
-def test_processes_of_trials_ignore_modules_in_the_current_folder(
+def test_trial_processes_ignore_modules_in_the_current_folder(
     world: str,
     packages: tuple[str, ...],
     hostile: Path,
@@ -49,19 +47,18 @@ def test_processes_of_trials_ignore_modules_in_the_current_folder(
 
 
 @pytest.mark.usefixtures("emulated")
-def test_the_capacity_is_measured_without_modules_in_the_current_folder(
+def test_capacity_measurement_ignores_modules_in_the_current_folder(
     hostile: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     from longfat.runner.capacity import machine_capacity
 
-    (hostile / "json.py").rename(hostile / f"{FIRST}.py")
     monkeypatch.chdir(hostile)
     monkeypatch.setenv("XDG_CACHE_HOME", str(hostile / "cache"))
     assert machine_capacity() is not None
     assert not (hostile / MARK).exists()
 
 
-def test_the_package_as_a_command_ignores_modules_in_the_current_folder(hostile: Path) -> None:
+def test_python_m_longfat_ignores_modules_in_the_current_folder(hostile: Path) -> None:
     done = subprocess.run(
         [sys.executable, "-m", "longfat", "list"], cwd=hostile, capture_output=True, text=True, check=False
     )

@@ -312,3 +312,17 @@ def test_real_processes_find_it_too(study: Path, data: dict[str, Any], write: Ca
     del data["sweep"]
     result = longfat.run(write(data, "own/relay.toml"), out=study.parent / "out")
     assert [cell.n for cell in result.cells] == [1]
+
+
+def test_a_controller_can_be_created_without_a_connection() -> None:
+    class Halving(longfat.CongestionController):
+        def __init__(self, packets: int = 2) -> None:
+            self.window = packets * self.segment
+
+        def on_acknowledged(self, ack: longfat.Acknowledgement) -> None: ...
+        def on_lost(self, loss: longfat.Loss) -> None: ...
+        def on_timeout(self, now: float, in_flight: int) -> None: ...
+
+    assert Halving(packets=3).window == 3 * Halving().segment == 3 * 1460
+    with pytest.raises(ValueError, match="each connection makes its own"):
+        longfat.Tcp(Halving())  # type: ignore[arg-type]

@@ -52,7 +52,11 @@ def change(data: Data, key: str, value: Any) -> Data:
         ("path.loss", "102%", "path.loss: .*102%"),
         ("workload.size", "30", 'workload.*: "30" has no unit'),
         ("protocols", [], "protocols: is empty"),
-        ("protocols.0.name", "sr", r"protocols\[sr\].name: \"sr\" stands twice"),
+        (
+            "protocols.0.name",
+            "sr",
+            r"protocols\[sr\].name: 2 protocols are named \"sr\"; names must be unique",
+        ),
         ("protocols.0.name", "a b", r"protocols\[a b\].name: "),
         ("protocols.0.window", 0, "protocols.gbn.window: .*0"),
         ("protocols.0.windwo", 4, "protocols.gbn.windwo: .*window"),
@@ -127,7 +131,7 @@ def test_a_study_has_one_network(data: Data, given: list[str]) -> None:
 
 def test_traffic_has_names_of_its_own(data: Data) -> None:
     data["traffic"] = [{"name": "x"}, {"name": "x"}]
-    assert 'traffic[x].name: "x" stands twice' in complaint(data)
+    assert 'traffic[x].name: 2 entries are named "x"; names must be unique' in complaint(data)
     data["traffic"] = [{"protocol": {}}]
     assert "traffic[1].name: is missing" in complaint(data)
 

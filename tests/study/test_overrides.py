@@ -97,3 +97,35 @@ def test_claims_about_a_sweep_survive_its_narrowing(data: Data) -> None:
 def test_a_setting_without_key_or_value_says_how_to_write_one(text: str) -> None:
     with pytest.raises(ValueError, match=f'^--set: "{text}": write KEY=VALUE'):
         read_setting(text)
+
+
+def test_settings_of_the_caller_stay_unchanged(data: Data) -> None:
+    path = {"hops": [{"rate": "1Mbit/s"}, {"rate": "2Mbit/s"}]}
+    data |= {"sweep": {}, "claims": []}
+    overrides = Overrides((("path", path), ("path.hops.2.rate", "3Mbit/s"), ("protocol.rto", {"kind": "x"})))
+    with pytest.raises(StudyError):
+        load_study(data, overrides)
+    study = load_study(data, Overrides(overrides.settings[:2]))
+    assert study.path == {"hops": [{"rate": "1Mbit/s"}, {"rate": "3Mbit/s"}]}
+    assert path["hops"][1] == {"rate": "2Mbit/s"}
+
+
+def test_a_whole_path_reports_the_sweeps_that_it_replaces(data: Data) -> None:
+    data |= {"claims": []}
+    assert load_study(data, Overrides((("path", {"delay": "1ms"}),))).dropped_sweeps == ["path.loss"]
+    both = Overrides((("path", {"delay": "1ms"}), ("path.loss", ["1%"])))
+    assert load_study(data, both).dropped_sweeps == []
+    assert load_study(data, Overrides((("path.loss", "1%"),))).dropped_sweeps == []
+
+
+def test_messages_name_the_origin_of_settings(data: Data) -> None:
+    for key, value in (("path.dealy", "2ms"), ("pth.delay", "2ms"), ("path.rate.x", 1)):
+        with pytest.raises(StudyError, match=f"^settings: {key}: "):
+            load_study(data, Overrides(((key, value),), label="settings"))
+
+
+@pytest.mark.parametrize("name", ["a b", "", "-a", "ä"])
+def test_an_invalid_name_reports_the_allowed_characters(data: Data, name: str) -> None:
+    data["protocols"][0]["name"] = name
+    with pytest.raises(StudyError, match="is not a valid name: use letters, digits, - and _"):
+        load_study(data)

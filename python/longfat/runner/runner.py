@@ -89,6 +89,8 @@ def run_study(
         about = environment()
         store.describe(study, about, quick=quick)
         counts = [study.trials_in(cell.world) for cell in planned]
+        if study.dropped_sweeps:
+            reporter.note(f"the new path replaces the sweep of {', '.join(study.dropped_sweeps)}")
         for line in _undecidable(study):
             reporter.note(line)
         if study.cuts:

@@ -69,7 +69,7 @@ def load_study(
             _anchor_files(changed, Path.cwd())
         except ValueError as error:
             raise StudyError("", [Problem("", str(error))]) from None
-        study = _parse(read, changed, touched)
+        study = _parse(read, changed, touched, overrides.label)
         text = _write(changed)
     found: list[Problem] = []
     if not checked and not isinstance(source, Study):
@@ -78,14 +78,17 @@ def load_study(
     if not checked:
         found += _section_problems(study) or world_problems(study)
     if found:
-        raise StudyError(origin, found, touched, read.line_of)
+        raise StudyError(origin, found, touched, read.line_of, overrides.label)
     if overrides.quick:
         given = [key for key, _ in overrides.settings]
-        changed, cuts = quick.cut(changed, lambda data: _parse(read, data, touched), given, overrides.repeats)
-        study, text = _parse(read, changed, touched), _write(changed)
+        changed, cuts = quick.cut(
+            changed, lambda data: _parse(read, data, touched, overrides.label), given, overrides.repeats
+        )
+        study, text = _parse(read, changed, touched, overrides.label), _write(changed)
         study._cuts = cuts
     study._name = name or read.name
     study._text = text or _write(data)
+    study._dropped_sweeps = overrides.dropped_sweeps(data)
     return study
 
 
@@ -185,10 +188,10 @@ def _slug(title: object) -> str:
     return words[:60].rstrip("-") or "study"
 
 
-def _parse(read: _Source, data: dict[str, Any], touched: Sequence[str]) -> Study:
+def _parse(read: _Source, data: dict[str, Any], touched: Sequence[str], label: str = "") -> Study:
     found = _unwritable(data, "")
     if found:
-        raise StudyError(read.origin, found, touched, read.line_of)
+        raise StudyError(read.origin, found, touched, read.line_of, label)
     try:
         study = Study.model_validate(data)
     except ValidationError as error:
@@ -196,10 +199,10 @@ def _parse(read: _Source, data: dict[str, Any], touched: Sequence[str]) -> Study
             {**entry, "known": _known(entry["loc"]), "meant": _meant(entry["loc"], data)}
             for entry in error.errors(include_url=False)
         ]
-        raise StudyError(read.origin, from_validation(errors, data), touched, read.line_of) from None
+        raise StudyError(read.origin, from_validation(errors, data), touched, read.line_of, label) from None
     found = [*_name_problems(study), *sweep.problems(study)]
     if found:
-        raise StudyError(read.origin, found, touched, read.line_of)
+        raise StudyError(read.origin, found, touched, read.line_of, label)
     return study
 
 
@@ -242,13 +245,13 @@ def _unwritable(value: object, key: str) -> list[Problem]:
 
 
 def _name_problems(study: Study) -> list[Problem]:
-    lists: dict[str, Sequence[ProtocolEntry | TrafficEntry]] = {
-        "protocols": study.protocols,
-        "traffic": study.traffic,
+    lists: dict[str, tuple[str, Sequence[ProtocolEntry | TrafficEntry]]] = {
+        "protocols": ("protocols", study.protocols),
+        "traffic": ("entries", study.traffic),
     }
     return [
-        Problem(f"{key}[{name}].name", f'"{name}" stands twice: each has a name of its own')
-        for key, entries in lists.items()
+        Problem(f"{key}[{name}].name", f'{count} {what} are named "{name}"; names must be unique')
+        for key, (what, entries) in lists.items()
         for name, count in Counter(entry.name for entry in entries).items()
         if count > 1
     ]

@@ -20,7 +20,12 @@ def claim_problems(study: Study) -> list[Problem]:
     for claim in study.claims:
         where = f"claims[{claim.id}]"
         if ids.count(claim.id) > 1:
-            found.append(Problem(f"{where}.id", f'"{claim.id}" stands twice'))
+            found.append(
+                Problem(
+                    f"{where}.id",
+                    f'{ids.count(claim.id)} claims have the id "{claim.id}"; ids must be unique',
+                )
+            )
         for key in ("of", "against"):
             name = getattr(claim, key)
             if key == "against" and (claim.against_theory or claim.relation == AGREES):

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import copy
 import tomllib
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -29,6 +30,8 @@ class Overrides:
     repeats: int | None = None
     seed: int | None = None
     quick: bool = False
+    label: str = "--set"
+    """The origin of `settings` in messages."""
 
     @property
     def any(self) -> bool:
@@ -42,7 +45,7 @@ class Overrides:
     def apply(self, data: dict[str, Any]) -> list[str]:
         """Changes the raw tables of a study file in place; gives the keys that `--set` touched.
 
-        Raises ValueError, naming `--set` and the key, where there is no such key.
+        Raises ValueError, naming the key, where there is no such key.
         """
         if self.worlds:
             data["worlds"] = list(self.worlds)
@@ -53,7 +56,21 @@ class Overrides:
             data.pop("max_repeats", None)
         if self.seed is not None:
             data["seed"] = self.seed
-        return [touched for key, value in self.settings for touched in _set(data, key, value)]
+        touched = []
+        for key, value in self.settings:
+            try:
+                touched += _set(data, key, copy.deepcopy(value))
+            except ValueError as error:
+                raise ValueError(f"{self.label}: {key}: {error}") from None
+        return touched
+
+    def dropped_sweeps(self, data: Mapping[str, Any]) -> list[str]:
+        """Returns the swept keys of a study file that a whole path replaces, without those set by themselves."""
+        given = [key for key, _ in self.settings]
+        swept = data.get("sweep")
+        if "path" not in given or not isinstance(swept, dict):
+            return []
+        return [key for key in swept if key.startswith("path.") and key not in given]
 
 
 def _set(data: dict[str, Any], key: str, value: Any) -> list[str]:
@@ -71,21 +88,18 @@ def _set(data: dict[str, Any], key: str, value: Any) -> list[str]:
         root = key.partition(".")[0]
         if root not in roots.words:
             wrong = f"unknown key; {allowed(root, (*SKELETON, *roots.words))}"
-        raise ValueError(f"--set: {key}: {wrong}")
+        raise ValueError(wrong)
     sweep = data.setdefault("sweep", {})
     if isinstance(sweep, dict):
         _leave_sweep(sweep, key)
         if isinstance(value, list):
             sweep[key] = value
             return [f'sweep."{key}"']
-    try:
-        if key.startswith("protocol."):
-            for entry in entries:
-                place({"protocol": entry}, key, value)
-        else:
-            place(data, key, value)
-    except ValueError as error:
-        raise ValueError(f"--set: {key}: {error}") from None
+    if key.startswith("protocol."):
+        for entry in entries:
+            place({"protocol": entry}, key, copy.deepcopy(value))
+    else:
+        place(data, key, value)
     if key.startswith("protocol."):
         return [f"protocols.{name}.{key.removeprefix('protocol.')}" for name in names]
     return [key]
@@ -94,11 +108,8 @@ def _set(data: dict[str, Any], key: str, value: Any) -> list[str]:
 def _set_path(data: dict[str, Any], value: Any) -> list[str]:
     """Puts a whole path in the place of the study's, with what the study sweeps of it."""
     if "topology" in data:
-        raise ValueError("--set: path: the study has a [topology], which has several paths")
-    try:
-        data["path"] = path_model.of_setting(value)
-    except ValueError as error:
-        raise ValueError(f"--set: path: {error}") from None
+        raise ValueError("the study has a [topology], which has several paths")
+    data["path"] = path_model.of_setting(value)
     if isinstance(swept := data.get("sweep"), dict):
         _leave_sweep(swept, "path")
     return ["path"]
@@ -107,7 +118,7 @@ def _set_path(data: dict[str, Any], value: Any) -> list[str]:
 def _leave_sweep(sweep: dict[str, Any], key: str) -> None:
     """Takes a key out of the sweep, with the keys of single protocols that it covers."""
     if key.startswith("protocols.") and (common := f"protocol.{key.split('.', 2)[2]}") in sweep:
-        raise ValueError(f"--set: {key}: the study sweeps {common} for all protocols: set that one")
+        raise ValueError(f"the study sweeps {common} for all protocols: set that key instead")
     for_all = key.removeprefix("protocol.") if key.startswith("protocol.") else ""
     for swept in list(sweep):
         of_one = for_all and swept.startswith("protocols.") and swept.split(".", 2)[2:] == [for_all]

@@ -31,9 +31,10 @@ class StudyError(ValueError):
         problems: Sequence[Problem],
         overridden: Sequence[str] = (),
         line_of: Callable[[str], int | None] | None = None,
+        label: str = "--set",
     ) -> None:
         self.problems = tuple(grouped(problems))
-        shown = [_line(origin, problem, overridden, line_of) for problem in self.problems[:MAX_SHOWN]]
+        shown = [_line(origin, problem, overridden, line_of, label) for problem in self.problems[:MAX_SHOWN]]
         if len(self.problems) > MAX_SHOWN:
             shown.append(f"{origin}: and {len(self.problems) - MAX_SHOWN} more problems")
         super().__init__("\n".join(shown))
@@ -73,13 +74,14 @@ def _line(
     problem: Problem,
     overridden: Sequence[str],
     line_of: Callable[[str], int | None] | None,
+    label: str,
 ) -> str:
     where = origin
     if line_of is not None and (number := line_of(problem.key)) is not None:
         where = f"{origin}:{number}"
     # A table's own problem may come of one of its keys: an unknown table, an unknown key in it.
     if any(f"{problem.key}.".startswith(f"{key}.") or _within(problem.key, key) for key in overridden):
-        where = "--set"
+        where = label
     return ": ".join(part for part in (where, problem.key, problem.message) if part)
 
 
@@ -153,6 +155,10 @@ def _message(error: Mapping[str, Any]) -> str:
         return f"{show(value)} is too small: at least {context['ge']}"
     if kind == "less_than_equal":
         return f"{show(value)} is too large: at most {context['le']}"
+    if kind == "string_pattern_mismatch":
+        return (
+            f"{show(value)} is not a valid name: use letters, digits, - and _; start with a letter or digit"
+        )
     if kind in ("too_short", "string_too_short"):
         return "is empty: at least one is needed"
     if kind == "value_error":

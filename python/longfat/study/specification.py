@@ -159,6 +159,7 @@ class Study(BaseModel):
     _name: str = PrivateAttr("study")
     _text: str = PrivateAttr("")
     _cuts: list[str] = PrivateAttr(default_factory=list)
+    _dropped_sweeps: list[str] = PrivateAttr(default_factory=list)
 
     @property
     def name(self) -> str:
@@ -174,6 +175,11 @@ class Study(BaseModel):
     def cuts(self) -> list[str]:
         """What `--quick` cut of the study, a phrase each; empty where nothing was cut."""
         return self._cuts
+
+    @property
+    def dropped_sweeps(self) -> list[str]:
+        """Swept keys of the study file that an override with a whole path replaced."""
+        return self._dropped_sweeps
 
     @property
     def network(self) -> dict[str, Any]:
