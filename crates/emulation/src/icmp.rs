@@ -2,16 +2,14 @@
 
 use std::net::Ipv4Addr;
 
-use crate::checksum;
+use foundation::checksum;
+use foundation::icmp::{self, PROTOCOL, TIME_EXCEEDED, TOO_BIG, UNREACHABLE};
+
 use crate::packet::{HEADER, IpPacket};
 
-/// Types of messages (RFC 792).
-const UNREACHABLE: u8 = 3;
-const TIME_EXCEEDED: u8 = 11;
-const ICMP: u8 = 1;
 /// How much of the packet is sent back: its header and 64 bits (RFC 792), and more where there is more
 /// (RFC 1812, section 4.3.2.3: up to 576 bytes altogether).
-const MOST: usize = 576 - HEADER - 8;
+const MOST: usize = 576 - HEADER - icmp::HEADER;
 
 /// Why a packet goes no further.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -41,7 +39,7 @@ impl Fault {
             Self::Host => (UNREACHABLE, 1, 0),
             Self::Protocol => (UNREACHABLE, 2, 0),
             Self::Port => (UNREACHABLE, 3, 0),
-            Self::TooBig { mtu } => (UNREACHABLE, 4, mtu),
+            Self::TooBig { mtu } => (UNREACHABLE, TOO_BIG, mtu),
             Self::TimeExceeded => (TIME_EXCEEDED, 0, 0),
         }
     }
@@ -59,12 +57,12 @@ impl Fault {
         }
         let quoted = &packet.bytes()[..packet.bytes().len().min(MOST)];
         let (kind, code, mtu) = self.numbers();
-        let length = (HEADER + 8 + quoted.len()) as u16;
+        let length = (HEADER + icmp::HEADER + quoted.len()) as u16;
         let mut bytes = Vec::with_capacity(usize::from(length));
         // Precedence "internetwork control" for errors (RFC 1812, section 4.3.2.5).
         bytes.extend([0x45, 0xc0]);
         bytes.extend(length.to_be_bytes());
-        bytes.extend([0, 0, 0, 0, 64, ICMP, 0, 0]);
+        bytes.extend([0, 0, 0, 0, 64, PROTOCOL, 0, 0]);
         bytes.extend(router.octets());
         bytes.extend(packet.source().octets());
         let sum = checksum::of(&bytes);
@@ -72,8 +70,7 @@ impl Fault {
         bytes.extend([kind, code, 0, 0, 0, 0]);
         bytes.extend(mtu.to_be_bytes());
         bytes.extend(quoted);
-        let sum = checksum::of(&bytes[HEADER..]);
-        bytes[HEADER + 2..HEADER + 4].copy_from_slice(&sum.to_be_bytes());
+        icmp::seal(&mut bytes[HEADER..]);
         IpPacket::new(bytes)
     }
 }
@@ -81,7 +78,7 @@ impl Fault {
 /// The packet that an ICMP error is about, as far as it is quoted; `None` for everything else.
 #[must_use]
 pub fn quoted(packet: &IpPacket) -> Option<IpPacket> {
-    let start = packet.header_len() + 8;
+    let start = packet.header_len() + icmp::HEADER;
     let is_one = is_error(packet) && packet.bytes().len() > start;
     is_one
         .then(|| packet.bytes()[start..].to_vec())
@@ -91,7 +88,7 @@ pub fn quoted(packet: &IpPacket) -> Option<IpPacket> {
 /// Whether it is an ICMP message other than an echo, a timestamp or an information request or reply.
 fn is_error(packet: &IpPacket) -> bool {
     let kind = packet.bytes().get(packet.header_len());
-    packet.protocol() == ICMP && !kind.is_some_and(|kind| matches!(kind, 0 | 8 | 13..=18))
+    packet.protocol() == PROTOCOL && !kind.is_some_and(|kind| matches!(kind, 0 | 8 | 13..=18))
 }
 
 #[cfg(test)]
@@ -143,7 +140,7 @@ mod tests {
     #[test]
     fn nothing_is_said_about_errors_and_later_fragments() {
         let mut error = udp(100).into_bytes();
-        error[9] = ICMP;
+        error[9] = PROTOCOL;
         error[HEADER] = UNREACHABLE;
         let mut echo = error.clone();
         echo[HEADER] = 8;

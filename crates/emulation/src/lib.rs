@@ -45,8 +45,6 @@ mod linux;
 #[cfg(not(target_os = "linux"))]
 mod unsupported;
 
-use foundation::checksum;
-
 pub use address::MOST_HOSTS;
 pub use error::Error;
 pub use options::EmulationOptions;

@@ -2,10 +2,8 @@
 
 use std::net::Ipv4Addr;
 
-use foundation::Instant;
+use foundation::{Instant, checksum};
 use network::{Body, HostId};
-
-use crate::checksum;
 
 /// The shortest IPv4 header (RFC 791, section 3.1).
 pub(crate) const HEADER: usize = 20;

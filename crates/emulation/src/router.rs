@@ -1,12 +1,12 @@
 //! What a router of an emulated network answers to packets for itself (RFC 1812, sections 4.2 to 4.4).
 
+use foundation::icmp::PROTOCOL as ICMP;
 use transport::tcp::reset_for;
 use transport::tcp::wire;
 
 use crate::icmp::Fault;
 use crate::packet::IpPacket;
 
-const ICMP: u8 = 1;
 const TCP: u8 = 6;
 const UDP: u8 = 17;
 
@@ -32,8 +32,8 @@ pub fn answer(packet: &IpPacket) -> Option<IpPacket> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::checksum;
     use crate::packet::HEADER;
+    use foundation::checksum;
     use proptest::prelude::*;
 
     /// A packet from 10.77.0.1 to 10.77.252.1 with right checksums, but for those of UDP and ICMP.

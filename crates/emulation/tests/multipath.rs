@@ -124,7 +124,7 @@ fn subflows_are_opened_where_they_are_ordered() {
                 .position(|path| path.address == subflow.peers.local.ip())
                 .unwrap();
             let least = [62_000, 12_000, 42_000][place];
-            let rtt = subflow.tcp.least_rtt_us().unwrap();
+            let rtt = subflow.tcp.min_rtt_us().unwrap();
             assert!(rtt >= least, "{subflow:?}");
             assert!(subflow.tcp.bytes_sent() > 200_000, "{subflow:?}");
             assert!(table[&subflow.peers].bytes_sent() >= subflow.tcp.bytes_sent());

@@ -1,9 +1,10 @@
-//! What every other room speaks: points and spans of time, quantities that carry their unit,
-//! named random streams, and the Internet's checksum. No clock and no global state lives here.
+//! Types that all other crates share: points and spans of time, quantities with units, named random streams, the Internet
+//! checksum and ICMP headers. It depends on no other crate of the workspace and must not read a clock or keep global state.
 
 #![forbid(unsafe_code)]
 
 pub mod checksum;
+pub mod icmp;
 pub mod problem;
 pub mod quantity;
 pub mod random;

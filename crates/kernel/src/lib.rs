@@ -8,5 +8,9 @@ mod error;
 pub mod mptcp;
 #[cfg(target_os = "linux")]
 mod netlink;
+#[cfg(target_os = "linux")]
+mod tcp_info;
 
 pub use error::Error;
+#[cfg(target_os = "linux")]
+pub use tcp_info::TcpInfo;

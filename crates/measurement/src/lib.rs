@@ -14,8 +14,6 @@ pub mod stamp;
 #[cfg(target_os = "linux")]
 pub mod system;
 #[cfg(target_os = "linux")]
-pub mod tcp_info;
-#[cfg(target_os = "linux")]
 pub mod timestamps;
 
 pub mod transact;

@@ -4,7 +4,7 @@ use foundation::Instant;
 use transport::tcp::wire::{DecodeError, Endpoints, decode, encode};
 use transport::tcp::{Connection, Flags, Segment, TcpConfig, reset_for};
 
-use crate::icmp::{self, Message};
+use crate::icmp::{self, TooBig};
 use crate::stream::Stream;
 use crate::{Stack, StreamId};
 
@@ -130,11 +130,11 @@ impl Stack {
     }
 
     fn handle_message(&mut self, now: Instant, packet: &[u8]) -> Arrival {
-        let Some(Message::TooBig {
+        let Some(TooBig {
             endpoints,
             sequence,
             mtu,
-        }) = icmp::read(packet)
+        }) = icmp::read_too_big(packet)
         else {
             return Arrival::Other;
         };

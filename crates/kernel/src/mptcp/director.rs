@@ -8,10 +8,10 @@ use transport::mptcp::host::HostPaths;
 use transport::mptcp::policy::{Join, JoinTime, PathPolicy, PolicyConfig, Progress};
 use transport::mptcp::segment::PathIndex;
 
-use super::info::TcpInfo;
 use super::manager::Manager;
 use super::paths::Path;
 use crate::error::Error;
+use crate::tcp_info::TcpInfo;
 
 /// A way to a peer: a path of this host, and the address that the peer has there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -285,8 +285,7 @@ impl Director {
                 continue;
             };
             let told = &mut self.told[place];
-            // The SYN counts as a byte.
-            let acknowledged = subflow.tcp.bytes_acknowledged().saturating_sub(1);
+            let acknowledged = subflow.tcp.bytes_acknowledged();
             let more = acknowledged.saturating_sub(told.acknowledged);
             self.acknowledged += more;
             told.acknowledged = told.acknowledged.max(acknowledged);

@@ -8,6 +8,7 @@ use std::os::fd::{AsFd, AsRawFd};
 use socket2::SockAddr;
 
 use super::events::Peers;
+use crate::tcp_info::{LENGTH, TcpInfo};
 
 /// `SOL_MPTCP` and the options below it.
 const SOL_MPTCP: libc::c_int = 284;
@@ -16,90 +17,6 @@ const MPTCP_FULL_INFO: libc::c_int = 4;
 
 /// The first subflow and at most [`super::MOST_SUBFLOWS`] of the kernel's path manager; one in user space may open more.
 const MOST: usize = 64;
-
-/// Bytes of `struct tcp_info` that are asked for: up to `tcpi_total_rto_time` of Linux 6.7. An older kernel gives fewer, and
-/// what it does not know stays zero.
-const TCP_LENGTH: usize = 248;
-
-/// `struct tcp_info` of `linux/tcp.h`, of one subflow or of a socket of plain TCP.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[repr(C, align(8))]
-pub struct TcpInfo([u8; TCP_LENGTH]);
-
-impl TcpInfo {
-    /// Out of the bytes that the kernel gives. What is missing is zero.
-    #[must_use]
-    pub fn of(bytes: &[u8]) -> Self {
-        let mut info = [0; TCP_LENGTH];
-        let length = bytes.len().min(TCP_LENGTH);
-        info[..length].copy_from_slice(&bytes[..length]);
-        Self(info)
-    }
-
-    /// The bytes.
-    #[must_use]
-    pub const fn bytes(&self) -> &[u8; TCP_LENGTH] {
-        &self.0
-    }
-
-    fn word(&self, at: usize) -> u32 {
-        u32::from_ne_bytes([self.0[at], self.0[at + 1], self.0[at + 2], self.0[at + 3]])
-    }
-
-    fn long(&self, at: usize) -> u64 {
-        let mut bytes = [0; 8];
-        bytes.copy_from_slice(&self.0[at..at + 8]);
-        u64::from_ne_bytes(bytes)
-    }
-
-    /// Smoothed round-trip time in microseconds (`tcpi_rtt`), 0 before the first sample.
-    #[must_use]
-    pub fn smoothed_rtt_us(&self) -> u32 {
-        self.word(68)
-    }
-
-    /// The least round-trip time in microseconds (`tcpi_min_rtt`); `None` before the first sample.
-    #[must_use]
-    pub fn least_rtt_us(&self) -> Option<u32> {
-        Some(self.word(148)).filter(|&rtt| rtt != 0 && rtt != u32::MAX)
-    }
-
-    /// Payload bytes that were sent, again or not (`tcpi_bytes_sent`).
-    #[must_use]
-    pub fn bytes_sent(&self) -> u64 {
-        self.long(200)
-    }
-
-    /// Payload bytes that were acknowledged, and the SYN (`tcpi_bytes_acked`).
-    #[must_use]
-    pub fn bytes_acknowledged(&self) -> u64 {
-        self.long(120)
-    }
-
-    /// Payload bytes that were received (`tcpi_bytes_received`).
-    #[must_use]
-    pub fn bytes_received(&self) -> u64 {
-        self.long(128)
-    }
-
-    /// Segments sent again (`tcpi_total_retrans`).
-    #[must_use]
-    pub fn retransmissions(&self) -> u32 {
-        self.word(100)
-    }
-
-    /// The rate at which data was delivered lately, in bytes a second (`tcpi_delivery_rate`).
-    #[must_use]
-    pub fn delivery_rate(&self) -> u64 {
-        self.long(160)
-    }
-
-    /// Segments on their way that are not acknowledged (`tcpi_unacked`).
-    #[must_use]
-    pub fn unacknowledged(&self) -> u32 {
-        self.word(24)
-    }
-}
 
 /// `struct mptcp_info`, as far as Linux 6.5 has it.
 #[repr(C)]
@@ -170,7 +87,7 @@ impl Connection {
     /// # Errors
     /// The system's.
     pub fn of(socket: &impl AsFd) -> io::Result<Option<Self>> {
-        let mut tcp = vec![TcpInfo([0; TCP_LENGTH]); MOST];
+        let mut tcp = vec![TcpInfo::EMPTY; MOST];
         let none = Ends {
             id: 0,
             gap: 0,
@@ -181,7 +98,7 @@ impl Connection {
         let mut ends = vec![none; MOST];
         let mut full = Full {
             tcp_kernel: 0,
-            tcp_user: TCP_LENGTH as u32,
+            tcp_user: LENGTH as u32,
             subflow_kernel: 0,
             subflow_user: size_of::<Ends>() as u32,
             subflows: 0,

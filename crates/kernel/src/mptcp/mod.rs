@@ -17,7 +17,7 @@ mod table;
 
 pub use director::{Director, Seen, Unknown, Way};
 pub use events::{Event, Events, Peers};
-pub use info::{Connection, Subflow, TcpInfo};
+pub use info::{Connection, Subflow};
 pub use manager::{MOST_SUBFLOWS, Manager};
 pub use paths::{Path, paths};
 pub use settings::{PathManager, Restore, is_enabled, path_manager, set_path_manager};

@@ -10,7 +10,7 @@ use netlink_packet_sock_diag::inet::{ExtensionFlags, InetRequest, InetResponse, 
 use netlink_sys::{Socket, SocketAddr as NetlinkAddress, protocols::NETLINK_SOCK_DIAG};
 
 use super::events::Peers;
-use super::info::TcpInfo;
+use crate::tcp_info::TcpInfo;
 
 /// Every connection of TCP that stands or is closing, by its ends.
 ///
@@ -80,7 +80,7 @@ fn read(response: &InetResponse) -> Option<(Peers, TcpInfo)> {
         remote: SocketAddr::new(plain(id.destination_address), id.destination_port),
     };
     let info = response.nlas.iter().find_map(|nla| match nla {
-        nlas::Nla::TcpInfo(bytes) => Some(TcpInfo::of(bytes)),
+        nlas::Nla::TcpInfo(bytes) => Some(TcpInfo::from_bytes(bytes)),
         _ => None,
     })?;
     Some((peers, info))

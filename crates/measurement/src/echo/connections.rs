@@ -5,12 +5,12 @@ use std::net::{Shutdown, TcpListener, TcpStream};
 use std::os::fd::{AsFd, BorrowedFd};
 
 use foundation::Instant;
+use kernel::TcpInfo;
 use rustix::event::PollFlags;
 
 use super::Counts;
 use super::limits::{Limiter, Limits};
 use super::message::{Header, Kind};
-use crate::tcp_info::TcpInfo;
 
 /// One of them.
 struct Connection {
@@ -78,7 +78,7 @@ impl Connections {
                 continue;
             }
             let _ = stream.set_nodelay(true);
-            counts.fast_opened += u64::from(TcpInfo::of(stream.as_fd()).is_some_and(|info| info.syn_data));
+            counts.fast_opened += u64::from(TcpInfo::of_socket(&stream).is_ok_and(|info| info.syn_data()));
             self.all.push(Connection {
                 stream,
                 request: Vec::new(),

@@ -5,13 +5,14 @@ use std::net::{IpAddr, SocketAddr};
 use std::os::fd::{AsFd, BorrowedFd};
 
 use foundation::Instant;
+use foundation::icmp::Echo;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use socket::clock::Clock;
 use socket2::{Domain, Protocol as Number, SockAddr, Socket, Type};
 
 use super::answer::{self, Answer, Kind};
 use super::flight::{Flight, MOST_SLOTS, Sent};
-use super::message::{self, LEAST_PAYLOAD, Probe};
+use super::message::{LEAST_PAYLOAD, Probe};
 use super::{Asked, Options, Protocol, Told};
 use crate::system::{self, Control};
 use crate::timestamps::{self, Failure, Queued};
@@ -205,12 +206,7 @@ impl Prober {
             }
             Protocol::Icmp => {
                 length += SECOND;
-                probe.write_echo(is_v4, &mut self.message[..length]);
-                if self.is_raw && is_v4 {
-                    message::finish(&mut self.message[..length], self.identifier);
-                } else if self.is_raw {
-                    self.message[4..6].copy_from_slice(&self.identifier.to_be_bytes());
-                }
+                probe.write_echo(is_v4, self.identifier, &mut self.message[..length]);
             }
         }
         let to = SockAddr::from(SocketAddr::new(self.options.to, port));
@@ -322,7 +318,7 @@ impl Prober {
                 (slot, number, u32::MAX, quoted.len() + SECOND)
             }
             Protocol::Icmp => {
-                if self.is_raw && message::identifier(quoted) != Some(self.identifier) {
+                if self.is_raw && self.identifier_of(quoted) != Some(self.identifier) {
                     return None;
                 }
                 let (number, mask) = self.echo(quoted, false)?;
@@ -350,7 +346,7 @@ impl Prober {
         if self.is_raw && self.options.to.is_ipv4() {
             message = bytes.get(usize::from(bytes.first()? & 0xf) * 4..)?;
         }
-        if from != self.options.to || (self.is_raw && message::identifier(message) != Some(self.identifier)) {
+        if from != self.options.to || (self.is_raw && self.identifier_of(message) != Some(self.identifier)) {
             return None;
         }
         let (number, mask) = self.echo(message, true)?;
@@ -363,6 +359,10 @@ impl Prober {
             mtu: None,
         };
         self.answered(slot, Some(number), mask, answer, stamp)
+    }
+
+    fn identifier_of(&self, message: &[u8]) -> Option<u16> {
+        Echo::read(self.options.to.is_ipv4(), message).map(|echo| echo.identifier)
     }
 
     /// The number of an echo message and which of its bits are known.

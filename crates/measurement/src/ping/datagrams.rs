@@ -3,6 +3,7 @@
 use std::io::{self, ErrorKind};
 use std::os::fd::{AsFd, BorrowedFd};
 
+use foundation::icmp::Echo;
 use socket2::{Domain, Socket, Type};
 
 use super::icmp::{self, Number};
@@ -221,9 +222,7 @@ impl Datagrams {
             let header = Header::read(bytes)?;
             return Some(Number::Whole(header.number.wrapping_sub(self.first)));
         }
-        // The quoted message is our request; its sequence number stands in its header.
-        let low = bytes.get(6..icmp::HEADER)?;
-        Some(Number::Low(u16::from_be_bytes([low[0], low[1]])))
+        Echo::read(self.is_v4, bytes).map(|request| Number::Low(request.sequence))
     }
 }
 

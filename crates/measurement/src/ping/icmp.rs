@@ -1,7 +1,7 @@
 //! Echo messages (RFC 792, RFC 4443).
 
-/// Bytes of their header.
-pub const HEADER: usize = 8;
+use foundation::icmp::{self, Echo, HEADER};
+
 /// Of the payload, what tells our requests from others', and which one it is.
 pub const TOKEN: usize = 8;
 
@@ -17,18 +17,20 @@ pub fn write(
 ) -> usize {
     let length = HEADER + size;
     let bytes = &mut buffer[..length];
-    bytes[..HEADER].fill(0);
-    bytes[0] = if is_v4 { 8 } else { 128 };
-    bytes[4..6].copy_from_slice(&identifier.to_be_bytes());
-    bytes[6..HEADER].copy_from_slice(&(number as u16).to_be_bytes());
+    let echo = Echo {
+        is_v4,
+        is_reply: false,
+        identifier,
+        sequence: number as u16,
+    };
+    echo.write(bytes);
     let told = size.min(TOKEN);
     bytes[HEADER..HEADER + told].copy_from_slice(&token[..told]);
     if size >= TOKEN + 4 {
         bytes[HEADER + TOKEN..HEADER + TOKEN + 4].copy_from_slice(&number.to_be_bytes());
     }
     if is_v4 {
-        let sum = checksum(bytes);
-        bytes[2..4].copy_from_slice(&sum.to_be_bytes());
+        icmp::seal(bytes);
     }
     length
 }
@@ -45,10 +47,8 @@ pub enum Number {
 /// Reads a reply to one of our requests; `None` for everything else. `identifier` is asked for where the kernel does not
 /// sort replies itself.
 pub fn read(bytes: &[u8], is_v4: bool, identifier: Option<u16>, token: [u8; TOKEN]) -> Option<Number> {
-    let header = bytes.get(..HEADER)?;
-    let half = |at: usize| u16::from_be_bytes([header[at], header[at + 1]]);
-    let kind = if is_v4 { 0 } else { 129 };
-    if header[..2] != [kind, 0] || identifier.is_some_and(|wanted| wanted != half(4)) {
+    let echo = Echo::read(is_v4, bytes)?;
+    if !echo.is_reply || identifier.is_some_and(|wanted| wanted != echo.identifier) {
         return None;
     }
     let payload = &bytes[HEADER..];
@@ -59,9 +59,9 @@ pub fn read(bytes: &[u8], is_v4: bool, identifier: Option<u16>, token: [u8; TOKE
     match payload.get(TOKEN..TOKEN + 4) {
         Some(&[a, b, c, d]) => {
             let number = u32::from_be_bytes([a, b, c, d]);
-            (number as u16 == half(6)).then_some(Number::Whole(number))
+            (number as u16 == echo.sequence).then_some(Number::Whole(number))
         }
-        _ => Some(Number::Low(half(6))),
+        _ => Some(Number::Low(echo.sequence)),
     }
 }
 
@@ -71,22 +71,6 @@ pub fn without_ip(packet: &[u8]) -> Option<&[u8]> {
     packet.get(header..)
 }
 
-/// The Internet checksum (RFC 1071).
-fn checksum(bytes: &[u8]) -> u16 {
-    let mut sum = 0_u64;
-    let mut words = bytes.chunks_exact(2);
-    for word in &mut words {
-        sum += u64::from(u16::from_be_bytes([word[0], word[1]]));
-    }
-    if let [last] = words.remainder() {
-        sum += u64::from(*last) << 8;
-    }
-    while sum > 0xffff {
-        sum = (sum & 0xffff) + (sum >> 16);
-    }
-    !(sum as u16)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -94,22 +78,13 @@ mod tests {
 
     const OURS: [u8; TOKEN] = *b"longfat!";
 
-    #[test]
-    fn the_checksum_is_that_of_the_rfc() {
-        // RFC 1071, section 3: the sum of these bytes is 0xddf2.
-        assert_eq!(
-            checksum(&[0x00, 0x01, 0xf2, 0x03, 0xf4, 0xf5, 0xf6, 0xf7]),
-            !0xddf2
-        );
-    }
-
     proptest! {
         #[test]
         fn a_reply_names_its_request(number: u32, identifier: u16, size in 0..100_usize, is_v4: bool) {
             let mut buffer = [0; 200];
             let length = write(&mut buffer, is_v4, identifier, number, OURS, size);
             prop_assert_eq!(length, size + HEADER);
-            prop_assert!(!is_v4 || checksum(&buffer[..length]) == 0);
+            prop_assert!(!is_v4 || foundation::checksum::of(&buffer[..length]) == 0);
             // No request is a reply.
             prop_assert_eq!(read(&buffer[..length], is_v4, None, OURS), None);
             buffer[0] = if is_v4 { 0 } else { 129 };

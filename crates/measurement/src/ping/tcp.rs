@@ -1,10 +1,10 @@
 //! Round trips by new connections: from the SYN to what answers it.
 
 use std::io;
-use std::os::fd::AsFd;
 use std::sync::atomic::Ordering::Relaxed;
 
 use foundation::{Duration, Instant};
+use kernel::TcpInfo;
 use socket::clock::Clock;
 use socket::wait::sharpen_timers;
 use socket2::{Domain, Socket, Type};
@@ -13,7 +13,6 @@ use super::plan::{Asked, Plan, State};
 use super::{Answer, Method, Options, Progress, Report, Sample};
 use crate::Stamp;
 use crate::error::Error;
-use crate::tcp_info::TcpInfo;
 
 const LOOK: Duration = Duration::from_millis(50);
 
@@ -52,7 +51,9 @@ pub fn run(options: &Options, progress: &Progress) -> Result<Report, Error> {
                 plan.handle_answer(ended, probe.number);
                 (sample.application, sample.answer) = (Some(took), Some(answer));
                 if answer == Answer::Reply {
-                    sample.kernel = TcpInfo::of(socket.as_fd()).and_then(|info| info.handshake());
+                    sample.kernel = TcpInfo::of_socket(&socket)
+                        .ok()
+                        .and_then(|info| info.handshake_rtt());
                 }
                 progress.answered.fetch_add(1, Relaxed);
                 progress.last.store(took.as_nanos(), Relaxed);

@@ -190,7 +190,7 @@ impl Captures {
             Ok(done) => {
                 made.application = Some(done.took);
                 made.syn_data = done.syn_data;
-                made.retransmissions = done.info.map_or(0, |info| info.retransmissions);
+                made.retransmissions = done.info.map_or(0, |info| info.retransmissions());
                 let until = clock.now() + done.took + PATIENCE;
                 self.collect(protocol, &done, clock, until)?;
                 made.wire = wire::read(&self.frames);

@@ -5,12 +5,12 @@ use std::net::{Shutdown, SocketAddr, TcpStream, UdpSocket};
 use std::os::fd::AsFd;
 
 use foundation::Duration;
+use kernel::TcpInfo;
 use socket::clock::Clock;
 use socket2::{Domain, Socket, Type};
 
 use super::Protocol;
 use crate::echo::message::{HEADER, Header, Kind};
-use crate::tcp_info::TcpInfo;
 use crate::user::client::UserClient;
 
 /// What a transaction left.
@@ -158,13 +158,13 @@ impl Transactor {
                 format!("{length} of {size} bytes came back: no longfat echo listens there, or it refused"),
             ));
         }
-        let (near, info) = (stream.local_addr()?, TcpInfo::of(stream.as_fd()));
+        let (near, info) = (stream.local_addr()?, TcpInfo::of_socket(&stream).ok());
         Ok(Done {
             took,
             near,
             info,
             datagrams: None,
-            syn_data: info.is_some_and(|info| info.syn_data),
+            syn_data: info.is_some_and(|info| info.syn_data()),
         })
     }
 }

@@ -4,6 +4,7 @@ use std::io::{self, ErrorKind, Read};
 use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 
+use foundation::icmp::{self, Echo};
 use network::{HostId, LinkId, Topology};
 use rustix::event::{PollFd, PollFlags};
 use serde::Serialize;
@@ -140,10 +141,15 @@ fn pinger() -> io::Result<Socket> {
 
 /// Identifiers are the kernel's; the payload names the pair's destination and the request.
 fn send(emulation: &Emulation, pingers: &[Socket], pair: &mut Pair) -> io::Result<()> {
-    let mut request = vec![8, 0, 0, 0, 0, 0];
-    request.extend((pair.sent.len() as u16).to_be_bytes());
-    request.extend(pair.to.0.to_be_bytes());
-    request.resize((SIZE - HEADERS + 8) as usize, 0);
+    let mut request = vec![0; (SIZE - HEADERS) as usize + icmp::HEADER];
+    let echo = Echo {
+        is_v4: true,
+        is_reply: false,
+        identifier: 0,
+        sequence: pair.sent.len() as u16,
+    };
+    echo.write(&mut request);
+    request[icmp::HEADER..icmp::HEADER + 4].copy_from_slice(&pair.to.0.to_be_bytes());
     let to = SocketAddr::from((emulation.host_address(pair.to), 0));
     pair.sent.push((Instant::now(), None));
     let sent = pingers[pair.from.0 as usize].send_to(&request, &to.into());
@@ -198,11 +204,9 @@ fn receive_until(
 
 /// Who answers, and which request.
 fn answer(reply: &[u8]) -> Option<(usize, usize)> {
-    let &[0, _, _, _, _, _, high, low, a, b, c, d, ..] = reply else {
-        return None;
-    };
-    let to = u32::from_be_bytes([a, b, c, d]);
-    Some((to as usize, usize::from(u16::from_be_bytes([high, low]))))
+    let echo = Echo::read(true, reply).filter(|echo| echo.is_reply)?;
+    let to = u32::from_be_bytes(*reply[icmp::HEADER..].first_chunk()?);
+    Some((to as usize, echo.sequence.into()))
 }
 
 impl Pair {

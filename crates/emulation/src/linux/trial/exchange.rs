@@ -9,13 +9,13 @@ use std::time::Duration as StdDuration;
 use experiment::outcome::Transaction;
 use experiment::plan::Group;
 use experiment::workload::Kind;
+use kernel::TcpInfo;
 use kernel::mptcp::Connection;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 use rustix::net::{SendFlags, send as send_to};
 
 use super::flow::Flow;
-use super::info::Info;
 use super::pace::{LOOK, Pace, wait_until};
 use super::tcp::Setting;
 
@@ -152,7 +152,7 @@ fn finish(setting: &Setting<'_>, flow: &Flow, socket: &mut TcpStream) -> std::io
 fn wait_for_acknowledgement(setting: &Setting<'_>, flow: &Flow, socket: &TcpStream) {
     while !setting.is_over() {
         let left = match setting.kernel.multipath {
-            None => Info::of(socket).map(|info| info.unacknowledged()),
+            None => TcpInfo::of_socket(socket).map(|info| info.unacknowledged().into()),
             Some(_) => Connection::unacknowledged(socket).map(|left| left.unwrap_or(0)),
         };
         match left {

@@ -10,6 +10,7 @@ use experiment::application::ANSWER_WITHIN;
 use experiment::outcome::Transaction;
 use experiment::plan::Group;
 use experiment::trace::content::MessageProtocol;
+use foundation::icmp::{self, Echo};
 use measurement::capture;
 use socket2::{Domain, Protocol, Socket, Type};
 
@@ -18,8 +19,6 @@ use super::pace::{LOOK, wait_until};
 use super::tcp::Setting;
 use super::wire::Wire;
 
-/// ICMP's header (RFC 792).
-const ICMP_HEADER: usize = 8;
 /// The largest datagram, with ICMP's header.
 const LARGEST: usize = 65_536;
 
@@ -43,18 +42,14 @@ impl Asker {
     fn new(protocol: MessageProtocol, ends: (Ipv4Addr, SocketAddr), sizes: (u64, u64)) -> io::Result<Self> {
         let header = match protocol {
             MessageProtocol::Udp => 0,
-            MessageProtocol::Icmp => ICMP_HEADER,
+            MessageProtocol::Icmp => icmp::HEADER,
         };
-        let mut packet = vec![0; header + sizes.0 as usize];
-        if protocol == MessageProtocol::Icmp {
-            packet[0] = 8; // Echo request; the kernel fills in identifier and checksum.
-        }
         let mut asker = Self {
             protocol,
             ends,
             identifier: None,
             socket: Self::socket(protocol)?,
-            packet,
+            packet: vec![0; header + sizes.0 as usize],
             response: sizes.1 as usize,
             mark: sizes.0.min(sizes.1).min(4) as usize,
             buffer: vec![MaybeUninit::uninit(); LARGEST],
@@ -98,7 +93,14 @@ impl Asker {
                 let mark = &number.to_le_bytes()[..self.mark];
                 self.packet[..self.mark].copy_from_slice(mark);
             }
-            MessageProtocol::Icmp => self.packet[6..8].copy_from_slice(&(number as u16).to_be_bytes()),
+            // The kernel sets the checksum.
+            MessageProtocol::Icmp => Echo {
+                is_v4: true,
+                is_reply: false,
+                identifier: self.identifier.unwrap_or(0),
+                sequence: number as u16,
+            }
+            .write(&mut self.packet),
         }
         self.socket.send(&self.packet).map(drop)
     }
@@ -112,11 +114,10 @@ impl Asker {
             MessageProtocol::Udp => {
                 got.len() == self.response && got[..self.mark] == number.to_le_bytes()[..self.mark]
             }
-            // Type 0 is an echo reply.
             MessageProtocol::Icmp => {
-                got.len() == ICMP_HEADER + self.response
-                    && got[0] == 0
-                    && got[6..8] == (number as u16).to_be_bytes()
+                got.len() == icmp::HEADER + self.response
+                    && Echo::read(true, got)
+                        .is_some_and(|echo| echo.is_reply && echo.sequence == number as u16)
             }
         })
     }

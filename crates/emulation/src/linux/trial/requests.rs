@@ -7,12 +7,13 @@ use std::sync::atomic::Ordering;
 use experiment::outcome::{Sent, Transaction};
 use experiment::plan::Group;
 use experiment::trace::{Probe, Side};
+use kernel::TcpInfo;
 use measurement::capture::Protocol;
 use socket2::SockRef;
 
 use super::exchange::{CHUNK, end, patiently, read_response, write};
 use super::flow::{Flow, Look};
-use super::info::Info;
+use super::info;
 use super::pace::{LOOK, wait_until};
 use super::tcp::{Setting, connect_from, next_connection};
 use super::wire::Wire;
@@ -27,9 +28,11 @@ struct Account {
 impl Account {
     /// Tells the flow how this end stands, its present connection included; that one `is_over`, if no more comes of it.
     fn tell(&mut self, flow: &Flow, side: Side, socket: &TcpStream, is_over: bool) {
-        let Ok(info) = Info::of(socket) else { return };
-        let sent = self.before.and(info.sent());
-        let probe = info.probe();
+        let Ok(info) = TcpInfo::of_socket(socket) else {
+            return;
+        };
+        let sent = self.before.and(info::sent(&info));
+        let probe = info::probe(&info);
         flow.tell(side, Look::new(sent, probe));
         if is_over {
             self.before = sent;

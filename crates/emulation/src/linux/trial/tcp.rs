@@ -8,12 +8,13 @@ use std::time::Duration as StdDuration;
 use experiment::plan::Group;
 use experiment::trace::Side;
 use experiment::workload::Kind;
+use kernel::TcpInfo;
 use rustix::event::PollFlags;
 use socket2::{Domain, Protocol, SockRef, Socket, Type};
 
 use super::exchange::{CHUNK, patiently, send, wait_for, write};
 use super::flow::{Flow, Look};
-use super::info::Info;
+use super::info;
 use super::multipath::Accounts;
 use super::own::Stacks;
 use super::pace::LOOK;
@@ -128,8 +129,8 @@ fn watch(flow: &Flow, side: Side, socket: &TcpStream) {
     // A descriptor that cannot be had twice leaves the flow without counters, and its record says so by zeros.
     if let Ok(socket) = socket.try_clone() {
         let look = move || {
-            let info = Info::of(&socket).ok()?;
-            Some(Look::new(info.sent(), info.probe()))
+            let info = TcpInfo::of_socket(&socket).ok()?;
+            Some(Look::new(info::sent(&info), info::probe(&info)))
         };
         flow.watch(side, Box::new(look));
     }

@@ -11,6 +11,7 @@ use experiment::trace::capture::{Capture, Extent};
 use experiment::trace::content::{Message, MessageProtocol};
 use experiment::trace::{Content, Seen, Series, Side, Table, TraceEvent, What};
 use foundation::Instant;
+use foundation::icmp::{Echo, PROTOCOL as ICMP};
 use transport::arq::{StreamRange, codec};
 use transport::tcp::wire;
 
@@ -21,7 +22,6 @@ use crate::packet::IpPacket;
 /// IP's numbers of what flows run over (RFC 9293, RFC 768).
 const TCP: u8 = 6;
 const UDP: u8 = 17;
-const ICMP: u8 = 1;
 /// Bytes of a UDP header.
 const UDP_HEADER: usize = 8;
 
@@ -231,17 +231,12 @@ fn echo(packet: &IpPacket) -> Option<Message> {
         return None;
     }
     let message = packet.bytes().get(packet.header_len()..)?;
-    let asks = match message.first()? {
-        8 => true,
-        0 => false,
-        _ => return None,
-    };
-    let number: [u8; 2] = *message.get(6..8)?.first_chunk()?;
+    let echo = Echo::read(true, message)?;
     let length = message.len() as u32;
     Some(Message {
         protocol: MessageProtocol::Icmp,
-        asks,
-        number: u32::from(u16::from_be_bytes(number)),
+        asks: !echo.is_reply,
+        number: echo.sequence.into(),
         offset: 0,
         length,
         whole: length,

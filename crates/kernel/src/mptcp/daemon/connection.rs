@@ -9,7 +9,8 @@ use transport::mptcp::segment::PathIndex;
 use super::Told;
 use super::peer::Peer;
 use crate::mptcp::director::number;
-use crate::mptcp::{Director, Manager, Peers, Seen, TcpInfo, Way};
+use crate::mptcp::{Director, Manager, Peers, Seen, Way};
+use crate::tcp_info::TcpInfo;
 
 /// A connection.
 pub(super) struct Connection {
@@ -50,7 +51,7 @@ impl Connection {
             })
             .collect();
         for subflow in &seen {
-            let bytes = subflow.tcp.bytes_acknowledged().saturating_sub(1);
+            let bytes = subflow.tcp.bytes_acknowledged();
             let kept = self.bytes.entry(subflow.path).or_default();
             *kept = bytes.max(*kept);
         }

@@ -176,10 +176,7 @@ fn direct(
             }
         }
         let seen: Vec<Seen> = seen.into_iter().map(|(seen, _)| seen).collect();
-        let sent: u64 = seen
-            .iter()
-            .map(|seen| seen.tcp.bytes_acknowledged().saturating_sub(1))
-            .sum();
+        let sent: u64 = seen.iter().map(|seen| seen.tcp.bytes_acknowledged()).sum();
         let backlog = flow.id.size.map_or(0, |size| size.saturating_sub(sent));
         let mut accounts = locked(setting.accounts);
         let host = &mut accounts[beginning.account as usize];

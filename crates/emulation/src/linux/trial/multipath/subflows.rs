@@ -10,7 +10,7 @@ use experiment::trace::{Probe, Side};
 use kernel::mptcp::{Connection, Subflow};
 
 use crate::linux::trial::flow::{Flow, Look, locked};
-use crate::linux::trial::info::Info;
+use crate::linux::trial::info;
 
 /// The subflows of a connection, those that have closed as they were seen last.
 pub(super) struct Subflows {
@@ -49,12 +49,11 @@ impl Subflows {
     fn told(&self) -> Look {
         let (mut sent, mut probe, mut carried) = (Sent::default(), Probe::default(), Carried::default());
         for subflow in locked(&self.known).values() {
-            let info = Info::from(subflow.tcp);
-            let one = info.probe();
-            sent = sent.and(info.sent());
-            let own = |way: &&(Ipv4Addr, u8)| subflow.peers.local.ip() == way.0;
-            if let Some(&(_, way)) = self.ways.iter().find(own) {
-                carried.add(way, info.sent().bytes);
+            let (own, one) = (info::sent(&subflow.tcp), info::probe(&subflow.tcp));
+            sent = sent.and(own);
+            let is_its = |way: &&(Ipv4Addr, u8)| subflow.peers.local.ip() == way.0;
+            if let Some(&(_, way)) = self.ways.iter().find(is_its) {
+                carried.add(way, own.bytes);
             }
             probe.window = Some(probe.window.unwrap_or(0) + one.window.unwrap_or(0));
             probe.in_flight += one.in_flight;
