@@ -11,15 +11,16 @@ RUST_SOURCES := Cargo.toml Cargo.lock $(shell find crates -name '*.rs' -o -name 
 # Without the crate of benchmarks, whose dependencies take long to compile.
 CARGO_TESTED := --workspace --exclude longfat-benchmarks
 
-.PHONY: help setup demo test test-rust test-python lint format bench clean
+.PHONY: help setup demo test test-rust test-python lint format reference bench clean
 
 help:
-	@echo "make demo    set up, build, answer one question in 15 seconds"
-	@echo "make test    set up, run all Rust and Python tests"
-	@echo "make lint    rustfmt, clippy, ruff, mypy"
-	@echo "make bench   measure speed (benchmarks/)"
-	@echo "make format  rewrite the sources in the project's format"
-	@echo "make clean   remove .venv, build products and caches (runs/ stays)"
+	@echo "make demo       set up, build, answer one question in 15 seconds"
+	@echo "make test       set up, run all Rust and Python tests"
+	@echo "make lint       rustfmt, clippy, ruff, mypy"
+	@echo "make bench      measure speed (benchmarks/)"
+	@echo "make format     rewrite the sources in the project's format"
+	@echo "make reference  rewrite the generated tables of docs/reference"
+	@echo "make clean      remove .venv, build products and caches (runs/ stays)"
 
 setup: $(VENV)/.native-release
 
@@ -85,6 +86,9 @@ format: setup
 	cargo fmt --all
 	$(BIN)/ruff check --fix
 	$(BIN)/ruff format
+
+reference: $(VENV)/.native-dev
+	$(BIN)/python -m tests.docs.reference
 
 bench: setup
 	cargo bench --locked --package longfat-benchmarks

@@ -1,66 +1,150 @@
-"""The tables of docs/study-file.md, made from what the program itself declares.
+"""The generated tables of docs/reference: study keys, metrics and flow columns, from the schemas.
 
-`LONGFAT_WRITE_DOCS=1 pytest tests/docs` writes them anew.
+A page marks each table with `<!-- generated: NAME -->` and `<!-- end -->`. `make reference` rewrites them.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from longfat.study.reference import Row, rows, section_rows
+from longfat.study.reference import alternatives, description, kind_of, plain_default
+from longfat.study.schema import variants
 from longfat.study.specification import Study
 from longfat.study.vocabulary import Section, metrics, short_metric, vocabulary
 
-PAGE = Path(__file__).parents[2] / "docs" / "study-file.md"
-BLOCK = re.compile(
-    r"(?<=<!-- vocabulary: )(?P<name>[a-z]+)(?: -->\n)(?P<table>.*?)(?=<!-- end -->)", re.DOTALL
-)
+FOLDER = Path(__file__).parents[2] / "docs" / "reference"
+BLOCK = re.compile(r"(?<=<!-- generated: )(?P<name>[a-z-]+) -->\n(?P<text>.*?)(?=<!-- end -->)", re.DOTALL)
 
+Schema = Mapping[str, Any]
 Line = tuple[str, ...]
 
+QUANTITIES = {
+    "20ms": "time",
+    "100Mbit/s": "rate",
+    "1857353B": "size",
+    "2%": "percentage",
+    "100pkt": "packets or size",
+    "1000/s": "frequency",
+    "aimd.py:Aimd": "Python class",
+    "object": "table",
+}
+"""The first example of each quantity's schema, and the name that the reference gives the quantity."""
 
-def _named(found: Iterator[Row]) -> Iterator[Line]:
-    """Rows with their keys written out in full: `loss.enter_bad`, `loss = { model = "every" }`."""
-    above: dict[int, str] = {}
-    for row in found:
-        owner = next((above[depth] for depth in range(row.depth - 1, -1, -1) if depth in above), "")
-        above = {depth: key for depth, key in above.items() if depth < row.depth}
-        if row.key.startswith(('"', "{")):
-            name = f"{owner} = {row.key}"
+
+def table(header: Line, lines: Iterator[Line]) -> str:
+    """Returns a table in Markdown."""
+    return "".join(
+        "| " + " | ".join(cell.replace("|", r"\|") for cell in line) + " |\n"
+        for line in [header, ("---",) * len(header), *lines]
+    )
+
+
+def keys(schema: Schema, definitions: dict[str, Any], pages: Mapping[str, str]) -> str:
+    """Returns the table of a schema's keys. `pages` names the page that documents a key's tables or kinds."""
+    return table(("key", "value", "default", "meaning"), _key_lines(schema, definitions, pages, ""))
+
+
+def _key_lines(
+    schema: Schema, definitions: dict[str, Any], pages: Mapping[str, str], prefix: str
+) -> Iterator[Line]:
+    for key in sorted(schema["properties"], key=lambda name: name not in ("kind", "model")):
+        content = schema["properties"][key]
+        if prefix and kind_of({"properties": {key: content}}, definitions):
+            continue  # The line above names the kind.
+        scalars, tables, words = alternatives(content, definitions)
+        values = [QUANTITIES.get(text.strip('"'), text) for text in scalars]
+        meaning = description(content, definitions)
+        page = pages.get(key)
+        if page:
+            values = ["name" if " | " in text else text for text in values] + ["name"] * bool(words)
+            meaning += f" See [{page}]({page}.md)."
         else:
-            name = above[row.depth] = f"{owner}.{row.key}" if owner else row.key
-        yield f"`{name}`", row.values, row.default, row.help
+            values += [f'`"{word}"`' for word in words]
+            if len(words) > 1:
+                meaning += "".join(f"<br>`{word}`: {text}" for word, text in words.items() if text)
+        values += ["table"] * bool(tables)
+        default = "required" if key in schema.get("required", []) else plain_default(content.get("default"))
+        yield f"`{prefix}{key}`", " | ".join(dict.fromkeys(values)), default, meaning
+        if page:
+            continue
+        for inner in tables:
+            if kind := kind_of(inner, definitions):
+                yield f"`{prefix}{key} = {kind}`", "", "", description(inner, definitions)
+            elif set(inner["properties"]) <= set(schema["properties"]):
+                continue  # The same keys again, such as those of `reverse`.
+            yield from _key_lines(inner, definitions, pages, f"{prefix}{key}.")
 
 
-def _section(name: Section) -> Callable[[], Iterator[Line]]:
-    def lines() -> Iterator[Line]:
-        for variant, found in section_rows(name):
-            help_text = " ".join(str(variant.get("description", "")).split())
-            for key, values, default, about in _named(iter(found)):
-                said = about or (help_text if key.startswith("`kind = ") else "")
-                yield key, values, default, said
+def kinds(content: Schema, definitions: dict[str, Any], pages: Mapping[str, str], level: str = "##") -> str:
+    """Returns a heading, the description and the keys of each kind that a key's tables can have."""
+    _, tables, _ = alternatives(dict(content), definitions)
+    parts = []
+    for inner in tables:
+        name = re.search(r'"(.*)"', kind_of(inner, definitions))
+        if name is None or name[1] in QUANTITIES:
+            continue
+        lines = list(_key_lines(inner, definitions, pages, "x."))
+        parts.append(f"{level} `{name[1]}`\n\n{description(inner, definitions)}\n")
+        if lines:
+            parts.append(table(("key", "value", "default", "meaning"), map(_unprefixed, lines)))
+    return "\n".join(parts)
 
-    return lines
+
+def _unprefixed(line: Line) -> Line:
+    return (line[0].replace("`x.", "`", 1), *line[1:])
 
 
-def _skeleton(definition: str | None) -> Callable[[], Iterator[Line]]:
-    def lines() -> Iterator[Line]:
+def _section(section: Section, number: int = 0) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Returns the schema of one variant of a section, and its definitions."""
+    schema = vocabulary()[section]
+    definitions = schema.get("$defs", {})
+    return variants(schema, definitions)[number], definitions
+
+
+def _keys_of(section: Section, number: int = 0, **pages: str) -> Callable[[], str]:
+    def text() -> str:
+        schema, definitions = _section(section, number)
+        return keys(schema, definitions, pages)
+
+    return text
+
+
+def _kinds_of(section: Section, key: str, number: int = 0, **pages: str) -> Callable[[], str]:
+    def text() -> str:
+        schema, definitions = _section(section, number)
+        return kinds(schema["properties"][key], definitions, pages)
+
+    return text
+
+
+def _mptcp() -> str:
+    """The keys that Multipath TCP adds to TCP's, and the names of those that it shares."""
+    schema, definitions = _section("protocol", 1)
+    tcp = _section("protocol")[0]["properties"]
+    shared = [key for key, content in schema["properties"].items() if tcp.get(key) == content]
+    own = {key: content for key, content in schema["properties"].items() if key not in shared}
+    added = keys(
+        {**schema, "properties": own}, definitions, {"scheduler": "schedulers", "policy": "policies"}
+    )
+    names = ", ".join(f"`{key}`" for key in sorted(shared))
+    return f"{added}\nThese keys of [TCP](tcp.md) apply to each subflow: {names}.\n"
+
+
+def _study(definition: str | None, **pages: str) -> Callable[[], str]:
+    def text() -> str:
         schema = Study.model_json_schema()
         definitions: dict[str, Any] = schema["$defs"]
-        for key, values, default, about in _named(
-            rows(schema if definition is None else definitions[definition], definitions)
-        ):
-            yield key, values.replace("object", "table"), default, about
+        return keys(schema if definition is None else definitions[definition], definitions, pages)
 
-    return lines
+    return text
 
 
-def _presets() -> Iterator[Line]:
-    for name, keys in vocabulary()["presets"].items():
-        yield f"`{name}`", f"`{_inline(keys)}`"
+def _presets() -> str:
+    lines = ((f"`{name}`", f"`{_inline(settings)}`") for name, settings in vocabulary()["presets"].items())
+    return table(("preset", "keys"), lines)
 
 
 def _inline(value: Any) -> str:
@@ -73,63 +157,91 @@ def _inline(value: Any) -> str:
     return ", ".join(parts)
 
 
-def _metrics() -> Iterator[Line]:
-    for column, about in metrics().items():
-        yield (
+def _metrics() -> str:
+    lines = (
+        (
             f"`{short_metric(column)}`",
             f"`{column}`",
             str(about["unit"]),
             str(about["better"]),
             str(about["help"]),
         )
+        for column, about in metrics().items()
+    )
+    return table(("metric", "column", "unit", "better", "definition"), lines)
 
 
-_TYPES = {"integer": "whole number", "number": "number", "string": "text", "array": "list of whole numbers"}
+_TYPES = {"integer": "integer", "number": "number", "string": "text", "array": "list of integers"}
 
 
-def _flows() -> Iterator[Line]:
-    for column, about in vocabulary()["flows"]["properties"].items():
-        kinds = about["type"] if isinstance(about["type"], list) else [about["type"]]
-        told = " or ".join(_TYPES.get(str(kind), str(kind)) for kind in kinds)
-        yield f"`{column}`", told, str(about["description"])
+def _flows() -> str:
+    def lines() -> Iterator[Line]:
+        for column, about in vocabulary()["flows"]["properties"].items():
+            types = about["type"] if isinstance(about["type"], list) else [about["type"]]
+            yield (
+                f"`{column}`",
+                " or ".join(_TYPES.get(str(name), str(name)) for name in types),
+                str(about["description"]),
+            )
+
+    return table(("column", "type", "meaning"), lines())
 
 
-_KEYS = ("key", "values", "default", "what")
-TABLES: dict[str, tuple[Line, Callable[[], Iterator[Line]]]] = {
-    "study": (_KEYS, _skeleton(None)),
-    "claims": (_KEYS, _skeleton("Claim")),
-    "reported": (_KEYS, _skeleton("Reported")),
-    "path": (_KEYS, _section("path")),
-    "topology": (_KEYS, _section("topology")),
-    "presets": (("preset", "stands for"), _presets),
-    "protocols": (_KEYS, _section("protocol")),
-    "workload": (_KEYS, _section("workload")),
-    "traffic": (_KEYS, _section("traffic")),
-    "metrics": (("metric", "column", "unit", "better", "what"), _metrics),
-    "flows": (("column", "holds", "what"), _flows),
+_TCP, _ARQ, _UDP, _ICMP = 0, 2, 3, 4
+_LINKS = ("access", "bottleneck", "exit", "hub", "leaf", "level", "path")
+TABLES: dict[str, Callable[[], str]] = {
+    "study": _study(
+        None,
+        **{name: name for name in ("path", "topology", "workload", "traffic", "claims")},
+        protocols="protocols",
+        sweep="sweeps",
+        reported="claims",
+        show="metrics",
+    ),
+    "claims": _study("Claim"),
+    "reported": _study("Reported"),
+    "path": _keys_of("path", queue="queue", loss="loss"),
+    "queue": _kinds_of("path", "queue"),
+    "loss": _kinds_of("path", "loss"),
+    "presets": _presets,
+    "topology": _keys_of("topology", 0, **dict.fromkeys(_LINKS, "path")),
+    "workload": _keys_of("workload"),
+    "traffic": _keys_of("traffic", protocol="protocols", workload="workload"),
+    "tcp": _keys_of("protocol", _TCP, congestion="controllers"),
+    "controllers": _kinds_of("protocol", "congestion", _TCP),
+    "mptcp": _mptcp,
+    "schedulers": _kinds_of("protocol", "scheduler", 1),
+    "policies": _kinds_of("protocol", "policy", 1),
+    "arq": _keys_of("protocol", _ARQ, congestion="controllers"),
+    "udp": _keys_of("protocol", _UDP),
+    "icmp": _keys_of("protocol", _ICMP),
+    "metrics": _metrics,
+    "flows": _flows,
 }
 
 
-def table(name: str) -> str:
-    """One table in Markdown."""
-    header, lines = TABLES[name]
-    all_lines = [header, ("---",) * len(header), *lines()]
-    return "".join(
-        "| " + " | ".join(cell.replace("|", r"\|") for cell in line) + " |\n" for line in all_lines
-    )
-
-
-def first_cells(text: str) -> list[str]:
-    """What a table's rows are about, in order of the alphabet."""
-    return sorted(line.split(" | ")[0].removeprefix("| ") for line in text.splitlines()[2:])
+def pages() -> list[Path]:
+    """Returns the pages of the reference."""
+    return sorted(FOLDER.glob("*.md"))
 
 
 def written() -> dict[str, str]:
-    """The tables that stand on the page."""
-    return {match["name"]: match["table"] for match in BLOCK.finditer(PAGE.read_text(encoding="utf-8"))}
+    """Returns the tables as they are on the pages, by name."""
+    return {
+        match["name"]: match["text"]
+        for page in pages()
+        for match in BLOCK.finditer(page.read_text(encoding="utf-8"))
+    }
 
 
 def write() -> None:
-    """Writes every table on the page anew."""
-    text = PAGE.read_text(encoding="utf-8")
-    PAGE.write_text(BLOCK.sub(lambda m: f"{m['name']} -->\n{table(m['name'])}", text), encoding="utf-8")
+    """Rewrites the tables of all pages."""
+    for page in pages():
+        text = page.read_text(encoding="utf-8")
+        page.write_text(
+            BLOCK.sub(lambda m: f"{m['name']} -->\n{TABLES[m['name']]()}", text), encoding="utf-8"
+        )
+
+
+if __name__ == "__main__":
+    write()

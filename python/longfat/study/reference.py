@@ -1,9 +1,9 @@
-"""A section's JSON Schema as rows to read: its keys, what each may hold, its default, and what it means."""
+"""Readable rows of a section's JSON Schema: keys, accepted values, defaults and descriptions."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,7 +15,7 @@ _NAMES = {"boolean": "true | false", "array": "list", "string": "text", "integer
 
 @dataclass(frozen=True)
 class Row:
-    """One key of a section, or (at a deeper `depth`) one of its words or of its table's keys."""
+    """One key of a section. At a deeper `depth`: a value of that key, or a key of its table."""
 
     depth: int
     key: str
@@ -24,80 +24,94 @@ class Row:
     help: str
 
 
-Told = Sequence[tuple[str, frozenset[str]]]
-"""Tables that are told elsewhere: how to name them, and their keys."""
+Documented = Sequence[tuple[str, frozenset[str], str]]
+"""Tables that are documented elsewhere: a name for the place, the table's keys, and its kind."""
 
 
 def section_rows(section: Section) -> Iterator[tuple[dict[str, Any], list[Row]]]:
-    """Each kind of a section (its schema, with the `description`) and its rows.
+    """Yields the schema and the rows of each kind of a section.
 
-    Tables that another section has, such as a path's keys in a topology's links, are named and not repeated.
+    Keys and tables that are documented elsewhere, in another section or with an earlier kind, get one row.
     """
     schema = vocabulary()[section]
     definitions = schema.get("$defs", {})
-    told = [entry for other in _TELLERS.get(section, ()) for entry in _told(other)]
+    documented = [entry for other in _EMBEDDED.get(section, ()) for entry in _tables_of(other)]
+    earlier: dict[str, dict[str, Any]] = {}
     for variant in variants(schema, definitions):
-        yield variant, list(rows(variant, definitions, told=told))
+        shared = [key for key, content in variant["properties"].items() if earlier.get(key) == content]
+        own = {key: content for key, content in variant["properties"].items() if key not in shared}
+        found = list(rows({**variant, "properties": own}, definitions, documented=documented))
+        if shared:
+            found.append(Row(0, ", ".join(sorted(shared)), "", "", "as above"))
+        yield variant, found
+        earlier |= own
+        for key, content in own.items():
+            tables = alternatives(content, definitions)[1]
+            documented += [
+                (f"{key} above", frozenset(table["properties"]), kind)
+                for table in tables
+                if (kind := kind_of(table, definitions))
+            ]
 
 
-_TELLERS: dict[Section, tuple[Section, ...]] = {
+_EMBEDDED: dict[Section, tuple[Section, ...]] = {
     "topology": ("path",),
     "traffic": ("protocol", "workload"),
 }
-"""The sections whose tables stand in another one too."""
-_NAMES_OF_SECTIONS: dict[Section, str] = {
+"""The sections whose tables also appear in another one."""
+_SECTION_NAMES: dict[Section, str] = {
     "path": "[path]",
     "protocol": "[[protocols]]",
     "workload": "[workload]",
 }
 
 
-def _told(section: Section) -> Told:
+def _tables_of(section: Section) -> Documented:
     schema = vocabulary()[section]
-    listed = variants(schema, schema.get("$defs", {}))
-    return [(_NAMES_OF_SECTIONS[section], frozenset(variant["properties"])) for variant in listed]
+    definitions = schema.get("$defs", {})
+    return [
+        (_SECTION_NAMES[section], frozenset(variant["properties"]), kind_of(variant, definitions))
+        for variant in variants(schema, definitions)
+    ]
 
 
 def rows(
-    schema: dict[str, Any], definitions: dict[str, Any], depth: int = 0, told: Told = ()
+    schema: dict[str, Any], definitions: dict[str, Any], depth: int = 0, documented: Documented = ()
 ) -> Iterator[Row]:
-    """The keys of one table, what tells kinds apart first; under each the words and tables that it takes."""
+    """Yields the keys of one table, `kind` first, each followed by its named values and its tables."""
     properties: dict[str, Any] = schema.get("properties", {})
     required = schema.get("required", [])
     for key in sorted(properties, key=lambda name: name not in ("kind", "model")):
         content = properties[key]
         if depth and ("const" in content or _is_kind_by_example(key, content)):
-            continue  # said in the row above
-        scalars, tables, words = _alternatives(content, definitions)
-        same = [
-            table
-            for table in tables
-            if set(table["properties"]) <= set(properties) and not _kind(table, definitions)
-        ]
+            continue  # The row above names the kind.
+        scalars, tables, words = alternatives(content, definitions)
         values = " | ".join([*scalars, *(["words below"] if words else []), *(["table"] if tables else [])])
-        default = "required" if key in required else _plain(content.get("default"))
-        yield Row(depth, key, values, default, _help(content, definitions))
+        default = "required" if key in required else plain_default(content.get("default"))
+        yield Row(depth, key, values, default, description(content, definitions))
         for word, help_text in words.items():
             yield Row(depth + 1, f'"{word}"', "", "", help_text)
         named: set[str] = set()
         for table in tables:
-            elsewhere = next((name for name, keys in told if keys == frozenset(table["properties"])), "")
-            if elsewhere:
-                if elsewhere not in named:
-                    yield Row(depth + 1, "{...}", "", "", f"a table with the keys of {elsewhere}")
-                named.add(elsewhere)
-            elif table in same:
+            keys = frozenset(table["properties"])
+            kind = kind_of(table, definitions)
+            place = next((name for name, *known in documented if known == [keys, kind]), "")
+            if place:
+                if place not in named:
+                    yield Row(depth + 1, "{...}", "", "", f"a table with the keys of {place}")
+                named.add(place)
+            elif keys <= set(properties) and not kind:
                 yield Row(depth + 1, "{...}", "", "", "a table with any of the other keys here")
             else:
-                shape = _shape(table, definitions)
-                yield Row(depth + 1, shape, "", "", _one_line(table.get("description", "")))
-                yield from rows(table, definitions, depth + 2, told)
+                shape = kind or "{ " + ", ".join(table["properties"]) + " }"
+                yield Row(depth + 1, shape, "", "", description(table, definitions))
+                yield from rows(table, definitions, depth + 2, documented)
 
 
-def _alternatives(
+def alternatives(
     content: dict[str, Any], definitions: dict[str, Any]
 ) -> tuple[list[str], list[dict[str, Any]], dict[str, str]]:
-    """What a key may hold: scalars in a few words each, tables, and single words with their help."""
+    """Returns what a key accepts: scalars as short texts, tables as schemas, named values with their help."""
     content = resolve(content, definitions)
     scalars: list[str] = []
     tables: list[dict[str, Any]] = []
@@ -105,12 +119,12 @@ def _alternatives(
     nested = content.get("anyOf") or content.get("oneOf")
     if nested:
         for alternative in nested:
-            inner_scalars, inner_tables, inner_words = _alternatives(alternative, definitions)
+            inner_scalars, inner_tables, inner_words = alternatives(alternative, definitions)
             scalars += [text for text in inner_scalars if text not in scalars]
             tables += inner_tables
             words |= inner_words
     elif "const" in content:
-        words[str(content["const"])] = _one_line(content.get("description", ""))
+        words[str(content["const"])] = description(content, definitions)
     elif content.get("properties"):
         tables.append(content)
     elif text := _scalar(content):
@@ -118,7 +132,7 @@ def _alternatives(
     return scalars, tables, words
 
 
-def _scalar(content: dict[str, Any]) -> str:
+def _scalar(content: Mapping[str, Any]) -> str:
     if "enum" in content:
         return " | ".join(str(word) for word in content["enum"] if word is not None)
     if examples := content.get("examples"):
@@ -133,13 +147,8 @@ def _scalar(content: dict[str, Any]) -> str:
     return "" if kind == "null" else _NAMES.get(kind, kind)
 
 
-def _shape(table: dict[str, Any], definitions: dict[str, Any]) -> str:
-    """A table by the word that names its kind, else by its keys."""
-    return _kind(table, definitions) or "{ " + ", ".join(table["properties"]) + " }"
-
-
-def _kind(table: dict[str, Any], definitions: dict[str, Any]) -> str:
-    """The key of a table that holds one word alone, with the word; empty where there is none."""
+def kind_of(table: Mapping[str, Any], definitions: dict[str, Any]) -> str:
+    """Returns the key that identifies a table's kind, with its value; empty if the table has no kinds."""
     for key, content in table["properties"].items():
         word = only_word(content, definitions)
         if word is None and _is_kind_by_example(key, content):
@@ -149,28 +158,27 @@ def _kind(table: dict[str, Any], definitions: dict[str, Any]) -> str:
     return ""
 
 
-def _is_kind_by_example(key: str, content: dict[str, Any]) -> bool:
-    """Whether a key names a kind that nobody can list, such as a class of Python, and shows one."""
+def _is_kind_by_example(key: str, content: Mapping[str, Any]) -> bool:
+    """Whether a key names a kind that cannot be listed, such as a Python class, and gives an example."""
     return key == "kind" and "examples" in content
 
 
 def only_word(content: dict[str, Any], definitions: dict[str, Any]) -> str | None:
-    """The one word that a key may hold; None where it may hold anything else."""
+    """Returns the only value that a key accepts; None if it accepts several."""
     content = resolve(content, definitions)
     listed = content.get("oneOf") or content.get("anyOf") or [content]
     words = content.get("enum") or [one["const"] for one in listed if "const" in one]
     return str(words[0]) if len(words) == 1 and len(listed) == 1 else None
 
 
-def _help(content: dict[str, Any], definitions: dict[str, Any]) -> str:
-    return _one_line(content.get("description") or resolve(content, definitions).get("description", ""))
-
-
-def _one_line(text: str) -> str:
+def description(content: dict[str, Any], definitions: dict[str, Any]) -> str:
+    """Returns the description of a key or table on one line."""
+    text = content.get("description") or resolve(content, definitions).get("description", "")
     return " ".join(str(text).split())
 
 
-def _plain(value: Any) -> str:
+def plain_default(value: Any) -> str:
+    """Returns a default as a study file writes it; empty for None."""
     if value is None:
         return ""
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
