@@ -144,7 +144,7 @@ fn tcp(group: &Group, topology: &Topology, ways: &[&[LinkId]; 2]) -> Option<TcpL
         controller: config.congestion().name().to_owned(),
         window_bytes: parameters.largest_window(),
         timeout_s: parameters
-            .settled_timeout(Duration::from_nanos(delays.sum()))
+            .steady_timeout(Duration::from_nanos(delays.sum()))
             .as_secs_f64(),
     })
 }

@@ -40,14 +40,14 @@ impl Probe {
         Self {
             window: Some(info.window_bytes),
             threshold: info
-                .threshold_packets
+                .ssthresh_packets
                 .map(|packets| packets * u64::from(info.segment)),
             smoothed_rtt: info.smoothed_rtt.map(Duration::as_secs_f64),
             rtt: info.latest_rtt.map(Duration::as_secs_f64),
             rtt_variation: info.smoothed_rtt.map(|_| info.rtt_variation.as_secs_f64()),
             pacing_rate: info.pacing_rate.map(bits_per_second),
             in_flight: info.bytes_in_flight,
-            retransmissions: Some(info.total_resent),
+            retransmissions: Some(info.total_retransmitted),
             state: info.congestion_state.name(),
             ..Self::default()
         }

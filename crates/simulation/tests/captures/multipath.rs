@@ -9,7 +9,7 @@ use foundation::Instant;
 use simulation::body::Side;
 use transport::mptcp::keys::{Keys, address_hmac};
 use transport::mptcp::wire::{HMAC_SHA256, Number, VERSION, WireMapping, WireOption};
-use transport::tcp::wire::{Endpoints, encode_beside};
+use transport::tcp::wire::{Endpoints, encode_with_options};
 use transport::tcp::{Flags, Segment, SequenceNumber};
 
 use super::{RECOVERY, frames, has_tshark, only, trial, tshark, with};
@@ -222,7 +222,7 @@ fn every_option_is_dissected() {
         };
         let segment = Segment::bare(SequenceNumber(1), SequenceNumber(1), Flags::ACK);
         let mut bytes = Vec::new();
-        encode_beside(&segment, &option.bytes(), endpoints, &mut bytes, |_| {}).unwrap();
+        encode_with_options(&segment, &option.bytes(), endpoints, &mut bytes, |_| {}).unwrap();
         capture
             .write(Instant::from_nanos(number as u64), 0, &bytes)
             .unwrap();

@@ -11,7 +11,7 @@ use crate::path_choice::PathChoice;
 /// The one word that `kind` takes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
-pub enum Kind {
+pub enum TcpKind {
     /// The Transmission Control Protocol (RFC 9293).
     #[default]
     Tcp,
@@ -44,7 +44,7 @@ pub enum StackKind {
 #[serde(deny_unknown_fields)]
 pub struct TcpConfig {
     /// Always "tcp".
-    pub kind: Kind,
+    pub kind: TcpKind,
     /// Whose TCP runs at the hosts of the world netns: that of their kernels, or longfat's own, which takes every key and controller. In sim it is always longfat's. Default: netns "kernel".
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stack: Option<StackKind>,

@@ -22,7 +22,7 @@ pub use config::{Recovery, StackKind, TcpConfig};
 pub use connection::{Connection, Error, Event, Info, LEAST_SEGMENT, State};
 pub use opening::{HostMemory, Lesson, Opening};
 pub use options::{Options, SackBlocks, Timestamps};
-pub use profile::{Parameters, Profile, Reserved};
+pub use profile::{Parameters, Profile, ReservedOptions};
 pub(crate) use receiver::Autotuning;
 pub use segment::{Ecn, Flags, Outgoing, Segment, reset_for};
 pub use sender::CongestionState;

@@ -6,17 +6,17 @@ use std::net::IpAddr;
 use foundation::Instant;
 
 use super::config::TcpConfig;
-use super::fast_open::{Cookie, CookieCache, CookieKeys, FastOpen, Pending, Verdict};
+use super::fast_open::{Cookie, CookieCache, CookieKeys, CookieStatus, FastOpen, PendingOpens};
 use super::segment::{Flags, Segment};
-use super::ttcp::{Count, CountCache, Counter, Test};
+use super::ttcp::{Count, CountCache, Counter, TaoTest};
 
 /// How a connection opens: an answer of [`HostMemory`], which knows the peer.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Opening(pub(super) Kind);
+pub struct Opening(pub(super) OpeningMode);
 
 /// The ways to open.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) enum Kind {
+pub(super) enum OpeningMode {
     /// With a handshake, and nothing else.
     #[default]
     Plain,
@@ -52,37 +52,37 @@ pub(super) enum Kind {
 
 impl Opening {
     pub(super) const fn is_plain(&self) -> bool {
-        matches!(self.0, Kind::Plain)
+        matches!(self.0, OpeningMode::Plain)
     }
 }
 
 /// What a connection has found out that is of use to later ones: for [`HostMemory::learn`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Lesson(pub(super) Finding);
+pub struct Lesson(pub(super) Discovery);
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Finding {
+pub(super) enum Discovery {
     /// A server's answer to a SYN with the option of Fast Open.
-    Answered {
+    CookieReply {
         cookie: Option<Cookie>,
-        /// It was asked for a cookie.
-        asked: bool,
+        /// It was requested for a cookie.
+        requested: bool,
         mss: Option<u16>,
     },
     /// A SYN with data was answered only when it was sent again without.
-    DataLost,
+    SynDataLost,
     /// A connection that was opened early stands or has failed; `reset` by the client.
-    Settled { reset: bool },
+    PendingClosed { reset: bool },
     /// A server has echoed this host's count, and told its own.
-    Echoed {
+    CountEcho {
         count: Count,
         peer: Option<Count>,
         mss: Option<u16>,
     },
     /// A server has not.
-    Silent,
+    NoEcho,
     /// A handshake has proven a client's count.
-    Proven { peer: Count, mss: Option<u16> },
+    CountProof { peer: Count, mss: Option<u16> },
 }
 
 /// What a host remembers of others, and its secrets: for connections with `fast_open` or `ttcp`. Peers are named by their
@@ -91,7 +91,7 @@ pub(super) enum Finding {
 pub struct HostMemory {
     keys: CookieKeys,
     cookies: CookieCache,
-    pending: Pending,
+    pending: PendingOpens,
     counter: Counter,
     counts: CountCache,
 }
@@ -103,7 +103,7 @@ impl HostMemory {
         Self {
             keys: CookieKeys::new(key),
             cookies: CookieCache::default(),
-            pending: Pending::default(),
+            pending: PendingOpens::default(),
             counter: Counter::new(count),
             counts: CountCache::default(),
         }
@@ -124,13 +124,13 @@ impl HostMemory {
     pub fn opening(&mut self, now: Instant, config: &TcpConfig, peer: IpAddr) -> Opening {
         Opening(if config.fast_open {
             let (option, mss) = self.cookies.option(now, peer);
-            Kind::FastOpenClient { option, mss }
+            OpeningMode::FastOpenClient { option, mss }
         } else if config.ttcp {
             let count = self.counter.take();
             let (known, mss) = self.counts.on_open(peer, count);
-            Kind::TtcpClient { count, known, mss }
+            OpeningMode::TtcpClient { count, known, mss }
         } else {
-            Kind::Plain
+            OpeningMode::Plain
         })
     }
 
@@ -145,41 +145,45 @@ impl HostMemory {
             let test = self
                 .counts
                 .on_syn(peer, count, syn.options.opening().count_is_new);
-            Kind::TtcpServer {
+            OpeningMode::TtcpServer {
                 count: self.counter.take(),
                 peer: count,
-                early: test == Test::Passed,
+                early: test == TaoTest::Passed,
             }
         } else {
-            Kind::Plain
+            OpeningMode::Plain
         })
     }
 
     /// RFC 7413, section 4.2.2: a good cookie opens early; for a bad one and for a request there is a new cookie.
-    fn admit_fast_open(&mut self, now: Instant, peer: IpAddr, option: Option<FastOpen>) -> Kind {
+    fn admit_fast_open(&mut self, now: Instant, peer: IpAddr, option: Option<FastOpen>) -> OpeningMode {
         let (verdict, fresh) = match option {
-            None => return Kind::Plain,
-            Some(FastOpen::Request) => (Verdict::Invalid, true),
+            None => return OpeningMode::Plain,
+            Some(FastOpen::Request) => (CookieStatus::Invalid, true),
             Some(FastOpen::Cookie(cookie)) => {
                 let verdict = self.keys.check(peer, cookie);
-                (verdict, verdict != Verdict::Valid)
+                (verdict, verdict != CookieStatus::Valid)
             }
         };
-        Kind::FastOpenServer {
+        OpeningMode::FastOpenServer {
             grant: fresh.then(|| self.keys.cookie(peer)),
-            early: verdict != Verdict::Invalid && self.pending.begin(now),
+            early: verdict != CookieStatus::Invalid && self.pending.start(now),
         }
     }
 
     /// A connection with `peer` has found something out.
     pub fn learn(&mut self, now: Instant, peer: IpAddr, lesson: Lesson) {
         match lesson.0 {
-            Finding::Answered { cookie, asked, mss } => {
-                self.cookies.on_answer(now, peer, cookie, asked, mss);
+            Discovery::CookieReply {
+                cookie,
+                requested,
+                mss,
+            } => {
+                self.cookies.on_answer(now, peer, cookie, requested, mss);
             }
-            Finding::DataLost => self.cookies.on_loss(now, peer),
-            Finding::Settled { reset } => self.pending.end(now, reset),
-            Finding::Echoed {
+            Discovery::SynDataLost => self.cookies.on_loss(now, peer),
+            Discovery::PendingClosed { reset } => self.pending.finish(now, reset),
+            Discovery::CountEcho {
                 count,
                 peer: theirs,
                 mss,
@@ -189,8 +193,8 @@ impl HostMemory {
                     self.counts.on_proven(peer, theirs, mss);
                 }
             }
-            Finding::Silent => self.counts.on_silence(peer),
-            Finding::Proven { peer: theirs, mss } => self.counts.on_proven(peer, theirs, mss),
+            Discovery::NoEcho => self.counts.on_missing_echo(peer),
+            Discovery::CountProof { peer: theirs, mss } => self.counts.on_proven(peer, theirs, mss),
         }
     }
 }

@@ -78,12 +78,12 @@ pub struct Parameters {
     pub(super) prr: bool,
     pub(super) undo: bool,
     /// Bytes of options that the owner adds.
-    pub(super) reserved: Reserved,
+    pub(super) reserved: ReservedOptions,
 }
 
 /// Bytes of header options that whoever owns a connection adds to its segments: the connection leaves room for them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Reserved {
+pub struct ReservedOptions {
     /// On segments with payload.
     pub data: u32,
     /// On those without.
@@ -126,7 +126,7 @@ impl Parameters {
     /// The retransmission timeout of a flow whose round trips hardly vary (RFC 6298, section 2): the least
     /// timeout, or the round trip where that is longer; Linux adds the two.
     #[must_use]
-    pub fn settled_timeout(&self, round_trip: Duration) -> Duration {
+    pub fn steady_timeout(&self, round_trip: Duration) -> Duration {
         if self.is_linux() {
             return round_trip + self.min_rto;
         }
@@ -225,7 +225,7 @@ impl TcpConfig {
             frto: self.frto.unwrap_or(linux),
             prr: self.prr.unwrap_or(self.profile != Profile::Rfc),
             undo: self.undo.unwrap_or(linux),
-            reserved: Reserved::default(),
+            reserved: ReservedOptions::default(),
         }
     }
 

@@ -119,14 +119,14 @@ pub fn encode(
     out: &mut Vec<u8>,
     fill: impl FnOnce(&mut [u8]),
 ) -> Result<(), EncodeError> {
-    encode_beside(segment, &[], endpoints, out, fill)
+    encode_with_options(segment, &[], endpoints, out, fill)
 }
 
 /// As [`encode`], with more options behind those of the segment: whole words of four bytes.
 ///
 /// # Errors
 /// As there.
-pub fn encode_beside(
+pub fn encode_with_options(
     segment: &Segment,
     more: &[u8],
     endpoints: Endpoints,

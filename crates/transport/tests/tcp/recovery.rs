@@ -113,7 +113,10 @@ fn counting_selective_acknowledgements() {
         (info.congestion_state, info.window_packets),
         (CongestionState::Open, 5)
     );
-    assert_eq!((info.lost, info.sacked, info.resent, info.unacked), (0, 0, 0, 0));
+    assert_eq!(
+        (info.lost, info.sacked, info.retransmitted, info.unacked),
+        (0, 0, 0, 0)
+    );
     // One of them had been marked before anything above it was missing: no more was sent again.
     assert_eq!(rig.connection.statistics().retransmissions, 2);
 }
@@ -189,7 +192,7 @@ fn a_timeout_backs_off_and_starts_from_one_segment() {
     assert_eq!(times, [(900, 1), (2900, 1), (6900, 1)]);
     let info = rig.info();
     assert_eq!(
-        (info.window_packets, info.threshold_packets, info.backoff),
+        (info.window_packets, info.ssthresh_packets, info.backoff),
         (1, Some(5), 3)
     );
     // Slow start over what is lost: no round trip is measured on it (Karn).
@@ -285,16 +288,12 @@ fn marks_reduce_once_a_round_trip_and_are_answered() {
     rig.wait(100);
     let reduced = rig.exchange(Peer::ack(2001).with(Flags::ECE));
     assert_eq!(rig.info().congestion_state, CongestionState::Cwr);
-    assert_eq!(rig.info().threshold_packets, Some(5));
+    assert_eq!(rig.info().ssthresh_packets, Some(5));
     let mut after = reduced;
     for i in 3..=10 {
         after.extend(rig.exchange(Peer::ack(i * 1000 + 1).with(Flags::ECE)));
     }
-    assert_eq!(
-        rig.info().threshold_packets,
-        Some(5),
-        "one reduction a round trip"
-    );
+    assert_eq!(rig.info().ssthresh_packets, Some(5), "one reduction a round trip");
     let told = after.iter().filter(|o| o.flags.contains(Flags::CWR)).count();
     assert_eq!(
         (told, after[0].flags.contains(Flags::CWR)),
@@ -359,7 +358,7 @@ fn a_smaller_path_cuts_segments_and_sends_them_again() {
             .unwrap_or(acknowledged);
     }
     assert_eq!((acknowledged, rig.info().unacked), (10_001, 0));
-    assert_eq!(rig.info().threshold_packets, None, "no reduction");
+    assert_eq!(rig.info().ssthresh_packets, None, "no reduction");
 }
 
 #[test]

@@ -34,7 +34,7 @@ impl Connection {
         let from = self.subflows[0].path;
         self.exchange(from, next.path);
         let number = self.random.next_u32();
-        let tcp = tcp::Connection::open_beside(now, self.setup.subflow(), number, RESERVED);
+        let tcp = tcp::Connection::open_reserving(now, self.setup.subflow(), number, RESERVED);
         self.add(Subflow::new(id as u8, next.path, tcp, Role::Initial));
         self.subflows.swap(0, id);
         let left = &mut self.subflows[id];

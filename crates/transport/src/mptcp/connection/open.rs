@@ -15,12 +15,12 @@ use crate::mptcp::receiver::DataReceiver;
 use crate::mptcp::segment::{DSS_BARE, DSS_MAPPED, JoinHmac, MptcpOption, PathIndex, Segment, Token};
 use crate::mptcp::sender::DataSender;
 use crate::statistics::Statistics;
-use crate::tcp::{self, Flags, Reserved, TcpConfig, reset_for};
+use crate::tcp::{self, Flags, ReservedOptions, TcpConfig, reset_for};
 
 /// The send buffer of a subflow does not limit: that of the connection does.
 const ENDLESS: u64 = 1 << 50;
 /// What subflows leave room for in their headers.
-pub(super) const RESERVED: Reserved = Reserved {
+pub(super) const RESERVED: ReservedOptions = ReservedOptions {
     data: DSS_MAPPED,
     bare: DSS_BARE,
 };
@@ -111,7 +111,7 @@ impl Setup {
 
 /// How a TCP of these settings begins, asked of one that goes nowhere.
 fn start_parameters(config: &TcpConfig) -> StartParameters {
-    let tcp = tcp::Connection::open_beside(Instant::ZERO, config, 0, RESERVED);
+    let tcp = tcp::Connection::open_reserving(Instant::ZERO, config, 0, RESERVED);
     let window = tcp.window_bytes() / u64::from(tcp.segment_size()).max(1);
     let (min_rto, initial_rto) = config.parameters().timeouts();
     StartParameters {
@@ -161,7 +161,7 @@ impl Connection {
         };
         let reserved = connection.reserved();
         let number = connection.random.next_u32();
-        let tcp = tcp::Connection::accept_beside(now, &setup.subflow, number, &syn.tcp, reserved);
+        let tcp = tcp::Connection::accept_reserving(now, &setup.subflow, number, &syn.tcp, reserved);
         connection.add(Subflow::new(syn.subflow, path, tcp, Role::Initial));
         connection
     }
@@ -233,7 +233,7 @@ impl Connection {
         self.scatter = opening.scatter;
         self.tail = opening.tail;
         let number = self.random.next_u32();
-        let tcp = tcp::Connection::open_beside(now, &self.setup.subflow, number, RESERVED);
+        let tcp = tcp::Connection::open_reserving(now, &self.setup.subflow, number, RESERVED);
         self.add(Subflow::new(0, opening.first, tcp, Role::Initial));
         self.attempts = opening.attempts;
         self.attempts.reverse();
@@ -243,9 +243,9 @@ impl Connection {
         }
     }
 
-    const fn reserved(&self) -> Reserved {
+    const fn reserved(&self) -> ReservedOptions {
         match self.mode {
-            Mode::Plain => Reserved { data: 0, bare: 0 },
+            Mode::Plain => ReservedOptions { data: 0, bare: 0 },
             _ => RESERVED,
         }
     }
@@ -324,7 +324,7 @@ impl Connection {
             confirmed: false,
         };
         let number = self.random.next_u32();
-        let tcp = tcp::Connection::open_beside(now, &self.setup.subflow, number, RESERVED);
+        let tcp = tcp::Connection::open_reserving(now, &self.setup.subflow, number, RESERVED);
         let mut subflow = Subflow::new(id, join.path, tcp, role);
         subflow.backup = join.backup;
         self.add(subflow);
@@ -358,7 +358,7 @@ impl Connection {
             confirmed: true,
         };
         let number = self.random.next_u32();
-        let tcp = tcp::Connection::accept_beside(now, &self.setup.subflow, number, &segment.tcp, RESERVED);
+        let tcp = tcp::Connection::accept_reserving(now, &self.setup.subflow, number, &segment.tcp, RESERVED);
         let mut subflow = Subflow::new(segment.subflow, path, tcp, role);
         subflow.peer_backup = backup;
         self.add(subflow);

@@ -21,7 +21,7 @@ impl Connection {
                     break;
                 };
                 if self.setup.shared_window() && self.mode != Mode::Plain {
-                    subflow.tcp.give_window(self.incoming.offer());
+                    subflow.tcp.set_window(self.incoming.offer());
                 }
                 if let Some(outgoing) = subflow.tcp.poll_transmit(now) {
                     let path = self.path_of(index, &outgoing);

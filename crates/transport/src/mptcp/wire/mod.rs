@@ -206,7 +206,7 @@ pub fn encode(
     out: &mut Vec<u8>,
     fill: impl FnOnce(&mut [u8]),
 ) -> Result<(), EncodeError> {
-    wire::encode_beside(
+    wire::encode_with_options(
         &segment.tcp,
         &option_bytes(&segment.option, keys),
         endpoints,

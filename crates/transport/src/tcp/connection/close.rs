@@ -62,7 +62,7 @@ impl Connection {
             }
             State::Closing => self.enter_time_wait(now),
             State::LastAck => {
-                self.tell(|events| events.finished = true);
+                self.emit(|events| events.finished = true);
                 self.become_closed();
             }
             _ => {}
@@ -71,7 +71,7 @@ impl Connection {
 
     /// The peer's FIN and all before it have arrived.
     pub(super) fn on_peer_finished(&mut self, now: Instant) {
-        self.tell(|events| events.peer_finished = true);
+        self.emit(|events| events.peer_finished = true);
         match self.state {
             State::Established => self.state = State::CloseWait,
             State::FinWait1 => self.state = State::Closing,
@@ -95,11 +95,11 @@ impl Connection {
         self.state = State::TimeWait;
         self.lingers_until = now + self.time_wait(now);
         self.keep_alive = None;
-        self.tell(|events| events.finished = true);
+        self.emit(|events| events.finished = true);
     }
 
     pub(super) fn fail(&mut self, error: Error) {
-        self.tell(|events| events.failed = Some(error));
+        self.emit(|events| events.failed = Some(error));
         self.become_closed();
         self.events.closed = false;
     }
@@ -112,6 +112,6 @@ impl Connection {
         self.keep_alive = None;
         self.sender.stop();
         self.receiver.stop();
-        self.tell(|events| events.closed = true);
+        self.emit(|events| events.closed = true);
     }
 }

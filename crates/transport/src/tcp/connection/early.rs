@@ -7,7 +7,7 @@ use foundation::Instant;
 
 use super::{Connection, State};
 use crate::tcp::fast_open::FastOpen;
-use crate::tcp::opening::{Finding, Kind, Lesson, Opening};
+use crate::tcp::opening::{Discovery, Lesson, Opening, OpeningMode};
 use crate::tcp::options::{COUNT_LENGTH, OpeningOptions, Options};
 use crate::tcp::segment::{Flags, Segment};
 use crate::tcp::ttcp::Count;
@@ -18,7 +18,7 @@ const TRUNCATED_TIME_WAIT: u64 = 8;
 
 /// What an early connection keeps.
 #[derive(Debug)]
-pub struct Early {
+pub struct EarlyData {
     opening: Opening,
     /// The SYN that was sent had data, or a FIN.
     carried: bool,
@@ -35,7 +35,7 @@ pub struct Early {
     lessons: [Option<Lesson>; 2],
 }
 
-impl Early {
+impl EarlyData {
     fn new(opening: Opening) -> Option<Box<Self>> {
         (!opening.is_plain()).then(|| {
             Box::new(Self {
@@ -44,14 +44,14 @@ impl Early {
                 kept: None,
                 held: false,
                 was_early: false,
-                is_pending: matches!(opening.0, Kind::FastOpenServer { early: true, .. }),
+                is_pending: matches!(opening.0, OpeningMode::FastOpenServer { early: true, .. }),
                 was_short: false,
                 lessons: [None; 2],
             })
         })
     }
 
-    fn teach(&mut self, finding: Finding) {
+    fn record(&mut self, finding: Discovery) {
         if let Some(place) = self.lessons.iter_mut().find(|lesson| lesson.is_none()) {
             *place = Some(Lesson(finding));
         }
@@ -60,7 +60,7 @@ impl Early {
 
 impl Connection {
     /// The next thing that this connection has found out for later ones, for
-    /// [`HostMemory::learn`](crate::tcp::HostMemory::learn): to be asked for until there is none whenever it was touched.
+    /// [`HostMemory::learn`](crate::tcp::HostMemory::learn): to be requested for until there is none whenever it was touched.
     #[inline]
     pub fn take_lesson(&mut self) -> Option<Lesson> {
         let early = self.early.as_mut()?;
@@ -109,89 +109,89 @@ impl Connection {
     /// The peer's next connection has acknowledged the end of this one (RFC 1644, section 3.4).
     pub fn handle_successor(&mut self) {
         if !matches!(self.state, State::Closed | State::TimeWait) {
-            self.tell(|events| events.finished = true);
+            self.emit(|events| events.finished = true);
         }
         self.become_closed();
     }
 
     /// How this end opens.
     pub(super) fn set_opening(&mut self, opening: Opening) {
-        self.early = Early::new(opening);
+        self.early = EarlyData::new(opening);
     }
 
     /// A SYN was taken in by a listener: its data goes to the application at once, or is kept until the handshake's end, or
     /// is left to be sent again.
-    pub(super) fn take_syn_text(&mut self, now: Instant, syn: &Segment) {
+    pub(super) fn accept_syn_data(&mut self, now: Instant, syn: &Segment) {
         let Some(early) = &mut self.early else { return };
-        let goes_ahead = match early.opening.0 {
-            Kind::FastOpenServer { early, .. } => early,
-            Kind::TtcpServer { count, peer, early } => {
-                self.agree_on_counts(count, peer);
+        let opens_early = match early.opening.0 {
+            OpeningMode::FastOpenServer { early, .. } => early,
+            OpeningMode::TtcpServer { count, peer, early } => {
+                self.use_counts(count, peer);
                 early
             }
             _ => return,
         };
         let has_text = syn.length > 0 || syn.has(Flags::FIN);
         self.receiver.offer_unscaled();
-        if goes_ahead {
-            self.go_ahead(now, syn);
+        if opens_early {
+            self.open_early(now, syn);
             return;
         }
         // RFC 1644, section 3.4: kept until the handshake has shown that the SYN is new. RFC 7413, section 4.2.2: dropped.
         if has_text
             && let Some(early) = &mut self.early
-            && matches!(early.opening.0, Kind::TtcpServer { .. })
+            && matches!(early.opening.0, OpeningMode::TtcpServer { .. })
         {
             early.kept = Some((syn.length, syn.has(Flags::FIN)));
             self.took_payload = syn.length > 0;
         }
     }
 
-    fn go_ahead(&mut self, now: Instant, syn: &Segment) {
+    fn open_early(&mut self, now: Instant, syn: &Segment) {
         self.start_sender(now, u64::from(syn.window), 0);
         self.state = State::Established;
-        self.tell(|events| events.connected = true);
+        self.emit(|events| events.connected = true);
         let (length, fin) = (syn.length, syn.has(Flags::FIN));
         if let Some(early) = &mut self.early {
             early.was_early = length > 0 || fin;
             // The answer to a transaction takes the answer to the SYN along (RFC 1644, section 3.4); one to Fast Open leaves
             // at once, as Linux's does.
-            early.held = matches!(early.opening.0, Kind::TtcpServer { .. }) && (length > 0 || fin);
+            early.held = matches!(early.opening.0, OpeningMode::TtcpServer { .. }) && (length > 0 || fin);
         }
         if self.early.as_ref().is_some_and(|early| early.held)
             && let Some(handshake) = &mut self.handshake
         {
             handshake.hold(now + self.parameters.delayed_ack);
         }
-        self.take_text(now, syn, length, fin);
+        self.deliver_syn_data(now, syn, length, fin);
     }
 
     /// Takes in the payload of a SYN, or of an answer to one, and its FIN.
-    pub(super) fn take_text(&mut self, now: Instant, syn: &Segment, length: u32, fin: bool) {
+    pub(super) fn deliver_syn_data(&mut self, now: Instant, syn: &Segment, length: u32, fin: bool) {
         if length == 0 && !fin {
             return;
         }
         let mut text = *syn;
         text.sequence = self.peer_initial.at(1);
         text.flags = if fin { Flags::ACK | Flags::FIN } else { Flags::ACK };
-        self.on_text(now, &text, 1, 1 + u64::from(length) + u64::from(fin));
+        self.on_data(now, &text, 1, 1 + u64::from(length) + u64::from(fin));
     }
 
     /// The handshake is done: what was kept of the peer's SYN is taken in.
-    pub(super) fn take_kept_text(&mut self, now: Instant, segment: &Segment) {
+    pub(super) fn deliver_buffered_syn_data(&mut self, now: Instant, segment: &Segment) {
         let Some((length, fin)) = self.early.as_mut().and_then(|early| early.kept.take()) else {
             return;
         };
         let mut text = *segment;
         text.length = length;
         let took = self.took_payload;
-        self.take_text(now, &text, length, fin);
-        // It was put aside when it came; what is asked is whether the segment at hand has payload.
+        self.deliver_syn_data(now, &text, length, fin);
+        // It was put aside when it came; what is requested is whether the segment at hand has payload.
         self.took_payload = took;
     }
 
     /// Both ends speak T/TCP: every segment has the count of its sender.
-    fn agree_on_counts(&mut self, own: Count, peer: Count) {
+    fn use_counts(&mut self, own: Count, peer: Count) {
         self.count = Some(own);
         self.peer_count = Some(peer);
         self.parameters.reserved.data += COUNT_LENGTH;
@@ -204,17 +204,17 @@ impl Connection {
         let answers = self.state != State::SynSent;
         let mut opening = OpeningOptions::default();
         match early.opening.0 {
-            Kind::FastOpenClient { option, .. } if !answers => {
+            OpeningMode::FastOpenClient { option, .. } if !answers => {
                 // RFC 7413, section 4.2.1: a SYN that is sent again has neither data nor cookie.
                 opening.fast_open = option.filter(|_| !again);
             }
-            Kind::FastOpenServer { grant, .. } => opening.fast_open = grant.map(FastOpen::Cookie),
-            Kind::TtcpClient { count, known, .. } if !answers => {
+            OpeningMode::FastOpenServer { grant, .. } => opening.fast_open = grant.map(FastOpen::Cookie),
+            OpeningMode::TtcpClient { count, known, .. } if !answers => {
                 options.count = Some(count);
                 // Whoever drops SYNs with data may have forgotten what it knew, too.
                 opening.count_is_new = !known || again;
             }
-            Kind::TtcpServer { count, peer, .. } => {
+            OpeningMode::TtcpServer { count, peer, .. } => {
                 options.count = Some(count);
                 opening.count_echo = Some(peer);
             }
@@ -225,16 +225,18 @@ impl Connection {
 
     /// How much of the stream may leave with the SYN, or with the answer to one, whose options take `options` bytes; and
     /// whether its end may.
-    pub(super) fn opening_room(&self, options: u32, peer_mss: u32) -> Option<(u32, bool)> {
+    pub(super) fn syn_data_room(&self, options: u32, peer_mss: u32) -> Option<(u32, bool)> {
         let early = self.early.as_ref()?;
         let least = |announced: Option<u16>| announced.map_or(DEFAULT_MSS, u32::from);
         let (mss, may_finish) = match early.opening.0 {
-            Kind::FastOpenClient {
+            OpeningMode::FastOpenClient {
                 option: Some(FastOpen::Cookie(_)),
                 mss,
             } if self.state == State::SynSent => (least(mss), false),
-            Kind::TtcpClient { known: true, mss, .. } if self.state == State::SynSent => (least(mss), true),
-            Kind::TtcpServer { .. } if self.is_half_synchronized() => (peer_mss, true),
+            OpeningMode::TtcpClient { known: true, mss, .. } if self.state == State::SynSent => {
+                (least(mss), true)
+            }
+            OpeningMode::TtcpServer { .. } if self.is_half_synchronized() => (peer_mss, true),
             _ => return None,
         };
         let mss = mss.min(self.parameters.mss).min(self.path_mss);
@@ -245,7 +247,7 @@ impl Connection {
         Some((room, may_finish))
     }
 
-    pub(super) fn note_carried(&mut self) {
+    pub(super) fn note_syn_data_sent(&mut self) {
         if let Some(early) = &mut self.early {
             early.carried = true;
         }
@@ -253,9 +255,9 @@ impl Connection {
 
     /// The answer to this end's SYN: whether it answers this SYN and no earlier one, as far as counts tell (RFC 1644, section
     /// 3.4).
-    pub(super) fn echoes_own_count(&self, answer: &Segment) -> bool {
+    pub(super) fn echoes_count(&self, answer: &Segment) -> bool {
         match self.early.as_ref().map(|early| early.opening.0) {
-            Some(Kind::TtcpClient { count, .. }) => answer
+            Some(OpeningMode::TtcpClient { count, .. }) => answer
                 .options
                 .opening()
                 .count_echo
@@ -266,54 +268,54 @@ impl Connection {
 
     /// What the answer to this end's SYN teaches. `again`: the SYN had been sent more than once; `acknowledged`: up to where
     /// it acknowledges the stream.
-    pub(super) fn learn_from_answer(&mut self, answer: &Segment, again: bool, acknowledged: u64) {
+    pub(super) fn learn_from_syn_ack(&mut self, answer: &Segment, again: bool, acknowledged: u64) {
         let (options, opening) = (&answer.options, answer.options.opening());
         let Some(early) = &mut self.early else { return };
         early.was_early = early.carried && acknowledged > 1;
         match early.opening.0 {
-            Kind::FastOpenClient { option, .. } => {
+            OpeningMode::FastOpenClient { option, .. } => {
                 let cookie = match opening.fast_open {
                     Some(FastOpen::Cookie(cookie)) => Some(cookie),
                     _ => None,
                 };
                 if early.carried && again && acknowledged == 1 {
-                    early.teach(Finding::DataLost);
+                    early.record(Discovery::SynDataLost);
                 } else {
-                    early.teach(Finding::Answered {
+                    early.record(Discovery::CookieReply {
                         cookie,
-                        asked: option == Some(FastOpen::Request) && !again,
+                        requested: option == Some(FastOpen::Request) && !again,
                         mss: options.mss,
                     });
                 }
             }
-            Kind::TtcpClient { count, .. } => match (options.count, opening.count_echo) {
+            OpeningMode::TtcpClient { count, .. } => match (options.count, opening.count_echo) {
                 (Some(peer), Some(_)) => {
-                    early.teach(Finding::Echoed {
+                    early.record(Discovery::CountEcho {
                         count,
                         peer: Some(peer),
                         mss: options.mss,
                     });
-                    self.agree_on_counts(count, peer);
+                    self.use_counts(count, peer);
                 }
-                _ => early.teach(Finding::Silent),
+                _ => early.record(Discovery::NoEcho),
             },
             _ => {}
         }
     }
 
     /// Whether the peer keeps what came with this end's SYN, though it has acknowledged the SYN alone.
-    pub(super) fn peer_keeps_text(&self) -> bool {
+    pub(super) fn peer_buffers_syn_data(&self) -> bool {
         self.count.is_some()
     }
 
     /// The peer has acknowledged this end's SYN, which answered one of its own.
-    pub(super) fn settle_early(&mut self) {
+    pub(super) fn confirm_early_open(&mut self) {
         let mss = self.handshake.as_ref().map(|handshake| handshake.peer_mss);
         let Some(early) = &mut self.early else { return };
         early.held = false;
-        if let Kind::TtcpServer { peer, .. } = early.opening.0 {
+        if let OpeningMode::TtcpServer { peer, .. } = early.opening.0 {
             let mss = mss.and_then(|mss| u16::try_from(mss).ok());
-            early.teach(Finding::Proven { peer, mss });
+            early.record(Discovery::CountProof { peer, mss });
         }
         self.release_pending(false);
     }
@@ -323,13 +325,13 @@ impl Connection {
         if let Some(early) = &mut self.early
             && std::mem::take(&mut early.is_pending)
         {
-            early.teach(Finding::Settled { reset });
+            early.record(Discovery::PendingClosed { reset });
         }
     }
 
     /// RFC 1644, section 3.4: a segment without the peer's count is of another connection.
     #[inline]
-    pub(super) fn is_of_another_count(&self, segment: &Segment) -> bool {
+    pub(super) fn has_other_count(&self, segment: &Segment) -> bool {
         self.peer_count.is_some() && segment.options.count != self.peer_count && !segment.has(Flags::RST)
     }
 

@@ -6,7 +6,7 @@ use super::handshake::build;
 use super::{Connection, Error, State};
 use crate::tcp::config::TcpConfig;
 use crate::tcp::segment::{Flags, Segment, reset_for};
-use crate::tcp::sender::Start;
+use crate::tcp::sender::HandshakeResult;
 
 /// RFC 6298, section 5.7: the timeout after a handshake that needed retransmissions.
 const CAUTIOUS_TIMEOUT: Duration = Duration::from_secs(3);
@@ -19,7 +19,7 @@ impl Connection {
             .has(Flags::ACK)
             .then(|| segment.acknowledgement.expand(self.initial, 1))
             .flatten()
-            .filter(|&it| self.acknowledges_syn(it) && self.has_sent_syn());
+            .filter(|&it| self.covers_syn(it) && self.has_sent_syn());
         if segment.has(Flags::ACK) && acknowledged.is_none() {
             self.reset = reset_for(segment);
             return;
@@ -34,13 +34,12 @@ impl Connection {
             return;
         }
         if acknowledged.is_some()
-            && ((self.timestamps && !self.echoes_this_handshake(now, segment))
-                || !self.echoes_own_count(segment))
+            && ((self.timestamps && !self.echoes_this_handshake(now, segment)) || !self.echoes_count(segment))
         {
             self.reset = reset_for(segment);
             return;
         }
-        self.take_syn(now, segment);
+        self.on_syn_options(now, segment);
         let Some(acknowledged) = acknowledged else {
             // Simultaneous open (RFC 9293, section 3.5, figure 7).
             self.state = State::SynReceived;
@@ -54,21 +53,21 @@ impl Connection {
             .handshake
             .as_ref()
             .is_some_and(|handshake| handshake.sent > 1);
-        self.learn_from_answer(segment, again, acknowledged);
+        self.learn_from_syn_ack(segment, again, acknowledged);
         self.establish(now, segment, acknowledged);
         if acknowledged > 1 {
             if !self.on_acknowledgement(now, segment, 0, acknowledged) {
                 return;
             }
             if self.sender.next() > acknowledged {
-                self.sender.take_back_opening();
+                self.sender.retract_syn_data();
             }
         }
-        self.take_text(now, segment, segment.length, segment.has(Flags::FIN));
+        self.deliver_syn_data(now, segment, segment.length, segment.has(Flags::FIN));
     }
 
     /// Whether an acknowledgement of all before this position acknowledges this end's SYN, and nothing that never left.
-    pub(super) fn acknowledges_syn(&self, position: u64) -> bool {
+    pub(super) fn covers_syn(&self, position: u64) -> bool {
         (1..=self.sender.next()).contains(&position)
     }
 
@@ -91,7 +90,7 @@ impl Connection {
     pub(super) fn establish(&mut self, now: Instant, segment: &Segment, acknowledged: u64) {
         let is_early = self.is_half_synchronized();
         if self.state != State::SynSent {
-            self.settle_early();
+            self.confirm_early_open();
         }
         if !is_early {
             self.start_sender(now, self.window_of(segment), 1);
@@ -115,13 +114,13 @@ impl Connection {
                 );
             }
         } else {
-            self.sender.be_cautious(CAUTIOUS_TIMEOUT);
+            self.sender.set_initial_timeout(CAUTIOUS_TIMEOUT);
         }
-        let is_kept = self.peer_keeps_text() && self.sender.opening_fits();
+        let is_kept = self.peer_buffers_syn_data() && self.sender.syn_data_fits();
         if acknowledged == 1 && self.sender.next() > 1 && !is_early && !is_kept {
-            self.sender.take_back_opening();
+            self.sender.retract_syn_data();
         }
-        self.sender.take_over_timer(now);
+        self.sender.start_timer_after_syn(now);
         if is_early {
             return;
         }
@@ -129,13 +128,13 @@ impl Connection {
         if self.sender.is_finishing() {
             self.state = State::FinWait1;
         }
-        self.tell(|events| events.connected = true);
+        self.emit(|events| events.connected = true);
     }
 
     /// The options are settled: the sender begins with a window of the peer from a segment at `window_from`.
     pub(super) fn start_sender(&mut self, now: Instant, window: u64, window_from: u64) {
         let Some(handshake) = &self.handshake else { return };
-        let start = Start {
+        let start = HandshakeResult {
             segment: Self::payload_size(
                 &self.parameters,
                 handshake.peer_mss.min(self.path_mss),

@@ -10,10 +10,10 @@ use crate::statistics::Statistics;
 use crate::tcp::config::TcpConfig;
 use crate::tcp::opening::Opening;
 use crate::tcp::options::{Options, Timestamps};
-use crate::tcp::profile::{Parameters, Profile, Reserved};
+use crate::tcp::profile::{Parameters, Profile, ReservedOptions};
 use crate::tcp::receiver::Receiver;
 use crate::tcp::segment::{Flags, Outgoing, Segment, reset_for};
-use crate::tcp::sender::{Sender, Start};
+use crate::tcp::sender::{HandshakeResult, Sender};
 use crate::tcp::sequence::SequenceNumber;
 
 /// RFC 7323, section 2.3: the largest shift.
@@ -79,12 +79,17 @@ impl Connection {
     /// Opens a connection: its SYN carries `initial_sequence` and leaves at the next `poll_transmit`.
     #[must_use]
     pub fn open(now: Instant, config: &TcpConfig, initial_sequence: u32) -> Self {
-        Self::open_beside(now, config, initial_sequence, Reserved::default())
+        Self::open_reserving(now, config, initial_sequence, ReservedOptions::default())
     }
 
     /// As [`open`](Self::open), for an owner that adds options to its segments.
     #[must_use]
-    pub fn open_beside(now: Instant, config: &TcpConfig, initial_sequence: u32, reserved: Reserved) -> Self {
+    pub fn open_reserving(
+        now: Instant,
+        config: &TcpConfig,
+        initial_sequence: u32,
+        reserved: ReservedOptions,
+    ) -> Self {
         let mut connection = Self::new(now, config, initial_sequence, None, reserved);
         connection.state = State::SynSent;
         connection
@@ -104,7 +109,7 @@ impl Connection {
     /// gives a connection that is closed and resets it.
     #[must_use]
     pub fn accept(now: Instant, config: &TcpConfig, initial_sequence: u32, syn: &Segment) -> Self {
-        Self::accept_beside(now, config, initial_sequence, syn, Reserved::default())
+        Self::accept_reserving(now, config, initial_sequence, syn, ReservedOptions::default())
     }
 
     /// As [`accept`](Self::accept), in the way that the memory of the host says
@@ -120,19 +125,19 @@ impl Connection {
         let mut connection = Self::accept(now, config, initial_sequence, syn);
         if connection.state == State::SynReceived {
             connection.set_opening(opening);
-            connection.take_syn_text(now, syn);
+            connection.accept_syn_data(now, syn);
         }
         connection
     }
 
     /// As [`accept`](Self::accept), for an owner that adds options to its segments.
     #[must_use]
-    pub fn accept_beside(
+    pub fn accept_reserving(
         now: Instant,
         config: &TcpConfig,
         initial_sequence: u32,
         syn: &Segment,
-        reserved: Reserved,
+        reserved: ReservedOptions,
     ) -> Self {
         let mss = syn.options.mss.map_or(DEFAULT_MSS, u32::from);
         let mut connection = Self::new(now, config, initial_sequence, Some(mss), reserved);
@@ -142,7 +147,7 @@ impl Connection {
             return connection;
         }
         connection.state = State::SynReceived;
-        connection.take_syn(now, syn);
+        connection.on_syn_options(now, syn);
         connection
     }
 
@@ -152,7 +157,7 @@ impl Connection {
         config: &TcpConfig,
         initial_sequence: u32,
         peer_mss: Option<u32>,
-        reserved: Reserved,
+        reserved: ReservedOptions,
     ) -> Self {
         let parameters = Parameters {
             reserved,
@@ -161,7 +166,7 @@ impl Connection {
         let active = peer_mss.is_none();
         let peer_mss = peer_mss.unwrap_or(DEFAULT_MSS.max(parameters.mss));
         let scale = scale_for(parameters.receive_buffer);
-        let start = Start {
+        let start = HandshakeResult {
             segment: Self::payload_size(&parameters, peer_mss, parameters.timestamps),
             sack: parameters.sack,
             timestamps: parameters.timestamps,
@@ -236,7 +241,7 @@ impl Connection {
     }
 
     /// What the peer's SYN says.
-    pub(super) fn take_syn(&mut self, now: Instant, syn: &Segment) {
+    pub(super) fn on_syn_options(&mut self, now: Instant, syn: &Segment) {
         self.peer_initial = syn.sequence;
         let options = &syn.options;
         self.sack &= options.sack_permitted;
@@ -268,11 +273,11 @@ impl Connection {
             handshake.scaled = options.window_scale.is_some();
             handshake.peer_mss = options.mss.map_or(DEFAULT_MSS, u32::from);
         }
-        self.sender.take_window(u64::from(syn.window));
+        self.sender.set_unscaled_window(u64::from(syn.window));
     }
 
     /// The peer did not get the answer to its SYN.
-    pub(super) fn answer_again(&mut self) {
+    pub(super) fn repeat_syn_ack(&mut self) {
         if let Some(handshake) = &mut self.handshake {
             handshake.pending = true;
         }
@@ -298,7 +303,7 @@ impl Connection {
     }
 
     /// Whether segments may leave though this end's SYN is not yet acknowledged.
-    pub(super) fn goes_on_early(&self) -> bool {
+    pub(super) fn may_send_early(&self) -> bool {
         self.is_half_synchronized() && self.has_sent_syn()
     }
 
@@ -354,25 +359,25 @@ impl Connection {
         };
         if self.early.is_some() {
             self.add_opening_options(&mut segment.options, again);
-            self.take_along(now, &mut segment, peer_mss, again);
+            self.attach_data(now, &mut segment, peer_mss, again);
         }
         Some(self.control(segment))
     }
 
     /// Puts the beginning of the stream into a SYN or the answer to one; never into one that is sent again.
-    fn take_along(&mut self, now: Instant, segment: &mut Segment, peer_mss: u32, again: bool) {
+    fn attach_data(&mut self, now: Instant, segment: &mut Segment, peer_mss: u32, again: bool) {
         // The answer acknowledges whatever has come.
         self.receiver.forget_ack();
         if again {
-            self.sender.blur_opening();
+            self.sender.mark_syn_data_ambiguous();
             return;
         }
-        let room = self.opening_room(segment.options.encoded_length(), peer_mss);
+        let room = self.syn_data_room(segment.options.encoded_length(), peer_mss);
         let Some((room, may_finish)) = room else { return };
-        let Some(departure) = self.sender.poll_opening(now, room, may_finish) else {
+        let Some(departure) = self.sender.poll_syn_data(now, room, may_finish) else {
             return;
         };
-        self.note_carried();
+        self.note_syn_data_sent();
         segment.length = departure.length;
         // Linux sets none in a SYN of Fast Open either.
         if departure.push && departure.length > 0 && may_finish {

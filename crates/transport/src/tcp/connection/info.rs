@@ -17,7 +17,7 @@ pub struct Info {
     /// The congestion window in bytes.
     pub window_bytes: u64,
     /// Slow start threshold in segments, `None` where it is not set yet or there is none.
-    pub threshold_packets: Option<u64>,
+    pub ssthresh_packets: Option<u64>,
     /// Smoothed round-trip time, `None` before the first sample.
     pub smoothed_rtt: Option<Duration>,
     /// The latest round-trip sample, `None` before the first.
@@ -33,7 +33,7 @@ pub struct Info {
     /// Timeouts since the last progress (`tcpi_retransmits`).
     pub timeouts: u32,
     /// Unanswered window probes (`tcpi_probes`).
-    pub probes: u32,
+    pub zero_window_probes: u32,
     /// Segments not acknowledged (`tcpi_unacked`), selectively acknowledged, lost, and retransmitted.
     pub unacked: u64,
     /// Segments selectively acknowledged; without SACK, duplicate ACKs.
@@ -41,9 +41,9 @@ pub struct Info {
     /// Segments taken for lost.
     pub lost: u64,
     /// Segments whose retransmission is in flight (`tcpi_retrans`).
-    pub resent: u64,
+    pub retransmitted: u64,
     /// Segments that were ever sent again (`tcpi_total_retrans`).
-    pub total_resent: u64,
+    pub total_retransmitted: u64,
     /// Segments that were ever taken for lost.
     pub total_lost: u64,
     /// Segments of reordering to expect (`tcpi_reordering`), and how often it was seen.

@@ -3,9 +3,9 @@
 use foundation::{Duration, Instant};
 
 use super::{Connection, Error, State};
-use crate::tcp::receiver::Echo;
+use crate::tcp::receiver::TimestampEcho;
 use crate::tcp::segment::{Ecn, Flags, Segment, reset_for};
-use crate::tcp::sender::{AckInfo, AckVerdict};
+use crate::tcp::sender::{AckInfo, AckValidity};
 
 /// Linux answers unacceptable segments no more often than this (RFC 5961, section 7).
 const CHALLENGE_INTERVAL: Duration = Duration::from_millis(500);
@@ -17,7 +17,7 @@ impl Connection {
     pub(super) fn on_segment(&mut self, now: Instant, segment: &Segment) {
         self.took_payload = false;
         if let Some(keep_alive) = &mut self.keep_alive {
-            keep_alive.on_heard(now);
+            keep_alive.on_received(now);
         }
         match self.state {
             State::Closed => self.reset = reset_for(segment),
@@ -31,7 +31,7 @@ impl Connection {
         if segment.has(Flags::SYN) && self.handshake.is_some() && segment.sequence == self.peer_initial {
             if !segment.has(Flags::ACK) {
                 if !segment.has(Flags::RST) {
-                    self.answer_again();
+                    self.repeat_syn_ack();
                 }
                 return;
             }
@@ -40,7 +40,7 @@ impl Connection {
             segment.flags = Flags::from_bits(segment.flags.bits() & !Flags::SYN.bits());
             segment.window = u16::try_from(u64::from(segment.window) >> self.peer_scale).unwrap_or(u16::MAX);
         }
-        if self.is_of_another_count(&segment) {
+        if self.has_other_count(&segment) {
             self.challenge(now, &segment);
             return;
         }
@@ -70,12 +70,12 @@ impl Connection {
         let acknowledged = segment.acknowledgement.expand(self.initial, una);
         if self.handshake.is_some() {
             // RFC 9293, section 3.10.7.4: SND.UNA < SEG.ACK =< SND.NXT, or a reset.
-            let Some(acknowledged) = acknowledged.filter(|&it| self.acknowledges_syn(it)) else {
+            let Some(acknowledged) = acknowledged.filter(|&it| self.covers_syn(it)) else {
                 self.reset = reset_for(&segment);
                 return;
             };
             self.establish(now, &segment, acknowledged);
-            self.take_kept_text(now, &segment);
+            self.deliver_buffered_syn_data(now, &segment);
         }
         let Some(acknowledged) = acknowledged else { return };
         if !self.on_acknowledgement(now, &segment, start, acknowledged) {
@@ -83,7 +83,7 @@ impl Connection {
         }
         self.note_timestamp(now, &segment, start);
         if segment.length > 0 || segment.has(Flags::FIN) {
-            self.on_text(now, &segment, start, end);
+            self.on_data(now, &segment, start, end);
         }
     }
 
@@ -195,19 +195,19 @@ impl Connection {
             carries: segment.length > 0 || segment.has(Flags::FIN),
         };
         match self.sender.on_ack(now, &info, &mut self.statistics) {
-            AckVerdict::Taken(advanced) => {
+            AckValidity::Valid(advanced) => {
                 self.wake_writer();
                 if advanced {
                     self.after_progress(now);
                 }
                 true
             }
-            AckVerdict::Ancient => {
+            AckValidity::TooOld => {
                 // RFC 5961, section 5.2.
                 self.challenge(now, segment);
                 false
             }
-            AckVerdict::Unsent => {
+            AckValidity::Unsent => {
                 // RFC 9293 answers with an ACK; Linux drops it without a word.
                 if !self.parameters.is_linux() {
                     self.challenge(now, segment);
@@ -220,9 +220,9 @@ impl Connection {
     /// A writer that waits for room hears of it.
     #[inline]
     fn wake_writer(&mut self) {
-        if self.write_blocked && self.sender.wakes_writer() {
+        if self.write_blocked && self.sender.should_wake_writer() {
             self.write_blocked = false;
-            self.tell(|events| events.writable = true);
+            self.emit(|events| events.writable = true);
         }
     }
 
@@ -236,7 +236,7 @@ impl Connection {
 
     /// Data, a FIN or both.
     #[inline]
-    pub(super) fn on_text(&mut self, now: Instant, segment: &Segment, start: u64, end: u64) {
+    pub(super) fn on_data(&mut self, now: Instant, segment: &Segment, start: u64, end: u64) {
         if segment.length > 0 {
             self.statistics.packets_received += 1;
         }
@@ -247,7 +247,7 @@ impl Connection {
             }
             if segment.ecn == Ecn::Ce {
                 if !self.echo_congestion {
-                    self.receiver.quicken();
+                    self.receiver.ack_quickly();
                 }
                 self.echo_congestion = true;
             }
@@ -274,7 +274,7 @@ impl Connection {
             .timestamps
             .then_some(segment.options.timestamps)
             .flatten()
-            .map(|t| Echo {
+            .map(|t| TimestampEcho {
                 value: t.echo,
                 clock: self.sender.clock(now),
             });
@@ -284,7 +284,7 @@ impl Connection {
             self.statistics.duplicates_received += u64::from(segment.length > 0);
         }
         if arrival.readable {
-            self.tell(|events| events.readable = true);
+            self.emit(|events| events.readable = true);
         }
         if arrival.finished {
             self.on_peer_finished(now);

@@ -12,7 +12,7 @@ const MOST_PROBES: u32 = 9;
 #[derive(Debug)]
 pub struct KeepAlive {
     idle: Duration,
-    heard_at: Instant,
+    received_at: Instant,
     at: Instant,
     probes: u32,
     pending: bool,
@@ -22,7 +22,7 @@ impl KeepAlive {
     pub fn new(now: Instant, idle: Duration) -> Self {
         Self {
             idle,
-            heard_at: now,
+            received_at: now,
             at: now + idle,
             probes: 0,
             pending: false,
@@ -31,8 +31,8 @@ impl KeepAlive {
 
     /// The timer is not moved for each segment: it looks when it fires.
     #[inline]
-    pub fn on_heard(&mut self, now: Instant) {
-        self.heard_at = now;
+    pub fn on_received(&mut self, now: Instant) {
+        self.received_at = now;
         self.probes = 0;
     }
 
@@ -53,7 +53,7 @@ impl Connection {
         let Some(keep_alive) = self.keep_alive.as_mut().filter(|k| k.at <= now) else {
             return;
         };
-        let due = keep_alive.heard_at + keep_alive.idle;
+        let due = keep_alive.received_at + keep_alive.idle;
         if busy {
             // Data in flight asks by itself.
             keep_alive.at = now + keep_alive.idle;

@@ -8,7 +8,7 @@ mod info;
 mod input;
 mod keepalive;
 mod output;
-mod part;
+mod subflow;
 
 pub use handshake::LEAST_SEGMENT;
 pub use info::Info;
@@ -16,7 +16,7 @@ pub use info::Info;
 use foundation::{Duration, Instant};
 use hdrhistogram::Histogram;
 
-use self::early::Early;
+use self::early::EarlyData;
 use self::handshake::Handshake;
 use self::keepalive::KeepAlive;
 use super::profile::Parameters;
@@ -128,7 +128,7 @@ pub struct Connection {
     count: Option<Count>,
     peer_count: Option<Count>,
     /// With Fast Open or T/TCP.
-    early: Option<Box<Early>>,
+    early: Option<Box<EarlyData>>,
     events: Events,
     statistics: Statistics,
 }
@@ -383,7 +383,7 @@ impl Machine for Connection {
 }
 
 impl Connection {
-    fn tell(&mut self, set: impl FnOnce(&mut Events)) {
+    fn emit(&mut self, set: impl FnOnce(&mut Events)) {
         set(&mut self.events);
         self.events.any = true;
     }

@@ -5,7 +5,7 @@ use foundation::Instant;
 use super::{Connection, State};
 use crate::tcp::options::{SackBlocks, Timestamps};
 use crate::tcp::segment::{Ecn, Flags, Outgoing, Segment};
-use crate::tcp::sender::Departure;
+use crate::tcp::sender::DataSegment;
 use crate::tcp::wire::MAX_OPTIONS;
 
 impl Connection {
@@ -16,7 +16,7 @@ impl Connection {
         }
         if self.handshake.is_some() {
             let syn = self.poll_handshake(now);
-            if syn.is_some() || !self.goes_on_early() {
+            if syn.is_some() || !self.may_send_early() {
                 return syn;
             }
         }
@@ -130,7 +130,7 @@ impl Connection {
     }
 
     #[inline]
-    fn data(&mut self, now: Instant, departure: &Departure) -> Outgoing {
+    fn data(&mut self, now: Instant, departure: &DataSegment) -> Outgoing {
         if departure.length == 0 && !departure.fin {
             return self.acknowledgement(now, departure.start);
         }
@@ -157,7 +157,7 @@ impl Connection {
     }
 
     #[inline]
-    pub(super) fn count_departure(&mut self, now: Instant, departure: &Departure) {
+    pub(super) fn count_departure(&mut self, now: Instant, departure: &DataSegment) {
         if departure.length > 0 {
             let statistics = &mut self.statistics;
             statistics.packets_sent += 1;

@@ -7,9 +7,9 @@ use foundation::{Duration, Instant};
 
 use super::cookie::{Cookie, FastOpen};
 
-/// Servers remembered; beyond it the one asked longest ago is forgotten.
+/// Servers remembered; beyond it the one requested longest ago is forgotten.
 const MOST: usize = 4096;
-/// For so long a server that gave no cookie is not asked again (RFC 7413, section 4.1.3, leaves the time open).
+/// For so long a server that gave no cookie is not requested again (RFC 7413, section 4.1.3, leaves the time open).
 const REFUSAL_LIFE: Duration = Duration::from_secs(3600);
 /// So many SYNs with data in a row without an answer, and the path is taken for one that drops them: the next SYNs go
 /// without, for a minute, and twice as long with each further one (as Linux does).
@@ -46,13 +46,13 @@ impl CookieCache {
         (option, known.mss)
     }
 
-    /// A server answered: with a cookie, or without one; `asked` tells whether it was asked for one.
+    /// A server answered: with a cookie, or without one; `requested` tells whether it was requested for one.
     pub fn on_answer(
         &mut self,
         now: Instant,
         server: IpAddr,
         cookie: Option<Cookie>,
-        asked: bool,
+        requested: bool,
         mss: Option<u16>,
     ) {
         let known = self.entry(now, server);
@@ -60,7 +60,7 @@ impl CookieCache {
         known.losses = 0;
         if cookie.is_some() {
             known.cookie = cookie;
-        } else if asked {
+        } else if requested {
             known.plain_until = now + REFUSAL_LIFE;
         }
     }

@@ -85,7 +85,7 @@ impl FastOpen {
 
 /// What a server makes of a cookie.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Verdict {
+pub enum CookieStatus {
     /// It is the client's.
     Valid,
     /// It is the client's, made with the key before: it is taken, and the client is given a new one.
@@ -127,13 +127,13 @@ impl CookieKeys {
 
     /// Whether a cookie is the client's.
     #[must_use]
-    pub fn check(&self, client: IpAddr, cookie: Cookie) -> Verdict {
+    pub fn check(&self, client: IpAddr, cookie: Cookie) -> CookieStatus {
         if make(&self.current, client) == cookie {
-            return Verdict::Valid;
+            return CookieStatus::Valid;
         }
         match &self.previous {
-            Some(key) if make(key, client) == cookie => Verdict::Outdated,
-            _ => Verdict::Invalid,
+            Some(key) if make(key, client) == cookie => CookieStatus::Outdated,
+            _ => CookieStatus::Invalid,
         }
     }
 }
@@ -172,14 +172,17 @@ mod tests {
     fn a_cookie_is_one_clients_and_one_keys() {
         let mut keys = CookieKeys::new([1; 32]);
         let cookie = keys.cookie(CLIENT);
-        assert_eq!(keys.check(CLIENT, cookie), Verdict::Valid);
-        assert_eq!(keys.check(OTHER, cookie), Verdict::Invalid);
-        assert_eq!(CookieKeys::new([2; 32]).check(CLIENT, cookie), Verdict::Invalid);
+        assert_eq!(keys.check(CLIENT, cookie), CookieStatus::Valid);
+        assert_eq!(keys.check(OTHER, cookie), CookieStatus::Invalid);
+        assert_eq!(
+            CookieKeys::new([2; 32]).check(CLIENT, cookie),
+            CookieStatus::Invalid
+        );
         keys.change([2; 32]);
-        assert_eq!(keys.check(CLIENT, cookie), Verdict::Outdated);
-        assert_eq!(keys.check(CLIENT, keys.cookie(CLIENT)), Verdict::Valid);
+        assert_eq!(keys.check(CLIENT, cookie), CookieStatus::Outdated);
+        assert_eq!(keys.check(CLIENT, keys.cookie(CLIENT)), CookieStatus::Valid);
         keys.change([3; 32]);
-        assert_eq!(keys.check(CLIENT, cookie), Verdict::Invalid);
+        assert_eq!(keys.check(CLIENT, cookie), CookieStatus::Invalid);
     }
 
     #[test]

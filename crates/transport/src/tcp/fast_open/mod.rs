@@ -6,5 +6,5 @@ mod cookie;
 mod pending;
 
 pub use cache::CookieCache;
-pub use cookie::{Cookie, CookieKeys, FastOpen, Verdict};
-pub use pending::Pending;
+pub use cookie::{Cookie, CookieKeys, CookieStatus, FastOpen};
+pub use pending::PendingOpens;

@@ -12,14 +12,14 @@ const RESET_LIFE: Duration = Duration::from_secs(60);
 
 /// The connections whose SYN was answered before the client had shown that it hears.
 #[derive(Clone, Debug)]
-pub struct Pending {
+pub struct PendingOpens {
     limit: usize,
     open: usize,
     /// When those that were reset count no longer.
     resets: VecDeque<Instant>,
 }
 
-impl Default for Pending {
+impl Default for PendingOpens {
     fn default() -> Self {
         Self {
             limit: LIMIT,
@@ -29,14 +29,14 @@ impl Default for Pending {
     }
 }
 
-impl Pending {
+impl PendingOpens {
     /// At most so many at a time; 0 turns Fast Open off without forgetting cookies.
     pub const fn set_limit(&mut self, limit: usize) {
         self.limit = limit;
     }
 
     /// One more begins; false where there are too many.
-    pub fn begin(&mut self, now: Instant) -> bool {
+    pub fn start(&mut self, now: Instant) -> bool {
         while self.resets.front().is_some_and(|&until| until <= now) {
             self.resets.pop_front();
         }
@@ -46,7 +46,7 @@ impl Pending {
     }
 
     /// One has ended: its handshake is done, or it failed; `reset` by the client.
-    pub fn end(&mut self, now: Instant, reset: bool) {
+    pub fn finish(&mut self, now: Instant, reset: bool) {
         self.open = self.open.saturating_sub(1);
         if reset {
             self.resets.push_back(now + RESET_LIFE);
@@ -61,14 +61,14 @@ mod tests {
     #[test]
     fn those_that_were_reset_count_for_a_while() {
         let at = |seconds| Instant::ZERO + Duration::from_secs(seconds);
-        let mut pending = Pending::default();
+        let mut pending = PendingOpens::default();
         pending.set_limit(2);
-        assert!(pending.begin(at(0)) && pending.begin(at(0)));
-        assert!(!pending.begin(at(0)));
-        pending.end(at(1), false);
-        assert!(pending.begin(at(1)));
-        pending.end(at(2), true);
-        assert!(!pending.begin(at(61)));
-        assert!(pending.begin(at(62)));
+        assert!(pending.start(at(0)) && pending.start(at(0)));
+        assert!(!pending.start(at(0)));
+        pending.finish(at(1), false);
+        assert!(pending.start(at(1)));
+        pending.finish(at(2), true);
+        assert!(!pending.start(at(61)));
+        assert!(pending.start(at(62)));
     }
 }

@@ -21,7 +21,7 @@ pub struct AckTiming {
 
 /// The delay of acknowledgements.
 #[derive(Debug)]
-pub struct Delay {
+pub struct AckScheduler {
     /// An acknowledgement is due now.
     due: bool,
     /// When a delayed one is due; `Instant::MAX` for none.
@@ -38,7 +38,7 @@ pub struct Delay {
     received_at: Option<Instant>,
 }
 
-impl Delay {
+impl AckScheduler {
     pub fn new(parameters: &Parameters) -> Self {
         Self {
             due: false,
@@ -97,7 +97,7 @@ impl Delay {
     }
 
     /// The next acknowledgements leave at once: the peer needs to hear of something.
-    pub fn quicken(&mut self) {
+    pub fn ack_quickly(&mut self) {
         self.due = true;
         if self.quick_acks {
             self.quick = self.quick.max(2);

@@ -8,7 +8,7 @@ const FIRST_SEGMENTS: u64 = 10;
 
 /// The peer's echo of this end's timestamp clock, and that clock now, in its ticks of a millisecond.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Echo {
+pub struct TimestampEcho {
     pub value: u32,
     pub clock: u32,
 }
@@ -32,7 +32,7 @@ pub struct Autotuning {
 impl Autotuning {
     /// The round trip that a segment with data shows, by the timestamp that it echoes (`tcp_rcv_rtt_measure_ts`).
     #[inline]
-    pub fn on_echo(&mut self, echo: Echo, unread: bool) {
+    pub fn on_echo(&mut self, echo: TimestampEcho, unread: bool) {
         if self.last_echo == Some(echo.value) {
             return;
         }
@@ -124,7 +124,7 @@ mod tests {
         // 160/256 are window: 2 * 28960 * (1 + 2 * (28960 - 15928) / 15928) = 152,698.
         let mut tuning = Autotuning::default();
         tuning.on_echo(
-            Echo {
+            TimestampEcho {
                 value: 1000,
                 clock: 1240,
             },
@@ -152,7 +152,7 @@ mod tests {
     #[test]
     fn what_was_not_read_does_not_count() {
         let mut tuning = Autotuning::default();
-        tuning.on_echo(Echo { value: 0, clock: 100 }, false);
+        tuning.on_echo(TimestampEcho { value: 0, clock: 100 }, false);
         tuning.on_read(at(0), 1, 0, 1000, 0);
         assert_eq!(tuning.on_read(at(100), 20_001, 10_000, 1000, 0), None);
         assert!(tuning.on_read(at(200), 40_001, 9_999, 1000, 0).is_some());
@@ -163,7 +163,7 @@ mod tests {
         let mut tuning = Autotuning::default();
         let sample = |tuning: &mut Autotuning, start: u32, ticks: u32, unread: bool| {
             tuning.on_echo(
-                Echo {
+                TimestampEcho {
                     value: start,
                     clock: start + ticks,
                 },

@@ -6,11 +6,11 @@ mod reassembly;
 mod window;
 
 pub use acks::AckTiming;
-pub use autotuning::{Autotuning, Echo};
+pub use autotuning::{Autotuning, TimestampEcho};
 
 use foundation::{Duration, Instant};
 
-use self::acks::Delay;
+use self::acks::AckScheduler;
 use self::reassembly::Reassembly;
 use self::window::Window;
 use super::profile::Parameters;
@@ -39,7 +39,7 @@ pub struct Receiver {
     /// How the window's memory grows, while it may: up to `most_memory`.
     autotuning: Option<Autotuning>,
     most_memory: u64,
-    delay: Delay,
+    acks: AckScheduler,
     /// RCV.NXT of the last acknowledgement that left.
     acknowledged: u64,
     /// The largest segment seen, as a measure of the peer's full segments.
@@ -59,7 +59,7 @@ impl Receiver {
             window: Window::new(parameters, scale),
             autotuning: parameters.receive_autotuning.then(Autotuning::default),
             most_memory: parameters.receive_buffer,
-            delay: Delay::new(parameters),
+            acks: AckScheduler::new(parameters),
             acknowledged: 1,
             segment: 0,
             dsack: parameters.dsack,
@@ -112,7 +112,7 @@ impl Receiver {
             let unread = self.reassembly.next().saturating_sub(self.read);
             let beyond = self.reassembly.beyond_gap();
             if let Some(window) = autotuning.on_read(now, self.read, unread, self.segment, beyond) {
-                self.make_room(window);
+                self.grow_memory(window);
             }
         }
         if taken > 0
@@ -120,14 +120,14 @@ impl Receiver {
                 .window
                 .is_update_due(self.next(), self.readable(), self.segment)
         {
-            self.delay.demand();
+            self.acks.demand();
         }
         taken
     }
 
-    fn make_room(&mut self, window: u64) {
+    fn grow_memory(&mut self, window: u64) {
         // An owner that counts the window goes on to ask for the round trip.
-        if self.window.make_room(window, self.most_memory) && !self.window.is_given() {
+        if self.window.grow_memory(window, self.most_memory) && !self.window.is_external() {
             self.autotuning = None;
         }
     }
@@ -139,10 +139,10 @@ impl Receiver {
 
     /// What a segment with data shows of the round trip, and how large full segments are.
     #[inline]
-    fn measure(&mut self, now: Instant, length: u32, echo: Option<Echo>) {
+    fn measure(&mut self, now: Instant, length: u32, echo: Option<TimestampEcho>) {
         if length > self.segment {
             self.segment = length;
-            self.window.fit(length);
+            self.window.set_segment(length);
         }
         let unread = self.readable() > 0;
         let next = self.next();
@@ -164,13 +164,13 @@ impl Receiver {
         length: u32,
         fin: bool,
         rto: Duration,
-        echo: Option<Echo>,
+        echo: Option<TimestampEcho>,
     ) -> Arrival {
         let mut arrival = Arrival::default();
         let before = self.next();
         if length > 0 {
             self.measure(now, length, echo);
-            self.delay
+            self.acks
                 .on_data(now, rto, self.window.size(before), self.segment);
         }
         let whole = start + u64::from(length) + u64::from(fin);
@@ -191,21 +191,21 @@ impl Receiver {
                 && let Some(autotuning) = &self.autotuning
             {
                 let window = autotuning.on_gap(beyond);
-                self.make_room(window);
+                self.grow_memory(window);
             }
             if self.window.on_progress(self.readable(), length) {
-                self.delay.on_window_growth();
+                self.acks.on_window_growth();
             }
         }
         // RFC 5681, section 4.2: at once for duplicates, out of order, and what fills a gap.
         if arrival.duplicate || had_gap || self.reassembly.has_gap() || arrival.finished {
-            self.delay.demand();
+            self.acks.demand();
         } else {
             let waiting = next - self.acknowledged;
-            self.delay.schedule(now, waiting, self.segment);
+            self.acks.schedule(now, waiting, self.segment);
         }
         if arrival.duplicate {
-            self.delay.quicken();
+            self.acks.ack_quickly();
         }
         arrival
     }
@@ -215,51 +215,51 @@ impl Receiver {
         if self.dsack {
             self.reassembly.report_duplicate(start, end.min(self.next()));
         }
-        self.delay.quicken();
+        self.acks.ack_quickly();
     }
 
     /// No acknowledgement is owed: an answer to a SYN has told of all that came.
     pub const fn forget_ack(&mut self) {
-        self.delay.stop();
+        self.acks.stop();
     }
 
     /// An acknowledgement is owed at once.
     pub fn demand_ack(&mut self) {
-        self.delay.demand();
+        self.acks.demand();
     }
 
     /// Acknowledgements are not delayed for a while (RFC 3168: congestion is told without delay).
-    pub fn quicken(&mut self) {
-        self.delay.quicken();
+    pub fn ack_quickly(&mut self) {
+        self.acks.ack_quickly();
     }
 
     /// When a delayed acknowledgement is due.
     #[inline]
     pub fn timeout(&self) -> Instant {
-        self.delay.timeout()
+        self.acks.timeout()
     }
 
     /// The connection is gone: nothing is acknowledged any more.
     pub const fn stop(&mut self) {
-        self.delay.stop();
+        self.acks.stop();
     }
 
     /// A delayed acknowledgement may be due.
     pub fn on_timeout(&mut self, now: Instant, rto: Duration) {
-        self.delay.on_timeout(now, rto);
+        self.acks.on_timeout(now, rto);
     }
 
     /// Whether an acknowledgement must leave now.
     #[inline]
     pub const fn owes_ack(&self) -> bool {
-        self.delay.is_due()
+        self.acks.is_due()
     }
 
     /// A segment with the acknowledgement leaves; gives its window, scaled. `data`: it carries data.
     #[inline]
     pub fn on_ack_sent(&mut self, now: Instant, data: bool) -> u16 {
         let packets = (self.next() - self.acknowledged).div_ceil(u64::from(self.segment.max(1)));
-        self.delay.on_ack_sent(now, data, packets);
+        self.acks.on_ack_sent(now, data, packets);
         self.acknowledged = self.next();
         self.window.offer(self.next(), self.readable(), self.segment)
     }
@@ -272,8 +272,8 @@ impl Receiver {
 
     /// There is room for so many bytes, by the count of the connection's owner.
     #[inline]
-    pub fn give_window(&mut self, bytes: u64) {
-        self.window.give(bytes);
+    pub fn set_window(&mut self, bytes: u64) {
+        self.window.set_external(bytes);
     }
 
     /// Window scaling is settled.
@@ -301,7 +301,7 @@ impl Receiver {
 
     /// Facts for reports.
     pub const fn timing(&self) -> AckTiming {
-        self.delay.timing()
+        self.acks.timing()
     }
 
     /// The window offered now, in bytes.

@@ -19,7 +19,7 @@ pub struct Window {
     /// The largest window offered now, which grows with what arrives up to `buffer`.
     limit: u64,
     /// What the owner of several connections says that there is room for, in place of what is counted here.
-    given: Option<u64>,
+    external: Option<u64>,
     /// Bytes of memory, how many 256ths of it are window, and what that makes.
     memory: u64,
     share: u64,
@@ -44,7 +44,7 @@ impl Window {
         let mut window = Self {
             edge: 1,
             limit,
-            given: None,
+            external: None,
             memory: 0,
             share,
             buffer: 0,
@@ -70,7 +70,7 @@ impl Window {
 
     /// Full segments have `segment` payload bytes: that tells how much of the memory they leave for payload
     /// (`tcp_measure_rcv_mss`).
-    pub fn fit(&mut self, segment: u32) {
+    pub fn set_segment(&mut self, segment: u32) {
         if self.overhead > 0 {
             let segment = u64::from(segment);
             self.share = (WHOLE * segment / (segment + self.overhead)).max(1);
@@ -81,18 +81,18 @@ impl Window {
 
     /// There is room for so many bytes, whatever is unread here.
     #[inline]
-    pub fn give(&mut self, bytes: u64) {
-        self.given = Some(bytes);
+    pub fn set_external(&mut self, bytes: u64) {
+        self.external = Some(bytes);
     }
 
     /// Whether somebody else says what there is room for.
-    pub const fn is_given(&self) -> bool {
-        self.given.is_some()
+    pub const fn is_external(&self) -> bool {
+        self.external.is_some()
     }
 
     /// There is to be memory for a window of `window` bytes, but at most `most` bytes of it. Gives whether that is all
     /// that there will ever be.
-    pub fn make_room(&mut self, window: u64, most: u64) -> bool {
+    pub fn grow_memory(&mut self, window: u64, most: u64) -> bool {
         let memory =
             (u128::from(window) * u128::from(WHOLE) / u128::from(self.share)).min(u128::from(most)) as u64;
         if memory > self.memory {
@@ -138,8 +138,8 @@ impl Window {
     #[inline]
     fn room(&self, next: u64, unread: u64, segment: u32) -> u64 {
         let most = MAX_FIELD << self.scale;
-        if let Some(given) = self.given {
-            return given.min(most);
+        if let Some(window) = self.external {
+            return window.min(most);
         }
         let free = self.buffer.saturating_sub(unread);
         let window = free.min(self.limit).min(most);
@@ -156,7 +156,7 @@ impl Window {
     pub fn offer(&mut self, next: u64, unread: u64, segment: u32) -> u16 {
         let mut window = self.room(next, unread, segment);
         // A window that is given counts from elsewhere: the edge here is not that of what was offered.
-        if self.given.is_none() {
+        if self.external.is_none() {
             window = window.max(self.size(next));
         }
         // Rounded up to the scale, as far as the field holds: rounding down would take back what was offered.
@@ -167,7 +167,7 @@ impl Window {
 
     /// The window field of a SYN.
     pub fn offer_unscaled(&mut self, next: u64) -> u16 {
-        let field = self.given.unwrap_or(self.limit).min(MAX_FIELD);
+        let field = self.external.unwrap_or(self.limit).min(MAX_FIELD);
         self.edge = self.edge.max(next + field);
         field as u16
     }
@@ -175,7 +175,7 @@ impl Window {
     /// After a read: whether the window grew so much that the peer should hear of it (twice what is left of it).
     pub fn is_update_due(&self, next: u64, unread: u64, segment: u32) -> bool {
         let left = self.size(next);
-        if self.given.is_some() || 2 * left > self.limit {
+        if self.external.is_some() || 2 * left > self.limit {
             return false;
         }
         let room = self.room(next, unread, segment);

@@ -2,7 +2,7 @@
 
 use foundation::{Duration, Instant};
 
-use super::record::{Marks, Record};
+use super::sent_segment::{Marks, SentSegment};
 use super::{CongestionState, Sender};
 use crate::congestion::{Acknowledgement, Loss, Snapshot};
 use crate::statistics::Statistics;
@@ -28,13 +28,13 @@ pub struct AckInfo<'a> {
 
 /// Whether an acknowledgement is one (RFC 9293 section 3.10.7.4; RFC 5961, section 5).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum AckVerdict {
+pub enum AckValidity {
     /// Taken; `true` where it made room in the send buffer.
-    Taken(bool),
+    Valid(bool),
     /// It acknowledges what was never sent.
     Unsent,
     /// It is older than any window ago.
-    Ancient,
+    TooOld,
 }
 
 /// Losses found together.
@@ -42,12 +42,12 @@ pub enum AckVerdict {
 pub(super) struct Losses {
     pub bytes: u64,
     pub packets: u64,
-    /// Departure and snapshot of the newest of them.
+    /// DataSegment and snapshot of the newest of them.
     pub newest: Option<(Instant, Snapshot)>,
 }
 
 impl Losses {
-    pub fn add(&mut self, record: &Record) {
+    pub fn add(&mut self, record: &SentSegment) {
         self.bytes += u64::from(record.length);
         self.packets += 1;
         if self.newest.is_none_or(|(at, _)| at <= record.sent_at) {
@@ -58,7 +58,7 @@ impl Losses {
 
 /// What one ACK brought to light.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Facts {
+pub(super) struct AckSummary {
     /// It moved the cumulative acknowledgement from here.
     pub prior_una: u64,
     pub advanced: bool,
@@ -69,7 +69,7 @@ pub(super) struct Facts {
     pub dsack: bool,
     pub ece: bool,
     /// Data that had been sent again was acknowledged.
-    pub resent_acked: bool,
+    pub retransmitted_acked: bool,
     /// Data of before the timeout, never sent again, arrived (for F-RTO).
     pub original_acked: bool,
     /// The timer starts anew.
@@ -94,72 +94,72 @@ pub(super) struct Facts {
 
 impl Sender {
     /// An acknowledgement arrived.
-    pub fn on_ack(&mut self, now: Instant, info: &AckInfo<'_>, statistics: &mut Statistics) -> AckVerdict {
+    pub fn on_ack(&mut self, now: Instant, info: &AckInfo<'_>, statistics: &mut Statistics) -> AckValidity {
         let acknowledged = info.acknowledgement;
         if acknowledged > self.next {
-            return AckVerdict::Unsent;
+            return AckValidity::Unsent;
         }
         // RFC 5961, section 5.2: SND.UNA - MAX.SND.WND <= SEG.ACK.
         if acknowledged + self.largest_window < self.una {
-            return AckVerdict::Ancient;
+            return AckValidity::TooOld;
         }
         self.burst = 0;
-        self.probes = 0;
+        self.zero_window_probes = 0;
         self.more_to_come = false;
-        let mut facts = Facts {
+        let mut summary = AckSummary {
             prior_una: self.una,
             advanced: acknowledged > self.una,
             not_duplicate: info.carries,
             ece: info.ece && self.ecn,
             prior_in_flight: self.pipe_bytes(),
             echo: info.echo,
-            ..Facts::default()
+            ..AckSummary::default()
         };
         let old = acknowledged < self.una;
         if !old {
-            self.update_window(info, &mut facts);
+            self.update_window(info, &mut summary);
         }
         // What this ACK itself reports above a segment that it acknowledges is no sign of reordering.
-        let highest = self.board.highest_sacked();
+        let highest = self.scoreboard.highest_sacked();
         if !info.sack.is_empty() && self.use_sack {
-            self.take_sack(now, info, &mut facts);
+            self.take_sack(now, info, &mut summary);
         }
-        if facts.advanced {
-            self.advance(now, acknowledged, highest, &mut facts, statistics);
+        if summary.advanced {
+            self.advance(now, acknowledged, highest, &mut summary, statistics);
         }
-        self.sample_round_trip(now, &facts, statistics);
+        self.sample_round_trip(now, &summary, statistics);
         if self.is_rack() {
             self.rack
-                .on_dsack(facts.dsack, facts.prior_delivered, self.estimator.delivered());
+                .on_dsack(summary.dsack, summary.prior_delivered, self.estimator.delivered());
         }
-        let had_timer_probe = self.tail_probe.is_some();
-        if had_timer_probe {
-            self.settle_tail_probe(now, &facts);
+        let had_tail_probe = self.tail_probe.is_some();
+        if had_tail_probe {
+            self.resolve_tail_probe(now, &summary);
         }
-        let dubious = !facts.data_acked && !facts.not_duplicate
-            || facts.newly_sacked
-            || facts.ece
-            || facts.dsack
+        let dubious = !summary.data_acked && !summary.not_duplicate
+            || summary.newly_sacked
+            || summary.ece
+            || summary.dsack
             || self.state != CongestionState::Open;
-        if dubious && (!self.board.is_empty() || facts.data_acked || facts.dsack || facts.ece) {
+        if dubious && (!self.scoreboard.is_empty() || summary.data_acked || summary.dsack || summary.ece) {
             // RFC 5681, section 2: a duplicate ACK acknowledges nothing, brings nothing, moves no window.
-            if !facts.advanced && !facts.not_duplicate && !self.board.is_empty() {
-                facts.duplicates = 1;
+            if !summary.advanced && !summary.not_duplicate && !self.scoreboard.is_empty() {
+                summary.duplicates = 1;
             }
-            self.alert(now, &mut facts, statistics);
+            self.alert(now, &mut summary, statistics);
         }
-        if facts.set_timer && !self.is_reordering_timer() {
+        if summary.set_timer && !self.is_reordering_timer() {
             self.set_timer(now);
         }
-        if self.board.is_empty() {
+        if self.scoreboard.is_empty() {
             self.check_probe_timer(now);
         }
-        self.tell_controller(now, &facts);
-        AckVerdict::Taken(facts.advanced)
+        self.report_to_controller(now, &summary);
+        AckValidity::Valid(summary.advanced)
     }
 
     /// RFC 9293, section 3.10.7.4: the newest segment tells the window.
-    fn update_window(&mut self, info: &AckInfo<'_>, facts: &mut Facts) {
+    fn update_window(&mut self, info: &AckInfo<'_>, summary: &mut AckSummary) {
         let newer = info.acknowledgement > self.una
             || info.sequence > self.window_from
             || (info.sequence == self.window_from && info.window > self.window);
@@ -168,19 +168,19 @@ impl Sender {
         }
         self.window_from = info.sequence;
         if info.window != self.window {
-            facts.not_duplicate = true;
+            summary.not_duplicate = true;
             self.window = info.window;
             self.largest_window = self.largest_window.max(info.window);
         }
     }
 
     /// RFC 2018, section 5, and RFC 2883, section 4: what the blocks say.
-    fn take_sack(&mut self, now: Instant, info: &AckInfo<'_>, facts: &mut Facts) {
+    fn take_sack(&mut self, now: Instant, info: &AckInfo<'_>, summary: &mut AckSummary) {
         let mut blocks = info.sack;
         if let Some(duplicate) = duplicate_block(blocks, info.acknowledgement) {
             blocks = &blocks[1..];
-            facts.dsack = true;
-            self.on_duplicate(duplicate, facts.prior_una);
+            summary.dsack = true;
+            self.on_duplicate(duplicate, summary.prior_una);
         }
         let mut lowest_reordered = u64::MAX;
         // In the order of the stream: a hole below what arrived shows reordering.
@@ -193,34 +193,34 @@ impl Sender {
                 continue;
             }
             let Self {
-                board,
+                scoreboard,
                 estimator,
                 rack,
                 rtt,
-                high,
+                recovery_point,
                 ..
             } = self;
             let least = rtt.minimum();
-            board.sack(
-                start.max(info.acknowledgement.max(facts.prior_una)),
+            scoreboard.sack(
+                start.max(info.acknowledgement.max(summary.prior_una)),
                 end,
                 |record, before, highest| {
-                    facts.newly_sacked = true;
-                    deliver(now, record, facts, estimator);
-                    if !before.has(Marks::EVER_RESENT) {
+                    summary.newly_sacked = true;
+                    deliver(now, record, summary, estimator);
+                    if !before.has(Marks::EVER_RETRANSMITTED) {
                         if record.start < highest {
                             lowest_reordered = lowest_reordered.min(record.start);
                         }
-                        if record.end() <= *high {
-                            facts.original_acked = true;
+                        if record.end() <= *recovery_point {
+                            summary.original_acked = true;
                         }
-                        facts.first_sacked = Some(
-                            facts
+                        summary.first_sacked = Some(
+                            summary
                                 .first_sacked
                                 .map_or(record.sent_at, |t| t.min(record.sent_at)),
                         );
-                        facts.last_sacked = Some(
-                            facts
+                        summary.last_sacked = Some(
+                            summary
                                 .last_sacked
                                 .map_or(record.sent_at, |t| t.max(record.sent_at)),
                         );
@@ -229,15 +229,15 @@ impl Sender {
                 },
             );
         }
-        if facts.newly_sacked
-            && let (Some(oldest), Some(front)) = (facts.first_sacked, self.board.front())
+        if summary.newly_sacked
+            && let (Some(oldest), Some(front)) = (summary.first_sacked, self.scoreboard.front())
             && oldest < front.sent_at
         {
             // ACKs of what left after the first segment's last departure do not make its timer wait on.
-            facts.set_timer = true;
+            summary.set_timer = true;
         }
         if lowest_reordered != u64::MAX && (self.state != CongestionState::Loss || self.undo.is_some()) {
-            self.on_reordering(lowest_reordered, self.board.highest_sacked());
+            self.on_reordering(lowest_reordered, self.scoreboard.highest_sacked());
         }
     }
 
@@ -248,36 +248,36 @@ impl Sender {
         now: Instant,
         acknowledged: u64,
         highest: u64,
-        facts: &mut Facts,
+        summary: &mut AckSummary,
         statistics: &mut Statistics,
     ) {
         let least = self.rtt.minimum();
-        let high = self.high;
+        let recovery_point = self.recovery_point;
         let mut lowest = u64::MAX;
         let mut acked = 0;
-        while let Some(record) = self.board.pop_acknowledged(acknowledged) {
+        while let Some(record) = self.scoreboard.pop_acknowledged(acknowledged) {
             acked += 1;
-            facts.data_acked = true;
-            let resent = record.marks.has(Marks::EVER_RESENT);
-            facts.resent_acked |= resent;
+            summary.data_acked = true;
+            let retransmitted = record.marks.has(Marks::EVER_RETRANSMITTED);
+            summary.retransmitted_acked |= retransmitted;
             if record.marks.has(Marks::SACKED) {
                 continue;
             }
-            deliver(now, &record, facts, &mut self.estimator);
-            if !resent {
-                facts.first_acked.get_or_insert(record.sent_at);
-                facts.last_acked = Some(record.sent_at);
+            deliver(now, &record, summary, &mut self.estimator);
+            if !retransmitted {
+                summary.first_acked.get_or_insert(record.sent_at);
+                summary.last_acked = Some(record.sent_at);
                 lowest = lowest.min(record.start);
-                facts.original_acked |= record.end() <= high;
+                summary.original_acked |= record.end() <= recovery_point;
             }
             if self.use_sack {
                 self.rack.on_delivered(now, &record, record.marks, least);
             }
         }
-        let partly = self.board.front().is_some_and(|r| r.start < acknowledged);
-        self.board.settle(acknowledged);
-        facts.set_timer |= facts.data_acked || partly;
-        facts.not_duplicate |= facts.data_acked;
+        let partly = self.scoreboard.front().is_some_and(|r| r.start < acknowledged);
+        self.scoreboard.trim_front(acknowledged);
+        summary.set_timer |= summary.data_acked || partly;
+        summary.not_duplicate |= summary.data_acked;
         // The peer's window counts from the new acknowledgement: `window` is relative to it.
         self.una = acknowledged;
         self.stalled_since = now;
@@ -289,27 +289,27 @@ impl Sender {
         }
         if !self.use_sack {
             // Without SACK, a jump over what was sent again may be the retransmission's doing alone.
-            facts.original_acked &= !facts.resent_acked;
+            summary.original_acked &= !summary.retransmitted_acked;
             // RFC 6582 by counting: a cumulative ACK takes the segments behind earlier duplicates with it.
             let new = acked - self.duplicates.min(acked);
-            facts.delivered = new.max(u64::from(acked > 0));
-            facts.delivered_bytes = facts
+            summary.delivered = new.max(u64::from(acked > 0));
+            summary.delivered_bytes = summary
                 .delivered_bytes
-                .min(facts.delivered * u64::from(self.segment));
+                .min(summary.delivered * u64::from(self.segment));
             self.duplicates = (self.duplicates + 1).saturating_sub(acked.max(1));
-            if self.board.is_empty() {
+            if self.scoreboard.is_empty() {
                 self.duplicates = 0;
             }
         }
     }
 
     /// RFC 6298, section 3 (Karn), and RFC 7323, section 4.1, where all was sent again.
-    fn sample_round_trip(&mut self, now: Instant, facts: &Facts, statistics: &mut Statistics) {
-        let sample = match (facts.first_acked, facts.first_sacked) {
-            (Some(sent), _) if !facts.resent_acked => Some(now - sent),
+    fn sample_round_trip(&mut self, now: Instant, summary: &AckSummary, statistics: &mut Statistics) {
+        let sample = match (summary.first_acked, summary.first_sacked) {
+            (Some(sent), _) if !summary.retransmitted_acked => Some(now - sent),
             (_, Some(sent)) => Some(now - sent),
-            _ => match facts.echo {
-                Some(echo) if facts.data_acked && echo != 0 => {
+            _ => match summary.echo {
+                Some(echo) if summary.data_acked && echo != 0 => {
                     let ticks = self.clock(now).wrapping_sub(echo);
                     (ticks < 1 << 24).then(|| Duration::from_millis(u64::from(ticks.max(1))))
                 }
@@ -333,31 +333,31 @@ impl Sender {
 
     /// The controller hears of what arrived, and the window of a reduction moves on.
     #[inline]
-    fn tell_controller(&mut self, now: Instant, facts: &Facts) {
-        if facts.delivered == 0 && facts.delivered_bytes == 0 {
+    fn report_to_controller(&mut self, now: Instant, summary: &AckSummary) {
+        if summary.delivered == 0 && summary.delivered_bytes == 0 {
             return;
         }
-        self.delivered += facts.delivered;
-        if facts.ece {
-            self.delivered_marked += facts.delivered;
+        self.delivered += summary.delivered;
+        if summary.ece {
+            self.delivered_marked += summary.delivered;
         }
         let reducing = matches!(self.state, CongestionState::Cwr | CongestionState::Recovery);
         // Reordering is no reason not to grow: what arrives out of order has arrived.
         let forward =
-            facts.data_acked || (self.reordering > super::DUPLICATE_THRESHOLD && facts.newly_sacked);
+            summary.data_acked || (self.reordering > super::DUPLICATE_THRESHOLD && summary.newly_sacked);
         let rate_sample = self
             .estimator
             .finish_ack(self.rtt.minimum().unwrap_or(Duration::ZERO));
         let in_flight = self.pipe();
-        let newest = facts
+        let newest = summary
             .last_acked
-            .filter(|_| !facts.resent_acked)
-            .max(facts.last_sacked);
+            .filter(|_| !summary.retransmitted_acked)
+            .max(summary.last_sacked);
         let ack = Acknowledgement {
             now,
-            bytes: facts.delivered_bytes,
+            bytes: summary.delivered_bytes,
             rtt: newest.map(|sent| now - sent),
-            newest_sent_at: facts.newest_sent,
+            newest_sent_at: summary.newest_sent,
             smoothed_rtt: self.rtt.smoothed(),
             bytes_in_flight: self.pipe_bytes(),
             delivered: self.estimator.delivered(),
@@ -368,13 +368,14 @@ impl Sender {
         self.controller.on_acknowledged(&ack);
         if reducing && let Some(prr) = &mut self.prr {
             let target = (self.controller.window() / self.control_segment).max(1);
-            let safe = self.state == CongestionState::Recovery && facts.advanced && facts.losses.packets == 0;
-            prr.on_acknowledged(facts.delivered, in_flight, target, safe);
+            let safe =
+                self.state == CongestionState::Recovery && summary.advanced && summary.losses.packets == 0;
+            prr.on_acknowledged(summary.delivered, in_flight, target, safe);
         }
     }
 
     /// The controller hears of losses found. `in_recovery`: the window was reduced for them already.
-    pub(super) fn tell_losses(
+    pub(super) fn report_losses(
         &mut self,
         now: Instant,
         losses: &Losses,
@@ -419,14 +420,19 @@ impl Sender {
 
 /// A segment is newly known to have arrived.
 #[inline]
-fn deliver(now: Instant, record: &Record, facts: &mut Facts, estimator: &mut crate::congestion::Estimator) {
+fn deliver(
+    now: Instant,
+    record: &SentSegment,
+    summary: &mut AckSummary,
+    estimator: &mut crate::congestion::Estimator,
+) {
     let bytes = u64::from(record.length);
     estimator.on_packet_acknowledged(now, &record.snapshot, bytes, record.sent_at);
-    facts.delivered += 1;
-    facts.delivered_bytes += bytes;
-    if record.sent_at >= facts.newest_sent {
-        facts.newest_sent = record.sent_at;
-        facts.prior_delivered = Some(record.snapshot.delivered());
+    summary.delivered += 1;
+    summary.delivered_bytes += bytes;
+    if record.sent_at >= summary.newest_sent {
+        summary.newest_sent = record.sent_at;
+        summary.prior_delivered = Some(record.snapshot.delivered());
     }
 }
 

@@ -45,24 +45,24 @@ impl SendBuffer {
             spared: 0,
             segment: 0,
         };
-        buffer.fit(segment);
+        buffer.set_segment(segment);
         buffer.expand(LEAST_WINDOW);
         buffer
     }
 
     /// Segments have `segment` payload bytes from now on.
-    pub fn fit(&mut self, segment: u32) {
+    pub fn set_segment(&mut self, segment: u32) {
         self.segment = u64::from(segment);
-        self.count();
+        self.update_capacity();
     }
 
     /// It has `bytes` of memory from now on, and grows no more (`SO_SNDBUF`).
-    pub fn fix(&mut self, bytes: u64) {
+    pub fn set_size(&mut self, bytes: u64) {
         (self.memory, self.most, self.grows) = (bytes, bytes, false);
-        self.count();
+        self.update_capacity();
     }
 
-    fn count(&mut self) {
+    fn update_capacity(&mut self) {
         self.spared = self.overhead * self.segment / (self.segment + self.overhead).max(1);
         self.capacity = if self.overhead == 0 {
             self.memory
@@ -77,21 +77,21 @@ impl SendBuffer {
     /// Of `bytes` that are not acknowledged, those that count where `sacked` segments are selectively acknowledged: Linux
     /// joins such neighbours to one (`tcp_shift_skb_data`), which frees their overhead and lets new data be written.
     #[inline]
-    pub const fn held(&self, bytes: u64, sacked: u64) -> u64 {
+    pub const fn charged(&self, bytes: u64, sacked: u64) -> u64 {
         bytes.saturating_sub(self.spared * sacked)
     }
 
     /// Payload bytes that there is room for beside those [`held`](Self::held).
     #[inline]
-    pub const fn room(&self, held: u64) -> u64 {
-        self.capacity.saturating_sub(held)
+    pub const fn room(&self, charged: u64) -> u64 {
+        self.capacity.saturating_sub(charged)
     }
 
     /// Whether a writer that waits for room is woken: Linux does so when half as much is free as is held
     /// (`sk_stream_min_wspace`), so that it writes in large portions.
     #[inline]
-    pub const fn wakes(&self, held: u64) -> bool {
-        self.room(held) >= held / 2
+    pub const fn wakes_writer(&self, charged: u64) -> bool {
+        self.room(charged) >= charged / 2
     }
 
     /// Whether it may still grow.
@@ -110,7 +110,7 @@ impl SendBuffer {
         let wanted = WINDOWS * window.max(LEAST_WINDOW) * each;
         if wanted > self.memory {
             self.memory = wanted.min(self.most);
-            self.count();
+            self.update_capacity();
         }
     }
 }
@@ -151,8 +151,8 @@ mod tests {
             900,
             "payload alone counts, and all of it from the start"
         );
-        assert!(!buffer.wakes(602));
-        assert!(buffer.wakes(600));
+        assert!(!buffer.wakes_writer(602));
+        assert!(buffer.wakes_writer(600));
     }
 
     #[test]
@@ -161,8 +161,8 @@ mod tests {
         let parameters = TcpConfig::new(Profile::Linux).parameters();
         let buffer = SendBuffer::new(&parameters, 1448);
         // 1165 segments' overhead was free then: (2119 * 2280 - 3,861,800) / 832.
-        let held = buffer.held(2119 * 1448, 1165);
-        let memory = held * 2280 / 1448;
+        let charged = buffer.charged(2119 * 1448, 1165);
+        let memory = charged * 2280 / 1448;
         assert!(memory.abs_diff(3_861_800) < 2000, "{memory}");
     }
 
@@ -170,7 +170,7 @@ mod tests {
     fn a_buffer_that_was_set_stays() {
         let parameters = TcpConfig::new(Profile::Linux).parameters();
         let mut buffer = SendBuffer::new(&parameters, 1448);
-        buffer.fix(2280 * 5);
+        buffer.set_size(2280 * 5);
         buffer.expand(1000);
         assert_eq!(buffer.room(0), 1448 * 5);
         assert_eq!(buffer.room(1448 * 9), 0);

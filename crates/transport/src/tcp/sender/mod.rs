@@ -3,21 +3,21 @@
 
 mod ack;
 mod buffer;
-mod opening;
 mod prr;
 mod rack;
-mod record;
 mod recovery;
 mod report;
 mod scoreboard;
+mod sent_segment;
+mod syn_data;
 mod timers;
 mod tlp;
 mod transmit;
 mod undo;
 
-pub use ack::{AckInfo, AckVerdict};
+pub use ack::{AckInfo, AckValidity};
 pub use timers::TimeoutVerdict;
-pub use transmit::Departure;
+pub use transmit::DataSegment;
 
 use foundation::{Duration, Instant};
 
@@ -26,7 +26,7 @@ use self::prr::Prr;
 use self::rack::Rack;
 use self::scoreboard::Scoreboard;
 use self::timers::Timer;
-use self::tlp::Probe;
+use self::tlp::TailLossProbe;
 use self::undo::Undo;
 use super::config::Recovery;
 use super::profile::Parameters;
@@ -75,7 +75,7 @@ pub struct Sender {
     control_segment: u64,
     estimator: Estimator,
     pacer: Pacer,
-    board: Scoreboard,
+    scoreboard: Scoreboard,
     buffer: SendBuffer,
     /// Lowest position not acknowledged, and next one to send.
     una: u64,
@@ -101,11 +101,11 @@ pub struct Sender {
     stalled_since: Instant,
     state: CongestionState,
     /// An episode ends when this is acknowledged (RFC 6675's RecoveryPoint).
-    high: u64,
+    recovery_point: u64,
     prr: Option<Prr>,
     undo: Option<Undo>,
     /// The timestamp clock at the first retransmission of the episode.
-    resent_clock: Option<u32>,
+    first_retransmission_clock: Option<u32>,
     rack: Rack,
     /// Segments of reordering to expect, and how often reordering was seen.
     reordering: u64,
@@ -115,7 +115,7 @@ pub struct Sender {
     clock_offset: u32,
     /// Without SACK: duplicate ACKs, each the arrival of a segment somewhere (RFC 6582).
     duplicates: u64,
-    tail_probe: Option<Probe>,
+    tail_probe: Option<TailLossProbe>,
     /// A timeout may be spurious: RFC 5682's algorithm runs; and new data goes before lost data.
     frto: bool,
     new_data_first: bool,
@@ -123,7 +123,7 @@ pub struct Sender {
     send_first: bool,
     send_tail_probe: bool,
     send_window_probe: bool,
-    probes: u32,
+    zero_window_probes: u32,
     nodelay: bool,
     cork: bool,
     /// The application said that it will write on; what was written before is to leave all the same.
@@ -150,12 +150,12 @@ pub struct Sender {
     delivered: u64,
     delivered_marked: u64,
     lost_total: u64,
-    resent_total: u64,
+    retransmitted_total: u64,
 }
 
 /// What the handshake settled.
 #[derive(Clone, Copy, Debug)]
-pub struct Start {
+pub struct HandshakeResult {
     /// Payload bytes of a full segment.
     pub segment: u32,
     /// SACK, timestamps and ECN in use.
@@ -171,7 +171,12 @@ pub struct Start {
 
 impl Sender {
     /// A sender whose stream begins at position 1, before the handshake is done.
-    pub fn new(now: Instant, parameters: Parameters, controller: Box<dyn Controller>, start: Start) -> Self {
+    pub fn new(
+        now: Instant,
+        parameters: Parameters,
+        controller: Box<dyn Controller>,
+        start: HandshakeResult,
+    ) -> Self {
         let rule = if parameters.is_linux() {
             Rule::VarianceFloor
         } else {
@@ -191,7 +196,7 @@ impl Sender {
             control_segment: u64::from(start.segment),
             estimator: Estimator::new(),
             pacer: Pacer::new(),
-            board: Scoreboard::default(),
+            scoreboard: Scoreboard::default(),
             buffer: SendBuffer::new(&parameters, start.segment),
             una: 1,
             next: 1,
@@ -208,10 +213,10 @@ impl Sender {
             timer: None,
             stalled_since: now,
             state: CongestionState::Open,
-            high: 1,
+            recovery_point: 1,
             prr: None,
             undo: None,
-            resent_clock: None,
+            first_retransmission_clock: None,
             rack: Rack::new(),
             reordering: DUPLICATE_THRESHOLD,
             reordering_seen: 0,
@@ -225,7 +230,7 @@ impl Sender {
             send_first: false,
             send_tail_probe: false,
             send_window_probe: false,
-            probes: 0,
+            zero_window_probes: 0,
             nodelay: !parameters.nagle,
             cork: false,
             more_to_come: false,
@@ -245,19 +250,24 @@ impl Sender {
             delivered: 0,
             delivered_marked: 0,
             lost_total: 0,
-            resent_total: 0,
+            retransmitted_total: 0,
             parameters,
         }
     }
 
     /// The handshake is done: what it settled, and a controller for segments of that size.
-    pub fn establish(&mut self, now: Instant, start: Start, controller: Option<Box<dyn Controller>>) {
+    pub fn establish(
+        &mut self,
+        now: Instant,
+        start: HandshakeResult,
+        controller: Option<Box<dyn Controller>>,
+    ) {
         if let Some(controller) = controller {
             self.controller = controller;
             self.control_segment = u64::from(start.segment);
         }
         self.segment = start.segment;
-        self.buffer.fit(start.segment);
+        self.buffer.set_segment(start.segment);
         self.use_sack = start.sack && self.parameters.recovery != Recovery::Newreno;
         self.use_timestamps = start.timestamps;
         self.ecn = start.ecn;
@@ -269,13 +279,13 @@ impl Sender {
     }
 
     /// The window of the peer's SYN, which is not scaled.
-    pub fn take_window(&mut self, window: u64) {
+    pub fn set_unscaled_window(&mut self, window: u64) {
         self.window = window;
         self.largest_window = self.largest_window.max(window);
     }
 
     /// The timeout before the first sample (RFC 6298, section 5.7).
-    pub fn be_cautious(&mut self, timeout: Duration) {
+    pub fn set_initial_timeout(&mut self, timeout: Duration) {
         self.rtt.set_initial(timeout.min(self.parameters.max_rto));
     }
 
@@ -308,12 +318,12 @@ impl Sender {
     #[inline]
     const fn unacknowledged(&self) -> u64 {
         let bytes = self.written.saturating_sub(self.una);
-        self.buffer.held(bytes, self.board.sacked().packets)
+        self.buffer.charged(bytes, self.scoreboard.sacked().packets)
     }
 
     /// After an acknowledgement, where a writer waits for room: whether it is worth waking. Where the congestion window is
     /// not full, though everything leaves that may, the buffer is what limits, and grows (`tcp_should_expand_sndbuf`).
-    pub fn wakes_writer(&mut self) -> bool {
+    pub fn should_wake_writer(&mut self) -> bool {
         if self.buffer.may_grow() {
             let leaves = (self.una + self.window)
                 .min(self.written)
@@ -324,7 +334,7 @@ impl Sender {
             }
         }
         if self.parameters.is_linux() {
-            return self.buffer.wakes(self.unacknowledged());
+            return self.buffer.wakes_writer(self.unacknowledged());
         }
         self.room() > 0
     }
@@ -431,20 +441,20 @@ impl Sender {
 
     /// The send buffer has so many bytes of memory from now on.
     pub fn set_send_buffer(&mut self, bytes: u64) {
-        self.buffer.fix(bytes);
+        self.buffer.set_size(bytes);
     }
 
     /// The path takes segments of at most `segment` payload bytes (RFC 1191, section 6.5).
     pub fn shrink_segment(&mut self, segment: u32) {
         if segment < self.segment {
             self.segment = segment;
-            self.buffer.fit(segment);
-            self.board.resegment(segment);
+            self.buffer.set_segment(segment);
+            self.scoreboard.resegment(segment);
             self.burst = 0;
-            if self.board.lost().packets > 0 && self.state < CongestionState::Recovery {
+            if self.scoreboard.lost().packets > 0 && self.state < CongestionState::Recovery {
                 // Sent again until all is repaired, but not for congestion: no reduction.
                 self.state = CongestionState::Loss;
-                self.high = self.next;
+                self.recovery_point = self.next;
                 self.undo = None;
                 self.prr = None;
                 self.frto = false;
@@ -464,15 +474,15 @@ impl Sender {
     /// Segments in flight as far as is known (RFC 6675's pipe, in segments).
     #[inline]
     fn pipe(&self) -> u64 {
-        let board = &self.board;
-        let gone = board.sacked().packets + board.lost().packets + self.duplicates;
-        (board.out().packets + board.resent().packets).saturating_sub(gone)
+        let scoreboard = &self.scoreboard;
+        let gone = scoreboard.sacked().packets + scoreboard.lost().packets + self.duplicates;
+        (scoreboard.out().packets + scoreboard.retransmitted().packets).saturating_sub(gone)
     }
 
     /// Payload bytes in flight as far as is known.
     #[inline]
     pub fn pipe_bytes(&self) -> u64 {
-        self.board
+        self.scoreboard
             .pipe_bytes()
             .saturating_sub(self.duplicates * u64::from(self.segment))
     }

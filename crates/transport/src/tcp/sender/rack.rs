@@ -2,9 +2,9 @@
 
 use foundation::{Duration, Instant};
 
-use super::record::Marks;
-use super::record::Record;
 use super::scoreboard::Scoreboard;
+use super::sent_segment::Marks;
+use super::sent_segment::SentSegment;
 
 /// RFC 8985, section 6.2, step 4: a widened window is kept for so many recoveries.
 const PERSISTENCE: u32 = 16;
@@ -55,10 +55,16 @@ impl Rack {
 
     /// RFC 8985, section 6.2, steps 1 and 2: a segment is newly known to have arrived.
     #[inline]
-    pub fn on_delivered(&mut self, now: Instant, record: &Record, before: Marks, min_rtt: Option<Duration>) {
+    pub fn on_delivered(
+        &mut self,
+        now: Instant,
+        record: &SentSegment,
+        before: Marks,
+        min_rtt: Option<Duration>,
+    ) {
         let rtt = now - record.sent_at;
         // An ACK sooner than any round trip is one of an earlier transmission.
-        if before.has(Marks::EVER_RESENT) && min_rtt.is_none_or(|least| rtt < least) {
+        if before.has(Marks::EVER_RETRANSMITTED) && min_rtt.is_none_or(|least| rtt < least) {
             return;
         }
         self.rtt = rtt;
@@ -104,14 +110,14 @@ impl Rack {
         &mut self,
         now: Instant,
         window: Duration,
-        board: &mut Scoreboard,
-        mut lost: impl FnMut(&Record),
+        scoreboard: &mut Scoreboard,
+        mut lost: impl FnMut(&SentSegment),
     ) -> Option<Duration> {
         let (newest_at, newest_end) = self.newest?;
         self.advanced = false;
         let patience = self.rtt + window;
-        while let Some(number) = board.oldest_undecided() {
-            let record = *board.get(number)?;
+        while let Some(number) = scoreboard.oldest_undecided() {
+            let record = *scoreboard.get(number)?;
             if record.left_after(newest_at, newest_end)
                 || (record.sent_at, record.end()) == (newest_at, newest_end)
             {
@@ -121,7 +127,7 @@ impl Rack {
             if waited < patience {
                 return Some(patience - waited);
             }
-            if board.mark_lost(number) {
+            if scoreboard.mark_lost(number) {
                 lost(&record);
             }
         }
@@ -139,7 +145,7 @@ impl Rack {
     }
 
     /// How long a transmission has before a timeout takes it for lost too (RFC 8985, section 6.3).
-    pub fn is_recent(&self, now: Instant, record: &Record, window: Duration) -> bool {
+    pub fn is_recent(&self, now: Instant, record: &SentSegment, window: Duration) -> bool {
         now - record.sent_at < self.rtt + window
     }
 }

@@ -3,7 +3,7 @@
 
 use foundation::Instant;
 
-use super::ack::{Facts, Losses};
+use super::ack::{AckSummary, Losses};
 use super::prr::Prr;
 use super::rack::Tolerance;
 use super::{CongestionState, DUPLICATE_THRESHOLD, Sender};
@@ -11,24 +11,26 @@ use crate::statistics::Statistics;
 
 impl Sender {
     /// An ACK is out of the ordinary, or arrived in an extraordinary state.
-    pub(super) fn alert(&mut self, now: Instant, facts: &mut Facts, statistics: &mut Statistics) {
-        if facts.ece
+    pub(super) fn alert(&mut self, now: Instant, summary: &mut AckSummary, statistics: &mut Statistics) {
+        if summary.ece
             && let Some(undo) = &mut self.undo
         {
             // A mark is congestion, whatever became of the segments (RFC 3168, section 6.1.2).
             undo.allowed = false;
         }
-        if self.board.is_empty() {
+        if self.scoreboard.is_empty() {
             self.duplicates = 0;
         }
-        if self.una >= self.high {
+        if self.una >= self.recovery_point {
             match self.state {
-                CongestionState::Cwr if self.una > self.high || self.board.is_empty() => self.end_reduction(),
+                CongestionState::Cwr if self.una > self.recovery_point || self.scoreboard.is_empty() => {
+                    self.end_reduction()
+                }
                 CongestionState::Recovery => {
                     if !self.use_sack {
                         self.duplicates = 0;
                     }
-                    if self.try_undo_recovery(now, facts, statistics) {
+                    if self.try_undo_recovery(now, summary, statistics) {
                         return;
                     }
                     self.rack.on_recovered();
@@ -39,115 +41,115 @@ impl Sender {
         }
         match self.state {
             CongestionState::Recovery => {
-                if !facts.advanced {
+                if !summary.advanced {
                     if !self.use_sack {
-                        self.add_duplicate(facts);
+                        self.add_duplicate(summary);
                     }
-                } else if self.try_undo_partial(now, facts, statistics) {
+                } else if self.try_undo_partial(now, summary, statistics) {
                     return;
                 }
                 if self.try_undo_dsack(now, statistics) {
-                    self.try_open(now, facts);
+                    self.try_open(now, summary);
                 }
-                self.find_losses(now, facts);
+                self.find_losses(now, summary);
                 if self.state == CongestionState::Recovery {
-                    self.report(now, facts, true);
+                    self.report(now, summary, true);
                     return;
                 }
                 if !self.is_time_to_recover() {
-                    self.report(now, facts, false);
+                    self.report(now, summary, false);
                     return;
                 }
             }
             CongestionState::Loss => {
-                self.process_loss(now, facts, statistics);
+                self.process_loss(now, summary, statistics);
                 if self.state != CongestionState::Loss && self.use_sack {
                     self.rack.touch();
                 }
-                self.find_losses(now, facts);
+                self.find_losses(now, summary);
                 if self.state != CongestionState::Open || !self.is_time_to_recover() {
-                    self.report(now, facts, true);
+                    self.report(now, summary, true);
                     return;
                 }
             }
             _ => {
                 if !self.use_sack {
-                    if facts.advanced {
+                    if summary.advanced {
                         self.duplicates = 0;
                     }
-                    self.add_duplicate(facts);
+                    self.add_duplicate(summary);
                 }
                 self.try_undo_dsack(now, statistics);
-                self.find_losses(now, facts);
+                self.find_losses(now, summary);
                 if !self.is_time_to_recover() {
-                    self.report(now, facts, false);
-                    self.try_open(now, facts);
+                    self.report(now, summary, false);
+                    self.try_open(now, summary);
                     return;
                 }
             }
         }
-        self.enter_recovery(now, facts);
+        self.enter_recovery(now, summary);
     }
 
-    fn report(&mut self, now: Instant, facts: &mut Facts, in_recovery: bool) {
-        if facts.losses.packets > 0 {
-            self.tell_losses(now, &facts.losses, facts.prior_in_flight, in_recovery);
+    fn report(&mut self, now: Instant, summary: &mut AckSummary, in_recovery: bool) {
+        if summary.losses.packets > 0 {
+            self.report_losses(now, &summary.losses, summary.prior_in_flight, in_recovery);
         }
     }
 
     /// A duplicate ACK without SACK: a segment has arrived somewhere.
-    fn add_duplicate(&mut self, facts: &mut Facts) {
-        if facts.duplicates == 0 {
+    fn add_duplicate(&mut self, summary: &mut AckSummary) {
+        if summary.duplicates == 0 {
             return;
         }
         // Not more than are in flight and not lost (RFC 5681, section 3.2, on misbehaving receivers).
-        let most = self.board.out().packets - self.board.lost().packets;
+        let most = self.scoreboard.out().packets - self.scoreboard.lost().packets;
         if self.duplicates < most {
             self.duplicates += 1;
-            facts.delivered += 1;
-            facts.delivered_bytes += u64::from(self.segment);
+            summary.delivered += 1;
+            summary.delivered_bytes += u64::from(self.segment);
         }
     }
 
     /// What is lost by now, after this ACK.
-    fn find_losses(&mut self, now: Instant, facts: &mut Facts) {
+    fn find_losses(&mut self, now: Instant, summary: &mut AckSummary) {
         let mut losses = Losses::default();
         if !self.use_sack {
             let begins = self.state < CongestionState::Recovery && self.duplicates >= self.reordering;
             // RFC 6582, section 3.2, step 5: a partial acknowledgement tells of the next loss.
-            let goes_on = self.state == CongestionState::Recovery && facts.advanced;
+            let goes_on = self.state == CongestionState::Recovery && summary.advanced;
             if begins || goes_on {
-                let first = self.board.first_number();
-                if let Some(record) = self.board.get(first).copied()
-                    && self.board.mark_lost(first)
+                let first = self.scoreboard.first_number();
+                if let Some(record) = self.scoreboard.get(first).copied()
+                    && self.scoreboard.mark_lost(first)
                 {
                     losses.add(&record);
                     // It leaves at once, whatever is in flight, unless the reduction's own rules say when.
                     self.send_first |= goes_on && self.prr.is_none();
                 }
-                let most = self.board.out().packets - self.board.lost().packets;
+                let most = self.scoreboard.out().packets - self.scoreboard.lost().packets;
                 self.duplicates = self.duplicates.min(most);
             }
         } else if self.is_rack() {
-            self.detect_by_time(now, &mut losses, facts);
+            self.detect_by_time(now, &mut losses, summary);
         } else if self.state != CongestionState::Loss {
-            self.board
+            self.scoreboard
                 .mark_lost_by_count(self.reordering, |record| losses.add(record));
         }
-        facts.losses = losses;
+        summary.losses = losses;
     }
 
-    fn detect_by_time(&mut self, now: Instant, losses: &mut Losses, facts: &mut Facts) {
+    fn detect_by_time(&mut self, now: Instant, losses: &mut Losses, summary: &mut AckSummary) {
         if !self.rack.has_advanced() {
             return;
         }
         let window = self.reordering_window();
         if let Some(wait) = self
             .rack
-            .detect(now, window, &mut self.board, |record| losses.add(record))
+            .detect(now, window, &mut self.scoreboard, |record| losses.add(record))
         {
             self.set_reordering_timer(now, wait);
-            facts.set_timer = false;
+            summary.set_timer = false;
         }
     }
 
@@ -156,31 +158,31 @@ impl Sender {
         self.rack.reordering_window(&Tolerance {
             reordering_seen: self.reordering_seen > 0,
             in_recovery: self.state >= CongestionState::Recovery,
-            threshold_reached: self.board.sacked().packets >= self.reordering,
+            threshold_reached: self.scoreboard.sacked().packets >= self.reordering,
             min_rtt: self.rtt.minimum().unwrap_or_default(),
             smoothed: self.rtt.smoothed(),
         })
     }
 
     fn is_time_to_recover(&self) -> bool {
-        self.board.lost().packets > 0
+        self.scoreboard.lost().packets > 0
     }
 
     /// The reordering timer has run out (RFC 8985, section 6.3).
     pub(super) fn on_reordering_timeout(&mut self, now: Instant) {
-        let mut facts = Facts {
+        let mut summary = AckSummary {
             prior_in_flight: self.pipe_bytes(),
-            ..Facts::default()
+            ..AckSummary::default()
         };
         self.rack.touch();
         let mut losses = Losses::default();
-        self.detect_by_time(now, &mut losses, &mut facts);
-        facts.losses = losses;
+        self.detect_by_time(now, &mut losses, &mut summary);
+        summary.losses = losses;
         if losses.packets > 0 {
             if self.state == CongestionState::Recovery {
-                self.report(now, &mut facts, true);
+                self.report(now, &mut summary, true);
             } else {
-                self.enter_recovery(now, &mut facts);
+                self.enter_recovery(now, &mut summary);
             }
         }
         if !self.is_reordering_timer() {
@@ -189,20 +191,20 @@ impl Sender {
     }
 
     /// RFC 6675, section 5, step 4; RFC 5681, section 3.2, step 2.
-    fn enter_recovery(&mut self, now: Instant, facts: &mut Facts) {
+    fn enter_recovery(&mut self, now: Instant, summary: &mut AckSummary) {
         let reducing = self.state == CongestionState::Cwr;
-        self.begin_undo(!facts.ece);
+        self.begin_undo(!summary.ece);
         let before = self.window_packets();
         let target = self.controller.window();
-        if facts.losses.packets == 0 {
+        if summary.losses.packets == 0 {
             // What was lost before is repaired in a new episode.
-            if let Some(front) = self.board.front().copied() {
-                facts.losses.add(&front);
-                facts.losses.bytes = 0;
+            if let Some(front) = self.scoreboard.front().copied() {
+                summary.losses.add(&front);
+                summary.losses.bytes = 0;
             }
         }
-        self.tell_losses(now, &facts.losses, facts.prior_in_flight, reducing);
-        self.high = self.next;
+        self.report_losses(now, &summary.losses, summary.prior_in_flight, reducing);
+        self.recovery_point = self.next;
         self.state = CongestionState::Recovery;
         if !reducing {
             self.begin_reduction(before, target);
@@ -210,7 +212,7 @@ impl Sender {
         }
         self.send_first = self.prr.is_none();
         let in_flight = self.pipe();
-        if facts.delivered == 0
+        if summary.delivered == 0
             && let Some(prr) = &mut self.prr
         {
             // Entered by a timer: the first retransmission leaves all the same.
@@ -236,7 +238,7 @@ impl Sender {
         self.controller.on_congestion_experienced(now, now);
         self.undo = None;
         self.begin_reduction(before, target);
-        self.high = self.next;
+        self.recovery_point = self.next;
         self.state = CongestionState::Cwr;
         self.announce_reduction = true;
     }
@@ -251,9 +253,9 @@ impl Sender {
     /// A tail loss probe repaired a loss that nobody saw (RFC 8985, section 7.4.2): the window shrinks for it.
     pub(super) fn reduce_for_probe(&mut self, now: Instant, losses: &Losses) {
         if self.state < CongestionState::Cwr {
-            self.tell_losses(now, losses, self.pipe_bytes(), false);
+            self.report_losses(now, losses, self.pipe_bytes(), false);
             self.announce_reduction = self.ecn;
-            self.high = self.next;
+            self.recovery_point = self.next;
         }
         self.keep_open();
     }
@@ -265,11 +267,11 @@ impl Sender {
     }
 
     /// Nothing is lost (any more): the state follows what is known.
-    fn try_open(&mut self, now: Instant, facts: &Facts) {
-        if self.board.resent().packets == 0 {
-            self.resent_clock = None;
+    fn try_open(&mut self, now: Instant, summary: &AckSummary) {
+        if self.scoreboard.retransmitted().packets == 0 {
+            self.first_retransmission_clock = None;
         }
-        if facts.ece {
+        if summary.ece {
             self.enter_cwr(now);
         }
         if self.state != CongestionState::Cwr {
@@ -278,8 +280,11 @@ impl Sender {
     }
 
     pub(super) fn keep_open(&mut self) {
-        let board = &self.board;
-        let odd = board.sacked().packets + board.lost().packets + self.duplicates + board.resent().packets;
+        let scoreboard = &self.scoreboard;
+        let odd = scoreboard.sacked().packets
+            + scoreboard.lost().packets
+            + self.duplicates
+            + scoreboard.retransmitted().packets;
         let state = if odd > 0 {
             CongestionState::Disorder
         } else {
@@ -287,7 +292,7 @@ impl Sender {
         };
         if self.state != state {
             self.state = state;
-            self.high = self.next;
+            self.recovery_point = self.next;
         }
         self.prr = None;
     }
@@ -298,39 +303,42 @@ impl Sender {
         let in_flight = self.pipe_bytes();
         let fresh = self.state < CongestionState::Recovery;
         let mut losses = Losses::default();
-        if self.board.front_is_sacked() {
-            self.board.forget_sacks();
+        if self.scoreboard.front_is_sacked() {
+            self.scoreboard.forget_sacks();
         }
         if !self.use_sack {
             self.duplicates = 0;
         }
         let window = self.reordering_window();
-        for number in self.board.first_number()..self.board.end_number() {
-            let Some(record) = self.board.get(number).copied() else {
+        for number in self.scoreboard.first_number()..self.scoreboard.end_number() {
+            let Some(record) = self.scoreboard.get(number).copied() else {
                 break;
             };
             // RFC 8985, section 6.3: what left a moment ago is given its time.
-            let young = number != self.board.first_number()
+            let young = number != self.scoreboard.first_number()
                 && self.is_rack()
                 && self.rack.is_recent(now, &record, window);
-            if !young && self.board.mark_lost(number) {
+            if !young && self.scoreboard.mark_lost(number) {
                 losses.add(&record);
             }
         }
         self.estimator.on_lost(losses.bytes);
         self.lost_total += losses.packets;
-        if fresh || self.una > self.high || (self.state == CongestionState::Loss && self.timeouts == 0) {
+        if fresh
+            || self.una > self.recovery_point
+            || (self.state == CongestionState::Loss && self.timeouts == 0)
+        {
             self.begin_undo(true);
         }
         self.controller.on_timeout(now, in_flight);
-        if fresh && self.board.sacked().packets >= DUPLICATE_THRESHOLD {
+        if fresh && self.scoreboard.sacked().packets >= DUPLICATE_THRESHOLD {
             // So many arrived behind the loss that no reordering explains it.
             self.reordering = self.reordering.min(DUPLICATE_THRESHOLD);
         }
         self.frto = self.parameters.frto && (fresh || self.timeouts > 0);
         self.prr = None;
         self.state = CongestionState::Loss;
-        self.high = self.next;
+        self.recovery_point = self.next;
         self.tail_probe = None;
         self.new_data_first = false;
         self.announce_reduction = self.ecn;
@@ -338,24 +346,24 @@ impl Sender {
     }
 
     /// After a timeout: was it needless (RFC 5682, section 2.1 and 3.1)? Is it over?
-    fn process_loss(&mut self, now: Instant, facts: &mut Facts, statistics: &mut Statistics) {
-        let recovered = self.una >= self.high;
-        if facts.advanced && self.try_undo_loss(now, false, facts, statistics) {
+    fn process_loss(&mut self, now: Instant, summary: &mut AckSummary, statistics: &mut Statistics) {
+        let recovered = self.una >= self.recovery_point;
+        if summary.advanced && self.try_undo_loss(now, false, summary, statistics) {
             return;
         }
         if self.frto {
             // RFC 5682, section 3.1, step 3b: data of before the timeout arrives without having been sent again.
-            if facts.original_acked && self.try_undo_loss(now, true, facts, statistics) {
+            if summary.original_acked && self.try_undo_loss(now, true, summary, statistics) {
                 return;
             }
-            if self.next > self.high {
-                if facts.newly_sacked || facts.duplicates > 0 {
+            if self.next > self.recovery_point {
+                if summary.newly_sacked || summary.duplicates > 0 {
                     // Step 3a: the timeout was real.
                     self.frto = false;
                     self.new_data_first = false;
                 }
-            } else if facts.advanced && !recovered {
-                self.high = self.next;
+            } else if summary.advanced && !recovered {
+                self.recovery_point = self.next;
                 // Step 2b: two new segments rather than retransmissions, to see what comes back.
                 if self.next < self.written && self.una + self.window > self.next {
                     self.new_data_first = true;
@@ -366,16 +374,16 @@ impl Sender {
         }
         self.new_data_first = false;
         if recovered {
-            if !self.try_undo_recovery(now, facts, statistics) {
+            if !self.try_undo_recovery(now, summary, statistics) {
                 self.end_loss();
             }
             return;
         }
         if !self.use_sack {
-            if facts.advanced {
+            if summary.advanced {
                 self.duplicates = 0;
-            } else if self.next > self.high {
-                self.add_duplicate(facts);
+            } else if self.next > self.recovery_point {
+                self.add_duplicate(summary);
             }
         }
     }

@@ -6,14 +6,14 @@ use crate::tcp::connection::{Info, State};
 impl Sender {
     /// The sender's part of a snapshot; the rest is zero.
     pub fn info(&self, state: State) -> Info {
-        let board = &self.board;
+        let scoreboard = &self.scoreboard;
         let in_packets = |bytes: u64| bytes / self.control_segment;
         Info {
             state,
             congestion_state: self.state,
             window_packets: self.window_packets(),
             window_bytes: self.window_packets() * self.control_segment,
-            threshold_packets: self
+            ssthresh_packets: self
                 .controller
                 .ssthresh()
                 .filter(|&t| t != u64::MAX)
@@ -25,12 +25,12 @@ impl Sender {
             rto: self.rto(),
             backoff: self.backoff,
             timeouts: self.timeouts,
-            probes: self.probes,
-            unacked: board.out().packets,
-            sacked: board.sacked().packets + self.duplicates,
-            lost: board.lost().packets,
-            resent: board.resent().packets,
-            total_resent: self.resent_total,
+            zero_window_probes: self.zero_window_probes,
+            unacked: scoreboard.out().packets,
+            sacked: scoreboard.sacked().packets + self.duplicates,
+            lost: scoreboard.lost().packets,
+            retransmitted: scoreboard.retransmitted().packets,
+            total_retransmitted: self.retransmitted_total,
             total_lost: self.lost_total,
             reordering: self.reordering,
             reordering_seen: self.reordering_seen,

@@ -13,7 +13,7 @@ use std::collections::{BinaryHeap, VecDeque};
 
 use foundation::Instant;
 
-use super::record::{Marks, Record};
+use super::sent_segment::{Marks, SentSegment};
 use crate::ranges::RangeSet;
 
 /// Segments and payload bytes.
@@ -27,13 +27,13 @@ pub struct Amount {
 
 impl Amount {
     #[inline]
-    pub fn add(&mut self, record: &Record) {
+    pub fn add(&mut self, record: &SentSegment) {
         self.packets += 1;
         self.bytes += u64::from(record.length);
     }
 
     #[inline]
-    pub fn remove(&mut self, record: &Record) {
+    pub fn remove(&mut self, record: &SentSegment) {
         self.packets -= 1;
         self.bytes -= u64::from(record.length);
     }
@@ -42,20 +42,20 @@ impl Amount {
 /// The segments in flight.
 #[derive(Debug, Default)]
 pub struct Scoreboard {
-    records: VecDeque<Record>,
+    records: VecDeque<SentSegment>,
     /// The number of the first record.
     base: u64,
     /// All records.
     out: Amount,
     sacked: Amount,
     lost: Amount,
-    resent: Amount,
+    retransmitted: Amount,
     /// What the peer says it holds above the cumulative acknowledgement.
     blocks: RangeSet,
     /// Numbers of lost records to be sent again, lowest first; some may be so no more.
     waiting: BinaryHeap<Reverse<u64>>,
     /// Retransmissions in the order in which they left: number and time. Some may be over.
-    resends: VecDeque<(u64, Instant)>,
+    retransmissions: VecDeque<(u64, Instant)>,
     /// Below this number no record is in its first transmission and undecided (for RACK).
     undecided: u64,
     /// Below this number every record has been taken for lost or was delivered, by counting; and
@@ -98,15 +98,15 @@ impl Scoreboard {
     /// Segments whose retransmission is in flight.
     #[inline]
     #[must_use]
-    pub const fn resent(&self) -> Amount {
-        self.resent
+    pub const fn retransmitted(&self) -> Amount {
+        self.retransmitted
     }
 
     /// Bytes in the network as far as is known: RFC 6675's pipe.
     #[inline]
     #[must_use]
     pub const fn pipe_bytes(&self) -> u64 {
-        self.out.bytes + self.resent.bytes - self.sacked.bytes - self.lost.bytes
+        self.out.bytes + self.retransmitted.bytes - self.sacked.bytes - self.lost.bytes
     }
 
     /// The end of the highest segment selectively acknowledged; 0 for none.
@@ -119,7 +119,7 @@ impl Scoreboard {
     /// The first record.
     #[inline]
     #[must_use]
-    pub fn front(&self) -> Option<&Record> {
+    pub fn front(&self) -> Option<&SentSegment> {
         self.records.front()
     }
 
@@ -138,13 +138,13 @@ impl Scoreboard {
     /// The record of a number.
     #[inline]
     #[must_use]
-    pub fn get(&self, number: u64) -> Option<&Record> {
+    pub fn get(&self, number: u64) -> Option<&SentSegment> {
         self.records
             .get(usize::try_from(number.checked_sub(self.base)?).ok()?)
     }
 
     #[inline]
-    fn get_mut(&mut self, number: u64) -> Option<&mut Record> {
+    fn get_mut(&mut self, number: u64) -> Option<&mut SentSegment> {
         self.records
             .get_mut(usize::try_from(number.checked_sub(self.base)?).ok()?)
     }
@@ -172,14 +172,14 @@ impl Scoreboard {
 
     /// A new segment left.
     #[inline]
-    pub fn push(&mut self, record: Record) {
+    pub fn push(&mut self, record: SentSegment) {
         self.out.add(&record);
         self.records.push_back(record);
     }
 
     /// Takes the first record away where it ends at or below `acknowledged`.
     #[inline]
-    pub fn pop_acknowledged(&mut self, acknowledged: u64) -> Option<Record> {
+    pub fn pop_acknowledged(&mut self, acknowledged: u64) -> Option<SentSegment> {
         let first = self.records.front().filter(|r| r.end() <= acknowledged)?;
         let record = *first;
         self.records.pop_front();
@@ -193,8 +193,8 @@ impl Scoreboard {
         if record.marks.has(Marks::LOST) {
             self.lost.remove(&record);
         }
-        if record.marks.has(Marks::RESENT) {
-            self.resent.remove(&record);
+        if record.marks.has(Marks::RETRANSMITTED) {
+            self.retransmitted.remove(&record);
         }
         self.base += 1;
         self.counted = self.counted.max(self.base);
@@ -205,7 +205,7 @@ impl Scoreboard {
     /// The cumulative acknowledgement moved to `acknowledged`, and all records below are gone: cuts the
     /// first one where it was acknowledged in part, and forgets what stood below.
     #[inline]
-    pub fn settle(&mut self, acknowledged: u64) {
+    pub fn trim_front(&mut self, acknowledged: u64) {
         if let Some(first) = self.records.front_mut()
             && first.start < acknowledged
         {
@@ -216,7 +216,7 @@ impl Scoreboard {
             for (mark, amount) in [
                 (Marks::SACKED, &mut self.sacked),
                 (Marks::LOST, &mut self.lost),
-                (Marks::RESENT, &mut self.resent),
+                (Marks::RETRANSMITTED, &mut self.retransmitted),
             ] {
                 if first.marks.has(mark) {
                     amount.bytes -= gone;
@@ -227,16 +227,16 @@ impl Scoreboard {
             self.blocks.remove_below(acknowledged);
         }
         while self
-            .resends
+            .retransmissions
             .front()
             .is_some_and(|&(number, _)| number < self.base)
         {
-            self.resends.pop_front();
+            self.retransmissions.pop_front();
         }
         if self.records.is_empty() {
             self.blocks.clear();
             self.waiting.clear();
-            self.resends.clear();
+            self.retransmissions.clear();
         }
         if self.highest_sacked <= acknowledged {
             self.highest_sacked = 0;
@@ -246,7 +246,7 @@ impl Scoreboard {
     /// The peer says that it holds `start..end`. Calls `sacked` for each record that is thereby known
     /// to have arrived, after it was marked, with the marks it had before and the highest position
     /// selectively acknowledged before. Gives whether the block said anything new.
-    pub fn sack(&mut self, start: u64, end: u64, mut sacked: impl FnMut(&Record, Marks, u64)) -> bool {
+    pub fn sack(&mut self, start: u64, end: u64, mut sacked: impl FnMut(&SentSegment, Marks, u64)) -> bool {
         let mut parts = [(0, 0); 4];
         let mut count = 0;
         let mut rest = None;
@@ -268,7 +268,7 @@ impl Scoreboard {
         count > 0
     }
 
-    fn sack_part(&mut self, from: u64, to: u64, sacked: &mut impl FnMut(&Record, Marks, u64)) {
+    fn sack_part(&mut self, from: u64, to: u64, sacked: &mut impl FnMut(&SentSegment, Marks, u64)) {
         let mut number = self.number_at(from);
         while let Some(record) = self.get(number).copied().filter(|r| r.start < to) {
             // A record of which only a part has arrived has not arrived.
@@ -280,7 +280,7 @@ impl Scoreboard {
         }
     }
 
-    fn mark_sacked(&mut self, number: u64, sacked: &mut impl FnMut(&Record, Marks, u64)) {
+    fn mark_sacked(&mut self, number: u64, sacked: &mut impl FnMut(&SentSegment, Marks, u64)) {
         let highest = self.highest_sacked;
         let Some(record) = self.get_mut(number) else {
             return;
@@ -288,14 +288,14 @@ impl Scoreboard {
         let before = record.marks;
         record.marks.set(Marks::SACKED);
         record.marks.clear(Marks::LOST);
-        record.marks.clear(Marks::RESENT);
+        record.marks.clear(Marks::RETRANSMITTED);
         let record = *record;
         self.sacked.add(&record);
         if before.has(Marks::LOST) {
             self.lost.remove(&record);
         }
-        if before.has(Marks::RESENT) {
-            self.resent.remove(&record);
+        if before.has(Marks::RETRANSMITTED) {
+            self.retransmitted.remove(&record);
         }
         if number >= self.counted {
             self.sacked_from_counted += 1;
@@ -310,14 +310,14 @@ impl Scoreboard {
             return false;
         };
         let before = record.marks;
-        if before.has(Marks::SACKED) || (before.has(Marks::LOST) && !before.has(Marks::RESENT)) {
+        if before.has(Marks::SACKED) || (before.has(Marks::LOST) && !before.has(Marks::RETRANSMITTED)) {
             return false;
         }
         record.marks.set(Marks::LOST);
-        record.marks.clear(Marks::RESENT);
+        record.marks.clear(Marks::RETRANSMITTED);
         let record = *record;
-        if before.has(Marks::RESENT) {
-            self.resent.remove(&record);
+        if before.has(Marks::RETRANSMITTED) {
+            self.retransmitted.remove(&record);
         }
         if !before.has(Marks::LOST) {
             self.lost.add(&record);
@@ -329,7 +329,7 @@ impl Scoreboard {
     /// The lowest lost record that waits to be sent again.
     pub fn next_waiting(&mut self) -> Option<u64> {
         while let Some(&Reverse(number)) = self.waiting.peek() {
-            let waits = |r: &Record| r.marks.has(Marks::LOST) && !r.marks.has(Marks::RESENT);
+            let waits = |r: &SentSegment| r.marks.has(Marks::LOST) && !r.marks.has(Marks::RETRANSMITTED);
             if self.get(number).is_some_and(waits) {
                 return Some(number);
             }
@@ -339,21 +339,21 @@ impl Scoreboard {
     }
 
     /// A record leaves again.
-    pub fn resend(&mut self, number: u64, now: Instant) -> Option<&mut Record> {
+    pub fn retransmit(&mut self, number: u64, now: Instant) -> Option<&mut SentSegment> {
         let index = usize::try_from(number.checked_sub(self.base)?).ok()?;
         let record = self.records.get_mut(index)?;
-        if !record.marks.has(Marks::RESENT) {
-            record.marks.set(Marks::RESENT);
-            self.resent.add(record);
+        if !record.marks.has(Marks::RETRANSMITTED) {
+            record.marks.set(Marks::RETRANSMITTED);
+            self.retransmitted.add(record);
         }
-        record.marks.set(Marks::EVER_RESENT);
+        record.marks.set(Marks::EVER_RETRANSMITTED);
         record.sent_at = now;
-        self.resends.push_back((number, now));
+        self.retransmissions.push_back((number, now));
         Some(record)
     }
 
     /// Where a record keeps the estimator's state of its last departure.
-    pub fn resend_snapshot(&mut self, number: u64) -> Option<&mut crate::congestion::Snapshot> {
+    pub fn snapshot_mut(&mut self, number: u64) -> Option<&mut crate::congestion::Snapshot> {
         self.get_mut(number).map(|record| &mut record.snapshot)
     }
 
@@ -367,11 +367,11 @@ impl Scoreboard {
     /// The earliest transmission about which nothing is known yet: the older one of the first
     /// transmissions in the order of the stream and the retransmissions in the order in which they left.
     pub fn oldest_undecided(&mut self) -> Option<u64> {
-        let waits = |r: &Record| r.marks.has(Marks::LOST) && !r.marks.has(Marks::RESENT);
-        let open = |r: &Record| !r.marks.has(Marks::SACKED) && !waits(r);
+        let waits = |r: &SentSegment| r.marks.has(Marks::LOST) && !r.marks.has(Marks::RETRANSMITTED);
+        let open = |r: &SentSegment| !r.marks.has(Marks::SACKED) && !waits(r);
         let first = loop {
             match self.get(self.undecided) {
-                Some(r) if open(r) && !r.marks.has(Marks::EVER_RESENT) => {
+                Some(r) if open(r) && !r.marks.has(Marks::EVER_RETRANSMITTED) => {
                     break Some((r.sent_at, self.undecided));
                 }
                 Some(_) => self.undecided += 1,
@@ -379,12 +379,12 @@ impl Scoreboard {
             }
         };
         let again = loop {
-            let Some(&(number, at)) = self.resends.front() else {
+            let Some(&(number, at)) = self.retransmissions.front() else {
                 break None;
             };
             match self.get(number) {
                 Some(r) if open(r) && r.sent_at == at => break Some((at, number)),
-                _ => self.resends.pop_front(),
+                _ => self.retransmissions.pop_front(),
             };
         };
         match (first, again) {
@@ -395,7 +395,7 @@ impl Scoreboard {
 
     /// RFC 6675's `IsLost` by counting: a record is lost once `threshold` segments above it are selectively
     /// acknowledged. Calls `lost` for each that is so now and was not before.
-    pub fn mark_lost_by_count(&mut self, threshold: u64, mut lost: impl FnMut(&Record)) {
+    pub fn mark_lost_by_count(&mut self, threshold: u64, mut lost: impl FnMut(&SentSegment)) {
         while let Some(record) = self.get(self.counted).copied() {
             let sacked = u64::from(record.marks.has(Marks::SACKED));
             if self.sacked_from_counted - sacked < threshold {
@@ -435,14 +435,15 @@ impl Scoreboard {
         self.counted = self.base;
         self.undecided = self.base;
         self.sacked_from_counted = self.sacked.packets;
-        self.resends.clear();
+        self.retransmissions.clear();
         for (index, record) in self.records.iter().enumerate() {
-            if record.marks.has(Marks::EVER_RESENT) {
-                self.resends.push_back((self.base + index as u64, record.sent_at));
+            if record.marks.has(Marks::EVER_RETRANSMITTED) {
+                self.retransmissions
+                    .push_back((self.base + index as u64, record.sent_at));
             }
         }
-        let resends = self.resends.make_contiguous();
-        resends.sort_unstable_by_key(|&(number, at)| (at, number));
+        let retransmissions = self.retransmissions.make_contiguous();
+        retransmissions.sort_unstable_by_key(|&(number, at)| (at, number));
     }
 
     /// Whether the peer acknowledged the first record selectively though not cumulatively: it has then

@@ -62,7 +62,7 @@ impl Sender {
 
     /// RFC 6298, sections 5.4 to 5.6.
     fn on_retransmission_timeout(&mut self, now: Instant, statistics: &mut Statistics) -> TimeoutVerdict {
-        if self.board.is_empty() {
+        if self.scoreboard.is_empty() {
             return TimeoutVerdict::GoesOn;
         }
         if self.is_given_up(now) {
@@ -87,15 +87,15 @@ impl Sender {
 
     /// The peer keeps its window shut, or something small is held back for long (RFC 9293, section 3.8.6).
     fn on_persist_timeout(&mut self, now: Instant) -> TimeoutVerdict {
-        if !self.board.is_empty() || !self.has_unsent() {
+        if !self.scoreboard.is_empty() || !self.has_unsent() {
             return TimeoutVerdict::GoesOn;
         }
-        if self.probes == 0 {
+        if self.zero_window_probes == 0 {
             self.stalled_since = now;
         } else if self.is_given_up(now) {
             return TimeoutVerdict::GivenUp;
         }
-        self.probes += 1;
+        self.zero_window_probes += 1;
         self.backoff = (self.backoff + 1).min(30);
         self.send_window_probe = true;
         self.arm_persist(now);
@@ -105,7 +105,7 @@ impl Sender {
     fn arm_persist(&mut self, now: Instant) {
         let base = self.rtt.timeout().max(LEAST_PROBE_INTERVAL);
         let mut at = now + base.doubled(self.backoff).min(self.parameters.max_rto);
-        if self.probes > 0 {
+        if self.zero_window_probes > 0 {
             let given_up = self.stalled_since + self.parameters.user_timeout;
             at = at.min(given_up.max(now + TIMER_GRAIN));
         }
@@ -114,12 +114,12 @@ impl Sender {
 
     /// Nothing is in flight: probes are needed where there is something to send and it may not leave.
     pub(super) fn check_probe_timer(&mut self, now: Instant) {
-        let shut = self.has_unsent() && !self.fits_window(self.next_length());
+        let shut = self.has_unsent() && !self.fits_window(self.next_length(0));
         match self.timer {
             Some((Timer::Persist, _)) if !shut => {
                 self.timer = None;
                 self.backoff = 0;
-                self.probes = 0;
+                self.zero_window_probes = 0;
             }
             Some((Timer::Persist, _)) => self.arm_persist(now),
             _ => self.timer = None,
@@ -128,7 +128,7 @@ impl Sender {
 
     /// Nothing may leave and nothing is in flight: whatever holds it back, this ends it.
     pub(super) fn ensure_persist(&mut self, now: Instant) {
-        if self.timer.is_none() && self.board.is_empty() && self.has_unsent() {
+        if self.timer.is_none() && self.scoreboard.is_empty() && self.has_unsent() {
             self.arm_persist(now);
         }
     }
@@ -143,7 +143,7 @@ impl Sender {
     /// The retransmission timer starts anew, or goes on from the first segment's departure where another
     /// timer stood in its place.
     pub(super) fn rearm(&mut self, now: Instant) {
-        if self.board.is_empty() {
+        if self.scoreboard.is_empty() {
             self.timer = None;
             return;
         }
@@ -158,7 +158,7 @@ impl Sender {
 
     /// How long until the first segment in flight times out, zero where it should have.
     pub(super) fn until_timeout(&self, now: Instant) -> Duration {
-        let Some(front) = self.board.front() else {
+        let Some(front) = self.scoreboard.front() else {
             return Duration::ZERO;
         };
         (front.sent_at + self.rto()) - now

@@ -2,13 +2,13 @@
 
 use foundation::Instant;
 
-use super::record::{Marks, Record};
+use super::sent_segment::{Marks, SentSegment};
 use super::{CongestionState, Sender};
 use crate::congestion::Snapshot;
 
 /// A segment of the stream that leaves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Departure {
+pub struct DataSegment {
     /// Position of its first byte.
     pub start: u64,
     /// Payload bytes.
@@ -30,16 +30,16 @@ const LONGEST_TRAIN: u32 = 65_535;
 
 impl Sender {
     /// The next segment to leave at `now`; `sack_bytes` of header options are needed for SACK blocks.
-    pub fn poll(&mut self, now: Instant, sack_bytes: u32) -> Option<Departure> {
+    pub fn poll(&mut self, now: Instant, sack_bytes: u32) -> Option<DataSegment> {
         if self.send_first {
             self.send_first = false;
-            let first = self.board.first_number();
+            let first = self.scoreboard.first_number();
             if self
-                .board
+                .scoreboard
                 .front()
-                .is_some_and(|r| r.marks.has(Marks::LOST) && !r.marks.has(Marks::RESENT))
+                .is_some_and(|r| r.marks.has(Marks::LOST) && !r.marks.has(Marks::RETRANSMITTED))
             {
-                return self.resend(now, first);
+                return self.retransmit(now, first);
             }
         }
         if self.send_tail_probe {
@@ -49,7 +49,7 @@ impl Sender {
             self.send_window_probe = false;
             return Some(self.window_probe(now, sack_bytes));
         }
-        if self.board.lost().packets > 0
+        if self.scoreboard.lost().packets > 0
             && !self.new_data_first
             && let Some(departure) = self.poll_lost(now)
         {
@@ -58,22 +58,22 @@ impl Sender {
         self.poll_new(now, sack_bytes)
     }
 
-    fn poll_lost(&mut self, now: Instant) -> Option<Departure> {
-        let number = self.board.next_waiting()?;
-        let record = *self.board.get(number)?;
+    fn poll_lost(&mut self, now: Instant) -> Option<DataSegment> {
+        let number = self.scoreboard.next_waiting()?;
+        let record = *self.scoreboard.get(number)?;
         let fits = record.start < self.una + self.window || record.start == self.una;
         if !fits || !self.fits_congestion_window(record.length) || self.is_paced(now, record.length) {
             return None;
         }
-        self.resend(now, number)
+        self.retransmit(now, number)
     }
 
-    fn resend(&mut self, now: Instant, number: u64) -> Option<Departure> {
-        let first = number == self.board.first_number();
-        let again = self.board.resend(number, now)?;
+    fn retransmit(&mut self, now: Instant, number: u64) -> Option<DataSegment> {
+        let first = number == self.scoreboard.first_number();
+        let again = self.scoreboard.retransmit(number, now)?;
         let length = again.length;
         let bytes = u64::from(length);
-        let departure = Departure {
+        let departure = DataSegment {
             start: again.start,
             length,
             fin: again.marks.has(Marks::FIN),
@@ -83,47 +83,47 @@ impl Sender {
             reduced: false,
         };
         let snapshot = self.on_sent(now, bytes);
-        if let Some(record) = self.board.resend_snapshot(number) {
+        if let Some(record) = self.scoreboard.snapshot_mut(number) {
             *record = snapshot;
         }
-        self.resent_total += 1;
+        self.retransmitted_total += 1;
         let clock = self.clock(now);
-        self.count_resend(clock);
+        self.note_retransmission(clock);
         self.arm_for_sent(now, first, true);
         Some(departure)
     }
 
     /// RFC 8985, section 7.3: new data if the window of the peer has room, else the last segment again.
-    fn poll_tail_probe(&mut self, now: Instant, sack_bytes: u32) -> Option<Departure> {
+    fn poll_tail_probe(&mut self, now: Instant, sack_bytes: u32) -> Option<DataSegment> {
         self.send_tail_probe = false;
-        let length = self.next_length_beside(sack_bytes);
+        let length = self.next_length(sack_bytes);
         if self.has_unsent() && self.fits_window(length) {
             let departure = self.send_new(now, length);
             self.tail_probe_sent(now, false);
             return Some(departure);
         }
-        let last = self.board.end_number().checked_sub(1)?;
-        if self.board.get(last)?.marks.has(Marks::SACKED) {
+        let last = self.scoreboard.end_number().checked_sub(1)?;
+        if self.scoreboard.get(last)?.marks.has(Marks::SACKED) {
             return None;
         }
-        let departure = self.resend(now, last);
+        let departure = self.retransmit(now, last);
         self.tail_probe_sent(now, true);
         departure
     }
 
     /// RFC 9293, sections 3.8.6.1 and 3.8.6.2.1: asks for the window, or sends what was held back.
-    fn window_probe(&mut self, now: Instant, sack_bytes: u32) -> Departure {
+    fn window_probe(&mut self, now: Instant, sack_bytes: u32) -> DataSegment {
         let room = (self.una + self.window).saturating_sub(self.next);
         if room > 0 && self.has_unsent() {
             let fitting = u32::try_from(room).unwrap_or(u32::MAX);
             self.timer = None;
-            (self.backoff, self.probes) = (0, 0);
-            let mut departure = self.send_new(now, self.next_length_beside(sack_bytes).min(fitting));
+            (self.backoff, self.zero_window_probes) = (0, 0);
+            let mut departure = self.send_new(now, self.next_length(sack_bytes).min(fitting));
             departure.push = true;
             return departure;
         }
         // A segment that the peer had already: it answers with its window.
-        Departure {
+        DataSegment {
             start: self.una - 1,
             length: 0,
             fin: false,
@@ -134,12 +134,12 @@ impl Sender {
         }
     }
 
-    fn poll_new(&mut self, now: Instant, sack_bytes: u32) -> Option<Departure> {
+    fn poll_new(&mut self, now: Instant, sack_bytes: u32) -> Option<DataSegment> {
         if !self.has_unsent() {
             self.end_burst(now, false, false);
             return None;
         }
-        let length = self.next_length_beside(sack_bytes);
+        let length = self.next_length(sack_bytes);
         let ends = self.finishing && self.next + u64::from(length) == self.written;
         // RFC 5681 lets a FIN alone go; Linux says so too.
         let lone_fin = ends && length == 0;
@@ -147,7 +147,7 @@ impl Sender {
             self.end_burst(now, true, true);
             return None;
         }
-        if !self.fits_window(length) || self.is_held_back(length) {
+        if !self.fits_window(length) || self.is_withheld(length) {
             self.end_burst(now, false, true);
             self.ensure_persist(now);
             return None;
@@ -162,7 +162,7 @@ impl Sender {
         if !departure.push && self.parameters.is_linux() && self.burst > 1 && !self.would_follow(sack_bytes) {
             // Linux hands trains of segments down, and pushes at the end of each.
             departure.push = true;
-            self.board.push_back_mark(Marks::PUSH);
+            self.scoreboard.push_back_mark(Marks::PUSH);
         }
         Some(departure)
     }
@@ -172,19 +172,19 @@ impl Sender {
         if !self.has_unsent() || self.burst * self.segment + self.segment > LONGEST_TRAIN {
             return false;
         }
-        let length = self.next_length_beside(sack_bytes);
-        self.fits_congestion_window(length) && self.fits_window(length) && !self.is_held_back(length)
+        let length = self.next_length(sack_bytes);
+        self.fits_congestion_window(length) && self.fits_window(length) && !self.is_withheld(length)
     }
 
-    pub(super) fn send_new(&mut self, now: Instant, length: u32) -> Departure {
+    pub(super) fn send_new(&mut self, now: Instant, length: u32) -> DataSegment {
         let start = self.next;
         let bytes = u64::from(length);
         let end = start + bytes;
-        if self.board.is_empty() {
+        if self.scoreboard.is_empty() {
             self.restart_after_idle(now);
             self.stalled_since = now;
         }
-        let first = self.board.is_empty();
+        let first = self.scoreboard.is_empty();
         let fin = self.finishing && end == self.written && end < self.una + self.window.max(bytes + 1);
         // PSH where a write ends, and at least each half of the largest window (RFC 9293, section 3.9.1).
         let push = (start < self.push_at && self.push_at <= end)
@@ -201,7 +201,7 @@ impl Sender {
             self.small_end = end;
         }
         let snapshot = self.on_sent(now, bytes);
-        self.board.push(Record {
+        self.scoreboard.push(SentSegment {
             start,
             sent_at: now,
             snapshot,
@@ -215,7 +215,7 @@ impl Sender {
         self.burst += 1;
         self.sent_at = now;
         self.arm_for_sent(now, first, false);
-        Departure {
+        DataSegment {
             start,
             length,
             fin,
@@ -258,19 +258,15 @@ impl Sender {
     #[inline]
     pub fn has_room(&mut self, now: Instant, length: u32) -> bool {
         !self.has_unsent()
-            && self.board.next_waiting().is_none()
+            && self.scoreboard.next_waiting().is_none()
             && self.fits_congestion_window(length)
             && self.fits_window(length)
             && !self.is_paced(now, length)
     }
 
-    pub(super) fn next_length(&self) -> u32 {
-        self.next_length_beside(0)
-    }
-
-    /// Payload of the next new segment.
+    /// Payload bytes of the next new segment whose header has `sack_bytes` of SACK blocks.
     #[inline]
-    fn next_length_beside(&self, sack_bytes: u32) -> u32 {
+    pub(super) fn next_length(&self, sack_bytes: u32) -> u32 {
         let mut most = u64::from(self.segment - sack_bytes.min(self.segment / 2));
         // A peer with a small window gets segments of half of it (RFC 9293, section 3.8.6.2.1).
         if self.largest_window < 2 * most {
@@ -295,7 +291,7 @@ impl Sender {
     fn fits_congestion_window(&self, length: u32) -> bool {
         let held = if !self.parameters.limited_transmit && self.state == CongestionState::Disorder {
             // Without RFC 3042, what duplicates tell of makes no room yet.
-            self.board.sacked().packets + self.duplicates
+            self.scoreboard.sacked().packets + self.duplicates
         } else {
             0
         };
@@ -308,7 +304,7 @@ impl Sender {
 
     /// RFC 9293, sections 3.7.4 (Nagle) and 3.8.6.2.1: a segment that is not full waits for more.
     #[inline]
-    fn is_held_back(&self, length: u32) -> bool {
+    fn is_withheld(&self, length: u32) -> bool {
         let rest = u64::from(length) == self.written - self.next;
         let wanted = self.finishing || self.next < self.flush_to || self.new_data_first;
         if length >= self.segment || !rest || wanted {
@@ -320,9 +316,9 @@ impl Sender {
     fn is_small_out(&self) -> bool {
         if self.parameters.is_linux() {
             // Minshall's variant: only another small segment makes it wait.
-            self.small_end > self.una && !self.board.is_empty()
+            self.small_end > self.una && !self.scoreboard.is_empty()
         } else {
-            !self.board.is_empty()
+            !self.scoreboard.is_empty()
         }
     }
 
@@ -348,7 +344,7 @@ impl Sender {
         }
         let full = limited || self.pipe() >= self.window_packets();
         // RFC 7661, section 4.3: was the window used in this round trip?
-        let out = self.board.out().packets;
+        let out = self.scoreboard.out().packets;
         if self.una >= self.usage_until || full || (!self.limited && out > self.most_out) {
             self.limited = full;
             self.most_out = out;

@@ -3,7 +3,7 @@
 
 use foundation::Instant;
 
-use super::ack::Facts;
+use super::ack::AckSummary;
 use super::{CongestionState, Sender};
 use crate::statistics::Statistics;
 
@@ -23,7 +23,7 @@ pub(super) struct Undo {
 impl Sender {
     /// An episode begins.
     pub(super) fn begin_undo(&mut self, allowed: bool) {
-        let out = self.board.resent().packets;
+        let out = self.scoreboard.retransmitted().packets;
         self.undo = self.parameters.undo.then_some(Undo {
             marker: self.una,
             outstanding: out,
@@ -33,8 +33,8 @@ impl Sender {
     }
 
     /// A retransmission left.
-    pub(super) fn count_resend(&mut self, clock: u32) {
-        self.resent_clock.get_or_insert(clock);
+    pub(super) fn note_retransmission(&mut self, clock: u32) {
+        self.first_retransmission_clock.get_or_insert(clock);
         if let Some(undo) = &mut self.undo {
             undo.outstanding += 1;
             undo.any = true;
@@ -53,21 +53,23 @@ impl Sender {
         }
     }
 
-    fn may_undo(&self, facts: &Facts) -> bool {
-        self.undo.is_some_and(|undo| undo.any && undo.outstanding == 0) || self.is_delayed(facts)
+    fn may_undo(&self, summary: &AckSummary) -> bool {
+        self.undo.is_some_and(|undo| undo.any && undo.outstanding == 0) || self.is_delayed(summary)
     }
 
     /// Eifel (RFC 3522, section 3.2): the ACK answers a segment that left before the first retransmission.
-    fn is_delayed(&self, facts: &Facts) -> bool {
-        let (Some(_), Some(echo), Some(resent)) = (self.undo, facts.echo, self.resent_clock) else {
+    fn is_delayed(&self, summary: &AckSummary) -> bool {
+        let (Some(_), Some(echo), Some(retransmitted)) =
+            (self.undo, summary.echo, self.first_retransmission_clock)
+        else {
             return false;
         };
-        self.use_timestamps && echo != 0 && (echo.wrapping_sub(resent) as i32) < 0
+        self.use_timestamps && echo != 0 && (echo.wrapping_sub(retransmitted) as i32) < 0
     }
 
     fn undo(&mut self, now: Instant, forget: bool, statistics: &mut Statistics) {
         if forget {
-            self.board.forget_losses();
+            self.scoreboard.forget_losses();
             if !self.use_sack {
                 self.duplicates = 0;
             }
@@ -75,7 +77,7 @@ impl Sender {
         if self.undo.is_some_and(|undo| undo.allowed) {
             self.controller.on_spurious(now);
         }
-        statistics.spurious_retransmissions += self.board.resent().packets.max(1);
+        statistics.spurious_retransmissions += self.scoreboard.retransmitted().packets.max(1);
         self.prr = None;
         self.undo = None;
         self.rack.touch();
@@ -85,23 +87,23 @@ impl Sender {
     pub(super) fn try_undo_recovery(
         &mut self,
         now: Instant,
-        facts: &Facts,
+        summary: &AckSummary,
         statistics: &mut Statistics,
     ) -> bool {
-        if self.may_undo(facts) {
+        if self.may_undo(summary) {
             self.undo(now, false, statistics);
         }
-        if self.una == self.high && !self.use_sack && !self.board.is_empty() {
+        if self.una == self.recovery_point && !self.use_sack && !self.scoreboard.is_empty() {
             // RFC 6582, section 3.2, step 1: duplicates of what was sent again must not start another recovery.
-            if self.board.resent().packets == 0 {
-                self.resent_clock = None;
+            if self.scoreboard.retransmitted().packets == 0 {
+                self.first_retransmission_clock = None;
             }
             return true;
         }
         self.state = CongestionState::Open;
         self.frto = false;
         self.new_data_first = false;
-        self.resent_clock = None;
+        self.first_retransmission_clock = None;
         false
     }
 
@@ -109,21 +111,21 @@ impl Sender {
     pub(super) fn try_undo_partial(
         &mut self,
         now: Instant,
-        facts: &Facts,
+        summary: &AckSummary,
         statistics: &mut Statistics,
     ) -> bool {
-        if !self.is_delayed(facts) {
+        if !self.is_delayed(summary) {
             return false;
         }
         self.on_reordering(
-            facts.prior_una,
-            self.board.highest_sacked().max(facts.prior_una + 1),
+            summary.prior_una,
+            self.scoreboard.highest_sacked().max(summary.prior_una + 1),
         );
-        if self.board.resent().packets > 0 {
+        if self.scoreboard.retransmitted().packets > 0 {
             // Retransmissions are out: wait for what they tell.
             return true;
         }
-        self.resent_clock = None;
+        self.first_retransmission_clock = None;
         self.undo(now, true, statistics);
         self.keep_open();
         true
@@ -143,10 +145,10 @@ impl Sender {
         &mut self,
         now: Instant,
         found_by_frto: bool,
-        facts: &Facts,
+        summary: &AckSummary,
         statistics: &mut Statistics,
     ) -> bool {
-        if self.undo.is_none() || !(found_by_frto || self.may_undo(facts)) {
+        if self.undo.is_none() || !(found_by_frto || self.may_undo(summary)) {
             return false;
         }
         self.undo(now, true, statistics);
@@ -155,7 +157,7 @@ impl Sender {
         self.new_data_first = false;
         if found_by_frto || self.use_sack {
             self.state = CongestionState::Open;
-            self.resent_clock = None;
+            self.first_retransmission_clock = None;
         }
         true
     }

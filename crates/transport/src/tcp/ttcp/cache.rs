@@ -10,7 +10,7 @@ const MOST: usize = 4096;
 
 /// What is remembered of a host, with the names of RFC 1644.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-struct Known {
+struct CachedPeer {
     /// `cache.CC`: the last count of it that was proven new.
     cc: Option<Count>,
     /// `cache.CCsent`: the last count that was sent to it, if it took it.
@@ -21,7 +21,7 @@ struct Known {
 
 /// What came of the TAO test.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Test {
+pub enum TaoTest {
     /// The count is higher than any before: the SYN is new, and no handshake is needed.
     Passed,
     /// It may be an old duplicate: the handshake decides.
@@ -31,7 +31,7 @@ pub enum Test {
 /// A host's memory of others.
 #[derive(Clone, Debug, Default)]
 pub struct CountCache {
-    hosts: BTreeMap<IpAddr, Known>,
+    hosts: BTreeMap<IpAddr, CachedPeer>,
 }
 
 impl CountCache {
@@ -48,20 +48,20 @@ impl CountCache {
     }
 
     /// A SYN of `peer` came with CC (or CC.NEW, `is_new`): the TAO test.
-    pub fn on_syn(&mut self, peer: IpAddr, count: Count, is_new: bool) -> Test {
+    pub fn on_syn(&mut self, peer: IpAddr, count: Count, is_new: bool) -> TaoTest {
         let Some(known) = self.hosts.get_mut(&peer) else {
-            return Test::Failed;
+            return TaoTest::Failed;
         };
         if is_new {
             known.cc = None;
-            return Test::Failed;
+            return TaoTest::Failed;
         }
         match known.cc {
             Some(last) if count.is_after(last) => {
                 known.cc = Some(count);
-                Test::Passed
+                TaoTest::Passed
             }
-            _ => Test::Failed,
+            _ => TaoTest::Failed,
         }
     }
 
@@ -83,11 +83,11 @@ impl CountCache {
     }
 
     /// `peer` speaks no T/TCP (any more).
-    pub fn on_silence(&mut self, peer: IpAddr) {
+    pub fn on_missing_echo(&mut self, peer: IpAddr) {
         self.hosts.remove(&peer);
     }
 
-    fn entry(&mut self, peer: IpAddr) -> &mut Known {
+    fn entry(&mut self, peer: IpAddr) -> &mut CachedPeer {
         if self.hosts.len() >= MOST && !self.hosts.contains_key(&peer) {
             self.hosts.pop_first();
         }
@@ -112,27 +112,27 @@ mod tests {
         let mut cache = CountCache::default();
         assert_eq!(
             cache.on_syn(PEER, count(5), false),
-            Test::Failed,
+            TaoTest::Failed,
             "nothing is known"
         );
         cache.on_proven(PEER, count(5), Some(1460));
         assert_eq!(
             cache.on_syn(PEER, count(5), false),
-            Test::Failed,
+            TaoTest::Failed,
             "an old duplicate"
         );
-        assert_eq!(cache.on_syn(PEER, count(4), false), Test::Failed);
-        assert_eq!(cache.on_syn(PEER, count(6), false), Test::Passed);
+        assert_eq!(cache.on_syn(PEER, count(4), false), TaoTest::Failed);
+        assert_eq!(cache.on_syn(PEER, count(6), false), TaoTest::Passed);
         assert_eq!(
             cache.on_syn(PEER, count(6), false),
-            Test::Failed,
+            TaoTest::Failed,
             "the same again"
         );
         // RFC 1644, section 3.3: CC.NEW makes it undefined until a handshake is done.
-        assert_eq!(cache.on_syn(PEER, count(9), true), Test::Failed);
-        assert_eq!(cache.on_syn(PEER, count(10), false), Test::Failed);
+        assert_eq!(cache.on_syn(PEER, count(9), true), TaoTest::Failed);
+        assert_eq!(cache.on_syn(PEER, count(10), false), TaoTest::Failed);
         cache.on_proven(PEER, count(9), None);
-        assert_eq!(cache.on_syn(PEER, count(10), false), Test::Passed);
+        assert_eq!(cache.on_syn(PEER, count(10), false), TaoTest::Passed);
     }
 
     #[test]
@@ -146,7 +146,7 @@ mod tests {
         // Half the numbers later nobody can tell which is higher.
         assert!(!cache.on_open(PEER, count(0x8000_0009)).0);
         assert!(!cache.on_open(PEER, count(0x8000_000a)).0, "until it is echoed");
-        cache.on_silence(PEER);
+        cache.on_missing_echo(PEER);
         assert_eq!(cache.on_open(PEER, count(9)), (false, None));
     }
 

@@ -7,5 +7,5 @@
 mod cache;
 mod count;
 
-pub use cache::{CountCache, Test};
+pub use cache::{CountCache, TaoTest};
 pub use count::{Count, Counter};

@@ -30,7 +30,7 @@ impl Scoreboard {
             }
             self.records.push_back(rest);
         }
-        (self.out, self.sacked, self.lost, self.resent) = Default::default();
+        (self.out, self.sacked, self.lost, self.retransmitted) = Default::default();
         self.waiting.clear();
         for (index, record) in self.records.iter().enumerate() {
             self.out.add(record);
@@ -40,8 +40,8 @@ impl Scoreboard {
             if record.marks.has(Marks::LOST) {
                 self.lost.add(record);
             }
-            if record.marks.has(Marks::RESENT) {
-                self.resent.add(record);
+            if record.marks.has(Marks::RETRANSMITTED) {
+                self.retransmitted.add(record);
             } else if record.marks.has(Marks::LOST) {
                 self.waiting.push(Reverse(self.base + index as u64));
             }

@@ -35,7 +35,7 @@ fn step() -> impl Strategy<Value = Step> {
 }
 
 struct Model {
-    board: Scoreboard,
+    scoreboard: Scoreboard,
     next: u64,
     una: u64,
     now: u64,
@@ -50,8 +50,8 @@ impl Model {
         self.una + (self.next - self.una) * share / 1000
     }
 
-    fn records(&self) -> Vec<Record> {
-        self.board.records.iter().copied().collect()
+    fn records(&self) -> Vec<SentSegment> {
+        self.scoreboard.records.iter().copied().collect()
     }
 
     fn play(&mut self, step: &Step) {
@@ -59,7 +59,7 @@ impl Model {
         match *step {
             Step::Send { count, length } => {
                 for _ in 0..count {
-                    self.board.push(Record {
+                    self.scoreboard.push(SentSegment {
                         start: self.next,
                         sent_at: self.at(),
                         snapshot: Default::default(),
@@ -71,41 +71,41 @@ impl Model {
             }
             Step::Acknowledge { share } => {
                 let to = self.position(share);
-                while let Some(record) = self.board.pop_acknowledged(to) {
+                while let Some(record) = self.scoreboard.pop_acknowledged(to) {
                     assert!(record.end() <= to);
                 }
-                self.board.settle(to);
+                self.scoreboard.trim_front(to);
                 self.una = to;
             }
             Step::Sack { from, length } => {
                 let from = self.position(from);
                 let to = (from + length).min(self.next);
-                let before = self.board.sacked().packets;
+                let before = self.scoreboard.sacked().packets;
                 let mut told = 0;
-                self.board.sack(from, to, |_, _, _| told += 1);
-                assert_eq!(self.board.sacked().packets, before + told);
+                self.scoreboard.sack(from, to, |_, _, _| told += 1);
+                assert_eq!(self.scoreboard.sacked().packets, before + told);
             }
             Step::Lose { share } => {
-                let number = self.board.number_at(self.position(share));
-                self.board.mark_lost(number);
+                let number = self.scoreboard.number_at(self.position(share));
+                self.scoreboard.mark_lost(number);
             }
             Step::Resend => {
                 let now = self.at();
-                if let Some(number) = self.board.next_waiting() {
-                    assert!(self.board.resend(number, now).is_some());
+                if let Some(number) = self.scoreboard.next_waiting() {
+                    assert!(self.scoreboard.retransmit(number, now).is_some());
                 }
             }
             Step::Count { threshold } => {
                 let plain = self.lost_by_count(threshold);
-                self.board.mark_lost_by_count(threshold, |_| {});
+                self.scoreboard.mark_lost_by_count(threshold, |_| {});
                 for (index, lost) in plain.into_iter().enumerate() {
-                    let record = self.board.records[index];
+                    let record = self.scoreboard.records[index];
                     assert!(!lost || record.marks.has(Marks::LOST), "{index} is lost by count");
                 }
             }
-            Step::ForgetLosses => self.board.forget_losses(),
-            Step::ForgetSacks => self.board.forget_sacks(),
-            Step::Resegment { length } => self.board.resegment(length),
+            Step::ForgetLosses => self.scoreboard.forget_losses(),
+            Step::ForgetSacks => self.scoreboard.forget_sacks(),
+            Step::Resegment { length } => self.scoreboard.resegment(length),
         }
     }
 
@@ -113,7 +113,7 @@ impl Model {
     /// and may have been sent again or been taken for arrived since.
     fn lost_by_count(&self, threshold: u64) -> Vec<bool> {
         let records = self.records();
-        let counted = self.board.counted - self.board.base;
+        let counted = self.scoreboard.counted - self.scoreboard.base;
         (0..records.len())
             .map(|index| {
                 let above = records[index + 1..]
@@ -129,36 +129,41 @@ impl Model {
 
     fn check(&mut self) {
         let records = self.records();
-        let sum = |keep: &dyn Fn(&Record) -> bool| {
+        let sum = |keep: &dyn Fn(&SentSegment) -> bool| {
             let mut amount = Amount::default();
             records.iter().filter(|r| keep(r)).for_each(|r| amount.add(r));
             amount
         };
-        assert_eq!(self.board.out(), sum(&|_| true));
-        assert_eq!(self.board.sacked(), sum(&|r| r.marks.has(Marks::SACKED)));
-        assert_eq!(self.board.lost(), sum(&|r| r.marks.has(Marks::LOST)));
-        assert_eq!(self.board.resent(), sum(&|r| r.marks.has(Marks::RESENT)));
+        assert_eq!(self.scoreboard.out(), sum(&|_| true));
+        assert_eq!(self.scoreboard.sacked(), sum(&|r| r.marks.has(Marks::SACKED)));
+        assert_eq!(self.scoreboard.lost(), sum(&|r| r.marks.has(Marks::LOST)));
+        assert_eq!(
+            self.scoreboard.retransmitted(),
+            sum(&|r| r.marks.has(Marks::RETRANSMITTED))
+        );
         let mut position = self.una;
         for record in &records {
             assert_eq!(record.start, position, "contiguous");
             position = record.end();
             let marks = record.marks;
-            assert!(!(marks.has(Marks::SACKED) && (marks.has(Marks::LOST) || marks.has(Marks::RESENT))));
+            assert!(
+                !(marks.has(Marks::SACKED) && (marks.has(Marks::LOST) || marks.has(Marks::RETRANSMITTED)))
+            );
         }
         assert_eq!(position, self.next);
-        let waits = |r: &Record| r.marks.has(Marks::LOST) && !r.marks.has(Marks::RESENT);
+        let waits = |r: &SentSegment| r.marks.has(Marks::LOST) && !r.marks.has(Marks::RETRANSMITTED);
         let first = records
             .iter()
             .position(waits)
-            .map(|index| self.board.base + index as u64);
-        assert_eq!(self.board.next_waiting(), first);
+            .map(|index| self.scoreboard.base + index as u64);
+        assert_eq!(self.scoreboard.next_waiting(), first);
         // The earliest transmission of which nothing is known.
-        let open = |r: &&Record| !r.marks.has(Marks::SACKED) && !waits(r);
+        let open = |r: &&SentSegment| !r.marks.has(Marks::SACKED) && !waits(r);
         let oldest = records.iter().filter(open).map(|r| r.sent_at).min();
         let found = self
-            .board
+            .scoreboard
             .oldest_undecided()
-            .and_then(|number| self.board.get(number));
+            .and_then(|number| self.scoreboard.get(number));
         assert_eq!(found.map(|r| r.sent_at), oldest);
         for share in [0, 333, 999] {
             let position = self.position(share);
@@ -166,7 +171,10 @@ impl Model {
                 .iter()
                 .position(|r| r.end() > position)
                 .unwrap_or(records.len());
-            assert_eq!(self.board.number_at(position), self.board.base + plain as u64);
+            assert_eq!(
+                self.scoreboard.number_at(position),
+                self.scoreboard.base + plain as u64
+            );
         }
     }
 }
@@ -174,7 +182,7 @@ impl Model {
 proptest! {
     #[test]
     fn counters_and_finds_agree_with_a_plain_scan(steps in prop::collection::vec(step(), 1..80)) {
-        let mut model = Model { board: Scoreboard::default(), next: 1, una: 1, now: 1 };
+        let mut model = Model { scoreboard: Scoreboard::default(), next: 1, una: 1, now: 1 };
         for step in &steps {
             model.play(step);
             model.check();
@@ -185,9 +193,9 @@ proptest! {
 #[test]
 fn three_above_make_a_loss() {
     // RFC 6675, section 4, IsLost with DupThresh 3: segments 0 and 4 of ten are missing.
-    let mut board = Scoreboard::default();
+    let mut scoreboard = Scoreboard::default();
     for index in 0..10 {
-        board.push(Record {
+        scoreboard.push(SentSegment {
             start: 1 + index * SEGMENT,
             sent_at: Instant::ZERO,
             snapshot: Default::default(),
@@ -197,9 +205,12 @@ fn three_above_make_a_loss() {
     }
     let mut lost = Vec::new();
     for (from, to) in [(1, 4), (5, 6), (6, 7), (7, 8)] {
-        board.sack(1 + from * SEGMENT, 1 + to * SEGMENT, |_, _, _| {});
-        board.mark_lost_by_count(3, |record| lost.push((record.start - 1) / SEGMENT));
+        scoreboard.sack(1 + from * SEGMENT, 1 + to * SEGMENT, |_, _, _| {});
+        scoreboard.mark_lost_by_count(3, |record| lost.push((record.start - 1) / SEGMENT));
     }
     assert_eq!(lost, [0, 4]);
-    assert_eq!((board.next_waiting(), board.pipe_bytes()), (Some(0), 2 * SEGMENT));
+    assert_eq!(
+        (scoreboard.next_waiting(), scoreboard.pipe_bytes()),
+        (Some(0), 2 * SEGMENT)
+    );
 }

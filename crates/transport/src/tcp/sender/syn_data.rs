@@ -2,14 +2,14 @@
 
 use foundation::Instant;
 
-use super::record::Marks;
 use super::scoreboard::Scoreboard;
-use super::{Departure, Sender};
+use super::sent_segment::Marks;
+use super::{DataSegment, Sender};
 
 impl Sender {
     /// The first segment of the stream, of at most `room` bytes, to leave with a SYN; with the FIN only if it `may_finish`.
     /// `None` where nothing was written, or something has left already. The SYN's own timer covers it.
-    pub fn poll_opening(&mut self, now: Instant, room: u32, may_finish: bool) -> Option<Departure> {
+    pub fn poll_syn_data(&mut self, now: Instant, room: u32, may_finish: bool) -> Option<DataSegment> {
         if self.next > 1 || !self.has_unsent() {
             return None;
         }
@@ -32,20 +32,20 @@ impl Sender {
     }
 
     /// The SYN was sent again without what it carried: an acknowledgement of that says nothing about the round trip.
-    pub fn blur_opening(&mut self) {
-        if !self.board.is_empty() {
-            self.board.push_back_mark(Marks::EVER_RESENT);
+    pub fn mark_syn_data_ambiguous(&mut self) {
+        if !self.scoreboard.is_empty() {
+            self.scoreboard.push_back_mark(Marks::EVER_RETRANSMITTED);
         }
     }
 
     /// Whether all that left with the SYN fits into the peer's window, which was not known then.
-    pub const fn opening_fits(&self) -> bool {
+    pub const fn syn_data_fits(&self) -> bool {
         self.next <= self.una + self.window
     }
 
     /// The peer has not taken what came with the SYN, or not all of it: it is sent anew, as if it never had been.
-    pub fn take_back_opening(&mut self) {
-        self.board = Scoreboard::default();
+    pub fn retract_syn_data(&mut self) {
+        self.scoreboard = Scoreboard::default();
         self.next = self.una;
         self.pushed = self.una;
         self.small_end = 0;
@@ -55,7 +55,7 @@ impl Sender {
     }
 
     /// The SYN's timer has ended: what it carried, or what followed it, has one of its own.
-    pub fn take_over_timer(&mut self, now: Instant) {
+    pub fn start_timer_after_syn(&mut self, now: Instant) {
         if self.timer.is_none() {
             self.rearm(now);
         }

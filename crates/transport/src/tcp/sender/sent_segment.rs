@@ -6,7 +6,7 @@ use crate::congestion::Snapshot;
 
 /// One segment in flight. Segments are contiguous: each starts where the one before ends.
 #[derive(Clone, Copy, Debug)]
-pub struct Record {
+pub struct SentSegment {
     /// Stream position of its first byte.
     pub start: u64,
     /// When it left last.
@@ -29,9 +29,9 @@ impl Marks {
     /// Taken for lost.
     pub const LOST: Self = Self(2);
     /// Sent again, and that retransmission is not known to be lost.
-    pub const RESENT: Self = Self(4);
+    pub const RETRANSMITTED: Self = Self(4);
     /// Sent more than once: its ACK is ambiguous (Karn).
-    pub const EVER_RESENT: Self = Self(8);
+    pub const EVER_RETRANSMITTED: Self = Self(8);
     /// It carries the FIN.
     pub const FIN: Self = Self(16);
     /// It carries PSH.
@@ -57,7 +57,7 @@ impl Marks {
     }
 }
 
-impl Record {
+impl SentSegment {
     /// The position after its last, the FIN counted.
     #[inline]
     #[must_use]
@@ -82,6 +82,6 @@ mod tests {
     #[test]
     fn a_record_is_small() {
         // A long fat network has hundreds of thousands of them.
-        assert!(size_of::<Record>() <= 56, "{}", size_of::<Record>());
+        assert!(size_of::<SentSegment>() <= 56, "{}", size_of::<SentSegment>());
     }
 }

@@ -11,8 +11,8 @@ impl Connection {
     /// The owner counts the receive window: every segment that leaves offers so many bytes from what was received in
     /// order (RFC 8684, section 3.3.1), or what was offered before where that is more.
     #[inline]
-    pub fn give_window(&mut self, bytes: u64) {
-        self.receiver.give_window(bytes);
+    pub fn set_window(&mut self, bytes: u64) {
+        self.receiver.set_window(bytes);
     }
 
     /// Whether a segment of `bytes` that was written now would leave at once: nothing else waits, and the windows and the
