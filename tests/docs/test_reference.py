@@ -64,4 +64,4 @@ def test_the_examples_are_studies() -> None:
         load_study(study)
     skeleton = next(study for study in complete if "path" in study)
     for fragment in fragments:
-        load_study(skeleton | fragment)
+        load_study(fragment if "extends" in fragment else skeleton | fragment)

@@ -32,7 +32,7 @@ def change(data: Data, key: str, value: Any) -> Data:
 @pytest.mark.parametrize(
     ("key", "value", "expected"),
     [
-        ("repeat", 3, 'repeat: unknown key; allowed: title, source, .* did you mean "repeats"'),
+        ("repeat", 3, 'repeat: unknown key; allowed: extends, title, source, .* did you mean "repeats"'),
         ("title", 3, "title: 3: must be text in quotes"),
         ("title", "", "title: is empty"),
         ("repeats", 0, "repeats: 0 is too small: at least 1"),

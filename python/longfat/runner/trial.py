@@ -10,7 +10,7 @@ from typing import Any
 from longfat.flow_table import Column
 from longfat.named_classes import CLASS_KEYS, content_hash, file_hash, is_class, split
 from longfat.results import Cell
-from longfat.study.loading import TRACE
+from longfat.study.relative_files import TRACE
 from longfat.study.vocabulary import canonical
 
 

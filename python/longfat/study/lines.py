@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 import tomllib
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, NamedTuple
 
 Place = tuple[str | int, ...]
 """Where a value stands: names of tables and keys, and positions in lists from 0."""
@@ -21,21 +21,26 @@ _PART = re.compile(r'"([^"]*)"|\[([^\]]*)\]|([^.\[\]"]+)')
 _TAIL = re.compile(r" \(at line (\d+), column \d+\)$| \(at end of document\)$")
 
 
-def line_of(text: str, key: str, data: dict[str, Any]) -> int | None:
-    r"""Returns the line, from 1, of a key as messages write it; None where no part of it is in the text.
+class Match(NamedTuple):
+    """The line of a key, from 1, and how many parts of the key the text contains."""
 
-    Of a key that is missing it is the line of the innermost table that there is.
+    line: int
+    depth: int
+
+
+def find(text: str, key: str, data: dict[str, Any]) -> Match | None:
+    r"""Returns the line of a key, or of the innermost of its tables; None without a match.
 
     >>> text = '[path]\ndelay = "5ms"\n[[protocols]]\nname = "sr"\n\nwindow = 0\n'
     >>> data = tomllib.loads(text)
-    >>> line_of(text, "protocols.sr.window", data), line_of(text, "path.rate", data), line_of(text, "x", data)
-    (6, 1, None)
+    >>> find(text, "protocols.sr.window", data), find(text, "path.rate", data), find(text, "x", data)
+    (Match(line=6, depth=3), Match(line=1, depth=1), None)
     """
     known = _lines(text)
     place = _place(key, data)
     while place and place not in known:
         place = place[:-1]
-    return known.get(place)
+    return Match(known[place], len(place)) if place in known else None
 
 
 def of_syntax_error(text: str, error: tomllib.TOMLDecodeError) -> tuple[int, str]:

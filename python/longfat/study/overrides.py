@@ -65,7 +65,7 @@ class Overrides:
         return touched
 
     def dropped_sweeps(self, data: Mapping[str, Any]) -> list[str]:
-        """Returns the swept keys of a study file that a whole path replaces, without those set by themselves."""
+        """Returns the swept keys of a study file that a whole path replaces, without those set explicitly."""
         given = [key for key, _ in self.settings]
         swept = data.get("sweep")
         if "path" not in given or not isinstance(swept, dict):

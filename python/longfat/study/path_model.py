@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from longfat.study import lines
+from longfat.study.relative_files import anchored_files
 from longfat.study.vocabulary import allowed, check
 
 TABLES = ("path", "measured")
@@ -38,8 +39,6 @@ def read(file: str | Path) -> PathModel:
 
     Raises ValueError with one line that names the file, the key and what is allowed.
     """
-    from longfat.study.loading import anchored_files
-
     name = Path(file)
     try:
         if name.stat().st_size > MAX_FILE:
@@ -57,8 +56,8 @@ def read(file: str | Path) -> PathModel:
         raise ValueError(f"{name}:{line}: is not TOML: {reason}") from None
 
     def place(key: str) -> str:
-        line = lines.line_of(text, key, data)
-        return str(name) if line is None else f"{name}:{line}"
+        match = lines.find(text, key, data)
+        return f"{name}:{match.line}" if match else str(name)
 
     for key in data:
         if key not in TABLES:

@@ -30,11 +30,11 @@ class StudyError(ValueError):
         origin: str,
         problems: Sequence[Problem],
         overridden: Sequence[str] = (),
-        line_of: Callable[[str], int | None] | None = None,
+        place_of: Callable[[str], str | None] | None = None,
         label: str = "--set",
     ) -> None:
         self.problems = tuple(grouped(problems))
-        shown = [_line(origin, problem, overridden, line_of, label) for problem in self.problems[:MAX_SHOWN]]
+        shown = [_line(origin, problem, overridden, place_of, label) for problem in self.problems[:MAX_SHOWN]]
         if len(self.problems) > MAX_SHOWN:
             shown.append(f"{origin}: and {len(self.problems) - MAX_SHOWN} more problems")
         super().__init__("\n".join(shown))
@@ -73,12 +73,10 @@ def _line(
     origin: str,
     problem: Problem,
     overridden: Sequence[str],
-    line_of: Callable[[str], int | None] | None,
+    place_of: Callable[[str], str | None] | None,
     label: str,
 ) -> str:
-    where = origin
-    if line_of is not None and (number := line_of(problem.key)) is not None:
-        where = f"{origin}:{number}"
+    where = (place_of(problem.key) if place_of is not None else None) or origin
     # A table's own problem may come of one of its keys: an unknown table, an unknown key in it.
     if any(f"{problem.key}.".startswith(f"{key}.") or _within(problem.key, key) for key in overridden):
         where = label

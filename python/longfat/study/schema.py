@@ -22,14 +22,43 @@ def study_schema() -> dict[str, Any]:
     for section in tables:
         help_text = schema["properties"][section].get("description")
         schema["properties"][section] = {**adopted[section], "description": help_text}
-    # Of the two networks a study has one.
-    schema["oneOf"] = [{"required": ["path"]}, {"required": ["topology"]}]
     entries: tuple[tuple[str, Section], ...] = (("ProtocolEntry", "protocol"), ("TrafficEntry", "traffic"))
     for entry, section in entries:
         name = definitions.pop(entry)["properties"]["name"]
         definitions[entry] = _with_name(adopted[section], name, definitions)
     schema["properties"]["sweep"] = _sweep(schema["properties"]["sweep"], adopted, definitions)
-    return {"$schema": DIALECT, **schema}
+    return {"$schema": DIALECT, **_extensible(schema)}
+
+
+_REQUIRED = {"workload": ["kind"], "topology": ["kind"]}
+_REQUIRED_OF_ENTRIES = {
+    "protocols": ["name", "kind"],
+    "traffic": ["name", "protocol", "workload"],
+    "claims": ["id", "text", "metric", "of", "relation"],
+}
+
+
+def _extensible(schema: dict[str, Any]) -> dict[str, Any]:
+    """Returns the schema with required keys that apply only to studies without `extends`."""
+    definitions = schema["$defs"]
+    for name in ("ProtocolEntry", "TrafficEntry", "Claim"):
+        definitions[name] = _optional(definitions[name])
+    for section in _REQUIRED:
+        schema["properties"][section] = _optional(schema["properties"][section])
+    required = {
+        "required": schema.pop("required"),
+        "oneOf": [{"required": ["path"]}, {"required": ["topology"]}],
+        "properties": {section: {"required": keys} for section, keys in _REQUIRED.items()}
+        | {key: {"items": {"required": keys}} for key, keys in _REQUIRED_OF_ENTRIES.items()},
+    }
+    return {**schema, "if": {"required": ["extends"]}, "then": {}, "else": required}
+
+
+def _optional(schema: dict[str, Any]) -> dict[str, Any]:
+    """Returns the schema of a table, and of its alternatives, without required keys."""
+    found = {key: value for key, value in schema.items() if key not in ("required", "oneOf")}
+    alternatives = schema.get("oneOf") or schema.get("anyOf")
+    return found | ({"anyOf": [_optional(one) for one in alternatives]} if alternatives else {})
 
 
 def _adopt(section: Section, definitions: dict[str, Any]) -> dict[str, Any]:

@@ -109,6 +109,11 @@ class Study(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True, title="longfat study")
 
+    extends: str | dict[str, Any] | None = Field(
+        None,
+        description="Study file or built-in study whose keys apply unless this study sets them, "
+        'e.g. "arq/loss" or { study = "arq/loss", without = ["claims"] }.',
+    )
     title: Annotated[str, Field(min_length=1)] = Field(description="The question, in a line.")
     source: str | None = Field(None, description="Where the experiment comes from.")
     description: str | None = Field(None, description="What is compared, and why.")
@@ -194,6 +199,12 @@ class Study(BaseModel):
         if self.path is not None and self.topology is not None:
             raise ValueError(f"of the tables {both} a study has one: remove the other")
         return self
+
+    @field_validator("extends")
+    @classmethod
+    def _is_merged(cls, extends: object) -> None:
+        if extends is not None:
+            raise ValueError("only a study file or a dict can extend a study")
 
     @field_validator("show")
     @classmethod
