@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -11,10 +11,11 @@ import numpy as np
 import polars as pl
 import pytest
 
-from longfat.analysis.claims import evaluate_claims
+from longfat.analysis.claims import judge
 from longfat.analysis.prediction import predict
 from longfat.analysis.statistics import summarise
-from longfat.results import Cell, RunResult
+from longfat.presentation.verdicts import verdict
+from longfat.results import Cell, CellResult, RunResult, Verdict
 from longfat.study import Study, sweep
 
 Truth = Callable[[Cell], float]
@@ -161,7 +162,12 @@ def make_run(
     of = of or make_study()
     table = make_records(of, truth, spread, failures=failures)
     results = summarise(of, table, sweep.cells(of))
-    return RunResult(of, folder, results, evaluate_claims(of, results), dict(ENVIRONMENT), records=table)
+    return RunResult(of, folder, results, verdicts_of(of, results), dict(ENVIRONMENT), records=table)
+
+
+def verdicts_of(study: Study, results: Sequence[CellResult]) -> list[Verdict]:
+    """The verdicts that a run of these results has."""
+    return [verdict(one) for one in judge(study, results)]
 
 
 @dataclass(frozen=True)
@@ -171,6 +177,7 @@ class Made:
     study = staticmethod(make_study)
     records = staticmethod(make_records)
     run = staticmethod(make_run)
+    verdicts = staticmethod(verdicts_of)
     by_theory = staticmethod(by_theory)
 
 

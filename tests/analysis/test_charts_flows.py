@@ -113,24 +113,24 @@ def test_the_report_draws_classes_and_distributions(run: RunResult) -> None:
     for name in ("chart-fct_mean_s@G0", "chart-fct_mean_s@G1", "chart-hosts-fct_mean_s", "chart-flows"):
         assert f'id="{name}"' in page
     assert "Flow completion time, mean, class G1" in page
-    assert "How completion times are distributed" in page
+    assert "Distribution of flow completion times" in page
 
 
 def test_each_class_has_its_place_though_a_point_lacks_it(run: RunResult) -> None:
     rows = charts_flows.rows(run)
     there = {(row["point"], row["class"]) for row in rows}
-    few = ("Flows that arrive 20/s", "class G1")
+    few = ("Flow arrival rate 20/s", "class G1")
     assert few not in there, "fewer than 20 flows in three trials"
     spec = charts_flows.chart(run, rows)
     panels = [row["hconcat"] for row in spec["vconcat"]]
     for point, across in zip(("20/s", "50/s"), panels, strict=True):
         for name, panel in zip(("class G0", "class G1"), across, strict=True):
-            place = (f"Flows that arrive {point}", name)
+            place = (f"Flow arrival rate {point}", name)
             assert tuple(panel["title"]["text"]) == place
             own = [row for layer in panel["layer"] if "data" in layer for row in layer["data"]["values"]]
             drawn = [*panel["data"]["values"], *own]
             if place == few:
-                assert drawn == [{"told": "fewer than 20 flows"}]
+                assert drawn == [{"text": "fewer than 20 flows"}]
             else:
                 assert {(row["point"], row["class"]) for row in drawn} == {place}
 

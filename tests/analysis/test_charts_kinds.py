@@ -12,11 +12,13 @@ import pytest
 from rich.console import Console
 
 from longfat.analysis import grid
-from longfat.analysis.claims import evaluate_claims
+from longfat.analysis.claims import judge
 from longfat.analysis.prediction import Prediction
-from longfat.presentation import chart_data, charts, charts_hosts, charts_matrix, terminal, vega_bundle
+from longfat.presentation import chart_data, charts, charts_hosts, charts_matrix, notes, terminal, vega_bundle
+from longfat.presentation.columns import Column
 from longfat.presentation.report import build
-from longfat.presentation.terminal import Column, WorldTable
+from longfat.presentation.terminal import WorldTable
+from longfat.presentation.verdicts import verdict
 from longfat.results import Cell, CellResult, Interval, RunResult
 from longfat.study import Study
 
@@ -55,7 +57,7 @@ def run_of(changes: Data | None = None, metrics: dict[str, float] | None = None)
         return CellResult(cell, 3, {}, intervals, samples, [0, 1, 2])
 
     cells = [result(number, cell) for number, cell in enumerate(sweep.cells(study))]
-    return RunResult(study, Path("runs/x"), cells, evaluate_claims(study, cells), {})
+    return RunResult(study, Path("runs/x"), cells, [verdict(one) for one in judge(study, cells)], {})
 
 
 def printed(renderable: Any, width: int = 140) -> str:
@@ -174,13 +176,13 @@ def test_start_jitter_is_suggested_where_flows_compete_alone() -> None:
     ):
         run = run_of(changes)
         every = [replace(cell, deterministic=True) for cell in run.cells]
-        assert ("start_jitter" in grid.determinism(run.study, every)) == suggested
+        assert ("start_jitter" in notes.determinism(run.study, every)) == suggested
     alone = run_of({"topology": None, "path": {"rate": "1Mbit/s"}, "sweep": {}})
     of_one = [
         replace(cell, deterministic=True, metrics={"goodput_bps": cell.metrics["goodput_bps"]})
         for cell in alone.cells
     ]
-    assert "start_jitter" not in grid.determinism(alone.study, of_one)
+    assert "start_jitter" not in notes.determinism(alone.study, of_one)
 
 
 def test_a_study_may_say_what_it_shows() -> None:
@@ -209,14 +211,14 @@ def test_a_claim_about_one_host() -> None:
     assert run.claims[0].verdict == "fails"  # later cells measured a little more
     run = run_of(sweep | {"claims": [{**CLAIM, "metric": "goodput@s9"}]})
     assert run.claims[0].verdict == "undecided"
-    assert 'no flow of a host "s9" (s1, s2)' in run.claims[0].detail
+    assert 'no flow has the host "s9" (s1, s2)' in run.claims[0].detail
 
 
 def test_a_claim_about_what_was_not_measured_is_undecided() -> None:
     run = run_of({"claims": [{**CLAIM, "metric": "timeouts"}]})
     (verdict,) = run.claims
     assert verdict.verdict == "undecided"
-    assert verdict.detail == '"timeouts" was not measured: a workload of kind "bulk" does not give it here'
+    assert verdict.detail == '"timeouts" was not measured: the workload "bulk" does not produce it here'
 
 
 @pytest.mark.usefixtures("fair")

@@ -4,7 +4,6 @@ from typing import Any
 
 import pytest
 
-from longfat.analysis.claims import evaluate_claims
 from longfat.analysis.expectation import theory_problems
 from longfat.results import Cell, RunResult, Verdict
 from longfat.study import Study, selection
@@ -142,7 +141,7 @@ def test_many_equal_cells_rarely_fail_by_chance(made: Any) -> None:
             results = summarise(
                 study, made.records(study, lambda _: 1e6, 0.02, seed=seed), sweep.cells(study)
             )
-        (verdict,) = evaluate_claims(study, results)
+        (verdict,) = made.verdicts(study, results)
         failed += verdict.verdict == "fails"
     # 2.5 % for the whole family of six cells (one side of 5 %), not for each of them.
     assert failed <= 5
@@ -230,11 +229,11 @@ def test_a_narrowed_run_leaves_a_claim_undecided(made: Any) -> None:
     study = made.study({"claims": [claim(relation="higher", where={"path.loss": "10%"}, **PAIR)]})
     run = made.run(study, ahead_by(0.1))
     some = [cell for cell in run.cells if cell.cell.params["path.loss"] != "10%"]
-    assert [v.verdict for v in evaluate_claims(study, some)] == ["undecided", "undecided"]
-    assert "no cells" in evaluate_claims(study, some)[0].detail
+    assert [v.verdict for v in made.verdicts(study, some)] == ["undecided", "undecided"]
+    assert "no cells" in made.verdicts(study, some)[0].detail
     only_sim = [cell for cell in run.cells if cell.cell.world == "sim"]
     study = made.study({"claims": [claim(relation="higher", world="relay", **PAIR)]})
-    (verdict,) = evaluate_claims(study, only_sim)
+    (verdict,) = made.verdicts(study, only_sim)
     assert (verdict.verdict, verdict.world) == ("undecided", "relay")
 
 
@@ -245,7 +244,7 @@ def test_counters_of_zero_are_compared(made: Any) -> None:
     run = made.run(study)
     for cell in run.cells:
         cell.samples["timeouts"] = [0.0] * 20 if cell.cell.protocol == "gbn" else [5.0] * 20
-    (verdict,) = evaluate_claims(study, run.cells)
+    (verdict,) = made.verdicts(study, run.cells)
     assert verdict.verdict == "fails"
 
 

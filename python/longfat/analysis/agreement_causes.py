@@ -1,12 +1,13 @@
-"""Why two worlds differ in a cell, as far as its records tell: facts of the cell, the likeliest first."""
+"""Possible causes of a difference between two worlds, from a cell's records, the likeliest first."""
 
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Literal
 
 from longfat.analysis.prediction import Setting, numbers
-from longfat.presentation import formatting
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -14,57 +15,74 @@ if TYPE_CHECKING:
     from longfat.results import CellResult
 
 APART = 0.10
-"""Counts and times that differ by this part of the larger may have made others differ."""
+"""Counts and times that differ by this share of the larger may cause other differences."""
 
 SHORT_TRIP = 0.002
-"""Round trips below this, in s, are of the order of a computer's own scheduling."""
+"""Round trips below this, in s, are as short as the delays of a computer's scheduler."""
 
 FAST_PACKETS = 20_000
-"""Packets per second beyond which processes on one computer are themselves the bottleneck."""
+"""Packets per second beyond which processes on one computer are the bottleneck."""
 
 LATE = 0.5
-"""An emulator that was late by this part of a difference, each relative to its whole, may have made it."""
+"""An emulator whose delay is this share of a difference, both relative, may have caused it."""
 
 LEAST_TIMEOUT = 0.2
-"""The least retransmission timeout of Linux's TCP, in s (`TCP_RTO_MIN`)."""
+"""The smallest retransmission timeout of Linux's TCP, in s (`TCP_RTO_MIN`)."""
 
-_WORDS = (
-    ("timeouts", 1.0, "timeouts"),
-    ("retransmissions", 3.0, "packets sent again"),
-    ("queue_mean_packets", 1.0, "packets in the queue on average"),
-)
-"""Counters that tell two courses of a connection apart, and the least difference that is worth a word."""
+_COUNTERS = (("timeouts", 1.0), ("retransmissions", 3.0), ("queue_mean_packets", 1.0))
+"""Counters that can explain a difference, and the smallest difference that is reported."""
+
+Kind = Literal[
+    "uncertain",
+    "short-path",
+    "late",
+    "stalled-timeouts",
+    "stalled",
+    "counter",
+    "smallest-rtt",
+    "median-rtt",
+    "fast",
+    "failures",
+    "unknown",
+]
 
 
-def causes(first: CellResult, other: CellResult, missed: Sequence[str], *, unsure: bool) -> list[str]:
-    """What the records say of a cell whose worlds differ in the metrics `missed`."""
+@dataclass(frozen=True)
+class Cause:
+    """One possible cause; `figures` are its numbers by name, in s, packets or as shares."""
+
+    kind: Kind
+    figures: Mapping[str, float] = field(default_factory=dict)
+    name: str = ""
+    """The metric of a counter, or the world that a cause is about."""
+
+
+def causes(first: CellResult, other: CellResult, missed: Sequence[str], *, unsure: bool) -> list[Cause]:
+    """Returns possible causes of a cell's differences in the metrics `missed`."""
     setting = numbers(first.cell.spec)
     found = []
     if unsure:
-        found.append("its interval reaches across the limit: more repeats may settle it")
+        found.append(Cause("uncertain"))
     if setting is not None and setting.round_trip < SHORT_TRIP:
-        trip = formatting.quantity(setting.round_trip, "s") if setting.round_trip > 0 else "no time"
-        found.append(
-            f"the path's round trip takes {trip}: on wall time the computer's own scheduling may take longer"
-        )
+        found.append(Cause("short-path", {"rtt": setting.round_trip}))
     found += _lateness(first, other, missed, setting)
     found += _counters(first, other, setting)
-    found += _least_trips(first, other)
+    found += _smallest_rtt(first, other)
     if "rtt_mean_s" not in missed:
-        found += _trips(first, other)
-    packets = _packets_per_second(first)
-    if packets > FAST_PACKETS:
-        found.append(f"{packets:,.0f} packets/s may be more than processes on one computer keep up with")
+        found += _median_rtt(first, other)
+    rate = _packets_per_second(first)
+    if rate > FAST_PACKETS:
+        found.append(Cause("fast", {"rate": rate}))
     failed = sum(other.failures.values())
     if failed:
-        found.append(f"{failed} trials failed in the world {other.cell.world}")
-    return found or ["round trips, losses and queues are alike: nothing in the records tells why"]
+        found.append(Cause("failures", {"count": failed}, other.cell.world))
+    return found or [Cause("unknown")]
 
 
 def _lateness(
     first: CellResult, other: CellResult, missed: Sequence[str], setting: Setting | None
-) -> Iterator[str]:
-    """An emulator that was late, where that is large beside the difference: it adds to delays itself."""
+) -> Iterator[Cause]:
+    """An emulator that was late compared with the difference: lateness adds to delays."""
     apart = max((_apart(first, other, metric) for metric in missed), default=0.0)
     if apart <= 0:
         return
@@ -75,55 +93,46 @@ def _lateness(
     trips = (_mean(first, "rtt_p50_s"), setting.round_trip if setting is not None else math.nan)
     trip = next((trip for trip in trips if trip > 0), math.inf)
     if late / trip >= LATE * apart:
-        yield (
-            f"the machine was late: 1 in 100 times by {formatting.quantity(late, 's')} or more, "
-            f"{late / trip * 100:.0f} % of a round trip, where worlds are {apart * 100:.0f} % apart"
-        )
+        yield Cause("late", {"late": late, "share": late / trip, "apart": apart})
     timeout = setting.timeout if setting is not None else LEAST_TIMEOUT
     seconds = _mean(other, "completion_s")
-    stood = f"the emulator stood still for up to {formatting.quantity(most, 's')}"
     if most >= timeout and _mean(other, "timeouts") > _mean(first, "timeouts"):
-        yield f"{stood}, which may cost timeouts"
+        yield Cause("stalled-timeouts", {"most": most})
     elif most / seconds >= LATE * apart:
-        yield f"{stood} of the {formatting.quantity(seconds, 's')} that a trial took"
+        yield Cause("stalled", {"most": most, "trial": seconds})
 
 
 def _apart(first: CellResult, other: CellResult, metric: str) -> float:
-    """The difference of two means as a part of the larger; 0 where one is unknown."""
+    """The difference of two means as a share of the larger; 0 if one is unknown."""
     a, b = _mean(first, metric), _mean(other, metric)
     if not (math.isfinite(a) and math.isfinite(b)) or a == b:
         return 0.0
     return abs(b - a) / max(abs(a), abs(b))
 
 
-def _counters(first: CellResult, other: CellResult, setting: Setting | None) -> Iterator[str]:
-    for metric, least, words in _WORDS:
+def _counters(first: CellResult, other: CellResult, setting: Setting | None) -> Iterator[Cause]:
+    for metric, smallest in _COUNTERS:
         a, b = _mean(first, metric), _mean(other, metric)
-        if not (math.isfinite(a) and math.isfinite(b)) or abs(b - a) < max(least, APART * max(a, b)):
+        if not (math.isfinite(a) and math.isfinite(b)) or abs(b - a) < max(smallest, APART * max(a, b)):
             continue
-        text = f"{words}: {formatting.digits(a)} and {formatting.digits(b)}"
+        figures = {"first": a, "other": b}
         if metric == "timeouts" and setting is not None and b > a:
-            text += f" a trial, each of which costs about {formatting.quantity(setting.timeout, 's')}"
-        yield text
+            figures["each"] = setting.timeout
+        yield Cause("counter", figures, metric)
 
 
-def _least_trips(first: CellResult, other: CellResult) -> Iterator[str]:
-    """A queue that drains in one world alone: a delay-based controller takes its least for the path's."""
+def _smallest_rtt(first: CellResult, other: CellResult) -> Iterator[Cause]:
+    """A queue that drains in one world only: delay-based controllers estimate the path from this minimum."""
     a, b = _mean(first, "rtt_min_s"), _mean(other, "rtt_min_s")
-    if not (math.isfinite(a) and math.isfinite(b)) or abs(b - a) < APART / 2 * max(a, b):
-        return
-    trips = f"{formatting.quantity(a, 's')} and {formatting.quantity(b, 's')}"
-    emptier = first.cell.world if a < b else other.cell.world
-    yield f"the least round trip was {trips}: the queue came closer to empty in {emptier}"
+    if math.isfinite(a) and math.isfinite(b) and abs(b - a) >= APART / 2 * max(a, b):
+        emptier = first.cell.world if a < b else other.cell.world
+        yield Cause("smallest-rtt", {"first": a, "other": b}, emptier)
 
 
-def _trips(first: CellResult, other: CellResult) -> Iterator[str]:
+def _median_rtt(first: CellResult, other: CellResult) -> Iterator[Cause]:
     a, b = _mean(first, "rtt_p50_s"), _mean(other, "rtt_p50_s")
-    if not (math.isfinite(a) and math.isfinite(b)) or a <= 0 or abs(b / a - 1) < APART / 2:
-        return
-    alone = f"{formatting.TIMES}{formatting.digits(a / b, 2)} alone where a window limits"
-    trips = f"{formatting.quantity(a, 's')} and {formatting.quantity(b, 's')}"
-    yield f"the median round trip was {trips} ({alone})"
+    if math.isfinite(a) and math.isfinite(b) and a > 0 and abs(b / a - 1) >= APART / 2:
+        yield Cause("median-rtt", {"first": a, "other": b})
 
 
 def _packets_per_second(result: CellResult) -> float:

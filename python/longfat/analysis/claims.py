@@ -1,27 +1,26 @@
-"""Claims held against a run: holds, fails, undecided.
+"""Verdicts on claims: holds, fails, undecided.
 
-The rule, which no claim is bent around:
+The rule, without exceptions:
 
-- A comparison is made trial by trial (see `longfat.analysis.statistics`), in every cell concerned.
-- It *holds* in a cell where the 95 % interval lies wholly on the claimed side, and *fails* where the
-  interval lies wholly on the other side. Where the interval has both sides in it, it is *undecided*.
-- The claim holds only if it holds in every cell. It fails if it fails clearly in any cell; since one
-  of many cells may look like failing by chance, "clearly" means the interval at 1 - 5 % / (number of cells)
-  (Bonferroni). Otherwise it is undecided.
-- Fewer than 3 trials in a cell leave it undecided. Trials that failed have no value and take no part; the
-  detail counts them.
+- Cells are compared trial by trial (`longfat.analysis.statistics`), in every cell that the claim covers.
+- A claim *holds* in a cell if the 95 % interval lies wholly on the claimed side, and *fails* if it lies
+  wholly on the other side. If the interval contains both sides, the claim is *undecided*.
+- A claim holds if it holds in every cell. It fails if it clearly fails in any cell: with many cells, one may
+  appear to fail by chance, so "clearly" means the interval at 1 - 5 % / (number of cells) (Bonferroni).
+  Otherwise it is undecided.
+- Fewer than 3 trials in a cell leave it undecided. Failed trials have no values and are only counted.
 
-What each relation compares is said in `longfat.analysis.relations`. Each world has a verdict of its own.
+`longfat.analysis.relations` defines what each relation compares. Each world has its own verdict.
 """
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from longfat.analysis.expectation import expected
 from longfat.analysis.prediction import predict
-from longfat.results import CellResult, Verdict, VerdictWord
+from longfat.results import CellResult, VerdictWord
 from longfat.study.claims import AGREES, LEVELS, THEORY, TRENDS, Claim
 from longfat.study.selection import claim_worlds, pairings, series
 from longfat.study.vocabulary import AT_HOST, canonical, resolve_metric
@@ -34,35 +33,52 @@ if TYPE_CHECKING:
     from longfat.study import Study
 
 
-def evaluate_claims(study: Study, results: Sequence[CellResult]) -> list[Verdict]:
-    """One verdict for each claim and world, in the order of the study file."""
+@dataclass(frozen=True)
+class Judgement:
+    """A claim in one world: its verdict and the comparison that decided it.
+
+    Of `total` comparisons, `agreeing` have the verdict of the claim; `decisive` is the weakest of these.
+    `reason` is set instead if there was nothing to compare.
+    """
+
+    claim: Claim
+    world: str
+    verdict: VerdictWord
+    decisive: Evidence | None = None
+    agreeing: int = 0
+    total: int = 0
+    reason: str = ""
+
+
+def judge(study: Study, results: Sequence[CellResult]) -> list[Judgement]:
+    """Returns a judgement for each claim and world, in the order of the study file."""
     worlds = [world for world in study.worlds if any(r.cell.world == world for r in results)]
-    verdicts = []
+    found = []
     for claim in study.claims:
         judged = claim_worlds(claim, worlds)
         if claim.relation == AGREES and claim.against not in worlds:
             judged = []
-        verdicts += [_judge(claim, world, results) for world in judged]
+        found += [_judge(claim, world, results) for world in judged]
         if not judged:
-            verdicts.append(_verdict(claim, claim.world or "", "undecided", _not_run(claim, worlds)))
-    return verdicts
+            found.append(_undecided(claim, claim.world or "", _not_run(claim, worlds)))
+    return found
+
+
+def _undecided(claim: Claim, world: str, reason: str) -> Judgement:
+    return Judgement(claim, world, "undecided", reason=reason)
 
 
 def _not_run(claim: Claim, worlds: Sequence[str]) -> str:
-    """Why a claim has no world to be judged in."""
+    """Why the run has no world in which to judge a claim."""
     missing = claim.against if claim.relation == AGREES and claim.against not in worlds else claim.world
     if missing is not None:
         return f"this run has no trials in the world {missing}"
     if worlds:
-        return f"this run has no trials in another world than {claim.against}"
+        return f"this run has no trials in a world other than {claim.against}"
     return "this run has no trials"
 
 
-def _verdict(claim: Claim, world: str, word: VerdictWord, detail: str) -> Verdict:
-    return Verdict(id=claim.id, text=claim.text, verdict=word, detail=detail, world=world)
-
-
-def _judge(claim: Claim, world: str, results: Sequence[CellResult]) -> Verdict:
+def _judge(claim: Claim, world: str, results: Sequence[CellResult]) -> Judgement:
     from longfat.analysis import relations
 
     metric = resolve_metric(claim.metric)
@@ -75,7 +91,7 @@ def _judge(claim: Claim, world: str, results: Sequence[CellResult]) -> Verdict:
 
     pairs = pairings(claim, world, [result.cell for result in results])
     if missing := _unmeasured(claim, metric, [result_of(pair.of) for pair in pairs]):
-        return _verdict(claim, world, "undecided", missing)
+        return _undecided(claim, world, missing)
     if claim.relation in TRENDS:
         groups = [group for group in series(claim, pairs) if len(group.points) > 1]
         count = sum(len(group.points) - 1 for group in groups)
@@ -90,25 +106,25 @@ def _judge(claim: Claim, world: str, results: Sequence[CellResult]) -> Verdict:
             if pair.against is not None
         ]
     if not evidence:
-        return _verdict(claim, world, "undecided", "this run has no cells that the claim is about")
+        return _undecided(claim, world, "this run has no cells that the claim covers")
     return _conclude(claim, world, evidence)
 
 
 def _unmeasured(claim: Claim, metric: str, concerned: Sequence[CellResult]) -> str:
-    """Why no trial that succeeded has a value of the claim's metric; empty where one has."""
+    """Why no successful trial has a value of the claim's metric; empty if one has."""
     tried = [result for result in concerned if result.n]
     if not tried or any(metric in result.samples for result in tried):
         return ""
     whole, _, host = metric.partition(AT_HOST)
     hosts = [name.partition(AT_HOST)[2] for name in tried[0].samples if name.startswith(whole + AT_HOST)]
     if host and hosts:
-        return f'"{claim.metric}" was not measured: there is no flow of a host "{host}" ({", ".join(hosts)})'
+        return f'"{claim.metric}" was not measured: no flow has the host "{host}" ({", ".join(hosts)})'
     workload = tried[0].cell.spec["workload"].get("kind")
-    return f'"{claim.metric}" was not measured: a workload of kind "{workload}" does not give it here'
+    return f'"{claim.metric}" was not measured: the workload "{workload}" does not produce it here'
 
 
 def _theory(claim: Claim, metric: str, measured: CellResult) -> CellResult:
-    """What theory expects, as if each trial had measured it; no values where it has no form."""
+    """The value that theory predicts, as if every trial had measured it; no values without a closed form."""
     value = expected(predict(measured.cell.spec, metric), claim)
     values = [] if value is None else [value] * len(measured.trials)
     return CellResult(
@@ -125,18 +141,9 @@ def _identity(cell: Cell) -> tuple[str, str, str]:
     return cell.world, cell.protocol, canonical(cell.params)
 
 
-def _conclude(claim: Claim, world: str, evidence: Sequence[Evidence]) -> Verdict:
-    """All pieces together, told by the one that decides: the worst."""
+def _conclude(claim: Claim, world: str, evidence: Sequence[Evidence]) -> Judgement:
     found = {piece.verdict for piece in evidence}
     word: VerdictWord = "fails" if "fails" in found else "undecided" if "undecided" in found else "holds"
-    concerned = [piece for piece in evidence if piece.verdict == word]
-    worst = min(concerned, key=lambda piece: piece.strength)
-    scope = ""
-    if len(evidence) > 1:
-        kind = worst.counted
-        scope = {
-            "holds": f"in {'both' if len(evidence) == 2 else f'all {len(evidence)}'} {kind}; closest ",
-            "fails": f"in {len(concerned)} of {len(evidence)} {kind}; worst ",
-            "undecided": f"in {len(concerned)} of {len(evidence)} {kind}; e.g. ",
-        }[word]
-    return _verdict(claim, world, word, f"{scope}{worst.text}")
+    agreeing = [piece for piece in evidence if piece.verdict == word]
+    decisive = min(agreeing, key=lambda piece: piece.strength)
+    return Judgement(claim, world, word, decisive, len(agreeing), len(evidence))

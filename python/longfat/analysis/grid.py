@@ -1,28 +1,27 @@
-"""The cells of a run, laid out as a reader sees them: worlds, points of the sweep, protocols.
+"""The layout of a run's cells: worlds, points of the sweep, protocols, and the metrics to show.
 
-Tables and charts share this layout, so that both show the same things in the same order.
+Tables and charts share this layout and show everything in the same order.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from longfat.analysis.prediction import Prediction, predict
-from longfat.presentation import formatting
-from longfat.results import Cell, CellResult, RunResult
 from longfat.study import sweep, units
-from longfat.study.vocabulary import AT_HOST, canonical, check, metrics
+from longfat.study.conditions import Condition
+from longfat.study.labels import is_class_of_flows, label
+from longfat.study.vocabulary import AT_HOST, canonical, metrics
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
+    from longfat.results import Cell, CellResult
     from longfat.study import Study
 
-AT_MOST = "\N{LESS-THAN OR EQUAL TO}"
-
 METRIC_ORDER = ("goodput_bps", "completion_s", "efficiency", "retransmissions", "timeouts", "packets_sent")
-"""What a reader asks first comes first; other metrics follow in the order of the vocabulary."""
+"""The most important metrics first; others follow in the order of the vocabulary."""
 
 SHOWN_BY_WORKLOAD = {
     "file": ("goodput_bps", "retransmissions"),
@@ -31,9 +30,10 @@ SHOWN_BY_WORKLOAD = {
     "request-response": ("fct_p50_s", "fct_p99_s", "wire_p50_s", "stack_p50_s"),
     "arrivals": ("fct_mean_s", "fct_p99_s", "goodput_bps"),
 }
-"""What a reader of each workload asks for, the main metric first, where a study does not say."""
+"""The metrics to show for each workload, the main one first, unless a study chooses."""
+
 FAIRNESS = "jain"
-"""Shown beside the others where several flows share the network."""
+"""Added if several hosts have flows."""
 
 
 @dataclass(frozen=True)
@@ -44,15 +44,10 @@ class Point:
     params: dict[str, Any]
     results: dict[str, list[CellResult]]
 
-    @property
-    def label(self) -> str:
-        """The values alone, as a table's first column shows them."""
-        return ", ".join(formatting.label(value) for value in self.params.values()) or "all"
-
 
 @dataclass(frozen=True)
 class Figure:
-    """A figure of the study's source: in the unit of `metric`, at a point of the sweep."""
+    """A figure that the study's source reports, in the unit of `metric`, at a point of the sweep."""
 
     protocol: str
     params: dict[str, Any]
@@ -61,12 +56,12 @@ class Figure:
 
 
 def shared_keys(study: Study) -> list[str]:
-    """The swept keys that every protocol has, in the order of the study."""
+    """The swept keys that apply to every protocol, in the order of the study."""
     return [key for key in study.sweep if not key.startswith("protocols.")]
 
 
 def own_keys(study: Study) -> list[str]:
-    """The swept keys of one protocol alone."""
+    """The swept keys that apply to a single protocol."""
     return [key for key in study.sweep if key.startswith("protocols.")]
 
 
@@ -83,9 +78,9 @@ def points(study: Study, results: Iterable[CellResult]) -> list[Point]:
 
 
 def shown(study: Study, results: Sequence[CellResult]) -> list[str]:
-    """The metrics to show of a run, the main one first: the study's own choice, else by its workload.
+    """The metrics to show of a run, the main one first: the study's choice, else by its workload.
 
-    Only what was measured; a run whose trials all failed has the main one alone.
+    Metrics without measurements are left out, except the main one.
     """
     kind = str(study.workload.get("kind"))
     chosen = list(study.show or SHOWN_BY_WORKLOAD.get(kind, SHOWN_BY_WORKLOAD["file"]))
@@ -96,33 +91,24 @@ def shown(study: Study, results: Sequence[CellResult]) -> list[str]:
 
 
 def hosts(results: Iterable[CellResult], metric: str) -> list[str]:
-    """The hosts that a metric was measured of, in the order of the records; classes of flows in their own."""
+    """The hosts, or the classes of flows by size, for which a metric was measured."""
     start = metric + AT_HOST
     found = list(
         dict.fromkeys(
             name.removeprefix(start) for r in results for name in r.metrics if name.startswith(start)
         )
     )
-    # A record lacks a class of which its trial had no flow.
-    return sorted(found) if part_word(found) == "class" else found
+    # A record omits a class without flows, so records may list classes in different orders.
+    return sorted(found) if part(found) == "class" else found
 
 
-def part_word(names: Sequence[str]) -> str:
-    """What the parts of a metric are: hosts, or classes of flows by their size.
+def part(names: Sequence[str]) -> Literal["host", "class"]:
+    """Whether a metric is split by host or by class of flows.
 
-    >>> part_word(["s1", "s2"]), part_word(["G0", "G1"])
+    >>> part(["s1", "s2"]), part(["G0", "G1"])
     ('host', 'class')
     """
-    return "class" if names and all(map(formatting.is_class_of_flows, names)) else "host"
-
-
-def class_bounds(study: Study, metric: str) -> str:
-    """What the classes of flows hold, in a line; empty where the workload has none, or they are not shown."""
-    classes = study.workload.get("classes")
-    shown_in_parts = AT_HOST in metric or any(AT_HOST in name for name in study.show or ())
-    if not isinstance(classes, list) or not shown_in_parts:
-        return ""
-    return ", ".join(formatting.class_bounds(classes))
+    return "class" if names and all(map(is_class_of_flows, names)) else "host"
 
 
 def worlds(results: Iterable[CellResult]) -> list[str]:
@@ -137,44 +123,22 @@ def protocols(study: Study, results: Iterable[CellResult]) -> list[str]:
 
 
 def measured(results: Iterable[CellResult]) -> list[str]:
-    """The metrics that any cell has, the most asked for first."""
+    """The metrics that any cell has, the most important first."""
     present = {name for result in results for name in result.metrics}
     known = [*METRIC_ORDER, *metrics(), *sorted(present)]
     return [name for name in dict.fromkeys(known) if name in present]
 
 
-def quick_note(study: Study) -> str:
-    """What `--quick` cut of a study, in a line."""
-    cuts = "; ".join(study.cuts) or "nothing was cut"
-    return f"Quick look: {cuts}. Without --quick the study runs as written."
-
-
-def determinism(study: Study, results: Sequence[CellResult]) -> str:
-    """That trials agree exactly, and what makes competing flows differ; empty where every cell is random."""
-    fixed = [result for result in results if result.deterministic]
-    if not fixed:
-        return ""
-    where = "" if len(fixed) == len(results) else f" in {len(fixed)} of {len(results)} cells"
-    told = f"deterministic{where}: nothing in these trials is random, so they agree exactly"
-    jitter = {**study.workload, "start_jitter": "100ms"}
-    compete = study.workload.get("flows", 1) != 1 or study.traffic or len(hosts(fixed, "goodput_bps")) > 1
-    if compete and "start_jitter" not in study.workload and not check("workload", jitter):
-        told += '; flows that start together stay in step: set workload.start_jitter, e.g. "100ms"'
-    return told
-
-
 def series_name(study: Study, cell: Cell) -> str:
-    """A protocol's name, with the values of what is swept of it alone."""
+    """A protocol's name, with the values of the keys that are swept for it alone."""
     own = [
-        f"{key.split('.', 2)[2]} {formatting.label(cell.params[key])}"
-        for key in own_keys(study)
-        if key in cell.params
+        f"{key.split('.', 2)[2]} {label(cell.params[key])}" for key in own_keys(study) if key in cell.params
     ]
     return f"{cell.protocol} ({', '.join(own)})" if own else cell.protocol
 
 
 def ordered_values(study: Study, key: str) -> list[Any]:
-    """The values of a swept key, in order of size where they are quantities."""
+    """The values of a swept key, sorted if they are quantities."""
     found = sweep.values(study.sweep[key])
     numbers = [units.number(value) for value in found]
     if None in numbers:
@@ -183,25 +147,15 @@ def ordered_values(study: Study, key: str) -> list[Any]:
 
 
 def theory_of(result: CellResult, metric: str) -> Prediction:
-    """What theory expects of a metric of this cell."""
+    """The theoretical prediction of a metric in this cell."""
     return predict(result.cell.spec, metric)
 
 
-def theory_text(result: CellResult, metric: str, scale: float) -> str:
-    """What theory expects, for a table: ~ before an approximation, ≤ before a bound; empty for nothing."""
-    expected = theory_of(result, metric)
-    value = expected.bound if expected.value is None else expected.value
-    if value is None:
-        return ""
-    sign = AT_MOST if expected.value is None else "" if expected.exact else "~"
-    return f"{sign}{formatting.digits(value / scale)}"
-
-
 def reported(study: Study, results: Sequence[CellResult]) -> list[Figure]:
-    """The source's own figures, each placed at the points of the sweep that it speaks of."""
+    """The figures that the study's source reports, at the points of the sweep to which they apply."""
     found: list[Figure] = []
     for entry in study.reported:
-        conditions = {key: _condition(value) for key, value in entry.where.items()}
+        conditions = {key: Condition.parse(value) for key, value in entry.where.items()}
         placed: dict[str, Mapping[str, Any]] = {}
         for result in results:
             cell = result.cell
@@ -214,22 +168,3 @@ def reported(study: Study, results: Sequence[CellResult]) -> list[Figure]:
             if value is not None:
                 found += [Figure(entry.protocol, dict(params), metric, value) for params in placed.values()]
     return found
-
-
-def _condition(value: str | int) -> Any:
-    from longfat.study.conditions import Condition
-
-    return Condition.parse(value)
-
-
-def trials_text(run: RunResult | Sequence[CellResult]) -> str:
-    """How many trials the cells have: one number, or from the least to the most.
-
-    >>> trials_text([])
-    'no trials'
-    """
-    results = run.cells if isinstance(run, RunResult) else run
-    counts = sorted({result.n for result in results})
-    if not counts:
-        return "no trials"
-    return f"n = {counts[0]}" if len(counts) == 1 else f"n = {counts[0]} to {counts[-1]}"

@@ -1,22 +1,22 @@
-"""The relations of a claim: what each compares, and what decides it.
+"""The relations of a claim: what each compares and how it is decided.
 
-With a the metric of the claim's protocol, b that of the other in the same trials, and m the margin `by`:
+a is the metric of the claim's protocol, b that of the other protocol in the same trials, m the margin `by`:
 
 | relation | claimed | note |
 |---|---|---|
 | higher | a > (1 + m) b | |
 | lower | a < (1 - m) b | |
-| not-lower | a >= (1 - m) b | without `by`: no clear loss, and none above 5 % possible |
-| not-higher | a <= (1 + m) b | without `by`: likewise |
+| not-lower | a >= (1 - m) b | without `by`: the interval excludes a deficit above 5 % |
+| not-higher | a <= (1 + m) b | likewise |
 | within | (1 - m) b <= a <= (1 + m) b | |
-| rises-with | last > (1 + m) first, and no step down | along the swept key; a step is judged like not-lower |
+| rises-with | last > (1 + m) first, and no step down | along the swept key; steps are judged like not-lower |
 | falls-with | last < (1 - m) first, and no step up | likewise |
-| flat-after | no later point > (1 + m) times the point `after` | m is 5 % without `by`; a fall is no rise |
-| flat-with | no point beyond (1 +- m) times the first | along the swept key; m is 5 % without `by` |
-| lead-rises-with | as rises-with, of the ratio a / b | trial by trial |
-| lead-falls-with | as falls-with, of the ratio a / b | |
-| at-least | a >= the claim's own `value` | judged like not-lower, without tolerance |
-| at-most | a <= the claim's own `value` | likewise |
+| flat-after | no later point > (1 + m) times the point `after` | m is 5 % without `by`; a fall is allowed |
+| flat-with | every point within (1 +- m) times the first | along the swept key; m is 5 % without `by` |
+| lead-rises-with | as rises-with, for the ratio a / b | trial by trial |
+| lead-falls-with | as falls-with, for the ratio a / b | |
+| at-least | a >= the claim's `value` | judged like not-lower, without tolerance |
+| at-most | a <= the claim's `value` | likewise |
 | agrees-with | b - t <= a <= b + t | b in another world; t is the larger of m b and the claim's `value` |
 """
 
@@ -24,43 +24,62 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from longfat.analysis.statistics import CONFIDENCE, mean_difference, paired, ratio
-from longfat.presentation import formatting
+from longfat.results import Interval
 from longfat.study import units
 from longfat.study.claims import MIN_TRIALS
 
 if TYPE_CHECKING:
-    from longfat.results import Cell, CellResult, Interval, VerdictWord
+    from longfat.results import Cell, CellResult, VerdictWord
     from longfat.study.claims import Claim
     from longfat.study.selection import Series
 
 RESOLUTION = 0.05
-"""How well equality must be measured, relative to the value, where a claim gives no margin."""
-
-
-@dataclass(frozen=True)
-class Evidence:
-    """One comparison: its verdict, how far it is from the other verdict, and the numbers in a line.
-
-    `strength` is the distance in units of the value compared with: the least is what a reader should see.
-    """
-
-    verdict: VerdictWord
-    strength: float
-    text: str
-    counted: str = "cells"
-
+"""The precision with which equality must be measured, relative to the value, if a claim gives no margin."""
 
 Sample = Sequence[float]
 
 
 @dataclass(frozen=True)
+class Step:
+    """Two points of a trend: the swept key and its two values."""
+
+    key: str
+    first: Any
+    last: Any
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """One comparison: its verdict and its numbers, in the metric's unit.
+
+    `strength` is the distance from the opposite verdict, relative to the compared value; `counted` names
+    what the comparisons of this relation are. `values` are the compared means by name; for a lead they are
+    ratios. `reason` replaces the numbers if there is nothing to compare.
+    """
+
+    verdict: VerdictWord
+    metric: str
+    strength: float = -math.inf
+    params: Mapping[str, Any] | None = None
+    values: tuple[tuple[str, float], ...] = ()
+    ratio: Interval | None = None
+    level: tuple[str, float] | None = None
+    step: Step | None = None
+    is_lead: bool = False
+    n: int = 0
+    failed: int = 0
+    counted: str = "cells"
+    reason: str = ""
+
+
+@dataclass(frozen=True)
 class _Test:
-    """Whether the mean of left - right (over pairs) is above zero, at two confidences."""
+    """Whether the mean of left - right (over pairs) is above zero, at two confidence levels."""
 
     usual: Interval
     strict: Interval
@@ -82,8 +101,8 @@ class _Test:
             return "holds"
         return "fails" if self.strict.high <= 0 else "undecided"
 
-    def not_below(self, tolerance: float) -> VerdictWord:
-        """Claimed: the difference is not below zero. It may reach `tolerance` of the scale lower."""
+    def not_below(self, tolerance: float = 0.0) -> VerdictWord:
+        """Claimed: the difference is zero or above. It may be lower by `tolerance` of the scale."""
         if self.strict.high < 0:
             return "fails"
         if self.usual.high >= 0 and self.usual.low >= -tolerance * abs(self.scale):
@@ -92,7 +111,7 @@ class _Test:
 
     @property
     def strength(self) -> float:
-        """How far above zero the interval begins, relative to the scale."""
+        """The lower bound of the difference, relative to the scale."""
         end = self.usual.low if math.isfinite(self.usual.low) else self.usual.mean
         return end / abs(self.scale)
 
@@ -101,51 +120,76 @@ def _mean(values: Sample) -> float:
     return math.fsum(values) / len(values) if values else math.nan
 
 
+def _failed(concerned: Sequence[CellResult]) -> int:
+    return sum(sum(result.failures.values()) for result in concerned)
+
+
 def comparison(claim: Claim, metric: str, of: CellResult, against: CellResult, count: int) -> Evidence:
-    """A relation between two protocols in one cell; `count` cells are compared for the claim."""
+    """Compares two protocols in one cell; `count` cells are compared for the claim."""
     a, b = paired(of, against, metric)
-    where = _where(of.cell)
+    names = str(claim.of), str(claim.against)
     if len(a) < MIN_TRIALS:
-        return _too_few(len(a), where, "cells", (of, against))
+        return _pair("undecided", -math.inf, metric, names, (a, b), (of, against))
     if _mean(b) == 0:
         test, word = _against_zero(claim, a, count)
     else:
         test, word = _compare(claim, a, b, count)
-    text = _compared(metric, (str(claim.of), a), (str(claim.against), b), (of, against))
-    return Evidence(word, test.strength, where + text)
-
-
-def level(claim: Claim, metric: str, of: CellResult, count: int) -> Evidence:
-    """A relation to the claim's own value in one cell; `count` cells are judged for the claim."""
-    a = [value for value in of.samples.get(metric, []) if math.isfinite(value)]
-    where = _where(of.cell)
-    if len(a) < MIN_TRIALS:
-        return _too_few(len(a), where, "cells", (of,))
-    least = claim.relation == "at-least"
-    given = [claim.level] * len(a)
-    test = _Test.of(a, given, 1, 1, count) if least else _Test.of(given, a, 1, 1, count)
-    unit = formatting.unit_of(metric)
-    claimed = f"claimed {'at least' if least else 'at most'} {formatting.quantity(claim.level, unit)}"
-    measured = f"{formatting.metric_phrase(metric)}: {claim.of} {formatting.quantity(_mean(a), unit)}"
-    text = f"{where}{measured}, {claimed} (n={len(a)}{_lost((of,))})"
-    return Evidence(test.not_below(0.0), test.strength, text)
+    return _pair(word, test.strength, metric, names, (a, b), (of, against))
 
 
 def agreement(claim: Claim, metric: str, of: CellResult, against: CellResult, count: int) -> Evidence:
-    """One cell in two worlds, against the difference that the claim allows; `count` cells are compared."""
+    """Compares one cell in two worlds with the difference that the claim allows."""
     a, b = paired(of, against, metric)
-    where = _where(of.cell)
+    names = of.cell.world, against.cell.world
     if len(a) < MIN_TRIALS:
-        return _too_few(len(a), where, "cells", (of, against))
+        return _pair("undecided", -math.inf, metric, names, (a, b), (of, against))
     part, amount = claim.margin * abs(_mean(b)), claim.level
     if part >= amount:
         lower, upper = _Test.of(a, b, 1, 1 - claim.margin, count), _Test.of(b, a, 1 + claim.margin, 1, count)
     else:
         lower = _Test.of([x + amount for x in a], b, 1, 1, count)
         upper = _Test.of([y + amount for y in b], a, 1, 1, count)
-    worst = min(lower, upper, key=lambda test: test.strength)
-    text = _compared(metric, (of.cell.world, a), (against.cell.world, b), (of, against))
-    return Evidence(_all([lower.not_below(0.0), upper.not_below(0.0)]), worst.strength, where + text)
+    word, strength = _both(lower, upper)
+    return _pair(word, strength, metric, names, (a, b), (of, against))
+
+
+def _pair(
+    word: VerdictWord,
+    strength: float,
+    metric: str,
+    names: tuple[str, str],
+    samples: tuple[Sample, Sample],
+    concerned: tuple[CellResult, CellResult],
+) -> Evidence:
+    a, b = samples
+    return Evidence(
+        word,
+        metric,
+        strength,
+        params=concerned[0].cell.params,
+        values=((names[0], _mean(a)), (names[1], _mean(b))),
+        ratio=ratio(a, b),
+        n=len(a),
+        failed=_failed(concerned),
+    )
+
+
+def level(claim: Claim, metric: str, of: CellResult, count: int) -> Evidence:
+    """Compares one cell with the claim's own value; `count` cells are judged for the claim."""
+    a = [value for value in of.samples.get(metric, []) if math.isfinite(value)]
+    given = [claim.level] * len(a)
+    test = _Test.of(*((a, given) if claim.relation == "at-least" else (given, a)), 1, 1, count)
+    enough = len(a) >= MIN_TRIALS
+    return Evidence(
+        test.not_below() if enough else "undecided",
+        metric,
+        test.strength if enough else -math.inf,
+        params=of.cell.params,
+        values=((str(claim.of), _mean(a)),),
+        level=(claim.relation, claim.level),
+        n=len(a),
+        failed=_failed((of,)),
+    )
 
 
 def _compare(claim: Claim, a: Sample, b: Sample, count: int) -> tuple[_Test, VerdictWord]:
@@ -166,55 +210,56 @@ def _compare(claim: Claim, a: Sample, b: Sample, count: int) -> tuple[_Test, Ver
         case "within":
             lower = _Test.of(a, b, 1, 1 - margin, count)
             upper = _Test.of(b, a, 1 + margin, 1, count)
-            worst = min(lower, upper, key=lambda test: test.strength)
-            return worst, _all([lower.not_below(0.0), upper.not_below(0.0)])
+            return min(lower, upper, key=lambda test: test.strength), _both(lower, upper)[0]
         case _:
-            raise ValueError(f'relation "{claim.relation}" is no comparison of two protocols')
+            raise ValueError(f'relation "{claim.relation}" does not compare two protocols')
 
 
 def _against_zero(claim: Claim, a: Sample, count: int) -> tuple[_Test, VerdictWord]:
-    """A counter (timeouts, retransmissions) of which the other protocol has none: margins are of nothing."""
+    """A counter (timeouts, retransmissions) that is zero for the other protocol: margins do not apply."""
     zeros = [0.0] * len(a)
     if claim.relation in ("higher", "not-lower"):
         test = _Test.of(a, zeros, 1, 1, count)
     else:
         test = _Test.of(zeros, a, 1, 1, count)
-    return test, test.above() if claim.relation in ("higher", "lower") else test.not_below(0.0)
+    return test, test.above() if claim.relation in ("higher", "lower") else test.not_below()
 
 
-def _all(words: Sequence[VerdictWord]) -> VerdictWord:
-    if "fails" in words:
-        return "fails"
-    return "undecided" if "undecided" in words else "holds"
+def _both(lower: _Test, upper: _Test) -> tuple[VerdictWord, float]:
+    """The verdict on two limits together, and the smaller strength."""
+    words = {lower.not_below(), upper.not_below()}
+    word: VerdictWord = "fails" if "fails" in words else "undecided" if "undecided" in words else "holds"
+    return word, min(lower.strength, upper.strength)
 
 
 def trend(
     claim: Claim, metric: str, group: Series, result_of: Callable[[Cell], CellResult], count: int
 ) -> list[Evidence]:
-    """A relation along a swept key, for one combination of the others."""
+    """Judges a relation along a swept key, for one combination of the other keys."""
     points = [_Point.of(claim, metric, group, i, result_of) for i in range(len(group.points))]
     if claim.relation == "flat-after":
-        return _flat(claim, metric, points, count)
+        return _flat_after(claim, points, count)
     if claim.relation == "flat-with":
-        return _level(claim, metric, points, count)
-    return _monotone(claim, metric, points, count)
+        return _flat(claim, points, count)
+    return _monotone(claim, points, count)
 
 
 @dataclass(frozen=True)
 class _Point:
     """The values of one point of a trend, by trial."""
 
-    label: str
+    metric: str
+    value: Any
     number: float
     values: dict[int, float]
-    place: str
-    lost: str
+    fixed: Mapping[str, Any]
+    failed: int
 
     @classmethod
     def of(
         cls, claim: Claim, metric: str, group: Series, index: int, result_of: Callable[[Cell], CellResult]
     ) -> _Point:
-        pairing, along = group.points[index], str(claim.along)
+        pairing = group.points[index]
         own = result_of(pairing.of)
         values = dict(zip(own.trials, own.samples.get(metric, []), strict=False))
         concerned: tuple[CellResult, ...] = (own,)
@@ -222,15 +267,16 @@ class _Point:
             other = result_of(pairing.against)
             concerned = (own, other)
             base = dict(zip(other.trials, other.samples.get(metric, []), strict=False))
-            # A trial in which the other protocol has nothing has no ratio.
+            # A trial in which the other protocol's value is zero has no ratio.
             values = {trial: value / base[trial] for trial, value in values.items() if base.get(trial)}
-        value = pairing.value(along)
+        value = pairing.value(str(claim.along))
         return cls(
-            label=formatting.label(value),
-            number=units.number(value) or 0.0,
-            values={trial: v for trial, v in values.items() if math.isfinite(v)},
-            place=f"at {formatting.place(group.fixed)} " if group.fixed else "",
-            lost=_lost(concerned),
+            metric,
+            value,
+            units.number(value) or 0.0,
+            {trial: v for trial, v in values.items() if math.isfinite(v)},
+            group.fixed,
+            _failed(concerned),
         )
 
     def paired(self, other: _Point) -> tuple[list[float], list[float]]:
@@ -238,112 +284,73 @@ class _Point:
         return [self.values[trial] for trial in both], [other.values[trial] for trial in both]
 
 
-def _monotone(claim: Claim, metric: str, points: Sequence[_Point], count: int) -> list[Evidence]:
+def _monotone(claim: Claim, points: Sequence[_Point], count: int) -> list[Evidence]:
     rising = claim.relation.endswith("rises-with")
-    evidence = []
+    steps = []
     for before, after in itertools.pairwise(points):
         first, second = before.paired(after)
-        test = _Test.of(second, first, 1, 1, count) if rising else _Test.of(first, second, 1, 1, count)
-        evidence.append(_step(claim, metric, (before, after), test.not_below(RESOLUTION), test.strength))
+        test = _Test.of(*((second, first) if rising else (first, second)), 1, 1, count)
+        steps.append(_step(claim, before, after, test.not_below(RESOLUTION), test.strength))
     first, last = points[0].paired(points[-1])
-    # The whole way is one more comparison beside the steps.
+    # The comparison of both ends is one more besides the steps.
     if rising:
         total = _Test.of(last, first, 1, 1 + claim.margin, count + 1)
     else:
         total = _Test.of(first, last, 1 - claim.margin, 1, count + 1)
-    whole = _step(claim, metric, (points[0], points[-1]), total.above(), total.strength)
-    if all(piece.verdict == "holds" for piece in (whole, *evidence)):
-        # One line for the trend as a whole, which is what a reader of a trend wants to see.
-        return [Evidence("holds", whole.strength, whole.text, "trends")]
-    return [whole, *evidence]
+    whole = _step(claim, points[0], points[-1], total.above(), total.strength, "steps")
+    if all(piece.verdict == "holds" for piece in (whole, *steps)):
+        # The trend as a whole is one piece of evidence.
+        return [_step(claim, points[0], points[-1], "holds", whole.strength, "trends")]
+    return [whole, *steps]
 
 
-def _step(
-    claim: Claim, metric: str, ends: tuple[_Point, _Point], word: VerdictWord, strength: float
-) -> Evidence:
-    before, after = ends
-    first, second = before.paired(after)
-    where = f"{before.place}from {claim.along} {before.label} to {after.label}, "
-    if len(first) < MIN_TRIALS:
-        return Evidence("undecided", -math.inf, _few(len(first), where) + before.lost, "steps")
-    change = _ratio_text(ratio(second, first))
-    subject = f"{claim.of} over {claim.against}" if claim.against is not None else claim.of
-    values = f"{_shown(claim, metric, _mean(first))} to {_shown(claim, metric, _mean(second))}"
-    text = f"{where}{formatting.metric_phrase(metric)}: {subject} {values}, {change}"
-    return Evidence(word, strength, f"{text} (n={len(first)}{after.lost})", "steps")
-
-
-def _flat(claim: Claim, metric: str, points: Sequence[_Point], count: int) -> list[Evidence]:
+def _flat_after(claim: Claim, points: Sequence[_Point], count: int) -> list[Evidence]:
     after = units.number(claim.after)
     margin = claim.margin if claim.by else RESOLUTION
     base = next((point for point in points if point.number == after), None)
     if base is None:
-        return [
-            Evidence(
-                "undecided", -math.inf, f"this run has no point at {claim.along} {claim.after}", "points"
-            )
-        ]
+        reason = f"this run has no point at {claim.along} {claim.after}"
+        return [Evidence("undecided", points[0].metric, counted="points", reason=reason)]
     evidence = []
     for point in points:
-        if point.number <= base.number:
-            continue
-        first, second = base.paired(point)
-        test = _Test.of(first, second, 1 + margin, 1, count)
-        evidence.append(_step(claim, metric, (base, point), test.not_below(0.0), test.strength))
+        if point.number > base.number:
+            test = _Test.of(*base.paired(point), 1 + margin, 1, count)
+            evidence.append(_step(claim, base, point, test.not_below(), test.strength))
     return evidence
 
 
-def _level(claim: Claim, metric: str, points: Sequence[_Point], count: int) -> list[Evidence]:
-    """No point lies beyond the margin above or below the first."""
+def _flat(claim: Claim, points: Sequence[_Point], count: int) -> list[Evidence]:
     margin = claim.margin if claim.by else RESOLUTION
     evidence = []
     for point in points[1:]:
         first, second = points[0].paired(point)
         above = _Test.of(second, first, 1, 1 - margin, count)
         below = _Test.of(first, second, 1 + margin, 1, count)
-        worst = min(above, below, key=lambda test: test.strength)
-        word = _all([above.not_below(0.0), below.not_below(0.0)])
-        evidence.append(_step(claim, metric, (points[0], point), word, worst.strength))
+        evidence.append(_step(claim, points[0], point, *_both(above, below)))
     return evidence
 
 
-def _shown(claim: Claim, metric: str, value: float) -> str:
-    if claim.against is not None:
-        return f"{formatting.TIMES}{formatting.digits(value)}"
-    return formatting.quantity(value, formatting.unit_of(metric))
-
-
-def _compared(
-    metric: str, a: tuple[str, Sample], b: tuple[str, Sample], concerned: Sequence[CellResult]
-) -> str:
-    """Two means by their names with the metric's name and unit, their ratio, and the number of trials."""
-    unit = formatting.unit_of(metric)
-    values = ", ".join(f"{name} {formatting.quantity(_mean(sample), unit)}" for name, sample in (a, b))
-    change = _ratio_text(ratio(a[1], b[1]))
-    return f"{formatting.metric_phrase(metric)}: {values}, {change} (n={len(a[1])}{_lost(concerned)})"
-
-
-def _where(cell: Cell) -> str:
-    return f"at {formatting.place(cell.params)}, " if cell.params else ""
-
-
-def _ratio_text(of: Interval) -> str:
-    if not math.isfinite(of.mean):
-        return "no ratio (nothing to divide by)"
-    return f"{formatting.TIMES}{formatting.digits(of.mean)} {formatting.bounds(of)}".rstrip()
-
-
-def _too_few(n: int, where: str, counted: str, concerned: Sequence[CellResult]) -> Evidence:
-    return Evidence("undecided", -math.inf, _few(n, where) + _lost(concerned), counted)
-
-
-def _few(n: int, where: str) -> str:
-    if n == 0:
-        return f"{where}no trial has this figure on both sides"
-    trials = "one trial" if n == 1 else f"{n} trials"
-    return f"{where}{trials} cannot decide: at least {MIN_TRIALS} are needed (--repeats)"
-
-
-def _lost(concerned: Sequence[CellResult]) -> str:
-    failed = sum(sum(result.failures.values()) for result in concerned)
-    return f", {failed} failed" if failed else ""
+def _step(
+    claim: Claim,
+    before: _Point,
+    after: _Point,
+    word: VerdictWord,
+    strength: float,
+    counted: str = "steps",
+) -> Evidence:
+    first, second = before.paired(after)
+    enough = len(first) >= MIN_TRIALS
+    name = f"{claim.of} over {claim.against}" if claim.against is not None else str(claim.of)
+    return Evidence(
+        word if enough else "undecided",
+        before.metric,
+        strength if enough else -math.inf,
+        params=before.fixed,
+        values=((name, _mean(first)), (name, _mean(second))),
+        ratio=ratio(second, first),
+        step=Step(str(claim.along), before.value, after.value),
+        is_lead=claim.against is not None,
+        n=len(first),
+        failed=after.failed,
+        counted=counted,
+    )

@@ -1,4 +1,4 @@
-"""What a chart shows: one row a point, in the units of its axes."""
+"""The data of a chart: a row per point, in the units of its axes."""
 
 from __future__ import annotations
 
@@ -9,7 +9,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from longfat.analysis import grid
-from longfat.presentation import formatting
+from longfat.presentation import formatting, names
+from longfat.presentation.columns import Column
 from longfat.study.vocabulary import whole_metric
 
 if TYPE_CHECKING:
@@ -25,9 +26,9 @@ Row = dict[str, Any]
 
 @dataclass(frozen=True)
 class Axis:
-    """One axis: its title with the unit, whether values have a place on a scale, and of which kind.
+    """An axis: its title with the unit, and the type of its scale.
 
-    `linear_below` is where a scale that has a zero and spans decades goes over from linear to logarithmic.
+    `linear_below` is where a scale with a zero that spans decades changes from linear to logarithmic.
     """
 
     title: str
@@ -39,7 +40,7 @@ class Axis:
 
 @dataclass(frozen=True)
 class ChartData:
-    """The rows of a chart and its axes. `panels` are the points of the other swept keys."""
+    """The rows and axes of a chart. `panels` are the points of the other swept keys."""
 
     rows: list[Row]
     x: Axis
@@ -52,7 +53,7 @@ class ChartData:
 
 
 def axis_key(study: Study) -> str | None:
-    """The swept key that goes along the x axis: of those with quantities, the one with most values."""
+    """The swept key of the x axis: the quantity with the most values."""
     if not study.sweep:
         return None
 
@@ -64,36 +65,35 @@ def axis_key(study: Study) -> str | None:
 
 
 def _numeric(key: str, found: Sequence[Any]) -> bool:
-    return all(formatting.axis_value(key, value) is not None for value in found)
+    return all(names.axis_value(key, value) is not None for value in found)
 
 
 def collect(run: RunResult, metric: str) -> ChartData:
-    """The rows of one metric: measured means with their intervals, theory, and the source's own figures."""
+    """The rows of one metric: measured means with intervals, theory, and figures of the source."""
     study, cells = run.study, [cell for cell in run.cells if metric in cell.metrics]
     x_key = axis_key(study)
     ordered = grid.ordered_values(study, x_key) if x_key else []
     numeric = x_key is not None and _numeric(x_key, ordered)
     figures = [figure for figure in grid.reported(study, cells) if figure.metric == metric]
-    values = [cell.metrics[metric].mean for cell in cells] + [figure.value for figure in figures]
-    scale, unit = formatting.scale_for(values, formatting.unit_of(metric))
+    column = Column.of(metric, cells, [figure.value for figure in figures])
     rows: list[Row] = []
     for cell in cells:
         base = _place(study, cell.cell.params, x_key, numeric=numeric)
         base |= {"series": grid.series_name(study, cell.cell), "world": cell.cell.world}
-        rows.append(base | _measured(cell, metric, scale, unit))
-        rows += [base | row for row in _expected(cell, metric, scale, unit)]
+        rows.append(base | _measured(cell, column))
+        rows += [base | row for row in _expected(cell, column)]
     for figure in figures:
         base = _place(study, figure.params, x_key, numeric=numeric) | {"series": figure.protocol}
-        told = formatting.quantity(figure.value, formatting.unit_of(metric))
+        text = formatting.quantity(figure.value, names.unit_of(metric))
         rows += [
-            base | {"kind": SOURCE, "y": figure.value / scale, "told": told, "world": world}
+            base | {"kind": SOURCE, "y": figure.value / column.scale, "text": text, "world": world}
             for world in grid.worlds(cells)
         ]
     rows = _labelled(_lonely(_stretched(rows, x_key, ordered, numeric=numeric)))
     return ChartData(
         rows=rows,
         x=_x_axis(x_key, ordered, numeric=numeric),
-        y=_y_axis(metric, unit, rows),
+        y=_y_axis(column, rows),
         x_key=x_key,
         series=list(dict.fromkeys(row["series"] for row in rows)),
         worlds=grid.worlds(cells),
@@ -104,54 +104,52 @@ def collect(run: RunResult, metric: str) -> ChartData:
     )
 
 
-def _measured(cell: CellResult, metric: str, scale: float, unit: str) -> Row:
-    interval = cell.metrics[metric]
+def _measured(cell: CellResult, column: Column) -> Row:
+    interval, scale = cell.metrics[column.metric], column.scale
     row: Row = {"kind": MEASURED, "y": interval.mean / scale, "n": cell.n}
-    row["told"] = f"{formatting.measured(cell, metric, scale)} {unit}".strip()
+    row["text"] = f"{column.measured(cell)} {column.unit}".strip()
     if math.isfinite(interval.low) and math.isfinite(interval.high):
         row |= {"low": interval.low / scale, "high": interval.high / scale}
     return row
 
 
-def _expected(cell: CellResult, metric: str, scale: float, unit: str) -> list[Row]:
-    """Theory's row, one for each form where there are several, or that of its bound, or none."""
-    expected = grid.theory_of(cell, metric)
+def _expected(cell: CellResult, column: Column) -> list[Row]:
+    """The rows of theory: one per form, or its upper bound, or none."""
+    expected = grid.theory_of(cell, column.metric)
     if expected.forms:
         return [
             {
                 "kind": THEORY,
                 "form": name,
-                "y": value / scale,
-                "told": f"{formatting.digits(value / scale)} {unit} ({name})",
+                "y": value / column.scale,
+                "text": f"{column.number(value)} {column.unit} ({name})",
             }
             for name, value in expected.forms.items()
         ]
     value, kind = (expected.bound, BOUND) if expected.value is None else (expected.value, THEORY)
     if value is None:
         return []
-    told = f"{formatting.digits(value / scale)} {unit} ({expected.note})"
-    return [{"kind": kind, "form": "", "y": value / scale, "told": told}]
+    text = f"{column.number(value)} {column.unit} ({expected.note})"
+    return [{"kind": kind, "form": "", "y": value / column.scale, "text": text}]
 
 
 def _place(study: Study, params: dict[str, Any], x_key: str | None, *, numeric: bool) -> Row:
     others = {key: params[key] for key in grid.shared_keys(study) if key != x_key and key in params}
-    panel = ", ".join(
-        f"{formatting.key_title(key)} {formatting.label(value)}" for key, value in others.items()
-    )
-    row: Row = {"panel": panel, "x_told": formatting.label(params.get(x_key or "", ""))}
+    panel = ", ".join(f"{names.key_title(key)} {formatting.label(value)}" for key, value in others.items())
+    row: Row = {"panel": panel, "x_text": formatting.label(params.get(x_key or "", ""))}
     if x_key is None or x_key not in params:
         return row | {"x": None}
-    placed = formatting.axis_value(x_key, params[x_key]) if numeric else None
+    placed = names.axis_value(x_key, params[x_key]) if numeric else None
     return row | {"x": placed[0] if placed else formatting.label(params[x_key])}
 
 
 def _stretched(rows: list[Row], x_key: str | None, ordered: Sequence[Any], *, numeric: bool) -> list[Row]:
-    """What has no value along the axis (it sweeps a key of another protocol) lies all along it."""
+    """Draws a line across the axis for a protocol whose values do not depend on the axis' key."""
     if x_key is None:
         return [row | {"x": row["series"]} for row in rows]
     if not numeric:
         return [row for row in rows if row["x"] is not None]
-    ends = [placed[0] for value in ordered if (placed := formatting.axis_value(x_key, value)) is not None]
+    ends = [placed[0] for value in ordered if (placed := names.axis_value(x_key, value)) is not None]
     found: list[Row] = []
     for row in rows:
         found += [row] if row["x"] is not None else [row | {"x": end} for end in (ends[0], ends[-1])]
@@ -159,7 +157,7 @@ def _stretched(rows: list[Row], x_key: str | None, ordered: Sequence[Any], *, nu
 
 
 def _lonely(rows: list[Row]) -> list[Row]:
-    """Marks what theory says at one point alone of its series: that makes no line."""
+    """Marks theory that applies at a single point of its series: it is not a line."""
     counts = Counter(_line(row) for row in rows)
     return [
         row | {"alone": True} if row["kind"] in (THEORY, BOUND) and counts[_line(row)] == 1 else row
@@ -168,7 +166,7 @@ def _lonely(rows: list[Row]) -> list[Row]:
 
 
 def _labelled(rows: list[Row]) -> list[Row]:
-    """Names each of several forms of theory where its line ends."""
+    """Labels each form of theory at the end of its line."""
     last = {_line(row): number for number, row in enumerate(rows) if row.get("form")}
     return [
         row | {"label": row["form"]} if last.get(_line(row)) == number else row
@@ -177,22 +175,22 @@ def _labelled(rows: list[Row]) -> list[Row]:
 
 
 def _line(row: Row) -> tuple[str, ...]:
-    """What tells the lines of a chart apart."""
+    """The key that identifies a line of a chart."""
     return row["kind"], row["series"], row["world"], row["panel"], row.get("form", "")
 
 
 def _x_axis(x_key: str | None, ordered: Sequence[Any], *, numeric: bool) -> Axis:
     if x_key is None:
         return Axis("", quantitative=False)
-    title = formatting.key_title(x_key)
+    title = names.key_title(x_key)
     if not numeric:
         return Axis(title, quantitative=False, ticks=tuple(formatting.label(value) for value in ordered))
-    placed = [p for value in ordered if (p := formatting.axis_value(x_key, value)) is not None]
+    placed = [p for value in ordered if (p := names.axis_value(x_key, value)) is not None]
     unit = placed[0][1]
     numbers = [number for number, _ in placed]
     return Axis(
-        f"{title} ({unit})" if unit else title,
-        # Even steps over decades are for a linear scale.
+        names.with_unit(title, unit),
+        # Evenly spaced values over decades get a linear scale.
         log=_spans(numbers, 30) and statistics.median(numbers) < max(numbers) / 4,
         linear_below=_linear_below(numbers),
         ticks=tuple(numbers),
@@ -200,22 +198,20 @@ def _x_axis(x_key: str | None, ordered: Sequence[Any], *, numeric: bool) -> Axis
 
 
 def _linear_below(numbers: Sequence[float]) -> float | None:
-    """The least number above zero, where zero is one of them and the others spread over decades."""
+    """The smallest positive number, if zero is present and the others span decades."""
     above = [number for number in numbers if number > 0]
     return min(above) if min(numbers) == 0 and _spans(above, 300) else None
 
 
-def _y_axis(metric: str, unit: str, rows: Sequence[Row]) -> Axis:
-    title = formatting.metric_title(metric)
-    title = f"{title} ({unit})" if unit else title
+def _y_axis(column: Column, rows: Sequence[Row]) -> Axis:
     shown = [row[end] for row in rows for end in ("y", "low", "high") if end in row]
-    if whole_metric(metric).endswith(("_bps", "_s")) and _spans(shown, 20):
-        return Axis(title, log=True, ticks=log_ticks(min(shown), max(shown)))
-    return Axis(title)
+    if whole_metric(column.metric).endswith(("_bps", "_s")) and _spans(shown, 20):
+        return Axis(column.title, log=True, ticks=log_ticks(min(shown), max(shown)))
+    return Axis(column.title)
 
 
 def log_ticks(low: float, high: float) -> tuple[float, ...]:
-    """The numbers 1, 2 and 5 times a power of ten that enclose a range; over many decades the powers alone.
+    """The ticks 1, 2 and 5 times a power of ten that enclose a range; only the powers over many decades.
 
     >>> log_ticks(0.061, 3.2)
     (0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0)
@@ -229,5 +225,5 @@ def log_ticks(low: float, high: float) -> tuple[float, ...]:
 
 
 def _spans(numbers: Sequence[float], factor: float) -> bool:
-    """Whether positive numbers spread so far that a linear scale would press the small ones together."""
+    """Whether positive numbers differ by at least a factor: a linear scale would hide the small ones."""
     return len(numbers) > 1 and min(numbers) > 0 and max(numbers) / min(numbers) >= factor

@@ -1,4 +1,4 @@
-"""Charts: one Vega-Lite specification a metric, drawn in a browser or, offline, as SVG, PNG and PDF."""
+"""Charts: a Vega-Lite specification per metric, drawn in a browser or exported as SVG, PNG and PDF."""
 
 from __future__ import annotations
 
@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import vl_convert
 
-from longfat.analysis import grid
 from longfat.analysis.statistics import method
-from longfat.presentation import chart_data, formatting
+from longfat.presentation import chart_data, formatting, names, notes
 from longfat.presentation.chart_data import BOUND, MEASURED, SOURCE, THEORY, ChartData
 from longfat.presentation.vega_bundle import SCHEMA, VEGA_LITE
 
@@ -22,8 +21,8 @@ if TYPE_CHECKING:
 Format = Literal["svg", "png", "pdf", "html"]
 Spec = dict[str, Any]
 
-# Okabe and Ito's palette, which the colour-blind tell apart (Wong, Nature Methods 8, 2011), darkest first;
-# then darker ones for charts of many protocols, of which two in one colour would be taken for one.
+# Okabe and Ito's colour-blind safe palette (Wong, Nature Methods 8, 2011), darkest first; then darker colours
+# for charts of many protocols, since no two protocols may share a colour.
 PALETTE = (
     *("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#7F7F7F", "#B8A800"),
     *("#332288", "#882255", "#8B5A2B", "#111111"),
@@ -41,13 +40,13 @@ SHAPES = (
 FONT = "system-ui, -apple-system, 'Segoe UI', Roboto, 'Liberation Sans', Arial, sans-serif"
 PNG_SCALE = 2.0
 MOST_ACROSS = 3
-"""The most panels side by side."""
+"""Maximum number of panels side by side."""
 
 _TITLE, LABEL = 13, 12
 LETTER = 7.0
-"""Width of a letter of an axis' title on average, in px."""
+"""Average width of a letter of an axis title, in px."""
 _NARROWEST = 12
-"""Letters of a line of such a title, at least."""
+"""Minimum letters per line of an axis title."""
 _CHOSEN = "chosen"
 _CONFIG: Spec = {
     "font": FONT,
@@ -70,24 +69,24 @@ _CONFIG: Spec = {
     },
     "view": {"stroke": None},
 }
-# Numbers in full: the axis' own formats round to the digits that its ticks differ in.
+# Numbers in full: the default formats round to the digits in which the ticks differ.
 _PLAIN = "format(datum.value, '~f')"
 
 
 def chart(run: RunResult, metric: str = "goodput_bps", *, width: int = 620, title: bool = True) -> Spec:
-    """The chart of one metric over the sweep, as a Vega-Lite specification with its data in it.
+    """The chart of one metric over the sweep, as a Vega-Lite specification with inline data.
 
-    Lines join measured means with the bars of their intervals; broad dashes are theory, hollow points the
-    source's own figures. Worlds stand side by side, further swept keys one below the other. `width` is in px,
-    for all worlds together. Raises ValueError where the run did not measure the metric.
+    Lines connect measured means, bars show their intervals, broad dashes are theory and hollow points the
+    source's figures. Worlds are side by side, further swept keys below each other. `width` is in px for all
+    worlds together. Raises ValueError if the run did not measure the metric.
 
-    A report has ten of these. They are written as Vega-Lite directly: Altair copies and validates each part
-    of a chart many times over, which takes longer than drawing it.
+    The specification is written directly, without Altair: Altair validates each part many times, which takes
+    longer than drawing, and a report has ten of these charts.
     """
     data = chart_data.collect(run, metric)
     if not data.rows:
         raise ValueError(f"this run measured no {metric}")
-    # With one world the other swept key goes across, if there is room for its values.
+    # With one world, panels of the other swept key are side by side if they fit.
     across = "panel" if len(data.worlds) == 1 and 1 < len(data.panels) <= MOST_ACROSS else "world"
     columns = len(data.panels) if across == "panel" else len(data.worlds)
     rows = 1 if across == "panel" else len(data.panels)
@@ -114,13 +113,13 @@ def chart(run: RunResult, metric: str = "goodput_bps", *, width: int = 620, titl
 
 
 def titled(made: Any, run: RunResult, metric: str, subtitle: str) -> Any:
-    """A chart of Altair's with the study's title and, below it, how it is read."""
+    """An Altair chart with the study's title and a subtitle."""
     return made.properties(title=_title(run, metric, subtitle))
 
 
 def _title(run: RunResult, metric: str, subtitle: str) -> Spec:
     return {
-        "text": f"{formatting.metric_title(metric)}: {run.study.title}",
+        "text": f"{names.metric_title(metric)}: {run.study.title}",
         "subtitle": subtitle,
         "anchor": "start",
         "fontSize": 15,
@@ -131,7 +130,7 @@ def _title(run: RunResult, metric: str, subtitle: str) -> Spec:
 
 
 def caption(run: RunResult, metric: str) -> str:
-    """How to read the chart of a metric, in a line."""
+    """How to read the chart of a metric."""
     return _caption(run, chart_data.collect(run, metric)) + "."
 
 
@@ -141,16 +140,16 @@ def _caption(run: RunResult, data: ChartData) -> str:
     parts = []
     if random or not cells:
         how = ", ".join(dict.fromkeys(method(n) for n in sorted({cell.n for cell in random})))
-        parts.append(f"Bars: 95 % intervals ({grid.trials_text(random)}; {how})")
+        parts.append(f"Bars: 95 % confidence intervals ({notes.trials(random)}; {how})")
     if len(random) < len(cells):
         fixed = [cell for cell in cells if cell.deterministic]
-        parts.append(f"Without bars: {formatting.DETERMINISTIC} ({grid.trials_text(fixed)})")
+        parts.append(f"Without bars: {formatting.DETERMINISTIC} ({notes.trials(fixed)})")
     if THEORY in data.kinds:
-        parts.append("broad dashes: theory")
+        parts.append("dashed: theory")
     if BOUND in data.kinds:
-        parts.append("dots: what cannot be exceeded")
+        parts.append("dotted: upper bound")
     if SOURCE in data.kinds:
-        parts.append("hollow points: the source's figures")
+        parts.append("hollow points: figures of the source")
     return "; ".join(parts)
 
 
@@ -160,10 +159,10 @@ def _layers(data: ChartData, y_title: list[str]) -> list[Spec]:
         "color": series_color(data.series),
         "opacity": {"condition": {"param": _CHOSEN, "value": 1.0}, "value": 0.12},
         "tooltip": [
-            _told("series", "Protocol"),
-            _told("kind", "Figure"),
-            _told("x_told", data.x.title or "Point"),
-            _told("told", data.y.title),
+            _text("series", "Protocol"),
+            _text("kind", "Figure"),
+            _text("x_text", data.x.title or "Point"),
+            _text("text", data.y.title),
             {"field": "n", "type": "quantitative", "title": "Trials"},
         ],
     }
@@ -195,8 +194,8 @@ def _layers(data: ChartData, y_title: list[str]) -> list[Spec]:
     drawn: list[Spec] = []
     alone: tuple[str, ...] = ()
     if data.x.quantitative:
-        # Broad and pale, below the measured line, so that it shows where both agree.
-        # Several forms of theory for one series are as many lines.
+        # Broad and pale, below the measured line: both remain visible if they coincide.
+        # Each form of theory is a line.
         dashes = {"strokeWidth": 5, "strokeDash": [7, 5], "strokeOpacity": 0.45}
         form = {"field": "form", "type": "nominal"}
         drawn.append(layer(THEORY, "line", dashes, detail=form))
@@ -204,7 +203,7 @@ def _layers(data: ChartData, y_title: list[str]) -> list[Spec]:
         label = {"field": "label", "type": "nominal"}
         drawn.append(layer(THEORY, "text", name, "isValid(datum.label)", text=label))
         drawn.append(layer(BOUND, "line", {"strokeWidth": 1.6, "strokeDash": [1.5, 3.5]}))
-        # A form that holds at one point alone makes no line.
+        # A form that applies at a single point is a tick, not a line.
         alone = ("datum.alone",)
     tick = {"orient": "horizontal", "size": 22}
     drawn.append(layer(THEORY, "tick", {**tick, "thickness": 5, "opacity": 0.45}, *alone))
@@ -223,7 +222,7 @@ def _layers(data: ChartData, y_title: list[str]) -> list[Spec]:
     return drawn
 
 
-def _told(field: str, title: str) -> Spec:
+def _text(field: str, title: str) -> Spec:
     return {"field": field, "type": "nominal", "title": title}
 
 
@@ -271,16 +270,16 @@ def _y_axis(data: ChartData) -> Spec:
 
 
 def wrapped(title: str, height: int) -> list[str]:
-    """The lines of a title along an axis of so many px.
+    """A title wrapped to the length of its axis, in px.
 
-    >>> wrapped("Size over completion time, mean (Mbit/s)", 220)
-    ['Size over completion time, mean', '(Mbit/s)']
+    >>> wrapped("Flow completion time, 99th percentile (ms)", 220)
+    ['Flow completion time, 99th', 'percentile (ms)']
     """
     return textwrap.wrap(title, max(_NARROWEST, int(height / LETTER)))
 
 
 def series_color(series: Sequence[str]) -> Spec:
-    """A colour a protocol, with its legend: the encoding, as Vega-Lite."""
+    """The colour encoding by protocol with its legend, as Vega-Lite."""
     return {
         "field": "series",
         "type": "nominal",
@@ -291,29 +290,29 @@ def series_color(series: Sequence[str]) -> Spec:
 
 
 def coloured(series: Sequence[str]) -> Any:
-    """A colour a protocol, with its legend: the encoding, as Altair's."""
+    """The colour encoding by protocol with its legend, for Altair."""
     import altair as alt
 
     return alt.Color.from_dict(series_color(series))
 
 
 def repeated(of: tuple[str, ...], count: int) -> list[str]:
-    """So many of these, from the start again where there are fewer."""
+    """The first `count` values of a repeated sequence."""
     return [of[i % len(of)] for i in range(count)]
 
 
 def config() -> Spec:
-    """The fonts, colours and rules that all charts share."""
+    """The fonts and colours that all charts share."""
     return copy.deepcopy(_CONFIG)
 
 
 def configured(made: Any) -> Any:
-    """A chart of Altair's with the fonts, colours and rules that all charts share."""
+    """An Altair chart with the shared fonts and colours."""
     return made.configure(**config())
 
 
 def render(spec: Spec, fmt: Format) -> bytes:
-    """A specification as a file's bytes. Needs no network; a PNG has two pixels for each px.
+    """Returns a chart as a file. Needs no network; a PNG has two pixels per px.
 
     Raises ValueError for an unknown format.
     """
@@ -325,4 +324,4 @@ def render(spec: Spec, fmt: Format) -> bytes:
         return bytes(vl_convert.vegalite_to_pdf(spec, vl_version=VEGA_LITE))
     if fmt == "html":
         return vl_convert.vegalite_to_html(spec, vl_version=VEGA_LITE, bundle=True).encode()
-    raise ValueError(f'"{fmt}" is no format of a chart; allowed: svg, png, pdf, html')
+    raise ValueError(f'unknown chart format "{fmt}"; allowed: svg, png, pdf, html')

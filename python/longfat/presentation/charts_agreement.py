@@ -1,4 +1,4 @@
-"""How far apart two worlds are: one panel a metric, one point a cell, the limit as a band around zero."""
+"""The differences between two worlds: a panel per metric, a point per cell, the limit as a band around 0."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import altair as alt
 
 from longfat.analysis import grid
-from longfat.presentation import formatting
+from longfat.presentation import agreement_text, formatting, names
 from longfat.presentation.charts import SHAPES, coloured, configured, repeated
 
 if TYPE_CHECKING:
@@ -22,22 +22,22 @@ if TYPE_CHECKING:
 
 _HEIGHT = 190
 _BEYOND = 1e9
-"""In place of an infinite bound, which JSON does not have."""
+"""Replaces an infinite bound, which JSON cannot represent."""
 
 
 def chart(
     run: RunResult, found: Sequence[Agreement], measures: Sequence[Measure], *, width: int = 620
 ) -> Spec:
-    """The difference of two worlds in each metric that has a limit, over the points of the sweep.
+    """The difference of two worlds in each metric with a limit, over the points of the sweep.
 
-    A point is the mean difference with the bar of its 95 % interval; a hollow one is beyond the limit, which
-    is the band. Relative differences are in percent, others in the metric's unit.
+    Points are mean differences, bars their 95 % confidence intervals, the band is the limit, and hollow
+    points are beyond it. Relative differences are in percent, others in the metric's unit.
     """
     series = list(dict.fromkeys(grid.series_name(run.study, one.cell) for one in found))
     panels = [
         _panel(_rows(run.study, found, measure), measure, series, _axis_title(run.study), width)
         for measure in measures
-        if measure.limit
+        if measure.is_limited
     ]
     made = configured(alt.vconcat(*panels, spacing=18).resolve_scale(color="shared", shape="shared"))
     spec: Spec = json.loads(made.to_json())
@@ -45,16 +45,16 @@ def chart(
 
 
 def caption(found: Sequence[Agreement]) -> str:
-    """How to read the chart, in a line."""
-    worlds = f"{found[0].other_world} against {found[0].cell.world}"
+    """How to read the chart."""
+    worlds = f"{found[0].other_world} compared with {found[0].cell.world}"
     return (
-        f"{worlds}: the mean difference of each cell with its 95 % interval; the band is the limit, "
-        "hollow points are beyond it."
+        f"{worlds}: the mean difference of each cell with its 95 % confidence interval; "
+        "the band is the limit, hollow points are beyond it."
     )
 
 
 def _axis_title(study: Study) -> str:
-    return ", ".join(formatting.key_title(key) for key in grid.shared_keys(study))
+    return ", ".join(names.key_title(key) for key in grid.shared_keys(study))
 
 
 def _rows(study: Study, found: Sequence[Agreement], measure: Measure) -> list[dict[str, Any]]:
@@ -70,7 +70,7 @@ def _rows(study: Study, found: Sequence[Agreement], measure: Measure) -> list[di
                 "point": point or "all",
                 "series": grid.series_name(study, one.cell),
                 "misses": difference.misses,
-                "told": f"{difference.told()} {difference.bounds()}".rstrip(),
+                "text": agreement_text.difference(difference),
                 **_scaled(difference),
             }
         )
@@ -78,13 +78,13 @@ def _rows(study: Study, found: Sequence[Agreement], measure: Measure) -> list[di
 
 
 def _scaled(one: Difference) -> dict[str, float]:
-    """The difference, its interval and the limit: in percent where the limit is relative."""
+    """The difference, its interval and the limit, in percent if the limit is relative."""
     if one.measure.part is not None:
-        # Without a mean to relate it to there is nothing to draw.
+        # NaN without a mean as reference: such cells are not drawn.
         ends = [(end - 1) * 100 for end in (one.of.mean, one.of.low, one.of.high)]
         limit = one.tolerance / abs(one.first) * 100 if one.first else math.nan
     else:
-        scale = formatting.scale_for([one.measure.amount or 1.0], formatting.unit_of(one.measure.metric))[0]
+        scale = formatting.scale_for([one.measure.amount or 1.0], names.unit_of(one.measure.metric))[0]
         ends = [end / scale for end in (one.change.mean, one.change.low, one.change.high)]
         limit = one.tolerance / scale
     mean, low, high = ends
@@ -92,7 +92,7 @@ def _scaled(one: Difference) -> dict[str, float]:
         return {}
     row = {"y": mean, "limit": limit}
     if not math.isnan(low):
-        # Bars end at the plot's edge, that of an interval without bound too.
+        # Bars stop at the edge of the plot, including unbounded ones.
         row |= {"low": low, "high": min(high, _BEYOND)}
     return row
 
@@ -100,9 +100,9 @@ def _scaled(one: Difference) -> dict[str, float]:
 def _panel(rows: list[dict[str, Any]], measure: Measure, series: list[str], x_title: str, width: int) -> Any:
     rows = [row for row in rows if "y" in row]
     points = list(dict.fromkeys(row["point"] for row in rows))
-    unit = "%" if measure.part is not None else formatting.unit_of(measure.metric)
-    title = f"{formatting.metric_title(measure.metric)}{f' ({unit})' if unit else ''}"
-    # The narrowest limit of a point's cells is that which is drawn; the points' fill says what counted.
+    unit = "%" if measure.part is not None else names.unit_of(measure.metric)
+    title = names.with_unit(names.metric_title(measure.metric), unit)
+    # The band shows the narrowest limit of a point's cells; the fill of each point uses the cell's limit.
     bands = [
         {"point": point, "top": min(row["limit"] for row in rows if row["point"] == point)}
         for point in points
@@ -110,11 +110,11 @@ def _panel(rows: list[dict[str, Any]], measure: Measure, series: list[str], x_ti
     for band in bands:
         band["bottom"] = -float(band["top"])
     limit = max(float(band["top"]) for band in bands)
-    # All means are in sight, and intervals as far as three times the limit.
+    # The axis covers all means, and intervals up to three times the limit.
     ends = [abs(row[end]) for row in rows for end in ("low", "high") if end in row]
     most = max(limit, *(abs(row["y"]) for row in rows), *(min(end, 3 * limit) for end in ends)) * 1.1
     scale = alt.Scale(domain=[-most, most], clamp=True)
-    # One line a key, since points stand close together.
+    # One line per key, since points are close together.
     axis = alt.Axis(labelAngle=0, labelExpr="split(datum.label, ', ')")
     x = alt.X("point:N", sort=points, title=x_title or None, axis=axis)
     y_title = f"{title}, difference"
@@ -134,7 +134,7 @@ def _panel(rows: list[dict[str, Any]], measure: Measure, series: list[str], x_ti
         tooltip=[
             alt.Tooltip("series:N", title="Protocol"),
             alt.Tooltip("point:N", title=x_title or "Point"),
-            alt.Tooltip("told:N", title="Difference"),
+            alt.Tooltip("text:N", title="Difference"),
         ],
     )
     shapes = alt.Shape(

@@ -1,4 +1,4 @@
-"""How completion times of flows are distributed: cumulative, by class of size, a line a protocol."""
+"""The cumulative distribution of flow completion times by size class, a line per protocol."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from longfat.analysis import grid
-from longfat.presentation import formatting
+from longfat.presentation import formatting, names
 from longfat.presentation.charts import LABEL, config, series_color
 from longfat.presentation.vega_bundle import SCHEMA
 
@@ -16,25 +16,25 @@ if TYPE_CHECKING:
     from longfat.results import CellResult, RunResult
 
 LEAST_FLOWS = 20
-"""Fewer flows than these of a class at a point have no line."""
+"""Minimum number of flows of a class at a point for a line."""
 MOST_POINTS = 3
-"""Points of a sweep that are drawn: the first, the last, and the one half-way."""
+"""Points of a sweep that are drawn: the first, the middle and the last."""
 MARKS = (0.5, 0.95, 0.99)
-"""Quantiles that have a line across."""
+"""Quantiles that are marked with a line."""
 STEPS = 100
-"""Parts of a line; the last hundredth has a quarter as many of its own."""
+"""Points of a line; its last hundredth has a quarter as many more."""
 
-_DONE = "Flows that are done (%)"
+_DONE = "Completed flows (%)"
 _ROOM = 1.05
-"""Before the first flow that is done and behind the last, as a factor."""
+"""Margin of the time axis, as a factor."""
 
 Row = dict[str, Any]
 
 
 def rows(run: RunResult) -> list[Row]:
-    """One row a quantile: `share` percent of the flows of a class are done within `time` ms.
+    """A row per quantile: `share` percent of the flows of a class complete within `time` ms.
 
-    Of the measured flows that were completed, in the first world. Empty where there are none, or few.
+    Covers the completed measured flows in the first world. Empty if there are too few.
     """
     if run.flows is None:
         return []
@@ -43,8 +43,10 @@ def rows(run: RunResult) -> list[Row]:
     for number, cell in enumerate(run.cells):
         if cell.cell.world == world:
             by_point.setdefault(_point(run, cell), []).append((number, cell))
-    names = list(by_point)
-    drawn = {name: by_point[name] for name in dict.fromkeys((names[0], names[len(names) // 2], names[-1]))}
+    points = list(by_point)
+    drawn = {
+        name: by_point[name] for name in dict.fromkeys((points[0], points[len(points) // 2], points[-1]))
+    }
     numbers = [number for group in drawn.values() for number, _ in group]
     flows = run.flows.read(("traffic", "class", "fct_s", "opened_s"), numbers)
     if "fct_s" not in flows.columns:
@@ -53,8 +55,8 @@ def rows(run: RunResult) -> list[Row]:
     found: list[Row] = []
     for name, group in drawn.items():
         for number, cell in group:
-            told = {"series": grid.series_name(run.study, cell.cell), "point": name}
-            found += _lines(of_cell.get((number,), flows.clear()), _warm_up(cell), told)
+            line = {"series": grid.series_name(run.study, cell.cell), "point": name}
+            found += _lines(of_cell.get((number,), flows.clear()), _warm_up(cell), line)
     return found
 
 
@@ -66,11 +68,10 @@ def _warm_up(cell: CellResult) -> float:
 
 def _point(run: RunResult, cell: CellResult) -> str:
     shared = [key for key in grid.shared_keys(run.study) if key in cell.cell.params]
-    told = (f"{formatting.key_title(key)} {formatting.label(cell.cell.params[key])}" for key in shared)
-    return ", ".join(told)
+    return ", ".join(f"{names.key_title(key)} {formatting.label(cell.cell.params[key])}" for key in shared)
 
 
-def _lines(flows: pl.DataFrame, warm_up: float, told: Row) -> list[Row]:
+def _lines(flows: pl.DataFrame, warm_up: float, line: Row) -> list[Row]:
     done = flows.filter(pl.col("fct_s").is_not_null() & (pl.col("opened_s") >= warm_up))
     if "traffic" in done.columns:
         done = done.filter(pl.col("traffic").is_null())
@@ -82,7 +83,7 @@ def _lines(flows: pl.DataFrame, warm_up: float, told: Row) -> list[Row]:
         name = "all flows" if number is None else f"class G{number}"
         for share in _shares():
             place = min(len(times) - 1, max(0, round(share * len(times)) - 1))
-            found.append({**told, "class": name, "share": 100 * share, "time": 1000 * times[place]})
+            found.append({**line, "class": name, "share": 100 * share, "time": 1000 * times[place]})
     return found
 
 
@@ -93,12 +94,12 @@ def _shares() -> list[float]:
 
 
 def chart(run: RunResult, found: list[Row], *, width: int = 620) -> Spec:
-    """Classes side by side, points of the sweep one below the other."""
+    """Classes side by side, points of the sweep below each other."""
     series = [name for name in _names(run) if any(row["series"] == name for row in found)]
     classes = sorted({row["class"] for row in found})
     points = list(dict.fromkeys(row["point"] for row in found))
     across = max(130, round(width / len(classes)) - 45)
-    # Rows of panels and no facets: a class may have too few flows at a point, and its place stays empty.
+    # Not facets: the panel of a class with too few flows at a point stays empty.
     panels = [
         {
             "hconcat": [
@@ -127,7 +128,7 @@ def chart(run: RunResult, found: list[Row], *, width: int = 620) -> Spec:
 def _panel(
     found: list[Row], times: list[float], series: list[str], axes: tuple[str | None, str | None]
 ) -> Spec:
-    """One class at one point; `times` are those of the class at all points, which share an axis."""
+    """One class at one point; `times` are those of the class at all points, for a common axis."""
     x = {
         "field": "time",
         "type": "quantitative",
@@ -160,9 +161,9 @@ def _panel(
     if not found:
         layers.append(
             {
-                "data": {"values": [{"told": f"fewer than {LEAST_FLOWS} flows"}]},
+                "data": {"values": [{"text": f"fewer than {LEAST_FLOWS} flows"}]},
                 "mark": {"type": "text", "color": "#57606a", "fontSize": LABEL},
-                "encoding": {"text": {"field": "told", "type": "nominal"}},
+                "encoding": {"text": {"field": "text", "type": "nominal"}},
             }
         )
     return {"data": {"values": found}, "layer": [*layers, lines]}
@@ -173,7 +174,7 @@ def _names(run: RunResult) -> list[str]:
 
 
 def caption(run: RunResult) -> str:
-    """How to read the chart, in a line."""
-    told = "Share of the flows of all trials that are done within a time; dotted: the median, 95 % and 99 %"
+    """How to read the chart."""
+    text = "Share of flows that complete within a time, over all trials; dotted: median, 95 % and 99 %"
     more = len({_point(run, cell) for cell in run.cells}) - MOST_POINTS
-    return f"{told}; first, middle and last point of the sweep." if more > 0 else f"{told}."
+    return f"{text}; first, middle and last point of the sweep." if more > 0 else f"{text}."

@@ -1,4 +1,4 @@
-"""A chart by host or class of flows: who got how much, beside the share that would be fair."""
+"""A chart by host or class of flows: measured means and the fair share."""
 
 from __future__ import annotations
 
@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Any
 import altair as alt
 
 from longfat.analysis import grid
-from longfat.presentation import formatting
+from longfat.presentation import formatting, names
 from longfat.presentation.charts import coloured, configured, titled, wrapped
+from longfat.presentation.columns import Column
 from longfat.study.vocabulary import AT_HOST
 
 if TYPE_CHECKING:
@@ -18,28 +19,28 @@ if TYPE_CHECKING:
     from longfat.results import RunResult
 
 MOST_PANELS = 6
-"""Points of a sweep that have a panel each; of more, the first ones are drawn."""
+"""Maximum number of panels, one per point of the sweep; the first points are drawn."""
 _HEIGHT = 220
 
 Row = dict[str, Any]
 
 
 def rows(run: RunResult, metric: str) -> tuple[list[Row], str]:
-    """One row for each cell and host, and the unit that they share.
+    """A row for each cell and host, and their common unit.
 
-    `y` is the mean with its interval from `low` to `high`, `fair` what theory says of that host, if anything.
+    `y` is the mean with its interval from `low` to `high`, `fair` the theoretical value, if there is one.
     """
-    names = {host: metric + AT_HOST + host for host in grid.hosts(run.cells, metric)}
-    means = [cell.metrics[name].mean for cell in run.cells for name in names.values() if name in cell.metrics]
-    scale, unit = formatting.scale_for(means, formatting.unit_of(metric))
+    of_host = {host: metric + AT_HOST + host for host in grid.hosts(run.cells, metric)}
+    means = [c.metrics[name].mean for c in run.cells for name in of_host.values() if name in c.metrics]
+    scale, unit = formatting.scale_for(means, names.unit_of(metric))
     found: list[Row] = []
     for cell in run.cells:
         shared = {
             key: cell.cell.params[key] for key in grid.shared_keys(run.study) if key in cell.cell.params
         }
         panel = [cell.cell.world] if len(grid.worlds(run.cells)) > 1 else []
-        panel += [f"{formatting.key_title(key)} {formatting.label(value)}" for key, value in shared.items()]
-        for host, name in names.items():
+        panel += [f"{names.key_title(key)} {formatting.label(value)}" for key, value in shared.items()]
+        for host, name in of_host.items():
             interval = cell.metrics.get(name)
             if interval is None:
                 continue
@@ -48,7 +49,7 @@ def rows(run: RunResult, metric: str) -> tuple[list[Row], str]:
                 "series": grid.series_name(run.study, cell.cell),
                 "panel": ", ".join(panel),
                 "y": interval.mean / scale,
-                "told": f"{formatting.measured(cell, name, scale)} {unit}".strip(),
+                "text": f"{Column(name, scale, unit).measured(cell)} {unit}".strip(),
             }
             if math.isfinite(interval.low) and math.isfinite(interval.high):
                 row |= {"low": interval.low / scale, "high": interval.high / scale}
@@ -56,16 +57,16 @@ def rows(run: RunResult, metric: str) -> tuple[list[Row], str]:
             if fair is not None:
                 row |= {
                     "fair": fair / scale,
-                    "fair_told": f"{formatting.digits(fair / scale)} {unit}".strip(),
+                    "fair_text": f"{formatting.digits(fair / scale)} {unit}".strip(),
                 }
             found.append(row)
     return found, unit
 
 
 def chart(run: RunResult, metric: str, *, width: int = 620, title: bool = True) -> Spec:
-    """Bars for each host, a protocol beside the other, with a dark mark where theory puts the fair share.
+    """Bars per host and protocol, with a dark mark at the theoretical fair share.
 
-    Raises ValueError where the run did not measure the metric by host.
+    Raises ValueError if the run did not measure the metric by host.
     """
     found, unit = rows(run, metric)
     if not found:
@@ -73,11 +74,10 @@ def chart(run: RunResult, metric: str, *, width: int = 620, title: bool = True) 
     panels = list(dict.fromkeys(row["panel"] for row in found))[:MOST_PANELS]
     found = [row for row in found if row["panel"] in panels]
     series = list(dict.fromkeys(row["series"] for row in found))
-    # Not of the rows: the first point may lack a class, of which it had no flow.
+    # Not from the rows: the first point may lack a class without flows.
     hosts = grid.hosts(run.cells, metric)
-    part = grid.part_word(hosts).capitalize()
-    named = formatting.metric_title(metric)
-    axis = f"{named} ({unit})" if unit else named
+    part = grid.part(hosts).capitalize()
+    axis = names.with_unit(names.metric_title(metric), unit)
     base = alt.Chart(alt.InlineData(values=found)).encode(
         x=alt.X("host:N", sort=hosts, title=part, axis=alt.Axis(labelAngle=0)),
         xOffset=alt.XOffset("series:N", sort=series),
@@ -85,8 +85,8 @@ def chart(run: RunResult, metric: str, *, width: int = 620, title: bool = True) 
         tooltip=[
             alt.Tooltip("series:N", title="Protocol"),
             alt.Tooltip("host:N", title=part),
-            alt.Tooltip("told:N", title=axis),
-            alt.Tooltip("fair_told:N", title="Theory"),
+            alt.Tooltip("text:N", title=axis),
+            alt.Tooltip("fair_text:N", title="Theory"),
         ],
     )
     y = alt.Y("y:Q", title=wrapped(axis, _HEIGHT), scale=alt.Scale(zero=True), axis=alt.Axis(tickCount=6))
@@ -106,11 +106,11 @@ def chart(run: RunResult, metric: str, *, width: int = 620, title: bool = True) 
 
 
 def caption(run: RunResult, metric: str) -> str:
-    """How to read the chart, in a line."""
+    """How to read the chart."""
     found, _ = rows(run, metric)
     fair = any("fair" in row for row in found)
-    part = grid.part_word([row["host"] for row in found])
-    told = f"Bars: means by {part} with their 95 % intervals"
+    part = grid.part([row["host"] for row in found])
+    text = f"Bars: means by {part} with 95 % confidence intervals"
     left = len({row["panel"] for row in found}) - MOST_PANELS
-    told += "; dark marks: max-min fair shares" if fair else ""
-    return f"{told}; {left} more points of the sweep are in the tables." if left > 0 else f"{told}."
+    text += "; dark marks: max-min fair shares" if fair else ""
+    return f"{text}; see the tables for {left} more points of the sweep." if left > 0 else f"{text}."

@@ -1,4 +1,4 @@
-"""A matrix of two things that have no order, such as controllers and queue disciplines: a heat map."""
+"""A heat map of two unordered dimensions, such as controllers and queue disciplines."""
 
 from __future__ import annotations
 
@@ -16,20 +16,20 @@ if TYPE_CHECKING:
     from longfat.results import RunResult
 
 LEAST_ROWS, LEAST_COLUMNS = 3, 3
-"""Smaller matrices read better as points."""
+"""Smaller matrices are easier to read as points."""
 
 
 def suits(run: RunResult, metric: str) -> bool:
-    """Whether a run's protocols and the words of one swept key make a matrix."""
+    """Whether a run has enough protocols and values of a swept key without order."""
     data = chart_data.collect(run, metric)
-    words = data.x_key is not None and not data.x.quantitative
-    return words and len(data.series) >= LEAST_ROWS and len(data.x.ticks) >= LEAST_COLUMNS
+    unordered = data.x_key is not None and not data.x.quantitative
+    return unordered and len(data.series) >= LEAST_ROWS and len(data.x.ticks) >= LEAST_COLUMNS
 
 
 def chart(run: RunResult, metric: str, *, width: int = 620, title: bool = True) -> Spec:
-    """Protocols down, the swept words across: the darker a field, the larger its mean, which stands in it.
+    """Protocols down, swept values across; each field shows its mean, darker for larger values.
 
-    Worlds and further swept keys have a matrix each.
+    Each world and each point of further swept keys is a matrix.
     """
     data = chart_data.collect(run, metric)
     found = [row | {"short": formatting.digits(row["y"])} for row in data.rows if row["kind"] == MEASURED]
@@ -41,8 +41,8 @@ def chart(run: RunResult, metric: str, *, width: int = 620, title: bool = True) 
     middle = (min(row["y"] for row in found) + max(row["y"] for row in found)) / 2
     across = width - 120
     columns = list(data.x.ticks)
-    # Words that are wider than their column stand aslant.
-    narrow = max(len(str(word)) for word in columns) * LETTER > across / len(columns)
+    # Labels that are wider than their column are slanted.
+    narrow = max(len(str(label)) for label in columns) * LETTER > across / len(columns)
     axis = alt.Axis(labelAngle=-35 if narrow else 0, orient="top")
     base = alt.Chart(alt.InlineData(values=found)).encode(
         x=alt.X("x:N", sort=columns, title=data.x.title, axis=axis),
@@ -50,7 +50,7 @@ def chart(run: RunResult, metric: str, *, width: int = 620, title: bool = True) 
         tooltip=[
             alt.Tooltip("series:N", title="Protocol"),
             alt.Tooltip("x:N", title=data.x.title),
-            alt.Tooltip("told:N", title=data.y.title),
+            alt.Tooltip("text:N", title=data.y.title),
             alt.Tooltip("n:Q", title="Trials"),
         ],
     )
@@ -73,6 +73,6 @@ def _place(row: dict[str, Any], data: chart_data.ChartData) -> tuple[str, str]:
 
 
 def caption(run: RunResult, metric: str) -> str:
-    """How to read the chart, in a line."""
+    """How to read the chart."""
     unit = chart_data.collect(run, metric).y.title
-    return f"{unit}: the mean of each field's trials; the tables below give the intervals."
+    return f"{unit}: means over trials; the tables below show the intervals."

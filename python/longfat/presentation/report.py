@@ -1,4 +1,4 @@
-"""The report: one HTML file that carries everything in itself and opens without a network."""
+"""The report: one self-contained HTML file that opens without a network."""
 
 from __future__ import annotations
 
@@ -14,8 +14,9 @@ from longfat.presentation import (
     charts_flows,
     charts_hosts,
     charts_matrix,
-    formatting,
     html,
+    names,
+    notes,
     report_agreement,
     report_tables,
     report_text,
@@ -30,15 +31,15 @@ if TYPE_CHECKING:
     from longfat.results import RunResult
 
 MINOR_METRICS = ("retransmissions", "efficiency", "timeouts", "rtt_p99_s")
-"""Metrics that have a chart of their own below those that the study shows, where they change at all."""
+"""Metrics with a smaller chart below those that the study shows, if their means vary."""
 
 _WIDTH, _MINOR_WIDTH = 900, 400
 
 
 def write_report(run: RunResult) -> Path:
-    """Writes `report.html` into the run's folder, whole and then renamed into place; gives its path.
+    """Writes `report.html` into the run's folder atomically and returns its path.
 
-    Raises OSError where the folder cannot be written; nothing half-written is left then.
+    Raises OSError if the folder cannot be written.
     """
     write_whole(run.report, build(run).encode())
     return run.report
@@ -57,22 +58,22 @@ def build(run: RunResult) -> str:
 
 
 def _inside_script(text: str) -> str:
-    """Text that no HTML parser takes for the end of its script."""
+    """Escapes text so that no HTML parser ends the script early."""
     return re.sub(r"</(?=script)", r"<\\/", text, flags=re.IGNORECASE).replace("<!--", "<\\!--")
 
 
 def _body(run: RunResult) -> list[Markup]:
     return [
         report_text.header(run),
-        section("The answer", report_text.verdicts(run)),
-        section("What was measured", _charts(run)),
-        section("Do the worlds agree?", _agreement(run)),
-        section("The numbers", report_tables.numbers(run)),
-        section("What failed", report_text.failures(run)),
+        section("Verdicts", report_text.verdicts(run)),
+        section("Measurements", _charts(run)),
+        section("Agreement of worlds", _agreement(run)),
+        section("Tables", report_tables.numbers(run)),
+        section("Failures", report_text.failures(run)),
         section("Theory", report_text.theory(run)),
-        section("How the intervals and verdicts are found", report_text.method(run)),
-        section("The study", tag("pre", tag("code", run.study.text))),
-        section("Run it again", report_text.rerun(run)),
+        section("Method", report_text.method(run)),
+        section("Study file", tag("pre", tag("code", run.study.text))),
+        section("Reproduce", report_text.rerun(run)),
         report_text.footer(run),
     ]
 
@@ -84,43 +85,44 @@ def _charts(run: RunResult) -> list[Markup]:
         return []
     minor = [n for n in dict.fromkeys((*others, *MINOR_METRICS)) if n in measured and _moves(run, n)]
     made = [_figure(run, main, _WIDTH)]
-    # A metric of one class stands for that of all: bars show how classes differ.
+    # If a metric of one class is shown, bars compare all classes.
     for whole in dict.fromkeys(map(whole_metric, (main, *(name for name in others if AT_HOST in name)))):
         if len(grid.hosts(run.cells, whole)) > 1:
             spec = charts_hosts.chart(run, whole, width=_WIDTH, title=False)
-            heading = formatting.metric_title(whole) if whole != main else ""
-            told = charts_hosts.caption(run, whole)
-            made.append(_drawn(spec, f"hosts-{whole}", title=heading, caption=told))
+            heading = names.metric_title(whole) if whole != main else ""
+            made.append(
+                _drawn(spec, f"hosts-{whole}", title=heading, caption=charts_hosts.caption(run, whole))
+            )
     wide = len(grid.worlds(run.cells)) > 1
     small = [_figure(run, name, _WIDTH if wide else _MINOR_WIDTH, heading=True) for name in minor]
     if wide and small:
         made += [tag("details", [tag("summary", _named(minor)), small], class_="fold")]
     elif small:
         made.append(tag("div", small, class_="minor"))
-    if bounds := grid.class_bounds(run.study, main):
-        made.append(tag("p", f"Classes of flows by their size: {bounds}.", class_="note"))
+    if bounds := notes.classes(run.study, main):
+        made.append(tag("p", f"Classes of flows by size: {bounds}.", class_="note"))
     if flows := charts_flows.rows(run):
         spec = charts_flows.chart(run, flows, width=_WIDTH)
-        named = "How completion times are distributed"
-        made.append(_drawn(spec, "flows", title=named, caption=charts_flows.caption(run)))
+        title = "Distribution of flow completion times"
+        made.append(_drawn(spec, "flows", title=title, caption=charts_flows.caption(run)))
     return made
 
 
 def _agreement(run: RunResult) -> list[Markup]:
-    """For each pair of worlds the differences as a chart, then the tables."""
+    """A chart of the differences for each pair of worlds, then the tables."""
     found = agreement.agreements(run.cells)
     if not found:
         return []
     made = []
-    for world in dict.fromkeys(one.other_world for one in found):
-        cells = [one for one in found if one.other_world == world]
+    for cells in agreement.by_world(found):
         spec = charts_agreement.chart(run, cells, agreement.measured(cells), width=_WIDTH)
-        made.append(_drawn(spec, f"agreement-{world}", caption=charts_agreement.caption(cells)))
+        name = f"agreement-{cells[0].other_world}"
+        made.append(_drawn(spec, name, caption=charts_agreement.caption(cells)))
     return [*made, *report_agreement.tables(run, found)]
 
 
 def _named(metrics: list[str]) -> str:
-    return ", ".join(formatting.metric_title(name) for name in metrics)
+    return ", ".join(names.metric_title(name) for name in metrics)
 
 
 def _moves(run: RunResult, metric: str) -> bool:
@@ -131,12 +133,12 @@ def _moves(run: RunResult, metric: str) -> bool:
 def _figure(run: RunResult, metric: str, width: int, *, heading: bool = False) -> Markup:
     kind: Any = charts_matrix if charts_matrix.suits(run, metric) else charts
     spec = kind.chart(run, metric, width=width, title=False)
-    title = formatting.metric_title(metric) if heading else ""
+    title = names.metric_title(metric) if heading else ""
     return _drawn(spec, metric, title=title, caption="" if heading else kind.caption(run, metric))
 
 
 def _drawn(spec: charts.Spec, name: str, *, title: str = "", caption: str = "") -> Markup:
-    # The page's own background shows through, whether light or dark.
+    # The page's background shows through in light and dark colours.
     spec["config"]["background"] = "transparent"
     name = f"chart-{name}"
     drawing = _own_ids(charts.render(spec, "svg").decode(), name)
@@ -152,7 +154,7 @@ def _drawn(spec: charts.Spec, name: str, *, title: str = "", caption: str = "") 
 
 
 def _own_ids(svg: str, prefix: str) -> str:
-    """Drawings in one page share its names: each gets its own."""
+    """Prefixes the ids of a drawing: all drawings of a page share one namespace."""
     return re.sub(r'(id="|url\(#|href="#)([A-Za-z])', rf"\g<1>{prefix}-\g<2>", svg)
 
 

@@ -1,11 +1,12 @@
-"""The report's section on worlds that were both asked: where they agree, by how much they differ, and why."""
+"""The report's section on the agreement of worlds: differences, verdicts and possible causes."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
 from longfat.analysis import agreement, grid
-from longfat.presentation import formatting
+from longfat.presentation import agreement_text, formatting, names
+from longfat.presentation.columns import Column
 from longfat.presentation.html import Content, Markup, paragraph, table, tag
 
 if TYPE_CHECKING:
@@ -15,86 +16,77 @@ if TYPE_CHECKING:
     from longfat.results import RunResult
 
 _HOW = (
-    "One row a cell; the trials of two worlds are compared in pairs. A mean difference beyond the limit is a "
-    "miss; a question mark says that its 95 % interval reaches across the limit. Packets sent again have no "
-    "limit: they tell where courses part."
+    "Each row is a cell, and the trials of two worlds are compared in pairs. A cell misses if a mean "
+    "difference is beyond the limit; a question mark means that its 95 % interval contains the limit. "
+    "Retransmissions have no limit: they show how the connections diverge."
 )
 
 
 def tables(run: RunResult, found: Sequence[Agreement]) -> list[Markup]:
-    """For each pair of worlds one row a cell, and below a cell that misses what its records tell of it."""
-    made = [paragraph(f"{line}.") for line in agreement.summary(found)]
+    """A table for each pair of worlds: a row per cell, with possible causes below each cell that misses."""
+    made = [paragraph(f"{line}.") for line in agreement_text.summary(found)]
     made.append(paragraph(_HOW, "note"))
-    for world in dict.fromkeys(one.other_world for one in found):
-        cells = [one for one in found if one.other_world == world]
+    for cells in agreement.by_world(found):
         measures = agreement.measured(cells)
-        heads = _heads(run, cells[0], measures)
-        rows = [row for one in cells for row in _rows(run, one, measures)]
+        columns = [Column.of(measure.metric, run.cells) for measure in measures]
+        heads = _heads(run, cells[0], measures, columns)
+        rows = [row for one in cells for row in _rows(run, one, measures, columns)]
         made.append(table(heads, rows))
     return made
 
 
-def _heads(run: RunResult, one: Agreement, measures: Sequence[Measure]) -> list[list[Markup]]:
-    keys = [tag("th", formatting.key_title(key), rowspan=2) for key in grid.shared_keys(run.study)]
+def _heads(
+    run: RunResult, one: Agreement, measures: Sequence[Measure], columns: Sequence[Column]
+) -> list[list[Markup]]:
+    keys = [tag("th", names.key_title(key), rowspan=2) for key in grid.shared_keys(run.study)]
     firsts = [*keys, tag("th", "Protocol", class_="name", rowspan=2)]
     firsts.append(tag("th", "Verdict", class_="name", rowspan=2))
-    groups, names = [], []
-    for measure in measures:
-        limit = f", limit {measure.limit}" if measure.limit else ""
-        title = f"{_title(measure, run)}{limit}"
-        groups.append(tag("th", title, class_="group edge", colspan=_columns(measure), scope="colgroup"))
-        names += [tag("th", one.cell.world, class_="edge"), tag("th", one.other_world)]
-        names += [tag("th", "difference, 95 %")] if measure.limit else []
-    return [[*firsts, *groups], names]
+    groups, worlds = [], []
+    for measure, column in zip(measures, columns, strict=True):
+        limit = f", limit {agreement_text.limit(measure)}" if measure.is_limited else ""
+        title = f"{column.title}{limit}"
+        groups.append(tag("th", title, class_="group edge", colspan=_width(measure), scope="colgroup"))
+        worlds += [tag("th", one.cell.world, class_="edge"), tag("th", one.other_world)]
+        worlds += [tag("th", "difference, 95 % CI")] if measure.is_limited else []
+    return [[*firsts, *groups], worlds]
 
 
-def _columns(measure: Measure) -> int:
-    return 3 if measure.limit else 2
+def _width(measure: Measure) -> int:
+    return 3 if measure.is_limited else 2
 
 
-def _title(measure: Measure, run: RunResult) -> str:
-    _, unit = _scale(measure, run)
-    return f"{formatting.metric_title(measure.metric)}{f' ({unit})' if unit else ''}"
-
-
-def _scale(measure: Measure, run: RunResult) -> tuple[float, str]:
-    means = [cell.metrics[measure.metric].mean for cell in run.cells if measure.metric in cell.metrics]
-    return formatting.scale_for(means, formatting.unit_of(measure.metric))
-
-
-def _rows(run: RunResult, one: Agreement, measures: Sequence[Measure]) -> list[Markup]:
+def _rows(
+    run: RunResult, one: Agreement, measures: Sequence[Measure], columns: Sequence[Column]
+) -> list[Markup]:
     keys = grid.shared_keys(run.study)
     row: list[Content] = [
         tag("th", formatting.label(one.cell.params.get(key, "")), scope="row") for key in keys
     ]
     row.append(tag("td", grid.series_name(run.study, one.cell), class_="name"))
     row.append(tag("td", _verdict(one), class_="name"))
-    for measure in measures:
-        row += _entries(one.of(measure.metric), measure, _scale(measure, run)[0])
+    for measure, column in zip(measures, columns, strict=True):
+        row += _entries(one.of(measure.metric), measure, column)
     flag = "flag" if one.misses else None
     made = [tag("tr", row, class_=flag)]
     if one.causes:
-        wide = len(keys) + 2 + sum(map(_columns, measures))
-        told = tag("td", [tag("span", ["; ".join(one.causes)])], colspan=wide, class_="text why")
-        made.append(tag("tr", told, class_=flag))
+        wide = len(keys) + 2 + sum(map(_width, measures))
+        why = tag("td", [tag("span", [agreement_text.causes(one)])], colspan=wide, class_="text why")
+        made.append(tag("tr", why, class_=flag))
     return made
 
 
-def _entries(difference: Difference | None, measure: Measure, scale: float) -> list[Markup]:
-    if difference is None:
-        return [tag("td", formatting.DASH, class_="edge"), *[tag("td")] * (_columns(measure) - 1)]
-    made = [
-        tag("td", formatting.digits(difference.first / scale), class_="edge"),
-        tag("td", formatting.digits(difference.other / scale)),
-    ]
-    if measure.limit:
-        told = tag("b", difference.told()) if difference.misses else difference.told()
-        made.append(tag("td", [told, " ", tag("span", difference.bounds(), class_="bounds")]))
+def _entries(of: Difference | None, measure: Measure, column: Column) -> list[Markup]:
+    if of is None:
+        return [tag("td", formatting.DASH, class_="edge"), *[tag("td")] * (_width(measure) - 1)]
+    made = [tag("td", column.number(of.first), class_="edge"), tag("td", column.number(of.other))]
+    if measure.is_limited:
+        change = tag("b", agreement_text.change(of)) if of.misses else agreement_text.change(of)
+        made.append(tag("td", [change, " ", tag("span", agreement_text.bounds(of), class_="bounds")]))
     return made
 
 
 def _verdict(one: Agreement) -> Markup:
     unsure = any(difference.unsure for difference in (one.misses or one.differences))
-    word, class_ = ("misses", "fails") if one.misses else ("agrees", "holds")
+    verdict, class_ = ("misses", "fails") if one.misses else ("agrees", "holds")
     symbol = "\N{BALLOT X}" if one.misses else "\N{CHECK MARK}"
-    return tag("span", f"{symbol} {word}{' ?' if unsure else ''}", class_=class_)
+    return tag("span", f"{symbol} {verdict}{' ?' if unsure else ''}", class_=class_)

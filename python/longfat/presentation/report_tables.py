@@ -6,7 +6,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from longfat.analysis import grid
-from longfat.presentation import formatting
+from longfat.presentation import formatting, names, notes
+from longfat.presentation.columns import Column
 from longfat.presentation.html import Content, Markup, paragraph, table, tag
 from longfat.study.vocabulary import canonical
 
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
 
 
 def numbers(run: RunResult) -> list[Markup]:
-    """One table a world and metric: the main one open, the others folded, and within them those by host."""
+    """One table per world and metric: the main metric first, the others folded."""
     made: list[Markup] = []
     worlds = grid.worlds(run.cells)
     main = grid.shown(run.study, run.cells)[0]
@@ -29,9 +30,9 @@ def numbers(run: RunResult) -> list[Markup]:
             if len(worlds) > 1:
                 tables.append(tag("h3", f"World: {world}"))
             tables.append(layout.table([cell for cell in run.cells if cell.cell.world == world]))
-        title = f"{formatting.metric_title(metric)}{f', {layout.unit}' if layout.unit else ''}"
+        title = f"{names.metric_title(metric)}{f', {layout.column.unit}' if layout.column.unit else ''}"
         if metric == main:
-            fixed = grid.determinism(run.study, run.cells)
+            fixed = notes.determinism(run.study, run.cells)
             made.append(paragraph(f"{title}: mean ± 95 % confidence half-width."))
             made += [paragraph(f"{fixed[:1].upper()}{fixed[1:]}.", "note")] if fixed else []
             made.append(tag("div", tables))
@@ -42,42 +43,37 @@ def numbers(run: RunResult) -> list[Markup]:
 
 @dataclass(frozen=True)
 class _Layout:
-    """What all worlds' tables of a metric share: unit, columns, figures to compare with."""
+    """The parts that the tables of a metric share in all worlds: unit, columns, the source's figures."""
 
     study: Study
-    metric: str
-    scale: float
-    unit: str
-    names: list[str]
+    column: Column
+    series: list[str]
     theory: bool
     figures: dict[str, float]
 
     @classmethod
     def of(cls, run: RunResult, metric: str) -> _Layout:
-        means = [cell.metrics[metric].mean for cell in run.cells if metric in cell.metrics]
-        scale, unit = formatting.scale_for(means, formatting.unit_of(metric))
+        column = Column.of(metric, run.cells)
         figures = {
             canonical([figure.protocol, figure.params]): figure.value
             for figure in grid.reported(run.study, run.cells)
             if figure.metric == metric
         }
-        theory = any(grid.theory_text(cell, metric, 1.0) for cell in run.cells)
-        names = list(dict.fromkeys(grid.series_name(run.study, cell.cell) for cell in run.cells))
-        return cls(run.study, metric, scale, unit, names, theory, figures)
+        theory = any(map(column.theory, run.cells))
+        series = list(dict.fromkeys(grid.series_name(run.study, cell.cell) for cell in run.cells))
+        return cls(run.study, column, series, theory, figures)
 
     def table(self, cells: Sequence[CellResult]) -> Markup:
         keys = grid.shared_keys(self.study)
         columns = 1 + self.theory + bool(self.figures)
-        first = [tag("th", formatting.key_title(key), rowspan=2) for key in keys] or [
-            tag("th", "", rowspan=2)
-        ]
+        first = [tag("th", title, rowspan=2) for title in [names.key_title(key) for key in keys] or [""]]
         groups = [
-            tag("th", name, class_="group edge", colspan=columns, scope="colgroup") for name in self.names
+            tag("th", name, class_="group edge", colspan=columns, scope="colgroup") for name in self.series
         ]
         return table([[*first, *groups], [*self._heads()]], self._rows(cells, len(first)))
 
     def _heads(self) -> Iterator[Markup]:
-        for _ in self.names:
+        for _ in self.series:
             yield tag("th", "measured", class_="edge")
             if self.theory:
                 yield tag("th", "theory")
@@ -91,26 +87,23 @@ class _Layout:
                 grid.series_name(self.study, c.cell): c for group in point.results.values() for c in group
             }
             row: list[Content] = [tag("th", label, scope="row") for label in labels[:firsts]]
-            for name in self.names:
+            for name in self.series:
                 row += self._entries(found.get(name))
             yield tag("tr", row)
 
     def _entries(self, cell: CellResult | None) -> list[Markup]:
-        if cell is None or self.metric not in cell.metrics:
+        column = self.column
+        if cell is None or column.metric not in cell.metrics:
             blank = self.theory + bool(self.figures)
-            told = "all failed" if cell is not None and cell.failures and not cell.n else ""
-            return [tag("td", told, class_="edge"), *[tag("td")] * blank]
-        interval = cell.metrics[self.metric]
+            failed = cell is not None and cell.failures and not cell.n
+            return [tag("td", "all failed" if failed else "", class_="edge"), *[tag("td")] * blank]
+        interval = formatting.bounds(cell.metrics[column.metric], column.scale)
         mark = " !" if cell.failures else ""
-        told = formatting.measured(cell, self.metric, self.scale) + mark
-        made = [tag("td", told, class_="edge", title=f"{formatting.bounds(interval, self.scale)} n={cell.n}")]
+        made = [tag("td", column.measured(cell) + mark, class_="edge", title=f"{interval} n={cell.n}")]
         if self.theory:
-            made.append(tag("td", tag("span", self._expected(cell), class_="of")))
+            made.append(tag("td", tag("span", column.theory(cell) or formatting.DASH, class_="of")))
         if self.figures:
             value = self.figures.get(canonical([cell.cell.protocol, cell.cell.params]))
-            told = formatting.digits(value / self.scale) if value is not None else ""
-            made.append(tag("td", tag("span", told, class_="of")))
+            text = column.number(value) if value is not None else ""
+            made.append(tag("td", tag("span", text, class_="of")))
         return made
-
-    def _expected(self, cell: CellResult) -> str:
-        return grid.theory_text(cell, self.metric, self.scale) or formatting.DASH

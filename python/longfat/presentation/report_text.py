@@ -1,4 +1,4 @@
-"""The report's words: what was asked, what the claims' verdicts are, what failed, how it was found."""
+"""The report's text: study, verdicts, failures, theory, method and environment."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from longfat.analysis import grid, statistics
 from longfat.analysis.prediction import ARQ_HEADER, ARQ_KINDS, UDP_IPV4, pipe
 from longfat.analysis.relations import RESOLUTION
-from longfat.presentation import cautions, formatting, terminal
+from longfat.presentation import formatting, notes
 from longfat.presentation.html import Content, Markup, bullets, facts, page_part, paragraph, render, tag
 from longfat.study import units
 from longfat.study.claims import MIN_TRIALS
@@ -19,31 +19,30 @@ if TYPE_CHECKING:
 
     from longfat.results import CellResult, RunResult, Verdict
 
-_WORDS = {"holds": "hold", "fails": "fail", "undecided": "undecided"}
-"""Verdicts, and how many of them are told."""
+_PLURALS = {"holds": "hold", "fails": "fail", "undecided": "undecided"}
 _SYMBOLS = {"holds": "\N{CHECK MARK}", "fails": "\N{BALLOT X}", "undecided": "?"}
 
 
 def header(run: RunResult) -> Markup:
-    """Title, source, question, notes, and the run in a few facts."""
+    """Title, source, description, key facts of the run, and notes."""
     study, environment = run.study, run.environment
     chips = [
         " + ".join(grid.worlds(run.cells) or study.worlds),
         f"{len(run.cells)} cells",
-        grid.trials_text(run),
+        notes.trials(run.cells),
         f"seed {study.seed}",
         str(environment.get("date", "")).replace("T", " ")[:16] + " UTC" if environment.get("date") else "",
         f"longfat {environment['longfat']}" if environment.get("longfat") else "",
     ]
-    notes = study.notes.split("\n\n") if isinstance(study.notes, str) else study.notes or []
+    remarks = study.notes.split("\n\n") if isinstance(study.notes, str) else study.notes or []
     return render(
         [
             tag("h1", study.title),
             paragraph(["Source: ", study.source], "soft") if study.source else None,
             _prose(study.description, "lead"),
             bullets((chip for chip in chips if chip), "facts"),
-            tag("p", grid.quick_note(study), class_="banner") if run.quick else None,
-            bullets(note.strip() for note in notes),
+            tag("p", notes.quick(study), class_="banner") if run.quick else None,
+            bullets(remark.strip() for remark in remarks),
         ]
     )
 
@@ -55,15 +54,19 @@ def _prose(text: str | None, class_: str | None = None) -> list[Markup]:
 def verdicts(run: RunResult) -> Content:
     """The claims with their verdicts, world by world."""
     if not run.claims:
-        return paragraph("The study makes no claim; the charts and tables below are its answer.", "soft")
+        return paragraph("The study makes no claims; see the charts and tables below.", "soft")
     by_claim: dict[str, list[Verdict]] = {}
     for verdict in run.claims:
         by_claim.setdefault(verdict.id, []).append(verdict)
     several = len({verdict.world for verdict in run.claims}) > 1
-    counts = {word: sum(v.verdict == word for v in run.claims) for word in _WORDS}
+    counts = {verdict: sum(v.verdict == verdict for v in run.claims) for verdict in _PLURALS}
     tally = [
-        tag("span", f"{_SYMBOLS[word]} {count} {word if count == 1 else _WORDS[word]}", class_=word)
-        for word, count in counts.items()
+        tag(
+            "span",
+            f"{_SYMBOLS[verdict]} {count} {verdict if count == 1 else _PLURALS[verdict]}",
+            class_=verdict,
+        )
+        for verdict, count in counts.items()
         if count
     ]
     return [
@@ -95,20 +98,22 @@ def _claim(found: list[Verdict], *, several: bool) -> Markup:
 
 
 def failures(run: RunResult) -> Content:
-    """Trials without a result, by their error; nothing where all succeeded."""
-    lines = [line.removeprefix("! ") for line in terminal.failure_lines(run.cells)]
-    dropped = [paragraph(line, "note") for line in cautions.host_drops(run.cells)]
+    """Failed trials by error, and packets that hosts dropped; nothing if there were none."""
+    lines = list(notes.failures(run.cells))
+    dropped = [paragraph(line, "note") for line in notes.host_drops(run.cells)]
     if not lines:
         return dropped or None
     return [
         *dropped,
         bullets(lines),
-        paragraph("Means and intervals are of the trials that succeeded; a cell marked ! lost some.", "note"),
+        paragraph(
+            "Means and intervals cover the successful trials; ! marks cells with failed trials.", "note"
+        ),
     ]
 
 
 def theory_lines(run: RunResult) -> Iterable[tuple[str, str]]:
-    """Each protocol, and the closed forms used for the main metric or why there is none."""
+    """Each protocol with the closed forms for the main metric, or why there is none."""
     metric = grid.shown(run.study, run.cells)[0]
     found: dict[str, dict[str, None]] = {}
     for cell in run.cells:
@@ -119,23 +124,23 @@ def theory_lines(run: RunResult) -> Iterable[tuple[str, str]]:
 
 
 def theory(run: RunResult) -> Content:
-    """What the dashed lines are, what they assume, and the path's bandwidth-delay product."""
+    """The closed forms with their assumptions, and the path's bandwidth-delay product."""
     lines = list(theory_lines(run))
     if not lines:
         return None
     kinds = {str(cell.cell.spec["protocol"].get("kind")) for cell in run.cells}
-    notes = []
+    sources = []
     if kinds & set(ARQ_KINDS):
-        notes.append(page_part("theory_arq.html", header=str(ARQ_HEADER), below=str(UDP_IPV4)))
+        sources.append(page_part("theory_arq.html", header=str(ARQ_HEADER), below=str(UDP_IPV4)))
     if kinds - set(ARQ_KINDS):
-        notes.append(page_part("theory_tcp.html"))
+        sources.append(page_part("theory_tcp.html"))
     file = run.study.workload.get("kind") == "file"
-    begin = "A file of finite length is a little slower, since its last window drains." if file else ""
-    return page_part("theory.html", lines=facts(lines), begin=begin, notes=notes, products=_products(run))
+    begin = "A finite file is slightly slower because its last window drains." if file else ""
+    return page_part("theory.html", lines=facts(lines), begin=begin, notes=sources, products=_products(run))
 
 
 def _products(run: RunResult) -> Content:
-    """The bandwidth-delay products of the run, which say what window would fill the path."""
+    """The bandwidth-delay products of the run: the windows that fill the paths."""
     filled = (pipe(cell.cell.spec) for cell in run.cells)
     packets = {round(packets, 1) for packets in filled if packets is not None}
     if not packets:
@@ -143,17 +148,17 @@ def _products(run: RunResult) -> Content:
     low, high = min(packets), max(packets)
     span = formatting.digits(low) if low == high else f"{formatting.digits(low)} to {formatting.digits(high)}"
     return paragraph(
-        f"Bandwidth-delay product: {span} packets. A smaller window leaves the path idle between its ACKs."
+        f"Bandwidth-delay product: {span} packets. With a smaller window, the path is idle between ACKs."
     )
 
 
 def method(run: RunResult) -> Content:
-    """The statistical rule, in full."""
+    """The statistical method."""
     counts = sorted({cell.n for cell in run.cells if cell.n})
     return page_part(
         "method.html",
         used="; ".join(dict.fromkeys(statistics.method(n) for n in counts)) or "none",
-        trials=grid.trials_text(run),
+        trials=notes.trials(run.cells),
         bootstrap_from=str(statistics.BOOTSTRAP_FROM),
         expansion_from=str(statistics.EXPANSION_FROM),
         resolution=f"{RESOLUTION:.0%}",
@@ -162,7 +167,7 @@ def method(run: RunResult) -> Content:
 
 
 def rerun(run: RunResult) -> Content:
-    """The command, and where and when the numbers were measured."""
+    """The command and the environment of the run."""
     environment = run.environment
     argv = [str(part) for part in environment.get("argv") or []]
     named = {
@@ -179,8 +184,8 @@ def rerun(run: RunResult) -> Content:
     return [
         tag("pre", tag("code", shlex.join(argv))) if argv else None,
         paragraph(
-            "In the world sim the same study, seed and version give the same records, bit for bit. Real "
-            "processes and clocks (relay) meet the same losses at other times.",
+            "In the world sim, the same study, seed and version give bit-identical records. "
+            "In relay and netns, the losses are the same and the timing is that of the machine.",
             "note",
         ),
         facts([*known, *others]),
@@ -188,7 +193,7 @@ def rerun(run: RunResult) -> Content:
 
 
 def _lasted(cell: CellResult) -> float:
-    """Seconds of a trial of this cell: what its workload says, else what its transfer took; 0 if unknown."""
+    """Seconds that a trial of this cell lasts: its workload's duration or mean completion time; else 0."""
     duration = units.number(cell.cell.spec["workload"].get("duration"))
     if duration is not None:
         return duration
@@ -197,9 +202,9 @@ def _lasted(cell: CellResult) -> float:
 
 
 def footer(run: RunResult) -> Markup:
-    """Where the records lie."""
+    """The number and length of the trials, and the folder of their records."""
     seconds = sum(_lasted(cell) * cell.n for cell in run.cells)
     trials = sum(cell.n for cell in run.cells)
-    told = f"{trials} trials"
-    told += f", {formatting.digits(seconds / 60)} minutes of transfers" if seconds else ""
-    return tag("footer", [f"{told}. Records: ", tag("code", f"{run.folder}/records"), " (Parquet)."])
+    text = f"{trials} trials"
+    text += f", {formatting.digits(seconds / 60)} minutes of transfers" if seconds else ""
+    return tag("footer", [f"{text}. Records: ", tag("code", f"{run.folder}/records"), " (Parquet)."])

@@ -1,8 +1,8 @@
-"""The answer on a terminal: one table a world, points of the sweep down, protocols across."""
+"""The result of a run on a terminal: one table per world, points of the sweep down, protocols across."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from rich import box
@@ -13,7 +13,8 @@ from rich.text import Text
 
 from longfat.analysis import agreement, grid
 from longfat.analysis.statistics import method
-from longfat.presentation import cautions, formatting
+from longfat.presentation import agreement_text, formatting, names, notes
+from longfat.presentation.columns import Column
 from longfat.study.vocabulary import AT_HOST
 
 if TYPE_CHECKING:
@@ -24,10 +25,8 @@ if TYPE_CHECKING:
     from longfat.results import CellResult, RunResult, Verdict
     from longfat.study import Study
 
-_WHOLE_FROM = 100
-"""Means from here on need no digits after the point."""
 _MOST_MISSES = 5
-"""Cells in which worlds differ that are named; the report names all."""
+"""The most cells that are listed if worlds differ; the report lists all."""
 _SYMBOLS = {"holds": ("✓", "green"), "fails": ("✗", "red"), "undecided": ("?", "yellow")}
 
 
@@ -45,107 +44,64 @@ def table(study: Study, result: RunResult) -> RenderableType:
         parts += ["", WorldTable(study, named, cells, columns)]
         if len(grid.hosts(cells, columns[0].metric)) > 1:
             parts += ["", host_table(study, named, cells, columns[0])]
-    if bounds := grid.class_bounds(study, columns[0].metric):
+    if bounds := notes.classes(study, columns[0].metric):
         parts.append(Text(bounds, style="dim"))
-    parts += [Text(line, style="dim") for line in footnotes(study, result.cells, columns[0].metric)]
-    parts += [Text(line, style="yellow") for line in cautions.host_drops(result.cells)]
+    parts += [Text(line, style="dim") for line in footnotes(study, result.cells, columns[0])]
+    parts += [Text(line, style="yellow") for line in notes.host_drops(result.cells)]
     parts += disagreements(result.cells)
     return Group(*parts)
 
 
 def verdicts(claims: Sequence[Verdict]) -> RenderableType:
-    """The claims with a symbol, the verdict as a word (no colour is needed), and the numbers."""
+    """The claims with a symbol, the verdict (readable without colour) and the deciding numbers."""
     several = len({claim.world for claim in claims}) > 1
-    grid_ = Table.grid(padding=(0, 1))
-    grid_.add_column(no_wrap=True)
-    grid_.add_column(no_wrap=True)
-    grid_.add_column()
+    made = Table.grid(padding=(0, 1))
+    made.add_column(no_wrap=True)
+    made.add_column(no_wrap=True)
+    made.add_column()
     for claim in claims:
         symbol, colour = _SYMBOLS[claim.verdict]
         where = f" ({claim.world})" if several and claim.world else ""
-        told = Text.assemble(claim.text, where, "\n", (claim.detail, "dim"))
-        grid_.add_row(Text(symbol, style=colour), Text(claim.verdict, style=f"bold {colour}"), told)
-    return grid_
+        text = Text.assemble(claim.text, where, "\n", (claim.detail, "dim"))
+        made.add_row(Text(symbol, style=colour), Text(claim.verdict, style=f"bold {colour}"), text)
+    return made
 
 
-def footnotes(study: Study, cells: Sequence[CellResult], metric: str) -> Iterator[str]:
-    """How to read the table: what an interval is, how it was found, what failed."""
-    if told := grid.determinism(study, cells):
-        yield told
-    every, cells = cells, [cell for cell in cells if not cell.deterministic]
-    counts = sorted({cell.n for cell in cells})
-    methods = "; ".join(dict.fromkeys(method(n) for n in counts if n))
+def footnotes(study: Study, cells: Sequence[CellResult], column: Column) -> Iterator[str]:
+    """How to read the table: the intervals and their method, the signs of theory, and failed trials."""
+    if note := notes.determinism(study, cells):
+        yield note
+    random = [cell for cell in cells if not cell.deterministic]
+    methods = "; ".join(dict.fromkeys(method(n) for n in sorted({cell.n for cell in random}) if n))
     if methods:
-        yield f"mean ± 95 % confidence half-width ({grid.trials_text(cells)}; {methods})"
-    signs = {grid.theory_text(cell, metric, 1.0)[:1] for cell in every if cell.metrics} - {""}
+        yield f"mean ± 95 % confidence half-width ({notes.trials(random)}; {methods})"
+    signs = {column.theory(cell)[:1] for cell in cells if cell.metrics} - {""}
     if signs:
-        parts = ["theory: the closed form, in steady state"]
-        parts += ["~ an approximation"] if "~" in signs else []
-        parts += [f"{grid.AT_MOST} upper bound (no closed form)"] if grid.AT_MOST in signs else []
+        parts = ["theory: closed form, steady state"]
+        parts += ["~ approximation"] if "~" in signs else []
+        parts += [f"{notes.AT_MOST} upper bound (no closed form)"] if notes.AT_MOST in signs else []
         yield "; ".join(parts)
-    yield from failure_lines(every)
+    for line in notes.failures(cells):
+        yield f"! {line}"
 
 
 def disagreements(cells: Sequence[CellResult]) -> list[RenderableType]:
-    """In how many cells worlds agree; below it those that are furthest apart, and what their records tell."""
+    """The number of cells in which worlds agree, then the cells that differ most, with possible causes."""
     found = agreement.agreements(cells)
-    lines: list[RenderableType] = [Text(line, style="dim") for line in agreement.summary(found)]
+    lines: list[RenderableType] = [Text(line, style="dim") for line in agreement_text.summary(found)]
     misses = agreement.missed(found)
-    for told, why in misses[:_MOST_MISSES]:
-        lines.append(Padding(Text(f"misses {told}"), (0, 0, 0, 2), style="dim"))
-        lines.append(Padding(Text(why), (0, 0, 0, 4), style="dim"))
+    for one in misses[:_MOST_MISSES]:
+        lines.append(Padding(Text(f"misses {agreement_text.misses(one)}"), (0, 0, 0, 2), style="dim"))
+        lines.append(Padding(Text(agreement_text.causes(one)), (0, 0, 0, 4), style="dim"))
     if len(misses) > _MOST_MISSES:
-        more = f"and {len(misses) - _MOST_MISSES} more, which the report names"
+        more = f"and {len(misses) - _MOST_MISSES} more (see the report)"
         lines.append(Padding(Text(more), (0, 0, 0, 2), style="dim"))
     return lines
 
 
-def failure_lines(cells: Sequence[CellResult]) -> Iterator[str]:
-    """What failed, one line for each protocol, world and error."""
-    groups: dict[tuple[str, str, str], list[CellResult]] = {}
-    for cell in cells:
-        for error in cell.failures:
-            groups.setdefault((cell.cell.protocol, cell.cell.world, error), []).append(cell)
-    for (protocol, world, error), concerned in groups.items():
-        failed = sum(cell.failures[error] for cell in concerned)
-        tried = sum(cell.n + sum(cell.failures.values()) for cell in concerned)
-        places = [formatting.place(cell.cell.params) for cell in concerned if cell.cell.params]
-        at = f" at {places[0]}" if len(places) == 1 else f" in {len(places)} cells" if places else ""
-        yield f"! {protocol}{at} ({world}): {failed} of {tried} trials failed: {error}"
-
-
-@dataclass(frozen=True)
-class Column:
-    """One metric of a table, in one unit for all cells."""
-
-    metric: str
-    scale: float
-    unit: str
-
-    @classmethod
-    def of(cls, metric: str, cells: Sequence[CellResult]) -> Column:
-        """The unit that fits the means of all cells."""
-        means = [cell.metrics[metric].mean for cell in cells if metric in cell.metrics]
-        return cls(metric, *formatting.scale_for(means, formatting.unit_of(metric)))
-
-    @property
-    def title(self) -> str:
-        """The metric as the heading of a narrow column."""
-        title = formatting.column_title(self.metric)
-        return f"{title}, {self.unit}" if self.unit and self.unit != "packets" else title
-
-    def mean(self, cell: CellResult) -> str:
-        """A mean alone."""
-        interval = cell.metrics.get(self.metric)
-        if interval is None:
-            return ""
-        value = interval.mean / self.scale
-        return formatting.digits(value) if abs(value) < _WHOLE_FROM else f"{value:.0f}"
-
-
 @dataclass(frozen=True)
 class WorldTable:
-    """The cells of one world: protocols across where the terminal is wide enough, else a row for each."""
+    """The cells of one world: protocols across if the terminal is wide enough, else a row for each."""
 
     study: Study
     world: str
@@ -161,13 +117,11 @@ class WorldTable:
 
     def _wide(self) -> Table:
         main, *others = self.columns
-        made = _table(main, self.world)
-        for key in grid.shared_keys(self.study):
-            made.add_column(formatting.key_title(key), justify="right")
-        names = list(dict.fromkeys(grid.series_name(self.study, cell.cell) for cell in self.cells))
-        theory = _has_theory(self.cells, main)
-        minor = [*(["theory"] if theory else []), *(column.title for column in others)]
-        for name in names:
+        made = _table(self.study, main, self.world)
+        series = list(dict.fromkeys(grid.series_name(self.study, cell.cell) for cell in self.cells))
+        theory = any(map(main.theory, self.cells))
+        minor = [*(["theory"] if theory else []), *(column.narrow_title for column in others)]
+        for name in series:
             made.add_column(name, justify="right", no_wrap=True)
             for title in minor:
                 made.add_column(Text(title, style="dim"), justify="right", no_wrap=True)
@@ -178,7 +132,7 @@ class WorldTable:
                 for cells in point.results.values()
                 for cell in cells
             }
-            for name in names:
+            for name in series:
                 row += self._entries(by_name.get(name), theory=theory)
             made.add_row(*row)
         return made
@@ -192,41 +146,36 @@ class WorldTable:
         if main.metric not in cell.metrics:
             nothing = f"all failed{mark}" if cell.failures else formatting.DASH
             return [Text(nothing), *[Text("")] * (count - 1)]
-        told = [grid.theory_text(cell, main.metric, main.scale)] if theory else []
-        told += [column.mean(cell) for column in others]
-        mean = formatting.measured(cell, main.metric, main.scale) + mark
-        return [Text(mean), *(Text(text, style="dim") for text in told)]
+        minor = [*([main.theory(cell)] if theory else []), *(column.mean(cell) for column in others)]
+        return [Text(main.measured(cell) + mark), *(Text(text, style="dim") for text in minor)]
 
 
-def _has_theory(cells: Sequence[CellResult], column: Column) -> bool:
-    return any(grid.theory_text(cell, column.metric, column.scale) for cell in cells)
-
-
-def _table(column: Column, world: str) -> Table:
+def _table(study: Study, column: Column, world: str) -> Table:
     where = f", {world}" if world else ""
     unit = f" in {column.unit}" if column.unit else ""
-    return Table(
-        title=f"{formatting.metric_title(column.metric)}{unit}{where}",
+    made = Table(
+        title=f"{names.metric_title(column.metric)}{unit}{where}",
         title_justify="left",
         title_style="",
         box=box.SIMPLE_HEAD,
         pad_edge=False,
     )
+    for key in grid.shared_keys(study):
+        made.add_column(names.key_title(key), justify="right")
+    return made
 
 
 def long_table(study: Study, world: str, cells: Sequence[CellResult], columns: Sequence[Column]) -> Table:
-    """A row for each point and protocol, and a column for each metric; theory next to the main one."""
+    """A row for each point and protocol, a column for each metric; theory next to the main one."""
     main = columns[0]
-    made = _table(main, world)
+    made = _table(study, main, world)
     if AT_HOST in main.metric:
         made.title = world or None
-    for key in grid.shared_keys(study):
-        made.add_column(formatting.key_title(key), justify="right")
     made.add_column("Protocol")
-    theory = _has_theory(cells, main)
+    theory = any(map(main.theory, cells))
     for column in columns:
         whole, _, part = column.metric.partition(AT_HOST)
-        heading = [formatting.column_title(whole), *([part] if part else []), column.unit]
+        heading = [names.column_title(whole), *([part] if part else []), column.unit]
         made.add_column("\n".join(filter(None, heading)), justify="right", no_wrap=True)
         if column is main and theory:
             made.add_column(Text("theory", style="dim"), justify="right", no_wrap=True)
@@ -234,40 +183,32 @@ def long_table(study: Study, world: str, cells: Sequence[CellResult], columns: S
         labels = [formatting.label(value) for value in point.params.values()]
         for cell in (cell for group in point.results.values() for cell in group):
             mark = "!" if cell.failures else ""
-            told: list[RenderableType] = []
+            entries: list[RenderableType] = []
             for column in columns:
-                known = column.metric in cell.metrics
-                told.append(
-                    formatting.measured(cell, column.metric, column.scale) if known else formatting.DASH
-                )
+                entries.append(column.measured(cell))
                 if column is main and theory:
-                    told.append(Text(grid.theory_text(cell, main.metric, main.scale), style="dim"))
-            made.add_row(*labels, grid.series_name(study, cell.cell) + mark, *told)
+                    entries.append(Text(main.theory(cell), style="dim"))
+            made.add_row(*labels, grid.series_name(study, cell.cell) + mark, *entries)
             labels = [""] * len(labels)
         made.add_section()
     return made
 
 
 def host_table(study: Study, world: str, cells: Sequence[CellResult], column: Column) -> Table:
-    """The main metric of each host: measured, and below it what theory says where it says anything."""
-    made = _table(column, world)
+    """The main metric of each host, measured and, if there is any, predicted by theory."""
+    made = _table(study, column, world)
     hosts = grid.hosts(cells, column.metric)
-    made.title = f"{made.title}, by {grid.part_word(hosts)}"
-    for key in grid.shared_keys(study):
-        made.add_column(formatting.key_title(key), justify="right")
+    made.title = f"{made.title}, by {grid.part(hosts)}"
     made.add_column("Protocol")
-    of_host = {host: f"{column.metric}{AT_HOST}{host}" for host in hosts}
-    theory = {name for cell in cells for name in of_host.values() if grid.theory_text(cell, name, 1.0)}
+    columns = [replace(column, metric=f"{column.metric}{AT_HOST}{host}") for host in hosts]
+    theory = any(one.theory(cell) for cell in cells for one in columns)
     for host in hosts:
-        heading = Text.assemble(host, ("\ntheory", "dim") if theory else "")
-        made.add_column(heading, justify="right")
+        made.add_column(Text.assemble(host, ("\ntheory", "dim") if theory else ""), justify="right")
     for cell in cells:
         labels = [formatting.label(cell.cell.params.get(key, "")) for key in grid.shared_keys(study)]
         entries = []
-        for name in of_host.values():
-            known = name in cell.metrics
-            mean = formatting.measured(cell, name, column.scale) if known else formatting.DASH
-            below = grid.theory_text(cell, name, column.scale) or formatting.DASH
-            entries.append(Text.assemble(mean, (f"\n{below}", "dim") if theory else ""))
+        for one in columns:
+            below = f"\n{one.theory(cell) or formatting.DASH}" if theory else ""
+            entries.append(Text.assemble(one.measured(cell), (below, "dim")))
         made.add_row(*labels, grid.series_name(study, cell.cell), *entries)
     return made

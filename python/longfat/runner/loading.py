@@ -97,13 +97,14 @@ def evaluate(
     quick: bool,
 ) -> RunResult:
     """The whole result, with the verdicts on the study's claims."""
-    from longfat.analysis.claims import evaluate_claims
+    from longfat.analysis.claims import judge
+    from longfat.presentation.verdicts import verdict
 
     return RunResult(
         study=study,
         folder=folder,
         cells=results,
-        claims=evaluate_claims(study, results),
+        claims=[verdict(one) for one in judge(study, results)],
         environment=environment,
         quick=quick,
         records=records.measured,

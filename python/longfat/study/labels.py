@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -22,3 +23,12 @@ def label(value: Any) -> str:
     if isinstance(value, list | tuple):
         return "+".join(label(inner) for inner in value)
     return short(value) if is_class(value) else str(value)
+
+
+def is_class_of_flows(name: str) -> bool:
+    """Whether the part of a metric's name after the @ is a class of flows by size, not a host.
+
+    >>> is_class_of_flows("G0"), is_class_of_flows("s1")
+    (True, False)
+    """
+    return re.fullmatch(r"G\d+", name) is not None

@@ -101,7 +101,7 @@ def run(
 def _print(result: RunResult, report: Path) -> None:
     from rich.console import Console
 
-    from longfat.analysis import grid
+    from longfat.presentation import notes
     from longfat.presentation.terminal import table, verdicts
 
     console = Console(width=None if sys.stdout.isatty() else _WIDTH_ELSEWHERE, highlight=False)
@@ -111,5 +111,5 @@ def _print(result: RunResult, report: Path) -> None:
         console.print(verdicts(result.claims))
     console.print()
     if result.quick:
-        console.print(grid.quick_note(result.study), markup=False)
+        console.print(notes.quick(result.study), markup=False)
     console.print(f"Report: {report}", soft_wrap=True, markup=False)

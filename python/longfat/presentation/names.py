@@ -1,0 +1,171 @@
+"""Names of metrics, swept keys and classes of flows, for headings, axes and sentences."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from fractions import Fraction
+from typing import Any
+
+from longfat.study import units
+from longfat.study.labels import is_class_of_flows, label
+from longfat.study.vocabulary import AT_HOST, metrics, short_metric, whole_metric
+
+_KEY_TITLES = {
+    "path.loss": "Packet loss",
+    "path.delay": "One-way delay",
+    "path.rate": "Link rate",
+    "path.queue": "Queue",
+    "path.jitter": "Jitter",
+    "path.reorder": "Reordering",
+    "path.duplicate": "Duplication",
+    "path.corrupt": "Corruption",
+    "protocol.window": "Window",
+    "protocol.rto": "Retransmission timeout",
+    "protocol.mss": "Payload per packet",
+    "protocol.congestion": "Controller",
+    "workload.size": "Size",
+    "workload.request_size": "Request size",
+    "workload.response_size": "Response size",
+    "workload.flows": "Flows",
+    "workload.arrivals": "Flow arrival rate",
+    "workload.sizes": "Flow sizes",
+    "topology.paths": "Paths",
+    "topology.path.queue": "Queue",
+    "topology.path.loss": "Packet loss",
+    "protocol.subflows": "Maximum subflows",
+    "topology.bottleneck.rate": "Bottleneck rate",
+    "topology.bottleneck.delay": "Bottleneck delay",
+    "topology.bottleneck.queue": "Bottleneck queue",
+    "topology.bottleneck.loss": "Bottleneck loss",
+}
+_METRIC_TITLES = {
+    "rtt_min": "RTT, minimum",
+    "rtt_mean": "RTT, mean",
+    "rtt_p50": "RTT, median",
+    "rtt_p99": "RTT, 99th percentile",
+    "queueing_delay_mean": "Queueing delay, mean",
+    "queueing_delay_p50": "Queueing delay, median",
+    "queueing_delay_p99": "Queueing delay, 99th percentile",
+    "queue_mean_packets": "Queue, mean",
+    "queue_max_packets": "Queue, maximum",
+    "fct_min": "Flow completion time, minimum",
+    "wire_min": "Time on the wire, minimum",
+    "wire_p50": "Time on the wire, median",
+    "stack_p50": "Time in the stack, median",
+    "packets_per_request": "Packets per request",
+    "fct_mean": "Flow completion time, mean",
+    "fct_p50": "Flow completion time, median",
+    "fct_p95": "Flow completion time, 95th percentile",
+    "fct_p99": "Flow completion time, 99th percentile",
+    "flow_throughput": "Flow size over completion time, mean",
+    "jain": "Jain's index",
+    "share": "Share of all goodput",
+    "max_min_distance": "Distance from max-min shares",
+    "traffic_goodput": "Goodput of other traffic",
+}
+_COLUMN_TITLES = {
+    "queue_mean_packets": "queue",
+    "queue_max_packets": "queue max",
+    "traffic_goodput": "other goodput",
+    "max_min_distance": "off max-min",
+}
+_BARE_UNITS = {"protocol.window": "packets"}
+_AXES: dict[str, tuple[Fraction, str]] = {
+    "proportion": (Fraction(1, 100), "%"),
+    "duration": (Fraction(1, 1000), "ms"),
+    "rate": (Fraction(10**6), "Mbit/s"),
+    "frequency": (Fraction(1), "/s"),
+    "size": (Fraction(1000), "kB"),
+    "packets": (Fraction(1), "packets"),
+}
+
+
+def unit_of(metric: str) -> str:
+    """The base unit of a metric's column, as the vocabulary declares it; empty for a plain number."""
+    declared = str(metrics().get(whole_metric(metric), {}).get("unit", ""))
+    return "" if declared in ("1", "ratio") else declared
+
+
+def metric_title(metric: str) -> str:
+    """A metric as a heading.
+
+    >>> metric_title("goodput_bps"), metric_title("goodput_bps@s1"), metric_title("fct_mean_s@G0")
+    ('Goodput', 'Goodput of s1', 'Flow completion time, mean, class G0')
+    """
+    short, _, host = short_metric(metric).partition(AT_HOST)
+    title = _METRIC_TITLES.get(short, short.replace("_", " ").capitalize())
+    if is_class_of_flows(host):
+        return f"{title}, class {host}"
+    return f"{title} of {host}" if host else title
+
+
+def metric_phrase(metric: str) -> str:
+    """A metric inside a sentence.
+
+    >>> metric_phrase("goodput_bps"), metric_phrase("rtt_min_s"), metric_phrase("goodput_bps@s1")
+    ('goodput', 'RTT, minimum', 'goodput of s1')
+    """
+    title = metric_title(metric)
+    return title if title.startswith(("RTT", "Jain")) else title[:1].lower() + title[1:]
+
+
+def with_unit(title: str, unit: str) -> str:
+    """A heading with its unit in parentheses.
+
+    >>> with_unit("Goodput", "Mbit/s"), with_unit("Jain's index", "")
+    ('Goodput (Mbit/s)', "Jain's index")
+    """
+    return f"{title} ({unit})" if unit else title
+
+
+def class_bounds(classes: Sequence[str]) -> list[str]:
+    """The size classes of flows with their bounds.
+
+    >>> class_bounds(["100kB", "300kB"])
+    ['G0: up to 100kB', 'G1: up to 300kB', 'G2: above']
+    """
+    bounds = [f"up to {label(bound)}" for bound in classes] + ["above"]
+    return [f"G{number}: {bound}" for number, bound in enumerate(bounds)]
+
+
+def column_title(metric: str) -> str:
+    """A metric as the heading of a narrow column.
+
+    >>> column_title("retransmissions"), column_title("rtt_p50_s"), column_title("goodput_bps@s1")
+    ('retransmissions', 'rtt p50', 'goodput s1')
+    """
+    short = short_metric(metric)
+    return _COLUMN_TITLES.get(short, short.replace("_", " ").replace(AT_HOST, " "))
+
+
+def key_title(key: str) -> str:
+    """A swept key as a heading: `path.loss` is "Packet loss"; a key of a single protocol names it."""
+    root, _, rest = key.partition(".")
+    if root in ("protocols", "traffic"):
+        name, _, rest = rest.partition(".")
+        title = key_title(f"protocol.{rest}") if root == "protocols" else _capitalised(rest)
+        return f"{title} of {name}"
+    return _KEY_TITLES.get(key) or _capitalised(rest)
+
+
+def _capitalised(key: str) -> str:
+    return key.replace(".", " ").replace("_", " ").capitalize()
+
+
+def axis_value(key: str, value: Any) -> tuple[float, str] | None:
+    """A swept value as a number and the unit of its axis; None if it is not a quantity.
+
+    Proportions are in %, durations in ms, rates in Mbit/s, sizes in kB.
+
+    >>> axis_value("path.loss", "2%"), axis_value("path.delay", "0.02s"), axis_value("protocol.window", 4)
+    ((2.0, '%'), (20.0, 'ms'), (4.0, 'packets'))
+    """
+    try:
+        parsed = units.parse(value)
+    except ValueError:
+        return None
+    scale, unit = _AXES.get(parsed.dimension, (Fraction(1), ""))
+    if parsed.dimension == "number":
+        tail = "protocol." + key.split(".", 2)[-1] if key.startswith("protocols.") else key
+        unit = _BARE_UNITS.get(tail, "")
+    return float(parsed.value / scale), unit

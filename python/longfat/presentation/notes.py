@@ -1,0 +1,117 @@
+"""Sentences about a run: how to read its numbers, what failed, and cautions."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from longfat.analysis import grid
+from longfat.presentation import formatting, names
+from longfat.study.vocabulary import AT_HOST, check
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from longfat.results import CellResult
+    from longfat.study import Study
+
+AT_MOST = "\N{LESS-THAN OR EQUAL TO}"
+HOST_DROPS = "host_drops"
+
+
+def quick(study: Study) -> str:
+    """What `--quick` cut from a study."""
+    cuts = "; ".join(study.cuts) or "nothing was cut"
+    return f"Quick look: {cuts}. Without --quick the study runs as written."
+
+
+def trials(results: Sequence[CellResult]) -> str:
+    """The number of trials per cell, or its range.
+
+    >>> trials([])
+    'no trials'
+    """
+    counts = sorted({result.n for result in results})
+    if not counts:
+        return "no trials"
+    return f"n = {counts[0]}" if len(counts) == 1 else f"n = {counts[0]} to {counts[-1]}"
+
+
+def theory(result: CellResult, metric: str, scale: float) -> str:
+    """The theoretical value for a table: ~ marks an approximation, ≤ an upper bound; empty without either."""
+    expected = grid.theory_of(result, metric)
+    value = expected.bound if expected.value is None else expected.value
+    if value is None:
+        return ""
+    sign = AT_MOST if expected.value is None else "" if expected.exact else "~"
+    return f"{sign}{formatting.digits(value / scale)}"
+
+
+def classes(study: Study, metric: str) -> str:
+    """The size classes of flows; empty if the workload has none or the tables do not show them."""
+    bounds = study.workload.get("classes")
+    shown_in_parts = AT_HOST in metric or any(AT_HOST in name for name in study.show or ())
+    if not isinstance(bounds, list) or not shown_in_parts:
+        return ""
+    return ", ".join(names.class_bounds(bounds))
+
+
+def determinism(study: Study, results: Sequence[CellResult]) -> str:
+    """Which cells are deterministic, and how to vary competing flows; empty if all cells are random."""
+    fixed = [result for result in results if result.deterministic]
+    if not fixed:
+        return ""
+    where = "" if len(fixed) == len(results) else f" in {len(fixed)} of {len(results)} cells"
+    note = f"deterministic{where}: nothing is random, so all trials give the same result"
+    jitter = {**study.workload, "start_jitter": "100ms"}
+    compete = (
+        study.workload.get("flows", 1) != 1 or study.traffic or len(grid.hosts(fixed, "goodput_bps")) > 1
+    )
+    if compete and "start_jitter" not in study.workload and not check("workload", jitter):
+        note += '; flows that start together stay in step: set workload.start_jitter, e.g. "100ms"'
+    return note
+
+
+def failures(cells: Sequence[CellResult]) -> Iterator[str]:
+    """The failed trials: a line for each protocol, world and error."""
+    groups: dict[tuple[str, str, str], list[CellResult]] = {}
+    for cell in cells:
+        for error in cell.failures:
+            groups.setdefault((cell.cell.protocol, cell.cell.world, error), []).append(cell)
+    for (protocol, world, error), concerned in groups.items():
+        failed = sum(cell.failures[error] for cell in concerned)
+        tried = sum(cell.n + sum(cell.failures.values()) for cell in concerned)
+        places = [formatting.place(cell.cell.params) for cell in concerned if cell.cell.params]
+        at = f" at {places[0]}" if len(places) == 1 else f" in {len(places)} cells" if places else ""
+        yield f"{protocol}{at} ({world}): {failed} of {tried} trials failed: {error}"
+
+
+def host_drops(cells: Sequence[CellResult]) -> Iterator[str]:
+    """A caution for each world in which the hosts' kernels dropped packets; no link lost these.
+
+    >>> from longfat.results import Cell, CellResult
+    >>> cell = Cell("netns", "reno", {"path.delay": "5ms"}, {})
+    >>> [line] = host_drops([CellResult(cell, 3, {}, {}, {"host_drops": [0.0, 12.0, 3.0]})])
+    >>> line.partition(" (no")[0]
+    "caution (netns): the hosts' kernels dropped packets in 2 of 3 trials"
+    >>> line.partition(": ")[2].partition("; ")[2]
+    'most: 12 with reno (path.delay = 5ms)'
+    >>> list(host_drops([CellResult(cell, 1, {}, {}, {"host_drops": [0.0]})]))
+    []
+    """
+    for world in grid.worlds(cells):
+        seen = [
+            (drops, cell)
+            for cell in cells
+            if cell.cell.world == world and HOST_DROPS in cell.samples
+            for drops in cell.samples[HOST_DROPS]
+        ]
+        hit = [one for one in seen if one[0] > 0]
+        if not hit:
+            continue
+        most, worst = max(hit, key=lambda one: one[0])
+        point = formatting.place(worst.cell.params)
+        where = f"{worst.cell.protocol}{f' ({point})' if point else ''}"
+        yield (
+            f"caution ({world}): the hosts' kernels dropped packets in {len(hit)} of {len(seen)} trials "
+            f"(no link lost these); most: {most:,.0f} with {where}"
+        )
