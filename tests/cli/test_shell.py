@@ -272,7 +272,7 @@ def test_keys_beside_a_model_of_hops_are_refused(refused: Refused, tmp_path: Pat
     file = tmp_path / "model.toml"
     file.write_text("[path]\nhops = [{ delay = '5ms' }]")
     options = ["--path", str(file), "--rate", "1Mbit/s"]
-    refused(["shell", *options, "true"], 2, ["hops: stands in the place of all other keys"])
+    refused(["shell", *options, "true"], 2, ["hops: excludes all other keys"])
 
 
 def test_every_key_of_a_path_is_an_option_here_too(cli: Cli) -> None:

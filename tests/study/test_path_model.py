@@ -67,7 +67,7 @@ def test_what_is_written_is_read(
         ("[path]\nhops = [{}, {dealy = '1ms'}]", "path.hops.2.dealy: unknown key"),
         ("[path]\nhops = [{}, {delay = '61min'}]", "path.hops.2.delay: "),
         ("[path]\nhops = []", "path.hops: 0 links are out of range: 1 to 64"),
-        ("[path]\ndelay = '1ms'\nhops = [{}]", "path.hops: stands in the place of all other keys"),
+        ("[path]\ndelay = '1ms'\nhops = [{}]", "path.hops: excludes all other keys"),
     ],
 )
 def test_what_is_no_model_is_refused_in_one_line(tmp_path: Path, text: str, said: str) -> None:

@@ -3,10 +3,10 @@
 #![cfg(target_os = "linux")]
 
 use crate::common::trials::{self, PATH, figure};
-use experiment::Record;
+use experiment::TrialRecord;
 
 /// The record of a trial over [`PATH`] in which nothing failed.
-fn record(protocol: &str, workload: &str) -> Option<Record> {
+fn record(protocol: &str, workload: &str) -> Option<TrialRecord> {
     let record = trials::record(&format!(
         r#"{{{PATH}, "protocol": {protocol}, "workload": {workload}, "seed": 1}}"#
     ))?;

@@ -4,7 +4,7 @@
 
 use crate::common::trials::{self, refusal};
 use crate::common::{self, Requirement};
-use experiment::Record;
+use experiment::TrialRecord;
 use kernel::mptcp;
 
 fn spec(protocol: &str, size: &str) -> String {
@@ -15,7 +15,7 @@ fn spec(protocol: &str, size: &str) -> String {
 }
 
 /// The record of a trial; `None`, with the reason printed, where the system lacks something.
-fn record(spec: &str) -> Option<Record> {
+fn record(spec: &str) -> Option<TrialRecord> {
     if mptcp::path_manager().is_err() {
         common::skip(
             Requirement::Mptcp,

@@ -8,7 +8,7 @@ use std::net::{TcpListener, TcpStream, UdpSocket};
 use std::time::{Duration, Instant};
 
 use emulation::Emulation;
-use experiment::trace::What;
+use experiment::trace::TraceEventKind;
 use network::{LinkId, Network, Packet, RouteId};
 
 use crate::common::{FAR, NEAR, options, path, start};
@@ -71,11 +71,11 @@ fn a_datagram_takes_the_delay_and_its_time_on_the_link() {
     }
     // By the emulation's clock each packet took exactly that, however busy the machine is.
     let heard = emulation.heard();
-    let at = |what: What| {
+    let at = |what: TraceEventKind| {
         let of = heard.iter().filter(move |heard| heard.what == what);
         of.map(|heard| (heard.id, heard.at)).collect::<BTreeMap<_, _>>()
     };
-    let (sent, received) = (at(What::Send), at(What::Receive));
+    let (sent, received) = (at(TraceEventKind::Send), at(TraceEventKind::Receive));
     assert_eq!((sent.len(), received.len()), (20, 20));
     for (id, sent) in sent {
         assert_eq!(received[&id] - sent, foundation::Duration::from_millis(21));

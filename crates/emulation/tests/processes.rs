@@ -13,7 +13,7 @@ use foundation::Streams;
 use network::PathConfig;
 
 use crate::common::{
-    FAR, NEAR, Requirement, again, again_without_privileges, is_again, options, path, processes_with, skip,
+    FAR, NEAR, Requirement, is_rerun, options, path, processes_with, rerun, rerun_without_privileges, skip,
     skip_without, start,
 };
 
@@ -100,7 +100,7 @@ fn without_real_time_priority_delays_are_kept_too() {
         return;
     };
     assert!(!emulation.report().real_time);
-    let mut command = again("processes::knock_at_the_peer");
+    let mut command = rerun("processes::knock_at_the_peer");
     let peer = emulation.host_address(FAR).to_string();
     command
         .env(shell::PEER, peer)
@@ -165,7 +165,7 @@ const MARK: &str = "LONGFAT_TEST_KILLED";
 #[test]
 #[ignore = "run by the test below"]
 fn emulate_until_killed() {
-    if !is_again() {
+    if !is_rerun() {
         return;
     }
     loop {
@@ -193,7 +193,7 @@ fn nothing_is_left_by_a_process_that_is_killed_at_any_moment() {
     let mark = format!("{MARK}={}", std::process::id());
     let (key, value) = mark.split_once('=').unwrap();
     for round in 0..rounds {
-        let mut command = again("processes::emulate_until_killed");
+        let mut command = rerun("processes::emulate_until_killed");
         command.env(key, value).stdout(Stdio::null());
         let mut process = command.spawn().unwrap();
         // Moments spread over the first 150 ms, in which all begins, runs and ends at least once.
@@ -210,7 +210,7 @@ fn nothing_is_left_by_a_process_that_is_killed_at_any_moment() {
 #[test]
 #[ignore = "run by tests below"]
 fn knock_at_the_peer() {
-    if !is_again() {
+    if !is_rerun() {
         return;
     }
     let peer = std::env::var(shell::PEER).unwrap();
@@ -235,10 +235,10 @@ fn knock_at_the_peer() {
 #[test]
 #[ignore = "run by a test below"]
 fn knock_through_another_path() {
-    if !is_again() {
+    if !is_rerun() {
         return;
     }
-    let mut command = again("processes::knock_at_the_peer");
+    let mut command = rerun("processes::knock_at_the_peer");
     // The peer is that of both paths.
     command.env("KNOCK_MS", "60").stdout(Stdio::null());
     let report = shell(r#"{"delay": "10ms"}"#, command).unwrap();
@@ -268,7 +268,7 @@ fn try_shell(keys: &str, command: Command) -> Option<ShellReport> {
 
 #[test]
 fn a_shell_tells_what_the_path_did() {
-    let mut command = again("processes::knock_at_the_peer");
+    let mut command = rerun("processes::knock_at_the_peer");
     command.env("KNOCK_MS", "40").stdout(Stdio::null());
     let Some(report) = try_shell(r#"{"delay": "20ms", "rate": "1Mbit/s"}"#, command) else {
         return;
@@ -293,7 +293,7 @@ fn a_shell_tells_what_the_path_did() {
 
 #[test]
 fn shells_inside_one_another_add_their_paths_up() {
-    let mut command = again("processes::knock_through_another_path");
+    let mut command = rerun("processes::knock_through_another_path");
     command.stdout(Stdio::null());
     let Some(report) = try_shell(r#"{"delay": "20ms"}"#, command) else {
         return;
@@ -305,13 +305,13 @@ fn shells_inside_one_another_add_their_paths_up() {
 #[test]
 #[ignore = "run by the test below"]
 fn emulate_once() {
-    if !is_again() {
+    if !is_rerun() {
         return;
     }
     let Some(emulation) = start(options(path(r#"{"delay": "5ms"}"#))) else {
         return;
     };
-    let mut command = again("processes::knock_at_the_peer");
+    let mut command = rerun("processes::knock_at_the_peer");
     let peer = emulation.host_address(FAR).to_string();
     command
         .env(shell::PEER, peer)
@@ -325,10 +325,10 @@ fn emulate_once() {
 #[test]
 #[ignore = "run by the test below"]
 fn emulate_in_a_user_namespace() {
-    if !is_again() {
+    if !is_rerun() {
         return;
     }
-    let mut command = again("processes::emulate_once");
+    let mut command = rerun("processes::emulate_once");
     user_namespace::inside(&mut command);
     let status = command.status().unwrap();
     assert!(status.success(), "{status}");
@@ -358,7 +358,7 @@ fn has_user_namespaces() -> bool {
 }
 
 fn succeeds_without_privileges(test: &str) {
-    if let Some(mut command) = again_without_privileges(test) {
+    if let Some(mut command) = rerun_without_privileges(test) {
         let done = command.output().unwrap();
         let told = String::from_utf8_lossy(&done.stdout);
         let errors = String::from_utf8_lossy(&done.stderr);
@@ -370,7 +370,7 @@ fn succeeds_without_privileges(test: &str) {
 #[test]
 #[ignore = "run by the test below"]
 fn emulate_in_the_end() {
-    if !is_again() {
+    if !is_rerun() {
         return;
     }
     if user_namespace::missing_capabilities().is_empty() {
@@ -394,7 +394,7 @@ fn a_program_starts_itself_again_in_a_user_namespace() {
 #[test]
 #[ignore = "run by the test below"]
 fn fail_to_emulate() {
-    if !is_again() {
+    if !is_rerun() {
         return;
     }
     let error = emulation::Emulation::start(options(path("{}"))).unwrap_err();

@@ -5,12 +5,12 @@ use std::collections::BTreeSet;
 use crate::common;
 use emulation::Error;
 use emulation::trial::{Names, Trace, Tracing, TrialError, run_traced};
-use experiment::trace::capture::Extent;
-use experiment::trace::{Side, TraceEvent, What};
-use experiment::{Record, TrialSpec};
+use experiment::trace::capture::CaptureOptions;
+use experiment::trace::{Side, TraceEvent, TraceEventKind};
+use experiment::{TrialRecord, TrialSpec};
 use foundation::Duration;
 
-fn traced(json: &str) -> Option<(Record, Trace)> {
+fn traced(json: &str) -> Option<(TrialRecord, Trace)> {
     let spec = TrialSpec::from_json(json).unwrap_or_else(|error| panic!("{error}: {json}"));
     let tracing = Tracing {
         interval: Some(Duration::from_millis(5)),
@@ -28,7 +28,7 @@ fn traced(json: &str) -> Option<(Record, Trace)> {
     }
 }
 
-fn ids(trace: &Trace, what: What) -> BTreeSet<u64> {
+fn ids(trace: &Trace, what: TraceEventKind) -> BTreeSet<u64> {
     let of = |event: &&TraceEvent| event.what == what;
     trace
         .events
@@ -47,21 +47,21 @@ fn a_kernels_segments_and_windows_are_told() {
         return;
     };
     let (sent, received, dropped) = (
-        ids(&trace, What::Send),
-        ids(&trace, What::Receive),
-        ids(&trace, What::Drop),
+        ids(&trace, TraceEventKind::Send),
+        ids(&trace, TraceEventKind::Receive),
+        ids(&trace, TraceEventKind::Drop),
     );
     assert!(received.is_disjoint(&dropped) && received.is_subset(&sent));
     assert!(!dropped.is_empty(), "packet 100 is lost");
     assert!(trace.events.is_sorted_by_key(|event| (event.time * 1e9) as u64));
     // Every byte was sent, from the first behind the SYN on, and the lost segment twice.
-    let data = |event: &&TraceEvent| event.what == What::Send && event.frame == Some("data");
+    let data = |event: &&TraceEvent| event.what == TraceEventKind::Send && event.frame == Some("data");
     let first = trace.events.iter().find(data).unwrap();
     assert_eq!((first.sequence, first.direction), (Some(1), Some("forward")));
     let lost = trace
         .events
         .iter()
-        .find(|event| event.what == What::Drop)
+        .find(|event| event.what == TraceEventKind::Drop)
         .unwrap();
     let copies = trace
         .events
@@ -79,7 +79,7 @@ fn a_kernels_segments_and_windows_are_told() {
     let read = trace.events.iter().filter_map(|event| event.delivered).max();
     assert_eq!(read, Some(1_000_000));
     // The first segment meets an empty queue: it takes 10 ms and its time on the link, 1500 bytes at 20 Mbit/s.
-    let at = |what: What| {
+    let at = |what: TraceEventKind| {
         trace
             .events
             .iter()
@@ -90,7 +90,7 @@ fn a_kernels_segments_and_windows_are_told() {
     let length = first.length.unwrap();
     assert!((1..=1448).contains(&length), "{length}");
     let least = 0.010 + f64::from(length + 52) * 8.0 / 20e6;
-    assert!(at(What::Receive) - at(What::Send) >= least - 1e-9);
+    assert!(at(TraceEventKind::Receive) - at(TraceEventKind::Send) >= least - 1e-9);
 
     let series = trace.series.as_ref().unwrap();
     let flow = &series.flows[0];
@@ -124,7 +124,9 @@ fn a_capture_holds_the_kernels_own_packets() {
     };
     let size = |side: Option<Side>, snap: Option<u32>| {
         let mut bytes = Vec::new();
-        trace.write_capture(&mut bytes, Extent { side, snap }).unwrap();
+        trace
+            .write_capture(&mut bytes, CaptureOptions { side, snap })
+            .unwrap();
         // The magic of a pcapng section header.
         assert_eq!(bytes[..4], [0x0a, 0x0d, 0x0d, 0x0a]);
         bytes.len()
@@ -149,7 +151,7 @@ fn frames_of_the_projects_own_protocol_are_read_from_datagrams() {
     let data: Vec<&TraceEvent> = trace
         .events
         .iter()
-        .filter(|event| event.what == What::Send && event.frame == Some("data"))
+        .filter(|event| event.what == TraceEventKind::Send && event.frame == Some("data"))
         .collect();
     assert_eq!(data.len() as u64, record.flows[0].packets_sent);
     assert_eq!(data[0].length, Some(1024));
@@ -157,7 +159,12 @@ fn frames_of_the_projects_own_protocol_are_read_from_datagrams() {
     let numbers: BTreeSet<u32> = data.iter().filter_map(|event| event.sequence).collect();
     assert_eq!(numbers.last().unwrap() - numbers.first().unwrap(), 48);
     assert!(*numbers.first().unwrap() <= 1);
-    assert!(trace.events.iter().any(|event| event.what == What::Timeout));
+    assert!(
+        trace
+            .events
+            .iter()
+            .any(|event| event.what == TraceEventKind::Timeout)
+    );
     let flow = &trace.series.as_ref().unwrap().flows[0];
     assert_eq!(flow.cwnd_bytes.iter().flatten().max(), Some(&4096));
 }
@@ -171,13 +178,13 @@ fn marks_and_corrupt_packets_are_told() {
     ) else {
         return;
     };
-    let marked = ids(&trace, What::Mark);
+    let marked = ids(&trace, TraceEventKind::Mark);
     assert!(!marked.is_empty());
     let arrived = trace
         .events
         .iter()
-        .filter(|e| e.what == What::Receive && e.marked);
+        .filter(|e| e.what == TraceEventKind::Receive && e.marked);
     let arrived: BTreeSet<u64> = arrived.filter_map(|event| event.id).collect();
     assert!(arrived.is_subset(&marked) && !arrived.is_empty());
-    assert!(!ids(&trace, What::Corrupt).is_empty());
+    assert!(!ids(&trace, TraceEventKind::Corrupt).is_empty());
 }

@@ -5,7 +5,7 @@ use foundation::{Duration, Generator, Instant, Rate};
 use crate::outcome::Transaction;
 use crate::plan::Group;
 use crate::random::exponential;
-use crate::workload::Kind;
+use crate::workload::WorkloadKind;
 
 /// The outgoing byte stream of a protocol machine.
 pub trait Stream {
@@ -59,7 +59,7 @@ impl Progress {
 
 /// How long a request that is one datagram waits for its response, which is lost where it takes longer: nothing sends it
 /// again.
-pub const ANSWER_WITHIN: Duration = Duration::from_secs(2);
+pub const RESPONSE_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// More than any transport sends in a trial, and far from overflow.
 const ENDLESS: u64 = 1 << 56;
@@ -91,11 +91,11 @@ impl Application {
     pub fn of(group: &Group, number: u32, size: Option<u64>) -> [Self; 2] {
         let workload = &group.workload;
         match (workload.kind, workload.rate) {
-            (Kind::File | Kind::Arrivals, _) => [Self::File(size.unwrap_or(0)), Self::Sink],
-            (Kind::Bulk, None) => [Self::Endless, Self::Sink],
-            (Kind::Bulk | Kind::OnOff, rate) => {
+            (WorkloadKind::File | WorkloadKind::Arrivals, _) => [Self::File(size.unwrap_or(0)), Self::Sink],
+            (WorkloadKind::Bulk, None) => [Self::Endless, Self::Sink],
+            (WorkloadKind::Bulk | WorkloadKind::OnOff, rate) => {
                 let second = Duration::from_secs(1);
-                let pauses = (workload.kind == Kind::OnOff).then(|| Pauses {
+                let pauses = (workload.kind == WorkloadKind::OnOff).then(|| Pauses {
                     on: workload.on.unwrap_or(second),
                     off: workload.off.unwrap_or(second),
                     random: group.streams.stream(&format!("pauses/{number}")),
@@ -105,7 +105,7 @@ impl Application {
                 let paced = Paced::new(group.payload(), rate, pauses, group.stop_at());
                 [Self::Paced(Box::new(paced)), Self::Sink]
             }
-            (Kind::RequestResponse, _) => {
+            (WorkloadKind::RequestResponse, _) => {
                 let (request, response) = workload.exchange();
                 let each = if workload.reconnect == Some(true) {
                     1
@@ -242,7 +242,7 @@ pub struct Client {
     response: u64,
     think: Duration,
     ask_at: Instant,
-    asked_at: Instant,
+    requested_at: Instant,
     awaited: u64,
 }
 
@@ -254,14 +254,14 @@ impl Client {
             response,
             think,
             ask_at: Instant::MAX,
-            asked_at: Instant::MAX,
+            requested_at: Instant::MAX,
             awaited: 0,
         }
     }
 
     fn ask(&mut self, now: Instant, machine: &mut impl Stream) {
         self.ask_at = Instant::MAX;
-        self.asked_at = now;
+        self.requested_at = now;
         self.awaited = self.response;
         self.requests -= 1;
         machine.write(now, self.request);
@@ -272,12 +272,12 @@ impl Client {
 
     fn read(&mut self, now: Instant, bytes: u64, machine: &mut impl Stream, progress: &mut Progress) {
         self.awaited = self.awaited.saturating_sub(bytes);
-        if self.awaited > 0 || self.asked_at == Instant::MAX {
+        if self.awaited > 0 || self.requested_at == Instant::MAX {
             return;
         }
         progress.transactions.push(Transaction {
-            asked_at: self.asked_at,
-            answered_at: now,
+            requested_at: self.requested_at,
+            responded_at: now,
             on_wire: None,
         });
         self.go_on(now, machine);
@@ -289,7 +289,7 @@ impl Client {
     }
 
     fn go_on(&mut self, now: Instant, machine: &mut impl Stream) {
-        self.asked_at = Instant::MAX;
+        self.requested_at = Instant::MAX;
         if self.requests > 0 {
             if self.think.is_zero() {
                 self.ask(now, machine);

@@ -220,7 +220,7 @@ mod tests {
     }
 
     #[test]
-    fn every_field_of_a_flow_is_a_column() {
+    fn every_field_of_a_flow_has_a_column() {
         let schema = json!(schemars::schema_for!(FlowRecord));
         let mut fields: Vec<&String> = schema["properties"].as_object().unwrap().keys().collect();
         let mut names: Vec<&str> = COLUMNS.iter().map(|(name, _)| *name).collect();

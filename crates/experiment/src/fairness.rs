@@ -15,7 +15,7 @@ pub fn jain(allocations: &[f64]) -> Option<f64> {
 
 /// A flow's claim on a network: the links that it crosses, and the most that it can use.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Claim {
+pub struct FlowDemand {
     /// Indices of links.
     pub links: Vec<usize>,
     /// The most that it asks for; infinite for a flow that takes all it gets.
@@ -36,15 +36,15 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    fn claim(links: &[usize]) -> Claim {
-        Claim {
+    fn claim(links: &[usize]) -> FlowDemand {
+        FlowDemand {
             links: links.to_vec(),
             demand: f64::INFINITY,
         }
     }
 
     #[test]
-    fn jains_index_is_one_for_equals_and_one_over_n_for_one() {
+    fn jain_index_of_equal_and_exclusive_shares() {
         assert_eq!(jain(&[3.0, 3.0, 3.0]), Some(1.0));
         assert_eq!(jain(&[5.0, 0.0, 0.0, 0.0]), Some(0.25));
         // Jain, Chiu and Hawe, section 3: k of n users with equal shares, the rest with none: k / n.
@@ -56,7 +56,7 @@ mod tests {
     fn water_fills_a_bottleneck_behind_access_links() {
         // Access links of 5, 10, 15, 20 and 25 before a bottleneck of 45: 5, then (45 - 5) / 4 = 10 for all others.
         let capacities = [45.0, 5.0, 10.0, 15.0, 20.0, 25.0];
-        let claims: Vec<Claim> = (1..6).map(|access| claim(&[0, access])).collect();
+        let claims: Vec<FlowDemand> = (1..6).map(|access| claim(&[0, access])).collect();
         assert_eq!(
             max_min_shares(&capacities, &claims),
             [5.0, 10.0, 10.0, 10.0, 10.0]
@@ -72,7 +72,7 @@ mod tests {
 
     #[test]
     fn a_demand_leaves_the_rest_to_others() {
-        let small = Claim {
+        let small = FlowDemand {
             links: vec![0],
             demand: 1.0,
         };
@@ -84,7 +84,7 @@ mod tests {
     }
 
     #[test]
-    fn distance_counts_what_is_at_the_wrong_place() {
+    fn distance_is_the_misallocated_share() {
         assert_eq!(max_min_distance(&[5.0, 5.0], &[5.0, 5.0]), Some(0.0));
         assert_eq!(max_min_distance(&[8.0, 2.0], &[5.0, 5.0]), Some(0.6));
         assert_eq!(max_min_distance(&[], &[]), None);
@@ -98,7 +98,7 @@ mod tests {
             capacities in prop::collection::vec(0.5_f64..100.0, 1..6),
             flows in prop::collection::vec((prop::collection::btree_set(0_usize..6, 1..4), 0.1_f64..80.0, any::<bool>()), 1..10),
         ) {
-            let claims: Vec<Claim> = flows.into_iter().map(|(links, demand, wants_all)| Claim {
+            let claims: Vec<FlowDemand> = flows.into_iter().map(|(links, demand, wants_all)| FlowDemand {
                 links: links.into_iter().map(|link| link % capacities.len()).collect::<std::collections::BTreeSet<_>>().into_iter().collect(),
                 demand: if wants_all { f64::INFINITY } else { demand },
             }).collect();

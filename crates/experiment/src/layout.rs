@@ -6,10 +6,10 @@ use network::topology::Topology;
 use network::{Capacity, LinkId, LinkSpec, LossConfig, QueueConfig};
 use serde::Serialize;
 
-use crate::fairness::{Claim, max_min_shares};
+use crate::fairness::{FlowDemand, max_min_shares};
 use crate::plan::{Group, Plan, Protocol, Way};
 use crate::spec::{SpecError, TrialSpec};
-use crate::workload::Kind;
+use crate::workload::WorkloadKind;
 
 /// A link in one direction.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -151,7 +151,7 @@ fn tcp(group: &Group, topology: &Topology, ways: &[&[LinkId]; 2]) -> Option<TcpL
 
 fn exchange(group: &Group, way: &Way) -> Option<ExchangeLayout> {
     let (request_bytes, response_bytes) = group.workload.exchange();
-    (group.workload.kind == Kind::RequestResponse).then_some(ExchangeLayout {
+    (group.workload.kind == WorkloadKind::RequestResponse).then_some(ExchangeLayout {
         request_bytes,
         response_bytes,
         mtu_bytes: way.mtu,
@@ -177,7 +177,9 @@ fn flows(topology: &Topology, groups: &[Group]) -> Vec<FlowLayout> {
             }));
         }
     }
-    let comes_and_goes = groups.iter().any(|group| group.workload.kind == Kind::Arrivals);
+    let comes_and_goes = groups
+        .iter()
+        .any(|group| group.workload.kind == WorkloadKind::Arrivals);
     let shares = fair_shares(topology, groups, &members);
     let hosts = topology.hosts();
     members
@@ -238,7 +240,7 @@ pub fn fair_shares(topology: &Topology, groups: &[Group], members: &[Member]) ->
             let demand = group
                 .demand()
                 .map_or(f64::INFINITY, |rate| rate / group.payload_share());
-            claims.push(Claim {
+            claims.push(FlowDemand {
                 links: links(member),
                 demand,
             });

@@ -25,7 +25,7 @@ pub mod vocabulary;
 pub mod workload;
 
 pub use protocol::ProtocolConfig;
-pub use record::Record;
+pub use record::TrialRecord;
 pub use spec::{NetworkConfig, SpecError, TrialSpec};
 pub use traffic::TrafficConfig;
 pub use workload::WorkloadConfig;

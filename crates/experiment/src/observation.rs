@@ -40,7 +40,7 @@ impl Observation {
     /// A link as it stands now, where measuring begins: waits until now are forgotten.
     #[must_use]
     pub fn mark<B: Body, O: Observer<B>>(now: Instant, network: &mut Network<B, O>, link: LinkId) -> Self {
-        network.forget_waits(link);
+        network.reset_waits(link);
         Self::counters(now, network, link)
     }
 

@@ -5,11 +5,11 @@ use hdrhistogram::Histogram;
 use transport::Statistics;
 
 /// A histogram of round-trip times in nanoseconds, where one is kept.
-pub type RoundTrips = Option<Box<Histogram<u64>>>;
+pub type RttHistogram = Option<Box<Histogram<u64>>>;
 
 /// Counters of a sending direction, as they stood at one moment.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Sent {
+pub struct SendCounters {
     /// Data packets, retransmissions included.
     pub packets: u64,
     /// Their payload bytes.
@@ -27,7 +27,7 @@ pub struct Sent {
     pub acknowledged_new: u64,
 }
 
-impl Sent {
+impl SendCounters {
     /// The counters of these statistics.
     #[must_use]
     pub const fn of(statistics: &Statistics) -> Self {
@@ -76,9 +76,9 @@ impl Sent {
 
 /// Payload bytes by the number of the way that carried them, retransmissions included.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Carried(Vec<u64>);
+pub struct PathBytes(Vec<u64>);
 
-impl Carried {
+impl PathBytes {
     /// A way carried so many more.
     pub fn add(&mut self, way: u8, bytes: u64) {
         let place = usize::from(way);
@@ -113,18 +113,18 @@ impl Carried {
 
 /// The figures of a flow at one moment, the opener's first: when measuring began, or since then.
 #[derive(Debug, Default)]
-pub struct Baseline {
+pub struct FlowCounters {
     /// What either end has sent.
-    pub sent: [Sent; 2],
+    pub sent: [SendCounters; 2],
     /// What both ends have sent, by way.
-    pub carried: Carried,
+    pub carried: PathBytes,
     /// Bytes that either end has read.
     pub delivered: [u64; 2],
     /// Round-trip samples of the opener in nanoseconds, where they are kept.
-    pub rtt: RoundTrips,
+    pub rtt: RttHistogram,
 }
 
-impl Baseline {
+impl FlowCounters {
     /// What has been added since `before`.
     ///
     /// # Panics
@@ -148,9 +148,9 @@ impl Baseline {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Transaction {
     /// When the request was made.
-    pub asked_at: Instant,
+    pub requested_at: Instant,
     /// When the response was whole.
-    pub answered_at: Instant,
+    pub responded_at: Instant,
     /// From the first packet of the one who asks to the last one that it got before the response was whole, as its
     /// interface saw them; `None` where nobody looked.
     pub on_wire: Option<Duration>,
@@ -160,7 +160,7 @@ impl Transaction {
     /// How long the one who asks waited; with a connection of its own, from the wish to connect.
     #[must_use]
     pub fn time(&self) -> Duration {
-        self.answered_at - self.asked_at
+        self.responded_at - self.requested_at
     }
 }
 
@@ -184,15 +184,15 @@ pub struct FlowOutcome {
     /// When the receiver had read all of `size`.
     pub received_at: Option<Instant>,
     /// What both ends sent.
-    pub sent: Sent,
+    pub sent: SendCounters,
     /// Which ways carried that.
-    pub carried: Carried,
+    pub carried: PathBytes,
     /// Bytes that the receiver read, and the sender.
     pub delivered: [u64; 2],
     /// Bytes that either end ever read.
     pub delivered_in_all: u64,
     /// Round-trip samples of the sender in nanoseconds, where they were kept.
-    pub rtt: RoundTrips,
+    pub rtt: RttHistogram,
     /// Requests that were answered.
     pub transactions: Vec<Transaction>,
     /// Requests that were not, where there is a time for it.

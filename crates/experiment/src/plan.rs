@@ -21,7 +21,7 @@ use crate::random::{exponential, uniform};
 use crate::sizes::SizeDistribution;
 use crate::spec::{SpecError, TrialSpec, load};
 use crate::trace::Side;
-use crate::workload::{Kind, WorkloadConfig};
+use crate::workload::{WorkloadConfig, WorkloadKind};
 use ways::Routes;
 
 pub use ways::{Pair, Way};
@@ -175,7 +175,7 @@ impl Group {
         let pairs: Arc<[Pair]> = routes.pairs(workload)?.into();
         let mtu = pairs.iter().map(|pair| pair.ways[0].mtu).min();
         let flows = pairs.len() * workload.flows() as usize;
-        let is_few = flows <= MOST_HISTOGRAMS && workload.kind != Kind::Arrivals;
+        let is_few = flows <= MOST_HISTOGRAMS && workload.kind != WorkloadKind::Arrivals;
         Ok(Self {
             records_rtt: name.is_none() && is_few,
             name,
@@ -208,7 +208,7 @@ impl Group {
     #[must_use]
     pub fn data_receiver(&self) -> Side {
         let (request, response) = self.workload.exchange();
-        match self.workload.kind == Kind::RequestResponse && response > request {
+        match self.workload.kind == WorkloadKind::RequestResponse && response > request {
             true => Side::Sender,
             false => Side::Receiver,
         }
@@ -237,7 +237,7 @@ impl Group {
     #[must_use]
     pub fn has_messages(&self) -> bool {
         let is_datagram = matches!(self.protocol, Protocol::Udp(_) | Protocol::Icmp);
-        is_datagram && self.workload.kind == Kind::RequestResponse
+        is_datagram && self.workload.kind == WorkloadKind::RequestResponse
     }
 
     /// Whether a flow of it uses several ways, or another one than the first.
@@ -255,7 +255,7 @@ impl Group {
     #[must_use]
     pub fn demand(&self) -> Option<f64> {
         let rate = self.workload.rate?.bits_per_second() as f64;
-        if self.workload.kind != Kind::OnOff {
+        if self.workload.kind != WorkloadKind::OnOff {
             return Some(rate);
         }
         let second = Duration::from_secs(1);
@@ -286,7 +286,7 @@ impl Group {
 
     /// When each flow begins, and between which pair; none for arrivals, which are drawn one by one.
     pub fn starts(&mut self) -> Vec<(Instant, u32)> {
-        if self.workload.kind == Kind::Arrivals {
+        if self.workload.kind == WorkloadKind::Arrivals {
             return Vec::new();
         }
         let workload = &self.workload;

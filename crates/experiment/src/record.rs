@@ -5,7 +5,7 @@ use serde::Serialize;
 use transport::Statistics;
 
 use crate::columns;
-use crate::metrics::{Measured, Metrics, of_transfer};
+use crate::metrics::{Metrics, TrialOutcome, of_transfer};
 use crate::outcome::FlowOutcome;
 
 /// One measured flow, or one of the traffic's: a row of the table of flows.
@@ -45,7 +45,7 @@ pub struct FlowRecord {
 
 /// What a trial gave.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Record {
+pub struct TrialRecord {
     /// The figures; none where the transfer failed.
     pub metrics: Option<Metrics>,
     /// Why it failed, in one line.
@@ -55,10 +55,10 @@ pub struct Record {
     pub flows: Vec<FlowRecord>,
 }
 
-impl Record {
+impl TrialRecord {
     /// The record of what was measured. `stop` says why the trial ended before its time, if it did.
     #[must_use]
-    pub fn of(measured: &Measured<'_>, stop: Option<String>) -> Self {
+    pub fn of(measured: &TrialOutcome<'_>, stop: Option<String>) -> Self {
         let error = failure(measured).or(stop);
         let flows = measured.flows.iter().map(|flow| flow_record(measured, flow));
         Self {
@@ -81,7 +81,7 @@ impl Record {
 
 /// Why the trial failed. A flow that was to do something and could not is a failure. One that runs for a given time and
 /// breaks off has only sent less, unless all of them broke off and nothing was delivered: then nothing was measured.
-fn failure(measured: &Measured<'_>) -> Option<String> {
+fn failure(measured: &TrialOutcome<'_>) -> Option<String> {
     let group = &measured.groups[0];
     let own: Vec<&FlowOutcome> = measured.flows.iter().filter(|flow| flow.group == 0).collect();
     let has_nothing = |flow: &&FlowOutcome| flow.failure.is_some() && flow.delivered == [0, 0];
@@ -99,7 +99,7 @@ fn failure(measured: &Measured<'_>) -> Option<String> {
     Some(format!("flow {} from {from} to {to}: {reason}", failed.number))
 }
 
-fn flow_record(measured: &Measured<'_>, flow: &FlowOutcome) -> FlowRecord {
+fn flow_record(measured: &TrialOutcome<'_>, flow: &FlowOutcome) -> FlowRecord {
     let group = &measured.groups[flow.group as usize];
     let pair = &group.pairs[flow.pair as usize];
     let hosts = measured.topology.hosts();

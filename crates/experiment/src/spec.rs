@@ -10,7 +10,7 @@ use transport::arq::ArqConfig;
 use crate::protocol::{MAX_DATAGRAM, ProtocolConfig};
 use crate::traffic::TrafficConfig;
 use crate::vocabulary::read_value;
-use crate::workload::{Kind, WorkloadConfig};
+use crate::workload::{WorkloadConfig, WorkloadKind};
 
 /// The network of a trial.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -75,10 +75,10 @@ pub(crate) fn fit(protocol: &ProtocolConfig, workload: &WorkloadConfig) -> Optio
     };
     let is_echo = matches!(protocol, ProtocolConfig::Icmp(_));
     match workload.kind {
-        Kind::RequestResponse => messages_fit(protocol, workload),
-        Kind::OnOff if !is_echo => None,
-        Kind::Bulk if workload.rate.is_some() && !is_echo => None,
-        Kind::Bulk if !is_echo => Some(Problem::new(
+        WorkloadKind::RequestResponse => messages_fit(protocol, workload),
+        WorkloadKind::OnOff if !is_echo => None,
+        WorkloadKind::Bulk if workload.rate.is_some() && !is_echo => None,
+        WorkloadKind::Bulk if !is_echo => Some(Problem::new(
             "rate",
             "the key is missing: udp has no rate of its own",
         )),
@@ -238,7 +238,8 @@ impl TrialSpec {
                 "processes on real sockets run ARQ protocols only",
             ));
         };
-        let (Kind::File, Some(size), None) = (self.workload.kind, self.workload.size, self.traffic.first())
+        let (WorkloadKind::File, Some(size), None) =
+            (self.workload.kind, self.workload.size, self.traffic.first())
         else {
             return Err(only(
                 "workload",

@@ -138,7 +138,7 @@ mod tests {
     }
 
     #[test]
-    fn mistakes_are_named_with_what_is_allowed() {
+    fn errors_name_the_key_and_the_allowed_values() {
         let text = one("path", r#"{"dealy": "5ms"}"#);
         assert!(
             text.starts_with("dealy: unknown key: did you mean \"delay\"?") && text.contains("rate"),
@@ -193,7 +193,7 @@ mod tests {
     }
 
     #[test]
-    fn every_key_of_the_vocabulary_has_help() {
+    fn every_key_has_a_description() {
         fn walk(at: &str, schema: &Value, bare: &mut Vec<String>) {
             if let Some(properties) = schema.get("properties").and_then(Value::as_object) {
                 for (key, property) in properties {

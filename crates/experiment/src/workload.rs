@@ -11,7 +11,7 @@ use crate::sizes::Sizes;
 /// The kind of a workload.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
-pub enum Kind {
+pub enum WorkloadKind {
     /// One file of `size` a flow.
     File,
     /// As much as the transport takes, for `duration`.
@@ -24,7 +24,7 @@ pub enum Kind {
     Arrivals,
 }
 
-impl Kind {
+impl WorkloadKind {
     /// The word for it.
     #[must_use]
     pub const fn name(self) -> &'static str {
@@ -49,7 +49,7 @@ impl Kind {
 #[serde(deny_unknown_fields)]
 pub struct WorkloadConfig {
     /// The kind: file, bulk, on-off, request-response or arrivals.
-    pub kind: Kind,
+    pub kind: WorkloadKind,
     /// file, arrivals: size of a flow, e.g. "2MB"; request-response: size of requests and responses alike, in the place of request_size and response_size.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub size: Option<Size>,

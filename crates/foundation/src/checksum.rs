@@ -28,7 +28,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn worked_numbers_of_the_rfcs() {
+    fn matches_the_examples_of_the_rfcs() {
         // RFC 1071, section 3: the sum of these bytes is 0xddf2.
         assert_eq!(of(&[0x00, 0x01, 0xf2, 0x03, 0xf4, 0xf5, 0xf6, 0xf7]), !0xddf2);
         // RFC 1624, section 4.

@@ -443,7 +443,7 @@ mod tests {
     }
 
     #[test]
-    fn errors_say_what_is_allowed() {
+    fn errors_list_the_allowed_units() {
         let rate = "100".parse::<Rate>().unwrap_err().to_string();
         assert!(rate.contains("no unit") && rate.contains("Mbit/s"), "{rate}");
         let rate = "100MBit/s".parse::<Rate>().unwrap_err().to_string();
@@ -484,7 +484,7 @@ mod tests {
 
     proptest::proptest! {
         #[test]
-        fn what_is_written_reads_back(bits in 1_u64..1 << 53, bytes in 0_u64..1 << 53, nanos in 0_u64..1 << 53) {
+        fn quantities_round_trip(bits in 1_u64..1 << 53, bytes in 0_u64..1 << 53, nanos in 0_u64..1 << 53) {
             let rate = Rate::from_bits_per_second(bits).unwrap();
             proptest::prop_assert_eq!(rate.to_string().parse::<Rate>().unwrap(), rate);
             let size = Size::from_bytes(bytes);

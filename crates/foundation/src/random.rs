@@ -74,7 +74,7 @@ mod tests {
     }
 
     #[test]
-    fn seeds_trials_and_names_all_matter() {
+    fn seed_trial_and_name_select_the_stream() {
         let first = |s: Streams, n: &str| s.stream(n).next_u64();
         let base = first(Streams::new(1, 0), "a");
         assert_ne!(base, first(Streams::new(2, 0), "a"));

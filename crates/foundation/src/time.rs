@@ -265,7 +265,7 @@ mod tests {
     }
 
     #[test]
-    fn a_duration_without_unit_is_refused() {
+    fn a_duration_without_unit_is_an_error() {
         let message = "20".parse::<Duration>().unwrap_err().to_string();
         assert!(message.contains("unit") && message.contains("ms"), "{message}");
         assert!("-1ms".parse::<Duration>().is_err());

@@ -18,7 +18,7 @@ fn memory() -> usize {
 
 #[test]
 fn a_flood_of_everything_leaves_memory_bounded_and_the_server_answering() {
-    let done = testing::again("echo_memory::flood").output().unwrap();
+    let done = testing::rerun("echo_memory::flood").output().unwrap();
     assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stdout));
 }
 
@@ -26,7 +26,7 @@ fn a_flood_of_everything_leaves_memory_bounded_and_the_server_answering() {
 #[test]
 #[ignore = "run by the test above, in a separate process"]
 fn flood() {
-    if !testing::is_again() {
+    if !testing::is_rerun() {
         return;
     }
     let limits = Limits::default();

@@ -20,7 +20,7 @@ const NOBODY: u32 = 65_534;
 #[test]
 #[ignore = "run by another test, as a user without rights"]
 fn measured_without_rights() {
-    if !testing::is_again() {
+    if !testing::is_rerun() {
         return;
     }
     let server = Server::bind("127.0.0.1:0".parse().unwrap(), Limits::default()).unwrap();
@@ -90,7 +90,7 @@ fn a_user_without_rights_measures_all_but_what_is_named_to_him() {
     if !rustix::process::geteuid().is_root() {
         return testing::skip(Requirement::Users, "only root becomes another user");
     }
-    let mut again = testing::again("unprivileged::measured_without_rights");
+    let mut again = testing::rerun("unprivileged::measured_without_rights");
     let done = again.uid(NOBODY).gid(NOBODY).output();
     let done = match done {
         Ok(done) => done,

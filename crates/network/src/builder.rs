@@ -1,4 +1,4 @@
-//! Building a network: hosts, links and routes, each named by the number that it gets.
+//! The network builder: adds hosts, links and routes and returns their ids.
 
 use std::collections::BTreeSet;
 
@@ -17,7 +17,7 @@ pub const FORWARD: RouteId = RouteId(0);
 /// The route from host 1 to host 0 of [`Network::two_hosts`] and [`Network::chain`].
 pub const REVERSE: RouteId = RouteId(1);
 
-/// A network in the making.
+/// A builder of a [`Network`].
 ///
 /// ```
 /// use foundation::Streams;
@@ -36,13 +36,13 @@ pub struct NetworkBuilder {
     hosts: u32,
     links: Vec<(String, LinkSpec)>,
     names: BTreeSet<String>,
-    /// Links that keep a histogram of waits.
+    /// Links with a histogram of queueing delays.
     recorded: BTreeSet<LinkId>,
     routes: Routes,
 }
 
 impl NetworkBuilder {
-    /// An empty network whose links draw from `streams`.
+    /// Returns an empty builder whose links draw from `streams`.
     #[must_use]
     pub fn new(streams: Streams) -> Self {
         Self {
@@ -55,17 +55,17 @@ impl NetworkBuilder {
         }
     }
 
-    /// Hosts 0 and 1 with `paths` behind one another between them, and the routes [`FORWARD`] and [`REVERSE`].
+    /// Returns hosts 0 and 1 joined by `paths` in series, with the routes [`FORWARD`] and [`REVERSE`].
     ///
     /// One path's links are named `forward` and `reverse`; several are named `forward/1`, `forward/2`, …
-    /// (from host 0) and `reverse/1`, … (the reverse direction of the first path, which comes last).
+    /// (from host 0) and `reverse/1`, … (`reverse/1` is the reverse direction of the first path, so packets cross it last).
     #[must_use]
     pub fn chain(paths: &[PathSpec], streams: Streams) -> Self {
         let topology = Topology::chain(paths);
         let mut builder = topology.builder(streams);
         for &(near, far) in topology.pairs() {
             for (from, to) in [(near, far), (far, near)] {
-                // A way there is: links lead in both directions.
+                // A route always exists: each path has links in both directions.
                 let way = topology.links_between(from, to).unwrap_or_default();
                 builder.route(&way, to);
             }
@@ -79,10 +79,10 @@ impl NetworkBuilder {
         HostId(self.hosts - 1)
     }
 
-    /// Adds a link in one direction. Its random streams follow from its name.
+    /// Adds a link in one direction. Its random streams derive from its name.
     ///
     /// # Panics
-    /// If there is a link of this name: two links with the same streams would lose the same packets.
+    /// If a link with this name exists: two links with the same streams would lose the same packets.
     pub fn link(&mut self, name: impl Into<String>, spec: &LinkSpec) -> LinkId {
         let name = name.into();
         assert!(self.names.insert(name.clone()), "a second link is named {name:?}");
@@ -90,18 +90,18 @@ impl NetworkBuilder {
         LinkId(self.links.len() as u32 - 1)
     }
 
-    /// Adds a route over `links` that ends at `to`. A route over no link delivers at once.
+    /// Adds a route over `links` that ends at `to`. A route without links delivers immediately.
     ///
     /// # Panics
-    /// If there is no such host or link, or for more than 255 links.
+    /// If a host or link does not exist, or for more than 255 links.
     pub fn route(&mut self, links: &[LinkId], to: HostId) -> RouteId {
         self.routes.add_checked(links, to, self.links.len(), self.hosts)
     }
 
-    /// Keeps a histogram of how long packets wait at a link ([`Network::waits`]).
+    /// Records a histogram of queueing delays at a link ([`Network::waits`]).
     ///
     /// # Panics
-    /// If there is no such link.
+    /// If the link does not exist.
     pub fn record_waits(&mut self, link: LinkId) {
         assert!(
             (link.0 as usize) < self.links.len(),
@@ -111,13 +111,13 @@ impl NetworkBuilder {
         self.recorded.insert(link);
     }
 
-    /// The network.
+    /// Builds the network.
     #[must_use]
     pub fn build<B: Body>(self) -> Network<B> {
         self.build_observed(())
     }
 
-    /// The network, watched by `observer`.
+    /// Builds the network with an observer.
     #[must_use]
     pub fn build_observed<B: Body, O: Observer<B>>(self, observer: O) -> Network<B, O> {
         let mut links = Vec::with_capacity(self.links.len());

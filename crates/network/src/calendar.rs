@@ -1,14 +1,14 @@
-//! Which link is due next: a tournament tree with one leaf a link (Knuth, TAOCP vol. 3, 5.4.1).
+//! The event queue of links: a tournament tree with one leaf per link (Knuth, TAOCP vol. 3, 5.4.1).
 //!
-//! Only the head of each link stands here, so its size is the number of links and not that of
-//! packets in flight. An update plays all matches on one path to the root, without a branch that depends on the
-//! data: stopping at the first match whose winner stays the same would be such a branch.
+//! It contains only the head of each link, so its size is the number of links, not the number of
+//! packets in flight. An update replays all matches on the path to the root, without data-dependent branches:
+//! an early exit when the winner stays the same would add an unpredictable branch.
 
-/// When something is due: nanoseconds, then the sequence number that breaks ties in order of scheduling.
+/// The time of an event: nanoseconds, then the sequence number that breaks ties in order of scheduling.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct Due(u128);
+pub(crate) struct DueTime(u128);
 
-impl Due {
+impl DueTime {
     pub(crate) const NEVER: Self = Self(u128::MAX);
 
     #[inline]
@@ -34,13 +34,13 @@ impl Due {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Entry {
-    due: Due,
+    due: DueTime,
     link: u32,
 }
 
 #[derive(Clone, Debug)]
 pub(crate) struct Calendar {
-    /// `tree[1]` is the winner of all, `tree[leaves + link]` the entry of a link.
+    /// `tree[1]` is the overall winner; `tree[leaves + link]` is the entry of a link.
     tree: Vec<Entry>,
     leaves: usize,
 }
@@ -49,7 +49,7 @@ impl Calendar {
     pub(crate) fn new(links: usize) -> Self {
         let leaves = links.next_power_of_two();
         let never = Entry {
-            due: Due::NEVER,
+            due: DueTime::NEVER,
             link: u32::MAX,
         };
         Self {
@@ -58,21 +58,21 @@ impl Calendar {
         }
     }
 
-    /// When the first link is due, and which one it is. [`Due::NEVER`] where none is.
+    /// Returns the earliest event and its link; [`DueTime::NEVER`] if there is none.
     #[inline]
-    pub(crate) fn first(&self) -> (Due, u32) {
+    pub(crate) fn first(&self) -> (DueTime, u32) {
         let winner = self.tree[1];
         (winner.due, winner.link)
     }
 
-    /// Sets when `link` is due.
+    /// Sets the time of the next event of `link`.
     #[inline]
-    pub(crate) fn set(&mut self, link: u32, due: Due) {
+    pub(crate) fn set(&mut self, link: u32, due: DueTime) {
         let mut at = self.leaves + link as usize;
         let mut winner = Entry { due, link };
         self.tree[at] = winner;
         while at > 1 {
-            // Only the other side is read: what was just written stays in registers.
+            // Only the sibling is read: the entry just written stays in registers.
             let other = self.tree[at ^ 1];
             winner = if other.due < winner.due { other } else { winner };
             at /= 2;
@@ -87,13 +87,13 @@ mod tests {
 
     proptest::proptest! {
         #[test]
-        fn the_first_is_the_least(links in 1_usize..40, updates in proptest::collection::vec((0_usize..40, 0_u64..50), 1..200)) {
+        fn first_returns_the_minimum(links in 1_usize..40, updates in proptest::collection::vec((0_usize..40, 0_u64..50), 1..200)) {
             let mut calendar = Calendar::new(links);
-            let mut model = vec![Due::NEVER; links];
+            let mut model = vec![DueTime::NEVER; links];
             for (sequence, (link, nanos)) in updates.into_iter().enumerate() {
                 let link = link % links;
-                // 49 stands for a link that falls idle.
-                let due = if nanos == 49 { Due::NEVER } else { Due::new(nanos, sequence as u64) };
+                // 49 represents a link that becomes idle.
+                let due = if nanos == 49 { DueTime::NEVER } else { DueTime::new(nanos, sequence as u64) };
                 calendar.set(link as u32, due);
                 model[link] = due;
                 let least = *model.iter().min().unwrap();
@@ -107,11 +107,11 @@ mod tests {
     }
 
     #[test]
-    fn ties_go_by_sequence() {
+    fn breaks_ties_by_sequence() {
         let mut calendar = Calendar::new(3);
-        calendar.set(0, Due::new(7, 2));
-        calendar.set(2, Due::new(7, 1));
-        assert_eq!(calendar.first(), (Due::new(7, 1), 2));
+        calendar.set(0, DueTime::new(7, 2));
+        calendar.set(2, DueTime::new(7, 1));
+        assert_eq!(calendar.first(), (DueTime::new(7, 1), 2));
         assert_eq!(calendar.first().0.nanos(), 7);
     }
 }

@@ -1,22 +1,21 @@
-//! The network as a state machine: links with a rate, a delay, a queue and impairments, joined by routes.
+//! The network as a state machine: links with a rate, a delay, a queue and impairments, joined by routes, and the
+//! topologies built from them. It depends on `foundation` only. It must not read a clock, perform I/O, draw random numbers
+//! from any source but the streams passed to it, or interpret packet contents: the caller owns time and bytes. A simulator
+//! passes virtual time and typed bodies; a relay or an emulator passes wall-clock time and datagrams.
 //!
-//! It never looks at a clock, draws no randomness but from the streams that it is given, does no I/O, and
-//! knows nothing of what packets carry. The caller owns time and bytes. In simulation time is virtual and
-//! a body is a typed frame; in a relay or an emulator time is the wall's and a body is the bytes of a datagram.
+//! # Usage
 //!
-//! # The contract
+//! A caller drives a [`Network`] with four methods.
 //!
-//! [`Network`] has four verbs.
+//! - [`send`](Network::send)`(now, packet)` passes in a packet at the start of its route.
+//! - [`handle_timeout`](Network::handle_timeout)`(now)` processes everything due by `now`, each event at its own
+//!   time and in order, however late the call is.
+//! - [`poll_timeout`](Network::poll_timeout)`()` returns the time of the next event.
+//! - [`poll_delivery`](Network::poll_delivery)`()` returns the next packet that has reached a host.
 //!
-//! - [`send`](Network::send)`(now, packet)`: a host hands over a packet at the start of its route.
-//! - [`handle_timeout`](Network::handle_timeout)`(now)`: everything due by `now` moves, each packet at its own
-//!   time and in order, however late the call comes.
-//! - [`poll_timeout`](Network::poll_timeout)`()`: when `handle_timeout` next has something to do.
-//! - [`poll_delivery`](Network::poll_delivery)`()`: the next packet that has reached a host.
-//!
-//! After each `send` or `handle_timeout`, drain `poll_delivery` and ask `poll_timeout` again: its earlier
-//! answer no longer holds. Calling `handle_timeout` too early or too often does no harm. Times do not fall
-//! from call to call.
+//! After each `send` or `handle_timeout`, drain `poll_delivery` and call `poll_timeout` again, because its earlier
+//! result is stale. Calling `handle_timeout` too early or too often is harmless. `now` must not decrease
+//! between calls.
 //!
 //! ```
 //! use foundation::{Duration, Instant, Streams};
@@ -31,73 +30,72 @@
 //! let mut network: Network<Vec<u8>> = Network::two_hosts(&path, Streams::new(1, 0));
 //! network.send(Instant::ZERO, Packet::new(FORWARD, 1250, b"hello".to_vec()));
 //! let due = network.poll_timeout().unwrap();
-//! assert_eq!(due, Instant::ZERO + Duration::from_millis(21)); // 1 ms to send, 20 ms to fly
+//! assert_eq!(due, Instant::ZERO + Duration::from_millis(21)); // 1 ms serialization, 20 ms propagation
 //! network.handle_timeout(due);
 //! let (host, packet) = network.poll_delivery().unwrap();
 //! assert_eq!((host, packet.body.as_slice()), (HostId(1), &b"hello"[..]));
 //! # Ok::<(), foundation::QuantityError>(())
 //! ```
 //!
-//! # The way of a packet over a link
+//! # Stages of a link
 //!
-//! 1. It reaches the near end, and its fate is drawn: lost, corrupted, duplicated, jittered, held back. Each of
-//!    these has a random stream of its own and takes the same number of draws a packet. So the fate of the
-//!    n-th packet on a link depends on n and the seed alone: protocols that are compared meet the same losses.
-//! 2. Larger than the MTU, it is dropped; then, if its fate is so, it is lost. Loss comes *before* the queue, so a
-//!    lost packet takes neither room nor time on the link, as with Linux's `netem` in front of a rate. A link
-//!    that is never idle thus delivers its whole rate whatever the loss; on a radio that loses packets in
-//!    the air it would deliver less. What protocols see (which packets arrive, and that their senders must send
-//!    them again) is the same.
-//! 3. It joins the queue, or is dropped where there is no room or the discipline says so; a discipline may mark it
-//!    instead, if its body lets it. A duplicate joins right behind its original and takes room and time of its own.
-//!    The queue's limit counts the packet that is being sent.
-//! 4. It is sent, bit after bit at the link's rate or as a recorded trace lets it.
-//! 5. It flies for the delay, and more or less by its jitter. Unless asked otherwise, a packet waits for the one
-//!    in front of it rather than overtake it. One that is held back by `reorder` is overtaken.
-//! 6. Wholly arrived (store and forward), it enters the next link of its route or reaches its host.
+//! 1. **Impairments.** When a packet reaches the near end, the link draws loss, corruption, duplication, jitter and
+//!    reordering. Each impairment has its own random stream and takes the same number of draws per packet. The result for
+//!    the n-th packet therefore depends only on n and the seed, and compared protocols see the same losses.
+//! 2. **MTU and loss.** A packet larger than the MTU is dropped; then the loss model applies. Loss comes *before* the queue,
+//!    so a lost packet uses neither buffer space nor link time, like Linux `netem` in front of a rate limit. A saturated
+//!    link delivers its full rate whatever the loss rate; a radio link that loses packets in the air delivers less.
+//!    Transports see the same pattern of arrivals and losses in both cases.
+//! 3. **Queue.** The packet joins the queue, or is dropped when the queue is full or its discipline decides so. A discipline
+//!    may mark an ECN-capable packet instead. A duplicate joins directly behind its original and occupies its own space and
+//!    link time. The queue limit includes the packet in transmission.
+//! 4. **Transmission.** The link serializes the packet at its rate or at the opportunities of a recorded trace.
+//! 5. **Propagation.** The packet takes the delay plus its jitter. By default it never overtakes the packet in front of it;
+//!    a packet delayed by `reorder` is overtaken.
+//! 6. **Arrival.** Once complete (store and forward), the packet enters the next link of its route or reaches its host.
 //!
 //! # Topologies and observation
 //!
-//! Two hosts and a path between them are the simple case. [`topology`] draws others: it names hosts and links, finds the
-//! way between any two hosts, and starts a [`NetworkBuilder`] with them.
+//! Two hosts and a path between them are the simple case. [`topology`] builds other shapes: it names hosts and links, finds
+//! the route between any two hosts, and creates a [`NetworkBuilder`].
 //!
-//! What happens on a link is counted ([`Network::counters`]). How long its queue is ([`Network::queue`]), how long
-//! it was on average and how busy the link ([`Network::occupancy`]), and how long packets waited ([`Network::waits`]) can be asked at
-//! any time and is exact. An [`Observer`] sees every packet.
+//! Each link keeps exact counters ([`Network::counters`]), its queue length ([`Network::queue`]), time integrals of queue
+//! length and busy time ([`Network::occupancy`]) and, on request, a histogram of queueing delays ([`Network::waits`]). An
+//! [`Observer`] sees every packet.
 //!
 //! # Time, order and speed
 //!
-//! Times are whole nanoseconds, but a busy link carries the fraction from packet to packet, so that its rate is
+//! Times are whole nanoseconds, but a busy link carries the fraction from packet to packet, so its rate is
 //! exact. Events at the same nanosecond happen in the order in which they were scheduled.
-//! A packet-hop costs one event: a packet's departure is computed when it joins the queue, and the queue's length
-//! is the number of departures not yet past. Packets leave a link in order, so only the head of each link
-//! stands in the event queue. Nothing is allocated and nothing is dispatched dynamically a packet, except in
-//! queue disciplines other than drop-tail; a link without impairments pays for none.
+//! A packet-hop costs one event: the departure time is computed when the packet joins the queue, and the queue length
+//! is the number of departures still in the future. Packets leave a link in order, so the event queue contains only the
+//! head of each link. Per packet, the code allocates nothing and dispatches nothing dynamically, except in
+//! queue disciplines other than drop-tail; a link without impairments has no impairment cost.
 
 #![forbid(unsafe_code)]
 
 mod builder;
 mod calendar;
-mod cargo;
 mod config;
 mod impairment;
 mod link;
 mod network;
 mod observer;
 mod packet;
+mod packet_store;
 pub mod queue;
 mod routes;
 pub mod topology;
 mod trace;
 
 pub use builder::{FORWARD, NetworkBuilder, REVERSE};
-pub use cargo::TooBig;
 pub use config::{Capacity, HopConfig, LinkConfig, LinkSpec, PathConfig, PathSpec, Preset, Subscriber};
 pub use impairment::{Distribution, JitterConfig, LossConfig, ReorderConfig, loss};
 pub use link::{Count, LinkCounters, Occupancy, QueueInUse};
 pub use network::Network;
-pub use observer::{Drop, DropLog, DropReason, Observer};
+pub use observer::{DropReason, Observer};
 pub use packet::{Body, HostId, LinkId, Packet, PacketRef, RouteId, UDP_IPV4_OVERHEAD};
+pub use packet_store::TooBig;
 pub use queue::{QueueConfig, QueueLimit};
 pub use topology::{NodeId, Topology, TopologyConfig, TopologyLink};
 pub use trace::{DeliveryTrace, TraceError};

@@ -7,16 +7,16 @@ use hdrhistogram::Histogram;
 
 use crate::builder::NetworkBuilder;
 use crate::calendar::Calendar;
-use crate::cargo::{Cargo, Ticket, TooBig};
 use crate::config::{LinkSpec, PathSpec};
 use crate::link::{Count, Link, LinkCounters, Occupancy, QueueInUse};
 use crate::observer::Observer;
 use crate::packet::{Body, HostId, LinkId, Packet, RouteId};
+use crate::packet_store::{PacketStore, Ticket, TooBig};
 use crate::routes::{Next, Routes};
 
-/// Links joined by routes, as a state machine. The crate's page states the contract of its four verbs.
+/// Links joined by routes, as a state machine. The [crate documentation](crate) describes how to drive it.
 ///
-/// `B` is what packets carry; `O` watches them ([`Observer`]), `()` being nobody.
+/// `B` is the type of packet bodies; `O` is the [`Observer`], `()` for none.
 pub struct Network<B, O = ()> {
     links: Vec<Link>,
     names: Vec<String>,
@@ -26,18 +26,18 @@ pub struct Network<B, O = ()> {
     now: u64,
     sent: u64,
     deliveries: VecDeque<(HostId, Ticket)>,
-    cargo: Cargo<B, O>,
+    store: PacketStore<B, O>,
 }
 
 impl<B: Body> Network<B> {
-    /// Hosts 0 and 1 and a link in either direction: the routes are
+    /// Returns hosts 0 and 1 with one link in each direction. The routes are
     /// [`FORWARD`](crate::FORWARD) (from 0 to 1) and [`REVERSE`](crate::REVERSE).
     #[must_use]
     pub fn two_hosts(path: &PathSpec, streams: Streams) -> Self {
         Self::chain(std::slice::from_ref(path), streams)
     }
 
-    /// Hosts 0 and 1 with several paths behind one another between them.
+    /// Returns hosts 0 and 1 joined by several paths in series.
     #[must_use]
     pub fn chain(paths: &[PathSpec], streams: Streams) -> Self {
         NetworkBuilder::chain(paths, streams).build()
@@ -55,40 +55,39 @@ impl<B: Body, O: Observer<B>> Network<B, O> {
             now: 0,
             sent: 0,
             deliveries: VecDeque::new(),
-            cargo: Cargo::new(observer),
+            store: PacketStore::new(observer),
         }
     }
 
-    /// Sends a packet at the start of its route (from its present `hop`, which is 0 for a new packet), and
-    /// gives it the id that it keeps on its way.
+    /// Sends a packet on its route from its current `hop` (0 for a new packet). Returns the id that the packet keeps.
     ///
-    /// `now` does not fall from call to call; an earlier one counts as the latest seen.
+    /// `now` must not decrease between calls; an earlier time counts as the latest one passed in.
     ///
     /// # Panics
-    /// For a route that this network does not have.
+    /// If the route does not exist.
     #[inline]
     pub fn send(&mut self, now: Instant, mut packet: Packet<B>) -> u64 {
         let now = now.as_nanos();
-        // What is due goes first, so that every link sees packets in order, also where a caller on wall time is late.
+        // Due events come first, so that every link sees packets in order even if a wall-clock caller is late.
         self.advance(now);
         self.sent += 1;
         packet.id = self.sent;
         let step = self.routes.step(packet.route, packet.hop);
-        let ticket = self.cargo.load(packet, step);
+        let ticket = self.store.insert(packet, step);
         self.forward(self.now, ticket);
         self.sent
     }
 
-    /// Moves everything that is due by `now`, each at its own time and in order.
+    /// Processes all events due by `now`, each at its own time and in order.
     #[inline]
     pub fn handle_timeout(&mut self, now: Instant) {
         self.advance(now.as_nanos());
     }
 
-    /// Moves what is due by `limit`, but stops at the first moment at which packets reach a host or prove too big for a
-    /// link: that moment is given, and everything that is due then has moved. `None` where there is none by `limit`.
+    /// Processes events due by `limit`, up to the first time at which packets reach a host or exceed an MTU, and returns
+    /// that time; all events of that nanosecond have been processed. Returns `None` if there is no such time by `limit`.
     ///
-    /// For callers on virtual time, who save a turn of their loop a packet-hop.
+    /// Saves callers on virtual time one loop iteration per packet-hop.
     #[inline]
     pub fn handle_timeouts_until_delivery(&mut self, limit: Instant) -> Option<Instant> {
         let limit = limit.as_nanos();
@@ -100,14 +99,14 @@ impl<B: Body, O: Observer<B>> Network<B, O> {
             }
             self.now = self.now.max(at);
             self.step(at, link);
-            let has_news = !self.deliveries.is_empty() || !self.cargo.too_big.is_empty();
-            if has_news && self.calendar.first().0.nanos() > at {
+            let has_output = !self.deliveries.is_empty() || !self.store.too_big.is_empty();
+            if has_output && self.calendar.first().0.nanos() > at {
                 return Some(Instant::from_nanos(self.now));
             }
         }
     }
 
-    /// When [`Network::handle_timeout`] next has something to do; `None` while the network is empty.
+    /// Returns the time of the next event; `None` while the network is empty.
     #[inline]
     #[must_use]
     pub fn poll_timeout(&self) -> Option<Instant> {
@@ -115,18 +114,18 @@ impl<B: Body, O: Observer<B>> Network<B, O> {
         (!due.is_never()).then(|| Instant::from_nanos(due.nanos()))
     }
 
-    /// The next packet that has reached the host at the end of its route, in order of arrival.
+    /// Returns the next packet that has reached the host at the end of its route, in order of arrival.
     #[inline]
     pub fn poll_delivery(&mut self) -> Option<(HostId, Packet<B>)> {
         let (host, ticket) = self.deliveries.pop_front()?;
-        Some((host, self.cargo.unload(ticket)?))
+        Some((host, self.store.remove(ticket)?))
     }
 
-    /// The next packet that was larger than the MTU of a link on its way. Its sender is told by the caller, or
-    /// finds out by itself; what nobody asks for is told of no further after 64 packets.
+    /// Returns the next packet that was larger than the MTU of a link. The caller reports it to the sender if the protocol
+    /// expects that. At most 64 packets are kept between calls.
     #[inline]
     pub fn poll_too_big(&mut self) -> Option<TooBig<B>> {
-        self.cargo.too_big.pop_front()
+        self.store.too_big.pop_front()
     }
 
     #[inline]
@@ -144,7 +143,7 @@ impl<B: Body, O: Observer<B>> Network<B, O> {
     #[inline]
     fn step(&mut self, at: u64, index: u32) {
         let link = &mut self.links[index as usize];
-        let landed = link.advance(at, &mut self.cargo);
+        let landed = link.advance(at, &mut self.store);
         self.calendar.set(index, link.due());
         if let Some(mut ticket) = landed {
             ticket.hop += 1;
@@ -153,7 +152,7 @@ impl<B: Body, O: Observer<B>> Network<B, O> {
         }
     }
 
-    /// Hands a packet to the next link of its route, or to the host at its end.
+    /// Passes a packet to the next link of its route, or to the host at its end.
     #[inline]
     fn forward(&mut self, at: u64, ticket: Ticket) {
         match self.routes.next(ticket.step) {
@@ -161,7 +160,7 @@ impl<B: Body, O: Observer<B>> Network<B, O> {
             Next::Link(LinkId(index)) => {
                 let link = &mut self.links[index as usize];
                 let before = link.due();
-                link.enter(at, ticket, &mut self.cargo);
+                link.enter(at, ticket, &mut self.store);
                 let due = link.due();
                 if due != before {
                     self.calendar.set(index, due);
@@ -170,140 +169,140 @@ impl<B: Body, O: Observer<B>> Network<B, O> {
         }
     }
 
-    /// The links, by number.
+    /// Returns the ids of all links.
     pub fn links(&self) -> impl Iterator<Item = LinkId> + use<B, O> {
         (0..self.links.len() as u32).map(LinkId)
     }
 
-    /// The name that a link was built with.
+    /// Returns the name of a link.
     ///
     /// # Panics
-    /// For a link that this network does not have.
+    /// If the link does not exist.
     #[must_use]
     pub fn link_name(&self, link: LinkId) -> &str {
         &self.names[link.0 as usize]
     }
 
-    /// What a link is asked to be: as it was built, or as it was last changed.
+    /// Returns the current specification of a link.
     ///
     /// # Panics
-    /// For a link that this network does not have.
+    /// If the link does not exist.
     #[must_use]
     pub fn link_spec(&self, link: LinkId) -> &LinkSpec {
         self.links[link.0 as usize].spec()
     }
 
-    /// Makes a link another from `now` on, between two packets. What it has taken on leaves as it would have, also what
-    /// waits in a drop-tail queue; packets that come later keep behind. What happens by chance and is asked for as before
-    /// goes on where it was; the rest begins anew, with draws that follow from the link and the number of its changes: the same
-    /// changes at the same times have the same outcome.
+    /// Changes the specification of a link at `now`. Packets already accepted, including those in a drop-tail queue, leave as
+    /// scheduled; later packets stay behind them. Random impairments with unchanged settings continue their streams; the
+    /// others restart with streams derived from the link and the number of its changes, so the same changes at the same times
+    /// have the same result.
     ///
     /// # Errors
-    /// Where packets wait in a queue of another kind or with other settings than the new one; drop-tail queues may change
-    /// their limits at any time. Nothing is changed then.
+    /// If packets wait in a queue whose kind or settings would change; drop-tail queues may change their limits at any
+    /// time. The link stays as it was.
     ///
     /// # Panics
-    /// For a link that this network does not have.
+    /// If the link does not exist.
     pub fn change_link(&mut self, now: Instant, link: LinkId, spec: &LinkSpec) -> Result<(), QueueInUse> {
         self.advance(now.as_nanos());
         self.links[link.0 as usize].change(self.now, spec)
     }
 
-    /// What a link has done so far.
+    /// Returns the counters of a link.
     ///
     /// # Panics
-    /// For a link that this network does not have.
+    /// If the link does not exist.
     #[must_use]
     pub fn counters(&self, link: LinkId) -> &LinkCounters {
         self.links[link.0 as usize].counters()
     }
 
-    /// What waits at a link or is being sent at `now`, for which [`Network::handle_timeout`] has been called.
+    /// Returns the queue length of a link at `now`, the packet in transmission included. The caller has called
+    /// [`Network::handle_timeout`] for `now`.
     ///
     /// # Panics
-    /// For a link that this network does not have.
+    /// If the link does not exist.
     #[must_use]
     pub fn queue(&self, link: LinkId, now: Instant) -> Count {
         self.links[link.0 as usize].length(now.as_nanos())
     }
 
-    /// A link's queue and use, summed from the start to `now`, for which [`Network::handle_timeout`] has been called.
-    /// The difference of two gives the means of the time between.
+    /// Returns the time integrals of a link's queue length and busy time from the start to `now`, for which the caller has
+    /// called [`Network::handle_timeout`]. The difference of two results yields the means of the interval between them.
     ///
     /// # Panics
-    /// For a link that this network does not have.
+    /// If the link does not exist.
     #[must_use]
     pub fn occupancy(&self, link: LinkId, now: Instant) -> Occupancy {
         self.links[link.0 as usize].occupancy(now.as_nanos())
     }
 
-    /// How long the packets that a link has taken on waited before it began to send them, in nanoseconds; `None` unless
-    /// [`NetworkBuilder::record_waits`] has asked for it. From 1 µs to 1000 s, to three digits. Packets that were
-    /// dropped do not count.
+    /// Returns a histogram of the time from joining the queue to the start of transmission, in nanoseconds, from 1 µs to
+    /// 1000 s with three significant digits. Dropped packets do not count. `None` without [`NetworkBuilder::record_waits`].
     ///
     /// # Panics
-    /// For a link that this network does not have.
+    /// If the link does not exist.
     #[must_use]
     pub fn waits(&self, link: LinkId) -> Option<&Histogram<u64>> {
         self.links[link.0 as usize].meter().waits()
     }
 
-    /// Takes what [`Network::waits`] gives; from now on they are no longer recorded.
+    /// Takes the histogram of [`Network::waits`] and stops recording it.
     ///
     /// # Panics
-    /// For a link that this network does not have.
+    /// If the link does not exist.
     pub fn take_waits(&mut self, link: LinkId) -> Option<Box<Histogram<u64>>> {
         self.links[link.0 as usize].meter_mut().take_waits()
     }
 
-    /// Forgets the waits of a link until now, as where a measurement begins.
+    /// Clears the histogram of [`Network::waits`], as at the start of a measurement.
     ///
     /// # Panics
-    /// For a link that this network does not have.
-    pub fn forget_waits(&mut self, link: LinkId) {
-        self.links[link.0 as usize].meter_mut().forget_waits();
+    /// If the link does not exist.
+    pub fn reset_waits(&mut self, link: LinkId) {
+        self.links[link.0 as usize].meter_mut().reset_waits();
     }
 
-    /// The hosts, by number.
+    /// Returns the ids of all hosts.
     pub fn hosts(&self) -> impl Iterator<Item = HostId> + use<B, O> {
         (0..self.hosts).map(HostId)
     }
 
-    /// The routes, by number.
+    /// Returns the ids of all routes.
     pub fn routes(&self) -> impl Iterator<Item = RouteId> + use<B, O> {
         (0..self.routes.len() as u32).map(RouteId)
     }
 
-    /// Adds a route over `links` that ends at `to`, as [`NetworkBuilder::route`] does.
+    /// Adds a route over `links` that ends at `to`, like [`NetworkBuilder::route`].
     ///
     /// # Panics
-    /// If there is no such host or link, or for more than 255 links.
+    /// If a host or link does not exist, or for more than 255 links.
     pub fn add_route(&mut self, links: &[LinkId], to: HostId) -> RouteId {
         self.routes.add_checked(links, to, self.links.len(), self.hosts)
     }
 
-    /// The links of a route, in order.
+    /// Returns the links of a route, in order.
     ///
     /// # Panics
-    /// For a route that this network does not have.
+    /// If the route does not exist.
     pub fn route_links(&self, route: RouteId) -> impl Iterator<Item = LinkId> + '_ {
         self.routes.links(route)
     }
 
-    /// Packets that are inside: waiting, on a wire, or not yet polled.
+    /// Returns the number of packets inside the network: queued, in flight, or not yet polled.
     #[must_use]
     pub fn packets_inside(&self) -> usize {
-        self.cargo.len()
+        self.store.len()
     }
 
-    /// The observer.
+    /// Returns the observer.
     #[must_use]
     pub const fn observer(&self) -> &O {
-        &self.cargo.observer
+        &self.store.observer
     }
 
-    /// The observer, to poll it.
+    /// Returns the observer for changes.
     pub const fn observer_mut(&mut self) -> &mut O {
-        &mut self.cargo.observer
+        &mut self.store.observer
     }
 }

@@ -2,14 +2,14 @@
 
 use crate::packet::{HostId, LinkId, RouteId};
 
-/// Where a packet goes next.
+/// The next step of a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Next {
     Link(LinkId),
     Host(HostId),
 }
 
-/// All routes behind one another; each ends with its host, so that one look-up answers.
+/// All routes in sequence; each ends with its host, so that one look-up returns the next step.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Routes {
     starts: Vec<u32>,
@@ -17,20 +17,16 @@ pub(crate) struct Routes {
 }
 
 impl Routes {
-    /// Adds a route in a network of so many links and hosts. Panics for others, or for more than 255 links.
+    /// Adds a route in a network of `known` links and `hosts` hosts. Panics for others, or for more than 255 links.
     pub(crate) fn add_checked(&mut self, links: &[LinkId], to: HostId, known: usize, hosts: u32) -> RouteId {
-        assert!(to.0 < hosts, "there is no host {}", to.0);
+        assert!(to.0 < hosts, "host {} does not exist", to.0);
         assert!(
             links.len() <= usize::from(u8::MAX),
             "a route has at most 255 links"
         );
         for link in links {
-            assert!((link.0 as usize) < known, "there is no link {}", link.0);
+            assert!((link.0 as usize) < known, "link {} does not exist", link.0);
         }
-        self.add(links, to)
-    }
-
-    fn add(&mut self, links: &[LinkId], to: HostId) -> RouteId {
         let route = RouteId(self.starts.len() as u32);
         self.starts.push(self.steps.len() as u32);
         self.steps.extend(links.iter().map(|&link| Next::Link(link)));
@@ -42,7 +38,7 @@ impl Routes {
         self.starts.len()
     }
 
-    /// The place of the step after `hop` links of `route`. Panics for a route or a hop that there is not.
+    /// Returns the index of the step after `hop` links of `route`. Panics if the route or the hop does not exist.
     #[inline]
     pub(crate) fn step(&self, route: RouteId, hop: u8) -> u32 {
         let route = route.0 as usize;
@@ -55,13 +51,13 @@ impl Routes {
         step
     }
 
-    /// Where a packet at this place goes next.
+    /// Returns the step at an index.
     #[inline]
     pub(crate) fn next(&self, step: u32) -> Next {
         self.steps[step as usize]
     }
 
-    /// The links of a route, in order.
+    /// Returns the links of a route, in order.
     pub(crate) fn links(&self, route: RouteId) -> impl Iterator<Item = LinkId> + '_ {
         let start = self.starts[route.0 as usize] as usize;
         self.steps[start..].iter().map_while(|step| match step {

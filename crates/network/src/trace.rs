@@ -1,43 +1,42 @@
-//! Rates recorded on real paths, in mahimahi's format.
+//! Delivery traces recorded on real paths, in the mahimahi format.
 //!
-//! A trace is a text with one time a line, in milliseconds since its start, not falling. Each line is an
-//! opportunity to send 1500 bytes. At its last time the trace starts over, so that this time is also its period.
+//! A trace is a text file with one non-decreasing time per line, in milliseconds since its start. Each line is an
+//! opportunity to send 1500 bytes. The trace repeats after its last time, which is therefore its period.
 //! Accounting is by bytes: packets smaller than 1500 bytes share an opportunity, larger ones take several,
-//! and a packet has left when its last byte has. An opportunity that finds the queue empty, in whole
-//! or in part, is lost (Netravali et al., "Mahimahi: Accurate Record-and-Replay for HTTP", USENIX ATC 2015,
-//! section 3, and its `mm-link`).
+//! and a packet leaves with its last byte. An opportunity that the queue does not fill is lost
+//! (Netravali et al., "Mahimahi: Accurate Record-and-Replay for HTTP", USENIX ATC 2015, section 3, and its `mm-link`).
 
 use std::sync::Arc;
 
 use foundation::{Duration, Instant, Rate};
 
-/// Bytes that one opportunity lets through.
+/// Bytes per opportunity.
 const OPPORTUNITY: u32 = 1500;
 
-/// The times at which a link may send, as recorded.
+/// The recorded times at which a link may send.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DeliveryTrace {
-    /// Nanoseconds since the start of the period, not falling; the last one is the period.
+    /// Nanoseconds since the start of the period, non-decreasing; the last one is the period.
     times: Vec<u64>,
 }
 
-/// Why a text is not a trace: the line, what stands there, and what belongs there.
+/// An error in a trace file: the line, its content, and the expected format.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub struct TraceError(String);
 
 impl DeliveryTrace {
-    /// Reads a trace: one time a line, in whole milliseconds, not falling, the last above zero.
+    /// Parses a trace: one time per line, in whole milliseconds, non-decreasing, the last above zero.
     ///
     /// # Errors
-    /// Where a line is not such a number, where times fall, where there is none, and where the trace lasts no time.
+    /// For a line that is not such a number, decreasing times, an empty trace, and a trace that lasts 0 ms.
     pub fn parse(text: &str) -> Result<Self, TraceError> {
         let mut times = Vec::new();
         for (number, line) in text.lines().enumerate() {
             let number = number + 1;
             let millis: u64 = line.trim().parse().map_err(|_| {
                 TraceError(format!(
-                    "line {number}: {line:?} is not a time: one whole number of milliseconds a line"
+                    "line {number}: {line:?} is not a time: write one whole number of milliseconds per line"
                 ))
             })?;
             let nanos = millis
@@ -46,29 +45,29 @@ impl DeliveryTrace {
                 .ok_or_else(|| TraceError(format!("line {number}: {millis} ms is too long for a trace")))?;
             if times.last().is_some_and(|&last| nanos < last) {
                 return Err(TraceError(format!(
-                    "line {number}: {millis} ms comes after a later time: times must not fall"
+                    "line {number}: {millis} ms is earlier than the line before: times must not decrease"
                 )));
             }
             times.push(nanos);
         }
         match times.last() {
             None => Err(TraceError(
-                "the trace is empty: it needs at least one time in milliseconds".into(),
+                "the trace is empty: write at least one time in milliseconds".into(),
             )),
             Some(0) => Err(TraceError(
-                "the trace lasts no time: its last line must be above 0".into(),
+                "the trace lasts 0 ms: its last line must be above 0".into(),
             )),
             Some(_) => Ok(Self { times }),
         }
     }
 
-    /// How long the trace lasts until it starts over.
+    /// Returns the time after which the trace repeats.
     #[must_use]
     pub fn period(&self) -> Duration {
         Duration::from_nanos(self.period_nanos())
     }
 
-    /// What the trace lets through on average; `None` below 1 bit/s.
+    /// Returns the mean rate; `None` below 1 bit/s.
     #[must_use]
     pub fn mean_rate(&self) -> Option<Rate> {
         let bits = self.times.len() as u128 * u128::from(OPPORTUNITY) * 8;
@@ -76,7 +75,7 @@ impl DeliveryTrace {
         Rate::from_bits_per_second(u64::try_from(rate).ok()?)
     }
 
-    /// Bytes that the trace lets through after `from` and by `until`, both since its first start.
+    /// Returns the bytes of all opportunities after `from` and up to `until`, both since the first start of the trace.
     #[must_use]
     pub fn bytes_between(&self, from: Instant, until: Instant) -> u64 {
         self.bytes_by(until.as_nanos())
@@ -95,11 +94,11 @@ impl DeliveryTrace {
     }
 }
 
-/// A place in a trace: the opportunity that serves the next byte, and what is left of it.
+/// A position in a trace: the opportunity that serves the next byte, and the bytes left in it.
 #[derive(Clone, Debug)]
 pub(crate) struct Cursor {
     trace: Arc<DeliveryTrace>,
-    /// When the present turn of the trace began.
+    /// Start of the current period.
     base: u64,
     index: usize,
     left: u32,
@@ -115,9 +114,9 @@ impl Cursor {
         }
     }
 
-    /// When `size` bytes that join at `now`, behind all before them, have been sent.
+    /// Returns when `size` bytes that join at `now`, behind all earlier ones, have been sent.
     pub(crate) fn departure(&mut self, now: u64, size: u32) -> u64 {
-        // The opportunity at `now` itself is gone: mahimahi moves the link to `now` before a packet joins.
+        // The opportunity at `now` has passed: mahimahi moves the link to `now` before a packet joins.
         if self.time() <= now {
             self.skip_beyond(now);
         }
@@ -148,12 +147,12 @@ impl Cursor {
         }
     }
 
-    /// Goes to the first opportunity after `now`.
+    /// Moves to the first opportunity after `now`.
     fn skip_beyond(&mut self, now: u64) {
         let period = self.trace.period_nanos();
         self.base += (now - self.base) / period * period;
         let phase = now - self.base;
-        // Below the period there is always a later time in this turn: the last one is the period itself.
+        // A later time always exists in this period: the last time is the period itself.
         self.index = self.trace.times.partition_point(|&time| time <= phase);
         self.left = OPPORTUNITY;
     }

@@ -60,7 +60,7 @@ impl Run {
 }
 
 #[test]
-fn a_new_rate_and_delay_hold_for_what_comes_after() {
+fn a_new_rate_and_delay_apply_to_later_packets() {
     // 1250 bytes at 10 Mbit/s take 1 ms.
     let mut run = Run::start(r#"{"rate": "10Mbit/s", "delay": "5ms"}"#);
     for number in 0..3 {
@@ -75,7 +75,7 @@ fn a_new_rate_and_delay_hold_for_what_comes_after() {
 }
 
 #[test]
-fn a_shorter_delay_lets_nobody_overtake() {
+fn a_shorter_delay_does_not_reorder_packets() {
     let mut run = Run::start(r#"{"delay": "50ms"}"#);
     run.send(0, 100, 0);
     run.change(10, r#"{"delay": "1ms"}"#).unwrap();
@@ -85,7 +85,7 @@ fn a_shorter_delay_lets_nobody_overtake() {
 }
 
 #[test]
-fn a_drop_tail_queue_gets_another_limit_at_once() {
+fn a_drop_tail_limit_changes_immediately() {
     let mut run = Run::start(r#"{"rate": "1Mbit/s", "queue": "5pkt"}"#);
     let send = |run: &mut Run| {
         for number in 0..10 {
@@ -100,7 +100,7 @@ fn a_drop_tail_queue_gets_another_limit_at_once() {
 }
 
 #[test]
-fn a_queue_of_another_kind_takes_an_empty_ones_place() {
+fn an_empty_queue_can_change_its_kind() {
     let mut run = Run::start(r#"{"rate": "1Mbit/s"}"#);
     let codel = r#"{"rate": "1Mbit/s", "queue": "codel"}"#;
     run.send(0, 1000, 0);
@@ -122,7 +122,7 @@ fn a_queue_of_another_kind_takes_an_empty_ones_place() {
 }
 
 #[test]
-fn losses_that_do_not_change_go_on_where_they_were() {
+fn unchanged_losses_continue_their_random_stream() {
     let fates = |change: Option<&str>| {
         let mut run = Run::start(r#"{"loss": "30%"}"#);
         for number in 0..100 {
@@ -152,7 +152,7 @@ fn losses_that_do_not_change_go_on_where_they_were() {
 }
 
 #[test]
-fn a_recorded_rate_begins_behind_what_was_given() {
+fn a_recorded_rate_starts_after_accepted_packets() {
     let mut run = Run::start(r#"{"rate": "1Mbit/s"}"#);
     run.send(0, 1500, 0);
     let mut spec = link("{}");

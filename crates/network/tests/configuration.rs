@@ -17,7 +17,7 @@ fn problems(json: &str) -> Vec<String> {
 }
 
 #[test]
-fn all_forms_read_and_write_back() {
+fn all_forms_round_trip() {
     for json in [
         r#"{}"#,
         r#"{"preset":"geo-satellite","reverse":{"rate":"1Mbit/s"}}"#,
@@ -39,7 +39,7 @@ fn all_forms_read_and_write_back() {
 }
 
 #[test]
-fn short_and_long_forms_mean_the_same() {
+fn short_and_long_forms_are_equivalent() {
     let same = [
         (
             r#"{"loss": "2%"}"#,
@@ -87,7 +87,7 @@ fn short_and_long_forms_mean_the_same() {
 }
 
 #[test]
-fn a_wrong_form_is_told_what_is_allowed() {
+fn errors_list_the_allowed_forms() {
     for (json, words) in [
         (r#"{"loss": 0.02}"#, &["0.02", "\"2%\"", "{ every = 50 }"][..]),
         (r#"{"loss": "0.02"}"#, &["0.02", "percent"]),
@@ -167,7 +167,7 @@ fn a_wrong_form_is_told_what_is_allowed() {
 
 /// Whoever follows the path while reading learns where a wrong value stands, also inside tables that may be texts or lists.
 #[test]
-fn a_wrong_value_is_found_at_its_place() {
+fn errors_name_the_key_of_a_wrong_value() {
     fn place<T: serde::de::DeserializeOwned + std::fmt::Debug>(json: &str) -> String {
         let mut reader = serde_json::Deserializer::from_str(json);
         let error = serde_path_to_error::deserialize::<_, T>(&mut reader).unwrap_err();
@@ -200,7 +200,7 @@ fn a_wrong_value_is_found_at_its_place() {
 }
 
 #[test]
-fn what_is_out_of_range_is_a_problem_of_its_key() {
+fn out_of_range_values_are_problems_of_their_key() {
     for (json, key, words) in [
         (r#"{"delay": "61min"}"#, "delay", "\"3600s\""),
         (
@@ -232,7 +232,7 @@ fn what_is_out_of_range_is_a_problem_of_its_key() {
         (
             r#"{"queue": {"kind": "codel", "target": "200ms"}}"#,
             "queue.target",
-            "at most the interval, which is \"100ms\"",
+            "at most interval = \"100ms\"",
         ),
         (
             r#"{"queue": {"kind": "fq-codel", "flows": 0}}"#,
@@ -272,12 +272,12 @@ fn what_is_out_of_range_is_a_problem_of_its_key() {
         (
             r#"{"queue": {"kind": "red", "min_threshold": "9pkt", "max_threshold": "9pkt"}}"#,
             "queue.max_threshold",
-            "above min_threshold \"9pkt\"",
+            "above min_threshold = \"9pkt\"",
         ),
         (
             r#"{"queue": {"kind": "red", "min_threshold": "9pkt", "max_threshold": "9kB"}}"#,
             "queue.max_threshold",
-            "both in packets",
+            "write both in packets",
         ),
         (
             r#"{"queue": {"kind": "red", "min_threshold": "0pkt"}}"#,
@@ -325,13 +325,13 @@ fn what_is_out_of_range_is_a_problem_of_its_key() {
 }
 
 #[test]
-fn resolving_what_is_out_of_range_is_refused() {
+fn resolve_rejects_out_of_range_values() {
     let refused = read(r#"{"mtu": "1B"}"#).resolve(&mut |_| unreachable!());
     assert_eq!(refused.unwrap_err().len(), 1);
 }
 
 #[test]
-fn a_path_is_the_same_in_both_directions_unless_reverse_says_otherwise() {
+fn reverse_keys_override_a_symmetric_path() {
     let path =
         common::path(r#"{"rate": "10Mbit/s", "delay": "5ms", "loss": "1%", "reverse": {"loss": "3%"}}"#);
     assert_eq!(path.forward.capacity, path.reverse.capacity);
@@ -341,7 +341,7 @@ fn a_path_is_the_same_in_both_directions_unless_reverse_says_otherwise() {
 }
 
 #[test]
-fn own_keys_take_the_place_of_the_presets() {
+fn own_keys_override_the_preset() {
     let lte = common::path(r#"{"preset": "lte"}"#);
     let rate = |capacity: &Capacity| match capacity {
         Capacity::Rate(rate) => rate.to_string(),
@@ -364,7 +364,7 @@ fn own_keys_take_the_place_of_the_presets() {
 }
 
 #[test]
-fn a_queue_without_a_limit_keeps_the_presets() {
+fn a_queue_without_a_limit_inherits_the_preset_limit() {
     let limits = |json: &str| {
         let path = common::path(json);
         (
@@ -421,15 +421,12 @@ fn a_near_subscriber_uploads_forward() {
     );
     let lone = problems(r#"{"subscriber": "near", "rate": "1Mbit/s"}"#);
     assert_eq!(lone.len(), 1);
-    assert!(
-        lone[0].starts_with("subscriber: there is none without a preset"),
-        "{lone:?}"
-    );
+    assert!(lone[0].starts_with("subscriber: requires preset"), "{lone:?}");
     assert!(problems(r#"{"hops": [{"preset": "dsl", "subscriber": "near"}]}"#).is_empty());
 }
 
 #[test]
-fn every_preset_is_valid_and_named_as_it_is_written() {
+fn every_preset_is_valid_and_round_trips_by_name() {
     for preset in Preset::ALL {
         let name = preset.name();
         assert_eq!(serde_json::to_string(&preset).unwrap(), format!("{name:?}"));
@@ -441,7 +438,7 @@ fn every_preset_is_valid_and_named_as_it_is_written() {
 }
 
 #[test]
-fn nothing_written_is_a_perfect_link() {
+fn an_empty_path_is_an_ideal_link() {
     let path = common::path("{}");
     assert_eq!(path.forward, network::LinkSpec::default());
     assert_eq!(
@@ -492,7 +489,7 @@ fn the_schema_names_every_key() {
 }
 
 #[test]
-fn a_path_of_hops_is_a_chain_of_links() {
+fn hops_are_links_in_series() {
     let config = read(
         r#"{"hops": [{"rate": "10Mbit/s", "delay": "2ms", "reverse": {"delay": "3ms"}}, {"preset": "lan", "mtu": "576B"}]}"#,
     );
@@ -521,7 +518,7 @@ fn a_path_of_hops_is_a_chain_of_links() {
 }
 
 #[test]
-fn hops_stand_alone_and_where_several_links_can() {
+fn hops_exclude_other_keys() {
     let told = |json: &str| {
         let problems = read(json).validate();
         problems
@@ -530,7 +527,7 @@ fn hops_stand_alone_and_where_several_links_can() {
             .collect::<Vec<_>>()
             .join("; ")
     };
-    assert!(told(r#"{"delay": "1ms", "hops": [{}]}"#).starts_with("hops: stands in the place of"));
+    assert!(told(r#"{"delay": "1ms", "hops": [{}]}"#).starts_with("hops: excludes all other keys"));
     assert!(told(r#"{"hops": []}"#).contains("0 links are out of range: 1 to 64"));
     assert!(told(r#"{"hops": [{}, {"delay": "61min"}]}"#).starts_with("hops.2.delay: "));
     assert!(refusal(r#"{"hops": [{"hops": []}]}"#).contains("unknown field"));
@@ -541,6 +538,6 @@ fn hops_stand_alone_and_where_several_links_can() {
     assert!(
         problems[0]
             .to_string()
-            .starts_with("bottleneck.hops: here is room for one link only")
+            .starts_with("bottleneck.hops: only one link is possible here")
     );
 }

@@ -23,7 +23,7 @@ fn assert_binomial(hits: u64, trials: u64, probability: f64) {
 }
 
 #[test]
-fn bernoulli_loses_its_share() {
+fn bernoulli_loses_the_configured_share() {
     for (seed, percent) in [(1, 0.1), (2, 2.0), (3, 10.0), (4, 50.0)] {
         let lost = lost(&format!(r#"{{"loss": "{percent}%"}}"#), seed, 200_000, 1, 100);
         assert_binomial(lost.len() as u64, 200_000, percent / 100.0);
@@ -41,7 +41,7 @@ fn bernoulli_losses_are_independent() {
 }
 
 #[test]
-fn a_higher_loss_loses_what_a_lower_one_does_and_more() {
+fn a_higher_loss_probability_loses_a_superset() {
     let loses = |percent: u64| lost(&format!(r#"{{"loss": "{percent}%"}}"#), 5, 5000, 1, 100);
     let (two, ten) = (loses(2), loses(10));
     assert!(two.iter().all(|number| ten.contains(number)) && ten.len() > 3 * two.len());
@@ -67,7 +67,7 @@ fn directions_and_trials_lose_different_packets() {
 /// p / (p + r) of packets (Gilbert 1960, eq. for P(B)) and a stay lasts 1 / r; consecutive packets correlate
 /// with 1 - p - r, which widens the binomial interval by (2 - p - r) / (p + r).
 #[test]
-fn gilbert_elliott_has_its_mean_and_its_bursts() {
+fn gilbert_elliott_has_the_expected_mean_and_burst_length() {
     for (seed, p, r) in [(1, 0.01, 0.25), (2, 0.005, 0.5), (3, 0.05, 0.1)] {
         let json = format!(
             r#"{{"loss": {{"model": "gilbert-elliott", "enter_bad": "{}%", "leave_bad": "{}%"}}}}"#,
@@ -118,7 +118,7 @@ fn elliott_loses_in_both_states() {
 }
 
 #[test]
-fn gilbert_elliott_starts_in_its_long_run_mix() {
+fn gilbert_elliott_starts_in_the_stationary_distribution() {
     // Of many first packets, p / (p + r) meet the bad state; a chain that always started well would lose none.
     let json = r#"{"loss": {"model": "gilbert-elliott", "enter_bad": "10%", "leave_bad": "30%"}}"#;
     let losers = (0..4000)
@@ -186,7 +186,7 @@ fn uniform_jitter_includes_both_ends() {
 }
 
 #[test]
-fn normal_jitter_has_its_deviation() {
+fn normal_jitter_has_the_configured_deviation() {
     let delays = delays(r#"{"spread": "4ms", "distribution": "normal"}"#);
     let (mean, deviation) = mean_and_deviation(&delays);
     assert!((mean - 20.0).abs() < Z * 4.0 / 50_000.0_f64.sqrt(), "{mean}");
@@ -199,7 +199,7 @@ fn normal_jitter_has_its_deviation() {
 }
 
 #[test]
-fn normal_jitter_never_goes_back_in_time() {
+fn normal_jitter_has_no_negative_delays() {
     let json = r#"{"delay": "1ms", "jitter": {"spread": "10ms", "distribution": "normal"}}"#;
     let (arrivals, _) = run_train(json, 3, 2000, 500 * MS, 100);
     assert!(
@@ -215,7 +215,7 @@ fn normal_jitter_never_goes_back_in_time() {
 }
 
 #[test]
-fn jitter_reorders_only_when_told_to() {
+fn jitter_reorders_only_without_keep_order() {
     let (arrivals, network) = run_train(r#"{"delay": "10ms", "jitter": "9ms"}"#, 1, 1000, MS, 100);
     assert!(numbers(&arrivals).is_sorted());
     assert_eq!(network.counters(LinkId(0)).reordered.packets, 0);
@@ -241,7 +241,7 @@ fn jitter_reorders_only_when_told_to() {
 }
 
 #[test]
-fn held_back_packets_are_overtaken() {
+fn delayed_packets_are_overtaken() {
     let json = r#"{"delay": "10ms", "reorder": {"probability": "10%", "delay": "2.5ms"}}"#;
     let (arrivals, network) = run_train(json, 1, 10_000, MS, 100);
     let took = |arrival: &common::Arrival<common::Mark>| arrival.at - (arrival.packet.body.number - 1) * MS;
@@ -264,7 +264,7 @@ fn held_back_packets_are_overtaken() {
 }
 
 #[test]
-fn duplicates_follow_their_originals() {
+fn duplicates_arrive_after_their_originals() {
     let json = r#"{"rate": "8Mbit/s", "delay": "1ms", "duplicate": "25%"}"#;
     let (arrivals, network) = run_train(json, 1, 4000, 10 * MS, 1000);
     let copies = network.counters(LinkId(0)).duplicated.packets;
@@ -281,7 +281,7 @@ fn duplicates_follow_their_originals() {
 }
 
 #[test]
-fn a_queue_without_room_drops_the_copy() {
+fn a_full_queue_drops_the_copy() {
     let json = r#"{"rate": "8Mbit/s", "duplicate": "100%", "queue": "1pkt"}"#;
     let (arrivals, network) = run_train(json, 1, 10, 10 * MS, 1000);
     assert_eq!(arrivals.len(), 10);
@@ -307,7 +307,7 @@ fn corruption_flips_one_bit_of_the_original() {
 }
 
 #[test]
-fn bytes_have_one_bit_flipped_and_every_bit_can_be() {
+fn every_bit_of_a_datagram_can_be_flipped() {
     use network::Body;
     let mut seen = [0_u32; 24];
     for choice in 0..24 * 10 {

@@ -1,6 +1,6 @@
 //! What holds on every path for every sequence of packets.
 
-use crate::common::{self, Log, Mark, What, drive, mark};
+use crate::common::{self, EventKind, Log, Mark, drive, mark};
 use foundation::{Duration, Instant, Probability, Rate, Size, Streams};
 use network::loss::{Every, GilbertElliott, Packets};
 use network::queue::{CoDel, DropHead, FqCoDel, Pie, Red};
@@ -42,9 +42,9 @@ fn loss() -> impl Strategy<Value = LossConfig> {
 fn capacity() -> impl Strategy<Value = Capacity> {
     let trace = proptest::collection::vec(1_u64..40, 1..30).prop_map(|mut times| {
         times.sort_unstable();
-        let lines: Vec<String> = times.iter().map(u64::to_string).collect();
+        let events: Vec<String> = times.iter().map(u64::to_string).collect();
         Capacity::Trace(std::sync::Arc::new(
-            network::DeliveryTrace::parse(&lines.join("\n")).unwrap(),
+            network::DeliveryTrace::parse(&events.join("\n")).unwrap(),
         ))
     });
     prop_oneof![
@@ -241,7 +241,7 @@ fn chain(links: &[LinkSpec], seed: u64) -> NetworkBuilder {
 
 /// The properties below hold for all that is registered: each is among what they are drawn from.
 #[test]
-fn every_discipline_and_model_is_tried() {
+fn strategies_cover_every_discipline_and_loss_model() {
     let mut runner = proptest::test_runner::TestRunner::deterministic();
     let mut draw = || registered().new_tree(&mut runner).unwrap().current().kind();
     let kinds: std::collections::BTreeSet<&str> = (0..500).map(|_| draw()).collect();
@@ -275,19 +275,19 @@ proptest! {
             );
             entered = counters.delivered.packets;
             // The observer sees what is counted.
-            let lines = &network.observer().lines;
-            let seen = |what: What| lines.iter().filter(|line| line.link == link && line.what == what).count() as u64;
-            prop_assert_eq!(seen(What::Entered), counters.entered.packets);
-            prop_assert_eq!(seen(What::Left), counters.delivered.packets);
-            prop_assert_eq!(seen(What::Duplicated), counters.duplicated.packets);
-            prop_assert_eq!(seen(What::Corrupted), counters.corrupted.packets);
-            prop_assert_eq!(seen(What::Marked), counters.marked.packets);
+            let events = &network.observer().events;
+            let seen = |kind: EventKind| events.iter().filter(|event| event.link == link && event.kind == kind).count() as u64;
+            prop_assert_eq!(seen(EventKind::Entered), counters.entered.packets);
+            prop_assert_eq!(seen(EventKind::Left), counters.delivered.packets);
+            prop_assert_eq!(seen(EventKind::Duplicated), counters.duplicated.packets);
+            prop_assert_eq!(seen(EventKind::Corrupted), counters.corrupted.packets);
+            prop_assert_eq!(seen(EventKind::Marked), counters.marked.packets);
             for reason in [DropReason::Loss, DropReason::Queue, DropReason::Mtu] {
-                prop_assert_eq!(seen(What::Dropped(reason)), counters.dropped(reason).packets);
+                prop_assert_eq!(seen(EventKind::Dropped(reason)), counters.dropped(reason).packets);
             }
         }
         prop_assert_eq!(arrivals.len() as u64, entered);
-        prop_assert!(network.observer().lines.is_sorted_by_key(|line| line.at));
+        prop_assert!(network.observer().events.is_sorted_by_key(|event| event.at));
         prop_assert_eq!(network.poll_timeout(), None);
         while network.poll_too_big().is_some() {}
         prop_assert_eq!(network.packets_inside(), 0);
@@ -325,7 +325,7 @@ proptest! {
 
     /// A packet that cannot be marked is not, and who asks for no marks sees none.
     #[test]
-    fn marks_are_for_those_who_understand_them(links in proptest::collection::vec(any_link(), 1..4), packets in packets(), seed: u64) {
+    fn only_ecn_capable_packets_are_marked(links in proptest::collection::vec(any_link(), 1..4), packets in packets(), seed: u64) {
         let mut network = chain(&links, seed).build();
         let arrivals = drive(&mut network, schedule(&packets));
         prop_assert!(arrivals.iter().all(|arrival| arrival.packet.body.ecn_capable || arrival.packet.body.marks == 0));
@@ -368,10 +368,10 @@ proptest! {
         let run = || {
             let mut network = builder.clone().build_observed(Log::default());
             let arrivals = drive(&mut network, schedule(&packets));
-            (arrivals, network.observer().lines.clone())
+            (arrivals, network.observer().events.clone())
         };
-        let (arrivals, lines) = run();
-        prop_assert_eq!(&run(), &(arrivals, lines.clone()));
+        let (arrivals, events) = run();
+        prop_assert_eq!(&run(), &(arrivals, events.clone()));
         let mut network = builder.build_observed(Log::default());
         let mut wake = 0;
         for (at, packet) in schedule(&packets) {
@@ -382,7 +382,7 @@ proptest! {
             network.send(Instant::from_nanos(at), packet);
         }
         network.handle_timeout(Instant::MAX);
-        prop_assert_eq!(&network.observer().lines, &lines);
+        prop_assert_eq!(&network.observer().events, &events);
     }
 
     /// Which packets a loss model takes does not depend on when they come or how large they are.
@@ -393,9 +393,9 @@ proptest! {
             let mut network = chain(&[link], seed).build_observed(Log::default());
             let packets: Vec<_> = shape.iter().copied().chain(std::iter::repeat((7, 700))).take(count).collect();
             drive(&mut network, schedule(&packets));
-            let lost = network.observer().lines.iter();
-            let lost = lost.filter(|line| line.what == What::Dropped(DropReason::Loss));
-            lost.map(|line| line.id).collect::<Vec<_>>()
+            let lost = network.observer().events.iter();
+            let lost = lost.filter(|event| event.kind == EventKind::Dropped(DropReason::Loss));
+            lost.map(|event| event.id).collect::<Vec<_>>()
         };
         // A link that has all other features on has drawn from other streams.
         let busy = LinkSpec {

@@ -3,7 +3,7 @@
 use crate::common::{Log, Mark, drive, mark, numbers, path, run_train, train};
 use foundation::{Instant, Streams};
 use network::{
-    Body, DropLog, DropReason, FORWARD, HostId, LinkId, LinkSpec, Network, NetworkBuilder, Packet, REVERSE,
+    Body, DropReason, FORWARD, HostId, LinkId, LinkSpec, Network, NetworkBuilder, Packet, REVERSE,
 };
 
 const MS: u64 = 1_000_000;
@@ -57,11 +57,10 @@ fn an_unlimited_link_has_no_queue() {
 }
 
 #[test]
-fn a_full_queue_drops_what_comes_last() {
+fn a_full_queue_drops_arrivals() {
     // Three packets of 1 ms fit. At 1.0 ms the first has been sent, so one more fits; at 1.5 ms none does.
     let json = r#"{"rate": "10Mbit/s", "queue": "3pkt"}"#;
-    let mut network =
-        NetworkBuilder::chain(&[path(json)], Streams::new(1, 0)).build_observed(DropLog::default());
+    let mut network = NetworkBuilder::chain(&[path(json)], Streams::new(1, 0)).build_observed(Log::default());
     let times = [0, 0, 0, 0, 999_999, 1_000_000, 1_500_000];
     let sends = times
         .iter()
@@ -70,11 +69,7 @@ fn a_full_queue_drops_what_comes_last() {
     let arrivals = drive(&mut network, sends);
     assert_eq!(numbers(&arrivals), [1, 2, 3, 6]);
     assert_eq!(arrivals[3].at, 4 * MS);
-    let mut drops = Vec::new();
-    while let Some(drop) = network.observer_mut().poll_drop() {
-        assert_eq!((drop.link, drop.reason), (LinkId(0), DropReason::Queue));
-        drops.push((drop.at.as_nanos(), drop.packet.body.number));
-    }
+    let drops = network.observer().drops(DropReason::Queue);
     assert_eq!(drops, [(0, 4), (999_999, 5), (1_500_000, 7)]);
     assert_eq!(network.counters(LinkId(0)).queue_dropped.bytes, 3 * 1250);
 }
@@ -98,8 +93,7 @@ fn a_queue_in_bytes_counts_bytes() {
 #[test]
 fn drop_head_keeps_the_newest() {
     let json = r#"{"rate": "10Mbit/s", "delay": "3ms", "queue": {"kind": "drop-head", "limit": "3pkt"}}"#;
-    let mut network =
-        NetworkBuilder::chain(&[path(json)], Streams::new(1, 0)).build_observed(DropLog::default());
+    let mut network = NetworkBuilder::chain(&[path(json)], Streams::new(1, 0)).build_observed(Log::default());
     let arrivals = drive(&mut network, train(6, 0, 1250));
     // The first is being sent when the others come, and so it stays.
     assert_eq!(numbers(&arrivals), [1, 5, 6]);
@@ -110,12 +104,12 @@ fn drop_head_keeps_the_newest() {
         (counters.max_queue_packets, counters.queue_dropped.packets),
         (3, 3)
     );
-    let first = network.observer_mut().poll_drop().unwrap();
-    assert_eq!((first.packet.body.number, first.reason), (2, DropReason::Queue));
+    let drops = network.observer().drops(DropReason::Queue);
+    assert_eq!(drops[0].1, 2);
 }
 
 #[test]
-fn drop_head_keeps_what_waits_from_a_packet_that_can_never_fit() {
+fn drop_head_rejects_packets_larger_than_the_queue() {
     let json = r#"{"rate": "8Mbit/s", "queue": {"kind": "drop-head", "limit": "2000B"}}"#;
     let mut network = Network::two_hosts(&path(json), Streams::new(1, 0));
     // While 1200 bytes are being sent, 800 are left: 900 can never fit, 500 push the 400 out.
@@ -127,7 +121,7 @@ fn drop_head_keeps_what_waits_from_a_packet_that_can_never_fit() {
 }
 
 #[test]
-fn a_packet_that_comes_as_the_one_before_has_been_sent_finds_room() {
+fn a_departure_frees_room_at_the_same_time() {
     for queue in [r#""1pkt""#, r#"{"kind": "drop-head", "limit": "1pkt"}"#] {
         let json = format!(r#"{{"rate": "10Mbit/s", "queue": {queue}}}"#);
         let (arrivals, _) = run_train(&json, 1, 5, MS, 1250);
@@ -139,7 +133,7 @@ fn a_packet_that_comes_as_the_one_before_has_been_sent_finds_room() {
 }
 
 #[test]
-fn a_held_queue_without_drops_times_as_drop_tail_does() {
+fn active_queues_without_drops_time_like_drop_tail() {
     let timing = |queue: &str| {
         let json = format!(r#"{{"rate": "3Mbit/s", "delay": "3ms", "queue": {queue}}}"#);
         let (arrivals, _) = run_train(&json, 1, 300, 1_700_000, 700);
@@ -152,7 +146,7 @@ fn a_held_queue_without_drops_times_as_drop_tail_does() {
 }
 
 #[test]
-fn what_is_larger_than_the_mtu_is_dropped_and_counted() {
+fn packets_above_the_mtu_are_dropped_and_counted() {
     let (arrivals, network) = run_train(r#"{"mtu": "1400B", "loss": {"packets": [1]}}"#, 1, 3, MS, 1401);
     assert!(arrivals.is_empty());
     let counters = network.counters(LinkId(0));
@@ -166,7 +160,7 @@ fn what_is_larger_than_the_mtu_is_dropped_and_counted() {
 }
 
 #[test]
-fn a_late_caller_changes_nothing() {
+fn late_calls_do_not_change_delivery_times() {
     // Two sources into one chain. The first caller comes exactly when asked, the second only with its next packet.
     let paths = [
         path(r#"{"rate": "10Mbit/s", "delay": "1ms", "jitter": "0.5ms", "queue": "20pkt"}"#),
@@ -182,12 +176,12 @@ fn a_late_caller_changes_nothing() {
         late.send(Instant::from_nanos(at), packet);
     }
     late.handle_timeout(Instant::MAX);
-    assert_eq!(exact.observer().lines, late.observer().lines);
-    assert!(exact.observer().lines.len() > 1000);
+    assert_eq!(exact.observer().events, late.observer().events);
+    assert!(exact.observer().events.len() > 1000);
 }
 
 #[test]
-fn time_does_not_run_backwards() {
+fn an_earlier_time_counts_as_the_latest() {
     let mut network: Network<Mark> = Network::two_hosts(&path(r#"{"delay": "1ms"}"#), Streams::new(1, 0));
     network.handle_timeout(Instant::from_nanos(5 * MS));
     network.send(Instant::from_nanos(2 * MS), Packet::new(FORWARD, 1, mark(1)));
@@ -195,7 +189,7 @@ fn time_does_not_run_backwards() {
 }
 
 #[test]
-fn a_tie_goes_to_what_was_scheduled_first() {
+fn ties_follow_the_scheduling_order() {
     // Two access links of one delay join at a third: their packets are due there at the same time.
     let mut builder = NetworkBuilder::new(Streams::new(1, 0));
     let sink = builder.host();
@@ -218,7 +212,7 @@ fn a_tie_goes_to_what_was_scheduled_first() {
 }
 
 #[test]
-fn a_route_over_no_link_delivers_at_once() {
+fn a_route_without_links_delivers_immediately() {
     let mut builder = NetworkBuilder::new(Streams::new(1, 0));
     let host = builder.host();
     let route = builder.route(&[], host);
@@ -231,7 +225,7 @@ fn a_route_over_no_link_delivers_at_once() {
 
 #[test]
 #[should_panic(expected = "no hop 2")]
-fn a_hop_beyond_the_route_is_refused() {
+fn a_hop_beyond_the_route_panics() {
     let mut network: Network<Mark> = Network::two_hosts(&path("{}"), Streams::new(1, 0));
     let mut packet = Packet::new(FORWARD, 1, mark(1));
     packet.hop = 2;
@@ -240,7 +234,7 @@ fn a_hop_beyond_the_route_is_refused() {
 
 #[test]
 #[should_panic(expected = "a second link is named")]
-fn two_links_of_one_name_are_refused() {
+fn duplicate_link_names_panic() {
     let mut builder = NetworkBuilder::new(Streams::new(1, 0));
     builder.link("core", &LinkSpec::default());
     builder.link("core", &LinkSpec::default());
@@ -269,7 +263,7 @@ impl Body for Sealed {
 }
 
 #[test]
-fn a_body_is_cloned_to_duplicate_and_flipped_to_corrupt_and_nothing_else() {
+fn bodies_are_cloned_and_flipped_only_by_impairments() {
     let json = r#"{"rate": "50Mbit/s", "delay": "5ms", "jitter": "4ms", "loss": "5%", "duplicate": "10%",
         "corrupt": "10%", "queue": "30pkt", "reorder": {"probability": "5%", "delay": "3ms"}}"#;
     let paths = [path(json), path(json)];

@@ -2,7 +2,7 @@
 
 use crate::common::{self, drive, mark};
 use foundation::{Duration, Instant, Streams};
-use network::topology::Kind;
+use network::topology::TopologyKind;
 use network::{Capacity, HostId, Network, Packet, PathSpec, Topology, TopologyConfig};
 
 fn read(json: &str) -> TopologyConfig {
@@ -47,7 +47,7 @@ fn rate(topology: &Topology, link: &str) -> String {
 }
 
 #[test]
-fn a_dumbbell_is_two_sides_and_a_link() {
+fn a_dumbbell_joins_two_sides_by_one_link() {
     let bell = topology(
         r#"{"kind": "dumbbell", "pairs": 2, "bottleneck": {"rate": "10Mbit/s", "reverse": {"rate": "1Mbit/s"}},
             "access": {"rate": "1Gbit/s"}, "exit": {"delay": "1ms"}}"#,
@@ -67,7 +67,7 @@ fn a_dumbbell_is_two_sides_and_a_link() {
 
 /// A tree of five clients whose links have 25 i / 5 Mbit/s, in front of one server behind 45 Mbit/s.
 #[test]
-fn a_server_behind_a_bottleneck_is_a_dumbbell_with_one_receiver() {
+fn a_dumbbell_may_have_one_receiver() {
     let bell = topology(
         r#"{"kind": "dumbbell", "receivers": 1, "bottleneck": {"rate": "45Mbit/s"}, "access": [
             {"rate": "5Mbit/s"}, {"rate": "10Mbit/s"}, {"rate": "15Mbit/s"}, {"rate": "20Mbit/s"}, {"rate": "25Mbit/s"}]}"#,
@@ -105,7 +105,7 @@ fn a_parking_lot_has_a_pair_for_all_and_one_for_each_hop() {
 }
 
 #[test]
-fn a_star_gathers_at_its_hub() {
+fn all_leaves_of_a_star_send_to_the_hub() {
     let star = topology(r#"{"kind": "star", "leaves": 3, "leaf": {"rate": "1Mbit/s"}}"#);
     assert_eq!(star.hosts(), ["hub", "h1", "h2", "h3"]);
     assert_eq!(pairs(&star), [("h1", "hub"), ("h2", "hub"), ("h3", "hub")]);
@@ -156,7 +156,7 @@ fn bottlenecks_are_links_that_the_data_crosses() {
 }
 
 #[test]
-fn a_tree_leads_to_its_root() {
+fn all_leaves_of_a_tree_send_to_the_root() {
     let tree =
         topology(r#"{"kind": "tree", "fan_out": 3, "level": [{"rate": "45Mbit/s"}, {"rate": "10Mbit/s"}]}"#);
     assert_eq!(pairs(&tree).len(), 9);
@@ -173,7 +173,7 @@ fn a_tree_leads_to_its_root() {
 }
 
 #[test]
-fn a_free_topology_is_what_is_listed() {
+fn a_free_topology_has_the_listed_nodes_and_links() {
     let free = topology(
         r#"{"kind": "free", "hosts": ["a", "b", "c"], "routers": ["x", "y"],
             "links": [{"from": "a", "to": "x", "rate": "9Mbit/s"}, {"from": "x", "to": "y", "rate": "5Mbit/s", "reverse": {"rate": "7Mbit/s"}},
@@ -197,7 +197,7 @@ fn a_free_topology_is_what_is_listed() {
 }
 
 #[test]
-fn the_way_has_the_fewest_links_and_then_those_declared_first() {
+fn routes_have_the_fewest_links_and_ties_follow_declaration_order() {
     let diamond = |first: &str, second: &str| {
         topology(&format!(
             r#"{{"kind": "free", "hosts": ["a", "b", "c"], "routers": ["x", "y", "z"], "links": [
@@ -212,7 +212,7 @@ fn the_way_has_the_fewest_links_and_then_those_declared_first() {
 
 /// A host passes no packets of others on, though that way would be shorter.
 #[test]
-fn ways_lead_over_routers_alone() {
+fn routes_do_not_pass_through_hosts() {
     let free = topology(
         r#"{"kind": "free", "hosts": ["a", "b", "c"], "routers": ["x", "y"], "links": [{"from": "a", "to": "c"}, {"from": "c", "to": "b"},
             {"from": "a", "to": "x"}, {"from": "x", "to": "y"}, {"from": "y", "to": "b"}], "pairs": [["a", "b"]]}"#,
@@ -359,7 +359,7 @@ fn mistakes_are_problems_of_their_key() {
 }
 
 #[test]
-fn a_wrong_form_is_told_what_is_allowed() {
+fn errors_list_the_allowed_forms() {
     for (json, words) in [
         (r#"{"kind": "dumbell"}"#, &["dumbell", "`dumbbell`", "`free`"][..]),
         (
@@ -394,14 +394,14 @@ fn a_wrong_form_is_told_what_is_allowed() {
 }
 
 #[test]
-fn what_is_read_is_written_back() {
+fn configurations_round_trip() {
     for json in [
         r#"{"kind":"dumbbell","pairs":3,"bottleneck":{"reverse":{"delay":"1ms"},"rate":"1Mbit/s"},"access":[{},{},{"preset":"lte"}]}"#,
         r#"{"kind":"free","pairs":[["a","b"]],"hosts":["a","b"],"links":[{"from":"a","to":"b","rate":"1Mbit/s"}]}"#,
     ] {
         assert_eq!(serde_json::to_string(&read(json)).unwrap(), json);
     }
-    let new = TopologyConfig::new(Kind::Star);
+    let new = TopologyConfig::new(TopologyKind::Star);
     assert_eq!(new, read(r#"{"kind": "star"}"#));
 }
 
@@ -420,7 +420,7 @@ fn the_schema_names_every_key_with_its_help() {
 
 /// A path and a chain of paths are the networks that they were: the same names, so the same losses.
 #[test]
-fn paths_keep_the_names_of_their_links() {
+fn chains_name_their_links() {
     let spec = common::path(r#"{"rate": "1Mbit/s", "delay": "3ms"}"#);
     let path = Topology::path(&spec);
     assert_eq!(path.hosts(), ["sender", "receiver"]);
@@ -447,7 +447,7 @@ fn paths_keep_the_names_of_their_links() {
 }
 
 #[test]
-fn a_packet_takes_the_delays_of_its_way() {
+fn a_packet_takes_the_delays_of_its_route() {
     let lot = topology(
         r#"{"kind": "parking-lot", "hops": 3, "bottleneck": {"delay": "5ms"}, "access": {"delay": "1ms"}, "exit": {"delay": "2ms"}}"#,
     );
@@ -495,7 +495,7 @@ fn large_topologies_are_built() {
 }
 
 #[test]
-fn ways_between_two_hosts_share_no_link() {
+fn ways_between_two_hosts_are_link_disjoint() {
     let topology = topology(
         r#"{"kind": "free", "hosts": ["a", "b"], "routers": ["x", "y", "z"], "links": [
             {"from": "a", "to": "x", "rate": "1Mbit/s"}, {"from": "x", "to": "b", "rate": "1Mbit/s"},
@@ -516,7 +516,7 @@ fn ways_between_two_hosts_share_no_link() {
 }
 
 #[test]
-fn routers_have_ways_to_them_and_back() {
+fn routers_are_reachable_in_both_directions() {
     let lot = topology(
         r#"{"kind": "free", "hosts": ["a", "b"], "routers": ["x", "y"], "links": [
             {"from": "a", "to": "x"}, {"from": "x", "to": "y", "name": "one"},
@@ -549,7 +549,7 @@ fn routers_have_ways_to_them_and_back() {
 }
 
 #[test]
-fn a_route_can_be_added_to_a_network_that_runs() {
+fn routes_can_be_added_to_a_running_network() {
     let spec = common::path(r#"{"delay": "1ms"}"#);
     let chain = Topology::chain(&[spec.clone(), spec]);
     let mut builder = chain.builder(Streams::new(1, 0));

@@ -29,7 +29,7 @@ fn times(trace: &str, sends: &[(u64, u32)]) -> Vec<u64> {
 }
 
 #[test]
-fn full_packets_take_an_opportunity_each() {
+fn full_packets_take_one_opportunity_each() {
     assert_eq!(
         times("2\n5\n9\n", &[(0, 1500), (0, 1500), (0, 1500), (0, 1500)]),
         [2, 5, 9, 11]
@@ -64,7 +64,7 @@ fn a_packet_may_span_opportunities() {
 }
 
 #[test]
-fn what_an_idle_link_does_not_use_is_lost() {
+fn unused_opportunities_are_lost() {
     // At 3 there is nothing to send; a packet that joins at an opportunity's own time misses it.
     assert_eq!(
         times("3\n7\n10", &[(4, 1500), (7, 1500), (10, 1500)]),
@@ -80,12 +80,12 @@ fn what_an_idle_link_does_not_use_is_lost() {
 }
 
 #[test]
-fn a_saturated_link_delivers_what_the_trace_holds() {
+fn a_saturated_link_delivers_all_opportunities() {
     // An uneven trace of 1000 opportunities in 4 s: 3 Mbit/s.
-    let mut lines: Vec<u64> = (1..1000).map(|number: u64| number * number % 4000).collect();
-    lines.push(4000);
-    lines.sort_unstable();
-    let text: Vec<String> = lines.iter().map(u64::to_string).collect();
+    let mut events: Vec<u64> = (1..1000).map(|number: u64| number * number % 4000).collect();
+    events.push(4000);
+    events.sort_unstable();
+    let text: Vec<String> = events.iter().map(u64::to_string).collect();
     let trace = DeliveryTrace::parse(&text.join("\n")).unwrap();
     assert_eq!(trace.period(), Duration::from_secs(4));
     assert_eq!(trace.mean_rate().unwrap().to_string(), "3Mbit/s");
@@ -114,7 +114,7 @@ fn a_saturated_link_delivers_what_the_trace_holds() {
 }
 
 #[test]
-fn drop_head_goes_on_within_an_opportunity() {
+fn drop_head_continues_within_an_opportunity() {
     let path: PathConfig = serde_json::from_str(
         r#"{"trace": "cell.down", "queue": {"kind": "drop-head"}, "reverse": {"rate": "1Mbit/s"}}"#,
     )
@@ -145,13 +145,13 @@ fn errors_name_the_line() {
     );
     assert!(message("1\n\n2").starts_with("line 2"));
     assert!(message("1.5").contains("whole"));
-    assert!(message("5\n4").contains("must not fall"));
+    assert!(message("5\n4").contains("must not decrease"));
     assert!(message("99999999999999999").contains("too long"));
     assert!(DeliveryTrace::parse("1\r\n2\r\n").is_ok());
 }
 
 #[test]
-fn a_trace_that_cannot_be_read_is_a_problem_of_its_key() {
+fn unreadable_traces_are_problems_of_their_key() {
     let config: PathConfig = serde_json::from_str(r#"{"trace": "a", "reverse": {"trace": "b"}}"#).unwrap();
     let mut load = |file: &str| {
         if file == "a" {
@@ -168,7 +168,7 @@ fn a_trace_that_cannot_be_read_is_a_problem_of_its_key() {
 }
 
 #[test]
-fn what_a_trace_lets_through_is_counted_over_its_turns() {
+fn bytes_between_counts_across_periods() {
     let trace = DeliveryTrace::parse("0\n2\n2\n5\n10").unwrap();
     let at = |millis: u64| foundation::Instant::from_nanos(millis * MS);
     let packets = |from: u64, until: u64| trace.bytes_between(at(from), at(until)) / 1500;

@@ -18,7 +18,7 @@ mod here {
 
     use emulation::shell::{ShellOptions, default_command};
     use emulation::{clean, doctor, shell, trial, user_namespace};
-    use experiment::{Record, vocabulary};
+    use experiment::{TrialRecord, vocabulary};
     use foundation::{Duration, Streams};
     use network::{LinkConfig, PathConfig};
     use pyo3::exceptions::PyValueError;
@@ -34,7 +34,7 @@ mod here {
         let spec = spec(spec_json)?;
         let record = py
             .detach(|| trial::run(&spec, &names, None))
-            .unwrap_or_else(|error| Record {
+            .unwrap_or_else(|error| TrialRecord {
                 metrics: None,
                 error: Some(error.to_string()),
                 flows: Vec::new(),

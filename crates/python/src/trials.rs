@@ -5,10 +5,10 @@ use std::io::{BufWriter, Write};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use experiment::Record;
+use experiment::TrialRecord;
 use experiment::layout::Layout;
 use experiment::plan::Plan;
-use experiment::trace::capture::Extent;
+use experiment::trace::capture::CaptureOptions;
 use experiment::trace::{Series, TraceEvent};
 use experiment::{TrialSpec, vocabulary as words};
 use foundation::{Duration, Problem};
@@ -103,7 +103,7 @@ pub fn simulate(py: Python<'_>, spec_json: &str, cancel: Option<&Cancel>) -> PyR
     // A controller in Python that went wrong fails the trial, as a transfer that breaks off does.
     let record = match ran {
         Ok(ran) => ran.map_err(|error| raised(&error))?,
-        Err(fault) => Record::of_transfer(Err(&fault)),
+        Err(fault) => TrialRecord::of_transfer(Err(&fault)),
     };
     json(&record)
 }
@@ -128,7 +128,7 @@ pub fn layout(spec_json: &str) -> PyResult<String> {
 pub struct Traced<'a> {
     /// Its record.
     #[serde(flatten)]
-    pub record: &'a Record,
+    pub record: &'a TrialRecord,
     /// The table of its packets.
     pub events: &'a [TraceEvent],
     /// Machines and queues over time, where they were read.
@@ -139,7 +139,7 @@ pub struct Traced<'a> {
 pub struct Asked<'a> {
     interval: Option<Duration>,
     capture: Option<&'a str>,
-    extent: Extent,
+    extent: CaptureOptions,
 }
 
 impl<'a> Asked<'a> {
@@ -173,7 +173,7 @@ impl<'a> Asked<'a> {
         Ok(Self {
             interval,
             capture: pcapng,
-            extent: Extent { side, snap },
+            extent: CaptureOptions { side, snap },
         })
     }
 
@@ -188,7 +188,7 @@ impl<'a> Asked<'a> {
     /// `OSError` where it cannot be written.
     pub fn capture(
         &self,
-        write: impl FnOnce(&mut BufWriter<File>, Extent) -> std::io::Result<()>,
+        write: impl FnOnce(&mut BufWriter<File>, CaptureOptions) -> std::io::Result<()>,
     ) -> PyResult<()> {
         let Some(path) = self.capture else { return Ok(()) };
         write_capture(path, |out| write(out, self.extent))
@@ -219,7 +219,7 @@ pub fn trace(
     let recorder = std::mem::take(world.network_mut().observer_mut());
     asked.capture(|out, extent| {
         let hosts = world.topology().hosts();
-        pcapng::write(out, &recorder.sightings, hosts, &record.flows, extent)
+        pcapng::write(out, &recorder.captured, hosts, &record.flows, extent)
     })?;
     json(&Traced {
         record: &record,

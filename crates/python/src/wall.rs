@@ -5,7 +5,7 @@ use std::net::{Ipv4Addr, SocketAddr};
 use std::ops::ControlFlow;
 use std::path::PathBuf;
 
-use experiment::Record;
+use experiment::TrialRecord;
 use experiment::vocabulary;
 use foundation::Streams;
 use network::{LinkCounters, PathConfig};
@@ -97,7 +97,7 @@ fn run_endpoint(
     role: &str,
     spec: &experiment::TrialSpec,
     to: Option<SocketAddr>,
-) -> PyResult<Option<Record>> {
+) -> PyResult<Option<TrialRecord>> {
     let transfer = || {
         spec.transfer()
             .map_err(|error| PyValueError::new_err(error.to_string()))
@@ -120,7 +120,7 @@ fn run_endpoint(
         "send" => {
             let (_, protocol, bytes) = transfer()?;
             let sent = ends::send_pattern(target()?, protocol, bytes, &mut || true);
-            Ok(Some(Record::of_transfer(
+            Ok(Some(TrialRecord::of_transfer(
                 sent.map_err(|error| error.to_string()).as_ref(),
             )))
         }
@@ -138,7 +138,7 @@ pub fn endpoint(py: Python<'_>, role: &str, spec_json: &str, addr: Option<&str>)
     let to = addr.map(address).transpose()?;
     let record = py
         .detach(|| guarded(|| run_endpoint(role, &spec, to)))
-        .unwrap_or_else(|fault| Ok(Some(Record::of_transfer(Err(&fault)))))?;
+        .unwrap_or_else(|fault| Ok(Some(TrialRecord::of_transfer(Err(&fault)))))?;
     record.map_or_else(|| Ok(String::new()), |record| text_of(&record))
 }
 

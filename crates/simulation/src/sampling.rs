@@ -1,11 +1,11 @@
 //! Reading goodput, windows and queues at regular times.
 
-use experiment::metrics::Window;
+use experiment::metrics::GoodputWindow;
 use experiment::observation::Observation;
 use experiment::plan::Group;
 use experiment::spec::TrialSpec;
 use experiment::trace::series::{Sampling, Series, flow_name};
-use experiment::workload::Kind;
+use experiment::workload::WorkloadKind;
 use foundation::{Duration, Instant};
 use network::topology::Topology;
 use network::{Network, Observer};
@@ -18,7 +18,7 @@ pub(crate) struct Sampler {
     series: Option<Sampling>,
     /// The length of a window of goodput, kept of flows that all last.
     window: Option<Duration>,
-    windows: Vec<Window>,
+    windows: Vec<GoodputWindow>,
     last: Vec<u64>,
     /// The bottlenecks when measuring began.
     pub(crate) before: Vec<Observation>,
@@ -29,7 +29,7 @@ impl Sampler {
         let kind = spec.workload.kind;
         Self {
             series: series.map(|interval| Sampling::new(interval, topology)),
-            window: matches!(kind, Kind::Bulk | Kind::OnOff).then(|| spec.workload.sample()),
+            window: matches!(kind, WorkloadKind::Bulk | WorkloadKind::OnOff).then(|| spec.workload.sample()),
             windows: Vec::new(),
             last: Vec::new(),
             before: vec![Observation::default(); topology.bottlenecks().len()],
@@ -50,7 +50,7 @@ impl Sampler {
         self.series.as_ref().map(Sampling::series)
     }
 
-    pub(crate) fn windows(&self) -> &[Window] {
+    pub(crate) fn windows(&self) -> &[GoodputWindow] {
         &self.windows
     }
 
@@ -79,7 +79,7 @@ impl Sampler {
             delivered.push((flow.number, total - self.last[number]));
             self.last[number] = total;
         }
-        self.windows.push(Window { at: now, delivered });
+        self.windows.push(GoodputWindow { at: now, delivered });
     }
 
     /// Reads machines and queues.

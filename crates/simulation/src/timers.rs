@@ -63,7 +63,7 @@ mod tests {
     proptest! {
         /// Whatever moves when, each sleeper is woken at its last time and not before.
         #[test]
-        fn wakes_everybody_in_time(moves in prop::collection::vec((0_u32..5, 1_u64..100), 1..60)) {
+        fn wakes_every_endpoint_in_time(moves in prop::collection::vec((0_u32..5, 1_u64..100), 1..60)) {
             let mut timers = Timers::default();
             let mut wanted = [Instant::MAX; 5];
             let mut now = Instant::ZERO;

@@ -2,14 +2,14 @@
 
 use std::sync::atomic::AtomicBool;
 
-use experiment::metrics::Measured;
+use experiment::metrics::TrialOutcome;
 use experiment::spec::{NetworkConfig, SpecError, TrialSpec};
-use experiment::{ProtocolConfig, Record};
+use experiment::{ProtocolConfig, TrialRecord};
 use foundation::{Duration, Instant, Problem};
 use transport::tcp::StackKind;
 
-use crate::watch::Watch;
-use crate::world::{Stop, World};
+use crate::watch::WorldObserver;
+use crate::world::{RunError, World};
 
 /// Why there is no record.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -26,7 +26,7 @@ pub enum TrialError {
 ///
 /// # Errors
 /// [`TrialError`]; a transfer that fails is no error but a record that says so.
-pub fn run(spec: &TrialSpec, cancel: Option<&AtomicBool>) -> Result<Record, TrialError> {
+pub fn run(spec: &TrialSpec, cancel: Option<&AtomicBool>) -> Result<TrialRecord, TrialError> {
     run_watched(spec, cancel, (), None).map(|(record, _)| record)
 }
 
@@ -35,17 +35,17 @@ pub fn run(spec: &TrialSpec, cancel: Option<&AtomicBool>) -> Result<Record, Tria
 ///
 /// # Errors
 /// As [`run`].
-pub fn run_watched<W: Watch>(
+pub fn run_watched<W: WorldObserver>(
     spec: &TrialSpec,
     cancel: Option<&AtomicBool>,
     watch: W,
     series: Option<Duration>,
-) -> Result<(Record, World<W>), TrialError> {
+) -> Result<(TrialRecord, World<W>), TrialError> {
     refuse_kernels(spec)?;
     refuse_loopback(spec)?;
     let mut world = World::new(spec, watch, series)?;
     let stop = world.run(cancel).err();
-    if stop == Some(Stop::Cancelled) {
+    if stop == Some(RunError::Cancelled) {
         return Err(TrialError::Cancelled);
     }
     world.close();
@@ -77,7 +77,7 @@ fn refuse_kernels(spec: &TrialSpec) -> Result<(), SpecError> {
 /// Only a kernel has a loopback interface: there is no network to simulate, and all times would be zero.
 fn refuse_loopback(spec: &TrialSpec) -> Result<(), SpecError> {
     match &spec.network {
-        NetworkConfig::Topology(topology) if topology.kind == network::topology::Kind::Loopback => {
+        NetworkConfig::Topology(topology) if topology.kind == network::topology::TopologyKind::Loopback => {
             let message = "\"loopback\" is for the world netns: it has no network to simulate";
             Err(SpecError::Invalid(vec![Problem::new("topology.kind", message)]))
         }
@@ -85,9 +85,9 @@ fn refuse_loopback(spec: &TrialSpec) -> Result<(), SpecError> {
     }
 }
 
-fn record<W: Watch>(world: &mut World<W>, stop: Option<Stop>) -> Record {
+fn record<W: WorldObserver>(world: &mut World<W>, stop: Option<RunError>) -> TrialRecord {
     let bottlenecks = world.bottlenecks();
-    let measured = Measured {
+    let measured = TrialOutcome {
         topology: world.topology(),
         groups: world.groups(),
         flows: world.outcomes(),
@@ -99,5 +99,5 @@ fn record<W: Watch>(world: &mut World<W>, stop: Option<Stop>) -> Record {
         from: world.measured_from(),
         until: world.now(),
     };
-    Record::of(&measured, stop.map(|stop| stop.to_string()))
+    TrialRecord::of(&measured, stop.map(|stop| stop.to_string()))
 }

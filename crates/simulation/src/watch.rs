@@ -7,7 +7,7 @@ use crate::body::{Parcel, Side};
 
 /// Learns what happens in a world. Every method does nothing unless it is written; an unused watcher
 /// (`()`) is compiled away.
-pub trait Watch: Observer<Parcel> {
+pub trait WorldObserver: Observer<Parcel> {
     /// The world stands; route number i has `hops[i]` links.
     #[inline]
     fn began(&mut self, hops: &[u8]) {
@@ -28,4 +28,4 @@ pub trait Watch: Observer<Parcel> {
 }
 
 /// Nothing but the network's own events.
-impl Watch for () {}
+impl WorldObserver for () {}

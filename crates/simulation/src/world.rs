@@ -6,11 +6,11 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use experiment::accounts::accounts;
 use experiment::observation::Observation;
-use experiment::outcome::{Baseline, FlowOutcome};
+use experiment::outcome::{FlowCounters, FlowOutcome};
 use experiment::plan::{Group, Plan, Protocol};
 use experiment::spec::{SpecError, TrialSpec};
 use experiment::trace::Series;
-use experiment::workload::Kind;
+use experiment::workload::WorkloadKind;
 use foundation::{Duration, Instant};
 use network::topology::Topology;
 use network::{HostId, Network, TooBig};
@@ -22,11 +22,11 @@ use crate::body::{Content, Parcel, Side, packet};
 use crate::endpoint::{Endpoint, Host, baseline, ends, outcome};
 use crate::sampling::Sampler;
 use crate::timers::Timers;
-use crate::watch::Watch;
+use crate::watch::WorldObserver;
 
 /// How a run ended before its time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum Stop {
+pub enum RunError {
     /// The caller wished so.
     #[error("cancelled")]
     Cancelled,
@@ -54,12 +54,12 @@ pub(crate) struct Flow {
     /// Whether its end has been counted.
     pub counted: bool,
     pub ends: [Endpoint; 2],
-    pub baseline: Baseline,
+    pub baseline: FlowCounters,
 }
 
 /// Something that the world itself does at a time; at the same time, what was planned first comes first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum Control {
+enum WorldEvent {
     /// What is measured begins.
     Mark,
     /// Goodput is read.
@@ -74,7 +74,7 @@ enum Control {
     End,
 }
 
-impl Control {
+impl WorldEvent {
     /// Whether it only reads what others do.
     const fn only_reads(self) -> bool {
         matches!(self, Self::Window | Self::Series)
@@ -82,7 +82,7 @@ impl Control {
 }
 
 /// Hosts, flows and a network.
-pub struct World<W: Watch = ()> {
+pub struct World<W: WorldObserver = ()> {
     now: Instant,
     network: Network<Parcel, W>,
     topology: Topology,
@@ -99,7 +99,7 @@ pub struct World<W: Watch = ()> {
     /// What hosts remember of others, by number, where a TCP may open early; else one for all, which stays empty.
     memories: Vec<HostMemory>,
     /// Ordered by time, then order of planning.
-    controls: BTreeSet<(Instant, u64, Control)>,
+    controls: BTreeSet<(Instant, u64, WorldEvent)>,
     planned: u64,
     outcomes: Vec<FlowOutcome>,
     sampler: Sampler,
@@ -129,7 +129,7 @@ fn memories(groups: &[Group], hosts: usize) -> Vec<HostMemory> {
     (0..count.max(1)).map(memory).collect()
 }
 
-impl<W: Watch> World<W> {
+impl<W: WorldObserver> World<W> {
     /// The world that a specification describes. With `series`, machines and queues are read that often.
     ///
     /// # Errors
@@ -173,7 +173,7 @@ impl<W: Watch> World<W> {
 
     fn prepare(&mut self, spec: &TrialSpec) {
         if spec.workload.kind.is_timed() {
-            self.plan(self.measured_from, Control::Mark);
+            self.plan(self.measured_from, WorldEvent::Mark);
         }
         for number in 0..self.groups.len() {
             let group = &mut self.groups[number];
@@ -186,7 +186,7 @@ impl<W: Watch> World<W> {
                 let group = number as u32;
                 (
                     at,
-                    Control::Begin {
+                    WorldEvent::Begin {
                         group,
                         pair,
                         successors,
@@ -196,7 +196,7 @@ impl<W: Watch> World<W> {
             for (at, begin) in begins.collect::<Vec<_>>() {
                 self.plan(at, begin);
             }
-            if self.groups[number].workload.kind == Kind::Arrivals {
+            if self.groups[number].workload.kind == WorkloadKind::Arrivals {
                 self.arriving |= self.groups[number].is_measured();
                 let start = Instant::ZERO + self.groups[number].workload.start.unwrap_or_default();
                 self.plan_arrival(number, start);
@@ -204,30 +204,30 @@ impl<W: Watch> World<W> {
         }
         if let Some(duration) = spec.workload.duration.filter(|_| spec.workload.kind.is_timed()) {
             // Flows that arrive may take as long again to end; who is not done by then is counted so.
-            let factor = if spec.workload.kind == Kind::Arrivals {
+            let factor = if spec.workload.kind == WorkloadKind::Arrivals {
                 2
             } else {
                 1
             };
-            self.plan(Instant::ZERO + duration * factor, Control::End);
+            self.plan(Instant::ZERO + duration * factor, WorldEvent::End);
         }
-        self.plan_after(self.sampler.window(), Control::Window);
-        self.plan_after(self.sampler.interval(), Control::Series);
+        self.plan_after(self.sampler.window(), WorldEvent::Window);
+        self.plan_after(self.sampler.interval(), WorldEvent::Series);
     }
 
-    fn plan(&mut self, at: Instant, control: Control) {
+    fn plan(&mut self, at: Instant, control: WorldEvent) {
         self.planned += 1;
         self.controls.insert((at, self.planned, control));
     }
 
-    fn plan_after(&mut self, after: Option<Duration>, control: Control) {
+    fn plan_after(&mut self, after: Option<Duration>, control: WorldEvent) {
         if let Some(after) = after {
             self.plan(self.now + after, control);
         }
     }
 
     /// Plans the next reading, unless nothing can happen any more: readings alone must not keep a world running.
-    fn plan_reading(&mut self, after: Option<Duration>, control: Control) {
+    fn plan_reading(&mut self, after: Option<Duration>, control: WorldEvent) {
         let is_planned = || self.controls.iter().any(|(_, _, control)| !control.only_reads());
         let is_awake = self.timers.first() < Instant::MAX || self.network.poll_timeout().is_some();
         if is_awake || is_planned() {
@@ -241,7 +241,7 @@ impl<W: Watch> World<W> {
         if at < self.groups[group].stop_at() {
             self.plan(
                 at,
-                Control::Arrive {
+                WorldEvent::Arrive {
                     group: group as u32,
                     pair,
                 },
@@ -255,15 +255,15 @@ impl<W: Watch> World<W> {
     ///
     /// # Errors
     /// [`Stop`] if it ended in another way.
-    pub fn run(&mut self, cancel: Option<&AtomicBool>) -> Result<(), Stop> {
+    pub fn run(&mut self, cancel: Option<&AtomicBool>) -> Result<(), RunError> {
         let mut steps = 0_u32;
         while !self.over {
             steps = steps.wrapping_add(1);
             if steps.is_multiple_of(STEPS_A_LOOK) && cancel.is_some_and(|c| c.load(Ordering::Relaxed)) {
-                return Err(Stop::Cancelled);
+                return Err(RunError::Cancelled);
             }
             if !self.step() {
-                return Err(Stop::Stalled);
+                return Err(RunError::Stalled);
             }
         }
         Ok(())
@@ -309,14 +309,14 @@ impl<W: Watch> World<W> {
             }
         }
         while let Some(TooBig { mtu, packet }) = self.network.poll_too_big() {
-            self.tell_too_big(&packet.body, mtu);
+            self.send_too_big(&packet.body, mtu);
         }
     }
 
     /// A router tells the sender of a packet that it was too large. It answers from where it stands;
     /// here its word takes the whole way back, from the receiver's end.
     #[cold]
-    fn tell_too_big(&mut self, body: &Parcel, mtu: u32) {
+    fn send_too_big(&mut self, body: &Parcel, mtu: u32) {
         let place = self.places[body.flow as usize];
         // The other protocols find out by themselves.
         if place == GONE || !matches!(body.content, Content::Tcp(_) | Content::Mptcp(_)) {
@@ -414,7 +414,7 @@ impl<W: Watch> World<W> {
                 let successors = successors - 1;
                 self.plan(
                     self.now + think,
-                    Control::Begin {
+                    WorldEvent::Begin {
                         group,
                         pair,
                         successors,
@@ -423,19 +423,19 @@ impl<W: Watch> World<W> {
             }
         }
         if both {
-            self.bury(place);
+            self.retire_flow(place);
         }
         self.check_over();
     }
 
     fn check_over(&mut self) {
         let waits = self.outstanding > 0 || self.arriving;
-        let kind_ends = !self.ends_by_time || self.groups[0].workload.kind == Kind::Arrivals;
+        let kind_ends = !self.ends_by_time || self.groups[0].workload.kind == WorkloadKind::Arrivals;
         self.over |= !waits && kind_ends;
     }
 
     /// Takes a flow out of the world and keeps its figures.
-    fn bury(&mut self, place: u32) {
+    fn retire_flow(&mut self, place: u32) {
         if let Some(flow) = self.flows[place as usize].take() {
             self.places[flow.number as usize] = GONE;
             self.outcomes.push(outcome(flow));
@@ -446,7 +446,7 @@ impl<W: Watch> World<W> {
     /// Ends all flows that still live, and puts the outcomes of all in the order in which they began.
     pub(crate) fn close(&mut self) {
         for place in 0..self.flows.len() as u32 {
-            self.bury(place);
+            self.retire_flow(place);
         }
         self.outcomes.sort_unstable_by_key(|outcome| outcome.number);
     }
@@ -458,23 +458,23 @@ impl<W: Watch> World<W> {
             }
             self.controls.pop_first();
             match control {
-                Control::Mark => self.mark(),
-                Control::Window => {
+                WorldEvent::Mark => self.mark(),
+                WorldEvent::Window => {
                     self.sampler.take_window(self.now, &self.flows);
                     self.plan_reading(self.sampler.window(), control);
                 }
-                Control::Series => {
+                WorldEvent::Series => {
                     let (groups, network) = (&self.groups, &self.network);
                     self.sampler
                         .take_series(self.now, &self.flows, groups, network, &self.topology);
                     self.plan_reading(self.sampler.interval(), control);
                 }
-                Control::Begin {
+                WorldEvent::Begin {
                     group,
                     pair,
                     successors,
                 } => self.begin(group, pair, successors),
-                Control::Arrive { group, pair } => {
+                WorldEvent::Arrive { group, pair } => {
                     if self.groups[group as usize].is_measured() {
                         self.outstanding += 1;
                     }
@@ -482,7 +482,7 @@ impl<W: Watch> World<W> {
                     self.plan_arrival(group as usize, at);
                     self.check_over();
                 }
-                Control::End => self.over = true,
+                WorldEvent::End => self.over = true,
             }
         }
     }
@@ -507,7 +507,7 @@ impl<W: Watch> World<W> {
             account,
             hosts: [hosts.from, hosts.to],
             ends: ends(planned, number, hosts, size, host),
-            baseline: Baseline::default(),
+            baseline: FlowCounters::default(),
         };
         let place = self.free.pop().unwrap_or_else(|| {
             self.flows.push(None);
@@ -606,7 +606,7 @@ mod tests {
             std::thread::sleep(std::time::Duration::from_secs(20));
             patience.store(true, Ordering::Relaxed);
         });
-        assert_eq!(world.run(Some(&cancel)), Err(Stop::Stalled));
+        assert_eq!(world.run(Some(&cancel)), Err(RunError::Stalled));
         let series = world.series().unwrap();
         let (samples, end) = (series.queues[0].time.len(), world.now().as_secs_f64());
         assert!(

@@ -1,9 +1,9 @@
 //! Metrics follow the data, whichever direction of the network it takes.
 
-use experiment::{Record, TrialSpec};
+use experiment::{TrialRecord, TrialSpec};
 use simulation::run;
 
-fn run_spec(network: &str, protocol: &str, workload: &str, traffic: &str) -> Record {
+fn run_spec(network: &str, protocol: &str, workload: &str, traffic: &str) -> TrialRecord {
     let json = format!(
         r#"{{{network}, "protocol": {{{protocol}}}, "workload": {{{workload}}}, "traffic": [{traffic}], "seed": 3}}"#
     );
@@ -13,7 +13,7 @@ fn run_spec(network: &str, protocol: &str, workload: &str, traffic: &str) -> Rec
     record
 }
 
-fn figure(record: &Record, name: &str) -> f64 {
+fn figure(record: &TrialRecord, name: &str) -> f64 {
     record.metrics.as_ref().unwrap()[name].unwrap_or_else(|| panic!("{name} is null"))
 }
 
@@ -69,7 +69,7 @@ fn a_network_written_the_other_way_round_gives_the_same_record() {
 }
 
 /// Metrics without those that name a host.
-fn without_hosts(record: Record) -> Vec<(String, Option<f64>)> {
+fn without_hosts(record: TrialRecord) -> Vec<(String, Option<f64>)> {
     let metrics = record.metrics.unwrap().into_iter();
     metrics.filter(|(name, _)| !name.contains('@')).collect()
 }

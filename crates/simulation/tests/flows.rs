@@ -1,6 +1,6 @@
 //! Flows of every workload, alone and sharing a network.
 
-use experiment::{Record, TrialSpec};
+use experiment::{TrialRecord, TrialSpec};
 use simulation::run;
 
 const DUMBBELL: &str = r#""topology": {"kind": "dumbbell", "pairs": 3,
@@ -8,7 +8,7 @@ const DUMBBELL: &str = r#""topology": {"kind": "dumbbell", "pairs": 3,
     "access": {"rate": "1Gbit/s", "delay": "1ms"}}"#;
 const PATH: &str = r#""path": {"rate": "10Mbit/s", "delay": "10ms", "queue": "50pkt"}"#;
 
-fn record(network: &str, protocol: &str, workload: &str, rest: &str) -> Record {
+fn record(network: &str, protocol: &str, workload: &str, rest: &str) -> TrialRecord {
     let json =
         format!(r#"{{{network}, "protocol": {{{protocol}}}, "workload": {{{workload}}}, "seed": 5{rest}}}"#);
     let spec = TrialSpec::from_json(&json).unwrap_or_else(|error| panic!("{error}: {json}"));
@@ -22,7 +22,7 @@ fn record(network: &str, protocol: &str, workload: &str, rest: &str) -> Record {
     first
 }
 
-fn figure(record: &Record, name: &str) -> f64 {
+fn figure(record: &TrialRecord, name: &str) -> f64 {
     let metrics = record.metrics.as_ref().unwrap();
     metrics
         .get(name)
@@ -30,7 +30,7 @@ fn figure(record: &Record, name: &str) -> f64 {
         .unwrap_or_else(|| panic!("{name} is null"))
 }
 
-fn is_null(record: &Record, name: &str) -> bool {
+fn is_null(record: &TrialRecord, name: &str) -> bool {
     record.metrics.as_ref().unwrap()[name].is_none()
 }
 

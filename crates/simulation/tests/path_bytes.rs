@@ -1,7 +1,7 @@
 //! Which path carried how much of a flow.
 
 use experiment::record::FlowRecord;
-use experiment::{Record, TrialSpec};
+use experiment::{TrialRecord, TrialSpec};
 use simulation::run;
 
 /// Two paths between a and b, of one link and of two; one between c and b.
@@ -14,7 +14,7 @@ const NETWORK: &str = r#""topology": {"kind": "free", "hosts": ["a", "b", "c"], 
 fn flows(protocol: &str, workload: &str) -> Vec<FlowRecord> {
     let json = format!(r#"{{{NETWORK}, "protocol": {protocol}, "workload": {workload}, "seed": 5}}"#);
     let spec = TrialSpec::from_json(&json).unwrap_or_else(|error| panic!("{error}: {json}"));
-    let Record { error, flows, .. } = run(&spec, None).unwrap_or_else(|error| panic!("{error}: {json}"));
+    let TrialRecord { error, flows, .. } = run(&spec, None).unwrap_or_else(|error| panic!("{error}: {json}"));
     assert_eq!(error, None, "{json}");
     flows
 }

@@ -1,9 +1,9 @@
 //! Requests and responses that are one datagram each: their times are exact, and nothing sends them again.
 
-use experiment::{Record, TrialSpec};
+use experiment::{TrialRecord, TrialSpec};
 use simulation::run;
 
-fn record(path: &str, protocol: &str, workload: &str) -> Record {
+fn record(path: &str, protocol: &str, workload: &str) -> TrialRecord {
     let json = format!(
         r#"{{"path": {{"rate": "10Mbit/s", "delay": "5ms"{path}}}, "protocol": {{"kind": "{protocol}"}},
             "workload": {{"kind": "request-response"{workload}}}, "seed": 7}}"#
@@ -14,7 +14,7 @@ fn record(path: &str, protocol: &str, workload: &str) -> Record {
     record
 }
 
-fn figure(record: &Record, name: &str) -> f64 {
+fn figure(record: &TrialRecord, name: &str) -> f64 {
     record.metrics.as_ref().unwrap()[name].unwrap_or_else(|| panic!("{name} is null"))
 }
 

@@ -2,10 +2,10 @@
 
 use std::collections::HashSet;
 
-use experiment::Record;
+use experiment::TrialRecord;
 use experiment::TrialSpec;
-use experiment::trace::What;
-use experiment::trace::capture::Extent;
+use experiment::trace::TraceEventKind;
+use experiment::trace::capture::CaptureOptions;
 use pcap_file::pcapng::{Block, PcapNgReader};
 use simulation::trace::Recorder;
 use simulation::trace::pcapng;
@@ -16,7 +16,7 @@ fn traced(path: &str) -> Recorder {
     recorded(path).0
 }
 
-fn recorded(path: &str) -> (Recorder, Record) {
+fn recorded(path: &str) -> (Recorder, TrialRecord) {
     let json = format!(
         r#"{{"path": {path}, "protocol": {{"kind": "go-back-n", "window": 4}},
             "workload": {{"kind": "file", "size": "40kB"}}, "seed": 1}}"#
@@ -32,7 +32,7 @@ fn every_packet_is_received_or_dropped_and_a_loss_is_followed_by_a_timeout() {
     let recorder = traced(
         r#"{"rate": "10Mbit/s", "delay": "5ms", "loss": {"packets": [12]}, "reverse": {"loss": "0%"}}"#,
     );
-    let ids = |what: What| -> HashSet<u64> {
+    let ids = |what: TraceEventKind| -> HashSet<u64> {
         recorder
             .table
             .events
@@ -41,7 +41,11 @@ fn every_packet_is_received_or_dropped_and_a_loss_is_followed_by_a_timeout() {
             .filter_map(|e| e.id)
             .collect()
     };
-    let (sent, received, dropped) = (ids(What::Send), ids(What::Receive), ids(What::Drop));
+    let (sent, received, dropped) = (
+        ids(TraceEventKind::Send),
+        ids(TraceEventKind::Receive),
+        ids(TraceEventKind::Drop),
+    );
     assert_eq!(dropped.len(), 1);
     assert!(received.is_disjoint(&dropped) && received.is_subset(&sent));
     // The last ACK may be on its way when the trial ends.
@@ -50,7 +54,7 @@ fn every_packet_is_received_or_dropped_and_a_loss_is_followed_by_a_timeout() {
         .table
         .events
         .iter()
-        .filter(|e| e.what == What::Timeout)
+        .filter(|e| e.what == TraceEventKind::Timeout)
         .map(|e| e.time)
         .collect();
     assert_eq!(timeouts.len(), 1);
@@ -58,7 +62,7 @@ fn every_packet_is_received_or_dropped_and_a_loss_is_followed_by_a_timeout() {
         .table
         .events
         .iter()
-        .filter(|e| e.retransmission && e.what == What::Send)
+        .filter(|e| e.retransmission && e.what == TraceEventKind::Send)
         .collect();
     assert_eq!(again.len(), 4, "the whole window is sent again");
     assert!(again.iter().all(|e| e.time >= timeouts[0]));
@@ -80,8 +84,8 @@ fn the_capture_holds_every_packet_as_a_datagram_that_decodes() {
     let (recorder, record) = recorded(r#"{"rate": "10Mbit/s", "delay": "5ms", "corrupt": "10%"}"#);
     let hosts = ["sender".to_owned(), "receiver".to_owned()];
     let mut file = Vec::new();
-    let extent = Extent::default();
-    pcapng::write(&mut file, &recorder.sightings, &hosts, &record.flows, extent).unwrap();
+    let extent = CaptureOptions::default();
+    pcapng::write(&mut file, &recorder.captured, &hosts, &record.flows, extent).unwrap();
     let mut reader = PcapNgReader::new(&file[..]).unwrap();
     let (mut good, mut corrupt) = (0, 0);
     while let Some(block) = reader.next_block() {
@@ -97,12 +101,12 @@ fn the_capture_holds_every_packet_as_a_datagram_that_decodes() {
             }
         }
     }
-    assert_eq!(good + corrupt, recorder.sightings.len());
+    assert_eq!(good + corrupt, recorder.captured.len());
     let flipped = recorder
         .table
         .events
         .iter()
-        .filter(|e| e.what == What::Corrupt)
+        .filter(|e| e.what == TraceEventKind::Corrupt)
         .count();
     assert!(flipped > 0 && corrupt > 0 && corrupt <= flipped);
 }

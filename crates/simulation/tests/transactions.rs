@@ -1,7 +1,7 @@
 //! One request and one reply over each TCP: the segments that it takes, and the time.
 
 use experiment::TrialSpec;
-use experiment::trace::What;
+use experiment::trace::TraceEventKind;
 use simulation::trace::Recorder;
 use simulation::trial::run_watched;
 
@@ -25,13 +25,13 @@ fn run(keys: &str, response: &str) -> Took {
         .outcomes()
         .iter()
         .flat_map(|flow| &flow.transactions)
-        .map(|it| (it.answered_at - it.asked_at).as_secs_f64() * 1e3)
+        .map(|it| (it.responded_at - it.requested_at).as_secs_f64() * 1e3)
         .collect();
     let events = std::mem::take(world.network_mut().observer_mut()).table.events;
     let sent = |flow: u32| {
         events
             .iter()
-            .filter(|event| event.what == What::Send && event.flow == flow)
+            .filter(|event| event.what == TraceEventKind::Send && event.flow == flow)
             .count()
     };
     Took {

@@ -1,7 +1,7 @@
 //! Support for tests of several crates.
 
-mod again;
+mod rerun;
 mod skip;
 
-pub use again::{again, again_without_privileges, is_again};
+pub use rerun::{is_rerun, rerun, rerun_without_privileges};
 pub use skip::{Requirement, skip};

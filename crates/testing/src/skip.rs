@@ -103,7 +103,7 @@ mod tests {
     use super::Requirement;
 
     #[test]
-    fn a_list_names_its_requirements() {
+    fn parses_a_list_of_requirements() {
         assert!(Requirement::Tun.is_in("netns, tun"));
         assert!(!Requirement::Bpf.is_in("netns,tun"));
         assert!(!Requirement::Bpf.is_in(""));
@@ -116,7 +116,7 @@ mod tests {
 
     #[test]
     #[should_panic(expected = "unknown requirement \"netsn\"")]
-    fn an_unknown_name_is_refused() {
+    fn rejects_unknown_names() {
         Requirement::Tun.is_in("netsn");
     }
 }

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::net::{Ipv4Addr, SocketAddrV4};
 
-use experiment::trace::What;
+use experiment::trace::TraceEventKind;
 use foundation::Instant;
 use network::{DropReason, LinkId, Observer, PacketRef};
 
@@ -15,7 +15,7 @@ pub struct Heard {
     /// When, by the emulation's clock.
     pub at: Instant,
     /// What: sent, received, dropped, duplicated, marked or corrupted.
-    pub what: What,
+    pub what: TraceEventKind,
     /// Why it was dropped.
     pub reason: Option<DropReason>,
     /// The packet's number: the same wherever it is heard.
@@ -75,7 +75,7 @@ impl Tap {
     fn hear(
         &mut self,
         at: Instant,
-        what: What,
+        what: TraceEventKind,
         packet: &PacketRef<'_, IpPacket>,
         is_new: bool,
         reason: Option<DropReason>,
@@ -112,30 +112,30 @@ impl Observer<IpPacket> for Tap {
         if let Some(counts) = &mut self.counts {
             add_segment(counts, packet.body);
         }
-        self.hear(at, What::Send, &packet, true, None);
+        self.hear(at, TraceEventKind::Send, &packet, true, None);
     }
 
     fn dropped(&mut self, at: Instant, _: LinkId, reason: DropReason, packet: PacketRef<'_, IpPacket>) {
-        self.hear(at, What::Drop, &packet, false, Some(reason));
+        self.hear(at, TraceEventKind::Drop, &packet, false, Some(reason));
     }
 
     fn duplicated(&mut self, at: Instant, _: LinkId, packet: PacketRef<'_, IpPacket>) {
-        self.hear(at, What::Duplicate, &packet, false, None);
+        self.hear(at, TraceEventKind::Duplicate, &packet, false, None);
     }
 
     fn corrupted(&mut self, at: Instant, _: LinkId, packet: PacketRef<'_, IpPacket>) {
-        self.hear(at, What::Corrupt, &packet, true, None);
+        self.hear(at, TraceEventKind::Corrupt, &packet, true, None);
     }
 
     fn marked(&mut self, at: Instant, _: LinkId, packet: PacketRef<'_, IpPacket>) {
-        self.hear(at, What::Mark, &packet, true, None);
+        self.hear(at, TraceEventKind::Mark, &packet, true, None);
     }
 
     #[inline]
     fn left(&mut self, at: Instant, _: LinkId, packet: PacketRef<'_, IpPacket>) {
         let hops = self.hops.get(packet.route.0 as usize);
         if hops.is_some_and(|&hops| packet.hop.checked_add(1) == Some(hops)) {
-            self.hear(at, What::Receive, &packet, false, None);
+            self.hear(at, TraceEventKind::Receive, &packet, false, None);
         }
     }
 }

@@ -9,7 +9,7 @@ use emulation::{Emulation, EmulationOptions, Error};
 use foundation::Streams;
 use network::{HostId, PathConfig, Topology, TopologyConfig};
 
-pub use testing::{Requirement, again, again_without_privileges, is_again, skip};
+pub use testing::{Requirement, is_rerun, rerun, rerun_without_privileges, skip};
 
 /// The hosts of a path.
 pub const NEAR: HostId = HostId(0);

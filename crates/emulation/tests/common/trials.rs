@@ -2,7 +2,7 @@
 
 use emulation::Error;
 use emulation::trial::{Names, TrialError, run};
-use experiment::{Record, TrialSpec};
+use experiment::{TrialRecord, TrialSpec};
 
 /// Two hosts, 20 Mbit/s and twice 10 ms, as a key of a specification.
 pub const PATH: &str = r#""path": {"rate": "20Mbit/s", "delay": "10ms", "queue": "50pkt"}"#;
@@ -13,7 +13,7 @@ pub fn spec(json: &str) -> TrialSpec {
 }
 
 /// The record of a trial; `None`, with the reason printed, where the system lacks something.
-pub fn record(json: &str) -> Option<Record> {
+pub fn record(json: &str) -> Option<TrialRecord> {
     match run(&spec(json), &Names::new(), None) {
         Ok(record) => Some(record),
         Err(TrialError::Emulation(error @ (Error::Permission { .. } | Error::Missing { .. }))) => {
@@ -30,7 +30,7 @@ pub fn refusal(json: &str) -> String {
 }
 
 /// A figure of a trial in which nothing failed.
-pub fn figure(record: &Record, name: &str) -> f64 {
+pub fn figure(record: &TrialRecord, name: &str) -> f64 {
     assert_eq!(record.error, None);
     record.metrics.as_ref().unwrap()[name].unwrap_or_else(|| panic!("{name} is null"))
 }

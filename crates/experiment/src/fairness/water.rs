@@ -3,7 +3,7 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-use super::Claim;
+use super::FlowDemand;
 
 /// The max-min fair allocation by water-filling (Bertsekas and Gallager, Data Networks, section 6.5.2):
 /// all flows grow alike until a link is full or a demand is met; these flows have their share, and the rest
@@ -14,8 +14,8 @@ use super::Claim;
 /// # Panics
 /// For a link that there is not.
 #[must_use]
-pub fn max_min_shares(capacities: &[f64], claims: &[Claim]) -> Vec<f64> {
-    let mut water = Water::new(capacities, claims);
+pub fn max_min_shares(capacities: &[f64], claims: &[FlowDemand]) -> Vec<f64> {
+    let mut water = WaterFilling::new(capacities, claims);
     while water.rise() {}
     water.shares
 }
@@ -27,8 +27,8 @@ fn key(level: f64) -> u64 {
 
 /// Flows while they grow. Each flow and link is looked at when its own level may change, so that all together
 /// take time in proportion to the links that all flows cross.
-struct Water<'a> {
-    claims: &'a [Claim],
+struct WaterFilling<'a> {
+    claims: &'a [FlowDemand],
     /// The flows that cross each link.
     crossing: Vec<Vec<usize>>,
     /// How many of them still grow, and what is left of the link for these.
@@ -45,8 +45,8 @@ struct Water<'a> {
     steps: usize,
 }
 
-impl<'a> Water<'a> {
-    fn new(capacities: &[f64], claims: &'a [Claim]) -> Self {
+impl<'a> WaterFilling<'a> {
+    fn new(capacities: &[f64], claims: &'a [FlowDemand]) -> Self {
         let mut crossing = vec![Vec::new(); capacities.len()];
         for (flow, claim) in claims.iter().enumerate() {
             for &link in &claim.links {
@@ -182,13 +182,13 @@ mod tests {
             let capacities: Vec<f64> = std::iter::once(1e9)
                 .chain((1..=flows).map(|flow| flow as f64))
                 .collect();
-            let claims: Vec<Claim> = (1..=flows)
-                .map(|access| Claim {
+            let claims: Vec<FlowDemand> = (1..=flows)
+                .map(|access| FlowDemand {
                     links: vec![access, 0],
                     demand: f64::INFINITY,
                 })
                 .collect();
-            let mut water = Water::new(&capacities, &claims);
+            let mut water = WaterFilling::new(&capacities, &claims);
             while water.rise() {}
             assert_eq!(water.shares, capacities[1..]);
             water.steps

@@ -3,10 +3,10 @@
 use foundation::Instant;
 use network::{Capacity, LinkId};
 
-use super::{Measured, mean, per_second, together};
+use super::{TrialOutcome, mean, per_second, together};
 use crate::observation::Observation;
 
-impl Measured<'_> {
+impl TrialOutcome<'_> {
     pub(super) fn set_bottlenecks(&self, set: &mut impl FnMut(&str, Option<f64>)) {
         if self.bottlenecks.is_empty() {
             return;

@@ -1,9 +1,9 @@
 //! Metrics of each class of size: `fct_mean_s@G0`, `fct_mean_s@G1`, …
 
-use super::{Measured, Metrics, mean, quantile};
-use crate::outcome::{FlowOutcome, Sent};
+use super::{Metrics, TrialOutcome, mean, quantile};
+use crate::outcome::{FlowOutcome, SendCounters};
 
-impl Measured<'_> {
+impl TrialOutcome<'_> {
     /// The figures of every class that the workload's bounds make, empty ones included.
     pub(super) fn add_classes(&self, metrics: &mut Metrics) {
         let workload = &self.groups[0].workload;
@@ -29,7 +29,9 @@ fn of_class(flows: &[&FlowOutcome]) -> [(&'static str, Option<f64>); 8] {
     let mut times: Vec<f64> = flows.iter().filter_map(|flow| flow.completion()).collect();
     times.sort_by(f64::total_cmp);
     let throughputs: Vec<f64> = flows.iter().filter_map(|flow| flow.throughput()).collect();
-    let sent = flows.iter().fold(Sent::default(), |sum, flow| sum.and(flow.sent));
+    let sent = flows
+        .iter()
+        .fold(SendCounters::default(), |sum, flow| sum.and(flow.sent));
     [
         ("fct_mean_s", mean(&times)),
         ("fct_p50_s", quantile(&times, 0.5)),

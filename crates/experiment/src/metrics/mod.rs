@@ -16,9 +16,9 @@ use transport::{Metrics as TransferMetrics, Statistics};
 use crate::fairness::{jain, max_min_distance};
 use crate::layout::{Member, fair_shares};
 use crate::observation::Observation;
-use crate::outcome::{FlowOutcome, Sent};
+use crate::outcome::{FlowOutcome, SendCounters};
 use crate::plan::{Group, Protocol};
-use crate::workload::Kind;
+use crate::workload::WorkloadKind;
 use descriptions::OF_A_TRIAL;
 
 /// Every metric, in the order in which reports show them.
@@ -48,7 +48,7 @@ const CONVERGED: (usize, f64) = (5, 0.9);
 
 /// Goodput of a set of flows in one window of time.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Window {
+pub struct GoodputWindow {
     /// When it ended.
     pub at: Instant,
     /// Bytes that the receiver of each flow read in it, by flow number.
@@ -56,7 +56,7 @@ pub struct Window {
 }
 
 /// All that the metrics of a trial are made from.
-pub struct Measured<'a> {
+pub struct TrialOutcome<'a> {
     /// Hosts and links.
     pub topology: &'a Topology,
     /// The measured flows, then each kind of traffic.
@@ -64,7 +64,7 @@ pub struct Measured<'a> {
     /// What became of every flow that began, in that order.
     pub flows: &'a [FlowOutcome],
     /// Goodput over time, of flows that last.
-    pub windows: &'a [Window],
+    pub windows: &'a [GoodputWindow],
     /// The bottlenecks over the measured time.
     pub bottlenecks: &'a [Observation],
     /// How late packets were moved that were due, in nanoseconds, where time is the wall's.
@@ -79,14 +79,14 @@ pub struct Measured<'a> {
     pub until: Instant,
 }
 
-impl Measured<'_> {
-    fn kind(&self) -> Kind {
+impl TrialOutcome<'_> {
+    fn kind(&self) -> WorkloadKind {
         self.groups[0].workload.kind
     }
 
     /// Flows that are measured; of those that arrive, the ones that did so after the warm-up.
     fn own(&self) -> impl Iterator<Item = &FlowOutcome> {
-        let arrives = self.kind() == Kind::Arrivals;
+        let arrives = self.kind() == WorkloadKind::Arrivals;
         self.flows
             .iter()
             .filter(move |flow| flow.group == 0 && !(arrives && flow.opened_at < self.from))
@@ -101,7 +101,7 @@ impl Measured<'_> {
     pub fn goodput(&self, flow: &FlowOutcome) -> f64 {
         let own = &self.groups[flow.group as usize];
         let timed = self.kind().is_timed();
-        if own.is_measured() && !timed && own.workload.kind == Kind::File {
+        if own.is_measured() && !timed && own.workload.kind == WorkloadKind::File {
             return over_time(
                 flow.sent.acknowledged,
                 flow.first_data_at,
@@ -138,18 +138,20 @@ impl Measured<'_> {
     }
 
     fn set_volume(&self, set: &mut impl FnMut(&str, Option<f64>)) {
-        let sent = self.own().fold(Sent::default(), |sum, flow| sum.and(flow.sent));
+        let sent = self
+            .own()
+            .fold(SendCounters::default(), |sum, flow| sum.and(flow.sent));
         let flows = self.own().count() as f64;
         let each: f64 = self.own().map(|flow| self.goodput(flow)).sum();
         let first = self.own().filter_map(|flow| flow.first_data_at).min();
         let last = self.own().filter_map(|flow| flow.last_acknowledged_at).max();
         let whole = match self.kind() {
-            Kind::File => Some(over_time(sent.acknowledged, first, last)),
+            WorkloadKind::File => Some(over_time(sent.acknowledged, first, last)),
             _ => Some(each),
         };
         set("goodput_bps", whole);
         set("flow_goodput_bps", (flows > 0.0).then(|| each / flows));
-        if self.kind() == Kind::File {
+        if self.kind() == WorkloadKind::File {
             set(
                 "completion_s",
                 first.zip(last).map(|(first, last)| (last - first).as_secs_f64()),
@@ -179,11 +181,11 @@ impl Measured<'_> {
 
     /// Flow completion times, or those of requests.
     fn set_time(&self, set: &mut impl FnMut(&str, Option<f64>)) {
-        if matches!(self.kind(), Kind::Bulk | Kind::OnOff) {
+        if matches!(self.kind(), WorkloadKind::Bulk | WorkloadKind::OnOff) {
             return;
         }
         let mut times: Vec<f64> = match self.kind() {
-            Kind::RequestResponse => self
+            WorkloadKind::RequestResponse => self
                 .own()
                 .flat_map(|flow| &flow.transactions)
                 .map(|transaction| transaction.time().as_secs_f64())
@@ -208,7 +210,7 @@ impl Measured<'_> {
 
     /// What only requests have: those that were lost, what they cost in packets, and their time on the wire.
     fn set_requests(&self, set: &mut impl FnMut(&str, Option<f64>)) {
-        if self.kind() != Kind::RequestResponse {
+        if self.kind() != WorkloadKind::RequestResponse {
             return;
         }
         if matches!(self.groups[0].protocol, Protocol::Udp(_) | Protocol::Icmp) {
@@ -272,7 +274,10 @@ impl Measured<'_> {
             set("traffic_goodput_bps", Some(others));
             set("share", Some(own / (own + others)));
         }
-        if !matches!(self.kind(), Kind::Bulk | Kind::OnOff | Kind::File) {
+        if !matches!(
+            self.kind(),
+            WorkloadKind::Bulk | WorkloadKind::OnOff | WorkloadKind::File
+        ) {
             return;
         }
         let sharing = self.sharing();
@@ -281,7 +286,7 @@ impl Measured<'_> {
         }
         let goodput: Vec<f64> = sharing.iter().map(|flow| self.goodput(flow)).collect();
         set("jain", jain(&goodput));
-        if matches!(self.kind(), Kind::Bulk | Kind::OnOff) {
+        if matches!(self.kind(), WorkloadKind::Bulk | WorkloadKind::OnOff) {
             set("max_min_distance", max_min_distance(&goodput, &self.shares()));
             set("convergence_s", self.convergence(&sharing));
         }

@@ -12,7 +12,7 @@ use rand_distr::{Distribution, Exp};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::workload::{Kind, WorkloadConfig};
+use crate::workload::{WorkloadConfig, WorkloadKind};
 use mixture::Mixture;
 pub use named::{PARETO_LARGEST, PARETO_LEAST};
 pub use table::Table;
@@ -88,7 +88,7 @@ impl SizeDistribution {
         workload: &WorkloadConfig,
         load: &mut dyn FnMut(&str) -> Result<String, String>,
     ) -> Result<Option<Self>, Problem> {
-        if workload.kind == Kind::RequestResponse {
+        if workload.kind == WorkloadKind::RequestResponse {
             return Ok(None);
         }
         let sizes = workload.sizes.unwrap_or_default();

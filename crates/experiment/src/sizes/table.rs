@@ -95,13 +95,13 @@ mod tests {
     }
 
     #[test]
-    fn a_first_share_above_zero_is_a_size_that_so_many_have() {
+    fn a_first_share_above_zero_is_a_point_mass() {
         let table = Table::parse("40,0.25\n80,1").unwrap();
         assert_eq!((table.at(0.1), table.at(0.25), table.at(1.0)), (40.0, 40.0, 80.0));
     }
 
     #[test]
-    fn what_is_wrong_with_a_file_names_its_line() {
+    fn errors_name_the_line_of_a_file() {
         for (text, line) in [
             ("", "no line"),
             ("1,0\nx,1", "line 2"),

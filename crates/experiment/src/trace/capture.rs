@@ -16,7 +16,7 @@ use super::content::Side;
 
 /// What of a trial a capture holds.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Extent {
+pub struct CaptureOptions {
     /// The end of each flow that is listened at; both where it is `None`. Then every packet that arrives is
     /// there twice, which Wireshark takes for a retransmission unless it is told to tell interfaces apart.
     pub side: Option<Side>,

@@ -7,7 +7,7 @@ use transport::tcp::{Flags, Segment};
 /// What happened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum What {
+pub enum TraceEventKind {
     /// A host handed a frame to the network.
     Send,
     /// A frame reached a host.
@@ -36,7 +36,7 @@ pub struct TraceEvent {
     /// "sender" or "receiver" of the flow.
     pub host: &'static str,
     /// What happened.
-    pub what: What,
+    pub what: TraceEventKind,
     /// "forward" (sender to receiver) or "reverse", for events of a frame.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub direction: Option<&'static str>,

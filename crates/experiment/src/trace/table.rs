@@ -7,11 +7,11 @@ use transport::arq::frame::Kind;
 use transport::tcp::{Ecn, Flags, Segment};
 
 use super::content::{Content, MessageProtocol, Side};
-use super::events::{TraceEvent, What, frame_name, segment_name};
+use super::events::{TraceEvent, TraceEventKind, frame_name, segment_name};
 
 /// A packet of a flow, wherever it is on its way.
 #[derive(Clone, Copy, Debug)]
-pub struct Seen<'a> {
+pub struct TracedPacket<'a> {
     /// The number that it keeps on its way.
     pub id: u64,
     /// Bytes on the wire, with all headers.
@@ -40,7 +40,7 @@ struct Direction {
 
 /// Writes down events, in order of time.
 #[derive(Debug, Default)]
-pub struct Table {
+pub struct EventTable {
     /// The events so far.
     pub events: Vec<TraceEvent>,
     directions: HashMap<(Connection, Side), Direction>,
@@ -48,13 +48,13 @@ pub struct Table {
     retransmissions: HashSet<u64>,
 }
 
-impl Table {
+impl EventTable {
     fn direction(&self, flow: Connection, from: Side) -> Direction {
         self.directions.get(&(flow, from)).copied().unwrap_or_default()
     }
 
     /// A packet leaves its sender for the network.
-    pub fn sent(&mut self, at: Instant, packet: &Seen<'_>) {
+    pub fn sent(&mut self, at: Instant, packet: &TracedPacket<'_>) {
         let from = packet.to.other();
         let again = match packet.content {
             Content::Arq(frame) => {
@@ -77,17 +77,18 @@ impl Table {
         if again {
             self.retransmissions.insert(packet.id);
         }
-        self.note(at, What::Send, packet, None);
+        self.note(at, TraceEventKind::Send, packet, None);
     }
 
     /// A retransmission timer ran out.
     pub fn timed_out(&mut self, at: Instant, flow: u32, side: Side) {
-        self.events.push(Self::event(at, flow, side, What::Timeout));
+        self.events
+            .push(Self::event(at, flow, side, TraceEventKind::Timeout));
     }
 
     /// An application read a piece of the stream; `total` counts all that it has read.
     pub fn delivered(&mut self, at: Instant, flow: u32, side: Side, total: u64) {
-        let mut event = Self::event(at, flow, side, What::Deliver);
+        let mut event = Self::event(at, flow, side, TraceEventKind::Deliver);
         event.delivered = Some(total);
         self.events.push(event);
     }
@@ -114,7 +115,7 @@ impl Table {
         is_again
     }
 
-    fn event(at: Instant, flow: u32, side: Side, what: What) -> TraceEvent {
+    fn event(at: Instant, flow: u32, side: Side, what: TraceEventKind) -> TraceEvent {
         TraceEvent {
             time: at.as_secs_f64(),
             flow,
@@ -138,12 +139,22 @@ impl Table {
     }
 
     /// Something else happens to a packet on its way; `reason` says why it was dropped.
-    pub fn note(&mut self, at: Instant, what: What, packet: &Seen<'_>, reason: Option<&'static str>) {
+    pub fn note(
+        &mut self,
+        at: Instant,
+        what: TraceEventKind,
+        packet: &TracedPacket<'_>,
+        reason: Option<&'static str>,
+    ) {
         let (near, far) = (packet.to.other(), packet.to);
         let mut event = Self::event(
             at,
             packet.flow,
-            if what == What::Receive { far } else { near },
+            if what == TraceEventKind::Receive {
+                far
+            } else {
+                near
+            },
             what,
         );
         event.direction = Some(if far == Side::Receiver {

@@ -3,7 +3,7 @@
 use foundation::{Duration, Problem};
 use serde_json::{Map, Value};
 
-use super::{Kind, WorkloadConfig};
+use super::{WorkloadConfig, WorkloadKind};
 use crate::sizes::{PARETO_LARGEST, PARETO_LEAST, Sizes};
 
 /// Where a key means something.
@@ -15,15 +15,15 @@ enum Place {
     Measured,
 }
 
-use Kind::{Arrivals, Bulk, File, OnOff, RequestResponse};
 use Place::{Anywhere, Measured};
+use WorkloadKind::{Arrivals, Bulk, File, OnOff, RequestResponse};
 
-const ALL: &[Kind] = &[File, Bulk, OnOff, RequestResponse, Arrivals];
-const PLANNED: &[Kind] = &[File, Bulk, OnOff, RequestResponse];
-const TIMED: &[Kind] = &[Bulk, OnOff, Arrivals];
+const ALL: &[WorkloadKind] = &[File, Bulk, OnOff, RequestResponse, Arrivals];
+const PLANNED: &[WorkloadKind] = &[File, Bulk, OnOff, RequestResponse];
+const TIMED: &[WorkloadKind] = &[Bulk, OnOff, Arrivals];
 
 /// Every key but `kind`, the kinds that read it, and where. Elsewhere it is refused, for nobody would read it.
-const READ: [(&str, &[Kind], Place); 25] = [
+const READ: [(&str, &[WorkloadKind], Place); 25] = [
     ("size", &[File, RequestResponse, Arrivals], Anywhere),
     ("sizes", &[Arrivals], Anywhere),
     ("largest", &[Arrivals], Anywhere),
@@ -94,7 +94,7 @@ impl WorkloadConfig {
                 ));
             }
         }
-        if self.kind == Kind::Bulk && self.duration.is_some() && self.rate.is_none() {
+        if self.kind == WorkloadKind::Bulk && self.duration.is_some() && self.rate.is_none() {
             let message =
                 "bulk traffic without a rate lasts as long as the trial: leave it out, or write a rate";
             problems.push(Problem::new("duration", message));
@@ -277,7 +277,7 @@ impl WorkloadConfig {
     }
 }
 
-fn missing(key: &str, kind: Kind) -> Problem {
+fn missing(key: &str, kind: WorkloadKind) -> Problem {
     Problem::new(
         key,
         format!(
@@ -315,7 +315,7 @@ mod tests {
     }
 
     /// What one key more in a workload of a kind is told, in [workload] or in [[traffic]].
-    fn told(kind: Kind, key: &str, place: Place) -> Vec<String> {
+    fn told(kind: WorkloadKind, key: &str, place: Place) -> Vec<String> {
         let keys = json!({"kind": kind.name(), key: value(key)});
         let workload: WorkloadConfig = serde_json::from_value(keys).unwrap();
         let problems = match place {
@@ -335,7 +335,7 @@ mod tests {
     }
 
     #[test]
-    fn a_key_that_a_kind_would_ignore_is_refused() {
+    fn keys_of_other_kinds_are_errors() {
         for (key, kinds, place) in READ {
             for &kind in ALL {
                 let refused =
@@ -359,7 +359,7 @@ mod tests {
     }
 
     #[test]
-    fn one_size_stands_for_both_of_an_exchange() {
+    fn size_sets_request_and_response_size() {
         let of = |keys: Value| -> WorkloadConfig { serde_json::from_value(keys).unwrap() };
         let same = of(json!({"kind": "request-response", "size": "64B"}));
         assert_eq!((same.validate(), same.exchange()), (vec![], (64, 64)));
@@ -368,7 +368,7 @@ mod tests {
     }
 
     #[test]
-    fn a_pause_needs_a_request_after_it() {
+    fn think_requires_requests() {
         let found = told(RequestResponse, "think", Measured);
         assert!(found[0].contains("needs requests"), "{found:?}");
         assert_eq!(told(RequestResponse, "requests", Measured), [""; 0]);

@@ -1,4 +1,4 @@
-//! The words of a study's `[path]`: links as a person writes them, and as the network is built from them.
+//! The keys of `[path]` in study files, and the link specifications they resolve to.
 
 pub(crate) mod text_or_table;
 

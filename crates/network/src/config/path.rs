@@ -1,4 +1,4 @@
-//! `[path]` and its `reverse` table: what is written, checked, and made into links.
+//! `[path]` and its `reverse` table: keys, validation, and conversion to link specifications.
 
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ use crate::impairment::{JitterConfig, LossConfig, ReorderConfig};
 use crate::queue::QueueConfig;
 use crate::trace::DeliveryTrace;
 
-/// Declares a table that has the keys of a link, and maybe others in front of them.
+/// Declares a table with the keys of a link, preceded by other keys if any.
 macro_rules! with_link_keys {
     (
         $(#[$attribute:meta])*
@@ -26,35 +26,35 @@ macro_rules! with_link_keys {
                 #[serde(default, skip_serializing_if = "Option::is_none")]
                 pub $key: Option<$value>,
             )*
-            /// Rate, e.g. "100Mbit/s"; default: infinitely fast. Not together with trace.
+            /// Rate, e.g. "100Mbit/s"; default: unlimited. Excludes trace.
             #[serde(default, skip_serializing_if = "Option::is_none")]
             #[schemars(with = "Rate")]
             pub rate: Option<Rate>,
-            /// File with a recorded rate in mahimahi's format (a line = the millisecond of a chance to send 1500 bytes); default: none.
+            /// Recorded rate: a file in mahimahi format (each line is the millisecond of an opportunity to send 1500 bytes); default: none. Excludes rate.
             #[serde(default, skip_serializing_if = "Option::is_none")]
             #[schemars(with = "String")]
             pub trace: Option<String>,
-            /// One-way delay besides that of sending at the rate, e.g. "20ms"; at most 1 h; default 0.
+            /// One-way propagation delay, e.g. "20ms", from "0s" to 1 h; default "0s". Serialization at the rate adds to it.
             #[serde(default, skip_serializing_if = "Option::is_none")]
             #[schemars(with = "Duration")]
             pub delay: Option<Duration>,
-            /// Variation of the delay: "5ms" (uniform to either side, in order) or a table; default: none.
+            /// Delay variation: a spread such as "5ms" (uniform around the delay, packets stay in order) or a table; default: none.
             #[serde(default, skip_serializing_if = "Option::is_none")]
             #[schemars(with = "JitterConfig")]
             pub jitter: Option<JitterConfig>,
-            /// Packets lost before the queue: "2%", or a table for bursts, every n-th or a list; default: none.
+            /// Packet loss before the queue: a probability such as "2%", or a table with the kind of loss model; default: none.
             #[serde(default, skip_serializing_if = "Option::is_none")]
             #[schemars(with = "LossConfig")]
             pub loss: Option<LossConfig>,
-            /// Packets held back so that others overtake: { probability = "1%", delay = "5ms" }; default: none.
+            /// Reordering: { probability = "1%", delay = "5ms" } delays some packets so that later ones overtake them; default: none.
             #[serde(default, skip_serializing_if = "Option::is_none")]
             #[schemars(with = "ReorderConfig")]
             pub reorder: Option<ReorderConfig>,
-            /// Probability that a packet is sent twice, e.g. "0.1%"; default 0%.
+            /// Probability of packet duplication, e.g. "0.1%"; default "0%".
             #[serde(default, skip_serializing_if = "Option::is_none")]
             #[schemars(with = "Probability")]
             pub duplicate: Option<Probability>,
-            /// Probability that one bit of a packet is flipped, e.g. "0.1%"; default 0%.
+            /// Probability of a bit error in a packet, e.g. "0.1%"; default "0%".
             #[serde(default, skip_serializing_if = "Option::is_none")]
             #[schemars(with = "Probability")]
             pub corrupt: Option<Probability>,
@@ -62,14 +62,14 @@ macro_rules! with_link_keys {
             #[serde(default, skip_serializing_if = "Option::is_none")]
             #[schemars(with = "QueueConfig")]
             pub queue: Option<QueueConfig>,
-            /// Largest packet with all its headers, e.g. "1500B", from 68B to 64KiB; default: any.
+            /// Maximum packet size including all headers, e.g. "1500B", from "68B" to "64KiB"; default: unlimited.
             #[serde(default, skip_serializing_if = "Option::is_none")]
             #[schemars(with = "Size")]
             pub mtu: Option<Size>,
         }
 
         impl $table {
-            /// The link's keys, without those in front of them.
+            /// Returns the keys of the link alone.
             #[must_use]
             pub fn link_keys(&self) -> LinkConfig {
                 LinkConfig {
@@ -92,51 +92,51 @@ macro_rules! with_link_keys {
 pub(crate) use with_link_keys;
 
 with_link_keys! {
-    /// One direction of a path. Every key may be left out.
+    /// One direction of a path. All keys are optional.
     #[serde(expecting = "a table of a link's keys such as { rate = \"1Mbit/s\", delay = \"5ms\" }")]
     #[schemars(rename = "Link")]
     pub struct LinkConfig {}
 }
 
 with_link_keys! {
-    /// The path between two hosts. Its keys hold in both directions, unless `reverse` says otherwise.
+    /// The path between two hosts. Its keys apply to both directions unless `reverse` overrides them.
     #[serde(expecting = "a table of a path's keys such as { rate = \"1Mbit/s\", delay = \"5ms\" }")]
     #[schemars(rename = "Path")]
     pub struct PathConfig {
-        /// A kind of path with typical figures; the other keys take the place of its own. Default: none.
+        /// Preset with typical values, which other keys override; default: none.
         #[schemars(with = "Preset")]
         pub preset: Option<Preset>,
-        /// Which end the subscriber of an asymmetric preset is at: "far" makes forward the download, "near" the upload; default "far".
+        /// End of the subscriber of an asymmetric preset: "far" (forward is the download) or "near" (forward is the upload); default "far".
         #[schemars(with = "Subscriber")]
         pub subscriber: Option<Subscriber>,
-        /// Keys that differ from host 1 back to host 0; default: none.
+        /// Keys of the direction from host 1 to host 0 that differ; default: none.
         #[schemars(with = "LinkConfig")]
         pub reverse: Option<LinkConfig>,
-        /// Several links behind one another with routers r1, r2, … between, in the place of all other keys: a list of tables such as { rate = "10Mbit/s", delay = "2ms" }, from 1 to 64; default: one link.
+        /// Links in series with routers r1, r2, … between them: a list of 1 to 64 tables such as { rate = "10Mbit/s", delay = "2ms" }; default: one link. Excludes all other keys.
         #[schemars(with = "Vec<HopConfig>")]
         pub hops: Option<Vec<HopConfig>>,
     }
 }
 
 with_link_keys! {
-    /// One link of a path of several. Its keys hold in both directions, unless `reverse` says otherwise.
+    /// One link of a path with several. Its keys apply to both directions unless `reverse` overrides them.
     #[serde(expecting = "a table of a link's keys such as { rate = \"1Mbit/s\", delay = \"5ms\" }")]
     #[schemars(rename = "Hop")]
     pub struct HopConfig {
-        /// A kind of path with typical figures; the other keys take the place of its own. Default: none.
+        /// Preset with typical values, which other keys override; default: none.
         #[schemars(with = "Preset")]
         pub preset: Option<Preset>,
-        /// Which end the subscriber of an asymmetric preset is at: "far" makes forward the download, "near" the upload; default "far".
+        /// End of the subscriber of an asymmetric preset: "far" (forward is the download) or "near" (forward is the upload); default "far".
         #[schemars(with = "Subscriber")]
         pub subscriber: Option<Subscriber>,
-        /// Keys that differ on the way back; default: none.
+        /// Keys of the reverse direction that differ; default: none.
         #[schemars(with = "LinkConfig")]
         pub reverse: Option<LinkConfig>,
     }
 }
 
 impl HopConfig {
-    /// The link as a path of its own.
+    /// Returns the link as a path.
     #[must_use]
     pub fn path(&self) -> PathConfig {
         PathConfig {
@@ -148,18 +148,18 @@ impl HopConfig {
     }
 }
 
-/// The most links of a path: as many as a packet passes with the usual time to live (RFC 1700).
-pub const MOST_HOPS: usize = 64;
+/// Limit of links in a path: the default time to live of IP (RFC 1700).
+const MAX_HOPS: usize = 64;
 
-/// The longest delay: a signal takes up to 22 minutes to Mars.
+/// Limit of the delay: a signal takes up to 22 minutes to Mars.
 const MAX_DELAY: Duration = Duration::from_secs(3600);
-/// IPv4's least MTU (RFC 791, section 3.2), and the largest of any interface.
+/// The minimum MTU of IPv4 (RFC 791, section 3.2) and the largest of any interface.
 const MTU: std::ops::RangeInclusive<u64> = 68..=65_536;
 
 impl LinkConfig {
-    /// These keys, and where one is missing the other's; so it is with the limit of a queue.
+    /// Returns these keys with missing ones taken from `other`; likewise for the limit of a queue.
     pub(super) fn or(&self, other: &Self) -> Self {
-        // Rate and trace answer one question, so they go together.
+        // Rate and trace exclude each other, so they are inherited together.
         let (rate, trace) = match (self.rate, &self.trace) {
             (None, None) => (other.rate, other.trace.clone()),
             (rate, trace) => (rate, trace.clone()),
@@ -181,7 +181,7 @@ impl LinkConfig {
         }
     }
 
-    /// What is out of range.
+    /// Returns all values out of range.
     #[must_use]
     pub fn validate(&self) -> Vec<Problem> {
         let mut problems = Vec::new();
@@ -193,7 +193,7 @@ impl LinkConfig {
         if self.rate.is_some() && self.trace.is_some() {
             add(
                 "trace",
-                wrong("trace and rate are given: a link has one or the other".into()),
+                wrong("trace and rate exclude each other: remove one of them".into()),
             );
         }
         if delay > MAX_DELAY {
@@ -225,7 +225,7 @@ impl LinkConfig {
         problems
     }
 
-    /// The keys that describe a link; those of a recorded rate are not known of it.
+    /// Returns the keys that describe a link. A recorded rate is lost, since the specification has no file name.
     #[must_use]
     pub fn of(spec: &LinkSpec) -> Self {
         Self {
@@ -245,10 +245,10 @@ impl LinkConfig {
         }
     }
 
-    /// The link that these keys describe. `load` gives the text of a trace's file, or why it cannot.
+    /// Converts the keys to a link specification. `load` returns the content of a trace file or an error.
     ///
     /// # Errors
-    /// Everything that is out of range, and a trace that cannot be had or read.
+    /// All values out of range, and a trace that cannot be loaded or parsed.
     pub fn resolve(
         &self,
         load: &mut dyn FnMut(&str) -> Result<String, String>,
@@ -288,7 +288,7 @@ fn read_trace(
 }
 
 impl PathConfig {
-    /// The path whose links have these keys in both directions.
+    /// Returns the path with these keys in both directions.
     #[must_use]
     pub fn symmetric(link: LinkConfig) -> Self {
         Self {
@@ -309,7 +309,7 @@ impl PathConfig {
         }
     }
 
-    /// The keys of either direction: `reverse` before the path's own before the preset's.
+    /// Returns the keys of each direction. `reverse` overrides the path's keys, which override the preset.
     #[must_use]
     pub fn directions(&self) -> (LinkConfig, LinkConfig) {
         let subscriber = self.subscriber.unwrap_or_default();
@@ -322,27 +322,27 @@ impl PathConfig {
         (own.or(&preset_forward), reverse.or(&own).or(&preset_reverse))
     }
 
-    /// What is out of range.
+    /// Returns all values out of range.
     #[must_use]
     pub fn validate(&self) -> Vec<Problem> {
-        // Any trace will do to see whether the rest is right.
+        // Any valid trace suffices to validate the other keys.
         self.links(&mut |_| Ok("1".into())).err().unwrap_or_default()
     }
 
-    /// The one link of these keys, in both directions. `load` gives the text of a trace's file, or why it cannot.
+    /// Converts the keys to the two directions of one link. `load` returns the content of a trace file or an error.
     ///
     /// # Errors
-    /// Everything that is out of range, a trace that cannot be had or read, and `hops`.
+    /// All values out of range, a trace that cannot be loaded or parsed, and `hops`.
     pub fn resolve(
         &self,
         load: &mut dyn FnMut(&str) -> Result<String, String>,
     ) -> Result<PathSpec, Vec<Problem>> {
         if self.hops.is_some() {
-            let message = "here is room for one link only: leave hops out";
+            let message = "only one link is possible here: remove hops";
             return Err(vec![Problem::new("hops", message)]);
         }
         if self.subscriber.is_some() && self.preset.is_none() {
-            let message = "there is none without a preset: write the keys of either direction";
+            let message = "requires preset: set preset, or write the keys of each direction";
             return Err(vec![Problem::new("subscriber", message)]);
         }
         let (forward, reverse) = self.directions();
@@ -355,10 +355,10 @@ impl PathConfig {
         }
     }
 
-    /// All links of the path in order, each in both directions: `hops`, or the one of the other keys.
+    /// Converts the keys to all links of the path in order, each with both directions.
     ///
     /// # Errors
-    /// Everything that is out of range, a trace that cannot be had or read, and other keys beside `hops`.
+    /// All values out of range, a trace that cannot be loaded or parsed, and other keys next to `hops`.
     pub fn links(
         &self,
         load: &mut dyn FnMut(&str) -> Result<String, String>,
@@ -372,11 +372,11 @@ impl PathConfig {
             ..Self::default()
         };
         if *self != alone {
-            let message = "stands in the place of all other keys of the path: write them in its tables";
+            let message = "excludes all other keys of the path: move them into its tables";
             problems.push(Problem::new("hops", message));
         }
-        if !(1..=MOST_HOPS).contains(&hops.len()) {
-            let message = format!("{} links are out of range: 1 to {MOST_HOPS}", hops.len());
+        if !(1..=MAX_HOPS).contains(&hops.len()) {
+            let message = format!("{} links are out of range: 1 to {MAX_HOPS}", hops.len());
             problems.push(Problem::new("hops", message));
         }
         let mut links = Vec::with_capacity(hops.len());
@@ -396,7 +396,7 @@ impl PathConfig {
         }
     }
 
-    /// The keys of either direction of each link.
+    /// Returns the keys of each direction of each link.
     #[must_use]
     pub fn directions_of_links(&self) -> Vec<(LinkConfig, LinkConfig)> {
         match &self.hops {
@@ -406,7 +406,7 @@ impl PathConfig {
     }
 }
 
-/// The problems of both directions; one that both have is the path's own and is told once.
+/// Merges the problems of both directions. A problem of both directions concerns the path's own key and appears once.
 fn both_directions(forward: Vec<Problem>, reverse: Vec<Problem>) -> Vec<Problem> {
     let reverse: Vec<Problem> = reverse
         .into_iter()

@@ -1,4 +1,4 @@
-//! Paths that people know by name.
+//! Named paths with typical values.
 
 use foundation::{Duration, Probability, Rate, Size};
 use schemars::JsonSchema;
@@ -8,7 +8,7 @@ use crate::config::{LinkConfig, PathConfig};
 use crate::impairment::{JitterConfig, LossConfig};
 use crate::queue::{QueueConfig, QueueLimit};
 
-/// Which end of a path the subscriber of its preset is at. Its forward direction leads from the near end to the far end.
+/// The end of the subscriber of an asymmetric preset. The forward direction leads from the near end to the far end.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Subscriber {
@@ -19,23 +19,23 @@ pub enum Subscriber {
     Near,
 }
 
-/// A kind of path with typical figures. Any key that is written beside it takes the preset's place.
+/// A named path with typical values, which other keys override.
 ///
-/// Of those that differ by direction, one end is the subscriber's; [`Subscriber`] says which.
+/// An asymmetric preset has a subscriber at one end ([`Subscriber`]).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Preset {
     /// Switched Ethernet: 1 Gbit/s, 0.1 ms, 500 packets.
     Lan,
-    /// A home's wireless network: 100 Mbit/s, 2 ms ± 1 ms, 0.1 % loss, 250 packets.
+    /// Home wireless network: 100 Mbit/s, 2 ms ± 1 ms, 0.1 % loss, 250 packets.
     Wifi,
-    /// A mobile phone: 13 Mbit/s down and 6 Mbit/s up, 35 ms ± 5 ms, a deep queue of 500 packets.
+    /// Mobile phone: 13 Mbit/s down and 6 Mbit/s up, 35 ms ± 5 ms, a deep queue of 500 packets.
     Lte,
     /// ADSL2+: 16 Mbit/s down and 1 Mbit/s up, 15 ms, 100 packets down and 64 KiB up.
     Dsl,
     /// New York to London: 1 Gbit/s, 38 ms, 0.01 % loss, a queue of 4 MB.
     Transatlantic,
-    /// A geostationary satellite: 50 Mbit/s down and 10 Mbit/s up, 280 ms, 0.01 % loss, 1000 packets.
+    /// Geostationary satellite: 50 Mbit/s down and 10 Mbit/s up, 280 ms, 0.01 % loss, 1000 packets.
     GeoSatellite,
 }
 
@@ -50,7 +50,7 @@ impl Preset {
         Self::GeoSatellite,
     ];
 
-    /// Its name in a study file.
+    /// Returns the name in study files.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -63,7 +63,7 @@ impl Preset {
         }
     }
 
-    /// The keys forward and in reverse, with the subscriber at this end.
+    /// Returns the forward and reverse keys, with the subscriber at the given end.
     #[must_use]
     pub fn directions(self, subscriber: Subscriber) -> (LinkConfig, LinkConfig) {
         let path = self.path();
@@ -75,11 +75,12 @@ impl Preset {
         }
     }
 
-    /// Its figures, as one would write them; forward is the download.
+    /// Returns the keys of the preset; forward is the download.
     ///
-    /// LTE: the median rates of Huang et al., "A close examination of performance and power characteristics of
-    /// 4G LTE networks", MobiSys 2012; its radio sends again what it loses, hence jitter and no loss. ADSL2+: ITU-T G.992.5, with an interleaver's delay. Satellite:
-    /// RFC 2488, section 2 (279 ms one way at the edge of the beam). The other figures are typical, not measured.
+    /// LTE: median rates of Huang et al., "A close examination of performance and power characteristics of
+    /// 4G LTE networks", MobiSys 2012; the radio layer retransmits, hence jitter and no loss. ADSL2+: ITU-T G.992.5, with
+    /// the delay of an interleaver. Satellite: RFC 2488, section 2 (279 ms one way at the edge of the beam). The other values
+    /// are typical, not measured.
     #[must_use]
     pub fn path(self) -> PathConfig {
         match self {

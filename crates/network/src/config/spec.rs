@@ -1,4 +1,4 @@
-//! A link as the network is built from it: everything decided, nothing left to look up.
+//! Resolved link specifications, from which a network is built.
 
 use std::sync::Arc;
 
@@ -8,55 +8,55 @@ use crate::impairment::{JitterConfig, LossConfig, ReorderConfig};
 use crate::queue::QueueConfig;
 use crate::trace::DeliveryTrace;
 
-/// How fast a link sends.
+/// The capacity of a link.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Capacity {
-    /// A packet has left as soon as it joins; no queue ever builds.
+    /// Unlimited: packets leave immediately and no queue builds up.
     #[default]
     Unlimited,
-    /// Bits leave one after another at this rate.
+    /// A constant rate.
     Rate(Rate),
-    /// Bytes leave when a recorded trace lets them.
+    /// The opportunities of a recorded trace.
     Trace(Arc<DeliveryTrace>),
 }
 
 impl Capacity {
-    /// The rate, of a recorded one the mean; `None` where there is no limit.
+    /// Returns the rate, or the mean rate of a trace; `None` if unlimited.
     #[must_use]
     pub fn mean_rate(&self) -> Option<Rate> {
         match self {
             Self::Unlimited => None,
             Self::Rate(rate) => Some(*rate),
-            // A trace of less than 1 bit/s is as slow as can be.
+            // A trace below 1 bit/s counts as 1 bit/s.
             Self::Trace(trace) => trace.mean_rate().or_else(|| Rate::from_bits_per_second(1)),
         }
     }
 }
 
-/// One link in one direction. The default is infinitely fast, without delay, and perfect.
+/// One link in one direction. The default has unlimited capacity, no delay and no impairments.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct LinkSpec {
-    /// How fast it sends.
+    /// Capacity.
     pub capacity: Capacity,
-    /// From the moment that a packet has been sent to its arrival at the far end.
+    /// Propagation delay: from the end of transmission to arrival at the far end.
     pub delay: Duration,
-    /// How the delay varies.
+    /// Delay variation.
     pub jitter: Option<JitterConfig>,
-    /// Which packets are lost.
+    /// Loss model.
     pub loss: Option<LossConfig>,
-    /// Which packets are held back.
+    /// Reordering.
     pub reorder: Option<ReorderConfig>,
-    /// Probability that a packet is sent twice.
+    /// Probability of duplication.
     pub duplicate: Option<Probability>,
-    /// Probability that a bit of a packet is flipped.
+    /// Probability of a bit error in a packet.
     pub corrupt: Option<Probability>,
-    /// What waits while the link is busy.
+    /// Queue.
     pub queue: QueueConfig,
-    /// The largest packet in bytes; `None` for any.
+    /// MTU in bytes; `None` if unlimited.
     pub mtu: Option<u32>,
 }
 
-/// A path between two hosts: a link in either direction.
+/// A path between two hosts: a link in each direction.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct PathSpec {
     /// From host 0 to host 1.

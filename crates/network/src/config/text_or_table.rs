@@ -1,6 +1,6 @@
-//! Settings that are a text in the simple case and a table in the others.
+//! Settings written as a string in the simple case and as a table otherwise.
 //!
-//! Serde's untagged enums would do, but their only message is that nothing matched.
+//! Serde's untagged enums accept both but report only that no variant matched.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -10,21 +10,21 @@ use serde::de::value::MapAccessDeserializer;
 use serde::de::{Error, MapAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 
-/// A setting that is read from a text or from a table.
+/// A setting read from a string or from a table.
 pub(crate) trait TextOrTable: Sized {
-    /// The table, as it is written.
+    /// The table form.
     type Table: for<'de> Deserialize<'de>;
 
-    /// What is allowed, to follow "expected".
+    /// Returns the allowed forms, as a phrase after "expected".
     fn expected() -> Cow<'static, str>;
 
-    /// Reads the text.
+    /// Parses the string form.
     fn from_text(text: &str) -> Result<Self, String>;
-    /// Makes sense of the table.
+    /// Converts the table form.
     fn from_table(table: Self::Table) -> Result<Self, String>;
 }
 
-/// Reads a setting of either form.
+/// Deserializes either form.
 pub(crate) fn deserialize<'de, T: TextOrTable, D: Deserializer<'de>>(deserializer: D) -> Result<T, D::Error> {
     struct Either<T>(PhantomData<T>);
 

@@ -1,11 +1,11 @@
-//! Corruption: in some packets one bit is flipped.
+//! Corruption: a bit error in some packets.
 
 use foundation::{Generator, Probability, Streams};
 use rand::Rng;
 
 use super::chance::Chance;
 
-/// Corruption at work.
+/// The corruption process of a link.
 #[derive(Clone, Debug)]
 pub(crate) struct Corrupt {
     chance: Chance,
@@ -20,9 +20,9 @@ impl Corrupt {
         }
     }
 
-    /// Which bit of the next packet is flipped; `None` for one that stays whole. Always two draws.
+    /// Returns a selector of the flipped bit of the next packet; `None` for an intact one. Always takes two draws.
     pub(crate) fn next(&mut self) -> Option<u64> {
-        let corrupt = self.chance.throw(&mut self.stream);
+        let corrupt = self.chance.draw(&mut self.stream);
         let choice = self.stream.next_u64();
         corrupt.then_some(choice)
     }

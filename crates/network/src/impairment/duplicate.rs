@@ -1,10 +1,10 @@
-//! Duplication: some packets arrive twice.
+//! Duplication of packets.
 
 use foundation::{Generator, Probability, Streams};
 
 use super::chance::Chance;
 
-/// Duplication at work.
+/// The duplication process of a link.
 #[derive(Clone, Debug)]
 pub(crate) struct Duplicate {
     chance: Chance,
@@ -19,8 +19,8 @@ impl Duplicate {
         }
     }
 
-    /// Whether the next packet is sent twice.
+    /// Returns whether the next packet is duplicated.
     pub(crate) fn next(&mut self) -> bool {
-        self.chance.throw(&mut self.stream)
+        self.chance.draw(&mut self.stream)
     }
 }

@@ -1,4 +1,4 @@
-//! Jitter: a delay that differs from packet to packet.
+//! Jitter: delay variation from packet to packet.
 
 use std::borrow::Cow;
 
@@ -10,35 +10,34 @@ use serde::{Deserialize, Deserializer, Serialize};
 
 use crate::config::text_or_table::{self, TextOrTable};
 
-/// How the one-way delay varies from packet to packet.
+/// Variation of the one-way delay from packet to packet.
 ///
-/// Written `"5ms"`, which is uniform within 5 ms around the delay and keeps the order of packets, or as a table.
-/// Where packets follow one another more closely than the jitter, keeping their order makes them wait for slower
-/// ones in front, so they take longer than the delay on average.
+/// The string form `"5ms"` is uniform within 5 ms around the delay and keeps packets in order; the table form sets all keys.
+/// If packets follow each other more closely than the jitter, keeping their order makes them wait for slower
+/// ones in front, so the mean delay exceeds the configured one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct JitterConfig {
-    /// How far the delay goes to either side: the half-width of the uniform distribution (at most the
-    /// delay), the standard deviation of the normal one.
+    /// Half-width of the uniform distribution (at most the delay), or standard deviation of the normal one.
     pub spread: Duration,
-    /// The shape of the variation; default uniform.
+    /// Distribution; default uniform.
     pub distribution: Distribution,
-    /// Whether a packet that would land before the one in front of it waits for it; default true.
+    /// Whether packets stay in order; default true.
     pub keep_order: bool,
 }
 
-/// The shape of a jitter.
+/// The distribution of the delay.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Distribution {
-    /// All delays between delay - spread and delay + spread alike.
+    /// Uniform between delay - spread and delay + spread.
     #[default]
     Uniform,
-    /// Around the delay with the standard deviation spread; what falls below zero is zero.
+    /// Normal around the delay with standard deviation spread; negative delays become 0.
     Normal,
 }
 
 impl JitterConfig {
-    /// Uniform within `spread` around the delay, in order.
+    /// Returns uniform jitter within `spread` around the delay, without reordering.
     #[must_use]
     pub const fn uniform(spread: Duration) -> Self {
         Self {
@@ -48,7 +47,7 @@ impl JitterConfig {
         }
     }
 
-    /// What is out of range on a link with this delay.
+    /// Returns all values out of range on a link with this delay.
     #[must_use]
     pub fn validate(&self, delay: Duration) -> Vec<Problem> {
         let mut problems = Vec::new();
@@ -56,7 +55,7 @@ impl JitterConfig {
             problems.push(Problem::new(
                 "",
                 format!(
-                    "\"{}\" is out of range: at most the delay, which is \"{delay}\" (a packet cannot arrive before it was sent)",
+                    "\"{}\" is out of range: at most delay = \"{delay}\" (a packet cannot arrive before it is sent)",
                     self.spread
                 ),
             ));
@@ -113,16 +112,15 @@ impl JsonSchema for JitterConfig {
         let mut spread = duration.clone();
         spread.insert(
             "description".into(),
-            "How far the delay goes to either side (uniform: at most the delay; normal: the standard deviation)"
-                .into(),
+            "Half-width (uniform; at most the delay) or standard deviation (normal), e.g. \"5ms\"".into(),
         );
         let mut distribution = generator.subschema_for::<Distribution>();
         distribution.insert(
             "description".into(),
-            "How the delays are spread; default: uniform".into(),
+            "Distribution of the delay; default \"uniform\"".into(),
         );
         json_schema!({
-            "description": "How the delay varies from packet to packet: a spread, or a table",
+            "description": "Delay variation: a spread, or a table",
             "oneOf": [
                 duration,
                 {
@@ -133,7 +131,7 @@ impl JsonSchema for JitterConfig {
                         "keep_order": {
                             "type": "boolean",
                             "default": true,
-                            "description": "Whether a packet that would overtake the one in front waits for it",
+                            "description": "Order preservation: a packet waits for the one in front instead of overtaking it; default true",
                         },
                     },
                     "required": ["spread"],
@@ -144,7 +142,7 @@ impl JsonSchema for JitterConfig {
     }
 }
 
-/// Jitter at work.
+/// The jitter process of a link.
 #[derive(Clone, Debug)]
 pub(crate) struct Jitter {
     spread: u64,
@@ -163,7 +161,7 @@ impl Jitter {
         }
     }
 
-    /// What the next packet's delay differs by, in nanoseconds.
+    /// Returns the deviation of the next packet from the delay, in nanoseconds.
     #[inline]
     pub(crate) fn next(&mut self) -> i64 {
         match self.distribution {

@@ -1,9 +1,8 @@
-//! What a link does to packets besides carrying them.
+//! Impairments: loss, corruption, duplication, jitter and reordering.
 //!
-//! All of it is decided as a packet reaches the link, in order of arrival, from one random stream a
-//! feature. The n-th packet that reaches a link meets the n-th draw of each, whatever became of
-//! those before it and whatever its size and time: so protocols that are compared under one seed meet
-//! the same losses, and a feature that is added shifts no other.
+//! A link draws all of them when a packet arrives, in order of arrival, from one random stream per
+//! impairment. The n-th packet on a link gets the n-th draw of each, regardless of its size, its time and the packets before
+//! it. Protocols compared under one seed therefore see the same losses, and an added impairment does not affect the others.
 
 mod chance;
 mod corrupt;
@@ -23,7 +22,7 @@ pub use jitter::{Distribution, JitterConfig};
 pub use loss::LossConfig;
 pub use reorder::ReorderConfig;
 
-/// All impairments of one link. A link that has none has no such box and pays nothing.
+/// All impairments of one link. A link without impairments has `None` instead and no cost.
 #[derive(Clone, Debug)]
 pub(crate) struct Impairments {
     loss: Option<loss::Loss>,
@@ -33,30 +32,30 @@ pub(crate) struct Impairments {
     reorder: Option<reorder::Reorder>,
 }
 
-/// What is decided of a packet as it reaches the link.
+/// The result of all draws for one packet.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Fate {
     pub(crate) lost: bool,
     pub(crate) duplicated: bool,
-    /// Which bit is flipped.
+    /// Selects the flipped bit.
     pub(crate) corrupted: Option<u64>,
     pub(crate) lag: Lag,
 }
 
-/// How a packet's way over the link differs from the link's delay, in nanoseconds.
+/// The deviation of a packet from the link's delay, in nanoseconds.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Lag {
     pub(crate) jitter: i64,
-    /// Whether the packet may land before one that took off earlier.
-    pub(crate) free: bool,
-    /// How long it is held back while others overtake.
-    pub(crate) held_back: Option<NonZeroU64>,
+    /// Whether the packet may overtake earlier ones.
+    pub(crate) may_overtake: bool,
+    /// Extra delay during which later packets overtake this one.
+    pub(crate) reorder_delay: Option<NonZeroU64>,
 }
 
 impl Impairments {
-    /// The impairments that `spec` asks for; `None` where it asks for none.
+    /// Returns the impairments of `spec`; `None` if it has none.
     pub(crate) fn new(spec: &LinkSpec, streams: Streams) -> Option<Box<Self>> {
-        // A feature that is set to nothing is left out: its stream is its own, so no other notices.
+        // An impairment with probability 0 is omitted. Streams are separate, so this does not affect the others.
         let likely = |probability: &Probability| probability.value() > 0.0;
         let impairments = Self {
             loss: spec
@@ -89,8 +88,8 @@ impl Impairments {
         any.then(|| Box::new(impairments))
     }
 
-    /// These impairments after the link has changed from one specification to another: what is asked of them alike goes on
-    /// where it was, the rest begins anew with draws from `streams`.
+    /// Returns the impairments after a change of specification. Those with unchanged settings continue; the others restart
+    /// with draws from `streams`.
     pub(crate) fn changed(
         before: Option<Box<Self>>,
         from: &LinkSpec,
@@ -118,7 +117,7 @@ impl Impairments {
         Some(new)
     }
 
-    /// Draws the next packet's fate: from every stream, whatever the others say.
+    /// Draws the result for the next packet from every stream.
     #[inline]
     pub(crate) fn next(&mut self) -> Fate {
         let mut fate = Fate::default();
@@ -133,10 +132,10 @@ impl Impairments {
         }
         if let Some(jitter) = &mut self.jitter {
             fate.lag.jitter = jitter.next();
-            fate.lag.free = !jitter.keep_order;
+            fate.lag.may_overtake = !jitter.keep_order;
         }
         if let Some(reorder) = &mut self.reorder {
-            fate.lag.held_back = reorder.next();
+            fate.lag.reorder_delay = reorder.next();
         }
         fate
     }

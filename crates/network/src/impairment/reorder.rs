@@ -1,4 +1,4 @@
-//! Reordering: some packets are held back, so that those behind them overtake.
+//! Reordering: an extra delay for some packets, so that later packets overtake them.
 
 use std::num::NonZeroU64;
 
@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use super::chance::Chance;
 
-/// Holds some packets back, so that those behind them overtake: `{ probability = "1%", delay = "5ms" }`.
+/// Extra delay for some packets, which later packets overtake: `{ probability = "1%", delay = "5ms" }`.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(
     deny_unknown_fields,
@@ -16,32 +16,32 @@ use super::chance::Chance;
 )]
 #[schemars(rename = "Reorder")]
 pub struct ReorderConfig {
-    /// Probability that a packet is held back.
+    /// Probability of the extra delay, e.g. "1%".
     pub probability: Probability,
-    /// How much longer such a packet takes than the others; above 0.
+    /// Extra delay of such a packet, e.g. "5ms"; above "0s".
     pub delay: Duration,
 }
 
 impl ReorderConfig {
-    /// What is out of range.
+    /// Returns all values out of range.
     #[must_use]
     pub fn validate(&self) -> Vec<Problem> {
         let mut problems = Vec::new();
         if self.delay.is_zero() {
             problems.push(Problem::new(
                 "delay",
-                "\"0s\" is out of range: above 0 (nothing would be overtaken)",
+                "\"0s\" is out of range: above 0 (otherwise no packet is overtaken)",
             ));
         }
         problems
     }
 }
 
-/// Reordering at work.
+/// The reordering process of a link.
 #[derive(Clone, Debug)]
 pub(crate) struct Reorder {
     chance: Chance,
-    /// In nanoseconds; `None` for a delay of nothing, which holds no packet back.
+    /// Extra delay in nanoseconds; `None` for 0.
     delay: Option<NonZeroU64>,
     stream: Generator,
 }
@@ -55,9 +55,9 @@ impl Reorder {
         }
     }
 
-    /// How long the next packet is held back, in nanoseconds; `None` for one that is not.
+    /// Returns the extra delay of the next packet in nanoseconds; `None` for a packet in order.
     pub(crate) fn next(&mut self) -> Option<NonZeroU64> {
-        let held_back = self.chance.throw(&mut self.stream);
-        self.delay.filter(|_| held_back)
+        let is_delayed = self.chance.draw(&mut self.stream);
+        self.delay.filter(|_| is_delayed)
     }
 }

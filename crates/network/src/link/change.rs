@@ -1,29 +1,29 @@
-//! A link that is changed while packets are on it.
+//! Changes of a link while packets are on it.
 
 use foundation::Streams;
 use thiserror::Error;
 
-use super::held::Held;
-use super::pace::Pace;
+use super::active_queue::ActiveQueue;
+use super::link_rate::LinkRate;
 use super::{Link, Queue};
 use crate::config::LinkSpec;
 use crate::impairment::Impairments;
 use crate::queue::drop_tail::DropTail;
-use crate::queue::{Place, QueueConfig};
+use crate::queue::{QueueConfig, QueueContext};
 
-/// A queue of another kind has nowhere to put the packets that wait.
+/// The queue discipline cannot change while packets wait.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 #[error(
-    "packets wait in the queue or are being sent: one of another kind takes its place only while it is empty"
+    "the queue is not empty: its kind and settings can change only while no packet waits or is being sent"
 )]
 pub struct QueueInUse;
 
-/// What a link was asked to be, for who changes it.
+/// The specification of a link and the source of random streams for its changes.
 #[derive(Clone, Debug)]
 pub(super) struct Origin {
     spec: LinkSpec,
     streams: Streams,
-    /// How often it was changed.
+    /// Number of changes so far.
     changes: u64,
 }
 
@@ -42,8 +42,8 @@ impl Origin {
 }
 
 impl Link {
-    /// Makes the link what `spec` says from `now` on. What has been given to it leaves as it would have; packets that
-    /// come after keep behind those. What is asked by chance and has changed draws from streams of its own for each change.
+    /// Applies `spec` at `now`. Packets already accepted leave as scheduled, and later packets stay behind them. Changed
+    /// random impairments draw from new streams for each change.
     pub(crate) fn change(&mut self, now: u64, spec: &LinkSpec) -> Result<(), QueueInUse> {
         let before = self.origin.spec.clone();
         let changes = self.origin.changes + 1;
@@ -52,9 +52,9 @@ impl Link {
         if before.capacity != spec.capacity {
             let busy = match &self.queue {
                 Queue::DropTail(queue) => queue.busy_until(),
-                Queue::Held(held) => held.busy_until(),
+                Queue::Active(queue) => queue.busy_until(),
             };
-            self.pace = Pace::after(&spec.capacity, busy);
+            self.rate = LinkRate::after(&spec.capacity, busy);
         }
         self.impairments = Impairments::changed(self.impairments.take(), &before, spec, streams);
         self.wire.delay = spec.delay.as_nanos();
@@ -81,19 +81,19 @@ impl Link {
         if self.length(now).packets > 0 {
             return Err(QueueInUse);
         }
-        let place = Place {
+        let context = QueueContext {
             rate: spec.capacity.mean_rate(),
             streams,
         };
-        self.queue = Queue::new(&spec.queue, &place);
+        self.queue = Queue::new(&spec.queue, &context);
         Ok(())
     }
 }
 
 impl Queue {
-    pub(super) fn new(config: &QueueConfig, place: &Place) -> Self {
-        match config.discipline(place) {
-            Ok(discipline) => Self::Held(Box::new(Held::new(discipline))),
+    pub(super) fn new(config: &QueueConfig, context: &QueueContext) -> Self {
+        match config.discipline(context) {
+            Ok(discipline) => Self::Active(Box::new(ActiveQueue::new(discipline))),
             Err(config) => Self::DropTail(DropTail::new(config.limit())),
         }
     }

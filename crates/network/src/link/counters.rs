@@ -1,8 +1,8 @@
-//! What a link has done so far.
+//! Link counters.
 
 use crate::observer::DropReason;
 
-/// A number of packets and of their bytes.
+/// A number of packets and their bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Count {
     /// Packets.
@@ -29,7 +29,7 @@ impl std::ops::Add for Count {
     }
 }
 
-/// Of two counts the second is part of the first.
+/// Subtracts a part from a count.
 impl std::ops::Sub for Count {
     type Output = Self;
     fn sub(self, part: Self) -> Self {
@@ -40,36 +40,36 @@ impl std::ops::Sub for Count {
     }
 }
 
-/// What a link has done so far. Once it is empty,
+/// Counters of a link since the start. When the link is empty,
 /// `entered + duplicated = delivered + lost + queue_dropped + mtu_dropped`, in packets and in bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct LinkCounters {
-    /// Reached the near end of the link (copies made by the link not included).
+    /// Packets that reached the near end of the link (without copies made by the link).
     pub entered: Count,
-    /// Reached the far end of the link.
+    /// Packets that reached the far end of the link.
     pub delivered: Count,
-    /// Dropped by the loss model.
+    /// Packets dropped by the loss model.
     pub lost: Count,
-    /// Dropped because the queue was full or its discipline chose so.
+    /// Packets dropped by a full queue or its discipline.
     pub queue_dropped: Count,
-    /// Dropped because it was larger than the MTU.
+    /// Packets dropped for exceeding the MTU.
     pub mtu_dropped: Count,
-    /// Second copies made.
+    /// Copies made.
     pub duplicated: Count,
-    /// Packets in which a bit was flipped.
+    /// Packets with a flipped bit.
     pub corrupted: Count,
-    /// Packets that the queue's discipline marked as having met congestion (RFC 3168). They go on.
+    /// Packets marked with ECN CE by the queue discipline (RFC 3168); they are also delivered.
     pub marked: Count,
-    /// Packets that reached the far end after one that had entered later (RFC 4737).
+    /// Packets that reached the far end after a packet that entered later (RFC 4737).
     pub reordered: Count,
-    /// The most packets that stood in the queue at once, with the one being sent.
+    /// Maximum queue length in packets, the packet in transmission included.
     pub max_queue_packets: u64,
-    /// The most bytes that stood in the queue at once, with those of the packet being sent.
+    /// Maximum queue length in bytes, the packet in transmission included.
     pub max_queue_bytes: u64,
 }
 
 impl LinkCounters {
-    /// Dropped for this reason.
+    /// Returns the packets dropped for this reason.
     #[must_use]
     pub const fn dropped(&self, reason: DropReason) -> Count {
         match reason {
@@ -79,9 +79,9 @@ impl LinkCounters {
         }
     }
 
-    /// Notes the length of the queue.
+    /// Records the length of the queue.
     #[inline]
-    pub(crate) fn saw_queue(&mut self, packets: u64, bytes: u64) {
+    pub(crate) fn record_queue(&mut self, packets: u64, bytes: u64) {
         self.max_queue_packets = self.max_queue_packets.max(packets);
         self.max_queue_bytes = self.max_queue_bytes.max(bytes);
     }

@@ -1,47 +1,47 @@
-//! Packets between the moment they leave the queue and the far end of the link.
+//! Packets between the end of transmission and the far end of the link.
 
 use std::cmp::Ordering;
 use std::collections::{BinaryHeap, VecDeque};
 
-use crate::calendar::Due;
-use crate::cargo::Ticket;
+use crate::calendar::DueTime;
+use crate::packet_store::Ticket;
 
-/// A packet and when it lands at the far end.
+/// A packet and its arrival time at the far end.
 #[derive(Clone, Copy, Debug)]
-struct Flying {
-    due: Due,
+struct InFlight {
+    due: DueTime,
     ticket: Ticket,
 }
 
-/// Reversed, so that a binary heap, which gives the greatest first, gives the one that lands first.
-impl Ord for Flying {
+/// Reversed, so that a binary heap, a max-heap, returns the earliest arrival first.
+impl Ord for InFlight {
     fn cmp(&self, other: &Self) -> Ordering {
         other.due.cmp(&self.due)
     }
 }
-impl PartialOrd for Flying {
+impl PartialOrd for InFlight {
     fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
         Some(self.cmp(other))
     }
 }
-impl PartialEq for Flying {
+impl PartialEq for InFlight {
     fn eq(&self, other: &Self) -> bool {
         self.due == other.due
     }
 }
-impl Eq for Flying {}
+impl Eq for InFlight {}
 
-/// Packets on the wire. They stand in a queue, since on most links they land in the order in which
-/// they took off; a link that reorders puts the ones that do not into a heap on the side.
+/// Packets in flight. On most links they arrive in the order of departure, so they are kept in a queue; packets that a
+/// link reorders go into a separate heap.
 #[derive(Clone, Debug)]
 pub(crate) struct Flight {
-    in_order: VecDeque<Flying>,
-    stragglers: BinaryHeap<Flying>,
-    /// When the next packet of both lands.
-    first: Due,
-    /// When the last of `in_order` lands, in nanoseconds.
+    in_order: VecDeque<InFlight>,
+    stragglers: BinaryHeap<InFlight>,
+    /// Next arrival of both.
+    first: DueTime,
+    /// Arrival time of the last packet of `in_order`, in nanoseconds.
     last: u64,
-    /// The highest sequence number that has landed.
+    /// The highest sequence number that has arrived.
     highest: u64,
 }
 
@@ -50,30 +50,30 @@ impl Flight {
         Self {
             in_order: VecDeque::new(),
             stragglers: BinaryHeap::new(),
-            first: Due::NEVER,
+            first: DueTime::NEVER,
             last: 0,
             highest: 0,
         }
     }
 
-    /// When the next packet lands.
+    /// Returns the time of the next arrival.
     #[inline]
-    pub(crate) const fn first_due(&self) -> Due {
+    pub(crate) const fn first_due(&self) -> DueTime {
         self.first
     }
 
-    /// Lets a packet take off that lands at `nanos`, or with the packet before it where that is later.
+    /// Adds a packet that arrives at `nanos`, or together with the packet before it if that arrives later.
     ///
-    /// Sequence numbers rise from one packet to the next.
+    /// Sequence numbers increase from packet to packet.
     #[inline]
     pub(crate) fn push_in_order(&mut self, nanos: u64, sequence: u64, ticket: Ticket) {
         self.last = nanos.max(self.last);
-        let due = Due::new(self.last, sequence);
+        let due = DueTime::new(self.last, sequence);
         self.first = self.first.min(due);
-        self.in_order.push_back(Flying { due, ticket });
+        self.in_order.push_back(InFlight { due, ticket });
     }
 
-    /// Lets a packet take off that lands at `nanos`, whether or not others took off before it.
+    /// Adds a packet that arrives at `nanos` and may overtake earlier ones.
     pub(crate) fn push_free(&mut self, nanos: u64, sequence: u64, ticket: Ticket) {
         if nanos >= self.last {
             self.push_in_order(nanos, sequence, ticket);
@@ -82,14 +82,14 @@ impl Flight {
         }
     }
 
-    /// Lets a packet take off that lands at `nanos` and lets those behind it overtake.
+    /// Adds a packet that arrives at `nanos` and that later packets may overtake.
     pub(crate) fn push_aside(&mut self, nanos: u64, sequence: u64, ticket: Ticket) {
-        let due = Due::new(nanos, sequence);
+        let due = DueTime::new(nanos, sequence);
         self.first = self.first.min(due);
-        self.stragglers.push(Flying { due, ticket });
+        self.stragglers.push(InFlight { due, ticket });
     }
 
-    /// The packet that lands next, and whether one that took off after it has landed before it.
+    /// Returns the next packet to arrive, and whether a later packet has overtaken it.
     #[inline]
     pub(crate) fn pop(&mut self) -> Option<(Ticket, bool)> {
         let flying = if self.stragglers.is_empty() {
@@ -105,12 +105,12 @@ impl Flight {
     }
 
     #[inline]
-    fn first_in_order(&self) -> Due {
-        self.in_order.front().map_or(Due::NEVER, |flying| flying.due)
+    fn first_in_order(&self) -> DueTime {
+        self.in_order.front().map_or(DueTime::NEVER, |flying| flying.due)
     }
 
     #[cold]
-    fn pop_either(&mut self) -> Option<Flying> {
+    fn pop_either(&mut self) -> Option<InFlight> {
         let flying = match self.stragglers.peek() {
             Some(straggler) if straggler.due < self.first_in_order() => self.stragglers.pop(),
             _ => self.in_order.pop_front(),
@@ -118,7 +118,7 @@ impl Flight {
         let straggler = self
             .stragglers
             .peek()
-            .map_or(Due::NEVER, |straggler| straggler.due);
+            .map_or(DueTime::NEVER, |straggler| straggler.due);
         self.first = straggler.min(self.first_in_order());
         flying
     }

@@ -1,75 +1,44 @@
-//! What stood in front of a link, summed over time, and how long packets waited.
+//! Time integrals of a link's queue length and busy time, and queueing delays.
 
 use foundation::Duration;
 use hdrhistogram::Histogram;
 
-use crate::link::Count;
-
-/// The queue of a link and its use, summed over time. The difference of two gives the means between them.
+/// Time integrals of a link's queue length and busy time. The difference of two yields the means between them.
 ///
-/// The packet that is being sent counts as standing in the queue.
+/// The packet in transmission counts as queued.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Occupancy {
     /// Packets in the queue times nanoseconds.
     pub packet_nanos: u128,
-    /// Bytes in the queue times nanoseconds.
-    pub byte_nanos: u128,
-    /// How long the link was sending; with a recorded rate, or waiting for its next chance to.
+    /// Time in transmission; with a recorded rate, also the time spent waiting for the next opportunity.
     pub busy: Duration,
 }
 
 impl Occupancy {
-    /// What has come since `earlier`.
+    /// Returns the increase since `earlier`.
     #[must_use]
     pub const fn since(&self, earlier: &Self) -> Self {
         Self {
             packet_nanos: self.packet_nanos.saturating_sub(earlier.packet_nanos),
-            byte_nanos: self.byte_nanos.saturating_sub(earlier.byte_nanos),
             busy: self.busy.saturating_sub(earlier.busy),
         }
     }
-
-    /// Packets in the queue on average over `span`, which is this sum's; 0 for an empty one.
-    #[must_use]
-    pub fn mean_packets(&self, span: Duration) -> f64 {
-        mean(self.packet_nanos as f64, span)
-    }
-
-    /// Bytes in the queue on average over `span`, which is this sum's; 0 for an empty one.
-    #[must_use]
-    pub fn mean_bytes(&self, span: Duration) -> f64 {
-        mean(self.byte_nanos as f64, span)
-    }
-
-    /// The share of `span`, which is this sum's, in which the link was busy: 0 to 1.
-    #[must_use]
-    pub fn utilisation(&self, span: Duration) -> f64 {
-        mean(self.busy.as_nanos() as f64, span)
-    }
 }
 
-fn mean(sum: f64, span: Duration) -> f64 {
-    if span.is_zero() {
-        return 0.0;
-    }
-    sum / span.as_nanos() as f64
-}
-
-/// Sums up as packets come and go.
+/// Accumulates the integrals.
 ///
-/// What a packet that is being sent, or whose departure is known, will add until it has left is added at once: who
-/// asks in between takes it off again.
+/// Once the departure time of a packet is known, its whole contribution is added at once; a reader subtracts the part
+/// that lies in the future.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Meter {
     packet_nanos: u128,
-    byte_nanos: u128,
     busy: u64,
-    /// How long packets waited before they were sent, in nanoseconds.
+    /// Queueing delays in nanoseconds.
     waits: Option<Box<Histogram<u64>>>,
 }
 
 impl Meter {
-    /// Keeps a histogram of waits from now on: 1 µs to 1000 s, to three digits.
+    /// Starts recording a histogram of queueing delays: 1 µs to 1000 s, three significant digits.
     pub(crate) fn record_waits(&mut self) {
         self.waits = Histogram::new_with_bounds(1_000, 1_000_000_000_000, 3)
             .ok()
@@ -84,13 +53,13 @@ impl Meter {
         self.waits.take()
     }
 
-    pub(crate) fn forget_waits(&mut self) {
+    pub(crate) fn reset_waits(&mut self) {
         if let Some(waits) = &mut self.waits {
             waits.reset();
         }
     }
 
-    /// A packet that waited `wait` nanoseconds is sent.
+    /// Records the queueing delay of a packet, in nanoseconds.
     #[inline]
     pub(crate) fn waited(&mut self, wait: u64) {
         if let Some(waits) = &mut self.waits {
@@ -98,46 +67,33 @@ impl Meter {
         }
     }
 
-    /// A packet of `size` bytes stands in the queue from `joined` to `departure`, and is being sent from `begin` on.
+    /// Adds a packet that is queued from `joined` and in transmission from `start` to `departure`.
     #[inline]
-    pub(crate) fn passes(&mut self, joined: u64, begin: u64, departure: u64, size: u32) {
-        self.stand(
-            Count {
-                packets: 1,
-                bytes: u64::from(size),
-            },
-            departure - joined,
-        );
-        self.busy += departure - begin;
-        self.waited(begin - joined);
+    pub(crate) fn add_packet(&mut self, joined: u64, start: u64, departure: u64) {
+        self.add_occupancy(1, start - joined);
+        self.add_transmission(start, departure);
+        self.waited(start - joined);
     }
 
-    /// So much stands in the queue for so many nanoseconds.
+    /// Adds packets × nanoseconds to the occupancy integral.
     #[inline]
-    pub(crate) fn stand(&mut self, count: Count, nanos: u64) {
-        self.packet_nanos += u128::from(count.packets) * u128::from(nanos);
-        self.byte_nanos += u128::from(count.bytes) * u128::from(nanos);
+    pub(crate) fn add_occupancy(&mut self, packets: u64, nanos: u64) {
+        self.packet_nanos += u128::from(packets) * u128::from(nanos);
     }
 
-    /// A packet is being sent from `begin` to `departure`.
-    pub(crate) fn sends(&mut self, begin: u64, departure: u64, size: u32) {
-        self.stand(
-            Count {
-                packets: 1,
-                bytes: u64::from(size),
-            },
-            departure - begin,
-        );
-        self.busy += departure - begin;
+    /// Adds a transmission from `start` to `departure`.
+    #[inline]
+    pub(crate) fn add_transmission(&mut self, start: u64, departure: u64) {
+        self.add_occupancy(1, departure - start);
+        self.busy += departure - start;
     }
 
-    /// The sums, of which what is yet to come is taken off.
-    pub(crate) fn without(&self, yet_to_come: &Occupancy) -> Occupancy {
-        let sums = Occupancy {
+    /// Returns the integrals without the part that lies in the future.
+    pub(crate) fn without(&self, future: &Occupancy) -> Occupancy {
+        let all = Occupancy {
             packet_nanos: self.packet_nanos,
-            byte_nanos: self.byte_nanos,
             busy: Duration::from_nanos(self.busy),
         };
-        sums.since(yet_to_come)
+        all.since(future)
     }
 }

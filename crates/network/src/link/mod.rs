@@ -1,30 +1,30 @@
-//! One link: what reaches its near end leaves its far end later, or not at all.
+//! One link in one direction: impairments, queue, transmission, and propagation.
 
+mod actions;
+mod active_queue;
 mod change;
 mod counters;
 mod flight;
-mod held;
+pub(crate) mod link_rate;
 pub(crate) mod meter;
-pub(crate) mod pace;
-mod verdicts;
 
 use foundation::{Instant, Streams};
 
-use crate::calendar::Due;
-use crate::cargo::{Cargo, Ticket};
+use crate::calendar::DueTime;
 use crate::config::LinkSpec;
 use crate::impairment::{Impairments, Lag};
 use crate::observer::{DropReason, Observer};
 use crate::packet::{Body, LinkId};
+use crate::packet_store::{PacketStore, Ticket};
 use crate::queue::drop_tail::DropTail;
-use crate::queue::{Place, Waiting};
+use crate::queue::{QueueContext, QueuedPacket};
 
+use actions::Executor;
+use active_queue::ActiveQueue;
 use change::Origin;
 use flight::Flight;
-use held::Held;
+use link_rate::LinkRate;
 use meter::Meter;
-use pace::Pace;
-use verdicts::Executor;
 
 pub use change::QueueInUse;
 pub use counters::{Count, LinkCounters};
@@ -34,7 +34,7 @@ pub use meter::Occupancy;
 pub(crate) struct Link {
     wire: Wire,
     queue: Queue,
-    pace: Pace,
+    rate: LinkRate,
     mtu: u32,
     id: LinkId,
     impairments: Option<Box<Impairments>>,
@@ -43,15 +43,15 @@ pub(crate) struct Link {
     origin: Box<Origin>,
 }
 
-/// What stands between the link's near end and its wire.
+/// The queue of a link.
 enum Queue {
-    /// The departure of a packet is known when it joins.
+    /// Drop-tail: the departure time is known when a packet joins.
     DropTail(DropTail),
-    /// Packets wait until the discipline lets them go.
-    Held(Box<Held>),
+    /// Any other discipline: packets wait until the discipline releases them.
+    Active(Box<ActiveQueue>),
 }
 
-/// The way from the queue to the far end.
+/// The propagation from the queue to the far end.
 struct Wire {
     delay: u64,
     flight: Flight,
@@ -67,11 +67,11 @@ impl Wire {
     fn take_off_with(&mut self, departure: u64, sequence: u64, ticket: Ticket, lag: Lag) {
         let delay = self.delay.saturating_add_signed(lag.jitter);
         let landing = departure.saturating_add(delay);
-        match lag.held_back {
+        match lag.reorder_delay {
             Some(longer) => self
                 .flight
                 .push_aside(landing.saturating_add(longer.get()), sequence, ticket),
-            None if lag.free => self.flight.push_free(landing, sequence, ticket),
+            None if lag.may_overtake => self.flight.push_free(landing, sequence, ticket),
             None => self.flight.push_in_order(landing, sequence, ticket),
         }
     }
@@ -79,7 +79,7 @@ impl Wire {
 
 impl Link {
     pub(crate) fn new(id: LinkId, spec: &LinkSpec, streams: Streams) -> Self {
-        let place = Place {
+        let context = QueueContext {
             rate: spec.capacity.mean_rate(),
             streams,
         };
@@ -88,8 +88,8 @@ impl Link {
                 delay: spec.delay.as_nanos(),
                 flight: Flight::new(),
             },
-            queue: Queue::new(&spec.queue, &place),
-            pace: Pace::new(&spec.capacity),
+            queue: Queue::new(&spec.queue, &context),
+            rate: LinkRate::new(&spec.capacity),
             mtu: spec.mtu.unwrap_or(u32::MAX),
             id,
             impairments: Impairments::new(spec, streams),
@@ -99,7 +99,7 @@ impl Link {
         }
     }
 
-    /// What it is asked to be.
+    /// Returns the current specification.
     pub(crate) const fn spec(&self) -> &LinkSpec {
         self.origin.spec()
     }
@@ -108,19 +108,19 @@ impl Link {
         &self.counters
     }
 
-    /// What waits at `now` or is being sent.
+    /// Returns the queue length at `now`, the packet in transmission included.
     pub(crate) fn length(&self, now: u64) -> Count {
         match &self.queue {
             Queue::DropTail(queue) => queue.length(now),
-            Queue::Held(held) => held.length(now),
+            Queue::Active(queue) => queue.length(now),
         }
     }
 
-    /// The queue and the link's use, summed up to `now`.
+    /// Returns the time integrals of queue length and busy time up to `now`.
     pub(crate) fn occupancy(&self, now: u64) -> Occupancy {
         match &self.queue {
             Queue::DropTail(queue) => queue.occupancy(now, &self.meter),
-            Queue::Held(held) => held.occupancy(now, &self.meter),
+            Queue::Active(queue) => queue.occupancy(now, &self.meter),
         }
     }
 
@@ -132,145 +132,161 @@ impl Link {
         &mut self.meter
     }
 
-    /// When the link next has something to do.
+    /// Returns the time of the next event of the link.
     #[inline]
-    pub(crate) fn due(&self) -> Due {
+    pub(crate) fn due(&self) -> DueTime {
         let landing = self.wire.flight.first_due();
         match &self.queue {
             Queue::DropTail(_) => landing,
-            Queue::Held(held) => landing.min(held.due()),
+            Queue::Active(queue) => landing.min(queue.due()),
         }
     }
 
-    /// A packet reaches the near end.
+    /// Accepts a packet at the near end.
     #[inline]
     pub(crate) fn enter<B: Body, O: Observer<B>>(
         &mut self,
         now: u64,
         ticket: Ticket,
-        cargo: &mut Cargo<B, O>,
+        store: &mut PacketStore<B, O>,
     ) {
         self.counters.entered.add(ticket.size);
-        cargo.show(ticket, |observer, packet| {
+        store.observe(ticket, |observer, packet| {
             observer.entered(Instant::from_nanos(now), self.id, packet);
         });
         if self.impairments.is_some() {
-            return self.enter_impaired(now, ticket, cargo);
+            return self.enter_impaired(now, ticket, store);
         }
         if ticket.size > self.mtu {
-            return self.refuse(now, ticket, cargo);
+            return self.drop_too_big(now, ticket, store);
         }
         if let Queue::DropTail(queue) = &mut self.queue {
             match queue.join(
                 now,
                 ticket.size,
-                &mut self.pace,
+                &mut self.rate,
                 &mut self.meter,
                 &mut self.counters,
             ) {
-                Some(departure) => self.wire.take_off(departure, cargo.sequence(), ticket),
-                None => self.drop(now, DropReason::Queue, ticket, cargo),
+                Some(departure) => self.wire.take_off(departure, store.sequence(), ticket),
+                None => self.drop(now, DropReason::Queue, ticket, store),
             }
         } else {
-            self.join(now, ticket, Lag::default(), cargo);
+            self.join(now, ticket, Lag::default(), store);
         }
     }
 
-    fn enter_impaired<B: Body, O: Observer<B>>(&mut self, now: u64, ticket: Ticket, cargo: &mut Cargo<B, O>) {
+    fn enter_impaired<B: Body, O: Observer<B>>(
+        &mut self,
+        now: u64,
+        ticket: Ticket,
+        store: &mut PacketStore<B, O>,
+    ) {
         let fate = self
             .impairments
             .as_mut()
             .map(|all| all.next())
             .unwrap_or_default();
         if ticket.size > self.mtu {
-            return self.refuse(now, ticket, cargo);
+            return self.drop_too_big(now, ticket, store);
         }
         if fate.lost {
-            return self.drop(now, DropReason::Loss, ticket, cargo);
+            return self.drop(now, DropReason::Loss, ticket, store);
         }
-        // The copy is made first: it stays whole where the original is corrupted.
+        // The copy is made first, so that it stays intact if the original is corrupted.
         let copy = if fate.duplicated {
-            cargo.duplicate(ticket)
+            store.duplicate(ticket)
         } else {
             None
         };
         if let Some(choice) = fate.corrupted {
-            cargo.flip_bit(ticket, choice);
+            store.flip_bit(ticket, choice);
             self.counters.corrupted.add(ticket.size);
-            cargo.show(ticket, |observer, packet| {
+            store.observe(ticket, |observer, packet| {
                 observer.corrupted(Instant::from_nanos(now), self.id, packet);
             });
         }
-        self.join(now, ticket, fate.lag, cargo);
+        self.join(now, ticket, fate.lag, store);
         if let Some(copy) = copy {
             self.counters.duplicated.add(copy.size);
-            cargo.show(copy, |observer, packet| {
+            store.observe(copy, |observer, packet| {
                 observer.duplicated(Instant::from_nanos(now), self.id, packet);
             });
-            self.join(now, copy, fate.lag, cargo);
+            self.join(now, copy, fate.lag, store);
         }
     }
 
-    /// Drops a packet that is larger than the MTU, as a router does that may not fragment it (RFC 1191, section 4).
+    /// Drops a packet larger than the MTU, like a router that may not fragment it (RFC 1191, section 4).
     #[cold]
-    fn refuse<B: Body, O: Observer<B>>(&mut self, now: u64, ticket: Ticket, cargo: &mut Cargo<B, O>) {
+    fn drop_too_big<B: Body, O: Observer<B>>(
+        &mut self,
+        now: u64,
+        ticket: Ticket,
+        store: &mut PacketStore<B, O>,
+    ) {
         self.counters.add_drop(DropReason::Mtu, ticket.size);
-        cargo.refuse(now, self.id, self.mtu, ticket);
+        store.drop_too_big(now, self.id, self.mtu, ticket);
     }
 
-    /// A packet joins the queue.
-    fn join<B: Body, O: Observer<B>>(&mut self, now: u64, ticket: Ticket, lag: Lag, cargo: &mut Cargo<B, O>) {
+    /// Adds a packet to the queue.
+    fn join<B: Body, O: Observer<B>>(
+        &mut self,
+        now: u64,
+        ticket: Ticket,
+        lag: Lag,
+        store: &mut PacketStore<B, O>,
+    ) {
         match &mut self.queue {
             Queue::DropTail(queue) => {
                 match queue.join(
                     now,
                     ticket.size,
-                    &mut self.pace,
+                    &mut self.rate,
                     &mut self.meter,
                     &mut self.counters,
                 ) {
-                    Some(departure) => self.wire.take_off_with(departure, cargo.sequence(), ticket, lag),
-                    None => self.drop(now, DropReason::Queue, ticket, cargo),
+                    Some(departure) => self.wire.take_off_with(departure, store.sequence(), ticket, lag),
+                    None => self.drop(now, DropReason::Queue, ticket, store),
                 }
             }
-            Queue::Held(held) => {
-                let (route, flow) = cargo.route_and_flow(ticket);
-                let arriving = Waiting {
+            Queue::Active(queue) => {
+                let (route, flow) = store.route_and_flow(ticket);
+                let arriving = QueuedPacket {
                     since: Instant::from_nanos(now),
                     route,
                     flow,
                     ticket,
                     lag,
                 };
-                let mut verdicts = Executor {
+                let mut actions = Executor {
                     now,
                     link: self.id,
                     counters: &mut self.counters,
-                    cargo,
+                    store,
                 };
-                held.join(arriving, &mut self.meter, &mut verdicts);
-                held.send(&mut self.pace, &mut self.wire, &mut self.meter, &mut verdicts);
+                queue.join(arriving, &mut self.meter, &mut actions);
+                queue.send(&mut self.rate, &mut self.wire, &mut self.meter, &mut actions);
             }
         }
     }
 
-    /// Does what is due at `now`: gives the packet that lands then; `None` where instead a waiting packet is sent.
+    /// Processes the event due at `now`. Returns the packet that arrives; `None` if a queued packet starts transmission.
     #[inline]
     pub(crate) fn advance<B: Body, O: Observer<B>>(
         &mut self,
         now: u64,
-        cargo: &mut Cargo<B, O>,
+        store: &mut PacketStore<B, O>,
     ) -> Option<Ticket> {
-        if let Queue::Held(held) = &mut self.queue
-            && held.due() < self.wire.flight.first_due()
+        if let Queue::Active(queue) = &mut self.queue
+            && queue.due() < self.wire.flight.first_due()
         {
-            let mut verdicts = Executor {
+            let mut actions = Executor {
                 now,
                 link: self.id,
                 counters: &mut self.counters,
-                cargo,
+                store,
             };
-            held.send(&mut self.pace, &mut self.wire, &mut self.meter, &mut verdicts);
+            queue.send(&mut self.rate, &mut self.wire, &mut self.meter, &mut actions);
             return None;
         }
         let (ticket, overtaken) = self.wire.flight.pop()?;
@@ -278,7 +294,7 @@ impl Link {
         if overtaken {
             self.counters.reordered.add(ticket.size);
         }
-        cargo.show(ticket, |observer, packet| {
+        store.observe(ticket, |observer, packet| {
             observer.left(Instant::from_nanos(now), self.id, packet);
         });
         Some(ticket)
@@ -290,9 +306,9 @@ impl Link {
         now: u64,
         reason: DropReason,
         ticket: Ticket,
-        cargo: &mut Cargo<B, O>,
+        store: &mut PacketStore<B, O>,
     ) {
         self.counters.add_drop(reason, ticket.size);
-        cargo.drop(now, self.id, reason, ticket);
+        store.drop(now, self.id, reason, ticket);
     }
 }

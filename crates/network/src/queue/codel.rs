@@ -1,5 +1,6 @@
-//! CoDel, controlled delay: packets that have waited above a target for an interval are dropped one by one, ever faster
-//! until the wait is below it again (Nichols and Jacobson, "Controlling Queue Delay", ACM Queue 2012; RFC 8289).
+//! CoDel, controlled delay: once the queueing delay has exceeded a target for an interval, packets are dropped at an
+//! increasing rate until the delay is below the target (Nichols and Jacobson, "Controlling Queue Delay", ACM Queue 2012;
+//! RFC 8289).
 
 use foundation::{Duration, Instant, Problem};
 use schemars::JsonSchema;
@@ -7,21 +8,23 @@ use serde::{Deserialize, Serialize};
 
 use super::fifo::{Bounds, Fifo};
 use crate::link::Count;
-use crate::queue::{Discipline, DisciplineConfig, Line, Place, QueueLimit, Verdicts, Waiting};
+use crate::queue::{
+    Discipline, DisciplineConfig, QueueActions, QueueContext, QueueLimit, QueuedPacket, Transmitter,
+};
 
-/// Controlled delay: packets are dropped as they leave, ever faster while they have waited too long.
+/// CoDel: drops packets at dequeue, at an increasing rate while the queueing delay exceeds the target (RFC 8289).
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct CoDel {
-    /// How much it holds, the packet that is being sent included; default "1000pkt".
+    /// Limit in packets or bytes, the packet in transmission included; default "1000pkt".
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "QueueLimit")]
     pub limit: Option<QueueLimit>,
-    /// Wait that is accepted as standing; default "5ms".
+    /// Acceptable standing queueing delay; above "0s", at most interval; default "5ms" (RFC 8289, section 4.3).
     pub target: Duration,
-    /// How long packets wait above the target until the first is dropped, about the longest round-trip time; default "100ms".
+    /// Time above the target before the first drop, about the largest round-trip time; above "0s"; default "100ms" (RFC 8289, section 4.4).
     pub interval: Duration,
-    /// Marks packets of ECN-capable transports instead of dropping them; default false.
+    /// Marking of ECN-capable packets instead of dropping; default false.
     pub ecn: bool,
 }
 
@@ -44,20 +47,20 @@ impl DisciplineConfig for CoDel {
         problems
     }
 
-    fn build(&self, _: &Place) -> Box<dyn Discipline + Send> {
+    fn build(&self, _: &QueueContext) -> Box<dyn Discipline + Send> {
         Box::new(Queue {
             bounds: Bounds::new(self.limit.unwrap_or(Self::LIMIT)),
             law: self.law(),
             fifo: Fifo::default(),
-            control: Control::default(),
+            state: CoDelState::default(),
             largest: 0,
         })
     }
 }
 
 impl CoDel {
-    const fn law(&self) -> Law {
-        Law {
+    const fn law(&self) -> ControlLaw {
+        ControlLaw {
             target: self.target,
             interval: self.interval,
             ecn: self.ecn,
@@ -65,16 +68,16 @@ impl CoDel {
     }
 }
 
-/// The figures of the control law.
+/// The parameters of the control law.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Law {
+pub(super) struct ControlLaw {
     pub(super) target: Duration,
     pub(super) interval: Duration,
     pub(super) ecn: bool,
 }
 
-impl Law {
-    /// What is out of range.
+impl ControlLaw {
+    /// Returns all values out of range.
     pub(super) fn validate(&self) -> Vec<Problem> {
         let mut problems = Vec::new();
         for (key, span) in [("target", self.target), ("interval", self.interval)] {
@@ -86,7 +89,7 @@ impl Law {
             problems.push(Problem::new(
                 "target",
                 format!(
-                    "\"{}\" is out of range: at most the interval, which is \"{}\"",
+                    "\"{}\" is out of range: at most interval = \"{}\"",
                     self.target, self.interval
                 ),
             ));
@@ -94,35 +97,35 @@ impl Law {
         problems
     }
 
-    /// When the next packet is dropped after `last`, `count` packets into a row of drops (RFC 8289, section 4.1: the rate
-    /// of drops that makes a TCP's throughput fall in a straight line grows with the root of their number).
+    /// Returns the time of the next drop after `last`, `count` drops into a dropping phase. The drop rate that reduces TCP
+    /// throughput linearly grows with the square root of the number of drops (RFC 8289, section 4.1).
     fn next_drop(&self, last: u64, count: u32) -> u64 {
         last.saturating_add((self.interval.as_nanos() as f64 / f64::from(count.max(1)).sqrt()) as u64)
     }
 }
 
-/// One queue's state (RFC 8289, section 5.4).
+/// The state of one queue (RFC 8289, section 5.4).
 #[derive(Debug, Default)]
-pub(super) struct Control {
-    /// When the wait will have been above the target for an interval; `None` while it is below.
+pub(super) struct CoDelState {
+    /// Time at which the delay has exceeded the target for an interval; `None` while it is below.
     first_above: Option<u64>,
     dropping: bool,
     drop_next: u64,
-    /// Packets dropped in this row, and in the one before.
+    /// Packets dropped in this phase, and in the one before.
     count: u32,
     last_count: u32,
 }
 
-impl Control {
-    /// The next packet to send (RFC 8289, section 5.5). `largest` is the size of the largest packet seen.
+impl CoDelState {
+    /// Returns the next packet to send (RFC 8289, section 5.5). `largest` is the size of the largest packet so far.
     pub(super) fn dequeue(
         &mut self,
         now: u64,
-        law: &Law,
+        law: &ControlLaw,
         largest: u32,
         fifo: &mut Fifo,
-        verdicts: &mut dyn Verdicts,
-    ) -> Option<Waiting> {
+        actions: &mut dyn QueueActions,
+    ) -> Option<QueuedPacket> {
         let Some((mut packet, mut above)) = self.take(now, law, largest, fifo) else {
             self.dropping = false;
             return None;
@@ -133,11 +136,11 @@ impl Control {
             }
             while self.dropping && now >= self.drop_next {
                 self.count = self.count.saturating_add(1);
-                if law.ecn && verdicts.mark(&packet) {
+                if law.ecn && actions.mark(&packet) {
                     self.drop_next = law.next_drop(self.drop_next, self.count);
                     return Some(packet);
                 }
-                verdicts.drop(packet);
+                actions.drop(packet);
                 let Some(next) = self.take(now, law, largest, fifo) else {
                     self.dropping = false;
                     return None;
@@ -150,20 +153,20 @@ impl Control {
                 }
             }
         } else if above {
-            let kept = if law.ecn && verdicts.mark(&packet) {
+            let kept = if law.ecn && actions.mark(&packet) {
                 Some(packet)
             } else {
-                verdicts.drop(packet);
+                actions.drop(packet);
                 self.take(now, law, largest, fifo).map(|(packet, _)| packet)
             };
-            self.begin_row(now, law);
+            self.start_dropping(now, law);
             return kept;
         }
         Some(packet)
     }
 
-    /// Begins a row of drops: at the rate that was right before, where that is not long ago (RFC 8289, section 5.5).
-    fn begin_row(&mut self, now: u64, law: &Law) {
+    /// Starts a dropping phase, at the previous drop rate if the last phase was recent (RFC 8289, section 5.5).
+    fn start_dropping(&mut self, now: u64, law: &ControlLaw) {
         let delta = self.count.saturating_sub(self.last_count);
         let recent = now.saturating_sub(self.drop_next) < 16 * law.interval.as_nanos();
         self.count = if delta > 1 && recent { delta } else { 1 };
@@ -172,9 +175,15 @@ impl Control {
         self.last_count = self.count;
     }
 
-    /// The first packet, and whether the wait has been above the target for an interval. A queue of a single packet
+    /// Returns the first packet, and whether the delay has exceeded the target for an interval. A queue of a single packet
     /// is never too long, however slow the link.
-    fn take(&mut self, now: u64, law: &Law, largest: u32, fifo: &mut Fifo) -> Option<(Waiting, bool)> {
+    fn take(
+        &mut self,
+        now: u64,
+        law: &ControlLaw,
+        largest: u32,
+        fifo: &mut Fifo,
+    ) -> Option<(QueuedPacket, bool)> {
         let Some(packet) = fifo.pop() else {
             self.first_above = None;
             return None;
@@ -193,27 +202,33 @@ impl Control {
 
 struct Queue {
     bounds: Bounds,
-    law: Law,
+    law: ControlLaw,
     fifo: Fifo,
-    control: Control,
+    state: CoDelState,
     largest: u32,
 }
 
 impl Discipline for Queue {
-    fn enqueue(&mut self, _: Instant, arriving: Waiting, line: &Line, verdicts: &mut dyn Verdicts) {
+    fn enqueue(
+        &mut self,
+        _: Instant,
+        arriving: QueuedPacket,
+        transmitter: &Transmitter,
+        actions: &mut dyn QueueActions,
+    ) {
         if !self
             .bounds
-            .admit(self.fifo.count() + line.sending, arriving.size())
+            .admit(self.fifo.count() + transmitter.sending, arriving.size())
         {
-            return verdicts.drop(arriving);
+            return actions.drop(arriving);
         }
         self.largest = self.largest.max(arriving.size());
         self.fifo.push(arriving);
     }
 
-    fn dequeue(&mut self, now: Instant, verdicts: &mut dyn Verdicts) -> Option<Waiting> {
-        self.control
-            .dequeue(now.as_nanos(), &self.law, self.largest, &mut self.fifo, verdicts)
+    fn dequeue(&mut self, now: Instant, actions: &mut dyn QueueActions) -> Option<QueuedPacket> {
+        self.state
+            .dequeue(now.as_nanos(), &self.law, self.largest, &mut self.fifo, actions)
     }
 
     fn waiting(&self) -> Count {

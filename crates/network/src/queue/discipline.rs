@@ -1,85 +1,91 @@
-//! Disciplines that choose which packet is sent next, or drop or mark packets that wait.
+//! The interface of queue disciplines other than drop-tail.
 
 use foundation::{Instant, Problem, Rate, Streams};
 
-use crate::cargo::Ticket;
 use crate::impairment::Lag;
 use crate::link::Count;
 use crate::packet::RouteId;
-use crate::queue::limit::{QueueLimit, USUAL};
+use crate::packet_store::Ticket;
+use crate::queue::limit::{DEFAULT_LIMIT, QueueLimit};
 
-/// A packet that waits in a queue, without what it carries.
+/// A packet in a queue, without its body.
 #[derive(Clone, Copy, Debug)]
-pub struct Waiting {
-    /// When it joined the queue.
+pub struct QueuedPacket {
+    /// Time of joining the queue.
     pub since: Instant,
-    /// The route that it takes.
+    /// Route.
     pub route: RouteId,
-    /// Which of the flows on its route it belongs to ([`Body::flow`](crate::Body::flow)).
+    /// Flow number on that route ([`Body::flow`](crate::Body::flow)).
     pub flow: u64,
     pub(crate) ticket: Ticket,
     pub(crate) lag: Lag,
 }
 
-impl Waiting {
-    /// Bytes on the wire, all headers included.
+impl QueuedPacket {
+    /// Returns the bytes on the wire, all headers included.
     #[must_use]
     pub const fn size(&self) -> u32 {
         self.ticket.size
     }
 }
 
-/// What the link is doing as a packet arrives.
+/// The state of the transmitter when a packet arrives.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Line {
-    /// The packet that is being sent, if any.
+pub struct Transmitter {
+    /// The packet in transmission, if any.
     pub sending: Count,
-    /// When it will have been sent; in the past, when the last one had been, and the link fell idle if none waited.
+    /// End of the current transmission, or of the last one if the transmitter is idle.
     pub free: Instant,
 }
 
-/// Takes what a discipline decides of a packet.
-pub trait Verdicts {
-    /// The packet is dropped.
-    fn drop(&mut self, packet: Waiting);
+/// Actions of a discipline on packets.
+pub trait QueueActions {
+    /// Drops a packet.
+    fn drop(&mut self, packet: QueuedPacket);
 
-    /// Marks a packet as having met congestion, if its ends can tell a mark from a loss (RFC 3168), and says
-    /// whether they can. A packet that is not marked is to be dropped instead.
-    fn mark(&mut self, packet: &Waiting) -> bool;
+    /// Marks a packet with ECN CE (RFC 3168). Returns whether it is ECN-capable; if not, the discipline must drop it
+    /// instead.
+    fn mark(&mut self, packet: &QueuedPacket) -> bool;
 }
 
-/// A queue that holds the packets which wait for a link, and decides at each moment which is next.
+/// A queue discipline: stores the packets that wait for a link and selects the next one.
 ///
-/// The link calls `enqueue` when a packet arrives and `dequeue` when it can send; the packet that is
-/// being sent stands in the queue no longer. Times do not fall from call to call.
+/// The link calls `enqueue` when a packet arrives and `dequeue` when it can send. The packet in transmission is no longer
+/// in the queue. Times do not decrease between calls.
 pub trait Discipline {
-    /// A packet arrives. It is kept, or given to `verdicts` as dropped; others may be, too.
-    fn enqueue(&mut self, now: Instant, arriving: Waiting, line: &Line, verdicts: &mut dyn Verdicts);
+    /// Stores an arriving packet, or drops it or other packets through `actions`.
+    fn enqueue(
+        &mut self,
+        now: Instant,
+        arriving: QueuedPacket,
+        transmitter: &Transmitter,
+        actions: &mut dyn QueueActions,
+    );
 
-    /// The link can send: the next packet; `None` where none is left.
-    fn dequeue(&mut self, now: Instant, verdicts: &mut dyn Verdicts) -> Option<Waiting>;
+    /// Returns the next packet to send; `None` if the queue is empty.
+    fn dequeue(&mut self, now: Instant, actions: &mut dyn QueueActions) -> Option<QueuedPacket>;
 
-    /// What waits now.
+    /// Returns the length of the queue.
     fn waiting(&self) -> Count;
 }
 
-/// What a discipline may know of its link.
+/// The properties of a link that disciplines may use.
 #[derive(Clone, Copy, Debug)]
-pub struct Place {
-    /// The link's rate, on average where it is a recorded one; `None` where the link is infinitely fast.
+pub struct QueueContext {
+    /// Rate of the link, or mean rate of a trace; `None` if unlimited.
     pub rate: Option<Rate>,
-    /// Where the discipline draws what it draws at random.
+    /// Source of the discipline's random streams.
     pub streams: Streams,
 }
 
 /// The settings of a discipline.
 pub trait DisciplineConfig {
-    /// How much it holds where no limit is given.
-    const LIMIT: QueueLimit = USUAL;
+    /// Default limit.
+    const LIMIT: QueueLimit = DEFAULT_LIMIT;
 
-    /// What is out of range.
+    /// Returns all values out of range.
     fn validate(&self) -> Vec<Problem>;
 
-    /// The discipline with these settings, in front of the link at `place`.
-    fn build(&self, place: &Place) -> Box<dyn Discipline + Send>;
+    /// Builds the discipline for a link.
+    fn build(&self, context: &QueueContext) -> Box<dyn Discipline + Send>;
 }

@@ -1,5 +1,5 @@
-//! The drop-head queue: first in, first out, and the oldest make room for what arrives. A sender learns
-//! of the drop up to a queue's delay earlier than with drop-tail (Lakshman, Neidhardt and Ott,
+//! The drop-head queue: first in, first out; a full queue drops its oldest packets. The sender detects
+//! the loss up to one queueing delay earlier than with drop-tail (Lakshman, Neidhardt and Ott,
 //! "The drop from front strategy in TCP and in TCP over ATM", INFOCOM 1996).
 
 use foundation::{Instant, Problem};
@@ -8,13 +8,15 @@ use serde::{Deserialize, Serialize};
 
 use super::fifo::{Bounds, Fifo};
 use crate::link::Count;
-use crate::queue::{Discipline, DisciplineConfig, Line, Place, QueueLimit, Verdicts, Waiting};
+use crate::queue::{
+    Discipline, DisciplineConfig, QueueActions, QueueContext, QueueLimit, QueuedPacket, Transmitter,
+};
 
-/// First in, first out; the oldest waiting packets make room for what arrives.
+/// Drop-head: a full queue drops its oldest packets.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct DropHead {
-    /// How much it holds, the packet that is being sent included; default "1000pkt".
+    /// Limit in packets or bytes, the packet in transmission included; default "1000pkt".
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(with = "QueueLimit")]
     pub limit: Option<QueueLimit>,
@@ -25,7 +27,7 @@ impl DisciplineConfig for DropHead {
         QueueLimit::problems(self.limit)
     }
 
-    fn build(&self, _: &Place) -> Box<dyn Discipline + Send> {
+    fn build(&self, _: &QueueContext) -> Box<dyn Discipline + Send> {
         Box::new(Queue {
             bounds: Bounds::new(self.limit.unwrap_or(Self::LIMIT)),
             fifo: Fifo::default(),
@@ -39,22 +41,28 @@ struct Queue {
 }
 
 impl Discipline for Queue {
-    fn enqueue(&mut self, _: Instant, arriving: Waiting, line: &Line, verdicts: &mut dyn Verdicts) {
-        if !self.bounds.admit(line.sending, arriving.size()) {
-            // It would not fit if all others were gone, so they stay.
-            return verdicts.drop(arriving);
+    fn enqueue(
+        &mut self,
+        _: Instant,
+        arriving: QueuedPacket,
+        transmitter: &Transmitter,
+        actions: &mut dyn QueueActions,
+    ) {
+        if !self.bounds.admit(transmitter.sending, arriving.size()) {
+            // It would not fit even into an empty queue, so the others stay.
+            return actions.drop(arriving);
         }
         while !self
             .bounds
-            .admit(self.fifo.count() + line.sending, arriving.size())
+            .admit(self.fifo.count() + transmitter.sending, arriving.size())
         {
             let Some(oldest) = self.fifo.pop() else { break };
-            verdicts.drop(oldest);
+            actions.drop(oldest);
         }
         self.fifo.push(arriving);
     }
 
-    fn dequeue(&mut self, _: Instant, _: &mut dyn Verdicts) -> Option<Waiting> {
+    fn dequeue(&mut self, _: Instant, _: &mut dyn QueueActions) -> Option<QueuedPacket> {
         self.fifo.pop()
     }
 

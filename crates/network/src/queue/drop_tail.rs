@@ -1,15 +1,15 @@
-//! The drop-tail queue: first in, first out, and what finds no room is dropped.
+//! The drop-tail queue: first in, first out; arrivals at a full queue are dropped.
 //!
-//! No packet stands in it. When a packet joins, the time at which it will have been sent follows from
-//! those before it, so it goes straight to the wire with that time; the queue's length is the number of
-//! such times not yet past. This saves an event and a move a packet.
+//! It stores no packets. The departure time of a packet follows from those before it, so the packet goes directly to the
+//! wire with that time; the queue length is the number of departure times in the future. This saves an event and a move
+//! per packet.
 
 use std::collections::VecDeque;
 
 use foundation::Duration;
 
+use crate::link::link_rate::LinkRate;
 use crate::link::meter::{Meter, Occupancy};
-use crate::link::pace::Pace;
 use crate::link::{Count, LinkCounters};
 use crate::queue::QueueLimit;
 
@@ -18,10 +18,10 @@ use crate::queue::QueueLimit;
 pub(crate) struct DropTail {
     max_packets: u64,
     max_bytes: u64,
-    /// When each packet that is waiting or being sent will have been sent, and its size.
+    /// Departure time and size of each packet that waits or is in transmission.
     departures: VecDeque<(u64, u32)>,
     bytes: u64,
-    /// When the last packet that joined will have been sent.
+    /// Departure time of the last packet that joined.
     last: u64,
 }
 
@@ -37,27 +37,27 @@ impl DropTail {
         }
     }
 
-    /// Holds no more than this from now on; what is there stays.
+    /// Changes the limit for later arrivals; queued packets stay.
     pub(crate) fn set_limit(&mut self, limit: QueueLimit) {
         (self.max_packets, self.max_bytes) = limit.packets_and_bytes();
     }
 
-    /// When the last packet that joined will have been sent, or has been.
+    /// Returns the departure time of the last packet that joined.
     pub(crate) const fn busy_until(&self) -> u64 {
         self.last
     }
 
-    /// When a packet that joins at `now` will have been sent; `None` where there is no room for it.
+    /// Returns the departure time of a packet that joins at `now`; `None` if the queue is full.
     #[inline]
     pub(crate) fn join(
         &mut self,
         now: u64,
         size: u32,
-        pace: &mut Pace,
+        rate: &mut LinkRate,
         meter: &mut Meter,
         counters: &mut LinkCounters,
     ) -> Option<u64> {
-        if let Pace::Unlimited = pace {
+        if let LinkRate::Unlimited = rate {
             meter.waited(0);
             return Some(now);
         }
@@ -67,11 +67,11 @@ impl DropTail {
         if packets > self.max_packets || bytes > self.max_bytes {
             return None;
         }
-        let departure = pace.departure(now, size);
+        let departure = rate.departure(now, size);
         self.departures.push_back((departure, size));
         self.bytes = bytes;
-        counters.saw_queue(packets, bytes);
-        meter.passes(now, self.last.max(now), departure, size);
+        counters.record_queue(packets, bytes);
+        meter.add_packet(now, self.last.max(now), departure);
         self.last = departure;
         Some(departure)
     }
@@ -87,7 +87,7 @@ impl DropTail {
         }
     }
 
-    /// The departures after `now`, and the sizes of those packets.
+    /// Returns the departures after `now` and the sizes of those packets.
     fn waiting(&self, now: u64) -> impl Iterator<Item = (u64, u32)> {
         let sent = self
             .departures
@@ -95,7 +95,7 @@ impl DropTail {
         self.departures.range(sent..).copied()
     }
 
-    /// What waits or is being sent.
+    /// Returns the queue length, the packet in transmission included.
     pub(crate) fn length(&self, now: u64) -> Count {
         self.waiting(now).fold(Count::default(), |mut count, (_, size)| {
             count.add(size);
@@ -103,16 +103,14 @@ impl DropTail {
         })
     }
 
-    /// The sums of the meter up to `now`.
+    /// Returns the integrals of the meter up to `now`.
     pub(crate) fn occupancy(&self, now: u64, meter: &Meter) -> Occupancy {
-        let mut yet_to_come = Occupancy {
+        let left = self
+            .waiting(now)
+            .map(|(departure, _)| u128::from(departure - now));
+        meter.without(&Occupancy {
+            packet_nanos: left.sum(),
             busy: Duration::from_nanos(self.last.saturating_sub(now)),
-            ..Occupancy::default()
-        };
-        for (departure, size) in self.waiting(now) {
-            yet_to_come.packet_nanos += u128::from(departure - now);
-            yet_to_come.byte_nanos += u128::from(departure - now) * u128::from(size);
-        }
-        meter.without(&yet_to_come)
+        })
     }
 }

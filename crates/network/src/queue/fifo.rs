@@ -1,24 +1,24 @@
-//! What most disciplines are made of: packets in order of arrival, and a limit on how much is held.
+//! Building blocks of disciplines: packets in order of arrival, and a queue limit.
 
 use std::collections::VecDeque;
 
 use crate::link::Count;
-use crate::queue::{QueueLimit, Waiting};
+use crate::queue::{QueueLimit, QueuedPacket};
 
-/// Packets that wait, first in, first out.
+/// A first-in, first-out queue.
 #[derive(Debug, Default)]
 pub(super) struct Fifo {
-    packets: VecDeque<Waiting>,
+    packets: VecDeque<QueuedPacket>,
     bytes: u64,
 }
 
 impl Fifo {
-    pub(super) fn push(&mut self, packet: Waiting) {
+    pub(super) fn push(&mut self, packet: QueuedPacket) {
         self.bytes += u64::from(packet.size());
         self.packets.push_back(packet);
     }
 
-    pub(super) fn pop(&mut self) -> Option<Waiting> {
+    pub(super) fn pop(&mut self) -> Option<QueuedPacket> {
         let packet = self.packets.pop_front()?;
         self.bytes -= u64::from(packet.size());
         Some(packet)
@@ -32,30 +32,30 @@ impl Fifo {
     }
 }
 
-/// The most that a queue holds.
+/// The limit of a queue in packets and bytes.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Bounds {
-    most: Count,
+    limit: Count,
 }
 
 impl Bounds {
     pub(super) const fn new(limit: QueueLimit) -> Self {
         let (packets, bytes) = limit.packets_and_bytes();
         Self {
-            most: Count { packets, bytes },
+            limit: Count { packets, bytes },
         }
     }
 
-    /// Whether that much may be held.
-    pub(super) const fn hold(&self, count: Count) -> bool {
-        count.packets <= self.most.packets && count.bytes <= self.most.bytes
+    /// Returns whether a queue of this length is within the limit.
+    pub(super) const fn contain(&self, length: Count) -> bool {
+        length.packets <= self.limit.packets && length.bytes <= self.limit.bytes
     }
 
-    /// Whether a packet of `size` may join what is held.
-    pub(super) const fn admit(&self, held: Count, size: u32) -> bool {
-        self.hold(Count {
-            packets: held.packets + 1,
-            bytes: held.bytes + size as u64,
+    /// Returns whether a queue of this length has room for a packet of `size` bytes.
+    pub(super) const fn admit(&self, length: Count, size: u32) -> bool {
+        self.contain(Count {
+            packets: length.packets + 1,
+            bytes: length.bytes + size as u64,
         })
     }
 }

@@ -1,5 +1,4 @@
-//! FQ-CoDel: a queue for each flow, served in turns of equal bytes, each under CoDel; a flow that has just begun goes first
-//! (RFC 8290).
+//! FQ-CoDel: one CoDel queue per flow, served round-robin with a byte quantum; new flows have priority (RFC 8290).
 
 use std::collections::VecDeque;
 
@@ -8,29 +7,31 @@ use rand::Rng;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::codel::{CoDel, Control, Law};
+use super::codel::{CoDel, CoDelState, ControlLaw};
 use super::fifo::{Bounds, Fifo};
 use crate::link::Count;
 use crate::packet::RouteId;
-use crate::queue::{Discipline, DisciplineConfig, Line, Place, QueueLimit, Verdicts, Waiting};
+use crate::queue::{
+    Discipline, DisciplineConfig, QueueActions, QueueContext, QueueLimit, QueuedPacket, Transmitter,
+};
 
-/// Flows in turn, each with a queue under CoDel; flows that send little do not wait for those that send much.
+/// FQ-CoDel: one CoDel queue per flow, served round-robin; sparse flows do not wait behind bulk flows (RFC 8290).
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct FqCoDel {
-    /// How much all queues hold together, the packet that is being sent included; default "10240pkt".
+    /// Limit of all queues together in packets or bytes, the packet in transmission included; default "10240pkt" (RFC 8290, section 5.2.3).
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "QueueLimit")]
     pub limit: Option<QueueLimit>,
-    /// Number of queues, among which flows are spread by a hash; from 1 to 65536; default 1024.
+    /// Number of queues, to which flows are hashed, from 1 to 65536; default 1024.
     pub flows: u32,
-    /// Bytes that a flow may send in its turn; default "1514B".
+    /// Bytes of a flow per round, from "1B" to "128MiB"; default "1514B".
     pub quantum: Size,
-    /// Wait that is accepted as standing; default "5ms".
+    /// Acceptable standing queueing delay; above "0s", at most interval; default "5ms".
     pub target: Duration,
-    /// How long packets wait above the target until the first is dropped, about the longest round-trip time; default "100ms".
+    /// Time above the target before the first drop, about the largest round-trip time; above "0s"; default "100ms".
     pub interval: Duration,
-    /// Marks packets of ECN-capable transports instead of dropping them; default false.
+    /// Marking of ECN-capable packets instead of dropping; default false.
     pub ecn: bool,
 }
 
@@ -50,7 +51,7 @@ impl Default for FqCoDel {
 }
 
 const MAX_FLOWS: u32 = 65_536;
-/// A turn of more than a second at 1 Gbit/s was not meant.
+/// A larger quantum takes more than a second at 1 Gbit/s.
 const MAX_QUANTUM: u64 = 1 << 27;
 
 impl DisciplineConfig for FqCoDel {
@@ -75,13 +76,13 @@ impl DisciplineConfig for FqCoDel {
         problems
     }
 
-    fn build(&self, place: &Place) -> Box<dyn Discipline + Send> {
+    fn build(&self, context: &QueueContext) -> Box<dyn Discipline + Send> {
         Box::new(Queue {
             bounds: Bounds::new(self.limit.unwrap_or(Self::LIMIT)),
             law: self.law(),
             quantum: self.quantum.bytes() as i64,
-            // Nobody who writes a workload can aim at another flow's queue (RFC 8290, section 4.1.1).
-            perturbation: place.streams.stream("fq-codel").next_u64(),
+            // Workloads cannot target the queue of another flow (RFC 8290, section 4.1.1).
+            perturbation: context.streams.stream("fq-codel").next_u64(),
             slots: vec![UNUSED; self.flows as usize].into(),
             flows: Vec::new(),
             new: VecDeque::new(),
@@ -93,8 +94,8 @@ impl DisciplineConfig for FqCoDel {
 }
 
 impl FqCoDel {
-    const fn law(&self) -> Law {
-        Law {
+    const fn law(&self) -> ControlLaw {
+        ControlLaw {
             target: self.target,
             interval: self.interval,
             ecn: self.ecn,
@@ -102,29 +103,29 @@ impl FqCoDel {
     }
 }
 
-/// A slot that no flow has fallen into yet.
+/// A slot without a flow.
 const UNUSED: u32 = u32::MAX;
 
-/// One of the queues.
+/// The queue of a flow.
 #[derive(Debug, Default)]
 struct Flow {
     fifo: Fifo,
-    control: Control,
-    /// Bytes that it may still send in this turn.
+    state: CoDelState,
+    /// Bytes left in this round.
     credits: i64,
-    /// Whether it stands in one of the lists.
+    /// Whether it is in one of the lists.
     listed: bool,
 }
 
 struct Queue {
     bounds: Bounds,
-    law: Law,
+    law: ControlLaw,
     quantum: i64,
     perturbation: u64,
-    /// From a hash to a place in `flows`, which come into being when first needed.
+    /// From a hash to an index of `flows`, which are created on first use.
     slots: Box<[u32]>,
     flows: Vec<Flow>,
-    /// Flows that have just begun, and the others that have packets, each in order of turn (RFC 8290, section 3).
+    /// New flows and old flows with packets, each in round-robin order (RFC 8290, section 3).
     new: VecDeque<u32>,
     old: VecDeque<u32>,
     waiting: Count,
@@ -132,8 +133,9 @@ struct Queue {
 }
 
 impl Queue {
-    /// The queue of a packet's flow. Two flows may fall into one (RFC 8290, section 5.3: of 100 flows in 1024 queues, one in eleven).
-    fn flow_of(&mut self, packet: &Waiting) -> u32 {
+    /// Returns the queue of a packet's flow. Flows may share a queue (RFC 8290, section 5.3: of 100 flows in 1024 queues, one
+    /// in eleven).
+    fn flow_of(&mut self, packet: &QueuedPacket) -> u32 {
         let slot = slot(self.perturbation, packet.route, packet.flow, self.slots.len());
         if self.slots[slot] == UNUSED {
             self.slots[slot] = self.flows.len() as u32;
@@ -142,18 +144,18 @@ impl Queue {
         self.slots[slot]
     }
 
-    /// The link has found all queues empty: whoever comes now is new.
-    fn forget_turns(&mut self) {
+    /// Clears both lists after the link found all queues empty: the next packet of any flow makes it a new flow.
+    fn clear_lists(&mut self) {
         for number in self.new.drain(..).chain(self.old.drain(..)) {
             self.flows[number as usize].listed = false;
         }
     }
 
-    /// Drops from the head of the queue with the most bytes: half of it, at most 64 packets, so that the search for it pays off
-    /// (RFC 8290, section 4.1).
-    fn drop_from_fattest(&mut self, verdicts: &mut dyn Verdicts) -> bool {
+    /// Drops half of the queue with the most bytes from its head, at most 64 packets, to amortize the search for that queue
+    /// (RFC 8290, section 4.1). Returns whether it dropped any packet.
+    fn drop_from_fattest(&mut self, actions: &mut dyn QueueActions) -> bool {
         const BATCH: u64 = 64;
-        // Of equals the first: the order of flows follows from the packets.
+        // Ties select the first flow; the order of flows follows from the packets.
         let mut fattest = 0;
         for (number, flow) in self.flows.iter().enumerate() {
             if flow.fifo.count().bytes > self.flows[fattest].fifo.count().bytes {
@@ -169,14 +171,14 @@ impl Queue {
         while dropped.packets < BATCH && (dropped.packets == 0 || dropped.bytes < half) {
             let Some(packet) = flow.fifo.pop() else { break };
             dropped.add(packet.size());
-            verdicts.drop(packet);
+            actions.drop(packet);
         }
         self.waiting = self.waiting - dropped;
         dropped.packets > 0
     }
 }
 
-/// Where among `slots` a flow falls.
+/// Returns the slot of a flow.
 const fn slot(perturbation: u64, route: RouteId, flow: u64, slots: usize) -> usize {
     let hash = mix(mix(perturbation ^ route.0 as u64) ^ flow);
     (hash % slots as u64) as usize
@@ -190,9 +192,15 @@ const fn mix(value: u64) -> u64 {
 }
 
 impl Discipline for Queue {
-    fn enqueue(&mut self, _: Instant, arriving: Waiting, line: &Line, verdicts: &mut dyn Verdicts) {
-        if self.waiting.packets == 0 && line.sending.packets == 0 {
-            self.forget_turns();
+    fn enqueue(
+        &mut self,
+        _: Instant,
+        arriving: QueuedPacket,
+        transmitter: &Transmitter,
+        actions: &mut dyn QueueActions,
+    ) {
+        if self.waiting.packets == 0 && transmitter.sending.packets == 0 {
+            self.clear_lists();
         }
         self.largest = self.largest.max(arriving.size());
         let number = self.flow_of(&arriving);
@@ -204,15 +212,15 @@ impl Discipline for Queue {
             flow.credits = self.quantum;
             self.new.push_back(number);
         }
-        while !self.bounds.hold(self.waiting + line.sending) {
-            if !self.drop_from_fattest(verdicts) {
+        while !self.bounds.contain(self.waiting + transmitter.sending) {
+            if !self.drop_from_fattest(actions) {
                 break;
             }
         }
     }
 
     /// RFC 8290, section 4.2.
-    fn dequeue(&mut self, now: Instant, verdicts: &mut dyn Verdicts) -> Option<Waiting> {
+    fn dequeue(&mut self, now: Instant, actions: &mut dyn QueueActions) -> Option<QueuedPacket> {
         loop {
             let from_new = !self.new.is_empty();
             let list = if from_new { &mut self.new } else { &mut self.old };
@@ -225,14 +233,14 @@ impl Discipline for Queue {
                 continue;
             }
             let before = flow.fifo.count();
-            let packet =
-                flow.control
-                    .dequeue(now.as_nanos(), &self.law, self.largest, &mut flow.fifo, verdicts);
+            let packet = flow
+                .state
+                .dequeue(now.as_nanos(), &self.law, self.largest, &mut flow.fifo, actions);
             self.waiting = self.waiting - (before - flow.fifo.count());
             let Some(packet) = packet else {
                 list.pop_front();
                 if from_new {
-                    // Once more at the end of the others, lest a flow that sends one packet at a time starve them.
+                    // Moves to the old flows, so that a flow that sends single packets cannot starve them.
                     self.old.push_back(number);
                 } else {
                     flow.listed = false;
@@ -255,10 +263,9 @@ mod tests {
     use foundation::Streams;
     use std::collections::BTreeSet;
 
-    /// Flows fall into queues as if at random, though their numbers are close to one another: of `n` flows in 1024 queues,
-    /// 1024 (1 - (1 - 1/1024)^n) queues are used.
+    /// Consecutive flow numbers hash uniformly: `n` flows in 1024 queues use 1024 (1 - (1 - 1/1024)^n) queues.
     #[test]
-    fn flows_are_spread_evenly() {
+    fn hashes_flows_uniformly() {
         for (flows, used) in [(4, 3.994), (100, 95.28), (1000, 638.9)] {
             let runs = 2000;
             let total: usize = (0..runs)

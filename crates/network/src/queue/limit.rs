@@ -1,4 +1,4 @@
-//! How much a queue holds.
+//! Queue limits in packets or bytes.
 
 use std::fmt;
 use std::str::FromStr;
@@ -6,17 +6,17 @@ use std::str::FromStr;
 use foundation::quantity::{QuantityError, Unit, impl_text_quantity, split_number, unit_hint};
 use foundation::{Problem, Size};
 
-/// How much a queue holds, the packet that is being sent included: packets or bytes.
+/// A queue limit in packets or bytes, the packet in transmission included.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum QueueLimit {
-    /// So many packets of any size. Written `"100pkt"`.
+    /// Packets of any size, e.g. `"100pkt"`.
     Packets(u64),
-    /// So many bytes. Written `"64KiB"`.
+    /// Bytes, e.g. `"64KiB"`.
     Bytes(Size),
 }
 
 impl QueueLimit {
-    /// What is out of range.
+    /// Returns all values out of range.
     #[must_use]
     pub fn validate(&self) -> Vec<Problem> {
         let empty =
@@ -25,19 +25,19 @@ impl QueueLimit {
         if empty {
             problems.push(Problem::new(
                 "",
-                format!("\"{self}\" is out of range: at least \"1pkt\" or \"1B\" (a packet that is being sent counts)"),
+                format!("\"{self}\" is out of range: at least \"1pkt\" or \"1B\" (the packet in transmission counts)"),
             ));
         }
         problems
     }
 
-    /// What is out of range of a table's `limit`, if there is one.
+    /// Returns all problems of an optional key `limit`.
     pub(super) fn problems(limit: Option<Self>) -> Vec<Problem> {
         let found = limit.map_or_else(Vec::new, |limit| limit.validate());
         found.into_iter().map(|problem| problem.within("limit")).collect()
     }
 
-    /// The most packets and the most bytes; `u64::MAX` for the one that is not limited.
+    /// Returns the limits in packets and in bytes; `u64::MAX` for the unlimited one.
     pub(crate) const fn packets_and_bytes(self) -> (u64, u64) {
         match self {
             Self::Packets(packets) => (packets, u64::MAX),
@@ -46,16 +46,16 @@ impl QueueLimit {
     }
 }
 
-/// 1000 packets, as the default of many routers and of Linux interfaces.
-pub(super) const USUAL: QueueLimit = QueueLimit::Packets(1000);
+/// 1000 packets, the default of many routers and of Linux interfaces.
+pub(super) const DEFAULT_LIMIT: QueueLimit = QueueLimit::Packets(1000);
 
 impl Default for QueueLimit {
     fn default() -> Self {
-        USUAL
+        DEFAULT_LIMIT
     }
 }
 
-/// Named in messages alone: bytes are read by [`Size`].
+/// Units in messages; [`Size`] parses the bytes.
 const UNITS: &[Unit] = &[
     Unit::new("pkt", 1.0),
     Unit::new("B", 1.0),
@@ -74,7 +74,7 @@ impl FromStr for QueueLimit {
             "pkt" | "pkts" | "packet" | "packets" => {
                 if number.fract() != 0.0 || number > 1e15 {
                     return Err(QuantityError::new(format!(
-                        "{text:?} is not a number of packets: write a whole one, e.g. \"100pkt\""
+                        "{text:?} is not a whole number of packets: write e.g. \"100pkt\""
                     )));
                 }
                 Ok(Self::Packets(number as u64))
@@ -124,7 +124,7 @@ mod tests {
     }
 
     #[test]
-    fn errors_say_what_is_allowed() {
+    fn errors_list_the_allowed_units() {
         let message = |text: &str| text.parse::<QueueLimit>().unwrap_err().to_string();
         assert!(message("100").contains("\"100pkt\""), "{}", message("100"));
         assert!(message("1.5pkt").contains("whole"), "{}", message("1.5pkt"));

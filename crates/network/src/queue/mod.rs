@@ -23,7 +23,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::config::text_or_table::{self, TextOrTable};
 
-pub use discipline::{Discipline, DisciplineConfig, Line, Place, Verdicts, Waiting};
+pub use discipline::{Discipline, DisciplineConfig, QueueActions, QueueContext, QueuedPacket, Transmitter};
 pub use limit::QueueLimit;
 
 /// First in, first out; what finds no room is dropped.
@@ -141,10 +141,10 @@ macro_rules! disciplines {
             }
 
             /// The discipline that holds packets; for drop-tail, which the link does itself, its settings.
-            pub(crate) fn discipline(&self, place: &Place) -> Result<Box<dyn Discipline + Send>, DropTail> {
+            pub(crate) fn discipline(&self, context: &QueueContext) -> Result<Box<dyn Discipline + Send>, DropTail> {
                 match self {
                     Self::DropTail(config) => Err(*config),
-                    $(Self::$name(config) => Ok(config.build(place)),)+
+                    $(Self::$name(config) => Ok(config.build(context)),)+
                 }
             }
         }

@@ -1,9 +1,9 @@
-//! PIE, proportional integral controller enhanced: what arrives is dropped with a probability that is steered so that packets
-//! wait as long as the target says (RFC 8033).
+//! PIE, proportional integral controller enhanced: arriving packets are dropped with a probability that keeps the queueing
+//! delay at a target (RFC 8033).
 //!
-//! The wait is that of the last packet which left (RFC 8033, section 5.2: timestamps instead of an estimated rate). The
-//! probability is updated at fixed times; since nothing else changes between packets, it is brought up to date
-//! when the next one comes or leaves, and no event is needed.
+//! The queueing delay is that of the last departed packet (RFC 8033, section 5.2: timestamps instead of an estimated rate).
+//! The probability changes at fixed times. Its state does not otherwise change between packets, so missed updates are applied
+//! at the next arrival or departure, without an event.
 
 use foundation::{Duration, Generator, Instant, Probability, Problem};
 use schemars::JsonSchema;
@@ -12,29 +12,31 @@ use serde::{Deserialize, Serialize};
 use super::fifo::{Bounds, Fifo};
 use crate::impairment::Chance;
 use crate::link::Count;
-use crate::queue::{Discipline, DisciplineConfig, Line, Place, QueueLimit, Verdicts, Waiting};
+use crate::queue::{
+    Discipline, DisciplineConfig, QueueActions, QueueContext, QueueLimit, QueuedPacket, Transmitter,
+};
 
-/// Proportional integral controller: what arrives is dropped with a probability steered so that packets wait for the target.
+/// PIE: drops arriving packets with a probability that keeps the queueing delay at the target (RFC 8033).
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Pie {
-    /// How much it holds, the packet that is being sent included; default "1000pkt".
+    /// Limit in packets or bytes, the packet in transmission included; default "1000pkt".
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "QueueLimit")]
     pub limit: Option<QueueLimit>,
-    /// How long packets are to wait; default "15ms".
+    /// Target queueing delay; above "0s"; default "15ms".
     pub target: Duration,
-    /// How often the probability is updated; default "15ms".
+    /// Period of probability updates; above "0s"; default "15ms".
     pub update: Duration,
-    /// How long a burst after a calm passes without drops; default "150ms".
+    /// Burst allowance: time without drops after an idle phase; default "150ms" (RFC 8033, section 4.4).
     pub max_burst: Duration,
-    /// Weight of the wait's distance from the target, in Hz; above 0, at most 100; default 0.125.
+    /// Weight of the deviation from the target, in Hz; above 0, at most 100; default 0.125 (RFC 8033, section 4.2).
     pub alpha: f64,
-    /// Weight of the wait's change since the update before, in Hz; above 0, at most 100; default 1.25.
+    /// Weight of the change of the delay since the last update, in Hz; above 0, at most 100; default 1.25 (RFC 8033, section 4.2).
     pub beta: f64,
-    /// Marks packets of ECN-capable transports instead of dropping them, up to mark_threshold; default false.
+    /// Marking of ECN-capable packets instead of dropping, up to mark_threshold; default false.
     pub ecn: bool,
-    /// Probability above which packets are dropped though they could be marked; default "10%".
+    /// Drop probability above which ECN-capable packets are dropped as well; default "10%" (RFC 8033, section 5.1).
     pub mark_threshold: Probability,
 }
 
@@ -73,13 +75,13 @@ impl DisciplineConfig for Pie {
         problems
     }
 
-    fn build(&self, place: &Place) -> Box<dyn Discipline + Send> {
+    fn build(&self, context: &QueueContext) -> Box<dyn Discipline + Send> {
         Box::new(Queue {
             bounds: Bounds::new(self.limit.unwrap_or(Self::LIMIT)),
             fifo: Fifo::default(),
             controller: Controller::new(*self),
             largest: 0,
-            stream: place.streams.stream("pie"),
+            stream: context.streams.stream("pie"),
         })
     }
 }
@@ -91,9 +93,9 @@ struct Controller {
     probability: f64,
     /// The sum of probabilities since the last drop.
     accumulated: f64,
-    /// Time that is left without drops.
+    /// Remaining time without drops.
     burst_allowance: Duration,
-    /// How long the last packet waited that left, and how long it was at the update before.
+    /// Queueing delay of the last departed packet, now and at the last update.
     delay: Duration,
     delay_before: Duration,
     /// When the next update is due, in nanoseconds.
@@ -113,7 +115,7 @@ impl Controller {
         }
     }
 
-    /// Does the updates that have been due since the last call.
+    /// Applies all updates due since the last call.
     fn catch_up(&mut self, now: u64) {
         let period = self.settings.update.as_nanos();
         while self.next <= now {
@@ -122,7 +124,7 @@ impl Controller {
             let settled = *self == before;
             self.next += period;
             if settled && self.next <= now {
-                // Nothing changes any more until a packet comes.
+                // The state is constant until the next packet.
                 self.next += ((now - self.next) / period + 1) * period;
             }
         }
@@ -155,7 +157,7 @@ impl Controller {
         self.delay_before = self.delay;
     }
 
-    /// Small probabilities change in small steps (RFC 8033, section 4.2: auto-tuning).
+    /// Returns the step factor: small probabilities change in small steps (RFC 8033, section 4.2: auto-tuning).
     fn scale(&self) -> f64 {
         let steps = [
             (0.000_001, 2048.0),
@@ -169,25 +171,25 @@ impl Controller {
         step.map_or(1.0, |(_, divisor)| 1.0 / divisor)
     }
 
-    /// Whether a packet that finds `held` in front of it is to be dropped or marked (RFC 8033, sections 4.1, 4.4 and 5.4).
-    fn hits(&mut self, held: Count, largest: u32, stream: &mut Generator) -> bool {
+    /// Returns whether to drop or mark a packet that arrives at a queue of this length (RFC 8033, sections 4.1, 4.4 and 5.4).
+    fn hits(&mut self, length: Count, largest: u32, stream: &mut Generator) -> bool {
         if !self.burst_allowance.is_zero() {
             return false;
         }
         let light = self.delay_before < self.settings.target / 2 && self.probability < 0.2;
-        if light || held.bytes <= 2 * u64::from(largest) {
+        if light || length.bytes <= 2 * u64::from(largest) {
             return false;
         }
         if self.probability == 0.0 {
             self.accumulated = 0.0;
         }
-        // Neither several drops in a row nor none for long, as independent draws would have it.
+        // Avoids both consecutive drops and long gaps, which independent draws would produce.
         self.accumulated += self.probability;
         if self.accumulated < 0.85 {
             return false;
         }
         let chance = Chance::new(Probability::new(self.probability).unwrap_or_default());
-        let hit = self.accumulated >= 8.5 || chance.throw(stream);
+        let hit = self.accumulated >= 8.5 || chance.draw(stream);
         if hit {
             self.accumulated = 0.0;
         }
@@ -204,29 +206,35 @@ struct Queue {
 }
 
 impl Discipline for Queue {
-    fn enqueue(&mut self, now: Instant, arriving: Waiting, line: &Line, verdicts: &mut dyn Verdicts) {
+    fn enqueue(
+        &mut self,
+        now: Instant,
+        arriving: QueuedPacket,
+        transmitter: &Transmitter,
+        actions: &mut dyn QueueActions,
+    ) {
         self.controller.catch_up(now.as_nanos());
         self.largest = self.largest.max(arriving.size());
-        let held = self.fifo.count();
-        if !self.bounds.admit(held + line.sending, arriving.size()) {
-            return verdicts.drop(arriving);
+        let length = self.fifo.count();
+        if !self.bounds.admit(length + transmitter.sending, arriving.size()) {
+            return actions.drop(arriving);
         }
-        if self.controller.hits(held, self.largest, &mut self.stream) {
+        if self.controller.hits(length, self.largest, &mut self.stream) {
             let settings = &self.controller.settings;
             let may_mark = settings.ecn && self.controller.probability <= settings.mark_threshold.value();
-            if !(may_mark && verdicts.mark(&arriving)) {
-                return verdicts.drop(arriving);
+            if !(may_mark && actions.mark(&arriving)) {
+                return actions.drop(arriving);
             }
         }
         self.fifo.push(arriving);
     }
 
-    fn dequeue(&mut self, now: Instant, _: &mut dyn Verdicts) -> Option<Waiting> {
+    fn dequeue(&mut self, now: Instant, _: &mut dyn QueueActions) -> Option<QueuedPacket> {
         self.controller.catch_up(now.as_nanos());
         let packet = self.fifo.pop();
         self.controller.delay = match &packet {
             Some(packet) if self.fifo.count().packets > 0 => now - packet.since,
-            // Who comes next does not wait.
+            // The next packet does not wait.
             _ => Duration::ZERO,
         };
         packet
@@ -250,7 +258,7 @@ mod tests {
         }
     }
 
-    /// RFC 8033, section 4.2, by hand: p += alpha (delay - target) + beta (delay - delay before), scaled down where p is small.
+    /// RFC 8033, section 4.2, by hand: p += alpha (delay - target) + beta (delay - previous delay), scaled down for small p.
     #[test]
     fn a_step_is_proportional_and_integral() {
         for (probability, delay, before, step) in [
@@ -284,7 +292,7 @@ mod tests {
         assert!((idle.probability - (0.5 - 0.001_875) * 0.98).abs() < 1e-12);
     }
 
-    /// RFC 8033, section 4.4: 150 ms pass before the first drop, and again after a calm.
+    /// RFC 8033, section 4.4: 150 ms pass before the first drop, and again after an idle phase.
     #[test]
     fn a_burst_passes() {
         let mut pie = controller(0.0, 40, 40);
@@ -298,7 +306,7 @@ mod tests {
         assert_eq!(pie.burst_allowance, Duration::from_millis(150));
     }
 
-    /// Updates that are made up for give what they would have given in time.
+    /// Late updates give the same result as timely ones.
     #[test]
     fn updates_may_come_late() {
         let mut late = controller(0.3, 0, 30);
@@ -310,19 +318,19 @@ mod tests {
         assert_eq!(late, timely);
     }
 
-    /// RFC 8033, section 4.1: no drop while the wait is below half the target and the probability below 20 %, or for a
+    /// RFC 8033, section 4.1: no drop while the delay is below half the target and the probability below 20 %, or for a
     /// queue of two packets.
     #[test]
-    fn light_queues_are_left_alone() {
+    fn short_queues_have_no_drops() {
         let mut stream = foundation::Streams::new(1, 0).stream("pie");
-        let held = |packets| Count {
+        let length = |packets| Count {
             packets,
             bytes: packets * 1500,
         };
         let mut hits = |delay: u64, probability: f64, packets: u64| {
             let mut pie = controller(probability, delay, delay);
             pie.burst_allowance = Duration::ZERO;
-            (0..200).any(|_| pie.hits(held(packets), 1500, &mut stream))
+            (0..200).any(|_| pie.hits(length(packets), 1500, &mut stream))
         };
         assert!(hits(20, 0.15, 10));
         assert!(!hits(7, 0.15, 10));
@@ -330,21 +338,21 @@ mod tests {
         assert!(!hits(20, 0.25, 2));
     }
 
-    /// RFC 8033, section 5.4: between two drops lie packets whose probabilities sum up to between 0.85 and 8.5.
+    /// RFC 8033, section 5.4: between two drops the probabilities of packets sum up to between 0.85 and 8.5.
     #[test]
     fn drops_are_neither_in_a_row_nor_far_apart() {
         let mut stream = foundation::Streams::new(1, 0).stream("pie");
         let mut pie = controller(0.1, 20, 20);
         pie.burst_allowance = Duration::ZERO;
-        let held = Count {
+        let length = Count {
             packets: 10,
             bytes: 15_000,
         };
         let gaps: Vec<u32> = (0..20_000)
-            .map(|_| (1..).find(|_| pie.hits(held, 1500, &mut stream)).unwrap())
+            .map(|_| (1..).find(|_| pie.hits(length, 1500, &mut stream)).unwrap())
             .collect();
         assert!(gaps.iter().all(|gap| (9..=86).contains(gap)));
-        // Eight packets are let pass, then comes a geometric wait of ten on average.
+        // Eight packets pass, then a geometric gap with mean ten follows.
         let mean = f64::from(gaps.iter().sum::<u32>()) / gaps.len() as f64;
         assert!((mean - 18.0).abs() < 0.3, "{mean}");
     }

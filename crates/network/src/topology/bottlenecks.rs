@@ -7,7 +7,7 @@ use crate::packet::LinkId;
 
 /// How a topology says which links are measured.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) enum Choice {
+pub(super) enum BottleneckSource {
     /// The kind of topology has links that many flows share; data may cross them in either direction.
     #[default]
     Shared,
@@ -31,13 +31,13 @@ impl Topology {
     /// # Panics
     /// For a link that there is not.
     pub fn measure<'w>(&mut self, ways: impl IntoIterator<Item = &'w [LinkId]> + Clone) {
-        if self.choice == Choice::Named {
+        if self.bottleneck_source == BottleneckSource::Named {
             return;
         }
         let crossed: BTreeSet<LinkId> = ways.clone().into_iter().flatten().copied().collect();
-        let shared = match self.choice {
-            Choice::Shared => self.directions(&crossed),
-            Choice::Slowest | Choice::Named => Vec::new(),
+        let shared = match self.bottleneck_source {
+            BottleneckSource::Shared => self.directions(&crossed),
+            BottleneckSource::Slowest | BottleneckSource::Named => Vec::new(),
         };
         self.bottlenecks = match shared.is_empty() {
             true => self.slowest_of(ways),

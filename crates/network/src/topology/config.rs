@@ -13,7 +13,7 @@ use super::{Topology, dumbbell, free, loopback, multipath, parking_lot, star, tr
 /// The shape of a topology.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
-pub enum Kind {
+pub enum TopologyKind {
     /// Senders s1, s2, … left, receivers r1, r2, … right, and one bottleneck between that all share.
     Dumbbell,
     /// Bottlenecks in a row: s0 sends to r0 over all of them, s1 to r1 over the first alone, s2 to r2 over the second, …
@@ -30,7 +30,7 @@ pub enum Kind {
     Free,
 }
 
-impl Kind {
+impl TopologyKind {
     /// Its name in a study file.
     #[must_use]
     pub const fn name(self) -> &'static str {
@@ -69,7 +69,7 @@ macro_rules! keys {
         #[schemars(rename = "Topology")]
         pub struct TopologyConfig {
             /// The shape: dumbbell, parking-lot, star, tree, multipath, loopback (one host that talks to itself; world netns alone), or free (hosts, routers and links as listed).
-            pub kind: Kind,
+            pub kind: TopologyKind,
             $(
                 $(#[$help])*
                 #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -81,7 +81,7 @@ macro_rules! keys {
         impl TopologyConfig {
             /// A topology of which only the kind is known.
             #[must_use]
-            pub const fn new(kind: Kind) -> Self {
+            pub const fn new(kind: TopologyKind) -> Self {
                 Self { kind, $($key: None,)* }
             }
 
@@ -167,13 +167,13 @@ impl TopologyConfig {
             );
         }
         match self.kind {
-            Kind::Dumbbell => dumbbell::draw(self, &mut draft),
-            Kind::ParkingLot => parking_lot::draw(self, &mut draft),
-            Kind::Star => star::draw(self, &mut draft),
-            Kind::Tree => tree::draw(self, &mut draft),
-            Kind::Multipath => multipath::draw(self, &mut draft),
-            Kind::Loopback => loopback::draw(self, &mut draft),
-            Kind::Free => free::draw(self, &mut draft),
+            TopologyKind::Dumbbell => dumbbell::draw(self, &mut draft),
+            TopologyKind::ParkingLot => parking_lot::draw(self, &mut draft),
+            TopologyKind::Star => star::draw(self, &mut draft),
+            TopologyKind::Tree => tree::draw(self, &mut draft),
+            TopologyKind::Multipath => multipath::draw(self, &mut draft),
+            TopologyKind::Loopback => loopback::draw(self, &mut draft),
+            TopologyKind::Free => free::draw(self, &mut draft),
         }
         draft.finish()
     }

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use foundation::Problem;
 
-use super::links::{Links, Load};
+use super::links::{FileLoader, Links};
 use super::{NodeId, Topology};
 use crate::config::PathSpec;
 use crate::packet::{HostId, LinkId};
@@ -13,7 +13,7 @@ use crate::packet::{HostId, LinkId};
 pub(super) struct Draft<'a> {
     pub(super) topology: Topology,
     pub(super) problems: Vec<Problem>,
-    pub(super) load: &'a mut Load<'a>,
+    pub(super) load: &'a mut FileLoader<'a>,
 }
 
 /// The most hosts of one role. A trial of more would take more memory and time than anybody has meant.
@@ -22,7 +22,7 @@ const MAX_COUNT: usize = 10_000;
 const MAX_HOPS: usize = 255;
 
 impl<'a> Draft<'a> {
-    pub(super) fn new(load: &'a mut Load<'a>) -> Self {
+    pub(super) fn new(load: &'a mut FileLoader<'a>) -> Self {
         Self {
             topology: Topology::default(),
             problems: Vec::new(),
@@ -35,7 +35,7 @@ impl<'a> Draft<'a> {
     }
 
     /// The value of a key that the kind cannot do without.
-    pub(super) fn needed<T>(&mut self, key: &str, value: Option<T>) -> Option<T> {
+    pub(super) fn required<T>(&mut self, key: &str, value: Option<T>) -> Option<T> {
         if value.is_none() {
             self.problem(key, "the key is missing");
         }

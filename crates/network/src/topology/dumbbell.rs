@@ -20,7 +20,7 @@ pub(super) fn draw(config: &TopologyConfig, draft: &mut Draft<'_>) {
     };
     let access = draft.optional_links("access", config.access.as_ref(), senders);
     let exit = draft.optional_links("exit", config.exit.as_ref(), receivers);
-    let Some(bottleneck) = draft.needed("bottleneck", config.bottleneck.as_ref()) else {
+    let Some(bottleneck) = draft.required("bottleneck", config.bottleneck.as_ref()) else {
         return;
     };
     let bottleneck = draft.links("bottleneck", bottleneck, 1);

@@ -11,7 +11,7 @@ use serde::de::value::SeqAccessDeserializer;
 use serde::de::{SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-use super::bottlenecks::Choice;
+use super::bottlenecks::BottleneckSource;
 use super::draft::Draft;
 use super::{NodeId, TopologyConfig};
 use crate::config::{LinkConfig, PathConfig, PathSpec, Preset, Subscriber, with_link_keys};
@@ -90,8 +90,8 @@ impl Pairs {
 type Names = BTreeMap<String, NodeId>;
 
 pub(super) fn draw(config: &TopologyConfig, draft: &mut Draft<'_>) {
-    let hosts = draft.needed("hosts", config.hosts.as_ref());
-    let links = draft.needed("links", config.links.as_ref());
+    let hosts = draft.required("hosts", config.hosts.as_ref());
+    let links = draft.required("links", config.links.as_ref());
     let (Some(hosts), Some(links)) = (hosts, links) else {
         return;
     };
@@ -166,7 +166,7 @@ fn add_links(draft: &mut Draft<'_>, names: &Names, links: &[FreeLink]) -> BTreeM
         };
         let mut end = |name: &str, node: Option<&String>| {
             let key = format!("{key}.{name}");
-            let node = draft.needed(&key, node)?;
+            let node = draft.required(&key, node)?;
             let found = names.get(node).copied();
             if found.is_none() {
                 draft.problem(
@@ -258,10 +258,10 @@ fn add_bottlenecks(draft: &mut Draft<'_>, named: Option<&[String]>, links: &BTre
             .collect();
         let slowest = topology.slowest_of(ways.iter().map(Vec::as_slice));
         draft.topology.bottlenecks = slowest;
-        draft.topology.choice = Choice::Slowest;
+        draft.topology.bottleneck_source = BottleneckSource::Slowest;
         return;
     };
-    draft.topology.choice = Choice::Named;
+    draft.topology.bottleneck_source = BottleneckSource::Named;
     for name in named {
         match links.get(name) {
             Some(&link) => draft.bottleneck(link),

@@ -21,7 +21,7 @@ pub enum Links {
 }
 
 /// A file's text, or why it cannot be had.
-pub(super) type Load<'a> = dyn FnMut(&str) -> Result<String, String> + 'a;
+pub(super) type FileLoader<'a> = dyn FnMut(&str) -> Result<String, String> + 'a;
 
 impl Links {
     /// How many there are, where each is on its own.
@@ -37,7 +37,7 @@ impl Links {
         &self,
         key: &str,
         count: usize,
-        load: &mut Load<'_>,
+        load: &mut FileLoader<'_>,
         problems: &mut Vec<Problem>,
     ) -> Vec<PathSpec> {
         let mut one = |key: &str, config: &PathConfig| match config.resolve(load) {

@@ -28,7 +28,7 @@ use crate::builder::NetworkBuilder;
 use crate::config::{LinkSpec, PathSpec};
 use crate::packet::{HostId, LinkId};
 
-pub use config::{Kind, TopologyConfig};
+pub use config::{TopologyConfig, TopologyKind};
 pub use free::{FreeLink, Pairs};
 pub use links::Links;
 pub use multipath::Delays;
@@ -83,11 +83,11 @@ pub struct Topology {
     nodes: Vec<Node>,
     host_names: Vec<String>,
     /// The node that each host sits at.
-    seats: Vec<NodeId>,
+    host_nodes: Vec<NodeId>,
     links: Vec<TopologyLink>,
     pairs: Vec<(HostId, HostId)>,
     bottlenecks: Vec<LinkId>,
-    choice: bottlenecks::Choice,
+    bottleneck_source: bottlenecks::BottleneckSource,
     /// The MTU of the loopback interface of its only host, which talks to itself.
     loopback: Option<u32>,
 }
@@ -143,8 +143,8 @@ impl Topology {
 
     fn add_host(&mut self, name: impl Into<String>, node: NodeId) -> HostId {
         self.host_names.push(name.into());
-        self.seats.push(node);
-        HostId(self.seats.len() as u32 - 1)
+        self.host_nodes.push(node);
+        HostId(self.host_nodes.len() as u32 - 1)
     }
 
     fn add_link(&mut self, name: impl Into<String>, spec: &LinkSpec, from: NodeId, to: NodeId) -> LinkId {
@@ -178,7 +178,7 @@ impl Topology {
     /// For a host that there is not.
     #[must_use]
     pub fn node_of(&self, host: HostId) -> NodeId {
-        self.seats[host.0 as usize]
+        self.host_nodes[host.0 as usize]
     }
 
     /// The names of the nodes, in the order of their numbers.

@@ -87,7 +87,7 @@ impl fmt::Display for Delays {
 pub(super) fn draw(config: &TopologyConfig, draft: &mut Draft<'_>) {
     let count = draft.count_or_list("paths", config.paths, config.path.as_ref());
     let count = draft.count("paths", count as u64, MOST_PATHS);
-    let Some(path) = draft.needed("path", config.path.as_ref()) else {
+    let Some(path) = draft.required("path", config.path.as_ref()) else {
         return;
     };
     let mut specs = draft.links("path", path, count);

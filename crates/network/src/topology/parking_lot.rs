@@ -18,7 +18,7 @@ pub(super) fn draw(config: &TopologyConfig, draft: &mut Draft<'_>) {
     let hops = draft.count("hops", hops as u64, MAX_BOTTLENECKS);
     let access = draft.optional_links("access", config.access.as_ref(), hops + 1);
     let exit = draft.optional_links("exit", config.exit.as_ref(), hops + 1);
-    let Some(bottleneck) = draft.needed("bottleneck", config.bottleneck.as_ref()) else {
+    let Some(bottleneck) = draft.required("bottleneck", config.bottleneck.as_ref()) else {
         return;
     };
     let bottlenecks = draft.links("bottleneck", bottleneck, hops);

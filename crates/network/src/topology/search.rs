@@ -270,7 +270,7 @@ mod tests {
     proptest! {
         /// Whatever was searched for before, a way is the one that a search of its own finds.
         #[test]
-        fn finds_what_a_search_of_its_own_finds(topology in graph(), pairs in prop::collection::vec((0_u32..9, 0_u32..9), 1..40)) {
+        fn cached_searches_match_a_fresh_search(topology in graph(), pairs in prop::collection::vec((0_u32..9, 0_u32..9), 1..40)) {
             let hosts = topology.hosts().len() as u32;
             let mut search = topology.search();
             for (from, to) in pairs {

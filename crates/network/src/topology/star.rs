@@ -14,7 +14,7 @@ pub(super) const KEYS: &[&str] = &["leaves", "leaf", "hub"];
 
 pub(super) fn draw(config: &TopologyConfig, draft: &mut Draft<'_>) {
     let leaves = draft.count_or_list("leaves", config.leaves, config.leaf.as_ref());
-    let Some(leaf) = draft.needed("leaf", config.leaf.as_ref()) else {
+    let Some(leaf) = draft.required("leaf", config.leaf.as_ref()) else {
         return;
     };
     let specs = draft.links("leaf", leaf, leaves);

@@ -26,7 +26,7 @@ pub(super) fn draw(config: &TopologyConfig, draft: &mut Draft<'_>) {
         );
         return;
     }
-    let Some(level) = draft.needed("level", config.level.as_ref()) else {
+    let Some(level) = draft.required("level", config.level.as_ref()) else {
         return;
     };
     let specs = draft.links("level", level, depth);

@@ -119,15 +119,12 @@ pub fn lost(json: &str, seed: u64, count: u64, gap: u64, size: u32) -> Vec<u64> 
     let mut network =
         network::NetworkBuilder::chain(&[path(json)], Streams::new(seed, 0)).build_observed(Log::default());
     drive(&mut network, train(count, gap, size));
-    let log = &network.observer().lines;
-    log.iter()
-        .filter(|line| line.what == What::Dropped(DropReason::Loss))
-        .map(|line| line.id)
-        .collect()
+    let drops = network.observer().drops(DropReason::Loss);
+    drops.into_iter().map(|(_, id)| id).collect()
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum What {
+pub enum EventKind {
     Entered,
     Dropped(DropReason),
     Duplicated,
@@ -137,26 +134,35 @@ pub enum What {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Line {
+pub struct LogEvent {
     pub at: u64,
     pub link: LinkId,
-    pub what: What,
+    pub kind: EventKind,
     pub id: u64,
     pub size: u32,
 }
 
-/// Writes down everything.
+/// Records every event.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Log {
-    pub lines: Vec<Line>,
+    pub events: Vec<LogEvent>,
 }
 
 impl Log {
-    fn note<B>(&mut self, at: Instant, link: LinkId, what: What, packet: PacketRef<'_, B>) {
-        self.lines.push(Line {
+    /// Time and packet id of each drop with this reason, in order.
+    pub fn drops(&self, reason: DropReason) -> Vec<(u64, u64)> {
+        let dropped = self
+            .events
+            .iter()
+            .filter(|event| event.kind == EventKind::Dropped(reason));
+        dropped.map(|event| (event.at, event.id)).collect()
+    }
+
+    fn note<B>(&mut self, at: Instant, link: LinkId, kind: EventKind, packet: PacketRef<'_, B>) {
+        self.events.push(LogEvent {
             at: at.as_nanos(),
             link,
-            what,
+            kind,
             id: packet.id,
             size: packet.size,
         });
@@ -165,21 +171,21 @@ impl Log {
 
 impl<B> Observer<B> for Log {
     fn entered(&mut self, at: Instant, link: LinkId, packet: PacketRef<'_, B>) {
-        self.note(at, link, What::Entered, packet);
+        self.note(at, link, EventKind::Entered, packet);
     }
     fn dropped(&mut self, at: Instant, link: LinkId, reason: DropReason, packet: PacketRef<'_, B>) {
-        self.note(at, link, What::Dropped(reason), packet);
+        self.note(at, link, EventKind::Dropped(reason), packet);
     }
     fn duplicated(&mut self, at: Instant, link: LinkId, packet: PacketRef<'_, B>) {
-        self.note(at, link, What::Duplicated, packet);
+        self.note(at, link, EventKind::Duplicated, packet);
     }
     fn corrupted(&mut self, at: Instant, link: LinkId, packet: PacketRef<'_, B>) {
-        self.note(at, link, What::Corrupted, packet);
+        self.note(at, link, EventKind::Corrupted, packet);
     }
     fn marked(&mut self, at: Instant, link: LinkId, packet: PacketRef<'_, B>) {
-        self.note(at, link, What::Marked, packet);
+        self.note(at, link, EventKind::Marked, packet);
     }
     fn left(&mut self, at: Instant, link: LinkId, packet: PacketRef<'_, B>) {
-        self.note(at, link, What::Left, packet);
+        self.note(at, link, EventKind::Left, packet);
     }
 }

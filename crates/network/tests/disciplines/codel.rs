@@ -14,7 +14,7 @@ fn follow_the_law(times: &[u64]) {
 }
 
 #[test]
-fn drops_come_ever_faster_while_the_queue_stands() {
+fn drop_rate_increases_while_the_queue_persists() {
     let mut network = network(r#"{"kind": "codel", "limit": "10000pkt"}"#);
     drive(&mut network, steady(0, 1000 * MILLI, 1.5));
     let drops = times(network.observer(), DROPPED);
@@ -25,10 +25,10 @@ fn drops_come_ever_faster_while_the_queue_stands() {
 }
 
 #[test]
-fn marks_follow_the_same_law_and_lose_nothing() {
+fn marks_follow_the_same_law_without_losses() {
     let mut network = network(r#"{"kind": "codel", "limit": "10000pkt", "ecn": true}"#);
     let arrivals = drive(&mut network, capable(steady(0, 1000 * MILLI, 1.5)));
-    let marks = times(network.observer(), What::Marked);
+    let marks = times(network.observer(), EventKind::Marked);
     follow_the_law(&marks);
     assert_eq!(arrivals.len(), 1500);
     let marked = arrivals
@@ -62,7 +62,7 @@ fn a_burst_shorter_than_the_interval_passes() {
 
 /// A packet that takes longer than the target to send does not make a queue (RFC 8289, section 5.4: MAXPACKET).
 #[test]
-fn one_packet_in_the_queue_is_never_too_many() {
+fn a_single_packet_is_never_dropped() {
     let mut network = network(r#"{"kind": "codel", "target": "100us", "interval": "1ms"}"#);
     // Two at a time: the second waits 1 ms, ten times the target.
     drive(
@@ -79,7 +79,7 @@ fn one_packet_in_the_queue_is_never_too_many() {
 
 /// After a short pause it goes on at nearly the rate that was right before (RFC 8289, section 5.5).
 #[test]
-fn it_remembers_the_rate_of_drops_for_a_while() {
+fn a_recent_drop_rate_is_resumed() {
     for (pause, remembers) in [(1500, true), (3500, false)] {
         let mut network = network(r#"{"kind": "codel", "limit": "10000pkt"}"#);
         let (end, again) = (1000 * MILLI, (1000 + pause) * MILLI);

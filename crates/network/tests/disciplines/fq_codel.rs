@@ -79,7 +79,7 @@ fn greedy_flows_get_equal_shares() {
 /// Who has been away is a new flow again, though nobody else came in the meantime (RFC 8290, section 4.2: an empty queue is taken off
 /// the lists when its turn comes, which on an idle link it does at once).
 #[test]
-fn an_idle_link_forgets_whose_turn_it_was() {
+fn an_idle_link_resets_the_round() {
     let packet = |at: u64, flow: u64| {
         let body = Mark { flow, ..mark(at) };
         (at, Packet::new(FORWARD, 1250, body))
@@ -103,7 +103,7 @@ fn an_idle_link_forgets_whose_turn_it_was() {
 
 /// Flows on different routes are told apart where the body does not say.
 #[test]
-fn routes_are_flows_of_their_own() {
+fn routes_separate_flows() {
     let path = path(r#"{"rate": "10Mbit/s", "queue": {"kind": "fq-codel"}}"#);
     let mut builder = NetworkBuilder::chain(&[path], Streams::new(1, 0));
     let other = builder.route(&[LINK], network::HostId(1));
@@ -119,7 +119,7 @@ fn routes_are_flows_of_their_own() {
 
 /// Who fills the queue makes room in it, from the head (RFC 8290, section 4.1).
 #[test]
-fn the_fattest_flow_makes_room() {
+fn overflow_drops_from_the_longest_queue() {
     let bulk = flow(1, 1250, PACKET_TIME / 4, 500 * MILLI);
     let small = flow(2, 1250, 3 * PACKET_TIME, 500 * MILLI);
     let count = small.len();
@@ -143,7 +143,7 @@ fn the_fattest_flow_makes_room() {
 
 /// Each queue is under CoDel of its own (RFC 8290, section 4.2).
 #[test]
-fn a_standing_queue_is_dropped_from_or_marked() {
+fn a_standing_queue_is_dropped_or_marked() {
     let bulk = || flow(1, 1250, PACKET_TIME * 2 / 3, 1000 * MILLI);
     let mut dropping = network(r#"{"kind": "fq-codel"}"#);
     let mut plain = network(r#"{"kind": "codel", "limit": "10240pkt"}"#);

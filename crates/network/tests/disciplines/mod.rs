@@ -5,9 +5,9 @@ mod fq_codel;
 mod pie;
 mod red;
 
-use crate::common::{Arrival, Line, Log, Mark, What, drive, mark, path};
-use foundation::Streams;
-use network::{DropReason, FORWARD, LinkId, Network, NetworkBuilder, Packet};
+use crate::common::{Arrival, EventKind, Log, LogEvent, Mark, drive, mark, path};
+use foundation::{Duration, Streams};
+use network::{DropReason, FORWARD, LinkId, Network, NetworkBuilder, Occupancy, Packet};
 
 const LINK: LinkId = LinkId(0);
 /// How long the link takes for a packet of 1250 bytes.
@@ -38,12 +38,12 @@ fn capable(packets: impl Iterator<Item = (u64, Packet<Mark>)>) -> impl Iterator<
 }
 
 /// The times at which this happened.
-fn times(log: &Log, what: What) -> Vec<u64> {
-    let of = |line: &&Line| line.what == what;
-    log.lines.iter().filter(of).map(|line| line.at).collect()
+fn times(log: &Log, kind: EventKind) -> Vec<u64> {
+    let of = |event: &&LogEvent| event.kind == kind;
+    log.events.iter().filter(of).map(|event| event.at).collect()
 }
 
-const DROPPED: What = What::Dropped(DropReason::Queue);
+const DROPPED: EventKind = EventKind::Dropped(DropReason::Queue);
 
 /// How long each packet took from being sent (its number) to its arrival, in order of arrival.
 fn delays(arrivals: &[Arrival<Mark>]) -> Vec<u64> {
@@ -51,4 +51,9 @@ fn delays(arrivals: &[Arrival<Mark>]) -> Vec<u64> {
         .iter()
         .map(|arrival| arrival.at - arrival.packet.body.number)
         .collect()
+}
+
+/// The mean number of packets in the queue over `span`, over which `sums` were taken.
+fn mean_packets(sums: &Occupancy, span: Duration) -> f64 {
+    sums.packet_nanos as f64 / span.as_nanos() as f64
 }

@@ -25,14 +25,14 @@ fn mean_queue(queue: &str, load: f64, from: u64, until: u64) -> (f64, f64) {
     let dropped = counters.queue_dropped.packets - counted.queue_dropped.packets;
     let entered = counters.entered.packets - counted.entered.packets;
     let span = Duration::from_nanos(until.as_nanos() - from);
-    let mean = network.occupancy(LINK, until).since(&before).mean_packets(span);
+    let mean = mean_packets(&network.occupancy(LINK, until).since(&before), span);
     (mean, dropped as f64 / entered as f64)
 }
 
 /// Under any overload that does not give way, packets wait for the target and the rest is dropped (RFC 8033, section 1: "control
 /// the average queuing latency to a target value").
 #[test]
-fn the_wait_is_held_at_the_target() {
+fn the_delay_stays_at_the_target() {
     for (target, load) in [(15, 1.05), (15, 1.25), (15, 2.0), (30, 1.25)] {
         let queue = format!(r#"{{"kind": "pie", "target": "{target}ms"}}"#);
         let (queue, dropped) = mean_queue(&queue, load, 20_000 * MILLI, 80_000 * MILLI);
@@ -48,7 +48,7 @@ fn the_wait_is_held_at_the_target() {
 
 /// Bursts of up to 150 ms pass (RFC 8033, section 4.4).
 #[test]
-fn a_burst_passes_and_then_drops_begin() {
+fn drops_start_after_the_burst_allowance() {
     let mut network = network(r#"{"kind": "pie"}"#);
     drive(&mut network, steady(0, 2000 * MILLI, 2.0));
     let drops = times(network.observer(), DROPPED);

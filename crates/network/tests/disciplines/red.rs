@@ -11,7 +11,7 @@ const RED: &str = r#""kind": "red", "min_threshold": "5pkt", "max_threshold": "1
 /// and, with p rising from 0 to 10 % between 5 and 15 packets, an average of 7.44 packets found by those that arrive. Over time it is
 /// half a packet more: each stands in the queue from its arrival on.
 #[test]
-fn the_average_settles_where_drops_make_up_for_the_overload() {
+fn the_average_settles_where_drops_match_the_overload() {
     let mut network = network(&format!("{{{RED}}}"));
     let until = 100_000 * MILLI;
     for (at, packet) in steady(0, until, 1.05) {
@@ -20,9 +20,7 @@ fn the_average_settles_where_drops_make_up_for_the_overload() {
     }
     let end = Instant::from_nanos(until);
     network.handle_timeout(end);
-    let mean = network
-        .occupancy(LINK, end)
-        .mean_packets(Duration::from_nanos(until));
+    let mean = mean_packets(&network.occupancy(LINK, end), Duration::from_nanos(until));
     assert!((mean - 7.94).abs() < 0.2, "{mean}");
     let counters = network.counters(LINK);
     let share = counters.queue_dropped.packets as f64 / counters.entered.packets as f64;
@@ -90,7 +88,7 @@ fn thresholds_in_bytes_count_bytes() {
 /// The adaptive variant holds the average half-way between the thresholds under whatever load (Floyd, Gummadi and Shenker,
 /// "Adaptive RED", 2001, section 3), where the plain one lets it rise with the load.
 #[test]
-fn the_adaptive_variant_aims_between_the_thresholds() {
+fn the_adaptive_variant_settles_between_the_thresholds() {
     let mean = |adaptive: bool, load: f64| {
         let mut network = network(&format!(
             "{{{RED}, \"max_probability\": \"2%\", \"adaptive\": {adaptive}}}"
@@ -110,10 +108,8 @@ fn the_adaptive_variant_aims_between_the_thresholds() {
             while network.poll_delivery().is_some() {}
         }
         network.handle_timeout(until);
-        network
-            .occupancy(LINK, until)
-            .since(&before.unwrap())
-            .mean_packets(until - from)
+        let sums = network.occupancy(LINK, until).since(&before.unwrap());
+        mean_packets(&sums, until - from)
     };
     for load in [1.05, 1.15] {
         let (plain, adaptive) = (mean(false, load), mean(true, load));

@@ -8,8 +8,8 @@ use foundation::Instant;
 use transport::arq::{Admission, ArqConfig, Connection, Event, Frame, Listener, StreamRange};
 use transport::{Machine as _, Statistics};
 
-use super::stream::{Family, StreamConnection, Told};
-use super::{Host, RoundTrips};
+use super::stream::{EndEvent, Family, StreamConnection};
+use super::{Host, RttHistogram};
 use crate::body::Content;
 
 /// An ARQ protocol at one end, which opens a connection or waits for one.
@@ -67,7 +67,7 @@ impl StreamConnection for Connection<StreamRange> {
         self.statistics()
     }
 
-    fn take_round_trips(&mut self) -> RoundTrips {
+    fn take_round_trips(&mut self) -> RttHistogram {
         self.take_round_trips()
     }
 
@@ -92,9 +92,9 @@ impl StreamConnection for Connection<StreamRange> {
     }
 
     #[inline]
-    fn told(event: Event) -> Told {
-        Told::Notice(match event {
-            Event::Readable => return Told::Readable,
+    fn end_event(event: Event) -> EndEvent {
+        EndEvent::Notice(match event {
+            Event::Readable => return EndEvent::Readable,
             Event::PeerFinished => Notice::PeerFinished,
             Event::Finished => Notice::Finished,
             Event::Failed(error) => Notice::Failed(error.to_string()),

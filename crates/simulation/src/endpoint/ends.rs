@@ -3,10 +3,10 @@
 use std::sync::Arc;
 
 use experiment::application::{Application, Progress};
-use experiment::outcome::{Baseline, Carried, FlowOutcome, Sent};
+use experiment::outcome::{FlowCounters, FlowOutcome, PathBytes, SendCounters};
 use experiment::plan::{Group, Pair, Protocol};
 use experiment::trace::content::MessageProtocol;
-use experiment::workload::Kind;
+use experiment::workload::WorkloadKind;
 use foundation::{Generator, Instant};
 use network::RouteId;
 use rand::{Rng, SeedableRng};
@@ -75,7 +75,7 @@ fn machines(group: &mut Group, size: Option<u64>) -> (Machine, Machine) {
             let end = |arq, records_rtt| Machine::Arq(Box::new(StreamEnd::new(arq, records_rtt)));
             (end(opener, records_rtt), end(listener, false))
         }
-        Protocol::Udp(_) if group.workload.kind == Kind::RequestResponse => {
+        Protocol::Udp(_) if group.workload.kind == WorkloadKind::RequestResponse => {
             messages(MessageProtocol::Udp, group)
         }
         Protocol::Icmp => messages(MessageProtocol::Icmp, group),
@@ -95,21 +95,21 @@ fn messages(protocol: MessageProtocol, group: &Group) -> (Machine, Machine) {
 }
 
 /// The figures of both ends as they stand now.
-pub(crate) fn baseline(ends: &[Endpoint; 2]) -> Baseline {
-    Baseline {
+pub(crate) fn baseline(ends: &[Endpoint; 2]) -> FlowCounters {
+    FlowCounters {
         rtt: ends[0].statistics().and_then(|statistics| statistics.rtt.clone()),
         ..counters(ends)
     }
 }
 
 /// The figures of both ends but for their round trips.
-fn counters(ends: &[Endpoint; 2]) -> Baseline {
-    let sent = |end: &Endpoint| end.statistics().map(Sent::of).unwrap_or_default();
-    let mut carried = Carried::default();
+fn counters(ends: &[Endpoint; 2]) -> FlowCounters {
+    let sent = |end: &Endpoint| end.statistics().map(SendCounters::of).unwrap_or_default();
+    let mut carried = PathBytes::default();
     for end in ends {
         end.add_carried(&mut carried);
     }
-    Baseline {
+    FlowCounters {
         sent: [sent(&ends[0]), sent(&ends[1])],
         carried,
         delivered: [ends[0].delivered, ends[1].delivered],
@@ -119,7 +119,7 @@ fn counters(ends: &[Endpoint; 2]) -> Baseline {
 
 /// What became of a flow that is over.
 pub(crate) fn outcome(mut flow: Flow) -> FlowOutcome {
-    let figures = Baseline {
+    let figures = FlowCounters {
         rtt: flow.ends[0].take_round_trips(),
         ..counters(&flow.ends)
     };

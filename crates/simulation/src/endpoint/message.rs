@@ -2,14 +2,14 @@
 
 use std::collections::{BTreeSet, VecDeque};
 
-use experiment::application::ANSWER_WITHIN;
+use experiment::application::RESPONSE_TIMEOUT;
 use experiment::plan::IPV4_HEADER;
 use experiment::trace::content::{Message, MessageProtocol};
 use foundation::Instant;
 use network::UDP_IPV4_OVERHEAD;
 use transport::Statistics;
 
-use super::{End, Host, Notice, Probe, RoundTrips};
+use super::{End, Host, Notice, Probe, RttHistogram};
 use crate::body::Content;
 
 /// UDP's header and ICMP echo's are 8 bytes alike (RFC 768, RFC 792).
@@ -40,7 +40,7 @@ pub(crate) struct MessageEnd {
     reassembly: Reassembly,
     /// When the answer to the last request is given up; `None` where none is awaited.
     deadline: Option<Instant>,
-    asked_at: Instant,
+    requested_at: Instant,
     notices: VecDeque<Notice>,
     is_finishing: bool,
     statistics: Statistics,
@@ -62,7 +62,7 @@ impl MessageEnd {
             unsent: VecDeque::new(),
             reassembly: Reassembly::default(),
             deadline: None,
-            asked_at: Instant::ZERO,
+            requested_at: Instant::ZERO,
             notices,
             is_finishing: false,
             statistics: if records_rtt {
@@ -103,8 +103,8 @@ impl End for MessageEnd {
     fn write(&mut self, now: Instant, bytes: u64) {
         if self.asks {
             self.number += 1;
-            self.asked_at = now;
-            self.deadline = Some(now + ANSWER_WITHIN);
+            self.requested_at = now;
+            self.deadline = Some(now + RESPONSE_TIMEOUT);
         }
         let whole = bytes as u32 + HEADER;
         // A fragment that is not the last holds a multiple of 8 bytes (RFC 791, section 3.2).
@@ -136,7 +136,7 @@ impl End for MessageEnd {
         Some(&self.statistics)
     }
 
-    fn take_round_trips(&mut self) -> RoundTrips {
+    fn take_round_trips(&mut self) -> RttHistogram {
         self.statistics.rtt.take()
     }
 
@@ -163,7 +163,7 @@ impl End for MessageEnd {
         };
         if self.asks {
             self.deadline = None;
-            self.statistics.record_rtt(now - self.asked_at);
+            self.statistics.record_rtt(now - self.requested_at);
             self.statistics.last_acknowledged_at = Some(now);
         } else {
             self.number = part.number;

@@ -10,7 +10,7 @@ mod stream;
 mod tcp;
 
 use experiment::application::{Application, Notice, Progress, Stream};
-use experiment::outcome::{Carried, RoundTrips};
+use experiment::outcome::{PathBytes, RttHistogram};
 use experiment::trace::Probe;
 use std::sync::Arc;
 
@@ -19,7 +19,7 @@ use network::{Network, RouteId};
 use transport::Statistics;
 
 use crate::body::{Content, Parcel, Side, packet};
-use crate::watch::Watch;
+use crate::watch::WorldObserver;
 use arq::Arq;
 use datagram::DatagramEnd;
 pub(crate) use ends::{baseline, ends, outcome};
@@ -84,7 +84,7 @@ pub(crate) trait End {
     /// What its sending direction counted, where it counts.
     fn statistics(&self) -> Option<&Statistics>;
     /// Takes the histogram of round-trip times out of its statistics.
-    fn take_round_trips(&mut self) -> RoundTrips {
+    fn take_round_trips(&mut self) -> RttHistogram {
         None
     }
     fn probe(&self, now: Instant) -> Probe;
@@ -114,7 +114,7 @@ pub(crate) trait End {
 
 impl Endpoint {
     /// Opens the flow from this end.
-    pub(crate) fn open<W: Watch>(
+    pub(crate) fn open<W: WorldObserver>(
         &mut self,
         now: Instant,
         network: &mut Network<Parcel, W>,
@@ -127,7 +127,7 @@ impl Endpoint {
 
     /// A packet arrived. A corrupt one fails its checksum, and nobody hears of it.
     #[inline]
-    pub(crate) fn handle_packet<W: Watch>(
+    pub(crate) fn handle_packet<W: WorldObserver>(
         &mut self,
         now: Instant,
         network: &mut Network<Parcel, W>,
@@ -156,7 +156,7 @@ impl Endpoint {
     }
 
     /// The time of `timeout` has come.
-    pub(crate) fn handle_timeout<W: Watch>(
+    pub(crate) fn handle_timeout<W: WorldObserver>(
         &mut self,
         now: Instant,
         network: &mut Network<Parcel, W>,
@@ -171,7 +171,12 @@ impl Endpoint {
     }
 
     #[inline]
-    fn drain<W: Watch>(&mut self, now: Instant, network: &mut Network<Parcel, W>, host: &mut Host<'_>) {
+    fn drain<W: WorldObserver>(
+        &mut self,
+        now: Instant,
+        network: &mut Network<Parcel, W>,
+        host: &mut Host<'_>,
+    ) {
         let (flow, to) = (self.flow, self.side.other());
         let mut way = self.way;
         loop {
@@ -205,7 +210,7 @@ impl Endpoint {
     }
 
     /// Adds the payload that it sent to what each way carried.
-    pub(crate) fn add_carried(&self, carried: &mut Carried) {
+    pub(crate) fn add_carried(&self, carried: &mut PathBytes) {
         match &self.machine {
             Machine::Mptcp(end) => end.add_carried(self.first, carried),
             _ => {
@@ -219,7 +224,7 @@ impl Endpoint {
         each_machine!(&self.machine, end => end.statistics())
     }
 
-    pub(crate) fn take_round_trips(&mut self) -> RoundTrips {
+    pub(crate) fn take_round_trips(&mut self) -> RttHistogram {
         each_machine!(&mut self.machine, end => end.take_round_trips())
     }
 

@@ -2,15 +2,15 @@
 
 use std::sync::Arc;
 
-use experiment::outcome::Carried;
+use experiment::outcome::PathBytes;
 use experiment::trace::Probe;
 use foundation::{Duration, Generator, Instant};
 use transport::mptcp::{Connection, MptcpOption, PathIndex, Setup};
 use transport::tcp::{Event, Flags};
 use transport::{Machine as _, Statistics};
 
-use super::stream::{Family, StreamConnection, StreamEnd, Told};
-use super::{Host, RoundTrips};
+use super::stream::{EndEvent, Family, StreamConnection, StreamEnd};
+use super::{Host, RttHistogram};
 use crate::body::Content;
 
 /// Multipath TCP at one end, which opens a connection or waits for one.
@@ -64,7 +64,7 @@ impl StreamEnd<Mptcp> {
     }
 
     /// Adds the payload of each subflow to what its way carried; `first` is the number of the first way.
-    pub(crate) fn add_carried(&self, first: u8, carried: &mut Carried) {
+    pub(crate) fn add_carried(&self, first: u8, carried: &mut PathBytes) {
         for subflow in self.connection().into_iter().flat_map(Connection::subflows) {
             carried.add(first + subflow.path.0, subflow.bytes_sent);
         }
@@ -80,7 +80,7 @@ impl StreamConnection for Connection {
         self.statistics()
     }
 
-    fn take_round_trips(&mut self) -> RoundTrips {
+    fn take_round_trips(&mut self) -> RttHistogram {
         self.take_round_trips()
     }
 
@@ -103,8 +103,8 @@ impl StreamConnection for Connection {
     }
 
     #[inline]
-    fn told(event: Event) -> Told {
-        Told::of_tcp(event)
+    fn end_event(event: Event) -> EndEvent {
+        EndEvent::of_tcp(event)
     }
 }
 

@@ -5,11 +5,11 @@ use experiment::trace::Probe;
 use foundation::Instant;
 use transport::{Machine, Statistics};
 
-use super::{End, Host, RoundTrips};
+use super::{End, Host, RttHistogram};
 use crate::body::Content;
 
 /// What an event of a connection means to its end.
-pub(crate) enum Told {
+pub(crate) enum EndEvent {
     /// There is something to read.
     Readable,
     /// The send buffer has room again.
@@ -23,7 +23,7 @@ pub(crate) trait StreamConnection: Machine {
     fn record_round_trips(&mut self);
     fn statistics(&self) -> &Statistics;
     /// As [`End::take_round_trips`].
-    fn take_round_trips(&mut self) -> RoundTrips;
+    fn take_round_trips(&mut self) -> RttHistogram;
     /// Adds up to `bytes` to the stream; gives how many there was room for.
     fn write(&mut self, now: Instant, bytes: u64) -> u64;
     /// Ends the stream.
@@ -34,7 +34,7 @@ pub(crate) trait StreamConnection: Machine {
     }
     /// Reads all that has arrived in order, `already` bytes having been read before; gives how many.
     fn read_all(&mut self, now: Instant, already: u64) -> u64;
-    fn told(event: Self::Event) -> Told;
+    fn end_event(event: Self::Event) -> EndEvent;
 }
 
 /// What the protocols do in ways of their own: how an end opens or awaits a connection, and what its packets are.
@@ -135,7 +135,7 @@ impl<F: Family> End for StreamEnd<F> {
         self.connection.as_ref().map(StreamConnection::statistics)
     }
 
-    fn take_round_trips(&mut self) -> RoundTrips {
+    fn take_round_trips(&mut self) -> RttHistogram {
         self.connection
             .as_mut()
             .and_then(StreamConnection::take_round_trips)
@@ -172,19 +172,19 @@ impl<F: Family> End for StreamEnd<F> {
         loop {
             let connection = self.connection.as_mut()?;
             let half_open = connection.is_half_open();
-            match F::Connection::told(connection.poll_event()?) {
-                Told::Readable => {
+            match F::Connection::end_event(connection.poll_event()?) {
+                EndEvent::Readable => {
                     let bytes = connection.read_all(now, self.read);
                     self.read += bytes;
                     return Some(Notice::Read(bytes));
                 }
-                Told::Writable => self.fill(now),
-                Told::Notice(Notice::Failed(_) | Notice::Closed) if half_open => self.connection = None,
-                Told::Notice(Notice::Connected) => {
+                EndEvent::Writable => self.fill(now),
+                EndEvent::Notice(Notice::Failed(_) | Notice::Closed) if half_open => self.connection = None,
+                EndEvent::Notice(Notice::Connected) => {
                     self.fill(now);
                     return Some(Notice::Connected);
                 }
-                Told::Notice(notice) => return Some(notice),
+                EndEvent::Notice(notice) => return Some(notice),
             }
         }
     }

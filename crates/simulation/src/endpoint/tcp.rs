@@ -9,8 +9,8 @@ use transport::mptcp::PathIndex;
 use transport::tcp::{Connection, Event, Flags, TcpConfig, reset_for};
 use transport::{Machine as _, Statistics};
 
-use super::stream::{Family, StreamConnection, Told};
-use super::{Host, RoundTrips};
+use super::stream::{EndEvent, Family, StreamConnection};
+use super::{Host, RttHistogram};
 use crate::body::Content;
 
 /// TCP at one end, which opens a connection or waits for one (the state LISTEN).
@@ -21,9 +21,9 @@ pub(crate) struct Tcp {
     initial: u32,
     listens: bool,
     /// The round-trip sample that the host's account has heard of.
-    told: Option<Instant>,
+    reported_rtt: Option<Instant>,
     /// Bytes acknowledged and segments lost, as the host's account was told.
-    told_delivery: (u64, u64),
+    reported_delivery: (u64, u64),
 }
 
 impl Tcp {
@@ -33,8 +33,8 @@ impl Tcp {
             config,
             initial,
             listens: false,
-            told: None,
-            told_delivery: (0, 0),
+            reported_rtt: None,
+            reported_delivery: (0, 0),
         }
     }
 
@@ -47,7 +47,7 @@ impl Tcp {
     }
 }
 
-impl Told {
+impl EndEvent {
     /// What an event of TCP means, and of MPTCP, which tells the same.
     #[inline]
     pub(crate) fn of_tcp(event: Event) -> Self {
@@ -72,7 +72,7 @@ impl StreamConnection for Connection {
         self.statistics()
     }
 
-    fn take_round_trips(&mut self) -> RoundTrips {
+    fn take_round_trips(&mut self) -> RttHistogram {
         self.take_round_trips()
     }
 
@@ -91,8 +91,8 @@ impl StreamConnection for Connection {
     }
 
     #[inline]
-    fn told(event: Event) -> Told {
-        Told::of_tcp(event)
+    fn end_event(event: Event) -> EndEvent {
+        EndEvent::of_tcp(event)
     }
 }
 
@@ -167,12 +167,12 @@ impl Family for Tcp {
         let host = &mut *host.paths;
         if host.len() > 1 && !self.listens {
             let rtt = connection.round_trips();
-            if rtt.sampled_at() != self.told {
-                self.told = rtt.sampled_at();
+            if rtt.sampled_at() != self.reported_rtt {
+                self.reported_rtt = rtt.sampled_at();
                 host.on_round_trip(PathIndex(way), rtt.latest());
             }
             let (acknowledged, lost) = (connection.bytes_acknowledged(), connection.segments_lost());
-            let (known, lost_before) = std::mem::replace(&mut self.told_delivery, (acknowledged, lost));
+            let (known, lost_before) = std::mem::replace(&mut self.reported_delivery, (acknowledged, lost));
             host.on_delivery(PathIndex(way), now, acknowledged - known, lost - lost_before);
         }
         false

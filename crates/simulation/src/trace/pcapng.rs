@@ -5,13 +5,13 @@ use std::collections::BTreeMap;
 use std::io::{Error, Result, Write};
 
 use experiment::record::FlowRecord;
-use experiment::trace::capture::{Capture, Extent};
+use experiment::trace::capture::{Capture, CaptureOptions};
 use transport::mptcp::MptcpOption;
 use transport::mptcp::keys::Keys;
 
 use super::addresses::AddressPlan;
 use super::packets;
-use super::recorder::Sighting;
+use super::recorder::CapturedPacket;
 use crate::body::{Content, Side};
 
 /// Writes a capture of `sightings`, which are in order of time. `hosts` are the trial's, `flows` those that
@@ -21,10 +21,10 @@ use crate::body::{Content, Side};
 /// What the writer gives, and a packet that is larger than IP allows.
 pub fn write(
     out: impl Write,
-    sightings: &[Sighting],
+    captured: &[CapturedPacket],
     hosts: &[String],
     flows: &[FlowRecord],
-    extent: Extent,
+    extent: CaptureOptions,
 ) -> Result<()> {
     let plan = AddressPlan::new(hosts.len());
     let place = |name: &String| hosts.iter().position(|host| host == name);
@@ -37,8 +37,8 @@ pub fn write(
     let mut keys: BTreeMap<u32, [u64; 2]> = BTreeMap::new();
     // The subflows of a flow on a way, in the order in which they are seen: the wire tells them apart by their ports.
     let mut subflows: BTreeMap<(u32, u8), Vec<u8>> = BTreeMap::new();
-    let heard = |sighting: &&Sighting| extent.side.is_none_or(|side| side == sighting.side);
-    for sighting in sightings.iter().filter(heard) {
+    let heard = |sighting: &&CapturedPacket| extent.side.is_none_or(|side| side == sighting.side);
+    for sighting in captured.iter().filter(heard) {
         let body = &sighting.body;
         let &(from, to) = ends
             .get(&body.flow)

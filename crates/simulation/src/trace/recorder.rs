@@ -1,15 +1,15 @@
 //! Watches a trial and writes down what happens.
 
-use experiment::trace::{Seen, Table, What};
+use experiment::trace::{EventTable, TraceEventKind, TracedPacket};
 use foundation::Instant;
 use network::{DropReason, LinkId, Observer, PacketRef};
 
 use crate::body::{Parcel, Side};
-use crate::watch::Watch;
+use crate::watch::WorldObserver;
 
 /// A packet as one end saw it leave or arrive, for a capture.
 #[derive(Clone, Debug)]
-pub struct Sighting {
+pub struct CapturedPacket {
     /// When.
     pub at: Instant,
     /// At which end of its flow.
@@ -18,7 +18,7 @@ pub struct Sighting {
     pub body: Parcel,
 }
 
-impl Sighting {
+impl CapturedPacket {
     /// Whether the packet went from sender to receiver.
     #[must_use]
     pub fn is_forward(&self) -> bool {
@@ -30,16 +30,16 @@ impl Sighting {
 #[derive(Debug, Default)]
 pub struct Recorder {
     /// The table.
-    pub table: Table,
+    pub table: EventTable,
     /// The packets at either end.
-    pub sightings: Vec<Sighting>,
+    pub captured: Vec<CapturedPacket>,
     /// Links of each route.
     hops: Vec<u8>,
 }
 
 /// A packet as the table knows it.
-fn seen<'a>(packet: &PacketRef<'a, Parcel>) -> Seen<'a> {
-    Seen {
+fn seen<'a>(packet: &PacketRef<'a, Parcel>) -> TracedPacket<'a> {
+    TracedPacket {
         id: packet.id,
         size: packet.size,
         flow: packet.body.flow,
@@ -50,7 +50,7 @@ fn seen<'a>(packet: &PacketRef<'a, Parcel>) -> Seen<'a> {
 
 impl Recorder {
     fn sight(&mut self, at: Instant, side: Side, packet: &PacketRef<'_, Parcel>) {
-        self.sightings.push(Sighting {
+        self.captured.push(CapturedPacket {
             at,
             side,
             body: packet.body.clone(),
@@ -69,31 +69,32 @@ impl Observer<Parcel> for Recorder {
 
     fn dropped(&mut self, at: Instant, _: LinkId, reason: DropReason, packet: PacketRef<'_, Parcel>) {
         self.table
-            .note(at, What::Drop, &seen(&packet), Some(reason.name()));
+            .note(at, TraceEventKind::Drop, &seen(&packet), Some(reason.name()));
     }
 
     fn duplicated(&mut self, at: Instant, _: LinkId, packet: PacketRef<'_, Parcel>) {
-        self.table.note(at, What::Duplicate, &seen(&packet), None);
+        self.table
+            .note(at, TraceEventKind::Duplicate, &seen(&packet), None);
     }
 
     fn marked(&mut self, at: Instant, _: LinkId, packet: PacketRef<'_, Parcel>) {
-        self.table.note(at, What::Mark, &seen(&packet), None);
+        self.table.note(at, TraceEventKind::Mark, &seen(&packet), None);
     }
 
     fn corrupted(&mut self, at: Instant, _: LinkId, packet: PacketRef<'_, Parcel>) {
-        self.table.note(at, What::Corrupt, &seen(&packet), None);
+        self.table.note(at, TraceEventKind::Corrupt, &seen(&packet), None);
     }
 
     fn left(&mut self, at: Instant, _: LinkId, packet: PacketRef<'_, Parcel>) {
         let hops = self.hops.get(packet.route.0 as usize).copied().unwrap_or(1);
         if packet.hop + 1 == hops {
-            self.table.note(at, What::Receive, &seen(&packet), None);
+            self.table.note(at, TraceEventKind::Receive, &seen(&packet), None);
             self.sight(at, packet.body.to, &packet);
         }
     }
 }
 
-impl Watch for Recorder {
+impl WorldObserver for Recorder {
     fn began(&mut self, hops: &[u8]) {
         self.hops = hops.to_vec();
     }

@@ -10,8 +10,8 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use experiment::TrialSpec;
-use experiment::trace::capture::Extent;
-use experiment::trace::{TraceEvent, What};
+use experiment::trace::capture::CaptureOptions;
+use experiment::trace::{TraceEvent, TraceEventKind};
 use simulation::body::Side;
 use simulation::trace::Recorder;
 use simulation::trace::addresses::AddressPlan;
@@ -53,15 +53,15 @@ fn trial(json: &str) -> Option<Trial> {
 }
 
 impl Trial {
-    fn capture(&self, extent: Extent) -> PathBuf {
+    fn capture(&self, extent: CaptureOptions) -> PathBuf {
         let path = self.folder.path().join("trial.pcapng");
         let file = std::fs::File::create(&path).unwrap();
-        pcapng::write(file, &self.recorder.sightings, &self.hosts, &self.flows, extent).unwrap();
+        pcapng::write(file, &self.recorder.captured, &self.hosts, &self.flows, extent).unwrap();
         path
     }
 
     fn at(&self, side: Side) -> PathBuf {
-        self.capture(Extent {
+        self.capture(CaptureOptions {
             side: Some(side),
             snap: None,
         })
@@ -69,11 +69,11 @@ impl Trial {
 
     /// The numbers, from 1, of the sender's frames that carry what had been sent before.
     fn sent_again(&self) -> Vec<usize> {
-        let passed = |what| what == What::Send || what == What::Receive;
+        let passed = |what| what == TraceEventKind::Send || what == TraceEventKind::Receive;
         let own = |event: &&TraceEvent| event.host == "sender" && passed(event.what);
         let frames = self.recorder.table.events.iter().filter(own).zip(1..);
         frames
-            .filter(|(event, _)| event.what == What::Send && event.retransmission)
+            .filter(|(event, _)| event.what == TraceEventKind::Send && event.retransmission)
             .map(|(_, number)| number)
             .collect()
     }
@@ -213,7 +213,7 @@ fn a_receiver_sees_gaps_where_segments_were_lost() {
     ) else {
         return;
     };
-    let lost = trial.count(|event| event.what == What::Drop && !event.retransmission);
+    let lost = trial.count(|event| event.what == TraceEventKind::Drop && !event.retransmission);
     assert_eq!(lost, 2);
     let capture = trial.at(Side::Receiver);
     assert_eq!(frames(&capture, "tcp.analysis.lost_segment").len(), lost);
@@ -228,7 +228,7 @@ fn congestion_marks_are_in_the_ip_header_and_echoed() {
     ) else {
         return;
     };
-    let marked = trial.count(|event| event.what == What::Mark);
+    let marked = trial.count(|event| event.what == TraceEventKind::Mark);
     assert!(marked > 3);
     let capture = trial.at(Side::Receiver);
     only(&capture, &with(&RECOVERY));
@@ -247,7 +247,7 @@ fn corrupt_segments_fail_their_checksum_where_they_arrive() {
         return;
     };
     let bad = |side| frames(&trial.at(side), "tcp.checksum.status == 0").len();
-    let corrupt = trial.count(|event| event.what == What::Corrupt);
+    let corrupt = trial.count(|event| event.what == TraceEventKind::Corrupt);
     assert!(corrupt > 5);
     // Those on their way when the trial ends are not seen.
     let seen = bad(Side::Sender) + bad(Side::Receiver);
@@ -296,7 +296,7 @@ fn a_snap_length_leaves_headers_and_lengths() {
     };
     let whole = trial.at(Side::Sender);
     let size = std::fs::metadata(&whole).unwrap().len();
-    let capture = trial.capture(Extent {
+    let capture = trial.capture(CaptureOptions {
         side: Some(Side::Sender),
         snap: Some(96),
     });

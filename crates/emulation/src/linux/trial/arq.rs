@@ -6,7 +6,7 @@ use std::ops::ControlFlow;
 use std::sync::atomic::Ordering;
 
 use experiment::application::Application;
-use experiment::outcome::Sent;
+use experiment::outcome::SendCounters;
 use experiment::plan::Group;
 use experiment::trace::{Probe, Side};
 use foundation::Instant;
@@ -69,7 +69,7 @@ impl socket::session::Application for End<'_> {
     /// `now` is the session's, whose clock is not the trial's.
     fn observe(&mut self, now: Instant, connection: &Connection<Arrived>) {
         let statistics = connection.statistics();
-        let look = Look::new(Sent::of(statistics), Probe::of_arq(connection));
+        let look = Look::new(SendCounters::of(statistics), Probe::of_arq(connection));
         let setting = self.player.setting;
         let here = setting.clock.now();
         let told = |at: Instant| {

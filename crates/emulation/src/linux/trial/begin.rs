@@ -6,7 +6,7 @@ use std::sync::atomic::Ordering;
 
 use experiment::plan::{Group, Protocol};
 use experiment::trace::content::MessageProtocol;
-use experiment::workload::Kind;
+use experiment::workload::WorkloadKind;
 use network::HostId;
 
 use super::flow::{Flow, Identity, Keeping, locked};
@@ -27,7 +27,7 @@ pub(super) struct Beginning {
 /// measured in microseconds must not wait for threads to begin.
 pub(super) fn asks_in_turn(group: &Group) -> bool {
     let is_kernels = matches!(&group.protocol, Protocol::Tcp(config) if !own::is_asked_for(config));
-    group.has_messages() || (is_kernels && group.workload.kind == Kind::RequestResponse)
+    group.has_messages() || (is_kernels && group.workload.kind == WorkloadKind::RequestResponse)
 }
 
 impl<'e> Trial<'e> {

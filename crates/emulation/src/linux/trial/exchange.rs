@@ -8,7 +8,7 @@ use std::time::Duration as StdDuration;
 
 use experiment::outcome::Transaction;
 use experiment::plan::Group;
-use experiment::workload::Kind;
+use experiment::workload::WorkloadKind;
 use kernel::TcpInfo;
 use kernel::mptcp::Connection;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -50,12 +50,12 @@ pub(super) fn send(
     socket: &mut TcpStream,
 ) -> std::io::Result<()> {
     match (group.workload.kind, group.workload.rate) {
-        (Kind::File | Kind::Arrivals, _) => {
+        (WorkloadKind::File | WorkloadKind::Arrivals, _) => {
             write(setting, flow, socket, flow.id.size.unwrap_or(0))?;
             finish(setting, flow, socket)
         }
-        (Kind::Bulk, None) => write(setting, flow, socket, u64::MAX),
-        (Kind::Bulk | Kind::OnOff, Some(rate)) => {
+        (WorkloadKind::Bulk, None) => write(setting, flow, socket, u64::MAX),
+        (WorkloadKind::Bulk | WorkloadKind::OnOff, Some(rate)) => {
             let chunk = group.payload();
             let gap = rate.time_for(chunk);
             for at in Pace::of(group, flow.id.number, setting.clock.now(), gap) {
@@ -66,8 +66,8 @@ pub(super) fn send(
             }
             finish(setting, flow, socket)
         }
-        (Kind::OnOff, None) => Ok(()),
-        (Kind::RequestResponse, _) => ask(setting, group, flow, socket),
+        (WorkloadKind::OnOff, None) => Ok(()),
+        (WorkloadKind::RequestResponse, _) => ask(setting, group, flow, socket),
     }
 }
 
@@ -197,7 +197,7 @@ fn ask(setting: &Setting<'_>, group: &Group, flow: &Flow, socket: &mut TcpStream
     };
     let mut buffer = vec![0; CHUNK];
     for number in 1..=requests {
-        let asked_at = setting.clock.now();
+        let requested_at = setting.clock.now();
         write(setting, flow, socket, request)?;
         if number == requests {
             socket.shutdown(Shutdown::Write)?;
@@ -205,14 +205,14 @@ fn ask(setting: &Setting<'_>, group: &Group, flow: &Flow, socket: &mut TcpStream
         if !read_response(setting, flow, socket, response, &mut buffer)? {
             return Ok(());
         }
-        let answered_at = setting.clock.now();
+        let responded_at = setting.clock.now();
         flow.answered(Transaction {
-            asked_at,
-            answered_at,
+            requested_at,
+            responded_at,
             on_wire: None,
         });
-        flow.last_acknowledged_at.move_to(answered_at);
-        if number < requests && !wait_until(setting, answered_at + workload.think.unwrap_or_default()) {
+        flow.last_acknowledged_at.move_to(responded_at);
+        if number < requests && !wait_until(setting, responded_at + workload.think.unwrap_or_default()) {
             return Ok(());
         }
     }

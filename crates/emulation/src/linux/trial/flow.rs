@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 
-use experiment::outcome::{Baseline, Carried, FlowOutcome, Sent, Transaction};
+use experiment::outcome::{FlowCounters, FlowOutcome, PathBytes, SendCounters, Transaction};
 use experiment::trace::{Probe, Side};
 use foundation::Instant;
 use hdrhistogram::Histogram;
@@ -45,15 +45,15 @@ impl Moment {
 /// What an end tells of itself when it is looked at.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Look {
-    pub sent: Sent,
+    pub sent: SendCounters,
     pub probe: Probe,
     /// The payload of `sent` by way; `None` where all of it took the way on which the flow opened.
-    pub carried: Option<Carried>,
+    pub carried: Option<PathBytes>,
 }
 
 impl Look {
     /// An end that uses one way.
-    pub(super) const fn new(sent: Sent, probe: Probe) -> Self {
+    pub(super) const fn new(sent: SendCounters, probe: Probe) -> Self {
         Self {
             sent,
             probe,
@@ -128,7 +128,7 @@ pub(super) struct Flow {
     /// The opener and the other end.
     ends: [Mutex<Seen>; 2],
     rtt: Mutex<Option<Box<Histogram<u64>>>>,
-    baseline: Mutex<Baseline>,
+    baseline: Mutex<FlowCounters>,
     notes: Option<Mutex<Vec<Note>>>,
 }
 
@@ -164,7 +164,7 @@ impl Flow {
             packets: OnceLock::new(),
             ends: [Mutex::default(), Mutex::default()],
             rtt: Mutex::new(if keeping.round_trips { histogram() } else { None }),
-            baseline: Mutex::new(Baseline::default()),
+            baseline: Mutex::new(FlowCounters::default()),
             notes: keeping.notes.then(Mutex::default),
         }
     }
@@ -205,10 +205,10 @@ impl Flow {
 
     /// A source of datagrams has sent so much.
     pub(super) fn has_sent(&self, packets: u64, bytes: u64) {
-        let sent = Sent {
+        let sent = SendCounters {
             packets,
             bytes,
-            ..Sent::default()
+            ..SendCounters::default()
         };
         self.tell(Side::Sender, Look::new(sent, Probe::default()));
     }
@@ -313,17 +313,17 @@ impl Flow {
             .unwrap_or_default()
     }
 
-    fn figures(&self) -> Baseline {
+    fn figures(&self) -> FlowCounters {
         let read = |side: usize| self.delivered[side].load(Ordering::Relaxed);
         let looks = [Side::Sender, Side::Receiver].map(|side| self.look(side));
-        let mut carried = Carried::default();
+        let mut carried = PathBytes::default();
         for look in &looks {
             match &look.carried {
                 Some(by_way) => carried.add_all(by_way),
                 None => carried.add(self.id.way, look.sent.bytes),
             }
         }
-        Baseline {
+        FlowCounters {
             sent: looks.map(|look| look.sent),
             carried,
             delivered: [read(1), read(0)],

@@ -1,6 +1,6 @@
 //! Counters and state of a flow's end, from the kernel's `TCP_INFO` (`struct tcp_info` of `linux/tcp.h`).
 
-use experiment::outcome::Sent;
+use experiment::outcome::SendCounters;
 use experiment::trace::Probe;
 use kernel::TcpInfo;
 
@@ -9,9 +9,9 @@ const NO_THRESHOLD: u64 = 0x7fff_ffff;
 
 /// Counters of the sending direction (`tcpi_data_segs_out`, `tcpi_bytes_sent`, `tcpi_total_retrans`, `tcpi_total_rto`,
 /// `tcpi_bytes_retrans`, `tcpi_bytes_acked`).
-pub(super) fn sent(info: &TcpInfo) -> Sent {
+pub(super) fn sent(info: &TcpInfo) -> SendCounters {
     let acknowledged = info.bytes_acknowledged();
-    Sent {
+    SendCounters {
         packets: info.u32_at(156).into(),
         bytes: info.bytes_sent(),
         retransmissions: info.retransmissions().into(),

@@ -6,7 +6,7 @@ use std::mem::MaybeUninit;
 use std::net::{Ipv4Addr, SocketAddr, UdpSocket};
 use std::sync::atomic::Ordering;
 
-use experiment::application::ANSWER_WITHIN;
+use experiment::application::RESPONSE_TIMEOUT;
 use experiment::outcome::Transaction;
 use experiment::plan::Group;
 use experiment::trace::content::MessageProtocol;
@@ -164,8 +164,8 @@ fn ask_all(
             asker.reopen()?;
         }
         let from = wire.ask();
-        let asked_at = setting.clock.now();
-        flow.first_data_at.note(asked_at);
+        let requested_at = setting.clock.now();
+        flow.first_data_at.note(requested_at);
         // One that is larger than what the path is known to carry is lost; the kernel has learnt it then.
         match asker.send(number) {
             Err(error) if error.raw_os_error() != Some(libc::EMSGSIZE) => return Err(error),
@@ -182,23 +182,23 @@ fn ask_all(
             if setting.is_over() {
                 return Ok(());
             }
-            if setting.clock.now().saturating_since(asked_at) >= ANSWER_WITHIN {
+            if setting.clock.now().saturating_since(requested_at) >= RESPONSE_TIMEOUT {
                 break false;
             }
         };
-        let answered_at = setting.clock.now();
+        let responded_at = setting.clock.now();
         if is_answered {
             flow.answered(Transaction {
-                asked_at,
-                answered_at,
+                requested_at,
+                responded_at,
                 on_wire: wire.answered(from),
             });
             flow.read(1, response);
-            flow.last_acknowledged_at.move_to(answered_at);
+            flow.last_acknowledged_at.move_to(responded_at);
         } else {
             flow.is_unanswered();
         }
-        if number < requests && !wait_until(setting, answered_at + workload.think.unwrap_or_default()) {
+        if number < requests && !wait_until(setting, responded_at + workload.think.unwrap_or_default()) {
             return Ok(());
         }
     }

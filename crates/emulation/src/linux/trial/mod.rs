@@ -25,9 +25,9 @@ use std::collections::BTreeSet;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use experiment::metrics::Measured;
+use experiment::metrics::TrialOutcome;
 use experiment::plan::{Group, Plan, Protocol};
-use experiment::{Record, SpecError, TrialSpec};
+use experiment::{SpecError, TrialRecord, TrialSpec};
 use foundation::{Duration, Instant, Problem};
 use network::HostId;
 use transport::mptcp::policy::PathChoice;
@@ -82,7 +82,7 @@ impl TrialClock {
 ///
 /// # Errors
 /// [`TrialError`]; a transfer that fails is no error but a record that says so.
-pub fn run(spec: &TrialSpec, names: &Names, cancel: Option<&AtomicBool>) -> Result<Record, TrialError> {
+pub fn run(spec: &TrialSpec, names: &Names, cancel: Option<&AtomicBool>) -> Result<TrialRecord, TrialError> {
     run_with(spec, names, cancel, None).map(|(record, _)| record)
 }
 
@@ -124,7 +124,7 @@ pub fn run_traced(
     names: &Names,
     cancel: Option<&AtomicBool>,
     tracing: Tracing,
-) -> Result<(Record, Trace), TrialError> {
+) -> Result<(TrialRecord, Trace), TrialError> {
     run_with(spec, names, cancel, Some(tracing))
 }
 
@@ -133,7 +133,7 @@ fn run_with(
     names: &Names,
     cancel: Option<&AtomicBool>,
     tracing: Option<Tracing>,
-) -> Result<(Record, Trace), TrialError> {
+) -> Result<(TrialRecord, Trace), TrialError> {
     let plan = Plan::of(spec)?;
     let kernels = kernels(&plan.groups, names)?;
     if plan.topology.loopback().is_some() {
@@ -203,7 +203,7 @@ fn run_with(
     let outcomes: Vec<_> = trial.flows.iter().map(|flow| flow.outcome()).collect();
     let lateness = emulation.report().late;
     let host_drops = emulation.host_drops()?.into_iter().map(HostDrops::total).sum();
-    let measured = Measured {
+    let measured = TrialOutcome {
         topology: &plan.topology,
         groups: &groups,
         flows: &outcomes,
@@ -215,7 +215,7 @@ fn run_with(
         from: trial.measured_from,
         until: trial.ended_at,
     };
-    let record = Record::of(&measured, None);
+    let record = TrialRecord::of(&measured, None);
     let series = trial.sampling.as_ref().map(|sampling| sampling.series().clone());
     let hosts = plan.topology.hosts();
     let trace = Trace::of(

@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 use std::sync::atomic::Ordering;
 
 use experiment::application::Application;
-use experiment::outcome::Sent;
+use experiment::outcome::SendCounters;
 use experiment::plan::{Group, Protocol};
 use experiment::trace::{Probe, Side};
 use foundation::{Duration, Instant, Streams};
@@ -165,7 +165,7 @@ impl<'a> End<'a> {
             return;
         };
         let statistics = connection.statistics();
-        let look = Look::new(Sent::of(statistics), Probe::of_tcp(connection));
+        let look = Look::new(SendCounters::of(statistics), Probe::of_tcp(connection));
         let start = self.player.setting.clock.start;
         let told = |at: Instant| Instant::ZERO + at.saturating_since(start);
         self.player.tell(look, statistics, told, is_last);

@@ -4,7 +4,7 @@ use std::time::Duration as StdDuration;
 
 use experiment::plan::Group;
 use experiment::random::exponential;
-use experiment::workload::Kind;
+use experiment::workload::WorkloadKind;
 use foundation::{Duration, Instant};
 
 use super::tcp::Setting;
@@ -24,7 +24,7 @@ impl Pace {
     pub(super) fn of(group: &Group, flow: u32, now: Instant, gap: Duration) -> Self {
         let second = Duration::from_secs(1);
         let workload = &group.workload;
-        let pauses = (workload.kind == Kind::OnOff).then(|| {
+        let pauses = (workload.kind == WorkloadKind::OnOff).then(|| {
             let (on, off) = (workload.on.unwrap_or(second), workload.off.unwrap_or(second));
             // As in simulation, so that both worlds' sources are on and off at the same times.
             let mut random = group.streams.stream(&format!("pauses/{flow}"));

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration as StdDuration;
 
 use experiment::plan::{Group, Protocol};
-use experiment::workload::Kind;
+use experiment::workload::WorkloadKind;
 
 use super::flow::Flow;
 use super::own;
@@ -18,7 +18,7 @@ pub(super) const GRACE: StdDuration = StdDuration::from_millis(5);
 pub(super) fn is_asked_for(groups: &[Group]) -> bool {
     let measured = &groups[0];
     let is_own = matches!(&measured.protocol, Protocol::Tcp(config) if own::is_asked_for(config));
-    is_own && measured.workload.kind == Kind::RequestResponse
+    is_own && measured.workload.kind == WorkloadKind::RequestResponse
 }
 
 /// Tells each flow how many packets its ends have sent; each listens at a port of its own.

@@ -4,7 +4,7 @@ use std::io::{self, ErrorKind, Read};
 use std::net::{Ipv4Addr, Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::sync::atomic::Ordering;
 
-use experiment::outcome::{Sent, Transaction};
+use experiment::outcome::{SendCounters, Transaction};
 use experiment::plan::Group;
 use experiment::trace::{Probe, Side};
 use kernel::TcpInfo;
@@ -22,7 +22,7 @@ use super::wire::Wire;
 #[derive(Default)]
 struct Account {
     /// Those that are over.
-    before: Sent,
+    before: SendCounters,
 }
 
 impl Account {
@@ -70,14 +70,14 @@ fn ask_all(
     let mut open: Option<TcpStream> = None;
     for number in 1..=requests {
         let mut from = wire.ask();
-        let mut asked_at = setting.clock.now();
+        let mut requested_at = setting.clock.now();
         let mut socket = match open.take() {
             Some(socket) => socket,
             None => {
                 let socket = connect_from(setting, None, to)?;
                 if !reconnects {
                     // The time to connect is no request's.
-                    (from, asked_at) = (wire.ask(), setting.clock.now());
+                    (from, requested_at) = (wire.ask(), setting.clock.now());
                 }
                 socket
             }
@@ -90,13 +90,13 @@ fn ask_all(
         if !read_response(setting, flow, &mut socket, response, &mut buffer)? {
             return leave(&socket);
         }
-        let answered_at = setting.clock.now();
+        let responded_at = setting.clock.now();
         flow.answered(Transaction {
-            asked_at,
-            answered_at,
+            requested_at,
+            responded_at,
             on_wire: wire.answered(from),
         });
-        flow.last_acknowledged_at.move_to(answered_at);
+        flow.last_acknowledged_at.move_to(responded_at);
         if is_last {
             // To the peer's FIN: a connection that is closed before could be reset.
             if let Some(result) = patiently(setting, || socket.read(&mut buffer)) {
@@ -107,7 +107,7 @@ fn ask_all(
         if !is_last {
             open = Some(socket);
         }
-        if number < requests && !wait_until(setting, answered_at + workload.think.unwrap_or_default()) {
+        if number < requests && !wait_until(setting, responded_at + workload.think.unwrap_or_default()) {
             return open.as_ref().map_or(Ok(()), leave);
         }
     }

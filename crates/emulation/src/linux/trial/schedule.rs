@@ -7,12 +7,12 @@ use std::thread::{Scope, ScopedJoinHandle};
 use std::time::Duration as StdDuration;
 
 use experiment::TrialSpec;
-use experiment::metrics::Window;
+use experiment::metrics::GoodputWindow;
 use experiment::observation::Observation;
 use experiment::plan::Group;
 use experiment::trace::Sampling;
 use experiment::trace::series::flow_name;
-use experiment::workload::Kind;
+use experiment::workload::WorkloadKind;
 use foundation::{Duration, Instant};
 use network::{LinkId, Network, Topology};
 
@@ -31,7 +31,7 @@ const SAMPLE: Duration = Duration::from_millis(10);
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Control {
     Mark,
-    Window,
+    GoodputWindow,
     Sample,
     Series,
     Begin { group: u32, pair: u32, successors: u32 },
@@ -50,7 +50,7 @@ pub(super) struct Trial<'e> {
     pub(super) bottlenecks: Vec<LinkId>,
     before: Vec<Observation>,
     pub(super) after: Vec<Observation>,
-    pub(super) windows: Vec<Window>,
+    pub(super) windows: Vec<GoodputWindow>,
     last: Vec<u64>,
     pub(super) measured_from: Instant,
     pub(super) ended_at: Instant,
@@ -92,7 +92,7 @@ impl<'e> Trial<'e> {
             last: Vec::new(),
             measured_from: Instant::ZERO,
             ended_at: Instant::ZERO,
-            window: matches!(kind, Kind::Bulk | Kind::OnOff).then(|| spec.workload.sample()),
+            window: matches!(kind, WorkloadKind::Bulk | WorkloadKind::OnOff).then(|| spec.workload.sample()),
             arriving: false,
             account_of: Vec::new(),
             to_begin: 0,
@@ -127,14 +127,14 @@ impl<'e> Trial<'e> {
                 };
                 self.plan(at, begin);
             }
-            if group.workload.kind == Kind::Arrivals {
+            if group.workload.kind == WorkloadKind::Arrivals {
                 self.arriving |= group.is_measured();
                 let start = Instant::ZERO + group.workload.start.unwrap_or_default();
                 self.plan_arrival(group, number, start);
             }
         }
         if let Some(duration) = spec.workload.duration.filter(|_| spec.workload.kind.is_timed()) {
-            let factor = if spec.workload.kind == Kind::Arrivals {
+            let factor = if spec.workload.kind == WorkloadKind::Arrivals {
                 2
             } else {
                 1
@@ -142,7 +142,7 @@ impl<'e> Trial<'e> {
             self.plan(Instant::ZERO + duration * factor, Control::End);
         }
         if let Some(window) = self.window {
-            self.plan(Instant::ZERO + window, Control::Window);
+            self.plan(Instant::ZERO + window, Control::GoodputWindow);
         }
         self.plan(Instant::ZERO + SAMPLE, Control::Sample);
         let interval = self.sampling.as_ref().map(Sampling::interval);
@@ -217,7 +217,7 @@ impl<'e> Trial<'e> {
             self.controls.pop_first();
             match control {
                 Control::Mark => self.mark(),
-                Control::Window => self.take_window(),
+                Control::GoodputWindow => self.take_window(),
                 Control::Sample => {
                     for flow in &self.flows {
                         flow.sample();
@@ -278,7 +278,7 @@ impl<'e> Trial<'e> {
 
     fn is_done(&self, groups: &[Group]) -> bool {
         let kind = groups[0].workload.kind;
-        let ends_by_itself = !kind.is_timed() || kind == Kind::Arrivals;
+        let ends_by_itself = !kind.is_timed() || kind == WorkloadKind::Arrivals;
         let mut own = self.flows.iter().filter(|flow| flow.id.group == 0);
         ends_by_itself
             && self.to_begin == 0
@@ -314,9 +314,9 @@ impl<'e> Trial<'e> {
             delivered.push((flow.id.number, total - *last));
             *last = total;
         }
-        self.windows.push(Window { at: now, delivered });
+        self.windows.push(GoodputWindow { at: now, delivered });
         if let Some(window) = self.window {
-            self.plan(now + window, Control::Window);
+            self.plan(now + window, Control::GoodputWindow);
         }
     }
 

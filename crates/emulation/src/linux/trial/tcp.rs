@@ -7,7 +7,7 @@ use std::time::Duration as StdDuration;
 
 use experiment::plan::Group;
 use experiment::trace::Side;
-use experiment::workload::Kind;
+use experiment::workload::WorkloadKind;
 use kernel::TcpInfo;
 use rustix::event::PollFlags;
 use socket2::{Domain, Protocol, SockRef, Socket, Type};
@@ -88,7 +88,7 @@ pub(super) fn is_listed(name: &str) -> bool {
 
 /// The end that opens the flow, from its connection to its end.
 pub(super) fn open(setting: &Setting<'_>, group: &Group, flow: &Flow, near: Ipv4Addr, to: SocketAddr) {
-    if group.workload.kind == Kind::RequestResponse {
+    if group.workload.kind == WorkloadKind::RequestResponse {
         return requests::ask(setting, group, flow, near, to);
     }
     run(setting, flow, connect_from(setting, None, to), |socket| {
@@ -163,7 +163,7 @@ pub(super) fn next_connection(listener: &TcpListener) -> io::Result<(TcpStream, 
 
 /// The end that the flow goes to.
 pub(super) fn accept(setting: &Setting<'_>, group: &Group, flow: &Flow, listener: &TcpListener) {
-    if group.workload.kind == Kind::RequestResponse && setting.kernel.multipath.is_none() {
+    if group.workload.kind == WorkloadKind::RequestResponse && setting.kernel.multipath.is_none() {
         return requests::answer(setting, group, flow, listener);
     }
     let Some(Ok((mut socket, _))) = patiently(setting, || next_connection(listener)) else {
@@ -176,7 +176,7 @@ pub(super) fn accept(setting: &Setting<'_>, group: &Group, flow: &Flow, listener
     if ready.is_err() {
         return;
     }
-    let answers = group.workload.kind == Kind::RequestResponse;
+    let answers = group.workload.kind == WorkloadKind::RequestResponse;
     if answers {
         watch(flow, Side::Receiver, &socket);
     }

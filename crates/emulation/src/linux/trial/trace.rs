@@ -7,9 +7,9 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::sync::Arc;
 
 use experiment::plan::{Group, Protocol};
-use experiment::trace::capture::{Capture, Extent};
+use experiment::trace::capture::{Capture, CaptureOptions};
 use experiment::trace::content::{Message, MessageProtocol};
-use experiment::trace::{Content, Seen, Series, Side, Table, TraceEvent, What};
+use experiment::trace::{Content, EventTable, Series, Side, TraceEvent, TraceEventKind, TracedPacket};
 use foundation::Instant;
 use foundation::icmp::{Echo, PROTOCOL as ICMP};
 use transport::arq::{StreamRange, codec};
@@ -50,7 +50,7 @@ impl Trace {
     ///
     /// # Errors
     /// What the writer gives.
-    pub fn write_capture(&self, out: impl Write, extent: Extent) -> Result<()> {
+    pub fn write_capture(&self, out: impl Write, extent: CaptureOptions) -> Result<()> {
         let mut capture = Capture::new(out, &self.hosts, extent.snap)?;
         let heard = |sighting: &&Sighting| extent.side.is_none_or(|side| side == sighting.side);
         for sighting in self.sightings.iter().filter(heard) {
@@ -69,7 +69,7 @@ impl Trace {
         series: Option<Series>,
     ) -> Self {
         let directory = Directory::new(flows, groups);
-        let mut table = Table::default();
+        let mut table = EventTable::default();
         let mut sightings = Vec::new();
         let mut known: HashMap<u64, Known> = HashMap::new();
         for one in heard {
@@ -80,7 +80,7 @@ impl Trace {
             let Some(packet) = known.get(&one.id) else {
                 continue;
             };
-            let seen = Seen {
+            let seen = TracedPacket {
                 id: one.id,
                 size: packet.packet.bytes().len() as u32,
                 flow: packet.flow,
@@ -88,7 +88,7 @@ impl Trace {
                 content: &packet.content,
             };
             let side = match one.what {
-                What::Send => {
+                TraceEventKind::Send => {
                     table.sent(at, &seen);
                     packet.to.other()
                 }
@@ -97,7 +97,7 @@ impl Trace {
                     packet.to
                 }
             };
-            if matches!(one.what, What::Send | What::Receive) {
+            if matches!(one.what, TraceEventKind::Send | TraceEventKind::Receive) {
                 sightings.push(Sighting {
                     at,
                     side,
@@ -169,10 +169,17 @@ impl<'a> Directory<'a> {
     }
 
     /// Takes down what a packet is, or how it has changed on its way.
-    fn learn(&self, known: &mut HashMap<u64, Known>, at: Instant, id: u64, packet: IpPacket, what: What) {
+    fn learn(
+        &self,
+        known: &mut HashMap<u64, Known>,
+        at: Instant,
+        id: u64,
+        packet: IpPacket,
+        what: TraceEventKind,
+    ) {
         if let Some(before) = known.get_mut(&id) {
             // Of a corrupt packet the bytes may say anything: it stays what it was.
-            if what == What::Mark
+            if what == TraceEventKind::Mark
                 && let Some(content) = content(&packet, matches!(before.content, Content::Arq(_)))
             {
                 before.content = content;

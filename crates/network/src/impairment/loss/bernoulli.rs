@@ -1,4 +1,4 @@
-//! Losses that know nothing of one another.
+//! Independent losses.
 
 use foundation::{Generator, Probability, Problem};
 use schemars::JsonSchema;
@@ -8,10 +8,10 @@ use super::table::Key;
 use super::{LossModel, LossProcess};
 use crate::impairment::chance::Chance;
 
-/// Each packet with this probability, independent of all others
+/// Independent loss of each packet
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Bernoulli {
-    /// Probability of loss
+    /// Probability of loss, e.g. "2%"
     pub probability: Probability,
 }
 
@@ -38,7 +38,7 @@ impl LossModel for Bernoulli {
     }
 }
 
-/// One throw a packet.
+/// One draw per packet.
 #[derive(Clone, Debug)]
 pub(crate) struct Coin {
     chance: Chance,
@@ -48,6 +48,6 @@ pub(crate) struct Coin {
 impl LossProcess for Coin {
     #[inline]
     fn next(&mut self) -> bool {
-        self.chance.throw(&mut self.stream)
+        self.chance.draw(&mut self.stream)
     }
 }

@@ -1,4 +1,4 @@
-//! Losses at equal distances.
+//! Periodic losses.
 
 use foundation::{Generator, Problem};
 use schemars::JsonSchema;
@@ -8,10 +8,10 @@ use super::ordinal::Ordinal;
 use super::table::Key;
 use super::{LossModel, LossProcess};
 
-/// Every n-th packet
+/// Loss of every n-th packet
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Every {
-    /// Lose each packet whose number is a multiple of this; at least 1
+    /// Period n in packets: packets n, 2n, 3n, … are lost; at least 1
     #[schemars(with = "Ordinal")]
     pub every: u64,
 }
@@ -40,7 +40,7 @@ impl LossModel for Every {
     }
 }
 
-/// How many packets are left until the next loss.
+/// The number of packets until the next loss.
 #[derive(Clone, Debug)]
 pub(crate) struct Countdown {
     period: u64,

@@ -1,4 +1,4 @@
-//! Losses in bursts: a Markov chain of a good and a bad state that steps once a packet
+//! Burst losses: a Markov chain with a good and a bad state and one step per packet
 //! (Gilbert, BSTJ 39, 1960; Elliott, BSTJ 42, 1963).
 
 use foundation::{Generator, Probability, Problem};
@@ -9,17 +9,17 @@ use super::table::Key;
 use super::{LossModel, LossProcess};
 use crate::impairment::chance::Chance;
 
-/// Bursts: a good and a bad state that change with these probabilities a packet. The bad state takes enter_bad / (enter_bad + leave_bad) of all packets and lasts 1 / leave_bad packets
+/// Burst loss: a good and a bad state with these transition probabilities per packet (Gilbert 1960; Elliott 1963). The share of packets in the bad state is enter_bad / (enter_bad + leave_bad); it lasts 1 / leave_bad packets on average
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct GilbertElliott {
-    /// Probability of going from the good to the bad state, a packet; above 0%
+    /// Probability per packet of a change from the good to the bad state; above "0%"
     pub enter_bad: Probability,
-    /// Probability of going from the bad to the good state, a packet; above 0%
+    /// Probability per packet of a change from the bad to the good state; above "0%"
     pub leave_bad: Probability,
-    /// Probability of loss in the good state; default 0%
+    /// Probability of loss in the good state; default "0%"
     #[serde(default)]
     pub loss_good: Probability,
-    /// Probability of loss in the bad state; default 100%
+    /// Probability of loss in the bad state; default "100%"
     #[serde(default = "certain")]
     pub loss_bad: Probability,
 }
@@ -30,7 +30,7 @@ fn certain() -> Probability {
 }
 
 impl GilbertElliott {
-    /// The share of packets that meet the bad state.
+    /// Returns the share of packets in the bad state.
     fn bad(&self) -> f64 {
         self.enter_bad.value() / (self.enter_bad.value() + self.leave_bad.value())
     }
@@ -58,15 +58,15 @@ impl LossModel for GilbertElliott {
         let stuck = rates
             .into_iter()
             .filter(|(_, probability)| probability.value() <= 0.0);
-        let message = "\"0%\" is out of range: above 0% (the chain would never change its state)";
+        let message = "\"0%\" is out of range: above 0% (otherwise the chain never changes state)";
         stuck.map(|(key, _)| Problem::new(key, message)).collect()
     }
 
     fn start(&self, mut stream: Generator) -> Chain {
-        // Starting in the stationary distribution makes the mean loss the same from the first packet on.
+        // The stationary distribution as the initial one gives the same mean loss from the first packet on.
         let start = Probability::new(self.bad()).unwrap_or_default();
         Chain {
-            bad: Chance::new(start).throw(&mut stream),
+            bad: Chance::new(start).draw(&mut stream),
             enter_bad: Chance::new(self.enter_bad),
             leave_bad: Chance::new(self.leave_bad),
             loss_good: Chance::new(self.loss_good),
@@ -76,7 +76,7 @@ impl LossModel for GilbertElliott {
     }
 }
 
-/// The chain at work.
+/// The state of the chain.
 #[derive(Clone, Debug)]
 pub(crate) struct Chain {
     bad: bool,
@@ -88,7 +88,7 @@ pub(crate) struct Chain {
 }
 
 impl LossProcess for Chain {
-    /// Always two draws, so that the states of two models with different losses stay in step.
+    /// Always takes two draws, so that two models with different losses stay in the same state.
     #[inline]
     fn next(&mut self) -> bool {
         let (loss, step) = if self.bad {
@@ -96,8 +96,8 @@ impl LossProcess for Chain {
         } else {
             (self.loss_good, self.enter_bad)
         };
-        let lost = loss.throw(&mut self.stream);
-        self.bad ^= step.throw(&mut self.stream);
+        let lost = loss.draw(&mut self.stream);
+        self.bad ^= step.draw(&mut self.stream);
         lost
     }
 }

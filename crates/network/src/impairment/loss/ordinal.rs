@@ -1,11 +1,11 @@
-//! Whole numbers from 1.
+//! Integers from 1.
 
 use std::borrow::Cow;
 
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Deserializer};
 
-/// A packet's number, or a number of packets: whole and at least 1.
+/// A packet number or a number of packets, at least 1.
 pub(super) struct Ordinal;
 
 impl<'de> Deserialize<'de> for Ordinal {

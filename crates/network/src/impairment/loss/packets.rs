@@ -1,4 +1,4 @@
-//! Losses by number.
+//! Loss of listed packets.
 
 use foundation::{Generator, Problem};
 use schemars::JsonSchema;
@@ -8,10 +8,10 @@ use super::ordinal::Ordinal;
 use super::table::Key;
 use super::{LossModel, LossProcess};
 
-/// These packets, by their number on the link, counted from 1
+/// Loss of listed packets
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Packets {
-    /// Numbers of the packets that are lost, the first is 1
+    /// Numbers of the lost packets on the link, counted from 1, e.g. [3, 7]
     #[schemars(with = "Vec<Ordinal>")]
     pub packets: Vec<u64>,
 }
@@ -49,7 +49,7 @@ impl LossModel for Packets {
     }
 }
 
-/// Numbers of packets, rising, and how many packets have been seen.
+/// Increasing packet numbers, and the number of packets so far.
 #[derive(Clone, Debug)]
 pub(crate) struct List {
     numbers: Box<[u64]>,

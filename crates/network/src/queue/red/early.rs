@@ -1,5 +1,5 @@
-//! From queue lengths to drops: the average, the probability that follows from it, how drops are spread, and how the
-//! probability adapts. Sources as in the parent module.
+//! From queue lengths to drops: the average, the drop probability, the spacing of drops, and the adaptation of the
+//! probability. Sources as in the parent module.
 
 use foundation::{Generator, Probability};
 
@@ -10,24 +10,24 @@ use crate::impairment::Chance;
 pub(super) struct Average {
     pub(super) value: f64,
     pub(super) weight: f64,
-    /// How long the link takes for a packet of mean size.
+    /// Transmission time of a packet of mean size.
     pub(super) packet_nanos: u64,
 }
 
 impl Average {
-    /// A packet has found the queue this long.
-    pub(super) fn saw(&mut self, queue: f64) {
+    /// Adds the queue length at an arrival.
+    pub(super) fn update(&mut self, queue: f64) {
         self.value += self.weight * (queue - self.value);
     }
 
-    /// The queue has been empty for so long: as if the link had sent small packets through it all the time.
-    pub(super) fn idled(&mut self, nanos: u64) {
+    /// Lowers the average after an idle time, as if packets had arrived at an empty queue.
+    pub(super) fn decay(&mut self, nanos: u64) {
         let packets = nanos.checked_div(self.packet_nanos).unwrap_or(u64::MAX);
         self.value *= power(1.0 - self.weight, packets);
     }
 }
 
-/// By squaring: the same bits on every machine, which `powi` does not promise.
+/// Power by squaring, with identical results on every machine, unlike `powi`.
 fn power(mut base: f64, mut exponent: u64) -> f64 {
     let mut product = 1.0;
     while exponent > 0 && product > 0.0 {
@@ -40,7 +40,7 @@ fn power(mut base: f64, mut exponent: u64) -> f64 {
     product
 }
 
-/// From the average queue to the probability of a drop.
+/// Drop probability as a function of the average queue length.
 #[derive(Debug)]
 pub(super) struct Curve {
     pub(super) min: f64,
@@ -52,10 +52,10 @@ pub(super) struct Curve {
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Zone {
     /// Below the lower threshold.
-    Calm,
-    /// Between the thresholds: dropped or marked with this probability.
+    Below,
+    /// Between the thresholds: drop or mark with this probability.
     Early(f64),
-    /// Above the upper threshold: dropped with this probability, never marked, since marks have not helped.
+    /// Above the upper threshold: drop with this probability, without marks, which had no effect.
     Heavy(f64),
 }
 
@@ -63,7 +63,7 @@ impl Curve {
     pub(super) fn zone(&self, average: f64) -> Zone {
         let reach = |from: f64, to: f64| (average - from) / (to - from);
         if average < self.min {
-            Zone::Calm
+            Zone::Below
         } else if average < self.max {
             Zone::Early(self.max_probability * reach(self.min, self.max))
         } else if self.gentle && average < 2.0 * self.max {
@@ -75,8 +75,8 @@ impl Curve {
     }
 }
 
-/// Spreads drops evenly: at a steady probability p the gap from one to the next is uniform on 1..1/p packets, where
-/// independent draws would cluster (Floyd and Jacobson, section 7, method 2).
+/// Even spacing of drops: at a constant probability p the gap between drops is uniform on 1..1/p packets; independent
+/// draws would cluster (Floyd and Jacobson, section 7, method 2).
 #[derive(Debug, Default)]
 pub(super) struct Spread {
     /// Packets since the last drop.
@@ -84,7 +84,7 @@ pub(super) struct Spread {
 }
 
 impl Spread {
-    /// Whether a packet that is to be dropped with this probability is.
+    /// Returns whether to drop a packet with this probability.
     pub(super) fn hits(&mut self, probability: f64, stream: &mut Generator) -> bool {
         let left = 1.0 - self.count as f64 * probability;
         let sharpened = if left > probability {
@@ -92,7 +92,7 @@ impl Spread {
         } else {
             1.0
         };
-        let hit = Chance::new(Probability::new(sharpened).unwrap_or_default()).throw(stream);
+        let hit = Chance::new(Probability::new(sharpened).unwrap_or_default()).draw(stream);
         self.count = if hit { 0 } else { self.count + 1 };
         hit
     }
@@ -101,7 +101,7 @@ impl Spread {
 /// Slow control of the probability by the average (Floyd, Gummadi and Shenker, figure 1).
 #[derive(Debug)]
 pub(super) struct Adaption {
-    /// When it next acts, in nanoseconds. Between arrivals the average does not change, so that acting late does no harm.
+    /// Time of the next step in nanoseconds. The average is constant between arrivals, so a late step is equivalent.
     pub(super) next: u64,
 }
 
@@ -115,7 +115,7 @@ impl Adaption {
         }
         let missed = (now - self.next) / INTERVAL + 1;
         self.next += missed * INTERVAL;
-        // It takes 38 steps from one end of the range to the other.
+        // 38 steps cross the whole range.
         for _ in 0..missed.min(100) {
             adapt(average, curve);
         }
@@ -145,17 +145,16 @@ mod tests {
         }
     }
 
-    /// Floyd and Jacobson, section 5: for a burst of 50 packets to pass under a threshold of 5, the weight must not be
-    /// above 0.0042.
+    /// Floyd and Jacobson, section 5: a burst of 50 packets stays below a threshold of 5 with a weight of at most 0.0042.
     #[test]
-    fn a_weight_lets_bursts_of_a_size_pass() {
+    fn the_weight_bounds_the_size_of_accepted_bursts() {
         let after_burst = |weight| {
             let mut average = Average {
                 value: 0.0,
                 weight,
                 packet_nanos: 1,
             };
-            (1..=50).for_each(|queue| average.saw(f64::from(queue)));
+            (1..=50).for_each(|queue| average.update(f64::from(queue)));
             average.value
         };
         // The paper gives two digits.
@@ -163,7 +162,7 @@ mod tests {
         assert!(after_burst(0.0043) > 5.0, "{}", after_burst(0.0043));
     }
 
-    /// Floyd and Jacobson, section 4: an idle time counts as the packets that could have been sent in it.
+    /// Floyd and Jacobson, section 4: an idle time counts as the packets that fit into it.
     #[test]
     fn the_average_falls_while_the_link_is_idle() {
         let mut average = Average {
@@ -171,16 +170,16 @@ mod tests {
             weight: 0.25,
             packet_nanos: 1000,
         };
-        average.idled(2999);
+        average.decay(2999);
         assert_eq!(average.value, 10.0 * 0.75 * 0.75);
-        average.idled(u64::MAX);
+        average.decay(u64::MAX);
         assert!(average.value < 1e-6);
     }
 
-    /// RFC 2309, section 4 and the note on the gentle variant: a straight line up to the upper threshold, then a steeper one.
+    /// RFC 2309, section 4 and the note on the gentle variant: linear up to the upper threshold, then linear and steeper.
     #[test]
     fn the_probability_rises_between_the_thresholds() {
-        assert_eq!(curve(true).zone(4.9), Zone::Calm);
+        assert_eq!(curve(true).zone(4.9), Zone::Below);
         assert_eq!(curve(true).zone(5.0), Zone::Early(0.0));
         assert_eq!(curve(true).zone(10.0), Zone::Early(0.05));
         assert_eq!(curve(true).zone(15.0), Zone::Heavy(0.1));
@@ -190,7 +189,7 @@ mod tests {
     }
 
     /// Floyd and Jacobson, section 7: gaps between drops are uniform on 1..1/p, so their mean is 1/(2p) + 1/2
-    /// (25.5 for p = 0.02), where independent draws would give 50 and now and then hundreds.
+    /// (25.5 for p = 0.02); independent draws would give a mean of 50 and occasional gaps of hundreds.
     #[test]
     fn drops_are_spread_evenly() {
         let mut stream = Streams::new(1, 0).stream("red");
@@ -211,8 +210,8 @@ mod tests {
         );
     }
 
-    /// Floyd, Gummadi and Shenker, figure 1: up by at most 0.01 while above the target's range, down by a tenth while below,
-    /// between 1 % and 50 %.
+    /// Floyd, Gummadi and Shenker, figure 1: plus at most 0.01 above the target range, minus a tenth below it, between 1 %
+    /// and 50 %.
     #[test]
     fn the_probability_adapts_to_the_average() {
         let mut curve = curve(true);

@@ -1,9 +1,9 @@
-//! RED, random early detection: the nearer the average queue comes to a threshold, the more of what arrives is
-//! dropped or marked (Floyd and Jacobson, "Random Early Detection Gateways for Congestion Avoidance", IEEE/ACM ToN 1,
-//! 1993; RFC 2309, section 4).
+//! RED, random early detection: arriving packets are dropped or marked with a probability that increases with the average
+//! queue length (Floyd and Jacobson, "Random Early Detection Gateways for Congestion Avoidance", IEEE/ACM ToN 1, 1993;
+//! RFC 2309, section 4).
 //!
-//! The variants: gentle (Floyd, "Recommendation on using the gentle_ variant of RED", 2000), and adaptive with thresholds
-//! that follow from the link's rate (Floyd, Gummadi and Shenker, "Adaptive RED", 2001).
+//! Variants: gentle (Floyd, "Recommendation on using the gentle_ variant of RED", 2000), and adaptive with thresholds
+//! derived from the link rate (Floyd, Gummadi and Shenker, "Adaptive RED", 2001).
 
 mod early;
 
@@ -13,37 +13,39 @@ use serde::{Deserialize, Serialize};
 
 use super::fifo::{Bounds, Fifo};
 use crate::link::Count;
-use crate::queue::{Discipline, DisciplineConfig, Line, Place, QueueLimit, Verdicts, Waiting};
+use crate::queue::{
+    Discipline, DisciplineConfig, QueueActions, QueueContext, QueueLimit, QueuedPacket, Transmitter,
+};
 
 use early::{Adaption, Average, Curve, INTERVAL, Spread, Zone};
 
-/// Random early detection: what arrives is dropped with a probability that rises with the average queue.
+/// RED: drops arriving packets with a probability that increases with the average queue length (Floyd and Jacobson 1993).
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Red {
-    /// How much it holds, the packet that is being sent included; default "1000pkt".
+    /// Limit in packets or bytes, the packet in transmission included; default "1000pkt".
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "QueueLimit")]
     pub limit: Option<QueueLimit>,
-    /// Average queue from which on packets are dropped; default: what the link sends in 2.5 ms, at least "5pkt".
+    /// Average queue length from which packets are dropped, at least "1pkt" or "1B"; default: the packets sent in 2.5 ms, at least 5.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "QueueLimit")]
     pub min_threshold: Option<QueueLimit>,
-    /// Average queue at which the probability reaches max_probability, in the unit of min_threshold; default: three times min_threshold.
+    /// Average queue length at which the probability reaches max_probability, above min_threshold and in its unit; default: three times min_threshold.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "QueueLimit")]
     pub max_threshold: Option<QueueLimit>,
-    /// Probability of a drop as the average queue reaches max_threshold; above 0%; default "10%".
+    /// Drop probability at max_threshold; above "0%"; default "10%".
     pub max_probability: Probability,
-    /// Weight of the present queue in the average, a packet; above 0, at most 1; default 0.002.
+    /// Weight of the current queue length in the average, per packet; above 0, at most 1; default 0.002 (Floyd and Jacobson 1993, section 4).
     pub weight: f64,
-    /// From max_threshold to twice as much the probability rises to 1, instead of at once; default true.
+    /// Linear increase of the probability to 1 between max_threshold and twice max_threshold, instead of a step; default true.
     pub gentle: bool,
-    /// Adapts max_probability (1% to 50%) so that the average stays half-way between the thresholds; default false.
+    /// Adaptation of max_probability between 1% and 50%, which keeps the average half-way between the thresholds; default false (Adaptive RED, 2001).
     pub adaptive: bool,
-    /// Mean packet size, by which it reckons how fast the average falls while the link is idle; default "1500B".
+    /// Mean packet size, for the decay of the average while the link is idle; at least "1B"; default "1500B".
     pub mean_packet: Size,
-    /// Marks packets of ECN-capable transports up to max_threshold instead of dropping them; default false.
+    /// Marking of ECN-capable packets up to max_threshold instead of dropping; default false.
     pub ecn: bool,
 }
 
@@ -66,12 +68,12 @@ impl Default for Red {
 
 /// Floyd and Jacobson, section 8: the upper threshold is at least twice the lower; later advice: three times.
 const THRESHOLD_RATIO: f64 = 3.0;
-/// Floyd, Gummadi and Shenker, section 5: the lower threshold is half of what the link sends in a delay of 5 ms.
+/// Floyd, Gummadi and Shenker, section 5: the lower threshold is half of the packets sent in 5 ms.
 const TARGET_SECONDS: f64 = 0.005;
-/// The same: and at least 5 packets.
-const LEAST_THRESHOLD: f64 = 5.0;
+/// Likewise: at least 5 packets.
+const MIN_THRESHOLD: f64 = 5.0;
 
-/// A threshold as a number, and whether it counts bytes.
+/// Returns a threshold as a number, and whether it counts bytes.
 fn measure(threshold: QueueLimit) -> (f64, bool) {
     match threshold {
         QueueLimit::Packets(packets) => (packets as f64, false),
@@ -80,22 +82,22 @@ fn measure(threshold: QueueLimit) -> (f64, bool) {
 }
 
 impl Red {
-    /// Both thresholds, and whether they count bytes.
-    fn thresholds(&self, place: &Place) -> (f64, f64, bool) {
+    /// Returns both thresholds, and whether they count bytes.
+    fn thresholds(&self, context: &QueueContext) -> (f64, f64, bool) {
         match (self.min_threshold.map(measure), self.max_threshold.map(measure)) {
             (Some((min, bytes)), Some((max, _))) => (min, max, bytes),
             (Some((min, bytes)), None) => (min, THRESHOLD_RATIO * min, bytes),
             (None, Some((max, bytes))) => (max / THRESHOLD_RATIO, max, bytes),
             (None, None) => {
-                let packets_a_second = self.packets_a_second(place).unwrap_or(0.0);
-                let min = (packets_a_second * TARGET_SECONDS / 2.0).max(LEAST_THRESHOLD);
+                let packets_per_second = self.packets_per_second(context).unwrap_or(0.0);
+                let min = (packets_per_second * TARGET_SECONDS / 2.0).max(MIN_THRESHOLD);
                 (min, THRESHOLD_RATIO * min, false)
             }
         }
     }
 
-    fn packets_a_second(&self, place: &Place) -> Option<f64> {
-        let rate = place.rate?.bits_per_second() as f64;
+    fn packets_per_second(&self, context: &QueueContext) -> Option<f64> {
+        let rate = context.rate?.bits_per_second() as f64;
         Some(rate / 8.0 / self.mean_packet.bytes() as f64)
     }
 }
@@ -123,13 +125,13 @@ impl DisciplineConfig for Red {
                 add(
                     "max_threshold",
                     format!(
-                        "\"{max}\" is in another unit than min_threshold \"{min}\": both in packets or both in bytes"
+                        "\"{max}\" differs in unit from min_threshold = \"{min}\": write both in packets or both in bytes"
                     ),
                 );
             } else if low >= high {
                 add(
                     "max_threshold",
-                    format!("\"{max}\" is out of range: above min_threshold \"{min}\""),
+                    format!("\"{max}\" is out of range: above min_threshold = \"{min}\""),
                 );
             }
         }
@@ -151,9 +153,9 @@ impl DisciplineConfig for Red {
         problems
     }
 
-    fn build(&self, place: &Place) -> Box<dyn Discipline + Send> {
-        let (min, max, in_bytes) = self.thresholds(place);
-        let packets_a_second = self.packets_a_second(place);
+    fn build(&self, context: &QueueContext) -> Box<dyn Discipline + Send> {
+        let (min, max, in_bytes) = self.thresholds(context);
+        let packets_per_second = self.packets_per_second(context);
         Box::new(Queue {
             bounds: Bounds::new(self.limit.unwrap_or(Self::LIMIT)),
             fifo: Fifo::default(),
@@ -161,7 +163,7 @@ impl DisciplineConfig for Red {
             average: Average {
                 value: 0.0,
                 weight: self.weight,
-                packet_nanos: packets_a_second.map_or(0, |packets| (1e9 / packets) as u64),
+                packet_nanos: packets_per_second.map_or(0, |packets| (1e9 / packets) as u64),
             },
             curve: Curve {
                 min,
@@ -172,7 +174,7 @@ impl DisciplineConfig for Red {
             spread: Spread::default(),
             adaption: self.adaptive.then_some(Adaption { next: INTERVAL }),
             ecn: self.ecn,
-            stream: place.streams.stream("red"),
+            stream: context.streams.stream("red"),
         })
     }
 }
@@ -180,7 +182,7 @@ impl DisciplineConfig for Red {
 struct Queue {
     bounds: Bounds,
     fifo: Fifo,
-    /// Whether the queue is measured in bytes. The probability does not depend on the packet's size (RFC 7141).
+    /// Whether thresholds count bytes. The probability does not depend on the packet size (RFC 7141).
     in_bytes: bool,
     average: Average,
     curve: Curve,
@@ -191,15 +193,15 @@ struct Queue {
 }
 
 impl Queue {
-    /// Whether an arriving packet stays.
-    fn keeps(&mut self, arriving: &Waiting, verdicts: &mut dyn Verdicts) -> bool {
+    /// Returns whether an arriving packet is accepted.
+    fn accepts(&mut self, arriving: &QueuedPacket, actions: &mut dyn QueueActions) -> bool {
         match self.curve.zone(self.average.value) {
-            Zone::Calm => {
+            Zone::Below => {
                 self.spread.count = 0;
                 true
             }
             Zone::Early(probability) => {
-                !self.spread.hits(probability, &mut self.stream) || self.ecn && verdicts.mark(arriving)
+                !self.spread.hits(probability, &mut self.stream) || self.ecn && actions.mark(arriving)
             }
             Zone::Heavy(probability) => !self.spread.hits(probability, &mut self.stream),
         }
@@ -207,28 +209,39 @@ impl Queue {
 }
 
 impl Discipline for Queue {
-    fn enqueue(&mut self, now: Instant, arriving: Waiting, line: &Line, verdicts: &mut dyn Verdicts) {
+    fn enqueue(
+        &mut self,
+        now: Instant,
+        arriving: QueuedPacket,
+        transmitter: &Transmitter,
+        actions: &mut dyn QueueActions,
+    ) {
         if let Some(adaption) = &mut self.adaption {
             adaption.catch_up(now.as_nanos(), self.average.value, &mut self.curve);
         }
-        let held = self.fifo.count() + line.sending;
-        if held.packets == 0 {
-            self.average.idled(now.saturating_since(line.free).as_nanos());
+        let length = self.fifo.count() + transmitter.sending;
+        if length.packets == 0 {
+            self.average
+                .decay(now.saturating_since(transmitter.free).as_nanos());
         } else {
-            let queue = if self.in_bytes { held.bytes } else { held.packets };
-            self.average.saw(queue as f64);
+            let queue = if self.in_bytes {
+                length.bytes
+            } else {
+                length.packets
+            };
+            self.average.update(queue as f64);
         }
-        if !self.bounds.admit(held, arriving.size()) {
+        if !self.bounds.admit(length, arriving.size()) {
             self.spread.count = 0;
-            verdicts.drop(arriving);
-        } else if self.keeps(&arriving, verdicts) {
+            actions.drop(arriving);
+        } else if self.accepts(&arriving, actions) {
             self.fifo.push(arriving);
         } else {
-            verdicts.drop(arriving);
+            actions.drop(arriving);
         }
     }
 
-    fn dequeue(&mut self, _: Instant, _: &mut dyn Verdicts) -> Option<Waiting> {
+    fn dequeue(&mut self, _: Instant, _: &mut dyn QueueActions) -> Option<QueuedPacket> {
         self.fifo.pop()
     }
 
@@ -242,8 +255,8 @@ mod tests {
     use super::*;
     use foundation::{Rate, Streams};
 
-    /// Floyd, Gummadi and Shenker, section 5: at 10 Mbit/s and packets of 1000 bytes the least thresholds hold; at 100 Mbit/s,
-    /// a delay of 5 ms is 62.5 packets, half of which is 31.25.
+    /// Floyd, Gummadi and Shenker, section 5: at 10 Mbit/s and packets of 1000 bytes the minimum thresholds apply; at
+    /// 100 Mbit/s, 5 ms are 62.5 packets, half of which is 31.25.
     #[test]
     fn thresholds_follow_from_the_rate() {
         let red = Red {
@@ -251,16 +264,16 @@ mod tests {
             ..Red::default()
         };
         let thresholds = |bits| {
-            let place = Place {
+            let context = QueueContext {
                 rate: Rate::from_bits_per_second(bits),
                 streams: Streams::new(1, 0),
             };
-            red.thresholds(&place)
+            red.thresholds(&context)
         };
         assert_eq!(thresholds(10_000_000), (5.0, 15.0, false));
         assert_eq!(thresholds(100_000_000), (31.25, 93.75, false));
         let limit = |text: &str| Some(text.parse().unwrap());
-        let place = Place {
+        let context = QueueContext {
             rate: None,
             streams: Streams::new(1, 0),
         };
@@ -268,11 +281,11 @@ mod tests {
             max_threshold: limit("30kB"),
             ..Red::default()
         };
-        assert_eq!(written.thresholds(&place), (10_000.0, 30_000.0, true));
+        assert_eq!(written.thresholds(&context), (10_000.0, 30_000.0, true));
         let written = Red {
             min_threshold: limit("4pkt"),
             ..Red::default()
         };
-        assert_eq!(written.thresholds(&place), (4.0, 12.0, false));
+        assert_eq!(written.thresholds(&context), (4.0, 12.0, false));
     }
 }

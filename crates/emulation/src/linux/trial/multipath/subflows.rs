@@ -5,7 +5,7 @@ use std::io;
 use std::net::{Ipv4Addr, TcpStream};
 use std::sync::{Arc, Mutex, MutexGuard};
 
-use experiment::outcome::{Carried, Sent};
+use experiment::outcome::{PathBytes, SendCounters};
 use experiment::trace::{Probe, Side};
 use kernel::mptcp::{Connection, Subflow};
 
@@ -47,7 +47,8 @@ impl Subflows {
 
     /// What all of them have done. Windows and what is in flight add up; the round-trip time is that of the fastest.
     fn told(&self) -> Look {
-        let (mut sent, mut probe, mut carried) = (Sent::default(), Probe::default(), Carried::default());
+        let (mut sent, mut probe, mut carried) =
+            (SendCounters::default(), Probe::default(), PathBytes::default());
         for subflow in locked(&self.known).values() {
             let (own, one) = (info::sent(&subflow.tcp), info::probe(&subflow.tcp));
             sent = sent.and(own);

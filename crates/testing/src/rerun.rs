@@ -5,12 +5,12 @@ use std::process::Command;
 use crate::{Requirement, skip};
 
 /// Set in processes that [`again`] starts.
-const AGAIN: &str = "LONGFAT_TEST_AGAIN";
+const RERUN: &str = "LONGFAT_TEST_AGAIN";
 
 /// Returns a command that runs one ignored test of this test program in a separate process.
 ///
 /// The test is named with its module: `processes::emulate_once`.
-pub fn again(test: &str) -> Command {
+pub fn rerun(test: &str) -> Command {
     let program = if cfg!(target_os = "linux") {
         // Another user may start it even where the folder is closed to that user.
         "/proc/self/exe".into()
@@ -26,9 +26,9 @@ pub fn again(test: &str) -> Command {
 /// as on most systems.
 ///
 /// Skips the test and returns `None` if root may not do that here. Linux only.
-pub fn again_without_privileges(test: &str) -> Option<Command> {
+pub fn rerun_without_privileges(test: &str) -> Option<Command> {
     if !is_root() {
-        return Some(again(test));
+        return Some(rerun(test));
     }
     let probe = Command::new("unshare").args(["--mount", "true"]).output();
     if !probe.as_ref().is_ok_and(|done| done.status.success()) {
@@ -57,7 +57,7 @@ exec setpriv --reuid=65534 --regid=65534 --clear-groups -- /proc/self/fd/3 "$@"
 
 fn ignored(command: &mut Command, test: &str) {
     command.args(["--exact", test, "--ignored", "--nocapture", "--test-threads=1"]);
-    command.env(AGAIN, test);
+    command.env(RERUN, test);
 }
 
 fn is_root() -> bool {
@@ -68,6 +68,6 @@ fn is_root() -> bool {
 }
 
 /// Returns whether [`again`] started this process. Otherwise somebody runs all ignored tests.
-pub fn is_again() -> bool {
-    std::env::var_os(AGAIN).is_some()
+pub fn is_rerun() -> bool {
+    std::env::var_os(RERUN).is_some()
 }

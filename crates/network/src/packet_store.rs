@@ -1,5 +1,5 @@
-//! Where packets stand while links hold tickets for them. A body is written once when its packet is sent and
-//! read once when it is delivered; what moves from link to link is a ticket of 16 bytes, whatever the body's size.
+//! Storage for the packets inside a network. A body is written once when its packet is sent and read once when it is
+//! delivered; links move tickets of 16 bytes, whatever the size of the body.
 
 use std::collections::VecDeque;
 
@@ -8,47 +8,47 @@ use foundation::Instant;
 use crate::observer::{DropReason, Observer};
 use crate::packet::{Body, LinkId, Packet, PacketRef, RouteId};
 
-/// A packet as links know it.
+/// A handle to a stored packet with the fields that links read.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Ticket {
     slot: u32,
     pub(crate) size: u32,
-    /// The place in the table of routes of what comes next.
+    /// Index of the next step in the route table.
     pub(crate) step: u32,
     pub(crate) hop: u8,
 }
 
-/// What links need not know.
+/// The fields of a packet that links do not read.
 #[derive(Clone, Debug)]
-struct Stored<B> {
+struct StoredPacket<B> {
     id: u64,
     route: RouteId,
     body: B,
 }
 
-/// A packet that was larger than a link's MTU: what a router tells its sender (RFC 1191; RFC 8201).
+/// A packet larger than a link's MTU, which a router reports to the sender (RFC 1191; RFC 8201).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TooBig<B> {
     /// The link's MTU, in bytes.
     pub mtu: u32,
-    /// The packet as it stood before the link.
+    /// The packet as it arrived at the link.
     pub packet: Packet<B>,
 }
 
-/// Packets that were too big and that nobody has asked for; beyond so many they are not told of, as routers
-/// limit the rate of what they tell (RFC 1812, section 4.3.2.8).
-const MOST_TOO_BIG: usize = 64;
+/// Limit of oversized packets that await [`Network::poll_too_big`](crate::Network::poll_too_big). Further ones are
+/// not reported, as routers limit the rate of their ICMP errors (RFC 1812, section 4.3.2.8).
+const MAX_TOO_BIG: usize = 64;
 
-/// All packets inside a network, and who watches them.
-pub(crate) struct Cargo<B, O> {
-    slots: Vec<Option<Stored<B>>>,
+/// All packets inside a network, and the observer.
+pub(crate) struct PacketStore<B, O> {
+    slots: Vec<Option<StoredPacket<B>>>,
     free: Vec<u32>,
     sequence: u64,
     pub(crate) too_big: VecDeque<TooBig<B>>,
     pub(crate) observer: O,
 }
 
-impl<B, O> Cargo<B, O> {
+impl<B, O> PacketStore<B, O> {
     pub(crate) const fn new(observer: O) -> Self {
         Self {
             slots: Vec::new(),
@@ -59,7 +59,7 @@ impl<B, O> Cargo<B, O> {
         }
     }
 
-    /// The next sequence number, which breaks ties in time.
+    /// Returns the next sequence number, which breaks ties in time.
     #[inline]
     pub(crate) const fn sequence(&mut self) -> u64 {
         self.sequence += 1;
@@ -70,15 +70,15 @@ impl<B, O> Cargo<B, O> {
         self.slots.len() - self.free.len()
     }
 
-    /// Takes a packet in; `step` is where its way begins.
+    /// Stores a packet; `step` is the index of its first step in the route table.
     #[inline]
-    pub(crate) fn load(&mut self, packet: Packet<B>, step: u32) -> Ticket {
-        let stored = Stored {
+    pub(crate) fn insert(&mut self, packet: Packet<B>, step: u32) -> Ticket {
+        let stored = StoredPacket {
             id: packet.id,
             route: packet.route,
             body: packet.body,
         };
-        let slot = self.place(stored);
+        let slot = self.store(stored);
         Ticket {
             slot,
             size: packet.size,
@@ -88,7 +88,7 @@ impl<B, O> Cargo<B, O> {
     }
 
     #[inline]
-    fn place(&mut self, stored: Stored<B>) -> u32 {
+    fn store(&mut self, stored: StoredPacket<B>) -> u32 {
         if let Some(slot) = self.free.pop() {
             self.slots[slot as usize] = Some(stored);
             return slot;
@@ -97,9 +97,9 @@ impl<B, O> Cargo<B, O> {
         self.slots.len() as u32 - 1
     }
 
-    /// Gives a packet out. `None` never happens for a ticket that is used once.
+    /// Removes a packet. Returns `Some` for every ticket that is used once.
     #[inline]
-    pub(crate) fn unload(&mut self, ticket: Ticket) -> Option<Packet<B>> {
+    pub(crate) fn remove(&mut self, ticket: Ticket) -> Option<Packet<B>> {
         let stored = self.slots[ticket.slot as usize].take()?;
         self.free.push(ticket.slot);
         Some(Packet {
@@ -112,15 +112,15 @@ impl<B, O> Cargo<B, O> {
     }
 }
 
-impl<B: Body, O: Observer<B>> Cargo<B, O> {
-    /// A second packet with the same id and body.
+impl<B: Body, O: Observer<B>> PacketStore<B, O> {
+    /// Stores a copy of a packet, with the same id.
     pub(crate) fn duplicate(&mut self, ticket: Ticket) -> Option<Ticket> {
         let copy = self.slots[ticket.slot as usize].clone()?;
-        let slot = self.place(copy);
+        let slot = self.store(copy);
         Some(Ticket { slot, ..ticket })
     }
 
-    /// The route of a packet, and its flow among those of the route.
+    /// Returns the route of a packet and its flow number on that route.
     pub(crate) fn route_and_flow(&self, ticket: Ticket) -> (RouteId, u64) {
         let stored = &self.slots[ticket.slot as usize];
         stored.as_ref().map_or((RouteId(u32::MAX), 0), |stored| {
@@ -128,7 +128,7 @@ impl<B: Body, O: Observer<B>> Cargo<B, O> {
         })
     }
 
-    /// Marks a packet as having met congestion, if its ends understand that.
+    /// Marks a packet with ECN CE. Returns whether it is ECN-capable.
     pub(crate) fn mark(&mut self, ticket: Ticket) -> bool {
         let stored = &mut self.slots[ticket.slot as usize];
         stored
@@ -142,10 +142,10 @@ impl<B: Body, O: Observer<B>> Cargo<B, O> {
         }
     }
 
-    /// Shows a packet to the observer.
+    /// Passes a packet to the observer.
     #[inline]
-    pub(crate) fn show(&mut self, ticket: Ticket, tell: impl FnOnce(&mut O, PacketRef<'_, B>)) {
-        if !O::WATCHES {
+    pub(crate) fn observe(&mut self, ticket: Ticket, notify: impl FnOnce(&mut O, PacketRef<'_, B>)) {
+        if !O::ENABLED {
             return;
         }
         if let Some(stored) = &self.slots[ticket.slot as usize] {
@@ -156,28 +156,28 @@ impl<B: Body, O: Observer<B>> Cargo<B, O> {
                 hop: ticket.hop,
                 body: &stored.body,
             };
-            tell(&mut self.observer, packet);
+            notify(&mut self.observer, packet);
         }
     }
 
-    /// Shows a packet to the observer as dropped, and forgets it.
+    /// Reports a packet as dropped and removes it.
     #[cold]
     pub(crate) fn drop(&mut self, at: u64, link: LinkId, reason: DropReason, ticket: Ticket) {
         let at = Instant::from_nanos(at);
-        self.show(ticket, |observer, packet| {
+        self.observe(ticket, |observer, packet| {
             observer.dropped(at, link, reason, packet);
         });
-        self.unload(ticket);
+        self.remove(ticket);
     }
 
-    /// Shows a packet to the observer as dropped for its size, and keeps it for whoever tells its sender.
-    pub(crate) fn refuse(&mut self, at: u64, link: LinkId, mtu: u32, ticket: Ticket) {
+    /// Reports a packet as dropped by the MTU and keeps it for [`Network::poll_too_big`](crate::Network::poll_too_big).
+    pub(crate) fn drop_too_big(&mut self, at: u64, link: LinkId, mtu: u32, ticket: Ticket) {
         let at = Instant::from_nanos(at);
-        self.show(ticket, |observer, packet| {
+        self.observe(ticket, |observer, packet| {
             observer.dropped(at, link, DropReason::Mtu, packet);
         });
-        if let Some(packet) = self.unload(ticket)
-            && self.too_big.len() < MOST_TOO_BIG
+        if let Some(packet) = self.remove(ticket)
+            && self.too_big.len() < MAX_TOO_BIG
         {
             self.too_big.push_back(TooBig { mtu, packet });
         }

@@ -1,4 +1,4 @@
-//! How fast a link sends: without limit, at a rate, or when a recorded trace lets it.
+//! The rate of a link: unlimited, constant, or recorded in a trace.
 
 use std::sync::Arc;
 
@@ -7,18 +7,18 @@ use foundation::Rate;
 use crate::config::Capacity;
 use crate::trace::Cursor;
 
-/// When the link has sent what was given to it.
+/// Computes departure times.
 #[derive(Clone, Debug)]
-pub(crate) enum Pace {
-    /// A packet has left as soon as it is given.
+pub(crate) enum LinkRate {
+    /// Packets leave immediately.
     Unlimited,
-    /// Bits leave one after another at a constant rate.
+    /// Packets leave at a constant rate.
     Constant(Serializer),
-    /// Bytes leave when the trace lets them.
+    /// Packets leave at the opportunities of a trace.
     Traced(Cursor),
 }
 
-impl Pace {
+impl LinkRate {
     pub(crate) fn new(capacity: &Capacity) -> Self {
         match capacity {
             Capacity::Unlimited => Self::Unlimited,
@@ -27,21 +27,21 @@ impl Pace {
         }
     }
 
-    /// The pace of another capacity, behind packets the last of which has been sent at `busy`.
+    /// Returns the rate of a new capacity, behind packets that the link finishes sending at `busy`.
     pub(crate) fn after(capacity: &Capacity, busy: u64) -> Self {
-        let mut pace = Self::new(capacity);
-        match &mut pace {
+        let mut rate = Self::new(capacity);
+        match &mut rate {
             Self::Unlimited => {}
             Self::Constant(serializer) => serializer.busy = busy,
-            // A packet of no bytes brings the place in the trace there.
+            // A packet of 0 bytes moves the cursor to that time.
             Self::Traced(cursor) => {
                 cursor.departure(busy, 0);
             }
         }
-        pace
+        rate
     }
 
-    /// When a packet of `size` bytes that joins the link at `now` has been sent, behind all before it.
+    /// Returns the end of transmission of a packet of `size` bytes that joins at `now`, behind all earlier ones.
     #[inline]
     pub(crate) fn departure(&mut self, now: u64, size: u32) -> u64 {
         match self {
@@ -52,15 +52,15 @@ impl Pace {
     }
 }
 
-/// Sends at a constant rate, exactly: the end of a busy period of any length is off by less than a
+/// Exact transmission at a constant rate: the end of a busy period of any length is off by less than a
 /// nanosecond, because fractions are carried from packet to packet.
 #[derive(Clone, Debug)]
 pub(crate) struct Serializer {
     bits_per_second: u64,
-    /// The end of what was given so far: `busy` whole nanoseconds and `fraction / bits_per_second` of one.
+    /// End of transmission of all packets so far: `busy` whole nanoseconds and `fraction / bits_per_second` of one.
     busy: u64,
     fraction: u64,
-    /// The last size seen and its time. Most packets of a link are of one size, and a division is slow.
+    /// The last packet size and its transmission time. Most packets of a link have one size, and divisions are slow.
     size: u32,
     whole: u64,
     rest: u64,
@@ -109,7 +109,7 @@ impl Serializer {
         self.end()
     }
 
-    /// The end of what was given so far, rounded up to the nanosecond.
+    /// Returns the end of transmission of all packets so far, rounded up to the nanosecond.
     #[inline]
     const fn end(&self) -> u64 {
         self.busy.saturating_add((self.fraction > 0) as u64)
@@ -140,16 +140,16 @@ mod tests {
     }
 
     #[test]
-    fn another_rate_begins_behind_what_was_given() {
+    fn a_new_rate_starts_after_the_packets_already_accepted() {
         let capacity = Capacity::Rate("10Mbit/s".parse().unwrap());
-        let mut pace = Pace::after(&capacity, 1_000);
-        assert_eq!(pace.departure(0, 1250), 1_001_000);
-        let mut late = Pace::after(&capacity, 1_000);
+        let mut rate = LinkRate::after(&capacity, 1_000);
+        assert_eq!(rate.departure(0, 1250), 1_001_000);
+        let mut late = LinkRate::after(&capacity, 1_000);
         assert_eq!(late.departure(5_000, 1250), 1_005_000);
     }
 
     #[test]
-    fn an_idle_link_starts_at_once() {
+    fn an_idle_link_starts_immediately() {
         let mut link = serializer("10Mbit/s");
         assert_eq!(link.departure(5, 1500), 5 + 1_200_000);
         assert_eq!(link.departure(600_000, 1000), 5 + 1_200_000 + 800_000);

@@ -1,34 +1,34 @@
-//! What becomes of the packets that a discipline drops or marks.
+//! Execution of the drops and marks that a queue discipline decides.
 
 use foundation::Instant;
 
-use crate::cargo::Cargo;
 use crate::link::LinkCounters;
 use crate::observer::{DropReason, Observer};
 use crate::packet::{Body, LinkId};
-use crate::queue::{Verdicts, Waiting};
+use crate::packet_store::PacketStore;
+use crate::queue::{QueueActions, QueuedPacket};
 
-/// Counts and shows what a discipline decides at a moment, and lets go of what it drops.
+/// Counts and reports the drops and marks of a discipline, and removes dropped packets.
 pub(super) struct Executor<'a, B, O> {
     pub(super) now: u64,
     pub(super) link: LinkId,
     pub(super) counters: &'a mut LinkCounters,
-    pub(super) cargo: &'a mut Cargo<B, O>,
+    pub(super) store: &'a mut PacketStore<B, O>,
 }
 
-impl<B: Body, O: Observer<B>> Verdicts for Executor<'_, B, O> {
-    fn drop(&mut self, packet: Waiting) {
+impl<B: Body, O: Observer<B>> QueueActions for Executor<'_, B, O> {
+    fn drop(&mut self, packet: QueuedPacket) {
         self.counters.add_drop(DropReason::Queue, packet.size());
-        self.cargo
+        self.store
             .drop(self.now, self.link, DropReason::Queue, packet.ticket);
     }
 
-    fn mark(&mut self, packet: &Waiting) -> bool {
-        let marked = self.cargo.mark(packet.ticket);
+    fn mark(&mut self, packet: &QueuedPacket) -> bool {
+        let marked = self.store.mark(packet.ticket);
         if marked {
             self.counters.marked.add(packet.size());
             let (at, link) = (Instant::from_nanos(self.now), self.link);
-            self.cargo.show(packet.ticket, |observer, packet| {
+            self.store.observe(packet.ticket, |observer, packet| {
                 observer.marked(at, link, packet)
             });
         }

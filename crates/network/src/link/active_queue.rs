@@ -1,0 +1,133 @@
+//! A queue whose discipline decides at each departure which packet is next.
+//!
+//! The link calls the discipline when a packet joins and when a transmission ends, so a packet that
+//! waits costs one event more than with drop-tail.
+
+use foundation::{Duration, Instant};
+
+use super::actions::Executor;
+use crate::calendar::DueTime;
+use crate::link::link_rate::LinkRate;
+use crate::link::meter::{Meter, Occupancy};
+use crate::link::{Count, Wire};
+use crate::observer::Observer;
+use crate::packet::Body;
+use crate::queue::{Discipline, QueuedPacket, Transmitter};
+
+/// A discipline and the packet in transmission.
+pub(crate) struct ActiveQueue {
+    discipline: Box<dyn Discipline + Send>,
+    /// Packets waiting in the discipline, cached because it is read more often than it changes.
+    waiting: Count,
+    /// End of the current or last transmission, with its sequence number.
+    free: DueTime,
+    /// Size of that packet.
+    sending: u32,
+    /// Time up to which the meter includes the waiting packets.
+    metered: u64,
+}
+
+impl ActiveQueue {
+    pub(crate) fn new(discipline: Box<dyn Discipline + Send>) -> Self {
+        Self {
+            discipline,
+            waiting: Count::default(),
+            free: DueTime::new(0, 0),
+            sending: 0,
+            metered: 0,
+        }
+    }
+
+    /// Returns the end of the current or last transmission.
+    pub(crate) const fn busy_until(&self) -> u64 {
+        self.free.nanos()
+    }
+
+    /// Returns when the next waiting packet can be sent.
+    #[inline]
+    pub(crate) fn due(&self) -> DueTime {
+        if self.waiting.packets == 0 {
+            return DueTime::NEVER;
+        }
+        self.free
+    }
+
+    /// Passes an arriving packet to the discipline.
+    pub(super) fn join<B: Body, O: Observer<B>>(
+        &mut self,
+        arriving: QueuedPacket,
+        meter: &mut Meter,
+        actions: &mut Executor<'_, B, O>,
+    ) {
+        let now = actions.now;
+        self.meter(now, meter);
+        let transmitter = Transmitter {
+            sending: self.sending(now),
+            free: Instant::from_nanos(self.free.nanos()),
+        };
+        self.discipline
+            .enqueue(arriving.since, arriving, &transmitter, actions);
+        self.waiting = self.discipline.waiting();
+        let length = self.waiting + transmitter.sending;
+        actions.counters.record_queue(length.packets, length.bytes);
+    }
+
+    fn sending(&self, now: u64) -> Count {
+        if self.free.nanos() <= now {
+            return Count::default();
+        }
+        Count {
+            packets: 1,
+            bytes: u64::from(self.sending),
+        }
+    }
+
+    /// Starts transmission of the next waiting packet if the link is idle.
+    pub(super) fn send<B: Body, O: Observer<B>>(
+        &mut self,
+        rate: &mut LinkRate,
+        wire: &mut Wire,
+        meter: &mut Meter,
+        actions: &mut Executor<'_, B, O>,
+    ) {
+        let now = actions.now;
+        while self.waiting.packets > 0 && self.free.nanos() <= now {
+            self.meter(now, meter);
+            let next = self.discipline.dequeue(Instant::from_nanos(now), actions);
+            self.waiting = self.discipline.waiting();
+            let Some(next) = next else { return };
+            // As of the time of joining: the link has been busy since then, so transmission continues without a gap.
+            let joined = next.since.as_nanos();
+            let departure = rate.departure(joined, next.size()).max(now);
+            let sequence = actions.store.sequence();
+            self.free = DueTime::new(departure, sequence);
+            self.sending = next.size();
+            meter.waited(now - joined);
+            meter.add_transmission(now, departure);
+            wire.take_off_with(departure, sequence, next.ticket, next.lag);
+        }
+    }
+
+    /// Adds the waiting packets up to now to the meter.
+    fn meter(&mut self, now: u64, meter: &mut Meter) {
+        meter.add_occupancy(self.waiting.packets, now - self.metered);
+        self.metered = now;
+    }
+
+    /// Returns the queue length, the packet in transmission included.
+    pub(super) fn length(&self, now: u64) -> Count {
+        self.waiting + self.sending(now)
+    }
+
+    /// Returns the integrals of the meter up to `now`.
+    pub(super) fn occupancy(&self, now: u64, meter: &Meter) -> Occupancy {
+        let left = self.free.nanos().saturating_sub(now);
+        let mut sums = meter.without(&Occupancy {
+            packet_nanos: u128::from(left),
+            busy: Duration::from_nanos(left),
+        });
+        let unmetered = u128::from(now.saturating_sub(self.metered));
+        sums.packet_nanos += u128::from(self.waiting.packets) * unmetered;
+        sums
+    }
+}
