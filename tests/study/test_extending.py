@@ -128,7 +128,7 @@ def test_an_override_cannot_extend(base: Path) -> None:
     from longfat.study import Overrides
 
     with pytest.raises(StudyError, match="extends: only a study file or a dict can extend"):
-        load_study(base, Overrides(settings=[("extends", "arq/loss")]))
+        load_study(base, Overrides(settings=(("extends", "arq/loss"),)))
 
 
 def test_a_partial_study_fits_the_schema() -> None:
