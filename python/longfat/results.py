@@ -26,24 +26,36 @@ VerdictWord = Literal["holds", "fails", "undecided"]
 
 @dataclass(frozen=True)
 class Interval:
-    """A mean and its confidence interval, in the metric's own unit (bit/s, s, packets).
+    """An estimate and its 95 % confidence interval, in the metric's base unit (bit/s, s, packets).
 
-    `low` and `high` are NaN where one trial alone leaves the interval unknown.
+    An unknown bound is NaN: a single trial has no interval.
 
     >>> Interval(10.0, 9.0, 11.0).relative_half_width
     0.1
     """
 
-    mean: float
+    value: float
     low: float
     high: float
 
     @property
+    def mean(self) -> float:
+        """The value; the estimate for the trials of a cell is their mean."""
+        return self.value
+
+    @property
     def relative_half_width(self) -> float:
-        """Half the interval's width over the mean; NaN where it is unknown or the mean is 0."""
-        if self.mean == 0:
-            return math.nan
-        return (self.high - self.low) / 2 / abs(self.mean)
+        """Half the interval's width over the value; NaN if it is unknown or the value is 0."""
+        return self.half_width / abs(self.value) if self.value != 0 else math.nan
+
+    @property
+    def half_width(self) -> float:
+        """Half the interval's width; NaN if it is unknown."""
+        return (self.high - self.low) / 2
+
+    def to_json(self) -> dict[str, float | None]:
+        """Value and bounds; null for an unknown bound."""
+        return {key: known(getattr(self, key)) for key in ("value", "low", "high")}
 
 
 @dataclass(frozen=True, repr=False)
@@ -181,7 +193,7 @@ def _cell_json(result: CellResult, swept: Mapping[str, Sequence[Any]]) -> dict[s
         "values": point(result.cell.params, swept),
         "n": result.n,
         "metrics": {
-            name: {bound: _finite(getattr(interval, bound)) for bound in ("mean", "low", "high")}
+            name: {bound: known(getattr(interval, bound)) for bound in ("mean", "low", "high")}
             for name, interval in result.metrics.items()
         },
     }
@@ -192,5 +204,6 @@ def _cell_json(result: CellResult, swept: Mapping[str, Sequence[Any]]) -> dict[s
     return cell
 
 
-def _finite(value: float) -> float | None:
+def known(value: float) -> float | None:
+    """A number for JSON: None for NaN and infinity."""
     return value if math.isfinite(value) else None

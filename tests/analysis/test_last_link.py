@@ -8,7 +8,7 @@ from tests.analysis.known_path import Truth
 
 from longfat.analysis.inference.last_link import separated
 from longfat.analysis.inference.links import infer
-from longfat.analysis.inference.queues import held, waits
+from longfat.analysis.inference.queues import queued_bytes, waits
 
 SIZES = (604, 1500)
 
@@ -61,5 +61,5 @@ def test_waits_are_those_of_the_busy_link() -> None:
     assert first == pytest.approx(0.0, abs=1e-3)
     assert third == pytest.approx(0.0, abs=2e-3)
     assert 15e-3 < second < 20e-3
-    assert held(second, 10e6) == pytest.approx(second * 10e6 / 8)
-    assert [held(wait, 10e6) for wait in waits(list(quiet.routers.values()), links)] == [None] * 3
+    assert queued_bytes(second, 10e6) == pytest.approx(second * 10e6 / 8)
+    assert [queued_bytes(wait, 10e6) for wait in waits(list(quiet.routers.values()), links)] == [None] * 3

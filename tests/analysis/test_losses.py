@@ -12,7 +12,7 @@ from longfat.analysis.inference.samples import EXCEEDED, REACHED, Router
 
 
 def _router(ttl: int, asked: int, answered: int, *, is_end: bool = False, is_echo: bool = True) -> Router:
-    router = Router(ttl, asked=asked, answered=answered)
+    router = Router(ttl, sent=asked, answered=answered)
     router.addresses[f"10.0.0.{ttl}"] = answered
     router.kinds[REACHED if is_end else EXCEEDED] = answered
     router.answers[f"10.0.0.{ttl}", 600] = 600 if is_end and is_echo else 576
@@ -65,7 +65,8 @@ def test_only_echoes_of_the_end_count() -> None:
 
 
 def test_the_loss_of_several_links_counts_for_the_last() -> None:
-    from longfat.analysis.inference.links import Interval, Link
+    from longfat.analysis.inference.links import Link
+    from longfat.results import Interval
 
     def link(*ttls: int) -> Link:
         none = Interval(0.0, 0.0, 0.0)

@@ -51,7 +51,7 @@ def _lossy(samples: Samples, ttl: int, kept: float) -> Samples:
     random = np.random.default_rng(7)
     for router in samples.routers.values():
         if router.ttl >= ttl:
-            router.answered = int(random.binomial(router.asked, kept))
+            router.answered = int(random.binomial(router.sent, kept))
     return samples
 
 

@@ -1,11 +1,11 @@
 """BCa intervals of a mean: by resampling, or by an expansion that needs no resamples.
 
 The bias-corrected and accelerated interval (BCa; Efron, Better bootstrap confidence intervals, JASA 82, 1987)
-reads the bootstrap distribution of the mean at two adjusted levels. `resampled` draws that distribution.
-Samples of the same size share their draws, which depend on the size alone, so one interval costs one
-matrix-vector product. `expanded` replaces the draws by the distribution's Cornish-Fisher expansion (Hall, The
-Bootstrap and Edgeworth Expansion, 1992, section 2.5). Its error shrinks with 1/n^1.5: from about a hundred
-values on it is below the noise that 9999 draws leave.
+uses two adjusted quantiles of the bootstrap distribution of the mean. `resampled` draws that distribution.
+The draws depend on the sample size only, so an interval costs one matrix-vector product. `expanded` replaces
+the draws by the Cornish-Fisher expansion of the distribution (Hall, The Bootstrap and Edgeworth Expansion,
+1992, section 2.5). Its error shrinks with 1/n^1.5: from about a hundred values, it is below the noise of 9999
+draws.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     Array = NDArray[np.float64]
 
 RESAMPLES = 9999
-"""Draws of a bootstrap distribution."""
+"""Number of draws of a bootstrap distribution."""
 
 _SEED = 0x1F47
 _TIE = 1e-12
@@ -33,7 +33,7 @@ _TIE = 1e-12
 def resampled(values: Array, confidence: float) -> tuple[float, float]:
     """The bounds of the BCa interval of the mean of `values`, by resampling with a fixed seed.
 
-    `values` must hold two different numbers at least.
+    `values` must contain at least two different numbers.
     """
     means = counts(values.size) @ values / values.size
     mean, tie = values.mean(), _TIE * np.abs(values).max()
@@ -46,7 +46,7 @@ def resampled(values: Array, confidence: float) -> tuple[float, float]:
 
 
 def expanded(values: Array, confidence: float) -> tuple[float, float]:
-    """The same bounds with the bootstrap distribution replaced by its expansion; for large samples."""
+    """The bounds of the BCa interval by expansion of the bootstrap distribution, for large samples."""
     away = values - values.mean()
     variance = float(np.mean(away**2))
     skewness = float(np.mean(away**3)) / variance**1.5
@@ -61,20 +61,20 @@ def expanded(values: Array, confidence: float) -> tuple[float, float]:
 
 @functools.lru_cache(maxsize=4)
 def counts(n: int) -> Array:
-    """How often each of `n` values is in each of the resamples: one row a resample."""
+    """The number of times each of `n` values occurs in each resample, a row per resample."""
     drawn = np.random.default_rng(_SEED).integers(0, n, (RESAMPLES, n))
     drawn += np.arange(RESAMPLES)[:, None] * n
     return np.bincount(drawn.ravel(), minlength=RESAMPLES * n).reshape(RESAMPLES, n).astype(float)
 
 
 def _acceleration(values: Array) -> float:
-    """A sixth of the skewness of the mean, which is what the jackknife gives."""
+    """A sixth of the skewness of the mean, the jackknife estimate."""
     away = values - values.mean()
     return float(np.sum(away**3) / (6 * np.sum(away**2) ** 1.5))
 
 
 def _adjusted(bias: float, acceleration: float, confidence: float) -> Array:
-    """The normal quantiles at which BCa reads the distribution."""
+    """The normal quantiles at which BCa evaluates the distribution."""
     z = special.ndtri((1 + confidence) / 2)
     shifted = bias + np.array([-z, z])
     return np.asarray(bias + shifted / (1 - acceleration * shifted), dtype=float)

@@ -1,4 +1,4 @@
-"""What theory expects of a cell that a claim is about, and which claims it cannot answer."""
+"""Theoretical predictions for claims, and checks for claims without one."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ if TYPE_CHECKING:
 
 
 def theory_problems(study: Study) -> list[Problem]:
-    """Claims about theory in cells for which theory has no closed form, or not the one that they name.
+    """Returns claims about theory in cells without a closed form, or without the form that they name.
 
-    Expects a study whose claims are checked (`longfat.study.selection.check`).
+    The study's claims must have passed `longfat.study.selection.check`.
     """
     cells = sweep.cells(study)
     found = []
@@ -32,7 +32,7 @@ def theory_problems(study: Study) -> list[Problem]:
 
 
 def expected(prediction: Prediction, claim: Claim) -> float | None:
-    """What the form of theory that a claim is held against says; None where it says nothing."""
+    """The value of the closed form that a claim names; None without one."""
     return prediction.forms.get(claim.form) if claim.form else prediction.value
 
 
@@ -43,7 +43,7 @@ def _check_theory(claim: Claim, found: Iterable[selection.Pairing]) -> Problem |
         if expected(prediction, claim) is not None:
             continue
         if claim.form and prediction.forms:
-            message = f'"{claim.form}" is no form of theory here; {allowed(claim.form, prediction.forms)}'
+            message = f'"{claim.form}" is not a closed form here; {allowed(claim.form, prediction.forms)}'
             return Problem(f"{where}.against", message)
         point = ", ".join(f"{key} = {value}" for key, value in pairing.of.params.items())
         return Problem(f"{where}.where", f"{point or claim.of}: {prediction.note}")

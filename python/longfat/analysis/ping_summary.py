@@ -1,4 +1,4 @@
-"""The samples of `longfat ping`, summed up by size."""
+"""Summary of the samples of `longfat ping` by size."""
 
 from __future__ import annotations
 
@@ -10,15 +10,16 @@ from typing import Any
 
 import numpy as np
 
-from longfat.analysis.round_trips import Bounded, Line, Times, known, line, share
+from longfat.analysis.round_trips import Line, Times, line, share
+from longfat.results import Interval, known
 
 MOST_UNSTAMPED = 0.1
-"""Where more of the answers have no stamps of the kernel, round trips are the application's."""
+"""If more replies lack kernel timestamps, round trips use the application's clock."""
 
 
 @dataclass(frozen=True)
 class OfSize:
-    """Requests of one size."""
+    """The requests of one size."""
 
     size: int
     sent: int
@@ -27,19 +28,19 @@ class OfSize:
     failed: int
     duplicates: int
     closed: int
-    """Answers that said that the port is closed."""
-    loss: Bounded
+    """Replies that report a closed port."""
+    loss: Interval
     rtt: Times
-    """On the clock of the summary."""
+    """Round trips on the clock of the summary."""
     application: Times
     kernel: Times
     outbound: float
-    """Median from the application's call to the kernel's stamp of the request, in s; NaN without stamps."""
+    """Median time from the application's call to the kernel's timestamp, in s; NaN without timestamps."""
     inbound: float
-    """Median from the kernel's stamp of the answer to the application."""
+    """Median time from the kernel's timestamp of the reply to the application, in s."""
 
     def to_json(self) -> dict[str, Any]:
-        """For a document."""
+        """Returns the figures as JSON values."""
         counts = {key: getattr(self, key) for key in _COUNTS}
         return {
             "size": self.size,
@@ -58,42 +59,42 @@ _COUNTS = ("sent", "answered", "late", "failed", "duplicates", "closed")
 
 @dataclass(frozen=True)
 class Summary:
-    """All of a measurement."""
+    """The summary of a measurement."""
 
     clock: str
-    """`kernel` where round trips are between its stamps, else `application`."""
+    """`kernel` if round trips use the kernel's timestamps, else `application`."""
     sizes: tuple[OfSize, ...]
     line: Line | None
     errors: dict[str, int]
-    """Why requests failed, and how often."""
+    """The number of failed requests by reason."""
 
     @property
     def answered(self) -> int:
-        """All requests that were answered in time."""
+        """The number of requests with a reply in time."""
         return sum(one.answered for one in self.sizes)
 
     @property
     def closed(self) -> int:
-        """All answers that said that a port is closed."""
+        """The number of replies that report a closed port."""
         return sum(one.closed for one in self.sizes)
 
 
 def rows(report: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """The samples of a native report, each by the names of its columns."""
+    """The samples of a native report as dictionaries."""
     return [dict(zip(report["columns"], sample, strict=True)) for sample in report["samples"]]
 
 
 def summarise(samples: Sequence[Mapping[str, Any]]) -> Summary:
-    """Sums up the samples of a measurement."""
+    """Summarises the samples of a measurement."""
     good = [sample for sample in samples if sample["state"] == "answered"]
     stamped = sum(sample["kernel_s"] is not None for sample in good)
     clock = "kernel" if good and stamped >= len(good) * (1 - MOST_UNSTAMPED) else "application"
     sizes = sorted({sample["size"] for sample in samples})
-    told = tuple(_of_size(size, [s for s in samples if s["size"] == size], clock) for size in sizes)
+    found = tuple(_of_size(size, [s for s in samples if s["size"] == size], clock) for size in sizes)
     return Summary(
         clock,
-        told,
-        line({one.size: one.rtt.least for one in told}),
+        found,
+        line({one.size: one.rtt.least for one in found}),
         dict(Counter(sample["error"] for sample in samples if sample["error"] is not None)),
     )
 

@@ -1,13 +1,13 @@
-"""What samples of round trips and transactions say: quantiles, loss, jitter and the line over sizes.
+"""Statistics of round trips and transactions: quantiles, loss, jitter and the line over sizes.
 
-The rules, which the report repeats:
+The rules:
 
 - Every interval has 95 % confidence.
-- The interval of a quantile is between two of the samples, by their order alone, whatever the distribution
-  (Conover, Practical Nonparametric Statistics, section 3.2); a side with too few samples for it is open.
-- The interval of a share, such as loss, is Clopper's and Pearson's (Biometrika 26, 1934).
-- Jitter is the mean difference between the round trips of two requests of one size that follow each other.
-- The line over sizes is that of the least round trips, as in `longfat.analysis.inference.lines`.
+- The interval of a quantile is bounded by two samples and independent of the distribution (Conover, Practical
+  Nonparametric Statistics, section 3.2); a bound is unknown (NaN) if there are too few samples.
+- The interval of a share, such as loss, is that of Clopper and Pearson (Biometrika 26, 1934).
+- Jitter is the mean absolute difference between consecutive round trips of the same size.
+- The line over sizes fits the smallest round trips (`longfat.analysis.inference.lines`).
 """
 
 from __future__ import annotations
@@ -22,69 +22,52 @@ from scipy import special, stats
 
 from longfat.analysis.inference import lines
 from longfat.analysis.statistics import CONFIDENCE
+from longfat.results import Interval, known
 
 _LINE_FROM = 4
-"""Sizes from which on there is a line."""
+"""Minimum number of sizes for a line."""
 
 
-@dataclass(frozen=True)
-class Bounded:
-    """A figure and its interval; a side that is not known is NaN."""
-
-    value: float
-    low: float
-    high: float
-
-    def to_json(self) -> dict[str, float | None]:
-        """With null for what is not known."""
-        return {key: known(getattr(self, key)) for key in ("value", "low", "high")}
-
-
-def known(value: float) -> float | None:
-    """A number for JSON: null where there is none."""
-    return value if math.isfinite(value) else None
-
-
-def quantile(samples: Sequence[float], share: float) -> Bounded:
-    """A quantile and the interval between two samples that holds it.
+def quantile(samples: Sequence[float], share: float) -> Interval:
+    """A quantile with its interval.
 
     >>> quantile([5.0, 1.0, 4.0, 2.0, 3.0, 6.0], 0.5)
-    Bounded(value=3.5, low=1.0, high=6.0)
+    Interval(value=3.5, low=1.0, high=6.0)
     >>> quantile([5.0, 1.0], 0.5)
-    Bounded(value=3.0, low=nan, high=nan)
+    Interval(value=3.0, low=nan, high=nan)
     """
     n = len(samples)
     if n == 0:
-        return Bounded(math.nan, math.nan, math.nan)
+        return Interval(math.nan, math.nan, math.nan)
     ordered = np.sort(np.asarray(samples, dtype=float))
     value = float(np.quantile(ordered, share))
-    # As many samples as `low` lie below the quantile at least, as `high` at the most, each but for a tail.
+    # The number of samples below the quantile is between `low` and `high`, except for the tails.
     tail = (1 - CONFIDENCE) / 2
     low, high = (int(stats.binom.ppf(at, n, share)) for at in (tail, 1 - tail))
     if stats.binom.cdf(low, n, share) > tail:
         low -= 1
     below = float(ordered[low]) if low >= 0 else math.nan
     above = float(ordered[high]) if high < n else math.nan
-    return Bounded(value, below, above)
+    return Interval(value, below, above)
 
 
-def share(count: int, of: int) -> Bounded:
-    """A part of all, such as what was lost, and its interval.
+def share(count: int, of: int) -> Interval:
+    """The share `count` / `of` with its interval.
 
-    >>> told = share(0, 10)
-    >>> told.value, told.low, round(told.high, 3)
+    >>> found = share(0, 10)
+    >>> found.value, found.low, round(found.high, 3)
     (0.0, 0.0, 0.308)
     """
     if of == 0:
-        return Bounded(math.nan, math.nan, math.nan)
+        return Interval(math.nan, math.nan, math.nan)
     tail = (1 - CONFIDENCE) / 2
     low = 0.0 if count == 0 else float(special.betaincinv(count, of - count + 1, tail))
     high = 1.0 if count == of else float(special.betaincinv(count + 1, of - count, 1 - tail))
-    return Bounded(count / of, low, high)
+    return Interval(count / of, low, high)
 
 
 def jitter(samples: Sequence[float]) -> float:
-    """The mean difference between round trips that follow each other; NaN where there are none.
+    """The mean absolute difference between consecutive round trips; NaN without any.
 
     >>> jitter([1.0, 3.0, 2.0])
     1.5
@@ -94,21 +77,21 @@ def jitter(samples: Sequence[float]) -> float:
 
 @dataclass(frozen=True)
 class Times:
-    """Round trips of one size on one clock, in seconds."""
+    """Statistics of the round trips of one size on one clock, in seconds."""
 
     least: float
-    median: Bounded
-    p99: Bounded
+    median: Interval
+    p99: Interval
     jitter: float
 
     @classmethod
     def of(cls, samples: Sequence[float]) -> Times:
-        """Of the round trips in the order of their requests."""
+        """Computes the statistics of round trips in the order of their requests."""
         least = min(samples, default=math.nan)
         return cls(least, quantile(samples, 0.5), quantile(samples, 0.99), jitter(samples))
 
     def to_json(self) -> dict[str, Any]:
-        """For a document."""
+        """Returns the statistics as JSON values."""
         return {
             "min": known(self.least),
             "median": self.median.to_json(),
@@ -119,18 +102,18 @@ class Times:
 
 @dataclass(frozen=True)
 class Line:
-    """Round trips by size: a latency at size 0, and seconds for each byte."""
+    """Round trips by size: the latency at size 0, and seconds per byte."""
 
-    latency: Bounded
-    per_byte: Bounded
+    latency: Interval
+    per_byte: Interval
 
     def to_json(self) -> dict[str, Any]:
-        """For a document."""
+        """Returns the statistics as JSON values."""
         return {"latency_s": self.latency.to_json(), "seconds_per_byte": self.per_byte.to_json()}
 
 
 def line(least: dict[int, float]) -> Line | None:
-    """The line under the least round trips by size; None for fewer than four sizes.
+    """The line through the smallest round trips by size; None for fewer than four sizes.
 
     >>> found = line({size: 0.001 + size * 1e-6 for size in (100, 200, 300, 400)})
     >>> round(found.latency.value, 9), round(found.per_byte.value, 12)
@@ -142,5 +125,4 @@ def line(least: dict[int, float]) -> Line | None:
     x = np.asarray(sizes, dtype=float)
     y = np.asarray([least[size] for size in sizes])
     intercepts, slopes = lines.resampled(x, y, np.random.default_rng(1))
-    told = [Bounded(float(found[0]), *lines.bounds(found)) for found in (intercepts, slopes)]
-    return Line(*told)
+    return Line(*(Interval(float(found[0]), *lines.bounds(found)) for found in (intercepts, slopes)))

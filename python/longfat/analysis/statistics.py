@@ -1,20 +1,20 @@
-"""Intervals: how sure a mean, a difference or a ratio is.
+"""Confidence intervals of means, differences and ratios.
 
-The rules, which the table's footnote and the report repeat:
+The rules:
 
 - Every interval has 95 % confidence.
-- Below 30 trials the interval of a mean is Student's t. From 30 trials on it is the bias-corrected and
+- The interval of a mean is Student's t below 30 trials. From 30 trials, it is the bias-corrected and
   accelerated bootstrap (BCa; Efron 1987) with 9999 resamples and a fixed seed, which follows skewed
-  samples. With few trials the bootstrap has too little to resample and its intervals are too short. From
-  100 trials on the bootstrap distribution is expanded instead of drawn (`longfat.analysis.bootstrap`).
-- No metric can be negative: a bound below zero is cut off at zero.
-- One trial has no interval: its bounds are NaN. Trials that all agree have an interval without width.
-- Two cells are compared trial by trial, since trial k of both met the same losses: the difference is the
-  t interval of the differences, the ratio is Fieller's (1954), so that a ratio's interval excludes 1
-  where the difference's excludes 0. A ratio of metrics is never negative: its interval is cut off at zero,
-  and its upper bound is infinite where the denominator is not clearly above zero.
+  samples; with fewer trials, bootstrap intervals are too short. From 100 trials, the bootstrap distribution
+  is expanded instead of drawn (`longfat.analysis.bootstrap`).
+- Metrics are never negative: a bound below zero is set to zero.
+- One trial has no interval: its bounds are NaN. Trials that all agree have an interval of width zero.
+- Two cells are compared trial by trial, since trial k of both has the same losses. The interval of the
+  difference is the t interval of the paired differences, that of the ratio is Fieller's (1954); so the
+  interval of a ratio excludes 1 if that of the difference excludes 0. A ratio's lower bound is at least zero,
+  and its upper bound is infinite unless the denominator is clearly above zero.
 
-An interval is computed when one of its bounds is first read, so a run costs no more than what is shown of it.
+An interval is computed when one of its bounds is first read.
 """
 
 from __future__ import annotations
@@ -38,16 +38,16 @@ if TYPE_CHECKING:
     from longfat.study import Study
 
 CONFIDENCE = 0.95
-"""The confidence of every interval that is shown."""
+"""The confidence level of every interval."""
 
 BOOTSTRAP_FROM = 30
-"""Trials from which on the interval of a mean is the BCa bootstrap."""
+"""Number of trials from which the interval of a mean is the BCa bootstrap."""
 
 EXPANSION_FROM = 100
-"""Trials from which on the bootstrap distribution is expanded instead of drawn."""
+"""Number of trials from which the bootstrap distribution is expanded instead of drawn."""
 
 RESAMPLES = 9999
-"""Resamples of the bootstrap."""
+"""Number of bootstrap resamples."""
 
 T = TypeVar("T")
 
@@ -55,12 +55,12 @@ _NOT_METRICS = {"cell", "world", "protocol", "trial", "seed", "error", "key"}
 
 
 def summarise(study: Study, records: pl.DataFrame, cells: Sequence[Cell]) -> list[CellResult]:
-    """Sums up the records of each cell: successes, failures by their error, and each metric's samples.
+    """Summarises the records of each cell: successes, failures by error, and each metric's samples.
 
-    `records` has one row a trial; its column `cell` is an index into `cells`. A cell without any record
-    is left out. Samples are read and intervals computed when they are first used.
+    `records` has one row per trial; its column `cell` is an index into `cells`. Cells without records are
+    left out. Samples are read and intervals computed on first use.
     """
-    del study  # the rules are the same for every study
+    del study  # All studies share the same rules.
     columns = [name for name, of in records.schema.items() if name not in _NOT_METRICS and of.is_numeric()]
     ordered = records.sort("cell", "trial")
     measured = ordered.filter(pl.col("error").is_null())
@@ -76,7 +76,7 @@ def summarise(study: Study, records: pl.DataFrame, cells: Sequence[Cell]) -> lis
     for index in ordered["cell"].unique(maintain_order=True):
         cell, about = cells[index], found.get(index, {})
         rows = of_cell.get((index,), measured.clear())
-        # A swept key may have a metric's name.
+        # A swept key can have the name of a metric.
         names = [name for name in columns if name not in cell.params and about.get(name)]
         samples = _OnUse(names, functools.partial(_values, rows))
         results.append(
@@ -94,7 +94,7 @@ def summarise(study: Study, records: pl.DataFrame, cells: Sequence[Cell]) -> lis
 
 
 def _failures(records: pl.DataFrame) -> dict[int, dict[str, int]]:
-    """Of each cell, how many trials failed by which error, in the order of the errors' texts."""
+    """The number of failed trials of each cell by error, sorted by the error's text."""
     failed = records.filter(pl.col("error").is_not_null()).select("cell", pl.col("error").cast(pl.String))
     counted: dict[int, Counter[str]] = {}
     for index, error in failed.iter_rows():
@@ -103,7 +103,7 @@ def _failures(records: pl.DataFrame) -> dict[int, dict[str, int]]:
 
 
 class _OnUse(MutableMapping[str, T], Generic[T]):
-    """A value for each name, made when it is first used."""
+    """A mapping that computes each value on first use."""
 
     def __init__(self, names: Iterable[str], make: Callable[[str], T]) -> None:
         self._make = make
@@ -135,13 +135,13 @@ class _OnUse(MutableMapping[str, T], Generic[T]):
 
 
 def _values(rows: pl.DataFrame, name: str) -> list[float]:
-    """A metric's values in trial order, NaN where a trial has none."""
+    """A metric's values in trial order; NaN for a trial without one."""
     found: list[float] = rows[name].cast(pl.Float64).fill_null(math.nan).to_list()
     return found
 
 
 class _PendingInterval(Interval):
-    """An interval that is computed when it is read: its mean alone, or all of it for a bound."""
+    """An interval that is computed on first use: the mean separately, or all of it for a bound."""
 
     _samples: Mapping[str, Sequence[float]]
     _metric: str
@@ -151,9 +151,9 @@ class _PendingInterval(Interval):
         object.__setattr__(self, "_metric", metric)
 
     def __getattr__(self, name: str) -> float:
-        # Called where an attribute is not there yet.
-        if name == "mean":
-            found = {"mean": _mean(_finite(self._samples[self._metric]))}
+        # Python calls this for attributes that are not set yet.
+        if name == "value":
+            found = {"value": _mean(_finite(self._samples[self._metric]))}
         elif name in ("low", "high"):
             computed = interval(self._samples[self._metric])
             found = {"low": computed.low, "high": computed.high}
@@ -164,24 +164,24 @@ class _PendingInterval(Interval):
         return found[name]
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Interval) and (self.mean, self.low, self.high) == (
-            other.mean,
+        return isinstance(other, Interval) and (self.value, self.low, self.high) == (
+            other.value,
             other.low,
             other.high,
         )
 
     def __hash__(self) -> int:
-        return hash((self.mean, self.low, self.high))
+        return hash((self.value, self.low, self.high))
 
     def __repr__(self) -> str:
-        return f"Interval(mean={self.mean!r}, low={self.low!r}, high={self.high!r})"
+        return f"Interval(value={self.value!r}, low={self.low!r}, high={self.high!r})"
 
 
 def interval(samples: Sequence[float], confidence: float = CONFIDENCE) -> Interval:
-    """The mean of `samples` and its confidence interval, by the rules above. NaN among them is left out.
+    """Returns the mean of `samples` and its confidence interval by the rules above. Ignores NaN.
 
     >>> interval([4.0])
-    Interval(mean=4.0, low=nan, high=nan)
+    Interval(value=4.0, low=nan, high=nan)
     >>> i = interval([9.0, 10.0, 11.0])
     >>> round(i.low, 3), round(i.high, 3)
     (7.516, 12.484)
@@ -199,14 +199,14 @@ def _finite(samples: Sequence[float]) -> NDArray[np.float64]:
 
 
 def _mean(values: NDArray[np.float64]) -> float:
-    """The mean; that of equal values is the value itself, whatever a sum rounds to."""
+    """The mean; for equal values, the value itself without rounding errors."""
     if values.size == 0:
         return math.nan
     return float(values[0] if values.min() == values.max() else values.mean())
 
 
 def method(n: int) -> str:
-    """How the interval of a mean of `n` trials is found, for footnotes.
+    """The method for the interval of a mean of `n` trials, for footnotes.
 
     >>> method(1), method(20), method(30), method(2000)
     ('no interval: one trial', "Student's t", 'BCa bootstrap, 9999 resamples', 'BCa bootstrap, expanded')
@@ -219,7 +219,7 @@ def method(n: int) -> str:
 
 
 def _student(values: NDArray[np.float64], confidence: float) -> Interval:
-    """The t interval, open to negative values; NaN bounds below two values."""
+    """The t interval, which may be negative; NaN bounds below two values."""
     mean = _mean(values)
     if values.size < 2:
         return Interval(mean, math.nan, math.nan)
@@ -235,7 +235,7 @@ def quantile_t(n: int, confidence: float = CONFIDENCE) -> float:
     >>> round(quantile_t(20), 4)
     2.093
     """
-    # Imported where an interval is computed: loading a run needs none, and the import takes a while.
+    # A slow import that loading a run does not need.
     from scipy import special
 
     return float(special.stdtrit(n - 1, (1 + confidence) / 2))
@@ -251,7 +251,7 @@ def _bootstrap(values: NDArray[np.float64], confidence: float) -> Interval:
 
 
 def paired(a: CellResult, b: CellResult, metric: str) -> tuple[list[float], list[float]]:
-    """The values of `metric` in the trials that succeeded in both cells, in the same order."""
+    """Returns the values of `metric` in the trials that succeeded in both cells, in the same order."""
     of_a, of_b = _by_trial(a, metric), _by_trial(b, metric)
     both = [trial for trial in of_a if trial in of_b]
     return [of_a[trial] for trial in both], [of_b[trial] for trial in both]
@@ -265,7 +265,7 @@ def _by_trial(of: CellResult, metric: str) -> dict[int, float]:
 def mean_difference(
     a: Sequence[float], b: Sequence[float], weight: float = 1.0, confidence: float = CONFIDENCE
 ) -> Interval:
-    """The mean of a - `weight` * b over pairs, with its t interval; it may be negative.
+    """Returns the mean of a - `weight` * b over pairs, with its t interval; both may be negative.
 
     >>> d = mean_difference([3.0, 5.0, 4.0], [2.0, 3.0, 3.0])
     >>> round(d.mean, 3), round(d.low, 3)
@@ -275,11 +275,11 @@ def mean_difference(
 
 
 def ratio(a: Sequence[float], b: Sequence[float], confidence: float = CONFIDENCE) -> Interval:
-    """The ratio of the means of pairs, mean(a) / mean(b), with Fieller's interval cut off at zero.
+    """Returns mean(a) / mean(b) over pairs, with Fieller's interval, limited to values above zero.
 
-    The interval holds every r >= 0 for which the t interval of a - r b holds 0. Its upper bound is infinite
-    where mean(b) is not clearly different from zero. The bounds are NaN for a single pair, the mean too where
-    mean(b) is zero. Neither `a` nor `b` has negative values.
+    The interval contains every r >= 0 for which the t interval of a - r b contains 0. Its upper bound is
+    infinite unless mean(b) clearly differs from zero. The bounds are NaN for a single pair; everything is NaN
+    if mean(b) is zero. `a` and `b` must not be negative.
     """
     x, y = np.asarray(a, dtype=float), np.asarray(b, dtype=float)
     if x.size == 0 or y.mean() == 0:
@@ -297,7 +297,7 @@ def ratio(a: Sequence[float], b: Sequence[float], confidence: float = CONFIDENCE
     if square > 0:
         root = math.sqrt(max(discriminant, 0.0))
         return Interval(mean, max((middle - root) / square, 0.0), (middle + root) / square)
-    # All but the ratios between the roots, if there are roots; one interval of them is open above.
+    # The interval excludes the ratios between the roots, if there are any, and is unbounded above.
     if square == 0 or discriminant <= 0:
         return Interval(mean, 0.0, math.inf)
     root = math.sqrt(discriminant)

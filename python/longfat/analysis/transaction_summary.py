@@ -1,4 +1,4 @@
-"""The samples of `longfat transact`, summed up by protocol and size."""
+"""Summary of the samples of `longfat transact` by protocol and size."""
 
 from __future__ import annotations
 
@@ -10,32 +10,33 @@ from typing import Any
 
 import numpy as np
 
-from longfat.analysis.round_trips import Bounded, known, quantile
+from longfat.analysis.round_trips import quantile
+from longfat.results import Interval, known
 
 
 @dataclass(frozen=True)
-class Of:
-    """Transactions of one protocol and size. Times are medians, in seconds."""
+class Transactions:
+    """The transactions of one protocol and size. Times are medians, in seconds."""
 
     protocol: str
     size: int
     count: int
     failed: int
-    application: Bounded
-    wire: Bounded
-    stack: Bounded
-    """Of the differences of application and wire, transaction by transaction."""
+    application: Interval
+    wire: Interval
+    stack: Interval
+    """The difference of application and wire, per transaction."""
     packets: float
-    """Median of the packets both ways; NaN where the wire was not seen."""
+    """Median number of packets in both directions; NaN without a capture."""
     packets_usual: bool
-    """Whether every transaction had as many."""
+    """Whether every transaction has the same number of packets."""
     bytes_on_wire: float
     syn_data: int
-    """Transactions whose request was acknowledged with the SYN."""
+    """Number of transactions whose request is acknowledged together with the SYN."""
     retransmissions: int
 
     def to_json(self) -> dict[str, Any]:
-        """For a document."""
+        """Returns the figures as JSON values."""
         return {
             "protocol": self.protocol,
             "size": self.size,
@@ -54,31 +55,31 @@ class Of:
 
 @dataclass(frozen=True)
 class Summary:
-    """All of a measurement."""
+    """The summary of a measurement."""
 
-    of: tuple[Of, ...]
+    groups: tuple[Transactions, ...]
     errors: dict[str, int]
 
     @property
     def done(self) -> int:
-        """Transactions that came to their end."""
-        return sum(one.count - one.failed for one in self.of)
+        """The number of completed transactions."""
+        return sum(one.count - one.failed for one in self.groups)
 
 
 def summarise(samples: Sequence[Mapping[str, Any]], protocols: Sequence[str]) -> Summary:
-    """Sums up samples, in the order of the protocols and of sizes."""
+    """Summarises samples in the order of protocols and sizes."""
     groups: dict[tuple[int, int], list[Mapping[str, Any]]] = {}
     for sample in samples:
         groups.setdefault((protocols.index(sample["protocol"]), sample["size"]), []).append(sample)
-    told = tuple(_of(protocols[place], size, group) for (place, size), group in sorted(groups.items()))
-    return Summary(told, dict(Counter(sample["error"] for sample in samples if sample["error"] is not None)))
+    found = tuple(_group(protocols[place], size, group) for (place, size), group in sorted(groups.items()))
+    return Summary(found, dict(Counter(sample["error"] for sample in samples if sample["error"] is not None)))
 
 
-def _of(protocol: str, size: int, samples: Sequence[Mapping[str, Any]]) -> Of:
+def _group(protocol: str, size: int, samples: Sequence[Mapping[str, Any]]) -> Transactions:
     good = [sample for sample in samples if sample["error"] is None]
     seen = [sample for sample in good if sample["wire_s"] is not None]
     packets = [sample["packets"] for sample in seen]
-    return Of(
+    return Transactions(
         protocol,
         size,
         count=len(samples),

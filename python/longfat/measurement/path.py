@@ -295,13 +295,13 @@ class PathMeasurement:
             self._keep(told)
         for router in samples.routers.values():
             asked, answered = self._judged.get(router.ttl, (0, 0))
-            if router.asked - asked < JUDGED or not router.answered:
+            if router.sent - asked < JUDGED or not router.answered:
                 continue
-            if router.answered - answered < RARELY * (router.asked - asked):
+            if router.answered - answered < RARELY * (router.sent - asked):
                 pause = self._pauses.get(router.ttl, 0.0)
                 self._pauses[router.ttl] = min(max(2 * pause, 0.1), SLOWEST_S)
                 self.progress.limited.add(router.ttl)
-            self._judged[router.ttl] = (router.asked, router.answered)
+            self._judged[router.ttl] = (router.sent, router.answered)
 
 
 __all__ = ["TOO_BIG", "Budget", "PathMeasurement", "Progress", "default_sizes"]

@@ -7,10 +7,11 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from longfat.analysis.inference import losses, queues
-from longfat.analysis.inference.links import BITS, Interval, Link
+from longfat.analysis.inference.links import BITS, Link
 from longfat.analysis.inference.losses import LinkLoss
 from longfat.analysis.inference.samples import REACHED, Router
 from longfat.measurement.path import Progress
+from longfat.results import Interval
 
 
 def document(progress: Progress, about: Mapping[str, Any]) -> dict[str, Any]:
@@ -105,7 +106,7 @@ def _hop(
 
 
 def _link(link: Link, loss: LinkLoss | None, wait: float) -> dict[str, Any]:
-    held = None if link.rate is None else queues.held(wait, link.rate.value)
+    held = None if link.rate is None else queues.queued_bytes(wait, link.rate.value)
     return {
         "ttls": list(link.ttls),
         "latency_s": _interval(link.latency),
@@ -120,7 +121,7 @@ def _link(link: Link, loss: LinkLoss | None, wait: float) -> dict[str, Any]:
     }
 
 
-def _interval(interval: Interval | LinkLoss) -> dict[str, float]:
+def _interval(interval: Interval) -> dict[str, float]:
     return {"value": interval.value, "low": interval.low, "high": interval.high}
 
 

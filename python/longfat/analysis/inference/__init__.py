@@ -1,1 +1,1 @@
-"""What round trips to the routers of a path say of its links."""
+"""Properties of a path's links, inferred from round trips to its routers."""

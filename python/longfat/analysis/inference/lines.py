@@ -1,8 +1,8 @@
-"""A line under points whose noise is never negative: least round trips by size.
+"""A line through the lower edge of points with positive noise: smallest round trips by size.
 
-Queues only add to a round trip, so that points lie on the line or above it, some of them far. The line is the
-one of a low quantile (Koenker and Bassett, Regression quantiles, Econometrica 46, 1978), which points far
-above it do not move. For a line it goes through two of the points: all pairs are tried.
+Queues only add to a round trip, so points are on the line or above it, some of them far above. The line is
+the regression of a low quantile (Koenker and Bassett, Regression quantiles, Econometrica 46, 1978), which
+outliers above do not affect. It passes through two of the points, so all pairs are tried.
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ from scipy import stats
 Array = NDArray[np.float64]
 
 QUANTILE = 0.2
-"""Which part of the points lies below the line: low, as noise is above, but not the least, as clocks err."""
+"""The share of points below the line: low since noise is positive, above zero since clocks err."""
 
 MOST_AT_ONCE = 4_000_000
-"""Residuals that are held in memory."""
+"""Maximum number of residuals in memory."""
 
 RESAMPLES = 400
-"""Of the residuals, for intervals."""
+"""Number of resamples of the residuals, for intervals."""
 
 
 def line(x: Array, y: Array, quantile: float = QUANTILE) -> tuple[Array, Array]:
@@ -57,10 +57,10 @@ def _pairs(x: tuple[float, ...]) -> tuple[NDArray[np.intp], NDArray[np.intp], Ar
 
 
 def resampled(x: Array, y: Array, random: np.random.Generator) -> tuple[Array, Array]:
-    """Intercepts and slopes of lines through points with each other's residuals; first of the line itself.
+    """Intercepts and slopes of lines through points with resampled residuals; the first is the line itself.
 
-    Residuals of so few points are too small, which is made up for as usual (n / (n - 2)), and so are the
-    tails of an interval of them (Student's t).
+    Residuals of few points are too small: they are scaled by n / (n - 2), and by the quantiles of Student's t
+    for the tails of an interval.
     """
     intercept, slope = (float(found[0]) for found in line(x, y[None, :]))
     points = len(x)
@@ -68,7 +68,7 @@ def resampled(x: Array, y: Array, random: np.random.Generator) -> tuple[Array, A
     grown = residuals * np.sqrt(points / max(points - 2, 1)) * _tails(max(points - 2, 1))
     drawn = grown[random.integers(points, size=(RESAMPLES, points))]
     others = line(x, intercept + slope * x + drawn)
-    # What residuals do to the line on average (they are not centred) is no uncertainty.
+    # The mean shift of the line by residuals that are not centred is not an uncertainty.
     moved = [found - np.median(found) + own for found, own in zip(others, (intercept, slope), strict=True)]
     return np.concatenate(([intercept], moved[0])), np.concatenate(([slope], moved[1]))
 
@@ -79,7 +79,7 @@ def _tails(freedom: int) -> float:
 
 
 def bounds(values: Array, confidence: float = 0.95) -> tuple[float, float]:
-    """The interval that holds such a part of what was resampled."""
+    """The interval that contains a share `confidence` of the resampled values."""
     tail = (1 - confidence) / 2
     low, high = np.quantile(values, [tail, 1 - tail])
     return float(low), float(high)

@@ -1,17 +1,17 @@
-"""Latency and bandwidth of each link of a path, by low round trips to its routers.
+"""Latency and bandwidth of each link of a path, from low round trips to its routers.
 
-Without queues the round trip of a packet of s bytes to router k is a line over s: A + b s + c r, where b is
-the sum of 1 / bandwidth of the k links there, c that of the links back, and r the size of the answer (as
-pathchar does it: Jacobson 1997; Downey, Using pathchar to estimate Internet link characteristics, SIGCOMM
-1999). Queues add to it, so that low round trips of each size count: the least, or one that a part of them is
-below, since clocks and schedulers err both ways; whichever makes the straightest lines. Routers
-quote the packet in their answer, in full or up to 576 bytes (RFC 1812, section 4.3.2.3) or only its first
-bytes. So r is constant for large packets, and their slope is b alone; small ones whose answers are smaller
-tell c. Where they do not, the way back is taken to be like the way there. An echo has the slope b + c.
+Without queues, the round trip of a packet of s bytes to router k is a line over s: A + b s + c r, where b is
+the sum of 1 / bandwidth of the k links there, c that of the links back, and r the size of the reply (the
+method of pathchar: Jacobson 1997; Downey, Using pathchar to estimate Internet link characteristics, SIGCOMM
+1999). Queues add to it, so only low round trips of each size count: the smallest or a low quantile, since
+clocks and schedulers err both ways; the choice with the straightest lines is used. Routers quote the packet
+in their reply, in full or up to 576 bytes (RFC 1812, section 4.3.2.3) or only its first bytes. So r is
+constant for large packets, whose slope is b; small packets with smaller replies determine c. Without these,
+the reverse direction is assumed to equal the forward direction. An echo has the slope b + c.
 
-A link is the difference of two routers. A router that answers slowly (its answers are not sent on by the same
-hardware) makes the link to it too long and the next one too short: where the next one would be below nothing,
-both are told as one.
+A link is the difference of two routers. A router that replies slowly, in software instead of the forwarding
+hardware, makes the link to it too long and the next one too short. If the next one would be negative, both
+are merged.
 """
 
 from __future__ import annotations
@@ -24,35 +24,27 @@ import numpy as np
 
 from longfat.analysis.inference.lines import RESAMPLES, Array, bounds, line, resampled
 from longfat.analysis.inference.samples import Router, Samples
+from longfat.results import Interval
 
 BITS = 8
 LEAST_SIZES = 4
-"""Sizes below which there is no line."""
+"""Minimum number of sizes for a line."""
 SLOW_S = 20e-6
-"""A router that is by so much more slower than the next one answers slowly, in s of the round trip."""
+"""A router replies slowly if its round trip exceeds that of the next router by this, in s."""
 PARTS = (0.0, 0.1, 0.25, 0.5)
-"""Which part of a size's round trips lies below its low one: that with the straightest lines is taken."""
+"""Candidate quantiles for the low round trip of a size; the one with the straightest lines is used."""
 SURE, OTHER_S = 0.997, 50e-6
-"""The way back is another than the way there where that is as sure, and its answers take so much longer."""
+"""The directions differ if that is certain at this level and the replies take this much longer, in s."""
 _SEED = 0x1F47
 
 
 @dataclass(frozen=True)
-class Interval:
-    """A figure and the interval of 95 % confidence around it."""
-
-    value: float
-    low: float
-    high: float
-
-
-@dataclass(frozen=True)
 class Link:
-    """One link, or several that cannot be told apart.
+    """One link, or several that cannot be separated.
 
-    `latency` is one way, in s: half of what there and back take together. `rate` is in bit/s, None where
-    sending takes too little time to be seen; then it is at least `rate_at_least`, where that is known.
-    `reverse_rate` is told where it was seen to be another than `rate`.
+    `latency` is one-way, in s: half of both directions. `rate` is in bit/s; None if the transmission time is
+    too short to measure, and `rate_at_least` is a lower bound if one is known. `reverse_rate` is set if it
+    measurably differs from `rate`.
     """
 
     ttls: tuple[int, ...]
@@ -62,29 +54,29 @@ class Link:
     rate_at_least: float | None
     reverse_rate: float | None
     slope: Interval
-    """Seconds a byte."""
+    """Seconds per byte."""
 
 
 @dataclass(frozen=True)
 class Path:
-    """All links from here to the last router that has a line."""
+    """All links from this host to the last router with a line."""
 
     links: tuple[Link, ...]
     slow: tuple[int, ...]
-    """Routers that answer too slowly to tell the links on both sides apart."""
+    """Routers that reply too slowly to separate the links on both sides."""
 
     @property
     def seconds_per_byte(self) -> float:
-        """What each byte adds to the way there: the sum of 1 / bandwidth."""
+        """The forward transmission time per byte: the sum of 1 / bandwidth."""
         return math.fsum(link.slope.value for link in self.links)
 
 
 @dataclass(frozen=True)
 class _Line:
-    """A router's line over sizes whose answers are of `answer` bytes: the figure first, then resampled ones.
+    """A router's line over sizes with replies of `answer` bytes: the estimate first, then resampled values.
 
-    `back` is what smaller answers tell of the way back, if there are any. An echo's answers are as large as
-    what was sent, and its slope is there and back together.
+    `back` is the reverse direction from smaller replies, if there are any. Echo replies are as large as the
+    probes, so the slope of an echo covers both directions.
     """
 
     router: Router
@@ -97,7 +89,7 @@ class _Line:
 
 @dataclass(frozen=True)
 class _Sums:
-    """Of all links up to a router: there and back without sending, and seconds a byte each way."""
+    """Sums over all links up to a router: fixed delay of both directions, and seconds per byte of each."""
 
     fixed: Array
     there: Array
@@ -105,7 +97,7 @@ class _Sums:
 
 
 def infer(samples: Samples) -> Path:
-    """What is known so far; no links where nobody answered often enough."""
+    """Infers the links of a path from all samples; returns no links without enough replies."""
     random = np.random.default_rng(_SEED)
     routers = samples.path()
     part = min(PARTS, key=lambda part: _scatter(routers, part))
@@ -129,7 +121,7 @@ def infer(samples: Samples) -> Path:
 
 
 def _scatter(routers: Sequence[Router], part: float) -> float:
-    """How far the low round trips are from their lines, over all routers."""
+    """The distance of low round trips from their lines, over all routers."""
     found = 0.0
     for router in routers:
         points = _points(router, part)
@@ -142,7 +134,7 @@ def _scatter(routers: Sequence[Router], part: float) -> float:
 
 @dataclass(frozen=True)
 class _Points:
-    """Low round trips and bytes of answers by size; `level` are sizes whose answers are of one size."""
+    """Low round trips and reply bytes by size; `level` marks the sizes whose replies have the same length."""
 
     sizes: Array
     low: Array
@@ -159,7 +151,7 @@ def _points(router: Router, part: float) -> _Points | None:
     low = np.array([np.quantile(trips[int(size)], part) for size in sizes])
     answers = np.array([router.answers[address, int(size)] for size in sizes], dtype=float)
     level = answers == answers.max()
-    # Where every packet comes back in full, there and back cannot be told apart.
+    # If every packet returns in full, the directions cannot be separated.
     is_echo = bool((router.is_end and np.all(answers == sizes)) or level.sum() < LEAST_SIZES)
     return _Points(sizes, low, answers, np.ones_like(level) if is_echo else level, is_echo)
 
@@ -176,7 +168,7 @@ def _line_of(router: Router, part: float, random: np.random.Generator) -> _Line 
     height, slope = resampled(sizes[level], least[level], random)
     back = None
     if (~level).any():
-        # What smaller answers of smaller packets save on the way back.
+        # The time that smaller replies save in the reverse direction.
         small = least[~level] + _noise(
             least[level] - height[0] - slope[0] * sizes[level], (~level).sum(), random
         )
@@ -186,7 +178,7 @@ def _line_of(router: Router, part: float, random: np.random.Generator) -> _Line 
 
 
 def _noise(residuals: Array, count: int, random: np.random.Generator) -> Array:
-    """Residuals drawn for so many points: none in the first row, and none on average in the others."""
+    """Resampled residuals for `count` points: zero in the first row, centred in the others."""
     drawn = residuals[random.integers(len(residuals), size=(RESAMPLES + 1, count))]
     drawn -= np.median(residuals)
     drawn[0] = 0.0
@@ -194,7 +186,7 @@ def _noise(residuals: Array, count: int, random: np.random.Generator) -> Array:
 
 
 def _link(before: int, sums: _Sums, line: _Line) -> tuple[Link, _Sums, bool]:
-    """The link behind router `before`, the sums with it, and whether it is less than nothing."""
+    """The link behind router `before`, the sums including it, and whether it is negative."""
     there = (line.slope - sums.there - sums.back) / 2 if line.is_echo else line.slope - sums.there
     back, is_other = there, False
     if line.back is not None:
@@ -211,8 +203,8 @@ def _link(before: int, sums: _Sums, line: _Line) -> tuple[Link, _Sums, bool]:
         address=line.router.address,
         latency=one_way,
         rate=Interval(BITS / seen.value, BITS / seen.high, BITS / seen.low) if seen.low > 0 else None,
-        # A figure below nothing shows how large errors are: no bound is told beyond that.
-        rate_at_least=None if seen.low > 0 else BITS / max(seen.high, _half(seen)),
+        # A negative estimate shows the size of the errors, which limits the bound.
+        rate_at_least=None if seen.low > 0 else BITS / max(seen.high, seen.half_width),
         reverse_rate=BITS / back_seen.value if is_other and back_seen.low > 0 else None,
         slope=seen,
     )
@@ -226,14 +218,10 @@ def _interval(values: Array) -> Interval:
 
 
 def converged(links: Sequence[Link], rate: float, latency: float, least_latency: float) -> list[bool]:
-    """Of each link, whether half of each interval is within a share of the figure, or of `least_latency`."""
+    """Whether each link's half-widths are within a share of the estimate, or within `least_latency`."""
     return [
-        _half(link.latency) <= max(latency * abs(link.latency.value), least_latency)
+        link.latency.half_width <= max(latency * abs(link.latency.value), least_latency)
         and link.rate is not None
-        and _half(link.slope) <= rate * link.slope.value
+        and link.slope.half_width <= rate * link.slope.value
         for link in links
     ]
-
-
-def _half(interval: Interval) -> float:
-    return (interval.high - interval.low) / 2

@@ -1,7 +1,7 @@
-"""Closed forms of the field, each with its source: of ARQ protocols, of TCP, and of latency.
+"""Closed forms from the literature, each with its source: for ARQ protocols, TCP and latency.
 
-They are numbers in, numbers out; `longfat.analysis.prediction` says which of them speaks of a trial. Max-min
-shares come from the native part, which measures distances from them too.
+The functions take and return numbers; `longfat.analysis.prediction` selects the form for a trial. The native
+module computes max-min shares.
 """
 
 from longfat.analysis.theory import arq, latency, slow_start, tcp, transactions

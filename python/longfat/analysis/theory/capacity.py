@@ -1,4 +1,4 @@
-"""What links in a row deliver at most."""
+"""The maximum rate that links in series deliver."""
 
 from __future__ import annotations
 
@@ -7,12 +7,11 @@ from collections.abc import Iterable
 
 
 def deliverable(links: Iterable[tuple[float, float]]) -> float:
-    """The most that reaches the far end of links in a row, in the unit of their rates.
+    """Returns the maximum rate at the far end of links in series, in the unit of their rates.
 
-    Each link is its rate and the share of packets that it loses. A link loses packets before they join its
-    queue, so a lost packet takes no time on it: with enough arrivals the link is busy whatever it loses. Only
-    the links behind it take from what it sends: the least over links of rate times the product of 1 - loss
-    of those behind.
+    `links` are pairs of rate and loss. A link loses packets before they join its queue, so a lost packet
+    takes no time on it, and with enough arrivals the link is always busy. Only losses on later links reduce
+    its output: the result is the minimum over links of the rate times the product of 1 - loss of later links.
 
     >>> deliverable([(100.0, 0.1)])
     100.0

@@ -1,7 +1,7 @@
-"""The time of a TCP transfer on a path that loses packets: slow start to the first loss, then steady state.
+"""The time of a TCP transfer on a lossy path: slow start to the first loss, then steady state.
 
-Losses are independent of each other and of queues. ACKs are not lost. SACK repairs the first loss in a round
-trip.
+Losses are independent of each other and of queues. ACKs are not lost. SACK repairs the first loss within a
+round trip.
 
 Source: Cardwell, Savage and Anderson, Modeling TCP latency (INFOCOM 2000), section II.
 """
@@ -20,18 +20,18 @@ from longfat.analysis.theory.slow_start import Rules, transfer
 SYN_TIMEOUT = 1.0
 """The first timeout of a SYN, in s (RFC 6298, section 2.1); it doubles each time."""
 LEAST_MARGIN = 0.2
-"""How much Linux' retransmission timeout exceeds the smoothed round trip at least, in s."""
+"""Minimum margin of Linux's retransmission timeout over the smoothed RTT, in s."""
 _DOUBLED = 2.0
-"""How much slow start grows in a round trip."""
+"""Growth factor of slow start per round trip."""
 _FALLS = 0.95
-"""A window that a loss and the growth up to the next one leave above this share has settled."""
+"""The window has settled if it recovers to this share between two losses."""
 _AIMD = {RENO: (0.5, 1.0), CUBIC: (0.7, 3 * (1 - 0.7) / (1 + 0.7))}
-"""The factor at a loss, and segments a round trip (RFC 5681; RFC 9438, sections 4.3 and 4.6)."""
+"""The reduction factor at a loss, and segments per round trip (RFC 5681; RFC 9438, sections 4.3 and 4.6)."""
 
 
 @dataclass(frozen=True)
 class LossyTransfer:
-    """The mean time in s until the last byte has arrived, and what it is made of.
+    """The mean time in s until the last byte arrives, and its parts.
 
     `before_loss` is the mean number of segments up to the first loss, `rate` the goodput in bit/s after it.
     """
@@ -43,7 +43,7 @@ class LossyTransfer:
 
 
 def way_loss(hops: Sequence[Hop]) -> float:
-    """The probability that a packet is lost on one way.
+    """Returns the probability that a packet is lost in one direction.
 
     >>> round(way_loss([Hop(loss=0.1), Hop(loss=0.2)]), 6)
     0.28
@@ -52,7 +52,7 @@ def way_loss(hops: Sequence[Hop]) -> float:
 
 
 def before_loss(segments: int, loss: float) -> float:
-    """The mean number of segments sent up to the first loss, all where there is none (section II-B).
+    """Returns the mean number of segments before the first loss; all without loss (section II-B).
 
     >>> before_loss(100, 0.0), round(before_loss(10**9, 0.02), 6)
     (100.0, 49.0)
@@ -63,24 +63,24 @@ def before_loss(segments: int, loss: float) -> float:
 
 
 def handshake_delay(there: float, back: float) -> float:
-    """The mean seconds that lost SYNs and SYN-ACKs add to a handshake (section II-A).
+    """Returns the mean time that lost SYNs and SYN-ACKs add to a handshake, in s (section II-A).
 
-    ValueError where half of the packets of a way are lost or more: then the mean is infinite.
+    Raises ValueError if a direction loses half of its packets or more: the mean is infinite.
 
     >>> handshake_delay(0.0, 0.0), round(handshake_delay(0.02, 0.02), 4)
     (0.0, 0.0417)
     """
     if max(there, back) >= 0.5:
-        raise ValueError("half of all packets or more are lost: a handshake has no mean time")
+        raise ValueError("at a loss of 50 % or more, a handshake has no mean time")
     return SYN_TIMEOUT * sum((1 - loss) / (1 - 2 * loss) - 1 for loss in (there, back))
 
 
 def lossy_transfer(
     hops: Sequence[Hop], back: Sequence[Hop], size: int, rules: Rules, controller: str
 ) -> LossyTransfer:
-    """A transfer of `size` bytes without its handshake; the way there loses packets.
+    """Predicts a transfer of `size` bytes without its handshake; the forward direction loses packets.
 
-    ValueError for a controller without a closed form (`longfat.analysis.theory.response`).
+    Raises ValueError for a controller without a closed form (`longfat.analysis.theory.response`).
     """
     loss = way_loss(hops)
     segments = math.ceil(size / rules.segment)
@@ -108,11 +108,11 @@ def _after_loss(
     aimd: tuple[float, float],
     rates: tuple[float, float],
 ) -> float:
-    """Seconds for the segments after the first loss, at which the window was `window`.
+    """The time in s of the segments after the first loss, which occurs at the window `window`.
 
     Windows are above their steady mean at first: from each loss to the next, 1 / loss segments later, the
-    window grows from its reduced size. The steady rate holds once they fall no more, or are as slow.
-    `rates` are the steady one and that of the link, in segments per second.
+    window grows from its reduced size. The steady rate applies once the windows stop falling or are as slow.
+    `rates` are the steady rate and the link's rate, in segments per second.
     """
     factor, growth = aimd
     steady, link = rates
@@ -130,6 +130,6 @@ def _after_loss(
 
 
 def _link(hops: Sequence[Hop], rules: Rules) -> float:
-    """The goodput in bit/s that the links allow: what a link sends may be lost behind it."""
+    """The goodput in bit/s that the links allow; later links may lose what a link sends."""
     share = rules.segment / (rules.segment + rules.header)
     return share * min(hop.rate * (1 - way_loss(hops[number + 1 :])) for number, hop in enumerate(hops))

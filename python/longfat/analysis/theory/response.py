@@ -1,7 +1,7 @@
-"""How fast a TCP sender goes in steady state where losses do not come from its own queue.
+"""The steady-state rate of a TCP sender whose losses are independent of its queue.
 
-Each controller has a response function of round trip and loss (`longfat.analysis.theory.tcp`); this module
-selects the one that applies.
+The response function of a controller depends on RTT and loss (`longfat.analysis.theory.tcp`); this module
+selects the applicable one.
 """
 
 from __future__ import annotations
@@ -13,22 +13,22 @@ from longfat.analysis.theory import tcp
 
 RENO, CUBIC = "reno", "cubic"
 CONTROLLERS = (CUBIC, RENO)
-"""Controllers whose response to loss has a closed form."""
+"""Controllers with a closed form for the response to loss."""
 
 FEW_TIMEOUTS = 0.01
-"""Loss up to which Mathis' form, which knows no timeouts, says more than PFTK."""
+"""Loss up to which the Mathis form, which ignores timeouts, is more accurate than PFTK."""
 
 _ROUNDING = 1 + 1e-9
 _NOTES = {
     "mathis": "Mathis: 1.31 / (RTT sqrt(p)), without timeouts",
     "pftk": "PFTK: with timeouts, without SACK",
 }
-_OF_CUBIC = "CUBIC's response to loss, or Reno's where that is more"
+_OF_CUBIC = "the larger of CUBIC's and Reno's response to loss"
 
 
 @dataclass(frozen=True)
 class Response:
-    """Packets per second, the form they follow from, and all forms by name where there are several."""
+    """Packets per second, the selected form, and all forms by name if there are several."""
 
     rate: float
     note: str
@@ -44,21 +44,21 @@ def response(
     window: float,
     settings: Mapping[str, float] | None = None,
 ) -> Response:
-    """The rate that loss allows; ValueError for a controller without a closed form.
+    """Returns the rate that loss allows.
 
-    `round_trip` and `timeout` (the first one) in s, `window` the most packets that may be unacknowledged.
-    `settings` are c and beta of CUBIC.
+    `round_trip` and the first `timeout` are in s, `window` is the maximum number of unacknowledged packets,
+    and `settings` are c and beta of CUBIC. Raises ValueError for a controller without a closed form.
 
     >>> round(response("reno", 0.1, 0.0001, 0.3, window=1e9).rate)
     1310
     """
     if controller == CUBIC:
-        # Where its own form is slower it goes as fast as Reno (RFC 9438, section 4.3), with Reno's timeouts.
+        # CUBIC is at least as fast as Reno (RFC 9438, section 4.3), with Reno's timeouts.
         reno = response(RENO, round_trip, loss, timeout, window=window)
         rate = max(tcp.cubic(round_trip, loss, **(settings or {})), reno.rate)
         return Response(rate, _OF_CUBIC)
     if controller != RENO:
-        raise ValueError(f"{controller} answers losses by other rules than Reno and CUBIC")
+        raise ValueError(f"{controller} has none for its response to losses; Reno and CUBIC have")
     forms = {
         "mathis": tcp.mathis(round_trip, loss),
         "pftk": tcp.pftk(round_trip, loss, timeout, most=window),
@@ -68,5 +68,5 @@ def response(
 
 
 def has_timeouts(loss: float) -> bool:
-    """Whether the form of Reno that applies counts retransmission timeouts."""
+    """Whether the applicable form for Reno includes retransmission timeouts."""
     return loss > FEW_TIMEOUTS * _ROUNDING

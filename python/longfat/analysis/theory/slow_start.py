@@ -1,10 +1,10 @@
-"""How long TCP's slow start takes where nothing is lost.
+"""The time of TCP's slow start without loss.
 
-`transfer` follows each segment and each ACK, so that it is exact for any chain of hops as long as windows
-grow by their rule alone. `rounds` is the closed form for the number of round trips.
+`transfer` follows each segment and each ACK and is exact for any chain of hops. `rounds` is the closed form
+for the number of round trips.
 
-Sources: RFC 5681, section 3.1 (the window grows by at most a segment an ACK); RFC 3465 (by what the ACK is
-of); RFC 6928 (initial window); RFC 1122, section 4.2.3.2 (delayed ACKs); Cardwell, Savage and Anderson,
+Sources: RFC 5681, section 3.1 (the window grows by at most a segment an ACK); RFC 3465 (by the acknowledged
+bytes); RFC 6928 (initial window); RFC 1122, section 4.2.3.2 (delayed ACKs); Cardwell, Savage and Anderson,
 Modeling TCP latency (INFOCOM 2000), section II; Kurose and Ross, Computer Networking, section 3.7.
 """
 
@@ -20,7 +20,7 @@ from longfat.analysis.theory.latency import Hop, serialization, transit
 
 @dataclass(frozen=True)
 class Rules:
-    """How an end of a connection behaves. Sizes are bytes, windows segments, times seconds."""
+    """Parameters of a TCP endpoint. Sizes are bytes, windows segments, times seconds."""
 
     segment: int = 1448
     """Payload of a full segment."""
@@ -31,27 +31,27 @@ class Rules:
     initial_window: int = 10
     """RFC 6928."""
     ack_every: int = 2
-    """Segments that one ACK is of."""
+    """Segments per ACK."""
     ack_delay: float = 0.04
-    """The longest that an ACK waits for another segment."""
+    """Maximum delay of an ACK that waits for another segment."""
     quick_acks: int = 0
-    """The first segments, which are acknowledged at once."""
+    """Number of initial segments that are acknowledged immediately."""
     growth: str = "bytes"
-    """What the window grows by: "bytes" that an ACK is of (RFC 3465), or one segment each of the "acks"."""
+    """Window growth: by the acknowledged "bytes" (RFC 3465), or by one segment per ACK ("acks")."""
     window: float = math.inf
-    """The most bytes that may be unacknowledged: what the receiver offers."""
+    """Maximum number of unacknowledged bytes: the receive window."""
 
 
 @dataclass(frozen=True)
 class Transfer:
-    """When the last byte has arrived, and in how many segments the bytes went."""
+    """The arrival time of the last byte, and the number of segments."""
 
     seconds: float
     segments: int
 
 
 class _Way:
-    """The links of one direction, with the time from which each is free."""
+    """The links of one direction, with the time at which each becomes free."""
 
     def __init__(self, hops: Sequence[Hop]) -> None:
         self._hops = hops
@@ -69,7 +69,7 @@ class _Way:
 
 
 class _Receiver:
-    """Acknowledges every so many segments, or after a time."""
+    """Acknowledges every `ack_every` segments, or after `ack_delay`."""
 
     def __init__(self, rules: Rules, way: _Way) -> None:
         self._rules, self._way = rules, way
@@ -102,10 +102,10 @@ class _Receiver:
 
 
 def transfer(hops: Sequence[Hop], back: Sequence[Hop], size: int, rules: Rules | None = None) -> Transfer:
-    """Follows so many bytes that leave at time 0 over an idle path, without loss and without a handshake."""
+    """Simulates `size` bytes that leave at time 0 over an idle path, without loss or handshake."""
     rules = rules or Rules()
     if size < 1 or rules.segment < 1 or rules.window < rules.segment:
-        raise ValueError("a transfer has at least a byte, and the window room for a segment")
+        raise ValueError("a transfer needs at least one byte, and a window of at least one segment")
     forward, receiver = _Way(hops), _Receiver(rules, _Way(back))
     congestion = rules.initial_window * rules.segment
     now = arrived = 0.0
@@ -124,7 +124,7 @@ def transfer(hops: Sequence[Hop], back: Sequence[Hop], size: int, rules: Rules |
         receiver.take(arrived, payload)
         left, flight = left - payload, flight + payload
         turn, lasts = pattern.found(arrived, min(congestion, rules.window))
-        # The last turn is followed to its end, since its last segment may be short.
+        # The last turn is simulated, since its last segment may be short.
         turns = left // (turn * rules.segment) - 1 if turn else 0
         if turns > 0:
             by = turns * lasts
@@ -136,7 +136,7 @@ def transfer(hops: Sequence[Hop], back: Sequence[Hop], size: int, rules: Rules |
 
 
 class _Pattern:
-    """Tells once segments arrive in turns that are all alike, so that turns between need not be followed."""
+    """Detects a periodic arrival pattern; whole periods (turns) can be skipped."""
 
     def __init__(self, hops: Sequence[Hop], back: Sequence[Hop], rules: Rules) -> None:
         full = rules.segment + rules.header
@@ -150,18 +150,18 @@ class _Pattern:
         self._even = 0
 
     def found(self, arrived: float, window: float) -> tuple[int, float]:
-        """Segments in a turn and its time, once; no segments while there is no pattern."""
+        """Returns the segments and the duration of a turn when a pattern is found, else 0 segments."""
         seen = self._arrivals
         seen.append(arrived)
         if self._turn:
-            # A window that does not fill the path moves on as a whole.
+            # A window that does not fill the path arrives as a whole, once per round trip.
             turn = self._turn
             if window < self._rules.window or len(seen) % turn or len(seen) < 3 * turn:
                 return 0, 0.0
             lasts = [late - early for late, early in zip(seen[-turn:], seen[-2 * turn : -turn], strict=True)]
             alike = max(lasts) - min(lasts) <= 1e-9 * max(lasts)
             return (turn, lasts[-1]) if alike else (0, 0.0)
-        # One that more than fills it keeps the slowest link busy from then on.
+        # A window that overfills the path keeps the slowest link busy.
         close = len(seen) > 1 and math.isclose(arrived - seen[-2], self._slowest, rel_tol=1e-6)
         self._even = self._even + 1 if close else 0
         if (
@@ -173,10 +173,10 @@ class _Pattern:
 
 
 def rounds(segments: float, initial_window: float = 10, growth: float = 2.0) -> float:
-    """Round trips in which slow start sends so many segments: log_g(n (g - 1) / w + 1).
+    """Returns the round trips in which slow start sends n segments: log_g(n (g - 1) / w + 1).
 
-    `growth` is g: 2 where each round doubles the window, 1.5 where every other segment is acknowledged and
-    each ACK adds one (Cardwell et al., eq. 13 to 15).
+    `growth` is g: 2 if each round doubles the window, 1.5 with an ACK for every other segment and growth by
+    one segment per ACK (Cardwell et al., eq. 13 to 15).
 
     >>> rounds(70, 10), round(rounds(1000, 10), 2)
     (3.0, 6.66)
@@ -185,11 +185,12 @@ def rounds(segments: float, initial_window: float = 10, growth: float = 2.0) -> 
 
 
 def one_link(rate: float, round_trip: float, segments: int, size: float, initial_window: int = 1) -> float:
-    """The time of a transfer over one link whose window doubles: n S/R + P (RTT + S/R) - (2^P - 1) w S/R.
+    """Returns the time of a transfer over one link: n S/R + P (RTT + S/R) - (2^P - 1) w S/R, in s.
 
-    `round_trip` is without the sending of a segment, `size` a segment's on the wire. P is how often the
-    sender waits: less often than there are rounds, and no more once a window fills the path (Kurose and Ross,
-    section 3.7, for w = 1). From the first segment's departure to the last one's acknowledgement.
+    The window doubles each round. `round_trip` excludes the transmission of a segment, and `size` is that of
+    a segment on the wire. P is the number of times the sender waits: fewer than the rounds, and none once a
+    window fills the path (Kurose and Ross, section 3.7, for w = 1). The time runs from the first segment's
+    departure to the last ACK.
 
     >>> one_link(8000, 1.0, 3, 1000)  # 1 s a segment: one alone, a wait of 1 s, then two
     5.0

@@ -14,13 +14,13 @@ from __future__ import annotations
 import math
 
 PERIODIC = math.sqrt(3 / 2)
-"""Mathis' constant where losses come at equal distances and every packet is acknowledged: 1.22."""
+"""The Mathis constant for equally spaced losses and an ACK per packet: 1.22."""
 RANDOM = 1.3098
-"""The same where losses are independent of each other (Ott, Kemperman and Mathis): 1.31."""
+"""The Mathis constant for independent losses (Ott, Kemperman and Mathis): 1.31."""
 
 
 def window_limited(window: float, round_trip: float) -> float:
-    """Packets per second of a window that does not change and does not fill the path: W / RTT.
+    """Returns the packets per second of a constant window that does not fill the path: W / RTT.
 
     >>> window_limited(64, 0.1)
     640.0
@@ -29,7 +29,7 @@ def window_limited(window: float, round_trip: float) -> float:
 
 
 def bandwidth_delay_product(rate: float, round_trip: float) -> float:
-    """The window that fills a path without a queue: its rate in packets per second times its round trip.
+    """Returns the window that fills a path without a queue: rate (packets per second) times RTT (s).
 
     >>> bandwidth_delay_product(1000, 0.05)
     50.0
@@ -40,12 +40,10 @@ def bandwidth_delay_product(rate: float, round_trip: float) -> float:
 def mathis(
     round_trip: float, loss: float, *, packets_per_ack: float = 1.0, constant: float = RANDOM
 ) -> float:
-    """Packets per second of Reno whose window loss alone limits: C / (RTT sqrt(b p)).
+    """Returns the packets per second of Reno if only loss limits its window: C / (RTT sqrt(b p)).
 
-    `packets_per_ack` is b, where a window grows by one packet a round trip only if each packet is
-    acknowledged: 2 with delayed ACKs and a window that grows an ACK at a time (C is 0.93 then, 0.87 where
-    losses are periodic), 1 where it counts what is acknowledged. Good while timeouts are rare: up to about
-    1 % of loss.
+    `packets_per_ack` is b: 2 with delayed ACKs and growth per ACK (C is then 0.93, or 0.87 for periodic
+    losses), 1 with growth by acknowledged bytes. Accurate while timeouts are rare, up to about 1 % loss.
 
     >>> round(mathis(0.1, 0.0001, constant=PERIODIC), 1)
     1224.7
@@ -54,10 +52,9 @@ def mathis(
 
 
 def cubic(round_trip: float, loss: float, *, c: float = 0.4, beta: float = 0.7) -> float:
-    """Packets per second of CUBIC in its own region, where losses come at equal distances (RFC 9438, eq. 6).
+    """Returns the packets per second of CUBIC outside its Reno-friendly region (RFC 9438, eq. 6).
 
-    The window grows with the cube of time, so that its mean does not follow the round trip alone. Where this
-    is below Reno's rate CUBIC goes as fast as Reno (section 4.3).
+    Assumes equally spaced losses. If this is below Reno's rate, CUBIC is as fast as Reno (section 4.3).
 
     >>> round(cubic(0.1, 1e-6) * 0.1)
     5926
@@ -74,11 +71,11 @@ def pftk(
     packets_per_ack: float = 1.0,
     most: float = math.inf,
 ) -> float:
-    """Packets per second that Reno sends with timeouts counted: the full model of Padhye et al. (eq. 32).
+    """Returns the packets per second of Reno including timeouts: the full model of Padhye et al. (eq. 32).
 
-    `timeout` is T0, the first retransmission timeout, `most` the largest window. The model has one loss end
-    all that follows in its round trip, and no selective acknowledgements: a TCP with SACK and losses that are
-    independent of each other has fewer timeouts, and is faster.
+    `timeout` is T0, the first retransmission timeout, `most` the largest window. In the model, a loss implies
+    that the rest of its round is lost, and there is no SACK: a TCP with SACK and independent losses has fewer
+    timeouts and is faster.
     """
     p, b = loss, packets_per_ack
     tail = timeout * _backoffs(p) / (1 - p)
@@ -100,7 +97,7 @@ def pftk_simple(
     packets_per_ack: float = 1.0,
     most: float = math.inf,
 ) -> float:
-    """The approximation of `pftk` that its authors give (eq. 33), which RFC 5348 (section 3.1) builds on."""
+    """Returns the authors' approximation of `pftk` (eq. 33), the basis of RFC 5348 (section 3.1)."""
     p, b = loss, packets_per_ack
     per_packet = round_trip * math.sqrt(2 * b * p / 3)
     per_packet += timeout * min(1.0, 3 * math.sqrt(3 * b * p / 8)) * p * (1 + 32 * p * p)
@@ -108,7 +105,7 @@ def pftk_simple(
 
 
 def mean_window(loss: float, packets_per_ack: float = 1.0) -> float:
-    """The mean window at which a loss is noticed (Padhye et al., eq. 13).
+    """Returns the mean window when a loss is detected (Padhye et al., eq. 13).
 
     >>> round(mean_window(0.0001), 1), round(mean_window(0.01, 2), 1)
     (164.3, 12.2)
@@ -119,7 +116,7 @@ def mean_window(loss: float, packets_per_ack: float = 1.0) -> float:
 
 
 def timeout_probability(loss: float, window: float) -> float:
-    """The probability that a loss in a window of this size ends in a timeout (Padhye et al., eq. 24): Q."""
+    """Returns Q, the probability that a loss at this window causes a timeout (Padhye et al., eq. 24)."""
     if window <= 3:
         return 1.0
     kept = 1 - loss
@@ -130,17 +127,17 @@ def timeout_probability(loss: float, window: float) -> float:
 
 
 def _backoffs(p: float) -> float:
-    """The mean length of a row of timeouts that double six times, in units of T0 / (1 - p) (eq. 28)."""
+    """The mean duration of a series of timeouts that double six times, in units of T0 / (1 - p) (eq. 28)."""
     return 1 + p * (1 + p * (2 + p * (4 + p * (8 + p * (16 + p * 32)))))
 
 
 def sawtooth_utilisation(pipe: float, buffer: float, factor: float = 0.5) -> float:
-    """The share of a link that one additive-increase flow uses, whose only losses are those of its queue.
+    """Returns the utilisation of a link by one additive-increase flow that loses packets at its queue only.
 
-    `pipe` is the bandwidth-delay product and `buffer` the room of the drop-tail queue, in packets. The window
-    grows by one a round trip from `factor` (pipe + buffer) to pipe + buffer, and falls back to it: below the
-    pipe the link idles, above it the queue stretches the round trip. 75 % without a buffer, 100 % from a
-    buffer of one bandwidth-delay product on, for Reno (Villamizar and Song; Appenzeller et al., section 2).
+    `pipe` is the bandwidth-delay product and `buffer` the limit of the drop-tail queue, in packets. The
+    window grows by one per round trip from `factor` (pipe + buffer) to pipe + buffer, and falls back: below
+    the pipe the link idles, above it the queue lengthens the round trip. For Reno, 75 % without a buffer and
+    100 % from a buffer of one bandwidth-delay product (Villamizar and Song; Appenzeller et al., section 2).
 
     >>> sawtooth_utilisation(100, 0), sawtooth_utilisation(100, 100), round(sawtooth_utilisation(100, 25), 3)
     (0.75, 1.0, 0.893)
@@ -149,14 +146,14 @@ def sawtooth_utilisation(pipe: float, buffer: float, factor: float = 0.5) -> flo
     bottom = factor * top
     if bottom >= pipe:
         return 1.0
-    # Sums over a cycle of W packets a round trip each; a round trip is the pipe's below it, W / pipe above.
+    # Sums over a cycle with W packets per round trip, which lasts the pipe's RTT below it and W / pipe above.
     sent = (top**2 - bottom**2) / 2
     possible = pipe * (pipe - bottom) + (top**2 - pipe**2) / 2
     return sent / possible
 
 
 def sawtooth_queue(pipe: float, buffer: float, factor: float = 0.5) -> float:
-    """The mean queue, over time, of the flow of `sawtooth_utilisation`, in packets.
+    """Returns the mean queue over time of the flow of `sawtooth_utilisation`, in packets.
 
     >>> sawtooth_queue(100, 0), round(sawtooth_queue(100, 100), 1)
     (0.0, 55.6)
@@ -164,14 +161,14 @@ def sawtooth_queue(pipe: float, buffer: float, factor: float = 0.5) -> float:
     top = pipe + buffer
     bottom = max(factor * top, pipe)
     idle = max(0.0, pipe - factor * top)
-    # A round trip at window W lasts W / pipe and holds a queue of W - pipe.
-    held = ((top**3 - bottom**3) / 3 - pipe * (top**2 - bottom**2) / 2) / pipe
+    # A round trip at window W lasts W / pipe, with a queue of W - pipe.
+    queued = ((top**3 - bottom**3) / 3 - pipe * (top**2 - bottom**2) / 2) / pipe
     lasted = (top**2 - bottom**2) / 2 / pipe + idle
-    return held / lasted if lasted > 0 else 0.0
+    return queued / lasted if lasted > 0 else 0.0
 
 
 def vegas_queue(flows: float, alpha: float, beta: float) -> tuple[float, float]:
-    """The least and the most packets that so many Vegas flows keep in a queue: alpha to beta each.
+    """Returns the minimum and maximum number of packets that Vegas flows keep queued: alpha to beta each.
 
     >>> vegas_queue(3, 2, 4)
     (6, 12)

@@ -1,8 +1,8 @@
-"""One request and one reply: which segments each protocol sends, and how many round trips go by.
+"""One request and one reply: the segments and the round trips of each protocol.
 
-`SEGMENTS` lists what is sent where request and reply fit into a segment each and every end sends at once
-what it has: the client ends its side with the request, the server with the reply. An acknowledgement goes
-with what is sent in the same instant.
+`SEGMENTS` lists the segments if request and reply fit into one segment each and both ends send immediately:
+the client closes its side with the request, the server with the reply. Acknowledgements are sent with the
+segment of the same instant.
 
 Sources: Stevens, TCP/IP Illustrated 3 (1996), figures 1.8 and 1.12; RFC 9293; RFC 1644 (T/TCP, historic by
 RFC 6247); RFC 7413 (TCP Fast Open).
@@ -45,23 +45,23 @@ SEGMENTS: dict[str, tuple[tuple[str, str], ...]] = {
         ("client", "ACK of the FIN"),
     ),
 }
-"""What each protocol sends and who sends it; T/TCP and Fast Open from the second connection to a host on."""
+"""The sender and content of each segment; T/TCP and Fast Open from the second connection to a host."""
 
 ROUND_TRIPS = {"udp": 1, "tcp": 2, "tfo": 1, "ttcp": 1}
-"""Round trips from the client's wish to the reply's arrival: all but TCP's are that of the request alone."""
+"""Round trips from opening the connection to the arrival of the reply."""
 
 UDP_HEADER = 28
-"""IP and UDP."""
+"""Bytes of the IP and UDP headers."""
 
 
 @dataclass(frozen=True)
 class Early:
-    """What a connection adds to its SYN and SYN-ACK, in bytes, that has its request in the SYN."""
+    """Bytes that a connection with data in the SYN adds to its SYN and SYN-ACK."""
 
     there: int
     back: int
     is_apart: bool
-    """Whether the reply follows the SYN-ACK, rather than being in it."""
+    """Whether the reply follows the SYN-ACK instead of being part of it."""
 
 
 EARLY = {"tfo": Early(12, 0, is_apart=True), "ttcp": Early(8, 16, is_apart=False)}
@@ -70,7 +70,7 @@ EARLY = {"tfo": Early(12, 0, is_apart=True), "ttcp": Early(8, 16, is_apart=False
 
 @dataclass(frozen=True)
 class Transaction:
-    """When the reply has arrived, from the wish to connect, and what that is made of; in s."""
+    """The parts of the time from opening the connection to the arrival of the reply, in s."""
 
     handshake: float
     request: float
@@ -79,12 +79,12 @@ class Transaction:
 
     @property
     def seconds(self) -> float:
-        """From the client's wish to connect to the last byte of the reply."""
+        """The time from opening the connection to the last byte of the reply."""
         return math.fsum((self.handshake, self.request, self.service, self.reply))
 
 
 def handshake(hops: Sequence[Hop], back: Sequence[Hop], rules: Rules) -> float:
-    """Seconds from the SYN to the arrival of the SYN-ACK, with which data may go (RFC 9293, section 3.5)."""
+    """Returns the time from the SYN to the arrival of the SYN-ACK in s (RFC 9293, section 3.5)."""
     return transit(hops, rules.syn) + transit(back, rules.syn)
 
 
@@ -96,10 +96,9 @@ def over_tcp(
     *,
     service: float = 0.0,
 ) -> Transaction:
-    """A transaction over a connection of its own; `sizes` are the bytes of request and reply.
+    """Predicts a transaction over a new connection; `sizes` are the bytes of request and reply.
 
-    Either may take several segments and then starts slowly. Windows are those of a new connection, and the
-    server answers once it has the whole request.
+    Request and reply each use slow start from the initial window; the server replies after the whole request.
     """
     request, reply = sizes
     first, there = handshake(hops, back, rules), transfer(hops, back, request, rules).seconds

@@ -103,7 +103,7 @@ def transact(
     if as_json:
         typer.echo(json.dumps(told, indent=2))
     else:
-        if summary.of:
+        if summary.groups:
             measuring.print_table(table(summary), left=1)
         for text in told["notes"]:
             typer.echo(text)
@@ -117,7 +117,7 @@ def document(host: str, port: int, report: Mapping[str, Any], summary: Summary) 
         "address": report["address"],
         "port": port,
         "interrupted": report["interrupted"],
-        "transactions": [one.to_json() for one in summary.of],
+        "transactions": [one.to_json() for one in summary.groups],
         "errors": summary.errors,
         "dropped_by_capture": report["dropped"],
         "notes": notes(report, summary),
@@ -127,7 +127,7 @@ def document(host: str, port: int, report: Mapping[str, Any], summary: Summary) 
 def notes(report: Mapping[str, Any], summary: Summary) -> list[str]:
     """What is to be known beside the table, a line each."""
     told: list[str] = []
-    if summary.of:
+    if summary.groups:
         told.append(
             "Application: from before connect or sendto to the end of the reply; "
             "wire: from the first frame sent to the server's FIN, or the reply's last fragment"
@@ -136,7 +136,7 @@ def notes(report: Mapping[str, Any], summary: Summary) -> list[str]:
             "Medians; in brackets 95 % intervals by the order of the samples; packets: all, both ways"
         )
     told += [f"{note[0].upper()}{note[1:]}" for note in report["notes"]]
-    if again := sum(one.retransmissions for one in summary.of):
+    if again := sum(one.retransmissions for one in summary.groups):
         told.append(f"{again} segments were sent again")
     if report["dropped"]:
         told.append(f"The capture lost {report['dropped']} frames: times on the wire are not to be trusted")
@@ -148,7 +148,7 @@ def table(summary: Summary) -> list[list[str]]:
     """The table, its first row the heading."""
     from longfat.presentation.formatting import DASH, digits, scale_for
 
-    scale, unit = scale_for([one.application.value for one in summary.of], "s")
+    scale, unit = scale_for([one.application.value for one in summary.groups], "s")
 
     def bounded(told: Any) -> str:
         if not math.isfinite(told.value):
@@ -159,7 +159,7 @@ def table(summary: Summary) -> list[list[str]]:
     rows = [
         ["protocol", "size B", "done", f"application {unit}", "wire", "stack", "packets", "bytes on the wire"]
     ]
-    for one in summary.of:
+    for one in summary.groups:
         packets = (
             DASH
             if not math.isfinite(one.packets)
@@ -187,7 +187,7 @@ def page(told: Mapping[str, Any], summary: Summary) -> str:
 
     points = []
     for key in ("application", "wire"):
-        for one in summary.of:
+        for one in summary.groups:
             median = getattr(one, key)
             if math.isfinite(median.value):
                 low, high = (
