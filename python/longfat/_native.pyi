@@ -369,7 +369,7 @@ def manage_paths(
     name: str,
     tell: Callable[[str | None], object],
     set_sysctl: bool = False,
-    asked_only: bool = False,
+    requested_only: bool = False,
     announce: bool = False,
     seed: int = 1,
 ) -> None:

@@ -212,7 +212,7 @@ class _Own:
 
     def _run(self) -> None:
         try:
-            _native.manage_paths(self._policy, self.name, self._tell, asked_only=True)
+            _native.manage_paths(self._policy, self.name, self._tell, requested_only=True)
         except (OSError, ValueError) as error:
             self._error = error
         finally:

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use crate::common::multihomed::{PATIENCE, network, packets, send, sink, three_paths};
 use crate::common::{FAR, NEAR, options, start};
-use kernel::mptcp::{self, Connection, Event, Events, Manager, PathManager};
+use kernel::mptcp::{self, ConnectionInfo, Event, Events, Manager, PathManager};
 
 #[test]
 fn an_address_chooses_the_way() {
@@ -81,7 +81,7 @@ fn subflows_are_opened_where_they_are_ordered() {
         let (events, manager) = (Events::listen().unwrap(), Manager::open().unwrap());
         let paths = mptcp::paths().unwrap();
         let mut socket = mptcp::connect(Some(paths[1].address), to, PATIENCE).unwrap();
-        let token = Connection::token(&socket).unwrap().expect("MPTCP");
+        let token = ConnectionInfo::token(&socket).unwrap().expect("MPTCP");
         let early = manager.create_subflow(token, &paths[0], 2, to).unwrap_err();
         assert_eq!(early.raw_os_error(), Some(libc::ENOTCONN), "{early}");
         socket.write_all(&[7; 100_000]).unwrap();
@@ -106,7 +106,7 @@ fn subflows_are_opened_where_they_are_ordered() {
         }
         assert!(heard.contains(&Event::Established {
             token,
-            peers: mptcp::Peers {
+            pair: mptcp::SocketPair {
                 local: socket.local_addr().unwrap(),
                 remote: to
             },
@@ -114,20 +114,20 @@ fn subflows_are_opened_where_they_are_ordered() {
         }));
         let rest = vec![7; 5_000_000];
         socket.write_all(&rest).unwrap();
-        let connection = Connection::of(&socket).unwrap().unwrap();
+        let connection = ConnectionInfo::of_socket(&socket).unwrap().unwrap();
         assert_eq!(connection.token, token);
         assert_eq!(connection.subflows.len(), 3);
         let table = mptcp::tcp_sockets().unwrap();
         for subflow in &connection.subflows {
             let place = paths
                 .iter()
-                .position(|path| path.address == subflow.peers.local.ip())
+                .position(|path| path.address == subflow.pair.local.ip())
                 .unwrap();
             let least = [62_000, 12_000, 42_000][place];
             let rtt = subflow.tcp.min_rtt_us().unwrap();
             assert!(rtt >= least, "{subflow:?}");
             assert!(subflow.tcp.bytes_sent() > 200_000, "{subflow:?}");
-            assert!(table[&subflow.peers].bytes_sent() >= subflow.tcp.bytes_sent());
+            assert!(table[&subflow.pair].bytes_sent() >= subflow.tcp.bytes_sent());
         }
         send(socket, 1);
     });

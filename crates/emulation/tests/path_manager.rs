@@ -14,8 +14,8 @@ use std::time::{Duration, Instant};
 use crate::common::multihomed::{PATIENCE, network, packets, send, sink};
 use crate::common::{self, FAR, NEAR, Requirement};
 use emulation::Emulation;
-use kernel::mptcp::daemon::{NAME, Options, Told, run};
-use kernel::mptcp::{self, Connection, PathManager};
+use kernel::mptcp::daemon::{NAME, Notification, Options, run};
+use kernel::mptcp::{self, ConnectionInfo, PathManager};
 use network::HostId;
 use serde_json::{Value, json};
 use transport::mptcp::policy::{Fsfs, PolicyConfig};
@@ -30,7 +30,11 @@ impl Drop for Ends<'_> {
 }
 
 /// Runs `f` while the daemon runs at the near host; gives what it has told.
-fn beside(emulation: &Emulation, options: &Options, f: impl FnOnce(&Mutex<Vec<Told>>)) -> Vec<Told> {
+fn beside(
+    emulation: &Emulation,
+    options: &Options,
+    f: impl FnOnce(&Mutex<Vec<Notification>>),
+) -> Vec<Notification> {
     beside_at(emulation, NEAR, options, f)
 }
 
@@ -39,8 +43,8 @@ fn beside_at(
     emulation: &Emulation,
     host: HostId,
     options: &Options,
-    f: impl FnOnce(&Mutex<Vec<Told>>),
-) -> Vec<Told> {
+    f: impl FnOnce(&Mutex<Vec<Notification>>),
+) -> Vec<Notification> {
     let (stop, told) = (AtomicBool::new(false), Mutex::new(Vec::new()));
     std::thread::scope(|scope| {
         let daemon = scope.spawn(|| {
@@ -69,7 +73,7 @@ fn fsfs() -> Options {
         policy: PolicyConfig::Fsfs(Fsfs::default()),
         name: NAME.into(),
         set_sysctl: true,
-        asked_only: false,
+        requested_only: false,
         announce: false,
         seed: 1,
     }
@@ -92,7 +96,7 @@ fn transfer(emulation: &Emulation, to: SocketAddr, size: usize) {
         let opening = &answer["opening"];
         let from = opening["from"].as_str().unwrap().parse().unwrap();
         let socket = mptcp::connect(Some(from), to, PATIENCE).unwrap();
-        let token = Connection::token(&socket).unwrap().unwrap();
+        let token = ConnectionInfo::token(&socket).unwrap().unwrap();
         let begun =
             ask(&json!({"begin": {"opening": opening["opening"], "token": token, "port": to.port()}}));
         assert_eq!(begun, json!({"begun": {"token": token}}));
@@ -117,7 +121,7 @@ fn short_flows_take_the_path_of_least_delay_and_long_ones_all() {
         // What the long one has left in queues has drained, and its last subflow's last ACK has come.
         std::thread::sleep(Duration::from_millis(300));
         let status = emulation.in_host(NEAR, || ask(&json!({"status": {}})));
-        let paths = &status["status"]["peers"][0]["paths"];
+        let paths = &status["status"]["pair"][0]["paths"];
         for (place, least) in [62.0, 12.0, 42.0].into_iter().enumerate() {
             let base = paths[place]["base_rtt_ms"].as_f64().unwrap();
             assert!(base >= least, "{status}");
@@ -134,9 +138,9 @@ fn short_flows_take_the_path_of_least_delay_and_long_ones_all() {
             );
         }
     });
-    assert!(matches!(&told[0], Told::Ready { paths, set_sysctl: true } if paths.len() == 3));
+    assert!(matches!(&told[0], Notification::Ready { paths, set_sysctl: true } if paths.len() == 3));
     let closed = told.iter().filter_map(|event| match event {
-        Told::Closed { bytes, .. } => Some(bytes.len()),
+        Notification::Closed { bytes, .. } => Some(bytes.len()),
         _ => None,
     });
     assert_eq!(closed.collect::<Vec<_>>(), [3, 1, 1], "{told:?}");
@@ -159,7 +163,7 @@ fn a_connection_that_tells_nothing_joins_paths_as_it_grows() {
     });
     let joined = told
         .iter()
-        .filter(|event| matches!(event, Told::Joined { .. }))
+        .filter(|event| matches!(event, Notification::Joined { .. }))
         .count();
     assert_eq!(joined, 2, "{told:?}");
 }
@@ -180,7 +184,7 @@ fn announced_addresses_are_joined_and_those_that_go_are_left() {
             let mut socket = emulation.in_host(NEAR, || mptcp::connect(None, to, PATIENCE).unwrap());
             let began = Instant::now();
             let go_on = |socket: &mut std::net::TcpStream| {
-                let subflows = Connection::of(socket).unwrap().unwrap().subflows;
+                let subflows = ConnectionInfo::of_socket(socket).unwrap().unwrap().subflows;
                 assert!(
                     began.elapsed() < 3 * PATIENCE,
                     "{:?} {subflows:?}",
@@ -196,7 +200,7 @@ fn announced_addresses_are_joined_and_those_that_go_are_left() {
                 let stand = subflows
                     .iter()
                     .filter(|subflow| subflow.tcp.smoothed_rtt_us() > 0);
-                let remotes: BTreeSet<_> = stand.clone().map(|subflow| subflow.peers.remote.ip()).collect();
+                let remotes: BTreeSet<_> = stand.clone().map(|subflow| subflow.pair.remote.ip()).collect();
                 if (stand.count(), remotes.len()) == (5, 3) {
                     break;
                 }
@@ -213,23 +217,27 @@ fn announced_addresses_are_joined_and_those_that_go_are_left() {
                     "there is no ip command that takes an address away",
                 );
             }
-            let left = Told::Left {
-                token: Connection::token(&socket).unwrap().unwrap(),
+            let left = Notification::Left {
+                token: ConnectionInfo::token(&socket).unwrap().unwrap(),
                 from: lost,
             };
             while !told.lock().unwrap().contains(&left)
                 || go_on(&mut socket)
                     .iter()
-                    .any(|subflow| subflow.peers.local.ip() == lost)
+                    .any(|subflow| subflow.pair.local.ip() == lost)
             {
                 go_on(&mut socket);
             }
             send(socket, 1);
         });
     });
-    let announced = far.iter().filter(|event| matches!(event, Told::Announced { .. }));
+    let announced = far
+        .iter()
+        .filter(|event| matches!(event, Notification::Announced { .. }));
     assert_eq!(announced.count(), 2, "{far:?}");
-    let joined = near.iter().filter(|event| matches!(event, Told::Joined { .. }));
+    let joined = near
+        .iter()
+        .filter(|event| matches!(event, Notification::Joined { .. }));
     assert!(joined.count() >= 4, "{near:?}");
 }
 

@@ -1,58 +1,99 @@
-//! What can go wrong, in one line each.
+//! One error type for the crates that call the operating system: `kernel`, `measurement` and `emulation`.
 
 use std::io;
 
-/// Why the kernel did not do it.
+/// A failure of the system or of its configuration, in one line.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// The kernel has no such thing.
-    #[error("{what} is missing: {remedy}")]
-    Missing {
-        /// What was looked for.
-        what: String,
-        /// What to do about it.
-        remedy: String,
-    },
-    /// The process may not do it.
+    /// The process lacks a permission.
     #[error("may not {what}: {remedy}")]
     Permission {
-        /// What was tried.
+        /// The action, as an infinitive.
         what: String,
-        /// What to do about it.
+        /// How to fix it.
         remedy: String,
     },
-    /// The kernel refuses.
+    /// The system lacks a feature, a device or a configuration.
+    #[error("{what} is missing: {remedy}")]
+    Missing {
+        /// The missing thing.
+        what: String,
+        /// How to fix it.
+        remedy: String,
+    },
+    /// A system call or a request to the kernel failed.
     #[error("cannot {what}: {source}")]
     System {
-        /// What was tried.
+        /// The action, as an infinitive.
         what: String,
-        /// What the kernel says.
+        /// The system's error.
         source: io::Error,
     },
-    /// An option that cannot be.
+    /// A command did not start.
+    #[error("{name}: {}", reason(source))]
+    Command {
+        /// The program.
+        name: String,
+        /// The system's error.
+        source: io::Error,
+    },
+    /// An option is invalid.
     #[error("{0}")]
-    Option(foundation::Problem),
+    Option(String),
+    /// The feature needs Linux.
+    #[error("{0}: supported on Linux only")]
+    Unsupported(&'static str),
+}
+
+/// The wording of shells.
+fn reason(error: &io::Error) -> String {
+    match error.kind() {
+        io::ErrorKind::NotFound => "no such command".into(),
+        io::ErrorKind::PermissionDenied => "permission denied".into(),
+        _ => error.to_string(),
+    }
 }
 
 impl Error {
-    /// What follows from a failed system call or request.
-    pub(crate) fn of(what: impl Into<String>, source: impl Into<io::Error>) -> Self {
-        let (what, source) = (what.into(), source.into());
-        match source.kind() {
-            io::ErrorKind::PermissionDenied => Self::Permission {
-                what,
-                remedy: "it takes CAP_NET_ADMIN in the network namespace: run it as root".into(),
-            },
-            _ => Self::System { what, source },
+    /// Returns [`Error::System`].
+    #[must_use]
+    pub fn system(what: impl Into<String>, source: impl Into<io::Error>) -> Self {
+        Self::System {
+            what: what.into(),
+            source: source.into(),
         }
     }
 
-    /// The number of the system's error, where it is one.
+    /// Returns [`Error::Permission`] with this remedy if the system denied a permission, else [`Error::System`].
+    #[must_use]
+    pub fn permission(
+        what: impl Into<String>,
+        source: impl Into<io::Error>,
+        remedy: impl Into<String>,
+    ) -> Self {
+        let source = source.into();
+        match source.kind() {
+            io::ErrorKind::PermissionDenied => Self::Permission {
+                what: what.into(),
+                remedy: remedy.into(),
+            },
+            _ => Self::system(what, source),
+        }
+    }
+
+    /// The number of the system's error, if it has one.
     #[must_use]
     pub fn raw_os_error(&self) -> Option<i32> {
         match self {
-            Self::System { source, .. } => source.raw_os_error(),
-            Self::Missing { .. } | Self::Permission { .. } | Self::Option(_) => None,
+            Self::System { source, .. } | Self::Command { source, .. } => source.raw_os_error(),
+            _ => None,
         }
     }
+}
+
+/// The error of an operation on the kernel's MPTCP.
+#[cfg(target_os = "linux")]
+pub(crate) fn mptcp(what: impl Into<String>, source: impl Into<io::Error>) -> Error {
+    let remedy = "it needs CAP_NET_ADMIN in the network namespace: run as root";
+    Error::permission(what, source, remedy)
 }

@@ -1,13 +1,13 @@
-//! Linux's own transports under the project's control: MPTCP (RFC 8684), whose path manager can stand in user space.
+//! The Linux kernel's own transports: `TCP_INFO`, and MPTCP (RFC 8684) with a path manager in user space.
 //!
-//! What is here acts in the network namespace that the calling thread is in, whichever that is: an emulated host's or the
-//! machine's own. Nothing is changed but what a caller asks for by name.
+//! Depends on `transport` (path policies) and `foundation`. All functions act in the network namespace of the calling thread,
+//! be it an emulated host's or the machine's. They must not change a setting that the caller does not name.
 
 mod error;
 #[cfg(target_os = "linux")]
 pub mod mptcp;
 #[cfg(target_os = "linux")]
-mod netlink;
+pub mod netlink;
 #[cfg(target_os = "linux")]
 mod tcp_info;
 

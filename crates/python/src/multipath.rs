@@ -3,8 +3,8 @@
 #[cfg(target_os = "linux")]
 mod here {
     use kernel::Error;
-    use kernel::mptcp::daemon::{self, Options, Told};
-    use kernel::mptcp::{self, Connection, PathManager};
+    use kernel::mptcp::daemon::{self, Notification, Options};
+    use kernel::mptcp::{self, ConnectionInfo, PathManager};
     use pyo3::exceptions::{PyOSError, PyValueError};
     use pyo3::prelude::*;
     use std::os::fd::BorrowedFd;
@@ -28,7 +28,7 @@ mod here {
         policy_json: &str,
         name: String,
         set_sysctl: bool,
-        asked_only: bool,
+        requested_only: bool,
         announce: bool,
         seed: u64,
         tell: &Bound<'_, PyAny>,
@@ -39,7 +39,7 @@ mod here {
             policy,
             name,
             set_sysctl,
-            asked_only,
+            requested_only,
             announce,
             seed,
         };
@@ -59,15 +59,15 @@ mod here {
                     },
                 )
             };
-            let mut hear = |told: Told| {
-                let text = serde_json::to_string(&told).unwrap_or_default();
+            let mut notify = |notification: Notification| {
+                let text = serde_json::to_string(&notification).unwrap_or_default();
                 Python::attach(|py| {
                     if let Err(error) = tell.call1(py, (text,)) {
                         locked(raised).get_or_insert(error);
                     }
                 });
             };
-            daemon::run(&options, &mut go_on, &mut hear)
+            daemon::run(&options, &mut go_on, &mut notify)
         });
         if let Some(error) = locked(&raised).take() {
             return Err(error);
@@ -89,7 +89,7 @@ mod here {
     pub fn mptcp_subflows(descriptor: i32) -> PyResult<Option<String>> {
         // SAFETY: the caller's socket is open for as long as the call takes.
         let socket = unsafe { BorrowedFd::borrow_raw(descriptor) };
-        let Some(connection) = Connection::of(&socket)? else {
+        let Some(connection) = ConnectionInfo::of_socket(&socket)? else {
             return Ok(None);
         };
         let subflows: Vec<serde_json::Value> = connection
@@ -97,8 +97,8 @@ mod here {
             .iter()
             .map(|subflow| {
                 serde_json::json!({
-                    "local": subflow.peers.local.ip().to_string(),
-                    "remote": subflow.peers.remote.ip().to_string(),
+                    "local": subflow.pair.local.ip().to_string(),
+                    "remote": subflow.pair.remote.ip().to_string(),
                     "rtt_ms": f64::from(subflow.tcp.smoothed_rtt_us()) / 1e3,
                     "bytes_sent": subflow.tcp.bytes_sent(),
                     "bytes_received": subflow.tcp.bytes_received(),
@@ -106,10 +106,10 @@ mod here {
                 })
             })
             .collect();
-        let told = serde_json::json!({
+        let value = serde_json::json!({
             "token": connection.token, "unacknowledged": connection.unacknowledged, "subflows": subflows,
         });
-        Ok(Some(told.to_string()))
+        Ok(Some(value.to_string()))
     }
 }
 
@@ -148,14 +148,14 @@ use pyo3::prelude::*;
 /// `tell` is called with a JSON text for each event, and with None several times a second.
 #[pyfunction]
 #[expect(clippy::too_many_arguments, reason = "the keywords of one Python function")]
-#[pyo3(signature = (policy_json, name, tell, set_sysctl=false, asked_only=false, announce=false, seed=1))]
+#[pyo3(signature = (policy_json, name, tell, set_sysctl=false, requested_only=false, announce=false, seed=1))]
 pub fn manage_paths(
     py: Python<'_>,
     policy_json: &str,
     name: String,
     tell: &Bound<'_, PyAny>,
     set_sysctl: bool,
-    asked_only: bool,
+    requested_only: bool,
     announce: bool,
     seed: u64,
 ) -> PyResult<()> {
@@ -164,7 +164,7 @@ pub fn manage_paths(
         policy_json,
         name,
         set_sysctl,
-        asked_only,
+        requested_only,
         announce,
         seed,
         tell,

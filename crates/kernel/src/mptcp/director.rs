@@ -1,5 +1,5 @@
-//! A path policy over one connection of the kernel's: the policies are those of the project's own MPTCP, the orders go to
-//! the kernel.
+//! Applies a path policy to one kernel connection. The policies are those of the project's own MPTCP; the subflows are
+//! the kernel's.
 
 use std::net::{IpAddr, SocketAddr};
 
@@ -13,79 +13,79 @@ use super::paths::Path;
 use crate::error::Error;
 use crate::tcp_info::TcpInfo;
 
-/// A way to a peer: a path of this host, and the address that the peer has there.
+/// A way to a peer: a path of this host and the peer's address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Way {
-    /// This end.
+    /// This host's path.
     pub path: Path,
-    /// The other one.
+    /// The peer's address.
     pub remote: IpAddr,
-    /// Its port, where that is not the connection's.
+    /// The peer's port, if it differs from the connection's.
     pub port: Option<u16>,
 }
 
-/// A subflow as it was seen last.
+/// The last read state of a subflow.
 #[derive(Clone, Copy, Debug)]
-pub struct Seen {
-    /// Its path, by its place among the ways.
+pub struct SubflowState {
+    /// Index of its way.
     pub path: PathIndex,
-    /// Its TCP.
+    /// Its TCP state.
     pub tcp: TcpInfo,
 }
 
-/// What a policy is told where nobody says how much a connection will send.
+/// The size that a policy gets for a connection of unknown size.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Unknown {
-    /// That it is unknown.
-    Told,
-    /// What it has sent so far, again and again: it joins more paths as it grows.
-    Grows,
+pub enum UnknownSize {
+    /// The size stays unknown.
+    AsUnknown,
+    /// The bytes sent so far, at every update: a connection joins more paths as it grows.
+    BytesSoFar,
 }
 
-/// What was told to the host's account of one subflow.
+/// A subflow's share in the host's account of a path.
 #[derive(Clone, Copy, Debug)]
-struct Told {
+struct Contribution {
     path: PathIndex,
     acknowledged: u64,
     lost: u32,
     claimed: u64,
 }
 
-/// Opens the subflows of one connection as its policy says.
+/// Opens the subflows of one connection as its policy decides.
 #[derive(Debug)]
 pub struct Director {
     policy: Box<dyn PathPolicy>,
-    unknown: Option<Unknown>,
+    unknown: Option<UnknownSize>,
     random: Generator,
     first: PathIndex,
     joins: Vec<Join>,
     used: Vec<PathIndex>,
-    /// Paths that there are no longer.
+    /// Paths that no longer exist.
     gone: Vec<PathIndex>,
     expected: Vec<(PathIndex, u64)>,
     short: bool,
     opened_at: Instant,
     joinable_since: Option<Instant>,
     acknowledged: u64,
-    told: Vec<Told>,
+    contributions: Vec<Contribution>,
 }
 
-/// `ENOTCONN`, the kernel's answer until data was acknowledged, and `EAGAIN`-like ones that pass by themselves.
-const NOT_YET: [i32; 1] = [libc::ENOTCONN];
+/// Errors that pass: `ENOTCONN` until the first data is acknowledged.
+const TRANSIENT: [i32; 1] = [libc::ENOTCONN];
 
 impl Director {
-    /// A connection is about to be opened to a host whose paths are as `host` says. `size`: the bytes that it will send,
-    /// where that is known; `unknown`: what is made of it where it is not. `random` is what the policy draws from.
+    /// Gets the paths of a new connection to the host `host`. `size`: bytes to send, if known; `unknown`
+    /// applies otherwise. `random`: the policy's random draws.
     pub fn open(
         now: Instant,
         policy: &PolicyConfig,
         size: Option<u64>,
-        unknown: Unknown,
+        unknown: UnknownSize,
         host: &mut HostPaths,
         mut random: Generator,
     ) -> Self {
         let mut policy = policy.build();
-        let grows = size.is_none() && unknown == Unknown::Grows;
+        let grows = size.is_none() && unknown == UnknownSize::BytesSoFar;
         let opening = policy.open(if grows { Some(1) } else { size }, host, &mut random);
         host.on_connection();
         if let Some(size) = size {
@@ -106,7 +106,7 @@ impl Director {
             opened_at: now,
             joinable_since: None,
             acknowledged: 0,
-            told: Vec::new(),
+            contributions: Vec::new(),
         }
     }
 
@@ -116,8 +116,8 @@ impl Director {
         self.first
     }
 
-    /// The first subflow is on another path than the policy chose: whoever opened the connection did not ask.
-    pub fn has_begun_on(&mut self, path: PathIndex) {
+    /// Sets the path of the first subflow, for an application that chose another path than the policy.
+    pub fn set_first(&mut self, path: PathIndex) {
         if path == self.first {
             return;
         }
@@ -125,34 +125,34 @@ impl Director {
         if !self.used.contains(&path) {
             self.used.push(path);
         }
-        // Where one path was to be enough, one is enough.
+        // A single-path choice stays a single path.
         self.used
             .retain(|used| *used != self.first || self.joins.iter().any(|join| join.path == *used));
         self.first = path;
     }
 
-    /// Somebody else opens the subflows; the accounts are kept all the same.
-    pub fn leave_to_others(&mut self) {
+    /// Opens no subflows, because another path manager does; the accounts are still updated.
+    pub fn disable(&mut self) {
         self.joins.clear();
     }
 
-    /// Whether a subflow was ordered over a path, or the connection has begun on it.
+    /// Whether a subflow was opened or requested on a path.
     #[must_use]
     pub fn uses(&self, path: PathIndex) -> bool {
         self.used.contains(&path) && !self.joins.iter().any(|join| join.path == path)
     }
 
-    /// A path is gone, with its subflow.
-    pub fn loses(&mut self, path: PathIndex) {
+    /// Removes a path that no longer exists, with its subflow.
+    pub fn remove_path(&mut self, path: PathIndex) {
         self.joins.retain(|join| join.path != path);
         self.used.retain(|used| *used != path);
         self.gone.push(path);
     }
 
-    /// Paths have come or gone: what the policy would use of them now joins, as far as the connection has fewer than it wants.
-    /// One that has none left takes the path of least round-trip time. `size` as in [`Self::open`].
+    /// Repeats the choice after paths changed, and joins new paths up to the number that the policy wants. A
+    /// connection without any path takes the one with the smallest RTT. `size` as in [`Self::open`].
     pub fn reconsider(&mut self, size: Option<u64>, host: &HostPaths) {
-        let grows = self.unknown == Some(Unknown::Grows);
+        let grows = self.unknown == Some(UnknownSize::BytesSoFar);
         let size = size.or(grows.then_some(self.acknowledged.max(1)));
         let opening = self.policy.open(size, host, &mut self.random);
         let wanted = 1 + opening.joins.len();
@@ -168,17 +168,19 @@ impl Director {
         }
     }
 
-    /// Whether subflows are still to be opened, or may be.
+    /// Whether subflows are, or may become, due.
     #[must_use]
     pub fn is_waiting(&self) -> bool {
-        !self.joins.is_empty() || self.policy.follows_progress() || self.unknown == Some(Unknown::Grows)
+        !self.joins.is_empty()
+            || self.policy.follows_progress()
+            || self.unknown == Some(UnknownSize::BytesSoFar)
     }
 
-    /// Looks at the connection's subflows, tells the host's account of them, and opens those whose time has come.
-    /// `backlog`: bytes that are written and not acknowledged, where that is known. Gives the paths that were ordered now.
+    /// Updates the host's accounts from the connection's subflows and opens the subflows that are due. `backlog`: bytes
+    /// written and not acknowledged, if known. Returns the paths of the subflows opened by this call.
     ///
     /// # Errors
-    /// The kernel's, where it refuses an order for good: that path is not tried again.
+    /// The kernel's permanent refusal; the path is not tried again.
     #[expect(
         clippy::too_many_arguments,
         reason = "one look at a connection, its host and its peer"
@@ -188,18 +190,18 @@ impl Director {
         now: Instant,
         token: u32,
         to: u16,
-        seen: &[Seen],
+        subflows: &[SubflowState],
         backlog: u64,
         host: &mut HostPaths,
         ways: &[Way],
         manager: &Manager,
     ) -> Result<Vec<PathIndex>, Error> {
-        self.tell(now, seen, host);
+        self.update_accounts(now, subflows, host);
         if self.acknowledged > 0 && self.joinable_since.is_none() {
             self.joinable_since = Some(now);
         }
         self.decide(now, backlog, host);
-        self.order(now, token, to, ways, manager)
+        self.open_due(now, token, to, ways, manager)
     }
 
     fn decide(&mut self, now: Instant, backlog: u64, host: &HostPaths) {
@@ -214,9 +216,9 @@ impl Director {
                 paths: &self.used,
             };
             self.policy.progress(&progress, host)
-        } else if self.unknown == Some(Unknown::Grows) {
+        } else if self.unknown == Some(UnknownSize::BytesSoFar) {
             let opening = self.policy.open(Some(self.acknowledged), host, &mut self.random);
-            // A policy of one path chooses a further one each time it is asked.
+            // A single-path policy chooses a different path at each call.
             if opening.joins.is_empty() {
                 Vec::new()
             } else {
@@ -234,7 +236,7 @@ impl Director {
         }
     }
 
-    fn order(
+    fn open_due(
         &mut self,
         now: Instant,
         token: u32,
@@ -242,9 +244,9 @@ impl Director {
         ways: &[Way],
         manager: &Manager,
     ) -> Result<Vec<PathIndex>, Error> {
-        let (mut ordered, mut refused) = (Vec::new(), None);
+        let (mut opened, mut refused) = (Vec::new(), None);
         let Some(since) = self.joinable_since else {
-            return Ok(ordered);
+            return Ok(opened);
         };
         let acknowledged = self.acknowledged;
         let is_due = |join: &Join| match join.when {
@@ -257,12 +259,12 @@ impl Director {
                 return true;
             };
             let remote = SocketAddr::new(way.remote, way.port.unwrap_or(to));
-            match manager.create_subflow(token, &way.path, number(ways, way.path.address), remote) {
-                Ok(()) => ordered.push(join.path),
+            match manager.create_subflow(token, &way.path, address_id(ways, way.path.address), remote) {
+                Ok(()) => opened.push(join.path),
                 Err(error)
                     if error
                         .raw_os_error()
-                        .is_some_and(|number| NOT_YET.contains(&number)) =>
+                        .is_some_and(|number| TRANSIENT.contains(&number)) =>
                 {
                     return true;
                 }
@@ -270,12 +272,12 @@ impl Director {
             }
             false
         });
-        refused.map_or(Ok(ordered), Err)
+        refused.map_or(Ok(opened), Err)
     }
 
-    /// Tells the host's account what the subflows have done since it was told last.
-    fn tell(&mut self, now: Instant, seen: &[Seen], host: &mut HostPaths) {
-        for subflow in seen {
+    /// Adds the subflows' progress since the last call to the host's accounts.
+    fn update_accounts(&mut self, now: Instant, subflows: &[SubflowState], host: &mut HostPaths) {
+        for subflow in subflows {
             let micros = u64::from(subflow.tcp.smoothed_rtt_us());
             if micros > 0 {
                 host.on_round_trip(subflow.path, Duration::from_micros(micros));
@@ -284,63 +286,72 @@ impl Director {
             let Some(account) = host.path_mut(subflow.path) else {
                 continue;
             };
-            let told = &mut self.told[place];
+            let contribution = &mut self.contributions[place];
             let acknowledged = subflow.tcp.bytes_acknowledged();
-            let more = acknowledged.saturating_sub(told.acknowledged);
+            let more = acknowledged.saturating_sub(contribution.acknowledged);
             self.acknowledged += more;
-            told.acknowledged = told.acknowledged.max(acknowledged);
+            contribution.acknowledged = contribution.acknowledged.max(acknowledged);
             let lost = subflow.tcp.retransmissions();
-            let more_lost = u64::from(lost.saturating_sub(told.lost));
-            told.lost = told.lost.max(lost);
+            let more_lost = u64::from(lost.saturating_sub(contribution.lost));
+            contribution.lost = contribution.lost.max(lost);
             let expected = self.expected.iter().find(|(path, _)| *path == subflow.path);
             let expected = expected.map_or(0, |&(_, bytes)| bytes);
             let outstanding = subflow.tcp.bytes_sent().saturating_sub(acknowledged);
             let claim = outstanding.max(expected.saturating_sub(acknowledged));
-            move_claim(account, told, claim, self.short);
+            move_claim(account, contribution, claim, self.short);
             host.on_delivery(subflow.path, now, more, more_lost);
         }
     }
 
     fn place(&mut self, path: PathIndex, host: &mut HostPaths) -> usize {
-        if let Some(place) = self.told.iter().position(|told| told.path == path) {
+        if let Some(place) = self
+            .contributions
+            .iter()
+            .position(|contribution| contribution.path == path)
+        {
             return place;
         }
         if let Some(account) = host.path_mut(path) {
             account.subflows += 1;
         }
-        self.told.push(Told {
+        self.contributions.push(Contribution {
             path,
             acknowledged: 0,
             lost: 0,
             claimed: 0,
         });
-        self.told.len() - 1
+        self.contributions.len() - 1
     }
 
-    /// The connection is over: nothing of it is on the host's account any more.
+    /// Removes the connection's share from the host's accounts.
     pub fn end(&mut self, host: &mut HostPaths) {
-        for told in &mut self.told {
-            if let Some(account) = host.path_mut(told.path) {
+        for contribution in &mut self.contributions {
+            if let Some(account) = host.path_mut(contribution.path) {
                 account.subflows = account.subflows.saturating_sub(1);
-                move_claim(account, told, 0, self.short);
+                move_claim(account, contribution, 0, self.short);
             }
         }
-        self.told.clear();
+        self.contributions.clear();
         self.joins.clear();
     }
 }
 
-/// The number of an address of this host among those of the ways: the kernel knows each under one alone, and 0 is that of the
-/// first subflow.
-pub(super) fn number(ways: &[Way], own: IpAddr) -> u8 {
+/// The address ID of an address of this host. The kernel requires one ID for each address; 0 is that of the first
+/// subflow.
+pub(super) fn address_id(ways: &[Way], own: IpAddr) -> u8 {
     let place = ways.iter().position(|way| way.path.address == own);
     place.map_or(0, |place| place as u8 + 1)
 }
 
-fn move_claim(account: &mut transport::mptcp::host::PathState, told: &mut Told, claim: u64, short: bool) {
-    account.unfinished = account.unfinished.saturating_sub(told.claimed) + claim;
+fn move_claim(
+    account: &mut transport::mptcp::host::PathState,
+    contribution: &mut Contribution,
+    claim: u64,
+    short: bool,
+) {
+    account.unfinished = account.unfinished.saturating_sub(contribution.claimed) + claim;
     if short {
-        account.short = account.short.saturating_sub(told.claimed) + claim;
+        account.short = account.short.saturating_sub(contribution.claimed) + claim;
     }
-    told.claimed = claim;
+    contribution.claimed = claim;
 }

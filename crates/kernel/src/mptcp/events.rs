@@ -1,4 +1,4 @@
-//! What the kernel tells of MPTCP connections as it happens (`enum mptcp_event_type` of `linux/mptcp_pm.h`).
+//! MPTCP events of the kernel (`enum mptcp_event_type` of `linux/mptcp_pm.h`).
 
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
@@ -7,114 +7,114 @@ use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
 use netlink_packet_core::{DefaultNla, Emitable, NLA_TYPE_MASK, Nla};
 
 use super::manager::missing;
-use crate::error::Error;
-use crate::netlink::{Conversation, Message};
+use crate::error::{self, Error};
+use crate::netlink::{GenericSocket, Message};
 
-/// The group of listeners.
+/// The multicast group.
 const GROUP: &str = "mptcp_pm_events";
 
-/// The two ends of a subflow, this host's first.
+/// The two ends of a subflow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Peers {
+pub struct SocketPair {
     /// This host's end.
     pub local: SocketAddr,
-    /// The other one.
+    /// The peer's end.
     pub remote: SocketAddr,
 }
 
-/// Something that has happened to a connection, which its token names.
+/// An event of a connection, which its token identifies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Event {
-    /// The connection has begun; it can carry no further subflow yet.
+    /// The connection opened; no subflow can join yet.
     Created {
         /// Its token.
         token: u32,
         /// Its first subflow.
-        peers: Peers,
-        /// Whether the peer has opened it.
+        pair: SocketPair,
+        /// Whether the peer opened it.
         server: bool,
     },
-    /// The peer has acknowledged: further subflows can join.
+    /// The first data was acknowledged; subflows can join.
     Established {
         /// Its token.
         token: u32,
         /// Its first subflow.
-        peers: Peers,
-        /// Whether the peer has opened it.
+        pair: SocketPair,
+        /// Whether the peer opened it.
         server: bool,
     },
-    /// The connection is over.
+    /// The connection closed.
     Closed {
         /// Its token.
         token: u32,
     },
-    /// The peer has a further address.
+    /// The peer announced an address.
     Announced {
         /// The token of the connection.
         token: u32,
-        /// The number that the peer gave it.
+        /// The peer's ID of the address.
         id: u8,
-        /// The address; port 0 stands for that of the connection.
+        /// The address; port 0 means the connection's.
         remote: SocketAddr,
     },
-    /// The peer has lost an address.
+    /// The peer withdrew an address.
     Removed {
         /// The token of the connection.
         token: u32,
-        /// The number of the address.
+        /// The ID of the address.
         id: u8,
     },
-    /// A further subflow has joined.
+    /// A subflow joined.
     SubflowEstablished {
         /// The token of the connection.
         token: u32,
         /// The subflow.
-        peers: Peers,
+        pair: SocketPair,
     },
-    /// A subflow has closed.
+    /// A subflow closed.
     SubflowClosed {
         /// The token of the connection.
         token: u32,
         /// The subflow.
-        peers: Peers,
-        /// The system's error, if that is why.
+        pair: SocketPair,
+        /// The system's error, if one closed it.
         error: Option<i32>,
     },
 }
 
 impl Event {
     fn read(message: &Message) -> Option<Self> {
-        let given = Attributes(&message.attributes);
-        let token = given.word(1)?;
+        let attributes = Attributes(&message.attributes);
+        let token = attributes.number(1)?;
         Some(match message.command {
             1 | 2 => {
-                let (peers, server) = (given.peers()?, given.is_server());
+                let (pair, server) = (attributes.pair()?, attributes.is_server());
                 if message.command == 1 {
-                    Self::Created { token, peers, server }
+                    Self::Created { token, pair, server }
                 } else {
-                    Self::Established { token, peers, server }
+                    Self::Established { token, pair, server }
                 }
             }
             3 => Self::Closed { token },
             6 => Self::Announced {
                 token,
-                id: given.byte(4)?,
-                remote: SocketAddr::new(given.address(7, 8)?, given.port(10).unwrap_or(0)),
+                id: attributes.byte(4)?,
+                remote: SocketAddr::new(attributes.address(7, 8)?, attributes.port(10).unwrap_or(0)),
             },
             7 => Self::Removed {
                 token,
-                id: given.byte(4)?,
+                id: attributes.byte(4)?,
             },
             10 => Self::SubflowEstablished {
                 token,
-                peers: given.peers()?,
+                pair: attributes.pair()?,
             },
             11 => Self::SubflowClosed {
                 token,
-                peers: given.peers()?,
-                error: given.byte(12).map(i32::from),
+                pair: attributes.pair()?,
+                error: attributes.byte(12).map(i32::from),
             },
-            // Priorities and listeners are nobody's concern here.
+            // Priorities and listeners are not used.
             _ => return None,
         })
     }
@@ -136,11 +136,11 @@ impl Attributes<'_> {
         self.bytes::<1>(kind).map(|[byte]| byte)
     }
 
-    fn word(&self, kind: u16) -> Option<u32> {
+    fn number(&self, kind: u16) -> Option<u32> {
         self.bytes(kind).map(u32::from_ne_bytes)
     }
 
-    /// Ports come in the byte order of the network.
+    /// In network byte order.
     fn port(&self, kind: u16) -> Option<u16> {
         self.bytes(kind).map(u16::from_be_bytes)
     }
@@ -151,47 +151,47 @@ impl Attributes<'_> {
         short().or_else(long)
     }
 
-    fn peers(&self) -> Option<Peers> {
-        Some(Peers {
+    fn pair(&self) -> Option<SocketPair> {
+        Some(SocketPair {
             local: SocketAddr::new(self.address(5, 6)?, self.port(9)?),
             remote: SocketAddr::new(self.address(7, 8)?, self.port(10)?),
         })
     }
 
-    /// Newer kernels say it by a flag (bit 0, `MPTCP_PM_EV_FLAG_SERVER_SIDE`), older ones by an attribute.
+    /// Newer kernels set a flag (bit 0, `MPTCP_PM_EV_FLAG_SERVER_SIDE`), older ones an attribute.
     fn is_server(&self) -> bool {
         let flags = self.bytes(13).map_or(0, u16::from_ne_bytes);
         self.byte(18) == Some(1) || flags & 1 == 1
     }
 }
 
-/// Hears of the connections of the network namespace that the thread was in which has made it.
+/// A subscription to the MPTCP events of the network namespace in which it was opened.
 #[derive(Debug)]
-pub struct Events(Conversation);
+pub struct Events(GenericSocket);
 
 impl Events {
-    /// Begins to listen.
+    /// Subscribes.
     ///
     /// # Errors
-    /// [`Error::Missing`] where the kernel has no such events, [`Error::Permission`] without `CAP_NET_ADMIN`.
+    /// [`Error::Missing`] if the kernel has no such events, [`Error::Permission`] without `CAP_NET_ADMIN`.
     pub fn listen() -> Result<Self, Error> {
-        let wrong = |error: io::Error| Error::of("listen to MPTCP's events", error);
-        let conversation = Conversation::open().map_err(wrong)?.ok_or_else(missing)?;
-        if !conversation.listen(GROUP).map_err(wrong)? {
+        let failed = |error: io::Error| error::mptcp("subscribe to MPTCP events", error);
+        let socket = GenericSocket::open().map_err(failed)?.ok_or_else(missing)?;
+        if !socket.subscribe(GROUP).map_err(failed)? {
             return Err(missing());
         }
-        conversation.socket().set_non_blocking(true).map_err(wrong)?;
-        Ok(Self(conversation))
+        socket.socket().set_non_blocking(true).map_err(failed)?;
+        Ok(Self(socket))
     }
 
-    /// What has happened since it was asked last; it does not wait.
+    /// Returns the events since the last call, without waiting.
     ///
     /// # Errors
-    /// The system's; `ENOBUFS` says that events were lost.
+    /// The system's; `ENOBUFS` after lost events.
     pub fn next(&self) -> io::Result<Vec<Event>> {
         let mut events = Vec::new();
         loop {
-            match self.0.hear() {
+            match self.0.receive() {
                 Ok(messages) => events.extend(messages.iter().filter_map(Event::read)),
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(events),
                 Err(error) => return Err(error),
@@ -200,7 +200,6 @@ impl Events {
     }
 }
 
-/// To wait for it among others.
 impl AsFd for Events {
     fn as_fd(&self) -> BorrowedFd<'_> {
         // SAFETY: the descriptor is the socket's, which lives as long as `self`.

@@ -1,5 +1,4 @@
-//! What the kernel tells of a connection of MPTCP and its subflows (`MPTCP_FULL_INFO` of `linux/mptcp.h`, Linux 6.5 and
-//! later).
+//! State of an MPTCP connection and its subflows (`MPTCP_FULL_INFO` of `linux/mptcp.h`, Linux 6.5 and later).
 
 use std::io;
 use std::net::SocketAddr;
@@ -7,21 +6,22 @@ use std::os::fd::{AsFd, AsRawFd};
 
 use socket2::SockAddr;
 
-use super::events::Peers;
+use super::events::SocketPair;
 use crate::tcp_info::{LENGTH, TcpInfo};
 
-/// `SOL_MPTCP` and the options below it.
+/// `SOL_MPTCP` and its options.
 const SOL_MPTCP: libc::c_int = 284;
 const MPTCP_INFO: libc::c_int = 1;
 const MPTCP_FULL_INFO: libc::c_int = 4;
 
-/// The first subflow and at most [`super::MOST_SUBFLOWS`] of the kernel's path manager; one in user space may open more.
+/// Subflows that a read returns at most. The kernel's path manager opens at most [`super::MOST_SUBFLOWS`] besides the first;
+/// one in user space may open more.
 const MOST: usize = 64;
 
-/// `struct mptcp_info`, as far as Linux 6.5 has it.
+/// `struct mptcp_info` of Linux 6.5.
 #[repr(C)]
 #[derive(Clone, Copy, Default)]
-struct Raw {
+struct MptcpInfo {
     small: [u8; 8],
     flags: u32,
     token: u32,
@@ -31,9 +31,15 @@ struct Raw {
     more: [u64; 7],
 }
 
+impl MptcpInfo {
+    const fn outstanding(&self) -> u64 {
+        self.write_sequence.wrapping_sub(self.unacknowledged)
+    }
+}
+
 /// `struct mptcp_full_info`.
 #[repr(C)]
-struct Full {
+struct FullInfo {
     tcp_kernel: u32,
     tcp_user: u32,
     subflow_kernel: u32,
@@ -42,13 +48,13 @@ struct Full {
     room: u32,
     subflow_array: u64,
     tcp_array: u64,
-    connection: Raw,
+    connection: MptcpInfo,
 }
 
-/// `struct mptcp_subflow_info`: a number and the two ends, each as large as the largest address.
+/// `struct mptcp_subflow_info`.
 #[repr(C)]
 #[derive(Clone, Copy)]
-struct Ends {
+struct RawSubflow {
     id: u32,
     gap: u32,
     local: [u8; STORAGE],
@@ -61,121 +67,102 @@ const STORAGE: usize = size_of::<libc::sockaddr_storage>();
 /// One subflow of a connection.
 #[derive(Clone, Copy, Debug)]
 pub struct Subflow {
-    /// Its number in the connection, from 1; it is never given twice.
+    /// Its number in the connection, from 1, never reused.
     pub id: u32,
     /// Its ends.
-    pub peers: Peers,
-    /// Its TCP.
+    pub pair: SocketPair,
+    /// Its TCP state.
     pub tcp: TcpInfo,
 }
 
-/// A connection of MPTCP as it stands at one moment.
+/// A snapshot of an MPTCP connection.
 #[derive(Clone, Debug)]
-pub struct Connection {
-    /// What names it among the host's connections (RFC 8684, section 3.1).
+pub struct ConnectionInfo {
+    /// Identifies it among the host's connections (RFC 8684, section 3.1).
     pub token: u32,
-    /// Bytes that the peer has not acknowledged at the level of the connection, the DATA_FIN as one.
+    /// Bytes without a DATA_ACK; the DATA_FIN counts as one.
     pub unacknowledged: u64,
-    /// Subflows that are open, the first one included.
+    /// Open subflows, including the first one.
     pub subflows: Vec<Subflow>,
 }
 
-impl Connection {
-    /// Asks for the connection of a socket; `None` where it is no connection of MPTCP, or none any more: it has fallen back
-    /// to plain TCP.
+impl ConnectionInfo {
+    /// Reads the connection of a socket; `None` for plain TCP, also after a fallback from MPTCP.
     ///
     /// # Errors
     /// The system's.
-    pub fn of(socket: &impl AsFd) -> io::Result<Option<Self>> {
+    pub fn of_socket(socket: &impl AsFd) -> io::Result<Option<Self>> {
         let mut tcp = vec![TcpInfo::EMPTY; MOST];
-        let none = Ends {
+        let none = RawSubflow {
             id: 0,
             gap: 0,
             local: [0; STORAGE],
             remote: [0; STORAGE],
         };
-        // The kernel writes entries of the size that it is told, in which the number is followed by the ends.
-        let mut ends = vec![none; MOST];
-        let mut full = Full {
+        // The kernel writes entries of `subflow_user` bytes: the number, then the ends.
+        let mut raw = vec![none; MOST];
+        let mut full = FullInfo {
             tcp_kernel: 0,
             tcp_user: LENGTH as u32,
             subflow_kernel: 0,
-            subflow_user: size_of::<Ends>() as u32,
+            subflow_user: size_of::<RawSubflow>() as u32,
             subflows: 0,
             room: MOST as u32,
-            subflow_array: ends.as_mut_ptr() as u64,
+            subflow_array: raw.as_mut_ptr() as u64,
             tcp_array: tcp.as_mut_ptr() as u64,
-            connection: Raw::default(),
+            connection: MptcpInfo::default(),
         };
-        // SAFETY: `full` says where the arrays are, how many entries they have and how large each is; the kernel writes no
-        // more. They are borrowed by nobody else until it returns.
-        let asked = unsafe { ask(socket, MPTCP_FULL_INFO, &mut full) };
-        if let Err(error) = asked {
-            return not_mptcp(error);
+        // SAFETY: `full` has the address, length and entry size of both arrays, which nothing else borrows during the call.
+        if unsafe { get_option(socket, MPTCP_FULL_INFO, &mut full) }?.is_none() {
+            return Ok(None);
         }
         let count = (full.subflows as usize).min(MOST);
-        let subflows = ends.iter().zip(tcp).take(count);
+        let subflows = raw.iter().zip(tcp).take(count).filter_map(|(raw, tcp)| {
+            let (local, remote) = (address(&raw.local)?, address(&raw.remote)?);
+            Some(Subflow {
+                id: raw.id,
+                pair: SocketPair { local, remote },
+                tcp,
+            })
+        });
         Ok(Some(Self {
             token: full.connection.token,
-            unacknowledged: full
-                .connection
-                .write_sequence
-                .wrapping_sub(full.connection.unacknowledged),
-            subflows: subflows
-                .filter_map(|(ends, tcp)| {
-                    let (local, remote) = (address(&ends.local)?, address(&ends.remote)?);
-                    Some(Subflow {
-                        id: ends.id,
-                        peers: Peers { local, remote },
-                        tcp,
-                    })
-                })
-                .collect(),
+            unacknowledged: full.connection.outstanding(),
+            subflows: subflows.collect(),
         }))
     }
 
-    /// Bytes that the peer has not acknowledged, as in [`Self::unacknowledged`](Connection#structfield.unacknowledged);
-    /// `None` as with [`Self::of`].
+    /// Reads only [`Self::unacknowledged`](ConnectionInfo#structfield.unacknowledged).
     ///
     /// # Errors
     /// The system's.
     pub fn unacknowledged(socket: &impl AsFd) -> io::Result<Option<u64>> {
-        let mut raw = Raw::default();
-        // SAFETY: `Raw` is bytes and integers, which may have any value.
-        match unsafe { ask(socket, MPTCP_INFO, &mut raw) } {
-            Ok(()) => Ok(Some(raw.write_sequence.wrapping_sub(raw.unacknowledged))),
-            Err(error) => not_mptcp(error),
-        }
+        Ok(mptcp_info(socket)?.map(|info| info.outstanding()))
     }
 
-    /// The token of a socket's connection alone; `None` as with [`Self::of`].
+    /// Reads only the token.
     ///
     /// # Errors
     /// The system's.
     pub fn token(socket: &impl AsFd) -> io::Result<Option<u32>> {
-        let mut raw = Raw::default();
-        // SAFETY: `Raw` is bytes and integers, which may have any value.
-        match unsafe { ask(socket, MPTCP_INFO, &mut raw) } {
-            Ok(()) => Ok(Some(raw.token)),
-            Err(error) => not_mptcp(error),
-        }
+        Ok(mptcp_info(socket)?.map(|info| info.token))
     }
 }
 
-/// What the kernel answers for a socket of plain TCP, or one that has become it, is no error.
-fn not_mptcp<T>(error: io::Error) -> io::Result<Option<T>> {
-    match error.raw_os_error() {
-        Some(libc::EOPNOTSUPP | libc::ENOPROTOOPT) => Ok(None),
-        _ => Err(error),
-    }
+fn mptcp_info(socket: &impl AsFd) -> io::Result<Option<MptcpInfo>> {
+    let mut info = MptcpInfo::default();
+    // SAFETY: the structure consists of integers.
+    let found = unsafe { get_option(socket, MPTCP_INFO, &mut info) }?;
+    Ok(found.map(|()| info))
 }
 
+/// Reads an option of level `SOL_MPTCP`; `None` for plain TCP.
+///
 /// # Safety
-/// Every pattern of bytes is a value of `T`, and what it says of further memory is true.
-unsafe fn ask<T>(socket: &impl AsFd, option: libc::c_int, value: &mut T) -> io::Result<()> {
+/// Every byte pattern is a value of `T`, and pointers in it lead to arrays of the lengths that it states.
+unsafe fn get_option<T>(socket: &impl AsFd, option: libc::c_int, value: &mut T) -> io::Result<Option<()>> {
     let mut length = size_of::<T>() as libc::socklen_t;
-    // SAFETY: the descriptor is open, and the kernel writes at most `length` bytes into `value`, which the caller
-    // vouches for.
+    // SAFETY: the descriptor is open, and the kernel writes at most `length` bytes into `value`.
     let result = unsafe {
         libc::getsockopt(
             socket.as_fd().as_raw_fd(),
@@ -186,14 +173,17 @@ unsafe fn ask<T>(socket: &impl AsFd, option: libc::c_int, value: &mut T) -> io::
         )
     };
     if result == 0 {
-        Ok(())
-    } else {
-        Err(io::Error::last_os_error())
+        return Ok(Some(()));
+    }
+    let error = io::Error::last_os_error();
+    match error.raw_os_error() {
+        Some(libc::EOPNOTSUPP | libc::ENOPROTOOPT) => Ok(None),
+        _ => Err(error),
     }
 }
 
 fn address(bytes: &[u8; STORAGE]) -> Option<SocketAddr> {
-    // SAFETY: the storage has the size of all addresses, and its first bytes, the family, say how much of it counts.
+    // SAFETY: the storage has room for every address family; its first bytes hold the family.
     let ((), address) = unsafe {
         SockAddr::try_init(|storage, length| {
             std::ptr::copy_nonoverlapping(bytes.as_ptr(), storage.cast::<u8>(), STORAGE);

@@ -1,16 +1,15 @@
-//! Orders to the kernel: subflows of one connection, or addresses and limits for its own path manager. Numbers are those
-//! of `linux/mptcp_pm.h`.
+//! Requests to the kernel's path manager: subflows of a connection, endpoints and limits. Numbers are those of
+//! `linux/mptcp_pm.h`.
 
 use std::net::{IpAddr, SocketAddr};
 
 use netlink_packet_core::{DefaultNla, Emitable, NLA_F_NESTED};
 
 use super::paths::Path;
-use crate::error::Error;
-use crate::netlink::{Conversation, FAMILY, Message};
+use crate::error::{self, Error};
+use crate::netlink::{FAMILY, GenericSocket, Message};
 
-/// The most subflows of a connection besides the first, and the most addresses, that the kernel's path manager is to be
-/// given (`MPTCP_PM_ADDR_MAX`).
+/// The kernel's limit on subflows besides the first, and on announced addresses (`MPTCP_PM_ADDR_MAX`).
 pub const MOST_SUBFLOWS: u32 = 8;
 
 const ADD_ADDR: u8 = 1;
@@ -61,14 +60,14 @@ fn address(address: IpAddr) -> Vec<DefaultNla> {
     ]
 }
 
-/// An address with its port, in the byte order of the host.
+/// Address and port, both in host byte order.
 fn endpoint(at: SocketAddr) -> Vec<DefaultNla> {
     let mut attributes = address(at.ip());
     attributes.push(DefaultNla::new(ADDR_PORT, at.port().to_ne_bytes().to_vec()));
     attributes
 }
 
-/// A local address under a number, and its device.
+/// A local address with its ID and device.
 fn local(path: &Path, id: u8, flags: Option<u32>) -> Vec<DefaultNla> {
     let mut attributes = address(path.address);
     attributes.push(DefaultNla::new(ADDR_ID, vec![id]));
@@ -77,45 +76,47 @@ fn local(path: &Path, id: u8, flags: Option<u32>) -> Vec<DefaultNla> {
     attributes
 }
 
-/// Gives orders in the network namespace of the thread that has made it.
+/// Sends requests in the network namespace in which it was opened.
 #[derive(Debug)]
-pub struct Manager(Conversation);
+pub struct Manager(GenericSocket);
 
 impl Manager {
-    /// Begins to.
+    /// Opens a socket to the path manager.
     ///
     /// # Errors
-    /// [`Error::Missing`] where the kernel has no MPTCP, and the system's.
+    /// [`Error::Missing`] if the kernel has no MPTCP, and the system's.
     pub fn open() -> Result<Self, Error> {
-        let opened =
-            Conversation::open().map_err(|error| Error::of("ask for MPTCP's path manager", error))?;
-        opened.map(Self).ok_or_else(missing)
+        let socket =
+            GenericSocket::open().map_err(|error| error::mptcp("open MPTCP's path manager", error))?;
+        socket.map(Self).ok_or_else(missing)
     }
 
-    fn order(
+    fn request(
         &self,
         command: u8,
         attributes: Vec<DefaultNla>,
         what: impl FnOnce() -> String,
     ) -> Result<(), Error> {
         let message = Message { command, attributes };
-        self.0.ask(message).map_err(|error| Error::of(what(), error))
+        self.0
+            .request(message)
+            .map_err(|error| error::mptcp(what(), error))
     }
 
-    /// Opens a subflow of the connection `token` from a path of this host, under the number `id` (from 1, one for each
-    /// address), to an address of the peer. That the order is taken does not say that the peer joins: see
+    /// Opens a subflow of the connection `token` from a path of this host with the address ID `id` (from 1, one for
+    /// each address) to an address of the peer. Success does not mean that the peer joins: see
     /// [`super::Event::SubflowEstablished`].
     ///
     /// # Errors
-    /// `ENOTCONN` until the peer has acknowledged first data (RFC 8684, section 3.2), `ESRCH` for an unknown token,
-    /// `EINVAL` where the path manager is the kernel's.
+    /// `ENOTCONN` until the first data is acknowledged (RFC 8684, section 3.2), `ESRCH` for an unknown token, `EINVAL`
+    /// if the path manager is the kernel's.
     pub fn create_subflow(&self, token: u32, from: &Path, id: u8, to: SocketAddr) -> Result<(), Error> {
         let attributes = vec![
             number(ATTR_TOKEN, token),
             nested(ATTR_ADDR, &local(from, id, None)),
             nested(ATTR_ADDR_REMOTE, &endpoint(to)),
         ];
-        self.order(SUBFLOW_CREATE, attributes, || {
+        self.request(SUBFLOW_CREATE, attributes, || {
             format!("open a subflow from {} to {to}", from.address)
         })
     }
@@ -123,19 +124,19 @@ impl Manager {
     /// Closes the subflow of the connection `token` between these ends.
     ///
     /// # Errors
-    /// `ESRCH` where there is none.
+    /// `ESRCH` if there is none.
     pub fn destroy_subflow(&self, token: u32, from: SocketAddr, to: SocketAddr) -> Result<(), Error> {
         let attributes = vec![
             number(ATTR_TOKEN, token),
             nested(ATTR_ADDR, &endpoint(from)),
             nested(ATTR_ADDR_REMOTE, &endpoint(to)),
         ];
-        self.order(SUBFLOW_DESTROY, attributes, || {
+        self.request(SUBFLOW_DESTROY, attributes, || {
             format!("close the subflow from {from} to {to}")
         })
     }
 
-    /// Tells the peer of the connection `token` of a further address (ADD_ADDR, RFC 8684, section 3.4.1).
+    /// Announces a further address to the peer of the connection `token` (ADD_ADDR, RFC 8684, section 3.4.1).
     ///
     /// # Errors
     /// As [`Self::create_subflow`].
@@ -144,43 +145,43 @@ impl Manager {
             number(ATTR_TOKEN, token),
             nested(ATTR_ADDR, &local(path, id, Some(FLAG_SIGNAL))),
         ];
-        self.order(ANNOUNCE, attributes, || format!("announce {}", path.address))
+        self.request(ANNOUNCE, attributes, || format!("announce {}", path.address))
     }
 
-    /// Tells the peer that an address is gone (REMOVE_ADDR, RFC 8684, section 3.4.2): one that was announced, or that a subflow
-    /// was opened from; 0 is that of the first subflow.
+    /// Withdraws an address from the peer (REMOVE_ADDR, RFC 8684, section 3.4.2): an announced address or the source of
+    /// a subflow; 0 is that of the first subflow.
     ///
     /// # Errors
-    /// `ENOENT` for a number that was not given.
+    /// `ENOENT` for an unknown ID.
     pub fn remove(&self, token: u32, id: u8) -> Result<(), Error> {
         let attributes = vec![number(ATTR_TOKEN, token), DefaultNla::new(ATTR_LOC_ID, vec![id])];
-        self.order(REMOVE, attributes, || format!("take address {id} back"))
+        self.request(REMOVE, attributes, || format!("withdraw address {id}"))
     }
 
-    /// Lets the kernel's path manager open a subflow from this path for every connection.
+    /// Adds an endpoint: the kernel's path manager opens a subflow from this path for every connection.
     ///
     /// # Errors
-    /// `EEXIST`-like answers for an address that it has, and the system's.
+    /// `EEXIST` for a known address, and the system's.
     pub fn add_endpoint(&self, path: &Path) -> Result<(), Error> {
         let mut attributes = address(path.address);
         attributes.push(number(ADDR_FLAGS, FLAG_SUBFLOW));
         attributes.push(number(ADDR_IF_IDX, path.device));
-        self.order(ADD_ADDR, vec![nested(ATTR_ADDR, &attributes)], || {
+        self.request(ADD_ADDR, vec![nested(ATTR_ADDR, &attributes)], || {
             format!("add the endpoint {}", path.address)
         })
     }
 
-    /// How many subflows besides the first the kernel's path manager allows a connection, and how many announced addresses it
-    /// takes: at most [`MOST_SUBFLOWS`] each.
+    /// Sets the kernel's limits on subflows besides the first and on accepted announcements, at most [`MOST_SUBFLOWS`]
+    /// each.
     ///
     /// # Errors
-    /// `EINVAL` beyond the most.
+    /// `EINVAL` above the limit.
     pub fn set_limits(&self, subflows: u32, announced: u32) -> Result<(), Error> {
         let attributes = vec![
             number(ATTR_RCV_ADD_ADDRS, announced),
             number(ATTR_SUBFLOWS, subflows),
         ];
-        self.order(SET_LIMITS, attributes, || {
+        self.request(SET_LIMITS, attributes, || {
             format!("allow {subflows} subflows a connection")
         })
     }
@@ -189,6 +190,6 @@ impl Manager {
 pub(super) fn missing() -> Error {
     Error::Missing {
         what: format!("the kernel's MPTCP (generic netlink family {FAMILY})"),
-        remedy: "it takes Linux 5.19 or newer, built with CONFIG_MPTCP".into(),
+        remedy: "use Linux 5.19 or newer with CONFIG_MPTCP".into(),
     }
 }

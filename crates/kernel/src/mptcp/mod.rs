@@ -1,9 +1,8 @@
-//! Linux's MPTCP (RFC 8684; `Documentation/networking/mptcp.rst`): sockets, what the kernel tells of their connections, and
-//! the path manager, in the kernel or in user space.
+//! Linux's MPTCP (RFC 8684; `Documentation/networking/mptcp.rst`): sockets, the state of connections, and the path manager,
+//! in the kernel or in user space.
 //!
-//! The kernel keeps the connection and its scheduler. Which subflows there are is decided by the path manager: by the
-//! kernel's own, which knows addresses and limits alone, or, connection by connection, by whoever listens to
-//! [`Events`] and gives orders through [`Manager`].
+//! The kernel owns the connection and its scheduler. The path manager decides which subflows exist: either the kernel's, from
+//! its list of endpoints and limits, or one in user space, which receives [`Events`] and opens subflows through [`Manager`].
 
 pub mod daemon;
 mod director;
@@ -11,15 +10,15 @@ mod events;
 mod info;
 mod manager;
 mod paths;
-mod settings;
 mod sockets;
-mod table;
+mod sysctl;
+mod tcp_sockets;
 
-pub use director::{Director, Seen, Unknown, Way};
-pub use events::{Event, Events, Peers};
-pub use info::{Connection, Subflow};
+pub use director::{Director, SubflowState, UnknownSize, Way};
+pub use events::{Event, Events, SocketPair};
+pub use info::{ConnectionInfo, Subflow};
 pub use manager::{MOST_SUBFLOWS, Manager};
 pub use paths::{Path, paths};
-pub use settings::{PathManager, Restore, is_enabled, path_manager, set_path_manager};
 pub use sockets::{connect, listen, socket};
-pub use table::sockets as tcp_sockets;
+pub use sysctl::{PathManager, Restore, is_enabled, path_manager, set_path_manager};
+pub use tcp_sockets::tcp_sockets;

@@ -1,4 +1,4 @@
-//! Sockets of MPTCP: those of TCP in all but the protocol's number.
+//! MPTCP sockets.
 
 use std::io;
 use std::net::{IpAddr, SocketAddr, TcpListener, TcpStream};
@@ -6,29 +6,28 @@ use std::time::Duration;
 
 use socket2::{Domain, Protocol, Socket, Type};
 
-/// A socket of MPTCP for addresses like this one.
+/// Creates an MPTCP socket for the address family of `like`.
 ///
 /// # Errors
-/// `EPROTONOSUPPORT` where the kernel has no MPTCP, `ENOPROTOOPT` where it is switched off.
+/// `EPROTONOSUPPORT` if the kernel has no MPTCP, `ENOPROTOOPT` if it is disabled.
 pub fn socket(like: SocketAddr) -> io::Result<Socket> {
     Socket::new(Domain::for_address(like), Type::STREAM, Some(Protocol::MPTCP))
 }
 
-/// Connects; the first subflow leaves from the address `from`, where one is given. Without an answer it gives up after
-/// `patience`.
+/// Connects, within `timeout`. The first subflow uses the source address `from`, if given.
 ///
 /// # Errors
 /// Those of [`socket`], and the network's.
-pub fn connect(from: Option<IpAddr>, to: SocketAddr, patience: Duration) -> io::Result<TcpStream> {
+pub fn connect(from: Option<IpAddr>, to: SocketAddr, timeout: Duration) -> io::Result<TcpStream> {
     let socket = socket(to)?;
     if let Some(from) = from {
         socket.bind(&SocketAddr::new(from, 0).into())?;
     }
-    socket.connect_timeout(&to.into(), patience)?;
+    socket.connect_timeout(&to.into(), timeout)?;
     Ok(socket.into())
 }
 
-/// A listener; peers without MPTCP get plain TCP from it.
+/// Listens at an address. Clients without MPTCP get plain TCP.
 ///
 /// # Errors
 /// Those of [`socket`], and the system's.

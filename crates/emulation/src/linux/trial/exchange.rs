@@ -10,7 +10,7 @@ use experiment::outcome::Transaction;
 use experiment::plan::Group;
 use experiment::workload::WorkloadKind;
 use kernel::TcpInfo;
-use kernel::mptcp::Connection;
+use kernel::mptcp::ConnectionInfo;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 use rustix::net::{SendFlags, send as send_to};
@@ -153,7 +153,7 @@ fn wait_for_acknowledgement(setting: &Setting<'_>, flow: &Flow, socket: &TcpStre
     while !setting.is_over() {
         let left = match setting.kernel.multipath {
             None => TcpInfo::of_socket(socket).map(|info| info.unacknowledged().into()),
-            Some(_) => Connection::unacknowledged(socket).map(|left| left.unwrap_or(0)),
+            Some(_) => ConnectionInfo::unacknowledged(socket).map(|left| left.unwrap_or(0)),
         };
         match left {
             Ok(1..) => std::thread::sleep(StdDuration::from_micros(200)),

@@ -5,13 +5,13 @@ use std::mem::size_of;
 use std::os::fd::AsRawFd;
 use std::os::unix::net::UnixStream;
 
-/// Whether the process at the other end belongs to root or to the user that this process runs as. Anybody in the network
-/// namespace can connect to an abstract socket.
+/// Whether the peer process belongs to root or to this process's user. Any user in the network namespace can connect to
+/// an abstract socket.
 pub(super) fn is_allowed(socket: &UnixStream) -> bool {
     peer_user(socket).is_ok_and(|user| user == 0 || user == own_user())
 }
 
-/// The line that others get.
+/// The error for other users.
 pub(super) fn refusal() -> String {
     match own_user() {
         0 => "the path manager here serves root only".into(),
@@ -23,9 +23,9 @@ fn own_user() -> u32 {
     rustix::process::geteuid().as_raw()
 }
 
-/// The effective user of the process that connected, as of its `connect(2)` (`SO_PEERCRED`, `unix(7)`).
+/// The effective user of the peer process at its `connect(2)` (`SO_PEERCRED`, `unix(7)`).
 ///
-/// `rustix` has no room for the process ID 0, which the kernel reports for a peer in another process-ID namespace.
+/// `rustix` cannot represent the process ID 0, which the kernel reports for a peer in another process-ID namespace.
 fn peer_user(socket: &UnixStream) -> io::Result<u32> {
     let mut credentials = libc::ucred {
         pid: 0,
@@ -33,7 +33,7 @@ fn peer_user(socket: &UnixStream) -> io::Result<u32> {
         gid: libc::gid_t::MAX,
     };
     let mut length = size_of::<libc::ucred>() as libc::socklen_t;
-    // SAFETY: the kernel writes at most `length` bytes into a `struct ucred`, which lives.
+    // SAFETY: the kernel writes at most `length` bytes into the structure.
     let result = unsafe {
         libc::getsockopt(
             socket.as_raw_fd(),

@@ -6,51 +6,52 @@ use std::net::IpAddr;
 use foundation::Instant;
 use transport::mptcp::segment::PathIndex;
 
-use super::Told;
+use super::notification::Notification;
 use super::peer::Peer;
-use crate::mptcp::director::number;
-use crate::mptcp::{Director, Manager, Peers, Seen, Way};
+use crate::mptcp::director::{Director, SubflowState, Way, address_id};
+use crate::mptcp::events::SocketPair;
+use crate::mptcp::manager::Manager;
 use crate::tcp_info::TcpInfo;
 
 /// A connection.
 pub(super) struct Connection {
     pub to: IpAddr,
-    /// The number of its peer.
+    /// The key of its peer.
     pub peer: u64,
-    /// Where its first subflow has begun.
+    /// The source address of its first subflow.
     pub first: Option<IpAddr>,
-    /// Addresses that the peer has announced, by the numbers that it gave them.
+    /// Addresses that the peer announced, by address ID.
     pub announced: BTreeMap<u8, IpAddr>,
     pub port: u16,
     pub size: Option<u64>,
     pub director: Director,
-    pub subflows: BTreeSet<Peers>,
-    /// Bytes acknowledged on each path.
+    pub subflows: BTreeSet<SocketPair>,
+    /// Acknowledged bytes by path.
     pub bytes: BTreeMap<PathIndex, u64>,
 }
 
 impl Connection {
-    /// Looks at its subflows, and opens those whose time has come.
+    /// Updates the accounts of its subflows and opens those that are due.
     pub(super) fn advance(
         &mut self,
         now: Instant,
         token: u32,
         peer: &mut Peer,
-        table: &BTreeMap<Peers, TcpInfo>,
+        sockets: &BTreeMap<SocketPair, TcpInfo>,
         manager: &Manager,
-        tell: &mut dyn FnMut(Told),
+        notify: &mut dyn FnMut(Notification),
     ) {
-        let seen: Vec<Seen> = self
+        let subflows: Vec<SubflowState> = self
             .subflows
             .iter()
-            .filter_map(|peers| {
-                Some(Seen {
-                    path: peer.way_of(peers)?,
-                    tcp: *table.get(peers)?,
+            .filter_map(|pair| {
+                Some(SubflowState {
+                    path: peer.way_of(pair)?,
+                    tcp: *sockets.get(pair)?,
                 })
             })
             .collect();
-        for subflow in &seen {
+        for subflow in &subflows {
             let bytes = subflow.tcp.bytes_acknowledged();
             let kept = self.bytes.entry(subflow.path).or_default();
             *kept = bytes.max(*kept);
@@ -61,74 +62,80 @@ impl Connection {
         let ways = &peer.ways;
         match self
             .director
-            .advance(now, token, self.port, &seen, backlog, account, ways, manager)
+            .advance(now, token, self.port, &subflows, backlog, account, ways, manager)
         {
-            Ok(ordered) => {
-                for path in ordered {
+            Ok(opened) => {
+                for path in opened {
                     let from = ways[path.index()].path.address;
-                    tell(Told::Joined { token, from });
+                    notify(Notification::Joined { token, from });
                 }
             }
-            Err(error) => tell(Told::Refused {
+            Err(error) => notify(Notification::Refused {
                 token,
                 reason: error.to_string(),
             }),
         }
     }
 
-    /// An address of this host is gone: its subflows close, and the peer is told that it will not see it again.
-    pub(super) fn leaves(
+    /// Closes the subflows of an address that this host lost, and sends REMOVE_ADDR to the peer.
+    pub(super) fn remove_address(
         &mut self,
         token: u32,
         peer: &Peer,
         own: IpAddr,
         manager: &Manager,
-        tell: &mut dyn FnMut(Told),
+        notify: &mut dyn FnMut(Notification),
     ) {
-        // One that still waits for its peer counts as well.
-        let is_its = |way: &Way| way.path.address == own;
+        // A subflow whose peer has not answered yet counts as well.
+        let matches = |way: &Way| way.path.address == own;
         let is_used = peer
-            .those(is_its)
+            .matching(matches)
             .into_iter()
             .any(|path| self.director.uses(path));
-        self.loses(token, peer, &|way| way.path.address == own, manager);
+        self.remove_ways(token, peer, &|way| way.path.address == own, manager);
         if !is_used {
             return;
         }
         let id = if self.first == Some(own) {
             0
         } else {
-            number(&peer.ways, own)
+            address_id(&peer.ways, own)
         };
         if let Err(error) = manager.remove(token, id) {
             let reason = error.to_string();
-            tell(Told::Refused { token, reason });
+            notify(Notification::Refused { token, reason });
         }
-        tell(Told::Left { token, from: own });
+        notify(Notification::Left { token, from: own });
     }
 
-    /// Ways are gone: their subflows close.
-    pub(super) fn loses(&mut self, token: u32, peer: &Peer, which: &dyn Fn(&Way) -> bool, manager: &Manager) {
-        for path in peer.those(which) {
-            self.director.loses(path);
-            let is_its = |subflow: &&Peers| peer.way_of(subflow) == Some(path);
-            let closing: Vec<Peers> = self.subflows.iter().filter(is_its).copied().collect();
+    /// Closes the subflows of ways that no longer exist.
+    pub(super) fn remove_ways(
+        &mut self,
+        token: u32,
+        peer: &Peer,
+        which: &dyn Fn(&Way) -> bool,
+        manager: &Manager,
+    ) {
+        for path in peer.matching(which) {
+            self.director.remove_path(path);
+            let matches = |subflow: &&SocketPair| peer.way_of(subflow) == Some(path);
+            let closing: Vec<SocketPair> = self.subflows.iter().filter(matches).copied().collect();
             for subflow in closing {
                 self.subflows.remove(&subflow);
-                // The kernel may have closed it before: then there is none.
+                // Fails if the kernel closed the subflow before.
                 let _ = manager.destroy_subflow(token, subflow.local, subflow.remote);
             }
         }
     }
 
-    /// Bytes that were acknowledged, by the address of this host that they left from.
+    /// Acknowledged bytes by source address.
     pub(super) fn by_address(&self, peer: &Peer) -> Vec<(IpAddr, u64)> {
-        let mut of = BTreeMap::<IpAddr, u64>::new();
+        let mut bytes_of = BTreeMap::<IpAddr, u64>::new();
         for (path, bytes) in &self.bytes {
             if let Some(way) = peer.ways.get(path.index()) {
-                *of.entry(way.path.address).or_default() += bytes;
+                *bytes_of.entry(way.path.address).or_default() += bytes;
             }
         }
-        of.into_iter().collect()
+        bytes_of.into_iter().collect()
     }
 }

@@ -1,26 +1,31 @@
-//! The connections of a host under one policy, and the account of its paths to each peer.
+//! All connections under one policy, and the accounts of the paths to each peer.
 
 use std::collections::BTreeMap;
 use std::io;
 use std::net::IpAddr;
 
-use foundation::{Duration, Instant};
+use foundation::{Duration, Generator, Instant, Streams};
 
+use super::announcements::Announcements;
 use super::connection::Connection;
+use super::control::{ConnectionStatus, PathStatus, PeerStatus, Reply, Request};
+use super::notification::Notification;
+use super::options::Options;
 use super::peer::{Peer, routed};
-use super::served::Served;
-use super::talk::{OfConnection, OfPath, OfPeer, Reply, Request};
-use super::{Options, Told, draws};
-use crate::mptcp::{Director, Event, Manager, Path, Peers, Unknown, Way, paths, tcp_sockets};
+use crate::mptcp::director::{Director, UnknownSize, Way};
+use crate::mptcp::events::{Event, SocketPair};
+use crate::mptcp::manager::Manager;
+use crate::mptcp::paths::{Path, paths};
+use crate::mptcp::tcp_sockets::tcp_sockets;
 
-/// An application that has asked and does not connect is forgotten after this time.
-const FORGET: Duration = Duration::from_secs(120);
+/// How long a registration waits for its connection.
+const PENDING_TIMEOUT: Duration = Duration::from_secs(120);
 
-/// How often it is looked whether addresses of this host have come or gone.
-const PATHS: Duration = Duration::from_millis(100);
+/// Interval between reads of the host's addresses.
+const PATHS_INTERVAL: Duration = Duration::from_millis(100);
 
-/// An answer to an application that is about to connect.
-struct Opening {
+/// A registered connection that the application has not opened yet.
+struct PendingConnection {
     to: IpAddr,
     peer: u64,
     size: Option<u64>,
@@ -31,15 +36,16 @@ struct Opening {
 pub(super) struct Connections<'o> {
     options: &'o Options,
     paths: Vec<Path>,
-    looked_at: Instant,
-    /// Those that connections go to. One of which a way has gone serves the connections that it has, and a new one the next.
+    paths_read_at: Instant,
+    /// Hosts that connections go to, by key. After a way is lost, existing connections keep their entry and new ones
+    /// get another.
     peers: BTreeMap<u64, Peer>,
     current: BTreeMap<IpAddr, u64>,
     connections: BTreeMap<u32, Connection>,
-    served: Served,
-    /// First subflows of connections that nobody has told of, by token.
-    begun: BTreeMap<u32, Peers>,
-    openings: BTreeMap<u64, Opening>,
+    announcements: Announcements,
+    /// First subflows of connections that are not managed yet, by token.
+    first_subflows: BTreeMap<u32, SocketPair>,
+    openings: BTreeMap<u64, PendingConnection>,
     opened: u64,
 }
 
@@ -48,19 +54,19 @@ impl<'o> Connections<'o> {
         Self {
             options,
             paths,
-            looked_at: Instant::ZERO,
+            paths_read_at: Instant::ZERO,
             peers: BTreeMap::new(),
             current: BTreeMap::new(),
-            served: Served::new(),
+            announcements: Announcements::new(),
             connections: BTreeMap::new(),
-            begun: BTreeMap::new(),
+            first_subflows: BTreeMap::new(),
             openings: BTreeMap::new(),
             opened: 0,
         }
     }
 
-    /// Whether a connection waits for a further subflow; `None` where there is no connection.
-    pub(super) fn waiting(&self) -> Option<bool> {
+    /// Whether a connection may open a further subflow; `None` without connections.
+    pub(super) fn is_waiting(&self) -> Option<bool> {
         if self.connections.is_empty() {
             return None;
         }
@@ -71,7 +77,7 @@ impl<'o> Connections<'o> {
         )
     }
 
-    /// The number of the host that connections to this address go to from now on.
+    /// The key of the current entry for an address.
     fn peer(&mut self, to: IpAddr) -> u64 {
         let next = self.peers.last_key_value().map_or(0, |(last, _)| last + 1);
         let (paths, peers) = (&self.paths, &mut self.peers);
@@ -81,101 +87,115 @@ impl<'o> Connections<'o> {
         })
     }
 
-    /// The policy's choice for a new connection, and the number of its peer; `None` where no path leads there.
+    /// The policy's choice for a new connection and the key of its peer; `None` if no path leads there.
     fn open(&mut self, now: Instant, to: IpAddr, size: Option<u64>) -> Option<(Director, u64)> {
         self.opened += 1;
         let random = draws(self.options.seed, self.opened);
         let number = self.peer(to);
         let peer = self.peers.get_mut(&number).filter(|peer| !peer.ways.is_empty())?;
         let policy = &self.options.policy;
-        let mut director = Director::open(now, policy, size, Unknown::Grows, &mut peer.account, random);
-        // A connection begins with the address that its application names, whatever else the peer has announced.
+        let mut director = Director::open(
+            now,
+            policy,
+            size,
+            UnknownSize::BytesSoFar,
+            &mut peer.account,
+            random,
+        );
+        // The first subflow goes to the address that the application uses, whatever else the peer announced.
         let chosen = peer.ways[director.first().index()];
-        let own = |way: &Way| way.remote == to && way.path == chosen.path;
+        let is_chosen = |way: &Way| way.remote == to && way.path == chosen.path;
         if let Some(place) = peer
-            .those(own)
+            .matching(is_chosen)
             .first()
-            .or(peer.those(|way| way.remote == to).first())
+            .or(peer.matching(|way| way.remote == to).first())
         {
-            director.has_begun_on(*place);
+            director.set_first(*place);
         }
         Some((director, number))
     }
 
-    pub(super) fn hear(&mut self, now: Instant, event: Event, manager: &Manager, tell: &mut dyn FnMut(Told)) {
+    pub(super) fn handle_event(
+        &mut self,
+        now: Instant,
+        event: Event,
+        manager: &Manager,
+        notify: &mut dyn FnMut(Notification),
+    ) {
         if self.options.announce {
-            self.served.hear(event, &self.paths, manager, tell);
+            self.announcements
+                .handle_event(event, &self.paths, manager, notify);
         }
         match event {
             Event::Created {
                 token,
-                peers,
+                pair,
                 server: false,
             } => match self.connections.get_mut(&token) {
                 Some(connection) => {
-                    connection.subflows.insert(peers);
+                    connection.subflows.insert(pair);
                 }
                 None => {
-                    self.begun.insert(token, peers);
+                    self.first_subflows.insert(token, pair);
                 }
             },
             Event::Established {
                 token,
-                peers,
+                pair,
                 server: false,
             } => {
-                self.begun.remove(&token);
+                self.first_subflows.remove(&token);
                 if let Some(connection) = self.connections.get_mut(&token) {
-                    connection.subflows.insert(peers);
-                } else if !self.options.asked_only {
-                    self.adopt(now, token, peers, tell);
+                    connection.subflows.insert(pair);
+                } else if !self.options.requested_only {
+                    self.adopt(now, token, pair, notify);
                 }
             }
-            Event::SubflowEstablished { token, peers } => {
+            Event::SubflowEstablished { token, pair } => {
                 if let Some(connection) = self.connections.get_mut(&token) {
-                    connection.subflows.insert(peers);
+                    connection.subflows.insert(pair);
                 }
             }
-            Event::SubflowClosed { token, peers, .. } => {
+            Event::SubflowClosed { token, pair, .. } => {
                 if let Some(connection) = self.connections.get_mut(&token) {
-                    connection.subflows.remove(&peers);
+                    connection.subflows.remove(&pair);
                 }
             }
-            Event::Closed { token } => self.close(token, tell),
+            Event::Closed { token } => self.close(token, notify),
             Event::Announced { token, id, remote } => self.learn(token, id, remote),
             Event::Removed { token, id } => self.forget(token, id, manager),
             Event::Created { .. } | Event::Established { .. } => {}
         }
     }
 
-    /// Takes a connection over whose application has not asked.
-    fn adopt(&mut self, now: Instant, token: u32, peers: Peers, tell: &mut dyn FnMut(Told)) {
-        let to = peers.remote.ip().to_canonical();
+    /// Manages a connection that no application registered.
+    fn adopt(&mut self, now: Instant, token: u32, pair: SocketPair, notify: &mut dyn FnMut(Notification)) {
+        let to = pair.remote.ip().to_canonical();
         let Some((mut director, peer)) = self.open(now, to, None) else {
             return;
         };
-        if let Some(place) = self.peers.get(&peer).and_then(|peer| peer.way_of(&peers)) {
-            director.has_begun_on(place);
+        if let Some(place) = self.peers.get(&peer).and_then(|peer| peer.way_of(&pair)) {
+            director.set_first(place);
         }
-        let opening = Opening {
+        let opening = PendingConnection {
             to,
             peer,
             size: None,
             director,
             at: now,
         };
-        self.add(token, peers.remote.port(), opening, Some(peers), tell);
+        self.add(token, pair.remote.port(), opening, Some(pair), notify);
     }
 
     fn add(
         &mut self,
         token: u32,
         port: u16,
-        opening: Opening,
-        first: Option<Peers>,
-        tell: &mut dyn FnMut(Told),
+        opening: PendingConnection,
+        first: Option<SocketPair>,
+        notify: &mut dyn FnMut(Notification),
     ) {
-        let Opening {
+        let PendingConnection {
             to,
             peer,
             size,
@@ -185,7 +205,7 @@ impl<'o> Connections<'o> {
         let ways = self.peers.get(&peer).map_or(&[][..], |peer| &peer.ways);
         let from = ways.get(director.first().index()).map(|way| way.path.address);
         if let Some(from) = from {
-            tell(Told::Opened {
+            notify(Notification::Opened {
                 token,
                 to,
                 size,
@@ -206,8 +226,8 @@ impl<'o> Connections<'o> {
         self.connections.insert(token, connection);
     }
 
-    fn close(&mut self, token: u32, tell: &mut dyn FnMut(Told)) {
-        self.begun.remove(&token);
+    fn close(&mut self, token: u32, notify: &mut dyn FnMut(Notification)) {
+        self.first_subflows.remove(&token);
         let Some(mut connection) = self.connections.remove(&token) else {
             return;
         };
@@ -215,14 +235,14 @@ impl<'o> Connections<'o> {
             return;
         };
         connection.director.end(&mut peer.account);
-        tell(Told::Closed {
+        notify(Notification::Closed {
             token,
             bytes: connection.by_address(peer),
         });
         self.tidy();
     }
 
-    /// Forgets hosts that nobody goes to any more.
+    /// Drops peers without connections.
     fn tidy(&mut self) {
         let (connections, openings, current) = (&self.connections, &self.openings, &self.current);
         self.peers.retain(|number, peer| {
@@ -232,7 +252,7 @@ impl<'o> Connections<'o> {
         });
     }
 
-    /// The peer of a connection has a further address: a further way leads there, which the policy may use.
+    /// Adds a way to an address that the peer of a connection announced.
     fn learn(&mut self, token: u32, id: u8, remote: std::net::SocketAddr) {
         let address = remote.ip().to_canonical();
         let Some(connection) = self.connections.get_mut(&token) else {
@@ -253,35 +273,35 @@ impl<'o> Connections<'o> {
         connection.director.reconsider(connection.size, &peer.account);
     }
 
-    /// The peer of a connection has lost an address.
+    /// Closes the subflows to an address that the peer of a connection withdrew.
     fn forget(&mut self, token: u32, id: u8, manager: &Manager) {
         let Some(connection) = self.connections.get_mut(&token) else {
             return;
         };
-        // 0 is the address that the connection began with.
+        // 0 is the address of the first subflow.
         let remote = connection
             .announced
             .remove(&id)
             .or((id == 0).then_some(connection.to));
         let Some(remote) = remote else { return };
         if let Some(peer) = self.peers.get(&connection.peer) {
-            connection.loses(token, peer, &|way| way.remote == remote, manager);
+            connection.remove_ways(token, peer, &|way| way.remote == remote, manager);
             connection.director.reconsider(connection.size, &peer.account);
             self.current.remove(&connection.to);
         }
     }
 
-    /// Looks whether addresses of this host have come or gone: connections take the new ones, and leave the others.
-    pub(super) fn look_at_paths(
+    /// Reads the host's addresses; connections join new ones and leave lost ones.
+    pub(super) fn update_paths(
         &mut self,
         now: Instant,
         manager: &Manager,
-        tell: &mut dyn FnMut(Told),
+        notify: &mut dyn FnMut(Notification),
     ) -> io::Result<()> {
-        if now - self.looked_at < PATHS {
+        if now - self.paths_read_at < PATHS_INTERVAL {
             return Ok(());
         }
-        self.looked_at = now;
+        self.paths_read_at = now;
         let found = paths()?;
         if found == self.paths {
             return Ok(());
@@ -298,7 +318,7 @@ impl<'o> Connections<'o> {
             .copied()
             .collect();
         self.paths = found;
-        self.served.lose(&gone, manager, tell);
+        self.announcements.withdraw(&gone, manager, notify);
         for peer in self.peers.values_mut() {
             for &path in &new {
                 peer.add(Way {
@@ -313,7 +333,7 @@ impl<'o> Connections<'o> {
                 continue;
             };
             for &own in &gone {
-                connection.leaves(token, peer, own, manager, tell);
+                connection.remove_address(token, peer, own, manager, notify);
             }
             connection.director.reconsider(connection.size, &peer.account);
         }
@@ -324,29 +344,35 @@ impl<'o> Connections<'o> {
         Ok(())
     }
 
-    /// Looks at all connections, and opens the subflows whose time has come.
+    /// Updates all connections and opens the subflows that are due.
     pub(super) fn advance(
         &mut self,
         now: Instant,
         manager: &Manager,
-        tell: &mut dyn FnMut(Told),
+        notify: &mut dyn FnMut(Notification),
     ) -> io::Result<()> {
-        self.openings.retain(|_, opening| now - opening.at < FORGET);
+        self.openings
+            .retain(|_, opening| now - opening.at < PENDING_TIMEOUT);
         if self.connections.is_empty() {
             return Ok(());
         }
-        let table = tcp_sockets()?;
+        let sockets = tcp_sockets()?;
         for (&token, connection) in &mut self.connections {
             let Some(peer) = self.peers.get_mut(&connection.peer) else {
                 continue;
             };
-            connection.advance(now, token, peer, &table, manager, tell);
+            connection.advance(now, token, peer, &sockets, manager, notify);
         }
         Ok(())
     }
 
-    /// Answers an application.
-    pub(super) fn answer(&mut self, now: Instant, request: Request, tell: &mut dyn FnMut(Told)) -> Reply {
+    /// Answers a request of an application.
+    pub(super) fn answer(
+        &mut self,
+        now: Instant,
+        request: Request,
+        notify: &mut dyn FnMut(Notification),
+    ) -> Reply {
         match request {
             Request::Open { to, size } => {
                 let to = to.to_canonical();
@@ -356,7 +382,7 @@ impl<'o> Connections<'o> {
                 };
                 let from = self.peers[&peer].ways[director.first().index()].path.address;
                 let number = self.opened;
-                let opening = Opening {
+                let opening = PendingConnection {
                     to,
                     peer,
                     size,
@@ -373,11 +399,11 @@ impl<'o> Connections<'o> {
                 let Some(opening) = self.openings.remove(&opening) else {
                     return Reply::Error(format!("there is no opening {opening}"));
                 };
-                let first = self.begun.remove(&token);
-                // Adopted a moment before, it is now known better.
+                let first = self.first_subflows.remove(&token);
+                // The connection's event may arrive before this request; the request has more information.
                 let adopted = self.connections.remove(&token);
                 let first = first.or_else(|| adopted.and_then(|adopted| adopted.subflows.first().copied()));
-                self.add(token, port, opening, first, tell);
+                self.add(token, port, opening, first, notify);
                 Reply::Begun { token }
             }
             Request::Status {} => self.status(),
@@ -387,13 +413,13 @@ impl<'o> Connections<'o> {
     fn status(&self) -> Reply {
         let millis = |duration: Duration| Some(duration.as_secs_f64() * 1e3).filter(|millis| *millis > 0.0);
         let current = self.current.values().filter_map(|number| self.peers.get(number));
-        let peers = current.map(|peer| OfPeer {
+        let peers = current.map(|peer| PeerStatus {
             address: peer.address,
             paths: peer
                 .ways
                 .iter()
                 .zip(peer.account.paths())
-                .map(|(way, account)| OfPath {
+                .map(|(way, account)| PathStatus {
                     address: way.path.address,
                     rtt_ms: millis(account.rtt),
                     base_rtt_ms: millis(account.base_rtt),
@@ -403,19 +429,27 @@ impl<'o> Connections<'o> {
                 })
                 .collect(),
         });
-        let connections = self.connections.iter().map(|(&token, connection)| OfConnection {
-            token,
-            to: connection.to,
-            size: connection.size,
-            bytes: self
-                .peers
-                .get(&connection.peer)
-                .map(|peer| connection.by_address(peer))
-                .unwrap_or_default(),
-        });
+        let connections = self
+            .connections
+            .iter()
+            .map(|(&token, connection)| ConnectionStatus {
+                token,
+                to: connection.to,
+                size: connection.size,
+                bytes: self
+                    .peers
+                    .get(&connection.peer)
+                    .map(|peer| connection.by_address(peer))
+                    .unwrap_or_default(),
+            });
         Reply::Status {
             peers: peers.collect(),
             connections: connections.collect(),
         }
     }
+}
+
+/// The random stream for the policy of the connection with this number.
+fn draws(seed: u64, number: u64) -> Generator {
+    Streams::new(seed, 0).stream(&format!("paths/{number}"))
 }

@@ -6,9 +6,11 @@ use foundation::Duration;
 use transport::mptcp::host::HostPaths;
 use transport::mptcp::segment::PathIndex;
 
-use crate::mptcp::{Path, Peers, Way};
+use crate::mptcp::director::Way;
+use crate::mptcp::events::SocketPair;
+use crate::mptcp::paths::Path;
 
-/// A host, its ways and the account of them. Ways are only added, so that the numbers of those that connections use stay.
+/// A host, the ways to it and their accounts. Ways are only added, so that path indices of connections stay valid.
 pub(super) struct Peer {
     pub address: IpAddr,
     pub ways: Vec<Way>,
@@ -16,7 +18,7 @@ pub(super) struct Peer {
 }
 
 impl Peer {
-    /// A way from each path to the address that connections begin with.
+    /// A peer with one way from each path to its first address.
     pub(super) fn new(address: IpAddr, paths: &[Path]) -> Self {
         let mut peer = Self {
             address,
@@ -33,7 +35,7 @@ impl Peer {
         peer
     }
 
-    /// Adds a way; false where it is known, or leads from one family of addresses to the other.
+    /// Adds a way; returns false for a known way and for one between address families.
     pub(super) fn add(&mut self, way: Way) -> bool {
         let is_new = way.path.address.is_ipv4() == way.remote.is_ipv4() && !self.ways.contains(&way);
         if is_new {
@@ -44,22 +46,22 @@ impl Peer {
     }
 
     /// The way of a subflow.
-    pub(super) fn way_of(&self, subflow: &Peers) -> Option<PathIndex> {
+    pub(super) fn way_of(&self, subflow: &SocketPair) -> Option<PathIndex> {
         let own = subflow.local.ip().to_canonical();
         let remote = subflow.remote.ip().to_canonical();
-        let is_its = |way: &Way| way.path.address == own && way.remote == remote;
-        Some(PathIndex(self.ways.iter().position(is_its)? as u8))
+        let matches = |way: &Way| way.path.address == own && way.remote == remote;
+        Some(PathIndex(self.ways.iter().position(matches)? as u8))
     }
 
-    /// The numbers of the ways that `which` holds for.
-    pub(super) fn those(&self, which: impl Fn(&Way) -> bool) -> Vec<PathIndex> {
+    /// The indices of the ways that satisfy `which`.
+    pub(super) fn matching(&self, which: impl Fn(&Way) -> bool) -> Vec<PathIndex> {
         let ways = self.ways.iter().enumerate().filter(|(_, way)| which(way));
         ways.map(|(place, _)| PathIndex(place as u8)).collect()
     }
 }
 
-/// The path that this host's routes take to an address, as the kernel's own path manager chooses it for an address that a peer
-/// announces. To connect a socket of datagrams sends nothing.
+/// Returns the path that this host's routes take to an address, as the kernel's path manager does for an announced address.
+/// Connecting a UDP socket sends no packet.
 pub(super) fn routed(paths: &[Path], to: IpAddr) -> Option<Path> {
     let any: IpAddr = match to {
         IpAddr::V4(_) => Ipv4Addr::UNSPECIFIED.into(),

@@ -11,7 +11,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration as StdDuration;
 
 use experiment::plan::{Group, Protocol};
-use kernel::mptcp::{Connection, Director, Manager, Seen, Way, paths};
+use kernel::mptcp::{ConnectionInfo, Director, Manager, SubflowState, Way, paths};
 use transport::mptcp::HostPaths;
 use transport::mptcp::policy::PolicyConfig;
 use transport::mptcp::segment::PathIndex;
@@ -68,11 +68,11 @@ pub(super) fn begin(
     let random = foundation::Generator::seed_from_u64(group.paths.next_u64());
     let pair = &group.pairs[pair as usize];
     let host = &mut locked(setting.accounts)[account as usize];
-    let unknown = kernel::mptcp::Unknown::Told;
+    let unknown = kernel::mptcp::UnknownSize::AsUnknown;
     let mut director = Director::open(setting.clock.now(), policy, size, unknown, host, random);
     let by_kernel = matches!(policy, PolicyConfig::InKernel(_));
     if by_kernel {
-        director.leave_to_others();
+        director.disable();
     }
     Some(Beginning {
         director,
@@ -132,7 +132,7 @@ fn direct(
     over: &AtomicBool,
 ) -> Result<(), Error> {
     let system = |error: io::Error| Error::from_system("look at a connection of MPTCP", error);
-    let token = Connection::token(socket)
+    let token = ConnectionInfo::token(socket)
         .map_err(system)?
         .ok_or_else(fallen_back)?;
     let manager = Manager::open()?;
@@ -156,13 +156,13 @@ fn direct(
         if !subflows.look(socket).map_err(system)? && !last {
             return Err(fallen_back());
         }
-        let seen: Vec<(Seen, u64)> = subflows
+        let seen: Vec<(SubflowState, u64)> = subflows
             .known()
             .values()
             .filter_map(|subflow| {
-                let path = PathIndex(place(subflow.peers.local.ip())? as u8);
+                let path = PathIndex(place(subflow.pair.local.ip())? as u8);
                 Some((
-                    Seen {
+                    SubflowState {
                         path,
                         tcp: subflow.tcp,
                     },
@@ -175,7 +175,7 @@ fn direct(
                 flow.takes_way(beginning.ways[subflow.path.index()].1);
             }
         }
-        let seen: Vec<Seen> = seen.into_iter().map(|(seen, _)| seen).collect();
+        let seen: Vec<SubflowState> = seen.into_iter().map(|(seen, _)| seen).collect();
         let sent: u64 = seen.iter().map(|seen| seen.tcp.bytes_acknowledged()).sum();
         let backlog = flow.id.size.map_or(0, |size| size.saturating_sub(sent));
         let mut accounts = locked(setting.accounts);

@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, MutexGuard};
 
 use experiment::outcome::{PathBytes, SendCounters};
 use experiment::trace::{Probe, Side};
-use kernel::mptcp::{Connection, Subflow};
+use kernel::mptcp::{ConnectionInfo, Subflow};
 
 use crate::linux::trial::flow::{Flow, Look, locked};
 use crate::linux::trial::info;
@@ -30,7 +30,7 @@ impl Subflows {
 
     /// Looks at a connection; false where it is plain TCP.
     pub(super) fn look(&self, socket: &TcpStream) -> io::Result<bool> {
-        let Some(connection) = Connection::of(socket)? else {
+        let Some(connection) = ConnectionInfo::of_socket(socket)? else {
             return Ok(false);
         };
         let mut known = locked(&self.known);
@@ -52,7 +52,7 @@ impl Subflows {
         for subflow in locked(&self.known).values() {
             let (own, one) = (info::sent(&subflow.tcp), info::probe(&subflow.tcp));
             sent = sent.and(own);
-            let is_its = |way: &&(Ipv4Addr, u8)| subflow.peers.local.ip() == way.0;
+            let is_its = |way: &&(Ipv4Addr, u8)| subflow.pair.local.ip() == way.0;
             if let Some(&(_, way)) = self.ways.iter().find(is_its) {
                 carried.add(way, own.bytes);
             }

@@ -1,46 +1,46 @@
-//! The sysctls of MPTCP, which are the network namespace's of the calling thread.
+//! MPTCP's sysctls in the network namespace of the calling thread.
 
 use std::fs::{read_to_string, write};
 use std::io::ErrorKind;
 
-use crate::error::Error;
+use super::manager::missing;
+use crate::error::{self, Error};
 
 const ENABLED: &str = "/proc/sys/net/mptcp/enabled";
 const MANAGER: &str = "/proc/sys/net/mptcp/pm_type";
 
-/// Who decides about the subflows of connections that begin from now on.
+/// The path manager of new connections.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PathManager {
-    /// The kernel, by its endpoints and limits.
+    /// The kernel's, configured by endpoints and limits.
     Kernel,
-    /// Whoever listens to events, in user space.
+    /// A process that receives events.
     User,
 }
 
-/// Whether sockets of MPTCP can be made here; `None` where the kernel knows none.
+/// Returns whether MPTCP sockets can be created; `None` if the kernel has no MPTCP.
 #[must_use]
 pub fn is_enabled() -> Option<bool> {
     Some(read_to_string(ENABLED).ok()?.trim() == "1")
 }
 
-/// The path manager of connections that begin here.
+/// Returns the path manager of new connections.
 ///
 /// # Errors
-/// [`Error::Missing`] where the kernel gives no choice.
+/// [`Error::Missing`] if the kernel offers no choice.
 pub fn path_manager() -> Result<PathManager, Error> {
     match read_to_string(MANAGER) {
         Ok(text) if text.trim() == "1" => Ok(PathManager::User),
         Ok(_) => Ok(PathManager::Kernel),
-        Err(error) if error.kind() == ErrorKind::NotFound => Err(super::manager::missing()),
-        Err(error) => Err(Error::of(format!("read {MANAGER}"), error)),
+        Err(error) if error.kind() == ErrorKind::NotFound => Err(missing()),
+        Err(error) => Err(error::mptcp(format!("read {MANAGER}"), error)),
     }
 }
 
-/// Sets the path manager of connections that begin here from now on. What it was before comes back when the
-/// result is dropped, or stays changed where that is [kept](Restore::keep).
+/// Sets the path manager of new connections. Dropping the result restores the previous one.
 ///
 /// # Errors
-/// [`Error::Missing`] where the kernel gives no choice, [`Error::Permission`] without `CAP_NET_ADMIN`.
+/// [`Error::Missing`] if the kernel offers no choice, [`Error::Permission`] without `CAP_NET_ADMIN`.
 pub fn set_path_manager(to: PathManager) -> Result<Restore, Error> {
     let before = path_manager()?;
     if before != to {
@@ -54,22 +54,22 @@ fn store(to: PathManager) -> Result<(), Error> {
         PathManager::Kernel => "0",
         PathManager::User => "1",
     };
-    write(MANAGER, text).map_err(|error| Error::of(format!("write {text} to {MANAGER}"), error))
+    write(MANAGER, text).map_err(|error| error::mptcp(format!("write {text} to {MANAGER}"), error))
 }
 
-/// Puts the path manager back that was there before, in the thread that drops it.
+/// Restores the previous path manager on drop, in the namespace of the dropping thread.
 #[derive(Debug)]
-#[must_use = "dropped at once, it puts back what was there before at once"]
+#[must_use = "dropping it restores the previous path manager"]
 pub struct Restore(Option<PathManager>);
 
 impl Restore {
-    /// Whether anything was changed.
+    /// Whether the setting was changed.
     #[must_use]
     pub const fn has_changed(&self) -> bool {
         self.0.is_some()
     }
 
-    /// Leaves it as it is set.
+    /// Keeps the new setting.
     pub fn keep(mut self) {
         self.0 = None;
     }
@@ -78,7 +78,7 @@ impl Restore {
 impl Drop for Restore {
     fn drop(&mut self) {
         if let Some(before) = self.0 {
-            // Nobody is left to tell; the file could be written a moment ago.
+            // Drop cannot report a failure, and the same write succeeded before.
             let _ = store(before);
         }
     }

@@ -1,6 +1,5 @@
-//! What applications ask a path manager: one JSON object a line, and one in answer, over an abstract Unix socket
-//! (`unix(7)`), which belongs to the network namespace and leaves no file behind. It serves root and the user that the path
-//! manager runs as.
+//! Requests of applications to a path manager: one JSON object per line over an abstract Unix socket (`unix(7)`), which
+//! belongs to the network namespace and leaves no file. It serves root and the path manager's own user.
 
 use std::io::{self, ErrorKind, Read, Write};
 use std::net::IpAddr;
@@ -12,104 +11,104 @@ use rustix::event::{PollFd, PollFlags};
 use serde::{Deserialize, Serialize};
 
 use super::access;
-use crate::error::Error;
+use crate::error::{self, Error};
 
-/// The name of the machine's own path manager.
+/// The default socket name.
 pub const NAME: &str = "longfat/mptcp";
 
-/// The longest line, and the most that talk at once: more are nobody's honest wish.
+/// The longest line in bytes, and the most clients: more are not an honest use.
 const LONGEST: usize = 4096;
 const MOST: usize = 256;
-/// A client that completes no request for this time is disconnected.
+/// Time after which a client without a complete request is disconnected.
 const IDLE: Duration = Duration::from_secs(10);
 
-/// What is asked.
+/// A request.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub enum Request {
-    /// I am about to connect: from where?
+    /// Registers a connection that the application will open; the reply has its source address.
     Open {
         /// The peer.
         to: IpAddr,
-        /// The bytes that I will send, where I know.
+        /// Bytes to send, if known.
         size: Option<u64>,
     },
-    /// I have connected as I was told.
+    /// Names the connection that the application opened.
     Begin {
-        /// The number of the answer.
+        /// The number from the reply.
         opening: u64,
         /// The token of the connection (`MPTCP_INFO`).
         token: u32,
-        /// The port of the peer.
+        /// The peer's port.
         port: u16,
     },
-    /// What is known?
+    /// Requests all peers and connections.
     Status {},
 }
 
-/// A path in an answer.
+/// A path in a status reply.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct OfPath {
+pub struct PathStatus {
     /// Its address.
     pub address: IpAddr,
-    /// The round trip as last seen, in milliseconds; null where none was.
+    /// The last smoothed RTT in milliseconds; null without a sample.
     pub rtt_ms: Option<f64>,
-    /// The least round trip.
+    /// The minimum RTT in milliseconds.
     pub base_rtt_ms: Option<f64>,
-    /// Bytes on their way.
+    /// Bytes in flight.
     pub unfinished: u64,
-    /// Bytes acknowledged, ever.
+    /// Bytes acknowledged in total.
     pub acknowledged: u64,
-    /// Subflows that are open.
+    /// Open subflows.
     pub subflows: u32,
 }
 
-/// A peer in an answer.
+/// A peer in a status reply.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct OfPeer {
+pub struct PeerStatus {
     /// Its address.
     pub address: IpAddr,
     /// The paths to it.
-    pub paths: Vec<OfPath>,
+    pub paths: Vec<PathStatus>,
 }
 
-/// A connection in an answer.
+/// A connection in a status reply.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct OfConnection {
+pub struct ConnectionStatus {
     /// Its token.
     pub token: u32,
     /// The peer.
     pub to: IpAddr,
-    /// The bytes that it will send; null where nobody said.
+    /// Bytes to send; null if unknown.
     pub size: Option<u64>,
-    /// Bytes acknowledged from each address.
+    /// Acknowledged bytes by source address.
     pub bytes: Vec<(IpAddr, u64)>,
 }
 
-/// What is answered.
+/// A reply.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Reply {
-    /// Connect from there.
+    /// Accepts a registration.
     Opening {
-        /// Say this number when you have.
+        /// The number to name in [`Request::Begin`].
         opening: u64,
-        /// The address.
+        /// The source address to connect from.
         from: IpAddr,
     },
-    /// It is looked after.
+    /// The connection is managed.
     Begun {
         /// The token.
         token: u32,
     },
-    /// What is known.
+    /// All peers and connections.
     Status {
-        /// Hosts that connections go to.
-        peers: Vec<OfPeer>,
-        /// Connections that stand.
-        connections: Vec<OfConnection>,
+        /// Hosts with connections.
+        peers: Vec<PeerStatus>,
+        /// Open connections.
+        connections: Vec<ConnectionStatus>,
     },
-    /// What is wrong.
+    /// The request failed.
     Error(String),
 }
 
@@ -121,7 +120,7 @@ impl Reply {
     }
 }
 
-/// Where applications ask.
+/// The socket and its clients.
 pub(super) struct Listener {
     socket: UnixListener,
     clients: Vec<Client>,
@@ -130,7 +129,7 @@ pub(super) struct Listener {
 struct Client {
     socket: UnixStream,
     line: Vec<u8>,
-    /// When it connected, or completed its last request.
+    /// Time of the connection or of the last complete request.
     active_at: Instant,
 }
 
@@ -142,11 +141,11 @@ impl Listener {
             Ok(socket)
         };
         let socket = bound().map_err(|error| match error.kind() {
-            ErrorKind::AddrInUse => Error::System {
-                what: format!("be asked at @{name}: another path manager runs in this network namespace"),
-                source: error,
-            },
-            _ => Error::of(format!("be asked at @{name}"), error),
+            ErrorKind::AddrInUse => Error::system(
+                format!("serve @{name}: another path manager runs in this network namespace"),
+                error,
+            ),
+            _ => error::mptcp(format!("serve @{name}"), error),
         })?;
         Ok(Self {
             socket,
@@ -154,7 +153,7 @@ impl Listener {
         })
     }
 
-    /// What to wait for.
+    /// Descriptors to poll.
     pub(super) fn sources(&self) -> impl Iterator<Item = PollFd<'_>> {
         let clients = self.clients.iter().map(|client| &client.socket);
         std::iter::once(PollFd::new(&self.socket, PollFlags::IN))
@@ -168,7 +167,7 @@ impl Listener {
                 continue;
             }
             if !access::is_allowed(&socket) {
-                // A client that has gone already needs no reason.
+                // The client may have gone already.
                 let _ = (&socket).write_all(&Reply::Error(access::refusal()).line());
             } else if self.clients.len() < MOST {
                 self.clients.push(Client {
@@ -185,7 +184,7 @@ impl Listener {
 }
 
 impl Client {
-    /// Answers what was asked; false when the client has gone or asks what nobody does.
+    /// Answers the complete requests; returns false once the client is gone or misbehaves.
     fn serve(&mut self, now: Instant, answer: &mut impl FnMut(Request) -> Reply) -> bool {
         let mut bytes = [0; LONGEST];
         let stays = loop {
@@ -206,7 +205,7 @@ impl Client {
                 Ok(request) => answer(request),
                 Err(error) => Reply::Error(error.to_string()),
             };
-            // Who does not read its answers is gone.
+            // A client that does not read its replies is disconnected.
             if self.socket.write_all(&reply.line()).is_err() {
                 return false;
             }
@@ -224,7 +223,7 @@ mod tests {
 
     use super::*;
 
-    /// The user "nobody", who owns nothing.
+    /// The user "nobody".
     const NOBODY: u32 = 65_534;
 
     fn listener(name: &str) -> (Listener, String) {
@@ -265,7 +264,7 @@ mod tests {
             return;
         }
         let (mut listener, name) = listener("other");
-        // Credentials belong to a thread; this one ends with its own.
+        // Credentials belong to a thread, which ends here.
         let client = std::thread::spawn(move || {
             let nobody = Uid::from_raw(NOBODY);
             rustix::thread::set_thread_res_uid(nobody, nobody, nobody).unwrap();
@@ -288,7 +287,7 @@ mod tests {
         let mut client = connect(&name);
         let start = Instant::now();
         listener.serve(start, status);
-        // Bytes that complete no line do not count.
+        // An incomplete line does not count.
         client.write_all(b"{").unwrap();
         listener.serve(start + IDLE - Duration::from_millis(1), status);
         assert_eq!(listener.clients.len(), 1);
