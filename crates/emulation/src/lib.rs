@@ -30,30 +30,37 @@
 //! the process, also where it is killed. Packets never leave the namespaces: each has its loopback and its TUN device and
 //! no other. Outside of them nothing is made or changed: no device, no route, no sysctl.
 
+#[cfg(target_os = "linux")]
 mod address;
+#[cfg(target_os = "linux")]
 mod error;
 #[cfg(target_os = "linux")]
 mod fragment;
+#[cfg(target_os = "linux")]
 mod icmp;
+#[cfg(target_os = "linux")]
+mod linux;
+#[cfg(target_os = "linux")]
 mod options;
+#[cfg(target_os = "linux")]
 mod packet;
 #[cfg(target_os = "linux")]
 mod router;
 
+pub use kernel::Error;
+
 #[cfg(target_os = "linux")]
-mod linux;
-#[cfg(not(target_os = "linux"))]
-mod unsupported;
-
 pub use address::MOST_HOSTS;
-pub use error::Error;
-pub use options::EmulationOptions;
-pub use packet::IpPacket;
-
 #[cfg(target_os = "linux")]
 pub use linux::{
-    Clock, Emulation, EmulatorReport, Heard, HostDrops, HostGateway, Namespace, Port, RouterState, Tap,
-    UserListener, UserStack, UserStream, check, clean, doctor, shell, testbed, trial, user_namespace,
+    Clock, Emulation, EmulatorReport, HostDrops, HostGateway, Namespace, PacketEvent, Port, RouterState, Tap,
+    UserListener, UserStack, UserStream, check, clean, doctor, privileges, shell, testbed, trial,
+    user_namespace,
 };
-#[cfg(not(target_os = "linux"))]
-pub use unsupported::Emulation;
+#[cfg(target_os = "linux")]
+pub use options::EmulationOptions;
+#[cfg(target_os = "linux")]
+pub use packet::IpPacket;
+
+/// The error of every function of this crate on other systems.
+pub const UNSUPPORTED: Error = Error::Unsupported("emulated networks (use world = \"sim\" or \"relay\")");

@@ -36,7 +36,7 @@ impl EmulationOptions {
     }
 
     pub(crate) fn check(&self) -> Result<(), Error> {
-        let wrong = |key: &str, message: String| Err(Error::Option(Problem::new(key, message)));
+        let wrong = |key: &str, message: String| Err(Error::Option(Problem::new(key, message).to_string()));
         let hosts = self.topology.hosts().len();
         if !(1..=MOST_HOSTS).contains(&hosts) {
             return wrong(

@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use crate::common::trials::{PATH, figure, record, refusal, spec};
 use crate::common::{FAR, NEAR, options, path, skip_without, start};
-use emulation::trial::{Names, Tracing, TrialError, run_traced};
+use emulation::trial::{ControllerNames, Tracing, TrialError, run_traced};
 use emulation::{Emulation, Error, UserStack};
 use foundation::Streams;
 use network::HostId;
@@ -238,7 +238,7 @@ fn round_trips(keys: &str) -> Option<f64> {
 /// Whether the first packet of a connection brings the request.
 fn sends_with_its_syn(keys: &str) -> Option<bool> {
     let json = requests(keys);
-    let (record, trace) = match run_traced(&spec(&json), &Names::new(), None, Tracing::default()) {
+    let (record, trace) = match run_traced(&spec(&json), &ControllerNames::new(), None, Tracing::default()) {
         Err(TrialError::Emulation(error @ (Error::Permission { .. } | Error::Missing { .. }))) => {
             skip_without(&error);
             return None;

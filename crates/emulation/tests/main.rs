@@ -1,4 +1,6 @@
-//! Every integration test of the crate, linked once: each file here is a module.
+//! All integration tests of the crate in one binary.
+
+#![cfg(target_os = "linux")]
 
 mod arq_trials;
 mod common;

@@ -57,7 +57,7 @@ fn a_datagram_takes_the_delay_and_its_time_on_the_link() {
     }
     // 972 + 28 bytes at 8 Mbit/s are 1 ms, and the same back.
     let expected = Duration::from_millis(42);
-    emulation.listen();
+    emulation.record_packets();
     for _ in 0..10 {
         let start = Instant::now();
         client.send(&[7; 972]).unwrap();
@@ -70,7 +70,7 @@ fn a_datagram_takes_the_delay_and_its_time_on_the_link() {
         assert!(took >= expected, "{took:?}");
     }
     // By the emulation's clock each packet took exactly that, however busy the machine is.
-    let heard = emulation.heard();
+    let heard = emulation.take_packets();
     let at = |what: TraceEventKind| {
         let of = heard.iter().filter(move |heard| heard.what == what);
         of.map(|heard| (heard.id, heard.at)).collect::<BTreeMap<_, _>>()
@@ -180,7 +180,7 @@ fn routers_tell_the_mtu_and_tcp_keeps_to_it() {
     assert!(transfer(&emulation, &data) == data);
     let counters = emulation.with_network(|network, _| *network.counters(LinkId(0)));
     assert!(counters.mtu_dropped.packets >= 1, "{counters:?}");
-    assert!(emulation.report().told >= 1);
+    assert!(emulation.report().router_packets >= 1);
 }
 
 #[test]

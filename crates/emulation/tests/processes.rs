@@ -350,7 +350,10 @@ fn has_user_namespaces() -> bool {
         Err(error) => {
             skip(
                 Requirement::Netns,
-                format!("no user namespace: {error}; {}", user_namespace::remedy()),
+                format!(
+                    "no user namespace: {error}; {}",
+                    emulation::privileges::namespace_remedy()
+                ),
             );
             false
         }
@@ -373,7 +376,7 @@ fn emulate_in_the_end() {
     if !is_rerun() {
         return;
     }
-    if user_namespace::missing_capabilities().is_empty() {
+    if emulation::privileges::missing_capabilities().is_empty() {
         user_namespace::enter().unwrap();
         start(options(path("{}")));
         return;

@@ -154,13 +154,13 @@ fn a_check_sees_the_path_that_was_asked_for() {
         Err(error) => panic!("{error}"),
     };
     let figure = |name: &str| report.figures.iter().find(|figure| figure.name == name).unwrap();
-    assert_eq!(figure("rate").asked, Some(2e6));
+    assert_eq!(figure("rate").configured, Some(2e6));
     // 100 bytes at 2 Mbit/s take 0.4 ms.
-    assert!((figure("delay").asked.unwrap() - 0.0304).abs() < 1e-9);
+    assert!((figure("delay").configured.unwrap() - 0.0304).abs() < 1e-9);
     assert!(figure("delay").measured.unwrap() >= 0.0304);
     assert!((figure("loss").measured.unwrap() - 0.05).abs() < 0.03);
     assert_eq!(
-        (figure("queue").asked, figure("queue").measured),
+        (figure("queue").configured, figure("queue").measured),
         (Some(20.0), Some(20.0))
     );
     assert_eq!(figure("queue").holds, Some(true));

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use crate::common;
 use emulation::Error;
-use emulation::trial::{Names, Trace, Tracing, TrialError, run_traced};
+use emulation::trial::{ControllerNames, Trace, Tracing, TrialError, run_traced};
 use experiment::trace::capture::CaptureOptions;
 use experiment::trace::{Side, TraceEvent, TraceEventKind};
 use experiment::{TrialRecord, TrialSpec};
@@ -15,7 +15,7 @@ fn traced(json: &str) -> Option<(TrialRecord, Trace)> {
     let tracing = Tracing {
         interval: Some(Duration::from_millis(5)),
     };
-    match run_traced(&spec, &Names::new(), None, tracing) {
+    match run_traced(&spec, &ControllerNames::new(), None, tracing) {
         Ok(traced) => {
             assert_eq!(traced.0.error, None, "{json}");
             Some(traced)

@@ -5,7 +5,6 @@
 
 pub mod capture;
 pub mod echo;
-mod error;
 pub mod hops;
 pub mod ping;
 #[cfg(target_os = "linux")]
@@ -19,5 +18,5 @@ pub mod timestamps;
 pub mod transact;
 pub mod user;
 
-pub use error::Error;
+pub use kernel::Error;
 pub use stamp::Stamp;

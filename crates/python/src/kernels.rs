@@ -164,7 +164,7 @@ mod here {
     use pyo3::prelude::*;
 
     fn unsupported() -> PyResult<String> {
-        Err(PyOSError::new_err(emulation::Error::Unsupported.to_string()))
+        Err(PyOSError::new_err(emulation::UNSUPPORTED.to_string()))
     }
 
     pub fn emulate(

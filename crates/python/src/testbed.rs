@@ -138,7 +138,7 @@ mod here {
     impl Testbed {
         #[new]
         fn new(_spec_json: &str) -> PyResult<Self> {
-            Err(PyOSError::new_err(emulation::Error::Unsupported.to_string()))
+            Err(PyOSError::new_err(emulation::UNSUPPORTED.to_string()))
         }
     }
 }

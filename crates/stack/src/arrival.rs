@@ -13,14 +13,14 @@ const LEAST_MTU: u32 = 552;
 
 /// A segment that belongs to no connection, and that no listener waits for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Stranger {
+pub struct UnmatchedSegment {
     /// Where it comes from and where it goes.
     pub endpoints: Endpoints,
     /// The segment.
     pub segment: Segment,
 }
 
-impl Stranger {
+impl UnmatchedSegment {
     /// Whether it asks for a connection.
     #[must_use]
     pub fn opens(&self) -> bool {
@@ -32,28 +32,28 @@ impl Stranger {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Arrival {
     /// It was for this stack.
-    Taken,
+    Handled,
     /// It is for nobody here: to be refused with [`Stack::refuse`], or accepted with [`Stack::accept`].
-    Stranger(Stranger),
+    Unmatched(UnmatchedSegment),
     /// It is no TCP, or a fragment, and says nothing to a connection here.
     Other,
     /// It is broken: cut off, or with a wrong checksum.
-    Broken,
+    Malformed,
 }
 
 impl Stack {
-    /// Accepts a stranger that asks for a connection; it is told of when it stands. `payload` is what the SYN carries: with
+    /// Accepts a unmatched that asks for a connection; it is told of when it stands. `payload` is what the SYN carries: with
     /// `fast_open` or `ttcp` it may be taken at once, and where it is left out the peer sends it again.
     pub fn accept(
         &mut self,
         now: Instant,
-        stranger: &Stranger,
+        unmatched: &UnmatchedSegment,
         payload: &[u8],
         config: &TcpConfig,
     ) -> StreamId {
-        let endpoints = stranger.endpoints.reversed();
+        let endpoints = unmatched.endpoints.reversed();
         let initial = self.initial_sequence(now, endpoints);
-        let mut segment = stranger.segment;
+        let mut segment = unmatched.segment;
         if payload.len() != segment.length as usize {
             segment.length = 0;
             segment.flags = Flags::SYN;
@@ -67,13 +67,13 @@ impl Stack {
         self.add(now, stream)
     }
 
-    /// Answers a stranger with a reset (RFC 9293, section 3.10.7.1).
-    pub fn refuse(&mut self, stranger: &Stranger) {
-        let Some(reset) = reset_for(&stranger.segment) else {
+    /// Answers a unmatched with a reset (RFC 9293, section 3.10.7.1).
+    pub fn refuse(&mut self, unmatched: &UnmatchedSegment) {
+        let Some(reset) = reset_for(&unmatched.segment) else {
             return;
         };
         let mut bytes = Vec::new();
-        if encode(&reset, stranger.endpoints.reversed(), &mut bytes, |_| {}).is_ok() {
+        if encode(&reset, unmatched.endpoints.reversed(), &mut bytes, |_| {}).is_ok() {
             self.counters.refused += 1;
             self.answers.push_back(bytes);
         }
@@ -91,19 +91,19 @@ impl Stack {
                         stream.receive(now, decoded.segment, &packet[decoded.payload]);
                     }
                     self.settle(id);
-                    return Arrival::Taken;
+                    return Arrival::Handled;
                 }
-                let stranger = Stranger {
+                let unmatched = UnmatchedSegment {
                     endpoints: decoded.endpoints,
                     segment: decoded.segment,
                 };
                 let listener = self.listeners.get(&endpoints.source.port());
-                match listener.filter(|_| stranger.opens()).cloned() {
+                match listener.filter(|_| unmatched.opens()).cloned() {
                     Some(config) => {
-                        self.accept(now, &stranger, &packet[decoded.payload], &config);
-                        Arrival::Taken
+                        self.accept(now, &unmatched, &packet[decoded.payload], &config);
+                        Arrival::Handled
                     }
-                    None => Arrival::Stranger(stranger),
+                    None => Arrival::Unmatched(unmatched),
                 }
             }
             Err(DecodeError::Protocol(_)) => self.handle_message(now, packet),
@@ -111,7 +111,7 @@ impl Stack {
             Err(DecodeError::Fragment) => Arrival::Other,
             Err(_) => {
                 self.counters.broken += 1;
-                Arrival::Broken
+                Arrival::Malformed
             }
         }
     }
@@ -153,7 +153,7 @@ impl Stack {
             self.counters.too_big += 1;
         }
         self.settle(id);
-        Arrival::Taken
+        Arrival::Handled
     }
 
     /// Answers a ping, if the packet is one; gives whether it is. A kernel that has the rest of the packets does so itself.

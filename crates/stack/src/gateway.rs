@@ -7,7 +7,7 @@ use std::sync::Arc;
 use foundation::{Instant, Streams};
 use transport::tcp::{Connection, State, TcpConfig};
 
-use crate::{Arrival, ConnectionEvent, Event, Stack, Stranger, StreamId};
+use crate::{Arrival, ConnectionEvent, Event, Stack, StreamId, UnmatchedSegment};
 
 /// Bytes moved at once.
 const CHUNK: u64 = 64 * 1024;
@@ -53,7 +53,7 @@ pub struct Gateway {
     next: u64,
     spliced: BTreeMap<(Side, StreamId), u64>,
     /// Who has asked at the other side for the connections that are being opened at a side.
-    asking: BTreeMap<(Side, StreamId), Stranger>,
+    pending: BTreeMap<(Side, StreamId), UnmatchedSegment>,
     /// What is no TCP goes through as it is.
     passed: [VecDeque<Vec<u8>>; 2],
     buffer: Vec<u8>,
@@ -77,7 +77,7 @@ impl Gateway {
             splices: BTreeMap::new(),
             next: 0,
             spliced: BTreeMap::new(),
-            asking: BTreeMap::new(),
+            pending: BTreeMap::new(),
             passed: [VecDeque::new(), VecDeque::new()],
             buffer: vec![0; CHUNK as usize],
         }
@@ -98,11 +98,11 @@ impl Gateway {
     /// A packet arrived at a side.
     pub fn handle_packet(&mut self, now: Instant, side: Side, packet: &[u8]) {
         match self.stacks[side as usize].handle_packet(now, packet) {
-            Arrival::Taken => self.settle(now),
-            Arrival::Stranger(stranger) if stranger.opens() => self.ask(now, side, stranger),
-            Arrival::Stranger(stranger) => self.stacks[side as usize].refuse(&stranger),
+            Arrival::Handled => self.settle(now),
+            Arrival::Unmatched(unmatched) if unmatched.opens() => self.open_other_side(now, side, unmatched),
+            Arrival::Unmatched(unmatched) => self.stacks[side as usize].refuse(&unmatched),
             Arrival::Other => self.passed[side.other() as usize].push_back(packet.to_vec()),
-            Arrival::Broken => {}
+            Arrival::Malformed => {}
         }
     }
 
@@ -131,12 +131,12 @@ impl Gateway {
     }
 
     /// Somebody asks for a connection: whether there is one is decided at the other side.
-    fn ask(&mut self, now: Instant, side: Side, stranger: Stranger) {
+    fn open_other_side(&mut self, now: Instant, side: Side, unmatched: UnmatchedSegment) {
         let other = side.other();
         let config = &self.configs[other as usize];
         // Asked for again, it is on its way already.
-        if let Some(id) = self.stacks[other as usize].open(now, stranger.endpoints, config) {
-            self.asking.insert((other, id), stranger);
+        if let Some(id) = self.stacks[other as usize].open(now, unmatched.endpoints, config) {
+            self.pending.insert((other, id), unmatched);
         }
         self.settle(now);
     }
@@ -149,21 +149,30 @@ impl Gateway {
                 .find_map(|side| Some((side, self.stacks[side as usize].poll_event()?)));
             let Some((side, event)) = next else { return };
             // One that was accepted is known already.
-            let Event::Of(id, event) = event else { continue };
-            match self.asking.remove(&(side, id)) {
-                Some(stranger) => self.answer(now, side, id, event, stranger),
+            let Event::Connection(id, event) = event else {
+                continue;
+            };
+            match self.pending.remove(&(side, id)) {
+                Some(unmatched) => self.finish_opening(now, side, id, event, unmatched),
                 None => self.on_event(now, side, id, event),
             }
         }
     }
 
     /// What has become of a connection that was asked for.
-    fn answer(&mut self, now: Instant, side: Side, id: StreamId, event: ConnectionEvent, stranger: Stranger) {
+    fn finish_opening(
+        &mut self,
+        now: Instant,
+        side: Side,
+        id: StreamId,
+        event: ConnectionEvent,
+        unmatched: UnmatchedSegment,
+    ) {
         let other = side.other();
         match event {
             ConnectionEvent::Connected => {
                 let config = Arc::clone(&self.configs[other as usize]);
-                let twin = self.stacks[other as usize].accept(now, &stranger, &[], &config);
+                let twin = self.stacks[other as usize].accept(now, &unmatched, &[], &config);
                 let ids = match side {
                     Side::Kernel => [id, twin],
                     Side::Network => [twin, id],
@@ -183,7 +192,7 @@ impl Gateway {
             }
             _ => {
                 self.stacks[side as usize].release(now, id);
-                self.stacks[other as usize].refuse(&stranger);
+                self.stacks[other as usize].refuse(&unmatched);
             }
         }
     }
@@ -198,7 +207,7 @@ impl Gateway {
                 if let Some(splice) = self.splices.get_mut(&key) {
                     splice.closed[side as usize] = true;
                 }
-                self.pump(now, key);
+                self.relay(now, key);
                 if self
                     .splices
                     .get(&key)
@@ -207,12 +216,12 @@ impl Gateway {
                     self.end(now, key);
                 }
             }
-            _ => self.pump(now, key),
+            _ => self.relay(now, key),
         }
     }
 
     /// Moves what has arrived at either side to the other, as far as there is room.
-    fn pump(&mut self, now: Instant, key: u64) {
+    fn relay(&mut self, now: Instant, key: u64) {
         let Some(splice) = self.splices.get_mut(&key) else {
             return;
         };
@@ -243,7 +252,7 @@ impl Gateway {
                 }
             }
             let connection = self.stacks[side as usize].connection(id);
-            let is_at_its_end = connection.is_some_and(|c| c.readable() == 0 && has_heard_all(c.state()));
+            let is_at_its_end = connection.is_some_and(|c| c.readable() == 0 && has_received_fin(c.state()));
             if is_at_its_end && !std::mem::replace(&mut splice.finished[side as usize], true) {
                 self.stacks[other as usize].finish(now, twin);
             }
@@ -265,7 +274,7 @@ impl Gateway {
 }
 
 /// Whether the peer's FIN has arrived, with all before it.
-const fn has_heard_all(state: State) -> bool {
+const fn has_received_fin(state: State) -> bool {
     matches!(
         state,
         State::CloseWait | State::Closing | State::LastAck | State::TimeWait | State::Closed

@@ -25,7 +25,7 @@ use transport::tcp::{Connection, HostMemory, State, TcpConfig};
 use stream::Stream;
 use table::Table;
 
-pub use arrival::{Arrival, Stranger};
+pub use arrival::{Arrival, UnmatchedSegment};
 pub use gateway::{Gateway, Side};
 pub use icmp::echo_reply;
 pub use table::StreamId;
@@ -42,7 +42,7 @@ pub enum Event {
         port: u16,
     },
     /// A connection has told something.
-    Of(StreamId, ConnectionEvent),
+    Connection(StreamId, ConnectionEvent),
 }
 
 /// What a stack has done, in packets.
@@ -304,7 +304,7 @@ impl Stack {
                 self.events.push_back(Event::Accepted { stream: id, port });
                 continue;
             }
-            self.events.push_back(Event::Of(id, event));
+            self.events.push_back(Event::Connection(id, event));
         }
         if !std::mem::replace(&mut stream.is_ready, true) {
             self.ready.push_back(id);

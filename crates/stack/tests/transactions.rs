@@ -120,13 +120,13 @@ impl World {
                 Event::Accepted { stream, .. } => {
                     self.served.insert(stream, Served::default());
                 }
-                Event::Of(stream, ConnectionEvent::PeerFinished) => {
+                Event::Connection(stream, ConnectionEvent::PeerFinished) => {
                     self.served.get_mut(&stream).expect("accepted").has_ended = true;
                 }
-                Event::Of(stream, ConnectionEvent::Closed | ConnectionEvent::Failed(_)) => {
+                Event::Connection(stream, ConnectionEvent::Closed | ConnectionEvent::Failed(_)) => {
                     self.stacks[1].release(self.now, stream);
                 }
-                Event::Of(..) => {}
+                Event::Connection(..) => {}
             }
         }
         for (&stream, served) in &mut self.served {
@@ -167,8 +167,8 @@ impl World {
             .filter(|first| first.key().0 <= self.now)
         {
             let (to, packet) = first.remove();
-            if let stack::Arrival::Stranger(stranger) = self.stacks[to].handle_packet(self.now, &packet) {
-                self.stacks[to].refuse(&stranger);
+            if let stack::Arrival::Unmatched(unmatched) = self.stacks[to].handle_packet(self.now, &packet) {
+                self.stacks[to].refuse(&unmatched);
             }
             self.serve();
         }
@@ -203,8 +203,8 @@ impl World {
             assert!(self.step(limit), "it hangs");
             while let Some(event) = self.stacks[0].poll_event() {
                 match event {
-                    Event::Of(it, ConnectionEvent::PeerFinished) if it == stream => has_ended = true,
-                    Event::Of(it, ConnectionEvent::Failed(_)) if it == stream => {
+                    Event::Connection(it, ConnectionEvent::PeerFinished) if it == stream => has_ended = true,
+                    Event::Connection(it, ConnectionEvent::Failed(_)) if it == stream => {
                         self.stacks[0].release(self.now, stream);
                         return (None, self.now - begin);
                     }

@@ -67,10 +67,10 @@ fn holds_for_nobody(process: u32) -> bool {
         .into_iter()
         .flatten()
         .flatten();
-    let told: Vec<String> = entries
+    let texts: Vec<String> = entries
         .filter_map(|entry| std::fs::read_to_string(entry.path()).ok())
         .collect();
-    let has = |line: &str| told.iter().any(|text| text.lines().any(|found| found == line));
+    let has = |line: &str| texts.iter().any(|text| text.lines().any(|found| found == line));
     has("link_type:\tstruct_ops") && has("Pid:\t-1")
 }
 

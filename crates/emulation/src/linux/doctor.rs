@@ -12,8 +12,8 @@ use serde::Serialize;
 
 use super::emulation::Emulation;
 use super::namespace::{Namespace, in_thread};
-use super::{clean, priority, tun, user_namespace};
-use crate::error::Error;
+use super::{clean, priority, privileges, tun, user_namespace};
+use crate::error::{Error, system_error};
 use crate::options::EmulationOptions;
 
 /// One thing that was looked at.
@@ -32,16 +32,16 @@ pub struct Probe {
 }
 
 /// The result of a probe without its name: what was found, or what is wrong and what to do about it.
-type Found = Result<String, Trouble>;
+type Outcome = Result<String, Failure>;
 
 /// What is wrong, what to do about it, and whether it is no more than that something came late.
-type Trouble = (String, String, bool);
+type Failure = (String, String, bool);
 
 /// How to look at one.
-type Look = fn() -> Found;
+type Check = fn() -> Outcome;
 
 /// Every probe, in the order in which they are shown.
-const PROBES: &[(&str, Look)] = &[
+const PROBES: &[(&str, Check)] = &[
     ("kernel", kernel),
     ("permissions", permissions),
     ("user namespaces", user_namespaces),
@@ -66,7 +66,7 @@ const PROBES: &[(&str, Look)] = &[
 /// goes on in a user namespace, as for an emulation, once it has been seen what it lacks.
 #[must_use]
 pub fn probe() -> Vec<Probe> {
-    let run = |&(name, probe): &(&'static str, Look)| match probe() {
+    let run = |&(name, probe): &(&'static str, Check)| match probe() {
         Ok(detail) => Probe {
             name,
             ok: true,
@@ -93,17 +93,17 @@ pub fn probe() -> Vec<Probe> {
 /// How many of them are about the process as it was started.
 const OUTSIDE: usize = 7;
 
-fn wrong<T>(detail: impl Into<String>, remedy: impl Into<String>) -> Result<T, Trouble> {
+fn failure<T>(detail: impl Into<String>, remedy: impl Into<String>) -> Result<T, Failure> {
     Err((detail.into(), remedy.into(), false))
 }
 
 /// What is done late.
-fn too_late(detail: String, remedy: &str) -> Found {
+fn too_late(detail: String, remedy: &str) -> Outcome {
     Err((detail, remedy.into(), true))
 }
 
 /// Errors of this crate name their remedy themselves.
-fn failed(error: &Error) -> Trouble {
+fn from_error(error: &Error) -> Failure {
     let remedy = match error {
         Error::Permission { remedy, .. } | Error::Missing { remedy, .. } => remedy.clone(),
         _ => "see what the system says".into(),
@@ -126,7 +126,7 @@ fn read(path: &str) -> Option<String> {
 /// The least kernel: `close_range(2)` and `pidfd_open(2)` are of 5.9 and 5.3.
 const LEAST_KERNEL: (u32, u32) = (5, 9);
 
-fn kernel() -> Found {
+fn kernel() -> Outcome {
     let name = rustix::system::uname();
     let release = name.release().to_string_lossy().into_owned();
     let mut numbers = release
@@ -135,7 +135,7 @@ fn kernel() -> Found {
     let version = (numbers.next().unwrap_or(0), numbers.next().unwrap_or(0));
     if version < LEAST_KERNEL {
         let (major, minor) = LEAST_KERNEL;
-        return wrong(
+        return failure(
             format!("Linux {release}"),
             format!("use Linux {major}.{minor} or newer"),
         );
@@ -143,24 +143,24 @@ fn kernel() -> Found {
     Ok(format!("Linux {release}"))
 }
 
-fn permissions() -> Found {
-    let missing = user_namespace::missing_capabilities();
+fn permissions() -> Outcome {
+    let missing = privileges::missing_capabilities();
     if missing.is_empty() {
         return Ok("CAP_NET_ADMIN and CAP_SYS_ADMIN".into());
     }
-    wrong(
+    failure(
         format!("no {}", missing.join(" and no ")),
         "run as root; without, a user namespace serves where the system allows it",
     )
 }
 
-fn user_namespaces() -> Found {
+fn user_namespaces() -> Outcome {
     // Only whether one can be entered is of interest: there is no program that would then run there.
     let mut command = std::process::Command::new("/dev/null/nothing");
     user_namespace::inside(&mut command);
     match command.spawn() {
         Err(error) if error.kind() == io::ErrorKind::NotADirectory => Ok("allowed".into()),
-        Err(error) => wrong(format!("not allowed: {error}"), user_namespace::remedy()),
+        Err(error) => failure(format!("not allowed: {error}"), privileges::namespace_remedy()),
         Ok(mut child) => {
             let _ = child.wait();
             Ok("allowed".into())
@@ -168,30 +168,30 @@ fn user_namespaces() -> Found {
     }
 }
 
-fn network_namespaces() -> Found {
+fn network_namespaces() -> Outcome {
     match Namespace::create() {
         Ok(_) => Ok("can be made".into()),
-        Err(error) => Err(failed(&error)),
+        Err(error) => Err(from_error(&error)),
     }
 }
 
 /// Runs `f` in a namespace of its own.
-fn apart<T: Send>(f: impl FnOnce() -> T + Send) -> Result<T, Trouble> {
-    let namespace = Namespace::create().map_err(|error| failed(&error))?;
+fn apart<T: Send>(f: impl FnOnce() -> T + Send) -> Result<T, Failure> {
+    let namespace = Namespace::create().map_err(|error| from_error(&error))?;
     namespace
         .run(f)
-        .map_err(|error| failed(&Error::from_system("enter a network namespace", error)))
+        .map_err(|error| from_error(&system_error("enter a network namespace", error)))
 }
 
-fn tun_devices() -> Found {
+fn tun_devices() -> Outcome {
     match apart(|| tun::create("longfat0"))? {
         Ok(_) => Ok("can be made".into()),
-        Err(error) => Err(failed(&error)),
+        Err(error) => Err(from_error(&error)),
     }
 }
 
 /// Datagrams over a path of 10 ms: how much longer than that they take.
-fn emulation() -> Found {
+fn emulation() -> Outcome {
     let delay = Duration::from_millis(10);
     let keys = PathConfig {
         delay: Some(delay.into()),
@@ -202,10 +202,10 @@ fn emulation() -> Found {
         .resolve(no_files)
         .map_err(|_| (String::new(), String::new(), false))?;
     let options = EmulationOptions::new(Topology::path(&path), Streams::new(1, 0));
-    let emulation = Emulation::start(options).map_err(|error| failed(&error))?;
+    let emulation = Emulation::start(options).map_err(|error| from_error(&error))?;
     let measured = added_delay(&emulation, delay * 2);
     let mut added =
-        measured.map_err(|error| failed(&Error::from_system("send over an emulated path", error)))?;
+        measured.map_err(|error| from_error(&system_error("send over an emulated path", error)))?;
     added.sort();
     let (median, late) = (added[added.len() / 2], added[added.len() * 99 / 100]);
     let detail = format!(
@@ -245,7 +245,7 @@ fn added_delay(emulation: &Emulation, expected: Duration) -> io::Result<Vec<Dura
 }
 
 /// How late sleeps of half a millisecond end.
-fn timers() -> Found {
+fn timers() -> Outcome {
     let sleeps = in_thread(|| {
         socket::wait::sharpen_timers();
         let span = Duration::from_micros(500);
@@ -256,7 +256,7 @@ fn timers() -> Found {
         });
         Ok(late.collect::<Vec<_>>())
     });
-    let mut late = sleeps.map_err(|error| failed(&Error::from_system("start a thread", error)))?;
+    let mut late = sleeps.map_err(|error| from_error(&system_error("start a thread", error)))?;
     late.sort();
     let (median, worst) = (late[late.len() / 2], late[late.len() * 99 / 100]);
     let detail = format!(
@@ -273,30 +273,30 @@ fn timers() -> Found {
     Ok(detail)
 }
 
-fn real_time() -> Found {
+fn real_time() -> Outcome {
     match in_thread(|| Ok(priority::become_real_time())) {
         Ok(true) => Ok("granted".into()),
-        _ => wrong(
+        _ => failure(
             "not granted: delays are less exact",
             "run as root, or let the user have it (in /etc/security/limits.conf: rtprio 1)",
         ),
     }
 }
 
-fn controllers() -> Result<(Vec<String>, Vec<String>), Trouble> {
+fn controllers() -> Result<(Vec<String>, Vec<String>), Failure> {
     apart(|| {
-        let words = |name: &str| -> Vec<String> {
+        let names = |name: &str| -> Vec<String> {
             let text = read(&format!("/proc/sys/net/ipv4/{name}")).unwrap_or_default();
             text.split_whitespace().map(str::to_owned).collect()
         };
         (
-            words("tcp_available_congestion_control"),
-            words("tcp_allowed_congestion_control"),
+            names("tcp_available_congestion_control"),
+            names("tcp_allowed_congestion_control"),
         )
     })
 }
 
-fn congestion_control() -> Found {
+fn congestion_control() -> Outcome {
     let (available, allowed) = controllers()?;
     let detail = format!(
         "available {}; allowed to everybody {}",
@@ -314,32 +314,32 @@ fn congestion_control() -> Found {
         .iter()
         .map(|name| format!("modprobe tcp_{name}"))
         .collect();
-    wrong(detail, modules.join("; "))
+    failure(detail, modules.join("; "))
 }
 
-fn vegas() -> Found {
+fn vegas() -> Outcome {
     let (available, _) = controllers()?;
     if available.iter().any(|name| name == "vegas") {
         return Ok("the kernel's module".into());
     }
     match bpf() {
         Ok(_) => Ok("not in the kernel; can be built as BPF".into()),
-        Err(_) => wrong(
+        Err(_) => failure(
             "not in the kernel, and cannot be built as BPF",
             "modprobe tcp_vegas, or see BPF",
         ),
     }
 }
 
-fn bpf() -> Found {
+fn bpf() -> Outcome {
     if !Path::new("/sys/kernel/btf/vmlinux").exists() {
-        return wrong(
+        return failure(
             "the kernel tells no types (/sys/kernel/btf/vmlinux)",
             "use a kernel with CONFIG_DEBUG_INFO_BTF",
         );
     }
     let Some(clang) = find("clang") else {
-        return wrong(
+        return failure(
             "types of the kernel, but no clang",
             "install clang (on Debian and Ubuntu: apt install clang)",
         );
@@ -359,7 +359,7 @@ fn find(program: &str) -> Option<String> {
 /// `IPPROTO_MPTCP` (`linux/in.h`).
 const MPTCP: u32 = 262;
 
-fn mptcp() -> Found {
+fn mptcp() -> Outcome {
     use rustix::net::{AddressFamily, Protocol, SocketFlags, SocketType, socket_with};
     let made = apart(|| {
         let protocol = std::num::NonZeroU32::new(MPTCP).map(Protocol::from_raw);
@@ -373,14 +373,14 @@ fn mptcp() -> Found {
     })?;
     match made {
         Ok(()) => Ok("sockets can be made".into()),
-        Err(error) => wrong(
+        Err(error) => failure(
             format!("no sockets: {error}"),
             "use a kernel with CONFIG_MPTCP (5.6 or newer) and sysctl net.mptcp.enabled=1",
         ),
     }
 }
 
-fn fast_open() -> Found {
+fn fast_open() -> Outcome {
     let here = match rights::fast_open() & 3 {
         3 => "clients and servers of this host may",
         1 => "clients of this host may, servers with 3 there",
@@ -391,40 +391,40 @@ fn fast_open() -> Found {
         Some(value) => Ok(format!(
             "net.ipv4.tcp_fastopen={value} in a new namespace, which an emulated host can set; {here}"
         )),
-        None => wrong("not in the kernel", "use Linux 3.7 or newer"),
+        None => failure("not in the kernel", "use Linux 3.7 or newer"),
     }
 }
 
-fn segmentation() -> Found {
+fn segmentation() -> Outcome {
     let socket = socket::datagrams::Datagrams::bind(([127, 0, 0, 1], 0).into());
-    let socket = socket.map_err(|error| failed(&Error::from_system("make a UDP socket", error)))?;
+    let socket = socket.map_err(|error| from_error(&system_error("make a UDP socket", error)))?;
     match socket.max_segments() {
-        0 | 1 => wrong("none: one datagram a system call", "use Linux 4.18 or newer"),
+        0 | 1 => failure("none: one datagram a system call", "use Linux 4.18 or newer"),
         most => Ok(format!("{most} datagrams a system call")),
     }
 }
 
 /// What `longfat ping` and `longfat transact` ask of this host itself.
-fn right(right: Right) -> Found {
-    match right.remedy {
-        None => Ok(right.detail),
-        Some(remedy) => wrong(right.detail, remedy),
+fn from_right(from_right: Right) -> Outcome {
+    match from_right.remedy {
+        None => Ok(from_right.detail),
+        Some(remedy) => failure(from_right.detail, remedy),
     }
 }
 
-fn echo_requests() -> Found {
-    right(rights::echo_requests())
+fn echo_requests() -> Outcome {
+    from_right(rights::echo_requests())
 }
 
-fn captures() -> Found {
-    right(rights::captures())
+fn captures() -> Outcome {
+    from_right(rights::captures())
 }
 
-fn stamps() -> Found {
-    right(rights::stamps())
+fn stamps() -> Outcome {
+    from_right(rights::stamps())
 }
 
-fn leftovers() -> Found {
+fn leftovers() -> Outcome {
     let found = clean::leftovers();
     if found.is_empty() {
         return Ok("none".into());
@@ -433,5 +433,5 @@ fn leftovers() -> Found {
         .iter()
         .map(|leftover| leftover.process.to_string())
         .collect();
-    wrong(format!("processes {}", processes.join(", ")), "longfat clean")
+    failure(format!("processes {}", processes.join(", ")), "longfat clean")
 }

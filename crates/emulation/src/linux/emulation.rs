@@ -14,20 +14,19 @@ use foundation::{Instant, Problem};
 use network::{HostId, Network};
 use rustix::event::{EventfdFlags, eventfd};
 use rustix::io::write;
-use serde::Serialize;
-pub use socket::clock::Clock;
+use socket::clock::Clock;
 
+use super::command_environment::CommandEnvironment;
 use super::drops::{self, HostDrops};
-use super::emulator::{Emulator, EmulatorReport, Job, Line};
+use super::emulator::{ControlChannel, Emulator, EmulatorReport, Job};
 use super::host::Host;
 use super::keeper::Keeper;
 use super::namespace::Namespace;
 use super::port::Port;
-use super::routing::Routing;
-use super::surroundings::Surroundings;
-use super::tap::{Heard, SegmentCounts, Tap};
+use super::routing::{RouterState, Routing};
+use super::tap::{PacketEvent, SegmentCounts, Tap};
 use crate::address::Block;
-use crate::error::Error;
+use crate::error::{Error, system_error};
 use crate::options::EmulationOptions;
 use crate::packet::IpPacket;
 
@@ -52,15 +51,6 @@ pub struct Emulation {
     backlog_before: u64,
 }
 
-/// A router of an emulated network.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct RouterState {
-    /// Its name, which hosts resolve.
-    pub name: String,
-    /// The address by which it speaks, and at which it answers.
-    pub address: Ipv4Addr,
-}
-
 impl Emulation {
     /// Makes the hosts and begins to emulate.
     ///
@@ -68,7 +58,7 @@ impl Emulation {
     /// One line that names the missing permission or device and what to do about it.
     pub fn start(options: EmulationOptions) -> Result<Self, Error> {
         options.check()?;
-        let outer = options.nested.then(Outer::find).transpose()?;
+        let outer = options.nested.then(OuterHost::find).transpose()?;
         let block = Block::nested(outer.as_ref().map_or(0, |outer| outer.depth));
         let (network, routing) = Routing::build(&options.topology, options.streams, block);
         let routers: Vec<RouterState> = routing.routers().collect();
@@ -78,7 +68,7 @@ impl Emulation {
             .iter()
             .map(|router| (router.name.as_str(), router.address));
         let count = options.topology.hosts().len();
-        let keeper = Keeper::start(Surroundings::new(names.zip(addresses).chain(others), count))?;
+        let keeper = Keeper::start(CommandEnvironment::new(names.zip(addresses).chain(others), count))?;
         let (mut hosts, mut devices, mut ways) = (Vec::new(), Vec::new(), Vec::new());
         let count = count as u32;
         for host in (0..count - u32::from(outer.is_some())).map(HostId) {
@@ -101,7 +91,7 @@ impl Emulation {
             ways.push(1);
             devices.push(made.ports);
         }
-        let system = |error| Error::from_system("start the emulator", error);
+        let system = |error| system_error("start the emulator", error);
         let dropped_before = read_drops(&hosts).map_err(system)?;
         let backlog_before = drops::backlog().map_err(system)?;
         let clock = Clock::new();
@@ -110,14 +100,14 @@ impl Emulation {
         let wake = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK);
         let wake = Arc::new(wake.map_err(|error| system(error.into()))?);
         let stop = Arc::new(AtomicBool::new(false));
-        let line = Line {
+        let control = ControlChannel {
             jobs: received,
             wake: Arc::clone(&wake),
             stop: Arc::clone(&stop),
         };
         let thread = std::thread::Builder::new()
             .name("emulator".into())
-            .spawn(move || emulator.run(&line, options.real_time))
+            .spawn(move || emulator.run(&control, options.real_time))
             .map_err(system)?;
         Ok(Self {
             block,
@@ -222,15 +212,15 @@ impl Emulation {
         &self,
         f: impl FnOnce(&mut Network<IpPacket, Tap>, Instant) -> R + Send + 'static,
     ) -> R {
-        self.ask(|emulator, now| f(&mut emulator.network, now))
+        self.run_in_emulator(|emulator, now| f(&mut emulator.network, now))
     }
 
     /// Writes down from now on what happens to every packet, with all of its bytes, until [`heard`](Self::heard) takes it.
     ///
     /// # Panics
     /// If the emulator has failed.
-    pub fn listen(&self) {
-        self.ask(|emulator, _| emulator.network.observer_mut().listen());
+    pub fn record_packets(&self) {
+        self.run_in_emulator(|emulator, _| emulator.network.observer_mut().record_packets());
     }
 
     /// What has happened since [`listen`](Self::listen), or since it was last asked, in order of time.
@@ -238,19 +228,19 @@ impl Emulation {
     /// # Panics
     /// If the emulator has failed.
     #[must_use]
-    pub fn heard(&self) -> Vec<Heard> {
-        self.ask(|emulator, _| emulator.network.observer_mut().take())
+    pub fn take_packets(&self) -> Vec<PacketEvent> {
+        self.run_in_emulator(|emulator, _| emulator.network.observer_mut().take())
     }
 
     /// Counts TCP segments from now on, until [`take_counts`](Self::take_counts) takes the counts. No packet is kept.
     pub(crate) fn count_segments(&self) {
-        self.ask(|emulator, _| emulator.network.observer_mut().count());
+        self.run_in_emulator(|emulator, _| emulator.network.observer_mut().count_segments());
     }
 
     /// TCP segments sent from or to each socket since [`count_segments`](Self::count_segments), or since the counts were last
     /// taken.
     pub(crate) fn take_counts(&self) -> SegmentCounts {
-        self.ask(|emulator, _| emulator.network.observer_mut().take_counts())
+        self.run_in_emulator(|emulator, _| emulator.network.observer_mut().take_counts())
     }
 
     /// Whether packets still move: the emulator's thread runs.
@@ -265,7 +255,7 @@ impl Emulation {
     /// If the emulator has failed.
     #[must_use]
     pub fn report(&self) -> EmulatorReport {
-        self.ask(|emulator, _| emulator.report.clone())
+        self.run_in_emulator(|emulator, _| emulator.report.clone())
     }
 
     /// Packets that each host's kernel has dropped so far. No link has lost them.
@@ -273,8 +263,7 @@ impl Emulation {
     /// # Errors
     /// The system's.
     pub fn host_drops(&self) -> Result<Vec<HostDrops>, Error> {
-        let now =
-            read_drops(&self.hosts).map_err(|error| Error::from_system("count drops in hosts", error))?;
+        let now = read_drops(&self.hosts).map_err(|error| system_error("count drops in hosts", error))?;
         let since = now.into_iter().zip(&self.dropped_before);
         Ok(since.map(|(now, &before)| now - before).collect())
     }
@@ -284,7 +273,7 @@ impl Emulation {
     /// # Errors
     /// The system's.
     pub fn backlog_drops(&self) -> Result<u64, Error> {
-        let now = drops::backlog().map_err(|error| Error::from_system("count drops in backlogs", error))?;
+        let now = drops::backlog().map_err(|error| system_error("count drops in backlogs", error))?;
         Ok(now.saturating_sub(self.backlog_before))
     }
 
@@ -296,7 +285,7 @@ impl Emulation {
     /// # Panics
     /// For a host that there is not.
     pub fn attach(&self, host: HostId) -> io::Result<Port> {
-        self.attach_for(host, None)
+        self.attach_port(host, None)
     }
 
     /// A user-space stack at a host beside its kernel: the TCP ports of `share` are its own, all else is the kernel's.
@@ -307,7 +296,7 @@ impl Emulation {
     /// # Panics
     /// For a host that there is not.
     pub fn attach_beside(&self, host: HostId, share: RangeInclusive<u16>) -> io::Result<Port> {
-        self.attach_for(host, Some(share))
+        self.attach_port(host, Some(share))
     }
 
     /// A place between the kernel of a host of one device and the network, until the first port is dropped: that one leads
@@ -325,17 +314,20 @@ impl Emulation {
             return Err(io::Error::new(io::ErrorKind::Unsupported, message));
         }
         let network = self.attach(host)?;
-        let kernel = Port::of_device(self.ask(move |emulator, _| emulator.copy_of_device(host))?);
+        let kernel = Port::of_device(self.run_in_emulator(move |emulator, _| emulator.copy_of_device(host))?);
         Ok((network, kernel))
     }
 
-    fn attach_for(&self, host: HostId, share: Option<RangeInclusive<u16>>) -> io::Result<Port> {
+    fn attach_port(&self, host: HostId, share: Option<RangeInclusive<u16>>) -> io::Result<Port> {
         let (port, theirs) = Port::pair()?;
-        self.ask(move |emulator, _| emulator.attach(host, theirs, share))?;
+        self.run_in_emulator(move |emulator, _| emulator.attach(host, theirs, share))?;
         Ok(port)
     }
 
-    fn ask<R: Send + 'static>(&self, f: impl FnOnce(&mut Emulator, Instant) -> R + Send + 'static) -> R {
+    fn run_in_emulator<R: Send + 'static>(
+        &self,
+        f: impl FnOnce(&mut Emulator, Instant) -> R + Send + 'static,
+    ) -> R {
         let (reply, answer) = sync_channel(1);
         let job: Job = Box::new(move |emulator, now| {
             let result = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| f(emulator, now)));
@@ -370,18 +362,18 @@ fn read_drops(hosts: &[Namespace]) -> io::Result<Vec<HostDrops>> {
 }
 
 /// The emulated host that the calling thread is in.
-struct Outer {
+struct OuterHost {
     namespace: Namespace,
     depth: u8,
 }
 
-impl Outer {
+impl OuterHost {
     fn find() -> Result<Self, Error> {
         let depth = super::host::depth_here().ok_or_else(|| {
             Error::Option(Problem::new(
                 "nested",
                 "this process is not at a host of an emulated network: devices are made in no other namespace",
-            ))
+            ).to_string())
         })?;
         Ok(Self {
             namespace: Namespace::current()?,

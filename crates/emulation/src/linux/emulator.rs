@@ -55,7 +55,7 @@ pub struct EmulatorReport {
     /// Packets to where no path leads.
     pub unroutable: u64,
     /// What routers have sent to hosts: ICMP messages, and resets of TCP.
-    pub told: u64,
+    pub router_packets: u64,
     /// Whether the thread runs with real-time priority.
     pub real_time: bool,
     /// How late the thread was for what was due, in nanoseconds.
@@ -79,7 +79,7 @@ impl EmulatorReport {
             refused: 0,
             ignored: 0,
             unroutable: 0,
-            told: 0,
+            router_packets: 0,
             real_time: false,
             late: histogram(),
             delays: vec![histogram(); hosts],
@@ -102,21 +102,21 @@ pub(crate) struct Emulator {
     /// Whose each device is, and of which way.
     owners: Vec<(HostId, u8)>,
     /// Where the devices of each host begin, and behind the last one's.
-    begins: Vec<usize>,
+    first_device: Vec<usize>,
     /// The user-space ports that have taken their places.
-    attached: Vec<Option<Attached>>,
+    attached: Vec<Option<UserPort>>,
     buffer: Vec<u8>,
     pool: Vec<Vec<u8>>,
 }
 
 /// A user-space port of a host.
-struct Attached {
+struct UserPort {
     port: OwnedFd,
     /// The TCP ports that are its own, where the host's kernel has everything else.
     share: Option<RangeInclusive<u16>>,
 }
 
-impl Attached {
+impl UserPort {
     /// Whether a packet to the host is for the port rather than for the kernel.
     fn is_for(&self, packet: &IpPacket) -> bool {
         let Some(share) = &self.share else {
@@ -133,7 +133,7 @@ impl Attached {
 }
 
 /// How others reach the thread.
-pub(crate) struct Line {
+pub(crate) struct ControlChannel {
     pub(crate) jobs: Receiver<Job>,
     /// An eventfd that wakes it.
     pub(crate) wake: Arc<OwnedFd>,
@@ -149,11 +149,11 @@ impl Emulator {
     ) -> std::io::Result<Self> {
         let epoll = epoll::create(epoll::CreateFlags::CLOEXEC)?;
         let count = hosts.len();
-        let (mut devices, mut owners, mut begins) = (Vec::new(), Vec::new(), vec![0]);
+        let (mut devices, mut owners, mut first_device) = (Vec::new(), Vec::new(), vec![0]);
         for (host, own) in hosts.into_iter().enumerate() {
             owners.extend((0..own.len()).map(|way| (HostId(host as u32), way as u8)));
             devices.extend(own);
-            begins.push(devices.len());
+            first_device.push(devices.len());
         }
         for (place, device) in devices.iter().enumerate() {
             epoll::add(&epoll, device, EventData::new_u64(place as u64), EventFlags::IN)?;
@@ -167,20 +167,20 @@ impl Emulator {
             attached: (0..count).map(|_| None).collect(),
             devices,
             owners,
-            begins,
+            first_device,
             buffer: vec![0; LARGEST],
             pool: Vec::new(),
         })
     }
 
     /// Runs until it is stopped; then the hosts' devices are gone.
-    pub(crate) fn run(mut self, line: &Line, real_time: bool) -> std::io::Result<()> {
-        let result = self.turn(line, real_time);
+    pub(crate) fn run(mut self, control: &ControlChannel, real_time: bool) -> std::io::Result<()> {
+        let result = self.run_loop(control, real_time);
         close_all(std::mem::take(&mut self.devices));
         result
     }
 
-    fn turn(&mut self, line: &Line, real_time: bool) -> std::io::Result<()> {
+    fn run_loop(&mut self, control: &ControlChannel, real_time: bool) -> std::io::Result<()> {
         wait::sharpen_timers();
         self.report.real_time = real_time && priority::become_real_time();
         let limits = if self.report.real_time {
@@ -192,13 +192,18 @@ impl Emulator {
         let mut budget = SpinBudget::new(limits);
         // Threads of hosts that share the processor with a real-time one get what it leaves them.
         let mut rest = self.report.real_time.then(|| RestBudget::new(self.clock.now()));
-        epoll::add(&self.epoll, &line.wake, EventData::new_u64(WAKE), EventFlags::IN)?;
+        epoll::add(
+            &self.epoll,
+            &control.wake,
+            EventData::new_u64(WAKE),
+            EventFlags::IN,
+        )?;
         let mut events = Vec::with_capacity(EVENTS);
         let none = rustix::event::Timespec {
             tv_sec: 0,
             tv_nsec: 0,
         };
-        while !line.stop.load(Ordering::Relaxed) {
+        while !control.stop.load(Ordering::Relaxed) {
             events.clear();
             match epoll::wait(
                 &self.epoll,
@@ -211,9 +216,9 @@ impl Emulator {
             let before = self.report.read;
             for event in &events {
                 match event.data.u64() {
-                    WAKE => self.work(line),
-                    port if port & ATTACHED != 0 => self.take_attached(HostId(port as u32)),
-                    device => self.take(device as usize),
+                    WAKE => self.run_jobs(control),
+                    port if port & ATTACHED != 0 => self.read_user_port(HostId(port as u32)),
+                    device => self.read_device(device as usize),
                 }
             }
             let now = self.clock.now();
@@ -241,10 +246,10 @@ impl Emulator {
     }
 
     /// Does what others ask for.
-    fn work(&mut self, line: &Line) {
+    fn run_jobs(&mut self, control: &ControlChannel) {
         // Reading resets the counter; that it fails means that there is nothing to reset.
-        let _ = read(&line.wake, &mut [0_u8; 8]);
-        while let Ok(job) = line.jobs.try_recv() {
+        let _ = read(&control.wake, &mut [0_u8; 8]);
+        while let Ok(job) = control.jobs.try_recv() {
             let now = self.clock.now();
             self.advance(now);
             job(self, now);
@@ -252,7 +257,7 @@ impl Emulator {
     }
 
     /// Reads what a host has sent out of one of its devices.
-    fn take(&mut self, device: usize) {
+    fn read_device(&mut self, device: usize) {
         let (host, way) = self.owners[device];
         // The port has taken the device's place since the event.
         if self.attached[host.0 as usize]
@@ -270,9 +275,9 @@ impl Emulator {
     }
 
     /// Reads what a user-space port has sent.
-    fn take_attached(&mut self, host: HostId) {
+    fn read_user_port(&mut self, host: HostId) {
         for _ in 0..BATCH {
-            let Some(Attached { port, .. }) = &self.attached[host.0 as usize] else {
+            let Some(UserPort { port, .. }) = &self.attached[host.0 as usize] else {
                 return;
             };
             match read(port, &mut self.buffer[..]) {
@@ -303,7 +308,7 @@ impl Emulator {
             }
             Err(fault) => {
                 self.report.unroutable += 1;
-                self.tell_at_once(fault, &packet);
+                self.return_error(fault, &packet);
             }
         }
     }
@@ -381,7 +386,7 @@ impl Emulator {
         let fault = Fault::TooBig { mtu };
         // The sender's own link begins at no router.
         if passed == 0 {
-            return self.tell_at_once(fault, &packet.body);
+            return self.return_error(fault, &packet.body);
         }
         let Some((sender, _)) = packet.body.sent else {
             return;
@@ -395,7 +400,7 @@ impl Emulator {
     fn send_back(&mut self, at: Instant, to: HostId, about: &Packet<IpPacket>, message: Option<IpPacket>) {
         let back = self.routing.back(&mut self.network, about.route, about.hop, to);
         if let (Some(route), Some(mut message)) = (back, message) {
-            self.report.told += 1;
+            self.report.router_packets += 1;
             message.way = about.body.way;
             let size = message.bytes().len() as u32;
             self.network.send(at, Packet::new(route, size, message));
@@ -422,10 +427,10 @@ impl Emulator {
     }
 
     /// Tells the sender of a packet at once why it goes nowhere.
-    fn tell_at_once(&mut self, why: Fault, packet: &IpPacket) {
+    fn return_error(&mut self, why: Fault, packet: &IpPacket) {
         let message = why.message(packet, self.routing.anonymous());
         if let (Some((sender, _)), Some(mut message)) = (packet.sent, message) {
-            self.report.told += 1;
+            self.report.router_packets += 1;
             message.way = packet.way;
             self.hand_over(sender, message);
         }
@@ -433,10 +438,10 @@ impl Emulator {
 
     /// The device by which a way reaches a host.
     fn device(&self, host: HostId, way: u8) -> usize {
-        let first = self.begins[host.0 as usize];
+        let first = self.first_device[host.0 as usize];
         let device = first + way as usize;
         // A host with fewer ways than its peer has one that all of them lead to.
-        if device < self.begins[host.0 as usize + 1] {
+        if device < self.first_device[host.0 as usize + 1] {
             device
         } else {
             first
@@ -453,19 +458,19 @@ impl Emulator {
         self.detach(host);
         let place = host.0 as usize;
         if share.is_none() {
-            for device in &self.devices[self.begins[place]..self.begins[place + 1]] {
+            for device in &self.devices[self.first_device[place]..self.first_device[place + 1]] {
                 epoll::delete(&self.epoll, device)?;
             }
         }
         let data = EventData::new_u64(ATTACHED | u64::from(host.0));
         epoll::add(&self.epoll, port.as_fd(), data, EventFlags::IN)?;
-        self.attached[place] = Some(Attached { port, share });
+        self.attached[place] = Some(UserPort { port, share });
         Ok(())
     }
 
     /// The device of a host that has one, for who stands between its kernel and the network.
     pub(crate) fn copy_of_device(&self, host: HostId) -> std::io::Result<OwnedFd> {
-        self.devices[self.begins[host.0 as usize]].try_clone()
+        self.devices[self.first_device[host.0 as usize]].try_clone()
     }
 
     /// Lets the host's devices have their place back.
@@ -476,7 +481,7 @@ impl Emulator {
             if attached.share.is_some() {
                 return;
             }
-            for device in self.begins[place]..self.begins[place + 1] {
+            for device in self.first_device[place]..self.first_device[place + 1] {
                 // What the host's kernel has tried to send meanwhile is not for now.
                 while read(&self.devices[device], &mut self.buffer[..]).is_ok() {}
                 let data = EventData::new_u64(device as u64);

@@ -7,10 +7,10 @@ use std::os::fd::OwnedFd;
 use network::HostId;
 
 use super::namespace::Namespace;
-use super::netlink::{self, Netlink, Route, Settings};
+use super::netlink::{self, DeviceConfig, Netlink, Route};
 use super::tun;
 use crate::address::Block;
-use crate::error::Error;
+use crate::error::{Error, system_error};
 
 /// The name of the device at every host.
 pub const DEVICE: &str = "longfat0";
@@ -24,7 +24,7 @@ const SEGMENTS: u32 = 1;
 
 /// What every namespace is set to, before its devices are up. Each of them is the namespace's own: nothing outside
 /// changes. Linux' `Documentation/networking/ip-sysctl.rst` has their meaning.
-const SETTINGS: &[(&str, &str)] = &[
+const SYSCTLS: &[(&str, &str)] = &[
     // Neighbour discovery and its like would be packets nobody has sent.
     ("net/ipv6/conf/all/disable_ipv6", "1"),
     ("net/ipv6/conf/default/disable_ipv6", "1"),
@@ -66,7 +66,7 @@ impl Host {
     ) -> Result<Self, Error> {
         let namespace = Namespace::create()?;
         let ports = within(&namespace, || {
-            for (name, value) in SETTINGS {
+            for (name, value) in SYSCTLS {
                 set(name, value)?;
             }
             if links > USUAL_HOPS {
@@ -84,13 +84,13 @@ impl Host {
                     choose_by_source(&name, source, way)?;
                 }
             }
-            let settings = loopback.map(|mtu| Settings {
+            let config = loopback.map(|mtu| DeviceConfig {
                 mtu,
                 queue: QUEUE,
                 segments: SEGMENTS,
             });
-            let up = Netlink::open().and_then(|link| link.set_up(netlink::device("lo")?, settings));
-            up.map_err(|error| Error::from_system("set up the loopback device", error))?;
+            let up = Netlink::open().and_then(|link| link.set_up(netlink::device("lo")?, config));
+            up.map_err(|error| system_error("set up the loopback device", error))?;
             Ok(ports)
         })?;
         Ok(Self { namespace, ports })
@@ -121,7 +121,7 @@ impl Host {
 fn within<T: Send>(namespace: &Namespace, f: impl FnOnce() -> Result<T, Error> + Send) -> Result<T, Error> {
     namespace
         .run(f)
-        .map_err(|error| Error::from_system("enter a network namespace", error))?
+        .map_err(|error| system_error("enter a network namespace", error))?
 }
 
 /// The name of the device of a way.
@@ -142,7 +142,7 @@ fn choose_by_source(name: &str, source: Ipv4Addr, way: u8) -> Result<(), Error> 
         link.add_route(route)?;
         link.add_rule(source, way)
     };
-    chosen().map_err(|error| Error::from_system(format!("route by the source {source}"), error))
+    chosen().map_err(|error| system_error(format!("route by the source {source}"), error))
 }
 
 fn connect(
@@ -151,14 +151,14 @@ fn connect(
     destination: Option<(Ipv4Addr, u8)>,
     mtu: u32,
 ) -> Result<(), Error> {
-    let settings = Settings {
+    let config = DeviceConfig {
         mtu,
         queue: QUEUE,
         segments: SEGMENTS,
     };
     let connected = || -> io::Result<()> {
         let (link, device) = (Netlink::open()?, netlink::device(name)?);
-        link.set_up(device, Some(settings))?;
+        link.set_up(device, Some(config))?;
         link.add_address(device, address)?;
         let route = Route {
             device,
@@ -168,7 +168,7 @@ fn connect(
         };
         link.add_route(route)
     };
-    connected().map_err(|error| Error::from_system(format!("set up {name} at {address}"), error))
+    connected().map_err(|error| system_error(format!("set up {name} at {address}"), error))
 }
 
 /// Sets a sysctl of the calling thread's network namespace. A kernel without it does not do what it is about.
@@ -176,7 +176,7 @@ pub(crate) fn set(name: &str, value: &str) -> Result<(), Error> {
     let path = format!("/proc/sys/{name}");
     match std::fs::write(&path, value) {
         Err(error) if error.kind() != ErrorKind::NotFound => {
-            Err(Error::from_system(format!("write {value:?} to {path}"), error))
+            Err(system_error(format!("write {value:?} to {path}"), error))
         }
         _ => Ok(()),
     }

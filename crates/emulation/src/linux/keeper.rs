@@ -17,15 +17,15 @@ use rustix::io::Errno;
 use rustix::process::{Pid, Signal, WaitOptions, kill_process, set_parent_process_death_signal, waitpid};
 use rustix::thread::{LinkNameSpaceType, UnshareFlags, move_into_link_name_space, unshare_unsafe};
 
-use super::surroundings::Surroundings;
-use crate::error::Error;
+use super::command_environment::CommandEnvironment;
+use crate::error::{Error, system_error};
 
 /// What init is called among the machine's processes.
 pub const INIT: &std::ffi::CStr = c"longfat-init";
 /// What the thread is called that init belongs to.
 pub const THREAD: &str = "longfat-keeper";
 
-struct Order {
+struct SpawnRequest {
     command: Command,
     /// A copy of the host's, so that it is there whatever becomes of the emulation.
     namespace: OwnedFd,
@@ -36,35 +36,35 @@ struct Order {
 /// The thread that commands are children of.
 #[derive(Debug)]
 pub(crate) struct Keeper {
-    orders: Option<Sender<Order>>,
+    requests: Option<Sender<SpawnRequest>>,
     thread: Option<JoinHandle<()>>,
     init: Pid,
 }
 
 impl Keeper {
     /// Begins a process-ID namespace.
-    pub(crate) fn start(surroundings: Surroundings) -> Result<Self, Error> {
-        let (orders, received) = channel();
+    pub(crate) fn start(environment: CommandEnvironment) -> Result<Self, Error> {
+        let (requests, received) = channel();
         let (ready, started) = sync_channel(1);
         let thread = std::thread::Builder::new()
             .name(THREAD.into())
             .spawn(move || match begin() {
                 Ok(init) => {
                     let _ = ready.send(Ok(init));
-                    keep(&received, init, &Arc::new(surroundings));
+                    keep(&received, init, &Arc::new(environment));
                 }
                 Err(error) => {
                     let _ = ready.send(Err(error));
                 }
             })
-            .map_err(|error| Error::from_system("start a thread", error))?;
+            .map_err(|error| system_error("start a thread", error))?;
         let started = started
             .recv()
             .unwrap_or_else(|_| Err(io::ErrorKind::BrokenPipe.into()));
-        let init = started.map_err(|error| Error::from_system("make a process-ID namespace", error))?;
+        let init = started.map_err(|error| system_error("make a process-ID namespace", error))?;
         Ok(Self {
             init,
-            orders: Some(orders),
+            requests: Some(requests),
             thread: Some(thread),
         })
     }
@@ -79,21 +79,21 @@ impl Keeper {
         let (reply, answer) = sync_channel(1);
         let namespace = namespace.try_clone_to_owned()?;
         let gone = || io::Error::other("the emulation has ended");
-        let orders = self.orders.as_ref().ok_or_else(gone)?;
-        let order = Order {
+        let requests = self.requests.as_ref().ok_or_else(gone)?;
+        let request = SpawnRequest {
             command,
             namespace,
             host,
             reply,
         };
-        orders.send(order).map_err(|_| gone())?;
+        requests.send(request).map_err(|_| gone())?;
         answer.recv().map_err(|_| gone())?
     }
 }
 
 impl Drop for Keeper {
     fn drop(&mut self) {
-        self.orders = None;
+        self.requests = None;
         if let Some(thread) = self.thread.take() {
             let _ = thread.join();
             reap(self.init);
@@ -101,10 +101,10 @@ impl Drop for Keeper {
     }
 }
 
-fn keep(orders: &Receiver<Order>, init: Pid, surroundings: &Arc<Surroundings>) {
-    while let Ok(mut order) = orders.recv() {
-        let spawned = spawn(&mut order, surroundings);
-        let _ = order.reply.send(spawned);
+fn keep(requests: &Receiver<SpawnRequest>, init: Pid, environment: &Arc<CommandEnvironment>) {
+    while let Ok(mut request) = requests.recv() {
+        let spawned = spawn(&mut request, environment);
+        let _ = request.reply.send(spawned);
     }
     let _ = kill_process(init, Signal::KILL);
 }
@@ -125,19 +125,19 @@ fn reap(init: Pid) {
     let _ = std::thread::Builder::new().name("reaper".into()).spawn(wait);
 }
 
-fn spawn(order: &mut Order, surroundings: &Arc<Surroundings>) -> io::Result<Child> {
-    let (namespace, host) = (order.namespace.as_raw_fd(), order.host);
-    let surroundings = Arc::clone(surroundings);
+fn spawn(request: &mut SpawnRequest, environment: &Arc<CommandEnvironment>) -> io::Result<Child> {
+    let (namespace, host) = (request.namespace.as_raw_fd(), request.host);
+    let environment = Arc::clone(environment);
     let prepare = move || {
         // SAFETY: the order holds the descriptor open until the child has been started.
         let namespace = unsafe { BorrowedFd::borrow_raw(namespace) };
         move_into_link_name_space(namespace, Some(LinkNameSpaceType::Network))?;
-        surroundings.enter(host);
+        environment.enter(host);
         Ok(())
     };
     // SAFETY: between fork and exec there are system calls alone: nothing is allocated and no lock is taken.
-    unsafe { order.command.pre_exec(prepare) };
-    order.command.spawn()
+    unsafe { request.command.pre_exec(prepare) };
+    request.command.spawn()
 }
 
 /// Gives the calling thread a process-ID namespace for its children, and starts its init.

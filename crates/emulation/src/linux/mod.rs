@@ -3,11 +3,13 @@
 pub mod check;
 pub mod clean;
 pub mod doctor;
+pub mod privileges;
 pub mod shell;
 pub mod testbed;
 pub mod trial;
 pub mod user_namespace;
 
+mod command_environment;
 mod drops;
 mod emulation;
 mod emulator;
@@ -19,15 +21,16 @@ mod port;
 mod priority;
 mod routing;
 mod stack;
-mod surroundings;
 mod tap;
 mod terminal;
 mod tun;
 
 pub use drops::HostDrops;
-pub use emulation::{Clock, Emulation, RouterState};
+pub use emulation::Emulation;
 pub use emulator::EmulatorReport;
 pub use namespace::Namespace;
 pub use port::Port;
+pub use routing::RouterState;
+pub use socket::clock::Clock;
 pub use stack::{HostGateway, UserListener, UserStack, UserStream};
-pub use tap::{Heard, Tap};
+pub use tap::{PacketEvent, Tap};

@@ -7,7 +7,7 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::fs::{Mode, OFlags};
 use rustix::thread::{LinkNameSpaceType, UnshareFlags, move_into_link_name_space, unshare_unsafe};
 
-use crate::error::Error;
+use crate::error::{Error, system_error};
 
 /// A network namespace.
 #[derive(Debug)]
@@ -25,7 +25,7 @@ impl Namespace {
             current()
         });
         Ok(Self(made.map_err(|error| {
-            Error::from_system("make a network namespace", error)
+            system_error("make a network namespace", error)
         })?))
     }
 
@@ -34,8 +34,7 @@ impl Namespace {
     /// # Errors
     /// The system's, where `/proc` is not mounted.
     pub fn current() -> Result<Self, Error> {
-        let current =
-            current().map_err(|error| Error::from_system("open /proc/thread-self/ns/net", error))?;
+        let current = current().map_err(|error| system_error("open /proc/thread-self/ns/net", error))?;
         Ok(Self(current))
     }
 

@@ -17,7 +17,7 @@ use netlink_sys::{Socket, SocketAddr, protocols::NETLINK_ROUTE};
 
 /// What a device is to be like.
 #[derive(Clone, Copy, Debug)]
-pub struct Settings {
+pub struct DeviceConfig {
     /// The largest packet that it takes, in bytes.
     pub mtu: u32,
     /// Packets that wait at it for a reader.
@@ -62,16 +62,16 @@ impl Netlink {
     ///
     /// # Errors
     /// The system's, as a setting out of range.
-    pub fn set_up(&self, device: u32, settings: Option<Settings>) -> io::Result<()> {
+    pub fn set_up(&self, device: u32, config: Option<DeviceConfig>) -> io::Result<()> {
         let mut message = LinkMessage::default();
         message.header.index = device;
         message.header.flags = LinkFlags::Up;
         message.header.change_mask = LinkFlags::Up;
-        if let Some(settings) = settings {
+        if let Some(config) = config {
             message.attributes = vec![
-                LinkAttribute::Mtu(settings.mtu),
-                LinkAttribute::TxQueueLen(settings.queue),
-                LinkAttribute::GsoMaxSegs(settings.segments),
+                LinkAttribute::Mtu(config.mtu),
+                LinkAttribute::TxQueueLen(config.queue),
+                LinkAttribute::GsoMaxSegs(config.segments),
             ];
         }
         self.ask(RouteNetlinkMessage::SetLink(message), 0)

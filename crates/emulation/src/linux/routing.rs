@@ -8,8 +8,8 @@ use std::net::Ipv4Addr;
 
 use foundation::Streams;
 use network::{HostId, LinkId, Network, NodeId, RouteId, Topology};
+use serde::Serialize;
 
-use super::emulation::RouterState;
 use super::tap::Tap;
 use crate::address::{Block, MOST_ROUTERS, MOST_WAYS};
 use crate::icmp::Fault;
@@ -37,6 +37,15 @@ pub(crate) struct Routing {
 struct Router {
     node: NodeId,
     address: Ipv4Addr,
+}
+
+/// A router of an emulated network.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct RouterState {
+    /// Its name, which hosts resolve.
+    pub name: String,
+    /// The address by which it speaks, and at which it answers.
+    pub address: Ipv4Addr,
 }
 
 /// Where a packet is to go, or has arrived.

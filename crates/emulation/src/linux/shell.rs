@@ -6,7 +6,7 @@ use std::process::{Child, Command, ExitStatus};
 use std::sync::Arc;
 
 use foundation::{Duration, Streams};
-use network::{HostId, PathSpec, Topology};
+use network::{PathSpec, Topology};
 use rustix::event::{PollFd, PollFlags};
 use rustix::process::{Pid, PidfdFlags, Signal, kill_process};
 use transport::tcp::TcpConfig;
@@ -18,12 +18,9 @@ use super::terminal::Terminal;
 use crate::error::Error;
 use crate::options::EmulationOptions;
 
+use report::{FAR, NEAR};
 pub use report::{HopReport, LinkReport, ShellReport};
 
-/// The host at which the command runs.
-const NEAR: HostId = HostId(0);
-/// The host at the other end of the path.
-const FAR: HostId = HostId(1);
 /// Tells the command the address of the other end. Inside another one's shell that is the other end of both paths, unless
 /// there is a server at this one's.
 pub const PEER: &str = "LONGFAT_PEER";
@@ -133,10 +130,10 @@ pub fn run(options: ShellOptions, stopped: &mut dyn FnMut() -> bool) -> Result<S
 }
 
 /// How often it is asked whether the command is to end.
-const LOOK: Duration = Duration::from_millis(100);
+const STOP_INTERVAL: Duration = Duration::from_millis(100);
 /// What a command is told that is to end, and after how many looks: to end, that its terminal hangs up (which an
 /// interactive shell follows, and the former it does not), and no more.
-const ENDING: [(u32, Signal); 3] = [(0, Signal::TERM), (5, Signal::HUP), (20, Signal::KILL)];
+const STOP_SIGNALS: [(u32, Signal); 3] = [(0, Signal::TERM), (5, Signal::HUP), (20, Signal::KILL)];
 
 /// Waits until the command has ended. It is told to end where `stopped` says so, and where `failed` tells that what
 /// carries its packets has ended before it, which is then the error.
@@ -152,20 +149,20 @@ fn wait(
     let process = Pid::from_child(child);
     let handle = rustix::process::pidfd_open(process, PidfdFlags::empty())
         .map_err(|error| system("wait for the command")(error.into()))?;
-    let (mut told, mut failure) = (0, None);
+    let (mut rounds, mut failure) = (0, None);
     while child
         .try_wait()
         .map_err(system("wait for the command"))?
         .is_none()
     {
-        socket::wait::wait_any(&mut [PollFd::new(&handle, PollFlags::IN)], LOOK);
+        socket::wait::wait_any(&mut [PollFd::new(&handle, PollFlags::IN)], STOP_INTERVAL);
         failure = failure.or_else(&mut *failed);
-        if told > 0 || failure.is_some() || stopped() {
-            for (_, signal) in ENDING.iter().filter(|(when, _)| *when == told) {
+        if rounds > 0 || failure.is_some() || stopped() {
+            for (_, signal) in STOP_SIGNALS.iter().filter(|(when, _)| *when == rounds) {
                 // It may have ended meanwhile.
                 let _ = kill_process(process, *signal);
             }
-            told += 1;
+            rounds += 1;
         }
     }
     let status = child.wait().map_err(system("wait for the command"))?;

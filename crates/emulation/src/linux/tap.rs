@@ -11,10 +11,10 @@ use crate::packet::IpPacket;
 
 /// Something that happened to a packet.
 #[derive(Clone, Debug)]
-pub struct Heard {
+pub struct PacketEvent {
     /// When, by the emulation's clock.
     pub at: Instant,
-    /// What: sent, received, dropped, duplicated, marked or corrupted.
+    /// TraceEventKind: sent, received, dropped, duplicated, marked or corrupted.
     pub what: TraceEventKind,
     /// Why it was dropped.
     pub reason: Option<DropReason>,
@@ -30,7 +30,7 @@ pub(crate) type SegmentCounts = HashMap<SocketAddrV4, u64>;
 /// Keeps all packets once it listens, or only counts TCP segments. Until then it costs a look a packet and link.
 #[derive(Debug, Default)]
 pub struct Tap {
-    heard: Option<Vec<Heard>>,
+    events: Option<Vec<PacketEvent>>,
     counts: Option<SegmentCounts>,
     /// Links of each route.
     hops: Vec<u8>,
@@ -40,7 +40,7 @@ impl Tap {
     /// A tap on a network whose routes have so many links.
     pub(crate) const fn new(hops: Vec<u8>) -> Self {
         Self {
-            heard: None,
+            events: None,
             counts: None,
             hops,
         }
@@ -52,27 +52,27 @@ impl Tap {
     }
 
     /// Listens from now on.
-    pub(crate) fn listen(&mut self) {
-        self.heard.get_or_insert_default();
+    pub(crate) fn record_packets(&mut self) {
+        self.events.get_or_insert_default();
     }
 
-    /// What was heard so far; nothing where it does not listen.
-    pub(crate) fn take(&mut self) -> Vec<Heard> {
-        self.heard.as_mut().map(std::mem::take).unwrap_or_default()
+    /// TraceEventKind was heard so far; nothing where it does not listen.
+    pub(crate) fn take(&mut self) -> Vec<PacketEvent> {
+        self.events.as_mut().map(std::mem::take).unwrap_or_default()
     }
 
     /// Counts TCP segments as they are sent, from now on.
-    pub(crate) fn count(&mut self) {
+    pub(crate) fn count_segments(&mut self) {
         self.counts.get_or_insert_default();
     }
 
-    /// What was counted so far; nothing where it does not count.
+    /// TraceEventKind was counted so far; nothing where it does not count.
     pub(crate) fn take_counts(&mut self) -> SegmentCounts {
         self.counts.as_mut().map(std::mem::take).unwrap_or_default()
     }
 
     #[inline]
-    fn hear(
+    fn record(
         &mut self,
         at: Instant,
         what: TraceEventKind,
@@ -80,8 +80,8 @@ impl Tap {
         is_new: bool,
         reason: Option<DropReason>,
     ) {
-        if let Some(heard) = &mut self.heard {
-            heard.push(Heard {
+        if let Some(events) = &mut self.events {
+            events.push(PacketEvent {
                 at,
                 what,
                 reason,
@@ -112,30 +112,30 @@ impl Observer<IpPacket> for Tap {
         if let Some(counts) = &mut self.counts {
             add_segment(counts, packet.body);
         }
-        self.hear(at, TraceEventKind::Send, &packet, true, None);
+        self.record(at, TraceEventKind::Send, &packet, true, None);
     }
 
     fn dropped(&mut self, at: Instant, _: LinkId, reason: DropReason, packet: PacketRef<'_, IpPacket>) {
-        self.hear(at, TraceEventKind::Drop, &packet, false, Some(reason));
+        self.record(at, TraceEventKind::Drop, &packet, false, Some(reason));
     }
 
     fn duplicated(&mut self, at: Instant, _: LinkId, packet: PacketRef<'_, IpPacket>) {
-        self.hear(at, TraceEventKind::Duplicate, &packet, false, None);
+        self.record(at, TraceEventKind::Duplicate, &packet, false, None);
     }
 
     fn corrupted(&mut self, at: Instant, _: LinkId, packet: PacketRef<'_, IpPacket>) {
-        self.hear(at, TraceEventKind::Corrupt, &packet, true, None);
+        self.record(at, TraceEventKind::Corrupt, &packet, true, None);
     }
 
     fn marked(&mut self, at: Instant, _: LinkId, packet: PacketRef<'_, IpPacket>) {
-        self.hear(at, TraceEventKind::Mark, &packet, true, None);
+        self.record(at, TraceEventKind::Mark, &packet, true, None);
     }
 
     #[inline]
     fn left(&mut self, at: Instant, _: LinkId, packet: PacketRef<'_, IpPacket>) {
         let hops = self.hops.get(packet.route.0 as usize);
         if hops.is_some_and(|&hops| packet.hop.checked_add(1) == Some(hops)) {
-            self.hear(at, TraceEventKind::Receive, &packet, false, None);
+            self.record(at, TraceEventKind::Receive, &packet, false, None);
         }
     }
 }
@@ -157,7 +157,7 @@ mod tests {
         bytes[20..24].copy_from_slice(&[0, 80, 0, 81]);
         let body = IpPacket::new(bytes).unwrap();
         let mut tap = Tap::new(vec![2]);
-        tap.count();
+        tap.count_segments();
         for hop in [0, 1, 0] {
             let packet = PacketRef {
                 id: 1,
@@ -168,7 +168,7 @@ mod tests {
             };
             tap.entered(Instant::ZERO, LinkId(0), packet);
         }
-        assert!(tap.heard.is_none());
+        assert!(tap.events.is_none());
         let socket = |host, port| SocketAddrV4::new(Ipv4Addr::new(10, 0, 0, host), port);
         let counts = tap.take_counts();
         assert_eq!(counts, HashMap::from([(socket(1, 80), 2), (socket(2, 81), 2)]));

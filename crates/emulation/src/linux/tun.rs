@@ -8,7 +8,7 @@ use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
 use rustix::ioctl::{Opcode, Updater, ioctl};
 
-use crate::error::Error;
+use crate::error::{Error, system_error};
 
 /// The node that devices are made with.
 pub const NODE: &str = "/dev/net/tun";
@@ -69,14 +69,13 @@ pub fn create(name: &str) -> Result<OwnedFd, Error> {
             what: format!("open {NODE}"),
             remedy: format!("let everybody, as is usual: chmod 666 {NODE}"),
         },
-        error => Error::from_system(format!("open {NODE}"), error),
+        error => system_error(format!("open {NODE}"), error),
     })?;
     let mut request = named(name, IFF_TUN | IFF_NO_PI | IFF_TUN_EXCL);
     // SAFETY: the kernel reads and writes a `struct ifreq`, which this is.
     let made = unsafe { ioctl(&device, Updater::<TUNSETIFF, _>::new(&mut request)) };
-    made.map_err(|error| Error::from_system(format!("make the TUN device {name}"), error))?;
-    turn_offloads_off(name)
-        .map_err(|error| Error::from_system(format!("turn off offloads of {name}"), error))?;
+    made.map_err(|error| system_error(format!("make the TUN device {name}"), error))?;
+    turn_offloads_off(name).map_err(|error| system_error(format!("turn off offloads of {name}"), error))?;
     Ok(device)
 }
 

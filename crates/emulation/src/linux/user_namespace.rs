@@ -9,23 +9,8 @@ use std::process::{Command, ExitStatus};
 use rustix::process::{getgid, getuid};
 use rustix::thread::{UnshareFlags, unshare_unsafe};
 
-use crate::error::Error;
-
-/// The capabilities that emulation needs, by number (`linux/capability.h`).
-const NEEDED: [(&str, u32); 2] = [("CAP_NET_ADMIN", 12), ("CAP_SYS_ADMIN", 21)];
-
-/// The capabilities that emulation needs and the calling thread does not have.
-#[must_use]
-pub fn missing_capabilities() -> Vec<&'static str> {
-    let status = std::fs::read_to_string("/proc/thread-self/status").unwrap_or_default();
-    let effective = status
-        .lines()
-        .find_map(|line| line.strip_prefix("CapEff:"))
-        .and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok())
-        .unwrap_or(0);
-    let lacks = |&&(_, number): &&(&str, u32)| effective & 1 << number == 0;
-    NEEDED.iter().filter(lacks).map(|&(name, _)| name).collect()
-}
+use super::privileges::{closed_switch, missing_capabilities, namespace_remedy};
+use crate::error::{Error, system_error};
 
 /// Moves the process into a user namespace in which it has every capability, unless it has what it needs already.
 ///
@@ -51,7 +36,7 @@ pub fn enter() -> Result<(), Error> {
 /// # Errors
 /// [`Error::Permission`] where the system does not let it.
 pub fn run_again() -> Result<ExitStatus, Error> {
-    let system = |error| Error::from_system("run this program again", error);
+    let system = |error| system_error("run this program again", error);
     let arguments = std::fs::read("/proc/self/cmdline").map_err(system)?;
     let arguments = arguments.strip_suffix(b"\0").unwrap_or(&arguments);
     let mut arguments = arguments
@@ -84,50 +69,15 @@ fn refused(error: io::Error) -> Error {
     match error.kind() {
         io::ErrorKind::PermissionDenied => Error::Permission {
             what: "make a user namespace".into(),
-            remedy: remedy(),
+            remedy: namespace_remedy(),
         },
         // A limit of zero (`user.max_user_namespaces`) is told as no room.
         _ if closed.is_some() => Error::Permission {
             what: "make a user namespace".into(),
-            remedy: remedy(),
+            remedy: namespace_remedy(),
         },
-        _ => Error::from_system("make a user namespace", error),
+        _ => system_error("make a user namespace", error),
     }
-}
-
-/// What systems close user namespaces with: the setting, the value that does, and the one that opens them.
-const SWITCHES: [(&str, &str, &str); 3] = [
-    ("kernel.apparmor_restrict_unprivileged_userns", "1", "0"),
-    ("kernel.unprivileged_userns_clone", "0", "1"),
-    ("user.max_user_namespaces", "0", "15000"),
-];
-
-/// The setting of this system that keeps user namespaces from whoever is not root, with its value and the one that would
-/// not. Some let the namespace be made and refuse what is tried in it (AppArmor).
-fn closed_switch() -> Option<(&'static str, &'static str, &'static str)> {
-    SWITCHES.into_iter().find(|(name, closed, _)| {
-        let path = format!("/proc/sys/{}", name.replace('.', "/"));
-        std::fs::read_to_string(path).is_ok_and(|value| value.trim() == *closed)
-    })
-}
-
-/// What stands in the way of user namespaces on this system, and what to do about it.
-#[must_use]
-pub fn remedy() -> String {
-    match closed_switch() {
-        Some((name, closed, open)) => {
-            format!("{name} is {closed}: run as root, or let everybody: sysctl {name}={open}")
-        }
-        None => "run as root (a container or sandbox may also forbid user namespaces)".into(),
-    }
-}
-
-/// Whether the process is in a user namespace that is not the machine's.
-#[must_use]
-pub fn is_inside() -> bool {
-    // The machine's has this number on every Linux (`PROC_USER_INIT_INO`).
-    const FIRST: u64 = 0xEFFF_FFFD;
-    rustix::fs::stat(c"/proc/self/ns/user").is_ok_and(|found| found.st_ino != FIRST)
 }
 
 /// Moves the process, of one thread, into a user namespace in which its user is root. System calls alone: it may run after

@@ -5,7 +5,7 @@ use std::net::{Ipv4Addr, Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::time::Duration;
 
 use emulation::Emulation;
-use kernel::mptcp::{self, Connection, Manager};
+use kernel::mptcp::{self, ConnectionInfo, Manager};
 use network::Topology;
 
 use super::{FAR, Requirement, options, skip, start, topology};
@@ -79,7 +79,12 @@ pub fn packets(emulation: &Emulation) -> [u64; 3] {
 pub fn send(mut socket: TcpStream, bytes: usize) {
     socket.write_all(&vec![7; bytes]).unwrap();
     // Linux lets no subflow join a connection that this end has closed.
-    while Connection::of(&socket).unwrap().unwrap().unacknowledged > 0 {
+    while ConnectionInfo::of_socket(&socket)
+        .unwrap()
+        .unwrap()
+        .unacknowledged
+        > 0
+    {
         std::thread::sleep(Duration::from_millis(1));
     }
     socket.shutdown(Shutdown::Write).unwrap();

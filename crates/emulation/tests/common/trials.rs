@@ -1,7 +1,7 @@
 //! Trials on real kernels, and what their records say.
 
 use emulation::Error;
-use emulation::trial::{Names, TrialError, run};
+use emulation::trial::{ControllerNames, TrialError, run};
 use experiment::{TrialRecord, TrialSpec};
 
 /// Two hosts, 20 Mbit/s and twice 10 ms, as a key of a specification.
@@ -14,7 +14,7 @@ pub fn spec(json: &str) -> TrialSpec {
 
 /// The record of a trial; `None`, with the reason printed, where the system lacks something.
 pub fn record(json: &str) -> Option<TrialRecord> {
-    match run(&spec(json), &Names::new(), None) {
+    match run(&spec(json), &ControllerNames::new(), None) {
         Ok(record) => Some(record),
         Err(TrialError::Emulation(error @ (Error::Permission { .. } | Error::Missing { .. }))) => {
             super::skip_without(&error);
@@ -26,7 +26,9 @@ pub fn record(json: &str) -> Option<TrialRecord> {
 
 /// Why there can be no such trial.
 pub fn refusal(json: &str) -> String {
-    run(&spec(json), &Names::new(), None).unwrap_err().to_string()
+    run(&spec(json), &ControllerNames::new(), None)
+        .unwrap_err()
+        .to_string()
 }
 
 /// A figure of a trial in which nothing failed.

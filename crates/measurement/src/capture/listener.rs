@@ -8,8 +8,8 @@ use socket2::{Domain, Socket, Type};
 use super::filter::Filter;
 use super::packet::Packet;
 use super::{Counts, Direction, Frame};
-use crate::error::Error;
 use crate::system::{self, Control};
+use kernel::Error;
 
 /// Bytes of frames that may wait to be read.
 const BUFFER: i32 = 8 << 20;
@@ -37,11 +37,11 @@ impl Capture {
         let what = "capture frames";
         // Without a protocol it hears nothing until it is bound, with the filter in place.
         let socket = Socket::new(Domain::PACKET, Type::DGRAM, None)
-            .map_err(|error| Error::right(what, error, REMEDY))?;
+            .map_err(|error| Error::permission(what, error, REMEDY))?;
         let number = match device {
             None => 0,
             Some(name) => rustix::net::netdevice::name_to_index(&socket, name)
-                .map_err(|error| Error::of(format!("find the device {name}"), error))?,
+                .map_err(|error| Error::system(format!("find the device {name}"), error))?,
         };
         let set = || -> io::Result<()> {
             socket.set_nonblocking(true)?;
@@ -54,7 +54,7 @@ impl Capture {
             system::attach_filter(fd, &filter.program())?;
             system::bind_packet(fd, number)
         };
-        set().map_err(|error| Error::of(what, error))?;
+        set().map_err(|error| Error::system(what, error))?;
         Ok(Self {
             socket,
             filter,
@@ -80,7 +80,7 @@ impl Capture {
                 Ok(received) => received,
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(()),
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
-                Err(error) => return Err(Error::of("capture frames", error)),
+                Err(error) => return Err(Error::system("capture frames", error)),
             };
             let stamp = received
                 .messages(&control)
@@ -127,7 +127,7 @@ impl Capture {
             libc::PACKET_STATISTICS,
             &mut bytes,
         );
-        let read = read.map_err(|error| Error::of("ask what a capture dropped", error))?;
+        let read = read.map_err(|error| Error::system("ask what a capture dropped", error))?;
         if let Some(&[a, b, c, d]) = read.get(4..8) {
             self.counts.dropped += u64::from(u32::from_ne_bytes([a, b, c, d]));
         }

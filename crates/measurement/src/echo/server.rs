@@ -15,9 +15,9 @@ use super::Counts;
 use super::connections::Connections;
 use super::limits::{Limiter, Limits};
 use super::message::{Header, Kind};
-use crate::error::Error;
 use crate::system;
 use crate::user::peers::Peers;
+use kernel::Error;
 
 /// Connections that may wait to be accepted, and of those with data on their SYN, that may be half open (RFC 7413,
 /// section 5.1).
@@ -60,15 +60,15 @@ impl Server {
                 Err(error) if address.port() == 0 && error.kind() == ErrorKind::AddrInUse && tried < 16 => {}
                 Err(error) => {
                     let remedy = "ports below 1024 take CAP_NET_BIND_SERVICE: choose another --port";
-                    return Err(Error::right(format!("listen at {address}"), error, remedy));
+                    return Err(Error::permission(format!("listen at {address}"), error, remedy));
                 }
             }
         };
         let address = datagrams
             .local_addr()
-            .map_err(|error| Error::of("listen", error))?;
+            .map_err(|error| Error::system("listen", error))?;
         let mut seed = [0; 8];
-        getrandom::fill(&mut seed).map_err(|_| Error::of("get random numbers", ErrorKind::Other))?;
+        getrandom::fill(&mut seed).map_err(|_| Error::system("get random numbers", ErrorKind::Other))?;
         Ok(Self {
             peers: Peers::new(Streams::new(u64::from_ne_bytes(seed), 0), limits.idle),
             datagram: Vec::new(),

@@ -14,9 +14,10 @@ use super::answer::{self, Answer, Kind};
 use super::flight::{Flight, MOST_SLOTS, Sent};
 use super::message::{LEAST_PAYLOAD, Probe};
 use super::{Asked, Options, Protocol, Told};
+use crate::Stamp;
 use crate::system::{self, Control};
 use crate::timestamps::{self, Failure, Queued};
-use crate::{Error, Stamp};
+use kernel::Error;
 
 /// Headers of IP, and of UDP or ICMP.
 const HEADER_V4: usize = 20;
@@ -79,15 +80,15 @@ impl Prober {
         let (socket, is_raw) = open(&options)?;
         let is_v4 = options.to.is_ipv4();
         let what = "prepare a socket for probes";
-        timestamps::enable_errors(socket.as_fd(), is_v4).map_err(|error| Error::of(what, error))?;
-        timestamps::enable(socket.as_fd()).map_err(|error| Error::of(what, error))?;
+        timestamps::enable_errors(socket.as_fd(), is_v4).map_err(|error| Error::system(what, error))?;
+        timestamps::enable(socket.as_fd()).map_err(|error| Error::system(what, error))?;
         // Probes are never fragmented, and go out whatever is believed of the path's MTU.
         let probe = match is_v4 {
             true => (libc::SOL_IP, libc::IP_MTU_DISCOVER, libc::IP_PMTUDISC_PROBE),
             false => (libc::SOL_IPV6, libc::IPV6_MTU_DISCOVER, libc::IPV6_PMTUDISC_PROBE),
         };
         system::set_option(socket.as_fd(), probe.0, probe.1, probe.2)
-            .map_err(|error| Error::of(what, error))?;
+            .map_err(|error| Error::system(what, error))?;
         let clock = Clock::new();
         Ok(Self {
             flight: Flight::new(clock.now(), options.interval, options.timeout, options.window),
@@ -182,7 +183,7 @@ impl Prober {
         };
         match poll(&mut [PollFd::new(&self.socket, PollFlags::IN)], Some(&time)) {
             Ok(_) | Err(rustix::io::Errno::INTR) => Ok(()),
-            Err(error) => Err(Error::of("wait for answers", error)),
+            Err(error) => Err(Error::system("wait for answers", error)),
         }
     }
 
@@ -193,7 +194,7 @@ impl Prober {
                 IpAddr::V4(_) => self.socket.set_ttl_v4(u32::from(self.ttl)),
                 IpAddr::V6(_) => self.socket.set_unicast_hops_v6(u32::from(self.ttl)),
             }
-            .map_err(|error| Error::of("set a time to live", error))?;
+            .map_err(|error| Error::system("set a time to live", error))?;
         }
         let is_v4 = self.options.to.is_ipv4();
         let probe = Probe { number: sent.number };
@@ -231,7 +232,7 @@ impl Prober {
                     return Ok(());
                 }
                 Err(_) if attempt < ATTEMPTS => self.hear(all)?,
-                Err(error) => return Err(Error::of(format!("send to {}", self.options.to), error)),
+                Err(error) => return Err(Error::system(format!("send to {}", self.options.to), error)),
             }
         }
         Ok(())
@@ -273,7 +274,7 @@ impl Prober {
     fn hear_into(&mut self, buffer: &mut [u8], all: &mut Vec<Told>) -> Result<(), Error> {
         for _ in 0..MOST_HEARD {
             let taken = timestamps::take_error(self.socket.as_fd(), buffer, &mut self.control);
-            match taken.map_err(|error| Error::of("hear of errors", error))? {
+            match taken.map_err(|error| Error::system("hear of errors", error))? {
                 None => break,
                 Some(Queued::Sent { number, stamp }) => {
                     if let Some(one) = self.pending.iter_mut().find(|one| one.kernel_number == number) {
@@ -401,7 +402,7 @@ fn open(options: &Options) -> Result<(Socket, bool), Error> {
     if options.protocol == Protocol::Udp {
         let made = Socket::new(domain, Type::DGRAM, Some(Number::UDP));
         return Ok((
-            made.map_err(|error| Error::of("make a UDP socket", error))?,
+            made.map_err(|error| Error::system("make a UDP socket", error))?,
             false,
         ));
     }
@@ -413,7 +414,7 @@ fn open(options: &Options) -> Result<(Socket, bool), Error> {
                   capability CAP_NET_RAW, or use UDP";
     let raw = Socket::new(domain, Type::RAW, Some(number));
     Ok((
-        raw.map_err(|error| Error::right("send ICMP", error, remedy))?,
+        raw.map_err(|error| Error::permission("send ICMP", error, remedy))?,
         true,
     ))
 }

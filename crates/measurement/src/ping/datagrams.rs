@@ -11,9 +11,9 @@ use super::plan::Probe;
 use super::{Answer, Method, Options, Protocol};
 use crate::Stamp;
 use crate::echo::message::{Header, Kind};
-use crate::error::Error;
 use crate::system::{self, Control};
 use crate::timestamps::{self, Queued};
+use kernel::Error;
 
 /// What to do where the system grants no ICMP socket.
 pub const REMEDY: &str = "either of two rights serves: ICMP datagram sockets (as root: sysctl net.ipv4.ping_group_range='0 2147483647'), or \
@@ -79,7 +79,7 @@ impl Datagrams {
             _ => {
                 let domain = Domain::for_address(options.to);
                 let socket = Socket::new(domain, Type::DGRAM, Some(socket2::Protocol::UDP))
-                    .map_err(|error| Error::of("make a UDP socket", error))?;
+                    .map_err(|error| Error::system("make a UDP socket", error))?;
                 (socket, Method::Udp, None)
             }
         };
@@ -89,7 +89,7 @@ impl Datagrams {
         }
         socket
             .connect(&to.into())
-            .map_err(|error| Error::of(format!("reach {}", options.to.ip()), error))?;
+            .map_err(|error| Error::system(format!("reach {}", options.to.ip()), error))?;
         let set = || -> io::Result<()> {
             socket.set_nonblocking(true)?;
             // Where the kernel has no stamps there are none; all else goes on.
@@ -101,9 +101,9 @@ impl Datagrams {
             }
             Ok(())
         };
-        set().map_err(|error| Error::of("set up a socket", error))?;
+        set().map_err(|error| Error::system("set up a socket", error))?;
         let mut random = [0; icmp::TOKEN + 6];
-        getrandom::fill(&mut random).map_err(|_| Error::of("get random numbers", ErrorKind::Other))?;
+        getrandom::fill(&mut random).map_err(|_| Error::system("get random numbers", ErrorKind::Other))?;
         let [token @ .., a, b, c, d, e, f] = random;
         let largest = options.sizes.iter().copied().max().unwrap_or(0) as usize;
         let made = Self {
@@ -242,7 +242,7 @@ fn icmp_socket(is_v4: bool) -> Result<(Socket, Method, Option<String>), Error> {
         Err(error) => error,
     };
     let socket = Socket::new(domain, Type::RAW, Some(protocol))
-        .map_err(|error| Error::right("send echo requests", error, REMEDY))?;
+        .map_err(|error| Error::permission("send echo requests", error, REMEDY))?;
     let note = format!(
         "a raw socket serves, since ICMP datagram sockets are not allowed here ({})",
         refused.kind()

@@ -16,7 +16,7 @@ use super::icmp::Number;
 use super::plan::{Asked, Match, Plan, Probe, State};
 use super::{Answer, Method, Options, Progress, Report, Sample};
 use crate::Stamp;
-use crate::error::Error;
+use kernel::Error;
 
 /// It looks at least so often whether it shall end.
 const LOOK: Duration = Duration::from_millis(50);
@@ -121,7 +121,7 @@ impl Driver<'_> {
                         continue;
                     }
                     (_, Some(number)) => Some(number),
-                    _ => return Err(Error::of(format!("send to {}", self.options.to.ip()), error)),
+                    _ => return Err(Error::system(format!("send to {}", self.options.to.ip()), error)),
                 },
             };
             let mut sample = Sample::new(probe.size, wall);
@@ -223,7 +223,7 @@ impl Driver<'_> {
             let told = match self.datagrams.take_error() {
                 Ok(Some(told)) => told,
                 Ok(None) => return Ok(()),
-                Err(error) => return Err(Error::of("read a socket's errors", error)),
+                Err(error) => return Err(Error::system("read a socket's errors", error)),
             };
             match told {
                 Told::Left { count, stamp } => self.has_left(count, stamp),

@@ -24,7 +24,7 @@ use foundation::Duration;
 use serde::Serialize;
 
 use crate::Stamp;
-use crate::error::Error;
+use kernel::Error;
 use plan::{Pace, State};
 
 /// No measurement sends more requests than this.

@@ -12,7 +12,7 @@ use socket2::{Domain, Socket, Type};
 use super::plan::{Asked, Plan, State};
 use super::{Answer, Method, Options, Progress, Report, Sample};
 use crate::Stamp;
-use crate::error::Error;
+use kernel::Error;
 
 const LOOK: Duration = Duration::from_millis(50);
 
@@ -37,7 +37,7 @@ pub fn run(options: &Options, progress: &Progress) -> Result<Report, Error> {
             plan.handle_timeout(clock.now());
             continue;
         };
-        let socket = socket(options).map_err(|error| Error::of("make a TCP socket", error))?;
+        let socket = socket(options).map_err(|error| Error::system("make a TCP socket", error))?;
         let to = options.to.into();
         let mut sample = Sample::new(0, Stamp::now());
         let begun = clock.now();

@@ -11,9 +11,9 @@ use socket::wait::sharpen_timers;
 use super::sockets::{Done, Transactor};
 use super::{Options, Protocol, Report, Transaction, wire};
 use crate::capture::{Capture, Filter, Frame, Protocol as Above};
-use crate::error::Error;
 use crate::ping::Progress;
 use crate::rights;
+use kernel::Error;
 
 /// So long the last frames of a transaction are waited for, beyond what it took itself.
 const PATIENCE: Duration = Duration::from_millis(50);
@@ -115,7 +115,7 @@ fn unreachable(to: SocketAddr, error: std::io::Error) -> Error {
             what: format!("an answer of {to}"),
             remedy: "start longfat echo on that host, and see that no firewall is in between".into(),
         },
-        _ => Error::of(format!("do a transaction with {to}"), error),
+        _ => Error::system(format!("do a transaction with {to}"), error),
     }
 }
 

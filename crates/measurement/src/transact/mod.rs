@@ -16,9 +16,9 @@ use std::net::SocketAddr;
 use foundation::Duration;
 use serde::Serialize;
 
-use crate::error::Error;
 #[cfg(target_os = "linux")]
 pub use driver::transact;
+use kernel::Error;
 use wire::Wire;
 
 /// No measurement has more transactions than this.

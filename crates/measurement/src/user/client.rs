@@ -143,8 +143,8 @@ impl UserClient {
             self.stack.handle_timeout(now);
             while let Some(event) = self.stack.poll_event() {
                 match event {
-                    Event::Of(it, ConnectionEvent::PeerFinished) if it == stream => has_ended = true,
-                    Event::Of(it, ConnectionEvent::Failed(error)) if it == stream => {
+                    Event::Connection(it, ConnectionEvent::PeerFinished) if it == stream => has_ended = true,
+                    Event::Connection(it, ConnectionEvent::Failed(error)) if it == stream => {
                         return Err(io::Error::new(ErrorKind::ConnectionReset, format!("{error:?}")));
                     }
                     _ => {}

@@ -156,12 +156,12 @@ impl Peer {
             }
         }
         match self.stack.handle_packet(now, packet) {
-            Arrival::Taken => true,
-            Arrival::Stranger(stranger) => {
+            Arrival::Handled => true,
+            Arrival::Unmatched(stranger) => {
                 self.stack.refuse(&stranger);
                 true
             }
-            Arrival::Other | Arrival::Broken => false,
+            Arrival::Other | Arrival::Malformed => false,
         }
     }
 
@@ -172,16 +172,16 @@ impl Peer {
                 Event::Accepted { stream, .. } => {
                     self.streams.insert(stream, Served::default());
                 }
-                Event::Of(stream, ConnectionEvent::PeerFinished) => {
+                Event::Connection(stream, ConnectionEvent::PeerFinished) => {
                     if let Some(served) = self.streams.get_mut(&stream) {
                         served.is_whole = true;
                     }
                 }
-                Event::Of(stream, ConnectionEvent::Closed | ConnectionEvent::Failed(_)) => {
+                Event::Connection(stream, ConnectionEvent::Closed | ConnectionEvent::Failed(_)) => {
                     self.streams.remove(&stream);
                     self.stack.release(now, stream);
                 }
-                Event::Of(..) => {}
+                Event::Connection(..) => {}
             }
         }
         let mut answered = 0;

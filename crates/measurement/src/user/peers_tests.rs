@@ -62,8 +62,8 @@ impl World {
             }
             while let Some(event) = self.stack.poll_event() {
                 match event {
-                    Event::Of(it, ConnectionEvent::PeerFinished) if it == stream => has_ended = true,
-                    Event::Of(it, ConnectionEvent::Failed(_)) if it == stream => return None,
+                    Event::Connection(it, ConnectionEvent::PeerFinished) if it == stream => has_ended = true,
+                    Event::Connection(it, ConnectionEvent::Failed(_)) if it == stream => return None,
                     _ => {}
                 }
             }

@@ -6,9 +6,10 @@ use foundation::{Duration as Span, Streams};
 use network::{HostId, LinkSpec, PathSpec, QueueConfig, QueueLimit, Topology};
 use serde::Serialize;
 
-use super::load::{Stream, send};
-use crate::error::Error;
-use crate::{Emulation, EmulationOptions};
+use super::load::{PacketLoad, send};
+use crate::error::{Error, system_error};
+use crate::linux::emulation::Emulation;
+use crate::options::EmulationOptions;
 
 /// Loads that are tried, in packets a second.
 const STEPS: [f64; 7] = [2e3, 5e3, 10e3, 25e3, 50e3, 100e3, 200e3];
@@ -50,7 +51,7 @@ pub fn capacity(enough: f64, stopped: &mut dyn FnMut() -> bool) -> Result<Capaci
         forward: link.clone(),
         reverse: link,
     };
-    let busy_before = super::super::doctor::is_busy();
+    let busy_before = crate::linux::doctor::is_busy();
     let emulation = Emulation::start(EmulationOptions::new(Topology::path(&path), Streams::new(1, 0)))?;
     let mut found = Capacity {
         packets_per_second: 0.0,
@@ -63,7 +64,7 @@ pub fn capacity(enough: f64, stopped: &mut dyn FnMut() -> bool) -> Result<Capaci
             if number == 0 {
                 found.late_p99_s = found.late_p99_s.min(load.late_s.max(0.0));
             }
-            if load.is_held(busy_before) {
+            if load.is_met(busy_before) {
                 break;
             }
             if attempt == TRIES {
@@ -75,12 +76,12 @@ pub fn capacity(enough: f64, stopped: &mut dyn FnMut() -> bool) -> Result<Capaci
             break;
         }
     }
-    found.is_busy |= super::super::doctor::is_busy();
+    found.is_busy |= crate::linux::doctor::is_busy();
     Ok(found)
 }
 
 /// What became of a load.
-struct Offered {
+struct LoadResult {
     /// The part that was lost without having been asked for.
     lost: f64,
     /// The part of it that could be sent.
@@ -89,9 +90,9 @@ struct Offered {
     late_s: f64,
 }
 
-impl Offered {
+impl LoadResult {
     /// Lateness says nothing of a machine that has other work.
-    fn is_held(&self, is_busy: bool) -> bool {
+    fn is_met(&self, is_busy: bool) -> bool {
         self.lost <= LOST && self.came_about >= CAME_ABOUT && (self.late_s <= LATE || is_busy)
     }
 }
@@ -100,9 +101,9 @@ fn offer(
     emulation: &Emulation,
     per_second: f64,
     stopped: &mut dyn FnMut() -> bool,
-) -> Result<Offered, Error> {
+) -> Result<LoadResult, Error> {
     let before = emulation.report().written;
-    let stream = Stream {
+    let stream = PacketLoad {
         bytes: 1500,
         per_second,
         burst: 0,
@@ -110,10 +111,10 @@ fn offer(
         way: DELAY,
     };
     let arrivals = send(emulation, HostId(0), HostId(1), stream, stopped)
-        .map_err(|error| Error::from_system("load an emulated path", error))?;
+        .map_err(|error| system_error("load an emulated path", error))?;
     let written = emulation.report().written - before;
     let delays = &arrivals.delays;
-    Ok(Offered {
+    Ok(LoadResult {
         lost: 1.0 - written as f64 / (arrivals.sent.max(1)) as f64,
         came_about: arrivals.sent as f64 / (per_second * SPAN.as_secs_f64()),
         late_s: delays

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use network::HostId;
 use socket::datagrams::{Datagrams, Inbox, Peer};
 
-use crate::Emulation;
+use crate::linux::emulation::Emulation;
 
 /// Bytes of the headers of IP and UDP.
 pub(super) const HEADERS: u64 = 28;
@@ -19,12 +19,12 @@ const TRAIN: usize = 16;
 /// After the last datagram was sent, those under way have so long.
 const PATIENCE: Duration = Duration::from_millis(500);
 /// How often it is asked whether to go on.
-const LOOK: Duration = Duration::from_millis(20);
+const STOP_INTERVAL: Duration = Duration::from_millis(20);
 const PORT: u16 = 9;
 
 /// What to send.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Stream {
+pub(super) struct PacketLoad {
     /// Bytes of a packet with its headers.
     pub bytes: u64,
     /// Packets a second.
@@ -60,7 +60,7 @@ pub(super) fn send(
     emulation: &Emulation,
     from: HostId,
     to: HostId,
-    stream: Stream,
+    stream: PacketLoad,
     stopped: &mut dyn FnMut() -> bool,
 ) -> io::Result<Arrivals> {
     let any = |port| SocketAddr::from((Ipv4Addr::UNSPECIFIED, port));
@@ -72,7 +72,7 @@ pub(super) fn send(
         let receiving = scope.spawn(|| receive(&receiver, &done, stream.way + PATIENCE));
         let sending = scope.spawn(|| feed(&sender, peer, stream, &given_up));
         while !sending.is_finished() {
-            std::thread::sleep(LOOK);
+            std::thread::sleep(STOP_INTERVAL);
             if stopped() {
                 given_up.store(true, Ordering::Relaxed);
             }
@@ -88,7 +88,7 @@ pub(super) fn send(
     })
 }
 
-fn feed(sender: &Datagrams, peer: Peer, stream: Stream, given_up: &AtomicBool) -> io::Result<u64> {
+fn feed(sender: &Datagrams, peer: Peer, stream: PacketLoad, given_up: &AtomicBool) -> io::Result<u64> {
     socket::wait::raise_priority();
     socket::wait::sharpen_timers();
     let size = (stream.bytes.max(LEAST) - HEADERS) as usize;

@@ -5,9 +5,11 @@ use std::time::Duration;
 use foundation::Streams;
 use network::{Capacity, HostId, LinkCounters, LinkId, LinkSpec, LossConfig, PathSpec, QueueLimit, Topology};
 
-use super::load::{Arrivals, Stream, send};
-use crate::error::Error;
-use crate::{Emulation, EmulationOptions, HostDrops};
+use super::load::{Arrivals, PacketLoad, send};
+use crate::error::{Error, system_error};
+use crate::linux::drops::HostDrops;
+use crate::linux::emulation::Emulation;
+use crate::options::EmulationOptions;
 
 /// Bytes of a packet of the light load.
 pub(super) const SMALL: u64 = 100;
@@ -26,7 +28,7 @@ const FILLED: u64 = 20_000;
 
 /// What was seen of a path.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Measured {
+pub(super) struct PathMeasurement {
     /// What arrived of packets far apart.
     pub apart: Arrivals,
     /// Packets that were sent to count losses, those far apart included, and those that arrived.
@@ -43,7 +45,7 @@ pub(super) struct Measured {
     pub full_links: Vec<LinkCounters>,
 }
 
-impl Measured {
+impl PathMeasurement {
     pub(super) fn of(
         specs: &[LinkSpec],
         streams: Streams,
@@ -60,7 +62,7 @@ impl Measured {
             .map(|jitter| jitter.spread.as_secs_f64());
         let slowest = specs.iter().map(|link| sending(link, SMALL)).fold(0.0, f64::max);
         let apart = APART.max(4.0 * slowest).max(2.0 * spread.sum::<f64>());
-        let small = Stream {
+        let small = PacketLoad {
             bytes: SMALL,
             per_second: 1.0 / apart,
             burst: 0,
@@ -73,7 +75,7 @@ impl Measured {
         (measured.sent, measured.received) = (measured.apart.sent, measured.apart.received);
         if specs.iter().any(|link| link.loss.is_some()) {
             let per_second = COUNTED.min(0.5 / slowest.max(1e-9));
-            let many = Stream {
+            let many = PacketLoad {
                 per_second,
                 span: SPAN,
                 ..small
@@ -106,7 +108,7 @@ impl Measured {
             } else {
                 0
             };
-            let full = Stream {
+            let full = PacketLoad {
                 bytes: measured.bytes,
                 per_second: EXCESS / time / kept.max(0.1),
                 burst,
@@ -153,11 +155,11 @@ fn build(specs: &[LinkSpec], streams: Streams) -> Result<Emulation, Error> {
 
 fn offer(
     emulation: &Emulation,
-    stream: Stream,
+    stream: PacketLoad,
     stopped: &mut dyn FnMut() -> bool,
 ) -> Result<Arrivals, Error> {
     send(emulation, HostId(0), HostId(1), stream, stopped)
-        .map_err(|error| Error::from_system("send over an emulated path", error))
+        .map_err(|error| system_error("send over an emulated path", error))
 }
 
 fn host_dropped(emulation: &Emulation) -> Result<u64, Error> {

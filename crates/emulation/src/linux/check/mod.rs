@@ -26,7 +26,8 @@ pub struct CheckedPath {
     /// The names of its links.
     pub links: Vec<String>,
     /// What is asked of them: equal where two paths are alike.
-    pub asked: String,
+    #[serde(rename = "asked")]
+    pub specification: String,
     #[serde(skip)]
     specs: Vec<LinkSpec>,
 }
@@ -65,7 +66,7 @@ fn path(topology: &Topology, from: HostId, to: HostId, links: &[LinkId]) -> Chec
         from: name(from),
         to: name(to),
         links: links().map(|link| link.name.clone()).collect(),
-        asked: format!("{specs:?}"),
+        specification: format!("{specs:?}"),
         specs,
     }
 }
@@ -79,6 +80,6 @@ pub fn check(
     streams: Streams,
     stopped: &mut dyn FnMut() -> bool,
 ) -> Result<PathReport, Error> {
-    let measured = measure::Measured::of(&path.specs, streams, stopped)?;
+    let measured = measure::PathMeasurement::of(&path.specs, streams, stopped)?;
     Ok(verdict::judge(&path.specs, &measured))
 }

@@ -1,16 +1,16 @@
-//! What was seen of a path against what was asked of it.
+//! What was seen of a path against what was configured of it.
 
 use network::{Capacity, Distribution, LinkCounters, LinkSpec, LossConfig, QueueConfig, QueueLimit};
 use serde::Serialize;
 
-use super::measure::{Measured, SMALL, narrowest, sending};
+use super::measure::{PathMeasurement, SMALL, narrowest, sending};
 
 /// How far a rate may be off, as a part of it.
 const RATE: f64 = 0.01;
 /// How far a median delay may be off, as a part of it, or in seconds.
 const DELAY: (f64, f64) = (0.05, 300e-6);
-/// The part of packets that may be lost without having been asked for.
-const UNASKED: f64 = 1e-3;
+/// The part of packets that may be lost without having been configured for.
+const UNEXPLAINED: f64 = 1e-3;
 /// Standard deviations of the normal distribution within which 99.9 % of what happens by chance is.
 const DEVIATIONS: f64 = 3.29;
 
@@ -21,8 +21,9 @@ pub struct Figure {
     pub name: &'static str,
     /// In bit/s, seconds, a share from 0 to 1, or "packets" or "B".
     pub unit: &'static str,
-    /// What was asked; null for no limit.
-    pub asked: Option<f64>,
+    /// What was configured; null for no limit.
+    #[serde(rename = "asked")]
+    pub configured: Option<f64>,
     /// What was seen; null where it was not measured.
     pub measured: Option<f64>,
     /// Whether they agree; null where there is no saying.
@@ -31,7 +32,7 @@ pub struct Figure {
     pub detail: String,
 }
 
-/// A path as asked and as built.
+/// A path as configured and as built.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct PathReport {
     /// What was looked at.
@@ -40,7 +41,7 @@ pub struct PathReport {
     pub refusals: Vec<String>,
 }
 
-pub(super) fn judge(specs: &[LinkSpec], measured: &Measured) -> PathReport {
+pub(super) fn judge(specs: &[LinkSpec], measured: &PathMeasurement) -> PathReport {
     let mut report = PathReport {
         figures: Vec::new(),
         refusals: Vec::new(),
@@ -53,34 +54,37 @@ pub(super) fn judge(specs: &[LinkSpec], measured: &Measured) -> PathReport {
     report
 }
 
-fn rate(specs: &[LinkSpec], measured: &Measured, report: &mut PathReport) {
+fn rate(specs: &[LinkSpec], measured: &PathMeasurement, report: &mut PathReport) {
     let mut figure = Figure {
         name: "rate",
         unit: "bit/s",
-        asked: None,
+        configured: None,
         measured: None,
         holds: None,
         detail: String::new(),
     };
     if let (Some(narrow), Some(full)) = (narrowest(specs), &measured.full) {
-        let asked = specs[narrow]
+        let configured = specs[narrow]
             .capacity
             .mean_rate()
             .map_or(0.0, |rate| rate.bits_per_second() as f64);
         let packets = full.received.saturating_sub(1) as f64;
         let seen = packets * measured.bytes as f64 * 8.0 / full.span.max(1e-9);
-        (figure.asked, figure.measured) = (Some(asked), Some(seen));
+        (figure.configured, figure.measured) = (Some(configured), Some(seen));
         if matches!(specs[narrow].capacity, Capacity::Trace(_)) {
             figure.detail = "mean of the trace; here the part of it that was measured".into();
         } else {
             // Of few packets one more or less shows.
             let margin = RATE + 2.0 / packets.max(1.0);
-            let holds = (seen / asked - 1.0).abs() <= margin;
+            let holds = (seen / configured - 1.0).abs() <= margin;
             figure.holds = Some(holds);
-            if seen < asked * (1.0 - margin) {
-                let (wanted, moved) = (asked / 8.0 / measured.bytes as f64, packets / full.span.max(1e-9));
+            if seen < configured * (1.0 - margin) {
+                let (required, moved) = (
+                    configured / 8.0 / measured.bytes as f64,
+                    packets / full.span.max(1e-9),
+                );
                 report.refusals.push(format!(
-                    "too fast: {wanted:.0} packets/s of {} B are asked for, and this machine moves {moved:.0}",
+                    "too fast: {required:.0} packets/s of {} B are required, and this machine moves {moved:.0}",
                     measured.bytes
                 ));
             }
@@ -89,10 +93,10 @@ fn rate(specs: &[LinkSpec], measured: &Measured, report: &mut PathReport) {
     report.figures.push(figure);
 }
 
-fn delay(specs: &[LinkSpec], measured: &Measured, report: &mut PathReport) {
+fn delay(specs: &[LinkSpec], measured: &PathMeasurement, report: &mut PathReport) {
     let delays = &measured.apart.delays;
     let pure: f64 = specs.iter().map(|link| link.delay.as_secs_f64()).sum();
-    let asked = pure + specs.iter().map(|link| sending(link, SMALL)).sum::<f64>();
+    let configured = pure + specs.iter().map(|link| sending(link, SMALL)).sum::<f64>();
     let at = |q: f64| {
         delays
             .get(((delays.len().max(1) - 1) as f64 * q) as usize)
@@ -115,18 +119,18 @@ fn delay(specs: &[LinkSpec], measured: &Measured, report: &mut PathReport) {
     let is_steady = specs
         .iter()
         .all(|link| link.reorder.is_none() && !matches!(link.capacity, Capacity::Trace(_)));
-    let off = median.map(|median| (median - asked).abs());
+    let off = median.map(|median| (median - configured).abs());
     let added = late
-        .map(|late| late - asked)
+        .map(|late| late - configured)
         .filter(|_| jitter == 0.0 && is_steady);
     report.figures.push(Figure {
         name: "delay",
         unit: "s",
-        asked: Some(asked),
+        configured: Some(configured),
         measured: median,
         holds: off
             .filter(|_| is_steady)
-            .map(|off| off <= (asked * DELAY.0).max(DELAY.1) + chance),
+            .map(|off| off <= (configured * DELAY.0).max(DELAY.1) + chance),
         detail: late.map_or_else(String::new, |late| format!("99 % within {}", time(late))),
     });
     if let Some(added) = added.filter(|&added| pure > 0.0 && added > pure) {
@@ -145,7 +149,7 @@ fn delay(specs: &[LinkSpec], measured: &Measured, report: &mut PathReport) {
         report.figures.push(Figure {
             name: "jitter",
             unit: "s",
-            asked: Some(jitter),
+            configured: Some(jitter),
             measured: Some(seen),
             holds: Some((seen - jitter).abs() <= margin),
             detail: "standard deviation".into(),
@@ -159,8 +163,8 @@ fn lost(links: &[LinkCounters]) -> f64 {
     1.0 - links.iter().map(kept).product::<f64>()
 }
 
-fn loss(specs: &[LinkSpec], measured: &Measured, report: &mut PathReport) {
-    let asked = 1.0
+fn loss(specs: &[LinkSpec], measured: &PathMeasurement, report: &mut PathReport) {
+    let configured = 1.0
         - specs
             .iter()
             .map(|link| 1.0 - link.loss.as_ref().map_or(0.0, LossConfig::mean))
@@ -170,14 +174,14 @@ fn loss(specs: &[LinkSpec], measured: &Measured, report: &mut PathReport) {
     let is_independent = specs
         .iter()
         .all(|link| matches!(link.loss, None | Some(LossConfig::Bernoulli(_))));
-    let margin = DEVIATIONS * (asked * (1.0 - asked) / sent).sqrt() + 1.0 / sent;
+    let margin = DEVIATIONS * (configured * (1.0 - configured) / sent).sqrt() + 1.0 / sent;
     report.figures.push(Figure {
         name: "loss",
         unit: "share",
-        asked: Some(asked),
+        configured: Some(configured),
         measured: Some(seen),
         // Bursts, and losses by number, are no independent draws.
-        holds: is_independent.then(|| (seen - asked).abs() <= margin),
+        holds: is_independent.then(|| (seen - configured).abs() <= margin),
         detail: format!("of {} packets", measured.sent),
     });
     let links = &measured.light_links;
@@ -188,37 +192,37 @@ fn loss(specs: &[LinkSpec], measured: &Measured, report: &mut PathReport) {
     let doubled: u64 = links.iter().map(|link| link.duplicated.packets).sum();
     // A packet in which a bit is flipped is refused by the receiving kernel.
     let corrupted: u64 = links.iter().map(|link| link.corrupted.packets).sum();
-    let unasked = (measured.sent + doubled).saturating_sub(measured.received + counted + corrupted);
-    if unasked as f64 > (UNASKED * sent).max(2.0) {
+    let unexplained = (measured.sent + doubled).saturating_sub(measured.received + counted + corrupted);
+    if unexplained as f64 > (UNEXPLAINED * sent).max(2.0) {
         report.refusals.push(format!(
-            "too many packets: {unasked} of {} were lost without a link having lost them ({} by the hosts' kernels)",
+            "too many packets: {unexplained} of {} were lost without a link having lost them ({} by the hosts' kernels)",
             measured.sent, measured.host_dropped
         ));
     }
 }
 
-fn queue(specs: &[LinkSpec], measured: &Measured, report: &mut PathReport) {
+fn queue(specs: &[LinkSpec], measured: &PathMeasurement, report: &mut PathReport) {
     let Some(narrow) = narrowest(specs) else { return };
     let (link, Some(seen)) = (&specs[narrow], measured.full_links.get(narrow)) else {
         return;
     };
-    let (unit, asked, held) = match link.queue.limit() {
+    let (unit, configured, queued) = match link.queue.limit() {
         QueueLimit::Packets(packets) => ("packets", packets as f64, seen.max_queue_packets as f64),
         QueueLimit::Bytes(size) => ("B", size.bytes() as f64, seen.max_queue_bytes as f64),
     };
     let is_full = seen.queue_dropped.packets > 0;
     let is_tail = matches!(link.queue, QueueConfig::DropTail(_));
     let room = if unit == "B" {
-        asked - measured.bytes as f64
+        configured - measured.bytes as f64
     } else {
-        asked
+        configured
     };
     report.figures.push(Figure {
         name: "queue",
         unit,
-        asked: Some(asked),
-        measured: Some(held),
-        holds: (is_full && is_tail).then_some(held <= asked && held >= room),
+        configured: Some(configured),
+        measured: Some(queued),
+        holds: (is_full && is_tail).then_some(queued <= configured && queued >= room),
         detail: match (is_full, is_tail) {
             (false, _) => "not filled".into(),
             (true, false) => "the discipline drops earlier".into(),
@@ -228,14 +232,14 @@ fn queue(specs: &[LinkSpec], measured: &Measured, report: &mut PathReport) {
 }
 
 /// Packets that the kernels dropped at the two ends, beside the path.
-fn hosts(measured: &Measured, report: &mut PathReport) {
+fn hosts(measured: &PathMeasurement, report: &mut PathReport) {
     let sent = measured.sent + measured.full.as_ref().map_or(0, |full| full.sent);
     report.figures.push(Figure {
         name: "dropped in hosts",
         unit: "packets",
-        asked: Some(0.0),
+        configured: Some(0.0),
         measured: Some(measured.host_dropped as f64),
-        holds: Some(measured.host_dropped as f64 <= (UNASKED * sent as f64).max(2.0)),
+        holds: Some(measured.host_dropped as f64 <= (UNEXPLAINED * sent as f64).max(2.0)),
         detail: format!("of {sent} packets, by the hosts' kernels"),
     });
 }

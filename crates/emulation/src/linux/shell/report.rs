@@ -7,8 +7,13 @@ use foundation::{Duration, Instant};
 use network::{HostId, LinkCounters};
 use serde::Serialize;
 
-use super::{FAR, NEAR};
-use crate::{Emulation, Error};
+use crate::error::Error;
+use crate::linux::emulation::Emulation;
+
+/// The host at which the command runs.
+pub(super) const NEAR: HostId = HostId(0);
+/// The host at the other end of the path.
+pub(super) const FAR: HostId = HostId(1);
 
 /// What happened behind the path.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -78,7 +83,7 @@ pub struct LinkReport {
 }
 
 /// A link's counters, the bytes that it has sent, and how long it was sending.
-struct Seen {
+struct LinkSnapshot {
     counters: LinkCounters,
     sent: u64,
     busy: Duration,
@@ -91,7 +96,7 @@ pub(super) fn report(
 ) -> Result<ShellReport, Error> {
     let seconds = (emulation.clock().now() - started).as_secs_f64();
     let drops = emulation.host_drops()?;
-    let seen: Vec<Seen> = emulation.with_network(|network, now| {
+    let snapshots: Vec<LinkSnapshot> = emulation.with_network(|network, now| {
         let look = |link| {
             let counters = *network.counters(link);
             // What is still under way has been sent, what still stands in the queue has not.
@@ -101,12 +106,12 @@ pub(super) fn report(
                 )
                 .saturating_sub(network.queue(link, now).bytes);
             let busy = network.occupancy(link, now).busy;
-            Seen { counters, sent, busy }
+            LinkSnapshot { counters, sent, busy }
         };
         network.links().map(look).collect()
     });
     // The links of a chain are drawn in pairs, there and back.
-    let links: Vec<LinkReport> = seen.iter().map(Seen::report).collect();
+    let links: Vec<LinkReport> = snapshots.iter().map(LinkSnapshot::report).collect();
     let hops: Vec<HopReport> = links
         .chunks_exact(2)
         .map(|pair| HopReport {
@@ -140,7 +145,7 @@ pub(super) fn report(
     })
 }
 
-impl Seen {
+impl LinkSnapshot {
     fn report(&self) -> LinkReport {
         let counters = &self.counters;
         let packets = counters.entered.packets;

@@ -7,7 +7,7 @@ use foundation::{Duration, Instant};
 use rustix::event::{PollFd, PollFlags};
 use socket::wait;
 
-use super::{Shared, State};
+use super::shared::{Shared, State};
 use stack::Arrival;
 
 /// Packets taken before answers leave.
@@ -42,7 +42,7 @@ pub(super) fn run(shared: &Shared) {
         state.stack.handle_timeout(now);
         state.sleeps_until = Instant::ZERO;
         shared.send(&mut state);
-        state.tell();
+        state.dispatch_events();
         let Ok(count) = received else {
             return;
         };
@@ -78,11 +78,11 @@ fn receive(shared: &Shared, state: &mut State, buffer: &mut [u8]) -> io::Result<
         };
         let packet = &buffer[..length];
         match state.stack.handle_packet(shared.clock.now(), packet) {
-            Arrival::Stranger(stranger) => state.stack.refuse(&stranger),
+            Arrival::Unmatched(unmatched) => state.stack.refuse(&unmatched),
             Arrival::Other => {
                 state.stack.answer_ping(packet);
             }
-            Arrival::Taken | Arrival::Broken => {}
+            Arrival::Handled | Arrival::Malformed => {}
         }
     }
     Ok(BATCH)

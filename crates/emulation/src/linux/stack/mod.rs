@@ -3,27 +3,28 @@
 
 mod driver;
 mod gateway;
+mod shared;
 mod stream;
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::BTreeMap;
 use std::io;
-use std::net::{IpAddr, Ipv4Addr, SocketAddr};
-use std::os::fd::OwnedFd;
+use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 
 use foundation::{Instant, Streams};
 use rustix::event::{EventfdFlags, eventfd};
 use socket::clock::Clock;
-use transport::tcp::{Error as TcpError, HostMemory, TcpConfig};
+use transport::tcp::{HostMemory, TcpConfig};
 
 pub use self::gateway::HostGateway;
-pub(crate) use self::stream::Told;
+pub(crate) use self::shared::StreamState;
+use self::shared::{Shared, State};
 use self::stream::open;
 pub use self::stream::{UserListener, UserStream};
 use super::port::Port;
-use stack::{ConnectionEvent, Counters, Event, Stack, StreamId};
+use stack::{Counters, Stack, StreamId};
 
 /// Ports that a stack takes for itself: those that Linux does not (`ip_local_port_range`), so that both can be at one host.
 pub(crate) const PORTS: std::ops::RangeInclusive<u16> = 10_000..=32_767;
@@ -33,44 +34,6 @@ pub(crate) const PORTS: std::ops::RangeInclusive<u16> = 10_000..=32_767;
 pub struct UserStack {
     shared: Arc<Shared>,
     thread: Option<JoinHandle<()>>,
-}
-
-/// What the thread of a stack and its streams share.
-#[derive(Debug)]
-struct Shared {
-    state: Mutex<State>,
-    clock: Clock,
-    port: Port,
-    address: Ipv4Addr,
-    /// Wakes the thread.
-    wake: OwnedFd,
-    stop: AtomicBool,
-}
-
-#[derive(Debug)]
-struct State {
-    stack: Stack,
-    /// The packet that leaves next, where the port had no room for it.
-    packet: Vec<u8>,
-    is_blocked: bool,
-    /// The network has ended.
-    has_ended: bool,
-    /// Until when the thread sleeps.
-    sleeps_until: Instant,
-    streams: BTreeMap<StreamId, Status>,
-    /// Streams that wait to be accepted, by port.
-    backlogs: BTreeMap<u16, (Arc<Condvar>, VecDeque<StreamId>)>,
-}
-
-/// What a stream has told.
-#[derive(Debug, Default)]
-struct Status {
-    changed: Arc<Condvar>,
-    is_connected: bool,
-    peer_has_finished: bool,
-    has_finished: bool,
-    is_closed: bool,
-    failure: Option<TcpError>,
 }
 
 impl UserStack {
@@ -194,107 +157,6 @@ impl Drop for UserStack {
         self.shared.wake();
         if let Some(thread) = self.thread.take() {
             let _ = thread.join();
-        }
-    }
-}
-
-impl Shared {
-    /// A thread that has panicked has said so; what it held is as good as it left it.
-    fn lock(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn wake(&self) {
-        // Full, the counter wakes the thread just as well.
-        let _ = rustix::io::write(&self.wake, &1_u64.to_ne_bytes());
-    }
-
-    const fn own_address(&self) -> IpAddr {
-        IpAddr::V4(self.address)
-    }
-
-    /// Sends what is to leave, tells who waits, and has the thread wake up in time for what is due next.
-    fn flush(&self, state: &mut State) {
-        self.send(state);
-        state.tell();
-        if state.is_blocked
-            || state
-                .stack
-                .poll_timeout()
-                .is_some_and(|at| at < state.sleeps_until)
-        {
-            state.sleeps_until = Instant::ZERO;
-            self.wake();
-        }
-    }
-
-    fn send(&self, state: &mut State) {
-        loop {
-            if !state.is_blocked && !state.stack.poll_transmit(self.clock.now(), &mut state.packet) {
-                return;
-            }
-            match self.port.send(&state.packet) {
-                Ok(()) => state.is_blocked = false,
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
-                    state.is_blocked = true;
-                    return;
-                }
-                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                Err(_) => {
-                    state.is_blocked = false;
-                    state.end();
-                    return;
-                }
-            }
-        }
-    }
-}
-
-impl State {
-    /// Hands events to those who wait for them.
-    fn tell(&mut self) {
-        while let Some(event) = self.stack.poll_event() {
-            match event {
-                Event::Accepted { stream, port } => {
-                    let status = Status {
-                        is_connected: true,
-                        ..Status::default()
-                    };
-                    self.streams.insert(stream, status);
-                    if let Some((changed, waiting)) = self.backlogs.get_mut(&port) {
-                        waiting.push_back(stream);
-                        changed.notify_one();
-                    }
-                }
-                Event::Of(stream, event) => {
-                    let Some(status) = self.streams.get_mut(&stream) else {
-                        continue;
-                    };
-                    match event {
-                        ConnectionEvent::Connected => status.is_connected = true,
-                        ConnectionEvent::PeerFinished => status.peer_has_finished = true,
-                        ConnectionEvent::Closed => status.is_closed = true,
-                        ConnectionEvent::Failed(error) => {
-                            status.failure = Some(error);
-                            status.is_closed = true;
-                        }
-                        ConnectionEvent::Finished => status.has_finished = true,
-                        ConnectionEvent::Readable | ConnectionEvent::Writable => {}
-                    }
-                    status.changed.notify_all();
-                }
-            }
-        }
-    }
-
-    /// The network is gone, and so is everybody in it.
-    fn end(&mut self) {
-        self.has_ended = true;
-        for status in self.streams.values() {
-            status.changed.notify_all();
-        }
-        for (changed, _) in self.backlogs.values() {
-            changed.notify_all();
         }
     }
 }

@@ -9,7 +9,7 @@ use std::time::{Duration as StdDuration, Instant as StdInstant};
 use foundation::Duration;
 use transport::tcp::{Connection, Error as TcpError, TcpConfig};
 
-use super::{Shared, State, Status};
+use super::shared::{Shared, State, Status, StreamState};
 use stack::{Stack, StreamId};
 
 /// One end of a connection of the project's TCP. Dropped, it is closed as a process that ends closes its sockets: the
@@ -20,7 +20,7 @@ pub struct UserStream {
     id: StreamId,
     changed: Arc<Condvar>,
     /// How long reading and writing wait.
-    patience: Option<StdDuration>,
+    timeout: Option<StdDuration>,
 }
 
 /// Waits for connections at a port.
@@ -73,21 +73,11 @@ pub(super) fn open(
         shared: Arc::clone(shared),
         id,
         changed: Arc::clone(&status.changed),
-        patience: None,
+        timeout: None,
     };
     state.streams.insert(id, status);
     shared.flush(&mut state);
     Ok(stream)
-}
-
-/// What a stream has told so far.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Told {
-    pub peer_has_finished: bool,
-    /// Both streams have ended and were acknowledged.
-    pub has_finished: bool,
-    pub is_closed: bool,
-    pub failure: Option<TcpError>,
 }
 
 impl UserListener {
@@ -101,12 +91,12 @@ impl UserListener {
         SocketAddr::new(self.shared.own_address(), self.port)
     }
 
-    /// The next connection; waits for it, at most `patience`.
+    /// The next connection; waits for it, at most `timeout`.
     ///
     /// # Errors
     /// `WouldBlock` when that has passed, `NetworkDown` once the network has ended.
-    pub fn accept(&self, patience: Option<StdDuration>) -> io::Result<UserStream> {
-        let until = patience.map(|patience| StdInstant::now() + patience);
+    pub fn accept(&self, timeout: Option<StdDuration>) -> io::Result<UserStream> {
+        let until = timeout.map(|timeout| StdInstant::now() + timeout);
         let mut state = self.shared.lock();
         loop {
             let (changed, waiting) = state
@@ -120,7 +110,7 @@ impl UserListener {
                     shared: Arc::clone(&self.shared),
                     id,
                     changed: Arc::clone(&status.changed),
-                    patience: None,
+                    timeout: None,
                 });
             }
             if state.has_ended {
@@ -169,8 +159,8 @@ impl UserStream {
     }
 
     /// Reading and writing wait at most so long, and then fail with `WouldBlock`; default without end.
-    pub const fn set_patience(&mut self, patience: Option<StdDuration>) {
-        self.patience = patience;
+    pub const fn set_timeout(&mut self, timeout: Option<StdDuration>) {
+        self.timeout = timeout;
     }
 
     /// Lets `look` see the connection.
@@ -214,9 +204,9 @@ impl UserStream {
     }
 
     pub(super) fn wait_until_connected(&self) -> io::Result<()> {
-        self.patiently(|state| {
+        self.wait_for(|state| {
             let status = state.streams.get(&self.id)?;
-            match status.failure {
+            match status.state.failure {
                 Some(failure) => Some(Err(error_of(failure))),
                 None => status.is_connected.then_some(Ok(())),
             }
@@ -227,17 +217,12 @@ impl UserStream {
     /// breaks off or the network ends.
     pub(crate) fn converse(
         &self,
-        mut act: impl FnMut(&mut Stack, StreamId, Told) -> ControlFlow<(), Duration>,
+        mut act: impl FnMut(&mut Stack, StreamId, StreamState) -> ControlFlow<(), Duration>,
     ) {
         let mut state = self.shared.lock();
         while let Some(status) = state.streams.get(&self.id).filter(|_| !state.has_ended) {
-            let told = Told {
-                peer_has_finished: status.peer_has_finished,
-                has_finished: status.has_finished,
-                is_closed: status.is_closed,
-                failure: status.failure,
-            };
-            let next = act(&mut state.stack, self.id, told);
+            let stream = status.state;
+            let next = act(&mut state.stack, self.id, stream);
             self.shared.flush(&mut state);
             let ControlFlow::Continue(span) = next else {
                 return;
@@ -247,9 +232,9 @@ impl UserStream {
         }
     }
 
-    /// Does something until it has come to something, for as long as there is patience.
-    fn patiently<T>(&self, mut act: impl FnMut(&mut State) -> Option<io::Result<T>>) -> io::Result<T> {
-        let until = self.patience.map(|patience| StdInstant::now() + patience);
+    /// Does something until it has come to something, for as long as there is timeout.
+    fn wait_for<T>(&self, mut act: impl FnMut(&mut State) -> Option<io::Result<T>>) -> io::Result<T> {
+        let until = self.timeout.map(|timeout| StdInstant::now() + timeout);
         let mut state = self.shared.lock();
         loop {
             let done = act(&mut state);
@@ -274,20 +259,16 @@ impl Read for &UserStream {
         if buffer.is_empty() {
             return Ok(0);
         }
-        self.patiently(|state| {
+        self.wait_for(|state| {
             let count = state.stack.read(self.shared.clock.now(), self.id, buffer);
             let status = state.streams.get(&self.id)?;
-            match status {
+            match status.state {
                 _ if count > 0 => Some(Ok(count)),
-                Status {
-                    peer_has_finished: true,
-                    ..
-                } => Some(Ok(0)),
-                Status {
-                    failure: Some(failure),
-                    ..
-                } => Some(Err(error_of(*failure))),
-                Status { is_closed: true, .. } => Some(Err(ErrorKind::ConnectionAborted.into())),
+                state if state.peer_has_finished => Some(Ok(0)),
+                state if state.is_closed => Some(Err(match state.failure {
+                    Some(failure) => error_of(failure),
+                    None => ErrorKind::ConnectionAborted.into(),
+                })),
                 _ => None,
             }
         })
@@ -299,13 +280,16 @@ impl Write for &UserStream {
         if bytes.is_empty() {
             return Ok(0);
         }
-        self.patiently(|state| {
+        self.wait_for(|state| {
             let count = state.stack.write(self.shared.clock.now(), self.id, bytes);
             if count > 0 {
                 return Some(Ok(count));
             }
             let may_write = state.stack.connection(self.id).is_some_and(Connection::may_write);
-            let failure = state.streams.get(&self.id).and_then(|status| status.failure);
+            let failure = state
+                .streams
+                .get(&self.id)
+                .and_then(|status| status.state.failure);
             match (may_write, failure) {
                 (true, _) => None,
                 (false, Some(failure)) => Some(Err(error_of(failure))),

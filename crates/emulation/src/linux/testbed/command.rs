@@ -8,14 +8,14 @@ use std::process::Command;
 use network::HostId;
 use serde::Deserialize;
 
-use crate::Emulation;
 use crate::error::Error;
+use crate::linux::emulation::Emulation;
 use crate::linux::terminal::{self, Terminal};
 
 /// What becomes of the terminal when a command starts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Terminals {
+pub enum TerminalMode {
     /// Nothing: the command has none of its own.
     #[default]
     None,
@@ -39,7 +39,7 @@ pub struct CommandOptions {
     pub environment: Option<BTreeMap<String, String>>,
     /// What becomes of the terminal.
     #[serde(default)]
-    pub terminal: Terminals,
+    pub terminal: TerminalMode,
 }
 
 /// Starts a command with these standard streams. Its process leads a group of its own.
@@ -51,7 +51,9 @@ pub(super) fn run(
 ) -> Result<u32, Error> {
     let Some((program, arguments)) = options.command.split_first() else {
         let message = "there is none: write a program and its arguments";
-        return Err(Error::Option(foundation::Problem::new("command", message)));
+        return Err(Error::Option(
+            foundation::Problem::new("command", message).to_string(),
+        ));
     };
     let mut command = Command::new(program);
     command.args(arguments).stdin(input).stdout(output).stderr(errors);
@@ -62,11 +64,11 @@ pub(super) fn run(
         command.env_clear().envs(environment);
     }
     match options.terminal {
-        Terminals::None => {
+        TerminalMode::None => {
             command.process_group(0);
         }
-        Terminals::Given => terminal::give(&mut command),
-        Terminals::Lent => match Terminal::hand_over(&mut command) {
+        TerminalMode::Given => terminal::give(&mut command),
+        TerminalMode::Lent => match Terminal::hand_over(&mut command) {
             // The caller takes it back: it is who waits.
             Some(lent) => std::mem::forget(lent),
             None => {

@@ -8,12 +8,12 @@ use std::time::{Duration, Instant};
 use network::{HostId, Topology};
 use serde::Serialize;
 
-use crate::Emulation;
+use crate::linux::emulation::Emulation;
 
 /// How long a connection may take to come about.
 const PATIENCE: Duration = Duration::from_secs(10);
 /// How often a blocked end looks whether the time is over.
-const LOOK: Duration = Duration::from_millis(50);
+const STOP_INTERVAL: Duration = Duration::from_millis(50);
 
 /// What a connection got.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -44,8 +44,8 @@ pub(super) fn measure(
     let address = SocketAddr::from((emulation.host_address(to), listener.local_addr()?.port()));
     let mut client = emulation.in_host(from, || TcpStream::connect_timeout(&address, PATIENCE))?;
     let (mut server, _) = listener.accept()?;
-    client.set_write_timeout(Some(LOOK))?;
-    server.set_read_timeout(Some(LOOK))?;
+    client.set_write_timeout(Some(STOP_INTERVAL))?;
+    server.set_read_timeout(Some(STOP_INTERVAL))?;
     let over = AtomicBool::new(false);
     let (bytes, seconds) = std::thread::scope(|scope| {
         let writing = scope.spawn(|| {

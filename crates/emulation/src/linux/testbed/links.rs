@@ -6,7 +6,7 @@ use network::{Capacity, LinkConfig, LinkId, LinkSpec, QueueConfig, Topology};
 use serde::Serialize;
 use serde_json::Value;
 
-use crate::Emulation;
+use crate::linux::emulation::Emulation;
 
 /// A link, what was asked of it and what it has done so far.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -86,18 +86,19 @@ pub(super) fn changed(
 }
 
 pub(super) fn states(emulation: &Emulation, topology: &Topology) -> Vec<LinkState> {
-    let seen = emulation.with_network(|network, now| {
+    let snapshots = emulation.with_network(|network, now| {
         let one = |link| (*network.counters(link), network.queue(link, now).packets);
         network.links().map(one).collect::<Vec<_>>()
     });
     let nodes: Vec<&str> = topology.nodes().collect();
     let state = |link: LinkId| {
-        let (asked, (counters, waiting)) = (&topology.links()[link.0 as usize], &seen[link.0 as usize]);
-        let spec = &asked.spec;
+        let (link_config, (counters, waiting)) =
+            (&topology.links()[link.0 as usize], &snapshots[link.0 as usize]);
+        let spec = &link_config.spec;
         LinkState {
-            name: asked.name.clone(),
-            from: nodes[asked.from.0 as usize].to_owned(),
-            to: nodes[asked.to.0 as usize].to_owned(),
+            name: link_config.name.clone(),
+            from: nodes[link_config.from.0 as usize].to_owned(),
+            to: nodes[link_config.to.0 as usize].to_owned(),
             rate_bps: spec
                 .capacity
                 .mean_rate()

@@ -14,9 +14,12 @@ use network::{HostId, Topology};
 use serde::Serialize;
 use serde_json::Value;
 
-use crate::error::Error;
-use crate::{Emulation, EmulationOptions, HostDrops, RouterState};
-pub use command::{CommandOptions, Terminals};
+use crate::error::{Error, system_error};
+use crate::linux::drops::HostDrops;
+use crate::linux::emulation::Emulation;
+use crate::linux::routing::RouterState;
+use crate::options::EmulationOptions;
+pub use command::{CommandOptions, TerminalMode};
 pub use goodput::Goodput;
 pub use links::LinkState;
 pub use ping::{Expected, Ping};
@@ -89,12 +92,13 @@ impl Testbed {
     /// A link, a key or a value that there is not, and a queue of another kind while packets wait.
     pub fn set(&self, link: &str, key: &str, value: &Value) -> Result<(), Error> {
         let mut topology = self.topology.write().unwrap_or_else(PoisonError::into_inner);
-        let (link, spec) = links::changed(&topology, link, key, value).map_err(Error::Option)?;
-        let asked = spec.clone();
+        let (link, spec) = links::changed(&topology, link, key, value)
+            .map_err(|problem| Error::Option(problem.to_string()))?;
+        let new_spec = spec.clone();
         let changed = self
             .emulation
-            .with_network(move |network, now| network.change_link(now, link, &asked));
-        changed.map_err(|error| Error::Option(Problem::new(key, error.to_string())))?;
+            .with_network(move |network, now| network.change_link(now, link, &new_spec));
+        changed.map_err(|error| Error::Option(Problem::new(key, error.to_string()).to_string()))?;
         Arc::make_mut(&mut topology).set_link(link, spec);
         Ok(())
     }
@@ -146,10 +150,9 @@ impl Testbed {
             .or_else(|| (0..self.emulation.hosts() as u32).map(HostId).find(of_address))
             .ok_or_else(|| {
                 let hosts = topology.hosts().join(", ");
-                Error::Option(Problem::new(
-                    "host",
-                    format!("there is no host {name:?}: allowed: {hosts}"),
-                ))
+                Error::Option(
+                    Problem::new("host", format!("there is no host {name:?}: allowed: {hosts}")).to_string(),
+                )
             })
     }
 
@@ -168,7 +171,7 @@ impl Testbed {
     /// The system's.
     pub fn ping_all(&self, count: u32, stopped: &mut dyn FnMut() -> bool) -> Result<Vec<Ping>, Error> {
         ping::all(&self.emulation, &self.topology(), count, stopped)
-            .map_err(|error| Error::from_system("send ICMP echo requests", error))
+            .map_err(|error| system_error("send ICMP echo requests", error))
     }
 
     /// Measures what one TCP connection of the kernel's gets from one host to another, until `stopped` says so, for
@@ -186,9 +189,9 @@ impl Testbed {
         let (from, to) = (self.host(from)?, self.host(to)?);
         if from == to {
             let message = "it is the sender itself";
-            return Err(Error::Option(Problem::new("to", message)));
+            return Err(Error::Option(Problem::new("to", message).to_string()));
         }
         goodput::measure(&self.emulation, &self.topology(), from, to, span, stopped)
-            .map_err(|error| Error::from_system("measure a connection", error))
+            .map_err(|error| system_error("measure a connection", error))
     }
 }

@@ -10,7 +10,7 @@ use rustix::event::{PollFd, PollFlags};
 use serde::Serialize;
 use socket2::{Domain, Protocol, Socket, Type};
 
-use crate::Emulation;
+use crate::linux::emulation::Emulation;
 
 /// Bytes of a request with its headers of IP and ICMP: as `ping` sends them.
 const SIZE: u64 = 84;
@@ -99,7 +99,7 @@ pub(super) fn all(
     let longest = longest.map(|expected| expected.rtt_s).fold(0.0, f64::max);
     let deadline = Instant::now() + Duration::from_secs_f64(2.0 * longest) + PATIENCE;
     receive_until(&pingers, &mut pairs, deadline, true, stopped)?;
-    Ok(pairs.into_iter().map(|pair| pair.told(topology)).collect())
+    Ok(pairs.into_iter().map(|pair| pair.into_report(topology)).collect())
 }
 
 /// Time between two requests of a pair, and how many there are: requests leave half of the slowest link alone.
@@ -214,7 +214,7 @@ impl Pair {
         self.sent.iter().any(|(_, answered)| answered.is_none())
     }
 
-    fn told(self, topology: &Topology) -> Ping {
+    fn into_report(self, topology: &Topology) -> Ping {
         let trip = |&(sent, answered): &(Instant, Option<Instant>)| Some((answered? - sent).as_secs_f64());
         let mut trips: Vec<f64> = self.sent.iter().filter_map(trip).collect();
         trips.sort_by(f64::total_cmp);

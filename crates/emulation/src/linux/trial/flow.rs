@@ -9,7 +9,7 @@ use experiment::trace::{Probe, Side};
 use foundation::Instant;
 use hdrhistogram::Histogram;
 
-use super::TrialClock;
+use super::context::TrialClock;
 
 const NEVER: u64 = u64::MAX;
 
@@ -42,16 +42,16 @@ impl Moment {
     }
 }
 
-/// What an end tells of itself when it is looked at.
+/// TraceEventKind an end tells of itself when it is looked at.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Look {
+pub(super) struct EndSnapshot {
     pub sent: SendCounters,
     pub probe: Probe,
     /// The payload of `sent` by way; `None` where all of it took the way on which the flow opened.
     pub carried: Option<PathBytes>,
 }
 
-impl Look {
+impl EndSnapshot {
     /// An end that uses one way.
     pub(super) const fn new(sent: SendCounters, probe: Probe) -> Self {
         Self {
@@ -63,14 +63,14 @@ impl Look {
 }
 
 /// Asks a machine, which may be gone.
-pub(super) type Watched = Box<dyn Fn() -> Option<Look> + Send>;
+pub(super) type ReadEnd = Box<dyn Fn() -> Option<EndSnapshot> + Send>;
 
 /// One end as the one who measures sees it.
 #[derive(Default)]
-struct Seen {
+struct EndState {
     /// How to ask the machine; `None` where it tells by itself, before it is there, and when it is gone.
-    watched: Option<Watched>,
-    last: Look,
+    read_end: Option<ReadEnd>,
+    last: EndSnapshot,
     timeouts: u64,
 }
 
@@ -83,7 +83,7 @@ pub(super) struct Note {
     pub delivered: Option<u64>,
 }
 
-/// What a flow is, from its beginning.
+/// TraceEventKind a flow is, from its beginning.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Identity {
     pub number: u32,
@@ -95,14 +95,14 @@ pub(super) struct Identity {
     pub opened_at: Instant,
 }
 
-/// What is kept of a flow besides its counters.
+/// TraceEventKind is kept of a flow besides its counters.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Keeping {
+pub(super) struct Recording {
     pub round_trips: bool,
     pub notes: bool,
 }
 
-/// What the threads of a flow, and the one that measures, share.
+/// TraceEventKind the threads of a flow, and the one that measures, share.
 pub(super) struct Flow {
     pub id: Identity,
     /// Where the end that it goes to listens.
@@ -126,7 +126,7 @@ pub(super) struct Flow {
     /// All packets of both ends, where they were counted.
     packets: OnceLock<u64>,
     /// The opener and the other end.
-    ends: [Mutex<Seen>; 2],
+    ends: [Mutex<EndState>; 2],
     rtt: Mutex<Option<Box<Histogram<u64>>>>,
     baseline: Mutex<FlowCounters>,
     notes: Option<Mutex<Vec<Note>>>,
@@ -145,7 +145,7 @@ fn histogram() -> Option<Box<Histogram<u64>>> {
 }
 
 impl Flow {
-    pub(super) fn new(id: Identity, clock: TrialClock, keeping: Keeping) -> Self {
+    pub(super) fn new(id: Identity, clock: TrialClock, recording: Recording) -> Self {
         Self {
             id,
             to: OnceLock::new(),
@@ -163,14 +163,14 @@ impl Flow {
             unanswered: AtomicU64::new(0),
             packets: OnceLock::new(),
             ends: [Mutex::default(), Mutex::default()],
-            rtt: Mutex::new(if keeping.round_trips { histogram() } else { None }),
+            rtt: Mutex::new(if recording.round_trips { histogram() } else { None }),
             baseline: Mutex::new(FlowCounters::default()),
-            notes: keeping.notes.then(Mutex::default),
+            notes: recording.notes.then(Mutex::default),
         }
     }
 
     /// The other end listens there.
-    pub(super) fn goes_to(&self, to: SocketAddr) {
+    pub(super) fn set_destination(&self, to: SocketAddr) {
         // It is told once.
         let _ = self.to.set(to);
     }
@@ -181,52 +181,52 @@ impl Flow {
     }
 
     /// The machine of an end stands; it is asked from now on.
-    pub(super) fn watch(&self, side: Side, watched: Watched) {
-        locked(&self.ends[side as usize]).watched = Some(watched);
+    pub(super) fn watch(&self, side: Side, read_end: ReadEnd) {
+        locked(&self.ends[side as usize]).read_end = Some(read_end);
     }
 
     /// The machine of an end is about to go: it is asked for the last time.
     pub(super) fn leave(&self, side: Side) {
         let mut end = locked(&self.ends[side as usize]);
-        if let Some(look) = end.watched.take().and_then(|watched| watched()) {
+        if let Some(look) = end.read_end.take().and_then(|read_end| read_end()) {
             end.last = look;
         }
     }
 
     /// Data of it takes a way.
-    pub(super) fn takes_way(&self, number: u8) {
+    pub(super) fn add_way(&self, number: u8) {
         self.ways.fetch_or(1 << number, Ordering::Relaxed);
     }
 
     /// An end that is not asked tells how it stands.
-    pub(super) fn tell(&self, side: Side, look: Look) {
+    pub(super) fn tell(&self, side: Side, look: EndSnapshot) {
         locked(&self.ends[side as usize]).last = look;
     }
 
     /// A source of datagrams has sent so much.
-    pub(super) fn has_sent(&self, packets: u64, bytes: u64) {
+    pub(super) fn set_sent(&self, packets: u64, bytes: u64) {
         let sent = SendCounters {
             packets,
             bytes,
             ..SendCounters::default()
         };
-        self.tell(Side::Sender, Look::new(sent, Probe::default()));
+        self.tell(Side::Sender, EndSnapshot::new(sent, Probe::default()));
     }
 
     /// The opener's round trips so far, by a machine that keeps them itself.
-    pub(super) fn tell_round_trips(&self, rtt: &Histogram<u64>) {
+    pub(super) fn set_round_trips(&self, rtt: &Histogram<u64>) {
         *locked(&self.rtt) = Some(Box::new(rtt.clone()));
     }
 
     /// Those from before measuring began.
-    pub(super) fn tell_earlier_round_trips(&self, rtt: &Histogram<u64>) {
+    pub(super) fn set_earlier_round_trips(&self, rtt: &Histogram<u64>) {
         locked(&self.baseline).rtt = Some(Box::new(rtt.clone()));
     }
 
     /// How an end stands now. A retransmission timer that has run out since the last look is noted.
-    fn look(&self, side: Side) -> Look {
+    fn look(&self, side: Side) -> EndSnapshot {
         let mut end = locked(&self.ends[side as usize]);
-        if let Some(look) = end.watched.as_ref().and_then(|watched| watched()) {
+        if let Some(look) = end.read_end.as_ref().and_then(|read_end| read_end()) {
             end.last = look;
         }
         let timeouts = end.last.sent.timeouts;
@@ -253,14 +253,14 @@ impl Flow {
 
     /// Reads the round-trip time of a machine that does not keep all of them.
     pub(super) fn sample(&self) {
-        let is_asked = locked(&self.ends[0]).watched.is_some();
+        let is_asked = locked(&self.ends[0]).read_end.is_some();
         if is_asked {
-            self.has_sampled(self.look(Side::Sender).probe.smoothed_rtt);
+            self.add_round_trip(self.look(Side::Sender).probe.smoothed_rtt);
         }
     }
 
     /// So long a round trip was seen, in seconds.
-    pub(super) fn has_sampled(&self, rtt: Option<f64>) {
+    pub(super) fn add_round_trip(&self, rtt: Option<f64>) {
         if let Some(rtt) = rtt {
             let mut kept = locked(&self.rtt);
             if let Some(histogram) = kept.as_mut() {
@@ -278,12 +278,12 @@ impl Flow {
     }
 
     /// A request was not answered in time.
-    pub(super) fn is_unanswered(&self) {
+    pub(super) fn count_unanswered(&self) {
         self.unanswered.fetch_add(1, Ordering::Relaxed);
     }
 
     /// So many packets of both ends have passed, where somebody has looked.
-    pub(super) fn has_passed(&self, packets: Option<u64>) {
+    pub(super) fn set_packets(&self, packets: Option<u64>) {
         if let Some(packets) = packets {
             // It is told once.
             let _ = self.packets.set(packets);
@@ -305,7 +305,7 @@ impl Flow {
         }
     }
 
-    /// What was noted, where it was to be.
+    /// TraceEventKind was noted, where it was to be.
     pub(super) fn notes(&self) -> Vec<Note> {
         self.notes
             .as_ref()
@@ -337,7 +337,7 @@ impl Flow {
         self.marked.store(true, Ordering::Relaxed);
     }
 
-    /// What has become of the flow since then.
+    /// TraceEventKind has become of the flow since then.
     pub(super) fn outcome(&self) -> FlowOutcome {
         let figures = self.figures();
         let delivered_in_all = figures.delivered.iter().sum();

@@ -14,16 +14,16 @@ use foundation::icmp::{self, Echo};
 use measurement::capture;
 use socket2::{Domain, Protocol, Socket, Type};
 
+use super::context::TrialContext;
 use super::flow::Flow;
-use super::pace::{LOOK, wait_until};
-use super::tcp::Setting;
-use super::wire::Wire;
+use super::request_capture::RequestCapture;
+use super::waiting::{INTERVAL, sleep_until};
 
 /// The largest datagram, with ICMP's header.
 const LARGEST: usize = 65_536;
 
 /// One who asks: its socket, and the packet that it sends.
-struct Asker {
+struct Requester {
     protocol: MessageProtocol,
     /// Its own address, and that of the one who answers.
     ends: (Ipv4Addr, SocketAddr),
@@ -38,13 +38,13 @@ struct Asker {
     buffer: Vec<MaybeUninit<u8>>,
 }
 
-impl Asker {
+impl Requester {
     fn new(protocol: MessageProtocol, ends: (Ipv4Addr, SocketAddr), sizes: (u64, u64)) -> io::Result<Self> {
         let header = match protocol {
             MessageProtocol::Udp => 0,
             MessageProtocol::Icmp => icmp::HEADER,
         };
-        let mut asker = Self {
+        let mut requester = Self {
             protocol,
             ends,
             identifier: None,
@@ -54,8 +54,8 @@ impl Asker {
             mark: sizes.0.min(sizes.1).min(4) as usize,
             buffer: vec![MaybeUninit::uninit(); LARGEST],
         };
-        asker.open()?;
-        Ok(asker)
+        requester.open()?;
+        Ok(requester)
     }
 
     fn socket(protocol: MessageProtocol) -> io::Result<Socket> {
@@ -78,7 +78,7 @@ impl Asker {
         let identifier = self.identifier.unwrap_or(0);
         self.socket.bind(&SocketAddr::from((near, identifier)).into())?;
         self.socket.connect(&to.into())?;
-        self.socket.set_read_timeout(Some(LOOK))?;
+        self.socket.set_read_timeout(Some(INTERVAL))?;
         self.socket.set_recv_buffer_size(4 * LARGEST)?;
         if self.protocol == MessageProtocol::Icmp {
             let own = self.socket.local_addr()?.as_socket();
@@ -125,7 +125,7 @@ impl Asker {
 
 /// Asks as often as the workload says, one request after the other.
 pub(super) fn ask(
-    setting: &Setting<'_>,
+    context: &TrialContext<'_>,
     group: &Group,
     flow: &Flow,
     protocol: MessageProtocol,
@@ -136,11 +136,11 @@ pub(super) fn ask(
         MessageProtocol::Udp => capture::Protocol::Udp,
         MessageProtocol::Icmp => capture::Protocol::Echo,
     };
-    let asked = Asker::new(protocol, (near, to), group.workload.exchange()).and_then(|mut asker| {
+    let asked = Requester::new(protocol, (near, to), group.workload.exchange()).and_then(|mut requester| {
         let is_alone = group.workload.flows() == 1 && group.workload.each_path != Some(true);
-        let mut wire = Wire::look(captured, near, asker.identifier, to, is_alone);
-        let asked = ask_all(setting, group, flow, &mut wire, &mut asker);
-        flow.has_passed(wire.packets());
+        let mut capture = RequestCapture::look(captured, near, requester.identifier, to, is_alone);
+        let asked = ask_all(context, group, flow, &mut capture, &mut requester);
+        flow.set_packets(capture.packets());
         asked
     });
     if let Err(error) = asked {
@@ -150,55 +150,55 @@ pub(super) fn ask(
 }
 
 fn ask_all(
-    setting: &Setting<'_>,
+    context: &TrialContext<'_>,
     group: &Group,
     flow: &Flow,
-    wire: &mut Wire,
-    asker: &mut Asker,
+    capture: &mut RequestCapture,
+    requester: &mut Requester,
 ) -> io::Result<()> {
     let workload = &group.workload;
     let requests = workload.requests.unwrap_or(1);
     let (request, response) = workload.exchange();
     for number in 1..=requests {
         if number > 1 && workload.reconnect == Some(true) {
-            asker.reopen()?;
+            requester.reopen()?;
         }
-        let from = wire.ask();
-        let requested_at = setting.clock.now();
+        let from = capture.ask();
+        let requested_at = context.clock.now();
         flow.first_data_at.note(requested_at);
         // One that is larger than what the path is known to carry is lost; the kernel has learnt it then.
-        match asker.send(number) {
+        match requester.send(number) {
             Err(error) if error.raw_os_error() != Some(libc::EMSGSIZE) => return Err(error),
             _ => {}
         }
-        flow.has_sent(u64::from(number), u64::from(number) * request);
+        flow.set_sent(u64::from(number), u64::from(number) * request);
         let is_answered = loop {
-            match asker.receive(number) {
+            match requester.receive(number) {
                 Ok(true) => break true,
                 Ok(false) => {}
                 Err(error) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut) => {}
                 Err(error) => return Err(error),
             }
-            if setting.is_over() {
+            if context.is_over() {
                 return Ok(());
             }
-            if setting.clock.now().saturating_since(requested_at) >= RESPONSE_TIMEOUT {
+            if context.clock.now().saturating_since(requested_at) >= RESPONSE_TIMEOUT {
                 break false;
             }
         };
-        let responded_at = setting.clock.now();
+        let responded_at = context.clock.now();
         if is_answered {
             flow.answered(Transaction {
                 requested_at,
                 responded_at,
-                on_wire: wire.answered(from),
+                on_wire: capture.answered(from),
             });
             flow.read(1, response);
             flow.last_acknowledged_at.move_to(responded_at);
         } else {
-            flow.is_unanswered();
+            flow.count_unanswered();
         }
-        if number < requests && !wait_until(setting, responded_at + workload.think.unwrap_or_default()) {
+        if number < requests && !sleep_until(context, responded_at + workload.think.unwrap_or_default()) {
             return Ok(());
         }
     }
@@ -207,20 +207,20 @@ fn ask_all(
 }
 
 /// Answers each request with a datagram of its own.
-pub(super) fn answer(setting: &Setting<'_>, group: &Group, flow: &Flow, socket: &UdpSocket) {
+pub(super) fn answer(context: &TrialContext<'_>, group: &Group, flow: &Flow, socket: &UdpSocket) {
     let (request, response) = group.workload.exchange();
     let mut buffer = vec![0; LARGEST];
-    if socket.set_read_timeout(Some(LOOK)).is_err() {
+    if socket.set_read_timeout(Some(INTERVAL)).is_err() {
         return;
     }
-    let is_over = || setting.is_over() || flow.over.load(Ordering::Relaxed);
+    let is_over = || context.is_over() || flow.over.load(Ordering::Relaxed);
     while !is_over() {
         let Ok((length, from)) = socket.recv_from(&mut buffer) else {
             continue;
         };
         if length as u64 == request {
             flow.read(0, request);
-            // What does not leave is lost, as what is lost on the way.
+            // TraceEventKind does not leave is lost, as what is lost on the way.
             let _ = socket.send_to(&buffer[..response as usize], from);
         }
     }

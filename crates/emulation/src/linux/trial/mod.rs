@@ -1,25 +1,27 @@
 //! A trial on real kernels: the hosts of a topology are namespaces, the links between them the network on wall time, and
-//! the flows those of the study, over the kernel's sockets. What it counts becomes the same record as in simulation.
+//! the flows those of the study, over the kernel's sockets. TraceEventKind it counts becomes the same record as in simulation.
 
+mod application;
 mod arq;
-mod begin;
+mod context;
 mod exchange;
-mod fast_open;
 mod flow;
 mod info;
+mod kernel_tcp;
 mod messages;
 mod multipath;
-mod own;
 mod pace;
-mod passed;
-mod player;
+mod packet_counts;
+mod request_capture;
 mod requests;
 mod schedule;
-mod settings;
+mod sockets;
+mod start;
 mod tcp;
 mod trace;
 mod udp;
-mod wire;
+mod user_tcp;
+mod waiting;
 
 use std::collections::BTreeSet;
 use std::sync::Mutex;
@@ -28,17 +30,19 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use experiment::metrics::TrialOutcome;
 use experiment::plan::{Group, Plan, Protocol};
 use experiment::{SpecError, TrialRecord, TrialSpec};
-use foundation::{Duration, Instant, Problem};
+use foundation::Problem;
 use network::HostId;
 use transport::mptcp::policy::PathChoice;
 
 use crate::error::Error;
-use crate::{Clock, Emulation, EmulationOptions, HostDrops};
+use crate::linux::drops::HostDrops;
+use crate::linux::emulation::Emulation;
+use crate::options::EmulationOptions;
+use context::{TrialClock, TrialContext};
+pub use kernel_tcp::ControllerNames;
+use kernel_tcp::KernelTcp;
 use schedule::Trial;
-use settings::KernelTcp;
-pub use settings::Names;
-use tcp::Setting;
-pub use trace::Trace;
+pub use trace::{Trace, Tracing};
 
 /// The largest MTU of a device, in bytes.
 const MOST_MTU: u32 = 65_535;
@@ -57,32 +61,16 @@ pub enum TrialError {
     Cancelled,
 }
 
-/// Wall time since the trial began.
-#[derive(Clone, Copy, Debug)]
-struct TrialClock {
-    clock: Clock,
-    start: Instant,
-}
-
-impl TrialClock {
-    fn begin(clock: Clock) -> Self {
-        Self {
-            clock,
-            start: clock.now(),
-        }
-    }
-
-    fn now(&self) -> Instant {
-        Instant::ZERO + self.clock.now().saturating_since(self.start)
-    }
-}
-
 /// Runs a trial. `names` says what the kernel calls controllers that were given to it for the occasion; `cancel` is
 /// looked at now and then.
 ///
 /// # Errors
 /// [`TrialError`]; a transfer that fails is no error but a record that says so.
-pub fn run(spec: &TrialSpec, names: &Names, cancel: Option<&AtomicBool>) -> Result<TrialRecord, TrialError> {
+pub fn run(
+    spec: &TrialSpec,
+    names: &ControllerNames,
+    cancel: Option<&AtomicBool>,
+) -> Result<TrialRecord, TrialError> {
     run_with(spec, names, cancel, None).map(|(record, _)| record)
 }
 
@@ -91,7 +79,7 @@ pub fn run(spec: &TrialSpec, names: &Names, cancel: Option<&AtomicBool>) -> Resu
 ///
 /// # Errors
 /// [`TrialError::Spec`] names the key and what is allowed.
-pub fn check(spec: &TrialSpec, names: &Names) -> Result<(), TrialError> {
+pub fn check(spec: &TrialSpec, names: &ControllerNames) -> Result<(), TrialError> {
     let plan = Plan::of(spec)?;
     let kernels = kernels(&plan.groups, names)?;
     if plan.topology.loopback().is_some() {
@@ -99,20 +87,13 @@ pub fn check(spec: &TrialSpec, names: &Names) -> Result<(), TrialError> {
     }
     let missing = kernels.iter().enumerate().find_map(|(number, kernel)| {
         let name = &kernel.as_ref()?.congestion;
-        let problem = Problem::new("congestion", tcp::no_controller(name));
-        (!tcp::is_listed(name)).then(|| problem.within(&place(number)))
+        let problem = Problem::new("congestion", sockets::no_controller(name));
+        (!sockets::is_listed(name)).then(|| problem.within(&place(number)))
     });
     match missing {
         Some(problem) => Err(SpecError::Invalid(vec![problem]).into()),
         None => Ok(()),
     }
-}
-
-/// What is traced of a trial besides its packets.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Tracing {
-    /// How often machines and queues are read; not at all where it is `None`.
-    pub interval: Option<Duration>,
 }
 
 /// Runs a trial, and gives what happened in it beside its record. All of its packets are kept in memory.
@@ -121,7 +102,7 @@ pub struct Tracing {
 /// As [`run`].
 pub fn run_traced(
     spec: &TrialSpec,
-    names: &Names,
+    names: &ControllerNames,
     cancel: Option<&AtomicBool>,
     tracing: Tracing,
 ) -> Result<(TrialRecord, Trace), TrialError> {
@@ -130,7 +111,7 @@ pub fn run_traced(
 
 fn run_with(
     spec: &TrialSpec,
-    names: &Names,
+    names: &ControllerNames,
     cancel: Option<&AtomicBool>,
     tracing: Option<Tracing>,
 ) -> Result<(TrialRecord, Trace), TrialError> {
@@ -150,22 +131,22 @@ fn run_with(
         let hosts: BTreeSet<HostId> = group.pairs.iter().flat_map(|pair| [pair.from, pair.to]).collect();
         for host in hosts {
             for (name, value) in kernel.iter().flat_map(|kernel| &kernel.sysctls) {
-                emulation.in_host(host, || super::host::set(name, value))?;
+                emulation.in_host(host, || crate::linux::host::set(name, value))?;
             }
         }
     }
     let _listeners = multipath::prepare(&emulation, &plan.groups, &kernels)?;
     let (accounts, account_of) = experiment::accounts::accounts(&plan.groups);
     let accounts = Mutex::new(accounts);
-    let counts = passed::is_asked_for(&plan.groups);
+    let counts = packet_counts::is_configured(&plan.groups);
     if tracing.is_some() {
-        emulation.listen();
+        emulation.record_packets();
     }
     if counts {
         emulation.count_segments();
     }
     let stacks =
-        own::attach(&emulation, &plan.groups, spec.streams().component("stacks")).map_err(|source| {
+        user_tcp::attach(&emulation, &plan.groups, spec.streams().component("stacks")).map_err(|source| {
             Error::System {
                 what: "attach a stack to a host".into(),
                 source,
@@ -173,13 +154,13 @@ fn run_with(
         })?;
     let stop = AtomicBool::new(false);
     let mut groups = plan.groups;
-    let clock = TrialClock::begin(emulation.clock());
+    let clock = TrialClock::start(emulation.clock());
     let mut trial = Trial::new(&emulation, clock, spec, &plan.topology, tracing);
     trial.account_of = account_of;
     let fallback = KernelTcp::of(&transport::tcp::TcpConfig::default(), names).map_err(SpecError::Invalid)?;
-    let settings: Vec<Setting<'_>> = kernels
+    let contexts: Vec<TrialContext<'_>> = kernels
         .iter()
-        .map(|kernel| Setting {
+        .map(|kernel| TrialContext {
             clock,
             kernel: kernel.as_ref().unwrap_or(&fallback),
             stacks: &stacks,
@@ -189,10 +170,10 @@ fn run_with(
         .collect();
     let shared = groups.clone();
     let cancelled = std::thread::scope(|scope| {
-        let cancelled = trial.run(scope, &mut groups, &shared, &settings, spec, cancel);
+        let cancelled = trial.run(scope, &mut groups, &shared, &contexts, spec, cancel);
         if counts {
-            std::thread::sleep(passed::GRACE);
-            passed::assign(&emulation.take_counts(), &trial.flows);
+            std::thread::sleep(packet_counts::GRACE);
+            packet_counts::assign(&emulation.take_counts(), &trial.flows);
         }
         stop.store(true, Ordering::Relaxed);
         cancelled
@@ -220,7 +201,7 @@ fn run_with(
     let hosts = plan.topology.hosts();
     let trace = Trace::of(
         clock.start,
-        emulation.heard(),
+        emulation.take_packets(),
         &trial.flows,
         &groups,
         hosts,
@@ -232,7 +213,7 @@ fn run_with(
 /// A user-space stack stands at a device of its host, and only the kernel has a loopback interface.
 fn refuse_stacks(groups: &[Group]) -> Result<(), SpecError> {
     let is_own =
-        |group: &Group| matches!(&group.protocol, Protocol::Tcp(config) if own::is_asked_for(config));
+        |group: &Group| matches!(&group.protocol, Protocol::Tcp(config) if user_tcp::is_configured(config));
     match groups.iter().position(is_own) {
         None => Ok(()),
         Some(number) => {
@@ -253,13 +234,13 @@ fn place(number: usize) -> String {
     }
 }
 
-/// What each group asks of the kernel's TCP; `None` for what runs another protocol, or the project's TCP.
-fn kernels(groups: &[Group], names: &Names) -> Result<Vec<Option<KernelTcp>>, SpecError> {
+/// TraceEventKind each group asks of the kernel's TCP; `None` for what runs another protocol, or the project's TCP.
+fn kernels(groups: &[Group], names: &ControllerNames) -> Result<Vec<Option<KernelTcp>>, SpecError> {
     let of = |(number, group): (usize, &Group)| {
         let place = place(number);
         let within = |problem: Problem| problem.within(&place);
         match &group.protocol {
-            Protocol::Tcp(config) if own::is_asked_for(config) => {
+            Protocol::Tcp(config) if user_tcp::is_configured(config) => {
                 let elsewhere = config.path.unwrap_or(PathChoice::First) != PathChoice::First;
                 // Its stack has the address of the first way.
                 if elsewhere || group.workload.each_path == Some(true) {

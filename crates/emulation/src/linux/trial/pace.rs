@@ -1,16 +1,9 @@
-//! When a source of constant rate sends, and how a thread waits for that.
-
-use std::time::Duration as StdDuration;
+//! Send times of a source with a constant rate.
 
 use experiment::plan::Group;
 use experiment::random::exponential;
 use experiment::workload::WorkloadKind;
 use foundation::{Duration, Instant};
-
-use super::tcp::Setting;
-
-/// How often a thread that waits looks whether the trial is over.
-pub(super) const LOOK: StdDuration = StdDuration::from_millis(50);
 
 /// Times at which a source of constant rate sends, with its pauses.
 pub(super) struct Pace {
@@ -53,19 +46,5 @@ impl Iterator for Pace {
         let at = self.next;
         self.next += self.gap;
         (at < self.stop_at).then_some(at)
-    }
-}
-
-/// Sleeps until a time; false where the trial is over before.
-pub(super) fn wait_until(setting: &Setting<'_>, at: Instant) -> bool {
-    loop {
-        let left = at.saturating_since(setting.clock.now());
-        if setting.is_over() {
-            return false;
-        }
-        if left.is_zero() {
-            return true;
-        }
-        std::thread::sleep(StdDuration::from_nanos(left.as_nanos()).min(LOOK));
     }
 }

@@ -11,21 +11,22 @@ use kernel::TcpInfo;
 use measurement::capture::Protocol;
 use socket2::SockRef;
 
-use super::exchange::{CHUNK, end, patiently, read_response, write};
-use super::flow::{Flow, Look};
+use super::context::TrialContext;
+use super::exchange::{CHUNK, end, read_response, write};
+use super::flow::{EndSnapshot, Flow};
 use super::info;
-use super::pace::{LOOK, wait_until};
-use super::tcp::{Setting, connect_from, next_connection};
-use super::wire::Wire;
+use super::request_capture::RequestCapture;
+use super::sockets;
+use super::waiting::{sleep_until, until_ready};
 
-/// What the connections of one end have come to so far.
+/// TraceEventKind the connections of one end have come to so far.
 #[derive(Default)]
-struct Account {
+struct Totals {
     /// Those that are over.
     before: SendCounters,
 }
 
-impl Account {
+impl Totals {
     /// Tells the flow how this end stands, its present connection included; that one `is_over`, if no more comes of it.
     fn tell(&mut self, flow: &Flow, side: Side, socket: &TcpStream, is_over: bool) {
         let Ok(info) = TcpInfo::of_socket(socket) else {
@@ -33,32 +34,32 @@ impl Account {
         };
         let sent = self.before.and(info::sent(&info));
         let probe = info::probe(&info);
-        flow.tell(side, Look::new(sent, probe));
+        flow.tell(side, EndSnapshot::new(sent, probe));
         if is_over {
             self.before = sent;
-            flow.tell(side, Look::new(sent, Probe::default()));
+            flow.tell(side, EndSnapshot::new(sent, Probe::default()));
             if side == Side::Sender {
-                flow.has_sampled(probe.smoothed_rtt);
+                flow.add_round_trip(probe.smoothed_rtt);
             }
         }
     }
 }
 
 /// Asks as often as the workload says, one request after the other.
-pub(super) fn ask(setting: &Setting<'_>, group: &Group, flow: &Flow, near: Ipv4Addr, to: SocketAddr) {
-    let mut wire = Wire::look(Protocol::Tcp, near, None, to, true);
-    if let Err(error) = ask_all(setting, group, flow, &mut wire, to) {
+pub(super) fn ask(context: &TrialContext<'_>, group: &Group, flow: &Flow, near: Ipv4Addr, to: SocketAddr) {
+    let mut capture = RequestCapture::look(Protocol::Tcp, near, None, to, true);
+    if let Err(error) = ask_all(context, group, flow, &mut capture, to) {
         flow.fail(error.to_string());
     }
-    flow.has_passed(wire.packets());
+    flow.set_packets(capture.packets());
     flow.over.store(true, Ordering::Relaxed);
 }
 
 fn ask_all(
-    setting: &Setting<'_>,
+    context: &TrialContext<'_>,
     group: &Group,
     flow: &Flow,
-    wire: &mut Wire,
+    capture: &mut RequestCapture,
     to: SocketAddr,
 ) -> io::Result<()> {
     let workload = &group.workload;
@@ -66,40 +67,40 @@ fn ask_all(
     let requests = workload.requests.unwrap_or(1);
     let reconnects = workload.reconnect == Some(true);
     let mut buffer = vec![0; CHUNK];
-    let mut account = Account::default();
+    let mut account = Totals::default();
     let mut open: Option<TcpStream> = None;
     for number in 1..=requests {
-        let mut from = wire.ask();
-        let mut requested_at = setting.clock.now();
+        let mut from = capture.ask();
+        let mut requested_at = context.clock.now();
         let mut socket = match open.take() {
             Some(socket) => socket,
             None => {
-                let socket = connect_from(setting, None, to)?;
+                let socket = sockets::connect(context.kernel, None, to)?;
                 if !reconnects {
                     // The time to connect is no request's.
-                    (from, requested_at) = (wire.ask(), setting.clock.now());
+                    (from, requested_at) = (capture.ask(), context.clock.now());
                 }
                 socket
             }
         };
         let is_last = reconnects || number == requests;
-        write(setting, flow, &mut socket, request)?;
+        write(context, flow, &mut socket, request)?;
         if is_last {
-            end(setting, &socket)?;
+            end(context, &socket)?;
         }
-        if !read_response(setting, flow, &mut socket, response, &mut buffer)? {
+        if !read_response(context, flow, &mut socket, response, &mut buffer)? {
             return leave(&socket);
         }
-        let responded_at = setting.clock.now();
+        let responded_at = context.clock.now();
         flow.answered(Transaction {
             requested_at,
             responded_at,
-            on_wire: wire.answered(from),
+            on_wire: capture.answered(from),
         });
         flow.last_acknowledged_at.move_to(responded_at);
         if is_last {
             // To the peer's FIN: a connection that is closed before could be reset.
-            if let Some(result) = patiently(setting, || socket.read(&mut buffer)) {
+            if let Some(result) = until_ready(context, || socket.read(&mut buffer)) {
                 result?;
             }
         }
@@ -107,7 +108,7 @@ fn ask_all(
         if !is_last {
             open = Some(socket);
         }
-        if number < requests && !wait_until(setting, responded_at + workload.think.unwrap_or_default()) {
+        if number < requests && !sleep_until(context, responded_at + workload.think.unwrap_or_default()) {
             return open.as_ref().map_or(Ok(()), leave);
         }
     }
@@ -121,18 +122,18 @@ fn leave(socket: &TcpStream) -> io::Result<()> {
 }
 
 /// Answers requests, connection after connection.
-pub(super) fn answer(setting: &Setting<'_>, group: &Group, flow: &Flow, listener: &TcpListener) {
-    let mut account = Account::default();
+pub(super) fn answer(context: &TrialContext<'_>, group: &Group, flow: &Flow, listener: &TcpListener) {
+    let mut account = Totals::default();
     let is_over = || flow.over.load(Ordering::Relaxed);
-    while let Some(Ok((mut socket, _))) = patiently(setting, || match next_connection(listener) {
+    while let Some(Ok(mut socket)) = until_ready(context, || match sockets::accept(listener) {
         Err(error) if error.kind() == ErrorKind::WouldBlock && is_over() => {
             Err(ErrorKind::NotConnected.into())
         }
         result => result,
     }) {
         // One connection that breaks is the one who asks's to tell; the next one is served.
-        let _ = serve(setting, group, flow, &mut socket);
-        if setting.is_over() {
+        let _ = serve(context, group, flow, &mut socket);
+        if context.is_over() {
             let _ = leave(&socket);
         }
         account.tell(flow, Side::Receiver, &socket, true);
@@ -140,14 +141,11 @@ pub(super) fn answer(setting: &Setting<'_>, group: &Group, flow: &Flow, listener
 }
 
 /// Answers the requests of one connection, and closes it when the peer has done so.
-fn serve(setting: &Setting<'_>, group: &Group, flow: &Flow, socket: &mut TcpStream) -> io::Result<()> {
-    socket.set_nonblocking(false)?;
-    socket.set_read_timeout(Some(LOOK))?;
-    socket.set_write_timeout(Some(LOOK))?;
+fn serve(context: &TrialContext<'_>, group: &Group, flow: &Flow, socket: &mut TcpStream) -> io::Result<()> {
     let (request, response) = group.workload.exchange();
     let mut buffer = vec![0; CHUNK];
     let mut unanswered = 0;
-    while let Some(result) = patiently(setting, || socket.read(&mut buffer)) {
+    while let Some(result) = until_ready(context, || socket.read(&mut buffer)) {
         let bytes = result? as u64;
         if bytes == 0 {
             return socket.shutdown(Shutdown::Write);
@@ -156,7 +154,7 @@ fn serve(setting: &Setting<'_>, group: &Group, flow: &Flow, socket: &mut TcpStre
         unanswered += bytes;
         while unanswered >= request {
             unanswered -= request;
-            write(setting, flow, socket, response)?;
+            write(context, flow, socket, response)?;
         }
     }
     Ok(())

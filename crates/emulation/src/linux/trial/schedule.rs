@@ -16,18 +16,19 @@ use experiment::workload::WorkloadKind;
 use foundation::{Duration, Instant};
 use network::{LinkId, Network, Topology};
 
-use super::begin::asks_in_turn;
-use super::flow::Flow;
-use super::tcp::Setting;
-use super::{Tracing, TrialClock};
+use super::context::{TrialClock, TrialContext};
+use super::flow::{Flow, Identity, Recording};
+use super::start::{choose_ways, shares_threads, start};
+use super::trace::Tracing;
+use crate::linux::emulation::Emulation;
 use crate::linux::namespace::Namespace;
+use crate::linux::tap::Tap;
 use crate::packet::IpPacket;
-use crate::{Emulation, Tap};
 
 /// How often connections are asked for their round-trip time.
 const SAMPLE: Duration = Duration::from_millis(10);
 
-/// What the world does at a time.
+/// TraceEventKind the world does at a time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Control {
     Mark,
@@ -113,7 +114,7 @@ impl<'e> Trial<'e> {
             self.plan(self.measured_from, Control::Mark);
         }
         for (number, group) in groups.iter_mut().enumerate() {
-            let successors = if asks_in_turn(group) {
+            let successors = if shares_threads(group) {
                 0
             } else {
                 group.successors()
@@ -173,7 +174,7 @@ impl<'e> Trial<'e> {
         scope: &'scope Scope<'scope, '_>,
         groups: &mut [Group],
         shared: &'scope [Group],
-        settings: &'scope [Setting<'scope>],
+        contexts: &'scope [TrialContext<'scope>],
         spec: &TrialSpec,
         cancel: Option<&AtomicBool>,
     ) -> bool
@@ -183,14 +184,37 @@ impl<'e> Trial<'e> {
         self.prepare(groups, spec);
         let mut threads: Vec<ScopedJoinHandle<'scope, ()>> = Vec::new();
         let mut begin = |trial: &mut Self, groups: &mut [Group], group: u32, pair: u32| {
-            let (own, setting) = (&shared[group as usize], &settings[group as usize]);
+            let (own, context) = (&shared[group as usize], &contexts[group as usize]);
             let size = groups[group as usize].next_size();
-            let beginning = trial.choose(setting, groups, group, pair, size);
+            let account = trial.account_of[group as usize][pair as usize];
+            let choice = choose_ways(
+                context,
+                trial.emulation,
+                &mut groups[group as usize],
+                pair,
+                account,
+                size,
+            );
             threads.retain(|thread| !thread.is_finished());
+            let id = Identity {
+                number: trial.flows.len() as u32,
+                group,
+                pair,
+                size,
+                way: choice.first_way(own, pair),
+                opened_at: trial.clock.now(),
+            };
+            let recording = Recording {
+                round_trips: own.records_rtt,
+                notes: trial.traces,
+            };
+            let flow = Arc::new(Flow::new(id, trial.clock, recording));
+            trial.flows.push(Arc::clone(&flow));
             let mut launch = |namespace: &'scope Namespace, act: Box<dyn FnOnce() + Send + 'scope>| {
                 threads.push(scope.spawn(move || drop(namespace.run(act))));
             };
-            trial.begin(own, setting, group, pair, size, beginning, &mut launch)
+            start(context, trial.emulation, own, &flow, choice, &mut launch);
+            flow
         };
         loop {
             if cancel.is_some_and(|cancel| cancel.load(Ordering::Relaxed)) {
@@ -320,7 +344,7 @@ impl<'e> Trial<'e> {
         }
     }
 
-    /// Reads machines and queues. What a busy machine is late for it does not read twice.
+    /// Reads machines and queues. TraceEventKind a busy machine is late for it does not read twice.
     fn take_series(&mut self, at: Instant, groups: &[Group]) {
         let links = self.bottlenecks.clone();
         let Some(sampling) = &mut self.sampling else {

@@ -1,4 +1,4 @@
-//! What happened in a trial on real kernels, in the shape that simulation gives it: the packets as they were heard on the
+//! TraceEventKind happened in a trial on real kernels, in the shape that simulation gives it: the packets as they were heard on the
 //! network, what applications read, and machines and queues over time.
 
 use std::collections::HashMap;
@@ -10,13 +10,13 @@ use experiment::plan::{Group, Protocol};
 use experiment::trace::capture::{Capture, CaptureOptions};
 use experiment::trace::content::{Message, MessageProtocol};
 use experiment::trace::{Content, EventTable, Series, Side, TraceEvent, TraceEventKind, TracedPacket};
-use foundation::Instant;
 use foundation::icmp::{Echo, PROTOCOL as ICMP};
+use foundation::{Duration, Instant};
 use transport::arq::{StreamRange, codec};
 use transport::tcp::wire;
 
 use super::flow::Flow;
-use crate::Heard;
+use crate::linux::tap::PacketEvent;
 use crate::packet::IpPacket;
 
 /// IP's numbers of what flows run over (RFC 9293, RFC 768).
@@ -34,7 +34,14 @@ struct Sighting {
     packet: Arc<IpPacket>,
 }
 
-/// What happened in a trial.
+/// TraceEventKind a trace records besides packets.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Tracing {
+    /// Interval between reads of connections and queues; `None` for no reads.
+    pub interval: Option<Duration>,
+}
+
+/// The trace of a trial.
 #[derive(Debug, Default)]
 pub struct Trace {
     /// The table of events, in order of time.
@@ -49,11 +56,11 @@ impl Trace {
     /// Writes a capture of the flows' packets, as the hosts' kernels have sent and received them.
     ///
     /// # Errors
-    /// What the writer gives.
+    /// TraceEventKind the writer gives.
     pub fn write_capture(&self, out: impl Write, extent: CaptureOptions) -> Result<()> {
         let mut capture = Capture::new(out, &self.hosts, extent.snap)?;
-        let heard = |sighting: &&Sighting| extent.side.is_none_or(|side| side == sighting.side);
-        for sighting in self.sightings.iter().filter(heard) {
+        let events = |sighting: &&Sighting| extent.side.is_none_or(|side| side == sighting.side);
+        for sighting in self.sightings.iter().filter(events) {
             capture.write(sighting.at, sighting.host, sighting.packet.bytes())?;
         }
         Ok(())
@@ -62,7 +69,7 @@ impl Trace {
     /// The trace of a trial that began at `start` by the clock of what was `heard`.
     pub(super) fn of(
         start: Instant,
-        heard: Vec<Heard>,
+        events: Vec<PacketEvent>,
         flows: &[Arc<Flow>],
         groups: &[Group],
         hosts: &[String],
@@ -71,13 +78,13 @@ impl Trace {
         let directory = Directory::new(flows, groups);
         let mut table = EventTable::default();
         let mut sightings = Vec::new();
-        let mut known: HashMap<u64, Known> = HashMap::new();
-        for one in heard {
+        let mut traced: HashMap<u64, FlowPacket> = HashMap::new();
+        for one in events {
             let at = Instant::ZERO + one.at.saturating_since(start);
             if let Some(packet) = one.packet {
-                directory.learn(&mut known, at, one.id, packet, one.what);
+                directory.record(&mut traced, at, one.id, packet, one.what);
             }
-            let Some(packet) = known.get(&one.id) else {
+            let Some(packet) = traced.get(&one.id) else {
                 continue;
             };
             let seen = TracedPacket {
@@ -126,7 +133,7 @@ impl Trace {
 }
 
 /// A packet of a flow.
-struct Known {
+struct FlowPacket {
     flow: u32,
     to: Side,
     /// The hosts of the flow, the opener's first.
@@ -169,15 +176,15 @@ impl<'a> Directory<'a> {
     }
 
     /// Takes down what a packet is, or how it has changed on its way.
-    fn learn(
+    fn record(
         &self,
-        known: &mut HashMap<u64, Known>,
+        traced: &mut HashMap<u64, FlowPacket>,
         at: Instant,
         id: u64,
         packet: IpPacket,
         what: TraceEventKind,
     ) {
-        if let Some(before) = known.get_mut(&id) {
+        if let Some(before) = traced.get_mut(&id) {
             // Of a corrupt packet the bytes may say anything: it stays what it was.
             if what == TraceEventKind::Mark
                 && let Some(content) = content(&packet, matches!(before.content, Content::Arq(_)))
@@ -202,9 +209,9 @@ impl<'a> Directory<'a> {
             return;
         };
         let pair = &group.pairs[flow.id.pair as usize];
-        known.insert(
+        traced.insert(
             id,
-            Known {
+            FlowPacket {
                 flow: flow.id.number,
                 to: side,
                 hosts: [pair.from.0 as usize, pair.to.0 as usize],
@@ -250,7 +257,7 @@ fn echo(packet: &IpPacket) -> Option<Message> {
     })
 }
 
-/// What a packet carries, if it is whole.
+/// TraceEventKind a packet carries, if it is whole.
 fn content(packet: &IpPacket, is_arq: bool) -> Option<Content> {
     if packet.protocol() == TCP {
         return wire::decode(packet.bytes())

@@ -5,12 +5,13 @@ use std::sync::atomic::Ordering;
 
 use experiment::plan::Group;
 
+use super::context::TrialContext;
 use super::flow::Flow;
-use super::pace::{LOOK, Pace, wait_until};
-use super::tcp::Setting;
+use super::pace::Pace;
+use super::waiting::{INTERVAL, sleep_until};
 
 /// Sends datagrams at the rate of the workload.
-pub(super) fn source(setting: &Setting<'_>, group: &Group, flow: &Flow, size: u32, to: SocketAddr) {
+pub(super) fn source(context: &TrialContext<'_>, group: &Group, flow: &Flow, size: u32, to: SocketAddr) {
     let sent = (|| -> std::io::Result<()> {
         let socket = UdpSocket::bind((std::net::Ipv4Addr::UNSPECIFIED, 0))?;
         let Some(rate) = group.workload.rate else {
@@ -18,14 +19,14 @@ pub(super) fn source(setting: &Setting<'_>, group: &Group, flow: &Flow, size: u3
         };
         let (datagram, mut packets) = (vec![0; size as usize], 0);
         let gap = rate.time_for(u64::from(size));
-        for at in Pace::of(group, flow.id.number, setting.clock.now(), gap) {
-            if !wait_until(setting, at) {
+        for at in Pace::of(group, flow.id.number, context.clock.now(), gap) {
+            if !sleep_until(context, at) {
                 break;
             }
-            flow.first_data_at.note(setting.clock.now());
+            flow.first_data_at.note(context.clock.now());
             socket.send_to(&datagram, to)?;
             packets += 1;
-            flow.has_sent(packets, packets * u64::from(size));
+            flow.set_sent(packets, packets * u64::from(size));
         }
         Ok(())
     })();
@@ -36,12 +37,12 @@ pub(super) fn source(setting: &Setting<'_>, group: &Group, flow: &Flow, size: u3
 }
 
 /// Counts the datagrams that arrive.
-pub(super) fn sink(setting: &Setting<'_>, flow: &Flow, socket: &UdpSocket) {
+pub(super) fn sink(context: &TrialContext<'_>, flow: &Flow, socket: &UdpSocket) {
     let mut buffer = vec![0; 65_536];
-    if socket.set_read_timeout(Some(LOOK)).is_err() {
+    if socket.set_read_timeout(Some(INTERVAL)).is_err() {
         return;
     }
-    while !setting.stop.load(Ordering::Relaxed) {
+    while !context.stop.load(Ordering::Relaxed) {
         if let Ok(bytes) = socket.recv(&mut buffer) {
             flow.read(0, bytes as u64);
         }

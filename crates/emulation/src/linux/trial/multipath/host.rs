@@ -10,10 +10,10 @@ use transport::mptcp::policy::{InKernel, PolicyConfig};
 use transport::mptcp::scheduler::{MinRtt, SchedulerConfig};
 use transport::mptcp::{JoinAfter, MptcpConfig, ReinjectionTrigger};
 
-use crate::Emulation;
-use crate::error::Error;
+use crate::error::{Error, system_error};
+use crate::linux::emulation::Emulation;
 use crate::linux::host::set;
-use crate::linux::trial::settings::{KernelTcp, Names};
+use crate::linux::trial::kernel_tcp::{ControllerNames, KernelTcp};
 
 /// What to ask a kernel for.
 ///
@@ -21,7 +21,7 @@ use crate::linux::trial::settings::{KernelTcp, Names};
 /// The keys that it has no knob for.
 pub(in crate::linux::trial) fn kernel_of(
     config: &MptcpConfig,
-    names: &Names,
+    names: &ControllerNames,
 ) -> Result<KernelTcp, Vec<Problem>> {
     let mut problems = Vec::new();
     let mut refuse = |key: &str, message: &str| problems.push(Problem::new(key, message));
@@ -119,13 +119,15 @@ pub(in crate::linux::trial) fn prepare(
                         "{} paths: the kernel's MPTCP has at most {MOST_SUBFLOWS}",
                         emulation.ways(host)
                     );
-                    return Err(Error::Option(Problem::new("protocol.kind", message)));
+                    return Err(Error::Option(Problem::new("protocol.kind", message).to_string()));
                 }
             }
             let before = managers.insert(pair.from, manager);
             if before.is_some_and(|before| before != manager) {
                 let message = "\"in-kernel\" and another policy at one host: a kernel has one path manager";
-                return Err(Error::Option(Problem::new("protocol.policy", message)));
+                return Err(Error::Option(
+                    Problem::new("protocol.policy", message).to_string(),
+                ));
             }
             if before.is_none() {
                 emulation.in_host(pair.from, || {
@@ -134,26 +136,11 @@ pub(in crate::linux::trial) fn prepare(
             }
             emulation.in_host(pair.to, || -> Result<(), Error> {
                 set("net/mptcp/enabled", "1")?;
-                told(Manager::open()?.set_limits(MOST_SUBFLOWS, MOST_SUBFLOWS))
+                Manager::open()?.set_limits(MOST_SUBFLOWS, MOST_SUBFLOWS)
             })?;
         }
     }
     Ok(listeners)
-}
-
-impl From<kernel::Error> for Error {
-    fn from(error: kernel::Error) -> Self {
-        match error {
-            kernel::Error::Missing { what, remedy } => Self::Missing { what, remedy },
-            kernel::Error::Permission { what, remedy } => Self::Permission { what, remedy },
-            kernel::Error::System { what, source } => Self::System { what, source },
-            kernel::Error::Option(problem) => Self::Option(problem),
-        }
-    }
-}
-
-fn told<T>(result: Result<T, kernel::Error>) -> Result<T, Error> {
-    Ok(result?)
 }
 
 /// Readies the kernel of the host that the calling thread is at to open connections.
@@ -167,7 +154,7 @@ fn ready(manager: PathManager) -> Result<Option<Events>, Error> {
             Ok(Some(Events::listen()?))
         }
         PathManager::Kernel => {
-            let found = paths().map_err(|error| Error::from_system("look at a host's addresses", error))?;
+            let found = paths().map_err(|error| system_error("look at a host's addresses", error))?;
             for path in found {
                 orders.add_endpoint(&path)?;
             }

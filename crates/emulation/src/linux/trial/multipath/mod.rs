@@ -6,33 +6,30 @@ mod subflows;
 
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpStream};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex};
 use std::time::Duration as StdDuration;
 
 use experiment::plan::{Group, Protocol};
 use kernel::mptcp::{ConnectionInfo, Director, Manager, SubflowState, Way, paths};
-use transport::mptcp::HostPaths;
 use transport::mptcp::policy::PolicyConfig;
 use transport::mptcp::segment::PathIndex;
 
+use super::context::TrialContext;
 use super::exchange::send;
 use super::flow::{Flow, locked};
-use super::tcp::{self, Setting};
-use crate::Emulation;
-use crate::error::Error;
+use super::{sockets, tcp};
+use crate::error::{Error, system_error};
+use crate::linux::emulation::Emulation;
 pub(super) use host::{kernel_of, prepare};
 use subflows::{Subflows, watch};
 
 /// How often a connection is looked at, and one that waits for a further subflow.
-const WATCH: StdDuration = StdDuration::from_millis(10);
-const WAIT: StdDuration = StdDuration::from_millis(1);
-
-/// What hosts know of their paths, as in simulation.
-pub(super) type Accounts = Mutex<Vec<HostPaths>>;
+const ACTIVE_INTERVAL: StdDuration = StdDuration::from_millis(10);
+const JOIN_INTERVAL: StdDuration = StdDuration::from_millis(1);
 
 /// How a connection of MPTCP begins.
-pub(super) struct Beginning {
+pub(super) struct MultipathStart {
     /// Who opens its subflows; `None` where the kernel does.
     pub director: Director,
     /// Whether that is left to the kernel.
@@ -43,38 +40,38 @@ pub(super) struct Beginning {
     pub ways: Vec<(Ipv4Addr, u8)>,
 }
 
-impl Beginning {
+impl MultipathStart {
     /// The number of the way on which its first subflow opens.
     pub(super) fn first_way(&self) -> u8 {
         self.ways[self.director.first().index()].1
     }
 }
 
-/// What the policy of a group makes of its next flow.
-pub(super) fn begin(
-    setting: &Setting<'_>,
+/// TraceEventKind the policy of a group makes of its next flow.
+pub(super) fn choose(
+    context: &TrialContext<'_>,
     emulation: &Emulation,
     group: &mut Group,
     pair: u32,
     account: u32,
     size: Option<u64>,
-) -> Option<Beginning> {
+) -> Option<MultipathStart> {
     use rand::{Rng as _, SeedableRng as _};
-    let policy = setting.kernel.multipath.as_ref()?;
+    let policy = context.kernel.multipath.as_ref()?;
     if !matches!(group.protocol, Protocol::Mptcp(_)) {
         return None;
     }
     // As in simulation.
     let random = foundation::Generator::seed_from_u64(group.paths.next_u64());
     let pair = &group.pairs[pair as usize];
-    let host = &mut locked(setting.accounts)[account as usize];
+    let host = &mut locked(context.accounts)[account as usize];
     let unknown = kernel::mptcp::UnknownSize::AsUnknown;
-    let mut director = Director::open(setting.clock.now(), policy, size, unknown, host, random);
+    let mut director = Director::open(context.clock.now(), policy, size, unknown, host, random);
     let by_kernel = matches!(policy, PolicyConfig::InKernel(_));
     if by_kernel {
         director.disable();
     }
-    Some(Beginning {
+    Some(MultipathStart {
         director,
         by_kernel,
         account,
@@ -88,56 +85,58 @@ pub(super) fn begin(
 
 /// The end that opens the flow, from its connection to its end.
 pub(super) fn open(
-    setting: &Setting<'_>,
+    context: &TrialContext<'_>,
     group: &Group,
     flow: &Flow,
     to: SocketAddr,
-    mut beginning: Beginning,
+    mut choice: MultipathStart,
 ) {
-    let connected = connect(setting, to, &beginning);
-    tcp::run(setting, flow, connected, |socket| {
-        let subflows = Arc::new(Subflows::on(&beginning.ways));
+    let connected = connect(context, to, &choice);
+    tcp::run(context, flow, connected, |socket| {
+        let subflows = Arc::new(Subflows::on(&choice.ways));
         watch(flow, socket, &subflows);
         let over = AtomicBool::new(false);
-        let looked_at = socket.try_clone()?;
+        let watched = socket.try_clone()?;
         std::thread::scope(|scope| {
             scope.spawn(|| {
-                if let Err(error) = direct(setting, flow, &looked_at, to, &mut beginning, &subflows, &over) {
+                if let Err(error) =
+                    manage_subflows(context, flow, &watched, to, &mut choice, &subflows, &over)
+                {
                     flow.fail(error.to_string());
                 }
             });
-            let result = send(setting, group, flow, socket);
+            let result = send(context, group, flow, socket);
             over.store(true, Ordering::Relaxed);
             result
         })
     });
 }
 
-fn connect(setting: &Setting<'_>, to: SocketAddr, beginning: &Beginning) -> io::Result<TcpStream> {
-    let first = beginning
+fn connect(context: &TrialContext<'_>, to: SocketAddr, choice: &MultipathStart) -> io::Result<TcpStream> {
+    let first = choice
         .ways
-        .get(beginning.director.first().index())
-        .filter(|_| !beginning.by_kernel);
-    tcp::connect_from(setting, first.map(|&(address, _)| address), to)
+        .get(choice.director.first().index())
+        .filter(|_| !choice.by_kernel);
+    sockets::connect(context.kernel, first.map(|&(address, _)| address), to)
 }
 
 /// Opens subflows when their time has come, and keeps the accounts, until the flow is over.
-fn direct(
-    setting: &Setting<'_>,
+fn manage_subflows(
+    context: &TrialContext<'_>,
     flow: &Flow,
     socket: &TcpStream,
     to: SocketAddr,
-    beginning: &mut Beginning,
+    choice: &mut MultipathStart,
     subflows: &Subflows,
     over: &AtomicBool,
 ) -> Result<(), Error> {
-    let system = |error: io::Error| Error::from_system("look at a connection of MPTCP", error);
+    let system = |error: io::Error| system_error("look at a connection of MPTCP", error);
     let token = ConnectionInfo::token(socket)
         .map_err(system)?
-        .ok_or_else(fallen_back)?;
+        .ok_or_else(fallback_error)?;
     let manager = Manager::open()?;
     let devices = paths().map_err(system)?;
-    let ways: Vec<Way> = beginning
+    let ways: Vec<Way> = choice
         .ways
         .iter()
         .filter_map(|&(address, _)| {
@@ -151,10 +150,10 @@ fn direct(
         .collect();
     let place = |own: IpAddr| ways.iter().position(|way| way.path.address == own);
     loop {
-        let last = over.load(Ordering::Relaxed) || setting.is_over();
+        let last = over.load(Ordering::Relaxed) || context.is_over();
         // A connection that is over may have forgotten what it was.
-        if !subflows.look(socket).map_err(system)? && !last {
-            return Err(fallen_back());
+        if !subflows.update(socket).map_err(system)? && !last {
+            return Err(fallback_error());
         }
         let seen: Vec<(SubflowState, u64)> = subflows
             .known()
@@ -172,31 +171,31 @@ fn direct(
             .collect();
         for (subflow, sent) in &seen {
             if *sent > 0 {
-                flow.takes_way(beginning.ways[subflow.path.index()].1);
+                flow.add_way(choice.ways[subflow.path.index()].1);
             }
         }
         let seen: Vec<SubflowState> = seen.into_iter().map(|(seen, _)| seen).collect();
         let sent: u64 = seen.iter().map(|seen| seen.tcp.bytes_acknowledged()).sum();
         let backlog = flow.id.size.map_or(0, |size| size.saturating_sub(sent));
-        let mut accounts = locked(setting.accounts);
-        let host = &mut accounts[beginning.account as usize];
+        let mut accounts = locked(context.accounts);
+        let host = &mut accounts[choice.account as usize];
         if last {
-            beginning.director.end(host);
+            choice.director.end(host);
             return Ok(());
         }
-        let now = setting.clock.now();
-        let director = &mut beginning.director;
+        let now = context.clock.now();
+        let director = &mut choice.director;
         director.advance(now, token, to.port(), &seen, backlog, host, &ways, &manager)?;
         drop(accounts);
-        std::thread::sleep(if beginning.director.is_waiting() {
-            WAIT
+        std::thread::sleep(if choice.director.is_waiting() {
+            JOIN_INTERVAL
         } else {
-            WATCH
+            ACTIVE_INTERVAL
         });
     }
 }
 
-fn fallen_back() -> Error {
+fn fallback_error() -> Error {
     Error::System {
         what: "use several paths".into(),
         source: io::Error::other("the connection has fallen back to plain TCP"),

@@ -1,4 +1,4 @@
-//! What the kernel tells of the subflows of a connection.
+//! TraceEventKind the kernel tells of the subflows of a connection.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -9,7 +9,7 @@ use experiment::outcome::{PathBytes, SendCounters};
 use experiment::trace::{Probe, Side};
 use kernel::mptcp::{ConnectionInfo, Subflow};
 
-use crate::linux::trial::flow::{Flow, Look, locked};
+use crate::linux::trial::flow::{EndSnapshot, Flow, locked};
 use crate::linux::trial::info;
 
 /// The subflows of a connection, those that have closed as they were seen last.
@@ -29,7 +29,7 @@ impl Subflows {
     }
 
     /// Looks at a connection; false where it is plain TCP.
-    pub(super) fn look(&self, socket: &TcpStream) -> io::Result<bool> {
+    pub(super) fn update(&self, socket: &TcpStream) -> io::Result<bool> {
         let Some(connection) = ConnectionInfo::of_socket(socket)? else {
             return Ok(false);
         };
@@ -45,8 +45,8 @@ impl Subflows {
         locked(&self.known)
     }
 
-    /// What all of them have done. Windows and what is in flight add up; the round-trip time is that of the fastest.
-    fn told(&self) -> Look {
+    /// TraceEventKind all of them have done. Windows and what is in flight add up; the round-trip time is that of the fastest.
+    fn snapshot(&self) -> EndSnapshot {
         let (mut sent, mut probe, mut carried) =
             (SendCounters::default(), Probe::default(), PathBytes::default());
         for subflow in locked(&self.known).values() {
@@ -65,7 +65,7 @@ impl Subflows {
             };
             probe.state = "open";
         }
-        Look {
+        EndSnapshot {
             sent,
             probe,
             carried: Some(carried),
@@ -77,10 +77,10 @@ impl Subflows {
 pub(super) fn watch(flow: &Flow, socket: &TcpStream, subflows: &Arc<Subflows>) {
     let subflows = Arc::clone(subflows);
     if let Ok(socket) = socket.try_clone() {
-        let look = move || {
-            subflows.look(&socket).ok()?;
-            Some(subflows.told())
+        let read = move || {
+            subflows.update(&socket).ok()?;
+            Some(subflows.snapshot())
         };
-        flow.watch(Side::Sender, Box::new(look));
+        flow.watch(Side::Sender, Box::new(read));
     }
 }

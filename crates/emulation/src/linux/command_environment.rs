@@ -15,14 +15,14 @@ const NAMES: &CStr = c"/etc/hosts";
 
 /// What commands find around them, of all hosts of an emulation.
 #[derive(Debug)]
-pub(crate) struct Surroundings {
+pub(crate) struct CommandEnvironment {
     /// The file of names.
     names: Vec<u8>,
     /// The hosts' own, in order.
     hosts: Vec<CString>,
 }
 
-impl Surroundings {
+impl CommandEnvironment {
     /// Of machines with these names and addresses, the first of which are the hosts. A name that a file of names cannot hold
     /// is left out.
     pub(crate) fn new<'a>(machines: impl Iterator<Item = (&'a str, Ipv4Addr)>, hosts: usize) -> Self {

@@ -16,7 +16,7 @@ const GRACE: Duration = Duration::from_millis(2);
 const UNTIL_STAMPED: StdDuration = StdDuration::from_millis(20);
 
 /// Looks at all packets between two hosts of one flow. Where the system lets nobody look, it sees nothing.
-pub(super) struct Wire {
+pub(super) struct RequestCapture {
     capture: Option<Capture>,
     /// Whether nobody else asks so at the same time.
     is_alone: bool,
@@ -26,9 +26,9 @@ pub(super) struct Wire {
 
 /// When a request began, on the clock that the kernel stamps packets with.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Asked(Stamp);
+pub(super) struct RequestStart(Stamp);
 
-impl Wire {
+impl RequestCapture {
     /// Looks from the calling thread's host, whose address is `near`; `to` is the far end, without a port for ICMP echo,
     /// whose requests have this `identifier`. Fragments tell nobody whose they are: where others ask at the same time, what
     /// has any is not told.
@@ -57,12 +57,12 @@ impl Wire {
     }
 
     /// A request begins.
-    pub(super) fn ask(&self) -> Asked {
-        Asked(Stamp::now())
+    pub(super) fn ask(&self) -> RequestStart {
+        RequestStart(Stamp::now())
     }
 
     /// Its response is whole: gives how long it took on the wire.
-    pub(super) fn answered(&mut self, asked: Asked) -> Option<Duration> {
+    pub(super) fn answered(&mut self, asked: RequestStart) -> Option<Duration> {
         let until = Stamp::now();
         self.longest = self.longest.max(until.since(asked.0));
         let capture = self.capture.as_mut()?;

@@ -8,16 +8,16 @@ use experiment::plan::{Group, Protocol};
 use experiment::workload::WorkloadKind;
 
 use super::flow::Flow;
-use super::own;
+use super::user_tcp;
 use crate::linux::tap::SegmentCounts;
 
 /// How long packets that a flow sends last are waited for: an acknowledgement leaves its stack at once.
 pub(super) const GRACE: StdDuration = StdDuration::from_millis(5);
 
 /// Whether packets of the measured flows are to be counted so.
-pub(super) fn is_asked_for(groups: &[Group]) -> bool {
+pub(super) fn is_configured(groups: &[Group]) -> bool {
     let measured = &groups[0];
-    let is_own = matches!(&measured.protocol, Protocol::Tcp(config) if own::is_asked_for(config));
+    let is_own = matches!(&measured.protocol, Protocol::Tcp(config) if user_tcp::is_configured(config));
     is_own && measured.workload.kind == WorkloadKind::RequestResponse
 }
 
@@ -28,6 +28,6 @@ pub(super) fn assign(counts: &SegmentCounts, flows: &[Arc<Flow>]) {
         SocketAddr::V6(_) => None,
     };
     for flow in flows.iter().filter(|flow| flow.id.group == 0) {
-        flow.has_passed(flow.to().and_then(of));
+        flow.set_packets(flow.to().and_then(of));
     }
 }

@@ -9,13 +9,13 @@ use foundation::Instant;
 use socket::pattern;
 use transport::Statistics;
 
-use super::flow::{Flow, Look};
-use super::tcp::Setting;
+use super::context::TrialContext;
+use super::flow::{EndSnapshot, Flow};
 
 /// Why an end fails that has read what the other one did not write.
-pub(super) const WRONG: &str = "the bytes that arrived are not those that were sent";
+pub(super) const WRONG_BYTES: &str = "the bytes that arrived are not those that were sent";
 
-/// What the application has written and nobody has taken yet.
+/// TraceEventKind the application has written and nobody has taken yet.
 #[derive(Debug, Default)]
 pub(super) struct Pipe {
     pub waiting: u64,
@@ -33,8 +33,8 @@ impl Stream for Pipe {
 }
 
 /// One end of a flow.
-pub(super) struct Player<'a> {
-    pub setting: &'a Setting<'a>,
+pub(super) struct ApplicationRunner<'a> {
+    pub context: &'a TrialContext<'a>,
     pub flow: &'a Flow,
     pub side: Side,
     pub pipe: Pipe,
@@ -47,15 +47,15 @@ pub(super) struct Player<'a> {
     has_marked: bool,
 }
 
-impl<'a> Player<'a> {
+impl<'a> ApplicationRunner<'a> {
     pub(super) fn new(
-        setting: &'a Setting<'a>,
+        context: &'a TrialContext<'a>,
         flow: &'a Flow,
         side: Side,
         application: Application,
     ) -> Self {
         Self {
-            setting,
+            context,
             flow,
             side,
             pipe: Pipe::default(),
@@ -69,7 +69,7 @@ impl<'a> Player<'a> {
     }
 
     fn notice(&mut self, notice: Notice) {
-        let now = self.setting.clock.now();
+        let now = self.context.clock.now();
         self.application
             .on_notice(now, notice, &mut self.pipe, &mut self.progress);
         for transaction in self.progress.transactions.drain(..) {
@@ -79,7 +79,7 @@ impl<'a> Player<'a> {
 
     /// Lets the application do what it does by itself: begin, at the end that opens the flow, and what is due by now.
     pub(super) fn act(&mut self) {
-        let now = self.setting.clock.now();
+        let now = self.context.clock.now();
         if self.side == Side::Sender && !std::mem::replace(&mut self.has_started, true) {
             self.application.start(now, &mut self.pipe);
         }
@@ -100,7 +100,7 @@ impl<'a> Player<'a> {
         self.received += count;
         let total = self.flow.read(1 - self.side as usize, count);
         if self.side == Side::Receiver && Some(total) == self.flow.id.size {
-            self.flow.received_at.note(self.setting.clock.now());
+            self.flow.received_at.note(self.context.clock.now());
         }
         self.notice(Notice::Read(count));
         is_right
@@ -121,7 +121,7 @@ impl<'a> Player<'a> {
     /// not asked again.
     pub(super) fn tell(
         &mut self,
-        look: Look,
+        look: EndSnapshot,
         statistics: &Statistics,
         at: impl Fn(Instant) -> Instant,
         is_last: bool,
@@ -139,10 +139,10 @@ impl<'a> Player<'a> {
         // Histograms are large: they are told when measuring begins, and at the end.
         if let Some(rtt) = &statistics.rtt {
             if self.flow.marked.load(Ordering::Relaxed) && !std::mem::replace(&mut self.has_marked, true) {
-                self.flow.tell_earlier_round_trips(rtt);
+                self.flow.set_earlier_round_trips(rtt);
             }
             if is_last {
-                self.flow.tell_round_trips(rtt);
+                self.flow.set_round_trips(rtt);
             }
         }
     }

@@ -6,7 +6,6 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::time::Duration as StdDuration;
 
-use std::collections::BTreeMap;
 use std::sync::atomic::Ordering;
 
 use experiment::application::Application;
@@ -19,23 +18,20 @@ use socket::pattern;
 use transport::arq::StreamRange;
 use transport::tcp::{Connection, StackKind, TcpConfig};
 
-use super::flow::{Flow, Look};
-use super::player::{Player, WRONG};
-use super::tcp::Setting;
-use crate::Emulation;
-use crate::linux::stack::{PORTS, Told, UserListener, UserStack, UserStream};
+use super::application::{ApplicationRunner, WRONG_BYTES};
+use super::context::{Stacks, TrialContext};
+use super::flow::{EndSnapshot, Flow};
+use crate::linux::emulation::Emulation;
+use crate::linux::stack::{PORTS, StreamState, UserListener, UserStack, UserStream};
 use stack::{Stack, StreamId};
 
 /// How often an end looks whether the trial is over.
-const LOOK: Duration = Duration::from_millis(50);
+const INTERVAL: Duration = Duration::from_millis(50);
 /// Bytes written or read at once.
 const CHUNK: usize = 64 * 1024;
 
-/// The stacks of the hosts at which the project's TCP runs.
-pub(super) type Stacks = BTreeMap<HostId, UserStack>;
-
 /// Whether a protocol asks for the project's TCP.
-pub(super) fn is_asked_for(config: &TcpConfig) -> bool {
+pub(super) fn is_configured(config: &TcpConfig) -> bool {
     config.stack == Some(StackKind::Longfat)
 }
 
@@ -43,7 +39,7 @@ pub(super) fn is_asked_for(config: &TcpConfig) -> bool {
 pub(super) fn attach(emulation: &Emulation, groups: &[Group], secret: Streams) -> io::Result<Stacks> {
     let mut stacks = Stacks::new();
     for group in groups {
-        if !matches!(&group.protocol, Protocol::Tcp(config) if is_asked_for(config)) {
+        if !matches!(&group.protocol, Protocol::Tcp(config) if is_configured(config)) {
             continue;
         }
         for host in group.pairs.iter().flat_map(|pair| [pair.from, pair.to]) {
@@ -61,21 +57,21 @@ pub(super) fn attach(emulation: &Emulation, groups: &[Group], secret: Streams) -
 
 /// One end of a flow, on top of a stream.
 struct End<'a> {
-    player: Player<'a>,
+    application: ApplicationRunner<'a>,
     written: u64,
     has_finished: bool,
     buffer: Vec<u8>,
 }
 
 impl<'a> End<'a> {
-    fn new(setting: &'a Setting<'a>, group: &Group, flow: &'a Flow, side: Side) -> Self {
+    fn new(context: &'a TrialContext<'a>, group: &Group, flow: &'a Flow, side: Side) -> Self {
         let [sender, receiver] = Application::of(group, flow.id.number, flow.id.size);
         let application = match side {
             Side::Sender => sender,
             Side::Receiver => receiver,
         };
         Self {
-            player: Player::new(setting, flow, side, application),
+            application: ApplicationRunner::new(context, flow, side, application),
             written: 0,
             has_finished: false,
             buffer: vec![0; CHUNK],
@@ -84,60 +80,60 @@ impl<'a> End<'a> {
 
     /// Runs the application over the stream to the end of the flow, or of the trial.
     fn run(&mut self, stream: &UserStream) {
-        stream.converse(|stack, id, told| self.turn(stack, id, told));
+        stream.converse(|stack, id, stream| self.turn(stack, id, stream));
     }
 
     /// Lets the application begin before anything has left.
     fn begin(&mut self, stack: &mut Stack, id: StreamId) {
-        self.player.act();
+        self.application.act();
         self.write(stack, id);
     }
 
-    fn turn(&mut self, stack: &mut Stack, id: StreamId, told: Told) -> ControlFlow<(), Duration> {
-        let clock = self.player.setting.clock;
-        if self.player.setting.is_over() {
+    fn turn(&mut self, stack: &mut Stack, id: StreamId, stream: StreamState) -> ControlFlow<(), Duration> {
+        let clock = self.application.context.clock;
+        if self.application.context.is_over() {
             self.look(stack, id, true);
             // Whatever is unsent is nobody's concern any more.
             stack.abort(clock.clock.now(), id);
             return ControlFlow::Break(());
         }
         self.read(stack, id);
-        if told.peer_has_finished {
-            self.player.peer_finished();
+        if stream.peer_has_finished {
+            self.application.peer_finished();
         }
-        self.player.act();
+        self.application.act();
         self.write(stack, id);
-        let is_over = told.has_finished || told.is_closed;
+        let is_over = stream.has_finished || stream.is_closed;
         self.look(stack, id, is_over);
         if is_over {
-            let flow = self.player.flow;
-            match told.failure {
+            let flow = self.application.flow;
+            match stream.failure {
                 Some(failure) => flow.fail(failure.to_string()),
-                None if self.player.side == Side::Sender => flow.finished.store(true, Ordering::Relaxed),
+                None if self.application.side == Side::Sender => flow.finished.store(true, Ordering::Relaxed),
                 None => {}
             }
             return ControlFlow::Break(());
         }
-        let next = self.player.acts_at().saturating_since(clock.now());
-        ControlFlow::Continue(next.min(LOOK))
+        let next = self.application.acts_at().saturating_since(clock.now());
+        ControlFlow::Continue(next.min(INTERVAL))
     }
 
     fn read(&mut self, stack: &mut Stack, id: StreamId) {
-        let clock = self.player.setting.clock.clock;
+        let clock = self.application.context.clock.clock;
         loop {
             let count = stack.read(clock.now(), id, &mut self.buffer);
             if count == 0 {
                 return;
             }
-            if !self.player.read(&self.buffer[..count]) {
-                self.player.flow.fail(WRONG.into());
+            if !self.application.read(&self.buffer[..count]) {
+                self.application.flow.fail(WRONG_BYTES.into());
             }
         }
     }
 
     fn write(&mut self, stack: &mut Stack, id: StreamId) {
-        let now = self.player.setting.clock.clock.now();
-        let pipe = &mut self.player.pipe;
+        let now = self.application.context.clock.clock.now();
+        let pipe = &mut self.application.pipe;
         while pipe.waiting > 0 {
             let room = stack.connection(id).map_or(0, Connection::writable);
             // Where there is no room one byte is written in vain, so that the stack tells when there is.
@@ -165,10 +161,10 @@ impl<'a> End<'a> {
             return;
         };
         let statistics = connection.statistics();
-        let look = Look::new(SendCounters::of(statistics), Probe::of_tcp(connection));
-        let start = self.player.setting.clock.start;
+        let look = EndSnapshot::new(SendCounters::of(statistics), Probe::of_tcp(connection));
+        let start = self.application.context.clock.start;
         let told = |at: Instant| Instant::ZERO + at.saturating_since(start);
-        self.player.tell(look, statistics, told, is_last);
+        self.application.tell(look, statistics, told, is_last);
     }
 }
 
@@ -180,19 +176,19 @@ pub(super) fn listen(stacks: &Stacks, host: HostId, config: &Arc<TcpConfig>) -> 
 
 /// Opens the flow and runs its application to the end.
 pub(super) fn open(
-    setting: &Setting<'_>,
+    context: &TrialContext<'_>,
     group: &Group,
     flow: &Flow,
     config: &TcpConfig,
     stack: &UserStack,
     to: std::net::SocketAddr,
 ) {
-    let mut end = End::new(setting, group, flow, Side::Sender);
+    let mut end = End::new(context, group, flow, Side::Sender);
     let opened = stack.open(to, config, |stack, id| {
         if group.records_rtt {
             stack.touch(id, Connection::record_round_trips);
         }
-        // What is written before the SYN leaves may go with it.
+        // TraceEventKind is written before the SYN leaves may go with it.
         end.begin(stack, id);
     });
     match opened {
@@ -203,13 +199,13 @@ pub(super) fn open(
 }
 
 /// Serves the flow until it, or the trial, is over.
-pub(super) fn accept(setting: &Setting<'_>, group: &Group, flow: &Flow, listener: UserListener) {
-    let patience = StdDuration::from_nanos(LOOK.as_nanos());
-    while !setting.is_over() {
+pub(super) fn accept(context: &TrialContext<'_>, group: &Group, flow: &Flow, listener: UserListener) {
+    let patience = StdDuration::from_nanos(INTERVAL.as_nanos());
+    while !context.is_over() {
         match listener.accept(Some(patience)) {
             Ok(stream) => {
                 drop(listener);
-                return End::new(setting, group, flow, Side::Receiver).run(&stream);
+                return End::new(context, group, flow, Side::Receiver).run(&stream);
             }
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
             Err(error) => return flow.fail(error.to_string()),

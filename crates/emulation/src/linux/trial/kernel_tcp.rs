@@ -1,4 +1,4 @@
-//! How much of a study's TCP a kernel can be asked for. What it cannot is said, never passed over.
+//! How much of a study's TCP a kernel can be asked for. TraceEventKind it cannot is said, never passed over.
 
 use std::collections::BTreeMap;
 
@@ -57,11 +57,11 @@ fn parameters(controller: &str) -> &'static [&'static str] {
     }
 }
 
-/// What the kernel calls a controller of a study, with the settings that the study gives it.
+/// TraceEventKind the kernel calls a controller of a study, with the settings that the study gives it.
 fn kernel_name(
     controller: &str,
     settings: &Map<String, Value>,
-    names: &Names,
+    names: &ControllerNames,
 ) -> Result<String, Vec<Problem>> {
     let known = parameters(controller);
     let told = |key: &str| known.contains(&key);
@@ -71,10 +71,10 @@ fn kernel_name(
     let problems: Vec<Problem> = strange
         .map(|(key, _)| {
             let message = if known.is_empty() {
-                "a kernel's controller has no such setting in a study".to_owned()
+                "a kernel's controller has no such context in a study".to_owned()
             } else {
                 format!(
-                    "a kernel's {controller} has no such setting: allowed: {}",
+                    "a kernel's {controller} has no such context: allowed: {}",
                     known.join(", ")
                 )
             };
@@ -105,16 +105,16 @@ fn kernel_name(
     }
 }
 
-/// What the kernel calls controllers that were given to it for the occasion: from a study's name to its own. With
+/// TraceEventKind the kernel calls controllers that were given to it for the occasion: from a study's name to its own. With
 /// parameters the name is followed by those, as in `vegas alpha=3 beta=6`.
-pub type Names = BTreeMap<String, String>;
+pub type ControllerNames = BTreeMap<String, String>;
 
 impl KernelTcp {
-    /// What to ask a kernel for.
+    /// TraceEventKind to ask a kernel for.
     ///
     /// # Errors
     /// The keys that it has no knob for.
-    pub(crate) fn of(config: &TcpConfig, names: &Names) -> Result<Self, Vec<Problem>> {
+    pub(crate) fn of(config: &TcpConfig, names: &ControllerNames) -> Result<Self, Vec<Problem>> {
         let written = serde_json::to_value(config).unwrap_or_default();
         let given = written.as_object().into_iter().flatten();
         let mut problems: Vec<Problem> = given
@@ -210,7 +210,7 @@ mod tests {
 
     fn read(json: &str) -> Result<KernelTcp, String> {
         let config: TcpConfig = serde_json::from_str(json).unwrap();
-        let names = Names::from(
+        let names = ControllerNames::from(
             [("vegas", "lf_vegas"), ("vegas alpha=3 beta=6", "lf_vegas2")]
                 .map(|(a, b)| (a.to_owned(), b.to_owned())),
         );
@@ -270,11 +270,11 @@ mod tests {
             ),
             (
                 r#"{"kind": "tcp", "congestion": {"kind": "vegas", "rules": "paper"}}"#,
-                "congestion.rules: a kernel's vegas has no such setting: allowed: alpha, beta, gamma",
+                "congestion.rules: a kernel's vegas has no such context: allowed: alpha, beta, gamma",
             ),
             (
                 r#"{"kind": "tcp", "congestion": {"kind": "cubic", "beta": 0.8}}"#,
-                "congestion.beta: a kernel's controller has no such setting",
+                "congestion.beta: a kernel's controller has no such context",
             ),
         ] {
             let message = read(json).unwrap_err();

@@ -1,0 +1,161 @@
+//! State that the thread of a stack and its streams share.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::io;
+use std::net::{IpAddr, Ipv4Addr};
+use std::os::fd::OwnedFd;
+use std::sync::atomic::AtomicBool;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+
+use foundation::Instant;
+use socket::clock::Clock;
+use stack::{ConnectionEvent, Event, Stack, StreamId};
+use transport::tcp::Error as TcpError;
+
+use crate::linux::port::Port;
+
+/// What the thread of a stack and its streams share.
+#[derive(Debug)]
+pub(super) struct Shared {
+    pub(super) state: Mutex<State>,
+    pub(super) clock: Clock,
+    pub(super) port: Port,
+    pub(super) address: Ipv4Addr,
+    /// Wakes the thread.
+    pub(super) wake: OwnedFd,
+    pub(super) stop: AtomicBool,
+}
+
+#[derive(Debug)]
+pub(super) struct State {
+    pub(super) stack: Stack,
+    /// The packet that leaves next, where the port had no room for it.
+    pub(super) packet: Vec<u8>,
+    pub(super) is_blocked: bool,
+    /// The network has ended.
+    pub(super) has_ended: bool,
+    /// Until when the thread sleeps.
+    pub(super) sleeps_until: Instant,
+    pub(super) streams: BTreeMap<StreamId, Status>,
+    /// Streams that wait to be accepted, by port.
+    pub(super) backlogs: BTreeMap<u16, (Arc<Condvar>, VecDeque<StreamId>)>,
+}
+
+/// A stream and the condition variable of its waiters.
+#[derive(Debug, Default)]
+pub(super) struct Status {
+    pub(super) changed: Arc<Condvar>,
+    pub(super) is_connected: bool,
+    pub(super) state: StreamState,
+}
+
+/// How far a stream has come.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct StreamState {
+    pub(crate) peer_has_finished: bool,
+    /// Both directions finished and were acknowledged.
+    pub(crate) has_finished: bool,
+    pub(crate) is_closed: bool,
+    pub(crate) failure: Option<TcpError>,
+}
+
+impl Shared {
+    /// A thread that has panicked has said so; what it held is as good as it left it.
+    pub(super) fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(super) fn wake(&self) {
+        // Full, the counter wakes the thread just as well.
+        let _ = rustix::io::write(&self.wake, &1_u64.to_ne_bytes());
+    }
+
+    pub(super) const fn own_address(&self) -> IpAddr {
+        IpAddr::V4(self.address)
+    }
+
+    /// Sends what is to leave, tells who waits, and has the thread wake up in time for what is due next.
+    pub(super) fn flush(&self, state: &mut State) {
+        self.send(state);
+        state.dispatch_events();
+        if state.is_blocked
+            || state
+                .stack
+                .poll_timeout()
+                .is_some_and(|at| at < state.sleeps_until)
+        {
+            state.sleeps_until = Instant::ZERO;
+            self.wake();
+        }
+    }
+
+    pub(super) fn send(&self, state: &mut State) {
+        loop {
+            if !state.is_blocked && !state.stack.poll_transmit(self.clock.now(), &mut state.packet) {
+                return;
+            }
+            match self.port.send(&state.packet) {
+                Ok(()) => state.is_blocked = false,
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                    state.is_blocked = true;
+                    return;
+                }
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(_) => {
+                    state.is_blocked = false;
+                    state.end();
+                    return;
+                }
+            }
+        }
+    }
+}
+
+impl State {
+    /// Hands events to those who wait for them.
+    pub(super) fn dispatch_events(&mut self) {
+        while let Some(event) = self.stack.poll_event() {
+            match event {
+                Event::Accepted { stream, port } => {
+                    let status = Status {
+                        is_connected: true,
+                        ..Status::default()
+                    };
+                    self.streams.insert(stream, status);
+                    if let Some((changed, waiting)) = self.backlogs.get_mut(&port) {
+                        waiting.push_back(stream);
+                        changed.notify_one();
+                    }
+                }
+                Event::Connection(stream, event) => {
+                    let Some(status) = self.streams.get_mut(&stream) else {
+                        continue;
+                    };
+                    match event {
+                        ConnectionEvent::Connected => status.is_connected = true,
+                        ConnectionEvent::PeerFinished => status.state.peer_has_finished = true,
+                        ConnectionEvent::Closed => status.state.is_closed = true,
+                        ConnectionEvent::Failed(error) => {
+                            status.state.failure = Some(error);
+                            status.state.is_closed = true;
+                        }
+                        ConnectionEvent::Finished => status.state.has_finished = true,
+                        ConnectionEvent::Readable | ConnectionEvent::Writable => {}
+                    }
+                    status.changed.notify_all();
+                }
+            }
+        }
+    }
+
+    /// The network is gone, and so is everybody in it.
+    pub(super) fn end(&mut self) {
+        self.has_ended = true;
+        for status in self.streams.values() {
+            status.changed.notify_all();
+        }
+        for (changed, _) in self.backlogs.values() {
+            changed.notify_all();
+        }
+    }
+}

@@ -1,0 +1,182 @@
+//! Starts a flow: a socket at the host that it goes to, and a thread at either end.
+
+use std::net::UdpSocket;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use experiment::plan::{Group, Protocol};
+use experiment::trace::content::MessageProtocol;
+use experiment::workload::WorkloadKind;
+use network::HostId;
+
+use super::context::TrialContext;
+use super::flow::{Flow, locked};
+use super::{arq, messages, multipath, sockets, tcp, udp, user_tcp};
+use crate::linux::emulation::Emulation;
+use crate::linux::namespace::Namespace;
+
+/// The ways of a flow.
+pub(super) struct WayChoice {
+    /// Index of its way among those of the pair.
+    pub index: u8,
+    /// The paths of an MPTCP connection.
+    pub multipath: Option<multipath::MultipathStart>,
+}
+
+impl WayChoice {
+    /// The number of the way on which the flow opens.
+    pub(super) fn first_way(&self, group: &Group, pair: u32) -> u8 {
+        match &self.multipath {
+            Some(several) => several.first_way(),
+            None => group.pairs[pair as usize].ways[usize::from(self.index)].number,
+        }
+    }
+}
+
+/// Whether one pair of threads carries all requests of a flow, even with a connection for each: starting threads would take
+/// longer than a request.
+pub(super) fn shares_threads(group: &Group) -> bool {
+    let is_kernels = matches!(&group.protocol, Protocol::Tcp(config) if !user_tcp::is_configured(config));
+    group.has_messages() || (is_kernels && group.workload.kind == WorkloadKind::RequestResponse)
+}
+
+/// Chooses the ways of a group's next flow.
+pub(super) fn choose_ways(
+    context: &TrialContext<'_>,
+    emulation: &Emulation,
+    group: &mut Group,
+    pair: u32,
+    account: u32,
+    size: Option<u64>,
+) -> WayChoice {
+    let multipath = multipath::choose(context, emulation, group, pair, account, size);
+    let pairs = Arc::clone(&group.pairs);
+    let index = group.choose_way(
+        &pairs[pair as usize],
+        &mut locked(context.accounts)[account as usize],
+    );
+    WayChoice { index, multipath }
+}
+
+/// Starts a flow of a group; `launch` runs a function at a host.
+pub(super) fn start<'scope>(
+    context: &'scope TrialContext<'scope>,
+    emulation: &'scope Emulation,
+    group: &'scope Group,
+    flow: &Arc<Flow>,
+    choice: WayChoice,
+    launch: &mut dyn FnMut(&'scope Namespace, Box<dyn FnOnce() + Send + 'scope>),
+) {
+    let way = &group.pairs[flow.id.pair as usize];
+    let number = way.ways[usize::from(choice.index)].number;
+    // The route to a way's address is the way.
+    let address = emulation.way_address(way.to, number);
+    let near = emulation.way_address(way.from, number);
+    if choice.multipath.is_none() {
+        flow.add_way(number);
+    }
+    let mut launch = |host: HostId, act| launch(emulation.namespace(host), act);
+    let (here, there) = (Arc::clone(flow), Arc::clone(flow));
+    let listening = match &group.protocol {
+        Protocol::Tcp(config) if user_tcp::is_configured(config) => {
+            user_tcp::listen(context.stacks, way.to, config).and_then(|listener| {
+                let to = listener.local_addr();
+                let stack = context.stacks.get(&way.from);
+                let stack = stack.ok_or(std::io::ErrorKind::NotConnected)?;
+                launch(
+                    way.to,
+                    Box::new(move || user_tcp::accept(context, group, &there, listener)),
+                );
+                launch(
+                    way.from,
+                    Box::new(move || user_tcp::open(context, group, &here, config, stack, to)),
+                );
+                Ok(to)
+            })
+        }
+        Protocol::Tcp(_) => emulation
+            .in_host(way.to, || sockets::listen(context.kernel, address))
+            .and_then(|listener| {
+                let to = listener.local_addr()?;
+                launch(
+                    way.to,
+                    Box::new(move || tcp::accept(context, group, &there, &listener)),
+                );
+                launch(
+                    way.from,
+                    Box::new(move || tcp::open(context, group, &here, near, to)),
+                );
+                Ok(to)
+            }),
+        Protocol::Mptcp(_) => emulation
+            .in_host(way.to, || sockets::listen(context.kernel, address))
+            .and_then(|listener| {
+                let to = listener.local_addr()?;
+                let multipath = choice.multipath.ok_or(std::io::ErrorKind::InvalidInput)?;
+                launch(
+                    way.to,
+                    Box::new(move || tcp::accept(context, group, &there, &listener)),
+                );
+                launch(
+                    way.from,
+                    Box::new(move || multipath::open(context, group, &here, to, multipath)),
+                );
+                Ok(to)
+            }),
+        Protocol::Udp(_) if group.has_messages() => emulation
+            .in_host(way.to, || UdpSocket::bind((address, 0)))
+            .and_then(|socket| {
+                let to = socket.local_addr()?;
+                launch(
+                    way.to,
+                    Box::new(move || messages::answer(context, group, &there, &socket)),
+                );
+                launch(
+                    way.from,
+                    Box::new(move || messages::ask(context, group, &here, MessageProtocol::Udp, near, to)),
+                );
+                Ok(to)
+            }),
+        Protocol::Icmp => {
+            let to = (address, 0).into();
+            launch(
+                way.from,
+                Box::new(move || messages::ask(context, group, &here, MessageProtocol::Icmp, near, to)),
+            );
+            Ok(to)
+        }
+        &Protocol::Udp(datagram) => emulation
+            .in_host(way.to, || UdpSocket::bind((address, 0)))
+            .and_then(|socket| {
+                let to = socket.local_addr()?;
+                launch(way.to, Box::new(move || udp::sink(context, &there, &socket)));
+                launch(
+                    way.from,
+                    Box::new(move || udp::source(context, group, &here, datagram, to)),
+                );
+                Ok(to)
+            }),
+        Protocol::Arq(config) => emulation
+            .in_host(way.to, || arq::listen(address, config))
+            .map(|server| {
+                let to = server.address();
+                launch(
+                    way.to,
+                    Box::new(move || arq::serve(context, group, &there, server)),
+                );
+                launch(
+                    way.from,
+                    Box::new(move || arq::open(context, group, &here, config, to)),
+                );
+                to
+            })
+            .map_err(std::io::Error::other),
+    };
+    match listening {
+        Ok(to) => flow.set_destination(to),
+        Err(error) => {
+            flow.fail(error.to_string());
+            flow.over.store(true, Ordering::Relaxed);
+        }
+    }
+}
