@@ -121,7 +121,7 @@ fn short_flows_take_the_path_of_least_delay_and_long_ones_all() {
         // What the long one has left in queues has drained, and its last subflow's last ACK has come.
         std::thread::sleep(Duration::from_millis(300));
         let status = emulation.in_host(NEAR, || ask(&json!({"status": {}})));
-        let paths = &status["status"]["pair"][0]["paths"];
+        let paths = &status["status"]["peers"][0]["paths"];
         for (place, least) in [62.0, 12.0, 42.0].into_iter().enumerate() {
             let base = paths[place]["base_rtt_ms"].as_f64().unwrap();
             assert!(base >= least, "{status}");
