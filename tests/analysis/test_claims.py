@@ -260,7 +260,7 @@ def test_counters_of_zero_are_compared(made: Any) -> None:
         ({"relation": "flat-after", "of": "sr", "along": "path.loss", "after": "10%"}, "others follow"),
         ({"relation": "flat-after", "of": "sr", "along": "path.loss", "after": "3%"}, "others follow"),
         ({"relation": "higher", **PAIR, "world": "relay"}, "no world of this study"),
-        ({"relation": "higher", "of": "sr", "against": "theory", "metric": "timeouts"}, "speak of timeouts"),
+        ({"relation": "higher", "of": "sr", "against": "theory", "metric": "timeouts"}, "not predicted"),
     ],
 )
 def test_claims_that_no_run_could_answer_are_told(made: Any, keys: dict[str, Any], message: str) -> None:

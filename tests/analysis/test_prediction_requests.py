@@ -54,9 +54,9 @@ def test_a_connection_takes_one_round_trip_more() -> None:
 @pytest.mark.parametrize(
     ("of", "why"),
     [
-        (spec("udp", {"loss": "1%"}), "lost"),
-        (spec("tcp", size="10kB"), "more than a segment"),
-        (spec("tcp", reconnect=False), "connection for each request"),
+        (spec("udp", {"loss": "1%"}), "lose packets"),
+        (spec("tcp", size="10kB"), "exceeds one segment"),
+        (spec("tcp", reconnect=False), "connection per request"),
         ({**spec("udp"), "path": {"delay": "5ms", "jitter": "1ms"}}, "vary"),
     ],
 )

@@ -102,8 +102,8 @@ def test_what_is_beyond_the_link_is_cut_off() -> None:
 @pytest.mark.parametrize(
     ("changes", "words"),
     [
-        ({"congestion": "cubic"}, "cubic has none"),
-        ({"path": {"queue": {"kind": "codel"}}}, "a rule of its own"),
+        ({"congestion": "cubic"}, "not cubic"),
+        ({"path": {"queue": {"kind": "codel"}}}, "codel, not drop-tail"),
         ({"congestion": "bbr", "path": {"loss": "1%"}}, "other rules than Reno and CUBIC"),
     ],
 )
@@ -155,9 +155,9 @@ def test_theory_follows_the_data_through_a_network_written_the_other_way(
 @pytest.mark.parametrize(
     ("of", "words"),
     [
-        (spec("reno", {"jitter": "5ms"}), "vary on the way"),
+        (spec("reno", {"jitter": "5ms"}), "vary on the path"),
         (spec("reno", {"loss": {"every": 50}}), "not independent"),
-        (spec("reno", workload={"kind": "on-off", "rate": "1Mbit/s"}), "does not speak"),
+        (spec("reno", workload={"kind": "on-off", "rate": "1Mbit/s"}), "is not predicted"),
         (spec("reno", {"rate": "1Gbit/s", "delay": "0ms"}, {"flows": 2}), "max-min"),
     ],
 )

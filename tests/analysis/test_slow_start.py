@@ -153,7 +153,7 @@ def test_rounds_are_those_that_are_seen(segments: int, rounds: int) -> None:
 
 
 def test_what_makes_no_sense_is_refused() -> None:
-    with pytest.raises(ValueError, match="room for a segment"):
+    with pytest.raises(ValueError, match="at least one segment"):
         transfer((Hop(),), (Hop(),), 10, Rules(window=100))
     with pytest.raises(ValueError, match="above 0"):
         Hop(rate=0)

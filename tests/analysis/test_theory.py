@@ -145,7 +145,7 @@ def test_the_simulator_is_near_where_the_form_approximates(of: dict[str, Any]) -
         (spec("go-back-n", 4, path={"loss": "2%"}, rto="5ms"), "shorter"),
         (spec("go-back-n", 36, path={"loss": "2%", "rate": "10Mbit/s"}), "adaptive timer"),
         (spec("go-back-n", 4, acknowledge_every=2), "ACKs are delayed"),
-        (spec("go-back-n", 4, path={"loss": "60%"}), "half"),
+        (spec("go-back-n", 4, path={"loss": "60%"}), "50 %"),
         ({**spec("stop-and-wait"), "path": {}}, "takes no time"),
     ],
 )

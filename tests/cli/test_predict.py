@@ -61,8 +61,8 @@ host = "example"
         (["--rate", "T1", "--size", "3B", "--loss", "60%", "--protocol", "tcp"], "no mean time"),
         (["--rate", "T1", "--size", "3B", "--reply", "3B"], "a reply needs a protocol"),
         (["--rate", "T1", "--size", "3B", "--service", "1ms"], "none without --reply"),
-        (["--rate", "T1", "--size", "3B", "--protocol", "tcp", "--packet", "52B"], "no room"),
-        (["--rate", "T1", "--size", "3kB", "--protocol", "tcp", "--window", "1kB"], "room for a segment"),
+        (["--rate", "T1", "--size", "3B", "--protocol", "tcp", "--packet", "52B"], "too small"),
+        (["--rate", "T1", "--size", "3kB", "--protocol", "tcp", "--window", "1kB"], "at least one segment"),
     ],
 )
 def test_what_makes_no_sense_is_one_clear_line(words: list[str], told: str, refused: Refused) -> None:

@@ -1,4 +1,4 @@
-"""What a transfer takes over hops, part by part: the models of `longfat.analysis.theory` put together."""
+"""The time of a transfer over hops, by parts, from the models of `longfat.analysis.theory`."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ LATENCY, BANDWIDTH, SERVICE, LOSS = "latency", "bandwidth", "service", "loss"
 KINDS = (LATENCY, BANDWIDTH, SERVICE, LOSS)
 PROTOCOLS = ("none", "ping", "udp", "tcp", "tfo", "ttcp")
 ROUNDING = 1e-10
-"""Times below it, in s, are none."""
+"""Times below this, in s, are rounding errors."""
 ICMP_HEADER = 28
-"""IP and ICMP."""
+"""Bytes of the IP and ICMP headers."""
 
 
 @dataclass(frozen=True)
 class Part:
-    """A part of the time, in s, and what it is due to: latency, bandwidth, the server or loss."""
+    """A part of the time in s, and its cause: latency, bandwidth, the server or loss."""
 
     name: str
     seconds: float
@@ -32,11 +32,11 @@ class Part:
 
 @dataclass(frozen=True)
 class Question:
-    """What is to be sent over which hops; sizes in bytes, times in s.
+    """A transfer over hops; sizes in bytes, times in s.
 
-    `size` is payload, and with the protocol "none" what is on the wire. `packet` is the most that a packet
-    may be on the wire. With a `reply` it is a transaction, whose server needs `service`. `receive` is what
-    the far end takes to process what has arrived. `controller` is TCP's; it matters where packets are lost.
+    `size` is payload, or bytes on the wire with the protocol "none". `packet` is the largest packet on the
+    wire. A `reply` makes it a transaction, for which the server needs `service`. `receive` is the processing
+    time of the receiver. `controller` is TCP's congestion controller, which matters if packets are lost.
     """
 
     hops: tuple[Hop, ...]
@@ -52,13 +52,13 @@ class Question:
 
     @property
     def is_lossy(self) -> bool:
-        """Whether packets are lost on either way."""
+        """Whether either direction loses packets."""
         return any(hop.loss > 0 for hop in (*self.hops, *self.back))
 
 
 @dataclass(frozen=True)
 class Answer:
-    """The parts of the time and what they are the parts of; `left_out` is what the model does not count."""
+    """The parts of the time, further figures, and the effects that the model leaves out."""
 
     parts: tuple[Part, ...]
     figures: dict[str, Any]
@@ -66,22 +66,22 @@ class Answer:
 
     @property
     def seconds(self) -> float:
-        """All parts together."""
+        """The sum of all parts."""
         return math.fsum(part.seconds for part in self.parts)
 
     def share(self, kind: str) -> float:
-        """The share of the time that is due to this."""
+        """Returns the share of the time with this cause."""
         if self.seconds <= 0:
             return 0.0
         return math.fsum(part.seconds for part in self.parts if part.kind == kind) / self.seconds
 
     @property
     def dominant(self) -> str:
-        """What most of the time is due to."""
+        """The cause of the largest share of the time."""
         return max(KINDS, key=self.share)
 
     def document(self) -> dict[str, Any]:
-        """All of it, for JSON."""
+        """Returns the answer as JSON values."""
         return {
             "total_s": self.seconds,
             "parts": [
@@ -100,16 +100,16 @@ class Answer:
 
 
 def answer(question: Question) -> Answer:
-    """The time that it takes; ValueError where the question makes no sense."""
+    """Predicts the time of a transfer; raises ValueError for an invalid question."""
     if question.protocol not in PROTOCOLS:
-        raise ValueError(f'"{question.protocol}" is not known: allowed: {", ".join(PROTOCOLS)}')
+        raise ValueError(f'unknown protocol "{question.protocol}"; allowed: {", ".join(PROTOCOLS)}')
     if question.protocol in ("tcp", "tfo", "ttcp"):
         found = _connection(question) if question.reply is None else _transaction(question)
         return replace(found, left_out=_left_out_of_tcp(question))
     found = _without_retransmission(question)
     if not question.is_lossy:
         return found
-    lost = {"loss": _arrives_not(question)}
+    lost = {"loss": _loss(question)}
     return replace(found, figures={**found.figures, **lost}, left_out=("loss",))
 
 
@@ -123,8 +123,8 @@ def _without_retransmission(question: Question) -> Answer:
     return _transaction(question) if question.reply is not None else _datagrams(question)
 
 
-def _arrives_not(question: Question) -> float:
-    """The probability that a packet is lost, or with an answer that either is."""
+def _loss(question: Question) -> float:
+    """The probability that a packet is lost or, with a reply, that either is."""
     is_answered = question.protocol == "ping" or question.reply is not None
     return lossy_transfer.way_loss((*question.hops, *(question.back if is_answered else ())))
 
@@ -168,7 +168,7 @@ def _connection(question: Question) -> Answer:
 def _loss_parts(
     question: Question, rules: Rules, ways: Sequence[tuple[Sequence[Hop], Sequence[Hop], int]]
 ) -> tuple[list[Part], dict[str, Any]]:
-    """What losses add to a connection that sends so many bytes each of these ways, and the figures of it."""
+    """The parts and figures that losses add to a connection; `ways` are the hops and bytes per direction."""
     if not question.is_lossy:
         return [], {}
     losses = [lossy_transfer.way_loss(way) for way in (question.hops, question.back)]
@@ -247,7 +247,7 @@ def _ping(question: Question) -> Answer:
 
 
 def _slope(question: Question) -> float:
-    """How much longer the round trip is for each byte: the sum of 1 / bandwidth of all links."""
+    """The round-trip time per byte: the sum of 1 / bandwidth over all links."""
     return math.fsum(latency.serialization(1, hop.rate) for hop in (*question.hops, *question.back))
 
 
@@ -271,18 +271,18 @@ def _rate(size: int, seconds: float) -> float | None:
 def _train_parts(
     hops: Sequence[Hop], train: tuple[int, int, int | None], size: int, receive: float
 ) -> tuple[tuple[Part, ...], float]:
-    """Of packets back to back, `size` bytes on the wire in all: the parts, and when the last bit is there."""
+    """The parts of a packet train with `size` bytes on the wire, and the arrival time of its last bit."""
     full, count, last = train
     last_bit = latency.train(hops, full, count, last)
     propagation = math.fsum(hop.delay for hop in hops)
     processing = math.fsum(hop.processing for hop in hops)
     bandwidth = latency.serialization(size, latency.bottleneck(hops))
-    again = _unless_rounding(last_bit - propagation - processing - bandwidth)
+    forwarding = _unless_rounding(last_bit - propagation - processing - bandwidth)
     parts = (
         Part("propagation", propagation, LATENCY),
         Part("processing", processing + receive, LATENCY),
-        Part("store and forward", again, LATENCY),
-        Part("sending at the slowest link", bandwidth, BANDWIDTH),
+        Part("store and forward", forwarding, LATENCY),
+        Part("transmission at the slowest link", bandwidth, BANDWIDTH),
     )
     return parts, last_bit
 
@@ -307,12 +307,14 @@ def _rules(question: Question) -> Rules:
 def _room(question: Question, header: int) -> int:
     room = question.packet - header
     if room < 1:
-        raise ValueError(f"a packet of {question.packet} B has no room beside {header} B of headers")
+        raise ValueError(
+            f"a packet of {question.packet} B is too small for {header} B of headers and payload"
+        )
     return room
 
 
 def _merged(parts: Sequence[Part]) -> tuple[Part, ...]:
-    """Parts of one name as one, those of no time left out."""
+    """Merges parts with the same name, and removes parts without time."""
     found: dict[str, Part] = {}
     for part in parts:
         before = found.get(part.name)
@@ -322,7 +324,7 @@ def _merged(parts: Sequence[Part]) -> tuple[Part, ...]:
 
 
 def _unless_rounding(seconds: float) -> float:
-    """A difference of times, or zero where it is only what floating point leaves of none."""
+    """A difference of times, or zero if it is a rounding error."""
     return seconds if seconds > ROUNDING else 0.0
 
 

@@ -1,7 +1,7 @@
-"""Which closed form speaks of a trial, and what it says.
+"""Predictions for a trial by the applicable closed form.
 
-One module for each family of forms: an ARQ protocol that sends a file, a lone TCP flow, several flows that
-share a network, requests and their responses.
+Each module covers a family of forms: ARQ file transfers, single TCP flows, flows that share a network, and
+requests with responses.
 """
 
 from __future__ import annotations
@@ -30,11 +30,11 @@ __all__ = [
 GOODPUT = "goodput_bps"
 QUEUE = "queue_mean_packets"
 STEADY = ("bulk", "on-off")
-"""Workloads that go on long enough for a steady state."""
+"""Workloads that reach a steady state."""
 
 
 def pipe(spec: Mapping[str, Any]) -> float | None:
-    """The bandwidth-delay product in packets: of an ARQ protocol's path, or of a lone TCP flow's way."""
+    """Returns the bandwidth-delay product in packets, for an ARQ protocol or a single TCP flow."""
     if spec["protocol"].get("kind") not in ARQ_KINDS:
         return tcp.pipe(spec)
     setting = numbers(spec)
@@ -42,14 +42,14 @@ def pipe(spec: Mapping[str, Any]) -> float | None:
 
 
 def predict(spec: Mapping[str, Any], metric: str = GOODPUT) -> Prediction:
-    """What theory expects of a metric (its column in records) in a trial of this specification."""
+    """Predicts a metric (a column of the records) for a trial of this specification."""
     kind, workload = str(spec["protocol"].get("kind")), str(spec.get("workload", {}).get("kind", "file"))
     if kind in ARQ_KINDS and "path" in spec:
-        return arq.predict(spec) if metric == GOODPUT else nothing(f"theory does not speak of {metric}")
+        return arq.predict(spec) if metric == GOODPUT else nothing(f"{metric} is not predicted")
     if workload == "request-response":
         return requests.predict(spec, metric)
     if workload not in STEADY:
-        return nothing(f"theory does not speak of a workload of kind {workload} here")
+        return nothing(f"the workload {workload} is not predicted here")
     name, _, host = metric.partition(AT_HOST)
     if name == GOODPUT and host:
         return sharing.of_host(spec, host)
@@ -58,4 +58,4 @@ def predict(spec: Mapping[str, Any], metric: str = GOODPUT) -> Prediction:
             return tcp.queue(spec)
         if metric == GOODPUT:
             return sharing.whole(spec) if sharing.several(spec) else tcp.goodput(spec)
-    return nothing(f"theory does not speak of {metric} here")
+    return nothing(f"{metric} is not predicted here")

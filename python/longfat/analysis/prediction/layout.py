@@ -1,4 +1,4 @@
-"""Network and flows of a trial as the native part lays them out, for forms that need more than a path."""
+"""Network and flows of a trial as the native module lays them out, for forms that need more than a path."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ TCP_ACK = 40
 
 @dataclass(frozen=True)
 class Link:
-    """A link in one direction: bit/s (infinite where nothing limits it) and s.
+    """A link in one direction; `rate` in bit/s (infinite without a limit), `delay` in s.
 
-    `steady` says whether rate, delay and order of packets never vary; `config` has its `loss` and `queue` as
-    a study writes them.
+    `steady` is whether rate, delay and packet order are constant; `config` contains `loss` and `queue` as the
+    study writes them.
     """
 
     name: str
@@ -36,20 +36,20 @@ class Link:
 
     @property
     def loss(self) -> float:
-        """The probability that a packet is lost; raises where losses are not independent."""
+        """The loss probability; raises NoClosedFormError if losses are not independent."""
         return links.loss(self.config)
 
     def room(self, size: float) -> float:
-        """How many packets of so many bytes its queue holds, that being sent included.
+        """Returns the number of packets of `size` bytes in a full queue, including the one in transmission.
 
-        Raises where the queue drops by a rule of its own.
+        Raises NoClosedFormError for an active queue management (AQM).
         """
         return links.queue_room(self.config, size)
 
 
 @dataclass(frozen=True)
 class Exchange:
-    """Bytes of payload of a request and its response, and of the largest packet with all its headers."""
+    """Payload bytes of a request and its response, and the largest packet with all headers."""
 
     request: int
     response: int
@@ -58,11 +58,11 @@ class Exchange:
 
 @dataclass(frozen=True)
 class Flow:
-    """A flow, its way there and back; `traffic` names what it belongs to, empty for a measured one.
+    """A flow with its forward and reverse path; `traffic` is its traffic group, empty for a measured flow.
 
-    `payload` is that of a full packet in bytes and `packet` all its bytes on the wire. `window` is the most
-    bytes that may be unacknowledged, `timeout` the first on an idle path, in s; `controller` is the name of
-    the congestion controller (empty where the flow is not TCP), `exchange` what it asks and is answered.
+    `payload` are the payload bytes of a full packet and `packet` its bytes on the wire. `window` is the
+    maximum number of unacknowledged bytes, `timeout` the first RTO on an idle path, in s, and `controller`
+    the name of the congestion controller (empty without TCP).
     """
 
     traffic: str
@@ -80,18 +80,18 @@ class Flow:
 
     @property
     def bottleneck(self) -> Link:
-        """The slowest link of its way there, of several the first."""
+        """The slowest link of the forward path; the first if there are several."""
         return min(self.forward, key=lambda link: link.rate)
 
     @property
     def round_trip(self) -> float:
-        """Seconds for a full packet and its ACK where no queue is: delays and sending times."""
+        """The RTT of a full packet and its ACK without queues in s: delays and transmission times."""
         there = sum(link.delay + self.packet * 8 / link.rate for link in self.forward)
         return there + sum(link.delay + TCP_ACK * 8 / link.rate for link in self.reverse)
 
     @property
     def most(self) -> float:
-        """Packets per second that the links of its way and its window allow at most."""
+        """The maximum packets per second that links and window allow."""
         by_links = deliverable((link.rate / (self.packet * 8), link.loss) for link in self.forward)
         if self.round_trip <= 0:
             return by_links
@@ -99,34 +99,34 @@ class Flow:
 
     @property
     def loss(self) -> float:
-        """The probability that a packet is lost on its way there, by the links' loss models."""
+        """The probability that a packet is lost on the forward path."""
         return 1 - math.prod(1 - link.loss for link in self.forward)
 
 
 @dataclass(frozen=True)
 class Layout:
-    """All flows of a trial, the measured ones first, and the links whose queues are measured."""
+    """All flows of a trial, measured flows first, and the links whose queues are measured."""
 
     flows: tuple[Flow, ...]
     bottlenecks: tuple[Link, ...]
 
     @property
     def measured(self) -> list[Flow]:
-        """The flows that the metrics are of."""
+        """The flows that the metrics cover."""
         return [flow for flow in self.flows if not flow.traffic]
 
     def lone(self) -> Flow:
-        """The one flow of a trial of one; raises where there are others."""
+        """Returns the only flow of a trial; raises NoClosedFormError if there are several."""
         if len(self.flows) != 1:
             raise NoClosedFormError(f"{len(self.flows)} flows share the network")
         (flow,) = self.flows
         if not all(link.steady for link in (*flow.forward, *flow.reverse)):
-            raise NoClosedFormError("rate, delay or order of packets vary on the way")
+            raise NoClosedFormError("rate, delay or order of packets vary on the path")
         return flow
 
 
 def layout(spec: Mapping[str, Any]) -> Layout:
-    """The layout of a trial specification; raises where it cannot be run."""
+    """Returns the layout of a trial specification; raises NoClosedFormError if it cannot run."""
     try:
         return _layout(canonical({**spec, "seed": 0, "trial": 0}))
     except ValueError as error:

@@ -1,4 +1,4 @@
-"""What a specification says of its links, as numbers: times in s, rates in bit/s, losses as probabilities."""
+"""The links of a specification as numbers: times in s, rates in bit/s, losses as probabilities."""
 
 from __future__ import annotations
 
@@ -12,11 +12,14 @@ from longfat.study import units
 from longfat.study.vocabulary import canonical
 
 DEFAULT_QUEUE = "1000pkt"
-"""What a link's queue holds where a study does not say."""
+"""The default queue limit of a link."""
 
 
 def directions(path: Mapping[str, Any]) -> list[tuple[Mapping[str, Any], Mapping[str, Any]]]:
-    """The keys of each link of a path in order, there and back, with those of presets; raises for no path."""
+    """Returns the keys of each link of a path, forward and reverse, with presets applied.
+
+    Raises NoClosedFormError for an invalid path.
+    """
     try:
         return [(there, back) for there, back in json.loads(_native.path_links(canonical(path)))]
     except ValueError as error:
@@ -24,15 +27,15 @@ def directions(path: Mapping[str, Any]) -> list[tuple[Mapping[str, Any], Mapping
 
 
 def number(value: Any, what: str) -> float:
-    """A quantity in its base unit; raises where it is none."""
+    """Returns a quantity in its base unit; raises NoClosedFormError if it is not a single number."""
     found = units.number(value)
     if found is None:
-        raise NoClosedFormError(f"{what} = {value} is no single number")
+        raise NoClosedFormError(f"{what} = {value} is not a single number")
     return found
 
 
 def sending_time(link: Mapping[str, Any], size: float) -> float:
-    """The time that a link takes to send so many bytes; raises where its rate is none alone."""
+    """Returns the transmission time of `size` bytes in s; raises NoClosedFormError if the rate varies."""
     if "trace" in link:
         raise NoClosedFormError("the rate follows a trace")
     if "rate" not in link:
@@ -41,7 +44,7 @@ def sending_time(link: Mapping[str, Any], size: float) -> float:
 
 
 def delay(link: Mapping[str, Any]) -> float:
-    """The one-way delay of a link; raises where it varies."""
+    """Returns the one-way delay of a link in s; raises NoClosedFormError if it varies."""
     for key in ("jitter", "reorder", "duplicate", "corrupt"):
         if key in link and units.number(link[key]) != 0:
             raise NoClosedFormError(f"the path has {key}")
@@ -49,32 +52,32 @@ def delay(link: Mapping[str, Any]) -> float:
 
 
 def loss(link: Mapping[str, Any]) -> float:
-    """The probability that a link loses a packet; raises where losses are not independent."""
+    """Returns the loss probability of a link; raises NoClosedFormError if losses are not independent."""
     given = link.get("loss", "0%")
     if isinstance(given, Mapping):
         if given.get("model") != "bernoulli":
-            raise NoClosedFormError("losses are not independent of each other")
+            raise NoClosedFormError("losses are not independent")
         given = given.get("probability")
     probability = number(given, "loss")
     if probability >= 0.5:
-        raise NoClosedFormError("half of all packets or more are lost")
+        raise NoClosedFormError("the loss is 50 % or more")
     return probability
 
 
 def queue_room(link: Mapping[str, Any], packet: float) -> float:
-    """How many packets of so many bytes the queue in front of a link holds, that being sent included.
+    """Returns the number of packets of `packet` bytes in a full queue, including the one in transmission.
 
-    Raises where the queue drops by a rule of its own.
+    Raises NoClosedFormError for an active queue management (AQM).
     """
     limit = link.get("queue", DEFAULT_QUEUE)
     if isinstance(limit, Mapping):
         if limit.get("kind", "drop-tail") not in ("drop-tail", "drop-head"):
-            raise NoClosedFormError(f"the queue drops by a rule of its own ({limit['kind']})")
+            raise NoClosedFormError(f"the queue discipline is {limit['kind']}, not drop-tail")
         limit = limit.get("limit", DEFAULT_QUEUE)
     try:
         parsed = units.parse(limit)
     except ValueError:
-        raise NoClosedFormError("the queue drops by a rule of its own") from None
+        raise NoClosedFormError("the queue discipline is not drop-tail") from None
     if parsed.dimension in ("packets", "number"):
         return float(parsed.value)
     return float(parsed.value) / packet

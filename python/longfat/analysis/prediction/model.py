@@ -1,4 +1,4 @@
-"""What a prediction is, and how the absence of one is told."""
+"""Predictions, and the reasons for the absence of one."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from dataclasses import dataclass, field
 
 @dataclass(frozen=True)
 class Prediction:
-    """What theory says of one metric of one cell, in the metric's unit; None where no closed form applies.
+    """The theoretical value of a metric in a cell, in the metric's unit; None without a closed form.
 
-    `exact` says whether the form holds without approximation in steady state; `note` names the form and what
-    it leaves out, or why there is none. Where there is none, `bound` is what cannot be exceeded, if at least
-    that is known. `forms` are several forms by their name, where more than one speaks of the cell.
+    `exact` is whether the form is exact in steady state. `note` names the form and its assumptions, or the
+    reason why there is none; `bound` is then an upper bound, if one is known. `forms` are the values of all
+    applicable forms by name, if there are several.
     """
 
     value: float | None
@@ -23,9 +23,9 @@ class Prediction:
 
 
 class NoClosedFormError(Exception):
-    """Why none of the forms applies."""
+    """No closed form applies; the message is the reason."""
 
 
 def nothing(reason: object) -> Prediction:
-    """No form, for this reason."""
+    """A prediction without a value, for this reason."""
     return Prediction(None, exact=False, note=f"no closed form: {reason}")

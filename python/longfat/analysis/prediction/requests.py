@@ -1,4 +1,4 @@
-"""How long a request and its response take, by latency and bandwidth."""
+"""The time of a request and its response, from latency and bandwidth."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ from longfat.analysis.theory.slow_start import Rules
 from longfat.analysis.theory.transactions import over_tcp
 
 TIMES = ("fct_min_s", "fct_mean_s", "fct_p50_s", "wire_min_s", "wire_p50_s")
-"""Metrics that the forms speak of: without loss and queue all requests take the same time."""
+"""Predicted metrics: without loss and queues, all requests take the same time."""
 TRANSPORT_HEADER = 8
-"""Bytes of the header of UDP (RFC 768), and of ICMP echo (RFC 792)."""
+"""Bytes of the UDP header (RFC 768) and the ICMP echo header (RFC 792)."""
 EARLY = ("fast_open", "ttcp")
-"""Settings with which the first connection to a host takes longer than those after it."""
-NOTE = "latency and bandwidth: each link's delay, and its time for all bits of each packet"
+"""Settings with which the first connection to a host takes longer than later ones."""
+NOTE = "latency and bandwidth: delays and transmission times of each link"
 
 
 def predict(spec: Mapping[str, Any], metric: str) -> Prediction:
-    """The time, in s, of one request on a network that nothing else uses; that in the hosts is left out."""
+    """Predicts the time of one request on an idle network in s, without the time in the hosts."""
     if metric not in TIMES:
-        return nothing(f"theory does not speak of {metric} here")
+        return nothing(f"{metric} is not predicted here")
     try:
         return _predict(spec)
     except NoClosedFormError as reason:
@@ -34,11 +34,11 @@ def _predict(spec: Mapping[str, Any]) -> Prediction:
     flow = layout(spec).lone()
     exchange = flow.exchange
     if exchange is None:
-        raise NoClosedFormError("nothing is asked")
+        raise NoClosedFormError("the workload has no requests")
     if not flow.forward:
-        raise NoClosedFormError("only the hosts themselves take time")
+        raise NoClosedFormError("the path takes no time: only the hosts limit")
     if any("loss" in link.config for link in (*flow.forward, *flow.reverse)):
-        raise NoClosedFormError("what is lost is asked again, or never answered")
+        raise NoClosedFormError("links lose packets")
     there, back = _hops(flow.forward), _hops(flow.reverse)
     protocol = spec["protocol"]
     if protocol["kind"] in ("udp", "icmp"):
@@ -51,15 +51,15 @@ def _connection(
     spec: Mapping[str, Any], flow: Flow, exchange: Exchange, there: list[Hop], back: list[Hop]
 ) -> Prediction:
     if spec["protocol"]["kind"] != "tcp" or not spec["workload"].get("reconnect"):
-        raise NoClosedFormError("only datagrams, and TCP with a connection for each request, have a form")
+        raise NoClosedFormError("only for datagrams, and for TCP with a connection per request")
     if any(spec["protocol"].get(key) for key in EARLY):
-        raise NoClosedFormError("the first connection to a host and those after it differ")
+        raise NoClosedFormError("the first connection to a host differs from later ones")
     if max(exchange.request, exchange.response) > flow.payload:
-        raise NoClosedFormError("request and response are more than a segment each")
+        raise NoClosedFormError("a request or response exceeds one segment")
     header = round(flow.packet - flow.payload)
     rules = Rules(segment=int(flow.payload), header=header)
     seconds = over_tcp(there, back, (exchange.request, exchange.response), rules).seconds
-    return Prediction(seconds, exact=False, note=f"{NOTE}; a round trip for the handshake")
+    return Prediction(seconds, exact=False, note=f"{NOTE}; one RTT for the handshake")
 
 
 def _hops(links: Sequence[Link]) -> list[Hop]:
@@ -67,6 +67,6 @@ def _hops(links: Sequence[Link]) -> list[Hop]:
 
 
 def _datagram(hops: list[Hop], payload: int, exchange: Exchange) -> float:
-    """Seconds until all fragments are there."""
+    """The time until all fragments arrive, in s."""
     *full, last = fragments(payload + TRANSPORT_HEADER, exchange.mtu)
     return train(hops, full[0], len(full), last) if full else train(hops, last)

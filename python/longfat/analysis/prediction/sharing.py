@@ -1,4 +1,4 @@
-"""What would be fair: the max-min shares of flows that share a network."""
+"""Fair shares: the max-min shares of flows that share a network."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ NOTE = "max-min fair shares by water-filling"
 
 
 def several(spec: Mapping[str, Any]) -> bool:
-    """Whether more than one flow is on the network."""
+    """Whether several flows use the network."""
     try:
         return len(layout(spec).flows) > 1
     except NoClosedFormError:
@@ -20,22 +20,22 @@ def several(spec: Mapping[str, Any]) -> bool:
 
 
 def of_host(spec: Mapping[str, Any], host: str) -> Prediction:
-    """The fair goodput, in bit/s, of the measured flows of a host, or of the traffic of that name."""
+    """Returns the fair goodput in bit/s of a host's measured flows, or of the traffic with that name."""
     try:
         flows = [flow for flow in layout(spec).flows if (flow.traffic or flow.sender) == host]
     except NoClosedFormError as reason:
         return nothing(reason)
     shares = [flow.fair for flow in flows if flow.fair is not None]
     if not flows or len(shares) < len(flows):
-        return nothing("nothing limits these flows, or they come and go")
+        return nothing("these flows are unlimited, or not permanent")
     return Prediction(sum(shares), exact=False, note=NOTE)
 
 
 def _most(flows: Sequence[Flow]) -> float:
-    """Bits of payload per second that no rules of sharing exceed.
+    """An upper bound of the payload bits per second, for any division of the links.
 
-    What one flow leaves because of its losses another may use, so a fair share is no bound. Every flow
-    crosses one of the links that are the slowest of some flow, and every link that all have in common;
+    A flow can use capacity that another flow leaves because of losses, so a fair share is not a bound. Every
+    flow crosses one of the links that are the slowest of some flow, and every link that all flows share;
     neither carries more than its rate.
     """
     share = max(flow.payload / flow.packet for flow in flows)
@@ -46,15 +46,15 @@ def _most(flows: Sequence[Flow]) -> float:
 
 
 def whole(spec: Mapping[str, Any]) -> Prediction:
-    """What measured flows would have together if all were fair; a bound where links lose packets."""
+    """Returns the total fair goodput of the measured flows; an upper bound if links lose packets."""
     try:
         found = layout(spec)
     except NoClosedFormError as reason:
         return nothing(reason)
     shares = [flow.fair for flow in found.measured if flow.fair is not None]
     if not shares or len(shares) < len(found.measured):
-        return nothing("nothing limits these flows, or they come and go")
+        return nothing("these flows are unlimited, or not permanent")
     if any("loss" in link.config for flow in found.flows for link in flow.forward):
-        note = "at most links and windows; no closed form: losses hold several flows back"
+        note = "upper bound by links and windows; no closed form: losses limit several flows"
         return Prediction(None, exact=False, note=note, bound=_most(found.measured))
     return Prediction(sum(shares), exact=False, note=NOTE)

@@ -1,4 +1,4 @@
-"""What theory expects of a lone TCP flow that sends for a time, and of the queue that it keeps."""
+"""Predictions for a single TCP flow of a bulk workload, and for the queue at its bottleneck."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from longfat.analysis.theory import tcp
 from longfat.analysis.theory.response import CUBIC, RENO, response
 
 VEGAS_THRESHOLDS = {"paper": (1.0, 3.0), "linux": (2.0, 4.0)}
-"""alpha and beta of Brakmo and Peterson (JSAC 1995, section IV), and those of Linux, by their rules."""
+"""alpha and beta by rules: those of Brakmo and Peterson (JSAC 1995, section IV), and those of Linux."""
 
 SENDING = 1
-"""The packet that is being sent counts for a queue's room and length, and for the path's own delay too."""
+"""The packet in transmission counts for the queue's limit and length, and for the path's delay."""
 
 
 def goodput(spec: Mapping[str, Any]) -> Prediction:
-    """The goodput of a trial's one TCP flow, in bit/s."""
+    """Predicts the goodput of a trial's only TCP flow, in bit/s."""
     try:
         return _goodput(spec, layout(spec).lone())
     except NoClosedFormError as reason:
@@ -41,13 +41,13 @@ def _goodput(spec: Mapping[str, Any], flow: Flow) -> Prediction:
     except NoClosedFormError as reason:
         return _at_most(full, reason)
     if window <= pipe + room:
-        return _about(full, "the window fills the path and overflows no queue: the link")
+        return _about(full, "the window fills the path and no queue overflows: the link limits")
     if flow.controller == RENO:
         used = tcp.sawtooth_utilisation(pipe, room - SENDING)
         return _about(full * used, _sawtooth(pipe, room))
     if flow.controller == "vegas":
-        return _about(full, "Vegas keeps packets in the queue at all times: the link")
-    return _at_most(full, f"{flow.controller} has none without losses of the path")
+        return _about(full, "Vegas always keeps packets in the queue: the link limits")
+    return _at_most(full, f"without losses on the path only for Reno and Vegas, not {flow.controller}")
 
 
 def _about(value: float, note: str, forms: Mapping[str, float] | None = None) -> Prediction:
@@ -56,16 +56,16 @@ def _about(value: float, note: str, forms: Mapping[str, float] | None = None) ->
 
 def _at_most(most: float, reason: object) -> Prediction:
     return Prediction(
-        None, exact=False, note=f"at most link and window; no closed form: {reason}", bound=most
+        None, exact=False, note=f"upper bound by link and window; no closed form: {reason}", bound=most
     )
 
 
 def _sawtooth(pipe: float, room: float) -> str:
-    return f"Reno's sawtooth over {pipe:.0f} packets of path and {room:.0f} of queue"
+    return f"Reno's sawtooth: a path of {pipe:.0f} packets, a queue of {room:.0f}"
 
 
 def _with_loss(flow: Flow, protocol: Mapping[str, Any], window: float) -> Prediction:
-    """With losses that are not the queue's: what they allow, and no more than link and window do."""
+    """The smaller of the response to random losses and the rate that link and window allow."""
     bits = flow.payload * 8
     trip, most = flow.round_trip, flow.most
     given = _settings(protocol) if flow.controller == CUBIC else {}
@@ -79,7 +79,7 @@ def _with_loss(flow: Flow, protocol: Mapping[str, Any], window: float) -> Predic
 
 
 def _path(flow: Flow) -> tuple[float, float]:
-    """Packets per second of the bottleneck, and how many fill the path; infinite where nothing limits."""
+    """Packets per second of the bottleneck, and the packets that fill the path; infinite without a limit."""
     if flow.round_trip <= 0:
         raise NoClosedFormError("the path takes no time")
     rate = flow.bottleneck.rate / (flow.packet * 8)
@@ -87,7 +87,7 @@ def _path(flow: Flow) -> tuple[float, float]:
 
 
 def pipe(spec: Mapping[str, Any]) -> float | None:
-    """The packets that fill a lone flow's way there and back; None where several flows share it."""
+    """Returns the bandwidth-delay product of a single flow in packets; None for several flows."""
     try:
         packets = _path(layout(spec).lone())[1]
     except NoClosedFormError:
@@ -96,7 +96,7 @@ def pipe(spec: Mapping[str, Any]) -> float | None:
 
 
 def queue(spec: Mapping[str, Any]) -> Prediction:
-    """The mean queue at the bottleneck, in packets: of a lone Reno flow, or of Vegas flows alone."""
+    """Predicts the mean queue at the bottleneck in packets, for a single Reno flow or any Vegas flows."""
     try:
         found = layout(spec)
         if found.flows and all(flow.controller == "vegas" for flow in found.flows):
@@ -107,13 +107,13 @@ def queue(spec: Mapping[str, Any]) -> Prediction:
 
 
 def _settings(protocol: Mapping[str, Any]) -> Mapping[str, Any]:
-    """What a study sets of the congestion controller."""
+    """The settings of the congestion controller in the study."""
     given = protocol.get("congestion")
     return given if isinstance(given, Mapping) else {}
 
 
 def _vegas_thresholds(protocol: Mapping[str, Any]) -> tuple[float, float]:
-    """Alpha and beta of a protocol's settings, whose rules are else those of its profile."""
+    """Alpha and beta of a protocol, by its settings or the rules of its profile."""
     settings = _settings(protocol)
     habit = "linux" if protocol.get("profile", "linux") == "linux" else "paper"
     alpha, beta = VEGAS_THRESHOLDS[settings.get("rules", habit)]
@@ -122,21 +122,19 @@ def _vegas_thresholds(protocol: Mapping[str, Any]) -> tuple[float, float]:
 
 def _vegas_queue(found: Layout, spec: Mapping[str, Any]) -> Prediction:
     if len(found.bottlenecks) != 1 or any(flow.loss > 0 for flow in found.flows):
-        raise NoClosedFormError("the queue of Vegas has one at a lone bottleneck without losses")
+        raise NoClosedFormError("only for a single bottleneck without losses")
     (link,) = found.bottlenecks
     protocols = {entry["name"]: entry["protocol"] for entry in spec.get("traffic", ())}
     least = most = 0.0
     for flow in found.flows:
         if flow.bottleneck is not link:
-            raise NoClosedFormError("flows are held up elsewhere than at the bottleneck")
+            raise NoClosedFormError("some flows have another bottleneck")
         thresholds = _vegas_thresholds(protocols.get(flow.traffic, spec["protocol"]))
         low, high = tcp.vegas_queue(1, *thresholds)
         least, most = least + low, most + high
     if most >= link.room(found.flows[0].packet):
-        raise NoClosedFormError("the queue has no room for what Vegas keeps in it")
-    note = (
-        f"Vegas: alpha to beta packets a flow, {least:.0f} to {most:.0f}, beside the one that is being sent"
-    )
+        raise NoClosedFormError("the queue is too short for the packets of Vegas")
+    note = f"Vegas: alpha to beta packets per flow, {least:.0f} to {most:.0f}, plus the one in transmission"
     least, most = least + SENDING, most + SENDING
     return _about((least + most) / 2, note, {"alpha": least, "beta": most})
 
@@ -146,8 +144,6 @@ def _reno_queue(flow: Flow) -> Prediction:
     room = flow.bottleneck.room(flow.packet)
     window = flow.window / flow.payload
     if flow.controller != RENO or flow.loss > 0 or window <= pipe + room:
-        raise NoClosedFormError(
-            "the queue of a lone flow has one for Reno at a drop-tail queue without losses"
-        )
+        raise NoClosedFormError("only for Reno at a drop-tail queue without losses")
     sending = tcp.sawtooth_utilisation(pipe, room - SENDING) * SENDING
     return _about(tcp.sawtooth_queue(pipe, room - SENDING) + sending, _sawtooth(pipe, room))

@@ -58,7 +58,7 @@ def response(
         rate = max(tcp.cubic(round_trip, loss, **(settings or {})), reno.rate)
         return Response(rate, _OF_CUBIC)
     if controller != RENO:
-        raise ValueError(f"{controller} has none for its response to losses; Reno and CUBIC have")
+        raise ValueError(f"{controller} responds to losses by other rules than Reno and CUBIC")
     forms = {
         "mathis": tcp.mathis(round_trip, loss),
         "pftk": tcp.pftk(round_trip, loss, timeout, most=window),
