@@ -17,5 +17,5 @@ def test_a_table_without_keys_of_its_own_is_named_by_its_kind(section: Section) 
 
 def test_schedulers_are_named() -> None:
     named = {row.key for _, rows in section_rows("protocol") for row in rows}
-    for kind in ("min-rtt", "round-robin", "redundant", "delay-aware", "daps", "otias"):
+    for kind in ("min-rtt", "round-robin", "redundant", "blest", "daps", "otias"):
         assert f'{{ kind = "{kind}" }}' in named

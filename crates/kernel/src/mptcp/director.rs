@@ -156,7 +156,7 @@ impl Director {
         let size = size.or(grows.then_some(self.acknowledged.max(1)));
         let opening = self.policy.open(size, host, &mut self.random);
         let wanted = 1 + opening.joins.len();
-        let fallback = host.by(|path| path.rtt).into_iter().map(Join::immediately);
+        let fallback = host.sorted_by(|path| path.rtt).into_iter().map(Join::immediately);
         let fallback = fallback.take(if self.used.is_empty() { host.len() } else { 0 });
         let first = Join::immediately(opening.first);
         for join in std::iter::once(first).chain(opening.joins).chain(fallback) {

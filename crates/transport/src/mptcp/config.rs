@@ -1,4 +1,4 @@
-//! The keys of a protocol with `kind = "mptcp"`.
+//! Keys of a protocol with `kind = "mptcp"`.
 
 use std::borrow::Cow;
 
@@ -13,61 +13,61 @@ use super::scheduler::{RoundRobin, SchedulerConfig};
 use crate::congestion::Registry;
 use crate::tcp::{Profile, TcpConfig};
 
-/// When data that one subflow was given is given to another one too.
+/// When data of one subflow is assigned to another one too.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum ReinjectionTrigger {
-    /// When the subflow's retransmission timer runs out, and when it is gone.
+    /// At expiration of the subflow's retransmission timer, and when the subflow closes.
     Timeout,
-    /// When the subflow is gone.
+    /// When the subflow closes.
     Failure,
 }
 
-/// From when on further subflows may be opened.
+/// When further subflows may be opened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum JoinAfter {
-    /// When the peer has acknowledged data, as RFC 8684, section 3.1 asks.
+    /// After a DATA_ACK of the peer (RFC 8684, section 3.1).
     Established,
-    /// When the handshake of the first subflow is done, a round trip earlier.
+    /// After the handshake of the first subflow, one round trip earlier.
     Handshake,
 }
 
-/// The keys beside those of TCP.
+/// Keys in addition to those of TCP.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct MptcpKeys {
-    /// Which subflow takes the next segment. Default: "min-rtt", ns3 "round-robin".
+    /// Packet scheduler, which selects the subflow of each segment. Default: "min-rtt", ns3 "round-robin".
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub scheduler: Option<SchedulerConfig>,
-    /// Which paths a connection uses, and when. Default: "all".
+    /// Path policy, which selects paths and the start of subflows. Default: "all".
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub policy: Option<PolicyConfig>,
-    /// The most subflows of a connection. Default: 64.
+    /// Maximum number of subflows of a connection. Default: 64.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1, max = 64))]
     pub subflows: Option<u32>,
-    /// When data goes to another subflow too: at a subflow's timeout, or only at its failure. Default: "timeout", ns3 "failure".
+    /// When data of a subflow is sent on another one too: timeout (of the subflow) or failure. Default: "timeout", ns3 "failure".
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reinjection: Option<ReinjectionTrigger>,
     /// When further subflows may be opened: established (the peer acknowledged data) or handshake. Default: "established", ns3 "handshake".
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub join_after: Option<JoinAfter>,
-    /// When the receive window is full the oldest data leaves on a faster subflow too (Raiciu et al., NSDI 2012, section 4.2). Needs shared_window. Default: false.
+    /// With a full receive window, retransmit the oldest data on a faster subflow (Raiciu et al., NSDI 2012, section 4.2). Needs shared_window. Default: false.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub opportunistic_retransmission: Option<bool>,
-    /// With opportunistic_retransmission: the subflow that held the data up shrinks its window, as after a mark of congestion. Default: false.
+    /// With opportunistic_retransmission: reduce the window of the subflow that carried that data, as after a congestion mark. Default: false.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub penalisation: Option<bool>,
-    /// A subflow that fails is followed by another on its path after this time, by the next one after twice as long, and so on up to a minute. Default: none follows, as with Linux's own path manager.
+    /// Delay before a failed subflow is replaced by another one on its path; doubles with each failure, up to one minute. Default: no replacement, as with Linux's in-kernel path manager.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rejoin: Option<Duration>,
-    /// One receive window for the connection, RFC 8684; else each subflow has its own. Default: true, ns3 false.
+    /// One receive window for the whole connection (RFC 8684) instead of one for each subflow. Default: true, ns3 false.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub shared_window: Option<bool>,
 }
 
-/// The names of [`MptcpKeys`].
+/// Names of the fields of [`MptcpKeys`].
 const KEYS: [&str; 9] = [
     "scheduler",
     "policy",
@@ -80,23 +80,23 @@ const KEYS: [&str; 9] = [
     "shared_window",
 ];
 
-/// Subflows that a connection may have.
+/// Maximum number of subflows of a connection.
 pub(super) const MOST_SUBFLOWS: u32 = 64;
 
-/// Multipath TCP and its settings: those of TCP, which each subflow has, and its own.
+/// Settings of multipath TCP: the TCP settings of each subflow, and the additional keys.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct MptcpConfig {
-    /// Settings of TCP as they are given; buffers are the connection's.
+    /// TCP settings as configured; buffers apply to the whole connection.
     pub tcp: TcpConfig,
-    /// The keys beside them.
+    /// Additional keys.
     pub own: MptcpKeys,
 }
 
-/// The word for the kind.
+/// Value of `kind`.
 const KIND: &str = "mptcp";
 
 impl MptcpConfig {
-    /// Multipath TCP with this profile's default for every key.
+    /// Creates settings with this profile's defaults.
     #[must_use]
     pub fn new(profile: Profile) -> Self {
         Self {
@@ -105,7 +105,7 @@ impl MptcpConfig {
         }
     }
 
-    /// A table in a study file as those of its two parts: what is TCP's, with TCP's kind, and the keys beside them.
+    /// Splits a table of a study file into the keys of TCP, with TCP's kind, and the additional keys.
     #[must_use]
     pub fn split(mut table: Map<String, Value>) -> (Map<String, Value>, Map<String, Value>) {
         let own = KEYS
@@ -116,7 +116,7 @@ impl MptcpConfig {
         (table, own)
     }
 
-    /// The names of the keys beside those of TCP.
+    /// Returns the names of the additional keys.
     #[must_use]
     pub const fn keys() -> &'static [&'static str] {
         &KEYS
@@ -126,7 +126,7 @@ impl MptcpConfig {
         self.tcp.profile == Profile::Ns3
     }
 
-    /// Which subflow takes the next segment.
+    /// Returns the scheduler.
     #[must_use]
     pub fn scheduler(&self) -> SchedulerConfig {
         self.own.scheduler.clone().unwrap_or_else(|| {
@@ -138,19 +138,19 @@ impl MptcpConfig {
         })
     }
 
-    /// Which paths a connection uses.
+    /// Returns the path policy.
     #[must_use]
     pub fn policy(&self) -> PolicyConfig {
         self.own.policy.clone().unwrap_or_default()
     }
 
-    /// The most subflows of a connection.
+    /// Returns the maximum number of subflows.
     #[must_use]
     pub fn subflows(&self) -> usize {
         self.own.subflows.unwrap_or(MOST_SUBFLOWS) as usize
     }
 
-    /// When data goes to another subflow too.
+    /// Returns the trigger of reinjection.
     #[must_use]
     pub fn reinjection(&self) -> ReinjectionTrigger {
         self.own.reinjection.unwrap_or(if self.is_ns3() {
@@ -160,7 +160,7 @@ impl MptcpConfig {
         })
     }
 
-    /// From when on further subflows may be opened.
+    /// Returns when further subflows may be opened.
     #[must_use]
     pub fn join_after(&self) -> JoinAfter {
         self.own.join_after.unwrap_or(if self.is_ns3() {
@@ -170,22 +170,22 @@ impl MptcpConfig {
         })
     }
 
-    /// Whether all subflows share one receive window.
+    /// Returns whether all subflows share one receive window.
     #[must_use]
     pub fn shared_window(&self) -> bool {
         self.own.shared_window.unwrap_or(!self.is_ns3())
     }
 
-    /// Whether the receive window of the connection grows with what is read. Only where it is wished: nothing is assumed of
-    /// the profile.
+    /// Returns whether the receive window of the connection grows with the data read. Only if configured: the profile
+    /// has no effect.
     #[must_use]
     pub fn window_grows(&self) -> bool {
         self.shared_window() && self.tcp.receive_autotuning == Some(true)
     }
 
-    /// TCP with the profile's defaults for multipath TCP filled in. ns-3's begins with a window of one segment, offers
-    /// 65,535 bytes without scaling, waits at least 0.2 s for an ACK and 3 s for a SYN's. Where no controller is named
-    /// windows are coupled by LIA (RFC 6356), but in Linux, which has no such controller.
+    /// Returns the TCP settings with the profile's MPTCP defaults. ns-3 starts with a window of one segment, offers
+    /// 65,535 bytes without scaling, and has a minimum RTO of 0.2 s and an initial RTO of 3 s. The default controller
+    /// is LIA (RFC 6356), except under Linux, which has none.
     #[must_use]
     pub fn filled(&self) -> TcpConfig {
         let mut tcp = self.tcp.clone();
@@ -197,7 +197,7 @@ impl MptcpConfig {
             tcp.receive_buffer.get_or_insert(Size::from_bytes(65_535));
         }
         if tcp.congestion.is_none() && tcp.profile != Profile::Linux {
-            // ns-3's threshold is 65,535 bytes from the start.
+            // ns-3 starts with an ssthresh of 65,535 bytes.
             let threshold = self.is_ns3().then(|| json!("65535B"));
             let lia = json!({ "kind": "lia", "initial_threshold": threshold });
             tcp.congestion = Registry::builtin().read(&lia).ok();
@@ -205,8 +205,8 @@ impl MptcpConfig {
         tcp
     }
 
-    /// Keys about the receive window that would do nothing beside the others.
-    fn windows(&self) -> impl Iterator<Item = Problem> {
+    /// Returns the keys of the receive window that have no effect with the others.
+    fn window_problems(&self) -> impl Iterator<Item = Problem> {
         let own = &self.own;
         let shared = self.shared_window();
         let opportunistic = own.opportunistic_retransmission == Some(true);
@@ -214,34 +214,40 @@ impl MptcpConfig {
             (
                 opportunistic && !shared,
                 "opportunistic_retransmission",
-                "where each subflow has its own window none waits for another: set shared_window = true",
+                "has no effect with a window for each subflow: set shared_window = true",
             ),
             (
                 shared && self.tcp.initial_receive_window.is_some() && !self.window_grows(),
                 "initial_receive_window",
-                "the connection's window is all of receive_buffer from the start: set receive_autotuning = true",
+                "has no effect while the window is all of receive_buffer: set receive_autotuning = true",
             ),
             (
                 own.penalisation == Some(true) && !opportunistic,
                 "penalisation",
-                "it comes with opportunistic_retransmission = true alone: set that too",
+                "has no effect without opportunistic_retransmission = true: set that too",
             ),
         ]
         .into_iter()
-        .filter(|(wrong, ..)| *wrong)
+        .filter(|(unused, ..)| *unused)
         .map(|(_, key, message)| Problem::new(key, message))
     }
 
-    /// Everything that is wrong with these settings.
+    /// Returns all problems of these settings.
     #[must_use]
     pub fn validate(&self) -> Vec<Problem> {
         let mut problems = self.filled().validate();
         if self.tcp.path.is_some() {
-            problems.push(Problem::new("path", "the paths are the policy's to choose"));
+            problems.push(Problem::new(
+                "path",
+                "multipath TCP has no key path: set policy instead",
+            ));
         }
         for (key, is_on) in [("fast_open", self.tcp.fast_open), ("ttcp", self.tcp.ttcp)] {
             if is_on {
-                problems.push(Problem::new(key, "a multipath TCP does not open early"));
+                problems.push(Problem::new(
+                    key,
+                    "not supported by multipath TCP: remove the key",
+                ));
             }
         }
         problems.extend(
@@ -256,9 +262,9 @@ impl MptcpConfig {
             let message = format!("{subflows} is out of range: 1 to {MOST_SUBFLOWS}");
             problems.push(Problem::new("subflows", message));
         }
-        problems.extend(self.windows());
+        problems.extend(self.window_problems());
         if self.own.rejoin.is_some_and(Duration::is_zero) {
-            problems.push(Problem::new("rejoin", "0s is out of range: a wait is longer"));
+            problems.push(Problem::new("rejoin", "0s is out of range: above 0s"));
         }
         problems
     }
@@ -268,7 +274,7 @@ impl<'de> Deserialize<'de> for MptcpConfig {
     fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
         let table = Map::deserialize(from)?;
         if table.get("kind").and_then(Value::as_str) != Some(KIND) {
-            return Err(D::Error::custom(format!("kind: {KIND:?} is expected")));
+            return Err(D::Error::custom(format!("kind: expected {KIND:?}")));
         }
         let (tcp, own) = Self::split(table);
         Ok(Self {
@@ -283,7 +289,7 @@ impl Serialize for MptcpConfig {
         use serde::ser::Error;
         let table = |value: Result<Value, serde_json::Error>| match value {
             Ok(Value::Object(table)) => Ok(table),
-            Ok(_) => Err(S::Error::custom("settings are a table")),
+            Ok(_) => Err(S::Error::custom("settings must be a table")),
             Err(error) => Err(S::Error::custom(error)),
         };
         let mut all = table(serde_json::to_value(&self.tcp))?;
@@ -301,13 +307,13 @@ impl JsonSchema for MptcpConfig {
     fn json_schema(generator: &mut SchemaGenerator) -> Schema {
         let mut all = TcpConfig::json_schema(generator);
         let own = MptcpKeys::json_schema(generator);
-        let description = "Multipath TCP, RFC 8684, and its settings; those of TCP are its subflows', the buffers the connection's.";
+        let description = "Multipath TCP (RFC 8684): the TCP settings of its subflows and its own; buffers apply to the whole connection.";
         all.insert("description".into(), description.into());
         if let (Some(Value::Object(all)), Some(Value::Object(own))) =
             (all.get_mut("properties"), own.get("properties"))
         {
             let kind = serde_json::json!({
-                "description": "\"mptcp\": Multipath TCP, RFC 8684.", "type": "string", "const": KIND,
+                "description": "\"mptcp\": multipath TCP (RFC 8684).", "type": "string", "const": KIND,
             });
             for key in ["path", "fast_open", "ttcp"] {
                 all.remove(key);
@@ -328,7 +334,7 @@ mod tests {
     }
 
     #[test]
-    fn keys_of_tcp_and_its_own() {
+    fn reads_and_writes_keys_of_tcp_and_mptcp() {
         let text = r#"{"kind": "mptcp", "profile": "rfc", "mss": "1000B", "scheduler": "round-robin"}"#;
         let config = read(text).unwrap();
         assert_eq!(config.tcp.mss, Some(Size::from_bytes(1000)));
@@ -347,7 +353,7 @@ mod tests {
     }
 
     #[test]
-    fn profiles_are_sound() {
+    fn profiles_are_valid() {
         for profile in [Profile::Linux, Profile::Rfc, Profile::Ns3] {
             assert_eq!(MptcpConfig::new(profile).validate(), [], "{profile:?}");
         }

@@ -1,35 +1,34 @@
-//! What a host knows of its paths to another one: the account that all its connections there share.
+//! State of the paths from one host to another, shared sorted_by all its connections to that host.
 
 use foundation::{Duration, Instant};
 
 use super::meter::{ArrivalMeter, Arrivals, PathMeter};
 use super::segment::PathIndex;
 
-/// One path, as all connections of the host over it have seen it.
+/// State of one path over all connections of the host.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct PathState {
-    /// The round trip without queues: what the owner knows of the path, or the least that was seen. Zero where
-    /// nothing is known.
+    /// Round-trip time without queues: configured, or the smallest sample. Zero if unknown.
     pub base_rtt: Duration,
-    /// The round trip as the last handshake or acknowledgement on the path saw it; `base_rtt` before the first.
+    /// Latest round-trip sample; `base_rtt` before the first.
     pub rtt: Duration,
-    /// Bytes that connections have given to the path, or mean to, and that are not acknowledged.
+    /// Bytes assigned to or expected on the path and not acknowledged.
     pub unfinished: u64,
-    /// The part of `unfinished` of connections that their policy takes for short.
+    /// The part of `unfinished` that belongs to connections their policy classifies as short.
     pub short: u64,
-    /// Bytes acknowledged on the path, ever.
+    /// Total bytes acknowledged.
     pub acknowledged: u64,
-    /// Segments lost on the path, ever.
+    /// Total segments lost.
     pub lost: u64,
-    /// Subflows that are open.
+    /// Open subflows.
     pub subflows: u32,
     meter: PathMeter,
     usual_rtt: Duration,
 }
 
 impl PathState {
-    /// The round trip with its queue and without the delays of delayed acknowledgements: an average that falls halfway to
-    /// a shorter sample, and rises by a 32nd towards a longer one. `base_rtt` before the first.
+    /// Returns an average round-trip time that includes the queue but hardly the delays of delayed ACKs: it moves
+    /// halfway to a smaller sample and sorted_by 1/32 to a larger one. `base_rtt` before the first sample.
     #[must_use]
     pub const fn usual_rtt(&self) -> Duration {
         if self.usual_rtt.is_zero() {
@@ -39,14 +38,14 @@ impl PathState {
         }
     }
 
-    /// The highest rate at which the host's connections together were acknowledged on the path of late, in bytes a
-    /// second: what it carries, where they fill it. 0 before anything was.
+    /// Returns the highest recent acknowledgement rate of all connections of the host together, in bytes/s: the
+    /// capacity, if they fill the path. 0 before the first acknowledgement.
     #[must_use]
     pub const fn rate(&self) -> f64 {
         self.meter.rate()
     }
 
-    /// The share of segments that the path loses, of late: 0 to 1.
+    /// Returns the recent share of lost segments, 0 to 1.
     #[must_use]
     pub const fn loss(&self) -> f64 {
         self.meter.loss()
@@ -57,13 +56,13 @@ impl PathState {
 #[derive(Clone, Debug, Default)]
 pub struct HostPaths {
     paths: Vec<PathState>,
-    /// Connections that were ever opened.
+    /// Connections opened so far.
     opened: u64,
     arrivals: ArrivalMeter,
 }
 
 impl HostPaths {
-    /// Paths of which the round trips without queues are known; zero for one of which nothing is.
+    /// Creates paths with these round-trip times without queues; zero if unknown.
     #[must_use]
     pub fn new(base_rtts: impl IntoIterator<Item = Duration>) -> Self {
         let mut paths = Self::default();
@@ -73,7 +72,7 @@ impl HostPaths {
         paths
     }
 
-    /// A further path, behind the others, as [`new`](Self::new) takes them.
+    /// Appends a path.
     pub fn add(&mut self, base_rtt: Duration) {
         self.paths.push(PathState {
             base_rtt,
@@ -82,83 +81,84 @@ impl HostPaths {
         });
     }
 
-    /// The paths, in the order of their numbers.
+    /// Returns the paths in the order of their numbers.
     #[must_use]
     pub fn paths(&self) -> &[PathState] {
         &self.paths
     }
 
-    /// How many there are.
+    /// Returns the number of paths.
     #[must_use]
     pub const fn len(&self) -> usize {
         self.paths.len()
     }
 
-    /// Whether there are none.
+    /// Returns whether there are no paths.
     #[must_use]
     pub const fn is_empty(&self) -> bool {
         self.paths.is_empty()
     }
 
-    /// Connections that were opened before: whose turn it is, for policies that take paths in turn.
+    /// Returns the connections opened so far, for policies that take paths in turn.
     #[must_use]
     pub const fn opened(&self) -> u64 {
         self.opened
     }
 
-    /// All paths, those of the smallest `key` first; equal ones in the order of their numbers.
+    /// Returns all paths sorted sorted_by `key`, then sorted_by number.
     #[must_use]
-    pub fn by<K: Ord>(&self, key: impl Fn(&PathState) -> K) -> Vec<PathIndex> {
+    pub fn sorted_by<K: Ord>(&self, key: impl Fn(&PathState) -> K) -> Vec<PathIndex> {
         let mut order: Vec<PathIndex> = (0..self.paths.len() as u8).map(PathIndex).collect();
         order.sort_by_key(|path| key(&self.paths[path.index()]));
         order
     }
 
-    /// A connection was opened.
+    /// Counts a new connection.
     pub const fn on_connection(&mut self) {
         self.opened += 1;
     }
 
-    /// A flow of `size` bytes begins.
+    /// Counts a new flow of `size` bytes.
     pub fn on_flow(&mut self, now: Instant, size: u64) {
         self.arrivals.on_flow(now, size);
     }
 
-    /// The flows of at most `largest` bytes that began of late, where their sizes were known; `None` where nothing is known.
+    /// Returns the recent arrivals of flows of at most `largest` bytes, among flows of known size; `None` if there
+    /// are none yet.
     #[must_use]
     pub fn arrivals(&self, largest: u64) -> Option<Arrivals> {
         self.arrivals.below(largest)
     }
 
-    /// On the path `bytes` were newly acknowledged, and `lost` segments taken for lost.
+    /// Records newly acknowledged bytes and lost segments of a path.
     pub fn on_delivery(&mut self, path: PathIndex, now: Instant, bytes: u64, lost: u64) {
-        if let Some(account) = self.paths.get_mut(path.index())
+        if let Some(state) = self.paths.get_mut(path.index())
             && bytes + lost > 0
         {
-            account.acknowledged += bytes;
-            account.lost += lost;
-            account.meter.on_delivery(now, bytes, lost);
+            state.acknowledged += bytes;
+            state.lost += lost;
+            state.meter.on_delivery(now, bytes, lost);
         }
     }
 
-    /// A handshake or an acknowledgement saw this round trip.
+    /// Records a round-trip sample of a handshake or an acknowledgement.
     pub fn on_round_trip(&mut self, path: PathIndex, rtt: Duration) {
-        if let Some(account) = self.paths.get_mut(path.index()) {
-            account.rtt = rtt;
-            let usual = account.usual_rtt().as_nanos();
+        if let Some(state) = self.paths.get_mut(path.index()) {
+            state.rtt = rtt;
+            let usual = state.usual_rtt().as_nanos();
             let sample = rtt.as_nanos();
-            account.usual_rtt = Duration::from_nanos(if sample < usual {
+            state.usual_rtt = Duration::from_nanos(if sample < usual {
                 usual - (usual - sample) / 2
             } else {
                 usual + (sample - usual) / 32
             });
-            if account.base_rtt.is_zero() || rtt < account.base_rtt {
-                account.base_rtt = rtt;
+            if state.base_rtt.is_zero() || rtt < state.base_rtt {
+                state.base_rtt = rtt;
             }
         }
     }
 
-    /// The account of a path, to be moved by what connections do.
+    /// Returns the state of a path for updates sorted_by its connections.
     pub fn path_mut(&mut self, path: PathIndex) -> Option<&mut PathState> {
         self.paths.get_mut(path.index())
     }

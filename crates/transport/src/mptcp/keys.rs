@@ -1,4 +1,5 @@
-//! What follows from the keys: tokens, initial data sequence numbers and proofs (RFC 8684, sections 3.1 and 3.2).
+//! Keys and the values derived from them: tokens, initial data sequence numbers and HMACs (RFC 8684, sections 3.1 and
+//! 3.2).
 
 use std::net::IpAddr;
 
@@ -38,14 +39,14 @@ fn digest(key: u64) -> [u8; 32] {
     Sha256::digest(key.to_be_bytes()).into()
 }
 
-/// The token of a key: the most significant 32 bits of its SHA-256.
+/// Returns the token of a key: the most significant 32 bits of its SHA-256.
 #[must_use]
 pub fn token(key: u64) -> u32 {
     let [a, b, c, d, ..] = digest(key);
     u32::from_be_bytes([a, b, c, d])
 }
 
-/// The initial data sequence number of the host with this key: the least significant 64 bits of its SHA-256.
+/// Returns the initial data sequence number of the host with this key: the least significant 64 bits of its SHA-256.
 #[must_use]
 pub fn initial_data_sequence(key: u64) -> u64 {
     let digest = digest(key);
@@ -54,7 +55,7 @@ pub fn initial_data_sequence(key: u64) -> u64 {
     u64::from_be_bytes(low)
 }
 
-/// HMAC-SHA256 with both keys, the prover's first.
+/// Returns the HMAC-SHA256 keyed by both keys, the sender's first.
 fn hmac_sha256(keys: Keys, parts: &[&[u8]]) -> [u8; 32] {
     let mut key = [0; 16];
     key[..8].copy_from_slice(&keys.sender.to_be_bytes());
@@ -66,7 +67,7 @@ fn hmac_sha256(keys: Keys, parts: &[&[u8]]) -> [u8; 32] {
     mac.finalize().into_bytes().into()
 }
 
-/// The first 160 bits of HMAC-SHA256 with both keys, over both random numbers; the prover's first.
+/// Returns the first 160 bits of the HMAC-SHA256 over both random numbers, the sender's first.
 #[must_use]
 pub fn join_hmac(keys: Keys, nonces: Nonces) -> [u8; 20] {
     let whole = hmac_sha256(
@@ -78,8 +79,8 @@ pub fn join_hmac(keys: Keys, nonces: Nonces) -> [u8; 20] {
     first
 }
 
-/// The last 64 bits of HMAC-SHA256 with both keys, the prover's first, over an address of the prover with its number and
-/// port; where no port is told 0 stands for it (RFC 8684, section 3.4.1).
+/// Returns the last 64 bits of the HMAC-SHA256 over an address of the sender, its ID and its port; an absent port
+/// counts as 0 (RFC 8684, section 3.4.1).
 #[must_use]
 pub fn address_hmac(keys: Keys, id: u8, address: IpAddr, port: Option<u16>) -> [u8; 8] {
     let port = port.unwrap_or(0).to_be_bytes();
@@ -100,7 +101,7 @@ mod tests {
         bytes.iter().map(|byte| format!("{byte:02x}")).collect()
     }
 
-    /// By SHA-256 (FIPS 180-4) and HMAC (RFC 2104) of another implementation, over the bytes in the RFC's order.
+    /// Reference values of an independent implementation of SHA-256 (FIPS 180-4) and HMAC (RFC 2104).
     #[test]
     fn derives_tokens_sequence_numbers_and_hmacs() {
         let keys = Keys {

@@ -1,11 +1,14 @@
-//! Settings that are a word where their defaults will do, and a table with a kind and its keys where not.
+//! Settings with several kinds, such as schedulers: a kind's name, or a table with its kind and keys.
 
 use serde::de::{DeserializeOwned, Error};
 use serde::{Deserialize, Deserializer};
 use serde_json::{Value, json};
 
-/// Reads a table that is tagged by its kind, or the kind alone.
-pub(super) fn name_or_table<'de, T: DeserializeOwned, D: Deserializer<'de>>(from: D) -> Result<T, D::Error> {
+/// Reads a kind's name, or a table tagged by its kind. `removed` lists the names of removed kinds, each with a hint.
+pub(super) fn name_or_table<'de, T: DeserializeOwned, D: Deserializer<'de>>(
+    from: D,
+    removed: &[(&str, &str)],
+) -> Result<T, D::Error> {
     let table = match Value::deserialize(from)? {
         Value::String(kind) => json!({ "kind": kind }),
         Value::Object(table) if !table.contains_key("kind") => {
@@ -13,13 +16,16 @@ pub(super) fn name_or_table<'de, T: DeserializeOwned, D: Deserializer<'de>>(from
         }
         other => other,
     };
+    if let Some((kind, hint)) = removed.iter().find(|(kind, _)| table["kind"] == *kind) {
+        return Err(D::Error::custom(format!("{kind:?} was removed: {hint}")));
+    }
     T::deserialize(table).map_err(D::Error::custom)
 }
 
-/// Declares a setting whose kinds are files: each with its word, its help and its type of settings.
+/// Declares an enum of kinds with one settings type each: `"name" => file::Type`, with the kind's help as doc comment.
 macro_rules! kinds {
     (
-        $(#[$doc:meta])* $config:ident, $table:ident, $settings:ident, $built:ty, $what:literal;
+        $(#[$doc:meta])* $config:ident, $table:ident, $settings:ident, $built:ty, $what:literal, $removed:expr;
         $($(#[$help:meta])* $key:literal => $file:ident::$name:ident,)+
     ) => {
         $(pub use $file::$name;)+
@@ -37,16 +43,16 @@ macro_rules! kinds {
         }
 
         impl $config {
-            /// The words for all kinds.
+            /// Names of all kinds.
             pub const KINDS: &'static [&'static str] = &[$($key,)+];
 
-            /// What is out of range, by key.
+            /// Returns the keys that are out of range.
             #[must_use]
             pub fn validate(&self) -> Vec<foundation::Problem> {
                 self.settings().validate()
             }
 
-            /// The word for it.
+            /// Returns the name of the kind.
             #[must_use]
             pub const fn name(&self) -> &'static str {
                 match self {
@@ -54,7 +60,7 @@ macro_rules! kinds {
                 }
             }
 
-            /// What one connection uses.
+            /// Builds the instance of one connection.
             #[must_use]
             pub fn build(&self) -> $built {
                 self.settings().build()
@@ -69,7 +75,7 @@ macro_rules! kinds {
 
         impl<'de> serde::Deserialize<'de> for $config {
             fn deserialize<D: serde::Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
-                Ok(match crate::mptcp::kinds::name_or_table(from)? {
+                Ok(match crate::mptcp::kinds::name_or_table(from, $removed)? {
                     $($table::$name(settings) => Self::$name(settings),)+
                 })
             }

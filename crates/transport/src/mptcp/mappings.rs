@@ -1,35 +1,35 @@
-//! Which part of a subflow's stream is which part of the data.
+//! Mappings between a subflow's stream and the data.
 
 use std::collections::VecDeque;
 
-/// A run of bytes that lie behind one another in both.
+/// A range that is contiguous in both.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Run {
-    /// Offset of its first byte in the subflow's stream, from 0.
+    /// Offset in the subflow's stream, from 0.
     pub offset: u64,
-    /// Position of its first byte in the data, from 1.
+    /// Position in the data, from 1.
     pub data: u64,
     /// Bytes.
     pub length: u64,
-    /// It was given to another subflow too.
+    /// Another subflow carries it too.
     pub reinjected: bool,
 }
 
 impl Run {
-    /// The offset after its last byte.
+    /// Returns the offset after its last byte.
     pub const fn end(&self) -> u64 {
         self.offset + self.length
     }
 }
 
-/// Runs in the order of the subflow's stream, none of which overlap.
+/// Disjoint runs in the order of the subflow's stream.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Mappings {
     pub(super) runs: VecDeque<Run>,
 }
 
 impl Mappings {
-    /// Adds what was written to the subflow's stream, behind all that was written before.
+    /// Appends a range at the end of the subflow's stream.
     pub fn append(&mut self, offset: u64, data: u64, length: u64) {
         if let Some(last) = self.runs.back_mut()
             && !last.reinjected
@@ -47,15 +47,15 @@ impl Mappings {
         });
     }
 
-    /// Adds what a segment says of bytes that may have been told before. The first word stands.
-    pub fn learn(&mut self, offset: u64, data: u64, length: u64) {
+    /// Adds a received mapping. Ranges that are mapped already keep their mapping.
+    pub fn add(&mut self, offset: u64, data: u64, length: u64) {
         let end = offset + length;
         let at = self.runs.partition_point(|run| run.end() <= offset);
         if at == self.runs.len() {
             self.append(offset, data, length);
             return;
         }
-        // Only the parts of which nothing is known yet.
+        // Only unmapped ranges are added.
         let (mut at, mut from) = (at, offset);
         while from < end {
             let next = self.runs.get(at).map_or(end, |run| run.offset.clamp(from, end));
@@ -79,7 +79,7 @@ impl Mappings {
         }
     }
 
-    /// Where in the data the byte at `offset` belongs, and how many bytes from there on lie behind one another.
+    /// Returns the data position of the byte at `offset`, and the number of contiguous bytes from there.
     pub fn find(&self, offset: u64) -> Option<(u64, u64)> {
         let at = self.runs.partition_point(|run| run.end() <= offset);
         let run = self.runs.get(at).filter(|run| run.offset <= offset)?;
@@ -87,17 +87,17 @@ impl Mappings {
         Some((run.data + inside, run.length - inside))
     }
 
-    /// Forgets all below `offset`.
+    /// Removes everything below `offset`.
     pub fn release(&mut self, offset: u64) {
         while let Some(front) = self.runs.front_mut() {
             if front.end() <= offset {
                 self.runs.pop_front();
                 continue;
             }
-            let gone = offset.saturating_sub(front.offset);
-            front.offset += gone;
-            front.data += gone;
-            front.length -= gone;
+            let removed = offset.saturating_sub(front.offset);
+            front.offset += removed;
+            front.data += removed;
+            front.length -= removed;
             return;
         }
     }
@@ -110,17 +110,17 @@ mod tests {
 
     proptest! {
         #[test]
-        fn every_byte_keeps_its_place(
-            told in prop::collection::vec((0_u64..60, 1_u64..12), 0..30),
+        fn first_mapping_of_each_byte_persists(
+            mapped in prop::collection::vec((0_u64..60, 1_u64..12), 0..30),
             released in 0_u64..60,
         ) {
             // The data runs backwards in blocks of 10, so that blocks cannot merge.
             let place = |offset: u64| 1000 - (offset / 10) * 10 + offset % 10;
             let mut mappings = Mappings::default();
             let mut known = [false; 80];
-            for (offset, length) in told {
+            for (offset, length) in mapped {
                 let length = length.min(10 - offset % 10);
-                mappings.learn(offset, place(offset), length);
+                mappings.add(offset, place(offset), length);
                 known[offset as usize..(offset + length) as usize].fill(true);
             }
             mappings.release(released);

@@ -1,36 +1,36 @@
-//! What a host measures of its paths and of the flows that it opens: averages that forget, in steps of virtual or real time.
+//! Decaying averages of a host's path rates, losses and flow arrivals, in steps of simulated or real time.
 
 use foundation::{Duration, Instant};
 
-/// The step in which averages move.
+/// Step of the averages.
 const STEP: Duration = Duration::from_millis(100);
-/// What a step leaves of a path's losses: half of them are forgotten after 1.4 s.
+/// Decay of a path's losses per step: a half-life of 1.4 s.
 const KEEP_LOSS: f64 = 0.95;
-/// What a step without a higher one leaves of the highest rate: half after 4.4 s.
+/// Decay of the highest rate per step without a higher one: a half-life of 4.4 s.
 const KEEP_RATE: f64 = 63.0 / 64.0;
-/// What a step leaves of the flows that began: half after 3.4 s.
+/// Decay of flow arrivals per step: a half-life of 3.4 s.
 const KEEP_FLOWS: f64 = 0.98;
-/// After so many steps nothing is left to forget.
-const ALL: u64 = 1000;
-/// Bytes of a segment, where losses are counted in segments and deliveries in bytes.
+/// Steps after which the decay is complete.
+const ALL_STEPS: u64 = 1000;
+/// Bytes per segment, to compare losses in segments with deliveries in bytes.
 const SEGMENT: f64 = 1400.0;
-/// Segments without a loss that a path is taken to have carried before anything is known of it.
+/// Segments without loss assumed before the first measurement.
 const PRIOR: f64 = 1000.0;
-/// Sums of equal sizes come out a little above their number times the size.
+/// Tolerance for the rounding of sums.
 const ROUNDING: f64 = 1.0 + 1e-9;
 
-/// Whole steps between two moments; moves the earlier one by as many.
+/// Returns the whole steps between two instants and moves the earlier one forward by them.
 fn steps(from: &mut Instant, now: Instant) -> u64 {
     let steps = (now - *from).as_nanos() / STEP.as_nanos();
     *from += STEP * steps;
     steps
 }
 
-/// What all connections of the host together bring over a path, and lose on it.
+/// Rate and loss of one path over all connections of the host.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(super) struct PathMeter {
     since: Instant,
-    /// Bytes in the step that is not over.
+    /// Bytes in the current step.
     bytes: u64,
     rate: f64,
     carried: f64,
@@ -38,45 +38,45 @@ pub(super) struct PathMeter {
 }
 
 impl PathMeter {
-    /// `bytes` were acknowledged, and `lost` segments taken for lost.
+    /// Records acknowledged bytes and lost segments.
     pub(super) fn on_delivery(&mut self, now: Instant, bytes: u64, lost: u64) {
-        let steps = steps(&mut self.since, now).min(ALL);
+        let steps = steps(&mut self.since, now).min(ALL_STEPS);
         if steps > 0 {
             let measured = self.bytes as f64 / (STEP * steps).as_secs_f64();
             self.bytes = 0;
             self.rate = measured.max(self.rate * KEEP_RATE);
-            let left = KEEP_LOSS.powi(steps as i32);
-            self.carried *= left;
-            self.lost *= left;
+            let decay = KEEP_LOSS.powi(steps as i32);
+            self.carried *= decay;
+            self.lost *= decay;
         }
         self.bytes += bytes;
         self.carried += bytes as f64 / SEGMENT;
         self.lost += lost as f64;
     }
 
-    /// The highest rate of late, bytes a second; 0 before anything was brought.
+    /// Returns the highest recent rate in bytes/s; 0 before the first delivery.
     pub(super) const fn rate(&self) -> f64 {
         self.rate
     }
 
-    /// The share of segments that are lost, of late.
+    /// Returns the recent share of lost segments.
     pub(super) const fn loss(&self) -> f64 {
         self.lost / (self.lost + self.carried + PRIOR)
     }
 }
 
-/// Flows that begin: how many a second, and how large.
+/// Arrival rate and sizes of flows.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Arrivals {
-    /// Flows a second.
+    /// Flows per second.
     pub rate: f64,
-    /// Their mean size in bytes.
+    /// Mean size in bytes.
     pub mean: f64,
-    /// The mean square of their size, in bytes squared.
+    /// Mean squared size in bytes².
     pub square: f64,
 }
 
-/// Flows whose sizes are between two powers of two.
+/// Flows with sizes between two powers of two.
 #[derive(Clone, Copy, Debug, Default)]
 struct Bin {
     count: f64,
@@ -84,11 +84,11 @@ struct Bin {
     squares: f64,
 }
 
-/// Counts flows that begin, by size.
+/// Arrivals of flows by size.
 #[derive(Clone, Debug, Default)]
 pub(super) struct ArrivalMeter {
     since: Option<Instant>,
-    /// Time that the counts stand for, in seconds.
+    /// Time that the counts cover, in seconds.
     span: f64,
     bins: Vec<Bin>,
 }
@@ -96,15 +96,15 @@ pub(super) struct ArrivalMeter {
 impl ArrivalMeter {
     pub(super) fn on_flow(&mut self, now: Instant, size: u64) {
         let since = self.since.get_or_insert(now);
-        let steps = steps(since, now).min(ALL) as i32;
+        let steps = steps(since, now).min(ALL_STEPS) as i32;
         if steps > 0 {
-            let left = KEEP_FLOWS.powi(steps);
-            // The sum of what each of these steps leaves.
-            self.span = self.span * left + STEP.as_secs_f64() * (1.0 - left) / (1.0 - KEEP_FLOWS);
+            let decay = KEEP_FLOWS.powi(steps);
+            // Sum of the decayed steps.
+            self.span = self.span * decay + STEP.as_secs_f64() * (1.0 - decay) / (1.0 - KEEP_FLOWS);
             for bin in &mut self.bins {
-                bin.count *= left;
-                bin.bytes *= left;
-                bin.squares *= left;
+                bin.count *= decay;
+                bin.bytes *= decay;
+                bin.squares *= decay;
             }
         }
         if self.bins.is_empty() {
@@ -118,8 +118,8 @@ impl ArrivalMeter {
         bin.squares += bytes * bytes;
     }
 
-    /// Flows of at most `largest` bytes; those of a bin in which that lies count by their mean. `None` in the first
-    /// step.
+    /// Returns the arrivals of flows of at most `largest` bytes. The bin that contains `largest` counts if its mean
+    /// does not exceed it. `None` in the first step.
     pub(super) fn below(&self, largest: u64) -> Option<Arrivals> {
         if self.span <= 0.0 {
             return None;
@@ -151,24 +151,24 @@ mod tests {
     }
 
     #[test]
-    fn a_path_has_its_highest_rate_and_its_losses_of_late() {
+    fn meter_keeps_highest_rate_and_recent_losses() {
         let mut meter = PathMeter::default();
         for step in 0..20 {
             meter.on_delivery(at(step * 50), 500_000, 0);
         }
         assert!((meter.rate() - 10e6).abs() < 1.0, "{}", meter.rate());
         assert_eq!(meter.loss(), 0.0);
-        // Of some 7000 segments two thirds are remembered, beside the 1000 that are taken for granted.
+        // About two thirds of 7000 segments remain, plus the assumed 1000.
         meter.on_delivery(at(1000), 980_000, 70);
         let loss = meter.loss();
         assert!(loss > 0.009 && loss < 0.013, "{loss}");
-        // Idle for two seconds: the rate is remembered, the losses fade.
+        // After two idle seconds the rate remains, and the losses decay.
         meter.on_delivery(at(3000), 1, 0);
         assert!(meter.rate() > 9e6 && meter.loss() < loss);
     }
 
     #[test]
-    fn arrivals_have_moments() {
+    fn arrivals_report_rate_and_moments() {
         let mut meter = ArrivalMeter::default();
         assert_eq!(meter.below(u64::MAX), None);
         for flow in 0..4000_u64 {

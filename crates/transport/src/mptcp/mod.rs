@@ -1,11 +1,11 @@
 //! Multipath TCP (RFC 8684) as a state machine without a clock or a socket.
 //!
-//! A [`Connection`] is one end: a set of ordinary TCP connections, its subflows, under one stream of data. Nothing of TCP
-//! is implemented here again. Data has sequence numbers of its own; every segment says where in the data its payload
-//! belongs, and how far the data has arrived. Which subflow takes the next segment is a [`Scheduler`]'s to say, which
-//! paths get a subflow and when a [`PathPolicy`]'s, by what the host knows of its paths ([`HostPaths`]).
+//! A [`Connection`] is one end: a set of ordinary TCP connections, its subflows, that carry one data stream. Every
+//! segment carries the mapping of its payload to the data and a DATA_ACK. A [`Scheduler`] selects the subflow of each
+//! segment. A [`PathPolicy`] selects the paths and the start of subflows, given the state of the host's paths
+//! ([`HostPaths`]).
 //!
-//! The owner knows the paths as [`PathIndex`]es: what leaves names one, and so must what arrives.
+//! The owner numbers the paths ([`PathIndex`]): each transmitted and each received segment comes with its path.
 
 pub mod config;
 mod connection;

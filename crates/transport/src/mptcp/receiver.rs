@@ -1,32 +1,32 @@
-//! The receiving direction of the data: reordering buffer and window.
+//! Receiving direction of the data: reassembly and receive window.
 
 use foundation::{Duration, Instant};
 
 use crate::ranges::RangeSet;
 use crate::tcp::Autotuning;
 
-/// The receiving direction. Positions as in [`Mapping`](super::segment::Mapping).
+/// Receiving direction. Positions as in [`Mapping`](super::segment::Mapping).
 #[derive(Debug)]
 pub(super) struct DataReceiver {
-    /// The position that is expected next, and after the last byte that the application took.
+    /// Next expected position, and the position after the last byte read.
     next: u64,
     read: u64,
-    /// What arrived above `next`.
+    /// Ranges received above `next`.
     early: RangeSet,
-    /// Where the DATA_FIN stands, once it is known.
+    /// Position of the DATA_FIN, once known.
     fin: Option<u64>,
-    /// The position after the highest that was ever offered.
-    edge: u64,
-    /// What may wait to be read: all of the buffer, or less while it grows with what is read in a round trip.
+    /// Right right_edge of the largest window offered.
+    right_edge: u64,
+    /// Current buffer limit: all of `buffer`, or less while it grows.
     limit: u64,
     buffer: u64,
     autotuning: Option<Autotuning>,
-    /// Bytes that arrived more than once.
+    /// Bytes received more than once.
     duplicates: u64,
 }
 
 impl DataReceiver {
-    /// `first`: what the buffer begins with, where it grows.
+    /// `first` is the initial limit of a buffer that grows.
     pub fn new(buffer: u64, first: Option<u64>) -> Self {
         Self {
             limit: first.unwrap_or(buffer).min(buffer),
@@ -35,25 +35,25 @@ impl DataReceiver {
             read: 1,
             early: RangeSet::default(),
             fin: None,
-            edge: 1,
+            right_edge: 1,
             buffer,
             duplicates: 0,
         }
     }
 
-    /// The position that is expected next: what a DATA_ACK says.
+    /// Returns the next expected position, which a DATA_ACK carries.
     #[inline]
     pub const fn next(&self) -> u64 {
         self.next
     }
 
-    /// Bytes to read.
+    /// Returns the bytes ready to read.
     #[inline]
     pub fn readable(&self) -> u64 {
         self.next.min(self.fin.unwrap_or(self.next)) - self.read
     }
 
-    /// Bytes that wait for what stands before them.
+    /// Returns the bytes received out of order.
     pub fn early_bytes(&self) -> u64 {
         (0..self.early.len())
             .filter_map(|place| self.early.get(place))
@@ -61,23 +61,23 @@ impl DataReceiver {
             .sum()
     }
 
-    /// Bytes that arrived more than once, on one subflow or on several.
+    /// Returns the bytes received more than once, on one subflow or on several.
     pub const fn duplicates(&self) -> u64 {
         self.duplicates
     }
 
-    /// Whether all of the data arrived, DATA_FIN included.
+    /// Returns whether all data and the DATA_FIN arrived.
     #[inline]
     pub fn is_finished(&self) -> bool {
         self.fin.is_some_and(|fin| self.next > fin)
     }
 
-    /// `length` bytes from `start` arrived. Gives whether there is more to read.
+    /// Adds `length` bytes from `start`. Returns whether more data is ready to read.
     #[inline]
     pub fn on_data(&mut self, start: u64, length: u64) -> bool {
         let end = start + length;
         if start <= self.next && self.early.is_empty() {
-            // The common case: in order, and nothing waits.
+            // Common case: in order, without gaps.
             let new = end.saturating_sub(self.next);
             self.duplicates += length - new;
             self.next += new;
@@ -110,7 +110,7 @@ impl DataReceiver {
         }
     }
 
-    /// The data ends before `position`. Gives whether that was news.
+    /// Records that the data stops before `position`. Returns whether that is new.
     pub fn on_fin(&mut self, position: u64) -> bool {
         if self.fin.is_some() || position < self.next {
             return false;
@@ -120,8 +120,8 @@ impl DataReceiver {
         true
     }
 
-    /// The application took something. Full segments have `segment` bytes, and the longest round trip of a subflow is
-    /// `round_trip`: the buffer has room for twice what is read in one, and for what lies beyond gaps.
+    /// Grows the buffer after a read to hold twice the data read in `round_trip`, the longest round trip of a
+    /// subflow, plus the data beyond gaps. A full segment has `segment` bytes.
     pub fn grow(&mut self, now: Instant, segment: u32, round_trip: Duration) {
         let (read, unread) = (self.read, self.readable());
         let end = self.early.last().map_or(self.next, |(_, end)| end);
@@ -136,34 +136,34 @@ impl DataReceiver {
         }
     }
 
-    /// Whether the buffer may still grow.
+    /// Returns whether the buffer can still grow.
     pub const fn grows(&self) -> bool {
         self.autotuning.is_some()
     }
 
-    /// The application takes up to `bytes`; gives how many.
+    /// Reads up to `bytes`. Returns the bytes read.
     pub fn read(&mut self, bytes: u64) -> u64 {
         let taken = bytes.min(self.readable());
         self.read += taken;
         taken
     }
 
-    /// The window that a segment which leaves now offers, counted from [`next`](Self::next): it never takes back what
-    /// was offered before (RFC 8684, section 3.3.1).
+    /// Returns the window to offer in the next segment, relative to [`next`](Self::next). An offered window is never
+    /// reduced (RFC 8684, section 3.3.1).
     #[inline]
     pub fn offer(&mut self) -> u64 {
-        self.edge = self.edge.max(self.next + self.room());
-        self.edge - self.next.min(self.edge)
+        self.right_edge = self.right_edge.max(self.next + self.room());
+        self.right_edge - self.next.min(self.right_edge)
     }
 
     fn room(&self) -> u64 {
         self.limit.saturating_sub(self.readable())
     }
 
-    /// Whether the window grew so much by what was read that the peer should hear of it: to twice what is left of it
+    /// Returns whether reads have opened the window to at least twice its last offer, which requires a window update
     /// (RFC 9293, section 3.8.6.2.2).
     pub fn is_update_due(&self) -> bool {
-        let left = self.edge.saturating_sub(self.next);
+        let left = self.right_edge.saturating_sub(self.next);
         2 * left <= self.limit && self.room() >= (2 * left).max(1)
     }
 }
@@ -173,7 +173,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn order_is_restored_and_the_fin_counts_for_one() {
+    fn reassembles_data_and_counts_the_fin_as_one() {
         let mut receiver = DataReceiver::new(10_000, None);
         assert!(!receiver.on_data(1001, 1000));
         assert!(receiver.on_fin(2001));
@@ -187,7 +187,7 @@ mod tests {
     }
 
     #[test]
-    fn the_buffer_grows_with_what_is_read_in_a_round_trip() {
+    fn buffer_grows_with_data_read_per_round_trip() {
         let at = |ms: u64| Instant::ZERO + Duration::from_millis(ms);
         let mut receiver = DataReceiver::new(500_000, Some(60_000));
         assert_eq!(receiver.offer(), 60_000);
@@ -199,19 +199,20 @@ mod tests {
         };
         assert_eq!(turn(0, 20_000), (true, 60_000));
         assert_eq!(turn(50, 20_000), (true, 60_000), "no round trip yet");
-        // 60,000 bytes in the first round trip where 10 segments were expected: twice that, and twice by what it grew.
+        // 60,000 bytes in the first round trip instead of 10 segments: the limit is twice that, and doubles with the
+        // growth.
         assert_eq!(turn(100, 20_000), (false, 500_000));
     }
 
     #[test]
-    fn the_window_is_one_for_all_and_never_taken_back() {
+    fn offered_window_is_never_reduced() {
         let mut receiver = DataReceiver::new(3000, None);
         assert_eq!(receiver.offer(), 3000);
         receiver.on_data(2001, 1000);
         assert_eq!(
             receiver.offer(),
             3000,
-            "what waits takes no more than was offered"
+            "out-of-order data does not reduce the offer"
         );
         receiver.on_data(1, 2000);
         assert_eq!(receiver.offer(), 0);

@@ -1,34 +1,34 @@
-//! The sending direction of the data: what was written, what subflows were given, and what has arrived.
+//! Sending direction of the data: written, scheduled and acknowledged positions.
 
 use std::collections::VecDeque;
 
 use crate::ranges::RangeSet;
 
-/// Data that is given to a subflow again: positions from the first up to but not including the second.
+/// A range of data to schedule again: positions from `start` up to but not including `end`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Reinjection {
     pub start: u64,
     pub end: u64,
-    /// The subflow that had it, which does not get it back while there is another.
+    /// Number of the subflow that carried it, used again only without an alternative.
     pub previous: u8,
 }
 
-/// The sending direction. Positions as in [`Mapping`](super::segment::Mapping): 1 is the first byte.
+/// Sending direction. Positions count from 1, as in [`Mapping`](super::segment::Mapping).
 #[derive(Debug)]
 pub(super) struct DataSender {
-    /// Lowest position of which no DATA_ACK has been seen, next one to be given to a subflow, end of what was written.
+    /// Lowest unacknowledged position, next position to schedule, and end of the written data.
     pub una: u64,
     pub next: u64,
     pub written: u64,
-    /// The position after the highest that the peer's window allows (RFC 8684, section 3.3.1).
-    pub edge: u64,
+    /// Right right_edge of the peer's receive window (RFC 8684, section 3.3.1).
+    pub right_edge: u64,
     pub finishing: bool,
-    /// The oldest position that was sent on another subflow because the window was full.
-    pub unblocked: u64,
+    /// Last position retransmitted on another subflow because the window was full.
+    pub last_unblocked: u64,
     buffer: u64,
     reinjections: VecDeque<Reinjection>,
-    /// What has left on any subflow, as far as it is not acknowledged. Schedulers that send ahead leave gaps.
-    left: RangeSet,
+    /// Unacknowledged ranges sent on any subflow, with gaps if schedulers send ahead.
+    sent: RangeSet,
 }
 
 impl DataSender {
@@ -37,16 +37,16 @@ impl DataSender {
             una: 1,
             next: 1,
             written: 1,
-            edge: 1,
+            right_edge: 1,
             finishing: false,
-            unblocked: 0,
+            last_unblocked: 0,
             buffer,
             reinjections: VecDeque::new(),
-            left: RangeSet::default(),
+            sent: RangeSet::default(),
         }
     }
 
-    /// Bytes that the send buffer has room for.
+    /// Returns the free bytes of the send buffer.
     pub const fn room(&self) -> u64 {
         self.buffer.saturating_sub(self.written - self.una_of_bytes())
     }
@@ -59,35 +59,35 @@ impl DataSender {
         }
     }
 
-    /// Appends what there is room for, and gives how much that was.
+    /// Appends up to `bytes`. Returns the bytes accepted.
     pub fn write(&mut self, bytes: u64) -> u64 {
         let taken = bytes.min(self.room());
         self.written += taken;
         taken
     }
 
-    /// Bytes acknowledged.
+    /// Returns the acknowledged bytes.
     pub const fn acknowledged(&self) -> u64 {
         self.una_of_bytes() - 1
     }
 
-    /// Whether all was written and given to subflows: what is left is a DATA_FIN.
+    /// Returns whether all data was written and scheduled, so that only a DATA_FIN remains.
     pub const fn has_sent_all(&self) -> bool {
         self.finishing && self.next >= self.written
     }
 
-    /// Whether the DATA_FIN was acknowledged.
+    /// Returns whether the DATA_FIN was acknowledged.
     pub const fn fin_acknowledged(&self) -> bool {
         self.finishing && self.una > self.written
     }
 
-    /// A DATA_ACK arrived. Gives how many bytes it newly acknowledges, and whether it says anything new.
+    /// Processes a DATA_ACK. Returns the newly acknowledged bytes, and whether the position advanced.
     pub fn on_data_ack(&mut self, position: u64, window: u64) -> (u64, bool) {
-        // Beyond what was ever sent it is no acknowledgement.
+        // A position beyond the sent data is invalid.
         if position > self.next + u64::from(self.has_sent_all()) {
             return (0, false);
         }
-        self.edge = self.edge.max(position + window);
+        self.right_edge = self.right_edge.max(position + window);
         if position <= self.una {
             return (0, false);
         }
@@ -103,29 +103,29 @@ impl DataSender {
         (self.acknowledged() - before, true)
     }
 
-    /// Bytes that were written and never given to a subflow.
+    /// Returns the bytes written and not scheduled.
     #[inline]
     pub const fn unsent(&self) -> u64 {
         self.written - self.next
     }
 
-    /// Bytes given to subflows and not acknowledged.
+    /// Returns the bytes scheduled and not acknowledged.
     #[inline]
     pub const fn in_flight(&self) -> u64 {
         self.next - self.una_of_bytes()
     }
 
-    /// `start..end` leaves on a subflow. Gives whether any of it had left before, on any.
+    /// Records the transmission of `start..end`. Returns whether any of it was sent before, on any subflow.
     #[inline]
-    pub fn leaves(&mut self, start: u64, end: u64) -> bool {
-        self.left.remove_below(self.una);
+    pub fn mark_sent(&mut self, start: u64, end: u64) -> bool {
+        self.sent.remove_below(self.una);
         let mut new = 0;
-        self.left
+        self.sent
             .insert(start.max(self.una), end, |from, to| new += to - from);
         new < end - start
     }
 
-    /// `start..end`, which subflow `had` was given, is to be sent by another one too.
+    /// Schedules `start..end`, which subflow `previous` carried, on another subflow too.
     pub fn reinject(&mut self, start: u64, end: u64, previous: u8) {
         let start = start.max(self.una);
         if start < end {
@@ -133,7 +133,7 @@ impl DataSender {
         }
     }
 
-    /// What is to be sent again first.
+    /// Returns the next range to reinject.
     pub fn next_reinjection(&mut self) -> Option<Reinjection> {
         while let Some(front) = self.reinjections.front_mut() {
             front.start = front.start.max(self.una);
@@ -145,7 +145,7 @@ impl DataSender {
         None
     }
 
-    /// `bytes` of what [`next_reinjection`](Self::next_reinjection) gave are with a subflow.
+    /// Removes the first `bytes` of the range that [`next_reinjection`](Self::next_reinjection) returned.
     pub fn consume_reinjection(&mut self, bytes: u64) {
         if let Some(front) = self.reinjections.front_mut() {
             front.start += bytes;
@@ -158,15 +158,15 @@ mod tests {
     use super::*;
 
     #[test]
-    fn acknowledgements_move_window_and_una() {
+    fn data_ack_advances_una_and_right_edge() {
         let mut sender = DataSender::new(1000);
         assert_eq!(sender.write(1500), 1000);
         sender.next = 501;
         assert_eq!(sender.on_data_ack(502, 1000), (0, false), "never sent");
         assert_eq!(sender.on_data_ack(301, 1000), (300, true));
-        assert_eq!((sender.una, sender.edge, sender.room()), (301, 1301, 300));
+        assert_eq!((sender.una, sender.right_edge, sender.room()), (301, 1301, 300));
         assert_eq!(sender.on_data_ack(201, 1200), (0, false), "an old one");
-        assert_eq!(sender.edge, 1401, "but its window reaches further");
+        assert_eq!(sender.right_edge, 1401, "its window reaches further");
         sender.finishing = true;
         sender.next = sender.written;
         assert_eq!(
@@ -178,21 +178,21 @@ mod tests {
     }
 
     #[test]
-    fn what_leaves_ahead_is_no_retransmission() {
+    fn first_transmission_out_of_order_is_no_retransmission() {
         let mut sender = DataSender::new(1000);
         sender.write(1000);
         sender.next = 1001;
-        assert!(!sender.leaves(201, 301));
-        assert!(!sender.leaves(1, 101), "behind what left, and for the first time");
-        assert!(!sender.leaves(101, 201));
-        assert!(sender.leaves(250, 350), "a part of it left before");
+        assert!(!sender.mark_sent(201, 301));
+        assert!(!sender.mark_sent(1, 101), "first transmission behind later data");
+        assert!(!sender.mark_sent(101, 201));
+        assert!(sender.mark_sent(250, 350), "part of it was sent before");
         sender.on_data_ack(301, 0);
-        assert!(sender.leaves(201, 301), "what was acknowledged has left");
-        assert!(!sender.leaves(350, 450));
+        assert!(sender.mark_sent(201, 301), "acknowledged data was sent");
+        assert!(!sender.mark_sent(350, 450));
     }
 
     #[test]
-    fn what_arrived_is_not_sent_again() {
+    fn acknowledged_data_is_not_reinjected() {
         let mut sender = DataSender::new(1000);
         sender.write(1000);
         sender.next = 1001;

@@ -1,4 +1,4 @@
-//! The data that a subflow was given and that is not acknowledged on it, found by position in its stream and in the data.
+//! The data that a subflow carries and has not acknowledged, indexed by stream offset and by data position.
 
 use std::collections::VecDeque;
 
@@ -12,7 +12,7 @@ use super::mappings::{Mappings, Run};
 #[derive(Clone, Debug, Default)]
 pub(super) struct SentData {
     mappings: Mappings,
-    /// Numbers of runs, each in the first chain whose last run ends before it. No chain is empty.
+    /// Run numbers; each run belongs to the first chain whose last run ends before it. No chain is empty.
     chains: Vec<VecDeque<u64>>,
     /// Number of the oldest run; the first run ever has number 0.
     oldest: u64,
@@ -21,7 +21,7 @@ pub(super) struct SentData {
 }
 
 impl SentData {
-    /// Adds what was written to the subflow's stream, behind all that was written before.
+    /// Appends a range at the end of the subflow's stream.
     pub fn append(&mut self, offset: u64, data: u64, length: u64) {
         let before = self.mappings.runs.len();
         self.mappings.append(offset, data, length);
@@ -39,13 +39,14 @@ impl SentData {
         }
     }
 
-    /// The position in the data of the byte at `offset` of the stream, and the number of contiguous bytes from there.
+    /// Returns the data position of the byte at `offset` of the stream, and the number of contiguous bytes from
+    /// there.
     pub fn find(&self, offset: u64) -> Option<(u64, u64)> {
         self.mappings.find(offset)
     }
 
-    /// Contiguous bytes from position `data` of the data on; 0 if that byte is not in it. If the subflow has the byte more
-    /// than once, its first copy counts.
+    /// Returns the contiguous bytes from data position `data`; 0 if the subflow does not carry that byte. The first
+    /// copy counts if it carries several.
     pub fn length_from(&self, data: u64) -> u64 {
         let chains = self.chains.iter();
         let first = chains.filter_map(|chain| self.find_in_chain(chain, data)).min();
@@ -55,7 +56,7 @@ impl SentData {
         })
     }
 
-    /// The number of the run of a chain that has position `data` of the data.
+    /// Returns the number of the chain's run that contains data position `data`.
     fn find_in_chain(&self, chain: &VecDeque<u64>, data: u64) -> Option<u64> {
         let ends_before = |&number: &u64| {
             #[cfg(debug_assertions)]
@@ -71,12 +72,12 @@ impl SentData {
         &self.mappings.runs[(number - self.oldest) as usize]
     }
 
-    /// Whether the byte at position `data` of the data is in it.
+    /// Returns whether the subflow carries the byte at data position `data`.
     pub fn holds(&self, data: u64) -> bool {
         self.length_from(data) > 0
     }
 
-    /// Forgets all below `offset` of the stream.
+    /// Removes everything below `offset` of the stream.
     pub fn release(&mut self, offset: u64) {
         let before = self.mappings.runs.len();
         self.mappings.release(offset);
@@ -93,7 +94,7 @@ impl SentData {
         self.chains.retain(|chain| !chain.is_empty());
     }
 
-    /// All runs that no other subflow was given, which are marked as given to another one.
+    /// Marks all runs as carried by another subflow too, and returns those that were not.
     pub fn reinject(&mut self) -> impl Iterator<Item = &Run> {
         let fresh = self.mappings.runs.iter_mut().filter(|run| !run.reinjected);
         fresh.map(|run| {
@@ -102,7 +103,7 @@ impl SentData {
         })
     }
 
-    /// Runs examined by lookups so far.
+    /// Returns the runs examined by lookups so far.
     #[cfg(debug_assertions)]
     pub const fn examined(&self) -> u64 {
         self.examined.get()
@@ -115,8 +116,7 @@ mod tests {
     use proptest::prelude::*;
 
     proptest! {
-        /// Lookups agree with a scan of all runs in the order of the stream, whatever was given twice, acknowledged or
-        /// marked.
+        /// Lookups agree with a scan of all runs after duplicates, acknowledgements and reinjections.
         #[test]
         fn lookups_agree_with_a_scan(
             steps in prop::collection::vec((0_u64..120, 1_u64..9, 0_u64..8, 0_u8..12), 1..60),
@@ -124,7 +124,7 @@ mod tests {
             let mut sent = SentData::default();
             let (mut written, mut next, mut released) = (0, 1_u64, 0);
             for (jump, length, acknowledged, action) in steps {
-                // Mostly the next part of the data, at times an earlier part or a later one.
+                // Mostly the next data, sometimes an earlier or a later range.
                 let data = match action {
                     0..=1 => 1 + jump,
                     2 => next + jump,

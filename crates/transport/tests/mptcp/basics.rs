@@ -1,4 +1,4 @@
-//! One thing at a time: handshakes, mappings, the end, failures.
+//! Handshakes, mappings, closing and failures.
 
 use foundation::Instant;
 use transport::mptcp::{MptcpConfig, MptcpOption, PathIndex, Segment};
@@ -12,7 +12,7 @@ fn config(text: &str) -> MptcpConfig {
     config
 }
 
-/// The first subflow on path 0, the others joined once data was acknowledged.
+/// The first subflow uses path 0; the others join after the first acknowledgement.
 fn plain() -> MptcpConfig {
     config(r#"{"kind": "mptcp", "profile": "rfc", "policy": {"kind": "all", "first": "first"}}"#)
 }
@@ -26,7 +26,7 @@ fn syns(pair: &Pair) -> Vec<(u64, u8, Side)> {
 }
 
 #[test]
-fn a_file_over_two_paths() {
+fn transfers_file_over_two_paths() {
     let mut pair = Pair::kind(&plain(), &[20, 60], 2_000_000);
     pair.open();
     pair.run(at(60_000));
@@ -43,11 +43,12 @@ fn a_file_over_two_paths() {
 }
 
 #[test]
-fn handshakes_cost_their_round_trips() {
+fn handshakes_take_the_specified_round_trips() {
     let mut pair = Pair::kind(&plain(), &[20, 60], 2_000_000);
     pair.open();
     pair.run(at(60_000));
-    // RFC 8684, section 3.1: the join waits for a DSS option, a round trip after the first subflow's handshake.
+    // The join waits for a DSS option (RFC 8684, section 3.1), one round trip after the handshake of the first
+    // subflow.
     assert_eq!(
         syns(&pair),
         [
@@ -57,7 +58,7 @@ fn handshakes_cost_their_round_trips() {
             (70, 1, Side::Server)
         ]
     );
-    // Section 3.2: data on it after the fourth segment, two of its own round trips after its SYN.
+    // Its data follows the fourth segment (section 3.2), two of its own round trips after its SYN.
     let first = pair
         .trace
         .iter()
@@ -71,7 +72,7 @@ fn handshakes_cost_their_round_trips() {
 }
 
 #[test]
-fn ns3_joins_right_after_the_handshake() {
+fn ns3_joins_after_the_handshake() {
     let text = r#"{"kind": "mptcp", "profile": "ns3", "policy": {"kind": "all", "first": "first"}}"#;
     let mut pair = Pair::kind(&config(text), &[20, 60], 500_000);
     pair.open();
@@ -81,7 +82,7 @@ fn ns3_joins_right_after_the_handshake() {
 }
 
 #[test]
-fn an_end_without_data_is_told_too() {
+fn signals_end_of_empty_data() {
     let mut pair = Pair::kind(&plain(), &[20, 60], 0);
     pair.open();
     pair.run(at(10_000));
@@ -94,7 +95,7 @@ fn an_end_without_data_is_told_too() {
 }
 
 #[test]
-fn both_ways_at_once() {
+fn transfers_in_both_directions() {
     let mut pair = Pair::kind(&plain(), &[20, 30], 300_000);
     pair.ends[1].to_write = 700_000;
     pair.open();
@@ -104,8 +105,8 @@ fn both_ways_at_once() {
 }
 
 #[test]
-fn a_peer_without_multipath_gets_plain_tcp() {
-    // Something between takes the options out of the SYNs (RFC 8684, section 3.7).
+fn falls_back_to_tcp_without_options() {
+    // A middlebox removes the options of the SYNs (RFC 8684, section 3.7).
     let strip = |_: Instant, _: Side, _: PathIndex, segment: &mut Segment| {
         segment.option = MptcpOption::None;
         vec![ms(10)]
@@ -125,7 +126,7 @@ fn a_peer_without_multipath_gets_plain_tcp() {
 }
 
 #[test]
-fn a_path_that_dies_leaves_its_data_to_the_other() {
+fn reinjects_data_of_dead_path() {
     for dead in [0, 1] {
         let dies = move |now: Instant, _: Side, path: PathIndex, _: &mut Segment| {
             if path.0 == dead && now >= at(300) {
@@ -143,7 +144,7 @@ fn a_path_that_dies_leaves_its_data_to_the_other() {
 }
 
 #[test]
-fn a_reset_subflow_leaves_its_data_to_the_other() {
+fn reinjects_data_of_reset_subflow() {
     let mut pair = Pair::kind(&plain(), &[40, 40], 3_000_000);
     pair.open();
     pair.run_until(at(300));
@@ -165,7 +166,7 @@ fn a_reset_subflow_leaves_its_data_to_the_other() {
 }
 
 #[test]
-fn nobody_there() {
+fn fails_without_a_peer() {
     let mut pair = Pair::new(&plain(), &[40, 40], 1000, 1, Box::new(|_, _, _, _| Vec::new()));
     pair.open();
     pair.run_until(at(1_000_000));
@@ -180,7 +181,7 @@ fn nobody_there() {
 }
 
 #[test]
-fn a_reader_that_stops_stops_the_sender() {
+fn full_receive_buffer_stops_the_sender() {
     for profile in [Profile::Linux, Profile::Rfc] {
         let mut settings = MptcpConfig::new(profile);
         settings.tcp.receive_buffer = Some(foundation::Size::from_bytes(100_000));

@@ -1,4 +1,4 @@
-//! Coupled congestion controllers under multipath TCP: its subflows are told of one another.
+//! Coupled congestion controllers under multipath TCP.
 
 use transport::mptcp::MptcpConfig;
 
@@ -14,7 +14,7 @@ fn config(congestion: &str) -> MptcpConfig {
     config
 }
 
-/// Mbit/s of a connection over paths of 40 ms that lose at random and are never full, and the part of the last path.
+/// Returns the rate in Mbit/s over paths of 40 ms with random loss and free capacity, and the share of the last path.
 fn over_losses(congestion: &str, losses: &[f64]) -> (f64, f64) {
     let link = |&loss: &f64| Link {
         loss,
@@ -27,10 +27,11 @@ fn over_losses(congestion: &str, losses: &[f64]) -> (f64, f64) {
     (400.0 / outcome.seconds, last / 50e6)
 }
 
-/// RFC 6356, section 2: about as much as one TCP on the best path, and that moved off the worse one, by LIA least and
-/// by OLIA most (Khalili et al. 2012, section 3); uncoupled subflows take as much as two.
+/// The subflows together get about as much as one TCP on the best path, mostly on the better path: LIA moves the
+/// least traffic and OLIA the most (RFC 6356, section 2; Khalili et al. 2012, section 3). Uncoupled subflows get as
+/// much as two TCPs.
 #[test]
-fn subflows_together_are_as_one_tcp() {
+fn coupled_subflows_get_as_much_as_one_tcp() {
     let (alone, _) = over_losses("reno", &[0.005]);
     assert!(over_losses("reno", &[0.005, 0.005]).0 > 1.8 * alone);
     let (_, uncoupled) = over_losses("reno", &[0.005, 0.02]);
@@ -48,12 +49,12 @@ fn subflows_together_are_as_one_tcp() {
         );
         worse.push(part);
     }
-    // 1/3 by 1/sqrt(p), 1/5 by 1/p, and hardly anything.
+    // 1/3 by 1/sqrt(p), 1/5 by 1/p, and almost nothing.
     assert!(worse.is_sorted_by(|a, b| a > b), "{worse:?}");
     assert!(worse[0] > 0.25 && worse[1] < 0.22 && worse[3] < 0.05, "{worse:?}");
 }
 
-/// wVegas uses both paths to the full and loses nothing on either.
+/// wVegas fills both paths without loss.
 #[test]
 fn wvegas_fills_paths_without_loss() {
     let links = [Link::new(10.0, 20, 100), Link::new(20.0, 30, 100)];

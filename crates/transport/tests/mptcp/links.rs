@@ -1,4 +1,4 @@
-//! Paths with a rate, a queue, losses and jitter, and a transfer over them.
+//! Transfers over paths with a rate, a queue, losses and jitter.
 
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -18,9 +18,9 @@ pub struct Link {
     /// Packets.
     pub queue: u64,
     pub loss: f64,
-    /// Up to so many milliseconds more for each segment, without overtaking.
+    /// Maximum additional delay of each segment in ms, without reordering.
     pub jitter: u64,
-    /// From this millisecond on it carries nothing.
+    /// Time in ms from which it drops everything.
     pub dies: u64,
 }
 
@@ -37,7 +37,7 @@ impl Link {
     }
 }
 
-/// Parts of the data and when they arrive: instant, start, end.
+/// Received ranges of the data: time, start, end.
 type Arrivals = Rc<RefCell<Vec<(Instant, u64, u64)>>>;
 
 fn paths(links: &[Link], seed: u64, arrivals: Arrivals) -> Paths {
@@ -83,20 +83,20 @@ fn paths(links: &[Link], seed: u64, arrivals: Arrivals) -> Paths {
     })
 }
 
-/// What a transfer came to.
+/// Result of a transfer.
 pub struct Outcome {
     pub seconds: f64,
-    /// Data bytes sent by each subflow.
+    /// Bytes of data sent by each subflow.
     pub bytes: Vec<u64>,
-    /// Bytes that wait for earlier ones at the receiver, on average over the segments that arrive.
-    pub held: f64,
+    /// Out-of-order bytes at the receiver, averaged over arriving segments.
+    pub reordered: f64,
     pub finished: bool,
-    /// Segments of which a part had left before.
-    pub sent_again: u64,
+    /// Retransmitted segments.
+    pub retransmissions: u64,
     pub received: u64,
-    /// Segments with payload that the client sent.
+    /// Segments with payload sent by the client.
     pub packets: u64,
-    /// Runs that the client examined to find which subflow holds a position of the data; 0 without debug assertions.
+    /// Runs that the client examined to look up data positions; 0 without debug assertions.
     pub examined: u64,
 }
 
@@ -137,9 +137,9 @@ pub fn transfer(config: &MptcpConfig, links: &[Link], size: u64, seed: u64) -> O
             .subflows()
             .map(|s| s.bytes)
             .collect(),
-        held: sum as f64 / arrivals.len() as f64,
+        reordered: sum as f64 / arrivals.len() as f64,
         finished: pair.is_finished(),
-        sent_again: pair.connection(Side::Client).statistics().retransmissions,
+        retransmissions: pair.connection(Side::Client).statistics().retransmissions,
         received: pair.ends[1].received,
         packets: pair.connection(Side::Client).statistics().packets_sent,
         examined: examined(pair.connection(Side::Client)),

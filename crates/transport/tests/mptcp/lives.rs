@@ -1,4 +1,4 @@
-//! The lives of subflows beside data: backups, subflows that follow those that failed, and the end at once.
+//! Backups, replacement of failed subflows, and aborts.
 
 use foundation::Instant;
 use transport::Machine as _;
@@ -24,10 +24,10 @@ fn data_on(pair: &Pair, path: u8, from: u64, until: u64) -> u64 {
     sent.map(|sent| u64::from(sent.packet.segment.tcp.length)).sum()
 }
 
-/// RFC 8684, section 3.3.8: whoever says MP_PRIO, no data leaves on a backup while there is another subflow, and it does
-/// again when it is none any more.
+/// After MP_PRIO of either end no data leaves on a backup while there is another subflow, until the flag is cleared
+/// (RFC 8684, section 3.3.8).
 #[test]
-fn a_backup_carries_nothing_while_another_can() {
+fn backup_carries_nothing_while_another_subflow_can() {
     for side in [Side::Client, Side::Server] {
         let mut pair = Pair::kind(&config(""), &[20, 40], 50_000_000);
         pair.open();
@@ -35,7 +35,7 @@ fn a_backup_carries_nothing_while_another_can() {
         assert!(pair.with(side, |connection, _| connection.set_backup(PathIndex(0), true)));
         assert!(!pair.with(side, |connection, _| connection.set_backup(PathIndex(2), true)));
         pair.run_until(at(1000));
-        // What was in flight or waited in the subflow's TCP has left by then.
+        // Data in flight or in the TCP of the subflow has left by then.
         assert!(data_on(&pair, 0, 300, 400) > 10_000);
         assert_eq!(data_on(&pair, 0, 600, 1000), 0);
         assert!(data_on(&pair, 1, 600, 1000) > 100_000);
@@ -56,9 +56,9 @@ fn a_backup_carries_nothing_while_another_can() {
     }
 }
 
-/// A backup takes over where the last other subflow is gone.
+/// A backup carries data once the last other subflow is closed.
 #[test]
-fn a_backup_takes_over() {
+fn backup_replaces_last_other_subflow() {
     let dies = |now: Instant, _: Side, path: PathIndex, _: &mut Segment| {
         if path.0 == 0 && now >= at(1000) {
             return Vec::new();
@@ -78,9 +78,9 @@ fn a_backup_takes_over() {
     assert!(data_on(&pair, 1, 1000, 10_000) > 1_000_000);
 }
 
-/// An abort is told on every subflow, and one that arrives is enough (RFC 8684, section 3.5).
+/// An abort resets every subflow, and a single reset is sufficient (RFC 8684, section 3.5).
 #[test]
-fn one_fast_close_ends_the_connection() {
+fn one_fast_close_closes_the_connection() {
     for (side, arrives) in [(Side::Client, 0), (Side::Client, 1), (Side::Server, 1)] {
         let mut pair = Pair::new(
             &config(""),
@@ -122,9 +122,9 @@ fn one_fast_close_ends_the_connection() {
     }
 }
 
-/// Without the receiver's key it is nobody's word.
+/// A FASTCLOSE with a wrong key is ignored.
 #[test]
-fn a_fast_close_needs_the_key() {
+fn ignores_fast_close_with_wrong_key() {
     let mut pair = Pair::kind(&config(""), &[20, 40], 1_000_000);
     pair.open();
     pair.run_until(at(200));
@@ -136,7 +136,7 @@ fn a_fast_close_needs_the_key() {
     assert!(pair.is_finished());
 }
 
-/// When subflows of the client on path 1 were asked for, in milliseconds.
+/// Returns when the client opened subflows on path 1, in ms.
 fn joins(pair: &Pair) -> Vec<u64> {
     let mut last = None;
     let syns = pair.trace.iter().filter(|sent| {
@@ -152,13 +152,13 @@ fn joins(pair: &Pair) -> Vec<u64> {
     times
 }
 
-/// A reset subflow is followed by one after a second, then after two, four, ... while none carries data; without the
-/// setting by none.
+/// A reset subflow is replaced after one second, then after two, four, ... while none carries data; without the
+/// setting it is not replaced.
 #[test]
-fn a_failed_subflow_is_followed_by_others() {
+fn replaces_failed_subflow_with_backoff() {
     let run = |more: &str, until: u64| {
         let paths = move |now: Instant, from: Side, path: PathIndex, segment: &mut Segment| {
-            // From 500 ms on whatever the server says on path 1 is a reset.
+            // From 500 ms the server resets everything on path 1.
             if path.0 == 1 && (at(500)..at(until)).contains(&now) && from == Side::Server {
                 segment.tcp.flags = Flags::RST | Flags::ACK;
                 segment.option = MptcpOption::None;
@@ -174,7 +174,7 @@ fn a_failed_subflow_is_followed_by_others() {
     let pair = run(r#", "rejoin": "1s""#, 9000);
     let times = joins(&pair);
     let waits: Vec<u64> = times.windows(2).skip(1).map(|pair| pair[1] - pair[0]).collect();
-    // A SYN and its refusal take a round trip of 10 ms.
+    // A SYN and its reset take a round trip of 10 ms.
     assert_eq!(waits, [2010, 4010, 8010]);
     assert!(
         data_on(&pair, 1, times[4], 20_000) > 100_000,
@@ -182,9 +182,9 @@ fn a_failed_subflow_is_followed_by_others() {
     );
 }
 
-/// What the peer refuses for good is not tried again (RFC 8684, section 3.6).
+/// A path that the peer refused permanently is not retried (RFC 8684, section 3.6).
 #[test]
-fn a_refusal_for_good_is_heeded() {
+fn does_not_retry_after_permanent_refusal() {
     for (transient, more) in [(false, 0), (true, 1)] {
         let mut pair = Pair::kind(&config(r#", "rejoin": "1s""#), &[20, 10], 2_000_000_000);
         pair.open();

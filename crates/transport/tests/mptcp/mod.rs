@@ -1,4 +1,4 @@
-//! Multipath TCP between two ends on virtual time.
+//! Multipath TCP between two ends in simulated time.
 
 mod basics;
 mod coupling;

@@ -1,4 +1,4 @@
-//! Paths that carry small packets only.
+//! Paths with a small MTU.
 
 use foundation::Instant;
 use proptest::prelude::*;
@@ -7,13 +7,13 @@ use transport::mptcp::{MptcpConfig, PathIndex, Segment};
 
 use crate::mptcp::pair::{Pair, Side, at, ms};
 
-/// Bytes of the packet that carries a segment over IPv4.
+/// Returns the bytes of the IPv4 packet of a segment.
 fn packet_length(segment: &Segment) -> u32 {
     20 + segment.header_length() + segment.tcp.length
 }
 
-/// A transfer of `size` bytes over paths of these round trips that drop packets above `mtu` and report it every 100 ms, for
-/// `tenths` of a second at most.
+/// Transfers `size` bytes over paths of these round-trip times that drop packets above `mtu` and report it every 100
+/// ms, for at most `tenths` tenths of a second.
 fn transfer(rtts: &[u64], mtu: u32, timestamps: bool, size: u64, tenths: u64) -> Pair {
     let text = format!(r#"{{"kind": "mptcp", "profile": "rfc", "timestamps": {timestamps}}}"#);
     let config: MptcpConfig = serde_json::from_str(&text).unwrap();
@@ -46,9 +46,9 @@ fn transfer(rtts: &[u64], mtu: u32, timestamps: bool, size: u64, tenths: u64) ->
 proptest! {
     #![proptest_config(ProptestConfig { cases: 128, ..ProptestConfig::default() })]
 
-    /// From the smallest MTU that a study may set for multipath TCP on, all data arrives.
+    /// All data arrives with any MTU that a study may set for multipath TCP.
     #[test]
-    fn data_arrives_over_any_mtu(
+    fn delivers_data_over_any_mtu(
         mtu in prop_oneof![LEAST_MTU..LEAST_MTU + 20, LEAST_MTU..1500],
         timestamps in any::<bool>(),
         size in 1_u64..20_000,
@@ -60,7 +60,7 @@ proptest! {
     }
 }
 
-/// Every MTU that routers may report leaves segments of a positive length, however long the options are.
+/// Every reported MTU leaves room for payload, regardless of the length of the options.
 #[test]
 fn any_reported_mtu_leaves_room_for_payload() {
     for mtu in [0, 20, 60].into_iter().chain(68..LEAST_MTU + 4) {

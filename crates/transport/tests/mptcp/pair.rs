@@ -1,4 +1,4 @@
-//! Two multipath connections on virtual time with several paths between them that a test decides about, packet by packet.
+//! Two multipath connections in simulated time, over paths on which a test decides the fate of each packet.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -10,14 +10,14 @@ use transport::mptcp::{
 };
 use transport::tcp::{Event, Flags};
 
-/// Which end.
+/// End of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Side {
     Client,
     Server,
 }
 
-/// A segment as it left.
+/// A transmitted segment.
 #[derive(Clone, Copy, Debug)]
 pub struct Sent {
     pub at: Instant,
@@ -26,7 +26,7 @@ pub struct Sent {
     pub packet: Outgoing,
 }
 
-/// One end: the connection and the application on top of it.
+/// One end: a connection and its application.
 pub struct End {
     pub connection: Option<Connection>,
     pub to_write: u64,
@@ -55,10 +55,10 @@ impl End {
     }
 }
 
-/// Decides about each packet as it leaves: the one-way delays of the copies that arrive, none for a loss.
+/// Fate of a packet: the one-way delays of the copies that arrive, empty for a loss.
 pub type Paths = Box<dyn FnMut(Instant, Side, PathIndex, &mut Segment) -> Vec<Duration>>;
 
-/// The two ends and the paths between them.
+/// Two ends and the paths between them.
 pub struct Pair {
     pub now: Instant,
     pub ends: [End; 2],
@@ -69,10 +69,10 @@ pub struct Pair {
     on_the_way: BTreeMap<(Instant, u64), (Side, PathIndex, Segment)>,
     sequence: u64,
     pub trace: Vec<Sent>,
-    /// Bytes of the data that arrived at each end, as ranges.
+    /// Ranges of the data received at each end.
     holds: [transport::ranges::RangeSet; 2],
     seed: u64,
-    /// Steps since time last moved.
+    /// Steps since time last advanced.
     at_once: u32,
 }
 
@@ -104,7 +104,7 @@ impl Pair {
         pair
     }
 
-    /// Paths of these round trips that lose nothing.
+    /// Creates lossless paths with these round-trip times.
     pub fn kind(config: &MptcpConfig, rtts: &'static [u64], size: u64) -> Self {
         let paths = move |_, _, path: PathIndex, _: &mut Segment| vec![ms(rtts[path.index()]) / 2];
         Self::new(config, rtts, size, 1, Box::new(paths))
@@ -210,7 +210,7 @@ impl Pair {
         }
     }
 
-    /// The next thing that happens, up to `until`. Gives whether there was one.
+    /// Handles the next event up to `until`. Returns whether there was one.
     fn step(&mut self, until: Instant) -> bool {
         let arrival = self.on_the_way.keys().next().map_or(Instant::MAX, |key| key.0);
         let timers = [0, 1].map(|side: usize| {
@@ -223,11 +223,11 @@ impl Pair {
         if next > until || next == Instant::MAX {
             return false;
         }
-        // Timers that run out and change nothing would go on for ever.
+        // Expired timers without effect would loop forever.
         self.at_once = if next > self.now { 0 } else { self.at_once + 1 };
         assert!(
             self.at_once < 100_000,
-            "time stands still at {:?}: {:?}",
+            "time does not advance at {:?}: {:?}",
             self.now,
             self.ends.each_ref().map(|end| &end.connection)
         );
@@ -269,7 +269,7 @@ impl Pair {
         });
     }
 
-    /// A segment reaches one side on `path`, whoever sent it.
+    /// Delivers a segment to one side on `path`.
     pub fn deliver(&mut self, to: Side, path: PathIndex, segment: Segment) {
         self.holds[to as usize].insert(0, u64::MAX, |_, _| ());
         self.with(to, |connection, now| {
@@ -277,7 +277,7 @@ impl Pair {
         });
     }
 
-    /// What the payload of a segment is of the data.
+    /// Records the data range of a segment's payload.
     fn note(&mut self, to: Side, segment: &Segment) {
         if segment.tcp.length == 0 {
             return;
@@ -306,7 +306,7 @@ impl Pair {
         self.now = self.now.max(until);
     }
 
-    /// Runs until both ends know that all is done, or something failed.
+    /// Runs until both ends are finished or one failed.
     pub fn run(&mut self, limit: Instant) {
         while !self.is_over() && self.step(limit) {}
     }

@@ -1,4 +1,4 @@
-//! What path policies ask of a connection beyond subflows: scattered segments, joins that wait, a protected tail.
+//! Connection features used by path policies: scatter, delayed joins, tail protection, handshake retries.
 
 use std::collections::BTreeSet;
 
@@ -20,9 +20,10 @@ fn data(pair: &Pair) -> impl Iterator<Item = &Sent> {
     sent.filter(|sent| sent.from == Side::Client && sent.packet.segment.tcp.length > 0)
 }
 
-/// MMPTCP: one subflow over all paths up to the switch, with no loss taken from reordering, then one on each path.
+/// MMPTCP: one subflow over all paths until the switch, without losses detected because of reordering, then one
+/// subflow on each path.
 #[test]
-fn packets_scatter_and_then_subflows_take_over() {
+fn scatters_packets_then_uses_subflows() {
     let run = |duplicates: u32| {
         let policy = format!(r#"{{"kind": "mmptcp", "duplicates": {duplicates}}}"#);
         let mut pair = Pair::kind(&config(&policy), &[20, 24, 28], 4_000_000);
@@ -44,7 +45,7 @@ fn packets_scatter_and_then_subflows_take_over() {
     let subflows: Vec<_> = client.subflows().collect();
     assert_eq!(subflows.len(), 4);
     assert!(subflows[1..].iter().all(|subflow| subflow.bytes > 50_000));
-    // What it carries until the others can: the switch is seen a round trip later, and joins cost two.
+    // The first subflow still carries data until others can: the switch takes one round trip, and joins take two.
     assert!((100_000..2_000_000).contains(&subflows[0].bytes), "{subflows:?}");
     let taught = pair
         .host
@@ -54,13 +55,13 @@ fn packets_scatter_and_then_subflows_take_over() {
         .sum::<u64>();
     assert!(
         taught <= 4_000_000 - subflows[0].bytes,
-        "scattered bytes are of no path"
+        "scattered bytes do not count for a path"
     );
 }
 
-/// A flow that is over before the switch has one subflow.
+/// A flow that completes before the switch has one subflow.
 #[test]
-fn short_flows_only_scatter() {
+fn short_flow_only_scatters() {
     let mut pair = Pair::kind(&config("\"mmptcp\""), &[20, 24, 28], 60_000);
     pair.open();
     pair.run(at(60_000));
@@ -80,15 +81,15 @@ fn delayed_joins_wait_for_bytes_or_time() {
             .collect::<Vec<_>>()
     };
     let late = syns(r#"{"kind": "delayed", "after_time": "70ms"}"#);
-    // Joins are possible from 40 ms on: a handshake, and data that was acknowledged.
+    // Joins are possible from 40 ms on, after a handshake and an acknowledgement.
     assert_eq!(late, [(PathIndex(0), Instant::ZERO), (PathIndex(1), at(110))]);
     let grown = syns(r#"{"kind": "delayed", "after_bytes": "400kB"}"#);
     assert!(grown[1].1 > at(100) && grown[1].1 < at(200), "{grown:?}");
     assert_eq!(syns(r#"{"kind": "delayed", "after_bytes": "3MB"}"#).len(), 1);
 }
 
-/// When all of 14 kB is acknowledged, in milliseconds, where what leaves of the last 2 kB on path 0 is lost at first; and
-/// the bytes that the second path carried.
+/// Returns when 14 kB were acknowledged, in ms, if the first transmission of the last 2 kB on path 0 is lost, and the
+/// bytes that the second path carried.
 fn after_a_lost_tail(tail: u32) -> (u64, u64) {
     let paths = move |now: Instant, side, path: PathIndex, segment: &mut Segment| {
         let last = matches!(segment.option, MptcpOption::Dss { mapping: Some(m), .. } if m.data > 12_000);
@@ -108,10 +109,10 @@ fn after_a_lost_tail(tail: u32) -> (u64, u64) {
     (done.as_nanos() / 1_000_000, second)
 }
 
-/// The tail leaves on the next path when its acknowledgement is 1.5 round trips late: its join costs two round trips
-/// there, where RFC 6298's timeout is a second.
+/// The tail is retransmitted on the next path when its acknowledgement is 1.5 round trips late. The join takes two
+/// round trips, where the timeout of RFC 6298 takes one second.
 #[test]
-fn a_lost_tail_takes_another_path() {
+fn retransmits_lost_tail_on_another_path() {
     let (done, second) = after_a_lost_tail(3);
     assert!(
         done < 200 && (1000..4500).contains(&second),
@@ -121,8 +122,8 @@ fn a_lost_tail_takes_another_path() {
     assert!(done > 1000 && second == 0, "{done} ms, {second} bytes");
 }
 
-/// When the connection is open and on which path, where the first SYN on every path but the last is lost; and the paths that
-/// were tried.
+/// Returns when and on which path the connection opened, if the first SYN on every path but the last is lost, and the
+/// tried paths.
 fn after_lost_syns(policy: &str, rtts: &'static [u64]) -> (u64, Vec<u8>) {
     let paths = move |now: Instant, side, path: PathIndex, segment: &mut Segment| {
         let first = side == Side::Client && segment.tcp.has(Flags::SYN) && now < at(500);
@@ -147,18 +148,18 @@ fn after_lost_syns(policy: &str, rtts: &'static [u64]) -> (u64, Vec<u8>) {
     (open, capable.map(|sent| sent.path.0).collect())
 }
 
-/// A handshake goes on to the next path after twice the round trip and 10 ms, where TCP's own timer is a second.
+/// A handshake retries on the next path after two round trips and 10 ms, where TCP's timer takes one second.
 #[test]
-fn a_late_handshake_takes_another_path() {
+fn retries_handshake_on_another_path() {
     let (open, paths) = after_lost_syns(r#"{"kind": "foresight"}"#, &[20, 30, 40]);
     assert_eq!((open, paths), (50 + 70 + 40, vec![0, 1, 2]));
     let (open, paths) = after_lost_syns(r#"{"kind": "foresight", "handshake_after": 0}"#, &[20, 30, 40]);
     assert_eq!((open, paths), (1020, vec![0, 0]));
 }
 
-/// An answer that is late and not lost is reset; the listener forgets what was half open, and the data arrives once.
+/// A late SYN/ACK is reset, the listener forgets the half-open connection, and the data arrives once.
 #[test]
-fn the_answer_to_an_attempt_that_was_left_is_reset() {
+fn resets_late_answer_to_abandoned_attempt() {
     let paths = move |_, side, path: PathIndex, segment: &mut Segment| {
         let late = path.0 == 0 && segment.tcp.has(Flags::SYN) && side == Side::Server;
         vec![if late {
@@ -193,9 +194,9 @@ fn the_answer_to_an_attempt_that_was_left_is_reset() {
     );
 }
 
-/// The SYN that was left arrives behind the one that followed it: the listener keeps to the newer one.
+/// An abandoned SYN that arrives after the newer one does not replace it.
 #[test]
-fn a_late_syn_that_was_left_changes_nothing() {
+fn ignores_late_syn_of_abandoned_attempt() {
     let paths = move |_, side, path: PathIndex, segment: &mut Segment| {
         let late = path.0 == 0 && side == Side::Client && segment.tcp.has(Flags::SYN);
         vec![if late {

@@ -1,4 +1,4 @@
-//! Whatever paths do to packets, the data arrives whole, in order, or the connection says that it failed.
+//! All data arrives in order or the connection fails, for any loss, duplication, reordering and outage.
 
 use foundation::{Duration, Instant, Size, Streams};
 use proptest::prelude::*;
@@ -8,15 +8,15 @@ use transport::tcp::{Event, State};
 
 use crate::mptcp::pair::{Pair, Side, at, ms};
 
-/// What one path does to packets.
+/// Behaviour of one path.
 #[derive(Clone, Debug)]
 struct Path {
     rtt: u64,
-    /// Of a hundred packets: lost, doubled, and late by up to so many milliseconds.
+    /// Percentage of lost and of duplicated packets, and maximum additional delay in ms.
     lost: u64,
     doubled: u64,
     late: (u64, u64),
-    /// From when on nothing arrives, and until when.
+    /// Start and end of an outage.
     dead: Option<(u64, u64)>,
 }
 
@@ -33,7 +33,7 @@ fn path() -> impl Strategy<Value = Path> {
     )
 }
 
-/// One of the registered kinds with its default keys, or one of `tables`.
+/// Selects a registered kind with its default keys, or one of `tables`.
 fn one_of<'a>(kinds: impl IntoIterator<Item = &'a str>, tables: &[&str]) -> prop::sample::Select<String> {
     let words = kinds.into_iter().map(|kind| format!("{kind:?}"));
     let tables = tables.iter().map(|&table| table.to_owned());
@@ -117,34 +117,34 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 64, ..ProptestConfig::default() })]
 
     #[test]
-    fn data_arrives_whole_or_the_connection_says_that_it_failed(
+    fn delivers_all_data_or_fails(
         config in settings(),
         paths in prop::collection::vec(path(), 1..6),
         sizes in (0_u64..400_000, 0_u64..100_000),
         seed in 0_u64..1000,
     ) {
-        // Where one packet in seven is lost, a timer may back off for minutes by chance alone.
+        // With a loss of one in seven packets, a timer may back off for minutes by chance.
         let mut config = config;
         config.tcp.user_timeout = Some(Duration::from_secs(3600));
         let rtts: Vec<u64> = paths.iter().map(|path| path.rtt).collect();
         let mut pair = Pair::new(&config, &rtts, sizes.0, seed, Box::new(deliver(paths.clone(), seed)));
         pair.ends[1].to_write = sizes.1;
         pair.open();
-        // Two hours: a dead path is given up by then, whatever the profile.
+        // Two hours: a connection over a dead path fails by then with any profile.
         pair.run(at(7_200_000));
         let ended = pair.is_finished() || pair.ends.iter().any(|end| end.events.iter().any(|e| matches!(e, Event::Failed(_))));
-        prop_assert!(ended, "it stands still at {:?}: {:?} {:?}", pair.now, pair.ends[0].events, pair.ends[1].events);
+        prop_assert!(ended, "it does not finish at {:?}: {:?} {:?}", pair.now, pair.ends[0].events, pair.ends[1].events);
         let failed = pair.ends.iter().any(|end| end.events.iter().any(|e| matches!(e, Event::Failed(_))));
         let dies = paths.iter().any(|path| path.dead.is_some());
-        prop_assert!(!failed || dies, "nothing was dead for long: {:?} {:?}", pair.ends[0].events, pair.ends[1].events);
+        prop_assert!(!failed || dies, "no long outage: {:?} {:?}", pair.ends[0].events, pair.ends[1].events);
         if !failed {
             prop_assert_eq!((pair.ends[1].received, pair.ends[0].received), sizes);
         }
     }
 
-    /// As long as one path lives, data arrives, however the others die, each when it likes.
+    /// Data arrives while one path works, whenever the others fail.
     #[test]
-    fn one_path_is_enough(
+    fn one_working_path_is_sufficient(
         config in settings(),
         mut paths in prop::collection::vec(path(), 2..6),
         alive in 0_usize..6,
@@ -161,9 +161,9 @@ proptest! {
         survives(config, paths, alive, size, seed)?;
     }
 
-    /// Paths come and go, subflows fail and are followed by others; one path is always there.
+    /// Paths fail and recover, and failed subflows are replaced; one path always works.
     #[test]
-    fn what_follows_failed_subflows_carries_data_on(
+    fn replacements_carry_data(
         config in settings(),
         mut paths in prop::collection::vec(path(), 2..5),
         alive in 0_usize..5,
@@ -173,7 +173,7 @@ proptest! {
         seed in 0_u64..1000,
     ) {
         let mut config = config;
-        // Subflows give up before their paths are back, or do not.
+        // Some subflows fail before their paths recover.
         config.tcp.user_timeout = Some(Duration::from_secs(10));
         config.tcp.syn_retries = Some(2);
         config.own.rejoin = Some(Duration::from_millis(rejoin));
@@ -182,14 +182,14 @@ proptest! {
             let (from, length) = dead[number];
             path.dead = (number != alive).then_some((from, from + length));
         }
-        // Nothing but a path's death is to make a subflow fail.
+        // Subflows fail only because of outages.
         paths[alive].lost = 0;
         survives(config, paths, alive, size, seed)?;
     }
 }
 
-/// Runs a transfer over `paths` and asserts that it ends well where a subflow stood on the path that lives when the first
-/// other one died.
+/// Runs a transfer over `paths` and asserts its success if a subflow used the working path when the first other one
+/// failed.
 fn survives(
     mut config: MptcpConfig,
     paths: Vec<Path>,

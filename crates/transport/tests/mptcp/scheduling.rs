@@ -1,13 +1,13 @@
-//! The cost of a scheduled segment, in steps instead of time.
+//! Cost of scheduling a segment, in steps.
 
 use transport::mptcp::{MptcpConfig, SchedulerConfig};
 
 use crate::mptcp::links::{Link, transfer};
 
-/// Two paths whose windows together hold more than the receive buffer: successive segments take turns between them.
+/// Two paths whose windows exceed the receive buffer together: successive segments alternate between them.
 const ALIKE: [Link; 2] = [Link::new(200.0, 200, 4000); 2];
 
-/// Runs of sent data examined for each segment of a transfer that is several receive buffers long.
+/// Returns the runs of sent data examined for each segment of a transfer of several receive buffers.
 fn examined(scheduler: &str, policy: &str, mebibytes: u64) -> f64 {
     let config: MptcpConfig = serde_json::from_value(serde_json::json!({
         "kind": "mptcp", "profile": "rfc", "scheduler": scheduler, "policy": policy,
@@ -21,9 +21,9 @@ fn examined(scheduler: &str, policy: &str, mebibytes: u64) -> f64 {
     outcome.examined as f64 / outcome.packets as f64
 }
 
-/// A segment costs as many steps with a large window in flight as with a small one.
+/// A segment takes as many steps with a large window as with a small one.
 #[test]
-fn a_segment_costs_the_same_in_a_large_window() {
+fn cost_of_a_segment_is_independent_of_the_window() {
     for scheduler in SchedulerConfig::KINDS {
         for policy in ["in-kernel", "foresight"] {
             let [small, large] = [1, 8].map(|mebibytes| examined(scheduler, policy, mebibytes));

@@ -1,4 +1,4 @@
-//! Options as bytes: what is written is read again, by the figures of RFC 8684, and nothing that arrives does harm.
+//! Encoding and decoding of MPTCP options, compared with the figures of RFC 8684.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
@@ -7,7 +7,7 @@ use transport::mptcp::keys::{Keys, Nonces};
 use transport::mptcp::segment::{JoinHmac, Mapping, Token};
 use transport::mptcp::wire::{
     CHECKSUMS, HMAC_SHA256, Near, Number, VERSION, WireMapping, WireOption, decode, encode, on_wire,
-    option_bytes, understood,
+    option_bytes, supported,
 };
 use transport::mptcp::{MptcpOption, PathIndex, Segment};
 use transport::tcp::wire::Endpoints;
@@ -50,7 +50,7 @@ fn address() -> impl Strategy<Value = IpAddr> {
     ]
 }
 
-/// Every option in every form.
+/// Generates every option in every form.
 fn option() -> impl Strategy<Value = WireOption> {
     let capable = |sender, receiver, data| WireOption::Capable {
         version: VERSION,
@@ -107,8 +107,8 @@ fn option() -> impl Strategy<Value = WireOption> {
     ]
 }
 
-/// The bytes without their padding.
-fn told(option: &WireOption) -> Vec<u8> {
+/// Returns the bytes without padding.
+fn unpadded(option: &WireOption) -> Vec<u8> {
     let bytes = option.bytes();
     assert!(bytes.len().is_multiple_of(4) && bytes.len() <= 40, "{option:?}");
     let length = usize::from(bytes[1]);
@@ -118,33 +118,33 @@ fn told(option: &WireOption) -> Vec<u8> {
 
 proptest! {
     #[test]
-    fn what_is_written_is_read(option in option()) {
-        let bytes = told(&option);
+    fn decodes_encoded_options(option in option()) {
+        let bytes = unpadded(&option);
         prop_assert_eq!(WireOption::read(&bytes), Some(option));
         for cut in 0..bytes.len() {
-            prop_assert_eq!(WireOption::read(&bytes[..cut]), None, "its length is told");
+            prop_assert_eq!(WireOption::read(&bytes[..cut]), None, "its length is unpadded");
         }
     }
 
     #[test]
-    fn random_bytes_are_read_or_refused(mut bytes in prop::collection::vec(any::<u8>(), 0..41), honest in any::<bool>()) {
+    fn decodes_or_rejects_random_bytes(mut bytes in prop::collection::vec(any::<u8>(), 0..41), honest in any::<bool>()) {
         if honest && bytes.len() >= 3 {
             bytes[0] = 30;
             bytes[1] = bytes.len() as u8;
         }
         if let Some(option) = WireOption::read(&bytes) {
-            // What means nothing is not kept, all else is.
-            prop_assert_eq!(WireOption::read(&told(&option)), Some(option.clone()));
+            // Reserved bits are dropped; everything else is preserved.
+            prop_assert_eq!(WireOption::read(&unpadded(&option)), Some(option.clone()));
             let keys = Keys { sender: 1, receiver: 2 };
             let near = Near { data: 5, acknowledgement: u64::MAX - 5 };
-            let typed = understood(&option, keys, near);
+            let typed = supported(&option, keys, near);
             prop_assert_eq!(option_bytes(&typed, keys).len() as u32, typed.encoded_length());
         }
     }
 
-    /// A connection that is given anything that can be read neither panics nor hangs.
+    /// A connection neither panics nor hangs on any decodable option.
     #[test]
-    fn a_connection_survives_any_option(
+    fn connection_survives_any_option(
         options in prop::collection::vec((option(), 0_u8..3, 0_u8..64, 0_u32..3000, -3000_i32..3000), 1..40),
         side in prop::sample::select(vec![Side::Client, Side::Server]),
         seed in 0_u64..100,
@@ -161,7 +161,7 @@ proptest! {
                 continue;
             };
             let (path, mut segment) = (like.path, like.packet.segment);
-            segment.option = understood(&option, Keys::default(), Near { data: 100_000, acknowledgement: 100_000 });
+            segment.option = supported(&option, Keys::default(), Near { data: 100_000, acknowledgement: 100_000 });
             segment.tcp.flags = Flags::from_bits(flags);
             segment.tcp.length = if number % 2 == 0 { length } else { 0 };
             segment.tcp.sequence = SequenceNumber(segment.tcp.sequence.0.wrapping_add(off as u32));
@@ -171,14 +171,14 @@ proptest! {
     }
 
     #[test]
-    fn packets_are_read_as_they_were_written(option in option(), length in 0_u32..1000) {
+    fn decodes_encoded_packets(option in option(), length in 0_u32..1000) {
         let endpoints = Endpoints {
             source: SocketAddr::new(Ipv4Addr::new(192, 0, 2, 1).into(), 1000),
             destination: SocketAddr::new(Ipv4Addr::new(192, 0, 2, 2).into(), 2000),
         };
         let keys = Keys { sender: 11, receiver: 22 };
         let near = Near { data: 70_000, acknowledgement: 90_000 };
-        let typed = understood(&option, keys, near);
+        let typed = supported(&option, keys, near);
         let mut tcp = tcp::Segment::bare(SequenceNumber(1), SequenceNumber(2), Flags::ACK);
         tcp.length = length;
         let mut bytes = Vec::new();
@@ -188,7 +188,7 @@ proptest! {
         prop_assert_eq!(packet.segment, tcp);
         prop_assert_eq!(options.first().cloned(), on_wire(&typed, keys));
         if let Some(read) = options.first() {
-            // Four bytes are enough where it is known about where the data is.
+            // Four bytes are sufficient near the expected position.
             let near = match typed {
                 MptcpOption::Dss { acknowledgement, mapping, .. } => Near {
                     data: mapping.map_or(0, |mapping| mapping.data),
@@ -196,15 +196,15 @@ proptest! {
                 },
                 _ => near,
             };
-            let again = understood(read, keys, near);
+            let again = supported(read, keys, near);
             prop_assert_eq!(option_bytes(&again, keys), option_bytes(&typed, keys));
         }
     }
 }
 
-/// Numbers of four bytes are those of the nearest position, also where they wrap (RFC 8684, section 3.3.1).
+/// A four-byte number is that of the nearest position, across wraps too (RFC 8684, section 3.3.1).
 #[test]
-fn numbers_stand_for_positions() {
+fn four_byte_numbers_resolve_to_nearest_position() {
     let keys = Keys {
         sender: 0x1234,
         receiver: 0x5678,
@@ -228,14 +228,14 @@ fn numbers_stand_for_positions() {
                 acknowledgement: base,
             };
             let wire = on_wire(&option, keys).unwrap();
-            assert_eq!(understood(&wire, keys, near), option, "{base} {off}");
+            assert_eq!(supported(&wire, keys, near), option, "{base} {off}");
         }
     }
 }
 
-/// What is not supported is not taken for something else: the connection falls back to TCP (section 3.7).
+/// Unsupported options have no effect: the connection falls back to TCP (section 3.7).
 #[test]
-fn what_is_not_known_is_no_option() {
+fn unsupported_options_have_no_effect() {
     let capable = |version, flags| WireOption::Capable {
         version,
         flags,
@@ -243,26 +243,26 @@ fn what_is_not_known_is_no_option() {
         receiver: None,
         data: None,
     };
-    let read = |option: &WireOption| understood(option, Keys::default(), Near::default());
+    let read = |option: &WireOption| supported(option, Keys::default(), Near::default());
     assert_ne!(read(&capable(VERSION, HMAC_SHA256)), MptcpOption::None);
     assert_eq!(read(&capable(0, HMAC_SHA256)), MptcpOption::None);
     assert_eq!(
         read(&capable(VERSION, HMAC_SHA256 | CHECKSUMS)),
         MptcpOption::None
     );
-    assert_eq!(
-        WireOption::read(&[30, 4, 0x90, 0]),
-        None,
-        "a subtype that is not there"
-    );
+    assert_eq!(WireOption::read(&[30, 4, 0x90, 0]), None, "unknown subtype");
     assert_eq!(WireOption::read(&[30, 5, 0x20, 1, 0]), None, "a DATA_ACK cut off");
 }
 
-/// The figures of RFC 8684 byte by byte.
+/// The figures of RFC 8684, byte by byte.
 #[test]
-fn bytes_are_those_of_the_figures() {
-    let hex =
-        |option: &WireOption| -> String { told(option).iter().map(|byte| format!("{byte:02x}")).collect() };
+fn encoding_matches_rfc_figures() {
+    let hex = |option: &WireOption| -> String {
+        unpadded(option)
+            .iter()
+            .map(|byte| format!("{byte:02x}"))
+            .collect()
+    };
     let join = WireOption::JoinSyn {
         backup: true,
         address: 3,
@@ -298,9 +298,9 @@ fn bytes_are_those_of_the_figures() {
     assert_eq!(hex(&WireOption::Reset { flags: 1, reason: 6 }), "1e048106");
 }
 
-/// The lengths that segments leave room for.
+/// Encoded lengths equal those that segments reserve.
 #[test]
-fn lengths_are_those_that_were_reserved() {
+fn encoded_lengths_match_reserved_lengths() {
     let hmac = JoinHmac::Derived {
         keys: Keys {
             sender: 1,
@@ -323,8 +323,8 @@ fn lengths_are_those_that_were_reserved() {
         fin,
     };
     let (nonce, address, backup) = (1, 2, false);
-    // The lengths on the wire: RFC 8684, figures 4 to 9, 13, 14; those of a multiple of four but for NOPs.
-    for (option, told) in [
+    // Lengths in RFC 8684, figures 4 to 9, 13, 14, rounded up to a multiple of four by NOPs.
+    for (option, unpadded) in [
         (capable(None, None, 0), 4),
         (capable(Some(1), None, 0), 12),
         (capable(Some(1), Some(2), 0), 20),
@@ -362,7 +362,7 @@ fn lengths_are_those_that_were_reserved() {
         ),
     ] {
         let bytes = option_bytes(&option, Keys::default());
-        assert_eq!(bytes[1], told, "{option:?}");
+        assert_eq!(bytes[1], unpadded, "{option:?}");
         assert_eq!(bytes.len() as u32, option.encoded_length(), "{option:?}");
     }
 }

@@ -1,4 +1,4 @@
-//! The end of the data and of subflows (RFC 8684, sections 3.3.3, 3.4 and 3.5).
+//! Closing of the data stream and of subflows (RFC 8684, sections 3.3.3, 3.4 and 3.5).
 
 use foundation::Instant;
 
@@ -8,7 +8,7 @@ use crate::mptcp::segment::{MptcpOption, Segment};
 use crate::tcp::{self, Error, Event};
 
 impl Connection {
-    /// The application ends its data: a DATA_FIN follows what was written.
+    /// Closes the sending direction: a DATA_FIN follows the written data.
     pub fn finish(&mut self, _now: Instant) {
         if self.over {
             return;
@@ -17,7 +17,7 @@ impl Connection {
         self.dirty |= 1;
     }
 
-    /// The application is done with the connection: its data ends, and nobody reads the peer's any more.
+    /// Closes both directions: sends a DATA_FIN and discards the peer's further data.
     pub fn close(&mut self, now: Instant) {
         if self.closed {
             return;
@@ -30,8 +30,8 @@ impl Connection {
         }
     }
 
-    /// The connection ends now: every subflow is reset, and each reset says by MP_FASTCLOSE that it is of the whole
-    /// connection (RFC 8684, section 3.5), so that one that arrives is enough.
+    /// Aborts the connection: resets every subflow. Each reset carries MP_FASTCLOSE (RFC 8684, section 3.5), so that
+    /// a single one that arrives is sufficient.
     pub fn abort(&mut self, now: Instant) {
         self.fast_closing = self.mode == Mode::Multipath;
         self.stop();
@@ -42,9 +42,9 @@ impl Connection {
         self.push_event(Event::Closed);
     }
 
-    /// The peer ends the whole connection, as its knowledge of this end's key shows (RFC 8684, section 3.5).
+    /// Handles MP_FASTCLOSE with the correct key (RFC 8684, section 3.5).
     pub(super) fn on_fast_close(&mut self, now: Instant, index: usize, segment: &Segment) {
-        // A reset of the subflow is not answered by one; an acknowledgement with the option is.
+        // A reset requires no answer; an ACK with the option is answered by a reset.
         if segment.tcp.has(tcp::Flags::RST) {
             self.subflows[index].tcp.handle_frame(now, segment.tcp);
             self.process_events(now, index);
@@ -54,7 +54,7 @@ impl Connection {
         }
     }
 
-    /// The data of a segment may end with it.
+    /// Handles the DATA_FIN of a segment.
     #[inline]
     pub(super) fn process_data_fin(&mut self, now: Instant, index: usize, segment: &Segment) {
         let MptcpOption::Dss {
@@ -68,14 +68,14 @@ impl Connection {
         if self.mode != Mode::Multipath {
             return;
         }
-        // Every DATA_FIN is answered, since an answer may have been lost.
+        // Every DATA_FIN is acknowledged, since an earlier acknowledgement may have been lost.
         self.subflows[index].tcp.demand_acknowledgement();
         if self.incoming.on_fin(mapping.data + u64::from(mapping.length)) {
             self.check_peer_finished(now);
         }
     }
 
-    /// Whether all of the peer's data has arrived by now.
+    /// Reports the end of the peer's data once all of it has arrived.
     pub(super) fn check_peer_finished(&mut self, now: Instant) {
         if self.incoming.is_finished() && !self.peer_finished {
             self.peer_finished = true;
@@ -84,7 +84,7 @@ impl Connection {
         }
     }
 
-    /// Both streams of data have ended and were acknowledged: the subflows end too.
+    /// Closes the subflows once both data streams are closed and acknowledged.
     pub(super) fn check_finished(&mut self, now: Instant) {
         if self.over || self.mode != Mode::Multipath {
             return;
@@ -93,8 +93,8 @@ impl Connection {
             self.stop();
             for (index, subflow) in self.subflows.iter_mut().enumerate() {
                 subflow.usable = false;
-                // Copies of data may still arrive, which a closed TCP would answer with a reset before the peer has heard
-                // that all of it had arrived.
+                // Copies of data may still arrive. A closed TCP would answer them with a reset before the DATA_ACK
+                // reaches the peer.
                 if subflow.tcp.state() == tcp::State::SynSent {
                     subflow.tcp.close(now);
                 } else {
@@ -107,7 +107,7 @@ impl Connection {
         }
     }
 
-    /// The peer sends nothing more on a subflow (RFC 8684, section 3.4).
+    /// Handles the FIN of a subflow (RFC 8684, section 3.4).
     pub(super) fn on_subflow_fin(&mut self, now: Instant, index: usize) {
         if self.mode == Mode::Plain {
             let end = self.subflows[index].read + self.subflows[index].tcp.readable();
@@ -129,7 +129,7 @@ impl Connection {
         }
     }
 
-    /// What waited at a subflow goes to the others.
+    /// Returns the queue of a subflow to the connection, for other subflows.
     pub(super) fn return_queue(&mut self, index: usize) {
         let subflow = &mut self.subflows[index];
         let id = subflow.id;
@@ -138,7 +138,7 @@ impl Connection {
         }
     }
 
-    /// A subflow is no more: what it was given and nobody acknowledged goes to the others.
+    /// Handles the end of a subflow: its unacknowledged data goes to other subflows.
     pub(super) fn on_subflow_closed(&mut self, now: Instant, index: usize, error: Option<Error>) {
         let subflow = &mut self.subflows[index];
         if subflow.gone {
@@ -168,7 +168,7 @@ impl Connection {
         }
     }
 
-    /// What a subflow was given and nobody acknowledged is given to others too.
+    /// Reinjects the unacknowledged data of a subflow.
     pub(super) fn reinject(&mut self, index: usize) {
         if self.mode != Mode::Multipath {
             return;
@@ -183,17 +183,17 @@ impl Connection {
         }
     }
 
-    /// No data leaves any more, and nothing is opened.
+    /// Stops transmission and all timers of the connection.
     fn stop(&mut self) {
         self.over = true;
         self.joins.clear();
         self.rejoins.clear();
-        self.attempt_at = Instant::MAX;
+        self.retry = None;
         self.resend_at = Instant::MAX;
-        self.tail_at = Instant::MAX;
+        self.tail = None;
     }
 
-    /// The connection has failed.
+    /// Fails the connection and resets its subflows.
     pub(super) fn fail(&mut self, now: Instant, error: Error) {
         self.stop();
         for (index, subflow) in self.subflows.iter_mut().enumerate() {

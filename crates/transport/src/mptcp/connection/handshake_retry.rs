@@ -1,8 +1,7 @@
-//! A handshake whose answer is late begins again on another path: a lost SYN costs as long as the path's round trip and not
-//! the first timeout, of a second or more.
+//! Handshake retries on other paths: a lost SYN then costs about one round trip instead of the initial RTO of a second or more.
 //!
-//! The attempt before it is given up, as by an application that closes its socket and connects from another address: its
-//! answer, if one comes, is reset.
+//! The earlier attempt is aborted, as by an application that closes its socket and connects from another address: a late
+//! SYN/ACK is answered by a reset.
 
 use foundation::Instant;
 use rand::Rng as _;
@@ -11,20 +10,42 @@ use super::open::RESERVED;
 use super::subflow::{Role, Subflow};
 use super::{Connection, Mode};
 use crate::mptcp::config::MOST_SUBFLOWS;
+use crate::mptcp::policy::HandshakeAttempt;
 use crate::mptcp::segment::{MptcpOption, PathIndex, Segment};
 use crate::tcp::{self, Flags};
 
-impl Connection {
-    /// The handshake has just begun on a path: when it goes on to the next one.
-    pub(super) fn watch_handshake(&mut self, now: Instant) {
-        self.attempt_at = self.attempts.last().map_or(Instant::MAX, |next| now + next.after);
+/// Further attempts of a handshake, absent where the policy plans none.
+#[derive(Debug)]
+pub(super) struct HandshakeRetry {
+    /// The attempts, the next one last.
+    attempts: Vec<HandshakeAttempt>,
+    /// When the next one starts.
+    pub due_at: Instant,
+}
+
+impl HandshakeRetry {
+    /// The first attempt starts `now`.
+    pub fn new(now: Instant, mut attempts: Vec<HandshakeAttempt>) -> Option<Self> {
+        attempts.reverse();
+        let due_at = now + attempts.last()?.after;
+        Some(Self { attempts, due_at })
     }
 
-    /// The answer is late.
-    pub(super) fn on_late_handshake(&mut self, now: Instant) {
-        self.attempt_at = Instant::MAX;
+    /// Restarts the timer for the next attempt, if there is one.
+    fn restarted(mut self, now: Instant) -> Option<Self> {
+        self.due_at = now + self.attempts.last()?.after;
+        Some(self)
+    }
+}
+
+impl Connection {
+    /// Starts the next attempt because no SYN/ACK arrived in time.
+    pub(super) fn on_handshake_retry(&mut self, now: Instant) {
+        let Some(mut retry) = self.retry.take() else {
+            return;
+        };
         let possible = self.mode == Mode::Handshake && !self.over;
-        let Some(next) = self.attempts.pop().filter(|_| possible) else {
+        let Some(next) = retry.attempts.pop().filter(|_| possible) else {
             return;
         };
         let id = self.subflows.len();
@@ -37,14 +58,14 @@ impl Connection {
         let tcp = tcp::Connection::open_reserving(now, self.setup.subflow(), number, RESERVED);
         self.add(Subflow::new(id as u8, next.path, tcp, Role::Initial));
         self.subflows.swap(0, id);
-        let left = &mut self.subflows[id];
-        left.gone = true;
-        left.tcp.abort(now);
+        let abandoned = &mut self.subflows[id];
+        abandoned.gone = true;
+        abandoned.tcp.abort(now);
         self.dirty |= 1;
-        self.watch_handshake(now);
+        self.retry = retry.restarted(now);
     }
 
-    /// What was planned for either path is planned for the other.
+    /// Exchanges the plans for two paths.
     fn exchange(&mut self, one: PathIndex, other: PathIndex) {
         let exchanged = |path: &mut PathIndex| {
             if *path == one {
@@ -61,14 +82,15 @@ impl Connection {
         self.expected.iter_mut().map(|(path, _)| path).for_each(exchanged);
     }
 
-    /// Whether nothing but attempts at the first subflow was ever opened.
+    /// Returns whether only attempts at the first subflow were ever opened.
     pub(super) fn has_not_joined(&self) -> bool {
         self.subflows.iter().all(|subflow| subflow.role == Role::Initial)
     }
 
-    /// Whether the listener that has this connection half open is to accept another one in its index: that is what the SYN
-    /// of an opener asks for that heard no answer. A SYN that is older than the one accepted, and late, does not: its opener
-    /// has left it. What was given up before it was established is nothing to a listener (RFC 9293, section 3.10.7.4).
+    /// Returns whether a listener must replace this half-open connection by a new one for `segment`: the SYN of a client that
+    /// received no SYN/ACK and retries. A late SYN that is older than the accepted one does not count, since its client has
+    /// abandoned it. A listener forgets a connection that was abandoned before it was established (RFC 9293, section
+    /// 3.10.7.4).
     #[must_use]
     pub fn is_replaced_by(&self, segment: &Segment) -> bool {
         let opens = segment.tcp.has(Flags::SYN) && !segment.tcp.has(Flags::ACK | Flags::RST);
@@ -77,13 +99,13 @@ impl Connection {
         self.is_half_open() && opens && !joins && is_newer
     }
 
-    /// Whether a listener has it, whose opener has not yet answered.
+    /// Returns whether this is a server's connection whose client has not acknowledged the SYN/ACK yet.
     #[must_use]
     pub const fn is_half_open(&self) -> bool {
         !self.is_client && !self.established
     }
 
-    /// Whether this end has seen the handshake of the first subflow through.
+    /// Returns whether the handshake of the first subflow is complete at this end.
     #[must_use]
     pub const fn is_established(&self) -> bool {
         self.established

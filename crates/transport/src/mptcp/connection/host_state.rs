@@ -1,4 +1,5 @@
-//! The host's account: what a connection adds to it, and what its policy makes of it.
+//! Exchange between a connection and the host: measurements for the host's path state, further subflows from the
+//! policy.
 
 use foundation::Instant;
 
@@ -7,8 +8,8 @@ use crate::mptcp::host::HostPaths;
 use crate::mptcp::policy::Progress;
 
 impl Connection {
-    /// Tells the account of the host what happened since the last call, and lets the policy decide anew. Gives whether
-    /// there may be something to send now that was not there before.
+    /// Reports the changes since the last call to the host and runs the policy. Returns whether new segments may be
+    /// ready to leave.
     pub fn update_host(&mut self, now: Instant, host: &mut HostPaths) -> bool {
         if self.unreported == 0 {
             return false;
@@ -20,7 +21,7 @@ impl Connection {
             let Some(subflow) = self.subflows.get_mut(index) else {
                 break;
             };
-            // What left on all paths says nothing of one.
+            // Packets scattered across paths do not update path estimates.
             if index == 0 && self.scatter.is_some() {
                 continue;
             }
@@ -31,29 +32,29 @@ impl Connection {
                 subflow.reported_sample = Some(at);
                 host.on_round_trip(subflow.path, subflow.tcp.round_trips().latest());
             }
-            let Some(account) = host.path_mut(subflow.path) else {
+            let Some(state) = host.path_mut(subflow.path) else {
                 continue;
             };
             let expected = subflow.expected.saturating_sub(subflow.acknowledged);
-            let claim = if ended {
+            let unfinished = if ended {
                 0
             } else {
                 subflow.outstanding().max(expected)
             };
-            account.unfinished = account
+            state.unfinished = state
                 .unfinished
                 .saturating_sub(subflow.reported_unfinished)
-                .saturating_add(claim);
+                .saturating_add(unfinished);
             if self.short {
-                account.short = account
+                state.short = state
                     .short
                     .saturating_sub(subflow.reported_unfinished)
-                    .saturating_add(claim);
+                    .saturating_add(unfinished);
             }
-            subflow.reported_unfinished = claim;
+            subflow.reported_unfinished = unfinished;
             match (subflow.counted, ended) {
-                (false, false) => account.subflows += 1,
-                (true, true) => account.subflows -= 1,
+                (false, false) => state.subflows += 1,
+                (true, true) => state.subflows -= 1,
                 _ => {}
             }
             subflow.counted = !ended;

@@ -1,4 +1,4 @@
-//! Arriving segments: what their options say, then what TCP makes of them.
+//! Processing of arriving segments: first the MPTCP option, then the TCP segment.
 
 use foundation::Instant;
 
@@ -10,7 +10,7 @@ use crate::mptcp::keys::Nonces;
 use crate::mptcp::segment::{JoinHmac, MptcpOption, PathIndex, Segment, reason};
 use crate::tcp::{Event, Flags};
 
-/// Bytes of a proof in the answer and in the third segment of a join (RFC 8684, figures 6 and 7).
+/// Verified bytes of the HMACs in the SYN/ACK and in the third segment of a join (RFC 8684, figures 6 and 7).
 const ANSWER_HMAC: usize = 8;
 const THIRD_HMAC: usize = 20;
 
@@ -18,7 +18,7 @@ impl Connection {
     #[inline]
     pub(super) fn on_segment(&mut self, now: Instant, path: PathIndex, segment: &Segment) {
         let Some(index) = self.index_of(segment.subflow) else {
-            self.on_unknown_subflow(now, path, segment);
+            self.accept_join(now, path, segment);
             return;
         };
         if let MptcpOption::FastClose { receiver } = segment.option
@@ -43,7 +43,7 @@ impl Connection {
         self.process_data_fin(now, index, segment);
     }
 
-    /// The controller of a subflow that is about to hear of an ACK hears of the windows first.
+    /// Passes the sibling subflows' windows to the controller before it processes an ACK or a timeout.
     pub(super) fn update_siblings(&mut self, index: usize) {
         self.siblings.clear();
         let mut own_index = None;
@@ -64,7 +64,7 @@ impl Connection {
         }
     }
 
-    /// What the option says, before TCP sees the segment. Gives whether TCP may see it.
+    /// Processes the option. Returns whether TCP may process the segment.
     #[inline]
     fn process_option(&mut self, now: Instant, index: usize, segment: &Segment) -> bool {
         self.dirty |= 1 << index;
@@ -81,7 +81,7 @@ impl Connection {
                 {
                     let subflow = &mut self.subflows[index];
                     let offset = subflow.tcp.receive_offset(segment.tcp.sequence);
-                    // The position in the subflow has 32 bits; the segment lies in or right behind the mapping's start.
+                    // The mapping has 32 bits of the position; the segment starts at or after the mapping.
                     let expected = u64::from(mapping.subflow - 1);
                     let near = offset.max(0) as u64;
                     let back = (near as u32).wrapping_sub(expected as u32);
@@ -89,7 +89,7 @@ impl Connection {
                         let start = near - u64::from(back);
                         subflow
                             .received
-                            .learn(start, mapping.data, u64::from(mapping.length));
+                            .add(start, mapping.data, u64::from(mapping.length));
                     }
                 }
                 self.confirm(now, index);
@@ -109,14 +109,14 @@ impl Connection {
             MptcpOption::JoinThird { hmac } => return self.process_join_third(now, index, &hmac),
             MptcpOption::Priority { backup } => self.subflows[index].peer_backup = backup,
             MptcpOption::Reset { transient, .. } => self.subflows[index].refused |= !transient,
-            // One with another key is none of this connection's.
+            // A FASTCLOSE with another key belongs to another connection.
             MptcpOption::FastClose { .. } => {}
             MptcpOption::None | MptcpOption::JoinSyn { .. } => self.process_missing_option(index, segment),
         }
         true
     }
 
-    /// MP_CAPABLE (RFC 8684, section 3.1).
+    /// Processes MP_CAPABLE (RFC 8684, section 3.1).
     fn process_capable(
         &mut self,
         now: Instant,
@@ -131,7 +131,7 @@ impl Connection {
         if self.is_client && is_answer && self.mode == Mode::Handshake && sender.is_some() {
             self.peer_key = sender;
             self.mode = Mode::Multipath;
-            self.attempt_at = Instant::MAX;
+            self.retry = None;
             return;
         }
         let known = receiver == Some(self.key);
@@ -140,15 +140,15 @@ impl Connection {
         }
         self.peer_key = sender;
         if length > 0 {
-            self.subflows[index].received.learn(0, 1, u64::from(length));
+            self.subflows[index].received.add(0, 1, u64::from(length));
         }
         self.confirm(now, index);
-        // It stands for a DSS option, whose DATA_ACK would be that of the beginning.
+        // It replaces a DSS option, whose DATA_ACK would be the initial position.
         self.process_data_ack(now, index, 1, segment);
     }
 
-    /// No option of multipath TCP (RFC 8684, section 3.7): in an answer the peer does not know it; beside the first data
-    /// something between took it out.
+    /// Falls back to plain TCP (RFC 8684, section 3.7): a SYN/ACK without option means that the peer does not support
+    /// MPTCP; first data without option means that a middlebox removed it.
     fn process_missing_option(&mut self, index: usize, segment: &Segment) {
         let subflow = &self.subflows[index];
         if subflow.role != Role::Initial || subflow.gone || segment.tcp.has(Flags::RST) {
@@ -165,19 +165,19 @@ impl Connection {
 
     pub(super) fn fall_back(&mut self) {
         self.mode = Mode::Plain;
-        self.attempt_at = Instant::MAX;
+        self.retry = None;
         self.joins.clear();
-        self.outgoing.edge = u64::MAX;
+        self.outgoing.right_edge = u64::MAX;
     }
 
-    /// An option that only an established peer sends has come.
+    /// Records an option that only an established peer sends.
     fn confirm(&mut self, now: Instant, index: usize) {
         if !self.confirmed {
             self.confirmed = true;
             self.check_joinable(now);
         }
         let subflow = &mut self.subflows[index];
-        // RFC 8684, section 3.2: the fourth segment; only now may data leave.
+        // This is the fourth segment (RFC 8684, section 3.2), after which data may leave.
         if let Role::Joined {
             verified: true,
             confirmed: confirmed @ false,
@@ -201,13 +201,13 @@ impl Connection {
         } else {
             u64::MAX / 2
         };
-        let (bytes, news) = self.outgoing.on_data_ack(position, window);
-        if news {
+        let (bytes, is_new) = self.outgoing.on_data_ack(position, window);
+        if is_new {
             self.on_acknowledged(now, bytes);
         }
     }
 
-    /// `bytes` of data are newly acknowledged, or the DATA_FIN is.
+    /// Handles a DATA_ACK of `bytes` new bytes or of the DATA_FIN.
     pub(super) fn on_acknowledged(&mut self, now: Instant, bytes: u64) {
         self.backoff = 0;
         if bytes > 0 {
@@ -220,7 +220,7 @@ impl Connection {
             if !self.joins.is_empty() {
                 self.open_due_joins(now);
             }
-            self.watch_tail(now);
+            self.restart_tail_timer(now);
         }
         self.check_finished(now);
     }
@@ -261,7 +261,7 @@ impl Connection {
             return false;
         }
         if !self.verifies(hmac, nonces, THIRD_HMAC) {
-            // RFC 8684, section 3.2: whoever does not know the keys is sent away.
+            // RFC 8684, section 3.2: a peer with a wrong HMAC is reset.
             self.subflows[index].reset_for(now, false, reason::ERROR);
             return false;
         }
@@ -269,12 +269,12 @@ impl Connection {
         if let Role::Joined { verified, .. } = &mut subflow.role {
             *verified = true;
         }
-        // The fourth segment is sent again where the third one is.
+        // The fourth segment is retransmitted with each retransmission of the third.
         subflow.tcp.demand_acknowledgement();
         true
     }
 
-    /// What has become of a subflow by a segment or a timeout.
+    /// Processes the events of a subflow after a segment or a timeout.
     #[inline]
     pub(super) fn process_events(&mut self, now: Instant, index: usize) {
         self.dirty |= 1 << index;
@@ -314,17 +314,17 @@ impl Connection {
                 subflow.usable = true;
                 self.established = true;
                 if !self.setup.shared_window() || self.mode == Mode::Plain {
-                    self.outgoing.edge = u64::MAX / 2;
+                    self.outgoing.right_edge = u64::MAX / 2;
                 } else {
-                    // RFC 8684, section 3.3.1: the window of the handshake counts from the first byte of data.
+                    // The window of the handshake is relative to the first byte of data (RFC 8684, section 3.3.1).
                     let window = subflow.tcp.info().send_window;
-                    self.outgoing.edge = self.outgoing.edge.max(1 + window);
+                    self.outgoing.right_edge = self.outgoing.right_edge.max(1 + window);
                 }
                 self.push_event(Event::Connected);
                 self.check_joinable(now);
             }
             Role::Joined { verified, .. } if self.is_client => {
-                // A peer that does not know the keys, or not the option, gets no data.
+                // A peer without a verified HMAC gets no data.
                 if !verified {
                     subflow.reset_for(now, false, reason::ERROR);
                     return;
@@ -334,7 +334,7 @@ impl Connection {
             Role::Joined { verified, .. } => {
                 if verified {
                     subflow.usable = true;
-                    // The fourth segment (RFC 8684, section 3.2).
+                    // Sends the fourth segment (RFC 8684, section 3.2).
                     subflow.tcp.demand_acknowledgement();
                 } else {
                     subflow.reset_for(now, false, reason::ERROR);
@@ -343,7 +343,7 @@ impl Connection {
         }
     }
 
-    /// Payload in the order of the subflow: where it belongs in the data.
+    /// Moves the payload of a subflow to its place in the data.
     pub(super) fn deliver_payload(&mut self, now: Instant, index: usize) {
         let subflow = &mut self.subflows[index];
         let bytes = subflow.tcp.readable();
@@ -357,7 +357,7 @@ impl Connection {
                 _ => match subflow.received.find(subflow.read) {
                     Some((data, length)) => (data, length.min(rest)),
                     None => {
-                        // RFC 8684, section 3.3.1: payload without a mapping ends the subflow.
+                        // Payload without a mapping resets the subflow (RFC 8684, section 3.3.1).
                         subflow.reset_for(now, false, reason::INTERFERENCE);
                         break;
                     }

@@ -20,9 +20,11 @@ use std::sync::Arc;
 use foundation::{Duration, Generator, Instant};
 use hdrhistogram::Histogram;
 
+use self::handshake_retry::HandshakeRetry;
 use self::rejoin::Rejoin;
 use self::subflow::{Role, Subflow};
-use super::policy::{HandshakeAttempt, Join, PathPolicy, Scatter, Tail};
+use self::tail::TailProtection;
+use super::policy::{Join, PathPolicy, Scatter};
 use super::receiver::DataReceiver;
 use super::scheduler::{Scheduler, SubflowView};
 use super::segment::{CAPABLE_EXTRA, Outgoing, PathIndex, Segment};
@@ -33,14 +35,14 @@ use crate::statistics::Statistics;
 use crate::tcp;
 pub use open::Setup;
 
-/// What the two ends have agreed on.
+/// Protocol that both ends agreed on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Mode {
-    /// The first subflow's handshake is not done.
+    /// The handshake of the first subflow is in progress.
     Handshake,
     /// Multipath TCP.
     Multipath,
-    /// Plain TCP on the first subflow: the peer, or something between, does not know more (RFC 8684, section 3.7).
+    /// Plain TCP on the first subflow, because the peer or a middlebox does not support more (RFC 8684, section 3.7).
     Plain,
 }
 
@@ -49,84 +51,77 @@ enum Mode {
 pub struct Connection {
     setup: Arc<Setup>,
     is_client: bool,
-    /// The first subflow's handshake was done on this side.
+    /// The handshake of the first subflow is complete at this end.
     established: bool,
     mode: Mode,
     key: u64,
     peer_key: Option<u64>,
-    /// The peer is known to take this connection for a multipath one: an option other than those of the SYNs came.
+    /// The peer confirmed MPTCP: an option other than those of the SYNs arrived.
     confirmed: bool,
     subflows: Vec<Subflow>,
-    /// Subflows that may have something to send, one bit each.
+    /// Bit set of the subflows that may have something to transmit.
     dirty: u64,
-    /// Subflows of which the host's account has not heard the newest.
+    /// Bit set of the subflows with changes that the host's path state does not include yet.
     unreported: u64,
     outgoing: DataSender,
     incoming: DataReceiver,
-    /// Parts of the data that wait at subflows.
+    /// Some subflow queues hold data.
     queued: bool,
     scheduler: Box<dyn Scheduler>,
     policy: Option<Box<dyn PathPolicy>>,
-    /// Subflows to be opened, and since when they can be.
+    /// Subflows to open, the next one last, and since when the connection can open them.
     joins: Vec<Join>,
     joinable_since: Option<Instant>,
-    /// Those in index of others that failed.
+    /// Replacements of failed subflows.
     rejoins: Vec<Rejoin>,
-    /// The paths that have a subflow, or will have one.
+    /// Paths with an open or planned subflow.
     paths: Vec<PathIndex>,
     expected: Vec<(PathIndex, u64)>,
     short: bool,
-    /// The first subflow's segments leave on several paths.
+    /// Packet scatter of the first subflow.
     scatter: Option<Scatter>,
-    /// The end of the data is protected, and when it is sent again.
-    tail: Option<Tail>,
-    tail_at: Instant,
-    /// It is late, and waits for a subflow that can take it.
-    tail_waits: bool,
-    /// Its own subflow has probed for it.
-    tail_probed: bool,
-    /// Where the handshake goes next, the next one last, and when.
-    attempts: Vec<HandshakeAttempt>,
-    attempt_at: Instant,
+    tail: Option<TailProtection>,
+    retry: Option<HandshakeRetry>,
     random: Generator,
-    /// A controller wants to hear of the others.
+    /// Some controller is coupled and needs the state of all subflows.
     coupled: bool,
     views: Vec<SubflowView>,
     siblings: Vec<Sibling>,
     opened_at: Instant,
-    /// Resets say that the whole connection is over.
+    /// Resets carry MP_FASTCLOSE.
     fast_closing: bool,
-    /// The DATA_FIN has left since it was last asked for.
+    /// The DATA_FIN was sent since it was last requested.
     fin_sent: bool,
-    /// Subflows whose next segment without payload says that the data has ended, one bit each. Not every one does: two
-    /// ends that each answer the other's DATA_FIN would never fall silent.
+    /// Bit set of the subflows whose next segment without payload carries the DATA_FIN. Others must not: two ends
+    /// that answer each other's DATA_FIN with another one would never stop.
     fin_due: u64,
-    /// The keys have left in a segment of their own.
+    /// Both keys were sent in a segment without payload.
     keys_sent: bool,
-    /// The application knows that the peer's data has ended.
+    /// The end of the peer's data was reported to the application.
     peer_finished: bool,
-    /// When data that all subflows are done with, and that is not acknowledged, is sent again; doublings of that time.
+    /// When data that every subflow delivered but no DATA_ACK covers is retransmitted, and the doublings of that
+    /// time.
     resend_at: Instant,
     backoff: u32,
     una_at_resend: u64,
     write_blocked: bool,
     closed: bool,
-    /// All has ended or failed.
+    /// The connection is closed or failed.
     over: bool,
     events: Vec<tcp::Event>,
     statistics: Statistics,
 }
 
-/// One subflow, for reports.
+/// Statistics of one subflow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SubflowInfo {
-    /// Its path.
+    /// Path of the subflow.
     pub path: PathIndex,
-    /// State of its TCP.
+    /// TCP state.
     pub state: tcp::State,
-    /// Bytes of data that it was given, those given to others too included.
+    /// Bytes of data assigned to it, including bytes that other subflows carry too.
     pub bytes: u64,
-    /// Payload bytes that it sent, retransmissions included.
+    /// Payload bytes sent, retransmissions included.
     pub bytes_sent: u64,
     /// Congestion window in bytes.
     pub window: u64,
@@ -134,16 +129,16 @@ pub struct SubflowInfo {
     pub srtt: Duration,
     /// Bytes in flight.
     pub in_flight: u64,
-    /// Whether it is to be used only where no other can be, by the wish of either end.
+    /// Whether either end marked it as a backup.
     pub backup: bool,
-    /// Data packets sent again on it.
+    /// Retransmitted data segments.
     pub retransmissions: u64,
-    /// Expiries of its retransmission timer.
+    /// Expirations of its retransmission timer.
     pub timeouts: u64,
 }
 
 impl Connection {
-    /// The application appends `bytes` to its data; gives how many the send buffer took.
+    /// Appends `bytes` of application data. Returns the bytes that the send buffer accepted.
     pub fn write(&mut self, _now: Instant, bytes: u64) -> u64 {
         if self.outgoing.finishing || self.over {
             return 0;
@@ -153,13 +148,13 @@ impl Connection {
         taken
     }
 
-    /// Bytes that have arrived in order and were not read.
+    /// Returns the bytes that arrived in order and were not read.
     #[must_use]
     pub fn readable(&self) -> u64 {
         self.incoming.readable()
     }
 
-    /// The application takes up to `bytes`; gives how many. That opens the window.
+    /// Reads up to `bytes`, which opens the receive window. Returns the bytes read.
     pub fn read(&mut self, now: Instant, bytes: u64) -> u64 {
         let taken = self.incoming.read(bytes);
         if taken > 0 && self.incoming.grows() {
@@ -183,53 +178,53 @@ impl Connection {
         taken
     }
 
-    /// Bytes that the send buffer has room for.
+    /// Returns the free bytes of the send buffer.
     #[must_use]
     pub const fn writable(&self) -> u64 {
         self.outgoing.room()
     }
 
-    /// Bytes of data that the peer has acknowledged.
+    /// Returns the bytes covered by DATA_ACKs.
     #[must_use]
     pub const fn bytes_acknowledged(&self) -> u64 {
         self.outgoing.acknowledged()
     }
 
-    /// Bytes that arrived and wait for what stands before them.
+    /// Returns the bytes that arrived out of order and wait for earlier data.
     #[must_use]
     pub fn bytes_waiting(&self) -> u64 {
         self.incoming.early_bytes()
     }
 
-    /// Bytes of data that arrived more than once.
+    /// Returns the bytes of data that arrived more than once.
     #[must_use]
     pub const fn duplicate_bytes(&self) -> u64 {
         self.incoming.duplicates()
     }
 
-    /// Whether the connection fell back to plain TCP (RFC 8684, section 3.7).
+    /// Returns whether the connection fell back to plain TCP (RFC 8684, section 3.7).
     #[must_use]
     pub const fn is_plain(&self) -> bool {
         matches!(self.mode, Mode::Plain)
     }
 
-    /// Counters of what was sent and received, all subflows together.
+    /// Returns the counters of all subflows together.
     #[must_use]
     pub const fn statistics(&self) -> &Statistics {
         &self.statistics
     }
 
-    /// Takes the histogram of round-trip times, where one is kept; later samples are no longer recorded.
+    /// Removes and returns the histogram of round-trip times, which stops its recording.
     pub fn take_round_trips(&mut self) -> Option<Box<Histogram<u64>>> {
         self.statistics.rtt.take()
     }
 
-    /// Keeps a histogram of round-trip times in the statistics from now on.
+    /// Starts recording a histogram of round-trip times.
     pub fn record_round_trips(&mut self) {
         self.statistics.rtt = Statistics::with_rtt_histogram().rtt;
     }
 
-    /// The subflows, those that are gone included, in the order in which they were opened.
+    /// Returns the subflows in the order of their opening, closed ones included.
     pub fn subflows(&self) -> impl ExactSizeIterator<Item = SubflowInfo> {
         self.subflows.iter().map(|subflow| {
             let sibling = subflow.sibling();
@@ -248,7 +243,7 @@ impl Connection {
         })
     }
 
-    /// Runs of sent data that were examined to find the subflow that holds a position: the cost of scheduling, for tests.
+    /// Returns the runs of sent data that lookups examined, a measure of the cost of scheduling, for tests.
     #[cfg(debug_assertions)]
     #[doc(hidden)]
     #[must_use]
@@ -256,11 +251,11 @@ impl Connection {
         self.subflows.iter().map(|subflow| subflow.sent.examined()).sum()
     }
 
-    /// A router on the path could not forward packets of more than `mtu` bytes (RFC 1191).
+    /// Handles a router's report that the path forwards packets of at most `mtu` bytes (RFC 1191).
     pub fn handle_path_mtu(&mut self, now: Instant, path: PathIndex, mtu: u32) {
         for (index, subflow) in self.subflows.iter_mut().enumerate() {
             if subflow.path == path {
-                // The first segment with payload may have to leave again, with its longer option.
+                // MP_CAPABLE with payload is longer than DSS, and the first segment may have to be retransmitted.
                 let is_first = self.is_client && subflow.role == Role::Initial && subflow.acknowledged == 0;
                 let extra = if is_first && subflow.written > 0 {
                     CAPABLE_EXTRA
@@ -273,7 +268,7 @@ impl Connection {
         }
     }
 
-    /// The index of the subflow of this number.
+    /// Returns the index of the subflow with this number.
     #[inline]
     fn index_of(&self, id: u8) -> Option<usize> {
         if self

@@ -1,11 +1,13 @@
-//! ConnectionPlan: MP_CAPABLE and MP_JOIN (RFC 8684, sections 3.1 and 3.2).
+//! Handshakes: MP_CAPABLE and MP_JOIN (RFC 8684, sections 3.1 and 3.2).
 
 use std::sync::Arc;
 
 use foundation::{Generator, Instant};
 use rand::Rng as _;
 
+use super::handshake_retry::HandshakeRetry;
 use super::subflow::{Role, Subflow};
+use super::tail::TailProtection;
 use super::{Connection, Mode};
 use crate::mptcp::config::{JoinAfter, MOST_SUBFLOWS, MptcpConfig, ReinjectionTrigger};
 use crate::mptcp::host::HostPaths;
@@ -17,22 +19,22 @@ use crate::mptcp::sender::DataSender;
 use crate::statistics::Statistics;
 use crate::tcp::{self, Flags, ReservedOptions, TcpConfig, reset_for};
 
-/// The send buffer of a subflow does not limit: that of the connection does.
-const ENDLESS: u64 = 1 << 50;
-/// What subflows leave room for in their headers.
+/// Unlimited send buffer of a subflow: the buffer of the connection is the limit.
+const UNLIMITED: u64 = 1 << 50;
+/// Header bytes that subflows reserve for MPTCP options.
 pub(super) const RESERVED: ReservedOptions = ReservedOptions {
     data: DSS_MAPPED,
     bare: DSS_BARE,
 };
 
-/// Settings, worked out once for all connections that share them.
+/// Settings, resolved once for all connections that share them.
 #[derive(Debug)]
 pub struct Setup {
     config: MptcpConfig,
     subflow: TcpConfig,
     send_buffer: u64,
     receive_buffer: u64,
-    /// What the receive buffer begins with, where it grows.
+    /// Initial size of a receive buffer that grows.
     first_window: Option<u64>,
     shared_window: bool,
     nagle: bool,
@@ -41,7 +43,7 @@ pub struct Setup {
 }
 
 impl Setup {
-    /// The settings of `config`.
+    /// Resolves the settings of `config`.
     #[must_use]
     pub fn new(config: MptcpConfig) -> Self {
         let mut subflow = config.filled();
@@ -50,9 +52,9 @@ impl Setup {
         let (send_buffer, receive_buffer) = parameters.buffers();
         let first_window = config.window_grows().then(|| parameters.first_window());
         let nagle = subflow.nagle.unwrap_or(config.tcp.profile != tcp::Profile::Ns3);
-        // Segments are cut by the connection, which holds small ones back itself.
+        // The connection forms the segments and applies Nagle's algorithm itself.
         subflow.nagle = Some(false);
-        subflow.send_buffer = Some(foundation::Size::from_bytes(ENDLESS));
+        subflow.send_buffer = Some(foundation::Size::from_bytes(UNLIMITED));
         subflow.send_autotuning = Some(false);
         Self {
             send_buffer,
@@ -67,13 +69,13 @@ impl Setup {
         }
     }
 
-    /// The settings as they were given.
+    /// Returns the settings as configured.
     #[must_use]
     pub const fn config(&self) -> &MptcpConfig {
         &self.config
     }
 
-    /// Payload bytes of a full segment, where both ends have these settings.
+    /// Returns the payload bytes of a full segment between two ends with these settings.
     #[must_use]
     pub fn segment(&self) -> u64 {
         let timestamps = self.subflow.timestamps != Some(false);
@@ -109,7 +111,7 @@ impl Setup {
     }
 }
 
-/// How a TCP of these settings begins, asked of one that goes nowhere.
+/// Returns the start parameters of a TCP with these settings, read from a connection that sends nothing.
 fn start_parameters(config: &TcpConfig) -> StartParameters {
     let tcp = tcp::Connection::open_reserving(Instant::ZERO, config, 0, RESERVED);
     let window = tcp.window_bytes() / u64::from(tcp.segment_size()).max(1);
@@ -122,9 +124,9 @@ fn start_parameters(config: &TcpConfig) -> StartParameters {
 }
 
 impl Connection {
-    /// Opens a connection from a host that knows its paths as `host` says: the policy chooses among them, by `size` (the
-    /// bytes that will be sent, where that is known). `random` gives keys, random numbers and sequence numbers;
-    /// `paths` is what the policy draws from.
+    /// Opens a connection. The policy chooses among the paths of `host`, given the `size` in bytes that the
+    /// connection will send, if known. `random` provides keys, random numbers and sequence numbers; the policy draws
+    /// from `paths`.
     pub fn open(
         now: Instant,
         setup: &Arc<Setup>,
@@ -135,18 +137,18 @@ impl Connection {
     ) -> Self {
         let mut policy = setup.config.policy().build();
         policy.set_start_parameters(&setup.start);
-        let opening = policy.open(size, host, paths);
+        let plan = policy.open(size, host, paths);
         host.on_connection();
         if let Some(size) = size {
             host.on_flow(now, size);
         }
         let mut connection = Self::new(now, setup, true, random);
         connection.policy = policy.follows_progress().then_some(policy);
-        connection.start(now, opening);
+        connection.start(now, plan);
         connection
     }
 
-    /// Answers the SYN that arrived for a listener on `path`.
+    /// Accepts the SYN that a listener received on `path`.
     pub fn accept(
         now: Instant,
         setup: &Arc<Setup>,
@@ -190,11 +192,7 @@ impl Connection {
             short: false,
             scatter: None,
             tail: None,
-            tail_at: Instant::MAX,
-            tail_waits: false,
-            tail_probed: false,
-            attempts: Vec::new(),
-            attempt_at: Instant::MAX,
+            retry: None,
             random,
             coupled: false,
             views: Vec::new(),
@@ -220,24 +218,22 @@ impl Connection {
         }
     }
 
-    fn start(&mut self, now: Instant, opening: ConnectionPlan) {
+    fn start(&mut self, now: Instant, plan: ConnectionPlan) {
         let most = self.setup.most;
-        self.joins = opening.joins;
+        self.joins = plan.joins;
         self.joins.truncate(most - 1);
         self.joins.reverse();
         self.subflows.reserve_exact(1 + self.joins.len());
-        self.paths.push(opening.first);
+        self.paths.push(plan.first);
         self.paths.extend(self.joins.iter().rev().map(|join| join.path));
-        self.expected = opening.expected;
-        self.short = opening.short;
-        self.scatter = opening.scatter;
-        self.tail = opening.tail;
+        self.expected = plan.expected;
+        self.short = plan.short;
+        self.scatter = plan.scatter;
+        self.tail = plan.tail.map(TailProtection::new);
         let number = self.random.next_u32();
         let tcp = tcp::Connection::open_reserving(now, &self.setup.subflow, number, RESERVED);
-        self.add(Subflow::new(0, opening.first, tcp, Role::Initial));
-        self.attempts = opening.attempts;
-        self.attempts.reverse();
-        self.watch_handshake(now);
+        self.add(Subflow::new(0, plan.first, tcp, Role::Initial));
+        self.retry = HandshakeRetry::new(now, plan.attempts);
         if let Some(scatter) = &self.scatter {
             self.subflows[0].tcp.expect_reordering(scatter.duplicates);
         }
@@ -259,8 +255,8 @@ impl Connection {
         self.subflows.push(subflow);
     }
 
-    /// The first subflow's handshake is done on this side, and it was one of multipath TCP: from when on others may join
-    /// (RFC 8684, section 3.1: not before a DSS option was received).
+    /// Opens the subflows that are due once the connection may have further ones. RFC 8684, section 3.1, requires a
+    /// received DSS option first.
     pub(super) fn check_joinable(&mut self, now: Instant) {
         if !self.is_client || self.joinable_since.is_some() || self.mode != Mode::Multipath {
             return;
@@ -272,7 +268,7 @@ impl Connection {
         }
     }
 
-    /// Opens the subflows whose time has come.
+    /// Opens the subflows that are due.
     pub(super) fn open_due_joins(&mut self, now: Instant) {
         let Some(since) = self.joinable_since else { return };
         if self.over || self.outgoing.fin_acknowledged() {
@@ -295,7 +291,7 @@ impl Connection {
         }
     }
 
-    /// When the next subflow is to be opened.
+    /// Returns when the next subflow is due.
     pub(super) fn next_join(&self) -> Instant {
         let Some(since) = self.joinable_since else {
             return Instant::MAX;
@@ -307,8 +303,8 @@ impl Connection {
         self.joins.iter().map(at).min().unwrap_or(Instant::MAX)
     }
 
-    /// Opens a subflow. Gives whether there may be one more: those that are gone do not count, but for the numbers that
-    /// they had.
+    /// Opens a subflow. Returns false at the limit of subflows: closed ones do not count, but their numbers stay in
+    /// use.
     pub(super) fn join(&mut self, now: Instant, join: Join) -> bool {
         let open = self.subflows.iter().filter(|subflow| !subflow.gone).count();
         if open >= self.setup.most || self.subflows.len() >= MOST_SUBFLOWS as usize {
@@ -331,8 +327,8 @@ impl Connection {
         true
     }
 
-    /// A subflow asks to join (RFC 8684, section 3.2): its SYN, on `path`.
-    pub(super) fn on_unknown_subflow(&mut self, now: Instant, path: PathIndex, segment: &Segment) {
+    /// Accepts an MP_JOIN SYN on `path` (RFC 8684, section 3.2).
+    pub(super) fn accept_join(&mut self, now: Instant, path: PathIndex, segment: &Segment) {
         let syn = segment.tcp.has(Flags::SYN) && !segment.tcp.has(Flags::ACK | Flags::RST);
         let MptcpOption::JoinSyn {
             token, nonce, backup, ..
@@ -344,7 +340,7 @@ impl Connection {
             Token::Derived(key) => key == self.key,
             Token::Value(bits) => bits == keys::token(self.key),
         };
-        // Full, unknown, or over: a reset would be the listener's answer; nobody waits for it here.
+        // Invalid joins are ignored: the listener sends the reset.
         let full = self.subflows.len() >= MOST_SUBFLOWS as usize;
         if !syn || !known || full || self.over || self.mode != Mode::Multipath || self.peer_key.is_none() {
             return;
@@ -364,7 +360,7 @@ impl Connection {
         self.add(subflow);
     }
 
-    /// The proof that this end knows the keys, in a handshake with these random numbers, its own first.
+    /// Returns the HMAC of this end for a handshake with these random numbers.
     pub(super) fn own_hmac(&self, nonces: Nonces) -> JoinHmac {
         JoinHmac::Derived {
             keys: Keys {
@@ -375,7 +371,7 @@ impl Connection {
         }
     }
 
-    /// Whether `proof` shows that the peer knows the keys; of the answer 64 bits are compared, of the third segment 160.
+    /// Returns whether the first `bytes` of the peer's HMAC are correct; `nonces` are as this end sees them.
     pub(super) fn verifies(&self, hmac: &JoinHmac, nonces: Nonces, bytes: usize) -> bool {
         let Some(peer_key) = self.peer_key else {
             return false;
@@ -391,7 +387,7 @@ impl Connection {
         }
     }
 
-    /// A reset for a segment of a subflow that nobody knows, where one is due.
+    /// Returns the reset that answers a segment of an unknown subflow, if it requires one.
     #[must_use]
     pub fn refuse(segment: &Segment) -> Option<Segment> {
         Some(Segment {

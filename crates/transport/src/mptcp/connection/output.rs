@@ -1,4 +1,4 @@
-//! Segments that leave: TCP's, with the option that belongs on them.
+//! Transmission: TCP segments with their MPTCP options.
 
 use foundation::Instant;
 use rand::Rng as _;
@@ -41,7 +41,7 @@ impl Connection {
         }
     }
 
-    /// The path of a segment: that of its subflow, unless the subflow is scattered.
+    /// Returns the path of a segment: the subflow's, or a random one if it is scattered.
     #[inline]
     fn path_of(&mut self, index: usize, outgoing: &tcp::Outgoing) -> PathIndex {
         if let Some(scatter) = &self.scatter
@@ -54,12 +54,12 @@ impl Connection {
         self.subflows[index].path
     }
 
-    /// The option that belongs on a segment.
+    /// Adds the MPTCP option to a segment.
     #[inline]
     fn with_option(&mut self, now: Instant, index: usize, outgoing: &tcp::Outgoing) -> Outgoing {
         let mut tcp = outgoing.segment;
         let mut offset = outgoing.offset;
-        let mut again = outgoing.retransmission;
+        let mut retransmission = outgoing.retransmission;
         let option = if self.mode == Mode::Plain {
             MptcpOption::None
         } else if tcp.has(Flags::RST) {
@@ -68,17 +68,17 @@ impl Connection {
             self.syn_option(index)
         } else if tcp.length > 0 {
             let (option, data) = self.mapped(index, outgoing);
-            again |= self.outgoing.leaves(data, data + u64::from(tcp.length));
+            retransmission |= self.outgoing.mark_sent(data, data + u64::from(tcp.length));
             offset = data - 1;
             if self.subflows[index].priority_pending {
-                // It has no room beside the mapping, and leaves behind.
+                // MP_PRIO does not fit with the mapping: it follows in an ACK.
                 self.subflows[index].tcp.demand_acknowledgement();
             }
             option
         } else {
             self.bare_option(index)
         };
-        // What does not fit beside it is told by the next segment (RFC 2018, section 3).
+        // SACK blocks that do not fit are left to later segments (RFC 2018, section 3).
         let room = MAX_OPTIONS.saturating_sub(option.encoded_length());
         while tcp.options.encoded_length() > room && !tcp.options.sack.is_empty() {
             let fewer = tcp.options.sack.len() - 1;
@@ -88,7 +88,7 @@ impl Connection {
         if tcp.length > 0 {
             statistics.packets_sent += 1;
             statistics.bytes_sent += u64::from(tcp.length);
-            if again {
+            if retransmission {
                 statistics.retransmissions += 1;
                 statistics.bytes_retransmitted += u64::from(tcp.length);
             }
@@ -103,11 +103,12 @@ impl Connection {
                 subflow: self.subflows[index].id,
             },
             offset,
-            retransmission: again,
+            retransmission,
         }
     }
 
-    /// A reset is of the whole connection, or of the subflow alone, for a reason (RFC 8684, sections 3.5 and 3.6).
+    /// Returns the option of a reset: MP_FASTCLOSE for the whole connection, MP_TCPRST for the subflow (RFC 8684,
+    /// sections 3.5 and 3.6).
     fn reset_option(&self, index: usize) -> MptcpOption {
         match (self.peer_key, self.subflows[index].reset) {
             (Some(receiver), _) if self.fast_closing => MptcpOption::FastClose { receiver },
@@ -139,7 +140,8 @@ impl Connection {
         }
     }
 
-    /// Both keys, as the opener tells them until it knows that the peer has them (RFC 8684, section 3.1).
+    /// Returns MP_CAPABLE with both keys, which the client sends until the peer confirms them (RFC 8684, section
+    /// 3.1).
     const fn keys(&self, length: u32) -> MptcpOption {
         MptcpOption::Capable {
             sender: Some(self.key),
@@ -148,7 +150,7 @@ impl Connection {
         }
     }
 
-    /// The option of a segment with payload, and the position of that in the data.
+    /// Returns the option of a segment with payload, and the payload's data position.
     #[inline]
     fn mapped(&mut self, index: usize, outgoing: &tcp::Outgoing) -> (MptcpOption, u64) {
         let subflow = &self.subflows[index];
@@ -210,7 +212,7 @@ impl Connection {
         self.fin_due &= !(1 << index);
         MptcpOption::Dss {
             acknowledgement: self.incoming.next(),
-            // RFC 8684, section 3.3.3: without payload the mapping is of the DATA_FIN alone.
+            // Without payload the mapping covers the DATA_FIN only (RFC 8684, section 3.3.3).
             mapping: fin.then_some(Mapping {
                 data: self.outgoing.written,
                 subflow: 0,
@@ -220,7 +222,8 @@ impl Connection {
         }
     }
 
-    /// All data is with subflows and no segment has said that it ends: one without payload will.
+    /// Requests a segment that carries the DATA_FIN if all data was scheduled and no segment carried it. Returns
+    /// whether a segment may leave.
     fn request_fin(&mut self, now: Instant) -> bool {
         if !self.outgoing.has_sent_all() || self.over {
             return false;
@@ -237,8 +240,8 @@ impl Connection {
         if self.fin_sent || self.outgoing.fin_acknowledged() {
             return false;
         }
-        // On the fastest of those that can tell, and where no answer came on all: a path may have died in silence. Where
-        // none can tell yet, the next handshake asks again.
+        // On the fastest usable subflow, or on all after a timeout, since a path may have failed silently. Without a
+        // usable subflow the next completed handshake requests it retransmission.
         let usable = (0..self.subflows.len()).filter(|&index| self.subflows[index].usable);
         let targets: u64 = if self.backoff > 0 {
             usable.fold(0, |all, index| all | 1 << index)

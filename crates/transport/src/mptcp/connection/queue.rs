@@ -1,8 +1,8 @@
-//! The data that waits at a subflow for room.
+//! The data assigned to a subflow that has no room for it.
 
 use std::collections::VecDeque;
 
-/// Ranges of the data in the order in which they leave: positions from the first up to but not including the second.
+/// Half-open ranges of the data, in the order of transmission.
 #[derive(Debug, Default)]
 pub(super) struct Queue {
     ranges: VecDeque<(u64, u64)>,
@@ -10,12 +10,12 @@ pub(super) struct Queue {
 }
 
 impl Queue {
-    /// Bytes that wait, whether or not they arrived on another subflow meanwhile.
+    /// Returns the queued bytes, including bytes that meanwhile arrived on another subflow.
     pub const fn bytes(&self) -> u64 {
         self.bytes
     }
 
-    /// Whether no range is left, used up or not.
+    /// Returns whether no range is left, used up or not.
     pub fn is_empty(&self) -> bool {
         self.ranges.is_empty()
     }
@@ -29,7 +29,7 @@ impl Queue {
         }
     }
 
-    /// Removes the next at most `most` bytes, without what lies below `una`. A range that is used up stays until the next
+    /// Removes and returns at most `most` bytes, skipping those below `una`. A used-up range stays until the next
     /// call.
     pub fn pop(&mut self, most: u64, una: u64) -> Option<(u64, u64)> {
         while let Some(front) = self.ranges.front_mut() {
@@ -47,7 +47,7 @@ impl Queue {
         None
     }
 
-    /// Whether anything waits at or above `una`; forgets the ranges at the front that lie below it.
+    /// Drops the leading ranges below `una` and returns whether any range is left.
     pub fn waits(&mut self, una: u64) -> bool {
         while let Some(&(start, end)) = self.ranges.front().filter(|&&(_, end)| end <= una) {
             self.ranges.pop_front();
@@ -56,7 +56,7 @@ impl Queue {
         !self.ranges.is_empty()
     }
 
-    /// Removes all.
+    /// Removes and returns all ranges.
     pub fn take(&mut self) -> VecDeque<(u64, u64)> {
         self.bytes = 0;
         std::mem::take(&mut self.ranges)
@@ -72,7 +72,7 @@ mod tests {
     }
 
     #[test]
-    fn bytes_are_those_of_the_ranges() {
+    fn counts_bytes_of_all_ranges() {
         let mut queue = Queue::default();
         for (start, end) in [(1, 1001), (1001, 1501), (3001, 4001), (2001, 2501)] {
             queue.push(start, end);
@@ -84,7 +84,7 @@ mod tests {
         assert_eq!(
             queue.pop(800, 1401),
             Some((1401, 1501)),
-            "the rest arrived by other ways"
+            "the rest arrived on another subflow"
         );
         assert_eq!((queue.bytes(), sum(&queue)), (1500, 1500));
         assert_eq!(

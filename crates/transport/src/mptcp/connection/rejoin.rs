@@ -1,7 +1,8 @@
-//! Subflows in index of those that failed.
+//! Replacement of failed subflows.
 //!
-//! RFC 8684 leaves open when. Linux's own path manager never does it; the one of the first multipath TCP for Linux did so
-//! after a while (fullmesh). Here the wait doubles with each failure on the path until data arrives over it again.
+//! RFC 8684 leaves the timing open. Linux's in-kernel path manager never replaces a subflow; the first MPTCP for
+//! Linux did after a delay (fullmesh). Here the delay doubles with each failure on the path until data arrives over
+//! it again.
 
 use foundation::{Duration, Instant};
 
@@ -9,12 +10,12 @@ use super::{Connection, Mode};
 use crate::mptcp::policy::Join;
 use crate::mptcp::segment::PathIndex;
 
-/// The longest wait, but where the first one is longer.
-const LONGEST: Duration = Duration::from_secs(60);
-/// Doublings that reach it from the shortest first wait.
-const MOST_DOUBLINGS: u32 = 32;
+/// Upper limit of the delay, unless the first delay is longer.
+const MAX_DELAY: Duration = Duration::from_secs(60);
+/// Doublings after which the shortest first delay reaches the limit.
+const MAX_DOUBLINGS: u32 = 32;
 
-/// A subflow that will be opened.
+/// A planned replacement.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Rejoin {
     at: Instant,
@@ -24,8 +25,8 @@ pub(super) struct Rejoin {
 }
 
 impl Connection {
-    /// A subflow failed: another one is opened on its path after a while, unless the peer has said that it will not do
-    /// (RFC 8684, section 3.6).
+    /// Plans a replacement of a failed subflow, unless the peer refused it for an error that is not transient (RFC
+    /// 8684, section 3.6).
     pub(super) fn plan_rejoin(&mut self, now: Instant, index: usize) {
         let Some(first) = self.setup.rejoin() else { return };
         let subflow = &self.subflows[index];
@@ -33,18 +34,18 @@ impl Connection {
         if !self.is_client || self.mode != Mode::Multipath || self.joinable_since.is_none() || refused {
             return;
         }
-        let wait = first
-            .doubled(subflow.failures.min(MOST_DOUBLINGS))
-            .min(LONGEST.max(first));
+        let delay = first
+            .doubled(subflow.failures.min(MAX_DOUBLINGS))
+            .min(MAX_DELAY.max(first));
         self.rejoins.push(Rejoin {
-            at: now + wait,
+            at: now + delay,
             path: subflow.path,
             backup: subflow.backup,
             failures: subflow.failures + 1,
         });
     }
 
-    /// When the next one is due.
+    /// Returns when the next replacement is due.
     pub(super) fn next_rejoin(&self) -> Instant {
         let times = self.rejoins.iter().map(|rejoin| rejoin.at);
         times.min().unwrap_or(Instant::MAX)
@@ -63,7 +64,7 @@ impl Connection {
                 ..Join::immediately(rejoin.path)
             };
             if !self.outgoing.fin_acknowledged() && self.join(now, join) {
-                let last = self.subflows.last_mut().expect("it was opened");
+                let last = self.subflows.last_mut().expect("join added a subflow");
                 last.failures = rejoin.failures;
             }
         }

@@ -1,4 +1,4 @@
-//! Data goes to subflows: what waits at them, what is sent again, what is new.
+//! Assignment of data to subflows: queued data first, then reinjections, then new data.
 
 use foundation::Instant;
 
@@ -8,7 +8,7 @@ use crate::mptcp::scheduler::{Choice, DataView};
 use crate::mptcp::segment::CAPABLE_EXTRA;
 
 impl Connection {
-    /// Gives the next segment to a subflow. Gives whether anything may leave for it.
+    /// Assigns the next segment to a subflow. Returns whether a segment may leave.
     #[inline]
     pub(super) fn schedule(&mut self, now: Instant) -> bool {
         if self.over || self.mode == Mode::Handshake {
@@ -20,7 +20,7 @@ impl Connection {
         self.schedule_reinjection(now) || self.schedule_new(now)
     }
 
-    /// What waits at a subflow leaves when that has room.
+    /// Assigns queued data to subflows that have room.
     fn serve_queues(&mut self, now: Instant) -> bool {
         let una = self.outgoing.una;
         let mut waits = false;
@@ -43,7 +43,8 @@ impl Connection {
         false
     }
 
-    /// The most bytes of the next segment on a subflow: the first one has the longer option (RFC 8684, section 3.1).
+    /// Returns the maximum payload of the next segment on a subflow: the first one has the longer option (RFC 8684,
+    /// section 3.1).
     pub(super) fn max_payload(&self, index: usize) -> u64 {
         let subflow = &self.subflows[index];
         let segment = u64::from(subflow.tcp.segment_size());
@@ -55,7 +56,7 @@ impl Connection {
         }
     }
 
-    /// `start..end` of the data goes out on a subflow.
+    /// Writes `start..end` of the data to a subflow.
     pub(super) fn assign(&mut self, now: Instant, index: usize, start: u64, end: u64) {
         let subflow = &mut self.subflows[index];
         let taken = subflow.tcp.write(now, end - start);
@@ -72,7 +73,7 @@ impl Connection {
         self.arm_resend(now);
     }
 
-    /// The subflows that may take `bytes`, but for number `except`.
+    /// Collects the views of the usable subflows but `except`, for a segment of at most `bytes`.
     pub(super) fn collect_views(&mut self, now: Instant, bytes: u64, except: Option<u8>) {
         self.views.clear();
         for subflow in &mut self.subflows {
@@ -82,7 +83,7 @@ impl Connection {
         }
     }
 
-    /// The scheduler's word on a segment of at most `bytes` at `start`: gives how much went where, if anything did.
+    /// Runs the scheduler for a segment of at most `bytes` at `start`. Returns the assigned bytes, if any.
     fn run_scheduler(&mut self, now: Instant, data: &DataView, start: u64, bytes: u64) -> Option<u64> {
         if self.views.is_empty() {
             return None;
@@ -91,7 +92,7 @@ impl Connection {
             Choice::Wait => None,
             Choice::Take(at) => self.assign_to_view(now, at, start, bytes),
             Choice::Copies(set) => {
-                // One length for all copies, so that they end together.
+                // All copies have the same length, so that their boundaries agree.
                 let indices = (0..self.views.len()).filter(|&at| set >> at & 1 == 1);
                 let most = indices
                     .clone()
@@ -106,7 +107,7 @@ impl Connection {
         }
     }
 
-    /// The subflow at index `at` of what the scheduler saw takes the segment, or lets it wait.
+    /// Assigns the segment to the subflow of a view, or queues it there.
     fn assign_to_view(&mut self, now: Instant, at: usize, start: u64, bytes: u64) -> Option<u64> {
         let view = *self.views.get(at)?;
         let index = self.index_of(view.id)?;
@@ -121,7 +122,7 @@ impl Connection {
         Some(bytes)
     }
 
-    /// What another subflow had goes first.
+    /// Schedules data that another subflow carried before.
     fn schedule_reinjection(&mut self, now: Instant) -> bool {
         let reinjection = loop {
             let Some(reinjection) = self.outgoing.next_reinjection() else {
@@ -132,13 +133,13 @@ impl Connection {
                 reinjection.end - reinjection.start,
                 Some(reinjection.previous),
             );
-            // Where no other is left, the one that had it brings it over, or it waits for one that does.
-            let had_alive = || {
+            // Without another subflow, the previous one retransmits the data itself.
+            let previous_alive = || {
                 self.subflows
                     .iter()
                     .any(|s| s.id == reinjection.previous && !s.gone)
             };
-            if !self.views.is_empty() || !had_alive() {
+            if !self.views.is_empty() || !previous_alive() {
                 break reinjection;
             }
             self.outgoing
@@ -161,7 +162,7 @@ impl Connection {
         DataView {
             unsent: outgoing.unsent(),
             in_flight: outgoing.in_flight(),
-            window: outgoing.edge.saturating_sub(outgoing.next),
+            window: outgoing.right_edge.saturating_sub(outgoing.next),
             reinjection: false,
         }
     }
@@ -171,8 +172,8 @@ impl Connection {
         if data.unsent == 0 {
             return false;
         }
-        // The peer's window is shut and nothing is in flight that would hear of its opening: the segment goes to a
-        // subflow all the same, whose TCP probes the window (RFC 9293, section 3.8.6.1).
+        // With a closed window and nothing in flight, no ACK would report its opening. A subflow gets the segment
+        // nevertheless, and its TCP probes the window (RFC 9293, section 3.8.6.1).
         let probes = data.in_flight == 0 && data.window == 0;
         let bytes = if probes {
             data.unsent
@@ -187,7 +188,7 @@ impl Connection {
             return false;
         };
         if bytes < segment && data.in_flight > 0 {
-            // RFC 9293, sections 3.7.4 and 3.8.6.2.1: a small segment waits, for the window or for more to write.
+            // A small segment waits for the window or for more data (RFC 9293, sections 3.7.4 and 3.8.6.2.1).
             let nagle = self.setup.nagle() && !self.outgoing.finishing;
             if bytes < data.unsent {
                 return self.unblock(now);
@@ -204,7 +205,7 @@ impl Connection {
         };
         let Some(taken) = taken else { return false };
         self.outgoing.next = start + taken;
-        self.watch_tail(now);
+        self.restart_tail_timer(now);
         true
     }
 

@@ -1,4 +1,4 @@
-//! One subflow: a TCP connection, and which part of its stream is which part of the data.
+//! A subflow: a TCP connection and the mapping between its stream and the data.
 
 use foundation::{Duration, Instant};
 
@@ -11,72 +11,72 @@ use crate::mptcp::segment::PathIndex;
 use crate::mptcp::sent::SentData;
 use crate::tcp;
 
-/// How far a subflow's own handshake has come, beyond that of TCP.
+/// Progress of a subflow's MPTCP handshake.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Role {
-    /// The first one, by MP_CAPABLE.
+    /// The first subflow (MP_CAPABLE).
     Initial,
-    /// One that joined (RFC 8684, section 3.2).
+    /// A further subflow (MP_JOIN; RFC 8684, section 3.2).
     Joined {
         /// Random numbers of this end (`sender`) and of the peer, which is 0 until it is known.
         nonces: Nonces,
-        /// The peer has shown that it knows the keys.
+        /// The HMAC of the peer was verified.
         verified: bool,
-        /// The opener: the fourth segment arrived. Until then no data leaves.
+        /// Client only: the fourth segment arrived. No data may leave before it.
         confirmed: bool,
     },
 }
 
-/// One subflow.
+/// A subflow.
 #[derive(Debug)]
 pub(super) struct Subflow {
     pub id: u8,
     pub path: PathIndex,
     pub tcp: tcp::Connection,
     pub role: Role,
-    /// To be used only where no other can be: by this end's wish, and by the peer's (RFC 8684, section 3.3.8).
+    /// Backup flags set by this end and by the peer (RFC 8684, section 3.3.8).
     pub backup: bool,
     pub peer_backup: bool,
-    /// The peer is to be told of this end's wish.
+    /// MP_PRIO has to be sent.
     pub priority_pending: bool,
-    /// Why this end resets it, if it does: the cause will pass, and the reason (section 3.6).
+    /// MP_TCPRST of this end: whether the error is transient, and the reason code (section 3.6).
     pub reset: Option<(bool, u8)>,
-    /// The peer reset it for a cause that will not pass.
+    /// The peer reset it for an error that is not transient.
     pub refused: bool,
-    /// Subflows on the path before it that failed, one after the other.
+    /// Consecutive failed subflows on this path before this one.
     pub failures: u32,
     /// Data may be sent on it.
     pub usable: bool,
-    /// It has ended or failed.
+    /// It is closed or failed.
     pub gone: bool,
-    /// What it was given and has not been acknowledged on it; what it brought and was not read.
+    /// Mappings of the data sent and not acknowledged on the subflow, and of the data received and not read.
     pub sent: SentData,
     pub received: Mappings,
-    /// Bytes of its stream that were written, acknowledged and read.
+    /// Bytes of its stream: written, acknowledged and read.
     pub written: u64,
     pub acknowledged: u64,
     pub read: u64,
-    /// Data that waits for room.
+    /// Data that the scheduler assigned to it while it had no room.
     pub queue: Queue,
-    /// When it wants to be called.
+    /// Next timeout.
     pub wake: Instant,
-    /// Bytes acknowledged since the last loss and between the last two.
+    /// Bytes acknowledged since the last loss and between the last two losses.
     losses_seen: u64,
     since_loss: u64,
     between_losses: u64,
-    /// Losses of what was written before this position are of the episode that is known.
+    /// Losses before this stream position belong to the last loss episode.
     episode_ends: u64,
     pub sampled_at: Option<Instant>,
     pub reported_sample: Option<Instant>,
-    /// The host's account counts it among the open ones.
+    /// The host's path state counts it as an open subflow.
     pub counted: bool,
-    /// When the third segment of a join is sent again.
+    /// When to retransmit the third segment of MP_JOIN.
     pub third_at: Instant,
-    /// What the host's account was told: bytes acknowledged, segments lost, bytes unfinished.
+    /// Values last reported to the host's path state: bytes acknowledged, segments lost, bytes unfinished.
     pub reported_acknowledged: u64,
     pub reported_lost: u64,
     pub reported_unfinished: u64,
-    /// What the policy expects it to carry.
+    /// Bytes that the policy expects it to carry.
     pub expected: u64,
 }
 
@@ -117,23 +117,23 @@ impl Subflow {
         }
     }
 
-    /// Whether it is to be used only where no other can be.
+    /// Returns whether either end marked it as a backup.
     pub const fn is_backup(&self) -> bool {
         self.backup || self.peer_backup
     }
 
-    /// This end resets it, and says why: it will pass, or not, and the reason by its number in RFC 8684, section 3.6.
+    /// Resets the subflow with an MP_TCPRST of this reason code (RFC 8684, section 3.6).
     pub fn reset_for(&mut self, now: Instant, transient: bool, reason: u8) {
         self.reset = Some((transient, reason));
         self.tcp.abort(now);
     }
 
-    /// Bytes that it was given and that are not acknowledged on it.
+    /// Returns the bytes assigned to it and not acknowledged on it.
     pub fn outstanding(&self) -> u64 {
         self.written - self.acknowledged + self.queue.bytes()
     }
 
-    /// Notes what its stream was acknowledged to, and what was lost (Khalili et al. 2012, section 4: l1 and l2).
+    /// Records newly acknowledged bytes, which it returns, and losses (Khalili et al. 2012, section 4: l1 and l2).
     pub fn note_progress(&mut self) -> u64 {
         let acknowledged = self.tcp.bytes_acknowledged();
         let new = acknowledged - self.acknowledged;
@@ -146,7 +146,7 @@ impl Subflow {
         let lost = self.tcp.segments_lost();
         if lost > self.losses_seen {
             self.losses_seen = lost;
-            // Of many losses in one flight the first alone counts, as it alone reduces the window.
+            // Only the first loss of a flight starts an episode, as it alone reduces the window.
             if acknowledged >= self.episode_ends {
                 self.episode_ends = self.written;
                 self.between_losses = self.since_loss;
@@ -156,32 +156,37 @@ impl Subflow {
         new
     }
 
-    /// What coupled controllers see of it.
+    /// Returns the smoothed round-trip time, zero before the first sample.
+    pub fn srtt(&self) -> Duration {
+        let rtt = self.tcp.round_trips();
+        if rtt.has_sample() {
+            rtt.smoothed()
+        } else {
+            Duration::ZERO
+        }
+    }
+
+    /// Returns the view of coupled congestion controllers.
     pub fn sibling(&self) -> Sibling {
         let rtt = self.tcp.round_trips();
         Sibling {
             window: self.tcp.window_bytes(),
-            rtt: if rtt.has_sample() {
-                rtt.smoothed()
-            } else {
-                Duration::ZERO
-            },
+            rtt: self.srtt(),
             base_rtt: rtt.minimum().unwrap_or(Duration::ZERO),
             between_losses: self.between_losses.max(self.since_loss),
         }
     }
 
-    /// What schedulers see of it; `bytes`: the next segment at most.
+    /// Returns the view of schedulers; the next segment has at most `bytes`.
     pub fn view(&mut self, now: Instant, bytes: u64) -> SubflowView {
         let segment = self.tcp.segment_size();
         let waits = !self.queue.is_empty();
         let room = !waits && self.tcp.has_room(now, bytes.min(u64::from(segment)) as u32);
         let rtt = self.tcp.round_trips();
-        let sampled = rtt.has_sample();
         SubflowView {
             id: self.id,
             path: self.path,
-            srtt: if sampled { rtt.smoothed() } else { Duration::ZERO },
+            srtt: self.srtt(),
             rtt_variation: rtt.variation(),
             base_rtt: rtt.minimum().unwrap_or(Duration::ZERO),
             latest_rtt: rtt.latest(),

@@ -1,71 +1,90 @@
-//! The end of the data, which nothing that follows shows to be lost: where its acknowledgement is late it leaves on
-//! another path too.
+//! Tail protection: retransmits the end of the data on another subflow when its DATA_ACK is late.
+//!
+//! No later segment reveals the loss of the last ones, so that they otherwise wait for a timer. Only policies whose plan has
+//! a [`Tail`] use this; [`Connection::tail`] is `None` for all others.
 
-use foundation::{Duration, Instant};
+use foundation::Instant;
 
 use super::{Connection, Mode};
-use crate::mptcp::policy::Join;
+use crate::mptcp::policy::{Join, Tail};
+
+/// State of the protection, dropped once the tail was retransmitted.
+#[derive(Debug)]
+pub(super) struct TailProtection {
+    settings: Tail,
+    /// When the DATA_ACK counts as late.
+    pub due_at: Instant,
+    /// It was late, and no other subflow could take the tail yet.
+    waits_for_subflow: bool,
+    /// The subflow that has the tail was probed.
+    probed: bool,
+}
+
+impl TailProtection {
+    pub const fn new(settings: Tail) -> Self {
+        Self {
+            settings,
+            due_at: Instant::MAX,
+            waits_for_subflow: false,
+            probed: false,
+        }
+    }
+}
 
 impl Connection {
-    /// All data may be with subflows, or more of it acknowledged: the wait begins anew.
-    pub(super) fn watch_tail(&mut self, now: Instant) {
-        let Some(tail) = self.tail.filter(|_| !self.tail_waits) else {
+    /// Restarts the timer after the last data was scheduled or more of it was acknowledged.
+    pub(super) fn restart_tail_timer(&mut self, now: Instant) {
+        let Some(tail) = self.tail.as_ref().filter(|tail| !tail.waits_for_subflow) else {
             return;
         };
-        let waits =
+        let after = u64::from(tail.settings.after);
+        let is_tail =
             self.mode == Mode::Multipath && self.outgoing.has_sent_all() && self.outgoing.in_flight() > 0;
-        let oldest_holder = if waits { self.oldest_holder() } else { None };
-        self.tail_at = match oldest_holder {
-            Some(index) => {
-                let rtt = self.subflows[index].tcp.round_trips();
-                let srtt = if rtt.has_sample() {
-                    rtt.smoothed()
-                } else {
-                    Duration::ZERO
-                };
-                now + srtt * u64::from(tail.after) / 100
-            }
+        let holder = if is_tail { self.oldest_holder() } else { None };
+        let due_at = match holder {
+            Some(index) => now + self.subflows[index].srtt() * after / 100,
             None => Instant::MAX,
         };
+        if let Some(tail) = &mut self.tail {
+            tail.due_at = due_at;
+        }
     }
 
-    /// The subflow that was given the oldest data that is not acknowledged.
+    /// Returns the index of the subflow that carries the oldest unacknowledged data.
     pub(super) fn oldest_holder(&self) -> Option<usize> {
         let una = self.outgoing.una;
-        let holds = |index: &usize| {
-            let subflow = &self.subflows[*index];
-            !subflow.gone && subflow.sent.holds(una)
-        };
-        (0..self.subflows.len()).find(holds)
+        self.subflows
+            .iter()
+            .position(|subflow| !subflow.gone && subflow.sent.holds(una))
     }
 
-    /// The acknowledgement is late, or the subflow that waits for the tail can take it now.
-    pub(super) fn on_late_tail(&mut self, now: Instant) {
-        self.tail_at = Instant::MAX;
-        let Some(index) = self.oldest_holder().filter(|_| self.outgoing.in_flight() > 0) else {
-            return;
-        };
-        let Some(tail) = self.tail else { return };
+    /// Retransmits the tail on another subflow. Without one, probes the path of the tail and opens a subflow for it.
+    pub(super) fn on_tail_timeout(&mut self, now: Instant) {
+        let holder = self.oldest_holder().filter(|_| self.outgoing.in_flight() > 0);
+        let Some(tail) = &mut self.tail else { return };
+        tail.due_at = Instant::MAX;
+        let Some(index) = holder else { return };
         let subflow = &self.subflows[index];
         let (id, segment) = (subflow.id, u64::from(subflow.tcp.segment_size()));
         let others = self.subflows.iter().filter(|other| other.id != id && !other.gone);
         let (any, usable) = others.fold((false, false), |found, other| (true, found.1 || other.usable));
         if usable {
             let una = self.outgoing.una;
-            let end = self.outgoing.next.min(una + segment * u64::from(tail.segments));
+            let end = self
+                .outgoing
+                .next
+                .min(una + segment * u64::from(tail.settings.segments));
             self.outgoing.reinject(una, end, id);
             self.tail = None;
             return;
         }
-        if !std::mem::replace(&mut self.tail_probed, true) {
-            // Its own subflow is nearer than one that would have to join.
-            if self.subflows[index].tcp.probe_tail() {
-                self.dirty |= 1 << index;
-            }
+        // A probe on the same path arrives before a subflow that still has to join.
+        if !std::mem::replace(&mut tail.probed, true) && self.subflows[index].tcp.probe_tail() {
+            self.dirty |= 1 << index;
         }
-        self.tail_waits = true;
+        tail.waits_for_subflow = true;
         if !any
-            && let Some(path) = tail.path
+            && let Some(path) = tail.settings.path
             && self.joinable_since.is_some()
         {
             self.paths.push(path);
@@ -73,10 +92,10 @@ impl Connection {
         }
     }
 
-    /// A further subflow can be used.
+    /// A further subflow became usable.
     pub(super) fn on_further_subflow(&mut self, now: Instant) {
-        if self.tail_waits {
-            self.tail_at = now;
+        if let Some(tail) = self.tail.as_mut().filter(|tail| tail.waits_for_subflow) {
+            tail.due_at = now;
         }
     }
 }

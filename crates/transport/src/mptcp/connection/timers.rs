@@ -1,4 +1,4 @@
-//! Time: the subflows' timers, and that of data which no subflow cares for any more.
+//! Timers of the subflows and of the connection.
 
 use foundation::Instant;
 
@@ -8,7 +8,13 @@ use crate::machine::Machine as _;
 impl Connection {
     #[inline]
     pub(super) fn next_timeout(&self) -> Option<Instant> {
-        let mut at = self.resend_at.min(self.tail_at).min(self.attempt_at);
+        let mut at = self.resend_at;
+        if let Some(tail) = &self.tail {
+            at = at.min(tail.due_at);
+        }
+        if let Some(retry) = &self.retry {
+            at = at.min(retry.due_at);
+        }
         for subflow in &self.subflows {
             at = at.min(subflow.wake);
         }
@@ -27,14 +33,14 @@ impl Connection {
                 self.on_subflow_timeout(now, index);
             }
         }
-        if self.attempt_at <= now {
-            self.on_late_handshake(now);
+        if self.retry.as_ref().is_some_and(|retry| retry.due_at <= now) {
+            self.on_handshake_retry(now);
         }
         if self.resend_at <= now {
             self.on_resend_timeout(now);
         }
-        if self.tail_at <= now {
-            self.on_late_tail(now);
+        if self.tail.as_ref().is_some_and(|tail| tail.due_at <= now) {
+            self.on_tail_timeout(now);
         }
         if !self.joins.is_empty() {
             self.open_due_joins(now);
@@ -50,7 +56,7 @@ impl Connection {
         }
         let subflow = &mut self.subflows[index];
         if subflow.third_at <= now {
-            // RFC 8684, section 3.2: the third segment is sent again until the fourth arrives.
+            // The third segment is retransmitted until the fourth arrives (RFC 8684, section 3.2).
             subflow.third_at = now + subflow.tcp.retransmission_timeout() * 2;
             subflow.tcp.demand_acknowledgement();
         }
@@ -68,7 +74,7 @@ impl Connection {
         }
     }
 
-    /// The timer runs while data, or the DATA_FIN, is not acknowledged.
+    /// Starts the timer of unacknowledged data or of the DATA_FIN.
     #[inline]
     pub(super) fn arm_resend(&mut self, now: Instant) {
         if self.resend_at == Instant::MAX && self.mode == Mode::Multipath {
@@ -90,8 +96,8 @@ impl Connection {
             .min(crate::rtt::MAX_TIMEOUT)
     }
 
-    /// Data that its subflows have brought over, and of which no DATA_ACK came, is sent again (RFC 8684, section 3.3.6):
-    /// the acknowledgement was lost, or the peer has thrown the data away. So is the DATA_FIN.
+    /// Retransmits data that its subflows delivered but no DATA_ACK covers (RFC 8684, section 3.3.6), because the
+    /// DATA_ACK was lost or the peer dropped the data; likewise the DATA_FIN.
     fn on_resend_timeout(&mut self, now: Instant) {
         self.resend_at = Instant::MAX;
         let outgoing = &self.outgoing;

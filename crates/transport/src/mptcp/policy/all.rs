@@ -1,4 +1,4 @@
-//! All paths: what multipath TCP does where nothing else is said.
+//! All paths, the default policy of multipath TCP.
 
 use foundation::Generator;
 use schemars::JsonSchema;
@@ -6,13 +6,13 @@ use serde::{Deserialize, Serialize};
 
 use super::{ConnectionPlan, HostPaths, PathChoice, PathIndex, PathPolicy, PolicySettings, RttSource};
 
-/// All paths, the first chosen blindly unless told otherwise.
+/// All paths, starting with a random one by default.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct All {
-    /// The path of the first subflow: random, first, round-robin or least-rtt. Default: "random".
+    /// Path of the first subflow: random, first, round-robin or least-rtt. Default: "random".
     pub first: PathChoice,
-    /// With first = "least-rtt": the round trip of the path without queues ("base"), or as last seen ("latest"). Default: "latest".
+    /// With first = "least-rtt": the round-trip time without queues ("base") or the latest sample ("latest"). Default: "latest".
     pub rtt: RttSource,
 }
 
@@ -26,7 +26,7 @@ impl PathPolicy for All {
     fn open(&mut self, _: Option<u64>, host: &HostPaths, random: &mut Generator) -> ConnectionPlan {
         let first = self.first.path(host, self.rtt, random);
         let count = host.len().max(1);
-        // In turn from the first, so that a limit on subflows loads no path more than another.
+        // In cyclic order, so that a limit on subflows loads all paths evenly.
         let in_turn = (0..count).map(|step| (usize::from(first.0) + step) % count);
         ConnectionPlan::over(in_turn.map(|path| PathIndex(path as u8)))
     }

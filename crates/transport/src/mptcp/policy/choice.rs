@@ -1,4 +1,4 @@
-//! What policies share: how one path is chosen, and which round-trip time counts.
+//! Selection of one path, shared by policies.
 
 use foundation::{Duration, Generator};
 use rand::Rng;
@@ -10,7 +10,7 @@ use crate::mptcp::segment::PathIndex;
 pub use crate::path_choice::PathChoice;
 
 impl PathChoice {
-    /// A path.
+    /// Returns the chosen path.
     #[must_use]
     pub fn path(self, host: &HostPaths, rtt: RttSource, random: &mut Generator) -> PathIndex {
         let count = host.len().max(1) as u64;
@@ -18,24 +18,28 @@ impl PathChoice {
             Self::First => PathIndex(0),
             Self::Random => PathIndex((random.next_u64() % count) as u8),
             Self::RoundRobin => PathIndex((host.opened() % count) as u8),
-            Self::LeastRtt => host.by(|path| rtt.of(path)).first().copied().unwrap_or_default(),
+            Self::LeastRtt => host
+                .sorted_by(|path| rtt.of(path))
+                .first()
+                .copied()
+                .unwrap_or_default(),
         }
     }
 }
 
-/// Which round-trip time of a path counts.
+/// Source of a path's round-trip time.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum RttSource {
-    /// That of the path without queues.
+    /// The round-trip time without queues.
     Base,
-    /// As the last handshake or acknowledgement of the host on the path saw it, queues included.
+    /// The latest sample of the host on the path, queues included.
     #[default]
     Latest,
 }
 
 impl RttSource {
-    /// The round-trip time of a path.
+    /// Returns the round-trip time of a path.
     #[must_use]
     pub const fn of(self, path: &PathState) -> Duration {
         match self {

@@ -1,5 +1,5 @@
-//! One path at first, the others when the connection has lived so long or sent so much that they are worth their
-//! handshakes (users ask the same of Linux: mptcp_net-next, issue 552).
+//! One path first; the others join once the size or age of the connection justifies their handshakes (requested for
+//! Linux in mptcp_net-next issue 552).
 
 use foundation::{Duration, Generator, Problem, Size};
 use schemars::JsonSchema;
@@ -9,26 +9,26 @@ use super::{
     ConnectionPlan, HostPaths, Join, JoinTime, PathChoice, PathIndex, PathPolicy, PolicySettings, RttSource,
 };
 
-/// One path at first; the others join after so many bytes, or so much time.
+/// One path; the others join after a number of bytes or a time.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Delayed {
-    /// The others join when so much data was acknowledged, e.g. "300kB". Default: "100kB", unless after_time is given.
+    /// Acknowledged bytes after which the others join, e.g. "300kB". Default: "100kB", unless after_time is set.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub after_bytes: Option<Size>,
-    /// Or when so much time has passed since subflows can join, e.g. "200ms"; after_bytes cannot be given too.
+    /// Time after which the others join, counted from when subflows can join, e.g. "200ms"; excludes after_bytes.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub after_time: Option<Duration>,
-    /// The path of the first subflow: random, first, round-robin or least-rtt. Default: "least-rtt".
+    /// Path of the first subflow: random, first, round-robin or least-rtt. Default: "least-rtt".
     pub first: PathChoice,
-    /// With first = "least-rtt": the round trip of the path without queues ("base"), or as last seen ("latest"). Default: "latest".
+    /// With first = "least-rtt": the round-trip time without queues ("base") or the latest sample ("latest"). Default: "latest".
     pub rtt: RttSource,
-    /// The most paths. Default: 64.
+    /// Maximum number of paths. Default: 64.
     #[schemars(range(min = 1, max = 64))]
     pub paths: u32,
 }
 
-const BYTES: u64 = 100_000;
+const DEFAULT_BYTES: u64 = 100_000;
 
 impl Default for Delayed {
     fn default() -> Self {
@@ -46,7 +46,7 @@ impl PolicySettings for Delayed {
     fn validate(&self) -> Vec<Problem> {
         let mut problems = Vec::new();
         if self.after_bytes.is_some() && self.after_time.is_some() {
-            let message = "after_bytes is given too: one of them is allowed";
+            let message = "set either after_bytes or after_time";
             problems.push(Problem::new("after_time", message));
         }
         if !(1..=64).contains(&self.paths) {
@@ -66,10 +66,10 @@ impl PathPolicy for Delayed {
         let when = match (self.after_time, self.after_bytes) {
             (Some(time), _) => JoinTime::AfterTime(time),
             (None, Some(bytes)) => JoinTime::AfterBytes(bytes.bytes()),
-            (None, None) => JoinTime::AfterBytes(BYTES),
+            (None, None) => JoinTime::AfterBytes(DEFAULT_BYTES),
         };
         let first = self.first.path(host, self.rtt, random);
-        let others = host.by(|path| self.rtt.of(path)).into_iter();
+        let others = host.sorted_by(|path| self.rtt.of(path)).into_iter();
         let others: Vec<PathIndex> = others.filter(|&path| path != first).collect();
         let mut opening = ConnectionPlan::over([first]);
         opening.joins = others
@@ -95,7 +95,7 @@ mod tests {
     }
 
     #[test]
-    fn the_others_wait() {
+    fn other_paths_join_after_bytes_or_time() {
         let at = |opening: &ConnectionPlan| {
             let joins = opening.joins.iter();
             joins.map(|join| (join.path.0, join.when)).collect::<Vec<_>>()
@@ -116,7 +116,7 @@ mod tests {
     }
 
     #[test]
-    fn one_of_bytes_and_time() {
+    fn rejects_bytes_together_with_time() {
         let wrong = Delayed {
             after_bytes: Some(Size::from_bytes(1)),
             after_time: Some(Duration::ZERO),
@@ -127,7 +127,7 @@ mod tests {
         assert_eq!(
             problems,
             [
-                "after_time: after_bytes is given too: one of them is allowed",
+                "after_time: set either after_bytes or after_time",
                 "paths: 0 is out of range: 1 to 64"
             ]
         );

@@ -1,10 +1,10 @@
-//! Freeway (W. Wang, Y. Sun, K. Salamatian and Z. Li, "Adaptive path isolation for elephant and mice flows by exploiting
-//! path diversity in datacenters", IEEE TNSM 13(1), 2016): as many paths of low latency for mice as an M/G/1 queue needs
-//! to keep its delay below a bound, the others for elephants, over which they are balanced.
+//! Freeway (W. Wang, Y. Sun, K. Salamatian and Z. Li, "Adaptive path isolation for elephant and mice flows by
+//! exploiting path diversity in datacenters", IEEE TNSM 13(1), 2016): reserves as many low-latency paths for mice as
+//! an M/G/1 queue needs to keep its delay below a bound, and balances elephants over the other paths.
 //!
-//! The paper moves paths in switches and derives its bound of the mean delay from a deadline that 99 % of the mice are to
-//! meet. Here the host decides for its own flows by the mice that it has opened of late, and the bound of the mean time
-//! in the queue is a setting.
+//! The paper assigns paths in switches and derives the bound from a deadline that 99 % of the mice meet. Here the
+//! host decides for its own flows, given the mice that it opened recently, and the bound of the mean queueing delay
+//! is a setting. Only the abstract of the paper was available.
 
 use foundation::{Duration, Generator, Problem, Size};
 use rand::Rng as _;
@@ -14,15 +14,15 @@ use serde::{Deserialize, Serialize};
 use super::{ConnectionPlan, HostPaths, PathIndex, PathPolicy, PolicySettings, RttSource};
 use crate::mptcp::Arrivals;
 
-/// Some paths of low latency for short flows, the others for long ones (Freeway, TNSM 2016).
+/// Low-latency paths for short flows, the others for long flows (Freeway, TNSM 2016).
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Freeway {
-    /// Flows up to this size are mice. Default: "800kB".
+    /// Largest size of a mouse. Default: "800kB".
     pub mice: Size,
-    /// The mean time that mice may wait in a path's queue. Default: "2ms".
+    /// Maximum mean queueing delay of mice on a path. Default: "2ms".
     pub delay: Duration,
-    /// Paths that an elephant uses at once, those with the fewest bytes unfinished, at least 1. Default: 64, all that are not for mice.
+    /// Number of paths of an elephant, at least 1: those with the fewest unfinished bytes. Default: 64, all that are not for mice.
     #[schemars(range(min = 1, max = 64))]
     pub elephant_paths: u32,
 }
@@ -41,7 +41,7 @@ impl PolicySettings for Freeway {
     fn validate(&self) -> Vec<Problem> {
         let mut problems = Vec::new();
         if self.delay.is_zero() {
-            problems.push(Problem::new("delay", "0 is out of range: it must be longer"));
+            problems.push(Problem::new("delay", "0 is out of range: above 0"));
         }
         if !(1..=64).contains(&self.elephant_paths) {
             let message = format!("{} is out of range: 1 to 64", self.elephant_paths);
@@ -55,8 +55,8 @@ impl PolicySettings for Freeway {
     }
 }
 
-/// The mean wait of an M/G/1 queue (Pollaczek and Khinchine): arrival rate x mean square of the service time / (2 (1 -
-/// load)), in seconds, for flows over a path of `rate` bytes a second; infinite where they are more than it carries.
+/// Returns the mean queueing delay in seconds of an M/G/1 queue (Pollaczek and Khinchine): arrival rate × mean
+/// squared service time / (2 (1 - load)), for flows over a path of `rate` bytes/s; infinite under overload.
 fn mean_wait(flows: &Arrivals, rate: f64) -> f64 {
     let load = flows.rate * flows.mean / rate;
     if load >= 1.0 {
@@ -66,14 +66,14 @@ fn mean_wait(flows: &Arrivals, rate: f64) -> f64 {
 }
 
 impl Freeway {
-    /// How many of the paths, in this order, mice need: at least one, and one is left for elephants.
+    /// Returns the number of leading paths of `order` reserved for mice: at least one, leaving one for elephants.
     fn lanes(&self, host: &HostPaths, order: &[PathIndex]) -> usize {
-        let most = order.len().saturating_sub(1).max(1);
+        let max = order.len().saturating_sub(1).max(1);
         let Some(mice) = host.arrivals(self.mice.bytes()) else {
             return 1;
         };
-        // Mice are spread evenly; the slowest of their paths decides.
-        let holds = |&count: &usize| {
+        // Mice are distributed evenly, so that the slowest of their paths is decisive.
+        let meets_bound = |&count: &usize| {
             let each = Arrivals {
                 rate: mice.rate / count as f64,
                 ..mice
@@ -83,13 +83,13 @@ impl Freeway {
                 rate <= 0.0 || mean_wait(&each, rate) <= self.delay.as_secs_f64()
             })
         };
-        (1..=most).find(holds).unwrap_or(most)
+        (1..=max).find(meets_bound).unwrap_or(max)
     }
 }
 
 impl PathPolicy for Freeway {
     fn open(&mut self, size: Option<u64>, host: &HostPaths, random: &mut Generator) -> ConnectionPlan {
-        let order = host.by(|path| RttSource::Base.of(path));
+        let order = host.sorted_by(|path| RttSource::Base.of(path));
         let lanes = self.lanes(host, &order);
         if size.is_some_and(|size| size <= self.mice.bytes()) {
             let lane = (random.next_u64() % lanes as u64) as usize;
@@ -109,9 +109,9 @@ mod tests {
     use super::*;
     use foundation::{Instant, Streams};
 
-    /// M/D/1 and M/M/1 at half the load wait half a service time and a whole one.
+    /// At half load, M/D/1 waits half a service time and M/M/1 a whole one.
     #[test]
-    fn the_wait_is_that_of_pollaczek_and_khinchine() {
+    fn mean_wait_matches_pollaczek_khinchine() {
         let flows = |square| Arrivals {
             rate: 50.0,
             mean: 1000.0,
@@ -130,7 +130,7 @@ mod tests {
     }
 
     #[test]
-    fn mice_get_as_many_paths_as_they_need() {
+    fn mice_get_enough_paths_for_the_delay_bound() {
         let mut host = HostPaths::new([40, 20, 30, 50].map(Duration::from_millis));
         assert_eq!(open(&host, 50_000, 1), [1], "the fastest");
         assert_eq!(open(&host, 10_000_000, 1), [2, 0, 3], "the others");
@@ -141,15 +141,15 @@ mod tests {
                 host.on_delivery(PathIndex(path), at(step), 12_500, 0);
             }
         }
-        // 1000/s x 20 kB over 12.5 MB/s: one path is overfull; over two the wait is 500 x 1.6 ms^2 / (2 x 0.2) = 3.2 ms,
-        // over three 333.3 x 1.6 ms^2 / (2 x 0.467) = 0.91 ms.
+        // 1000/s × 20 kB over 12.5 MB/s: one path is overloaded; over two the delay is 500 × 1.6 ms² / (2 × 0.2) =
+        // 3.2 ms, over three 333.3 × 1.6 ms² / (2 × 0.467) = 0.91 ms.
         assert_eq!(open(&host, 10_000_000, 1), [3]);
         let lanes: std::collections::BTreeSet<Vec<u8>> = (0..40).map(|n| open(&host, 50_000, n)).collect();
         assert_eq!(lanes, [vec![0], vec![1], vec![2]].into());
     }
 
     #[test]
-    fn elephants_are_balanced() {
+    fn elephants_prefer_paths_with_least_unfinished_bytes() {
         let mut host = HostPaths::new([20, 30, 40, 50].map(Duration::from_millis));
         host.path_mut(PathIndex(1)).unwrap().unfinished = 5_000_000;
         assert_eq!(open(&host, 10_000_000, 1), [2, 3, 1]);

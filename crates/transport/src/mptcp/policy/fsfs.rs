@@ -1,5 +1,5 @@
 //! MPTCP-FSFS: short flows first. The number of paths grows with the size of the flow, and short flows take the paths
-//! of the least round-trip times.
+//! with the smallest round-trip times.
 
 use foundation::{Generator, Problem, Size};
 use schemars::JsonSchema;
@@ -7,15 +7,15 @@ use serde::{Deserialize, Serialize};
 
 use super::{ConnectionPlan, HostPaths, PathPolicy, PolicySettings, RttSource};
 
-/// The more paths the larger the flow, those of the least round-trip times (MPTCP-FSFS).
+/// More paths for larger flows, in the order of their round-trip times (MPTCP-FSFS).
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Fsfs {
-    /// The largest size of each class but the last, rising. Default: ["100KB", "300KB", "800KB"].
+    /// Largest size of each class but the last, ascending. Default: ["100KB", "300KB", "800KB"].
     pub thresholds: Vec<Size>,
-    /// Paths of each of these classes; larger flows, and those of unknown size, use all. Default: [1, 2, 3].
+    /// Number of paths of each of these classes; larger flows and flows of unknown size use all. Default: [1, 2, 3].
     pub paths: Vec<u32>,
-    /// The round trip of a path without queues ("base"), or as last seen ("latest"). Default: "latest".
+    /// Round-trip time of a path without queues ("base") or its latest sample ("latest"). Default: "latest".
     pub rtt: RttSource,
 }
 
@@ -35,12 +35,12 @@ impl PolicySettings for Fsfs {
         if !self.thresholds.is_sorted_by(|a, b| a < b) {
             problems.push(Problem::new(
                 "thresholds",
-                "each must be larger than the one before",
+                "not in ascending order: each must exceed the one before",
             ));
         }
         if self.paths.len() != self.thresholds.len() {
             let message = format!(
-                "{} numbers for {} thresholds: one for each is needed",
+                "{} values for {} thresholds: set one for each",
                 self.paths.len(),
                 self.thresholds.len()
             );
@@ -58,7 +58,7 @@ impl PolicySettings for Fsfs {
 }
 
 impl Fsfs {
-    /// How many paths a flow of `size` bytes uses; `None` for all.
+    /// Returns the number of paths of a flow of `size` bytes, `None` for all.
     fn count(&self, size: Option<u64>) -> Option<usize> {
         let class = self
             .thresholds
@@ -71,7 +71,7 @@ impl Fsfs {
 impl PathPolicy for Fsfs {
     fn open(&mut self, size: Option<u64>, host: &HostPaths, _: &mut Generator) -> ConnectionPlan {
         let count = self.count(size).unwrap_or(usize::MAX);
-        ConnectionPlan::over(host.by(|path| self.rtt.of(path)).into_iter().take(count))
+        ConnectionPlan::over(host.sorted_by(|path| self.rtt.of(path)).into_iter().take(count))
     }
 }
 
@@ -82,7 +82,7 @@ mod tests {
     use foundation::{Duration, Streams};
 
     #[test]
-    fn classes_are_those_of_the_paper() {
+    fn uses_the_size_classes_of_the_paper() {
         let host = HostPaths::new([40, 20, 30, 10, 50].map(Duration::from_millis));
         let mut random = Streams::new(1, 0).stream("paths");
         let mut paths = |size| {
@@ -109,7 +109,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_is_named() {
+    fn reports_keys_out_of_range() {
         let wrong = Fsfs {
             paths: vec![1, 0],
             ..Fsfs::default()
@@ -118,7 +118,7 @@ mod tests {
         assert_eq!(
             problems,
             [
-                "paths: 2 numbers for 3 thresholds: one for each is needed",
+                "paths: 2 values for 3 thresholds: set one for each",
                 "paths: 0 is out of range: at least 1"
             ]
         );

@@ -1,8 +1,8 @@
-//! MMPTCP (M. Kheirkhah, I. Wakeman and G. Parisis, "MMPTCP: a multipath transport protocol for data centers", INFOCOM
-//! 2016): packet scatter under one window for what short flows send, multipath TCP for the rest.
+//! MMPTCP (M. Kheirkhah, I. Wakeman and G. Parisis, "MMPTCP: a multipath transport protocol for data centers",
+//! INFOCOM 2016): packet scatter under one window for short flows, multipath TCP for the rest.
 //!
-//! The paper scatters by source ports that routers spread over paths of equal length; here each segment's path is drawn.
-//! What answers comes back on the path of the first subflow.
+//! The paper scatters packets by source ports, which routers distribute over paths of equal length; here each segment
+//! takes a random path. ACKs return on the path of the first subflow.
 
 use foundation::{Generator, Problem, Size};
 use schemars::JsonSchema;
@@ -13,17 +13,17 @@ use super::{
     Scatter,
 };
 
-/// Segments over all paths at random under one window at first, then a subflow on each path (MMPTCP, INFOCOM 2016).
+/// Each segment over a random path under one window, later one subflow on each path (MMPTCP, INFOCOM 2016).
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Mmptcp {
-    /// Data after which subflows on all paths take over. Default: "100kB".
+    /// Bytes after which subflows on all paths take over. Default: "100kB".
     pub switch_after: Size,
-    /// Duplicate acknowledgements that count as reordering while packets are scattered, 3 to 1000. Default: 3 for each path.
+    /// Duplicate ACKs that count as reordering while packets are scattered, 3 to 1000. Default: 3 for each path.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 3, max = 1000))]
     pub duplicates: Option<u32>,
-    /// The path of handshake and acknowledgements: random, first, round-robin or least-rtt. Default: "random".
+    /// Path of the handshake and of ACKs: random, first, round-robin or least-rtt. Default: "random".
     pub first: PathChoice,
 }
 
@@ -53,7 +53,7 @@ impl PolicySettings for Mmptcp {
     }
 
     fn beyond_linux(&self) -> Vec<Problem> {
-        let message = "Linux scatters no packets over paths: choose a policy of whole subflows, such as \"fsfs\" or \"all\"";
+        let message = "Linux does not scatter packets over paths: use a policy with whole subflows, such as \"fsfs\" or \"all\"";
         vec![Problem::new("kind", message)]
     }
 

@@ -1,19 +1,17 @@
-//! Path policies: which paths a connection uses, and when its subflows start.
+//! Path policies: the paths of a connection and the start of its subflows.
 //!
-//! A policy is one file with a struct of settings that implements [`PolicySettings`] and a struct that implements
-//! [`PathPolicy`], and a line in `kinds!` below (beside its `mod`). The same code serves simulation and the path manager
-//! of a kernel's connections.
+//! A policy is one file with a settings struct that implements [`PolicySettings`] and a type that implements
+//! [`PathPolicy`], its `mod`, and a line in `kinds!` below. Simulation and the kernel's path manager use the same
+//! policies.
 
 mod all;
 mod choice;
-mod completion_time;
 mod delayed;
 mod foresight;
 mod freeway;
 mod fsfs;
 mod in_kernel;
 mod mmptcp;
-mod planner;
 mod single;
 
 use foundation::{Duration, Generator, Problem};
@@ -24,30 +22,30 @@ use super::segment::PathIndex;
 
 pub use choice::{PathChoice, RttSource};
 
-/// When a subflow is to be opened, counted from the moment from which on the connection can join subflows to itself.
+/// When to open a subflow, relative to the moment when the connection can have further subflows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum JoinTime {
-    /// At once.
+    /// At that moment.
     Immediately,
-    /// When so many bytes of data have been acknowledged.
+    /// After this many acknowledged bytes.
     AfterBytes(u64),
-    /// When so much time has passed.
+    /// After this time.
     AfterTime(Duration),
 }
 
-/// A subflow beside the first.
+/// A planned further subflow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Join {
-    /// Its path.
+    /// Path of the subflow.
     pub path: PathIndex,
-    /// When it is opened.
+    /// When to open it.
     pub when: JoinTime,
-    /// Use it only where no other can be used.
+    /// Whether it is a backup.
     pub backup: bool,
 }
 
 impl Join {
-    /// A subflow that is opened as soon as it can be.
+    /// Returns a subflow to open as soon as possible.
     #[must_use]
     pub const fn immediately(path: PathIndex) -> Self {
         Self {
@@ -58,65 +56,64 @@ impl Join {
     }
 }
 
-/// How a connection begins.
+/// Plan of a new connection.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ConnectionPlan {
-    /// The path of the first subflow.
+    /// Path of the first subflow.
     pub first: PathIndex,
-    /// The other subflows, in the order in which they are opened.
+    /// Further subflows, in the order of their opening.
     pub joins: Vec<Join>,
-    /// Bytes that each path is expected to carry of this connection: they stand in the host's account
-    /// ([`PathState::unfinished`](super::host::PathState)) from the beginning. Paths that are not named carry what is
-    /// given to them.
+    /// Expected bytes of this connection on each path, added to [`PathState::unfinished`](super::host::PathState) at
+    /// once. For other paths only assigned bytes count.
     pub expected: Vec<(PathIndex, u64)>,
-    /// Whether the account counts the connection among the short ones.
+    /// Whether its bytes count as those of a short connection.
     pub short: bool,
-    /// The first subflow's segments go over several paths.
+    /// Packet scatter of the first subflow.
     pub scatter: Option<Scatter>,
-    /// The end of the data is sent twice where its acknowledgement is late.
+    /// Tail protection.
     pub tail: Option<Tail>,
-    /// Where the handshake goes next when its answer is late, in this order; the last one keeps TCP's own timer.
+    /// Further attempts of the handshake, in order; the last one relies on TCP's timer.
     pub attempts: Vec<HandshakeAttempt>,
 }
 
-/// A further path for the handshake: the connection is opened anew there once the attempt before it has waited in vain
-/// (as RFC 8305 does among addresses, and RobE_TIMER of draft-amend-tcpm-mptcp-robe among paths).
+/// Handshake attempt on a further path, after the earlier one was not answered in time (as RFC 8305 does among
+/// addresses, and RobE_TIMER of draft-amend-tcpm-mptcp-robe among paths).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct HandshakeAttempt {
-    /// Its path.
+    /// Path of the attempt.
     pub path: PathIndex,
-    /// How long the attempt before it waits.
+    /// Time after the start of the earlier attempt.
     pub after: Duration,
 }
 
-/// A subflow whose segments leave on any of several paths, each by chance: one window, one sequence of numbers.
+/// Packet scatter: each segment of one subflow takes a random path, with one window and one sequence space.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Scatter {
-    /// The paths.
+    /// Paths.
     pub paths: Vec<PathIndex>,
-    /// Bytes after which it takes no more data, as soon as another subflow can.
+    /// Bytes after which the subflow accepts no more data, once another one is usable.
     pub bytes: u64,
-    /// Duplicate acknowledgements that are taken for reordering.
+    /// Duplicate ACKs that count as reordering.
     pub duplicates: u32,
 }
 
-/// What protects the end of the data: where no acknowledgement came for `after` hundredths of the smoothed round-trip
-/// time since all data left, the first `segments` that are not acknowledged leave on another path too, once.
+/// Tail protection: if no DATA_ACK arrives within `after` hundredths of the SRTT since the last data was sent, the
+/// first `segments` unacknowledged segments are retransmitted once on another path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Tail {
-    /// Segments at most.
+    /// Maximum number of segments.
     pub segments: u32,
-    /// Hundredths of the smoothed round-trip time of the subflow that has the oldest of them.
+    /// Delay in hundredths of the SRTT of the subflow that carries the oldest of them.
     pub after: u32,
-    /// Where there is no other subflow: the path of one that is opened for it.
+    /// Path of a subflow to open if there is no other one.
     pub path: Option<PathIndex>,
 }
 
 impl ConnectionPlan {
-    /// The first of these paths at once, and the others as soon as they can be joined.
+    /// Plans the first of these paths at once and the others as soon as possible.
     ///
     /// # Panics
-    /// Where there are none.
+    /// If there are no paths.
     #[must_use]
     pub fn over(paths: impl IntoIterator<Item = PathIndex>) -> Self {
         let mut paths = paths.into_iter();
@@ -132,19 +129,19 @@ impl ConnectionPlan {
     }
 }
 
-/// How the TCP of a connection begins.
+/// TCP parameters of a new connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct StartParameters {
-    /// The first congestion window, in segments.
+    /// Initial window in segments.
     pub initial_window: u32,
-    /// The least retransmission timeout.
+    /// Minimum RTO.
     pub min_rto: Duration,
-    /// The timeout of a handshake.
+    /// Initial RTO, which applies to the handshake.
     pub initial_rto: Duration,
 }
 
 impl Default for StartParameters {
-    /// Linux's.
+    /// Linux's values.
     fn default() -> Self {
         Self {
             initial_window: 10,
@@ -154,73 +151,73 @@ impl Default for StartParameters {
     }
 }
 
-/// How far a connection has come, for policies that decide as it goes on.
+/// Progress of a connection, for policies that add paths later.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Progress<'a> {
-    /// Bytes of which a DATA_ACK was seen.
+    /// Bytes covered by DATA_ACKs.
     pub acknowledged: u64,
     /// Bytes written and not acknowledged.
     pub backlog: u64,
     /// Time since the connection was opened.
     pub age: Duration,
-    /// The paths that have a subflow, or will have one.
+    /// Paths with an open or planned subflow.
     pub paths: &'a [PathIndex],
 }
 
-/// Which paths a connection uses.
+/// Path policy of one connection.
 pub trait PathPolicy: std::fmt::Debug + Send {
-    /// How the connection's TCP begins, told before it is opened; Linux's way where it is not told.
+    /// Receives the TCP parameters before [`open`](Self::open); Linux's values otherwise.
     fn set_start_parameters(&mut self, _beginning: &StartParameters) {}
-    /// A connection is opened. `size`: the bytes that it will send, where they are known.
+    /// Plans a new connection that will send `size` bytes, if known.
     fn open(&mut self, size: Option<u64>, host: &HostPaths, random: &mut Generator) -> ConnectionPlan;
-    /// Whether [`progress`](Self::progress) is to be asked whenever data was acknowledged.
+    /// Returns whether [`progress`](Self::progress) must be called after each acknowledgement of data.
     fn follows_progress(&self) -> bool {
         false
     }
-    /// Subflows to be opened now, beside those of the opening.
+    /// Returns further subflows to open.
     fn progress(&mut self, _progress: &Progress<'_>, _host: &HostPaths) -> Vec<Join> {
         Vec::new()
     }
 }
 
-/// The settings of a kind of policy.
+/// Settings of a kind of policy.
 pub trait PolicySettings {
-    /// What is out of range, by key; empty where all is well.
+    /// Returns the keys that are out of range.
     fn validate(&self) -> Vec<Problem> {
         Vec::new()
     }
-    /// What was asked for and cannot be had where a kernel keeps the connection and is given orders about whole subflows
-    /// alone, by key; empty where all of it can.
+    /// Returns the keys that Linux's MPTCP does not support: its kernel owns the connection, and a path manager
+    /// controls whole subflows only.
     fn beyond_linux(&self) -> Vec<Problem> {
         Vec::new()
     }
-    /// The policy of one connection.
+    /// Builds the policy of one connection.
     fn build(&self) -> Box<dyn PathPolicy>;
 }
 
 kinds! {
-    /// Which paths a connection uses: a kind such as `"all"`, or a table with its kind and keys.
-    PolicyConfig, Table, PolicySettings, Box<dyn PathPolicy>, "Policy";
-    /// All paths, the first chosen blindly unless told otherwise.
+    /// Path policy: a kind such as `"all"`, or a table with its kind and keys.
+    PolicyConfig, Table, PolicySettings, Box<dyn PathPolicy>, "Policy", &[];
+    /// All paths, starting with a random one by default.
     "all" => all::All,
     /// One path.
     "single" => single::Single,
-    /// The more paths the larger the flow, those of the least round-trip times (MPTCP-FSFS).
+    /// More paths for larger flows, in the order of their round-trip times (MPTCP-FSFS).
     "fsfs" => fsfs::Fsfs,
-    /// One path at first; the others join after so many bytes, or so much time.
+    /// One path; the others join after a number of bytes or a time.
     "delayed" => delayed::Delayed,
-    /// Segments over all paths at random under one window at first, then a subflow on each path (MMPTCP, INFOCOM 2016).
+    /// Each segment over a random path under one window, later one subflow on each path (MMPTCP, INFOCOM 2016).
     "mmptcp" => mmptcp::Mmptcp,
-    /// Some paths of low latency for short flows, the others for long ones (Freeway, TNSM 2016).
+    /// Low-latency paths for short flows, the others for long flows (Freeway, TNSM 2016).
     "freeway" => freeway::Freeway,
-    /// The paths on which a flow is expected to be done first, by an account of all of the host's flows (the project's own).
+    /// The paths with the smallest expected flow completion time, given all flows of the host (designed in this project).
     "foresight" => foresight::Foresight,
-    /// All paths, beginning with the first: Linux's own path manager, which in world netns decides itself.
+    /// All paths, starting with the first; in world netns Linux's in-kernel path manager itself.
     "in-kernel" => in_kernel::InKernel,
 }
 
 impl PolicyConfig {
-    /// What of it Linux's MPTCP cannot do, by key: see [`PolicySettings::beyond_linux`].
+    /// Returns the keys that Linux's MPTCP does not support ([`PolicySettings::beyond_linux`]).
     #[must_use]
     pub fn beyond_linux(&self) -> Vec<Problem> {
         self.settings().beyond_linux()

@@ -1,4 +1,4 @@
-//! One path, as a plain TCP connection has.
+//! One path, as a plain TCP connection.
 
 use foundation::Generator;
 use schemars::JsonSchema;
@@ -10,9 +10,9 @@ use super::{ConnectionPlan, HostPaths, PathChoice, PathPolicy, PolicySettings, R
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Single {
-    /// Which path: random, first, round-robin or least-rtt. Default: "random".
+    /// The path: random, first, round-robin or least-rtt. Default: "random".
     pub choose: PathChoice,
-    /// With choose = "least-rtt": the round trip of the path without queues ("base"), or as last seen ("latest"). Default: "latest".
+    /// With choose = "least-rtt": the round-trip time without queues ("base") or the latest sample ("latest"). Default: "latest".
     pub rtt: RttSource,
 }
 

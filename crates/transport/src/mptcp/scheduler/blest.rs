@@ -1,6 +1,6 @@
 //! BLEST, blocking estimation (S. Ferlin, Ö. Alay, O. Mehani and R. Boreli, "BLEST: blocking estimation-based MPTCP
-//! scheduler for heterogeneous networks", IFIP Networking 2016): a slower subflow is left idle where what it would
-//! carry would keep the fastest from using the peer's window meanwhile.
+//! scheduler for heterogeneous networks", IFIP Networking 2016): leaves a slower subflow idle if its data would keep
+//! the fastest one from using the receive window.
 
 use foundation::{Duration, Instant, Problem};
 use schemars::JsonSchema;
@@ -8,15 +8,15 @@ use serde::{Deserialize, Serialize};
 
 use super::{Choice, DataView, Scheduler, SchedulerSettings, SubflowView, fastest, fastest_ready};
 
-/// Waits for the fastest subflow where the window would otherwise shut before it.
+/// Waits for the fastest subflow if a slower one would block the receive window.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Blest {
-    /// By how much what the fastest subflow sends is overestimated, at the start (default 1.2).
+    /// Initial overestimation factor of the data that the fastest subflow sends (default 1.2).
     pub lambda: f64,
-    /// The least lambda (default 1).
+    /// Minimum lambda (default 1).
     pub least_lambda: f64,
-    /// The largest lambda (default 1.3).
+    /// Maximum lambda (default 1.3).
     pub largest_lambda: f64,
 }
 
@@ -30,7 +30,7 @@ impl Default for Blest {
     }
 }
 
-/// What a round trip in which the window shut adds to lambda, and what another takes (the authors' code in Linux).
+/// Increase of lambda after a round trip with a blocked window, decrease after any other (the authors' Linux code).
 const STEP_UP: f64 = 0.04;
 const STEP_DOWN: f64 = 0.01;
 
@@ -44,7 +44,7 @@ impl SchedulerSettings for Blest {
             return Vec::new();
         }
         let message = format!(
-            "least_lambda {}, lambda {}, largest_lambda {}: each must not be less than the one before, above 0 and at most 100",
+            "least_lambda {}, lambda {}, largest_lambda {}: must be ascending, above 0 and at most 100",
             self.least_lambda, self.lambda, self.largest_lambda
         );
         vec![Problem::new("lambda", message)]
@@ -65,12 +65,12 @@ struct BlestScheduler {
     settings: Blest,
     lambda: f64,
     adjusted: Option<Instant>,
-    /// The window shut since.
+    /// The window was blocked since the last adjustment.
     blocked: bool,
 }
 
 impl BlestScheduler {
-    /// Once a round trip of the slower subflow.
+    /// Adjusts lambda once per round trip of the slower subflow.
     fn adjust(&mut self, now: Instant, rtt: Duration) {
         let since = *self.adjusted.get_or_insert(now);
         if now - since < rtt {
@@ -86,12 +86,12 @@ impl BlestScheduler {
         self.blocked = false;
     }
 
-    /// Section III of the paper: whether what `fast` will send during a round trip of `slow` finds no room in the
-    /// window beside what `slow` has in flight then.
+    /// Returns whether the data that `fast` will send during a round trip of `slow` exceeds the window minus
+    /// the data in flight on `slow` (section III of the paper).
     fn blocks(&self, data: &DataView, fast: &SubflowView, slow: &SubflowView) -> bool {
         let rounds = slow.srtt.as_secs_f64() / fast.srtt.as_secs_f64();
         let segment = f64::from(fast.segment);
-        // Its window grows by a packet each round, as Reno's does.
+        // Its window grows by one packet per round, as in Reno.
         let sends = (fast.window as f64 + segment * (rounds - 1.0) / 2.0) * rounds;
         let window = data.in_flight + data.window;
         let taken = slow.in_flight + u64::from(slow.segment);
@@ -104,9 +104,9 @@ impl Scheduler for BlestScheduler {
         let Some((place, slow)) = fastest_ready(subflows) else {
             return Choice::Wait;
         };
-        // After this segment the window holds no other one, though there is more to send.
+        // After this segment the window is too small for another one, with more data to send.
         let segment = u64::from(slow.segment);
-        let shuts = data.window < 2 * segment && data.unsent > data.window;
+        let blocks_window = data.window < 2 * segment && data.unsent > data.window;
         let choice = match fastest(subflows) {
             Some(fast) if fast.srtt < slow.srtt && !fast.srtt.is_zero() && !data.reinjection => {
                 self.adjust(now, slow.srtt);
@@ -118,7 +118,7 @@ impl Scheduler for BlestScheduler {
             }
             _ => Choice::Take(place),
         };
-        self.blocked |= shuts && choice != Choice::Wait;
+        self.blocked |= blocks_window && choice != Choice::Wait;
         choice
     }
 }
@@ -137,10 +137,10 @@ mod tests {
         }
     }
 
-    /// By hand from the paper's equations: 10 packets of 1000 bytes at 20 ms, the slow one at 100 ms: 5 rounds,
-    /// (10 + 4 / 2) * 5 = 60 packets, times 1.2 is 72,000 bytes, beside a segment of the slow one.
+    /// Worked by hand from the paper's equations: 10 packets of 1000 bytes at 20 ms, the slow subflow at 100 ms: 5
+    /// rounds, (10 + 4 / 2) × 5 = 60 packets, times 1.2 is 72,000 bytes, plus a segment of the slow subflow.
     #[test]
-    fn the_slow_one_waits_where_it_would_block() {
+    fn slow_subflow_waits_if_it_would_block_window() {
         let subflows = [subflow(0, 20, false), subflow(1, 100, true)];
         let choose = |window| {
             let mut blest = Blest::default().build();
@@ -148,7 +148,7 @@ mod tests {
         };
         assert_eq!(choose(72_999), Choice::Wait);
         assert_eq!(choose(73_000), Choice::Take(1));
-        // What the slow one has in flight stays for as long.
+        // Data in flight on the slow subflow occupies the window for as long.
         let busy = SubflowView {
             in_flight: 5000,
             ..subflow(1, 100, true)
@@ -165,10 +165,10 @@ mod tests {
         assert_eq!(choose(78_000), Choice::Take(1));
     }
 
-    /// lambda falls by 0.01 a round trip of the slow subflow and rises by 0.04 where the window shut: 60,000 lambda
-    /// and a segment of 1000 are compared with the window.
+    /// Lambda decreases by 0.01 per round trip of the slow subflow and increases by 0.04 after a blocked window:
+    /// 60,000 lambda plus a segment of 1000 bytes is compared with the window.
     #[test]
-    fn lambda_learns() {
+    fn lambda_adapts_to_blocking() {
         let subflows = [subflow(0, 20, false), subflow(1, 100, true)];
         let at = |ms| Instant::ZERO + Duration::from_millis(ms);
         let mut blest = Blest::default().build();
@@ -177,18 +177,18 @@ mod tests {
             blest.choose(at(99), &with_window(72_900), &subflows),
             Choice::Wait
         );
-        // 1.19: 71,400 and 1000.
+        // 1.19: 71,400 plus 1000.
         assert_eq!(
             blest.choose(at(100), &with_window(72_400), &subflows),
             Choice::Take(1)
         );
-        // The fastest takes the last of the window: 1.23 is 73,800 and 1000.
-        let shuts = DataView {
+        // The fastest subflow takes the rest of the window: 1.23 is 73,800 plus 1000.
+        let blocks_window = DataView {
             window: 1500,
             ..with_window(73_000)
         };
         let free = [subflow(0, 20, true), subflow(1, 100, true)];
-        assert_eq!(blest.choose(at(150), &shuts, &free), Choice::Take(0));
+        assert_eq!(blest.choose(at(150), &blocks_window, &free), Choice::Take(0));
         assert_eq!(
             blest.choose(at(200), &with_window(74_799), &subflows),
             Choice::Wait
@@ -200,7 +200,7 @@ mod tests {
     }
 
     #[test]
-    fn lambdas_are_in_order() {
+    fn validates_order_of_lambdas() {
         let settings = Blest {
             lambda: 0.9,
             ..Blest::default()

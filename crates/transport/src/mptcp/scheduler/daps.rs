@@ -1,10 +1,9 @@
 //! DAPS, delay-aware packet scheduling (N. Kuhn, E. Lochin, A. Mifdaoui, G. Sarwar, O. Mehani and R. Boreli, "DAPS:
-//! intelligent delay-aware packet scheduling for multipath transport", ICC 2014): who takes which segment is laid down
-//! for a whole period, after which the round trips of all subflows begin together again, such that the data arrives in
-//! order.
+//! intelligent delay-aware packet scheduling for multipath transport", ICC 2014): plans the subflow of each segment
+//! for a period, after which the round trips of all subflows start together again, so that the data arrives in order.
 //!
-//! Round-trip times are here counted in whole ones of the fastest subflow; a period is cut short where their least
-//! common multiple is longer than [`LONGEST`].
+//! Here round-trip times are rounded to multiples of the fastest subflow's. A period is at most [`MAX_PERIOD`] if the
+//! least common multiple is larger.
 
 use std::collections::VecDeque;
 
@@ -14,10 +13,10 @@ use serde::{Deserialize, Serialize};
 
 use super::{Choice, DataView, Scheduler, SchedulerSettings, SubflowView, eligible, fastest_ready};
 
-/// The longest period, in round trips of the fastest subflow.
-const LONGEST: u64 = 64;
+/// Maximum period in round trips of the fastest subflow.
+const MAX_PERIOD: u64 = 64;
 
-/// Lays down for a whole period who takes which segment, such that they arrive in order.
+/// Plans the subflows of all segments of a period so that they arrive in order.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Daps {}
@@ -30,7 +29,7 @@ impl SchedulerSettings for Daps {
     }
 }
 
-/// Subflows in the order of arrival, and how many bytes each has there.
+/// Planned subflows in the order of arrival, with the bytes of each.
 #[derive(Debug)]
 struct DapsScheduler {
     turns: VecDeque<(u8, u64)>,
@@ -45,22 +44,22 @@ fn greatest_common_divisor(a: u64, b: u64) -> u64 {
 }
 
 impl DapsScheduler {
-    /// A new period: each subflow sends a window at the begin of each of its round trips.
+    /// Plans a period: each subflow sends a window at the start of each of its round trips.
     fn plan(&mut self, subflows: &[SubflowView]) {
         let usable = || eligible(subflows).map(|(_, subflow)| subflow);
         let known = usable().map(|subflow| subflow.srtt.as_nanos().max(1));
         let Some(least) = known.min() else { return };
         let rounds = |subflow: &SubflowView| (subflow.srtt.as_nanos() + least / 2) / least;
-        let rounds = |subflow: &SubflowView| rounds(subflow).clamp(1, LONGEST);
+        let rounds = |subflow: &SubflowView| rounds(subflow).clamp(1, MAX_PERIOD);
         let multiple = |a: u64, b: u64| a / greatest_common_divisor(a, b) * b;
         let period = usable()
             .map(rounds)
-            .fold(1, |all, one| multiple(all, one).min(LONGEST));
+            .fold(1, |all, one| multiple(all, one).min(MAX_PERIOD));
         let mut turns = Vec::new();
         for subflow in usable() {
             let rounds = rounds(subflow);
             for begin in (0..period).step_by(rounds as usize) {
-                // In half round trips of the fastest: it arrives half of its own later.
+                // Arrival in half round trips of the fastest subflow: half of the own round trip after sending.
                 turns.push((
                     2 * begin + rounds,
                     subflow.srtt,
@@ -73,14 +72,14 @@ impl DapsScheduler {
         self.turns = turns.into_iter().map(|(_, _, id, bytes)| (id, bytes)).collect();
     }
 
-    /// Whose turn it is.
+    /// Returns the index of the next subflow of the plan.
     fn next(&mut self, subflows: &[SubflowView]) -> Option<usize> {
         if self.turns.is_empty() {
             self.plan(subflows);
         }
         while let Some((id, bytes)) = self.turns.front_mut() {
             let place = eligible(subflows).find(|(_, s)| s.id == *id && (s.room || s.timeouts == 0));
-            // The turns of one that is gone, or does not answer, pass.
+            // The plan skips closed and unresponsive subflows.
             let Some((place, subflow)) = place else {
                 self.turns.pop_front();
                 continue;
@@ -112,10 +111,11 @@ mod tests {
     use super::super::tests::subflow;
     use super::*;
 
-    /// 20 ms with 3 packets, 60 ms with 2: a period is 60 ms. Windows leave at 0, 20 and 40 ms and arrive at 10, 30 and
-    /// 50; the slow one's leaves at 0 and arrives at 30, after the second of the fast one.
+    /// 20 ms with 3 packets, 60 ms with 2: the period is 60 ms. The fast subflow sends at 0, 20 and 40 ms, with
+    /// arrivals at 10, 30 and 50 ms. The slow one sends at 0 ms, with an arrival at 30 ms, after the second window of
+    /// the fast one.
     #[test]
-    fn segments_are_laid_down_in_the_order_of_arrival() {
+    fn plans_segments_in_order_of_arrival() {
         let with_window = |view: SubflowView, window| SubflowView { window, ..view };
         let fast = with_window(subflow(0, 20, true), 3000);
         let slow = with_window(subflow(1, 60, true), 2000);
@@ -125,18 +125,18 @@ mod tests {
         let order: Vec<_> = (0..11).map(|_| choose(&[fast, slow])).collect();
         let expected = [0, 0, 0, 0, 0, 0, 1, 1, 0, 0, 0].map(Choice::Take);
         assert_eq!(order, expected);
-        // The fast one without room: six wait there, and then the slow one's are at hand.
+        // Without room on the fast subflow, six segments are queued there before those of the slow one.
         let full = SubflowView { room: false, ..fast };
         let order: Vec<_> = (0..8).map(|_| choose(&[full, slow])).collect();
         assert_eq!(order, [0, 0, 0, 0, 0, 0, 1, 1].map(Choice::Take));
-        // The turns of one that does not answer pass; nobody is ready: nothing is laid aside.
+        // The plan skips an unresponsive subflow. Without any room, nothing is queued.
         let silent = SubflowView { timeouts: 1, ..full };
         assert_eq!(choose(&[silent, slow]), Choice::Take(1));
         assert_eq!(choose(&[full, SubflowView { room: false, ..slow }]), Choice::Wait);
     }
 
     #[test]
-    fn periods_are_multiples_of_all_round_trips_but_not_without_end() {
+    fn period_is_bounded_common_multiple_of_round_trips() {
         let shares = |rtts: &[u64]| {
             let subflows: Vec<_> = (0_u8..)
                 .zip(rtts)

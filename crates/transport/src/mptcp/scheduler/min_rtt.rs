@@ -1,5 +1,5 @@
-//! The subflow of the least smoothed round-trip time first, as Linux's first multipath TCP did by default
-//! (Raiciu et al., "How hard can it be? Designing and implementing a deployable multipath TCP", NSDI 2012).
+//! The subflow with the smallest smoothed round-trip time first, the default of the first MPTCP for Linux (Raiciu et
+//! al., "How hard can it be? Designing and implementing a deployable multipath TCP", NSDI 2012).
 
 use foundation::Instant;
 use schemars::JsonSchema;
@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{Choice, DataView, Scheduler, SchedulerSettings, SubflowView, fastest_ready};
 
-/// The subflow of the least smoothed round-trip time that has room.
+/// The subflow with the smallest smoothed round-trip time that has room.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct MinRtt {}
@@ -30,7 +30,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_fastest_with_room() {
+    fn chooses_fastest_subflow_with_room() {
         let choose =
             |subflows: &[SubflowView]| MinRtt {}.choose(Instant::ZERO, &DataView::default(), subflows);
         assert_eq!(

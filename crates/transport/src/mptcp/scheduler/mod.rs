@@ -1,14 +1,11 @@
-//! Packet schedulers: which subflow takes the next segment.
+//! Packet schedulers, which select the subflow of each segment.
 //!
-//! A scheduler is one file with a struct of settings that implements [`SchedulerSettings`] and a struct that implements
-//! [`Scheduler`], and a line in `kinds!` below (beside its `mod`).
+//! A scheduler is one file with a settings struct that implements [`SchedulerSettings`] and a type that implements
+//! [`Scheduler`], its `mod`, and a line in `kinds!` below.
 
 mod blest;
 mod daps;
-mod delay_aware;
 mod ecf;
-mod in_order;
-mod jitter_aware;
 mod min_rtt;
 mod otias;
 mod redundant;
@@ -19,100 +16,102 @@ use foundation::{Duration, Instant, Problem};
 use super::kinds::kinds;
 use super::segment::PathIndex;
 
-/// A subflow over which data may be sent, as schedulers see it.
+/// View of a usable subflow.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SubflowView {
-    /// Its number in the connection.
+    /// Number in the connection.
     pub id: u8,
-    /// Its path.
+    /// Path.
     pub path: PathIndex,
     /// Smoothed round-trip time; zero before the first sample.
     pub srtt: Duration,
     /// Mean deviation of the round-trip time.
     pub rtt_variation: Duration,
-    /// Least round-trip time; zero before the first sample.
+    /// Minimum round-trip time; zero before the first sample.
     pub base_rtt: Duration,
-    /// The latest round-trip sample; zero before the first.
+    /// Latest round-trip sample; zero before the first.
     pub latest_rtt: Duration,
     /// Congestion window in bytes.
     pub window: u64,
     /// Payload bytes in flight.
     pub in_flight: u64,
-    /// Payload bytes that were given to it and have not left.
+    /// Payload bytes assigned to it and not sent.
     pub queued: u64,
     /// Payload bytes of a full segment.
     pub segment: u32,
-    /// Whether a full segment would leave at once: windows and pacer have room, and nothing waits.
+    /// Whether a full segment would leave at once: the windows and the pacer allow it, and its queue is empty.
     pub room: bool,
-    /// Whether it is to be used only where no other can be.
+    /// Whether either end marked it as a backup.
     pub backup: bool,
-    /// Timeouts since something on it was last acknowledged.
+    /// Consecutive timeouts without an acknowledgement.
     pub timeouts: u32,
 }
 
-/// The data that is to be sent.
+/// View of the data to send.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct DataView {
-    /// Bytes written that no subflow has been given.
+    /// Bytes written and not scheduled.
     pub unsent: u64,
-    /// Bytes given to subflows of which no DATA_ACK has been seen.
+    /// Bytes scheduled and not covered by a DATA_ACK.
     pub in_flight: u64,
-    /// The peer's window beyond what is in flight (RFC 8684, section 3.3.1).
+    /// Free bytes of the peer's receive window (RFC 8684, section 3.3.1).
     pub window: u64,
-    /// Whether the segment was sent before, on a subflow that is not among those to choose from.
+    /// Whether the segment is a reinjection from a subflow that is not in the list.
     pub reinjection: bool,
 }
 
-/// What a scheduler says.
+/// Decision of a scheduler.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Choice {
-    /// Nothing is given to any subflow until something changes: an acknowledgement, a timeout, new data.
+    /// Assigns no data until the next acknowledgement, timeout or write.
     Wait,
-    /// The subflow at this place of the list takes the segment. Where it has no room the segment waits there.
+    /// Assigns the segment to the subflow at this index of the list. Without room there, the segment is queued.
     Take(usize),
-    /// A copy for each subflow whose place of the list is set here (place 0 in the lowest bit).
+    /// Assigns a copy to each subflow whose bit is set (index 0 is the lowest bit).
     Copies(u64),
 }
 
-/// Which subflow takes the next segment.
+/// Packet scheduler of one connection.
 pub trait Scheduler: std::fmt::Debug + Send {
-    /// Says who takes the next segment of `data`. Asked again and again until it says to wait, or nothing is left.
-    /// `subflows`, at least one, are all over which data may be sent, with or without room, in the order of their
-    /// numbers; at most 64.
+    /// Selects the subflow of the next segment of `data`. Called repeatedly until it returns [`Choice::Wait`] or all
+    /// data is assigned. `subflows` lists the 1 to 64 usable subflows in the order of their numbers, with or without
+    /// room.
     fn choose(&mut self, now: Instant, data: &DataView, subflows: &[SubflowView]) -> Choice;
 }
 
-/// The settings of a kind of scheduler.
+/// Settings of a kind of scheduler.
 pub trait SchedulerSettings {
-    /// What is out of range, by key; empty where all is well.
+    /// Returns the keys that are out of range.
     fn validate(&self) -> Vec<Problem> {
         Vec::new()
     }
-    /// The scheduler of one connection.
+    /// Builds the scheduler of one connection.
     fn build(&self) -> Box<dyn Scheduler>;
 }
 
+/// Schedulers that were removed because the full texts of their papers were not available.
+const REMOVED: [(&str, &str); 2] = [
+    ("delay-aware", "use \"daps\", \"otias\" or \"blest\""),
+    ("jitter-aware", "use \"daps\", \"otias\" or \"blest\""),
+];
+
 kinds! {
-    /// Which subflow takes the next segment: a kind such as `"min-rtt"`, or a table with its kind and keys.
-    SchedulerConfig, Table, SchedulerSettings, Box<dyn Scheduler>, "Scheduler";
-    /// The subflow of the least smoothed round-trip time that has room.
+    /// Packet scheduler: a kind such as `"min-rtt"`, or a table with its kind and keys.
+    SchedulerConfig, Table, SchedulerSettings, Box<dyn Scheduler>, "Scheduler", &REMOVED;
+    /// The subflow with the smallest smoothed round-trip time that has room.
     "min-rtt" => min_rtt::MinRtt,
-    /// The subflows in turn, those without room left out.
+    /// The subflows with room, in turn.
     "round-robin" => round_robin::RoundRobin,
-    /// Waits for the fastest subflow where the rest of the data completes sooner that way (ECF, CoNEXT 2017).
+    /// Waits for the fastest subflow if all remaining data then completes sooner (ECF, CoNEXT 2017).
     "ecf" => ecf::Ecf,
-    /// Waits for the fastest subflow where the window would otherwise shut before it (BLEST, IFIP Networking 2016).
+    /// Waits for the fastest subflow if a slower one would block the receive window (BLEST, IFIP Networking 2016).
     "blest" => blest::Blest,
-    /// A copy of every segment for every subflow.
+    /// A copy of every segment on every subflow.
     "redundant" => redundant::Redundant,
-    /// Slower subflows take segments from so far ahead that all arrive in order (Sarwar et al., WAINA 2013).
-    "delay-aware" => delay_aware::DelayAware,
-    /// Lays down for a whole period who takes which segment, such that they arrive in order (DAPS, ICC 2014).
+    /// Plans the subflows of all segments of a period so that they arrive in order (DAPS, ICC 2014).
     "daps" => daps::Daps,
-    /// Each segment goes to the subflow over which it will arrive first, there to wait (OTIAS, WAINA 2014).
+    /// Each segment on the subflow with its earliest arrival, queued there if necessary (OTIAS, WAINA 2014).
     "otias" => otias::Otias,
-    /// As delay-aware, with delays that allow for jitter (JAPS, WCNC 2016).
-    "jitter-aware" => jitter_aware::JitterAware,
 }
 
 impl Default for SchedulerConfig {
@@ -121,29 +120,29 @@ impl Default for SchedulerConfig {
     }
 }
 
-/// Those that may be used, with their places: backups only where no other subflow is there at all
-/// (RFC 8684, section 3.3.8).
+/// Returns the subflows to choose from with their indices: backups only if there is no other subflow (RFC 8684,
+/// section 3.3.8).
 pub fn eligible(subflows: &[SubflowView]) -> impl Iterator<Item = (usize, &SubflowView)> {
     let regular = subflows.iter().any(|subflow| !subflow.backup);
     let places = subflows.iter().enumerate();
     places.filter(move |(_, subflow)| subflow.backup != regular)
 }
 
-/// Those of them that have room.
+/// Returns the eligible subflows that have room.
 pub fn ready(subflows: &[SubflowView]) -> impl Iterator<Item = (usize, &SubflowView)> {
     eligible(subflows).filter(|(_, subflow)| subflow.room)
 }
 
-/// The one of the least smoothed round-trip time among those that have room.
+/// Returns the subflow with the smallest smoothed round-trip time among those with room.
 pub fn fastest_ready(subflows: &[SubflowView]) -> Option<(usize, &SubflowView)> {
     ready(subflows).min_by_key(|(_, subflow)| subflow.srtt)
 }
 
-/// The one of the least smoothed round-trip time, with room or without, of those that answer: it is no use to wait for
-/// one whose timer ran out.
+/// Returns the subflow with the smallest smoothed round-trip time, with or without room. A subflow after a timeout
+/// does not count, since waiting for it is futile.
 pub fn fastest(subflows: &[SubflowView]) -> Option<&SubflowView> {
-    let answering = eligible(subflows).filter(|(_, subflow)| subflow.timeouts == 0);
-    let (_, fastest) = answering.min_by_key(|(_, subflow)| subflow.srtt)?;
+    let responsive = eligible(subflows).filter(|(_, subflow)| subflow.timeouts == 0);
+    let (_, fastest) = responsive.min_by_key(|(_, subflow)| subflow.srtt)?;
     Some(fastest)
 }
 
@@ -164,7 +163,7 @@ mod tests {
     }
 
     #[test]
-    fn backups_are_used_where_there_is_nothing_else() {
+    fn uses_backups_only_without_other_subflows() {
         let backup = SubflowView {
             backup: true,
             ..subflow(0, 10, true)
@@ -176,7 +175,7 @@ mod tests {
     }
 
     #[test]
-    fn kinds_are_words_or_tables() {
+    fn reads_kinds_as_names_or_tables() {
         let read = |text: &str| serde_json::from_str::<SchedulerConfig>(text);
         assert_eq!(
             read("\"round-robin\"").unwrap(),
@@ -189,6 +188,10 @@ mod tests {
         let error = read("\"min-rt\"").unwrap_err().to_string();
         assert!(error.contains("unknown variant `min-rt`"), "{error}");
         assert!(read("{\"kind\": \"min-rtt\", \"beta\": 1}").is_err());
+        for removed in ["\"delay-aware\"", "{\"kind\": \"jitter-aware\", \"margin\": 2}"] {
+            let error = read(removed).unwrap_err().to_string();
+            assert!(error.contains("was removed: use \"daps\""), "{error}");
+        }
         assert_eq!(
             serde_json::to_string(&SchedulerConfig::default()).unwrap(),
             "\"min-rtt\""

@@ -1,6 +1,6 @@
 //! OTIAS, out-of-order transmission for in-order arrival scheduling (F. Yang, Q. Wang and P. D. Amer, "Out-of-order
-//! transmission for in-order arrival scheduling for multipath TCP", WAINA 2014): a segment goes where it will arrive
-//! first, and waits there if it must.
+//! transmission for in-order arrival scheduling for multipath TCP", WAINA 2014): assigns a segment to the subflow
+//! with its earliest arrival, where it is queued if necessary.
 
 use foundation::{Duration, Instant};
 use schemars::JsonSchema;
@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{Choice, DataView, Scheduler, SchedulerSettings, SubflowView, eligible, fastest_ready};
 
-/// Each segment goes to the subflow over which it will arrive first, there to wait for room.
+/// Each segment on the subflow with its earliest arrival, queued there if necessary.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Otias {}
@@ -19,7 +19,7 @@ impl SchedulerSettings for Otias {
     }
 }
 
-/// The paper's estimate: (floor((queued - free) / window) + 1/2) round trips, counted in packets.
+/// Returns the paper's estimate of the arrival: (floor((queued - free) / window) + 1/2) round trips, in packets.
 fn arrival(subflow: &SubflowView) -> Duration {
     let segment = u64::from(subflow.segment).max(1);
     let window = (subflow.window / segment).max(1);
@@ -48,10 +48,11 @@ mod tests {
     use super::super::tests::subflow;
     use super::*;
 
-    /// By hand from the paper's estimate, windows of 10 packets: 20 ms, all in flight, and 100 ms, free. The slow one
-    /// brings a segment in 50 ms; the fast one within 10, 30 and 50 for the first three windows, then 70.
+    /// Worked by hand from the paper's estimate, windows of 10 packets: 20 ms with a full window, 100 ms with a free
+    /// one. The slow subflow delivers a segment in 50 ms; the fast one within 10, 30 and 50 ms for the first three
+    /// windows, then 70 ms.
     #[test]
-    fn a_segment_waits_where_it_will_arrive_first() {
+    fn queues_segment_where_it_arrives_first() {
         let full = SubflowView {
             in_flight: 10_000,
             ..subflow(0, 20, false)
@@ -62,12 +63,12 @@ mod tests {
         let ms = Duration::from_millis;
         for (queued, expected) in [(0, 10), (9, 10), (10, 30), (20, 50), (30, 70)] {
             subflows[0].queued = queued * 1000;
-            assert_eq!(arrival(&subflows[0]), ms(expected), "{queued} wait");
+            assert_eq!(arrival(&subflows[0]), ms(expected), "{queued} queued");
         }
         assert_eq!(choose(&subflows), Choice::Take(1));
         subflows[0].queued = 29_000;
         assert_eq!(choose(&subflows), Choice::Take(0));
-        // A half of the window is free: five more are in the first round.
+        // Half of the window is free: five more segments belong to the first round.
         subflows[0].in_flight = 5000;
         subflows[0].queued = 34_000;
         assert_eq!(arrival(&subflows[0]), ms(50));

@@ -1,4 +1,4 @@
-//! The subflows in turn, as ns-3's multipath TCP does.
+//! The subflows in turn, as in ns-3's MPTCP.
 
 use foundation::Instant;
 use schemars::JsonSchema;
@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{Choice, DataView, Scheduler, SchedulerSettings, SubflowView, ready};
 
-/// The subflows in turn, those without room left out.
+/// The subflows with room, in turn.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct RoundRobin {}
@@ -19,14 +19,14 @@ impl SchedulerSettings for RoundRobin {
 
 #[derive(Debug)]
 struct RoundRobinScheduler {
-    /// The subflow that was served last.
+    /// Subflow used last.
     last: Option<u8>,
 }
 
 impl Scheduler for RoundRobinScheduler {
     fn choose(&mut self, _: Instant, _: &DataView, subflows: &[SubflowView]) -> Choice {
         let after = |subflow: &SubflowView| self.last.is_some_and(|last| subflow.id <= last);
-        // Those after the last one come first; within either half the order is that of their numbers.
+        // Subflows after the last one come first; both halves are ordered by number.
         let next = ready(subflows).min_by_key(|(_, subflow)| (after(subflow), subflow.id));
         next.map_or(Choice::Wait, |(place, subflow)| {
             self.last = Some(subflow.id);
@@ -41,7 +41,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn everyone_is_served_in_turn() {
+    fn serves_subflows_in_turn() {
         let mut scheduler = RoundRobin {}.build();
         let mut subflows = [subflow(0, 30, true), subflow(1, 20, true), subflow(2, 10, true)];
         let mut choose =

@@ -1,7 +1,7 @@
-//! Segments of multipath TCP as bytes (RFC 8684, section 3): the options behind those of TCP.
+//! Encoding of multipath TCP segments (RFC 8684, section 3): MPTCP options follow those of TCP.
 //!
-//! [`WireOption`] is every option as it stands in a header. What a connection understands of them is
-//! [`MptcpOption`](super::MptcpOption), in which numbers of data are positions: with the keys, one becomes the other.
+//! [`WireOption`] covers every option as encoded in a header. Connections use [`MptcpOption`](super::MptcpOption), in
+//! which data numbers are positions; the keys convert one into the other.
 
 mod option;
 mod read;
@@ -12,22 +12,22 @@ use crate::tcp::wire::{self, DecodeError, EncodeError, Endpoints};
 
 pub use option::{CHECKSUMS, HMAC_SHA256, Number, VERSION, WireMapping, WireOption};
 
-/// Positions that are expected in a segment: a number of 32 bits is that of the nearest position.
+/// Expected positions in a segment, nearest to which a 32-bit number is resolved.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Near {
-    /// In the sender's data.
+    /// Position in the sender's data.
     pub data: u64,
-    /// In the receiver's data: what a DATA_ACK is about.
+    /// Position in the receiver's data, for a DATA_ACK.
     pub acknowledgement: u64,
 }
 
-/// The option's bytes, padded to whole words; as many as [`MptcpOption::encoded_length`] says.
+/// Returns the encoded option, padded to 32-bit words, of [`MptcpOption::encoded_length`] bytes.
 #[must_use]
 pub fn option_bytes(option: &MptcpOption, keys: Keys) -> Vec<u8> {
     on_wire(option, keys).map_or_else(Vec::new, |option| option.bytes())
 }
 
-/// An option as it stands in a header: numbers of data in four bytes, no checksums. `None` where there is none.
+/// Returns the option as encoded in a header, with four-byte data numbers and without checksums.
 #[must_use]
 pub fn on_wire(option: &MptcpOption, keys: Keys) -> Option<WireOption> {
     let number =
@@ -85,7 +85,7 @@ pub fn on_wire(option: &MptcpOption, keys: Keys) -> Option<WireOption> {
             mapping: mapping.map(|mapping| WireMapping {
                 data: number(keys.sender, mapping.data),
                 subflow: mapping.subflow,
-                // Section 3.3.3: a DATA_FIN counts for one.
+                // A DATA_FIN counts as one (section 3.3.3).
                 length: (mapping.length + u32::from(fin)) as u16,
                 checksum: None,
             }),
@@ -107,11 +107,11 @@ fn hmac_bytes(of: &JoinHmac) -> [u8; 20] {
     }
 }
 
-/// What a connection understands of an option in a header. [`MptcpOption::None`] for what it knows nothing of: other
-/// versions, required checksums, mappings without end, addresses, MP_FAIL. Without a DATA_ACK the position 0 stands for
-/// one, which acknowledges nothing.
+/// Returns the part of an option that connections support. [`MptcpOption::None`] for other versions, required
+/// checksums, infinite mappings, addresses and MP_FAIL. A missing DATA_ACK becomes position 0, which acknowledges
+/// nothing.
 #[must_use]
-pub fn understood(option: &WireOption, keys: Keys, near: Near) -> MptcpOption {
+pub fn supported(option: &WireOption, keys: Keys, near: Near) -> MptcpOption {
     let position = |number: Number, key: u64, near: u64| {
         let first = initial_data_sequence(key);
         match number {
@@ -198,7 +198,7 @@ pub fn understood(option: &WireOption, keys: Keys, near: Near) -> MptcpOption {
 /// Appends a packet to `out`, as [`wire::encode`] does.
 ///
 /// # Errors
-/// As there.
+/// As [`wire::encode`].
 pub fn encode(
     segment: &Segment,
     keys: Keys,
@@ -215,8 +215,7 @@ pub fn encode(
     )
 }
 
-/// A packet, and all its options of multipath TCP in their order; those that [`WireOption::read`] does not know are left
-/// out.
+/// Decodes a packet and its MPTCP options in order; options that [`WireOption::read`] rejects are omitted.
 ///
 /// # Errors
 /// As [`wire::decode`].

@@ -1,10 +1,10 @@
-//! Every option of RFC 8684 as it stands in a header, and its bytes.
+//! All MPTCP options of RFC 8684 and their encoding.
 
 use std::net::IpAddr;
 
-/// The kind of all of them (RFC 8684, section 8.1).
+/// TCP option kind of MPTCP (RFC 8684, section 8.1).
 pub(super) const KIND: u8 = 30;
-/// The subtypes (section 8.2).
+/// Option subtypes (section 8.2).
 pub(super) mod subtype {
     pub const CAPABLE: u8 = 0;
     pub const JOIN: u8 = 1;
@@ -16,17 +16,17 @@ pub(super) mod subtype {
     pub const FAST_CLOSE: u8 = 7;
     pub const RESET: u8 = 8;
 }
-/// The version that RFC 8684 describes.
+/// Version described by RFC 8684.
 pub const VERSION: u8 = 1;
-/// Flags of MP_CAPABLE (section 3.1): A, checksums are required; H, HMAC-SHA256 is used.
+/// MP_CAPABLE flag A (section 3.1): checksums required.
 pub const CHECKSUMS: u8 = 0x80;
-/// See [`CHECKSUMS`].
+/// MP_CAPABLE flag H: HMAC-SHA256.
 pub const HMAC_SHA256: u8 = 0x01;
-/// MP_JOIN and MP_PRIO: a backup (section 3.2).
+/// MP_JOIN and MP_PRIO flag B: backup (section 3.2).
 pub(super) const BACKUP: u8 = 0x01;
-/// ADD_ADDR: an echo (section 3.4.1).
+/// ADD_ADDR flag E: echo (section 3.4.1).
 pub(super) const ECHO: u8 = 0x01;
-/// DSS (section 3.3): a DATA_ACK, of eight bytes; a mapping, with a number of eight bytes; a DATA_FIN.
+/// DSS flags A, a, M, m and F (section 3.3).
 pub(super) const HAS_ACK: u8 = 0x01;
 pub(super) const LONG_ACK: u8 = 0x02;
 pub(super) const HAS_MAPPING: u8 = 0x04;
@@ -34,7 +34,7 @@ pub(super) const LONG_NUMBER: u8 = 0x08;
 pub(super) const HAS_FIN: u8 = 0x10;
 const NOP: u8 = 1;
 
-/// A number of data: whole, or its lower half.
+/// Data sequence number, whole or its lower half.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Number {
     /// The lower 32 bits.
@@ -43,113 +43,113 @@ pub enum Number {
     Eight(u64),
 }
 
-/// A mapping (section 3.3.1), or what stands for one in MP_CAPABLE.
+/// Mapping (section 3.3.1), also in MP_CAPABLE.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct WireMapping {
     /// Data sequence number of the first byte.
     pub data: Number,
-    /// Relative subflow sequence number: 1 is the first byte of the subflow, 0 is for a DATA_FIN alone.
+    /// Relative subflow sequence number: 1 is the first byte of the subflow, 0 a DATA_FIN without payload.
     pub subflow: u32,
-    /// Bytes of data, a DATA_FIN counting for one; 0 is a mapping without end (section 3.7).
+    /// Bytes of data, plus one for a DATA_FIN; 0 is an infinite mapping (section 3.7).
     pub length: u16,
-    /// The checksum over data and pseudo-header, where the ends agreed on checksums.
+    /// Checksum over data and pseudo-header, if the ends negotiated checksums.
     pub checksum: Option<u16>,
 }
 
-/// One option.
+/// An MPTCP option.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum WireOption {
-    /// MP_CAPABLE (section 3.1): no key in a SYN, one in the answer, two from then on.
+    /// MP_CAPABLE (section 3.1): no key in a SYN, one in a SYN/ACK, two afterwards.
     Capable {
-        /// The version.
+        /// Version.
         version: u8,
-        /// The flags A to H, A highest.
+        /// Flags A (highest bit) to H.
         flags: u8,
-        /// The sender's key.
+        /// Key of the sender.
         sender: Option<u64>,
-        /// The receiver's key, beside the sender's alone.
+        /// Key of the receiver; only with the sender's.
         receiver: Option<u64>,
-        /// With payload: its length and, if agreed on, its checksum; beside both keys alone.
+        /// Length of the payload and its optional checksum; only with both keys.
         data: Option<(u16, Option<u16>)>,
     },
     /// MP_JOIN in a SYN (section 3.2).
     JoinSyn {
-        /// To be used where no other can be.
+        /// Whether the subflow is a backup.
         backup: bool,
-        /// The number of the sender's address.
+        /// Address ID of the sender.
         address: u8,
-        /// The connection, as the receiver's token.
+        /// Token of the receiver's key.
         token: u32,
-        /// The sender's random number.
+        /// Random number of the sender.
         nonce: u32,
     },
-    /// MP_JOIN in the answer to it.
+    /// MP_JOIN in a SYN/ACK.
     JoinAnswer {
-        /// As in the SYN.
+        /// Whether the subflow is a backup.
         backup: bool,
-        /// The number of the sender's address.
+        /// Address ID of the sender.
         address: u8,
-        /// The first 64 bits of the HMAC.
+        /// First 64 bits of the HMAC.
         hmac: [u8; 8],
-        /// The sender's random number.
+        /// Random number of the sender.
         nonce: u32,
     },
     /// MP_JOIN in the third segment.
     JoinThird {
-        /// The first 160 bits of the HMAC.
+        /// First 160 bits of the HMAC.
         hmac: [u8; 20],
     },
     /// DSS (section 3.3).
     Dss {
         /// DATA_ACK.
         acknowledgement: Option<Number>,
-        /// Where the payload belongs.
+        /// Mapping of the payload.
         mapping: Option<WireMapping>,
         /// DATA_FIN.
         fin: bool,
     },
     /// ADD_ADDR (section 3.4.1): another address of the sender.
     AddAddress {
-        /// Its number.
+        /// Address ID.
         id: u8,
-        /// The address.
+        /// Address.
         address: IpAddr,
-        /// The port, where it is not that of the subflow.
+        /// Port, if it differs from the subflow's.
         port: Option<u16>,
-        /// The last 64 bits of the HMAC; an echo has none.
+        /// Last 64 bits of the HMAC; absent in an echo.
         hmac: Option<[u8; 8]>,
     },
-    /// REMOVE_ADDR (section 3.4.2): addresses that are gone, by their numbers, at least one.
+    /// REMOVE_ADDR (section 3.4.2).
     RemoveAddress {
-        /// Their numbers.
+        /// IDs of the removed addresses, at least one.
         ids: Vec<u8>,
     },
     /// MP_PRIO (section 3.3.8).
     Priority {
-        /// Whether the subflow is a backup from now on.
+        /// Whether the subflow becomes a backup.
         backup: bool,
     },
-    /// MP_FAIL (section 3.7): a checksum did not hold.
+    /// MP_FAIL (section 3.7): a checksum was wrong.
     Fail {
-        /// The data sequence number of what it was of.
+        /// Data sequence number of the failed mapping.
         data: u64,
     },
     /// MP_FASTCLOSE (section 3.5).
     FastClose {
-        /// The receiver's key.
+        /// Key of the receiver.
         receiver: u64,
     },
-    /// MP_TCPRST (section 3.6): why a subflow is reset.
+    /// MP_TCPRST (section 3.6).
     Reset {
-        /// The flags U, V, W and T; the last one, 1, says that the cause will pass.
+        /// Flags U, V, W and T; T (1) marks a transient error.
         flags: u8,
-        /// The reason.
+        /// Reason code.
         reason: u8,
     },
 }
 
 impl WireOption {
-    /// Its bytes, padded with NOPs to whole words.
+    /// Returns the encoded option, padded with NOPs to 32-bit words.
     #[must_use]
     pub fn bytes(&self) -> Vec<u8> {
         let mut out = Writer::new();

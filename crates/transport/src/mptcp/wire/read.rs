@@ -1,4 +1,4 @@
-//! Bytes that may be an option.
+//! Decoding of MPTCP options.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
@@ -7,7 +7,7 @@ use super::option::{
     WireOption, subtype,
 };
 
-/// Bytes that are taken from the front. Each step fails where they are too few.
+/// Cursor over bytes. Each read returns `None` if too few are left.
 #[derive(Clone, Copy)]
 struct Reader<'a>(&'a [u8]);
 
@@ -18,43 +18,43 @@ impl Reader<'_> {
         Some(*first)
     }
 
-    fn byte(&mut self) -> Option<u8> {
+    fn read_u8(&mut self) -> Option<u8> {
         self.array().map(u8::from_be_bytes)
     }
 
-    fn short(&mut self) -> Option<u16> {
+    fn read_u16(&mut self) -> Option<u16> {
         self.array().map(u16::from_be_bytes)
     }
 
-    fn word(&mut self) -> Option<u32> {
+    fn read_u32(&mut self) -> Option<u32> {
         self.array().map(u32::from_be_bytes)
     }
 
-    fn long(&mut self) -> Option<u64> {
+    fn read_u64(&mut self) -> Option<u64> {
         self.array().map(u64::from_be_bytes)
     }
 
     fn number(&mut self, eight: bool) -> Option<Number> {
         if eight {
-            self.long().map(Number::Eight)
+            self.read_u64().map(Number::Eight)
         } else {
-            self.word().map(Number::Four)
+            self.read_u32().map(Number::Four)
         }
     }
 
-    /// The two bytes that are left, if any are.
+    /// Reads the last two bytes, if present.
     fn checksum(&mut self) -> std::result::Result<Option<u16>, ()> {
         match self.0.len() {
             0 => Ok(None),
-            2 => Ok(self.short()),
+            2 => Ok(self.read_u16()),
             _ => Err(()),
         }
     }
 }
 
 impl WireOption {
-    /// The option that begins with its kind and ends where its length says; `None` for another kind, a subtype that
-    /// RFC 8684 does not have, and a length that the subtype does not have. Bits that mean nothing are passed over.
+    /// Decodes an option from its kind byte to its length. Returns `None` for another kind, an unknown subtype, and a
+    /// length that the subtype does not allow. Reserved bits are ignored.
     #[must_use]
     pub fn read(bytes: &[u8]) -> Option<Self> {
         let mut from = Reader(bytes);
@@ -76,18 +76,20 @@ impl WireOption {
                 backup: low & BACKUP != 0,
             },
             subtype::FAIL => {
-                from.byte()?;
-                Self::Fail { data: from.long()? }
+                from.read_u8()?;
+                Self::Fail {
+                    data: from.read_u64()?,
+                }
             }
             subtype::FAST_CLOSE => {
-                from.byte()?;
+                from.read_u8()?;
                 Self::FastClose {
-                    receiver: from.long()?,
+                    receiver: from.read_u64()?,
                 }
             }
             subtype::RESET => Self::Reset {
                 flags: low,
-                reason: from.byte()?,
+                reason: from.read_u8()?,
             },
             _ => return None,
         };
@@ -96,16 +98,16 @@ impl WireOption {
 }
 
 fn capable(from: &mut Reader<'_>, version: u8) -> Option<WireOption> {
-    let flags = from.byte()?;
+    let flags = from.read_u8()?;
     let (mut sender, mut receiver, mut data) = (None, None, None);
     if !from.0.is_empty() {
-        sender = Some(from.long()?);
+        sender = Some(from.read_u64()?);
     }
     if !from.0.is_empty() {
-        receiver = Some(from.long()?);
+        receiver = Some(from.read_u64()?);
     }
     if !from.0.is_empty() {
-        let length = from.short()?;
+        let length = from.read_u16()?;
         data = Some((length, from.checksum().ok()?));
     }
     Some(WireOption::Capable {
@@ -117,21 +119,21 @@ fn capable(from: &mut Reader<'_>, version: u8) -> Option<WireOption> {
     })
 }
 
-/// The three forms differ in length (RFC 8684, figures 5 to 7).
+/// Decodes MP_JOIN, whose three forms differ in length (RFC 8684, figures 5 to 7).
 fn join(from: &mut Reader<'_>, low: u8) -> Option<WireOption> {
-    let (backup, address) = (low & BACKUP != 0, from.byte()?);
+    let (backup, address) = (low & BACKUP != 0, from.read_u8()?);
     Some(match from.0.len() {
         8 => WireOption::JoinSyn {
             backup,
             address,
-            token: from.word()?,
-            nonce: from.word()?,
+            token: from.read_u32()?,
+            nonce: from.read_u32()?,
         },
         12 => WireOption::JoinAnswer {
             backup,
             address,
             hmac: from.array()?,
-            nonce: from.word()?,
+            nonce: from.read_u32()?,
         },
         20 => WireOption::JoinThird { hmac: from.array()? },
         _ => return None,
@@ -139,7 +141,7 @@ fn join(from: &mut Reader<'_>, low: u8) -> Option<WireOption> {
 }
 
 fn dss(from: &mut Reader<'_>) -> Option<WireOption> {
-    let flags = from.byte()?;
+    let flags = from.read_u8()?;
     let has = |bit| flags & bit != 0;
     let mut acknowledgement = None;
     if has(HAS_ACK) {
@@ -149,8 +151,8 @@ fn dss(from: &mut Reader<'_>) -> Option<WireOption> {
     if has(HAS_MAPPING) {
         mapping = Some(WireMapping {
             data: from.number(has(LONG_NUMBER))?,
-            subflow: from.word()?,
-            length: from.short()?,
+            subflow: from.read_u32()?,
+            length: from.read_u16()?,
             checksum: from.checksum().ok()?,
         });
     }
@@ -161,9 +163,10 @@ fn dss(from: &mut Reader<'_>) -> Option<WireOption> {
     })
 }
 
-/// Address and port by what is left beside the HMAC, which an echo does not have (RFC 8684, figure 12).
+/// Decodes ADD_ADDR: the length determines the address family and the presence of a port; an echo has no HMAC (RFC
+/// 8684, figure 12).
 fn add_address(from: &mut Reader<'_>, low: u8) -> Option<WireOption> {
-    let id = from.byte()?;
+    let id = from.read_u8()?;
     let echo = low & ECHO != 0;
     let (address, has_port) = match from.0.len() + if echo { 8 } else { 0 } {
         length @ (12 | 14) => (IpAddr::V4(Ipv4Addr::from(from.array::<4>()?)), length == 14),
@@ -173,7 +176,7 @@ fn add_address(from: &mut Reader<'_>, low: u8) -> Option<WireOption> {
     Some(WireOption::AddAddress {
         id,
         address,
-        port: if has_port { Some(from.short()?) } else { None },
+        port: if has_port { Some(from.read_u16()?) } else { None },
         hmac: if echo { None } else { Some(from.array()?) },
     })
 }

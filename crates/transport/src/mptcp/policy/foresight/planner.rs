@@ -1,42 +1,42 @@
-//! What Foresight decides for one connection: its paths, where its handshake goes on, and how its tail is protected.
+//! Decisions of Foresight for one connection: paths, handshake retries and tail protection.
 
 use foundation::{Duration, Generator};
 
 use super::completion_time::{FlowModel, PathForecast};
-use super::foresight::{Foresight, HANDSHAKE_AFTER, TAIL, TAIL_AFTER};
-use super::{
+use super::settings::{Foresight, HANDSHAKE_AFTER, TAIL, TAIL_AFTER};
+use crate::mptcp::host::PathState;
+use crate::mptcp::policy::{
     ConnectionPlan, HandshakeAttempt, HostPaths, Join, PathIndex, PathPolicy, Progress, StartParameters, Tail,
 };
-use crate::mptcp::host::PathState;
 
-/// The most paths that a flow is planned over.
-const MOST: usize = 64;
-/// A flow of unknown size is taken to be once more as large as what it has sent, but of this size at first.
+/// Maximum number of paths of a flow.
+const MAX_PATHS: usize = 64;
+/// Initially assumed size of a flow of unknown size; later it is assumed to send as much again as it has sent.
 const FIRST_GUESS: u64 = 14_000;
-/// Further paths that a handshake tries.
-const ATTEMPTS: usize = 4;
-/// What a handshake waits beyond multiples of the round trip: hosts and delayed packets take some time as well.
-const LEAST_PATIENCE: Duration = Duration::from_millis(10);
+/// Maximum number of handshake retries.
+const MAX_RETRIES: usize = 4;
+/// Added to multiples of the round-trip time, for the processing time of hosts and for jitter.
+const RETRY_MARGIN: Duration = Duration::from_millis(10);
 
-/// The policy of one connection.
+/// Policy of one connection.
 #[derive(Clone, Debug)]
 pub(super) struct Planner {
     settings: Foresight,
     start: StartParameters,
-    /// Its size is not known: it joins paths as it grows.
+    /// The size is unknown: paths join as the flow grows.
     grows: bool,
-    /// The bytes acknowledged at which it is looked at next.
-    ask_at: u64,
+    /// Acknowledged bytes at which the plan is next revised.
+    next_revision: u64,
 }
 
 impl Planner {
-    /// The policy of a connection that is yet to be opened.
+    /// Creates the policy of a new connection.
     pub(super) fn new(settings: Foresight) -> Self {
         Self {
             settings,
             start: StartParameters::default(),
             grows: false,
-            ask_at: FIRST_GUESS / 2,
+            next_revision: FIRST_GUESS / 2,
         }
     }
 
@@ -50,20 +50,21 @@ impl Planner {
         }
     }
 
-    /// All paths, those of the least expected time for `bytes` first.
+    /// Returns all paths in the order of the expected completion time of `bytes`.
     fn ranked(&self, bytes: u64, host: &HostPaths) -> Vec<PathForecast> {
         let flow_model = self.flow_model();
         let forecast = |(number, account)| flow_model.forecast(PathIndex(number as u8), account);
         let paths = host.paths().iter().enumerate().map(forecast);
-        let mut ranked: Vec<(f64, PathForecast)> =
-            paths.map(|on| (flow_model.alone(&on, bytes), on)).collect();
+        let mut ranked: Vec<(f64, PathForecast)> = paths
+            .map(|on| (flow_model.single_path_time(&on, bytes), on))
+            .collect();
         ranked.sort_by(|a, b| a.0.total_cmp(&b.0));
         ranked.into_iter().map(|(_, on)| on).collect()
     }
 
-    /// How many of the paths of least round-trip time short flows fill: their load over what one path carries, so that
-    /// long flows leave out as many.
-    fn kept_free(&self, host: &HostPaths) -> usize {
+    /// Returns the number of paths that long_flow_paths flows leave to short ones: the load of short flows over the rate of one
+    /// path, at most half of all paths.
+    fn reserved_paths(&self, host: &HostPaths) -> usize {
         if !self.settings.steer {
             return 0;
         }
@@ -79,31 +80,32 @@ impl Planner {
         filled.min(host.len() / 2)
     }
 
-    /// The paths that a flow of `bytes` is to use, in the order in which they join, and what each is expected to bring.
+    /// Returns the paths of a flow of `bytes` in the order of joining, with the expected bytes of each.
     fn plan(&self, bytes: u64, ranked: &[PathForecast]) -> Vec<(PathIndex, u64)> {
         let flow_model = self.flow_model();
         let Some((first, others)) = ranked.split_first() else {
             return Vec::new();
         };
         let mut plan = vec![*first];
-        let mut time = flow_model.together(&plan, bytes);
-        for on in others.iter().take(MOST - 1) {
-            if flow_model.first_bytes(first, on) <= time * (1.0 + self.settings.slack) {
+        let mut time = flow_model.multipath_time(&plan, bytes);
+        for on in others.iter().take(MAX_PATHS - 1) {
+            if flow_model.first_delivery(first, on) <= time * (1.0 + self.settings.slack) {
                 plan.push(*on);
-                time = flow_model.together(&plan, bytes);
+                time = flow_model.multipath_time(&plan, bytes);
             }
         }
         flow_model.shares(&plan, bytes)
     }
 
-    /// The paths of a long flow: all but those that short flows fill.
-    fn long(&self, host: &HostPaths) -> Vec<PathIndex> {
-        let free = self.kept_free(host);
-        host.by(|path| path.base_rtt).split_off(free)
+    /// Returns the paths of a long_flow_paths flow: all but those left to short flows.
+    fn long_flow_paths(&self, host: &HostPaths) -> Vec<PathIndex> {
+        let free = self.reserved_paths(host);
+        host.sorted_by(|path| path.base_rtt).split_off(free)
     }
 
-    /// Where the handshake goes on, and the tail of the data: other paths than the first, the best one first.
-    fn protect(&self, opening: &mut ConnectionPlan, host: &HostPaths) {
+    /// Plans handshake retries and tail protection on other paths than the first, in the order of their expected
+    /// time.
+    fn plan_retries(&self, opening: &mut ConnectionPlan, host: &HostPaths) {
         let settings = &self.settings;
         let ranked = self.ranked(FIRST_GUESS, host);
         let mut others = ranked.iter().filter(|on| on.path != opening.first);
@@ -122,13 +124,13 @@ impl Planner {
                 account.map_or(Duration::ZERO, PathState::usual_rtt)
             };
             let mut before = opening.first;
-            for on in others.by_ref().take(ATTEMPTS) {
+            for on in others.by_ref().take(MAX_RETRIES) {
                 let expected = rtt(before);
-                // Nothing is known of the path: TCP's own timer it is.
+                // Without a known round-trip time, TCP's timer applies.
                 if expected.is_zero() {
                     break;
                 }
-                let after = expected.mul_f64(multiple) + LEAST_PATIENCE;
+                let after = expected.mul_f64(multiple) + RETRY_MARGIN;
                 opening.attempts.push(HandshakeAttempt { path: on.path, after });
                 before = on.path;
             }
@@ -145,7 +147,9 @@ impl PathPolicy for Planner {
         let size = size.filter(|_| self.settings.sizes);
         self.grows = size.is_none();
         let mut opening = match size {
-            Some(size) if size > self.settings.short.bytes() => ConnectionPlan::over(self.long(host)),
+            Some(size) if size > self.settings.short.bytes() => {
+                ConnectionPlan::over(self.long_flow_paths(host))
+            }
             _ => {
                 let bytes = size.unwrap_or(FIRST_GUESS);
                 let mut plan = self.plan(bytes, &self.ranked(bytes, host));
@@ -158,7 +162,7 @@ impl PathPolicy for Planner {
                 opening
             }
         };
-        self.protect(&mut opening, host);
+        self.plan_retries(&mut opening, host);
         opening
     }
 
@@ -168,14 +172,14 @@ impl PathPolicy for Planner {
 
     fn progress(&mut self, progress: &Progress<'_>, host: &HostPaths) -> Vec<Join> {
         let sent = progress.acknowledged;
-        if sent < self.ask_at {
+        if sent < self.next_revision {
             return Vec::new();
         }
-        self.ask_at = sent * 2;
+        self.next_revision = sent * 2;
         let wanted: Vec<PathIndex> = if sent > self.settings.short.bytes() {
-            self.long(host)
+            self.long_flow_paths(host)
         } else {
-            // What has sent so much is taken to send as much again, and at least what waits.
+            // The remaining size is assumed to equal the bytes sent, and is at least the backlog.
             let bytes = progress.backlog.max(sent);
             let plan = self.plan(bytes, &self.ranked(bytes, host));
             let more = plan.len().saturating_sub(progress.paths.len());
@@ -192,8 +196,8 @@ impl PathPolicy for Planner {
 
 #[cfg(test)]
 mod tests {
-    use super::super::PolicySettings as _;
     use super::*;
+    use crate::mptcp::policy::PolicySettings as _;
     use foundation::{Instant, Streams};
 
     fn host() -> HostPaths {
@@ -206,7 +210,7 @@ mod tests {
         host
     }
 
-    /// A hundredth of a second.
+    /// Returns the time of a step of 10 ms.
     fn at(step: u64) -> Instant {
         Instant::from_nanos(step * 10_000_000)
     }
@@ -221,7 +225,7 @@ mod tests {
         policy.open(size, host, &mut Streams::new(1, 0).stream("paths"))
     }
 
-    /// One that joins paths only for what they bring in time.
+    /// Adds paths only for what they deliver in time.
     fn frugal() -> Foresight {
         Foresight {
             slack: 0.0,
@@ -230,7 +234,7 @@ mod tests {
     }
 
     #[test]
-    fn short_flows_take_the_path_on_which_they_end_first() {
+    fn short_flow_takes_path_with_smallest_completion_time() {
         let mut host = host();
         let opening = open(frugal(), Some(50_000), &host);
         assert_eq!(paths(&opening), [1]);
@@ -240,7 +244,7 @@ mod tests {
             (tail.segments, tail.after, tail.path),
             (10, 150, Some(PathIndex(2)))
         );
-        // 1 MB waits there, of twenty flows: 64 ms at 12.5 MB/s beyond what a round trip carries.
+        // 1 MB of twenty flows waits there: 64 ms at 12.5 MB/s beyond one bandwidth-delay product.
         let account = host.path_mut(PathIndex(1)).unwrap();
         (account.unfinished, account.subflows) = (1_000_000, 20);
         assert_eq!(paths(&open(frugal(), Some(50_000), &host)), [2]);
@@ -249,13 +253,13 @@ mod tests {
             ..frugal()
         };
         assert_eq!(paths(&open(blind, Some(50_000), &host)), [1]);
-        // They share the path with a flow of 1 kB, which holds none of them up for longer than it takes itself.
+        // A flow of 1 kB shares the path: each of the others delays it by no more than its own transmission time.
         assert_eq!(paths(&open(frugal(), Some(1000), &host)), [1]);
     }
 
-    /// Expected to be done after 100 ms: by 400 ms a second path can have brought something, the slowest cannot.
+    /// The expected time is 100 ms: by 400 ms a second path can deliver data, the slowest one cannot.
     #[test]
-    fn paths_join_that_could_help_if_things_go_wrong() {
+    fn paths_within_slack_join() {
         let host = host();
         let opening = open(Foresight::default(), Some(50_000), &host);
         assert_eq!(paths(&opening), [1, 2, 0]);
@@ -271,7 +275,7 @@ mod tests {
     }
 
     #[test]
-    fn a_late_handshake_tries_the_others_in_their_order() {
+    fn unanswered_handshake_retries_on_other_paths() {
         let host = host();
         let attempts = |settings| {
             let opening = open(settings, Some(50_000), &host);
@@ -280,7 +284,7 @@ mod tests {
                 .map(|attempt| (attempt.path.0, attempt.after.as_nanos() / 1_000_000))
                 .collect::<Vec<_>>()
         };
-        // Twice the round trip of the path before, and 10 ms.
+        // Twice the round-trip time of the previous path, plus 10 ms.
         assert_eq!(attempts(Foresight::default()), [(2, 50), (0, 70), (3, 90)]);
         let patient = Foresight {
             handshake_after: Some(0.0),
@@ -289,10 +293,10 @@ mod tests {
         assert_eq!(attempts(patient), []);
     }
 
-    /// The first window and the timers are those of the connection: with a first window of one segment 14 kB take four round
-    /// trips, and a path that carries less is no slower.
+    /// The model uses the connection's initial window and timers: 14 kB take four round trips with an initial window
+    /// of one segment.
     #[test]
-    fn the_connection_says_how_it_begins() {
+    fn model_uses_start_parameters() {
         let host = host();
         let planner = |initial_window| Planner {
             settings: frugal(),
@@ -301,20 +305,20 @@ mod tests {
                 ..StartParameters::default()
             },
             grows: false,
-            ask_at: 0,
+            next_revision: 0,
         };
         let time = |planner: Planner| {
             let ranked = planner.ranked(14_000, &host);
-            planner.flow_model().alone(&ranked[0], 14_000)
+            planner.flow_model().single_path_time(&ranked[0], 14_000)
         };
         let close = |a: f64, b: f64| (a - b).abs() < 1e-9;
         assert!(close(time(planner(10)), 0.020 + 0.020) && close(time(planner(1)), 0.020 + 4.0 * 0.020));
     }
 
     #[test]
-    fn losses_drive_away() {
+    fn avoids_lossy_paths() {
         let mut host = host();
-        // One segment in ten: a timeout of 200 ms for three flows in ten, one of a second for one in ten.
+        // One segment in ten: a timeout of 200 ms for three flows in ten, of one second for one in ten.
         host.on_delivery(PathIndex(1), at(100), 0, 1500);
         assert_eq!(paths(&open(frugal(), Some(50_000), &host)), [2]);
         let blind = Foresight {
@@ -325,28 +329,28 @@ mod tests {
     }
 
     #[test]
-    fn long_flows_leave_paths_to_short_ones_in_proportion() {
+    fn steered_long_flows_leave_paths_to_short_ones() {
         let mut host = host();
         let steering = Foresight {
             steer: true,
             ..Foresight::default()
         };
-        let long = |host: &HostPaths| paths(&open(steering.clone(), Some(5_000_000), host));
-        assert_eq!(long(&host), [1, 2, 0, 3]);
+        let long_flow_paths = |host: &HostPaths| paths(&open(steering.clone(), Some(5_000_000), host));
+        assert_eq!(long_flow_paths(&host), [1, 2, 0, 3]);
         // 10 flows/s of 800 kB are two thirds of 12.5 MB/s.
         for step in 0..50 {
             host.on_flow(at(step * 10), 800_000);
         }
-        assert_eq!(long(&host), [2, 0, 3]);
+        assert_eq!(long_flow_paths(&host), [2, 0, 3]);
         assert_eq!(
             paths(&open(Foresight::default(), Some(5_000_000), &host)),
             [1, 2, 0, 3]
         );
     }
 
-    /// A delayed acknowledgement is not a queue; many long round trips are one.
+    /// One delayed ACK is no queue; many long_flow_paths round trips are.
     #[test]
-    fn one_late_acknowledgement_says_little() {
+    fn ignores_a_single_delayed_ack() {
         let mut host = host();
         host.on_round_trip(PathIndex(1), Duration::from_millis(220));
         assert_eq!(paths(&open(frugal(), Some(10_000), &host)), [1]);
@@ -357,7 +361,7 @@ mod tests {
     }
 
     #[test]
-    fn flows_of_unknown_size_join_as_they_grow() {
+    fn flow_of_unknown_size_adds_paths_as_it_grows() {
         let host = host();
         let mut policy = frugal().build();
         let opening = policy.open(None, &host, &mut Streams::new(1, 0).stream("paths"));
@@ -373,11 +377,11 @@ mod tests {
             let joins = policy.progress(&progress, &host);
             joins.iter().map(|join| join.path.0).collect::<Vec<_>>()
         };
-        assert_eq!(joined(10_000, 0), [] as [u8; 0], "nothing is gained");
+        assert_eq!(joined(10_000, 0), [] as [u8; 0], "no gain");
         assert_eq!(
             joined(15_000, 20_000_000),
             [] as [u8; 0],
-            "not asked at every byte"
+            "not revised at every byte"
         );
         assert_eq!(joined(30_000, 20_000_000), [2, 0]);
         assert_eq!(joined(900_000, 0), [2, 0, 3]);
