@@ -47,7 +47,7 @@ fn slow_path_does_not_block_fast_one() {
             retransmit.seconds,
             plain.seconds
         );
-        assert!(retransmit.retransmissions > 300, "{}", retransmit.sent_again);
+        assert!(retransmit.retransmissions > 300, "{}", retransmit.retransmissions);
     }
 }
 
