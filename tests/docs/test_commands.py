@@ -142,11 +142,11 @@ def test_links_lead_somewhere(page: str) -> None:
             assert anchor in slugs, match[0]
 
 
-@pytest.mark.parametrize("page", ["ARCHITECTURE.md", "CONTRIBUTING.md"])
+@pytest.mark.parametrize("page", ["ARCHITECTURE.md", "CONTRIBUTING.md", "docs/extending.md"])
 def test_files_that_are_named_are_there(page: str) -> None:
     """A path in backticks that begins in one of the project's folders exists."""
     text = (ROOT / page).read_text(encoding="utf-8")
-    named = set(re.findall(r"`((?:crates|python|studies|tests|docs|benchmarks)/[^`*<]*)`", text))
+    named = set(re.findall(r"`((?:crates|python|studies|tests|docs|benchmarks|bpf)/[^`*<]*)`", text))
     assert named
     missing = [path for path in sorted(named) if "NAME" not in path and not (ROOT / path).exists()]
     assert missing == []
