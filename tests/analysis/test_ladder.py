@@ -45,8 +45,10 @@ def test_go_back_n_sends_its_window_again() -> None:
     (lost,) = [flight for flight in whole.flights if flight.dropped is not None]
     assert (lost.frame, lost.data, lost.forward, lost.reason) == ("data", (3, 4), True, "loss")
     (timeout,) = [mark for mark in whole.marks if mark.kind == "timeout"]
-    assert timeout.text == "timeout: 3-6 again"
-    assert [flight.label for flight in whole.flights if flight.again] == [f"data {n}" for n in (3, 4, 5, 6)]
+    assert timeout.text == "timeout: retransmits 3-6"
+    assert [flight.label for flight in whole.flights if flight.is_retransmission] == [
+        f"data {n}" for n in (3, 4, 5, 6)
+    ]
     assert [mark.text for mark in whole.marks if mark.kind == "discarded"] == [
         "discards 4",
         "discards 5",
@@ -58,7 +60,7 @@ def test_go_back_n_sends_its_window_again() -> None:
 
 def test_selective_repeat_keeps_what_came_and_sends_one_again() -> None:
     whole = traced("selective-repeat", LOST, window=4)
-    assert [flight.label for flight in whole.flights if flight.again] == ["data 3"]
+    assert [flight.label for flight in whole.flights if flight.is_retransmission] == ["data 3"]
     assert [mark.text for mark in whole.marks if mark.kind == "kept"] == ["keeps 4", "keeps 5", "keeps 6"]
     assert "delivers 3-6" in [mark.text for mark in whole.marks]
     assert "ack 3 +4-6" in [flight.label for flight in whole.flights]
@@ -92,7 +94,16 @@ def test_svg_is_whole_and_holds_every_packet() -> None:
     texts = ["".join(element.itertext()) for element in root.iter() if element.tag.endswith("}text")]
     for flight in shown.flights:
         assert flight.label in texts
-    for word in ("sender", "receiver", "lost", "timeout", "3-6 again", "discards 4", "delivers 3", "gbn <4>"):
+    for word in (
+        "sender",
+        "receiver",
+        "lost",
+        "timeout",
+        "retransmits 3-6",
+        "discards 4",
+        "delivers 3",
+        "gbn <4>",
+    ):
         assert word in texts
     assert not re.search(r'(href|src)="', drawing)
     height = float(root.attrib["height"])
@@ -170,7 +181,7 @@ def test_a_ladder_of_tcp_tells_bytes() -> None:
     assert kept[0] == f"keeps {20 * MSS}-{21 * MSS}"
     # What was lost comes again, and all that was kept behind it is delivered with it.
     mended = next(mark for mark in whole.marks if mark.text.startswith(f"delivers {19 * MSS}-"))
-    again = next(flight for flight in whole.flights if flight.again)
+    again = next(flight for flight in whole.flights if flight.is_retransmission)
     assert mended.packet == again.number
     assert mended.data[0][1] > 20 * MSS
     ack = next(flight for flight in whole.flights if flight.sack)
@@ -211,7 +222,7 @@ def test_ladders_stand_side_by_side_over_one_time() -> None:
     parts = ladder.cut_alike(wholes, packets=20)
     assert len({(part.begin, part.end) for part in parts}) == 1
     assert 20 <= max(len(part.flights) for part in parts) < 24
-    drawing = ladder_svg.draw_beside(
+    drawing = ladder_svg.draw_panels(
         [ladder_svg.Panel(part, name, "") for part, name in zip(parts, "ab", strict=True)]
     )
     root = ET.fromstring(drawing)

@@ -140,5 +140,5 @@ def test_the_last_bit_arrives_before_the_host_has_processed_it() -> None:
         "propagation": 6.0,
         "processing": 3.0,
         "store and forward": 7.5,
-        "transmission at the slowest link": 7.5,
+        "sending at the slowest link": 7.5,
     }

@@ -41,8 +41,8 @@ def test_losses_retransmissions_and_sacks_are_those_of_the_events() -> None:
     _, (one,) = read(record)
     drops = [event for event in record["events"] if event["what"] == "drop"]
     assert [loss.reason for loss in one.lost] == ["queue"] * len(drops)
-    assert one.again == len(drops) > 0
-    for loss, again in zip(one.lost, (p for p in one.sent if p.kind == "sent again"), strict=True):
+    assert one.retransmissions == len(drops) > 0
+    for loss, again in zip(one.lost, (p for p in one.sent if p.kind == "retransmitted"), strict=True):
         assert (again.low, again.high) == (loss.low, loss.high) == (again.low, again.low + MSS)
     # What is kept beyond a loss is told once, block after block.
     beyond = [piece for piece in one.kept if one.lost[0].time < piece.time < one.lost[1].time]
@@ -66,7 +66,7 @@ def test_a_block_below_or_inside_another_tells_of_a_duplicate() -> None:
         event("receive", "reverse", "ack", acknowledgement=1100, sack=[[1600, 3600]], time=3.0),
     ]
     (one,) = series_sequence.read(events, {0: "s1"})
-    twice, kept = "had already (D-SACK)", "kept (SACK)"
+    twice, kept = "duplicate (D-SACK)", "received (SACK)"
     assert [(p.time, p.low, p.high, p.kind) for p in one.kept] == [
         (1.0, 500, 1000, twice),
         (2.0, 2000, 2500, twice),
@@ -95,14 +95,14 @@ def test_protocols_that_number_packets_have_a_sequence_too() -> None:
 
 def test_thinning_hides_no_byte_and_no_retransmission() -> None:
     _, (one,) = read(trace(seconds=4.0, lose_every=60))
-    assert one.again > 10
+    assert one.retransmissions > 10
     drawn = series_sequence.thinned(one.sent, RTT)
     assert len(drawn) < len(one.sent) / 4
 
     def covered(pieces: list[Piece], kind: str) -> set[int]:
         return {at for piece in pieces if piece.kind == kind for at in range(piece.low, piece.high, MSS)}
 
-    for kind in ("sent", "sent again"):
+    for kind in ("sent", "retransmitted"):
         assert covered(drawn, kind) == covered(list(one.sent), kind)
     edges = series_sequence.thinned_edges(one.edges, RTT)
     assert (edges[0], edges[-1]) == (one.edges[0], one.edges[-1])
@@ -131,7 +131,7 @@ def test_a_threshold_that_is_none_yet_is_not_drawn() -> None:
 def test_flows_are_chosen_by_name_and_cut_by_time() -> None:
     shown, _ = read(trace(flows=3, seconds=1.0))
     assert [flow.name for flow in series.choose(shown, ["s2"]).flows] == ["s2"]
-    with pytest.raises(ValueError, match='"s4" is no flow'):
+    with pytest.raises(ValueError, match='no flow "s4"'):
         series.choose(shown, ["s4"])
     part = series.cut(shown, 0.5, 0.7)
     assert all(0.5 <= time <= 0.7 for one in (*part.flows, *part.queues) for time in one.time)
@@ -161,11 +161,11 @@ def test_charts_show_every_part_over_one_time() -> None:
     rows = [row for rows in spec["datasets"].values() for row in rows] if "datasets" in spec else []
     rows += [row for view in views(spec) for row in view.get("data", {}).get("values", [])]
     marked = {row["what"] for row in rows if "what" in row}
-    assert marked >= {"sent", "sent again", "lost", "acknowledged", "kept (SACK)"}
+    assert marked >= {"sent", "retransmitted", "lost", "acknowledged", "received (SACK)"}
     assert {row["quantity"] for row in rows if "quantity" in row} >= {"congestion window", "in flight", "RTT"}
     assert {row["state"] for row in rows if "state" in row} == {"recovery"}
-    again = [row for row in rows if row.get("what") == "sent again"]
-    assert len({row["time"] for row in again}) == sequences[0].again
+    again = [row for row in rows if row.get("what") == "retransmitted"]
+    assert len({row["time"] for row in again}) == sequences[0].retransmissions
     svg = charts.render(spec, "svg").decode()
     assert ET.fromstring(svg) is not None
     assert "reno: tcp &lt;1&gt;" in svg
@@ -188,7 +188,7 @@ def test_text_tells_figures_and_losses() -> None:
         "congestion window",
         "smoothed RTT",
         "queue of bottleneck",
-        "2 sent again",
+        "2 retransmissions",
         "ms later",
     ):
         assert words in text

@@ -1,7 +1,7 @@
-"""Time-sequence (ladder) diagrams: what one trial sent, what was lost, and what its protocol did about it.
+"""Ladder diagrams: the packets of a trial, losses and retransmissions.
 
-This module reads a trial's events into flights and marks and cuts out the part to be shown;
-`ladder_svg` and `ladder_text` draw it.
+This module converts a trial's events to flights and marks and selects a part of them;
+`longfat.presentation.ladder_svg` and `ladder_text` draw it.
 """
 
 from __future__ import annotations
@@ -19,19 +19,18 @@ MarkKind = Literal["timeout", "delivered", "kept", "discarded"]
 _VERBS = {"delivered": "delivers", "kept": "keeps", "discarded": "discards"}
 
 PACKETS = 44
-"""Packets that a diagram shows unless asked otherwise: a loss and what follows it."""
+"""Default number of packets in a diagram: a loss and the packets after it."""
 MOST_BLOCKS = 2
-"""Blocks of a TCP acknowledgement that a diagram has room for."""
+"""Maximum number of SACK blocks in the label of a TCP acknowledgement."""
 BEFORE = 5
-"""Packets of these that left before the first loss."""
+"""Number of packets in a diagram before the first loss."""
 
 
 @dataclass(frozen=True)
 class Flight:
-    """One packet: its number in the trial, when it left and what became of it.
+    """One packet: its number in the trial, and the times in s at which it left, arrived or was dropped.
 
-    Times in s; `again` marks a retransmission. A packet that was duplicated arrives more than once. `later`
-    are the arrivals behind the end of the part that is shown.
+    A duplicated packet arrives several times. `later` are arrivals after the end of the diagram.
     """
 
     number: int
@@ -40,7 +39,7 @@ class Flight:
     data: tuple[int, int] | None
     acknowledgement: int | None
     sack: tuple[tuple[int, int], ...]
-    again: bool
+    is_retransmission: bool
     forward: bool
     sent: float
     arrived: tuple[float, ...] = ()
@@ -50,12 +49,12 @@ class Flight:
 
     @property
     def end(self) -> float:
-        """When it last arrived, was dropped, or (where the trace ends before) left."""
+        """The time of the last arrival or the drop; the departure if the trace stops earlier."""
         return max((*self.arrived, self.dropped or self.sent))
 
     @property
     def label(self) -> str:
-        """What it is, as short as a diagram needs: `data 7`, `ack 8 +10-12`, `open`; in TCP `data 0-1448`."""
+        """A short label: `data 7`, `ack 8 +10-12`, `open`; for TCP `data 0-1448`."""
         if self.data is not None:
             return f"{self.frame} {spelled(*self.data, self.unit)}"
         if self.frame in ("ack", "update") and self.acknowledgement is not None:
@@ -68,10 +67,10 @@ class Flight:
 
 @dataclass(frozen=True)
 class Mark:
-    """Something that happened at a host: a timeout, data delivered in order, kept for later or discarded.
+    """An event at a host: a timeout, or data delivered in order, kept for later or discarded.
 
-    `packet` is the number of the packet whose arrival caused it, None for a timeout; `data` are the pieces
-    of the stream that it concerns, half-open.
+    `packet` is the number of the packet that caused it, None for a timeout; `data` are the half-open ranges
+    of the stream.
     """
 
     time: float
@@ -85,10 +84,10 @@ class Mark:
 
 @dataclass(frozen=True)
 class Ladder:
-    """A trial, or a part of it, in order of time.
+    """A trial or a part of it, in order of time.
 
-    A part holds all that happens from `begin` to `end` (s): packets that leave (`flights`), packets that left
-    before and arrive (`arriving`), and marks. `more` counts the packets that leave after it.
+    A part contains everything from `begin` to `end` (s): packets that leave (`flights`), packets that left
+    earlier and arrive (`arriving`), and marks. `more` is the number of packets that leave later.
     """
 
     flights: tuple[Flight, ...]
@@ -100,12 +99,12 @@ class Ladder:
 
     @property
     def drawn(self) -> tuple[Flight, ...]:
-        """All packets of which a part is shown."""
+        """All packets of the diagram."""
         return (*self.arriving, *self.flights)
 
 
 def spelled(low: int, high: int, unit: Unit) -> str:
-    """A range [low, high) as people write it: packets by the last one, bytes by the one behind them.
+    """A range [low, high) as text: the last packet is inclusive, the last byte exclusive.
 
     >>> spelled(3, 4, "packets"), spelled(3, 8, "packets"), spelled(0, 1448, "B")
     ('3', '3-7', '0-1448')
@@ -116,10 +115,10 @@ def spelled(low: int, high: int, unit: Unit) -> str:
 
 
 def read(events: Iterable[Event]) -> Ladder:
-    """The whole of a trial's events."""
-    unit, listed = positions(events)
+    """Converts all events of a trial."""
+    unit, placed = positions(events)
     flights: dict[int, Flight] = {}
-    for event in listed:
+    for event in placed:
         what = event["what"]
         if what == "send":
             flights[event["id"]] = _flight(event, unit)
@@ -130,7 +129,7 @@ def read(events: Iterable[Event]) -> Ladder:
             else:
                 flight = replace(flight, dropped=event["time"], reason=event.get("reason", ""))
             flights[event["id"]] = flight
-    marks = [*_timeouts(listed, unit), *_arrivals(listed, unit)]
+    marks = [*_timeouts(placed, unit), *_arrivals(placed, unit)]
     marks.sort(key=lambda mark: mark.time)
     return Ladder(tuple(sorted(flights.values(), key=lambda flight: flight.sent)), tuple(marks))
 
@@ -143,41 +142,41 @@ def _flight(event: Event, unit: Unit) -> Flight:
         data=data_range(event, unit),
         acknowledgement=event.get("acknowledgement"),
         sack=tuple((a, b) for a, b in event.get("sack", ())),
-        again=bool(event.get("retransmission")),
+        is_retransmission=bool(event.get("retransmission")),
         forward=event["direction"] == "forward",
         sent=event["time"],
     )
 
 
 def _timeouts(events: Sequence[Event], unit: Unit) -> Iterable[Mark]:
-    again: dict[tuple[float, str], list[tuple[int, int]]] = {}
+    resent: dict[tuple[float, str], list[tuple[int, int]]] = {}
     for event in events:
         data = data_range(event, unit) if event["what"] == "send" else None
         if data is not None and event.get("retransmission"):
-            again.setdefault((event["time"], event["host"]), []).append(data)
+            resent.setdefault((event["time"], event["host"]), []).append(data)
     for event in events:
         if event["what"] == "timeout":
-            ranges = again.get((event["time"], event["host"]), [])
-            text = "timeout" + (f": {told(ranges, unit)} again" if ranges else "")
+            ranges = resent.get((event["time"], event["host"]), [])
+            text = "timeout" + (f": retransmits {listed(ranges, unit)}" if ranges else "")
             yield Mark(event["time"], event["host"], "timeout", text)
 
 
-def told(ranges: Iterable[tuple[int, int]], unit: Unit) -> str:
-    """Ranges as people write them.
+def listed(ranges: Iterable[tuple[int, int]], unit: Unit) -> str:
+    """Ranges as text.
 
-    >>> told([(3, 4), (4, 6), (7, 8), (9, 11)], "packets"), told([(0, 1448)], "B")
+    >>> listed([(3, 4), (4, 6), (7, 8), (9, 11)], "packets"), listed([(0, 1448)], "B")
     ('3-5, 7, 9-10', '0-1448')
     """
     return ", ".join(spelled(low, high, unit) for low, high in joined(ranges))
 
 
 class _Receiver:
-    """What the receiver of packets did with each of them: the bytes it has delivered tell how far it got."""
+    """Infers the actions of a receiver of packets from the number of delivered bytes."""
 
     def __init__(self, events: Sequence[Event]) -> None:
-        # A receiver that keeps what comes out of order says so in its ACKs.
+        # A receiver that keeps packets out of order reports them in its ACKs.
         self.keeps = any(event.get("sack") for event in events)
-        # Packets that arrive at one time all come before what is delivered then.
+        # Simultaneous arrivals precede the deliveries at the same time.
         self.read: dict[float, int] = {}
         self.lengths: dict[int, int] = {}
         for event in events:
@@ -205,7 +204,7 @@ class _Receiver:
 
 
 class _TcpReceiver:
-    """What a TCP did with each segment: it keeps all that is whole, and delivers what is in order."""
+    """Infers the actions of a TCP receiver: it keeps all intact segments and delivers data in order."""
 
     def __init__(self, events: Sequence[Event]) -> None:
         self.corrupt = {event["id"] for event in events if event["what"] == "corrupt"}
@@ -223,7 +222,7 @@ class _TcpReceiver:
 
 
 def _arrivals(events: Sequence[Event], unit: Unit) -> Iterable[Mark]:
-    """What became of each data packet at the receiver."""
+    """The action of the receiver for each data packet."""
     receiver = _TcpReceiver(events) if unit == "B" else _Receiver(events)
     for event in events:
         if event["what"] != "receive" or event["direction"] != "forward":
@@ -241,7 +240,7 @@ def _arrivals(events: Sequence[Event], unit: Unit) -> Iterable[Mark]:
 
 
 def together(marks: Iterable[Mark]) -> list[Mark]:
-    """Marks as a drawing to scale has room for them: one for all of a kind at one time and host."""
+    """Merges marks of the same kind, time and host for a drawing."""
     groups: dict[tuple[float, Host, MarkKind], list[Mark]] = {}
     for mark in marks:
         groups.setdefault((mark.time, mark.host, mark.kind), []).append(mark)
@@ -250,7 +249,7 @@ def together(marks: Iterable[Mark]) -> list[Mark]:
         first, data = group[0], tuple(piece for mark in group for piece in mark.data)
         if len(group) > 1 and data:
             verb = first.text.partition(" ")[0]
-            text = f"{verb} {told(data, first.unit)}" + (" already" if verb == "has" else "")
+            text = f"{verb} {listed(data, first.unit)}" + (" already" if verb == "has" else "")
             first = replace(first, text=text, packet=None, data=data)
         merged.append(first)
     return merged
@@ -259,11 +258,11 @@ def together(marks: Iterable[Mark]) -> list[Mark]:
 def cut(
     whole: Ladder, first: float | None = None, last: float | None = None, packets: int | None = None
 ) -> Ladder:
-    """Returns what happens in a trial between two times (in s), ends included.
+    """Returns the part of a trial between two times in s, inclusive.
 
-    Without a start it begins shortly before the first data packet that was lost (at the beginning where none
-    was). It ends at `last`, or before the packet leaves that follows `packets` others, whichever comes first;
-    without both after `PACKETS`. Raises ValueError where nothing happens in that time.
+    By default, it starts shortly before the first lost data packet (at the start of the trial without loss).
+    It stops at `last` or after `packets` departures, whichever is first; by default after `PACKETS`. Raises
+    ValueError if the part is empty.
     """
     (part,) = cut_alike([whole], first, last, packets)
     return part
@@ -275,9 +274,9 @@ def cut_alike(
     last: float | None = None,
     packets: int | None = None,
 ) -> list[Ladder]:
-    """Returns the same time of several trials, as `cut` does of one.
+    """Returns the same period of several trials, like `cut`.
 
-    It begins where the first of them would, and ends where the first of them would then.
+    The period starts and stops at the earliest start and stop of the individual trials.
     """
     begin = min(map(_start, wholes)) if first is None else first
     if packets is None and last is None:
@@ -286,12 +285,12 @@ def cut_alike(
     end = end if last is None else min(end, last)
     parts = [_part(whole, begin, end) for whole in wholes]
     if not any(part.drawn for part in parts):
-        raise ValueError("no packet left in that time: choose another --from and --to")
+        raise ValueError("no packets in this period: choose another --from and --to")
     return parts
 
 
 def _start(whole: Ladder) -> float:
-    """A few data packets before the first one that was lost."""
+    """The time a few data packets before the first lost one."""
     left: list[float] = []
     for flight in whole.flights:
         if flight.data is None:
@@ -303,7 +302,7 @@ def _start(whole: Ladder) -> float:
 
 
 def _end(whole: Ladder, begin: float, packets: int | None) -> float:
-    """The last moment before one packet too many leaves; packets that leave together stay together."""
+    """The last moment before packet number `packets` + 1 leaves; simultaneous departures stay together."""
     after = [flight.sent for flight in whole.flights if flight.sent >= begin]
     if packets is None or len(after) <= packets:
         return math.inf
@@ -321,7 +320,7 @@ def _part(whole: Ladder, begin: float, end: float) -> Ladder:
 
 
 def _until(flight: Flight, end: float) -> Flight:
-    """A flight whose arrivals after the end are `later`."""
+    """Moves arrivals after the end to `later`."""
     later = tuple(time for time in flight.arrived if time > end)
     return (
         replace(flight, arrived=tuple(t for t in flight.arrived if t <= end), later=later)

@@ -1,7 +1,7 @@
-"""What one trial did over time: windows, round trips, goodput and queues, sampled.
+"""Time series of a trial: windows, round trips, goodput and queues.
 
-This module reads a trial's samples, cuts out a part and thins it out for drawing; `series_charts` and
-`series_text` draw it, and `series_sequence` reads the single packets.
+This module reads a trial's samples, selects a period and reduces the points for drawing.
+`longfat.presentation.series_charts` and `series_text` draw them; `series_sequence` reads single packets.
 """
 
 from __future__ import annotations
@@ -35,12 +35,12 @@ FLOW_COLUMNS = (
 )
 QUEUE_COLUMNS = ("packets", "bytes")
 NO_THRESHOLD = 64
-"""A slow-start threshold this many times above the largest window is none yet, and is not drawn."""
+"""A slow-start threshold this many times above the largest window is still unset, and is not drawn."""
 
 
 @dataclass(frozen=True)
 class Samples:
-    """Quantities of one flow or one queue over time (s); None where there was no value.
+    """Samples of one flow or queue over time (s); None for a missing value.
 
     `number` is the flow's number in the trial.
     """
@@ -52,13 +52,13 @@ class Samples:
     number: int = 0
 
     def known(self, column: str) -> list[float]:
-        """The values of a column without the gaps."""
+        """The values of a column without missing ones."""
         return [value for value in self.columns.get(column, ()) if value is not None]
 
 
 @dataclass(frozen=True)
 class Series:
-    """The samples of a trial: of its flows and of its queues, taken every `interval` seconds."""
+    """The samples of a trial's flows and queues, every `interval` seconds."""
 
     interval: float
     flows: tuple[Samples, ...]
@@ -66,17 +66,17 @@ class Series:
 
     @property
     def begin(self) -> float:
-        """The first moment with a sample, in s."""
+        """The time of the first sample, in s."""
         return min((one.time[0] for one in (*self.flows, *self.queues) if one.time), default=0.0)
 
     @property
     def end(self) -> float:
-        """The last moment with a sample, in s."""
+        """The time of the last sample, in s."""
         return max((one.time[-1] for one in (*self.flows, *self.queues) if one.time), default=0.0)
 
 
 def read(series: Mapping[str, Any]) -> Series:
-    """The "series" of a traced trial's record."""
+    """Reads the "series" of a traced trial's record."""
     times_named = Counter(str(flow["name"]) for flow in series["flows"])
     flows = tuple(
         _meaningful(_samples(_flow_name(flow, times_named), flow, FLOW_COLUMNS)) for flow in series["flows"]
@@ -86,13 +86,13 @@ def read(series: Mapping[str, Any]) -> Series:
 
 
 def _flow_name(flow: Mapping[str, Any], times_named: Mapping[str, int]) -> str:
-    """The sending host; with the flow's number where that sends several."""
+    """The sending host, with the flow's number if the host has several flows."""
     name = str(flow["name"])
     return name if times_named[name] == 1 else f"{name} #{flow['flow']}"
 
 
 def flow_names(flows: polars.DataFrame) -> dict[int, str]:
-    """The names of all flows of a trial, by number: those that their samples bear."""
+    """Returns the names of all flows of a trial by number, as in their samples."""
     named = [
         {"flow": flow, "name": sender if traffic is None else f"{traffic} ({sender})"}
         for flow, sender, traffic in flows.select("flow", "from", "traffic").iter_rows()
@@ -101,14 +101,14 @@ def flow_names(flows: polars.DataFrame) -> dict[int, str]:
     return {flow["flow"]: _flow_name(flow, times_named) for flow in named}
 
 
-def named(asked: str, names: Mapping[int, str]) -> int:
-    """The number of the flow with a name; ValueError tells what there is."""
+def named(name: str, names: Mapping[int, str]) -> int:
+    """Returns the number of the flow with this name; raises ValueError with the allowed names."""
     from longfat.study.vocabulary import allowed
 
-    for number, name in names.items():
-        if name == asked:
+    for number, known in names.items():
+        if known == name:
             return number
-    raise ValueError(f'--flow: "{asked}" is no flow of this trial; {allowed(asked, list(names.values()))}')
+    raise ValueError(f'--flow: this trial has no flow "{name}"; {allowed(name, list(names.values()))}')
 
 
 def _samples(name: str, raw: Mapping[str, Any], columns: Iterable[str]) -> Samples:
@@ -118,7 +118,7 @@ def _samples(name: str, raw: Mapping[str, Any], columns: Iterable[str]) -> Sampl
 
 
 def _meaningful(flow: Samples) -> Samples:
-    """Without thresholds that are none, and what is in flight of a flow that never waits for an answer."""
+    """Removes unset thresholds, and bytes in flight that are always zero."""
     limit = NO_THRESHOLD * max(flow.known("cwnd_bytes"), default=math.inf)
     threshold = flow.columns.get("ssthresh_bytes", ())
     shown = tuple(value if value is not None and value <= limit else None for value in threshold)
@@ -131,14 +131,14 @@ def _meaningful(flow: Samples) -> Samples:
 
 
 def choose(series: Series, flows: Sequence[str]) -> Series:
-    """The series with the named flows alone (all where none is named); ValueError tells what there is."""
+    """Selects flows by name (all by default); raises ValueError with the allowed names."""
     names = {flow.number: flow.name for flow in series.flows}
     numbers = {named(name, names) for name in flows} or set(names)
     return replace(series, flows=tuple(one for one in series.flows if one.number in numbers))
 
 
 def labelled(series: Series, label: str) -> Series:
-    """The same series, whose flows and queues bear a label behind their names."""
+    """Appends a label to the names of all flows and queues."""
 
     def renamed(one: Samples) -> Samples:
         return replace(one, name=f"{one.name} ({label})")
@@ -148,7 +148,7 @@ def labelled(series: Series, label: str) -> Series:
 
 
 def overlaid(several: Sequence[Series]) -> Series:
-    """Several series as one, to be drawn over each other; the numbers of its flows are not one trial's."""
+    """Combines several series in one chart; flow numbers are then ambiguous."""
     return Series(
         min(one.interval for one in several),
         tuple(flow for one in several for flow in one.flows),
@@ -157,7 +157,7 @@ def overlaid(several: Sequence[Series]) -> Series:
 
 
 def cut(series: Series, first: float | None, last: float | None) -> Series:
-    """The samples between two times in s, ends included."""
+    """Returns the samples between two times in s, inclusive."""
 
     def part(one: Samples) -> Samples:
         start = 0 if first is None else bisect.bisect_left(one.time, first)
@@ -166,7 +166,7 @@ def cut(series: Series, first: float | None, last: float | None) -> Series:
 
     shown = replace(series, flows=tuple(map(part, series.flows)), queues=tuple(map(part, series.queues)))
     if not any(one.time for one in (*shown.flows, *shown.queues)):
-        raise ValueError("nothing happened in that time: choose another --from and --to")
+        raise ValueError("no samples in this period: choose another --from and --to")
     return shown
 
 
@@ -177,9 +177,9 @@ def _picked(one: Samples, indices: Sequence[int]) -> Samples:
 
 
 def points(one: Samples, column: str, most: int) -> list[tuple[float, float | None]]:
-    """A column for drawing: at most about `most` points, among them the extremes of every stretch.
+    """Reduces a column to about `most` points, including the extremes of every interval.
 
-    A gap between values stays one.
+    Gaps remain gaps.
     """
     values = one.columns.get(column, ())
     listed = list(zip(one.time, values, strict=True)) if values else []
@@ -193,7 +193,7 @@ def points(one: Samples, column: str, most: int) -> list[tuple[float, float | No
 
 
 def averaged(one: Samples, column: str, most: int) -> list[tuple[float, float | None]]:
-    """A column as means of stretches of time, at most `most`: for rates, which single packets make jump."""
+    """Reduces a column to at most `most` means over time: for rates, which fluctuate with single packets."""
     values = one.columns.get(column, ())
     width = math.ceil(len(values) / most) if values else 1
     drawn: list[tuple[float, float | None]] = []
@@ -212,7 +212,7 @@ def _extremes(stretch: Sequence[tuple[float, float | None]]) -> list[tuple[float
 
 
 def spans(one: Samples) -> Iterator[tuple[str, float, float]]:
-    """The stretches of time that a flow spent in one state: state, begin and end in s."""
+    """The periods that a flow spent in a state: state, start and end in s."""
     for state, group in groupby(zip(one.state, range(len(one.time)), strict=False), key=lambda pair: pair[0]):
         indices = [index for _, index in group]
         after = min(indices[-1] + 1, len(one.time) - 1)
@@ -220,6 +220,6 @@ def spans(one: Samples) -> Iterator[tuple[str, float, float]]:
 
 
 def mean(one: Samples, column: str) -> float:
-    """The mean of a column over its known samples, NaN where there is none."""
+    """The mean of a column over its known samples; NaN without any."""
     known = one.known(column)
     return math.fsum(known) / len(known) if known else math.nan

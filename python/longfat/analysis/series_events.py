@@ -1,4 +1,4 @@
-"""Positions in the streams of a trial's events: counted from a stream's first byte, and without end."""
+"""Stream positions of a trial's events: counted from the first byte, without wrapping."""
 
 from __future__ import annotations
 
@@ -10,21 +10,21 @@ Unit = Literal["B", "packets"]
 
 
 class _Space:
-    """The sequence numbers of one direction, which go round at 2^32 (RFC 9293, section 3.4)."""
+    """The sequence numbers of one direction, which wrap at 2^32 (RFC 9293, section 3.4)."""
 
     def __init__(self) -> None:
         self.base: int | None = None
         self.latest = 0
 
     def at(self, number: int) -> int:
-        """The position that a number stands for: the one closest to the latest, on either side of it."""
+        """Returns the position for a sequence number: the closest one to the latest position."""
         ahead = (number - (self.base or 0) - self.latest + 2**31) % 2**32 - 2**31
         return self.latest + ahead
 
     def learn(self, event: Event) -> int:
-        """The position of what leaves."""
+        """Returns the position of a departing segment."""
         if self.base is None:
-            # A SYN takes one number (RFC 9293, section 3.4); the stream begins behind it.
+            # A SYN occupies one number (RFC 9293, section 3.4); the stream starts after it.
             self.base = event["sequence"] + int(event["frame"] in ("syn", "syn-ack"))
         position = self.at(event["sequence"])
         self.latest = max(self.latest, position)
@@ -32,9 +32,9 @@ class _Space:
 
 
 def positions(events: Iterable[Event]) -> tuple[Unit, list[Event]]:
-    """One flow's events with positions in place of sequence numbers, and what these count.
+    """Returns one flow's events with positions instead of sequence numbers, and the unit of positions.
 
-    Protocols that number packets have positions already. In TCP the SYN stands at -1, the first byte at 0.
+    Protocols that number packets already use positions. In TCP, the SYN is at -1 and the first byte at 0.
     """
     listed = list(events)
     if not any(event.get("frame") == "syn" for event in listed):
@@ -59,13 +59,13 @@ def _positioned(event: Event, spaces: Mapping[str, _Space]) -> Event:
 
 
 def data_range(event: Event, unit: Unit) -> tuple[int, int] | None:
-    """The positions of the data that a packet carries, [low, high); None where it carries none."""
+    """Returns the positions of a packet's data, [low, high); None without data."""
     length = event.get("length", 0) if unit == "B" else int(event.get("frame") == "data")
     return (event["sequence"], event["sequence"] + length) if length else None
 
 
 def joined(ranges: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
-    """Ranges, half-open, in order and apart.
+    """Sorts and merges half-open ranges.
 
     >>> joined([(5, 9), (0, 2), (2, 3), (6, 7)])
     [(0, 3), (5, 9)]

@@ -1,7 +1,7 @@
 """The time-sequence view of a flow (Stevens, TCP/IP Illustrated, vol. 1; tcptrace), from a trial's events.
 
-It is that of the host that sends the data: segments when they left, acknowledgements when they arrived.
-Positions count from the first byte of the stream (packets, for protocols that number those).
+The view is that of the data sender: departures of segments and arrivals of acknowledgements. Positions count
+from the first byte of the stream (packets for protocols that number these).
 """
 
 from __future__ import annotations
@@ -13,14 +13,15 @@ from typing import Literal
 from longfat.analysis.series_events import Event, Unit, data_range, joined, positions
 
 _ACKS = ("ack", "update")
-Kind = Literal["sent", "sent again", "kept (SACK)", "had already (D-SACK)"]
+SENT, RETRANSMITTED, SACKED, DUPLICATE = "sent", "retransmitted", "received (SACK)", "duplicate (D-SACK)"
+Kind = Literal["sent", "retransmitted", "received (SACK)", "duplicate (D-SACK)"]
 
 
 @dataclass(frozen=True)
 class Piece:
     """A piece of the stream, [low, high), that left or was acknowledged at `time` (s).
 
-    Where several are drawn as one, the last of them stands at `until`.
+    `until` is the time of the last piece if several are merged.
     """
 
     time: float
@@ -32,7 +33,7 @@ class Piece:
 
 @dataclass(frozen=True)
 class Loss:
-    """A data segment that met congestion or damage: when it left, where it stands in the stream, and why."""
+    """A lost, damaged or marked data segment: its departure in s, its range in the stream, and the reason."""
 
     time: float
     low: int
@@ -42,7 +43,7 @@ class Loss:
 
 @dataclass(frozen=True)
 class Edge:
-    """What an acknowledgement moved: bytes in order so far, and up to where the receiver has room."""
+    """An acknowledgement: the position up to which data arrived in order, and the receive window's edge."""
 
     time: float
     acknowledged: int
@@ -51,7 +52,7 @@ class Edge:
 
 @dataclass(frozen=True)
 class TimeSequence:
-    """A flow's time-sequence view, in order of time. `marked` arrived, and told of congestion (ECN)."""
+    """A flow's time-sequence view, in order of time. `marked` are segments with an ECN mark."""
 
     flow: str
     unit: Unit
@@ -63,9 +64,9 @@ class TimeSequence:
     timeouts: tuple[float, ...]
 
     @property
-    def again(self) -> int:
-        """How many segments were sent again."""
-        return sum(piece.kind == "sent again" for piece in self.sent)
+    def retransmissions(self) -> int:
+        """The number of retransmitted segments."""
+        return sum(piece.kind == RETRANSMITTED for piece in self.sent)
 
 
 @dataclass
@@ -90,7 +91,7 @@ class _Reader:
         elif what == "send" and event["direction"] == self.direction:
             data = data_range(event, self.unit)
             if data is not None:
-                kind: Kind = "sent again" if event.get("retransmission") else "sent"
+                kind: Kind = RETRANSMITTED if event.get("retransmission") else SENT
                 self.sent[event["id"]] = Piece(event["time"], *data, kind)
         elif what in ("drop", "corrupt", "mark") and event["id"] in self.sent:
             piece = self.sent[event["id"]]
@@ -103,7 +104,7 @@ class _Reader:
         is_ack = event["frame"] not in ("syn", "rst") if self.unit == "B" else event["frame"] in _ACKS
         if not is_ack or "acknowledgement" not in event:
             return
-        # The SYN stands before the first byte, a FIN behind the last.
+        # The SYN is before the first byte, a FIN after the last.
         acknowledged = max(0, event["acknowledgement"])
         window = event.get("window")
         self.edges.append(
@@ -112,20 +113,20 @@ class _Reader:
         self.keep(event["time"], acknowledged, event.get("sack", ()))
 
     def keep(self, time: float, acknowledged: int, blocks: Sequence[tuple[int, int]]) -> None:
-        """What is new in the blocks, or tells of a duplicate (RFC 2883: the first block then)."""
+        """Records new SACK blocks and duplicates (RFC 2883: a D-SACK is the first block)."""
         self.known = [known for known in self.known if known[1] > acknowledged]
         for index, (low, high) in enumerate(blocks):
             inside = any(a <= low and high <= b for a, b in blocks[1:])
             if index == 0 and (high <= acknowledged or inside):
-                self.kept.append(Piece(time, low, high, "had already (D-SACK)"))
+                self.kept.append(Piece(time, low, high, DUPLICATE))
                 continue
             for new_low, new_high in _beyond(low, high, self.known):
-                self.kept.append(Piece(time, new_low, new_high, "kept (SACK)"))
+                self.kept.append(Piece(time, new_low, new_high, SACKED))
             self.known = joined([*self.known, (low, high)])
 
 
 def _beyond(low: int, high: int, known: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
-    """The parts of [low, high) outside the known ranges, which are in order and apart."""
+    """The parts of [low, high) outside the known ranges, which are sorted and disjoint."""
     parts = []
     for a, b in known:
         if b <= low or a >= high:
@@ -137,7 +138,7 @@ def _beyond(low: int, high: int, known: Iterable[tuple[int, int]]) -> list[tuple
 
 
 def read(events: Iterable[Event], names: Mapping[int, str]) -> tuple[TimeSequence, ...]:
-    """The view of each flow with a name, by number, in the direction that carries more data."""
+    """Returns the view of each named flow, in the direction with more data."""
     by_flow: dict[int, list[Event]] = {number: [] for number in names}
     for event in events:
         listed = by_flow.get(event.get("flow", 0))
@@ -172,7 +173,7 @@ def _read(flow: str, events: Sequence[Event]) -> TimeSequence:
 
 
 def cut(whole: TimeSequence, first: float | None, last: float | None) -> TimeSequence:
-    """The part between two times in s, ends included."""
+    """Returns the part between two times in s, inclusive."""
     begin, end = first if first is not None else -1.0, last if last is not None else float("inf")
 
     def inside(time: float) -> bool:
@@ -190,9 +191,9 @@ def cut(whole: TimeSequence, first: float | None, last: float | None) -> TimeSeq
 
 
 def thinned(pieces: Iterable[Piece], apart: float) -> list[Piece]:
-    """Pieces for drawing: those of a kind that continue each other within `apart` seconds become one.
+    """Merges adjacent pieces of a kind within `apart` seconds, for drawing.
 
-    Nothing disappears: every byte of every kind is still covered, so a retransmission is never hidden.
+    Every byte of every kind remains covered, so retransmissions stay visible.
     """
     drawn: list[Piece] = []
     open_: dict[Kind, int] = {}
@@ -213,7 +214,7 @@ def thinned(pieces: Iterable[Piece], apart: float) -> list[Piece]:
 
 
 def thinned_edges(edges: Sequence[Edge], apart: float) -> list[Edge]:
-    """Edges for drawing: the first and the last of every `apart` seconds."""
+    """Keeps the first and the last edge of every `apart` seconds, for drawing."""
     drawn: list[Edge] = []
     for edge in edges:
         if len(drawn) >= 2 and edge.time - drawn[-2].time < apart:

@@ -282,7 +282,7 @@ def _train_parts(
         Part("propagation", propagation, LATENCY),
         Part("processing", processing + receive, LATENCY),
         Part("store and forward", forwarding, LATENCY),
-        Part("transmission at the slowest link", bandwidth, BANDWIDTH),
+        Part("sending at the slowest link", bandwidth, BANDWIDTH),
     )
     return parts, last_bit
 

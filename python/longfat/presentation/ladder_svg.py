@@ -1,4 +1,4 @@
-"""A ladder diagram as SVG: two lifelines, time running down, a slanted arrow a packet."""
+"""A ladder diagram as SVG: two lifelines, time running down, a slanted arrow per packet."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ from typing import Literal
 import vl_convert
 
 from longfat.analysis.ladder import Flight, Ladder, Mark, together
-from longfat.presentation.formatting import DASH, digits
+from longfat.presentation.formatting import digits
 from longfat.presentation.html import Markup, render, tag
 
 SENDER_X, RECEIVER_X, WIDTH = 215.0, 655.0, 860.0
 TOP, BOTTOM = 122.0, 34.0
 ROW = 15.0
-"""The least distance in px between two things that happen at the same host: a line of text."""
+"""The smallest distance in px between two events at the same host: a line of text."""
 LETTER = 6.1
-"""The width in px of a letter of a label."""
+"""The width of a label's letter in px."""
 BREAK = 64.0
-"""The most px that a time takes in which nothing happens; longer ones are shortened and marked."""
+"""The longest idle period in px; longer ones are shortened and marked."""
 
 _STYLE = """
 .ladder{background:#fff;--ink:#1c2128;--soft:#68727d;--rule:#c9d1d9;--data:#0072b2;--again:#d55e00;
@@ -56,7 +56,7 @@ _DARK = """
 
 
 class Scale:
-    """Time to px: stretched where much happens, so that labels have room, shortened where nothing does."""
+    """Maps time to px: busy periods are stretched to fit labels, idle periods shortened."""
 
     def __init__(self, *ladders: Ladder) -> None:
         moments = [
@@ -85,7 +85,7 @@ class Scale:
                 busy_until[host] = self.places[-1] + ROW
 
     def __call__(self, time: float) -> float:
-        """The place of a time, between its neighbours where it is none of the diagram's own."""
+        """Returns the y coordinate of a time, interpolated between events."""
         index = bisect.bisect_left(self.times, time)
         if index < len(self.times) and self.times[index] == time:
             return self.places[index]
@@ -99,19 +99,19 @@ class Scale:
 
     @property
     def end(self) -> float:
-        """The place of the last thing that happens."""
+        """The y coordinate of the last event."""
         return self.places[-1]
 
 
 def _moments(ladder: Ladder) -> list[tuple[float, str]]:
-    """When something happens at which host. Departures at one time share their place: arrows fan out."""
+    """The times of events by host. Simultaneous departures share a position: their arrows fan out."""
     found: list[tuple[float, str]] = [(mark.time, mark.host) for mark in ladder.marks]
     for flight in ladder.drawn:
         here, there = ("sender", "receiver") if flight.forward else ("receiver", "sender")
         if flight.sent >= ladder.begin:
             found.append((flight.sent, f"{here} departures"))
         found += [(time, there) for time in flight.arrived if time >= ladder.begin]
-    # Packets that are on their way at an edge are drawn up to it.
+    # Packets in flight at the edge of the diagram are drawn up to it.
     if ladder.arriving:
         found.append((ladder.begin, "edge"))
     if any(flight.later for flight in ladder.drawn):
@@ -121,7 +121,7 @@ def _moments(ladder: Ladder) -> list[tuple[float, str]]:
 
 @dataclass(frozen=True)
 class Panel:
-    """One ladder of a drawing, with its own title."""
+    """A ladder with its title."""
 
     ladder: Ladder
     title: str
@@ -129,12 +129,12 @@ class Panel:
 
 
 def draw(ladder: Ladder, title: str, subtitle: str) -> str:
-    """The diagram as an SVG document."""
-    return draw_beside([Panel(ladder, title, subtitle)])
+    """Returns the diagram as an SVG document."""
+    return draw_panels([Panel(ladder, title, subtitle)])
 
 
-def draw_beside(panels: Sequence[Panel]) -> str:
-    """Returns an SVG document with ladders next to each other over one scale of time."""
+def draw_panels(panels: Sequence[Panel]) -> str:
+    """Returns an SVG document with ladders side by side over a common time scale."""
     scale = Scale(*(panel.ladder for panel in panels))
     width, height = WIDTH * len(panels), scale.end + BOTTOM + 26
     parts = [
@@ -188,7 +188,7 @@ def _line(x1: float, y1: float, x2: float, y2: float, class_: str) -> Markup:
 def _legend(y: float, counted: str) -> Markup:
     entries = (
         ("data", "data"),
-        ("again", "sent again"),
+        ("again", "retransmission"),
         ("ack", "ACK"),
         ("data lost", "lost"),
     )
@@ -196,8 +196,8 @@ def _legend(y: float, counted: str) -> Markup:
     for style, name in entries:
         parts += [_line(x, y, x + 26, y, f"arrow {style}"), _text(x + 32, y + 4, name, "sub")]
         x += 48 + 7.0 * len(name)
-    told = f"ack n waits for {counted} n; +a-b: kept beyond it"
-    return render([*parts, _text(x + 8, y + 4, told, "sub")])
+    note = f"ack n: next expected {counted} is n; +a-b: received out of order"
+    return render([*parts, _text(x + 8, y + 4, note, "sub")])
 
 
 def _lifelines(scale: Scale) -> Iterable[Markup]:
@@ -213,7 +213,7 @@ def _lifelines(scale: Scale) -> Iterable[Markup]:
 
 
 def _times(ladder: Ladder, scale: Scale) -> Iterable[Markup]:
-    """Times of departure and of timeouts, as close as they can be read."""
+    """Time labels of departures and timeouts, as dense as legible."""
     wanted = sorted(
         {flight.sent for flight in ladder.flights if flight.forward}
         | {mark.time for mark in ladder.marks if mark.host == "sender"}
@@ -230,13 +230,13 @@ def _times(ladder: Ladder, scale: Scale) -> Iterable[Markup]:
 
 def _kind(flight: Flight) -> str:
     if flight.data is not None:
-        return "again" if flight.again else "data"
+        return "again" if flight.is_retransmission else "data"
     return "ack" if flight.frame in ("ack", "update") else "other"
 
 
 @dataclass
 class _Drawn:
-    """One arrow: its lines, and its labels, which lie above the lines of all arrows."""
+    """The lines and labels of an arrow; labels are drawn above all lines."""
 
     shapes: list[Markup] = field(default_factory=list)
     labels: list[Markup] = field(default_factory=list)
@@ -249,7 +249,7 @@ def _arrow(ladder: Ladder, flight: Flight, scale: Scale, usual: float) -> _Drawn
     drawn = _Drawn()
 
     def on_the_way(at: float, arrival: float) -> tuple[float, float]:
-        """Where the packet is at an edge of what is shown."""
+        """The position of the packet at the edge of the diagram."""
         return start + (at - flight.sent) / (arrival - flight.sent) * (end - start), scale(at)
 
     for time in flight.arrived:
@@ -264,22 +264,22 @@ def _arrow(ladder: Ladder, flight: Flight, scale: Scale, usual: float) -> _Drawn
         drawn.shapes.append(_line(*tail, *head, f"arrow {kind}"))
         drawn.labels += _label(flight, kind, tail, head, share=0.5)
     if flight.dropped is not None and not flight.arrived:
-        # Where it was lost no one sees: the arrow has the slope of others and ends half-way.
+        # The place of the loss is not visible: the arrow has the usual slope and stops half-way.
         x = start + 0.55 * (end - start)
         fallen = y + max(0.55 * (scale(flight.sent + usual) - y), ROW / 2)
         drawn.shapes.append(_line(start, y, x, fallen, f"arrow {kind} lost"))
         drawn.labels += _label(flight, kind, (start, y), (x, fallen), share=0.56)
         cross = f"M{x - 6:.1f} {fallen - 6:.1f}l12 12m0 -12l-12 12"
         drawn.labels.append(_shape("path", d=cross, class_="cross"))
-        beside = "start" if flight.forward else "end"
+        anchor = "start" if flight.forward else "end"
         why = "lost" if flight.reason in ("", "loss") else f"lost: {flight.reason}"
         offset = 11 if flight.forward else -11
-        drawn.labels.append(_text(x + offset, fallen + 4, why, "why", text_anchor=beside))
+        drawn.labels.append(_text(x + offset, fallen + 4, why, "why", text_anchor=anchor))
     return drawn
 
 
 def _usual_time(ladder: Ladder, flight: Flight) -> float:
-    """How long packets of this kind and direction travel: the median."""
+    """The median transit time of packets of this kind and direction."""
     times = sorted(
         other.arrived[0] - other.sent
         for other in ladder.flights
@@ -303,9 +303,9 @@ def _flown(start: tuple[float, float], end: tuple[float, float], kind: str) -> I
 def _label(
     flight: Flight, kind: str, start: tuple[float, float], end: tuple[float, float], share: float = 0.8
 ) -> list[Markup]:
-    """The label lies on its arrow near the end, where arrows that left together are apart.
+    """The label on an arrow, near its head, where simultaneous departures have diverged.
 
-    An arrow too short for it, which an edge cuts off, has none.
+    An arrow that is cut off at the edge and too short has no label.
     """
     if abs(end[0] - start[0]) < LETTER * len(flight.label) + 2 * ROW:
         return []
@@ -319,7 +319,7 @@ def _label(
 
 
 def _marks(ladder: Ladder, scale: Scale) -> Iterable[Markup]:
-    """The marks; what happened to several packets at one time stands in one line."""
+    """The marks; simultaneous marks of several packets share a line."""
     used: dict[float, float] = {}
     for mark in together(ladder.marks):
         shift = used.get(mark.time, 0.0) if mark.host == "receiver" else 0.0
@@ -352,24 +352,24 @@ def _stacked(x: float, y: float, text: str) -> Iterable[Markup]:
 def _more(ladder: Ladder, height: float) -> Markup:
     if ladder.more <= 0:
         return Markup("")
-    told = f"{ladder.more} more packets follow {DASH} --packets, --from and --to show others"
-    return _text(24, height - 14, told, "sub")
+    note = f"{ladder.more} more packets (see --packets, --from and --to)"
+    return _text(24, height - 14, note, "sub")
 
 
 def picture(drawing: str, fmt: Literal["png", "pdf"]) -> bytes:
-    """Returns an SVG of `draw` as a PNG (two pixels for each px) or PDF, in its light colours."""
+    """Converts an SVG of `draw` to PNG (two pixels per px) or PDF, in light colours."""
     plain = static(drawing)
     return bytes(vl_convert.svg_to_png(plain, scale=2) if fmt == "png" else vl_convert.svg_to_pdf(plain))
 
 
 def static(drawing: str) -> str:
-    """Returns an SVG of `draw` without variables of CSS and dark colours, which converters do not know."""
+    """Removes CSS variables and dark colours from an SVG, for converters without support for these."""
     colours = dict(re.findall(r"--(\w+):(#\w+)", _STYLE))
     return re.sub(r"var\(--(\w+)\)", lambda match: colours[match[1]], drawing.replace(_DARK, ""))
 
 
 def page(drawings: Sequence[str], title: str) -> str:
-    """The diagram as an HTML page of its own."""
+    """Returns the diagrams as an HTML page."""
     head = f'<!doctype html>\n<html lang="en"><head><meta charset="utf-8"><title>{render(title)}</title>'
     style = ":root{color-scheme:light dark}body{margin:0}svg{display:block;margin:auto;max-width:100%}"
     return f"{head}<style>{style}</style></head><body>{''.join(drawings)}</body></html>\n"

@@ -1,4 +1,4 @@
-"""Charts of one trial over time: window, round trips, queue, goodput and sequence, as Vega-Lite."""
+"""Charts of a trial over time: window, RTT, queue, goodput and sequence, as Vega-Lite."""
 
 from __future__ import annotations
 
@@ -12,31 +12,31 @@ import altair as alt
 
 from longfat.analysis import series, series_sequence
 from longfat.analysis.series import Samples, Series
-from longfat.analysis.series_sequence import Loss, TimeSequence
+from longfat.analysis.series_sequence import DUPLICATE, RETRANSMITTED, SACKED, Loss, TimeSequence
 from longfat.presentation import formatting
 from longfat.presentation.charts import PALETTE, Spec, configured
 
 WIDTH, HEIGHT, SEQUENCE_HEIGHT = 760, 170, 340
 POINTS = 1200
-"""The most points of a line: more than a chart has pixels across."""
+"""Maximum number of points of a line: more than the width of a chart in px."""
 MEANS = 200
-"""The most points of a rate, each the mean of a stretch of time."""
+"""Maximum number of points of a rate, each a mean over an interval."""
 MOST_SEQUENCES = 4
-"""So many flows' sequences are drawn below each other."""
+"""Maximum number of sequence charts below each other."""
 MOST_LINES = 8
-"""So many flows are drawn in one chart: one a colour."""
+"""Maximum number of flows in a chart, one colour each."""
 
 Row = dict[str, Any]
 
 _STATES = {"recovery": "#fbe3d3", "loss": "#f8ccc8", "cwr": "#e3eefb"}
 _SEQUENCE = {
     "sent": "#0072B2",
-    "sent again": "#D55E00",
+    RETRANSMITTED: "#D55E00",
     "lost": "#B42318",
     "acknowledged": "#009E73",
-    "kept (SACK)": "#CC79A7",
-    "had already (D-SACK)": "#7F5AA2",
-    "window's edge": "#7F7F7F",
+    SACKED: "#CC79A7",
+    DUPLICATE: "#7F5AA2",
+    "receive window": "#7F7F7F",
     "marked (ECN)": "#E69F00",
     "timeout": "#111111",
 }
@@ -44,23 +44,23 @@ _SEQUENCE = {
 
 @dataclass(frozen=True)
 class Scope:
-    """The time that a chart shows, in s."""
+    """The time range of a chart, in s."""
 
     begin: float
     end: float
     named: bool = False
-    """Whether the axis bears its name: that of the lowest chart does."""
+    """Whether the axis has a title; only the lowest chart's has one."""
 
     @property
     def x(self) -> Any:
-        """The axis of time."""
+        """The time axis."""
         scale = alt.Scale(domain=[self.begin, self.end], nice=False)
         title = "Time (s)" if self.named else None
         return alt.X("time:Q", title=title, scale=scale, axis=alt.Axis(tickCount=10))
 
     @property
     def apart(self) -> float:
-        """The time that two things must be apart to show as two."""
+        """The smallest visible time difference."""
         return (self.end - self.begin) / POINTS
 
 
@@ -71,10 +71,10 @@ def charts(
     title: str,
     subtitle: str,
 ) -> Spec:
-    """The asked parts below each other over one axis of time, as a Vega-Lite specification.
+    """Returns the parts below each other over one time axis, as a Vega-Lite specification.
 
-    `parts` are of window, rtt, queue, goodput and sequence; the caller has cut all to the same times. In
-    HTML the time can be zoomed and moved in all parts at once. Raises ValueError where there is nothing.
+    `parts` are any of window, rtt, queue, goodput and sequence, all with the same time range. In HTML,
+    zooming and panning applies to all parts. Raises ValueError if there is nothing to draw.
     """
     makers, notes = _makers(shown, sequences, parts)
     scope = _scope(shown, sequences)
@@ -100,7 +100,7 @@ def charts(
 
 
 def _zoomed(spec: Spec) -> Spec:
-    """The same chart, whose time can be moved and zoomed in all its parts at once where it is in a page."""
+    """Adds common zooming and panning of the time axis, for HTML pages."""
     names = []
     for number, panel in enumerate(spec["vconcat"]):
         view = panel
@@ -115,11 +115,11 @@ def _zoomed(spec: Spec) -> Spec:
 def _makers(
     shown: Series | None, sequences: Sequence[TimeSequence], parts: Sequence[str]
 ) -> tuple[list[Callable[[Scope], Any]], list[str]]:
-    """What makes each chart, given the time it shows (None where there is nothing); and notes for readers."""
+    """Functions that draw each chart for a time range (None if it is empty), and notes for the subtitle."""
     makers: list[Callable[[Scope], Any]] = []
     notes: list[str] = []
     if shown is not None and len(shown.flows) > MOST_LINES and set(parts) & {"window", "rtt", "goodput"}:
-        notes.append(f"lines of the first {MOST_LINES} of {len(shown.flows)} flows; --flow shows others")
+        notes.append(f"first {MOST_LINES} of {len(shown.flows)} flows (see --flow)")
         shown = replace(shown, flows=shown.flows[:MOST_LINES])
     for part in parts:
         if part == "sequence":
@@ -127,9 +127,7 @@ def _makers(
             named = len(drawn) > 1
             makers += [partial(_sequence, one, named=named) for one in drawn[:MOST_SEQUENCES]]
             if len(drawn) > MOST_SEQUENCES:
-                notes.append(
-                    f"sequences of the first {MOST_SEQUENCES} of {len(drawn)} flows; --flow shows others"
-                )
+                notes.append(f"sequences of the first {MOST_SEQUENCES} of {len(drawn)} flows (see --flow)")
         elif shown is not None:
             makers.append(partial(_PARTS[part], shown))
     return makers, notes
@@ -152,7 +150,7 @@ def _times(one: TimeSequence) -> Iterable[float]:
 def _lines(
     flows: Iterable[Samples], columns: dict[str, str], divisor: float, *, means: bool = False
 ) -> list[Row]:
-    """Rows of several columns, with `means` of stretches of time; a gap ends a piece of a line."""
+    """Rows of several columns, reduced to means if `means`; a gap interrupts a line."""
     rows: list[Row] = []
     for flow in flows:
         for column, quantity in columns.items():
@@ -175,7 +173,7 @@ def _lines(
 
 
 def _rounded(value: float) -> float:
-    """More digits than a chart can show only make its file larger."""
+    """Rounds to the digits that a chart can show, for smaller files."""
     return float(f"{value:.7g}")
 
 
@@ -188,7 +186,7 @@ def _plot(
     step: bool,
     zero: bool = True,
 ) -> Any:
-    """Lines over time: colours tell flows apart, dashes quantities; of one flow colours tell quantities."""
+    """Lines over time: colours for flows and dashes for quantities; for one flow, colours for quantities."""
     flows = list(dict.fromkeys(row["flow"] for row in rows))
     quantities = [one for one in quantities if any(row["quantity"] == one for row in rows)]
     several = len(flows) > 1
@@ -220,7 +218,7 @@ def _window(shown: Series, scope: Scope) -> Any:
     columns = {"ssthresh_bytes": quantities[1], "cwnd_bytes": quantities[0]}
     flows = [flow for flow in shown.flows if flow.known("cwnd_bytes")]
     if len(flows) == 1:
-        # First, so that the window is drawn over it; of several flows it would hide the windows.
+        # Drawn first, below the window. With several flows it would hide the windows.
         columns = {"in_flight_bytes": quantities[2], **columns}
     largest = [value for flow in flows for column in columns for value in flow.known(column)]
     divisor, unit = formatting.scale_for(largest, "B")
@@ -250,7 +248,7 @@ def _window(shown: Series, scope: Scope) -> Any:
 def _rtt(shown: Series, scope: Scope) -> Any:
     columns = {"rtt_s": "RTT", "srtt_s": "smoothed RTT"}
     flows = [flow for flow in shown.flows if any(flow.known(column) for column in columns)]
-    # A kernel tells no single samples.
+    # Kernels report no individual RTT samples.
     if not any(flow.known("rtt_s") for flow in flows) or (
         len(flows) > 1 and any(flow.known("srtt_s") for flow in flows)
     ):
@@ -290,7 +288,7 @@ def _met(loss: Loss, what: str, divisor: float) -> Row:
 
 
 def _sequence(one: TimeSequence, scope: Scope, *, named: bool) -> Any:
-    """Segments as ticks as high as they are long; lines of what is acknowledged and allowed beside them."""
+    """Segments as vertical ticks of their length, with lines for the acknowledged and allowed positions."""
     highest = max(piece.high for piece in one.sent)
     divisor, unit = formatting.scale_for([highest], "B") if one.unit == "B" else (1.0, "packets")
     pieces = [*one.sent, *one.kept]
@@ -311,9 +309,9 @@ def _sequence(one: TimeSequence, scope: Scope, *, named: bool) -> Any:
         {"time": round(edge.time, 9), "y": edge.acknowledged / divisor, "what": "acknowledged"}
         for edge in edges
     ]
-    # A window that nothing ever fills would push all the rest to the bottom.
+    # A receive window far above the data would compress everything else.
     lines += [
-        {"time": round(edge.time, 9), "y": edge.allowed / divisor, "what": "window's edge"}
+        {"time": round(edge.time, 9), "y": edge.allowed / divisor, "what": "receive window"}
         for edge in edges
         if edge.allowed is not None and edge.allowed <= highest * 1.1
     ]
@@ -348,9 +346,9 @@ def _sequence(one: TimeSequence, scope: Scope, *, named: bool) -> Any:
     if lost:
         cross = over(lost).mark_point(shape="cross", angle=45, filled=True, size=36, clip=True)
         layers.append(cross.encode(x=scope.x, y=y, color=colour, tooltip=["reason:N", "time:Q"]))
-    again = [row for row in ticks if row["what"] == "sent again"]
+    again = [row for row in ticks if row["what"] == RETRANSMITTED]
     if again:
-        # A tick of one segment is less than a pixel in a long trace.
+        # A segment's tick is less than a pixel high in a long trace.
         arrow = over(again).mark_point(shape="triangle-up", filled=True, size=34, clip=True)
         layers.append(arrow.encode(x=scope.x, y=y, color=colour, tooltip=tooltip))
     return alt.layer(*layers).properties(width=WIDTH, height=SEQUENCE_HEIGHT)

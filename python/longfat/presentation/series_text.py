@@ -1,4 +1,4 @@
-"""One trial over time in characters, for a terminal: a line of bars a quantity, and what was lost when."""
+"""A trial over time as text: a line of bars per quantity, and the losses."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ import math
 from collections.abc import Iterator, Sequence
 
 from longfat.analysis.series import Samples, Series, mean
-from longfat.analysis.series_sequence import Loss, Piece, TimeSequence
+from longfat.analysis.series_sequence import DUPLICATE, RETRANSMITTED, Loss, Piece, TimeSequence
 from longfat.presentation import formatting
 
 BARS = "▁▂▃▄▅▆▇█"
 WIDTH = 108
-"""Characters of a line, unless asked otherwise."""
+"""Default line width in characters."""
 _BEFORE_BARS = 60
 MOST_FLOWS = 8
 MOST_EPISODES = 16
@@ -36,7 +36,7 @@ def draw(
     subtitle: str,
     width: int = WIDTH,
 ) -> str:
-    """The asked parts (window, rtt, queue, goodput, sequence) as lines of text, `width` characters wide."""
+    """Returns the parts (window, rtt, queue, goodput, sequence) as text, `width` characters wide."""
     width = max(20, min(width, WIDTH) - _BEFORE_BARS)
     lines = [title, subtitle, ""]
     by_name = {one.flow: one for one in sequences}
@@ -46,11 +46,11 @@ def draw(
         for flow in shown.flows[:MOST_FLOWS]:
             lines += _flow(flow, columns, width)
         if len(shown.flows) > MOST_FLOWS:
-            lines += [f"{len(shown.flows) - MOST_FLOWS} more flows (--flow shows others)"]
+            lines += [f"{len(shown.flows) - MOST_FLOWS} more flows (see --flow)"]
         if "queue" in parts:
             for queue in shown.queues:
                 lines += [f"queue of {queue.name}", _line(queue, "packets", "packets", "", width)]
-        lines += ["", "bars: the mean of each stretch of time, from 0 up (RTT: from its least)"]
+        lines += ["", "bars: mean of each interval, from 0 (RTT: from its minimum)"]
     if "sequence" in parts:
         names = [flow.name for flow in shown.flows] if shown is not None else list(by_name)
         flows = shown.flows if shown is not None else ()
@@ -65,7 +65,7 @@ def draw(
 
 def _heading(shown: Series) -> str:
     span = f"{formatting.quantity(shown.begin, 's')} to {formatting.quantity(shown.end, 's')}"
-    return f"{'':22}{'least':>12}{'mean':>12}{'most':>12}  {span}"
+    return f"{'':22}{'min':>12}{'mean':>12}{'max':>12}  {span}"
 
 
 def _flow(flow: Samples, columns: Sequence[tuple[str, str, str, str]], width: int) -> Iterator[str]:
@@ -87,14 +87,14 @@ def _line(one: Samples, column: str, name: str, unit: str, width: int) -> str:
 
 
 def bars(one: Samples, column: str, width: int, bottom: float = 0.0) -> str:
-    """A column over time as bars: the mean of each stretch of time, from `bottom` to the largest of them.
+    """A column over time as bars: the mean of each interval, from `bottom` to the largest mean.
 
     >>> bars(Samples("s", (0.0, 1.0, 2.0, 3.0), {"y": (0.0, 4.0, None, 8.0)}), "y", 4)
     '▁▄ █'
     """
     values = one.columns[column]
     begin, end = one.time[0], one.time[-1]
-    # A stretch more than there are samples would leave holes.
+    # More intervals than samples would leave gaps.
     width = min(width, len(one.time))
     stretches: list[list[float]] = [[] for _ in range(width)]
     for time, value in zip(one.time, values, strict=True):
@@ -112,23 +112,24 @@ def _bar(share: float) -> str:
 
 def _sequence(one: TimeSequence, rtt: float, *, named: bool) -> Iterator[str]:
     sent, lost = len(one.sent), len(one.lost)
-    share = f" ({100 * one.again / sent:.2g} %)" if sent and one.again else ""
-    told = [f"{sent} data segments", f"{one.again} sent again{share}", f"{lost} lost"]
-    told += [f"{len(one.timeouts)} timeouts"] if one.timeouts else []
-    told += [f"{len(one.marked)} marked (ECN)"] if one.marked else []
-    doubled = sum(piece.kind == "had already (D-SACK)" for piece in one.kept)
-    told += [f"{doubled} arrived twice (D-SACK)"] if doubled else []
-    yield (f"{one.flow}: " if named and one.flow else "") + ", ".join(told)
-    again = [piece for piece in one.sent if piece.kind == "sent again"]
+    resent = one.retransmissions
+    share = f" ({100 * resent / sent:.2g} %)" if sent and resent else ""
+    counts = [f"{sent} data segments", f"{resent} retransmissions{share}", f"{lost} lost"]
+    counts += [f"{len(one.timeouts)} timeouts"] if one.timeouts else []
+    counts += [f"{len(one.marked)} marked (ECN)"] if one.marked else []
+    duplicates = sum(piece.kind == DUPLICATE for piece in one.kept)
+    counts += [f"{duplicates} duplicates (D-SACK)"] if duplicates else []
+    yield (f"{one.flow}: " if named and one.flow else "") + ", ".join(counts)
+    again = [piece for piece in one.sent if piece.kind == RETRANSMITTED]
     episodes = _episodes(one.lost, rtt)
     for episode in episodes[:MOST_EPISODES]:
-        yield _told(episode, again)
+        yield _described(episode, again)
     if len(episodes) > MOST_EPISODES:
-        yield f"  and {len(episodes) - MOST_EPISODES} times more (--from and --to show others)"
+        yield f"  and {len(episodes) - MOST_EPISODES} more (see --from and --to)"
 
 
 def _episodes(lost: Sequence[Loss], rtt: float) -> list[list[Loss]]:
-    """Losses that left within a round trip of each other belong together."""
+    """Groups losses that left within a round trip of each other."""
     episodes: list[list[Loss]] = []
     for loss in lost:
         if episodes and loss.time - episodes[-1][-1].time <= rtt:
@@ -138,19 +139,19 @@ def _episodes(lost: Sequence[Loss], rtt: float) -> list[list[Loss]]:
     return episodes
 
 
-def _told(episode: Sequence[Loss], again: Sequence[Piece]) -> str:
+def _described(episode: Sequence[Loss], again: Sequence[Piece]) -> str:
     first, last = episode[0], episode[-1]
     reasons = ", ".join(dict.fromkeys(loss.reason for loss in episode))
-    place = f"{first.low}{formatting.DASH}{first.high}"
+    lost = f"{first.low}{formatting.DASH}{first.high} lost"
     if len(episode) > 1:
         span = formatting.quantity(last.time - first.time, "s")
-        place = f"{len(episode)} segments in {span}, from {first.low} on,"
-    return f"  {first.time:>10.6f} s  {place} lost ({reasons}){_mended(first, again)}"
+        lost = f"{len(episode)} segments lost within {span}, from position {first.low}"
+    return f"  {first.time:>10.6f} s  {lost} ({reasons}){_repaired(first, again)}"
 
 
-def _mended(loss: Loss, again: Sequence[Piece]) -> str:
-    """When what was lost left again: the first retransmission after it that covers its first byte."""
+def _repaired(loss: Loss, again: Sequence[Piece]) -> str:
+    """The delay of the first retransmission that covers the first byte of a loss."""
     for piece in again:
         if piece.time > loss.time and piece.low <= loss.low < piece.high:
-            return f", sent again {formatting.quantity(piece.time - loss.time, 's')} later"
+            return f", retransmitted {formatting.quantity(piece.time - loss.time, 's')} later"
     return ""

@@ -303,7 +303,7 @@ def _ladders(view: View, traces: Sequence[Trace]) -> bytes:
     rendered = _RENDERED.get(view.format)
     if rendered is None:
         return "\n".join(ladder_text.draw(one.ladder, one.title, one.subtitle) for one in panels).encode()
-    drawing = ladder_svg.draw_beside(panels)
+    drawing = ladder_svg.draw_panels(panels)
     if rendered == "html":
         return ladder_svg.page([drawing], " and ".join(trace.title for trace in traces)).encode()
     return drawing.encode() if rendered == "svg" else ladder_svg.picture(drawing, rendered)
