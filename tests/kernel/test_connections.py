@@ -1,64 +1,103 @@
-"""Connections under controllers given to the kernel, in namespaces of their own."""
+"""Connections under BPF controllers, over loopback and over emulated paths."""
 
 from __future__ import annotations
 
+import contextlib
+import json
 import os
 import signal
+import socket
+import threading
 import time
+from collections.abc import Iterator
+from typing import Any
 
 import pytest
-from tests.kernel.namespaces import in_namespace, map_exists
-from tests.kernel.path import Conditions, Figures, measure
-from tests.kernel.traffic import Sink, chosen, connected, transfer
+from tests.kernel.bpf_objects import map_exists
 from tests.waiting import PATIENCE_S, undisturbed
 
+from longfat import _native
 from longfat.kernel.controllers import Controller, ensure, listed
 
 pytestmark = pytest.mark.usefixtures("_bpf")
 
 SIZE = 4_000_000
-SHARED = Conditions(rate=20e6, delay=0.010, queue=100, seconds=6.0, settle=3.0)
-"""33 packets fill the path; the queue holds three times as many."""
+RATE_BPS = 20e6
 
 
-@pytest.mark.usefixtures("_namespaces")
+def run_trial(congestion: dict[str, Any], workload: dict[str, Any], name: str) -> dict[str, float]:
+    """Runs a trial over 20 Mbit/s, 10 ms and a queue of 100 packets, three times what fills the path.
+
+    Returns its metrics. `name` is the controller's name in the kernel.
+    """
+    kind, *parameters = congestion.values()
+    keys = [f"{key}={value}" for key, value in zip(list(congestion)[1:], parameters, strict=True)]
+    spec = {
+        "path": {"rate": f"{RATE_BPS}bit/s", "delay": "10ms", "queue": "100pkt"},
+        "protocol": {"kind": "tcp", "congestion": congestion},
+        "workload": workload,
+        "seed": 1,
+    }
+    record = json.loads(_native.emulate(json.dumps(spec), {" ".join([kind, *keys]): name}))
+    assert record["error"] is None
+    metrics: dict[str, float] = record["metrics"]
+    return metrics
+
+
+def measure(controller: Controller, congestion: dict[str, Any]) -> dict[str, float]:
+    """Measures one flow for 3 s, after 3 s in which it settles."""
+    workload = {"kind": "bulk", "duration": "6s", "warm_up": "3s"}
+    return run_trial(congestion, workload, controller.kernel_name)
+
+
+@pytest.mark.usefixtures("emulated")
 @pytest.mark.parametrize("name", ["vegas", "reno"])
 def test_connections_run_under_it(name: str) -> None:
     with ensure(name, source="bpf") as controller:
-        assert in_namespace(transfer, controller.kernel_name, SIZE) == (controller.kernel_name, SIZE)
+        metrics = run_trial({"kind": name}, {"kind": "file", "size": f"{SIZE}B"}, controller.kernel_name)
+    assert metrics["flows_failed"] == 0
 
 
-def _outlives(name: str, holder: int, number: int) -> tuple[str, int, bool]:
-    """A connection whose controller is taken back on the way."""
-    sink = Sink("127.0.0.1")
-    with connected(name, sink.address) as connection:
-        connection.sendall(bytes(SIZE))
-        os.kill(holder, signal.SIGKILL)
-        end = time.monotonic() + PATIENCE_S
-        while name in listed() and time.monotonic() < end:
-            time.sleep(0.01)
-        assert name not in listed()
-        connection.sendall(bytes(SIZE))
-        return chosen(connection), sink.received, map_exists(number)
+@contextlib.contextmanager
+def drained() -> Iterator[tuple[str, int]]:
+    """The address of a server on the loopback that discards what it receives."""
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+
+        def drain() -> None:
+            connection, _ = listener.accept()
+            with connection:
+                while connection.recv(1 << 16):
+                    pass
+
+        thread = threading.Thread(target=drain, daemon=True)
+        thread.start()
+        yield listener.getsockname()
+        thread.join(PATIENCE_S)
 
 
-@pytest.mark.usefixtures("_namespaces")
-def test_a_connection_keeps_the_controller_that_it_has() -> None:
+def test_a_connection_keeps_its_controller_after_the_holder_ends() -> None:
     with ensure("vegas", source="bpf") as controller:
         holder = controller.holder
         assert holder is not None
-        name, _, exists = in_namespace(_outlives, controller.kernel_name, holder.pid, holder.map)
-        assert name == controller.kernel_name
-        assert exists
-        assert is_gone(controller), "it goes with the last connection"
-
-
-def measured(controller: Controller) -> Figures:
-    return in_namespace(measure, controller.kernel_name, SHARED)
+        with drained() as address, socket.socket() as connection:
+            name = controller.kernel_name
+            connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, name.encode())
+            connection.connect(address)
+            connection.sendall(bytes(SIZE))
+            os.kill(holder.pid, signal.SIGKILL)
+            end = time.monotonic() + PATIENCE_S
+            while name in listed() and time.monotonic() < end:
+                time.sleep(0.01)
+            assert name not in listed()
+            connection.sendall(bytes(SIZE))
+            used = connection.getsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, 16)
+            assert used.rstrip(b"\0").decode() == name
+            assert map_exists(holder.map)
+        assert is_gone(controller), "the kernel frees it after the last connection"
 
 
 def is_gone(controller: Controller) -> bool:
-    """Whether the kernel has given it up; it does so a moment after the last connection."""
+    """Whether the kernel has freed it, a moment after the last connection."""
     assert controller.holder is not None
     end = time.monotonic() + PATIENCE_S
     while map_exists(controller.holder.map) and time.monotonic() < end:
@@ -66,40 +105,43 @@ def is_gone(controller: Controller) -> bool:
     return not map_exists(controller.holder.map)
 
 
-@pytest.mark.usefixtures("_tun")
+@pytest.mark.usefixtures("emulated")
 def test_vegas_keeps_the_queue_short() -> None:
-    """Brakmo and Peterson, section 3.2: alpha to beta packets wait, and so none is lost."""
+    """Brakmo and Peterson, section 3.2: alpha to beta packets wait, so no packet is lost."""
     with ensure("vegas", source="bpf") as controller:
         few = undisturbed(
-            lambda: measured(controller),
-            lambda figures: figures.goodput > 0.8 * SHARED.rate and figures.queued < 12,
+            lambda: measure(controller, {"kind": "vegas"}),
+            lambda metrics: metrics["goodput_bps"] > 0.8 * RATE_BPS and metrics["queue_mean_packets"] < 12,
         )
-    with ensure("vegas", {"alpha": 30, "beta": 34}, source="bpf") as controller:
+    large = {"alpha": 30, "beta": 34}
+    with ensure("vegas", large, source="bpf") as controller:
         many = undisturbed(
-            lambda: measured(controller), lambda figures: few.queued + 15 < figures.queued < 60
+            lambda: measure(controller, {"kind": "vegas", **large}),
+            lambda metrics: few["queue_mean_packets"] + 15 < metrics["queue_mean_packets"] < 60,
         )
     assert is_gone(controller)
-    assert few.goodput > 0.8 * SHARED.rate
-    assert few.retransmissions == 0
-    # How much the relay's own delays add to 2..4 depends on how busy the machine is.
-    assert 1 < few.queued < 12
-    assert few.queued + 15 < many.queued < 60, "what it is told to keep, it keeps"
-    assert few.rtt_ms < many.rtt_ms
+    assert few["goodput_bps"] > 0.8 * RATE_BPS
+    assert few["retransmissions"] == 0
+    # A busy machine adds to the 2 to 4 packets of the defaults.
+    assert 1 < few["queue_mean_packets"] < 12
+    assert few["queue_mean_packets"] + 15 < many["queue_mean_packets"] < 60, "alpha and beta take effect"
+    assert few["rtt_mean_s"] < many["rtt_mean_s"]
 
 
-@pytest.mark.usefixtures("_tun")
-def test_reno_through_bpf_is_the_kernels() -> None:
+@pytest.mark.usefixtures("emulated")
+def test_reno_through_bpf_behaves_like_the_kernels() -> None:
+    reno = {"kind": "reno"}
     with ensure("reno", source="kernel") as kernel, ensure("reno", source="bpf") as bpf:
-        own, given = undisturbed(
-            lambda: (measured(kernel), measured(bpf)),
+        own, loaded = undisturbed(
+            lambda: (measure(kernel, reno), measure(bpf, reno)),
             lambda both: (
-                all(one.goodput > 0.8 * SHARED.rate for one in both)
-                and both[1].queued == pytest.approx(both[0].queued, rel=0.15)
-                and both[1].rtt_ms == pytest.approx(both[0].rtt_ms, rel=0.15)
+                all(one["goodput_bps"] > 0.8 * RATE_BPS for one in both)
+                and both[1]["queue_mean_packets"] == pytest.approx(both[0]["queue_mean_packets"], rel=0.15)
+                and both[1]["rtt_mean_s"] == pytest.approx(both[0]["rtt_mean_s"], rel=0.15)
             ),
         )
-    for figures in (own, given):
-        assert figures.goodput > 0.8 * SHARED.rate
-        assert figures.dropped > 0, "it fills the queue"
-    assert given.queued == pytest.approx(own.queued, rel=0.15)
-    assert given.rtt_ms == pytest.approx(own.rtt_ms, rel=0.15)
+    for metrics in (own, loaded):
+        assert metrics["goodput_bps"] > 0.8 * RATE_BPS
+        assert metrics["queue_max_packets"] == 100, "it fills the queue"
+    assert loaded["queue_mean_packets"] == pytest.approx(own["queue_mean_packets"], rel=0.15)
+    assert loaded["rtt_mean_s"] == pytest.approx(own["rtt_mean_s"], rel=0.15)

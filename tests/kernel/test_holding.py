@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.kernel.namespaces import link_exists, map_exists
+from tests.kernel.bpf_objects import link_exists, map_exists
 
 from longfat.kernel.controllers import HolderError, ensure, listed
 from longfat.kernel.holder import Holder

@@ -99,7 +99,7 @@ def held(mark: str) -> list[int]:
 
 
 def test_killed_at_random_moments_nothing_is_left(tmp_path: Path) -> None:
-    from tests.kernel.namespaces import link_exists
+    from tests.kernel.bpf_objects import link_exists
 
     vegas = available("vegas", source="bpf").ok
     (tmp_path / "killed.toml").write_text(

@@ -56,7 +56,7 @@ def test_a_study_runs_on_real_kernels_and_leaves_nothing(
     assert reno.metrics["completion_s"].mean > 0.2
     assert reno.metrics["rtt_mean_s"].mean > 0.02
     assert reno.metrics["host_drops"].mean >= 0
-    # What the kernel has no knob for is not passed over.
+    # Settings that a kernel does not support are errors.
     assert slow.n == 0
     assert any("initial_window" in error for error in slow.failures)
     assert _namespaces() <= before
@@ -66,7 +66,7 @@ def test_a_study_runs_on_real_kernels_and_leaves_nothing(
 @pytest.mark.parametrize(
     ("protocol", "told"),
     [
-        ({"initial_window": 2}, "other: protocol.initial_window: a kernel's TCP has no knob for it"),
+        ({"initial_window": 2}, "other: protocol.initial_window: not supported by a kernel's TCP"),
         ({"congestion": "fixed"}, "other: protocol.congestion: Linux has no controller with a fixed window"),
         ({"congestion": "westwood"}, "other: protocol.congestion: the kernel has no congestion controller"),
     ],

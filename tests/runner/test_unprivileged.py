@@ -92,5 +92,5 @@ def test_what_closes_user_namespaces_is_named(tmp_path: Path) -> None:
     (line,) = done.stderr.splitlines()
     assert line == (
         "longfat: may not make a user namespace: user.max_user_namespaces is 0: run as root, "
-        "or let everybody: sysctl user.max_user_namespaces=15000"
+        "or allow it: sysctl user.max_user_namespaces=15000"
     )
