@@ -1,22 +1,22 @@
-//! The addresses of emulated hosts: all from one private block, which exists in their namespaces alone.
+//! The addresses of emulated hosts and routers, from one private block that exists in their namespaces only.
 
 use std::net::Ipv4Addr;
 
 use network::HostId;
 
-/// The most hosts of one emulation: each costs a namespace, a device, and routes to all others.
+/// The most hosts of an emulation. Each costs a namespace, a device, and routes to all others.
 pub const MOST_HOSTS: usize = 1000;
 
-/// The most ways of a host, each with a device and an address of its own.
+/// The most ways of a host. Each has a device and an address.
 pub const MOST_WAYS: usize = 63;
 
-/// The most routers of one emulation that have addresses of their own.
+/// The most routers with an address.
 pub const MOST_ROUTERS: usize = 1021;
 
-/// Bits of an address that number the hosts; those above number the ways of each, and the last of them the routers.
+/// Low bits of an address: the host's number. The bits above are the way; its last value marks routers.
 const HOST_BITS: u32 = 10;
 
-/// The address block of one emulation: 10.77.0.0/16, or one of the next where emulations are nested.
+/// The address block of one emulation: 10.77.0.0/16, or a following one for nested emulations.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Block {
     second: u8,
@@ -24,7 +24,7 @@ pub struct Block {
 
 impl Block {
     const FIRST: u8 = 77;
-    /// Emulations that may be nested.
+    /// The most levels of nesting.
     pub const DEPTH: u8 = 100;
 
     /// The block of an emulation inside `depth` others.
@@ -35,7 +35,7 @@ impl Block {
         }
     }
 
-    /// How many emulations the one is inside whose block has this address.
+    /// The nesting depth of the emulation that owns this address.
     #[must_use]
     pub fn depth_of(address: Ipv4Addr) -> Option<u8> {
         let [first, second, ..] = address.octets();
@@ -43,20 +43,20 @@ impl Block {
         (first == 10 && depth < Self::DEPTH).then_some(depth)
     }
 
-    /// The address of a host on its first way.
+    /// A host's address on its first way.
     #[must_use]
     pub const fn host(self, host: HostId) -> Ipv4Addr {
         self.on_way(host, 0)
     }
 
-    /// The address of a host on one of its ways, from 0.
+    /// A host's address on one of its ways, from 0.
     #[must_use]
     pub const fn on_way(self, host: HostId, way: u8) -> Ipv4Addr {
         let number = (way as u32) << HOST_BITS | (host.0 + 1);
         Ipv4Addr::new(10, self.second, (number >> 8) as u8, number as u8)
     }
 
-    /// The addresses of all hosts on one of their ways: the first, and the length of their common prefix.
+    /// The first address and the prefix length of one way of all hosts.
     #[must_use]
     pub const fn way(self, way: u8) -> (Ipv4Addr, u8) {
         let number = (way as u32) << HOST_BITS;
@@ -64,7 +64,7 @@ impl Block {
         (first, (u32::BITS - HOST_BITS) as u8)
     }
 
-    /// The host of an address, of `hosts`, and its way.
+    /// The host and way of an address, of `hosts` hosts.
     #[must_use]
     pub fn find(self, address: Ipv4Addr, hosts: usize) -> Option<(HostId, u8)> {
         let [.., high, low] = address.octets();
@@ -74,20 +74,20 @@ impl Block {
         is_ours.then(|| (HostId(host - 1), way as u8))
     }
 
-    /// Whether an address is one of the block.
+    /// Whether the block contains an address.
     #[must_use]
     pub const fn has(self, address: Ipv4Addr) -> bool {
         let [first, second, ..] = address.octets();
         first == 10 && second == self.second
     }
 
-    /// All addresses of the block: the first, and the length of their common prefix.
+    /// The first address and the prefix length of the block.
     #[must_use]
     pub const fn whole(self) -> (Ipv4Addr, u8) {
         (Ipv4Addr::new(10, self.second, 0, 0), 16)
     }
 
-    /// The address of a router, by its number from 0; of those beyond [`MOST_ROUTERS`] that of [`Self::anonymous`].
+    /// A router's address by its number, from 0; [`Self::anonymous`] from [`MOST_ROUTERS`] on.
     #[must_use]
     pub const fn router(self, number: usize) -> Ipv4Addr {
         if number >= MOST_ROUTERS {
@@ -97,7 +97,7 @@ impl Block {
         Ipv4Addr::new(10, self.second, (number >> 8) as u8, number as u8)
     }
 
-    /// The router of an address, of so many.
+    /// The router of an address, of `routers` routers.
     #[must_use]
     pub fn find_router(self, address: Ipv4Addr, routers: usize) -> Option<usize> {
         let [.., high, low] = address.octets();
@@ -107,7 +107,7 @@ impl Block {
         (of_routers && number < routers.min(MOST_ROUTERS)).then_some(number)
     }
 
-    /// The address by which those routers speak that have none of their own.
+    /// The address of all routers without one of their own.
     #[must_use]
     pub const fn anonymous(self) -> Ipv4Addr {
         Ipv4Addr::new(10, self.second, 255, 254)
@@ -119,7 +119,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn each_host_has_an_address_and_each_address_its_host() {
+    fn host_addresses_are_unique() {
         let block = Block::nested(0);
         assert_eq!(block.host(HostId(0)), Ipv4Addr::new(10, 77, 0, 1));
         assert_eq!(block.host(HostId(255)), Ipv4Addr::new(10, 77, 1, 0));
@@ -139,7 +139,7 @@ mod tests {
     }
 
     #[test]
-    fn each_router_has_an_address_that_is_no_hosts() {
+    fn router_addresses_are_unique_and_not_a_hosts() {
         let block = Block::nested(0);
         assert_eq!(block.router(0), Ipv4Addr::new(10, 77, 252, 1));
         assert_eq!(block.router(255), Ipv4Addr::new(10, 77, 253, 0));

@@ -15,7 +15,7 @@ pub(crate) fn system_error(what: impl Into<String>, source: impl Into<io::Error>
     if source.raw_os_error() == Some(TOO_MANY_FILES) {
         return Error::Missing {
             what: format!("room for more open files, to {what},"),
-            remedy: "raise the limit (ulimit -n): each host needs two and more".into(),
+            remedy: "raise the limit (ulimit -n): each host needs two or more".into(),
         };
     }
     let remedy = privileges::remedy();

@@ -1,4 +1,4 @@
-//! Cutting packets that are too large for a link (RFC 791, section 2.3 and page 26; RFC 1812, section 5.2.6).
+//! Fragmentation of packets that are too large for a link (RFC 791, section 2.3 and page 26; RFC 1812, section 5.2.6).
 
 use foundation::checksum;
 
@@ -9,16 +9,16 @@ const FLAGS: std::ops::Range<usize> = 6..8;
 const DONT: u16 = 0x4000;
 const MORE: u16 = 0x2000;
 const OFFSET: u16 = 0x1fff;
-/// Offsets count bytes by eight.
+/// Fragment offsets count units of 8 bytes.
 const UNIT: usize = 8;
 
 impl IpPacket {
-    /// The packet in parts of at most `mtu` bytes, in order; `None` where it must not be cut, or cannot be.
+    /// Returns fragments of at most `mtu` bytes, in order; `None` if the packet has DF set or the MTU is too small.
     pub(crate) fn fragments(&self, mtu: usize) -> Option<Vec<Self>> {
         let bytes = self.bytes();
-        let word = |at: usize| u16::from_be_bytes([bytes[at], bytes[at + 1]]);
-        let (length, start) = (usize::from(word(2)), self.header_len());
-        let flags = word(FLAGS.start);
+        let u16_at = |at: usize| u16::from_be_bytes([bytes[at], bytes[at + 1]]);
+        let (length, start) = (usize::from(u16_at(2)), self.header_len());
+        let flags = u16_at(FLAGS.start);
         if flags & DONT != 0 || start < HEADER || !(start..=bytes.len()).contains(&length) {
             return None;
         }
@@ -53,13 +53,13 @@ impl IpPacket {
     }
 }
 
-/// The header of the parts behind the first: of the options those alone that are to be copied (RFC 791, page 15).
+/// The header of all fragments but the first. It has only the options with the copied flag (RFC 791, page 15).
 fn later_header(header: &[u8]) -> Vec<u8> {
     let mut kept = header[..HEADER].to_vec();
     let mut options = &header[HEADER..];
     while let Some(&kind) = options.first() {
         let length = match kind {
-            // The end of the list, and padding.
+            // End of option list, and no operation.
             0 => break,
             1 => 1,
             _ => options.get(1).map_or(0, |&length| usize::from(length)),
@@ -82,7 +82,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// A packet with these options and flags and a payload of so many bytes.
+    /// A packet with these options and flags and `payload` bytes.
     fn packet(options: &[u8], flags: u16, payload: usize) -> IpPacket {
         let header = HEADER + options.len();
         let mut bytes = vec![0x40 | (header / 4) as u8, 0, 0, 0, 0x12, 0x34];
@@ -96,18 +96,18 @@ mod tests {
         IpPacket::new(bytes).unwrap()
     }
 
-    fn word(packet: &IpPacket, at: usize) -> u16 {
+    fn u16_at(packet: &IpPacket, at: usize) -> u16 {
         u16::from_be_bytes([packet.bytes()[at], packet.bytes()[at + 1]])
     }
 
     #[test]
-    fn what_must_not_be_cut_is_not() {
+    fn packets_with_df_are_not_fragmented() {
         assert_eq!(packet(&[], DONT, 1000).fragments(576), None);
         assert_eq!(packet(&[], 0, 1000).fragments(27), None);
     }
 
     #[test]
-    fn only_options_that_are_to_be_copied_stand_in_later_parts() {
+    fn later_fragments_have_only_copied_options() {
         // Loose source route (131) is copied, record route (7) is not.
         let options = [7, 3, 4, 131, 7, 4, 10, 0, 0, 1, 1, 0];
         let parts = packet(&options, 0, 200).fragments(132).unwrap();
@@ -119,18 +119,18 @@ mod tests {
 
     proptest! {
         #[test]
-        fn parts_fit_and_make_up_the_whole(payload in 0_usize..4000, mtu in 28_usize..1600, flags in prop_oneof![Just(0), Just(MORE), Just(MORE | 90)]) {
-            // What others follow has a length that counts by eight.
+        fn fragments_fit_the_mtu_and_make_up_the_packet(payload in 0_usize..4000, mtu in 28_usize..1600, flags in prop_oneof![Just(0), Just(MORE), Just(MORE | 90)]) {
+            // The payload of a fragment with successors is a multiple of 8 bytes.
             let payload = if flags == 0 { payload } else { payload / 8 * 8 };
             let whole = packet(&[], flags, payload);
             let parts = whole.fragments(mtu).unwrap();
             let mut joined = Vec::new();
             for (number, part) in parts.iter().enumerate() {
                 prop_assert!(part.bytes().len() <= mtu && part.has_right_header());
-                prop_assert_eq!(usize::from(word(part, 2)), part.bytes().len());
-                prop_assert_eq!(usize::from(word(part, 6) & OFFSET), usize::from(flags & OFFSET) + joined.len() / 8);
+                prop_assert_eq!(usize::from(u16_at(part, 2)), part.bytes().len());
+                prop_assert_eq!(usize::from(u16_at(part, 6) & OFFSET), usize::from(flags & OFFSET) + joined.len() / 8);
                 let is_last = number + 1 == parts.len();
-                prop_assert_eq!(word(part, 6) & MORE != 0, !is_last || flags & MORE != 0);
+                prop_assert_eq!(u16_at(part, 6) & MORE != 0, !is_last || flags & MORE != 0);
                 joined.extend_from_slice(&part.bytes()[HEADER..]);
             }
             prop_assert_eq!(&joined[..], &whole.bytes()[HEADER..]);

@@ -1,4 +1,4 @@
-//! What the routers of an emulated network tell senders (RFC 792).
+//! ICMP errors from the routers of an emulated network (RFC 792).
 
 use std::net::Ipv4Addr;
 
@@ -7,32 +7,32 @@ use foundation::icmp::{self, PROTOCOL, TIME_EXCEEDED, TOO_BIG, UNREACHABLE};
 
 use crate::packet::{HEADER, IpPacket};
 
-/// How much of the packet is sent back: its header and 64 bits (RFC 792), and more where there is more
-/// (RFC 1812, section 4.3.2.3: up to 576 bytes altogether).
+/// Bytes of the original packet that an error quotes: as many as fit a message of 576 bytes (RFC 1812, section
+/// 4.3.2.3).
 const MOST: usize = 576 - HEADER - icmp::HEADER;
 
-/// Why a packet goes no further.
+/// The reason why a packet cannot be forwarded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fault {
-    /// No path leads to the network of its destination.
+    /// No route to the destination network.
     Net,
-    /// No path leads to its destination.
+    /// No route to the destination.
     Host,
-    /// Nothing at its destination speaks its protocol.
+    /// The destination does not support the protocol.
     Protocol,
-    /// Nothing at its destination listens at its port.
+    /// No listener at the destination port.
     Port,
-    /// It must not be fragmented and is larger than the next link's MTU (RFC 1191, section 4).
+    /// DF is set, and the packet exceeds the next link's MTU (RFC 1191, section 4).
     TooBig {
-        /// That MTU.
+        /// The MTU of the link.
         mtu: u16,
     },
-    /// It has taken as many hops as it may.
+    /// The time to live expired.
     TimeExceeded,
 }
 
 impl Fault {
-    /// Type and code of the message, and the MTU that it tells (RFC 792; RFC 1191).
+    /// Type and code of the error, and its MTU field (RFC 792; RFC 1191).
     const fn numbers(self) -> (u8, u8, u16) {
         match self {
             Self::Net => (UNREACHABLE, 0, 0),
@@ -44,8 +44,8 @@ impl Fault {
         }
     }
 
-    /// The message about `packet` from a router at `router`; `None` about packets of which nothing is to be said
-    /// (RFC 1812, section 4.3.2.7: ICMP errors, fragments other than the first, what goes to or comes from no single host).
+    /// The error about `packet` from the address `router`; `None` for packets that must not cause one (RFC 1812,
+    /// section 4.3.2.7: ICMP errors, fragments other than the first, packets from or to a group of hosts).
     #[must_use]
     pub fn message(self, packet: &IpPacket, router: Ipv4Addr) -> Option<IpPacket> {
         let is_single = |address: Ipv4Addr| {
@@ -59,7 +59,7 @@ impl Fault {
         let (kind, code, mtu) = self.numbers();
         let length = (HEADER + icmp::HEADER + quoted.len()) as u16;
         let mut bytes = Vec::with_capacity(usize::from(length));
-        // Precedence "internetwork control" for errors (RFC 1812, section 4.3.2.5).
+        // Precedence "internetwork control" (RFC 1812, section 4.3.2.5).
         bytes.extend([0x45, 0xc0]);
         bytes.extend(length.to_be_bytes());
         bytes.extend([0, 0, 0, 0, 64, PROTOCOL, 0, 0]);
@@ -75,7 +75,7 @@ impl Fault {
     }
 }
 
-/// The packet that an ICMP error is about, as far as it is quoted; `None` for everything else.
+/// The packet that an ICMP error quotes; `None` for any other packet.
 #[must_use]
 pub fn quoted(packet: &IpPacket) -> Option<IpPacket> {
     let start = packet.header_len() + icmp::HEADER;
@@ -85,7 +85,7 @@ pub fn quoted(packet: &IpPacket) -> Option<IpPacket> {
         .and_then(IpPacket::new)
 }
 
-/// Whether it is an ICMP message other than an echo, a timestamp or an information request or reply.
+/// Whether it is an ICMP message other than an echo, timestamp or information request or reply.
 fn is_error(packet: &IpPacket) -> bool {
     let kind = packet.bytes().get(packet.header_len());
     packet.protocol() == PROTOCOL && !kind.is_some_and(|kind| matches!(kind, 0 | 8 | 13..=18))
@@ -106,11 +106,11 @@ mod tests {
     }
 
     #[test]
-    fn too_big_tells_the_mtu_and_quotes_the_packet() {
+    fn too_big_has_the_mtu_and_quotes_the_packet() {
         let packet = udp(1400);
-        let told = Fault::TooBig { mtu: 1300 }.message(&packet, ROUTER).unwrap();
-        let bytes = told.bytes();
-        assert_eq!((told.source(), told.destination()), (ROUTER, packet.source()));
+        let error = Fault::TooBig { mtu: 1300 }.message(&packet, ROUTER).unwrap();
+        let bytes = error.bytes();
+        assert_eq!((error.source(), error.destination()), (ROUTER, packet.source()));
         assert_eq!(bytes.len(), 576);
         assert_eq!(usize::from(u16::from_be_bytes([bytes[2], bytes[3]])), bytes.len());
         assert_eq!(bytes[HEADER..HEADER + 2], [3, 4]);
@@ -130,15 +130,15 @@ mod tests {
             (Fault::TimeExceeded, [11, 0]),
         ];
         for (fault, numbers) in faults {
-            let told = fault.message(&udp(100), ROUTER).unwrap();
-            assert_eq!(told.bytes()[HEADER..HEADER + 2], numbers);
-            assert_eq!(told.bytes()[HEADER + 8..], *udp(100).bytes());
-            assert_eq!(checksum::of(&told.bytes()[HEADER..]), 0);
+            let error = fault.message(&udp(100), ROUTER).unwrap();
+            assert_eq!(error.bytes()[HEADER..HEADER + 2], numbers);
+            assert_eq!(error.bytes()[HEADER + 8..], *udp(100).bytes());
+            assert_eq!(checksum::of(&error.bytes()[HEADER..]), 0);
         }
     }
 
     #[test]
-    fn nothing_is_said_about_errors_and_later_fragments() {
+    fn errors_and_later_fragments_cause_no_error() {
         let mut error = udp(100).into_bytes();
         error[9] = PROTOCOL;
         error[HEADER] = UNREACHABLE;

@@ -1,8 +1,11 @@
-//! Networks on wall time between hosts that are Linux network namespaces with the kernel's own stack.
+//! Networks on wall time whose hosts are Linux network namespaces with the kernel's own stack.
 //!
-//! The links are those of the `network` crate, the same as in simulation. A host is a network namespace with one TUN
-//! device for each way to others: what its kernel sends enters the network, and what the network delivers arrives at the device. Any program
-//! runs at a host, with any of the kernel's transport protocols.
+//! Links, queues and loss models are those of the `network` crate, as in simulation. Each way of a host to others is a
+//! TUN device in its namespace: packets that the kernel sends to it enter the network, and the network's deliveries
+//! return through it. Any program can run at a host, with any of the kernel's transport protocols.
+//!
+//! The crate depends on `network`, `experiment`, `kernel`, `measurement`, `socket` and `stack`; only `python` may
+//! depend on it. It must not change anything outside the namespaces that it creates, and must leave nothing behind.
 //!
 //! ```no_run
 //! use emulation::{Emulation, EmulationOptions};
@@ -22,13 +25,13 @@
 //!
 //! # What it takes
 //!
-//! Linux, `/dev/net/tun`, and `CAP_SYS_ADMIN` and `CAP_NET_ADMIN`: those of root, or of a user namespace.
+//! Linux, `/dev/net/tun`, and the capabilities `CAP_SYS_ADMIN` and `CAP_NET_ADMIN`, of root or within a user namespace.
 //!
 //! # What it leaves
 //!
-//! Nothing. Namespaces and devices are held by file descriptors alone, commands by a process-ID namespace, so all end with
-//! the process, also where it is killed. Packets never leave the namespaces: each has its loopback and its TUN device and
-//! no other. Outside of them nothing is made or changed: no device, no route, no sysctl.
+//! File descriptors hold the namespaces and devices, and a process-ID namespace holds the commands. So everything ends
+//! with the process, even if it is killed. Packets do not leave the namespaces, which have only a loopback and TUN
+//! devices. No device, route or sysctl outside them is created or changed.
 
 #[cfg(target_os = "linux")]
 mod address;

@@ -1,4 +1,4 @@
-//! What to emulate.
+//! Options of an emulation.
 
 use foundation::{Problem, Streams};
 use network::Topology;
@@ -6,24 +6,24 @@ use network::Topology;
 use crate::address::MOST_HOSTS;
 use crate::error::Error;
 
-/// What to emulate.
+/// Options of an emulation.
 #[derive(Clone, Debug)]
 pub struct EmulationOptions {
-    /// Hosts, and the links between them.
+    /// Hosts and links.
     pub topology: Topology,
-    /// The source of what happens by chance.
+    /// Source of randomness.
     pub streams: Streams,
-    /// The largest packet that hosts send, in bytes with all headers; default 1500, from 68 to 65,535.
+    /// MTU of the hosts' devices, in bytes with all headers: 68 to 65,535, default 1500.
     pub mtu: u32,
-    /// Whether the emulator's thread asks for real-time priority; default yes. Not granted, delays are less exact.
+    /// Whether the emulator's thread requests real-time priority; default true. Delays are less exact without.
     pub real_time: bool,
-    /// The last host, instead of a namespace of its own, is the host of another emulation that the calling thread
-    /// is in, which then passes packets on between both; default no.
+    /// Whether the last host is the emulated host of the calling thread, which then forwards packets between both
+    /// emulations; default false.
     pub nested: bool,
 }
 
 impl EmulationOptions {
-    /// This network, and defaults.
+    /// Default options for a topology.
     #[must_use]
     pub const fn new(topology: Topology, streams: Streams) -> Self {
         Self {
@@ -39,13 +39,13 @@ impl EmulationOptions {
         let wrong = |key: &str, message: String| Err(Error::Option(Problem::new(key, message).to_string()));
         let hosts = self.topology.hosts().len();
         if !(1..=MOST_HOSTS).contains(&hosts) {
-            return wrong(
-                "topology",
-                format!("it has {hosts} hosts: 1 to {MOST_HOSTS} can be emulated"),
-            );
+            return wrong("topology", format!("{hosts} hosts: allowed: 1 to {MOST_HOSTS}"));
         }
         if !(68..=65_535).contains(&self.mtu) {
-            return wrong("mtu", format!("{} is out of range: 68 to 65535 bytes", self.mtu));
+            return wrong(
+                "mtu",
+                format!("{} is out of range: allowed: 68 to 65535 bytes", self.mtu),
+            );
         }
         Ok(())
     }

@@ -1,4 +1,4 @@
-//! IPv4 packets as bodies of a network's packets.
+//! IPv4 packets as the bodies of a network's packets.
 
 use std::net::Ipv4Addr;
 
@@ -7,9 +7,9 @@ use network::{Body, HostId};
 
 /// The shortest IPv4 header (RFC 791, section 3.1).
 pub(crate) const HEADER: usize = 20;
-/// Where the time to live stands.
+/// Offset of the time to live.
 const TIME_TO_LIVE: usize = 8;
-/// Where the header's checksum stands.
+/// Range of the header checksum.
 const CHECKSUM: std::ops::Range<usize> = 10..12;
 /// Both bits of the ECN field: congestion experienced (RFC 3168, section 5).
 const CE: u8 = 0b11;
@@ -18,14 +18,14 @@ const CE: u8 = 0b11;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct IpPacket {
     bytes: Vec<u8>,
-    /// The host that has sent it, and when: for an emulator, which sets both.
+    /// The sending host and the time of sending, set by the emulator.
     pub(crate) sent: Option<(HostId, Instant)>,
-    /// The way that it takes, from 0, likewise.
+    /// The packet's way, from 0, set by the emulator.
     pub(crate) way: u8,
 }
 
 impl IpPacket {
-    /// The packet of these bytes; `None` if they do not begin with a whole IPv4 header.
+    /// A packet from its bytes; `None` unless they start with a complete IPv4 header.
     #[must_use]
     pub fn new(bytes: Vec<u8>) -> Option<Self> {
         (bytes.len() >= HEADER && bytes[0] >> 4 == 4).then_some(Self {
@@ -35,7 +35,7 @@ impl IpPacket {
         })
     }
 
-    /// A packet of other bytes, which begin with a whole header, sent by the same host on the same way.
+    /// A packet with other bytes and the same sender and way. The bytes start with a complete header.
     pub(crate) fn with_bytes(&self, bytes: Vec<u8>) -> Self {
         Self { bytes, ..*self }
     }
@@ -46,19 +46,19 @@ impl IpPacket {
         &self.bytes
     }
 
-    /// Its buffer, to be used again.
+    /// Its buffer, for reuse.
     #[must_use]
     pub fn into_bytes(self) -> Vec<u8> {
         self.bytes
     }
 
-    /// Where it comes from.
+    /// Its source address.
     #[must_use]
     pub fn source(&self) -> Ipv4Addr {
         Ipv4Addr::new(self.bytes[12], self.bytes[13], self.bytes[14], self.bytes[15])
     }
 
-    /// Where it goes.
+    /// Its destination address.
     #[must_use]
     pub fn destination(&self) -> Ipv4Addr {
         Ipv4Addr::new(self.bytes[16], self.bytes[17], self.bytes[18], self.bytes[19])
@@ -70,35 +70,35 @@ impl IpPacket {
         self.bytes[9]
     }
 
-    /// The hops that it may still take, the last one included (RFC 791, section 3.1, "time to live").
+    /// Its time to live: the hops left, including the last one (RFC 791, section 3.1).
     #[must_use]
     pub fn time_to_live(&self) -> u8 {
         self.bytes[TIME_TO_LIVE]
     }
 
-    /// Does to its header what so many routers do that pass it on (RFC 1812, section 5.3.1): its time to live falls, and
-    /// the checksum follows, so that one that was wrong stays so.
+    /// Changes the header as `routers` forwarding routers do (RFC 1812, section 5.3.1): decrements the time to live and
+    /// updates the checksum, so that a wrong checksum stays wrong.
     pub(crate) fn pass_routers(&mut self, routers: u8) {
         let protocol = self.bytes[TIME_TO_LIVE + 1];
-        let word = |live: u8| u16::from_be_bytes([live, protocol]);
+        let field = |live: u8| u16::from_be_bytes([live, protocol]);
         let (old, new) = (self.time_to_live(), self.time_to_live().saturating_sub(routers));
         self.bytes[TIME_TO_LIVE] = new;
-        self.replace_sum(word(old), word(new));
+        self.replace_sum(field(old), field(new));
     }
 
-    /// Whether its header is whole and its header's checksum right: routers look at no more (RFC 1812, section 5.2.2).
+    /// Whether the header is complete and its checksum correct, the checks of a router (RFC 1812, section 5.2.2).
     pub(crate) fn has_right_header(&self) -> bool {
         let length = self.header_len();
         (HEADER..=self.bytes.len()).contains(&length) && checksum::of(&self.bytes[..length]) == 0
     }
 
-    /// The header's checksum, after one of its words has changed.
+    /// Updates the header checksum for one changed 16-bit field.
     fn replace_sum(&mut self, old: u16, new: u16) {
         let sum = u16::from_be_bytes([self.bytes[CHECKSUM.start], self.bytes[CHECKSUM.start + 1]]);
         self.bytes[CHECKSUM].copy_from_slice(&checksum::update(sum, old, new).to_be_bytes());
     }
 
-    /// Source and destination port, if it is TCP and has them.
+    /// Source and destination port of a TCP segment.
     pub(crate) fn tcp_ports(&self) -> Option<(u16, u16)> {
         let start = self.header_len();
         let has_ports = self.protocol() == 6 && !self.is_later_fragment();
@@ -107,18 +107,18 @@ impl IpPacket {
         Some((port(0), port(2)))
     }
 
-    /// Bytes of its header, as it says.
+    /// Length of its header in bytes, from the header.
     pub(crate) fn header_len(&self) -> usize {
         usize::from(self.bytes[0] & 0xf) * 4
     }
 
-    /// Whether it is a fragment other than the first (RFC 791, section 3.1): it has no ports.
+    /// Whether it is a fragment other than the first, which has no ports (RFC 791, section 3.1).
     pub(crate) fn is_later_fragment(&self) -> bool {
         u16::from_be_bytes([self.bytes[6], self.bytes[7]]) & 0x1fff != 0
     }
 }
 
-/// A packet of no flow in particular has its addresses and protocol alone: other protocols and later fragments.
+/// A flow is identified by addresses, protocol and ports. Later fragments and other protocols have no ports.
 impl Body for IpPacket {
     fn flip_bit(&mut self, choice: u64) {
         self.bytes.flip_bit(choice);
@@ -139,7 +139,7 @@ impl Body for IpPacket {
     }
 
     fn flow(&self) -> u64 {
-        let word = |at: usize| {
+        let u32_at = |at: usize| {
             u64::from(u32::from_be_bytes([
                 self.bytes[at],
                 self.bytes[at + 1],
@@ -150,12 +150,12 @@ impl Body for IpPacket {
         let start = self.header_len();
         let has_ports = matches!(self.protocol(), 6 | 17) && !self.is_later_fragment();
         let ports = match has_ports && self.bytes.len() >= start + 4 {
-            true => word(start),
+            true => u32_at(start),
             false => 0,
         };
-        // Different multipliers for each part, so that swapped addresses or ports are another flow.
+        // The multipliers differ, so that a flow with swapped addresses or ports is another one.
         let addresses =
-            word(12).wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ word(16).wrapping_mul(0xc2b2_ae3d_27d4_eb4f);
+            u32_at(12).wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ u32_at(16).wrapping_mul(0xc2b2_ae3d_27d4_eb4f);
         (addresses ^ ports.wrapping_mul(0x1656_67b1_9e37_79f9)).rotate_left(29) ^ u64::from(self.protocol())
     }
 }
@@ -164,7 +164,7 @@ impl Body for IpPacket {
 mod tests {
     use super::*;
 
-    /// A UDP packet's header with this type-of-service byte and a right checksum.
+    /// A UDP header with this type-of-service byte and a correct checksum.
     fn packet(service: u8, ports: [u8; 4]) -> IpPacket {
         let mut bytes = vec![
             0x45, service, 0, 28, 0, 1, 0x40, 0, 64, 17, 0, 0, 10, 0, 0, 1, 10, 0, 0, 2,
@@ -177,7 +177,7 @@ mod tests {
     }
 
     #[test]
-    fn only_capable_packets_are_marked_and_their_header_stays_right() {
+    fn marks_only_ecn_capable_packets_and_updates_the_checksum() {
         for service in 0..=255_u8 {
             let mut marked = packet(service, [0; 4]);
             let capable = service & CE != 0;
@@ -189,7 +189,7 @@ mod tests {
     }
 
     #[test]
-    fn routers_lower_the_time_to_live_and_keep_the_checksum_as_it_was() {
+    fn routers_decrement_the_time_to_live_and_keep_a_wrong_checksum_wrong() {
         for routers in [0, 1, 7, 63, 64, 255] {
             let mut right = packet(0, [0; 4]);
             let mut wrong = packet(0, [0; 4]);
@@ -212,13 +212,13 @@ mod tests {
         fragment[7] = 100;
         let mut other = fragment.clone();
         other[HEADER] = 9;
-        // What stands where ports would be is payload.
+        // These bytes are payload, not ports.
         let flow = |bytes: Vec<u8>| IpPacket::new(bytes).unwrap().flow();
         assert_eq!(flow(fragment), flow(other));
     }
 
     #[test]
-    fn what_is_not_ipv4_is_no_packet() {
+    fn rejects_bytes_that_are_not_ipv4() {
         assert_eq!(IpPacket::new(vec![0x60; 40]), None);
         assert_eq!(IpPacket::new(vec![0x45; HEADER - 1]), None);
         let packet = packet(0, [0; 4]);

@@ -1,4 +1,4 @@
-//! What a router of an emulated network answers to packets for itself (RFC 1812, sections 4.2 to 4.4).
+//! Replies of a router to packets for itself (RFC 1812, sections 4.2 to 4.4).
 
 use foundation::icmp::PROTOCOL as ICMP;
 use transport::tcp::reset_for;
@@ -10,9 +10,8 @@ use crate::packet::IpPacket;
 const TCP: u8 = 6;
 const UDP: u8 = 17;
 
-/// The answer to a packet for a router itself, whose address is its destination: an echo reply, that no port is open, or
-/// that it does not speak the protocol. `None` for what is not answered: later fragments (it puts nothing together), other
-/// ICMP, and what is damaged.
+/// The reply to a packet whose destination is the router's address: an echo reply, a reset, or an ICMP error. `None`
+/// for later fragments (routers do not reassemble), other ICMP messages and damaged packets.
 pub fn answer(packet: &IpPacket) -> Option<IpPacket> {
     let own = packet.destination();
     match packet.protocol() {
@@ -36,7 +35,7 @@ mod tests {
     use foundation::checksum;
     use proptest::prelude::*;
 
-    /// A packet from 10.77.0.1 to 10.77.252.1 with right checksums, but for those of UDP and ICMP.
+    /// A packet from 10.77.0.1 to 10.77.252.1 with correct checksums, except those of UDP and ICMP.
     fn packet(protocol: u8, payload: &[u8]) -> IpPacket {
         let mut bytes = vec![
             0x45, 0, 0, 0, 0, 7, 0x40, 0, 9, protocol, 0, 0, 10, 77, 0, 1, 10, 77, 252, 1,
@@ -50,32 +49,32 @@ mod tests {
     }
 
     #[test]
-    fn an_echo_comes_back_with_its_number_and_all_its_bytes() {
+    fn replies_to_echo_requests_with_their_payload() {
         let mut echo = vec![8, 0, 0, 0, 0x12, 0x34, 0, 5];
         echo.extend([0xa5; 1001]);
         let sum = checksum::of(&echo);
         echo[2..4].copy_from_slice(&sum.to_be_bytes());
-        let asked = packet(ICMP, &echo);
-        let told = answer(&asked).unwrap();
+        let request = packet(ICMP, &echo);
+        let reply = answer(&request).unwrap();
         assert_eq!(
-            (told.source(), told.destination()),
-            (asked.destination(), asked.source())
+            (reply.source(), reply.destination()),
+            (request.destination(), request.source())
         );
-        assert!(told.has_right_header());
-        assert_eq!(told.time_to_live(), 64);
-        let body = &told.bytes()[HEADER..];
+        assert!(reply.has_right_header());
+        assert_eq!(reply.time_to_live(), 64);
+        let body = &reply.bytes()[HEADER..];
         assert_eq!((body[0], &body[4..]), (0, &echo[4..]));
         assert_eq!(checksum::of(body), 0);
         echo[9] ^= 1;
-        assert_eq!(answer(&packet(ICMP, &echo)), None, "it is damaged");
+        assert_eq!(answer(&packet(ICMP, &echo)), None, "a damaged request");
     }
 
     #[test]
-    fn no_port_is_open() {
-        let told = answer(&packet(UDP, &[0, 9, 130, 155, 0, 8, 0, 0])).unwrap();
-        assert_eq!(told.bytes()[HEADER..HEADER + 2], [3, 3]);
-        let told = answer(&packet(47, &[0; 8])).unwrap();
-        assert_eq!(told.bytes()[HEADER..HEADER + 2], [3, 2]);
+    fn udp_ports_are_unreachable() {
+        let reply = answer(&packet(UDP, &[0, 9, 130, 155, 0, 8, 0, 0])).unwrap();
+        assert_eq!(reply.bytes()[HEADER..HEADER + 2], [3, 3]);
+        let reply = answer(&packet(47, &[0; 8])).unwrap();
+        assert_eq!(reply.bytes()[HEADER..HEADER + 2], [3, 2]);
     }
 
     #[test]
@@ -89,17 +88,17 @@ mod tests {
         };
         let mut bytes = Vec::new();
         wire::encode(&syn, endpoints, &mut bytes, |_| {}).unwrap();
-        let told = answer(&IpPacket::new(bytes).unwrap()).unwrap();
-        let reset = wire::decode(told.bytes()).unwrap();
+        let reply = answer(&IpPacket::new(bytes).unwrap()).unwrap();
+        let reset = wire::decode(reply.bytes()).unwrap();
         assert_eq!(reset.endpoints, endpoints.reversed());
         assert!(reset.segment.flags.contains(Flags::RST));
         assert_eq!(reset.segment.acknowledgement, SequenceNumber(701));
-        assert_eq!(answer(&told), None, "a reset is not answered");
+        assert_eq!(answer(&reply), None, "a reset is not answered");
     }
 
     proptest! {
         #[test]
-        fn any_bytes_are_answered_with_a_whole_packet_to_their_source_or_not_at_all(
+        fn replies_to_any_bytes_are_complete_packets_to_the_source(
             bytes in proptest::collection::vec(any::<u8>(), 0..200),
             first in 0x45_u8..0x4f,
             protocol in prop_oneof![Just(ICMP), Just(TCP), Just(UDP), any::<u8>()],
@@ -109,10 +108,10 @@ mod tests {
                 bytes[0] = first;
                 bytes[9] = protocol;
             }
-            let Some(asked) = IpPacket::new(bytes) else { return Ok(()) };
-            if let Some(told) = answer(&asked) {
-                prop_assert!(told.has_right_header());
-                prop_assert_eq!(told.destination(), asked.source());
+            let Some(packet) = IpPacket::new(bytes) else { return Ok(()) };
+            if let Some(reply) = answer(&packet) {
+                prop_assert!(reply.has_right_header());
+                prop_assert_eq!(reply.destination(), packet.source());
             }
         }
     }

@@ -274,7 +274,7 @@ fn no_kernel_has_ttcp() {
         r#"{{{PATH}, "protocol": {{"kind": "tcp", "ttcp": true}}, "workload": {{"kind": "file", "size": "1kB"}}, "seed": 1}}"#
     ));
     assert!(
-        error.contains("ttcp: no kernel has it any more: write stack = \"longfat\""),
+        error.contains("ttcp: not supported by kernels: write stack = \"longfat\""),
         "{error}"
     );
 }

@@ -56,7 +56,10 @@ fn nobody_stands_between_a_host_of_several_ways_and_the_network() {
         return;
     };
     let refused = emulation.interpose(NEAR).unwrap_err();
-    assert!(refused.to_string().starts_with("it has 3 devices"), "{refused}");
+    assert!(
+        refused.to_string().starts_with("the host has 3 devices"),
+        "{refused}"
+    );
 }
 
 #[test]

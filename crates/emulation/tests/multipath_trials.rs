@@ -68,11 +68,11 @@ fn what_the_kernels_mptcp_cannot_do_is_said() {
     for (keys, said) in [
         (
             r#""scheduler": "round-robin""#,
-            "protocol.scheduler: the kernel's MPTCP has a scheduler of its own",
+            "protocol.scheduler: the kernel's MPTCP has one scheduler",
         ),
         (
             r#""congestion": "lia""#,
-            "protocol.congestion: Linux couples no subflows",
+            "protocol.congestion: Linux does not couple subflows",
         ),
         (r#""profile": "rfc""#, "protocol.profile: "),
         (r#""join_after": "handshake""#, "protocol.join_after: "),

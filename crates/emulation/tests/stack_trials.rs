@@ -70,7 +70,7 @@ fn paths_that_it_does_not_choose_are_refused() {
         );
         let error = refusal(&json);
         assert!(
-            error.contains("protocol.stack: \"longfat\" uses the first path alone"),
+            error.contains("protocol.stack: \"longfat\" uses only the first path"),
             "{error}"
         );
     }

@@ -94,7 +94,7 @@ fn a_link_is_changed_while_it_runs() {
             "forwrd",
             "delay",
             json!("1ms"),
-            "did you mean \"forward\"? links are forward, reverse",
+            "did you mean \"forward\"? allowed: forward, reverse",
         ),
         ("forward", "dealy", json!("1ms"), "did you mean \"delay\"?"),
         ("forward", "delay", json!("1"), "delay: "),

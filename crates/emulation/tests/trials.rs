@@ -81,7 +81,7 @@ fn what_no_kernel_can_do_is_said() {
     for (protocol, said) in [
         (
             r#"{"kind": "tcp", "initial_window": 3}"#,
-            "protocol.initial_window: a kernel's TCP has no knob for it",
+            "protocol.initial_window: not supported by a kernel's TCP",
         ),
         (
             r#"{"kind": "tcp", "congestion": "bbr"}"#,

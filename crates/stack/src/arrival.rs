@@ -1,4 +1,4 @@
-//! What becomes of the packets that arrive at a stack.
+//! Packets that arrive at a stack.
 
 use foundation::Instant;
 use transport::tcp::wire::{DecodeError, Endpoints, decode, encode};
@@ -8,42 +8,44 @@ use crate::icmp::{self, TooBig};
 use crate::stream::Stream;
 use crate::{Stack, StreamId};
 
-/// The least MTU that is believed: below, a forged message could stall a connection (Linux's `min_pmtu`, 552 bytes).
+/// The smallest path MTU that is accepted: with less, a forged ICMP message could stall a connection (Linux's
+/// `min_pmtu`, 552 bytes).
 const LEAST_MTU: u32 = 552;
 
-/// A segment that belongs to no connection, and that no listener waits for.
+/// A segment for which there is no connection and no listener.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct UnmatchedSegment {
-    /// Where it comes from and where it goes.
+    /// From the peer to this stack.
     pub endpoints: Endpoints,
-    /// The segment.
+    /// Its header and the length of its payload.
     pub segment: Segment,
 }
 
 impl UnmatchedSegment {
-    /// Whether it asks for a connection.
+    /// Whether it requests a connection.
     #[must_use]
     pub fn opens(&self) -> bool {
         self.segment.flags.contains(Flags::SYN) && !self.segment.has(Flags::ACK | Flags::RST)
     }
 }
 
-/// What became of a packet.
+/// The outcome of a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Arrival {
-    /// It was for this stack.
+    /// The stack handled it.
     Handled,
-    /// It is for nobody here: to be refused with [`Stack::refuse`], or accepted with [`Stack::accept`].
+    /// No connection and no listener matches: the caller passes it to [`Stack::refuse`] or [`Stack::accept`].
     Unmatched(UnmatchedSegment),
-    /// It is no TCP, or a fragment, and says nothing to a connection here.
+    /// Neither a TCP segment nor a message about one, or a fragment.
     Other,
-    /// It is broken: cut off, or with a wrong checksum.
+    /// Truncated, or with a wrong checksum.
     Malformed,
 }
 
 impl Stack {
-    /// Accepts a unmatched that asks for a connection; it is told of when it stands. `payload` is what the SYN carries: with
-    /// `fast_open` or `ttcp` it may be taken at once, and where it is left out the peer sends it again.
+    /// Accepts the connection that a segment requests; [`Event::Accepted`](crate::Event::Accepted) follows once it is
+    /// established. `payload` is the SYN's data: with `fast_open` or `ttcp` the connection may use it, and without it
+    /// the peer retransmits.
     pub fn accept(
         &mut self,
         now: Instant,
@@ -67,7 +69,7 @@ impl Stack {
         self.add(now, stream)
     }
 
-    /// Answers a unmatched with a reset (RFC 9293, section 3.10.7.1).
+    /// Replies with a reset (RFC 9293, section 3.10.7.1).
     pub fn refuse(&mut self, unmatched: &UnmatchedSegment) {
         let Some(reset) = reset_for(&unmatched.segment) else {
             return;
@@ -79,7 +81,7 @@ impl Stack {
         }
     }
 
-    /// A packet arrived.
+    /// Handles a packet.
     pub fn handle_packet(&mut self, now: Instant, packet: &[u8]) -> Arrival {
         self.counters.received += 1;
         match decode(packet) {
@@ -107,7 +109,7 @@ impl Stack {
                 }
             }
             Err(DecodeError::Protocol(_)) => self.handle_message(now, packet),
-            // This stack sends none that a router may cut into fragments, nor do those that do path MTU discovery.
+            // Senders with path MTU discovery, this stack included, set DF, so routers do not fragment their packets.
             Err(DecodeError::Fragment) => Arrival::Other,
             Err(_) => {
                 self.counters.broken += 1;
@@ -116,7 +118,7 @@ impl Stack {
         }
     }
 
-    /// Whether a connection makes room for the one that a segment asks for; then it has ended (RFC 1644, section 3.4).
+    /// Closes a connection in favor of the one that a segment requests, where RFC 1644, section 3.4, allows it.
     fn gives_way(&mut self, id: StreamId, segment: &Segment) -> bool {
         let Some(stream) = self.streams.get(id) else {
             return false;
@@ -144,7 +146,7 @@ impl Stack {
         let Some(stream) = self.streams.get_mut(id) else {
             return Arrival::Other;
         };
-        // RFC 5927, section 4.1: what is quoted must be under way, or anybody could say so.
+        // RFC 5927, section 4.1: without this check anybody could lower the MTU.
         if stream.connection.is_outstanding(sequence) {
             let mtu = u32::from(mtu).max(LEAST_MTU);
             stream.connection.handle_path_mtu(now, mtu);
@@ -156,7 +158,8 @@ impl Stack {
         Arrival::Handled
     }
 
-    /// Answers a ping, if the packet is one; gives whether it is. A kernel that has the rest of the packets does so itself.
+    /// Replies to a packet that is an echo request; returns whether it was one. A host whose kernel handles all other
+    /// packets does not need it.
     pub fn answer_ping(&mut self, packet: &[u8]) -> bool {
         let answer = icmp::echo_reply(packet);
         let is_ping = answer.is_some();

@@ -1,8 +1,8 @@
-//! The bytes behind a range of a stream: what was sent and may be asked for again, or what has arrived and was not read.
+//! The bytes of a stream between two offsets: sent and unacknowledged, or received and unread.
 
 use std::collections::VecDeque;
 
-/// Bytes of a stream, named by their offsets in it. Those that were skipped are zero until they are put.
+/// A buffer of stream bytes by offset. Gaps read as zeros until they are filled.
 #[derive(Debug, Default)]
 pub(crate) struct Bytes {
     start: u64,
@@ -10,17 +10,16 @@ pub(crate) struct Bytes {
 }
 
 impl Bytes {
-    /// The offset after the last byte held.
+    /// The offset after the last byte.
     pub(crate) fn end(&self) -> u64 {
         self.start + self.ring.len() as u64
     }
 
-    /// Appends bytes.
     pub(crate) fn append(&mut self, bytes: &[u8]) {
         self.ring.extend(bytes);
     }
 
-    /// Puts bytes at an offset, over what is there; those before the first offset held are left out.
+    /// Writes bytes at an offset, over existing ones; drops those before the first offset.
     pub(crate) fn put(&mut self, offset: u64, bytes: &[u8]) {
         let before = self.start.saturating_sub(offset).min(bytes.len() as u64) as usize;
         let (offset, bytes) = (offset + before as u64, &bytes[before..]);
@@ -48,7 +47,7 @@ impl Bytes {
         self.append(beyond);
     }
 
-    /// Copies bytes from an offset on into `out`, which are all held.
+    /// Copies buffered bytes from an offset into `out`.
     pub(crate) fn copy(&self, offset: u64, out: &mut [u8]) {
         debug_assert!(offset >= self.start && offset + out.len() as u64 <= self.end());
         let at = (offset - self.start) as usize;
@@ -64,26 +63,26 @@ impl Bytes {
         }
     }
 
-    /// Takes bytes from the front into `out`, which are all held.
+    /// Moves buffered bytes from the front into `out`.
     pub(crate) fn take(&mut self, out: &mut [u8]) {
         self.copy(self.start, out);
         self.forget_before(self.start + out.len() as u64);
     }
 
-    /// Forgets the bytes before an offset.
+    /// Drops the bytes before an offset.
     pub(crate) fn forget_before(&mut self, offset: u64) {
         let count = offset.saturating_sub(self.start).min(self.ring.len() as u64) as usize;
         self.ring.drain(..count);
         self.start += count as u64;
-        // A buffer that was needed once is given back.
-        if self.ring.is_empty() && self.ring.capacity() > KEPT {
+        // Releases the memory of a large buffer once it is empty.
+        if self.ring.is_empty() && self.ring.capacity() > SPARE_CAPACITY {
             self.ring = VecDeque::new();
         }
     }
 }
 
-/// Bytes of memory that an empty buffer keeps.
-const KEPT: usize = 64 * 1024;
+/// Capacity in bytes that an empty buffer may keep.
+const SPARE_CAPACITY: usize = 64 * 1024;
 
 #[cfg(test)]
 mod tests {
@@ -92,9 +91,9 @@ mod tests {
     use super::*;
 
     proptest! {
-        /// Against a plain vector of the whole stream.
+        /// Compares the buffer with a plain vector of the whole stream.
         #[test]
-        fn holds_what_was_put(
+        fn reads_what_was_written(
             steps in prop::collection::vec((0_u64..400, prop::collection::vec(any::<u8>(), 0..120), 0_u64..60), 1..60),
         ) {
             let (mut bytes, mut whole) = (Bytes::default(), Vec::<u8>::new());

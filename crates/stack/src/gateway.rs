@@ -1,5 +1,5 @@
-//! A gateway that carries the connections of a host's kernel by the project's TCP: each is ended here towards the kernel, and
-//! goes on towards the network as another with the same addresses and ports (a split connection, RFC 3135, section 2.4).
+//! A gateway that carries the connections of a host's kernel over the project's TCP. Each connection is split (RFC
+//! 3135, section 2.4): one to the kernel and one to the network, with the same addresses and ports.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
@@ -9,9 +9,9 @@ use transport::tcp::{Connection, State, TcpConfig};
 
 use crate::{Arrival, ConnectionEvent, Event, Stack, StreamId, UnmatchedSegment};
 
-/// Bytes moved at once.
+/// Bytes per copy.
 const CHUNK: u64 = 64 * 1024;
-/// The ports that it takes for itself: it opens connections from those of others alone.
+/// Ports of its own. It opens connections only from other hosts' ports.
 const PORTS: std::ops::RangeInclusive<u16> = 1..=1;
 
 /// A side of a gateway.
@@ -24,7 +24,7 @@ pub enum Side {
 }
 
 impl Side {
-    /// Both.
+    /// Both sides.
     pub const ALL: [Self; 2] = [Self::Kernel, Self::Network];
 
     const fn other(self) -> Self {
@@ -35,16 +35,16 @@ impl Side {
     }
 }
 
-/// Two connections whose streams go on in each other.
+/// Two connections that relay to each other.
 #[derive(Debug)]
 struct Splice {
     ids: [StreamId; 2],
-    /// What came in at a side has come to its end, and the other side was told.
+    /// By side: whether its stream ended and the other side was told to finish.
     finished: [bool; 2],
     closed: [bool; 2],
 }
 
-/// A gateway.
+/// A gateway between a kernel and a network.
 #[derive(Debug)]
 pub struct Gateway {
     stacks: [Stack; 2],
@@ -52,21 +52,21 @@ pub struct Gateway {
     splices: BTreeMap<u64, Splice>,
     next: u64,
     spliced: BTreeMap<(Side, StreamId), u64>,
-    /// Who has asked at the other side for the connections that are being opened at a side.
+    /// The segments that requested connections, by the connection that is opening on the other side.
     pending: BTreeMap<(Side, StreamId), UnmatchedSegment>,
-    /// What is no TCP goes through as it is.
+    /// Packets other than TCP, which pass unchanged.
     passed: [VecDeque<Vec<u8>>; 2],
     buffer: Vec<u8>,
 }
 
 impl Gateway {
-    /// A gateway that runs this TCP towards the network.
+    /// A gateway that uses this TCP towards the network.
     #[must_use]
     pub fn new(config: Arc<TcpConfig>, secret: Streams) -> Self {
         let stack = |name| Stack::new(secret.component(name), PORTS);
         Self {
             stacks: [stack("kernel"), stack("network")],
-            // What a program writes at once goes on at once: to wait for more is the other connection's business.
+            // A kernel already waited where Nagle's algorithm asks for it.
             configs: [
                 Arc::new(TcpConfig {
                     nagle: Some(false),
@@ -89,13 +89,13 @@ impl Gateway {
         &self.stacks[side as usize]
     }
 
-    /// Connections that go through.
+    /// Connections through the gateway.
     #[must_use]
     pub fn connections(&self) -> usize {
         self.splices.len()
     }
 
-    /// A packet arrived at a side.
+    /// Handles a packet that arrived at a side.
     pub fn handle_packet(&mut self, now: Instant, side: Side, packet: &[u8]) {
         match self.stacks[side as usize].handle_packet(now, packet) {
             Arrival::Handled => self.settle(now),
@@ -106,7 +106,7 @@ impl Gateway {
         }
     }
 
-    /// Time has passed; whatever is due by `now` happens.
+    /// Processes all timers that are due by `now`.
     pub fn handle_timeout(&mut self, now: Instant) {
         for stack in &mut self.stacks {
             stack.handle_timeout(now);
@@ -114,14 +114,15 @@ impl Gateway {
         self.settle(now);
     }
 
-    /// When [`handle_timeout`](Self::handle_timeout) is due next; known once no packet leaves any more.
+    /// When [`handle_timeout`](Self::handle_timeout) is due next; valid once [`poll_transmit`](Self::poll_transmit)
+    /// returned false.
     #[must_use]
     pub fn poll_timeout(&self) -> Option<Instant> {
         let both = self.stacks.iter().filter_map(Stack::poll_timeout);
         both.min()
     }
 
-    /// Writes the next packet that leaves at a side over `out`; false if there is none now.
+    /// Writes the next outgoing packet of a side to `out`; returns false if there is none.
     pub fn poll_transmit(&mut self, now: Instant, side: Side, out: &mut Vec<u8>) -> bool {
         if let Some(packet) = self.passed[side as usize].pop_front() {
             *out = packet;
@@ -130,25 +131,25 @@ impl Gateway {
         self.stacks[side as usize].poll_transmit(now, out)
     }
 
-    /// Somebody asks for a connection: whether there is one is decided at the other side.
+    /// Opens the connection that the segment requests on the other side, before it is accepted on this one.
     fn open_other_side(&mut self, now: Instant, side: Side, unmatched: UnmatchedSegment) {
         let other = side.other();
         let config = &self.configs[other as usize];
-        // Asked for again, it is on its way already.
+        // None for a retransmitted SYN: the connection is opening already.
         if let Some(id) = self.stacks[other as usize].open(now, unmatched.endpoints, config) {
             self.pending.insert((other, id), unmatched);
         }
         self.settle(now);
     }
 
-    /// Sees to all that has happened.
+    /// Processes the events of both stacks.
     fn settle(&mut self, now: Instant) {
         loop {
             let next = Side::ALL
                 .into_iter()
                 .find_map(|side| Some((side, self.stacks[side as usize].poll_event()?)));
             let Some((side, event)) = next else { return };
-            // One that was accepted is known already.
+            // Accepted connections are in `splices` already.
             let Event::Connection(id, event) = event else {
                 continue;
             };
@@ -159,7 +160,7 @@ impl Gateway {
         }
     }
 
-    /// What has become of a connection that was asked for.
+    /// Accepts or refuses the requested connection, now that the other side has answered.
     fn finish_opening(
         &mut self,
         now: Instant,
@@ -220,7 +221,7 @@ impl Gateway {
         }
     }
 
-    /// Moves what has arrived at either side to the other, as far as there is room.
+    /// Copies received bytes from either side to the other, as far as there is room.
     fn relay(&mut self, now: Instant, key: u64) {
         let Some(splice) = self.splices.get_mut(&key) else {
             return;
@@ -239,7 +240,7 @@ impl Gateway {
                     break;
                 }
                 if room == 0 {
-                    // Written in vain, so that the stack tells when there is room.
+                    // A write without room makes the stack report when there is room.
                     self.stacks[other as usize].write(now, twin, &[0]);
                     break;
                 }
@@ -247,7 +248,7 @@ impl Gateway {
                 let read = self.stacks[side as usize].read(now, id, part);
                 let written = self.stacks[other as usize].write(now, twin, &part[..read]);
                 if written < read {
-                    // The other end takes no more: it is gone, which its own events tell.
+                    // The other connection is closed; its own event follows.
                     break;
                 }
             }
@@ -259,7 +260,7 @@ impl Gateway {
         }
     }
 
-    /// Ends both connections at once; those that are closed already are forgotten.
+    /// Aborts both connections.
     fn end(&mut self, now: Instant, key: u64) {
         let Some(splice) = self.splices.remove(&key) else {
             return;
@@ -273,7 +274,7 @@ impl Gateway {
     }
 }
 
-/// Whether the peer's FIN has arrived, with all before it.
+/// Whether the peer's FIN and all data before it have arrived.
 const fn has_received_fin(state: State) -> bool {
     matches!(
         state,

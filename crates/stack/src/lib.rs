@@ -1,8 +1,8 @@
-//! A host's TCP in user space: many connections with real bytes over whole IPv4 packets, without a clock or a socket.
+//! A host's TCP in user space: many connections with real bytes over whole IPv4 packets.
 //!
-//! Each connection is a [`Connection`] of the `transport` crate, the same that
-//! simulations run; what it names as ranges of its streams is kept here as bytes. Whoever owns the [`Stack`] hands it the
-//! packets that arrive and the time, and sends the packets that it gives.
+//! Each connection is a [`Connection`] of the `transport` crate, as in simulation; this crate adds the bytes. It
+//! depends on `transport` and `foundation` alone and must not use a clock or a socket: the owner of a [`Stack`] passes
+//! packets and the time, and sends the packets that it returns.
 
 #![forbid(unsafe_code)]
 
@@ -31,32 +31,32 @@ pub use icmp::echo_reply;
 pub use table::StreamId;
 pub use transport::tcp::Event as ConnectionEvent;
 
-/// What the owner of a stack is told.
+/// An event for the owner of a stack.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Event {
-    /// A peer has connected to the port that was listened at.
+    /// A peer connected to a listening port.
     Accepted {
         /// The new stream.
         stream: StreamId,
         /// The port.
         port: u16,
     },
-    /// A connection has told something.
+    /// An event of a connection.
     Connection(StreamId, ConnectionEvent),
 }
 
-/// What a stack has done, in packets.
+/// Packet counters of a stack.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counters {
-    /// Packets that arrived.
+    /// Received packets.
     pub received: u64,
-    /// Packets that left.
+    /// Sent packets.
     pub sent: u64,
-    /// Packets that arrived cut off or with a wrong checksum.
+    /// Received packets that were truncated or had a wrong checksum.
     pub broken: u64,
-    /// Segments that were refused with a reset.
+    /// Segments that were answered with a reset.
     pub refused: u64,
-    /// Messages about packets that were too big which made a connection's segments shorter.
+    /// ICMP messages that lowered the MTU of a connection.
     pub too_big: u64,
 }
 
@@ -65,28 +65,27 @@ pub struct Counters {
 pub struct Stack {
     streams: Table,
     listeners: BTreeMap<u16, Arc<TcpConfig>>,
-    /// Where initial sequence numbers come from (RFC 6528).
+    /// Secret for initial sequence numbers (RFC 6528).
     secret: Streams,
-    /// Ports of connections that are opened here.
+    /// Local ports of connections opened here.
     ports: std::ops::RangeInclusive<u16>,
     next_port: u16,
-    /// Timers that are set.
     timers: BTreeSet<(Instant, StreamId)>,
-    /// Those that may have something to send, in turn.
+    /// Connections that may have a packet to send, in round-robin order.
     ready: VecDeque<StreamId>,
-    /// Resets and other answers that belong to no connection.
+    /// Resets and echo replies.
     answers: VecDeque<Vec<u8>>,
     events: VecDeque<Event>,
-    /// What is known of the way to a peer (RFC 1191, section 3).
+    /// Path MTUs of peers (RFC 1191, section 3).
     path_mtus: BTreeMap<IpAddr, u32>,
-    /// What connections with `fast_open` or `ttcp` know of peers.
+    /// Memory of peers for `fast_open` and `ttcp`.
     memory: HostMemory,
     counters: Counters,
 }
 
 impl Stack {
-    /// A stack without connections. `secret` decides its initial sequence numbers and the key of its cookies (RFC 7413); `ports` are for the connections that
-    /// it opens.
+    /// A stack without connections. `secret` seeds its initial sequence numbers and the key of its cookies (RFC 7413);
+    /// `ports` are the local ports of the connections that it opens.
     #[must_use]
     pub fn new(secret: Streams, ports: std::ops::RangeInclusive<u16>) -> Self {
         use rand::Rng as _;
@@ -109,18 +108,18 @@ impl Stack {
         }
     }
 
-    /// What it remembers of other hosts, for connections with `fast_open` or `ttcp`.
+    /// The memory of peers for `fast_open` and `ttcp`.
     pub const fn memory(&mut self) -> &mut HostMemory {
         &mut self.memory
     }
 
-    /// What it has done so far.
+    /// The counters so far.
     #[must_use]
     pub const fn counters(&self) -> Counters {
         self.counters
     }
 
-    /// Waits for connections at a port; false if somebody does so already.
+    /// Listens at a port; returns false if the port is in use.
     pub fn listen(&mut self, port: u16, config: Arc<TcpConfig>) -> bool {
         let is_free = !self.listeners.contains_key(&port);
         if is_free {
@@ -129,7 +128,7 @@ impl Stack {
         is_free
     }
 
-    /// Waits at a port of its own choice; `None` where all are taken.
+    /// Listens at a free port; `None` if all are in use.
     pub fn listen_anywhere(&mut self, config: Arc<TcpConfig>) -> Option<u16> {
         for _ in self.ports.clone() {
             let port = self.take_port();
@@ -140,7 +139,7 @@ impl Stack {
         None
     }
 
-    /// Waits no longer; connections stay.
+    /// Stops listening; connections stay.
     pub fn stop_listening(&mut self, port: u16) {
         self.listeners.remove(&port);
     }
@@ -155,7 +154,7 @@ impl Stack {
         port
     }
 
-    /// Opens a connection from `from` at a free port; `None` where all are taken.
+    /// Opens a connection from a free port of `from`; `None` if all are in use.
     pub fn connect(
         &mut self,
         now: Instant,
@@ -175,9 +174,9 @@ impl Stack {
         None
     }
 
-    /// Opens a connection between these endpoints; `None` where there is one. With `fast_open` or `ttcp`, what is written
-    /// before the next [`poll_transmit`](Self::poll_transmit) may leave with the SYN; with `ttcp` so may the stream's end, and
-    /// a connection in a truncated TIME-WAIT makes room (RFC 1644, section 3.5).
+    /// Opens a connection between these endpoints; `None` if they are in use. With `fast_open` or `ttcp`, data written
+    /// before the next [`poll_transmit`](Self::poll_transmit) may leave with the SYN; with `ttcp`, so may the FIN, and
+    /// the new connection may replace one in a truncated TIME-WAIT (RFC 1644, section 3.5).
     pub fn open(&mut self, now: Instant, endpoints: Endpoints, config: &TcpConfig) -> Option<StreamId> {
         if !self.is_free(endpoints, config) {
             return None;
@@ -191,14 +190,14 @@ impl Stack {
         Some(self.add(now, Stream::new(endpoints, connection, false)))
     }
 
-    /// Whether a connection may be [opened](Self::open) between these endpoints.
+    /// Whether a connection can be [opened](Self::open) between these endpoints.
     #[must_use]
     pub fn is_free(&self, endpoints: Endpoints, config: &TcpConfig) -> bool {
         let before = self.streams.find(endpoints).and_then(|id| self.streams.get(id));
         before.is_none_or(|stream| config.ttcp && stream.connection.makes_room())
     }
 
-    /// A connection ends because another one takes its endpoints.
+    /// Closes a connection because another one takes its endpoints.
     fn replace(&mut self, id: StreamId) {
         let Some(stream) = self.streams.get_mut(id) else {
             return;
@@ -209,7 +208,7 @@ impl Stack {
         self.streams.give_up_endpoints(endpoints);
     }
 
-    /// A clock of 4 µs, and a number that only this stack knows, of its own for each pair of endpoints (RFC 6528).
+    /// Returns a clock of 4 µs plus a secret offset for each pair of endpoints (RFC 6528).
     fn initial_sequence(&self, now: Instant, endpoints: Endpoints) -> u32 {
         use rand::Rng as _;
         let name = format!("{}-{}", endpoints.source, endpoints.destination);
@@ -226,7 +225,7 @@ impl Stack {
         id
     }
 
-    /// Time has passed; whatever is due by `now` happens.
+    /// Processes all timers that are due by `now`.
     pub fn handle_timeout(&mut self, now: Instant) {
         while let Some(&(at, id)) = self.timers.first()
             && at <= now
@@ -240,13 +239,14 @@ impl Stack {
         }
     }
 
-    /// When [`handle_timeout`](Self::handle_timeout) is due next; known once no packet leaves any more.
+    /// When [`handle_timeout`](Self::handle_timeout) is due next; valid once [`poll_transmit`](Self::poll_transmit)
+    /// returned false.
     #[must_use]
     pub fn poll_timeout(&self) -> Option<Instant> {
         self.timers.first().map(|&(at, _)| at)
     }
 
-    /// Writes the next packet that leaves over `out`; false if there is none now.
+    /// Writes the next outgoing packet to `out`; returns false if there is none.
     pub fn poll_transmit(&mut self, now: Instant, out: &mut Vec<u8>) -> bool {
         out.clear();
         if let Some(answer) = self.answers.pop_front() {
@@ -263,7 +263,7 @@ impl Stack {
                 self.memory.learn(now, peer, lesson);
             }
             if stream.transmit(now, out) {
-                // The others have their turn first.
+                // Other connections come first.
                 self.ready.push_back(id);
                 self.counters.sent += 1;
                 return true;
@@ -283,12 +283,12 @@ impl Stack {
         false
     }
 
-    /// What happened next.
+    /// Returns the next event.
     pub fn poll_event(&mut self) -> Option<Event> {
         self.events.pop_front()
     }
 
-    /// After each call that touches a connection: what it has to tell is noted, and it may have something to send.
+    /// Collects events and schedules the connection for sending; called after every change of a connection.
     fn settle(&mut self, id: StreamId) {
         let Some(stream) = self.streams.get_mut(id) else {
             return;
@@ -297,7 +297,7 @@ impl Stack {
             let port = stream.endpoints.source.port();
             if std::mem::take(&mut stream.is_new) {
                 if event != ConnectionEvent::Connected {
-                    // It has never stood, and nobody knows of it.
+                    // It failed before it was established, so the owner does not have it.
                     stream.is_released = true;
                     continue;
                 }
@@ -324,15 +324,15 @@ impl Stack {
         }
     }
 
-    /// Takes what has arrived in order into `out`; gives how many bytes.
+    /// Reads received bytes in order into `out`; returns their number.
     pub fn read(&mut self, now: Instant, id: StreamId, out: &mut [u8]) -> usize {
         let read = self.streams.get_mut(id).map_or(0, |stream| stream.read(now, out));
         self.settle(id);
         read
     }
 
-    /// Appends to the stream what the send buffer has room for; gives how many bytes.
-    /// [`Writable`](ConnectionEvent::Writable) tells when there is room for the rest.
+    /// Writes as many bytes as the send buffer has room for; returns their number.
+    /// [`Writable`](ConnectionEvent::Writable) follows once there is room for more.
     pub fn write(&mut self, now: Instant, id: StreamId, bytes: &[u8]) -> usize {
         let written = self
             .streams
@@ -342,17 +342,17 @@ impl Stack {
         written
     }
 
-    /// Ends this end's stream (half-close).
+    /// Closes the sending direction (half-close).
     pub fn finish(&mut self, now: Instant, id: StreamId) {
         self.touch(id, |connection| connection.finish(now));
     }
 
-    /// Ends the connection at once: the peer is sent a reset.
+    /// Aborts the connection with a reset.
     pub fn abort(&mut self, now: Instant, id: StreamId) {
         self.touch(id, |connection| connection.abort(now));
     }
 
-    /// Nobody will use the stream any more: it is closed, and forgotten when that is done.
+    /// Closes a connection that its owner no longer uses; the stack forgets it once it is closed.
     pub fn release(&mut self, now: Instant, id: StreamId) {
         if let Some(stream) = self.streams.get_mut(id) {
             stream.is_released = true;
@@ -360,7 +360,7 @@ impl Stack {
         self.touch(id, |connection| connection.close(now));
     }
 
-    /// Lets `change` have a connection, as for its settings.
+    /// Calls `change` with a connection, for example to change its settings.
     pub fn touch<T>(&mut self, id: StreamId, change: impl FnOnce(&mut Connection) -> T) -> Option<T> {
         let result = self
             .streams
@@ -370,19 +370,19 @@ impl Stack {
         result
     }
 
-    /// A connection, to look at; `None` once it is forgotten.
+    /// A connection; `None` once the stack has forgotten it.
     #[must_use]
     pub fn connection(&self, id: StreamId) -> Option<&Connection> {
         self.streams.get(id).map(|stream| &stream.connection)
     }
 
-    /// From this end of a stream to the peer's.
+    /// The endpoints, from this end to the peer.
     #[must_use]
     pub fn endpoints(&self, id: StreamId) -> Option<Endpoints> {
         self.streams.get(id).map(|stream| stream.endpoints)
     }
 
-    /// How many connections there are, those that linger in TIME-WAIT included.
+    /// The number of connections, including those in TIME-WAIT.
     #[must_use]
     pub fn len(&self) -> usize {
         self.streams.len()

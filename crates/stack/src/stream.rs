@@ -7,23 +7,23 @@ use transport::tcp::{Connection, Segment};
 
 use crate::bytes::Bytes;
 
-/// One end of a connection, with the bytes that its machine only names.
+/// One end of a connection, with its stream's bytes.
 #[derive(Debug)]
 pub(crate) struct Stream {
     /// From this end to the peer.
     pub(crate) endpoints: Endpoints,
     pub(crate) connection: Connection,
-    /// What was written and not acknowledged.
+    /// Written and unacknowledged bytes.
     sent: Bytes,
-    /// What has arrived and was not read, with gaps.
+    /// Received and unread bytes, with gaps.
     arrived: Bytes,
-    /// It was accepted, and nobody has been told of it yet.
+    /// Accepted, and not yet reported to the owner.
     pub(crate) is_new: bool,
-    /// It stands in the queue of those that may have something to send.
+    /// In the queue of connections that may have a packet to send.
     pub(crate) is_ready: bool,
-    /// When its timer is set for.
+    /// The deadline of its timer.
     pub(crate) timeout: Option<Instant>,
-    /// Nobody will ask for it any more: once it is closed it is forgotten.
+    /// Released by its owner: it is forgotten once it is closed.
     pub(crate) is_released: bool,
 }
 
@@ -41,7 +41,7 @@ impl Stream {
         }
     }
 
-    /// A segment of the connection arrived.
+    /// Handles a segment of the connection.
     pub(crate) fn receive(&mut self, now: Instant, segment: Segment, payload: &[u8]) {
         let offset = self.connection.payload_offset(&segment);
         self.connection.handle_frame(now, segment);
@@ -49,10 +49,10 @@ impl Stream {
         self.sent.forget_before(self.connection.acknowledged());
     }
 
-    /// Keeps the payload at an offset, as far as the connection has taken it.
+    /// Stores the payload at an offset, if the connection accepted it.
     pub(crate) fn keep(&mut self, offset: i64, payload: &[u8]) {
         if self.connection.took_payload() {
-            // What came again before the first byte is left out, and so is what lies beyond the window.
+            // Drops duplicates before offset 0 and bytes beyond the window.
             let skipped = usize::try_from(-offset.min(0)).unwrap_or(usize::MAX);
             let payload = payload.get(skipped..).unwrap_or_default();
             let offset = offset.max(0) as u64;
@@ -62,25 +62,25 @@ impl Stream {
         }
     }
 
-    /// Takes what has arrived in order, as much as `out` has room for.
+    /// Reads received bytes in order into `out`.
     pub(crate) fn read(&mut self, now: Instant, out: &mut [u8]) -> usize {
         let count = self.connection.read(now, out.len() as u64) as usize;
         self.arrived.take(&mut out[..count]);
         count
     }
 
-    /// Appends to the stream what the send buffer has room for.
+    /// Writes as many bytes as the send buffer has room for.
     pub(crate) fn write(&mut self, now: Instant, bytes: &[u8]) -> usize {
         let count = self.connection.write(now, bytes.len() as u64) as usize;
         self.sent.append(&bytes[..count]);
         count
     }
 
-    /// Writes the next packet into `out`, if one leaves now.
+    /// Writes the next outgoing packet to `out`; returns false if there is none.
     pub(crate) fn transmit(&mut self, now: Instant, out: &mut Vec<u8>) -> bool {
         while let Some(outgoing) = self.connection.poll_transmit(now) {
             let fill = |payload: &mut [u8]| {
-                // A segment without payload names no place in the stream.
+                // Segments without payload have no stream offset.
                 if !payload.is_empty() {
                     self.sent.copy(outgoing.offset, payload);
                 }
@@ -88,7 +88,7 @@ impl Stream {
             if encode(&outgoing.segment, self.endpoints, out, fill).is_ok() {
                 return true;
             }
-            // A segment that no IP packet holds is lost, as it would be on the way.
+            // A segment that fits no IP packet is dropped, like a lost packet.
         }
         false
     }

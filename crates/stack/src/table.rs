@@ -6,7 +6,7 @@ use transport::tcp::wire::Endpoints;
 
 use crate::stream::Stream;
 
-/// A stream of a stack; of no other stack. A number is used again, with another age.
+/// Identifies a stream of one stack. Slots are reused with a new generation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct StreamId {
     place: u32,
@@ -19,12 +19,12 @@ struct Slot {
     stream: Option<Box<Stream>>,
 }
 
-/// All streams.
+/// All streams of a stack.
 #[derive(Debug, Default)]
 pub(crate) struct Table {
     slots: Vec<Slot>,
     free: Vec<u32>,
-    /// Looked up, and never gone through in order.
+    /// For lookups only: iteration order would not be deterministic.
     by_endpoints: HashMap<Endpoints, StreamId>,
 }
 
@@ -73,7 +73,7 @@ impl Table {
         Some(*stream)
     }
 
-    /// Another stream may have the endpoints of this one, which is still there for who has its number.
+    /// Frees the endpoints of a stream for another one. The stream keeps its ID.
     pub(crate) fn give_up_endpoints(&mut self, endpoints: Endpoints) {
         self.by_endpoints.remove(&endpoints);
     }

@@ -1,5 +1,5 @@
-//! Two stacks, a path between them that loses, repeats, delays and replays packets, and transactions over it: every request
-//! is answered once, with its own bytes.
+//! Transactions between two stacks over a path that loses, duplicates, delays and replays packets: every request is
+//! answered once, with its own bytes.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
@@ -16,19 +16,19 @@ const SERVER: IpAddr = IpAddr::V4(Ipv4Addr::new(10, 0, 0, 2));
 const PORT: u16 = 80;
 const DELAY: Duration = Duration::from_millis(20);
 
-/// Chances in 1000.
+/// Probabilities in thousandths.
 #[derive(Clone, Copy, Debug, Default)]
-struct Weather {
+struct Impairments {
     loss: u32,
-    twice: u32,
-    late: u32,
-    /// A SYN comes again, seconds after everything.
+    duplicate: u32,
+    delay: u32,
+    /// Of a duplicate of a SYN seconds later.
     replay: u32,
 }
 
-/// What a server's stream has come to.
+/// The state of a server's stream.
 #[derive(Default)]
-struct Served {
+struct ServerStream {
     request: Vec<u8>,
     has_ended: bool,
     is_answered: bool,
@@ -37,14 +37,14 @@ struct Served {
 struct World {
     now: Instant,
     stacks: [Stack; 2],
-    weather: Weather,
+    impairments: Impairments,
     random: foundation::Generator,
     on_the_way: BTreeMap<(Instant, u64), (usize, Vec<u8>)>,
     sent: u64,
-    /// Flags and payload of all packets, with who sent them.
+    /// Sender, flags and payload length of all packets.
     trace: Vec<(usize, Flags, u32)>,
-    served: BTreeMap<StreamId, Served>,
-    /// Whole requests that the server's application was given.
+    streams: BTreeMap<StreamId, ServerStream>,
+    /// Requests that the server's application received.
     requests: Vec<Vec<u8>>,
 }
 
@@ -58,19 +58,19 @@ fn reply_to(request: &[u8]) -> Vec<u8> {
 }
 
 impl World {
-    fn new(server: &TcpConfig, weather: Weather, seed: u64) -> Self {
+    fn new(server: &TcpConfig, impairments: Impairments, seed: u64) -> Self {
         let secret = |name| Streams::new(seed, 0).component(name);
         let mut stacks = ["client", "server"].map(|name| Stack::new(secret(name), 10_000..=32_767));
         assert!(stacks[1].listen(PORT, Arc::new(server.clone())));
         Self {
             now: Instant::ZERO + Duration::from_secs(1),
             stacks,
-            weather,
-            random: Streams::new(seed, 1).stream("weather"),
+            impairments,
+            random: Streams::new(seed, 1).stream("impairments"),
             on_the_way: BTreeMap::new(),
             sent: 0,
             trace: Vec::new(),
-            served: BTreeMap::new(),
+            streams: BTreeMap::new(),
             requests: Vec::new(),
         }
     }
@@ -91,21 +91,21 @@ impl World {
             while self.stacks[from].poll_transmit(self.now, &mut packet) {
                 let segment = decode(&packet).expect("a good packet").segment;
                 self.trace.push((from, segment.flags, segment.length));
-                let weather = self.weather;
+                let impairments = self.impairments;
                 let to = 1 - from;
-                if !self.chance(weather.loss) {
-                    let late = Duration::from_millis(self.random.random_range(0..80));
-                    let extra = if self.chance(weather.late) {
-                        late
+                if !self.chance(impairments.loss) {
+                    let delay = Duration::from_millis(self.random.random_range(0..80));
+                    let extra = if self.chance(impairments.delay) {
+                        delay
                     } else {
                         Duration::ZERO
                     };
                     self.put(DELAY + extra, to, packet.clone());
                 }
-                if self.chance(weather.twice) {
+                if self.chance(impairments.duplicate) {
                     self.put(DELAY * 3, to, packet.clone());
                 }
-                if segment.has(Flags::SYN) && self.chance(weather.replay) {
+                if segment.has(Flags::SYN) && self.chance(impairments.replay) {
                     let after = Duration::from_millis(self.random.random_range(1000..9000));
                     self.put(after, to, packet.clone());
                 }
@@ -113,15 +113,15 @@ impl World {
         }
     }
 
-    /// The server answers each request whose end has come.
+    /// Answers each complete request at the server.
     fn serve(&mut self) {
         while let Some(event) = self.stacks[1].poll_event() {
             match event {
                 Event::Accepted { stream, .. } => {
-                    self.served.insert(stream, Served::default());
+                    self.streams.insert(stream, ServerStream::default());
                 }
                 Event::Connection(stream, ConnectionEvent::PeerFinished) => {
-                    self.served.get_mut(&stream).expect("accepted").has_ended = true;
+                    self.streams.get_mut(&stream).expect("accepted").has_ended = true;
                 }
                 Event::Connection(stream, ConnectionEvent::Closed | ConnectionEvent::Failed(_)) => {
                     self.stacks[1].release(self.now, stream);
@@ -129,18 +129,18 @@ impl World {
                 Event::Connection(..) => {}
             }
         }
-        for (&stream, served) in &mut self.served {
+        for (&stream, streams) in &mut self.streams {
             let mut buffer = [0; 4096];
             loop {
                 let read = self.stacks[1].read(self.now, stream, &mut buffer);
-                served.request.extend_from_slice(&buffer[..read]);
+                streams.request.extend_from_slice(&buffer[..read]);
                 if read == 0 {
                     break;
                 }
             }
-            if served.has_ended && !std::mem::replace(&mut served.is_answered, true) {
-                let reply = reply_to(&served.request);
-                self.requests.push(served.request.clone());
+            if streams.has_ended && !std::mem::replace(&mut streams.is_answered, true) {
+                let reply = reply_to(&streams.request);
+                self.requests.push(streams.request.clone());
                 let written = self.stacks[1].write(self.now, stream, &reply);
                 assert!(
                     written == reply.len() || written == 0,
@@ -179,8 +179,13 @@ impl World {
         true
     }
 
-    /// One transaction from `port`: gives the reply, or nothing where the connection failed, and how long it took.
-    fn ask(&mut self, config: &TcpConfig, port: Option<u16>, request: &[u8]) -> (Option<Vec<u8>>, Duration) {
+    /// Runs one transaction from `port`; returns the reply, or `None` after a failure, and its duration.
+    fn transact(
+        &mut self,
+        config: &TcpConfig,
+        port: Option<u16>,
+        request: &[u8],
+    ) -> (Option<Vec<u8>>, Duration) {
         let to = SocketAddr::new(SERVER, PORT);
         let stream = match port {
             None => self.stacks[0].connect(self.now, CLIENT, to, config),
@@ -200,7 +205,7 @@ impl World {
         let (mut reply, mut has_ended) = (Vec::new(), false);
         let mut buffer = [0; 4096];
         while !has_ended {
-            assert!(self.step(limit), "it hangs");
+            assert!(self.step(limit), "no progress");
             while let Some(event) = self.stacks[0].poll_event() {
                 match event {
                     Event::Connection(it, ConnectionEvent::PeerFinished) if it == stream => has_ended = true,
@@ -249,13 +254,13 @@ fn ttcp() -> TcpConfig {
 }
 
 #[test]
-fn bytes_leave_with_the_syn_and_arrive() {
+fn data_on_the_syn_is_delivered() {
     for (config, segments, round_trips) in [(plain(), 5, 2), (fast_open(), 5, 2), (ttcp(), 3, 1)] {
-        let mut world = World::new(&config, Weather::default(), 1);
+        let mut world = World::new(&config, Impairments::default(), 1);
         for number in 0..3_u8 {
             let request = vec![number; 300];
             world.trace.clear();
-            let (reply, took) = world.ask(&config, None, &request);
+            let (reply, took) = world.transact(&config, None, &request);
             assert_eq!(reply, Some(reply_to(&request)));
             world.run_for(Duration::from_secs(1));
             if number > 0 {
@@ -270,18 +275,18 @@ fn bytes_leave_with_the_syn_and_arrive() {
 }
 
 #[test]
-fn a_port_pair_is_used_again_in_a_truncated_time_wait() {
+fn reuses_ports_in_a_truncated_time_wait() {
     // RFC 1644, section 3.5.
-    let mut world = World::new(&ttcp(), Weather::default(), 1);
+    let mut world = World::new(&ttcp(), Impairments::default(), 1);
     for number in 0..5_u8 {
         let request = vec![number; 10];
         assert_eq!(
-            world.ask(&ttcp(), Some(4000), &request).0,
+            world.transact(&ttcp(), Some(4000), &request).0,
             Some(reply_to(&request))
         );
     }
     assert_eq!(world.requests.len(), 5);
-    // With a handshake for each connection the port must wait.
+    // Without T/TCP, the port is in TIME-WAIT.
     let endpoints = Endpoints {
         source: SocketAddr::new(CLIENT, 4000),
         destination: SocketAddr::new(SERVER, PORT),
@@ -290,14 +295,14 @@ fn a_port_pair_is_used_again_in_a_truncated_time_wait() {
 }
 
 #[test]
-fn a_syn_that_comes_again_much_later_is_taken_for_old() {
-    let mut world = World::new(&ttcp(), Weather::default(), 1);
-    world.ask(&ttcp(), None, b"one");
-    world.weather.replay = 1000;
-    world.ask(&ttcp(), None, b"two");
-    world.weather.replay = 0;
+fn discards_a_syn_replayed_much_later() {
+    let mut world = World::new(&ttcp(), Impairments::default(), 1);
+    world.transact(&ttcp(), None, b"one");
+    world.impairments.replay = 1000;
+    world.transact(&ttcp(), None, b"two");
+    world.impairments.replay = 0;
     world.run_for(Duration::from_secs(20));
-    world.ask(&ttcp(), None, b"three");
+    world.transact(&ttcp(), None, b"three");
     world.run_for(Duration::from_secs(20));
     let requests: Vec<&[u8]> = world.requests.iter().map(Vec::as_slice).collect();
     assert_eq!(requests, [&b"one"[..], b"two", b"three"]);
@@ -317,26 +322,26 @@ fn config() -> impl Strategy<Value = TcpConfig> {
         })
 }
 
-fn weather() -> impl Strategy<Value = Weather> {
+fn impairments() -> impl Strategy<Value = Impairments> {
     let rare = || prop_oneof![2 => Just(0_u32), 1 => 1_u32..120];
-    (rare(), rare(), rare(), rare()).prop_map(|(loss, twice, late, replay)| Weather {
+    (rare(), rare(), rare(), rare()).prop_map(|(loss, duplicate, delay, replay)| Impairments {
         loss,
-        twice,
-        late,
+        duplicate,
+        delay,
         replay,
     })
 }
 
 proptest! {
     #[test]
-    fn every_request_is_answered_and_given_to_the_server_once(
+    fn every_request_is_delivered_and_answered_once(
         server in config(),
         clients in prop::collection::vec((config(), 1_usize..3000, 0_u64..3000, any::<bool>()), 1..8),
-        weather in weather(),
+        impairments in impairments(),
         seed: u64,
     ) {
-        let mut world = World::new(&server, weather, seed);
-        let mut asked = BTreeSet::new();
+        let mut world = World::new(&server, impairments, seed);
+        let mut sent = BTreeSet::new();
         for (number, (config, size, pause, same_port)) in clients.iter().enumerate() {
             let request: Vec<u8> = [number as u8].into_iter().chain((0..*size).map(|at| at as u8)).collect();
             let port = (*same_port && config.ttcp).then_some(4000);
@@ -347,18 +352,18 @@ proptest! {
                 };
                 world.stacks[0].is_free(endpoints, config)
             });
-            let (reply, _) = world.ask(config, port.filter(|_| is_free), &request);
+            let (reply, _) = world.transact(config, port.filter(|_| is_free), &request);
             prop_assert_eq!(reply, Some(reply_to(&request)), "transaction {}", number);
-            asked.insert(request);
+            sent.insert(request);
             world.run_for(Duration::from_millis(*pause));
         }
         world.run_for(Duration::from_secs(60));
         let given: BTreeSet<Vec<u8>> = world.requests.iter().cloned().collect();
-        prop_assert_eq!(&given, &asked, "nothing else was given to the server");
-        // A SYN of Fast Open that comes again after its connection may be taken again (RFC 7413, section 2.1).
+        prop_assert_eq!(&given, &sent, "the server received exactly these requests");
+        // A replayed Fast Open SYN may be accepted again (RFC 7413, section 2.1).
         let fast_open = server.fast_open && clients.iter().any(|(config, ..)| config.fast_open);
         if !fast_open {
-            prop_assert_eq!(world.requests.len(), asked.len(), "and nothing twice");
+            prop_assert_eq!(world.requests.len(), sent.len(), "and nothing duplicate");
         }
     }
 }

@@ -1,30 +1,30 @@
-//! What a process that emulated networks has left, against all precautions.
+//! Leftovers of emulations whose process is gone.
 //!
-//! Namespaces and devices cannot be left: the kernel ends them with the process. What can be thought of is a process that
-//! outlived its parent, as where it was stopped, or frozen by a container's manager: the init of a process-ID namespace, or
-//! the holder of a congestion controller, and with it the controller in the kernel.
+//! Namespaces and devices cannot be left over, because the kernel removes them with the process. A child process can
+//! outlive a parent that was stopped, or frozen by a container's manager: the init of a process-ID namespace, or the
+//! holder of a congestion controller, which keeps the controller in the kernel.
 
 use rustix::process::{Pid, Signal, kill_process};
 use serde::Serialize;
 
 use super::keeper;
 
-/// Something that is still there although nobody owns it.
+/// A process without an owner.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Leftover {
-    /// The process.
+    /// Its process ID.
     pub process: u32,
-    /// What it is.
+    /// A description.
     pub what: String,
 }
 
-/// Looks for what has been left. Emulations that run are none of it.
+/// Finds leftovers; running emulations have none.
 #[must_use]
 pub fn leftovers() -> Vec<Leftover> {
     let mut found = orphaned_inits();
     let holders = orphaned_holders();
     if !holders.is_empty() {
-        // One whose parent has ended this moment is about to end by itself.
+        // A holder whose parent has just ended is about to end too.
         std::thread::sleep(std::time::Duration::from_millis(100));
         let still = orphaned_holders();
         found.extend(holders.into_iter().filter(|holder| still.contains(holder)));
@@ -34,7 +34,7 @@ pub fn leftovers() -> Vec<Leftover> {
 }
 
 fn orphaned_inits() -> Vec<Leftover> {
-    // Number 1 is the init of whatever this process itself is in, as at an emulated host.
+    // Process 1 is the init of this process's own namespace.
     processes()
         .filter(|&process| process != 1)
         .filter(|process| name(*process).as_deref() == keeper::INIT.to_str().ok())
@@ -46,7 +46,7 @@ fn orphaned_inits() -> Vec<Leftover> {
         .collect()
 }
 
-/// What the program is called that holds a controller in the kernel (`bpf/holder.c`).
+/// The program that holds a congestion controller in the kernel (`bpf/holder.c`).
 const HOLDER: &str = "holder";
 
 fn orphaned_holders() -> Vec<Leftover> {
@@ -60,8 +60,8 @@ fn orphaned_holders() -> Vec<Leftover> {
         .collect()
 }
 
-/// Whether a process has a controller registered by a BPF link, and the process that it watches for its end has ended
-/// (number -1, `pidfd_open(2)`).
+/// Whether a process has registered a controller through a BPF link and its watched process has ended (number -1,
+/// `pidfd_open(2)`).
 fn holds_for_nobody(process: u32) -> bool {
     let entries = std::fs::read_dir(format!("/proc/{process}/fdinfo"))
         .into_iter()
@@ -74,7 +74,7 @@ fn holds_for_nobody(process: u32) -> bool {
     has("link_type:\tstruct_ops") && has("Pid:\t-1")
 }
 
-/// Ends what has been left, and with it all processes that belong to it. Gives what could not be ended.
+/// Kills leftovers and the processes that belong to them. Returns those that remain.
 #[must_use]
 pub fn clean() -> Vec<Leftover> {
     for leftover in leftovers() {
@@ -82,7 +82,7 @@ pub fn clean() -> Vec<Leftover> {
             let _ = kill_process(process, Signal::KILL);
         }
     }
-    // The kernel ends a namespace's processes before its init is gone.
+    // The kernel ends a namespace's processes before its init.
     for _ in 0..50 {
         if leftovers().is_empty() {
             break;
@@ -102,10 +102,10 @@ fn name(process: u32) -> Option<String> {
     Some(name.trim_end().to_owned())
 }
 
-/// The fields that the kernel tells of a process, from its state on (`proc_pid_stat(5)`).
+/// Fields of a process from its state on (`proc_pid_stat(5)`).
 fn fields(process: u32) -> Option<Vec<String>> {
     let line = std::fs::read_to_string(format!("/proc/{process}/stat")).ok()?;
-    // The name stands in parentheses and may hold anything, also parentheses.
+    // The name is in parentheses and may contain parentheses.
     let (_, fields) = line.rsplit_once(')')?;
     Some(fields.split_whitespace().map(str::to_owned).collect())
 }
@@ -117,13 +117,13 @@ fn parent(process: u32) -> Option<u32> {
 /// `PF_EXITING` (`linux/sched.h`).
 const EXITING: u32 = 0x4;
 
-/// Whether a process has been ended already: an init waits until its last process has been waited for.
+/// Whether a process is exiting: an init waits until its last process is reaped.
 fn is_dead(process: u32) -> bool {
     let flags = fields(process).and_then(|fields| fields.get(6)?.parse::<u32>().ok());
     flags.is_none_or(|flags| flags & EXITING != 0)
 }
 
-/// Whether a process has the thread whose child an init is.
+/// Whether a process has the thread that is the parent of an init.
 fn has_keeper(process: u32) -> bool {
     let threads = std::fs::read_dir(format!("/proc/{process}/task"))
         .into_iter()

@@ -1,4 +1,5 @@
-//! What a command finds around it at a host: the host's name, the names of the others, and processes of the emulation alone.
+//! The environment of a command at a host: the host's name, the names of all hosts, and a view of the emulation's
+//! processes only.
 
 use std::ffi::{CStr, CString};
 use std::net::Ipv4Addr;
@@ -10,21 +11,21 @@ use rustix::mount::{
 };
 use rustix::thread::{UnshareFlags, unshare_unsafe};
 
-/// Where names are looked up (`hosts(5)`).
+/// The file of host names (`hosts(5)`).
 const NAMES: &CStr = c"/etc/hosts";
 
-/// What commands find around them, of all hosts of an emulation.
+/// The environment of commands at all hosts.
 #[derive(Debug)]
 pub(crate) struct CommandEnvironment {
-    /// The file of names.
+    /// Content of the file of host names.
     names: Vec<u8>,
-    /// The hosts' own, in order.
+    /// Names of the hosts, in order.
     hosts: Vec<CString>,
 }
 
 impl CommandEnvironment {
-    /// Of machines with these names and addresses, the first of which are the hosts. A name that a file of names cannot hold
-    /// is left out.
+    /// For machines with these names and addresses, the first of which are the hosts. Names with characters that the
+    /// file format does not allow are left out.
     pub(crate) fn new<'a>(machines: impl Iterator<Item = (&'a str, Ipv4Addr)>, hosts: usize) -> Self {
         let mut names = std::fs::read("/etc/hosts").unwrap_or_default();
         names.push(b'\n');
@@ -40,18 +41,18 @@ impl CommandEnvironment {
         Self { names, hosts: own }
     }
 
-    /// Puts the calling process into namespaces in which all this is so. To be called after a fork: it makes system calls
-    /// alone. Where the system does not allow any of it, the command finds what there is outside: names and numbers of
-    /// processes are conveniences, on which nothing that is measured depends.
+    /// Moves the calling process into namespaces with this environment. It may run after a fork: it only makes system
+    /// calls. Where the system refuses, the command keeps the outer names and process IDs, which no measurement depends
+    /// on.
     pub(crate) fn enter(&self, host: usize) {
-        // SAFETY: neither is a file table.
+        // SAFETY: does not unshare the file table.
         if unsafe { unshare_unsafe(UnshareFlags::NEWUTS) }.is_ok() {
             let name = self.hosts[host].as_bytes();
             let _ = rustix::system::sethostname(&name[..name.len().min(64)]);
         }
         // SAFETY: as above.
         let apart = unsafe { unshare_unsafe(UnshareFlags::NEWNS) }.is_ok();
-        // Nothing must be mounted where others see it.
+        // Keep mounts out of other namespaces.
         let private = MountPropagationFlags::PRIVATE | MountPropagationFlags::REC;
         if !apart || mount_change(c"/", private).is_err() {
             return;
@@ -61,8 +62,8 @@ impl CommandEnvironment {
         let _ = mount(c"proc", c"/proc", c"proc", flags, None);
     }
 
-    /// Puts the file of names in the place of the system's. It is made in a file system in memory that is there for no longer,
-    /// over a directory that is there on every system.
+    /// Replaces the system's file of host names. The new file is in a temporary file system, mounted for a moment over
+    /// a directory that every system has.
     fn mount_names(&self) {
         const FILE: &CStr = c"/proc/hosts";
         if mount(

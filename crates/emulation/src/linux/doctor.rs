@@ -1,4 +1,4 @@
-//! What this machine can do for emulated networks, and what to do about what it cannot.
+//! Checks whether this machine supports emulated networks, and how to fix what is missing.
 
 use std::fs::read_to_string;
 use std::io;
@@ -16,31 +16,31 @@ use super::{clean, priority, privileges, tun, user_namespace};
 use crate::error::{Error, system_error};
 use crate::options::EmulationOptions;
 
-/// One thing that was looked at.
+/// The result of one check.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Probe {
-    /// What was looked at.
+    /// What was checked.
     pub name: &'static str,
-    /// Whether it is as it should be.
+    /// Whether the check passed.
     pub ok: bool,
-    /// Whether it is not only because the machine has other work now.
+    /// Whether it failed probably because the machine is busy.
     pub busy: bool,
-    /// What was found.
+    /// The finding.
     pub detail: String,
-    /// What to do about it; null where nothing needs to be done.
+    /// How to fix it; null if it passed.
     pub remedy: Option<String>,
 }
 
-/// The result of a probe without its name: what was found, or what is wrong and what to do about it.
+/// The finding, or the failure.
 type Outcome = Result<String, Failure>;
 
-/// What is wrong, what to do about it, and whether it is no more than that something came late.
+/// The finding, its fix, and whether the only problem is lateness.
 type Failure = (String, String, bool);
 
-/// How to look at one.
+/// A check.
 type Check = fn() -> Outcome;
 
-/// Every probe, in the order in which they are shown.
+/// All checks in display order.
 const PROBES: &[(&str, Check)] = &[
     ("kernel", kernel),
     ("permissions", permissions),
@@ -62,8 +62,8 @@ const PROBES: &[(&str, Check)] = &[
     ("leftovers", leftovers),
 ];
 
-/// Looks at everything. Nothing is changed, and no packet leaves the machine. A process of one thread that lacks permissions
-/// goes on in a user namespace, as for an emulation, once it has been seen what it lacks.
+/// Runs all checks. It changes nothing, and no packet leaves the machine. A single-threaded process that lacks
+/// permissions enters a user namespace after the first checks, as it would for an emulation.
 #[must_use]
 pub fn probe() -> Vec<Probe> {
     let run = |&(name, probe): &(&'static str, Check)| match probe() {
@@ -84,46 +84,46 @@ pub fn probe() -> Vec<Probe> {
     };
     let (outside, inside) = PROBES.split_at(OUTSIDE);
     let mut probes: Vec<Probe> = outside.iter().map(run).collect();
-    // Where it cannot be entered, the probes say what comes of it.
+    // If this fails, the following checks report it.
     let _ = user_namespace::enter();
     probes.extend(inside.iter().map(run));
     probes
 }
 
-/// How many of them are about the process as it was started.
+/// Checks that concern the process as it was started.
 const OUTSIDE: usize = 7;
 
 fn failure<T>(detail: impl Into<String>, remedy: impl Into<String>) -> Result<T, Failure> {
     Err((detail.into(), remedy.into(), false))
 }
 
-/// What is done late.
+/// A check that failed because of lateness.
 fn too_late(detail: String, remedy: &str) -> Outcome {
     Err((detail, remedy.into(), true))
 }
 
-/// Errors of this crate name their remedy themselves.
+/// Errors of this crate contain the fix.
 fn from_error(error: &Error) -> Failure {
     let remedy = match error {
         Error::Permission { remedy, .. } | Error::Missing { remedy, .. } => remedy.clone(),
-        _ => "see what the system says".into(),
+        _ => "see the system's error".into(),
     };
     (error.to_string(), remedy, false)
 }
 
-/// Whether the processors have at least as much to do as they can: what is late then says nothing of the machine.
+/// Whether the load average is at least the number of processors, so that lateness may have other causes.
 pub(crate) fn is_busy() -> bool {
     let load = read("/proc/loadavg").and_then(|text| text.split(' ').next()?.parse::<f64>().ok());
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
     load.is_some_and(|load| load >= cores as f64)
 }
 
-/// A file of the kernel's, without the line's end.
+/// Reads a file of the kernel and trims it.
 fn read(path: &str) -> Option<String> {
     Some(read_to_string(path).ok()?.trim().to_owned())
 }
 
-/// The least kernel: `close_range(2)` and `pidfd_open(2)` are of 5.9 and 5.3.
+/// The oldest supported kernel: `close_range(2)` needs 5.9, `pidfd_open(2)` 5.3.
 const LEAST_KERNEL: (u32, u32) = (5, 9);
 
 fn kernel() -> Outcome {
@@ -150,12 +150,12 @@ fn permissions() -> Outcome {
     }
     failure(
         format!("no {}", missing.join(" and no ")),
-        "run as root; without, a user namespace serves where the system allows it",
+        "run as root, or in a user namespace if the system allows it",
     )
 }
 
 fn user_namespaces() -> Outcome {
-    // Only whether one can be entered is of interest: there is no program that would then run there.
+    // The program does not exist: spawning fails only after the namespace was entered.
     let mut command = std::process::Command::new("/dev/null/nothing");
     user_namespace::inside(&mut command);
     match command.spawn() {
@@ -170,12 +170,12 @@ fn user_namespaces() -> Outcome {
 
 fn network_namespaces() -> Outcome {
     match Namespace::create() {
-        Ok(_) => Ok("can be made".into()),
+        Ok(_) => Ok("can be created".into()),
         Err(error) => Err(from_error(&error)),
     }
 }
 
-/// Runs `f` in a namespace of its own.
+/// Runs `f` in a new network namespace.
 fn apart<T: Send>(f: impl FnOnce() -> T + Send) -> Result<T, Failure> {
     let namespace = Namespace::create().map_err(|error| from_error(&error))?;
     namespace
@@ -185,12 +185,12 @@ fn apart<T: Send>(f: impl FnOnce() -> T + Send) -> Result<T, Failure> {
 
 fn tun_devices() -> Outcome {
     match apart(|| tun::create("longfat0"))? {
-        Ok(_) => Ok("can be made".into()),
+        Ok(_) => Ok("can be created".into()),
         Err(error) => Err(from_error(&error)),
     }
 }
 
-/// Datagrams over a path of 10 ms: how much longer than that they take.
+/// Measures the delay that a path of 10 ms adds to datagrams.
 fn emulation() -> Outcome {
     let delay = Duration::from_millis(10);
     let keys = PathConfig {
@@ -244,7 +244,7 @@ fn added_delay(emulation: &Emulation, expected: Duration) -> io::Result<Vec<Dura
     Ok(added)
 }
 
-/// How late sleeps of half a millisecond end.
+/// Measures how late sleeps of 0.5 ms wake up.
 fn timers() -> Outcome {
     let sleeps = in_thread(|| {
         socket::wait::sharpen_timers();
@@ -260,14 +260,14 @@ fn timers() -> Outcome {
     late.sort();
     let (median, worst) = (late[late.len() / 2], late[late.len() * 99 / 100]);
     let detail = format!(
-        "sleeps end {} µs late (median), {} µs (99th percentile)",
+        "sleeps wake up {} µs late (median), {} µs (99th percentile)",
         median.as_micros(),
         worst.as_micros()
     );
     if worst > Duration::from_millis(1) {
         return too_late(
             detail,
-            "measure while the machine is idle; on a virtual machine, give it processors of its own",
+            "measure while the machine is idle; on a virtual machine, give it dedicated processors",
         );
     }
     Ok(detail)
@@ -278,7 +278,7 @@ fn real_time() -> Outcome {
         Ok(true) => Ok("granted".into()),
         _ => failure(
             "not granted: delays are less exact",
-            "run as root, or let the user have it (in /etc/security/limits.conf: rtprio 1)",
+            "run as root, or allow it (in /etc/security/limits.conf: rtprio 1)",
         ),
     }
 }
@@ -299,7 +299,7 @@ fn controllers() -> Result<(Vec<String>, Vec<String>), Failure> {
 fn congestion_control() -> Outcome {
     let (available, allowed) = controllers()?;
     let detail = format!(
-        "available {}; allowed to everybody {}",
+        "available: {}; allowed without privileges: {}",
         available.join(" "),
         allowed.join(" ")
     );
@@ -334,20 +334,20 @@ fn vegas() -> Outcome {
 fn bpf() -> Outcome {
     if !Path::new("/sys/kernel/btf/vmlinux").exists() {
         return failure(
-            "the kernel tells no types (/sys/kernel/btf/vmlinux)",
+            "no kernel type information (/sys/kernel/btf/vmlinux)",
             "use a kernel with CONFIG_DEBUG_INFO_BTF",
         );
     }
     let Some(clang) = find("clang") else {
         return failure(
-            "types of the kernel, but no clang",
+            "kernel type information, but no clang",
             "install clang (on Debian and Ubuntu: apt install clang)",
         );
     };
-    Ok(format!("types of the kernel, {clang}"))
+    Ok(format!("kernel type information, {clang}"))
 }
 
-/// Where a program is, as the shell would look for it.
+/// The path of a program, found as by a shell.
 fn find(program: &str) -> Option<String> {
     let path = std::env::var_os("PATH")?;
     let found = std::env::split_paths(&path)
@@ -372,7 +372,7 @@ fn mptcp() -> Outcome {
         .map(drop)
     })?;
     match made {
-        Ok(()) => Ok("sockets can be made".into()),
+        Ok(()) => Ok("sockets can be created".into()),
         Err(error) => failure(
             format!("no sockets: {error}"),
             "use a kernel with CONFIG_MPTCP (5.6 or newer) and sysctl net.mptcp.enabled=1",
@@ -382,14 +382,14 @@ fn mptcp() -> Outcome {
 
 fn fast_open() -> Outcome {
     let here = match rights::fast_open() & 3 {
-        3 => "clients and servers of this host may",
-        1 => "clients of this host may, servers with 3 there",
-        2 => "servers of this host may, clients with 3 there",
-        _ => "nobody at this host may, but with 3 there",
+        3 => "on this host for clients and servers",
+        1 => "on this host for clients; set it to 3 for servers",
+        2 => "on this host for servers; set it to 3 for clients",
+        _ => "off on this host; set it to 3 to enable",
     };
     match apart(|| read("/proc/sys/net/ipv4/tcp_fastopen"))? {
         Some(value) => Ok(format!(
-            "net.ipv4.tcp_fastopen={value} in a new namespace, which an emulated host can set; {here}"
+            "net.ipv4.tcp_fastopen={value} in new namespaces (an emulated host sets its own); {here}"
         )),
         None => failure("not in the kernel", "use Linux 3.7 or newer"),
     }
@@ -397,18 +397,18 @@ fn fast_open() -> Outcome {
 
 fn segmentation() -> Outcome {
     let socket = socket::datagrams::Datagrams::bind(([127, 0, 0, 1], 0).into());
-    let socket = socket.map_err(|error| from_error(&system_error("make a UDP socket", error)))?;
+    let socket = socket.map_err(|error| from_error(&system_error("create a UDP socket", error)))?;
     match socket.max_segments() {
         0 | 1 => failure("none: one datagram a system call", "use Linux 4.18 or newer"),
         most => Ok(format!("{most} datagrams a system call")),
     }
 }
 
-/// What `longfat ping` and `longfat transact` ask of this host itself.
-fn from_right(from_right: Right) -> Outcome {
-    match from_right.remedy {
-        None => Ok(from_right.detail),
-        Some(remedy) => failure(from_right.detail, remedy),
+/// Permissions that `longfat ping` and `longfat transact` need.
+fn from_right(right: Right) -> Outcome {
+    match right.remedy {
+        None => Ok(right.detail),
+        Some(remedy) => failure(right.detail, remedy),
     }
 }
 

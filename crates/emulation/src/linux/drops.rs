@@ -1,4 +1,4 @@
-//! Packets that the hosts' kernels drop. No link has lost them, and no counter of the network shows them.
+//! Packets that the hosts' kernels drop. Link counters do not include them.
 
 use std::io;
 use std::ops::{Add, Sub};
@@ -7,23 +7,23 @@ use serde::Serialize;
 
 use super::host::DEVICE_PREFIX;
 
-/// Packets that one host's kernel has dropped.
+/// Packets dropped by one host's kernel.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct HostDrops {
-    /// Packets that met a full receive buffer or backlog of their socket: the application was too slow, or had no processor
-    /// (`RcvbufErrors` and `MemErrors` of UDP, `TCPRcvQDrop` and `TCPBacklogDrop`).
+    /// Packets dropped at a full receive buffer or backlog of a socket, because the application was too slow or got no
+    /// processor time (`RcvbufErrors` and `MemErrors` of UDP, `TCPRcvQDrop` and `TCPBacklogDrop`).
     pub socket: u64,
-    /// Packets that met a full queue of the host's device on their way out.
+    /// Packets dropped at the full transmit queue of the host's device.
     pub sent: u64,
     /// Packets that the host's device did not accept.
     pub received: u64,
 }
 
 impl HostDrops {
-    /// Reads the counters of the calling thread's network namespace. They count from its beginning.
+    /// Reads the counters of the calling thread's network namespace, since it was created.
     ///
     /// # Errors
-    /// The system's, where `/proc` is not mounted.
+    /// The system's, for example without `/proc`.
     pub(crate) fn read() -> io::Result<Self> {
         let file = |name: &str| std::fs::read_to_string(format!("/proc/thread-self/net/{name}"));
         let (snmp, netstat) = (file("snmp")?, file("netstat")?);
@@ -36,7 +36,7 @@ impl HostDrops {
         })
     }
 
-    /// All of them.
+    /// The sum of all counters.
     #[must_use]
     pub const fn total(self) -> u64 {
         self.socket + self.sent + self.received
@@ -58,7 +58,7 @@ impl Add for HostDrops {
 impl Sub for HostDrops {
     type Output = Self;
 
-    /// What was counted since `before`.
+    /// The drops since `before`.
     fn sub(self, before: Self) -> Self {
         Self {
             socket: self.socket.saturating_sub(before.socket),
@@ -68,8 +68,7 @@ impl Sub for HostDrops {
     }
 }
 
-/// Reads how many packets the machine's processors have dropped because their backlogs were full, whoever sent them
-/// (`softnet_stat`, second column).
+/// Reads the packets dropped at full backlogs of all processors, from any sender (`softnet_stat`, second column).
 ///
 /// # Errors
 /// The system's.
@@ -81,7 +80,7 @@ pub(crate) fn backlog() -> io::Result<u64> {
         .sum())
 }
 
-/// The sum of some counters of a protocol in the format of `/proc/net/snmp`: a line of names above one of values.
+/// The sum of counters of a protocol in the format of `/proc/net/snmp`: a line of names, then a line of values.
 fn sum(text: &str, protocol: &str, names: &[&str]) -> u64 {
     let mut lines = text
         .lines()
@@ -96,9 +95,9 @@ fn sum(text: &str, protocol: &str, names: &[&str]) -> u64 {
         .sum()
 }
 
-/// Packets that our devices in `/proc/net/dev` have dropped of what they received and of what they sent.
+/// Dropped packets of our devices in `/proc/net/dev`: received and sent.
 fn device_drops(text: &str) -> (u64, u64) {
-    /// Places of the two among the columns.
+    /// Column indices of both.
     const COLUMNS: (usize, usize) = (3, 11);
     let ours = text
         .lines()

@@ -1,4 +1,4 @@
-//! An emulated network and its hosts.
+//! An emulated network with its hosts.
 
 use std::io;
 use std::net::Ipv4Addr;
@@ -30,8 +30,8 @@ use crate::error::{Error, system_error};
 use crate::options::EmulationOptions;
 use crate::packet::IpPacket;
 
-/// A network on wall time whose hosts are network namespaces with the kernel's own stack. It ends when it is dropped;
-/// everything that it has made ends with it, and also with the process, however that ends.
+/// A network on wall time whose hosts are network namespaces with the kernel's own stack. Dropping it removes
+/// everything that it created; so does the end of the process, however it ends.
 #[derive(Debug)]
 pub struct Emulation {
     block: Block,
@@ -40,22 +40,22 @@ pub struct Emulation {
     wake: Arc<OwnedFd>,
     stop: Arc<AtomicBool>,
     thread: Option<JoinHandle<io::Result<()>>>,
-    // Dropped in this order: commands end before the namespaces that they are in.
+    // Dropped in this order, so that commands end before their namespaces.
     keeper: Keeper,
     hosts: Vec<Namespace>,
-    /// How many ways each has.
+    /// Number of ways by host.
     ways: Vec<u8>,
     routers: Vec<RouterState>,
-    /// What the kernels had dropped at each host when the emulation began; nothing in a new namespace.
+    /// Counters at the start, by host; zero in a new namespace.
     dropped_before: Vec<HostDrops>,
     backlog_before: u64,
 }
 
 impl Emulation {
-    /// Makes the hosts and begins to emulate.
+    /// Creates the hosts and starts the emulator's thread.
     ///
     /// # Errors
-    /// One line that names the missing permission or device and what to do about it.
+    /// Names the missing permission or device and how to fix it.
     pub fn start(options: EmulationOptions) -> Result<Self, Error> {
         options.check()?;
         let outer = options.nested.then(OuterHost::find).transpose()?;
@@ -131,83 +131,83 @@ impl Emulation {
         self.hosts.len()
     }
 
-    /// The address of a host, which exists inside the emulation alone.
+    /// A host's address, valid only within the emulation.
     #[must_use]
     pub const fn host_address(&self, host: HostId) -> Ipv4Addr {
         self.block.host(host)
     }
 
-    /// The routers that have addresses of their own, in the order of the topology's nodes. One at which a host of its name
-    /// sits speaks by that host's address.
+    /// The routers with addresses, in the order of the topology's nodes. A router at the node of a host with its name
+    /// uses the host's address instead.
     #[must_use]
     pub fn routers(&self) -> &[RouterState] {
         &self.routers
     }
 
-    /// How many ways lead from a host to others that have no link in common: each is a device with an address.
+    /// The number of a host's link-disjoint ways to others. Each is a device with an address.
     ///
     /// # Panics
-    /// For a host that there is not.
+    /// If there is no such host.
     #[must_use]
     pub fn ways(&self, host: HostId) -> u8 {
         self.ways[host.0 as usize]
     }
 
-    /// The address of a host on one of its ways, from 0. What leaves from it, or goes to it from a host's first address,
-    /// takes this way.
+    /// A host's address on one of its ways, from 0. Packets from this address use the way, and so do packets to it from
+    /// a host's first address.
     #[must_use]
     pub const fn way_address(&self, host: HostId, way: u8) -> Ipv4Addr {
         self.block.on_way(host, way)
     }
 
-    /// Wall time as the network sees it.
+    /// The network's wall clock.
     #[must_use]
     pub const fn clock(&self) -> Clock {
         self.clock
     }
 
-    /// The namespace of a host.
+    /// A host's namespace.
     ///
     /// # Panics
-    /// For a host that there is not.
+    /// If there is no such host.
     #[must_use]
     pub fn namespace(&self, host: HostId) -> &Namespace {
         &self.hosts[host.0 as usize]
     }
 
-    /// The namespace of a host as a descriptor, for `setns(2)`.
+    /// The file descriptor of a host's namespace, for `setns(2)`.
     ///
     /// # Panics
-    /// For a host that there is not.
+    /// If there is no such host.
     #[must_use]
     pub fn namespace_fd(&self, host: HostId) -> BorrowedFd<'_> {
         self.namespace(host).as_fd()
     }
 
-    /// Runs `f` at a host: in a thread that has entered its namespace. Sockets made there stay there.
+    /// Runs `f` in a thread in the host's namespace. Sockets created there stay there.
     ///
     /// # Panics
-    /// As `f` does, and if the process has given up the permission with which the emulation began.
+    /// If `f` panics, or if the process has dropped the permission to enter namespaces.
     pub fn in_host<T: Send>(&self, host: HostId, f: impl FnOnce() -> T + Send) -> T {
         self.namespace(host)
             .run(f)
             .unwrap_or_else(|error| panic!("cannot enter the namespace of host {}: {error}", host.0))
     }
 
-    /// Starts a command at a host, where other hosts can be reached by their names. It and all that it starts are killed when the emulation ends.
+    /// Starts a command at a host, where host names resolve. The end of the emulation kills it and its descendants.
     ///
     /// # Errors
-    /// The system's, as where there is no such command.
+    /// The system's, for example for an unknown command.
     pub fn spawn_in_host(&self, host: HostId, command: Command) -> io::Result<Child> {
         self.keeper
             .spawn(host.0 as usize, self.namespace_fd(host), command)
     }
 
-    /// Lets `f` look at the network, between two turns of the emulator's loop, when all that is due by the time that it
-    /// is told has moved. Sending, and polling what is delivered, are the loop's own.
+    /// Calls `f` with the network and the time, in the emulator's thread, after everything due has moved. `f` must
+    /// neither send packets nor poll deliveries.
     ///
     /// # Panics
-    /// As `f` does, and if the emulator has failed.
+    /// If `f` panics, or if the emulator has failed.
     pub fn with_network<R: Send + 'static>(
         &self,
         f: impl FnOnce(&mut Network<IpPacket, Tap>, Instant) -> R + Send + 'static,
@@ -215,7 +215,7 @@ impl Emulation {
         self.run_in_emulator(|emulator, now| f(&mut emulator.network, now))
     }
 
-    /// Writes down from now on what happens to every packet, with all of its bytes, until [`heard`](Self::heard) takes it.
+    /// Starts recording all packet events with the packets' bytes, for [`take_packets`](Self::take_packets).
     ///
     /// # Panics
     /// If the emulator has failed.
@@ -223,7 +223,7 @@ impl Emulation {
         self.run_in_emulator(|emulator, _| emulator.network.observer_mut().record_packets());
     }
 
-    /// What has happened since [`listen`](Self::listen), or since it was last asked, in order of time.
+    /// Returns the packet events since [`record_packets`](Self::record_packets) or the last call, in order of time.
     ///
     /// # Panics
     /// If the emulator has failed.
@@ -232,24 +232,23 @@ impl Emulation {
         self.run_in_emulator(|emulator, _| emulator.network.observer_mut().take())
     }
 
-    /// Counts TCP segments from now on, until [`take_counts`](Self::take_counts) takes the counts. No packet is kept.
+    /// Starts counting TCP segments, for [`take_counts`](Self::take_counts). It keeps no packets.
     pub(crate) fn count_segments(&self) {
         self.run_in_emulator(|emulator, _| emulator.network.observer_mut().count_segments());
     }
 
-    /// TCP segments sent from or to each socket since [`count_segments`](Self::count_segments), or since the counts were last
-    /// taken.
+    /// Returns the TCP segments from or to each socket since [`count_segments`](Self::count_segments) or the last call.
     pub(crate) fn take_counts(&self) -> SegmentCounts {
         self.run_in_emulator(|emulator, _| emulator.network.observer_mut().take_counts())
     }
 
-    /// Whether packets still move: the emulator's thread runs.
+    /// Whether the emulator's thread is running.
     #[must_use]
     pub fn is_running(&self) -> bool {
         self.thread.as_ref().is_some_and(|thread| !thread.is_finished())
     }
 
-    /// What the emulator has done so far.
+    /// Returns the emulator's counters.
     ///
     /// # Panics
     /// If the emulator has failed.
@@ -258,7 +257,7 @@ impl Emulation {
         self.run_in_emulator(|emulator, _| emulator.report.clone())
     }
 
-    /// Packets that each host's kernel has dropped so far. No link has lost them.
+    /// Returns the packets that each host's kernel has dropped. Link counters do not include them.
     ///
     /// # Errors
     /// The system's.
@@ -268,7 +267,7 @@ impl Emulation {
         Ok(since.map(|(now, &before)| now - before).collect())
     }
 
-    /// Packets that the machine's processors have dropped so far before they reached any socket, whoever sent them.
+    /// Returns the packets dropped at full processor backlogs, before any socket, from any sender.
     ///
     /// # Errors
     /// The system's.
@@ -277,40 +276,40 @@ impl Emulation {
         Ok(now.saturating_sub(self.backlog_before))
     }
 
-    /// A user-space stack at a host, in the place of its kernel, until the port is dropped.
+    /// Replaces the kernel of a host by a user-space stack until the port is dropped.
     ///
     /// # Errors
     /// The system's.
     ///
     /// # Panics
-    /// For a host that there is not.
+    /// If there is no such host.
     pub fn attach(&self, host: HostId) -> io::Result<Port> {
         self.attach_port(host, None)
     }
 
-    /// A user-space stack at a host beside its kernel: the TCP ports of `share` are its own, all else is the kernel's.
+    /// Adds a user-space stack to a host. It gets the TCP ports `share`; the kernel keeps all other traffic.
     ///
     /// # Errors
     /// The system's.
     ///
     /// # Panics
-    /// For a host that there is not.
+    /// If there is no such host.
     pub fn attach_beside(&self, host: HostId, share: RangeInclusive<u16>) -> io::Result<Port> {
         self.attach_port(host, Some(share))
     }
 
-    /// A place between the kernel of a host of one device and the network, until the first port is dropped: that one leads
-    /// to the network, the second to the kernel.
+    /// Inserts a gateway between the kernel and the network of a host with one device, until the first port is dropped.
+    /// The first port leads to the network, the second to the kernel.
     ///
     /// # Errors
-    /// `Unsupported` for a host of several ways, and the system's.
+    /// `Unsupported` for a host with several ways, and the system's.
     ///
     /// # Panics
-    /// For a host that there is not.
+    /// If there is no such host.
     pub fn interpose(&self, host: HostId) -> io::Result<(Port, Port)> {
         let ways = self.ways(host);
         if ways > 1 {
-            let message = format!("it has {ways} devices, one for each of its ways: it takes a host of one");
+            let message = format!("the host has {ways} devices: a gateway needs a host with one");
             return Err(io::Error::new(io::ErrorKind::Unsupported, message));
         }
         let network = self.attach(host)?;
@@ -342,7 +341,7 @@ impl Emulation {
     }
 
     fn wake(&self) {
-        // Full, the counter wakes the thread just as well.
+        // A full counter wakes the thread too.
         let _ = write(&self.wake, &1_u64.to_ne_bytes());
     }
 }
@@ -361,7 +360,7 @@ fn read_drops(hosts: &[Namespace]) -> io::Result<Vec<HostDrops>> {
     hosts.iter().map(|host| host.run(HostDrops::read)?).collect()
 }
 
-/// The emulated host that the calling thread is in.
+/// The emulated host of the calling thread.
 struct OuterHost {
     namespace: Namespace,
     depth: u8,
@@ -370,10 +369,9 @@ struct OuterHost {
 impl OuterHost {
     fn find() -> Result<Self, Error> {
         let depth = super::host::depth_here().ok_or_else(|| {
-            Error::Option(Problem::new(
-                "nested",
-                "this process is not at a host of an emulated network: devices are made in no other namespace",
-            ).to_string())
+            Error::Option(
+                Problem::new("nested", "this process is not at a host of an emulated network").to_string(),
+            )
         })?;
         Ok(Self {
             namespace: Namespace::current()?,

@@ -1,5 +1,5 @@
-//! The thread that owns the network and wall time: packets are read from the hosts' ports, enter the network when they
-//! are read, and are written to the port of the host that they reach when they are due.
+//! The thread that runs the network on wall time. Packets enter the network as soon as they are read from a host's
+//! port, and are written to the destination's port when they are due.
 
 use std::ops::RangeInclusive;
 use std::os::fd::{AsFd, OwnedFd};
@@ -25,49 +25,47 @@ use crate::icmp::{self, Fault};
 use crate::packet::IpPacket;
 use crate::router;
 
-/// Packets read from one port before what is due is looked after again: few enough to add no more than some
-/// tens of microseconds to anybody's delay.
+/// Packets read from one port before due packets move again. Small enough to add only tens of microseconds to a delay.
 const BATCH: usize = 16;
-/// Ports looked at in one turn.
+/// Ports per loop iteration.
 const EVENTS: usize = 64;
 /// Bytes of the largest IPv4 packet.
 const LARGEST: usize = 65_536;
-/// Buffers kept for packets to come.
+/// Buffers kept for reuse.
 const POOL: usize = 16_384;
-/// With nothing to do it looks around this often.
+/// The longest sleep.
 const LONGEST: Duration = Duration::from_secs(1);
-/// The token of the descriptor that wakes the thread.
+/// Token of the eventfd that wakes the thread.
 const WAKE: u64 = u64::MAX;
-/// The bit by which tokens of hosts' user-space ports differ from those of devices.
+/// Bit that marks the tokens of user-space ports.
 const ATTACHED: u64 = 1 << 32;
 
-/// What the emulator has done besides what its links count.
+/// Counters of the emulator. Links have their own.
 #[derive(Clone, Debug)]
 pub struct EmulatorReport {
-    /// Packets that hosts have sent.
+    /// Packets read from hosts.
     pub read: u64,
-    /// Packets that have been handed to hosts.
+    /// Packets written to hosts.
     pub written: u64,
-    /// Packets for which a host had no room.
+    /// Packets that a host's port did not accept.
     pub refused: u64,
-    /// What hosts have sent that is no IPv4 packet.
+    /// Packets from hosts that are not IPv4.
     pub ignored: u64,
-    /// Packets to where no path leads.
+    /// Packets without a route.
     pub unroutable: u64,
-    /// What routers have sent to hosts: ICMP messages, and resets of TCP.
+    /// Packets that routers sent to hosts: ICMP messages and TCP resets.
     pub router_packets: u64,
     /// Whether the thread runs with real-time priority.
     pub real_time: bool,
-    /// How late the thread was for what was due, in nanoseconds.
+    /// Lateness of the thread, in nanoseconds.
     pub late: Histogram<u64>,
-    /// How long the packets that reached a host were on their way, in nanoseconds, by host: from when they were read to
-    /// just before they were written.
+    /// Delays of packets by destination host, in nanoseconds, from the read to just before the write.
     pub delays: Vec<Histogram<u64>>,
 }
 
-/// Of nanoseconds, from 1 to 1000 s, to two digits.
+/// Nanoseconds up to 1000 s, with two significant digits.
 fn histogram() -> Histogram<u64> {
-    // Bounds that are in order are never refused.
+    // These bounds are valid.
     Histogram::new_with_bounds(1, 1_000_000_000_000, 2).unwrap_or_else(|_| unreachable!())
 }
 
@@ -87,7 +85,7 @@ impl EmulatorReport {
     }
 }
 
-/// What others let the thread do between two turns of its loop.
+/// A function for the emulator's thread to run between two loop iterations.
 pub(crate) type Job = Box<dyn FnOnce(&mut Emulator, Instant) + Send>;
 
 /// A network on wall time.
@@ -97,13 +95,13 @@ pub(crate) struct Emulator {
     routing: Routing,
     clock: Clock,
     epoll: OwnedFd,
-    /// The devices of the hosts, those of one behind those of the one before.
+    /// The hosts' devices, host by host.
     devices: Vec<OwnedFd>,
-    /// Whose each device is, and of which way.
+    /// Host and way of each device.
     owners: Vec<(HostId, u8)>,
-    /// Where the devices of each host begin, and behind the last one's.
+    /// Index of each host's first device, then the number of devices.
     first_device: Vec<usize>,
-    /// The user-space ports that have taken their places.
+    /// User-space ports by host.
     attached: Vec<Option<UserPort>>,
     buffer: Vec<u8>,
     pool: Vec<Vec<u8>>,
@@ -112,19 +110,19 @@ pub(crate) struct Emulator {
 /// A user-space port of a host.
 struct UserPort {
     port: OwnedFd,
-    /// The TCP ports that are its own, where the host's kernel has everything else.
+    /// The TCP ports of the stack if the kernel keeps all other traffic; `None` if the stack replaces the kernel.
     share: Option<RangeInclusive<u16>>,
 }
 
 impl UserPort {
-    /// Whether a packet to the host is for the port rather than for the kernel.
+    /// Whether a packet to the host goes to this port.
     fn is_for(&self, packet: &IpPacket) -> bool {
         let Some(share) = &self.share else {
             return true;
         };
         match packet.tcp_ports() {
             Some((_, destination)) => share.contains(&destination),
-            // What a router says about a packet goes to who has sent it.
+            // An ICMP error goes to the sender of the quoted packet.
             None => icmp::quoted(packet)
                 .and_then(|quoted| quoted.tcp_ports())
                 .is_some_and(|(source, _)| share.contains(&source)),
@@ -132,10 +130,10 @@ impl UserPort {
     }
 }
 
-/// How others reach the thread.
+/// The emulator's connection to other threads.
 pub(crate) struct ControlChannel {
     pub(crate) jobs: Receiver<Job>,
-    /// An eventfd that wakes it.
+    /// Wakes the thread.
     pub(crate) wake: Arc<OwnedFd>,
     pub(crate) stop: Arc<AtomicBool>,
 }
@@ -173,7 +171,7 @@ impl Emulator {
         })
     }
 
-    /// Runs until it is stopped; then the hosts' devices are gone.
+    /// Runs until stopped, then closes the hosts' devices.
     pub(crate) fn run(mut self, control: &ControlChannel, real_time: bool) -> std::io::Result<()> {
         let result = self.run_loop(control, real_time);
         close_all(std::mem::take(&mut self.devices));
@@ -190,7 +188,7 @@ impl Emulator {
             SpinLimits::SHARED
         };
         let mut budget = SpinBudget::new(limits);
-        // Threads of hosts that share the processor with a real-time one get what it leaves them.
+        // Host threads on the same processor run only while this real-time thread rests.
         let mut rest = self.report.real_time.then(|| RestBudget::new(self.clock.now()));
         epoll::add(
             &self.epoll,
@@ -229,10 +227,10 @@ impl Emulator {
                 rest.as_mut().and_then(|rest| rest.awake_until(now)),
                 budget.pause(now, self.network.poll_timeout(), LONGEST),
             ) {
-                // Packets wait meanwhile, and their applications run.
+                // Meanwhile, packets queue and applications run.
                 (Some(span), _) => std::thread::sleep(std::time::Duration::from_nanos(span.as_nanos())),
                 (None, Pause::Spin) => continue,
-                // There may be more of what was there a moment ago.
+                // More packets may have arrived.
                 (None, Pause::Sleep(_)) if !events.is_empty() => continue,
                 (None, Pause::Sleep(span)) => {
                     wait::wait_any(&mut [PollFd::new(&self.epoll, PollFlags::IN)], span);
@@ -245,9 +243,9 @@ impl Emulator {
         Ok(())
     }
 
-    /// Does what others ask for.
+    /// Runs the jobs of other threads.
     fn run_jobs(&mut self, control: &ControlChannel) {
-        // Reading resets the counter; that it fails means that there is nothing to reset.
+        // The read resets the counter. It fails if there is nothing to reset.
         let _ = read(&control.wake, &mut [0_u8; 8]);
         while let Ok(job) = control.jobs.try_recv() {
             let now = self.clock.now();
@@ -256,10 +254,10 @@ impl Emulator {
         }
     }
 
-    /// Reads what a host has sent out of one of its devices.
+    /// Reads packets from a host's device.
     fn read_device(&mut self, device: usize) {
         let (host, way) = self.owners[device];
-        // The port has taken the device's place since the event.
+        // A user-space port may have replaced the device since the event.
         if self.attached[host.0 as usize]
             .as_ref()
             .is_some_and(|own| own.share.is_none())
@@ -274,14 +272,14 @@ impl Emulator {
         }
     }
 
-    /// Reads what a user-space port has sent.
+    /// Reads packets from a user-space port.
     fn read_user_port(&mut self, host: HostId) {
         for _ in 0..BATCH {
             let Some(UserPort { port, .. }) = &self.attached[host.0 as usize] else {
                 return;
             };
             match read(port, &mut self.buffer[..]) {
-                // Its other end is closed.
+                // The stack closed its end.
                 Ok(0) | Err(Errno::CONNRESET) => return self.detach(host),
                 Ok(length) => self.enter(host, None, length),
                 Err(_) => return,
@@ -313,13 +311,12 @@ impl Emulator {
         }
     }
 
-    /// Moves what is due, and hands over what has reached a host. Routers answer at the very moment at which a packet
-    /// reaches them.
+    /// Moves due packets and writes those that reached a host. Routers reply at the exact time of arrival.
     fn advance(&mut self, now: Instant) {
         if let Some(due) = self.network.poll_timeout().filter(|&due| due <= now) {
             self.report.late.saturating_record((now - due).as_nanos());
         }
-        // What has entered since the last turn may have arrived already, over no link.
+        // Packets over no link arrive at once.
         self.deliver(now);
         while let Some(at) = self.network.handle_timeouts_until_delivery(now) {
             self.deliver(at);
@@ -327,7 +324,7 @@ impl Emulator {
         self.network.handle_timeout(now);
     }
 
-    /// Takes out what has arrived, and what was too large for a link, at `at`.
+    /// Handles packets that reached an end of their route, or a link with a smaller MTU, at time `at`.
     fn deliver(&mut self, at: Instant) {
         while let Some((end, mut packet)) = self.network.poll_delivery() {
             match self.routing.end(end) {
@@ -344,15 +341,14 @@ impl Emulator {
         }
     }
 
-    /// A packet has reached the router at which its route ends: it is for the router itself, knows no way further, or has
-    /// no hop left.
+    /// Handles a packet whose route ends at a router: it is for the router, has no route, or its time to live expired.
     fn arrive_at_router(&mut self, at: Instant, router: usize, mut packet: Packet<IpPacket>) {
-        // Routers do not tell each other anything.
+        // Routers do not reply to each other.
         let Some((sender, _)) = packet.body.sent else {
             return;
         };
         packet.body.pass_routers(packet.hop.saturating_sub(1));
-        // A router that sees a damaged header says nothing (RFC 1812, section 5.2.2).
+        // A router discards packets with a damaged header (RFC 1812, section 5.2.2).
         if !packet.body.has_right_header() {
             return;
         }
@@ -368,13 +364,13 @@ impl Emulator {
         self.send_back(at, sender, &packet, message);
     }
 
-    /// A packet was too large for the next link of its route: it is cut, or its sender is told.
+    /// Fragments a packet that exceeds the next link's MTU, or returns an error to its sender.
     fn refuse_too_big(&mut self, at: Instant, mtu: u16, mut packet: Packet<IpPacket>) {
         let (route, passed) = (packet.route, packet.hop);
         let Some(link) = self.network.route_links(route).nth(usize::from(passed)) else {
             return;
         };
-        // What may be cut is, and goes on from here.
+        // The fragments continue from here.
         if let Some(parts) = packet.body.fragments(usize::from(mtu)) {
             for part in parts {
                 let mut cut = Packet::new(route, part.bytes().len() as u32, part);
@@ -384,7 +380,7 @@ impl Emulator {
             return;
         }
         let fault = Fault::TooBig { mtu };
-        // The sender's own link begins at no router.
+        // The first link starts at the host itself, not at a router.
         if passed == 0 {
             return self.return_error(fault, &packet.body);
         }
@@ -396,7 +392,7 @@ impl Emulator {
         self.send_back(at, sender, &packet, message);
     }
 
-    /// Sends what a router says of a packet over the links that the packet has taken, the other way round.
+    /// Sends a router's message back over the links that the packet took.
     fn send_back(&mut self, at: Instant, to: HostId, about: &Packet<IpPacket>, message: Option<IpPacket>) {
         let back = self.routing.back(&mut self.network, about.route, about.hop, to);
         if let (Some(route), Some(mut message)) = (back, message) {
@@ -426,7 +422,7 @@ impl Emulator {
         }
     }
 
-    /// Tells the sender of a packet at once why it goes nowhere.
+    /// Returns an ICMP error to the sender without delay.
     fn return_error(&mut self, why: Fault, packet: &IpPacket) {
         let message = why.message(packet, self.routing.anonymous());
         if let (Some((sender, _)), Some(mut message)) = (packet.sent, message) {
@@ -436,11 +432,11 @@ impl Emulator {
         }
     }
 
-    /// The device by which a way reaches a host.
+    /// Index of the device through which a way reaches a host.
     fn device(&self, host: HostId, way: u8) -> usize {
         let first = self.first_device[host.0 as usize];
         let device = first + way as usize;
-        // A host with fewer ways than its peer has one that all of them lead to.
+        // A host with fewer ways than its peer uses its first device for the others.
         if device < self.first_device[host.0 as usize + 1] {
             device
         } else {
@@ -448,7 +444,7 @@ impl Emulator {
         }
     }
 
-    /// Puts a user-space port in the place of a host's devices, or beside them for some TCP ports.
+    /// Attaches a user-space port, which replaces the host's devices or shares them by TCP port.
     pub(crate) fn attach(
         &mut self,
         host: HostId,
@@ -468,12 +464,12 @@ impl Emulator {
         Ok(())
     }
 
-    /// The device of a host that has one, for who stands between its kernel and the network.
+    /// Duplicates the descriptor of a host's only device, for a gateway.
     pub(crate) fn copy_of_device(&self, host: HostId) -> std::io::Result<OwnedFd> {
         self.devices[self.first_device[host.0 as usize]].try_clone()
     }
 
-    /// Lets the host's devices have their place back.
+    /// Detaches a user-space port and reactivates the host's devices.
     fn detach(&mut self, host: HostId) {
         let place = host.0 as usize;
         if let Some(attached) = self.attached[place].take() {
@@ -482,7 +478,7 @@ impl Emulator {
                 return;
             }
             for device in self.first_device[place]..self.first_device[place + 1] {
-                // What the host's kernel has tried to send meanwhile is not for now.
+                // Discard packets that the kernel sent meanwhile.
                 while read(&self.devices[device], &mut self.buffer[..]).is_ok() {}
                 let data = EventData::new_u64(device as u64);
                 let _ = epoll::add(&self.epoll, &self.devices[device], data, EventFlags::IN);
@@ -491,14 +487,14 @@ impl Emulator {
     }
 }
 
-/// Closes descriptors side by side: the kernel takes about 16 ms to end a device, most of which it waits.
+/// Closes descriptors in parallel: the kernel takes about 16 ms for each device, mostly waiting.
 fn close_all(mut devices: Vec<OwnedFd>) {
     const AT_ONCE: usize = 64;
     let share = devices.len().div_ceil(AT_ONCE).max(1);
     std::thread::scope(|scope| {
         while devices.len() > share {
             let part = devices.split_off(devices.len() - share);
-            // Where there can be no more threads, what the closure has been given is closed at once.
+            // If no thread starts, dropping the closure closes its descriptors.
             let _ = std::thread::Builder::new()
                 .name("closer".into())
                 .spawn_scoped(scope, move || drop(part));

@@ -1,4 +1,4 @@
-//! One emulated host: a namespace whose only ways out are TUN ports, one for each way that leads to others.
+//! An emulated host: a namespace with one TUN device for each way to other hosts.
 
 use std::io::{self, ErrorKind};
 use std::net::Ipv4Addr;
@@ -12,41 +12,40 @@ use super::tun;
 use crate::address::Block;
 use crate::error::{Error, system_error};
 
-/// The name of the device at every host.
+/// The first device of every host.
 pub const DEVICE: &str = "longfat0";
-/// What the names of all our devices begin with.
+/// The prefix of all our devices.
 pub const DEVICE_PREFIX: &str = "longfat";
-/// Packets that may wait at a device until the emulator reads them: as many as come in 50 ms at 200,000 a second.
+/// Transmit queue of a device in packets: 50 ms at 200,000 packets a second.
 const QUEUE: u32 = 10_000;
-/// TCP hands over one segment at a time. As many as it likes at once would reach the emulated link in one burst, where
-/// simulated hosts (and pacing) send one after another.
+/// Segments that TCP hands over at a time. Larger bursts would enter the emulated link at once, while simulated (and
+/// paced) hosts send segments one by one.
 const SEGMENTS: u32 = 1;
 
-/// What every namespace is set to, before its devices are up. Each of them is the namespace's own: nothing outside
-/// changes. Linux' `Documentation/networking/ip-sysctl.rst` has their meaning.
+/// Sysctls of every namespace (Linux' `Documentation/networking/ip-sysctl.rst`). They do not affect other namespaces.
 const SYSCTLS: &[(&str, &str)] = &[
-    // Neighbour discovery and its like would be packets nobody has sent.
+    // No neighbor discovery: it would add packets.
     ("net/ipv6/conf/all/disable_ipv6", "1"),
     ("net/ipv6/conf/default/disable_ipv6", "1"),
-    // A connection must not begin with what one before it has learnt of the path.
+    // Connections must not learn from earlier ones.
     ("net/ipv4/tcp_no_metrics_save", "1"),
-    // Least, default and most bytes: enough for a window of 1 Gbit/s over 250 ms.
+    // Minimum, default and maximum bytes: enough for 1 Gbit/s over 250 ms.
     ("net/ipv4/tcp_rmem", "4096 131072 67108864"),
     ("net/ipv4/tcp_wmem", "4096 16384 67108864"),
-    // ICMP errors are answers of the emulation: none is held back.
+    // No rate limit for ICMP errors.
     ("net/ipv4/icmp_ratelimit", "0"),
-    // Of several ways any may be the way back.
+    // With several ways, the way back may differ.
     ("net/ipv4/conf/all/rp_filter", "0"),
     ("net/ipv4/conf/default/rp_filter", "0"),
 ];
 
-/// The time to live that Linux gives packets (RFC 1700): they pass as many links.
+/// Linux's initial time to live (RFC 1700): paths with more links need a larger one.
 const USUAL_HOPS: u8 = 64;
 
-/// Everybody may ping; or, in a user namespace, the groups that exist in it.
+/// All groups may open ping sockets; in a user namespace only existing groups are valid.
 const PINGERS: (&str, [&str; 2]) = ("net/ipv4/ping_group_range", ["0 2147483647", "0 0"]);
 
-/// A host's namespace, and the descriptors of its TUN devices, one a way.
+/// A host's namespace and the descriptors of its TUN devices, by way.
 #[derive(Debug)]
 pub(crate) struct Host {
     pub(crate) namespace: Namespace,
@@ -54,9 +53,9 @@ pub(crate) struct Host {
 }
 
 impl Host {
-    /// A namespace of its own with one device for each of so many `ways`. What leaves from the address of a way goes
-    /// that way, and so does what goes to another host's address of the way; the rest goes the first way. `loopback`: the
-    /// MTU of its loopback interface, where it is not the kernel's.
+    /// Creates a namespace with `ways` devices. Packets from a way's address, and packets to other hosts' addresses of
+    /// that way, use its device; all others use the first one. `loopback`: MTU of the loopback device, if not the
+    /// kernel's.
     pub(crate) fn create(
         block: Block,
         host: HostId,
@@ -96,8 +95,8 @@ impl Host {
         Ok(Self { namespace, ports })
     }
 
-    /// A further device at `address` in a namespace that another emulation has made, into which the route to the
-    /// addresses of `block` leads. That host passes packets on between its devices.
+    /// Adds a device at `address` to a namespace of another emulation, with a route to `block`. That host forwards
+    /// packets between its devices.
     pub(crate) fn join(
         namespace: Namespace,
         address: Ipv4Addr,
@@ -124,12 +123,12 @@ fn within<T: Send>(namespace: &Namespace, f: impl FnOnce() -> Result<T, Error> +
         .map_err(|error| system_error("enter a network namespace", error))?
 }
 
-/// The name of the device of a way.
+/// The device of a way.
 pub(crate) fn device_name(way: u8) -> String {
     format!("{DEVICE_PREFIX}{way}")
 }
 
-/// What leaves from `source` goes into the device, wherever it goes.
+/// Routes all packets from `source` through the device.
 fn choose_by_source(name: &str, source: Ipv4Addr, way: u8) -> Result<(), Error> {
     let chosen = || -> io::Result<()> {
         let link = Netlink::open()?;
@@ -171,7 +170,7 @@ fn connect(
     connected().map_err(|error| system_error(format!("set up {name} at {address}"), error))
 }
 
-/// Sets a sysctl of the calling thread's network namespace. A kernel without it does not do what it is about.
+/// Sets a sysctl of the calling thread's network namespace. Ignores one that the kernel does not have.
 pub(crate) fn set(name: &str, value: &str) -> Result<(), Error> {
     let path = format!("/proc/sys/{name}");
     match std::fs::write(&path, value) {
@@ -182,11 +181,11 @@ pub(crate) fn set(name: &str, value: &str) -> Result<(), Error> {
     }
 }
 
-/// How many emulations the host is inside that the calling thread is at; `None` outside of all hosts.
+/// The nesting depth of the emulated host that the calling thread is in; `None` outside.
 pub(crate) fn depth_here() -> Option<u8> {
     use std::net::{SocketAddr, UdpSocket};
     netlink::device(DEVICE).ok()?;
-    // Towards anywhere the host's own address is used. Connecting a datagram socket sends nothing.
+    // The default route uses the host's own address. Connecting a UDP socket sends no packet.
     let socket = UdpSocket::bind((Ipv4Addr::UNSPECIFIED, 0)).ok()?;
     socket.connect((Block::nested(0).anonymous(), 9)).ok()?;
     match socket.local_addr().ok()? {

@@ -1,8 +1,8 @@
-//! Commands inside hosts, none of which outlives the emulation.
+//! Commands at hosts, which end with the emulation.
 //!
-//! All of them, and whatever they start themselves, are in one process-ID namespace. Its first process ("init") belongs to a
-//! thread here and dies with it, however that comes about (`PR_SET_PDEATHSIG`), and with init the kernel kills
-//! everybody in the namespace (`pid_namespaces(7)`): also what has become a daemon, also under SIGKILL.
+//! All commands and their descendants are in one process-ID namespace. Its init is a child of a thread of this process
+//! and dies with it (`PR_SET_PDEATHSIG`). Then the kernel kills all processes in the namespace (`pid_namespaces(7)`),
+//! including daemons, even after SIGKILL.
 
 use std::io;
 use std::os::fd::{AsRawFd, BorrowedFd, OwnedFd};
@@ -20,20 +20,20 @@ use rustix::thread::{LinkNameSpaceType, UnshareFlags, move_into_link_name_space,
 use super::command_environment::CommandEnvironment;
 use crate::error::{Error, system_error};
 
-/// What init is called among the machine's processes.
+/// The process name of init.
 pub const INIT: &std::ffi::CStr = c"longfat-init";
-/// What the thread is called that init belongs to.
+/// The name of the thread that is init's parent.
 pub const THREAD: &str = "longfat-keeper";
 
 struct SpawnRequest {
     command: Command,
-    /// A copy of the host's, so that it is there whatever becomes of the emulation.
+    /// A duplicate of the host's descriptor, independent of the emulation's life.
     namespace: OwnedFd,
     host: usize,
     reply: SyncSender<io::Result<Child>>,
 }
 
-/// The thread that commands are children of.
+/// The thread that is the parent of all commands.
 #[derive(Debug)]
 pub(crate) struct Keeper {
     requests: Option<Sender<SpawnRequest>>,
@@ -42,7 +42,7 @@ pub(crate) struct Keeper {
 }
 
 impl Keeper {
-    /// Begins a process-ID namespace.
+    /// Creates a process-ID namespace.
     pub(crate) fn start(environment: CommandEnvironment) -> Result<Self, Error> {
         let (requests, received) = channel();
         let (ready, started) = sync_channel(1);
@@ -61,7 +61,7 @@ impl Keeper {
         let started = started
             .recv()
             .unwrap_or_else(|_| Err(io::ErrorKind::BrokenPipe.into()));
-        let init = started.map_err(|error| system_error("make a process-ID namespace", error))?;
+        let init = started.map_err(|error| system_error("create a process-ID namespace", error))?;
         Ok(Self {
             init,
             requests: Some(requests),
@@ -69,7 +69,7 @@ impl Keeper {
         })
     }
 
-    /// Starts a command at a host, whose network namespace is this.
+    /// Starts a command in the network namespace of a host.
     pub(crate) fn spawn(
         &self,
         host: usize,
@@ -109,8 +109,8 @@ fn keep(requests: &Receiver<SpawnRequest>, init: Pid, environment: &Arc<CommandE
     let _ = kill_process(init, Signal::KILL);
 }
 
-/// Waits for init. It is gone once all are who were in its namespace, and a command is so once whoever holds its `Child`
-/// has waited for it: that must not hold up the emulation's end for long.
+/// Waits for init, which ends after all processes of its namespace. A command ends only once the holder of its `Child`
+/// has waited for it, so the wait is limited.
 fn reap(init: Pid) {
     for _ in 0..100 {
         if !matches!(
@@ -129,24 +129,24 @@ fn spawn(request: &mut SpawnRequest, environment: &Arc<CommandEnvironment>) -> i
     let (namespace, host) = (request.namespace.as_raw_fd(), request.host);
     let environment = Arc::clone(environment);
     let prepare = move || {
-        // SAFETY: the order holds the descriptor open until the child has been started.
+        // SAFETY: the request keeps the descriptor open until the child has started.
         let namespace = unsafe { BorrowedFd::borrow_raw(namespace) };
         move_into_link_name_space(namespace, Some(LinkNameSpaceType::Network))?;
         environment.enter(host);
         Ok(())
     };
-    // SAFETY: between fork and exec there are system calls alone: nothing is allocated and no lock is taken.
+    // SAFETY: only system calls between fork and exec, without allocation or locks.
     unsafe { request.command.pre_exec(prepare) };
     request.command.spawn()
 }
 
-/// Gives the calling thread a process-ID namespace for its children, and starts its init.
+/// Gives the calling thread's children a process-ID namespace, and starts its init.
 fn begin() -> io::Result<Pid> {
-    // SAFETY: a process-ID namespace is no file table. From here on this thread can start no other thread.
+    // SAFETY: does not unshare the file table. From here on this thread cannot start threads.
     unsafe { unshare_unsafe(UnshareFlags::NEWPID) }?;
     let parent =
         rustix::process::pidfd_open(rustix::process::getpid(), rustix::process::PidfdFlags::empty())?;
-    // SAFETY: the child makes system calls alone, as is right after a fork among threads, and never returns.
+    // SAFETY: the child only makes system calls, as required after a fork in a threaded process, and does not return.
     match unsafe { libc::fork() } {
         -1 => Err(io::Error::last_os_error()),
         0 => be_init(&parent),
@@ -154,26 +154,26 @@ fn begin() -> io::Result<Pid> {
     }
 }
 
-/// The first process of the namespace: it waits for its parent's death, and adopts whom others have left.
+/// The first process of the namespace. It waits for its parent's death and adopts orphans.
 fn be_init(parent: &OwnedFd) -> ! {
     let _ = set_parent_process_death_signal(Some(Signal::KILL));
-    // A parent that died before that call sends no signal any more, but its descriptor can be read (`pidfd_open(2)`).
+    // If the parent died before that call, no signal follows, but its descriptor is readable (`pidfd_open(2)`).
     let none = Timespec {
         tv_sec: 0,
         tv_nsec: 0,
     };
     let has_died = poll(&mut [PollFd::new(parent, PollFlags::IN)], Some(&none)).is_ok_and(|ready| ready > 0);
     if has_died {
-        // SAFETY: ends this process without running anything of its parent's.
+        // SAFETY: exits without running the parent's exit handlers.
         unsafe { libc::_exit(0) };
     }
     let _ = rustix::thread::set_name(INIT);
-    // SAFETY: system calls on this process alone; nothing here uses a descriptor after they are closed.
+    // SAFETY: system calls on this process alone; no descriptor is used after they are closed.
     unsafe {
         let mut all = std::mem::zeroed();
         libc::sigfillset(&raw mut all);
         libc::sigprocmask(libc::SIG_SETMASK, &raw const all, std::ptr::null_mut());
-        // Whoever dies as its child is forgotten at once (`sigaction(2)`).
+        // The kernel reaps children at once (`sigaction(2)`).
         libc::signal(libc::SIGCHLD, libc::SIG_IGN);
         libc::syscall(libc::SYS_close_range, 0, libc::c_uint::MAX, 0);
         loop {

@@ -1,4 +1,4 @@
-//! Everything that is Linux's own: namespaces, TUN devices, rtnetlink, and the thread that moves packets between them.
+//! The Linux implementation: namespaces, TUN devices, rtnetlink, the emulator's thread, and trials on top of them.
 
 pub mod check;
 pub mod clean;

@@ -1,5 +1,4 @@
-//! Network namespaces, held by file descriptors alone: when the last one is closed, however that comes about, the
-//! namespace is gone with all that is in it.
+//! Network namespaces, held by file descriptors: closing the last descriptor removes the namespace and its devices.
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -14,37 +13,37 @@ use crate::error::{Error, system_error};
 pub struct Namespace(OwnedFd);
 
 impl Namespace {
-    /// A new one, empty but for a loopback device that is down.
+    /// Creates a namespace with a loopback device that is down.
     ///
     /// # Errors
     /// [`Error::Permission`] without `CAP_SYS_ADMIN`, and the system's.
     pub fn create() -> Result<Self, Error> {
         let made = in_thread(|| {
-            // SAFETY: a network namespace is no file table: no other thread loses a descriptor.
+            // SAFETY: does not unshare the file table.
             unsafe { unshare_unsafe(UnshareFlags::NEWNET) }?;
             current()
         });
         Ok(Self(made.map_err(|error| {
-            system_error("make a network namespace", error)
+            system_error("create a network namespace", error)
         })?))
     }
 
-    /// The one that the calling thread is in.
+    /// The namespace of the calling thread.
     ///
     /// # Errors
-    /// The system's, where `/proc` is not mounted.
+    /// The system's, for example without `/proc`.
     pub fn current() -> Result<Self, Error> {
         let current = current().map_err(|error| system_error("open /proc/thread-self/ns/net", error))?;
         Ok(Self(current))
     }
 
-    /// Runs `f` in a thread that has entered the namespace. Sockets and devices made there stay there.
+    /// Runs `f` in a thread in the namespace. Sockets and devices created there stay there.
     ///
     /// # Errors
-    /// The system's, if the thread may not enter.
+    /// The system's, without the permission to enter.
     ///
     /// # Panics
-    /// As `f` does.
+    /// If `f` panics.
     pub fn run<T: Send>(&self, f: impl FnOnce() -> T + Send) -> io::Result<T> {
         in_thread(|| {
             self.enter()?;
@@ -52,7 +51,7 @@ impl Namespace {
         })
     }
 
-    /// Moves the calling thread into the namespace, for good.
+    /// Moves the calling thread into the namespace permanently.
     pub(crate) fn enter(&self) -> io::Result<()> {
         Ok(move_into_link_name_space(
             self.as_fd(),
@@ -76,7 +75,7 @@ fn current() -> io::Result<OwnedFd> {
     )?)
 }
 
-/// Runs `f` in a thread of its own, whose namespaces nobody else sees change.
+/// Runs `f` in a new thread, so that changes of its namespaces affect no other code.
 pub(crate) fn in_thread<T: Send>(f: impl FnOnce() -> io::Result<T> + Send) -> io::Result<T> {
     std::thread::scope(|scope| {
         let thread = std::thread::Builder::new()

@@ -1,11 +1,10 @@
-//! Addresses, routes and settings of devices, asked of the kernel over rtnetlink (RFC 3549; `rtnetlink(7)`).
+//! Addresses, routes and settings of devices, over rtnetlink (RFC 3549; `rtnetlink(7)`).
 
 use std::io;
 use std::net::{IpAddr, Ipv4Addr};
 
-use netlink_packet_core::{
-    NLM_F_ACK, NLM_F_CREATE, NLM_F_EXCL, NLM_F_REQUEST, NetlinkHeader, NetlinkMessage, NetlinkPayload,
-};
+use kernel::netlink;
+use netlink_packet_core::{NLM_F_CREATE, NLM_F_EXCL};
 use netlink_packet_route::address::{AddressAttribute, AddressMessage};
 use netlink_packet_route::link::{LinkAttribute, LinkFlags, LinkMessage};
 use netlink_packet_route::route::{
@@ -13,55 +12,52 @@ use netlink_packet_route::route::{
 };
 use netlink_packet_route::rule::{RuleAction, RuleAttribute, RuleHeader, RuleMessage};
 use netlink_packet_route::{AddressFamily, RouteNetlinkMessage};
-use netlink_sys::{Socket, SocketAddr, protocols::NETLINK_ROUTE};
+use netlink_sys::{Socket, protocols::NETLINK_ROUTE};
 
-/// What a device is to be like.
+/// Settings of a device.
 #[derive(Clone, Copy, Debug)]
 pub struct DeviceConfig {
-    /// The largest packet that it takes, in bytes.
+    /// The MTU in bytes.
     pub mtu: u32,
-    /// Packets that wait at it for a reader.
+    /// Length of the transmit queue in packets.
     pub queue: u32,
-    /// Segments that TCP may hand over as one, to be cut apart later.
+    /// Segments that TCP may hand over as one (GSO).
     pub segments: u32,
 }
 
-/// Where packets are led.
+/// A route.
 #[derive(Clone, Copy, Debug)]
 pub struct Route {
-    /// Into this device.
+    /// Index of the output device.
     pub device: u32,
-    /// Those to addresses that have so many first bits in common with this one; `None` for all others.
+    /// Prefix of the destinations; `None` for the default route.
     pub destination: Option<(Ipv4Addr, u8)>,
-    /// They leave as from this address, where they have none yet.
+    /// Source address of packets that have none yet.
     pub source: Ipv4Addr,
-    /// In this table; `None` for the main one.
+    /// Routing table; `None` for the main table.
     pub table: Option<u8>,
 }
 
-/// The number of the first rule of [`Netlink::add_rule`]: before that of the main table, 32766.
+/// Priority of the first rule of [`Netlink::add_rule`]: before the main table's, 32766.
 const RULES: u32 = 1000;
 
-/// A conversation with the kernel about the namespace that the calling thread is in.
+/// A netlink socket for the namespace of the calling thread.
 #[derive(Debug)]
 pub struct Netlink(Socket);
 
 impl Netlink {
-    /// Begins one.
+    /// Opens a socket.
     ///
     /// # Errors
     /// The system's.
     pub fn open() -> io::Result<Self> {
-        let mut socket = Socket::new(NETLINK_ROUTE)?;
-        socket.bind_auto()?;
-        socket.connect(&SocketAddr::new(0, 0))?;
-        Ok(Self(socket))
+        netlink::open(NETLINK_ROUTE).map(Self)
     }
 
-    /// Sets a device up, with these settings where they are given.
+    /// Sets a device up, with these settings if given.
     ///
     /// # Errors
-    /// The system's, as a setting out of range.
+    /// The system's, for example for a setting out of range.
     pub fn set_up(&self, device: u32, config: Option<DeviceConfig>) -> io::Result<()> {
         let mut message = LinkMessage::default();
         message.header.index = device;
@@ -74,10 +70,10 @@ impl Netlink {
                 LinkAttribute::GsoMaxSegs(config.segments),
             ];
         }
-        self.ask(RouteNetlinkMessage::SetLink(message), 0)
+        netlink::request(&self.0, RouteNetlinkMessage::SetLink(message), 0)
     }
 
-    /// Gives a device an address of its own, without neighbours.
+    /// Adds an address to a device, without a subnet.
     ///
     /// # Errors
     /// The system's.
@@ -90,7 +86,8 @@ impl Netlink {
             AddressAttribute::Local(IpAddr::V4(address)),
             AddressAttribute::Address(IpAddr::V4(address)),
         ];
-        self.ask(
+        netlink::request(
+            &self.0,
             RouteNetlinkMessage::NewAddress(message),
             NLM_F_CREATE | NLM_F_EXCL,
         )
@@ -121,10 +118,14 @@ impl Netlink {
                 .attributes
                 .push(RouteAttribute::Destination(RouteAddress::Inet(destination)));
         }
-        self.ask(RouteNetlinkMessage::NewRoute(message), NLM_F_CREATE | NLM_F_EXCL)
+        netlink::request(
+            &self.0,
+            RouteNetlinkMessage::NewRoute(message),
+            NLM_F_CREATE | NLM_F_EXCL,
+        )
     }
 
-    /// Lets packets from `source` be routed by `table` before the main one (`ip rule add from SOURCE lookup TABLE`).
+    /// Routes packets from `source` by `table` before the main table (`ip rule add from SOURCE lookup TABLE`).
     ///
     /// # Errors
     /// The system's.
@@ -141,35 +142,18 @@ impl Netlink {
             RuleAttribute::Source(IpAddr::V4(source)),
             RuleAttribute::Priority(RULES + u32::from(table)),
         ];
-        self.ask(RouteNetlinkMessage::NewRule(message), NLM_F_CREATE | NLM_F_EXCL)
-    }
-
-    fn ask(&self, message: RouteNetlinkMessage, flags: u16) -> io::Result<()> {
-        let mut header = NetlinkHeader::default();
-        header.flags = NLM_F_REQUEST | NLM_F_ACK | flags;
-        let mut message = NetlinkMessage::new(header, NetlinkPayload::from(message));
-        message.finalize();
-        let mut bytes = vec![0; message.buffer_len()];
-        message.serialize(&mut bytes);
-        self.0.send(&bytes, 0)?;
-        let (answer, _) = self.0.recv_from_full()?;
-        let answer = <NetlinkMessage<RouteNetlinkMessage>>::deserialize(&answer).map_err(|error| {
-            io::Error::other(format!("the kernel's answer over netlink is not one: {error}"))
-        })?;
-        match answer.payload {
-            NetlinkPayload::Error(error) if error.code.is_some() => Err(error.to_io()),
-            NetlinkPayload::Error(_) => Ok(()),
-            other => Err(io::Error::other(format!(
-                "the kernel answered over netlink with {other:?}"
-            ))),
-        }
+        netlink::request(
+            &self.0,
+            RouteNetlinkMessage::NewRule(message),
+            NLM_F_CREATE | NLM_F_EXCL,
+        )
     }
 }
 
-/// The number of a device in the namespace of the calling thread.
+/// The index of a device in the calling thread's namespace.
 ///
 /// # Errors
-/// The system's, where there is none of this name.
+/// The system's, if there is no such device.
 pub fn device(name: &str) -> io::Result<u32> {
     use rustix::net::{AddressFamily, SocketFlags, SocketType, netdevice, socket_with};
     let socket = socket_with(AddressFamily::INET, SocketType::DGRAM, SocketFlags::CLOEXEC, None)?;

@@ -1,4 +1,4 @@
-//! A user-space stack in the place of a host's kernel.
+//! The port of a user-space stack that replaces or complements a host's kernel.
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -8,21 +8,21 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::{Errno, read, write};
 use rustix::net::{AddressFamily, SocketFlags, SocketType, socketpair, sockopt};
 
-/// Bytes that may wait on either side, with the kernel's own for each packet.
+/// Socket buffer in bytes for either direction, including the kernel's overhead for each packet.
 const BUFFER: usize = 32 << 20;
 
-/// Where whole IPv4 packets of one host come and go. While it lives, the network delivers to it instead of to the
-/// host's kernel.
+/// Sends and receives a host's IPv4 packets. While it exists, the network delivers to it instead of to the host's
+/// kernel.
 #[derive(Debug)]
 pub struct Port(OwnedFd);
 
 impl Port {
-    /// A port, and the emulator's end of it.
+    /// A port and the emulator's end of it.
     pub(crate) fn pair() -> io::Result<(Self, OwnedFd)> {
         let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
         let (ours, theirs) = socketpair(AddressFamily::UNIX, SocketType::SEQPACKET, flags, None)?;
         for end in [&ours, &theirs] {
-            // Beyond the limit for everybody where this process may, which decides how much can wait.
+            // A privileged process may exceed the system's limit.
             if sockopt::set_socket_send_buffer_size_force(end, BUFFER).is_err() {
                 sockopt::set_socket_send_buffer_size(end, BUFFER)?;
             }
@@ -30,7 +30,7 @@ impl Port {
         Ok((Self(ours), theirs))
     }
 
-    /// The kernel of a host, by a descriptor of its device that does not block.
+    /// A port to a host's kernel, from a non-blocking descriptor of its device.
     pub(crate) const fn of_device(device: OwnedFd) -> Self {
         Self(device)
     }
@@ -38,17 +38,17 @@ impl Port {
     /// Sends a packet into the network: an IPv4 header with its checksum, and a payload.
     ///
     /// # Errors
-    /// `WouldBlock` while the emulator is behind, `BrokenPipe` once it has ended.
+    /// `WouldBlock` while the emulator is behind, `BrokenPipe` once it has stopped.
     pub fn send(&self, packet: &[u8]) -> io::Result<()> {
         write(&self.0, packet)?;
         Ok(())
     }
 
-    /// Writes the next packet that has arrived into `buffer` and gives its length; `None` if there is none now. What does
-    /// not fit into the buffer is cut off.
+    /// Reads the next packet into `buffer` and returns its length; `None` if there is none. Longer packets are
+    /// truncated.
     ///
     /// # Errors
-    /// `UnexpectedEof` once the emulator has ended, and the system's.
+    /// `UnexpectedEof` once the emulator has stopped, and the system's.
     pub fn receive(&self, buffer: &mut [u8]) -> io::Result<Option<usize>> {
         match read(&self.0, buffer) {
             Ok(0) | Err(Errno::CONNRESET) => Err(io::ErrorKind::UnexpectedEof.into()),
@@ -58,7 +58,7 @@ impl Port {
         }
     }
 
-    /// Waits until a packet has arrived, at most `timeout`.
+    /// Waits for a packet, at most `timeout`; returns whether there is one.
     ///
     /// # Errors
     /// The system's.
@@ -75,7 +75,7 @@ impl Port {
     }
 }
 
-/// To wait for it among others; it does not block.
+/// For `poll(2)`; reads do not block.
 impl AsFd for Port {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.0.as_fd()

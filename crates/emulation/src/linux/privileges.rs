@@ -1,9 +1,9 @@
 //! Capabilities of the process, and the settings that restrict user namespaces.
 
-/// The capabilities that emulation needs, by number (`linux/capability.h`).
+/// The required capabilities by number (`linux/capability.h`).
 const NEEDED: [(&str, u32); 2] = [("CAP_NET_ADMIN", 12), ("CAP_SYS_ADMIN", 21)];
 
-/// The capabilities that emulation needs and the calling thread does not have.
+/// Returns the required capabilities that the calling thread lacks.
 #[must_use]
 pub fn missing_capabilities() -> Vec<&'static str> {
     let status = std::fs::read_to_string("/proc/thread-self/status").unwrap_or_default();
@@ -16,15 +16,15 @@ pub fn missing_capabilities() -> Vec<&'static str> {
     NEEDED.iter().filter(lacks).map(|&(name, _)| name).collect()
 }
 
-/// What systems close user namespaces with: the setting, the value that does, and the one that opens them.
+/// Settings that disable user namespaces: name, disabling value, enabling value.
 const SWITCHES: [(&str, &str, &str); 3] = [
     ("kernel.apparmor_restrict_unprivileged_userns", "1", "0"),
     ("kernel.unprivileged_userns_clone", "0", "1"),
     ("user.max_user_namespaces", "0", "15000"),
 ];
 
-/// The setting of this system that keeps user namespaces from whoever is not root, with its value and the one that would
-/// not. Some let the namespace be made and refuse what is tried in it (AppArmor).
+/// Returns the setting that disables user namespaces for unprivileged users on this system. Some systems allow the
+/// namespace and refuse the operations in it (AppArmor).
 pub(crate) fn closed_switch() -> Option<(&'static str, &'static str, &'static str)> {
     SWITCHES.into_iter().find(|(name, closed, _)| {
         let path = format!("/proc/sys/{}", name.replace('.', "/"));
@@ -32,26 +32,26 @@ pub(crate) fn closed_switch() -> Option<(&'static str, &'static str, &'static st
     })
 }
 
-/// What stands in the way of user namespaces on this system, and what to do about it.
+/// Returns why user namespaces are not available here, and how to fix it.
 #[must_use]
 pub fn namespace_remedy() -> String {
     match closed_switch() {
         Some((name, closed, open)) => {
-            format!("{name} is {closed}: run as root, or let everybody: sysctl {name}={open}")
+            format!("{name} is {closed}: run as root, or allow it: sysctl {name}={open}")
         }
         None => "run as root (a container or sandbox may also forbid user namespaces)".into(),
     }
 }
 
-/// Whether the process is in a user namespace that is not the machine's.
+/// Whether the process is in a user namespace other than the machine's.
 #[must_use]
 pub fn is_inside() -> bool {
-    // The machine's has this number on every Linux (`PROC_USER_INIT_INO`).
+    // The inode of the machine's user namespace (`PROC_USER_INIT_INO`).
     const FIRST: u64 = 0xEFFF_FFFD;
     rustix::fs::stat(c"/proc/self/ns/user").is_ok_and(|found| found.st_ino != FIRST)
 }
 
-/// How to get the privileges that an operation lacked.
+/// Returns how to get the privileges that an operation lacked.
 pub(crate) fn remedy() -> String {
     let missing = missing_capabilities();
     if !missing.is_empty() {

@@ -1,7 +1,7 @@
-//! Which route of the network a packet takes, by its addresses and its time to live.
+//! Routes of packets by their addresses and time to live.
 //!
-//! Routers do nothing while a packet passes. Where a packet expires is known when it enters: it takes the part of its route
-//! that ends at that router, which then answers over the way back. So a router costs nothing a packet.
+//! Routers need no work for packets that pass. A packet's expiry is known when it enters: its route then ends at that
+//! router, which replies over the way back.
 
 use std::collections::BTreeMap;
 use std::net::Ipv4Addr;
@@ -15,21 +15,21 @@ use crate::address::{Block, MOST_ROUTERS, MOST_WAYS};
 use crate::icmp::Fault;
 use crate::packet::IpPacket;
 
-/// The routes between all hosts, and those to and from routers as they are needed.
+/// The routes between all hosts, plus those from and to routers, created on demand.
 #[derive(Debug)]
 pub(crate) struct Routing {
     block: Block,
     topology: Topology,
     hosts: usize,
-    /// From host to host, row by row, one for each way; none where no path leads.
+    /// By source and destination host, one route for each way; empty without a path.
     routes: Vec<Vec<RouteId>>,
-    /// Links of each of these routes.
+    /// Number of links of each of these routes.
     lengths: Vec<u8>,
     /// The network's ends beyond its hosts.
     routers: Vec<Router>,
-    /// The first routers are those with addresses of their own; there are so many.
+    /// Number of routers with an address; they come first.
     addressed: usize,
-    /// Routes that were added since: by their links and the end that they lead to.
+    /// Routes created on demand, by end and links.
     added: BTreeMap<(HostId, Vec<LinkId>), RouteId>,
 }
 
@@ -42,22 +42,22 @@ struct Router {
 /// A router of an emulated network.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct RouterState {
-    /// Its name, which hosts resolve.
+    /// Its name, which hosts can resolve.
     pub name: String,
-    /// The address by which it speaks, and at which it answers.
+    /// The source of its packets, which also answers pings.
     pub address: Ipv4Addr,
 }
 
-/// Where a packet is to go, or has arrived.
+/// An end of a route.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum End {
     Host(HostId),
-    /// An index into the routers.
+    /// Index of a router.
     Router(usize),
 }
 
 impl Routing {
-    /// The network of a topology, and the routes between all its hosts. Its bottlenecks record waits.
+    /// Builds the network of a topology and the routes between all hosts. Its bottlenecks record waiting times.
     pub(crate) fn build(
         topology: &Topology,
         streams: Streams,
@@ -75,7 +75,7 @@ impl Routing {
                 } else {
                     search.ways(from, to)
                 };
-                // A route of more than 255 links is more than a packet's time to live.
+                // The time to live allows at most 255 links.
                 ways.retain(|way| way.len() <= 255);
                 ways.truncate(MOST_WAYS);
                 let built = ways.iter().map(|way| {
@@ -106,19 +106,18 @@ impl Routing {
         (network, routing)
     }
 
-    /// How many ways lead from a host to the one to which most do: each is a device of its own. A host that has
-    /// nowhere to go has one all the same.
+    /// The number of devices that a host needs: its largest number of ways to any host, and at least one.
     pub(crate) fn ways(&self, host: HostId) -> u8 {
         let most = self.row(host).iter().map(Vec::len).max();
         most.unwrap_or(1).max(1) as u8
     }
 
-    /// Links of the longest route between hosts.
+    /// Number of links of the longest route between hosts.
     pub(crate) fn longest(&self) -> u8 {
         self.lengths.iter().copied().max().unwrap_or(0)
     }
 
-    /// The routers that have addresses of their own.
+    /// The routers with an address.
     pub(crate) fn routers(&self) -> impl Iterator<Item = RouterState> + '_ {
         let names: Vec<&str> = self.topology.nodes().collect();
         self.routers[..self.addressed]
@@ -134,11 +133,11 @@ impl Routing {
         &self.routes[start..start + self.hosts]
     }
 
-    /// The route of a packet that `from` has sent on one of its ways: to its destination, or to the router at which it
-    /// expires or that knows no way.
+    /// Returns the route of a packet from `from` on its way: to its destination, or to the router where it expires or
+    /// has no route.
     ///
     /// # Errors
-    /// Why it cannot go anywhere.
+    /// The reason why there is no route.
     #[inline]
     pub(crate) fn route(
         &mut self,
@@ -157,7 +156,7 @@ impl Routing {
         self.route_to_router(network, from, packet, target)
     }
 
-    /// The route of a packet that ends at a router.
+    /// Returns the route of a packet that ends at a router.
     #[cold]
     fn route_to_router(
         &mut self,
@@ -167,7 +166,7 @@ impl Routing {
         target: Result<End, Fault>,
     ) -> Result<RouteId, Fault> {
         let way = packet.way;
-        // Hosts do not send what has no hop left.
+        // Hosts do not send packets with a time to live of 0.
         let hops = usize::from(packet.time_to_live().max(1));
         let links = match target {
             Ok(End::Host(to)) => self.links_to_host(network, from, to, way),
@@ -180,7 +179,7 @@ impl Routing {
                 links.truncate(hops);
                 links
             }
-            // The first router knows that there is no way; where there is none, the sender is told at once.
+            // The first router replies that there is no route; without a router, the sender gets the error at once.
             None => {
                 let mut ways = self.row(from).iter().filter_map(|ways| ways.get(way as usize));
                 let route = ways
@@ -208,7 +207,7 @@ impl Routing {
         Some(network.route_links(route).collect())
     }
 
-    /// The links to a router: on the way itself, where one leads over it, or else the fewest.
+    /// Returns the links to a router, on the given way if it passes there, else the fewest.
     fn links_to_router(
         &self,
         network: &Network<IpPacket, Tap>,
@@ -231,8 +230,7 @@ impl Routing {
         (links.len() <= 255).then_some(links)
     }
 
-    /// The route by which a router answers who has sent it a packet over the first `hops` links of `route`: the same
-    /// links the other way round.
+    /// Returns the route of a router's reply to `sender`: the first `hops` links of `route` in reverse.
     pub(crate) fn back(
         &mut self,
         network: &mut Network<IpPacket, Tap>,
@@ -246,7 +244,7 @@ impl Routing {
         Some(self.add(network, links, sender))
     }
 
-    /// A route over links that may be there already.
+    /// Returns a route over these links, creating it if needed.
     fn add(&mut self, network: &mut Network<IpPacket, Tap>, links: Vec<LinkId>, end: HostId) -> RouteId {
         *self.added.entry((end, links)).or_insert_with_key(|(end, links)| {
             network.observer_mut().add_route(links.len() as u8);
@@ -254,7 +252,7 @@ impl Routing {
         })
     }
 
-    /// What stands at an end of the network's routes.
+    /// Returns the host or router at an end.
     #[inline]
     pub(crate) fn end(&self, end: HostId) -> End {
         match (end.0 as usize).checked_sub(self.hosts) {
@@ -263,30 +261,30 @@ impl Routing {
         }
     }
 
-    /// The end at a router.
+    /// Returns the end at a router.
     fn end_of(&self, node: NodeId) -> Option<HostId> {
         let router = self.routers.iter().position(|router| router.node == node)?;
         Some(HostId((self.hosts + router) as u32))
     }
 
-    /// The address by which a router speaks.
+    /// A router's source address.
     pub(crate) fn address(&self, router: usize) -> Ipv4Addr {
         self.routers[router].address
     }
 
-    /// The address by which the router speaks that a link begins at.
+    /// The source address of the router at the start of a link.
     pub(crate) fn address_before(&self, link: LinkId) -> Ipv4Addr {
         let node = self.topology.links()[link.0 as usize].from;
         let router = self.routers.iter().find(|router| router.node == node);
         router.map_or_else(|| self.block.anonymous(), |router| router.address)
     }
 
-    /// Whether an address is a router's own.
+    /// Whether an address belongs to this router.
     pub(crate) fn is_of(&self, router: usize, address: Ipv4Addr) -> bool {
         router < self.addressed && self.routers[router].address == address
     }
 
-    /// Why no router knows a way for what `from` sends to this address; `None` where there is one.
+    /// Returns why packets from `from` to this address have no route; `None` if they have one.
     pub(crate) fn fault(&self, from: HostId, way: u8, destination: Ipv4Addr) -> Option<Fault> {
         match self.target(from, destination) {
             Ok(End::Host(to)) => {
@@ -298,7 +296,7 @@ impl Routing {
         }
     }
 
-    /// The way of a packet whose sender has no devices: that of its source, or else that of its destination.
+    /// The way of a packet from a user-space stack: that of its source address, else that of its destination.
     pub(crate) fn way(&self, packet: &IpPacket) -> u8 {
         let of = |address| self.block.find(address, self.hosts).map_or(0, |(_, way)| way);
         match of(packet.source()) {
@@ -307,8 +305,7 @@ impl Routing {
         }
     }
 
-    /// What a packet is to reach. Of two hosts, the other one has all addresses of other emulations: it passes them on if
-    /// one begins there.
+    /// Returns the end that a packet addresses. With two hosts, the other host forwards packets for other emulations.
     fn target(&self, from: HostId, destination: Ipv4Addr) -> Result<End, Fault> {
         if let Some((host, _)) = self.block.find(destination, self.hosts) {
             return Ok(End::Host(host));
@@ -323,14 +320,14 @@ impl Routing {
         }
     }
 
-    /// The address by which those routers speak that have none.
+    /// The source address of routers without one of their own.
     pub(crate) fn anonymous(&self) -> Ipv4Addr {
         self.block.anonymous()
     }
 }
 
-/// The routers of a topology, those first that have addresses of their own, and how many these are. The others speak by the
-/// address of the host that sits there and has the same name, or by none.
+/// Returns a topology's routers, those with an address first, and their number. Other routers use the address of the
+/// host with the same name at their node, or none.
 fn routers(topology: &Topology, block: Block) -> (Vec<Router>, usize) {
     let mut hosts = BTreeMap::new();
     for (number, name) in (0..).map(HostId).zip(topology.hosts()) {

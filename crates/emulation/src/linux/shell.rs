@@ -21,33 +21,32 @@ use crate::options::EmulationOptions;
 use report::{FAR, NEAR};
 pub use report::{HopReport, LinkReport, ShellReport};
 
-/// Tells the command the address of the other end. Inside another one's shell that is the other end of both paths, unless
-/// there is a server at this one's.
+/// Environment variable with the address of the other end. In a nested shell this is the far end of all paths, unless
+/// the inner shell has a server.
 pub const PEER: &str = "LONGFAT_PEER";
-/// Tells the command its own address.
+/// Environment variable with the command's own address.
 pub const ADDRESS: &str = "LONGFAT_ADDRESS";
 
-/// What to run, and behind which path.
+/// Options of a shell.
 #[derive(Debug)]
 pub struct ShellOptions {
-    /// The links of the path, behind one another; forward is from the command's host to the other.
+    /// The links of the path in order; forward is away from the command.
     pub path: Vec<PathSpec>,
-    /// The source of what happens by chance.
+    /// Source of randomness.
     pub streams: Streams,
-    /// The largest packet that hosts send, in bytes with all headers; default 1500.
+    /// MTU in bytes with all headers; default 1500.
     pub mtu: u32,
-    /// The command.
+    /// The command to run.
     pub command: Command,
-    /// A command at the other end, as a server, that is started first and ended with the shell; default none. The
-    /// kernel there answers pings by itself.
+    /// A command at the other end, started first and killed with the shell; default none. The kernel there answers
+    /// pings.
     pub server: Option<Command>,
-    /// Whether the connections of the command's host, and of the other, are carried by the project's TCP with these settings
-    /// instead of the kernel's; default neither.
+    /// The project's TCP instead of the kernel's, at the command's host and at the other end; default neither.
     pub tcp: [Option<Arc<TcpConfig>>; 2],
 }
 
 impl ShellOptions {
-    /// A command behind a path, and nothing at the other end but the kernel.
+    /// A command behind a path, without a server.
     #[must_use]
     pub const fn new(path: Vec<PathSpec>, streams: Streams, command: Command) -> Self {
         Self {
@@ -67,12 +66,12 @@ pub fn default_command() -> Command {
     Command::new(std::env::var_os("SHELL").unwrap_or_else(|| "/bin/sh".into()))
 }
 
-/// Runs a command behind a path, with this process's standard streams, until it ends. Inside another one's shell the
-/// paths stand behind one another. `stopped` is asked several times a second; once it says so, the command is told to
-/// end, and made to where it does not.
+/// Runs a command behind a path until it exits, with this process's standard streams. Paths of nested shells follow
+/// each other. `stopped` is called several times a second; once it returns true, the command gets signals up to
+/// SIGKILL.
 ///
 /// # Errors
-/// What stands in the way of emulation, and a command that cannot be started.
+/// Those of [`Emulation::start`], and a command that does not start.
 pub fn run(options: ShellOptions, stopped: &mut dyn FnMut() -> bool) -> Result<ShellReport, Error> {
     let topology = Topology::chain(&options.path);
     let nested = host::depth_here().is_some();
@@ -95,7 +94,7 @@ pub fn run(options: ShellOptions, stopped: &mut dyn FnMut() -> bool) -> Result<S
     let served = options.server.is_some();
     let environment = |mut command: Command, own, peer| {
         command.env(ADDRESS, emulation.host_address(own).to_string());
-        // Behind two paths the other end is that of both, unless something is at this one's.
+        // In a nested shell the other end is the outer one's, unless this path has a server.
         if !nested || served || std::env::var_os(PEER).is_none() {
             command.env(PEER, emulation.host_address(peer).to_string());
         }
@@ -129,14 +128,14 @@ pub fn run(options: ShellOptions, stopped: &mut dyn FnMut() -> bool) -> Result<S
     report::report(&emulation, status, started)
 }
 
-/// How often it is asked whether the command is to end.
+/// Interval between calls of `stopped`.
 const STOP_INTERVAL: Duration = Duration::from_millis(100);
-/// What a command is told that is to end, and after how many looks: to end, that its terminal hangs up (which an
-/// interactive shell follows, and the former it does not), and no more.
+/// Signals to a command that must stop, after this many intervals: SIGTERM, SIGHUP (interactive shells ignore SIGTERM),
+/// SIGKILL.
 const STOP_SIGNALS: [(u32, Signal); 3] = [(0, Signal::TERM), (5, Signal::HUP), (20, Signal::KILL)];
 
-/// Waits until the command has ended. It is told to end where `stopped` says so, and where `failed` tells that what
-/// carries its packets has ended before it, which is then the error.
+/// Waits until the command exits, and stops it once `stopped` returns true or `failed` returns an error, which becomes
+/// the result.
 fn wait(
     child: &mut Child,
     stopped: &mut dyn FnMut() -> bool,
@@ -159,7 +158,7 @@ fn wait(
         failure = failure.or_else(&mut *failed);
         if rounds > 0 || failure.is_some() || stopped() {
             for (_, signal) in STOP_SIGNALS.iter().filter(|(when, _)| *when == rounds) {
-                // It may have ended meanwhile.
+                // It may have exited meanwhile.
                 let _ = kill_process(process, *signal);
             }
             rounds += 1;
@@ -177,7 +176,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_command_whose_packets_nobody_carries_is_ended() {
+    fn stops_the_command_when_the_gateway_fails() {
         let mut child = Command::new("sleep").arg("1000").spawn().unwrap();
         let mut failed = || Some(std::io::Error::other("its thread has panicked: a bug"));
         let error = wait(&mut child, &mut || false, &mut failed)
@@ -191,7 +190,7 @@ mod tests {
     }
 
     #[test]
-    fn a_command_that_ends_by_itself_tells_its_status() {
+    fn returns_the_status_of_a_command() {
         let mut child = Command::new("sh").args(["-c", "exit 3"]).spawn().unwrap();
         let status = wait(&mut child, &mut || false, &mut || None).unwrap();
         assert_eq!(status.code(), Some(3));

@@ -1,4 +1,4 @@
-//! Listening to an emulated network: every packet where it enters and where it leaves, and what happens to it between.
+//! Records packets of an emulated network where they enter, change and leave.
 
 use std::collections::HashMap;
 use std::net::{Ipv4Addr, SocketAddrV4};
@@ -9,35 +9,35 @@ use network::{DropReason, LinkId, Observer, PacketRef};
 
 use crate::packet::IpPacket;
 
-/// Something that happened to a packet.
+/// An event of a packet.
 #[derive(Clone, Debug)]
 pub struct PacketEvent {
-    /// When, by the emulation's clock.
+    /// Time by the emulation's clock.
     pub at: Instant,
-    /// TraceEventKind: sent, received, dropped, duplicated, marked or corrupted.
+    /// Sent, received, dropped, duplicated, marked or corrupted.
     pub what: TraceEventKind,
-    /// Why it was dropped.
+    /// Reason of a drop.
     pub reason: Option<DropReason>,
-    /// The packet's number: the same wherever it is heard.
+    /// The packet's number, the same in all its events.
     pub id: u64,
-    /// The packet as it was then, where it is new or may have changed.
+    /// The packet at that time, if it is new or may have changed.
     pub packet: Option<IpPacket>,
 }
 
-/// TCP segments sent from or to each socket.
+/// TCP segments from or to each socket.
 pub(crate) type SegmentCounts = HashMap<SocketAddrV4, u64>;
 
-/// Keeps all packets once it listens, or only counts TCP segments. Until then it costs a look a packet and link.
+/// Records packet events or counts TCP segments, once enabled. Until then it costs one check for each packet and link.
 #[derive(Debug, Default)]
 pub struct Tap {
     events: Option<Vec<PacketEvent>>,
     counts: Option<SegmentCounts>,
-    /// Links of each route.
+    /// Number of links by route.
     hops: Vec<u8>,
 }
 
 impl Tap {
-    /// A tap on a network whose routes have so many links.
+    /// A tap on a network whose routes have these numbers of links.
     pub(crate) const fn new(hops: Vec<u8>) -> Self {
         Self {
             events: None,
@@ -46,27 +46,27 @@ impl Tap {
         }
     }
 
-    /// The network has got another route of so many links.
+    /// Adds a route with this number of links.
     pub(crate) fn add_route(&mut self, hops: u8) {
         self.hops.push(hops);
     }
 
-    /// Listens from now on.
+    /// Starts recording.
     pub(crate) fn record_packets(&mut self) {
         self.events.get_or_insert_default();
     }
 
-    /// TraceEventKind was heard so far; nothing where it does not listen.
+    /// Takes the recorded events.
     pub(crate) fn take(&mut self) -> Vec<PacketEvent> {
         self.events.as_mut().map(std::mem::take).unwrap_or_default()
     }
 
-    /// Counts TCP segments as they are sent, from now on.
+    /// Starts counting TCP segments as they are sent.
     pub(crate) fn count_segments(&mut self) {
         self.counts.get_or_insert_default();
     }
 
-    /// TraceEventKind was counted so far; nothing where it does not count.
+    /// Takes the counts.
     pub(crate) fn take_counts(&mut self) -> SegmentCounts {
         self.counts.as_mut().map(std::mem::take).unwrap_or_default()
     }
@@ -147,7 +147,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn counting_keeps_no_packet() {
+    fn counting_stores_no_packets() {
         // An IPv4 header without options (RFC 791), and the ports of a TCP segment from 10.0.0.1:80 to 10.0.0.2:81.
         let mut bytes = vec![0; 40];
         bytes[0] = 0x45;

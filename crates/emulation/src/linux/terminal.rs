@@ -1,34 +1,35 @@
-//! Whose the terminal is while a command runs at a host.
+//! Ownership of the terminal while a command runs at a host.
 
 use std::io::IsTerminal;
 use std::os::unix::process::CommandExt;
 use std::process::Command;
 
-/// The terminal while the command has it: then keys such as Ctrl-C are the command's alone.
+/// Returns the terminal on drop. Until then keys such as Ctrl-C go to the command only.
 pub(crate) struct Terminal {
-    /// Whose it was.
+    /// The previous foreground process group.
     group: libc::pid_t,
 }
 
 impl Terminal {
-    /// Has the command take the terminal over when it starts, if this process has it.
+    /// Makes the command take over the terminal when it starts, if this process has it.
     pub(crate) fn hand_over(command: &mut Command) -> Option<Self> {
-        // SAFETY: system calls that touch no memory.
+        // SAFETY: system calls without pointers.
         let (group, owner) = unsafe { (libc::getpgrp(), libc::tcgetpgrp(libc::STDIN_FILENO)) };
         if !std::io::stdin().is_terminal() || owner != group {
             return None;
         }
         command.process_group(0);
-        // SAFETY: between fork and exec there are system calls alone.
+        // SAFETY: only system calls between fork and exec.
         unsafe { command.pre_exec(|| take_terminal(libc::getpid())) };
         Some(Self { group })
     }
 }
 
-/// Makes the terminal that is the command's standard input its own, in a session of its own, as a terminal's emulator does.
+/// Makes the terminal at the command's standard input its controlling terminal, in a new session, as terminal emulators
+/// do.
 pub(crate) fn give(command: &mut Command) {
     let begin = || {
-        // SAFETY: system calls that touch no memory.
+        // SAFETY: system calls without pointers.
         unsafe {
             libc::setsid();
             match libc::ioctl(libc::STDIN_FILENO, libc::TIOCSCTTY, 0) {
@@ -37,7 +38,7 @@ pub(crate) fn give(command: &mut Command) {
             }
         }
     };
-    // SAFETY: between fork and exec there are system calls alone.
+    // SAFETY: only system calls between fork and exec.
     unsafe { command.pre_exec(begin) };
 }
 
@@ -47,10 +48,10 @@ impl Drop for Terminal {
     }
 }
 
-/// Makes a process group the one that the terminal belongs to.
+/// Makes a process group the terminal's foreground group.
 fn take_terminal(group: libc::pid_t) -> std::io::Result<()> {
-    // SAFETY: sets how this process takes a signal, and sets it back. Whoever takes the terminal from the background would be
-    // stopped otherwise (`tcsetpgrp(3)`).
+    // SAFETY: changes a signal's disposition and restores it. Otherwise SIGTTOU would stop a background process
+    // (`tcsetpgrp(3)`).
     unsafe {
         let before = libc::signal(libc::SIGTTOU, libc::SIG_IGN);
         let taken = libc::tcsetpgrp(libc::STDIN_FILENO, group);

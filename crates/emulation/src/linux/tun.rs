@@ -1,5 +1,5 @@
-//! TUN devices: what a host's kernel sends out of one is read from its descriptor, and what is written there has arrived
-//! at the host. Linux' `Documentation/networking/tuntap.rst`.
+//! TUN devices: reading the descriptor returns packets that the host's kernel sent; writing delivers packets to it
+//! (Linux' `Documentation/networking/tuntap.rst`).
 
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
@@ -10,22 +10,22 @@ use rustix::ioctl::{Opcode, Updater, ioctl};
 
 use crate::error::{Error, system_error};
 
-/// The node that devices are made with.
+/// The device node that creates them.
 pub const NODE: &str = "/dev/net/tun";
-/// Bytes of a device's name, with the zero that ends it (`IFNAMSIZ`).
+/// Bytes of a device name, including the terminating zero (`IFNAMSIZ`).
 const NAME: usize = 16;
 
 /// `_IOW('T', 202, int)`, `linux/if_tun.h`.
 const TUNSETIFF: Opcode = 0x4004_54ca;
 /// `linux/sockios.h`.
 const SIOCETHTOOL: Opcode = 0x8946;
-/// IP packets, without an Ethernet header and without information before them.
+/// IP packets without an Ethernet header and without packet information.
 const IFF_TUN: u16 = 0x0001;
 const IFF_NO_PI: u16 = 0x1000;
-/// Only a device that does not exist yet.
+/// Fails if the device exists.
 const IFF_TUN_EXCL: u16 = 0x8000;
 
-/// Features that would let the kernel hand over packets larger than the MTU, or without checksum (`linux/ethtool.h`).
+/// Offloads that would hand over packets larger than the MTU or without checksum (`linux/ethtool.h`).
 const OFFLOADS: &[(&str, u32)] = &[
     ("transmit checksums", 0x17),
     ("scatter-gather", 0x19),
@@ -34,7 +34,7 @@ const OFFLOADS: &[(&str, u32)] = &[
     ("generic receive", 0x2c),
 ];
 
-/// `struct ifreq`: a device's name, and what is asked or told of it.
+/// `struct ifreq`: a device name and a value.
 #[repr(C)]
 struct Request<T> {
     name: [u8; NAME],
@@ -49,12 +49,12 @@ struct Feature {
     value: u32,
 }
 
-/// Makes the device `name` in the namespace of the calling thread, whose offloads are off. It lives as long as
-/// the descriptor, which does not block.
+/// Creates the device `name` in the calling thread's namespace, without offloads. Closing the descriptor, which does
+/// not block, removes it.
 ///
 /// # Errors
-/// [`Error::Missing`] without `/dev/net/tun`, [`Error::Permission`] without `CAP_NET_ADMIN` or where the node is
-/// closed to this user, and the system's.
+/// [`Error::Missing`] without `/dev/net/tun`, [`Error::Permission`] without `CAP_NET_ADMIN` or without access to the
+/// node, and the system's.
 pub fn create(name: &str) -> Result<OwnedFd, Error> {
     let flags = OFlags::RDWR | OFlags::CLOEXEC | OFlags::NONBLOCK;
     let device = rustix::fs::open(NODE, flags, Mode::empty()).map_err(|error| match error {
@@ -64,17 +64,17 @@ pub fn create(name: &str) -> Result<OwnedFd, Error> {
                      (--device /dev/net/tun)"
                 .into(),
         },
-        // The node's own permissions, and not a capability, which is EPERM.
+        // File permissions; a missing capability is EPERM.
         Errno::ACCESS => Error::Permission {
             what: format!("open {NODE}"),
-            remedy: format!("let everybody, as is usual: chmod 666 {NODE}"),
+            remedy: format!("allow all users, as usual: chmod 666 {NODE}"),
         },
         error => system_error(format!("open {NODE}"), error),
     })?;
     let mut request = named(name, IFF_TUN | IFF_NO_PI | IFF_TUN_EXCL);
-    // SAFETY: the kernel reads and writes a `struct ifreq`, which this is.
+    // SAFETY: the kernel reads and writes a `struct ifreq`.
     let made = unsafe { ioctl(&device, Updater::<TUNSETIFF, _>::new(&mut request)) };
-    made.map_err(|error| system_error(format!("make the TUN device {name}"), error))?;
+    made.map_err(|error| system_error(format!("create the TUN device {name}"), error))?;
     turn_offloads_off(name).map_err(|error| system_error(format!("turn off offloads of {name}"), error))?;
     Ok(device)
 }
@@ -96,10 +96,10 @@ fn turn_offloads_off(name: &str) -> io::Result<()> {
     for &(_, command) in OFFLOADS {
         let mut feature = Feature { command, value: 0 };
         let mut request = named(name, std::ptr::from_mut(&mut feature));
-        // SAFETY: the kernel reads a `struct ifreq` whose pointer leads to a `struct ethtool_value`, which lives.
+        // SAFETY: the kernel reads a `struct ifreq` whose pointer leads to a live `struct ethtool_value`.
         let set = unsafe { ioctl(socket.as_fd(), Updater::<SIOCETHTOOL, _>::new(&mut request)) };
         match set {
-            // A device that never had the feature does not let it be set.
+            // Devices without the feature refuse to set it.
             Ok(()) | Err(Errno::OPNOTSUPP | Errno::INVAL) => {}
             Err(error) => return Err(error.into()),
         }

@@ -1,5 +1,4 @@
-//! What the process may do, and how it gets the rest without being root: a user namespace in which it is
-//! (`user_namespaces(7)`).
+//! User namespaces, which give an unprivileged process the capabilities for emulation (`user_namespaces(7)`).
 
 use std::io;
 use std::os::unix::ffi::OsStrExt;
@@ -12,11 +11,10 @@ use rustix::thread::{UnshareFlags, unshare_unsafe};
 use super::privileges::{closed_switch, missing_capabilities, namespace_remedy};
 use crate::error::{Error, system_error};
 
-/// Moves the process into a user namespace in which it has every capability, unless it has what it needs already.
+/// Moves the process into a user namespace in which it has all capabilities, unless it has the required ones.
 ///
 /// # Errors
-/// [`Error::Permission`] where the system does not let it, or the process has several threads: then
-/// [`run_again`] helps.
+/// [`Error::Permission`] if the system refuses, or if the process has several threads (see [`run_again`]).
 pub fn enter() -> Result<(), Error> {
     if missing_capabilities().is_empty() {
         return Ok(());
@@ -30,11 +28,11 @@ pub fn enter() -> Result<(), Error> {
     become_root_inside().map_err(refused)
 }
 
-/// Runs this program again, with the same arguments, in a user namespace in which it has every capability, and waits
-/// for it. Its standard streams are this process's.
+/// Runs this program again with the same arguments in a user namespace in which it has all capabilities, and waits for
+/// it. It inherits the standard streams.
 ///
 /// # Errors
-/// [`Error::Permission`] where the system does not let it.
+/// [`Error::Permission`] if the system refuses.
 pub fn run_again() -> Result<ExitStatus, Error> {
     let system = |error| system_error("run this program again", error);
     let arguments = std::fs::read("/proc/self/cmdline").map_err(system)?;
@@ -51,16 +49,16 @@ pub fn run_again() -> Result<ExitStatus, Error> {
     command.status().map_err(refused)
 }
 
-/// Lets a command run in a user namespace of its own in which it has every capability. It is killed with the thread that
+/// Makes a command run in a new user namespace in which it has all capabilities. It is killed with the thread that
 /// starts it.
 pub fn inside(command: &mut Command) {
     let prepare = || {
-        // Who has just become another user may not write to its own files in /proc (`PR_SET_DUMPABLE(2const)`).
+        // After a change of user, /proc/self is writable only if the process is dumpable (`PR_SET_DUMPABLE(2const)`).
         rustix::process::set_dumpable_behavior(rustix::process::DumpableBehavior::Dumpable)?;
         rustix::process::set_parent_process_death_signal(Some(rustix::process::Signal::KILL))?;
         become_root_inside()
     };
-    // SAFETY: between fork and exec there are system calls alone: what is written was made before.
+    // SAFETY: only system calls between fork and exec, without allocation.
     unsafe { command.pre_exec(prepare) };
 }
 
@@ -68,31 +66,31 @@ fn refused(error: io::Error) -> Error {
     let closed = closed_switch();
     match error.kind() {
         io::ErrorKind::PermissionDenied => Error::Permission {
-            what: "make a user namespace".into(),
+            what: "create a user namespace".into(),
             remedy: namespace_remedy(),
         },
-        // A limit of zero (`user.max_user_namespaces`) is told as no room.
+        // A limit of zero (`user.max_user_namespaces`) is reported as `ENOSPC`.
         _ if closed.is_some() => Error::Permission {
-            what: "make a user namespace".into(),
+            what: "create a user namespace".into(),
             remedy: namespace_remedy(),
         },
-        _ => system_error("make a user namespace", error),
+        _ => system_error("create a user namespace", error),
     }
 }
 
-/// Moves the process, of one thread, into a user namespace in which its user is root. System calls alone: it may run after
-/// a fork.
+/// Moves a single-threaded process into a user namespace in which its user is root. It only makes system calls, so it
+/// may run after a fork.
 fn become_root_inside() -> io::Result<()> {
     let (user, group) = (getuid().as_raw(), getgid().as_raw());
-    // SAFETY: a user namespace is no file table.
+    // SAFETY: does not unshare the file table.
     unsafe { unshare_unsafe(UnshareFlags::NEWUSER) }?;
-    // Groups can be mapped only once they cannot be dropped any more (`user_namespaces(7)`).
+    // The kernel allows a group map only after setgroups is denied (`user_namespaces(7)`).
     write(c"/proc/self/setgroups", format_args!("deny"))?;
     write(c"/proc/self/uid_map", format_args!("0 {user} 1"))?;
     write(c"/proc/self/gid_map", format_args!("0 {group} 1"))
 }
 
-/// Writes a line of at most 32 bytes, all at once as these files want it, and allocates nothing.
+/// Writes a line of at most 32 bytes with one call, as these files require, without allocation.
 fn write(path: &std::ffi::CStr, text: std::fmt::Arguments<'_>) -> io::Result<()> {
     use rustix::fs::{Mode, OFlags, open};
     let mut line = [0; 32];

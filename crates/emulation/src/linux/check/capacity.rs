@@ -1,4 +1,4 @@
-//! How many packets a second this machine emulates.
+//! Measures how many packets a second this machine can emulate.
 
 use std::time::Duration;
 
@@ -11,36 +11,37 @@ use crate::error::{Error, system_error};
 use crate::linux::emulation::Emulation;
 use crate::options::EmulationOptions;
 
-/// Loads that are tried, in packets a second.
+/// Loads in packets a second.
 const STEPS: [f64; 7] = [2e3, 5e3, 10e3, 25e3, 50e3, 100e3, 200e3];
-/// Each way's delay meanwhile.
+/// Delay of the path in either direction.
 const DELAY: Duration = Duration::from_millis(1);
-/// How long each is.
+/// Duration of each load.
 const SPAN: Duration = Duration::from_millis(400);
-/// A load that is not held is tried so often in all: whoever else works for a moment must not pass for the machine.
+/// Attempts before a load counts as too high: a short disturbance must not count.
 const TRIES: usize = 3;
-/// A load is held where no more than this part of it is lost without having been asked for,
+/// A load is sustained if at most this share is lost unexpectedly,
 const LOST: f64 = 1e-3;
-/// where at least this part of it came about,
+/// at least this share was sent,
 const CAME_ABOUT: f64 = 0.9;
-/// and where the 99th percentile of what is added to a delay is no more than this, in seconds.
+/// and the 99th percentile of the added delay is at most this, in seconds.
 const LATE: f64 = 2e-3;
 
-/// What this machine holds.
+/// The capacity of this machine.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Capacity {
-    /// The highest load that was held, in packets a second over one link; 0 where none was.
+    /// The highest sustained load over one link, in packets a second; 0 if none was sustained.
     pub packets_per_second: f64,
-    /// How late packets were at the lightest load, 99th percentile, in seconds: shorter delays cannot be told from it.
+    /// 99th percentile of the added delay at the lightest load, in seconds: the smallest delay that makes sense to
+    /// emulate.
     pub late_p99_s: f64,
-    /// Whether the machine's processors had other work meanwhile, so that it may hold more.
+    /// Whether the processors had other work, so that the capacity may be higher.
     pub is_busy: bool,
 }
 
-/// Measures loads in rising order until one is not held in three tries, or `enough` packets a second are: 5 s at most.
+/// Measures increasing loads until one fails three times or `enough` packets a second are sustained: 5 s at most.
 ///
 /// # Errors
-/// What stands in the way of emulation, and the system's.
+/// Those of [`Emulation::start`], and the system's.
 pub fn capacity(enough: f64, stopped: &mut dyn FnMut() -> bool) -> Result<Capacity, Error> {
     let link = LinkSpec {
         delay: Span::from_millis(1),
@@ -80,18 +81,18 @@ pub fn capacity(enough: f64, stopped: &mut dyn FnMut() -> bool) -> Result<Capaci
     Ok(found)
 }
 
-/// What became of a load.
+/// The result of one load.
 struct LoadResult {
-    /// The part that was lost without having been asked for.
+    /// Share of packets lost unexpectedly.
     lost: f64,
-    /// The part of it that could be sent.
+    /// Share of packets that were sent.
     came_about: f64,
-    /// What was added to the delay, 99th percentile, in seconds.
+    /// 99th percentile of the added delay, in seconds.
     late_s: f64,
 }
 
 impl LoadResult {
-    /// Lateness says nothing of a machine that has other work.
+    /// On a busy machine the delay does not count.
     fn is_met(&self, is_busy: bool) -> bool {
         self.lost <= LOST && self.came_about >= CAME_ABOUT && (self.late_s <= LATE || is_busy)
     }

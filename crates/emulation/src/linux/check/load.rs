@@ -1,4 +1,4 @@
-//! Datagrams at a rate from one host to another, and when they arrive.
+//! Sends datagrams at a rate from one host to another and measures their delays.
 
 use std::io;
 use std::net::{Ipv4Addr, SocketAddr};
@@ -10,43 +10,43 @@ use socket::datagrams::{Datagrams, Inbox, Peer};
 
 use crate::linux::emulation::Emulation;
 
-/// Bytes of the headers of IP and UDP.
+/// Bytes of the IP and UDP headers.
 pub(super) const HEADERS: u64 = 28;
-/// A datagram of the least size holds the time at which it was sent.
+/// Bytes of the smallest packet: its payload is the time of sending.
 pub(super) const LEAST: u64 = HEADERS + 8;
-/// Datagrams handed to the kernel at once where many are sent.
+/// Datagrams per system call at high rates.
 const TRAIN: usize = 16;
-/// After the last datagram was sent, those under way have so long.
+/// How long to wait for packets after the last one was sent.
 const PATIENCE: Duration = Duration::from_millis(500);
-/// How often it is asked whether to go on.
+/// Interval between calls of `stopped`.
 const STOP_INTERVAL: Duration = Duration::from_millis(20);
 const PORT: u16 = 9;
 
-/// What to send.
+/// A load.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct PacketLoad {
-    /// Bytes of a packet with its headers.
+    /// Packet size in bytes with headers.
     pub bytes: u64,
     /// Packets a second.
     pub per_second: f64,
-    /// Packets that go first, as fast as can be.
+    /// Packets sent first, at full speed.
     pub burst: u64,
-    /// For so long.
+    /// Duration.
     pub span: Duration,
-    /// The time that a packet takes where nothing is in its way.
+    /// Delay of the unloaded path.
     pub way: Duration,
 }
 
-/// What came of it.
+/// The packets that arrived.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Arrivals {
-    /// Packets that were sent.
+    /// Packets sent.
     pub sent: u64,
-    /// Packets that an application received.
+    /// Packets received.
     pub received: u64,
-    /// How long they took, in seconds; in order of length, one of each group that was received at once.
+    /// Delays in seconds, sorted: one of each group of packets received together.
     pub delays: Vec<f64>,
-    /// From the first that was received to the last, in seconds.
+    /// Time from the first to the last received packet, in seconds.
     pub span: f64,
 }
 
@@ -55,7 +55,7 @@ fn wall() -> f64 {
     since.unwrap_or_default().as_secs_f64()
 }
 
-/// Sends a stream from one host to another.
+/// Sends a load from one host to another.
 pub(super) fn send(
     emulation: &Emulation,
     from: HostId,
@@ -93,13 +93,13 @@ fn feed(sender: &Datagrams, peer: Peer, stream: PacketLoad, given_up: &AtomicBoo
     socket::wait::sharpen_timers();
     let size = (stream.bytes.max(LEAST) - HEADERS) as usize;
     let gap = 1.0 / stream.per_second;
-    // Where packets are far apart each one goes alone.
+    // Packets far apart are sent one by one.
     let train = if gap < 1e-4 { TRAIN } else { 1 };
     let mut payload = vec![0; size * train];
     let offer = |payload: &mut [u8]| {
         payload[..8].copy_from_slice(&wall().to_be_bytes());
         match sender.send(peer, payload, size) {
-            // The host's device is full: what is lost there is not the path's.
+            // The host's device is full; the path does not lose these packets.
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => Ok(false),
             result => result.map(|()| true),
         }

@@ -1,4 +1,4 @@
-//! A path built by itself, under a light and under a full load.
+//! Measures a separate copy of a path under a light and under a full load.
 
 use std::time::Duration;
 
@@ -11,36 +11,36 @@ use crate::linux::drops::HostDrops;
 use crate::linux::emulation::Emulation;
 use crate::options::EmulationOptions;
 
-/// Bytes of a packet of the light load.
+/// Packet size of the light load in bytes.
 pub(super) const SMALL: u64 = 100;
-/// Bytes of a packet of the full load, or what the MTU of a link lets through.
+/// Packet size of the full load in bytes, unless a link's MTU is smaller.
 const LARGE: u64 = 1500;
-/// The least time between packets whose delay is measured, in seconds.
+/// The smallest gap between packets whose delays are measured, in seconds.
 const APART: f64 = 5e-3;
-/// For how long delays are measured, and losses.
+/// Duration of the delay and loss measurements.
 const SPAN: Duration = Duration::from_millis(1200);
-/// Packets a second among which losses are counted.
+/// Packets a second of the loss measurement.
 const COUNTED: f64 = 10_000.0;
-/// The full load above the rate.
+/// The full load relative to the rate.
 const EXCESS: f64 = 1.3;
-/// The largest queue that is filled, in packets.
+/// The largest queue to fill, in packets.
 const FILLED: u64 = 20_000;
 
-/// What was seen of a path.
+/// The measurements of a path.
 #[derive(Clone, Debug, Default)]
 pub(super) struct PathMeasurement {
-    /// What arrived of packets far apart.
+    /// The light load.
     pub apart: Arrivals,
-    /// Packets that were sent to count losses, those far apart included, and those that arrived.
+    /// Packets sent for the loss measurement, including the light load, and packets received.
     pub sent: u64,
     pub received: u64,
-    /// What arrived of the full load; nothing of a path without a rate.
+    /// The full load; `None` for a path without a rate.
     pub full: Option<Arrivals>,
-    /// Bytes of a packet of the full load.
+    /// Packet size of the full load in bytes.
     pub bytes: u64,
-    /// Packets that the hosts' kernels dropped, under the light load and under the full one.
+    /// Packets dropped by the hosts' kernels, under both loads.
     pub host_dropped: u64,
-    /// What each link counted, under the light load and under the full one.
+    /// Link counters after the light load and after the full one.
     pub light_links: Vec<LinkCounters>,
     pub full_links: Vec<LinkCounters>,
 }
@@ -66,7 +66,7 @@ impl PathMeasurement {
             bytes: SMALL,
             per_second: 1.0 / apart,
             burst: 0,
-            // Enough of them for a median, also where they are far apart.
+            // Enough packets for a median.
             span: SPAN.max(Duration::from_secs_f64((40.0 * apart).min(3.0))),
             way: Duration::from_secs_f64((way * 2.0).min(2.0)),
         };
@@ -123,7 +123,7 @@ impl PathMeasurement {
     }
 }
 
-/// The slowest link, the first of several; none where no link has a rate.
+/// The slowest link, the first of several; `None` if no link has a rate.
 pub(super) fn narrowest(specs: &[LinkSpec]) -> Option<usize> {
     let limited = (0..specs.len()).filter(|&link| specs[link].capacity != Capacity::Unlimited);
     limited.min_by_key(|&link| {
@@ -134,7 +134,7 @@ pub(super) fn narrowest(specs: &[LinkSpec]) -> Option<usize> {
     })
 }
 
-/// Seconds to send a packet on a link.
+/// Transmission time of a packet on a link, in seconds.
 pub(super) fn sending(link: &LinkSpec, bytes: u64) -> f64 {
     let rate = link.capacity.mean_rate();
     rate.map_or(0.0, |rate| rate.time_for(bytes).as_secs_f64())
@@ -145,7 +145,7 @@ fn build(specs: &[LinkSpec], streams: Streams) -> Result<Emulation, Error> {
         forward: forward.clone(),
         reverse: LinkSpec::default(),
     };
-    // Where hosts share a node there is nothing between them.
+    // Hosts at the same node have no link between them.
     let paths: Vec<PathSpec> = match specs {
         [] => vec![PathSpec::default()],
         some => some.iter().map(one).collect(),
@@ -166,7 +166,7 @@ fn host_dropped(emulation: &Emulation) -> Result<u64, Error> {
     Ok(emulation.host_drops()?.into_iter().map(HostDrops::total).sum())
 }
 
-/// Of the links on the way, which are every second one.
+/// Links come in pairs; the forward one is first.
 fn counters(emulation: &Emulation) -> Vec<LinkCounters> {
     emulation.with_network(|network, _| {
         let links = network.links().filter(|&LinkId(number)| number % 2 == 0);

@@ -1,4 +1,4 @@
-//! Whether this machine holds a path: what its links do when they are built beside what was asked of them.
+//! Checks whether this machine can emulate a path: compares the behavior of its links with their configuration.
 
 mod capacity;
 mod load;
@@ -16,26 +16,26 @@ use crate::error::Error;
 pub use capacity::{Capacity, capacity};
 pub use verdict::{Figure, PathReport};
 
-/// A way that packets of a trial take: links behind one another.
+/// A path of a trial: the links in one direction.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct CheckedPath {
-    /// The host at its beginning.
+    /// The sending host.
     pub from: String,
-    /// The host at its end.
+    /// The receiving host.
     pub to: String,
     /// The names of its links.
     pub links: Vec<String>,
-    /// What is asked of them: equal where two paths are alike.
+    /// The links' configuration as text: equal for equal paths.
     #[serde(rename = "asked")]
     pub specification: String,
     #[serde(skip)]
     specs: Vec<LinkSpec>,
 }
 
-/// The paths of a trial's flows, there and back, each kind once.
+/// Returns the different paths of a trial's flows, in both directions.
 ///
 /// # Errors
-/// What is wrong with the specification.
+/// The errors in the specification.
 pub fn paths(spec: &TrialSpec) -> Result<Vec<CheckedPath>, TrialError> {
     let plan = Plan::of(spec)?;
     let mut found: Vec<CheckedPath> = Vec::new();
@@ -71,10 +71,11 @@ fn path(topology: &Topology, from: HostId, to: HostId, links: &[LinkId]) -> Chec
     }
 }
 
-/// Measures a path, built by itself between two hosts: 3 to 8 s.
+/// Measures a separate copy of a path between two hosts: 3 to 8 s. `stopped` is called several times a second; once it
+/// returns true, the check ends with an error.
 ///
 /// # Errors
-/// What stands in the way of emulation, and the system's. `stopped` is asked several times a second and gives it up.
+/// Those of [`Emulation::start`], and the system's.
 pub fn check(
     path: &CheckedPath,
     streams: Streams,

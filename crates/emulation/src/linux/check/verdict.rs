@@ -1,17 +1,17 @@
-//! What was seen of a path against what was configured of it.
+//! Compares the measurements of a path with its configuration.
 
 use network::{Capacity, Distribution, LinkCounters, LinkSpec, LossConfig, QueueConfig, QueueLimit};
 use serde::Serialize;
 
 use super::measure::{PathMeasurement, SMALL, narrowest, sending};
 
-/// How far a rate may be off, as a part of it.
+/// Relative tolerance of a rate.
 const RATE: f64 = 0.01;
-/// How far a median delay may be off, as a part of it, or in seconds.
+/// Tolerance of a median delay: relative, and in seconds; the larger one counts.
 const DELAY: (f64, f64) = (0.05, 300e-6);
-/// The part of packets that may be lost without having been configured for.
+/// Share of packets that may be lost without a configured loss.
 const UNEXPLAINED: f64 = 1e-3;
-/// Standard deviations of the normal distribution within which 99.9 % of what happens by chance is.
+/// Standard deviations that cover 99.9 % of a normal distribution.
 const DEVIATIONS: f64 = 3.29;
 
 /// One property of a path.
@@ -21,23 +21,23 @@ pub struct Figure {
     pub name: &'static str,
     /// In bit/s, seconds, a share from 0 to 1, or "packets" or "B".
     pub unit: &'static str,
-    /// What was configured; null for no limit.
+    /// The configured value; null for no limit.
     #[serde(rename = "asked")]
     pub configured: Option<f64>,
-    /// What was seen; null where it was not measured.
+    /// The measured value; null if it was not measured.
     pub measured: Option<f64>,
-    /// Whether they agree; null where there is no saying.
+    /// Whether they agree; null if that cannot be decided.
     pub holds: Option<bool>,
-    /// More about it; empty for nothing.
+    /// A remark, or empty.
     pub detail: String,
 }
 
-/// A path as configured and as built.
+/// The comparison of a path with its configuration.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct PathReport {
-    /// What was looked at.
+    /// The properties.
     pub figures: Vec<Figure>,
-    /// Why this machine does not hold the path; empty where it does.
+    /// Reasons why this machine cannot emulate the path.
     pub refusals: Vec<String>,
 }
 
@@ -72,9 +72,9 @@ fn rate(specs: &[LinkSpec], measured: &PathMeasurement, report: &mut PathReport)
         let seen = packets * measured.bytes as f64 * 8.0 / full.span.max(1e-9);
         (figure.configured, figure.measured) = (Some(configured), Some(seen));
         if matches!(specs[narrow].capacity, Capacity::Trace(_)) {
-            figure.detail = "mean of the trace; here the part of it that was measured".into();
+            figure.detail = "configured: mean of the trace; measured: the part that was played".into();
         } else {
-            // Of few packets one more or less shows.
+            // With few packets, one more or less matters.
             let margin = RATE + 2.0 / packets.max(1.0);
             let holds = (seen / configured - 1.0).abs() <= margin;
             figure.holds = Some(holds);
@@ -84,7 +84,7 @@ fn rate(specs: &[LinkSpec], measured: &PathMeasurement, report: &mut PathReport)
                     packets / full.span.max(1e-9),
                 );
                 report.refusals.push(format!(
-                    "too fast: {required:.0} packets/s of {} B are required, and this machine moves {moved:.0}",
+                    "too fast: {required:.0} packets/s of {} B configured, this machine moves {moved:.0}",
                     measured.bytes
                 ));
             }
@@ -144,7 +144,7 @@ fn delay(specs: &[LinkSpec], measured: &PathMeasurement, report: &mut PathReport
         let count = delays.len().max(2) as f64;
         let mean = delays.iter().sum::<f64>() / count;
         let seen = (delays.iter().map(|delay| (delay - mean).powi(2)).sum::<f64>() / (count - 1.0)).sqrt();
-        // The deviation of a deviation (of normal samples, which have a wider one than uniform ones).
+        // The standard error of a standard deviation (for normal samples, where it is larger than for uniform ones).
         let margin = jitter * DEVIATIONS / (2.0 * (count - 1.0)).sqrt() + DELAY.1;
         report.figures.push(Figure {
             name: "jitter",
@@ -157,7 +157,7 @@ fn delay(specs: &[LinkSpec], measured: &PathMeasurement, report: &mut PathReport
     }
 }
 
-/// Part of the packets that a chain of links lost, each of what reached it.
+/// The share of packets that a chain of links lost.
 fn lost(links: &[LinkCounters]) -> f64 {
     let kept = |link: &LinkCounters| 1.0 - link.lost.packets as f64 / link.entered.packets.max(1) as f64;
     1.0 - links.iter().map(kept).product::<f64>()
@@ -180,7 +180,7 @@ fn loss(specs: &[LinkSpec], measured: &PathMeasurement, report: &mut PathReport)
         unit: "share",
         configured: Some(configured),
         measured: Some(seen),
-        // Bursts, and losses by number, are no independent draws.
+        // Losses in bursts or by packet number are not independent.
         holds: is_independent.then(|| (seen - configured).abs() <= margin),
         detail: format!("of {} packets", measured.sent),
     });
@@ -190,12 +190,12 @@ fn loss(specs: &[LinkSpec], measured: &PathMeasurement, report: &mut PathReport)
         .map(|link| link.lost.packets + link.queue_dropped.packets + link.mtu_dropped.packets)
         .sum();
     let doubled: u64 = links.iter().map(|link| link.duplicated.packets).sum();
-    // A packet in which a bit is flipped is refused by the receiving kernel.
+    // The receiving kernel discards corrupted packets.
     let corrupted: u64 = links.iter().map(|link| link.corrupted.packets).sum();
     let unexplained = (measured.sent + doubled).saturating_sub(measured.received + counted + corrupted);
     if unexplained as f64 > (UNEXPLAINED * sent).max(2.0) {
         report.refusals.push(format!(
-            "too many packets: {unexplained} of {} were lost without a link having lost them ({} by the hosts' kernels)",
+            "too many packets: {unexplained} of {} were lost, but not by a link ({} by the hosts' kernels)",
             measured.sent, measured.host_dropped
         ));
     }
@@ -231,7 +231,7 @@ fn queue(specs: &[LinkSpec], measured: &PathMeasurement, report: &mut PathReport
     });
 }
 
-/// Packets that the kernels dropped at the two ends, beside the path.
+/// Packets dropped by the kernels at both ends.
 fn hosts(measured: &PathMeasurement, report: &mut PathReport) {
     let sent = measured.sent + measured.full.as_ref().map_or(0, |full| full.sent);
     report.figures.push(Figure {
@@ -244,7 +244,7 @@ fn hosts(measured: &PathMeasurement, report: &mut PathReport) {
     });
 }
 
-/// Seconds for people.
+/// A time for display.
 fn time(seconds: f64) -> String {
     if seconds >= 1e-3 {
         format!("{:.3} ms", seconds * 1e3)

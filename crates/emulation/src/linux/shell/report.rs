@@ -1,4 +1,4 @@
-//! What a shell's path did, at its end.
+//! The report at the end of a shell.
 
 use std::os::unix::process::ExitStatusExt;
 use std::process::ExitStatus;
@@ -10,30 +10,30 @@ use serde::Serialize;
 use crate::error::Error;
 use crate::linux::emulation::Emulation;
 
-/// The host at which the command runs.
+/// The command's host.
 pub(super) const NEAR: HostId = HostId(0);
 /// The host at the other end of the path.
 pub(super) const FAR: HostId = HostId(1);
 
-/// What happened behind the path.
+/// The report of a shell.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct ShellReport {
-    /// The command's exit code; 128 and the signal's number where a signal ended it, as shells tell it.
+    /// The command's exit code, or 128 plus the number of the signal that killed it, as in shells.
     pub code: i32,
-    /// How long the command ran, in seconds.
+    /// Duration of the command, in seconds.
     pub seconds: f64,
-    /// From the command's host to the other, over all links.
+    /// All links from the command's host to the other.
     pub forward: LinkReport,
-    /// And back.
+    /// All links in the other direction.
     pub reverse: LinkReport,
-    /// Packets that the machine's processors dropped meanwhile because their backlogs were full, whoever sent them.
+    /// Packets dropped at full processor backlogs, from any sender.
     pub backlog_dropped: u64,
-    /// What each link of a path of several did.
+    /// Each link, if the path has several.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub hops: Vec<HopReport>,
 }
 
-/// What one link of several did in both directions. The delays are those of the whole path alone.
+/// One of several links, in both directions, without delays.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct HopReport {
     /// Away from the command's host.
@@ -42,47 +42,46 @@ pub struct HopReport {
     pub reverse: LinkReport,
 }
 
-/// What a link did, or all links of a way: then what entered is what entered the first, what was delivered is what the last
-/// delivered, the rate is the least, the longest queue the longest of all, and the rest is summed.
+/// Counters of a link, or of all links in one direction. For several links: `packets` of the first, `delivered` of the
+/// last, the lowest rate, the longest queue, and sums of all other counters.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct LinkReport {
     /// Packets that entered.
     pub packets: u64,
-    /// Packets that reached the far end.
+    /// Packets delivered.
     pub delivered: u64,
-    /// Bytes that reached the far end, in whole packets.
+    /// Bytes delivered, in whole packets.
     pub delivered_bytes: u64,
     /// Packets dropped by the loss model.
     pub lost: u64,
     /// Packets dropped by the queue.
     pub queue_dropped: u64,
-    /// Packets dropped as larger than the MTU.
+    /// Packets dropped because they exceeded the MTU.
     pub mtu_dropped: u64,
-    /// Packets marked as having met congestion (RFC 3168).
+    /// Packets marked with congestion experienced (RFC 3168).
     pub marked: u64,
-    /// Second copies made.
+    /// Duplicates made.
     pub duplicated: u64,
-    /// Packets in which a bit was flipped.
+    /// Packets with a flipped bit.
     pub corrupted: u64,
-    /// Packets that overtook none and were overtaken.
+    /// Packets that were overtaken.
     pub reordered: u64,
-    /// Part of the packets that the loss model dropped, 0 to 1; null without any packet.
+    /// Share of packets that the loss model dropped, 0 to 1; null without packets.
     pub loss: Option<f64>,
-    /// Bytes sent over the time that the link was sending, in bit/s; null for a link without a rate.
+    /// Bytes sent over the busy time, in bit/s; null for a link without a rate.
     pub rate_bps: Option<f64>,
-    /// Median of the delay that packets had, waiting included, from when the emulator read them to when it wrote them, in
-    /// seconds; null without any packet.
+    /// Median delay in seconds, including queueing, from the emulator's read to its write; null without packets.
     pub delay_p50_s: Option<f64>,
     /// 99th percentile of that delay, in seconds.
     pub delay_p99_s: Option<f64>,
-    /// Most packets in the queue at once.
+    /// Maximum queue length in packets.
     pub max_queue_packets: u64,
-    /// Packets that the hosts' kernels dropped, on their way out at the one end or at the receiving socket at the other; null
-    /// for one link of several. `loss` does not count them.
+    /// Packets dropped by the hosts' kernels, at the sender's device or the receiver's socket; null for one link of
+    /// several. `loss` does not include them.
     pub host_dropped: Option<u64>,
 }
 
-/// A link's counters, the bytes that it has sent, and how long it was sending.
+/// A link's counters, its sent bytes and its busy time.
 struct LinkSnapshot {
     counters: LinkCounters,
     sent: u64,
@@ -99,7 +98,7 @@ pub(super) fn report(
     let snapshots: Vec<LinkSnapshot> = emulation.with_network(|network, now| {
         let look = |link| {
             let counters = *network.counters(link);
-            // What is still under way has been sent, what still stands in the queue has not.
+            // Packets in flight were sent; queued packets were not.
             let sent = (counters.entered.bytes + counters.duplicated.bytes)
                 .saturating_sub(
                     counters.lost.bytes + counters.queue_dropped.bytes + counters.mtu_dropped.bytes,
@@ -110,7 +109,7 @@ pub(super) fn report(
         };
         network.links().map(look).collect()
     });
-    // The links of a chain are drawn in pairs, there and back.
+    // A chain's links come in pairs, one for each direction.
     let links: Vec<LinkReport> = snapshots.iter().map(LinkSnapshot::report).collect();
     let hops: Vec<HopReport> = links
         .chunks_exact(2)
@@ -170,7 +169,7 @@ impl LinkSnapshot {
     }
 }
 
-/// What the links of a way did together, in the order in which packets pass them.
+/// Combines the links of one direction, in the order of the path.
 fn over_all(links: &[&LinkReport]) -> LinkReport {
     let (Some(&first), Some(&last)) = (links.first(), links.last()) else {
         unreachable!("a path has a link");

@@ -1,4 +1,4 @@
-//! The thread that moves packets between a port and a stack, and keeps the time.
+//! The thread that moves packets between a port and a stack and runs the stack's timers.
 
 use std::io;
 use std::sync::atomic::Ordering;
@@ -10,14 +10,14 @@ use socket::wait;
 use super::shared::{Shared, State};
 use stack::Arrival;
 
-/// Packets taken before answers leave.
+/// Packets read before replies are sent.
 const BATCH: usize = 32;
 /// Bytes of the largest IPv4 packet.
 const LARGEST: usize = 65_536;
-/// With nothing to do it looks around this often.
+/// The longest sleep.
 const LONGEST: Duration = Duration::from_secs(1);
 
-/// However the thread ends, nobody waits for it any more.
+/// Releases all waiting threads when this thread ends, even by a panic.
 struct Ending<'a>(&'a Shared);
 
 impl Drop for Ending<'_> {
@@ -35,7 +35,7 @@ pub(super) fn run(shared: &Shared) {
     let mut buffer = vec![0; LARGEST];
     while !shared.stop.load(Ordering::Relaxed) {
         let mut state = shared.lock();
-        // Reading resets the counter; that it fails means that there is nothing to reset.
+        // The read resets the counter. It fails if there is nothing to reset.
         let _ = rustix::io::read(&shared.wake, &mut [0_u8; 8]);
         let received = receive(shared, &mut state, &mut buffer);
         let now = shared.clock.now();
@@ -70,7 +70,7 @@ pub(super) fn run(shared: &Shared) {
     }
 }
 
-/// Takes some of the packets that have arrived; gives how many.
+/// Reads up to [`BATCH`] packets; returns their number.
 fn receive(shared: &Shared, state: &mut State, buffer: &mut [u8]) -> io::Result<usize> {
     for count in 0..BATCH {
         let Some(length) = shared.port.receive(buffer)? else {

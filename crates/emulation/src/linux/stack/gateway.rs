@@ -17,15 +17,15 @@ use crate::linux::emulation::Emulation;
 use crate::linux::port::Port;
 use stack::{Gateway, Side};
 
-/// Packets taken from one side before answers leave.
+/// Packets read from one side before replies are sent.
 const BATCH: usize = 32;
 /// Bytes of the largest IPv4 packet.
 const LARGEST: usize = 65_536;
-/// With nothing to do it looks around this often.
+/// The longest sleep.
 const LONGEST: Duration = Duration::from_secs(1);
 
-/// Has the project's TCP carry all connections of a host, in the place of its kernel's, until it is dropped. Programs at the
-/// host use sockets as ever.
+/// Carries all connections of a host over the project's TCP instead of the kernel's, until it is dropped. Programs at
+/// the host keep using sockets.
 #[derive(Debug)]
 pub struct HostGateway {
     stop: Arc<(AtomicBool, OwnedFd)>,
@@ -33,13 +33,13 @@ pub struct HostGateway {
 }
 
 impl HostGateway {
-    /// Begins to carry the connections of a host by this TCP.
+    /// Starts a gateway at a host.
     ///
     /// # Errors
-    /// `Unsupported` for a host of several ways, and the system's.
+    /// `Unsupported` for a host with several ways, and the system's.
     ///
     /// # Panics
-    /// For a host that there is not.
+    /// If there is no such host.
     pub fn start(
         emulation: &Emulation,
         host: HostId,
@@ -71,17 +71,17 @@ impl HostGateway {
         })
     }
 
-    /// Why it carries the host's connections no longer; `None` as long as it does. It is told once: the
-    /// system's error, or what its thread said when it panicked.
+    /// Returns, once, the error that stopped the gateway: the system's, or the message of its thread's panic. `None`
+    /// while it runs.
     pub fn failure(&mut self) -> Option<io::Error> {
         let ended = self.thread.take_if(|thread| thread.is_finished())?;
         Some(match ended.join() {
             Ok(Ok(())) => io::ErrorKind::BrokenPipe.into(),
             Ok(Err(error)) => error,
             Err(panic) => {
-                let said = panic.downcast_ref::<String>().map(String::as_str);
-                let said = said.or_else(|| panic.downcast_ref::<&str>().copied());
-                let line = said.and_then(|said| said.lines().next());
+                let message = panic.downcast_ref::<String>().map(String::as_str);
+                let message = message.or_else(|| panic.downcast_ref::<&str>().copied());
+                let line = message.and_then(|message| message.lines().next());
                 io::Error::other(format!(
                     "its thread has panicked: {}",
                     line.unwrap_or("no reason")
@@ -106,7 +106,7 @@ struct Driver {
     /// By side.
     ports: [Port; 2],
     clock: Clock,
-    /// What leaves next at a side whose port had no room.
+    /// The next packet of a side whose port was full.
     blocked: [Option<Vec<u8>>; 2],
     spare: Vec<u8>,
     stop: Arc<(AtomicBool, OwnedFd)>,
@@ -136,8 +136,8 @@ impl Driver {
                 Some(_) => PollFlags::IN | PollFlags::OUT,
                 None => PollFlags::IN,
             };
-            let asked = Side::ALL.map(|side| PollFd::new(&self.ports[side as usize], interest(side)));
-            let [kernel, network] = asked;
+            let polled = Side::ALL.map(|side| PollFd::new(&self.ports[side as usize], interest(side)));
+            let [kernel, network] = polled;
             wait::wait_any(
                 &mut [kernel, network, PollFd::new(&self.stop.1, PollFlags::IN)],
                 span,
@@ -146,7 +146,7 @@ impl Driver {
         Ok(())
     }
 
-    /// Takes some of what has arrived at a side; gives whether there may be more.
+    /// Reads up to [`BATCH`] packets from a side; returns whether there may be more.
     fn receive(&mut self, side: Side, buffer: &mut [u8]) -> io::Result<bool> {
         for _ in 0..BATCH {
             let Some(length) = self.ports[side as usize].receive(buffer)? else {
@@ -201,7 +201,7 @@ mod tests {
     fn failure(mut gateway: HostGateway) -> String {
         loop {
             if let Some(error) = gateway.failure() {
-                assert!(gateway.failure().is_none(), "it is told once");
+                assert!(gateway.failure().is_none(), "the error is returned once");
                 return error.to_string();
             }
             std::thread::yield_now();
@@ -209,7 +209,7 @@ mod tests {
     }
 
     #[test]
-    fn a_thread_that_ends_says_why() {
+    fn failure_returns_the_threads_error() {
         let panicked = gateway(|| panic!("a number is {}", 1));
         assert_eq!(failure(panicked), "its thread has panicked: a number is 1");
         let failed = gateway(|| Err(io::Error::other("no port")));

@@ -1,5 +1,5 @@
-//! The project's TCP at a host of an emulated network: a [`Stack`] on wall time, and blocking
-//! streams like those of the standard library.
+//! The project's TCP at an emulated host: a [`Stack`] on wall time, with blocking streams like those of the standard
+//! library.
 
 mod driver;
 mod gateway;
@@ -26,10 +26,10 @@ pub use self::stream::{UserListener, UserStream};
 use super::port::Port;
 use stack::{Counters, Stack, StreamId};
 
-/// Ports that a stack takes for itself: those that Linux does not (`ip_local_port_range`), so that both can be at one host.
+/// The stack's local ports: those outside Linux's range (`ip_local_port_range`), so that both can share a host.
 pub(crate) const PORTS: std::ops::RangeInclusive<u16> = 10_000..=32_767;
 
-/// The project's TCP at a host. It ends when it is dropped with all of its streams and listeners.
+/// The project's TCP at a host. Dropping it closes its streams and listeners.
 #[derive(Debug)]
 pub struct UserStack {
     shared: Arc<Shared>,
@@ -37,7 +37,7 @@ pub struct UserStack {
 }
 
 impl UserStack {
-    /// The project's TCP with this address on a port.
+    /// Starts a stack with this address on a port.
     ///
     /// # Errors
     /// The system's.
@@ -74,22 +74,22 @@ impl UserStack {
         self.shared.address
     }
 
-    /// What it has done so far.
+    /// Its packet counters.
     #[must_use]
     pub fn counters(&self) -> Counters {
         self.shared.lock().stack.counters()
     }
 
-    /// Connections, those that linger in TIME-WAIT included.
+    /// The number of connections, including those in TIME-WAIT.
     #[must_use]
     pub fn connections(&self) -> usize {
         self.shared.lock().stack.len()
     }
 
-    /// Listens at a port; 0 is one that is free.
+    /// Listens at a port; 0 means any free port.
     ///
     /// # Errors
-    /// `AddrInUse` where somebody listens already, or no port is free.
+    /// `AddrInUse` if the port is in use, or no port is free.
     pub fn listen(&self, port: u16, config: Arc<TcpConfig>) -> io::Result<UserListener> {
         let mut state = self.shared.lock();
         let port = match port {
@@ -101,22 +101,22 @@ impl UserStack {
         Ok(UserListener::new(Arc::clone(&self.shared), port))
     }
 
-    /// Connects, and waits until the connection stands.
+    /// Opens a connection and waits until it is established.
     ///
     /// # Errors
-    /// `ConnectionRefused`, `TimedOut`, and `AddrInUse` where no port is free.
+    /// `ConnectionRefused`, `TimedOut`, and `AddrInUse` if no port is free.
     pub fn connect(&self, to: SocketAddr, config: &TcpConfig) -> io::Result<UserStream> {
         let stream = self.open(to, config, |_, _| {})?;
         stream.wait_until_connected()?;
         Ok(stream)
     }
 
-    /// Opens a connection and writes the beginning of the stream, which with `fast_open` or `ttcp` may leave with the SYN; and
-    /// with `ends` the stream's end behind it, which leaves with `ttcp` likewise. It does not wait for the connection: reading
-    /// does. Gives how many bytes there was room for; the end is left out where those are not all.
+    /// Opens a connection and writes `bytes`, without waiting for the handshake. With `fast_open` or `ttcp` the bytes
+    /// may leave with the SYN. With `ends`, the stream is closed behind them, provided all were written; with `ttcp`
+    /// the FIN may leave with the SYN. Returns the stream and the number of bytes written.
     ///
     /// # Errors
-    /// `AddrInUse` where no port is free.
+    /// `AddrInUse` if no port is free.
     pub fn connect_sending(
         &self,
         to: SocketAddr,
@@ -135,12 +135,12 @@ impl UserStack {
         Ok((stream, written))
     }
 
-    /// Lets `change` have what the stack remembers of other hosts, for connections with `fast_open` or `ttcp`.
+    /// Calls `change` with the stack's memory of other hosts, for `fast_open` and `ttcp`.
     pub fn with_memory<T>(&self, change: impl FnOnce(&mut HostMemory) -> T) -> T {
         change(self.shared.lock().stack.memory())
     }
 
-    /// Opens a connection without waiting for it; `prepare` has its stream before the first packet leaves.
+    /// Opens a connection without waiting; `prepare` gets its stream before the first packet leaves.
     pub(crate) fn open(
         &self,
         to: SocketAddr,

@@ -14,7 +14,7 @@ use transport::tcp::Error as TcpError;
 
 use crate::linux::port::Port;
 
-/// What the thread of a stack and its streams share.
+/// State that the thread of a stack and its streams share.
 #[derive(Debug)]
 pub(super) struct Shared {
     pub(super) state: Mutex<State>,
@@ -29,15 +29,15 @@ pub(super) struct Shared {
 #[derive(Debug)]
 pub(super) struct State {
     pub(super) stack: Stack,
-    /// The packet that leaves next, where the port had no room for it.
+    /// The next packet, if the port was full.
     pub(super) packet: Vec<u8>,
     pub(super) is_blocked: bool,
-    /// The network has ended.
+    /// Whether the network has ended.
     pub(super) has_ended: bool,
-    /// Until when the thread sleeps.
+    /// The end of the thread's sleep.
     pub(super) sleeps_until: Instant,
     pub(super) streams: BTreeMap<StreamId, Status>,
-    /// Streams that wait to be accepted, by port.
+    /// Connections to accept, by port.
     pub(super) backlogs: BTreeMap<u16, (Arc<Condvar>, VecDeque<StreamId>)>,
 }
 
@@ -49,24 +49,24 @@ pub(super) struct Status {
     pub(super) state: StreamState,
 }
 
-/// How far a stream has come.
+/// The state of a stream.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct StreamState {
     pub(crate) peer_has_finished: bool,
-    /// Both directions finished and were acknowledged.
+    /// Whether both directions are closed and acknowledged.
     pub(crate) has_finished: bool,
     pub(crate) is_closed: bool,
     pub(crate) failure: Option<TcpError>,
 }
 
 impl Shared {
-    /// A thread that has panicked has said so; what it held is as good as it left it.
+    /// A panic is reported elsewhere; the state stays usable.
     pub(super) fn lock(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     pub(super) fn wake(&self) {
-        // Full, the counter wakes the thread just as well.
+        // A full counter wakes the thread too.
         let _ = rustix::io::write(&self.wake, &1_u64.to_ne_bytes());
     }
 
@@ -74,7 +74,7 @@ impl Shared {
         IpAddr::V4(self.address)
     }
 
-    /// Sends what is to leave, tells who waits, and has the thread wake up in time for what is due next.
+    /// Sends packets, dispatches events, and wakes the thread if a timer is due before its sleep ends.
     pub(super) fn flush(&self, state: &mut State) {
         self.send(state);
         state.dispatch_events();
@@ -112,7 +112,7 @@ impl Shared {
 }
 
 impl State {
-    /// Hands events to those who wait for them.
+    /// Passes the stack's events to waiting threads.
     pub(super) fn dispatch_events(&mut self) {
         while let Some(event) = self.stack.poll_event() {
             match event {
@@ -148,7 +148,7 @@ impl State {
         }
     }
 
-    /// The network is gone, and so is everybody in it.
+    /// Releases all waiting threads after the network's end.
     pub(super) fn end(&mut self) {
         self.has_ended = true;
         for status in self.streams.values() {

@@ -1,4 +1,4 @@
-//! Blocking streams and listeners over a stack.
+//! Blocking streams and listeners of a stack.
 
 use std::io::{self, ErrorKind, Read, Write};
 use std::net::SocketAddr;
@@ -12,18 +12,18 @@ use transport::tcp::{Connection, Error as TcpError, TcpConfig};
 use super::shared::{Shared, State, Status, StreamState};
 use stack::{Stack, StreamId};
 
-/// One end of a connection of the project's TCP. Dropped, it is closed as a process that ends closes its sockets: the
-/// stream ends, and the connection lingers by itself; what was not read is answered with a reset.
+/// One end of a connection of the project's TCP. Dropping it closes the connection as the end of a process closes a
+/// socket: the stack finishes it in the background, and unread data causes a reset.
 #[derive(Debug)]
 pub struct UserStream {
     shared: Arc<Shared>,
     id: StreamId,
     changed: Arc<Condvar>,
-    /// How long reading and writing wait.
+    /// Timeout of reads and writes.
     timeout: Option<StdDuration>,
 }
 
-/// Waits for connections at a port.
+/// A listener at a port.
 #[derive(Debug)]
 pub struct UserListener {
     shared: Arc<Shared>,
@@ -39,7 +39,7 @@ fn error_of(failure: TcpError) -> io::Error {
     io::Error::new(kind, failure)
 }
 
-/// Waits until something has changed; false where `until` has come.
+/// Waits for a change; returns false once `until` has passed.
 fn wait<'a>(
     state: MutexGuard<'a, State>,
     changed: &Condvar,
@@ -85,16 +85,16 @@ impl UserListener {
         Self { shared, port }
     }
 
-    /// Address and port.
+    /// Its address and port.
     #[must_use]
     pub fn local_addr(&self) -> SocketAddr {
         SocketAddr::new(self.shared.own_address(), self.port)
     }
 
-    /// The next connection; waits for it, at most `timeout`.
+    /// Waits for the next connection, at most `timeout`.
     ///
     /// # Errors
-    /// `WouldBlock` when that has passed, `NetworkDown` once the network has ended.
+    /// `WouldBlock` after the timeout, `NetworkDown` once the network has ended.
     pub fn accept(&self, timeout: Option<StdDuration>) -> io::Result<UserStream> {
         let until = timeout.map(|timeout| StdInstant::now() + timeout);
         let mut state = self.shared.lock();
@@ -141,14 +141,14 @@ impl Drop for UserListener {
 }
 
 impl UserStream {
-    /// The address and port of this end.
+    /// The local address and port.
     #[must_use]
     pub fn local_addr(&self) -> Option<SocketAddr> {
         let state = self.shared.lock();
         state.stack.endpoints(self.id).map(|endpoints| endpoints.source)
     }
 
-    /// The address and port of the peer.
+    /// The peer's address and port.
     #[must_use]
     pub fn peer_addr(&self) -> Option<SocketAddr> {
         let state = self.shared.lock();
@@ -158,17 +158,17 @@ impl UserStream {
             .map(|endpoints| endpoints.destination)
     }
 
-    /// Reading and writing wait at most so long, and then fail with `WouldBlock`; default without end.
+    /// Sets the timeout of reads and writes, which then fail with `WouldBlock`; default none.
     pub const fn set_timeout(&mut self, timeout: Option<StdDuration>) {
         self.timeout = timeout;
     }
 
-    /// Lets `look` see the connection.
+    /// Calls `look` with the connection.
     pub fn look<T>(&self, look: impl FnOnce(&Connection) -> T) -> Option<T> {
         self.shared.lock().stack.connection(self.id).map(look)
     }
 
-    /// Lets `change` have the connection, as for its settings.
+    /// Calls `change` with the connection, for example to change its settings.
     pub fn touch<T>(&self, change: impl FnOnce(&mut Connection) -> T) -> Option<T> {
         let mut state = self.shared.lock();
         let result = state.stack.touch(self.id, change);
@@ -176,15 +176,15 @@ impl UserStream {
         result
     }
 
-    /// Ends this end's stream, as `shutdown(SHUT_WR)` of a socket does.
+    /// Closes the sending direction, like `shutdown(SHUT_WR)`.
     pub fn finish(&self) {
         let mut state = self.shared.lock();
         state.stack.finish(self.shared.clock.now(), self.id);
         self.shared.flush(&mut state);
     }
 
-    /// Writes as much as there is room for, and ends the stream if that is all of it: both may leave in one segment. Gives how
-    /// many bytes that were.
+    /// Writes as many bytes as there is room for, and closes the sending direction if that is all of them: the FIN may
+    /// leave with the data. Returns their number.
     pub fn write_last(&self, bytes: &[u8]) -> usize {
         let mut state = self.shared.lock();
         let now = self.shared.clock.now();
@@ -196,7 +196,7 @@ impl UserStream {
         count
     }
 
-    /// Ends the connection at once: the peer is sent a reset.
+    /// Aborts the connection with a reset.
     pub fn abort(&self) {
         let mut state = self.shared.lock();
         state.stack.abort(self.shared.clock.now(), self.id);
@@ -213,8 +213,8 @@ impl UserStream {
         })
     }
 
-    /// Lets `act` have the stream each time that something has changed, or the time has come that it has asked for, until it
-    /// breaks off or the network ends.
+    /// Calls `act` after every change of the stream and after the time that it returned, until it breaks or the network
+    /// ends.
     pub(crate) fn converse(
         &self,
         mut act: impl FnMut(&mut Stack, StreamId, StreamState) -> ControlFlow<(), Duration>,
@@ -232,7 +232,7 @@ impl UserStream {
         }
     }
 
-    /// Does something until it has come to something, for as long as there is timeout.
+    /// Repeats `act` after every change until it returns a result, within the timeout.
     fn wait_for<T>(&self, mut act: impl FnMut(&mut State) -> Option<io::Result<T>>) -> io::Result<T> {
         let until = self.timeout.map(|timeout| StdInstant::now() + timeout);
         let mut state = self.shared.lock();
@@ -298,7 +298,7 @@ impl Write for &UserStream {
         })
     }
 
-    /// Nothing to do: what was written leaves as the protocol lets it.
+    /// Does nothing: the protocol decides when data leaves.
     fn flush(&mut self) -> io::Result<()> {
         Ok(())
     }

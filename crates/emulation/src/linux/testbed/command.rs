@@ -12,37 +12,37 @@ use crate::error::Error;
 use crate::linux::emulation::Emulation;
 use crate::linux::terminal::{self, Terminal};
 
-/// What becomes of the terminal when a command starts.
+/// The terminal of a command.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum TerminalMode {
-    /// Nothing: the command has none of its own.
+    /// No terminal.
     #[default]
     None,
-    /// The caller's terminal, where standard input is it, is the command's until the caller takes it back.
+    /// The caller's terminal, if standard input is one, until the caller takes it back.
     Lent,
-    /// Standard input is a terminal that becomes the command's own, in a session of its own.
+    /// Standard input becomes the controlling terminal of a new session.
     Given,
 }
 
-/// What to run at a host.
+/// A command at a host.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct CommandOptions {
     /// The program and its arguments.
     pub command: Vec<String>,
-    /// The working directory; the caller's where there is none.
+    /// The working directory; default the caller's.
     #[serde(default)]
     pub directory: Option<String>,
-    /// The whole environment; the caller's where there is none.
+    /// The environment; default the caller's.
     #[serde(default)]
     pub environment: Option<BTreeMap<String, String>>,
-    /// What becomes of the terminal.
+    /// The command's terminal.
     #[serde(default)]
     pub terminal: TerminalMode,
 }
 
-/// Starts a command with these standard streams. Its process leads a group of its own.
+/// Starts a command with these standard streams as the leader of a process group.
 pub(super) fn run(
     emulation: &Emulation,
     host: HostId,
@@ -50,7 +50,7 @@ pub(super) fn run(
     [input, output, errors]: [OwnedFd; 3],
 ) -> Result<u32, Error> {
     let Some((program, arguments)) = options.command.split_first() else {
-        let message = "there is none: write a program and its arguments";
+        let message = "empty: write a program and its arguments";
         return Err(Error::Option(
             foundation::Problem::new("command", message).to_string(),
         ));
@@ -69,7 +69,7 @@ pub(super) fn run(
         }
         TerminalMode::Given => terminal::give(&mut command),
         TerminalMode::Lent => match Terminal::hand_over(&mut command) {
-            // The caller takes it back: it is who waits.
+            // The caller waits for the command and takes the terminal back.
             Some(lent) => std::mem::forget(lent),
             None => {
                 command.process_group(0);

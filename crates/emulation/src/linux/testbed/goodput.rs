@@ -1,4 +1,4 @@
-//! What one TCP connection of the kernel's gets.
+//! Measures the goodput of one TCP connection of the kernel.
 
 use std::io::{self, ErrorKind, Read, Write};
 use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
@@ -10,25 +10,25 @@ use serde::Serialize;
 
 use crate::linux::emulation::Emulation;
 
-/// How long a connection may take to come about.
+/// Timeout of the handshake.
 const PATIENCE: Duration = Duration::from_secs(10);
-/// How often a blocked end looks whether the time is over.
+/// Interval at which a blocked end checks for the end of the measurement.
 const STOP_INTERVAL: Duration = Duration::from_millis(50);
 
-/// What a connection got.
+/// The goodput of a connection.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Goodput {
-    /// The host that sends.
+    /// The sending host.
     pub from: String,
-    /// The host that reads.
+    /// The receiving host.
     pub to: String,
     /// Bytes read by the application.
     pub bytes: u64,
-    /// From the first byte to the last, in seconds.
+    /// Time from the first to the last read, in seconds.
     pub seconds: f64,
-    /// Their quotient, in bit/s.
+    /// Goodput in bit/s.
     pub goodput_bps: f64,
-    /// The rate of the slowest link on the way, in bit/s; null where none has a limit.
+    /// The rate of the slowest link in bit/s; null without a limit.
     pub slowest_bps: Option<f64>,
 }
 
@@ -88,7 +88,7 @@ pub(super) fn measure(
     })
 }
 
-/// Bytes read until `span` after the first of them, and the time from the first to the last read.
+/// Returns the bytes read within `span` after the first read, and the time from the first to the last read.
 fn read_for(
     server: &mut TcpStream,
     span: Duration,
@@ -109,7 +109,7 @@ fn read_for(
             Ok(0) => return Err(ErrorKind::UnexpectedEof.into()),
             Ok(length) => {
                 last = Instant::now();
-                // The first read begins the time, so its bytes came before it.
+                // The bytes of the first read arrived before the measured time.
                 match first {
                     None => first = Some(last),
                     Some(_) => bytes += length as u64,

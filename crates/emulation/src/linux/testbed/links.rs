@@ -1,4 +1,4 @@
-//! What the links of a testbed were asked to do, and have done.
+//! Configuration and counters of a testbed's links.
 
 use foundation::Problem;
 use foundation::quantity::nearest;
@@ -8,48 +8,48 @@ use serde_json::Value;
 
 use crate::linux::emulation::Emulation;
 
-/// A link, what was asked of it and what it has done so far.
+/// A link's configuration and counters.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct LinkState {
     /// Its name.
     pub name: String,
-    /// The node at its beginning.
+    /// The node at its start.
     pub from: String,
     /// The node at its end.
     pub to: String,
-    /// Its rate, the mean of a recorded one, in bit/s; null without a limit.
+    /// Its rate in bit/s, the mean of a trace; null without a limit.
     pub rate_bps: Option<f64>,
     /// Whether the rate follows a trace.
     pub is_trace: bool,
-    /// Its delay, in seconds.
+    /// Its delay in seconds.
     pub delay_s: f64,
-    /// Half the width or the standard deviation of its jitter, in seconds; 0 without.
+    /// Half-width or standard deviation of its jitter, in seconds; 0 without jitter.
     pub jitter_s: f64,
-    /// The share of packets that it loses in the long run, 0 to 1.
+    /// Its mean loss rate, 0 to 1.
     pub loss: f64,
     /// Its queue.
     pub queue: QueueConfig,
-    /// Its largest packet in bytes; null for any.
+    /// Its MTU in bytes; null without a limit.
     pub mtu: Option<u32>,
-    /// Packets that have entered.
+    /// Packets that entered.
     pub packets: u64,
-    /// Packets that have reached the far end.
+    /// Packets delivered.
     pub delivered: u64,
-    /// Bytes of those.
+    /// Bytes delivered.
     pub delivered_bytes: u64,
-    /// Packets that the loss model has dropped.
+    /// Packets dropped by the loss model.
     pub lost: u64,
-    /// Packets that the queue has dropped.
+    /// Packets dropped by the queue.
     pub queue_dropped: u64,
-    /// Packets dropped as larger than the MTU.
+    /// Packets dropped because they exceeded the MTU.
     pub mtu_dropped: u64,
-    /// Packets that stand in the queue now, with the one being sent.
+    /// Packets in the queue now, including the one in transmission.
     pub waiting: u64,
-    /// The most that stood there at once.
+    /// Maximum queue length in packets.
     pub max_waiting: u64,
 }
 
-/// A link by its name, and what it is after one of its keys has changed.
+/// Returns a link by name, and its configuration after a change of one key.
 pub(super) fn changed(
     topology: &Topology,
     name: &str,
@@ -62,13 +62,13 @@ pub(super) fn changed(
         let hint = near.map_or(String::new(), |near| format!("did you mean {near:?}? "));
         Problem::new(
             "link",
-            format!("there is no link {name:?}: {hint}links are {}", names.join(", ")),
+            format!("there is no link {name:?}: {hint}allowed: {}", names.join(", ")),
         )
     })?;
     let before = &topology.links()[link.0 as usize].spec;
     let written = serde_json::to_value(LinkConfig::of(before));
     let mut keys = written.map_err(|error| Problem::new(key, error.to_string()))?;
-    // Rate and trace answer one question.
+    // Rate and trace exclude each other.
     match key {
         "rate" => keys["trace"] = Value::Null,
         "trace" => keys["rate"] = Value::Null,

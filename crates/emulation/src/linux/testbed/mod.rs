@@ -1,4 +1,4 @@
-//! An emulated network for people: its hosts by name, commands at them, what its links did, and quick measurements.
+//! An emulated network for interactive use: hosts and links by name, commands, counters and quick measurements.
 
 mod command;
 mod goodput;
@@ -27,34 +27,34 @@ pub use ping::{Expected, Ping};
 /// A host of a testbed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct HostState {
-    /// Its name, which the other hosts resolve.
+    /// Its name, which other hosts can resolve.
     pub name: String,
     /// Its IPv4 address.
     pub address: String,
-    /// The node of the topology that it sits at.
+    /// Its node in the topology.
     pub node: String,
 }
 
-/// What a host's kernel has dropped.
+/// Packets dropped by a host's kernel.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct HostDropped {
     /// The host's name.
     pub name: String,
-    /// Its counters since the testbed began.
+    /// The counters since the testbed started.
     #[serde(flatten)]
     pub drops: HostDrops,
 }
 
-/// An emulated network whose hosts and links are called by their names. It ends when it is dropped.
+/// An emulated network whose hosts and links have names. Dropping it removes the network.
 #[derive(Debug)]
 pub struct Testbed {
     emulation: Emulation,
-    /// As the links are now.
+    /// The current links.
     topology: RwLock<Arc<Topology>>,
 }
 
 impl Testbed {
-    /// Builds the network of a topology.
+    /// Builds a network.
     ///
     /// # Errors
     /// As [`Emulation::start`].
@@ -67,29 +67,29 @@ impl Testbed {
         })
     }
 
-    /// The network under it.
+    /// The emulation.
     #[must_use]
     pub const fn emulation(&self) -> &Emulation {
         &self.emulation
     }
 
-    /// Hosts, nodes and links as they are now.
+    /// The current topology.
     #[must_use]
     pub fn topology(&self) -> Arc<Topology> {
         Arc::clone(&self.topology.read().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// The routers that have addresses of their own, in the order of the topology's nodes.
+    /// The routers with addresses, in the order of the topology's nodes.
     #[must_use]
     pub fn routers(&self) -> &[RouterState] {
         self.emulation.routers()
     }
 
-    /// Changes one key of a link between two packets ([`network::Network::change_link`]); `value` as a study writes it in
-    /// JSON, null to have no such key. A relative name of a trace's file is meant from the process's directory.
+    /// Changes one key of a link between two packets ([`network::Network::change_link`]). `value` is JSON as in a
+    /// study; null removes the key. Relative file names of traces refer to the working directory.
     ///
     /// # Errors
-    /// A link, a key or a value that there is not, and a queue of another kind while packets wait.
+    /// An unknown link or key, an invalid value, and a different queue discipline while packets wait.
     pub fn set(&self, link: &str, key: &str, value: &Value) -> Result<(), Error> {
         let mut topology = self.topology.write().unwrap_or_else(PoisonError::into_inner);
         let (link, spec) = links::changed(&topology, link, key, value)
@@ -103,7 +103,7 @@ impl Testbed {
         Ok(())
     }
 
-    /// The hosts, in the topology's order.
+    /// The hosts in topology order.
     #[must_use]
     pub fn hosts(&self) -> Vec<HostState> {
         let topology = self.topology();
@@ -117,13 +117,13 @@ impl Testbed {
         topology.hosts().iter().zip(numbers).map(state).collect()
     }
 
-    /// The links with what they were asked to do and have done, in the topology's order.
+    /// The links in topology order, with configuration and counters.
     #[must_use]
     pub fn links(&self) -> Vec<LinkState> {
         links::states(&self.emulation, &self.topology())
     }
 
-    /// The packets that the hosts' kernels have dropped so far, in the topology's order. No link has lost them.
+    /// Packets dropped by the hosts' kernels, in topology order. Link counters do not include them.
     ///
     /// # Errors
     /// The system's.
@@ -138,10 +138,10 @@ impl Testbed {
             .collect())
     }
 
-    /// The host of a name or of an address.
+    /// Finds a host by name or address.
     ///
     /// # Errors
-    /// Names the hosts that there are.
+    /// Names the known hosts.
     pub fn host(&self, name: &str) -> Result<HostId, Error> {
         let of_address = |host: &HostId| self.emulation.host_address(*host).to_string() == name;
         let topology = self.topology();
@@ -156,16 +156,16 @@ impl Testbed {
             })
     }
 
-    /// Starts a command at a host and gives its process's number, which the caller waits for.
+    /// Starts a command at a host and returns its process ID; the caller waits for it.
     ///
     /// # Errors
-    /// A host that there is not, and the system's, as where there is no such command.
+    /// An unknown host, and the system's, for example for an unknown command.
     pub fn run(&self, host: &str, options: CommandOptions, streams: [OwnedFd; 3]) -> Result<u32, Error> {
         command::run(&self.emulation, self.host(host)?, options, streams)
     }
 
-    /// Sends `count` ICMP echo requests from every host to every other one. Is given up, and the result of no use,
-    /// once `stopped` says so, which is asked several times a second.
+    /// Sends `count` ICMP echo requests between all pairs of hosts. Calls `stopped` several times a second; the result
+    /// is empty once it returns true.
     ///
     /// # Errors
     /// The system's.
@@ -174,11 +174,10 @@ impl Testbed {
             .map_err(|error| system_error("send ICMP echo requests", error))
     }
 
-    /// Measures what one TCP connection of the kernel's gets from one host to another, until `stopped` says so, for
-    /// `span` at most.
+    /// Measures the goodput of one kernel TCP connection between two hosts for `span`, or until `stopped` returns true.
     ///
     /// # Errors
-    /// A host that there is not, and the system's, as where no connection comes about.
+    /// An unknown host, and the system's, for example if no connection is established.
     pub fn goodput(
         &self,
         from: &str,

@@ -12,43 +12,43 @@ use socket2::{Domain, Protocol, Socket, Type};
 
 use crate::linux::emulation::Emulation;
 
-/// Bytes of a request with its headers of IP and ICMP: as `ping` sends them.
+/// Request size in bytes with IP and ICMP headers, as of `ping`.
 const SIZE: u64 = 84;
 const HEADERS: u64 = 28;
-/// The least time between two requests of one pair of hosts.
+/// The smallest gap between two requests of one pair of hosts.
 const INTERVAL: Duration = Duration::from_millis(100);
-/// The least time between any two requests.
+/// The smallest gap between any two requests.
 const GAP: Duration = Duration::from_micros(500);
-/// How long all requests may take to be sent; fewer are sent where they would take longer.
+/// Limit on the time for all requests; it reduces their number if necessary.
 const LONGEST: Duration = Duration::from_secs(60);
-/// An answer may take twice as long as the links say, and this.
+/// Timeout of a reply: twice the expected RTT plus this.
 const PATIENCE: Duration = Duration::from_secs(1);
 
-/// What the links on the way there and back say.
+/// Expected values from the links' configuration.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Expected {
-    /// Delays and the time to send a request on each link, in seconds.
+    /// RTT in seconds: delays and transmission times.
     pub rtt_s: f64,
-    /// The share of requests that stay without an answer, 0 to 1.
+    /// Share of requests without a reply, 0 to 1.
     pub loss: f64,
 }
 
-/// What became of the requests from one host to another.
+/// The requests from one host to another.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Ping {
-    /// Who asked.
+    /// The sender.
     pub from: String,
-    /// Who was to answer.
+    /// The destination.
     pub to: String,
     /// Requests sent.
     pub sent: u32,
-    /// Answers.
+    /// Replies received.
     pub answered: u32,
-    /// The shortest round trip, in seconds; null without an answer.
+    /// The minimum RTT in seconds; null without a reply.
     pub min_s: Option<f64>,
-    /// The median of the round trips.
+    /// The median RTT in seconds.
     pub median_s: Option<f64>,
-    /// What the links say; null where no links lead there and back.
+    /// Expected values; null without a path in both directions.
     pub expected: Option<Expected>,
 }
 
@@ -57,11 +57,11 @@ struct Pair {
     from: HostId,
     to: HostId,
     expected: Option<Expected>,
-    /// When each request was sent, and when it was answered.
+    /// Send time and reply time of each request.
     sent: Vec<(Instant, Option<Instant>)>,
 }
 
-/// Gives what there is when `stopped` says so.
+/// Returns an empty list once `stopped` returns true.
 pub(super) fn all(
     emulation: &Emulation,
     topology: &Topology,
@@ -102,7 +102,7 @@ pub(super) fn all(
     Ok(pairs.into_iter().map(|pair| pair.into_report(topology)).collect())
 }
 
-/// Time between two requests of a pair, and how many there are: requests leave half of the slowest link alone.
+/// Returns the gap between two requests of a pair and their number. Requests use at most half of the slowest link.
 fn pace(topology: &Topology, pairs: usize, count: u32) -> (Duration, u32) {
     let rates = topology
         .links()
@@ -139,7 +139,7 @@ fn pinger() -> io::Result<Socket> {
     Ok(pinger)
 }
 
-/// Identifiers are the kernel's; the payload names the pair's destination and the request.
+/// The kernel sets the identifier; the payload has the destination's number.
 fn send(emulation: &Emulation, pingers: &[Socket], pair: &mut Pair) -> io::Result<()> {
     let mut request = vec![0; (SIZE - HEADERS) as usize + icmp::HEADER];
     let echo = Echo {
@@ -154,7 +154,7 @@ fn send(emulation: &Emulation, pingers: &[Socket], pair: &mut Pair) -> io::Resul
     pair.sent.push((Instant::now(), None));
     let sent = pingers[pair.from.0 as usize].send_to(&request, &to.into());
     match sent.map_err(|error| error.kind()) {
-        // What the path said of an earlier request is told at the next one, which then stays without an answer.
+        // An error about an earlier request is reported here; this request is then lost.
         Ok(_) | Err(ErrorKind::HostUnreachable | ErrorKind::NetworkUnreachable | ErrorKind::WouldBlock) => {
             Ok(())
         }
@@ -162,7 +162,7 @@ fn send(emulation: &Emulation, pingers: &[Socket], pair: &mut Pair) -> io::Resul
     }
 }
 
-/// Takes answers until then, or with `early` until all have come.
+/// Receives replies until a time; with `early`, only until all have arrived.
 fn receive_until(
     pingers: &[Socket],
     pairs: &mut [Pair],
@@ -188,7 +188,7 @@ fn receive_until(
             .enumerate()
             .filter(|&(from, _)| !ready[from].revents().is_empty())
         {
-            // What the path says of a request (its socket's error) is no answer.
+            // An error of the socket is not a reply.
             while let Ok(length) = (&*pinger).read(&mut buffer) {
                 if let Some((to, number)) = answer(&buffer[..length])
                     && let Some(pair) = pairs.get_mut(from * (hosts - 1) + to - usize::from(to > from))
@@ -202,7 +202,7 @@ fn receive_until(
     Ok(())
 }
 
-/// Who answers, and which request.
+/// Returns the replying host and the request's number.
 fn answer(reply: &[u8]) -> Option<(usize, usize)> {
     let echo = Echo::read(true, reply).filter(|echo| echo.is_reply)?;
     let to = u32::from_be_bytes(*reply[icmp::HEADER..].first_chunk()?);

@@ -1,5 +1,4 @@
-//! An application of simulation at one end of a flow, whatever carries its bytes: what it writes and reads, and what the flow
-//! is told of it.
+//! Runs an application of simulation at one end of a flow over any transport, and reports its progress to the flow.
 
 use std::sync::atomic::Ordering;
 
@@ -12,10 +11,10 @@ use transport::Statistics;
 use super::context::TrialContext;
 use super::flow::{EndSnapshot, Flow};
 
-/// Why an end fails that has read what the other one did not write.
-pub(super) const WRONG_BYTES: &str = "the bytes that arrived are not those that were sent";
+/// The error of an end that received wrong bytes.
+pub(super) const WRONG_BYTES: &str = "the received bytes differ from those sent";
 
-/// TraceEventKind the application has written and nobody has taken yet.
+/// Bytes that the application wrote and the transport has not taken.
 #[derive(Debug, Default)]
 pub(super) struct Pipe {
     pub waiting: u64,
@@ -32,7 +31,7 @@ impl Stream for Pipe {
     }
 }
 
-/// One end of a flow.
+/// An application at one end of a flow.
 pub(super) struct ApplicationRunner<'a> {
     pub context: &'a TrialContext<'a>,
     pub flow: &'a Flow,
@@ -43,7 +42,7 @@ pub(super) struct ApplicationRunner<'a> {
     has_started: bool,
     received: u64,
     peer_has_finished: bool,
-    /// Whether the round trips from before measuring began were told.
+    /// Whether the round trips before the measurement were reported.
     has_marked: bool,
 }
 
@@ -77,7 +76,7 @@ impl<'a> ApplicationRunner<'a> {
         }
     }
 
-    /// Lets the application do what it does by itself: begin, at the end that opens the flow, and what is due by now.
+    /// Runs the application's own actions: the start, at the opening end, and its timer.
     pub(super) fn act(&mut self) {
         let now = self.context.clock.now();
         if self.side == Side::Sender && !std::mem::replace(&mut self.has_started, true) {
@@ -88,12 +87,12 @@ impl<'a> ApplicationRunner<'a> {
         }
     }
 
-    /// When it does so next; `Instant::MAX` for never.
+    /// The application's next timer; `Instant::MAX` for none.
     pub(super) fn acts_at(&self) -> Instant {
         self.application.timeout()
     }
 
-    /// The next bytes have arrived; gives whether they are those that were sent.
+    /// Passes received bytes to the application; returns whether they are correct.
     pub(super) fn read(&mut self, bytes: &[u8]) -> bool {
         let is_right = pattern::matches(self.received, bytes);
         let count = bytes.len() as u64;
@@ -110,23 +109,23 @@ impl<'a> ApplicationRunner<'a> {
         self.peer_has_finished
     }
 
-    /// No byte follows.
+    /// Handles the end of the peer's stream.
     pub(super) fn peer_finished(&mut self) {
         if !std::mem::replace(&mut self.peer_has_finished, true) {
             self.notice(Notice::PeerFinished);
         }
     }
 
-    /// Tells the flow what the connection counts. `at` turns times of the connection into those of the trial; `is_last`: it is
-    /// not asked again.
-    pub(super) fn tell(
+    /// Reports the connection's counters to the flow. `at` converts times of the connection to times of the trial;
+    /// `is_last` marks the last report.
+    pub(super) fn report(
         &mut self,
-        look: EndSnapshot,
+        snapshot: EndSnapshot,
         statistics: &Statistics,
         at: impl Fn(Instant) -> Instant,
         is_last: bool,
     ) {
-        self.flow.tell(self.side, look);
+        self.flow.report(self.side, snapshot);
         if self.side == Side::Receiver {
             return;
         }
@@ -136,7 +135,7 @@ impl<'a> ApplicationRunner<'a> {
         if let Some(time) = statistics.last_acknowledged_at {
             self.flow.last_acknowledged_at.move_to(at(time));
         }
-        // Histograms are large: they are told when measuring begins, and at the end.
+        // Histograms are large, so they are copied only at the start and end of the measurement.
         if let Some(rtt) = &statistics.rtt {
             if self.flow.marked.load(Ordering::Relaxed) && !std::mem::replace(&mut self.has_marked, true) {
                 self.flow.set_earlier_round_trips(rtt);

@@ -1,5 +1,5 @@
-//! The applications of a flow over the project's own protocols, whose frames are datagrams of the kernel: the very ones
-//! that run in simulation, behind the UDP driver.
+//! The applications of a flow over the project's ARQ protocols, which send their frames as the kernel's datagrams: the
+//! machines of simulation on the UDP driver.
 
 use std::net::SocketAddr;
 use std::ops::ControlFlow;
@@ -21,10 +21,10 @@ use super::application::{ApplicationRunner, WRONG_BYTES};
 use super::context::TrialContext;
 use super::flow::{EndSnapshot, Flow};
 
-/// Why a session ends that is still going when its trial is over.
+/// The reason to abort a session at the end of its trial.
 const OVER: &str = "the trial is over";
 
-/// One end of a flow, on top of a session.
+/// One end of a flow over a session.
 struct End<'a> {
     application: ApplicationRunner<'a>,
     written: u64,
@@ -66,17 +66,17 @@ impl socket::session::Application for End<'_> {
         self.application.peer_finished();
     }
 
-    /// `now` is the session's, whose clock is not the trial's.
+    /// `now` is the session's time, which differs from the trial's.
     fn observe(&mut self, now: Instant, connection: &Connection<Arrived>) {
         let statistics = connection.statistics();
-        let look = EndSnapshot::new(SendCounters::of(statistics), Probe::of_arq(connection));
+        let snapshot = EndSnapshot::new(SendCounters::of(statistics), Probe::of_arq(connection));
         let context = self.application.context;
         let here = context.clock.now();
-        let told = |at: Instant| {
+        let trial_time = |at: Instant| {
             Instant::from_nanos((here.as_nanos() + at.as_nanos()).saturating_sub(now.as_nanos()))
         };
         let is_last = connection.is_closed() || context.is_over();
-        self.application.tell(look, statistics, told, is_last);
+        self.application.report(snapshot, statistics, trial_time, is_last);
     }
 
     fn work(&mut self, now: Instant, _: u64) -> Result<Work, String> {
@@ -106,7 +106,7 @@ impl socket::session::Application for End<'_> {
     }
 }
 
-/// Opens the flow and runs its application to the end.
+/// Opens the flow and runs its application until it finishes.
 pub(super) fn open(
     context: &TrialContext<'_>,
     group: &Group,
@@ -133,7 +133,7 @@ pub(super) fn open(
     flow.over.store(true, Ordering::Relaxed);
 }
 
-/// The end that the flow goes to: one session and no other.
+/// The receiving end, which accepts one session.
 struct Listening<'a> {
     context: &'a TrialContext<'a>,
     flow: &'a Flow,
@@ -144,7 +144,7 @@ impl<'a> Service for Listening<'a> {
     type Application = End<'a>;
 
     fn accept(&mut self, _: Instant, _: Peer, _: u64) -> Result<End<'a>, String> {
-        let application = self.application.take().ok_or("it carries one flow")?;
+        let application = self.application.take().ok_or("a server of one flow")?;
         Ok(End::new(self.context, self.flow, Side::Receiver, application))
     }
 
@@ -160,12 +160,12 @@ impl<'a> Service for Listening<'a> {
     }
 }
 
-/// Listens at any port of an address of the host that the calling thread is at.
+/// Listens at any port of an address, in the calling thread's namespace.
 pub(super) fn listen(address: std::net::Ipv4Addr, config: &ArqConfig) -> Result<Server, Error> {
     Server::bind((address, 0).into(), 1)?.with_config(config.clone())
 }
 
-/// Serves the flow until it, or the trial, is over.
+/// Serves the flow until it finishes or the trial ends.
 pub(super) fn serve(context: &TrialContext<'_>, group: &Group, flow: &Flow, server: Server) {
     let [_, application] = Application::of(group, flow.id.number, flow.id.size);
     let mut listening = Listening {

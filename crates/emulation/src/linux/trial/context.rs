@@ -1,4 +1,4 @@
-//! TraceEventKind all threads of a trial share.
+//! State that all threads of a trial share.
 
 use std::collections::BTreeMap;
 use std::sync::Mutex;

@@ -1,4 +1,4 @@
-//! TraceEventKind a workload does over a socket of the kernel: the same as in simulation.
+//! The workloads over a kernel socket, as in simulation.
 
 use std::io::{ErrorKind, Read};
 use std::net::{Shutdown, TcpStream};
@@ -19,10 +19,10 @@ use super::flow::Flow;
 use super::pace::Pace;
 use super::waiting::{sleep_until, until_ready, wait_for};
 
-/// Bytes written or read at once.
+/// Bytes per read or write.
 pub(super) const CHUNK: usize = 64 * 1024;
 
-/// Sends what the workload says, and ends the stream.
+/// Sends the workload's data and closes the stream.
 pub(super) fn send(
     context: &TrialContext<'_>,
     group: &Group,
@@ -47,11 +47,11 @@ pub(super) fn send(
             finish(context, flow, socket)
         }
         (WorkloadKind::OnOff, None) => Ok(()),
-        (WorkloadKind::RequestResponse, _) => ask(context, group, flow, socket),
+        (WorkloadKind::RequestResponse, _) => send_requests(context, group, flow, socket),
     }
 }
 
-/// Writes so many bytes, or as many as the time of the trial allows.
+/// Writes `bytes` bytes, or as many as the duration of the trial allows.
 pub(super) fn write(
     context: &TrialContext<'_>,
     flow: &Flow,
@@ -69,7 +69,7 @@ pub(super) fn write(
         ) {
             Ok(taken) => bytes -= taken as u64,
             Err(Errno::INTR) => {}
-            // The latter from a connection that leaves with these bytes.
+            // EINPROGRESS: the SYN left with these bytes.
             Err(Errno::AGAIN | Errno::INPROGRESS) => {
                 match until_ready(context, || wait_for(socket, PollFlags::OUT)) {
                     None => return Ok(()),
@@ -82,7 +82,7 @@ pub(super) fn write(
     Ok(())
 }
 
-/// Ends the stream. Linux would take back a connection whose SYN, though it has left with data, is not answered yet.
+/// Closes the sending direction. While a SYN with data is unanswered, Linux would cancel the connection.
 pub(super) fn end(context: &TrialContext<'_>, socket: &TcpStream) -> std::io::Result<()> {
     if context.kernel.fast_open
         && let Some(result) = until_ready(context, || wait_for(socket, PollFlags::OUT))
@@ -92,11 +92,11 @@ pub(super) fn end(context: &TrialContext<'_>, socket: &TcpStream) -> std::io::Re
     socket.shutdown(Shutdown::Write)
 }
 
-/// Ends the stream, and waits until the peer has ended its own.
+/// Closes the stream and waits until the peer has closed its own.
 fn finish(context: &TrialContext<'_>, flow: &Flow, socket: &mut TcpStream) -> std::io::Result<()> {
     if context.kernel.multipath.is_some() {
-        // Linux lets no subflow join a connection that this end has closed: it is closed when all has arrived. The
-        // DATA_FIN then goes alone, and its acknowledgement is not the data's.
+        // Linux refuses subflows of a closed connection, so all data must arrive first. The DATA_FIN then goes alone,
+        // and its acknowledgement is not that of the data.
         wait_for_acknowledgement(context, flow, socket);
         socket.shutdown(Shutdown::Write)?;
     } else {
@@ -114,7 +114,7 @@ fn finish(context: &TrialContext<'_>, flow: &Flow, socket: &mut TcpStream) -> st
     }
 }
 
-/// Notes when the last byte (and the FIN behind it) was acknowledged; the kernel tells nobody, so it is asked.
+/// Records when the last byte and the FIN were acknowledged. The kernel has no event for this, so the thread polls.
 fn wait_for_acknowledgement(context: &TrialContext<'_>, flow: &Flow, socket: &TcpStream) {
     while !context.is_over() {
         let left = match context.kernel.multipath {
@@ -129,7 +129,7 @@ fn wait_for_acknowledgement(context: &TrialContext<'_>, flow: &Flow, socket: &Tc
     flow.last_acknowledged_at.move_to(context.clock.now());
 }
 
-/// Reads a whole response; false where the trial is over before.
+/// Reads a complete response; returns false if the trial ended before.
 pub(super) fn read_response(
     context: &TrialContext<'_>,
     flow: &Flow,
@@ -152,8 +152,8 @@ pub(super) fn read_response(
     Ok(true)
 }
 
-/// Requests and their answers, one after the other.
-fn ask(
+/// Sends requests and reads their responses, one after the other.
+fn send_requests(
     context: &TrialContext<'_>,
     group: &Group,
     flow: &Flow,

@@ -1,4 +1,4 @@
-//! One flow between two kernels: what its threads share, and what it came to.
+//! One flow between two hosts: the state that its threads share, and its outcome.
 
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -13,7 +13,7 @@ use super::context::TrialClock;
 
 const NEVER: u64 = u64::MAX;
 
-/// A moment that one thread notes and another reads.
+/// A time that one thread sets and another reads.
 #[derive(Debug)]
 pub(super) struct Moment(AtomicU64);
 
@@ -22,14 +22,14 @@ impl Moment {
         Self(AtomicU64::new(NEVER))
     }
 
-    /// Notes the moment, unless one was noted before.
+    /// Sets the time, unless it is set.
     pub(super) fn note(&self, at: Instant) {
         let _ = self
             .0
             .compare_exchange(NEVER, at.as_nanos(), Ordering::Relaxed, Ordering::Relaxed);
     }
 
-    /// Notes a later moment in the place of the one before.
+    /// Replaces the time.
     pub(super) fn move_to(&self, at: Instant) {
         self.0.store(at.as_nanos(), Ordering::Relaxed);
     }
@@ -42,12 +42,12 @@ impl Moment {
     }
 }
 
-/// TraceEventKind an end tells of itself when it is looked at.
+/// The counters and state of an end.
 #[derive(Clone, Debug, Default)]
 pub(super) struct EndSnapshot {
     pub sent: SendCounters,
     pub probe: Probe,
-    /// The payload of `sent` by way; `None` where all of it took the way on which the flow opened.
+    /// The payload of `sent` by way; `None` if all of it used the flow's first way.
     pub carried: Option<PathBytes>,
 }
 
@@ -62,28 +62,28 @@ impl EndSnapshot {
     }
 }
 
-/// Asks a machine, which may be gone.
+/// Reads an end; `None` once its connection is gone.
 pub(super) type ReadEnd = Box<dyn Fn() -> Option<EndSnapshot> + Send>;
 
-/// One end as the one who measures sees it.
+/// One end of a flow.
 #[derive(Default)]
 struct EndState {
-    /// How to ask the machine; `None` where it tells by itself, before it is there, and when it is gone.
+    /// Reads the connection; `None` if the end reports by itself, and before and after the connection.
     read_end: Option<ReadEnd>,
     last: EndSnapshot,
     timeouts: u64,
 }
 
-/// Something of a flow that no packet shows.
+/// An event that no packet shows.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Note {
     pub at: Instant,
     pub side: Side,
-    /// Bytes that were read in all; `None` for a retransmission timer that ran out.
+    /// Total bytes read; `None` for an RTO.
     pub delivered: Option<u64>,
 }
 
-/// TraceEventKind a flow is, from its beginning.
+/// The constant properties of a flow.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Identity {
     pub number: u32,
@@ -95,35 +95,35 @@ pub(super) struct Identity {
     pub opened_at: Instant,
 }
 
-/// TraceEventKind is kept of a flow besides its counters.
+/// Optional recordings of a flow.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Recording {
     pub round_trips: bool,
     pub notes: bool,
 }
 
-/// TraceEventKind the threads of a flow, and the one that measures, share.
+/// The state that a flow's threads and the schedule share.
 pub(super) struct Flow {
     pub id: Identity,
-    /// Where the end that it goes to listens.
+    /// The address at which the receiver listens.
     to: OnceLock<SocketAddr>,
     pub first_data_at: Moment,
     pub last_acknowledged_at: Moment,
     pub received_at: Moment,
-    /// Bytes that the receiver has read, and the sender.
+    /// Bytes read by the receiver and by the sender.
     pub delivered: [AtomicU64; 2],
     pub finished: AtomicBool,
-    /// Whether the opener's thread has ended.
+    /// Whether the opening thread has ended.
     pub over: AtomicBool,
-    /// The ways that carried its data, one bit each.
+    /// The ways that carried data, one bit each.
     ways: AtomicU64,
-    /// Whether measuring has begun in its time.
+    /// Whether the measurement started during the flow.
     pub marked: AtomicBool,
     clock: TrialClock,
     failure: Mutex<Option<String>>,
     transactions: Mutex<Vec<Transaction>>,
     unanswered: AtomicU64,
-    /// All packets of both ends, where they were counted.
+    /// All packets of both ends, if counted.
     packets: OnceLock<u64>,
     /// The opener and the other end.
     ends: [Mutex<EndState>; 2],
@@ -132,12 +132,12 @@ pub(super) struct Flow {
     notes: Option<Mutex<Vec<Note>>>,
 }
 
-/// A thread that has panicked has said so; what it held is as good as it left it.
+/// A panic is reported elsewhere; the value stays usable.
 pub(super) fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Of nanoseconds, 1 µs to 1000 s, three digits, as the simulator's.
+/// Nanoseconds from 1 µs to 1000 s with three digits, as in simulation.
 fn histogram() -> Option<Box<Histogram<u64>>> {
     Histogram::new_with_bounds(1_000, 1_000_000_000_000, 3)
         .ok()
@@ -169,65 +169,65 @@ impl Flow {
         }
     }
 
-    /// The other end listens there.
+    /// Sets the address at which the receiver listens.
     pub(super) fn set_destination(&self, to: SocketAddr) {
-        // It is told once.
+        // Set once.
         let _ = self.to.set(to);
     }
 
-    /// Where the other end listens, once it does.
+    /// The address at which the receiver listens, once it does.
     pub(super) fn to(&self) -> Option<SocketAddr> {
         self.to.get().copied()
     }
 
-    /// The machine of an end stands; it is asked from now on.
+    /// Registers how to read an end's connection.
     pub(super) fn watch(&self, side: Side, read_end: ReadEnd) {
         locked(&self.ends[side as usize]).read_end = Some(read_end);
     }
 
-    /// The machine of an end is about to go: it is asked for the last time.
+    /// Reads an end's connection for the last time.
     pub(super) fn leave(&self, side: Side) {
         let mut end = locked(&self.ends[side as usize]);
-        if let Some(look) = end.read_end.take().and_then(|read_end| read_end()) {
-            end.last = look;
+        if let Some(snapshot) = end.read_end.take().and_then(|read_end| read_end()) {
+            end.last = snapshot;
         }
     }
 
-    /// Data of it takes a way.
+    /// Records that data used a way.
     pub(super) fn add_way(&self, number: u8) {
         self.ways.fetch_or(1 << number, Ordering::Relaxed);
     }
 
-    /// An end that is not asked tells how it stands.
-    pub(super) fn tell(&self, side: Side, look: EndSnapshot) {
-        locked(&self.ends[side as usize]).last = look;
+    /// Stores the counters of an end that reports by itself.
+    pub(super) fn report(&self, side: Side, snapshot: EndSnapshot) {
+        locked(&self.ends[side as usize]).last = snapshot;
     }
 
-    /// A source of datagrams has sent so much.
+    /// Stores the counters of a source of datagrams.
     pub(super) fn set_sent(&self, packets: u64, bytes: u64) {
         let sent = SendCounters {
             packets,
             bytes,
             ..SendCounters::default()
         };
-        self.tell(Side::Sender, EndSnapshot::new(sent, Probe::default()));
+        self.report(Side::Sender, EndSnapshot::new(sent, Probe::default()));
     }
 
-    /// The opener's round trips so far, by a machine that keeps them itself.
+    /// Stores the opener's round trips, from a machine that records all of them.
     pub(super) fn set_round_trips(&self, rtt: &Histogram<u64>) {
         *locked(&self.rtt) = Some(Box::new(rtt.clone()));
     }
 
-    /// Those from before measuring began.
+    /// Stores the round trips before the measurement.
     pub(super) fn set_earlier_round_trips(&self, rtt: &Histogram<u64>) {
         locked(&self.baseline).rtt = Some(Box::new(rtt.clone()));
     }
 
-    /// How an end stands now. A retransmission timer that has run out since the last look is noted.
-    fn look(&self, side: Side) -> EndSnapshot {
+    /// Reads an end. Records an RTO since the last read.
+    fn read_end(&self, side: Side) -> EndSnapshot {
         let mut end = locked(&self.ends[side as usize]);
-        if let Some(look) = end.read_end.as_ref().and_then(|read_end| read_end()) {
-            end.last = look;
+        if let Some(snapshot) = end.read_end.as_ref().and_then(|read_end| read_end()) {
+            end.last = snapshot;
         }
         let timeouts = end.last.sent.timeouts;
         if timeouts > std::mem::replace(&mut end.timeouts, timeouts) {
@@ -236,10 +236,10 @@ impl Flow {
         end.last.clone()
     }
 
-    /// How an end stands, while it does.
+    /// The state of an end while the flow runs.
     pub(super) fn probe(&self, side: Side) -> Option<Probe> {
-        let stands = !self.over.load(Ordering::Relaxed);
-        stands.then(|| self.look(side).probe)
+        let is_open = !self.over.load(Ordering::Relaxed);
+        is_open.then(|| self.read_end(side).probe)
     }
 
     /// Bytes that an end has read.
@@ -251,15 +251,15 @@ impl Flow {
         self.delivered[place].load(Ordering::Relaxed)
     }
 
-    /// Reads the round-trip time of a machine that does not keep all of them.
+    /// Samples the RTT of a kernel connection, which does not record all of them.
     pub(super) fn sample(&self) {
-        let is_asked = locked(&self.ends[0]).read_end.is_some();
-        if is_asked {
-            self.add_round_trip(self.look(Side::Sender).probe.smoothed_rtt);
+        let is_watched = locked(&self.ends[0]).read_end.is_some();
+        if is_watched {
+            self.add_round_trip(self.read_end(Side::Sender).probe.smoothed_rtt);
         }
     }
 
-    /// So long a round trip was seen, in seconds.
+    /// Adds an RTT in seconds.
     pub(super) fn add_round_trip(&self, rtt: Option<f64>) {
         if let Some(rtt) = rtt {
             let mut kept = locked(&self.rtt);
@@ -277,20 +277,20 @@ impl Flow {
         locked(&self.transactions).push(transaction);
     }
 
-    /// A request was not answered in time.
+    /// Counts a request without a response in time.
     pub(super) fn count_unanswered(&self) {
         self.unanswered.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// So many packets of both ends have passed, where somebody has looked.
+    /// Stores the number of packets of both ends, if counted.
     pub(super) fn set_packets(&self, packets: Option<u64>) {
         if let Some(packets) = packets {
-            // It is told once.
+            // Set once.
             let _ = self.packets.set(packets);
         }
     }
 
-    /// An end has read so much more: the receiver is the first. Gives how much it has read in all.
+    /// Adds bytes read at an end (0 is the receiver); returns the total.
     pub(super) fn read(&self, side: usize, bytes: u64) -> u64 {
         let total = self.delivered[side].fetch_add(bytes, Ordering::Relaxed) + bytes;
         let side = if side == 0 { Side::Receiver } else { Side::Sender };
@@ -305,7 +305,7 @@ impl Flow {
         }
     }
 
-    /// TraceEventKind was noted, where it was to be.
+    /// The recorded events.
     pub(super) fn notes(&self) -> Vec<Note> {
         self.notes
             .as_ref()
@@ -315,29 +315,29 @@ impl Flow {
 
     fn figures(&self) -> FlowCounters {
         let read = |side: usize| self.delivered[side].load(Ordering::Relaxed);
-        let looks = [Side::Sender, Side::Receiver].map(|side| self.look(side));
+        let snapshots = [Side::Sender, Side::Receiver].map(|side| self.read_end(side));
         let mut carried = PathBytes::default();
-        for look in &looks {
-            match &look.carried {
+        for snapshot in &snapshots {
+            match &snapshot.carried {
                 Some(by_way) => carried.add_all(by_way),
-                None => carried.add(self.id.way, look.sent.bytes),
+                None => carried.add(self.id.way, snapshot.sent.bytes),
             }
         }
         FlowCounters {
-            sent: looks.map(|look| look.sent),
+            sent: snapshots.map(|snapshot| snapshot.sent),
             carried,
             delivered: [read(1), read(0)],
             rtt: locked(&self.rtt).clone(),
         }
     }
 
-    /// Measuring begins.
+    /// Marks the start of the measurement.
     pub(super) fn mark(&self) {
         *locked(&self.baseline) = self.figures();
         self.marked.store(true, Ordering::Relaxed);
     }
 
-    /// TraceEventKind has become of the flow since then.
+    /// The outcome since the start of the measurement.
     pub(super) fn outcome(&self) -> FlowOutcome {
         let figures = self.figures();
         let delivered_in_all = figures.delivered.iter().sum();

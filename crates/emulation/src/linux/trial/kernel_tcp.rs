@@ -1,4 +1,4 @@
-//! How much of a study's TCP a kernel can be asked for. TraceEventKind it cannot is said, never passed over.
+//! Translates a study's TCP settings to those of a kernel. Settings without a counterpart are errors.
 
 use std::collections::BTreeMap;
 
@@ -7,24 +7,24 @@ use serde_json::{Map, Value};
 use transport::mptcp::policy::PolicyConfig;
 use transport::tcp::{Profile, TcpConfig};
 
-/// A kernel's TCP as a study asks for it.
+/// A study's TCP settings for a kernel.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct KernelTcp {
     /// The congestion controller's name in the kernel.
     pub congestion: String,
-    /// Files below `/proc/sys` of each host's namespace, and what to write there.
+    /// Files below `/proc/sys` of each host's namespace and their values.
     pub sysctls: Vec<(&'static str, String)>,
-    /// Largest payload and options of a segment (`TCP_MAXSEG`); 0 for the kernel's own.
+    /// Maximum segment size including options (`TCP_MAXSEG`); 0 for the kernel's default.
     pub segment: u32,
-    /// Whether Nagle's algorithm is off (`TCP_NODELAY`).
+    /// Whether to disable Nagle's algorithm (`TCP_NODELAY`).
     pub no_delay: bool,
-    /// Whether clients show cookies and servers give them (RFC 7413).
+    /// Whether to use TCP Fast Open (RFC 7413).
     pub fast_open: bool,
-    /// With MPTCP: which paths connections use.
+    /// The path policy of MPTCP.
     pub multipath: Option<PolicyConfig>,
 }
 
-/// Keys that a kernel has a knob for.
+/// Keys that a kernel supports.
 const KNOWN: [&str; 16] = [
     "kind",
     "path",
@@ -44,12 +44,12 @@ const KNOWN: [&str; 16] = [
     "fast_open",
 ];
 
-/// Linux' defaults of the first two figures of `tcp_wmem` and `tcp_rmem`.
-const LEAST: u64 = 4096;
-const FIRST_TO_SEND: u64 = 16_384;
-const FIRST_TO_RECEIVE: u64 = 131_072;
+/// Linux's defaults for the first two values of `tcp_wmem` and `tcp_rmem`.
+const MINIMUM: u64 = 4096;
+const INITIAL_SEND: u64 = 16_384;
+const INITIAL_RECEIVE: u64 = 131_072;
 
-/// Parameters of a controller that a kernel can be given one with, in alphabetical order.
+/// Parameters that a BPF controller supports, in alphabetical order.
 fn parameters(controller: &str) -> &'static [&'static str] {
     match controller {
         "vegas" => &["alpha", "beta", "gamma"],
@@ -57,24 +57,24 @@ fn parameters(controller: &str) -> &'static [&'static str] {
     }
 }
 
-/// TraceEventKind the kernel calls a controller of a study, with the settings that the study gives it.
+/// The kernel's name of a study's controller with these settings.
 fn kernel_name(
     controller: &str,
     settings: &Map<String, Value>,
     names: &ControllerNames,
 ) -> Result<String, Vec<Problem>> {
     let known = parameters(controller);
-    let told = |key: &str| known.contains(&key);
+    let is_known = |key: &str| known.contains(&key);
     let strange = settings
         .iter()
-        .filter(|(key, value)| key.as_str() != "kind" && *value != "linux" && !told(key));
+        .filter(|(key, value)| key.as_str() != "kind" && *value != "linux" && !is_known(key));
     let problems: Vec<Problem> = strange
         .map(|(key, _)| {
             let message = if known.is_empty() {
-                "a kernel's controller has no such context in a study".to_owned()
+                "not supported by a kernel's controller".to_owned()
             } else {
                 format!(
-                    "a kernel's {controller} has no such context: allowed: {}",
+                    "not supported by a kernel's {controller}: allowed: {}",
                     known.join(", ")
                 )
             };
@@ -92,9 +92,9 @@ fn kernel_name(
     let problem = |message| Err(vec![Problem::new("congestion", message)]);
     match (names.get(&key), controller) {
         (Some(name), _) => Ok(name.clone()),
-        // Nothing takes the place of what was asked for.
+        // No other parameters may replace the requested ones.
         _ if !given.is_empty() => problem(format!(
-            "the kernel was not given {controller} with {}",
+            "{controller} with {} is not registered in the kernel",
             given.join(", ")
         )),
         // The kernel's BBR is version 1.
@@ -105,15 +105,15 @@ fn kernel_name(
     }
 }
 
-/// TraceEventKind the kernel calls controllers that were given to it for the occasion: from a study's name to its own. With
-/// parameters the name is followed by those, as in `vegas alpha=3 beta=6`.
+/// Kernel names of controllers that were registered for a run, by a study's name. Parameters follow the name, as in
+/// `vegas alpha=3 beta=6`.
 pub type ControllerNames = BTreeMap<String, String>;
 
 impl KernelTcp {
-    /// TraceEventKind to ask a kernel for.
+    /// Translates the settings of a study.
     ///
     /// # Errors
-    /// The keys that it has no knob for.
+    /// The keys that a kernel does not support.
     pub(crate) fn of(config: &TcpConfig, names: &ControllerNames) -> Result<Self, Vec<Problem>> {
         let written = serde_json::to_value(config).unwrap_or_default();
         let given = written.as_object().into_iter().flatten();
@@ -122,20 +122,20 @@ impl KernelTcp {
             .map(|(key, _)| {
                 Problem::new(
                     key,
-                    format!("a kernel's TCP has no knob for it: allowed: {}", KNOWN.join(", ")),
+                    format!("not supported by a kernel's TCP: allowed: {}", KNOWN.join(", ")),
                 )
             })
             .collect();
         if config.ttcp {
             problems.push(Problem::new(
                 "ttcp",
-                "no kernel has it any more: write stack = \"longfat\", or run it in the world sim",
+                "not supported by kernels: write stack = \"longfat\", or use the world sim",
             ));
         }
         if config.profile != Profile::Linux {
             problems.push(Problem::new(
                 "profile",
-                "a kernel's TCP is Linux's: write \"linux\"",
+                "a kernel's TCP has the profile \"linux\" only",
             ));
         }
         let none = Map::new();
@@ -152,7 +152,7 @@ impl KernelTcp {
             } else {
                 first.min(most)
             };
-            format!("{} {first} {most}", LEAST.min(most))
+            format!("{} {first} {most}", MINIMUM.min(most))
         };
         let bytes =
             |size: Option<foundation::Size>, default: u64| size.map_or(default, foundation::Size::bytes);
@@ -170,27 +170,27 @@ impl KernelTcp {
             ("net/ipv4/tcp_sack", on(config.sack)),
             ("net/ipv4/tcp_timestamps", on(config.timestamps)),
             ("net/ipv4/tcp_window_scaling", on(config.window_scaling)),
-            // 2: agrees to ECN, does not ask for it (Linux's default).
+            // 2: accept ECN, do not request it (Linux's default).
             (
                 "net/ipv4/tcp_ecn",
                 match config.ecn {
                     None => "2".into(),
-                    Some(asks) => u8::from(asks).to_string(),
+                    Some(requested) => u8::from(requested).to_string(),
                 },
             ),
-            // Least, first and most memory: what does not grow has all of it from the start.
+            // Minimum, initial and maximum memory; without autotuning the initial value is the maximum.
             (
                 "net/ipv4/tcp_wmem",
-                memory(room, config.send_autotuning, FIRST_TO_SEND),
+                memory(room, config.send_autotuning, INITIAL_SEND),
             ),
             (
                 "net/ipv4/tcp_rmem",
-                memory(window, config.receive_autotuning, FIRST_TO_RECEIVE),
+                memory(window, config.receive_autotuning, INITIAL_RECEIVE),
             ),
             ("net/ipv4/tcp_moderate_rcvbuf", on(config.receive_autotuning)),
         ];
         if config.fast_open {
-            // 1 for clients and 2 for servers.
+            // 1 for clients plus 2 for servers.
             sysctls.push(("net/ipv4/tcp_fastopen", "3".into()));
         }
         Ok(Self {
@@ -224,7 +224,7 @@ mod tests {
     }
 
     #[test]
-    fn buffers_grow_unless_the_study_says_otherwise() {
+    fn buffers_grow_unless_autotuning_is_off() {
         let memory = |json: &str| {
             let kernel = read(json).unwrap();
             let of = |end: &str| {
@@ -246,7 +246,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_kernel_has_no_knob_for_is_said() {
+    fn unsupported_settings_are_errors() {
         let plain = read(r#"{"kind": "tcp", "congestion": "reno"}"#).unwrap();
         assert_eq!(plain.congestion, "reno");
         let vegas = read(r#"{"kind": "tcp", "congestion": {"kind": "vegas", "rules": "linux"}}"#).unwrap();
@@ -256,25 +256,25 @@ mod tests {
         for (json, said) in [
             (
                 r#"{"kind": "tcp", "initial_window": 4}"#,
-                "initial_window: a kernel's TCP has no knob",
+                "initial_window: not supported by a kernel's TCP",
             ),
             (r#"{"kind": "tcp", "profile": "rfc"}"#, "profile: "),
             (
                 r#"{"kind": "tcp", "ttcp": true}"#,
-                "ttcp: no kernel has it any more: write stack = \"longfat\"",
+                "ttcp: not supported by kernels: write stack = \"longfat\"",
             ),
             (r#"{"kind": "tcp", "congestion": "bbr"}"#, "write \"bbr1\""),
             (
                 r#"{"kind": "tcp", "congestion": {"kind": "vegas", "alpha": 3}}"#,
-                "congestion: the kernel was not given vegas with alpha=3",
+                "congestion: vegas with alpha=3 is not registered in the kernel",
             ),
             (
                 r#"{"kind": "tcp", "congestion": {"kind": "vegas", "rules": "paper"}}"#,
-                "congestion.rules: a kernel's vegas has no such context: allowed: alpha, beta, gamma",
+                "congestion.rules: not supported by a kernel's vegas: allowed: alpha, beta, gamma",
             ),
             (
                 r#"{"kind": "tcp", "congestion": {"kind": "cubic", "beta": 0.8}}"#,
-                "congestion.beta: a kernel's controller has no such context",
+                "congestion.beta: not supported by a kernel's controller",
             ),
         ] {
             let message = read(json).unwrap_err();

@@ -1,5 +1,5 @@
-//! Requests and responses between two kernels that are one datagram each: UDP between two processes, or ICMP echo, which
-//! the peer's kernel answers by itself.
+//! Requests and responses of one datagram each: UDP between two processes, or ICMP echo, which the peer's kernel
+//! answers.
 
 use std::io::{self, ErrorKind};
 use std::mem::MaybeUninit;
@@ -19,21 +19,21 @@ use super::flow::Flow;
 use super::request_capture::RequestCapture;
 use super::waiting::{INTERVAL, sleep_until};
 
-/// The largest datagram, with ICMP's header.
+/// The largest datagram, including ICMP's header.
 const LARGEST: usize = 65_536;
 
-/// One who asks: its socket, and the packet that it sends.
+/// A requesting end: its socket and its packet.
 struct Requester {
     protocol: MessageProtocol,
-    /// Its own address, and that of the one who answers.
+    /// The local address and the peer's.
     ends: (Ipv4Addr, SocketAddr),
-    /// Of all its echo requests, also over further sockets: by it a capture tells them from those of other flows. (The
-    /// kernel takes it for the port of the socket.)
+    /// Identifier of all echo requests, also over further sockets, by which a capture selects them. (In the kernel it
+    /// is the socket's port.)
     identifier: Option<u16>,
     socket: Socket,
     packet: Vec<u8>,
     response: usize,
-    /// Bytes at the beginning of request and response that tell over UDP which request it is: as many as both have.
+    /// Length of the request number at the start of UDP requests and responses: as much as fits both.
     mark: usize,
     buffer: Vec<MaybeUninit<u8>>,
 }
@@ -66,9 +66,9 @@ impl Requester {
         Socket::new(Domain::IPV4, Type::DGRAM, Some(protocol))
     }
 
-    /// A socket of its own for the next request, in the place of the one before.
+    /// Replaces the socket by a new one for the next request.
     fn reopen(&mut self) -> io::Result<()> {
-        // Closes the one before: two cannot have one identifier.
+        // Two sockets cannot share an identifier: the assignment closes the old one first.
         self.socket = Self::socket(self.protocol)?;
         self.open()
     }
@@ -105,10 +105,10 @@ impl Requester {
         self.socket.send(&self.packet).map(drop)
     }
 
-    /// Waits for a packet; gives whether it is the response to this request.
+    /// Waits for a packet; returns whether it is the response to this request.
     fn receive(&mut self, number: u32) -> io::Result<bool> {
         let length = self.socket.recv(&mut self.buffer)?;
-        // SAFETY: the kernel has written that many bytes, and the slice is of no more than the buffer has.
+        // SAFETY: the kernel wrote `length` bytes, which is at most the buffer's length.
         let got = unsafe { std::slice::from_raw_parts(self.buffer[..length].as_ptr().cast::<u8>(), length) };
         Ok(match self.protocol {
             MessageProtocol::Udp => {
@@ -123,8 +123,8 @@ impl Requester {
     }
 }
 
-/// Asks as often as the workload says, one request after the other.
-pub(super) fn ask(
+/// Sends the workload's requests, one after the other.
+pub(super) fn send(
     context: &TrialContext<'_>,
     group: &Group,
     flow: &Flow,
@@ -136,20 +136,20 @@ pub(super) fn ask(
         MessageProtocol::Udp => capture::Protocol::Udp,
         MessageProtocol::Icmp => capture::Protocol::Echo,
     };
-    let asked = Requester::new(protocol, (near, to), group.workload.exchange()).and_then(|mut requester| {
+    let result = Requester::new(protocol, (near, to), group.workload.exchange()).and_then(|mut requester| {
         let is_alone = group.workload.flows() == 1 && group.workload.each_path != Some(true);
-        let mut capture = RequestCapture::look(captured, near, requester.identifier, to, is_alone);
-        let asked = ask_all(context, group, flow, &mut capture, &mut requester);
+        let mut capture = RequestCapture::open(captured, near, requester.identifier, to, is_alone);
+        let result = send_all(context, group, flow, &mut capture, &mut requester);
         flow.set_packets(capture.packets());
-        asked
+        result
     });
-    if let Err(error) = asked {
+    if let Err(error) = result {
         flow.fail(error.to_string());
     }
     flow.over.store(true, Ordering::Relaxed);
 }
 
-fn ask_all(
+fn send_all(
     context: &TrialContext<'_>,
     group: &Group,
     flow: &Flow,
@@ -163,10 +163,10 @@ fn ask_all(
         if number > 1 && workload.reconnect == Some(true) {
             requester.reopen()?;
         }
-        let from = capture.ask();
+        let from = capture.start();
         let requested_at = context.clock.now();
         flow.first_data_at.note(requested_at);
-        // One that is larger than what the path is known to carry is lost; the kernel has learnt it then.
+        // A request above the known path MTU is lost; the kernel has learned the MTU.
         match requester.send(number) {
             Err(error) if error.raw_os_error() != Some(libc::EMSGSIZE) => return Err(error),
             _ => {}
@@ -206,7 +206,7 @@ fn ask_all(
     Ok(())
 }
 
-/// Answers each request with a datagram of its own.
+/// Answers each request with one datagram.
 pub(super) fn answer(context: &TrialContext<'_>, group: &Group, flow: &Flow, socket: &UdpSocket) {
     let (request, response) = group.workload.exchange();
     let mut buffer = vec![0; LARGEST];
@@ -220,7 +220,7 @@ pub(super) fn answer(context: &TrialContext<'_>, group: &Group, flow: &Flow, soc
         };
         if length as u64 == request {
             flow.read(0, request);
-            // TraceEventKind does not leave is lost, as what is lost on the way.
+            // A response that cannot leave is lost, like a lost packet.
             let _ = socket.send_to(&buffer[..response as usize], from);
         }
     }

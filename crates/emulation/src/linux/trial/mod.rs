@@ -1,5 +1,5 @@
-//! A trial on real kernels: the hosts of a topology are namespaces, the links between them the network on wall time, and
-//! the flows those of the study, over the kernel's sockets. TraceEventKind it counts becomes the same record as in simulation.
+//! A trial on real kernels: hosts are namespaces, links are the network on wall time, and the study's flows use the
+//! kernel's sockets. The record is the same as in simulation.
 
 mod application;
 mod arq;
@@ -47,13 +47,13 @@ pub use trace::{Trace, Tracing};
 /// The largest MTU of a device, in bytes.
 const MOST_MTU: u32 = 65_535;
 
-/// Why there is no record.
+/// The reason why there is no record.
 #[derive(Debug, thiserror::Error)]
 pub enum TrialError {
-    /// The specification cannot be run, or not on real kernels.
+    /// The specification is invalid, or not supported on real kernels.
     #[error(transparent)]
     Spec(#[from] SpecError),
-    /// This system cannot emulate.
+    /// This system cannot emulate the network.
     #[error(transparent)]
     Emulation(#[from] Error),
     /// The caller cancelled the run.
@@ -61,11 +61,10 @@ pub enum TrialError {
     Cancelled,
 }
 
-/// Runs a trial. `names` says what the kernel calls controllers that were given to it for the occasion; `cancel` is
-/// looked at now and then.
+/// Runs a trial. `names` maps controllers that were registered for this run to their kernel names; `cancel` is polled.
 ///
 /// # Errors
-/// [`TrialError`]; a transfer that fails is no error but a record that says so.
+/// [`TrialError`]; a failed transfer is part of the record instead.
 pub fn run(
     spec: &TrialSpec,
     names: &ControllerNames,
@@ -74,11 +73,11 @@ pub fn run(
     run_with(spec, names, cancel, None).map(|(record, _)| record)
 }
 
-/// Checks that a trial's hosts exist and that this kernel can be asked for what it configures, without running it. `names`
-/// as in [`run`].
+/// Checks, without running it, that a trial's hosts exist and that this kernel supports its settings. `names` as in
+/// [`run`].
 ///
 /// # Errors
-/// [`TrialError::Spec`] names the key and what is allowed.
+/// [`TrialError::Spec`] names the key and the allowed values.
 pub fn check(spec: &TrialSpec, names: &ControllerNames) -> Result<(), TrialError> {
     let plan = Plan::of(spec)?;
     let kernels = kernels(&plan.groups, names)?;
@@ -96,7 +95,7 @@ pub fn check(spec: &TrialSpec, names: &ControllerNames) -> Result<(), TrialError
     }
 }
 
-/// Runs a trial, and gives what happened in it beside its record. All of its packets are kept in memory.
+/// Runs a trial and returns its record and its trace. All packets are kept in memory.
 ///
 /// # Errors
 /// As [`run`].
@@ -121,7 +120,7 @@ fn run_with(
         refuse_stacks(&plan.groups)?;
     }
     let mut options = EmulationOptions::new(plan.topology.clone(), spec.streams().component("network"));
-    // Datagrams that are larger than what their path carries leave in fragments, as in simulation.
+    // Datagrams above the path's MTU leave in fragments, as in simulation.
     let messages = plan.groups.iter().filter(|group| group.has_messages());
     if let Some(mtu) = messages.map(|group| group.mtu).min() {
         options.mtu = mtu.min(MOST_MTU);
@@ -210,7 +209,7 @@ fn run_with(
     Ok((record, trace))
 }
 
-/// A user-space stack stands at a device of its host, and only the kernel has a loopback interface.
+/// Refuses user-space stacks on the loopback topology: they have no loopback device.
 fn refuse_stacks(groups: &[Group]) -> Result<(), SpecError> {
     let is_own =
         |group: &Group| matches!(&group.protocol, Protocol::Tcp(config) if user_tcp::is_configured(config));
@@ -226,7 +225,7 @@ fn refuse_stacks(groups: &[Group]) -> Result<(), SpecError> {
     }
 }
 
-/// Where a study writes the protocol of a group.
+/// The key of a group's protocol in a study.
 fn place(number: usize) -> String {
     match number {
         0 => "protocol".to_owned(),
@@ -234,7 +233,7 @@ fn place(number: usize) -> String {
     }
 }
 
-/// TraceEventKind each group asks of the kernel's TCP; `None` for what runs another protocol, or the project's TCP.
+/// The kernel TCP settings of each group; `None` for other protocols and for the project's TCP.
 fn kernels(groups: &[Group], names: &ControllerNames) -> Result<Vec<Option<KernelTcp>>, SpecError> {
     let of = |(number, group): (usize, &Group)| {
         let place = place(number);
@@ -242,9 +241,9 @@ fn kernels(groups: &[Group], names: &ControllerNames) -> Result<Vec<Option<Kerne
         match &group.protocol {
             Protocol::Tcp(config) if user_tcp::is_configured(config) => {
                 let elsewhere = config.path.unwrap_or(PathChoice::First) != PathChoice::First;
-                // Its stack has the address of the first way.
+                // A stack has only the address of the first way.
                 if elsewhere || group.workload.each_path == Some(true) {
-                    let message = "\"longfat\" uses the first path alone: leave out path and each_path";
+                    let message = "\"longfat\" uses only the first path: leave out path and each_path";
                     return Err(SpecError::Invalid(vec![within(Problem::new("stack", message))]));
                 }
                 Ok(None)

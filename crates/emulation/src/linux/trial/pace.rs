@@ -5,7 +5,7 @@ use experiment::random::exponential;
 use experiment::workload::WorkloadKind;
 use foundation::{Duration, Instant};
 
-/// Times at which a source of constant rate sends, with its pauses.
+/// An iterator over the send times of a source with a constant rate, including pauses.
 pub(super) struct Pace {
     next: Instant,
     gap: Duration,
@@ -19,7 +19,7 @@ impl Pace {
         let workload = &group.workload;
         let pauses = (workload.kind == WorkloadKind::OnOff).then(|| {
             let (on, off) = (workload.on.unwrap_or(second), workload.off.unwrap_or(second));
-            // As in simulation, so that both worlds' sources are on and off at the same times.
+            // The random stream of simulation, so that sources in both worlds pause at the same times.
             let mut random = group.streams.stream(&format!("pauses/{flow}"));
             let until = now + exponential(&mut random, on);
             (on, off, random, until)

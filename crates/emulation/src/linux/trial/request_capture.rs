@@ -1,4 +1,4 @@
-//! Requests as the asking host's interface sees them: their time on the wire, and how many packets they cost.
+//! Captures requests at the requesting host: their time on the wire and their number of packets.
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::time::Duration as StdDuration;
@@ -7,32 +7,32 @@ use foundation::Duration;
 use measurement::Stamp;
 use measurement::capture::{Capture, Direction, Filter, Frame, Protocol};
 
-/// How long packets that follow the last response are waited for, beside as long as the longest request took: a FIN and
-/// its acknowledgement take a round trip.
+/// How long to wait for packets after the last response, in addition to the longest request: a FIN and its
+/// acknowledgement take one RTT.
 const GRACE: Duration = Duration::from_millis(2);
 
-/// How long the kernel is given to begin to stamp packets: it patches its own code for the first who asks, by a thread that
-/// runs when it may, and leaves packets without stamps until then.
+/// How long to wait for timestamps: for the first user, the kernel patches its code in a background thread, and packets
+/// have no timestamps until then.
 const UNTIL_STAMPED: StdDuration = StdDuration::from_millis(20);
 
-/// Looks at all packets between two hosts of one flow. Where the system lets nobody look, it sees nothing.
+/// A capture of one flow's packets at its host. It stays empty without the permission to capture.
 pub(super) struct RequestCapture {
     capture: Option<Capture>,
-    /// Whether nobody else asks so at the same time.
+    /// Whether no other flow sends such requests at the same time.
     is_alone: bool,
     frames: Vec<Frame>,
     longest: Duration,
 }
 
-/// When a request began, on the clock that the kernel stamps packets with.
+/// The start of a request by the kernel's packet clock.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct RequestStart(Stamp);
 
 impl RequestCapture {
-    /// Looks from the calling thread's host, whose address is `near`; `to` is the far end, without a port for ICMP echo,
-    /// whose requests have this `identifier`. Fragments tell nobody whose they are: where others ask at the same time, what
-    /// has any is not told.
-    pub(super) fn look(
+    /// Captures at the calling thread's host. `near`: its address; `to`: the peer, without a port for ICMP echo, whose
+    /// requests have this `identifier`. Fragments have no ports, so a flow that is not alone gets no result for
+    /// requests with fragments.
+    pub(super) fn open(
         protocol: Protocol,
         near: Ipv4Addr,
         identifier: Option<u16>,
@@ -56,41 +56,41 @@ impl RequestCapture {
         }
     }
 
-    /// A request begins.
-    pub(super) fn ask(&self) -> RequestStart {
+    /// Returns the start time of a request.
+    pub(super) fn start(&self) -> RequestStart {
         RequestStart(Stamp::now())
     }
 
-    /// Its response is whole: gives how long it took on the wire.
-    pub(super) fn answered(&mut self, asked: RequestStart) -> Option<Duration> {
+    /// Returns the time on the wire of a request whose response is complete.
+    pub(super) fn answered(&mut self, start: RequestStart) -> Option<Duration> {
         let until = Stamp::now();
-        self.longest = self.longest.max(until.since(asked.0));
+        self.longest = self.longest.max(until.since(start.0));
         let capture = self.capture.as_mut()?;
-        let seen = self.frames.len();
+        let first = self.frames.len();
         capture.take(&mut self.frames).ok()?;
-        if !self.is_told(seen) {
+        if !self.is_attributed(first) {
             return None;
         }
-        span(&self.frames[seen..], asked.0, until)
+        span(&self.frames[first..], start.0, until)
     }
 
-    /// Whether it is known whose the packets are that were seen from this one on.
-    fn is_told(&self, from: usize) -> bool {
+    /// Whether the flow of all packets from this index on is known.
+    fn is_attributed(&self, from: usize) -> bool {
         self.is_alone || !self.frames[from..].iter().any(|frame| frame.packet.is_fragment)
     }
 
-    /// All packets so far, both ways; those that are still on their way are waited for. `None` where some went unseen.
+    /// Returns the number of packets in both directions, including those in flight; `None` if the capture missed some.
     pub(super) fn packets(mut self) -> Option<u64> {
         let grace = self.longest + GRACE;
         std::thread::sleep(StdDuration::from_nanos(grace.as_nanos()));
         let capture = self.capture.as_mut()?;
         capture.take(&mut self.frames).ok()?;
         let counts = capture.counts().ok()?;
-        (counts.dropped == 0 && self.is_told(0)).then_some(counts.frames)
+        (counts.dropped == 0 && self.is_attributed(0)).then_some(counts.frames)
     }
 }
 
-/// From the first packet out to the last one in, of those that passed between two moments.
+/// Returns the time from the first packet out to the last packet in, between two times.
 fn span(frames: &[Frame], from: Stamp, until: Stamp) -> Option<Duration> {
     let within = || {
         frames
@@ -127,7 +127,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_late_from_before_or_comes_after_does_not_count() {
+    fn span_ignores_packets_outside_the_request() {
         use Direction::{In, Out};
         let frames = [
             frame(90, Out),

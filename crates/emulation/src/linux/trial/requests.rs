@@ -1,4 +1,4 @@
-//! Requests and responses over the kernel's TCP: on one connection, or each on its own.
+//! Requests and responses over the kernel's TCP, on one connection or on one each.
 
 use std::io::{self, ErrorKind, Read};
 use std::net::{Ipv4Addr, Shutdown, SocketAddr, TcpListener, TcpStream};
@@ -19,25 +19,26 @@ use super::request_capture::RequestCapture;
 use super::sockets;
 use super::waiting::{sleep_until, until_ready};
 
-/// TraceEventKind the connections of one end have come to so far.
+/// Counters of all connections of one end.
 #[derive(Default)]
 struct Totals {
-    /// Those that are over.
+    /// Counters of closed connections.
     before: SendCounters,
 }
 
 impl Totals {
-    /// Tells the flow how this end stands, its present connection included; that one `is_over`, if no more comes of it.
-    fn tell(&mut self, flow: &Flow, side: Side, socket: &TcpStream, is_over: bool) {
+    /// Reports this end's counters, including the open connection, to the flow; `is_over` closes the connection's
+    /// account.
+    fn report(&mut self, flow: &Flow, side: Side, socket: &TcpStream, is_over: bool) {
         let Ok(info) = TcpInfo::of_socket(socket) else {
             return;
         };
         let sent = self.before.and(info::sent(&info));
         let probe = info::probe(&info);
-        flow.tell(side, EndSnapshot::new(sent, probe));
+        flow.report(side, EndSnapshot::new(sent, probe));
         if is_over {
             self.before = sent;
-            flow.tell(side, EndSnapshot::new(sent, Probe::default()));
+            flow.report(side, EndSnapshot::new(sent, Probe::default()));
             if side == Side::Sender {
                 flow.add_round_trip(probe.smoothed_rtt);
             }
@@ -45,17 +46,17 @@ impl Totals {
     }
 }
 
-/// Asks as often as the workload says, one request after the other.
-pub(super) fn ask(context: &TrialContext<'_>, group: &Group, flow: &Flow, near: Ipv4Addr, to: SocketAddr) {
-    let mut capture = RequestCapture::look(Protocol::Tcp, near, None, to, true);
-    if let Err(error) = ask_all(context, group, flow, &mut capture, to) {
+/// Sends the workload's requests, one after the other.
+pub(super) fn send(context: &TrialContext<'_>, group: &Group, flow: &Flow, near: Ipv4Addr, to: SocketAddr) {
+    let mut capture = RequestCapture::open(Protocol::Tcp, near, None, to, true);
+    if let Err(error) = send_all(context, group, flow, &mut capture, to) {
         flow.fail(error.to_string());
     }
     flow.set_packets(capture.packets());
     flow.over.store(true, Ordering::Relaxed);
 }
 
-fn ask_all(
+fn send_all(
     context: &TrialContext<'_>,
     group: &Group,
     flow: &Flow,
@@ -70,15 +71,15 @@ fn ask_all(
     let mut account = Totals::default();
     let mut open: Option<TcpStream> = None;
     for number in 1..=requests {
-        let mut from = capture.ask();
+        let mut from = capture.start();
         let mut requested_at = context.clock.now();
         let mut socket = match open.take() {
             Some(socket) => socket,
             None => {
                 let socket = sockets::connect(context.kernel, None, to)?;
                 if !reconnects {
-                    // The time to connect is no request's.
-                    (from, requested_at) = (capture.ask(), context.clock.now());
+                    // The handshake is not part of a request.
+                    (from, requested_at) = (capture.start(), context.clock.now());
                 }
                 socket
             }
@@ -99,12 +100,12 @@ fn ask_all(
         });
         flow.last_acknowledged_at.move_to(responded_at);
         if is_last {
-            // To the peer's FIN: a connection that is closed before could be reset.
+            // Wait for the peer's FIN: closing earlier could cause a reset.
             if let Some(result) = until_ready(context, || socket.read(&mut buffer)) {
                 result?;
             }
         }
-        account.tell(flow, Side::Sender, &socket, is_last);
+        account.report(flow, Side::Sender, &socket, is_last);
         if !is_last {
             open = Some(socket);
         }
@@ -116,12 +117,12 @@ fn ask_all(
     Ok(())
 }
 
-/// The trial is over: what is unsent is nobody's concern any more.
+/// Discards unsent data at the end of the trial.
 fn leave(socket: &TcpStream) -> io::Result<()> {
     SockRef::from(socket).set_linger(Some(std::time::Duration::ZERO))
 }
 
-/// Answers requests, connection after connection.
+/// Answers requests on one connection after the other.
 pub(super) fn answer(context: &TrialContext<'_>, group: &Group, flow: &Flow, listener: &TcpListener) {
     let mut account = Totals::default();
     let is_over = || flow.over.load(Ordering::Relaxed);
@@ -131,16 +132,16 @@ pub(super) fn answer(context: &TrialContext<'_>, group: &Group, flow: &Flow, lis
         }
         result => result,
     }) {
-        // One connection that breaks is the one who asks's to tell; the next one is served.
+        // The requesting end reports a broken connection; the next one is served.
         let _ = serve(context, group, flow, &mut socket);
         if context.is_over() {
             let _ = leave(&socket);
         }
-        account.tell(flow, Side::Receiver, &socket, true);
+        account.report(flow, Side::Receiver, &socket, true);
     }
 }
 
-/// Answers the requests of one connection, and closes it when the peer has done so.
+/// Answers the requests of one connection until the peer closes it.
 fn serve(context: &TrialContext<'_>, group: &Group, flow: &Flow, socket: &mut TcpStream) -> io::Result<()> {
     let (request, response) = group.workload.exchange();
     let mut buffer = vec![0; CHUNK];

@@ -1,4 +1,4 @@
-//! The thread that begins flows, reads counters and ends the trial.
+//! The thread that starts flows, reads counters and ends the trial.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -25,10 +25,10 @@ use crate::linux::namespace::Namespace;
 use crate::linux::tap::Tap;
 use crate::packet::IpPacket;
 
-/// How often connections are asked for their round-trip time.
+/// Interval between RTT samples.
 const SAMPLE: Duration = Duration::from_millis(10);
 
-/// TraceEventKind the world does at a time.
+/// A scheduled action.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Control {
     Mark,
@@ -40,7 +40,7 @@ enum Control {
     End,
 }
 
-/// The thread that begins flows, reads counters and ends the trial.
+/// The schedule of a trial.
 pub(super) struct Trial<'e> {
     pub(super) emulation: &'e Emulation,
     pub(super) clock: TrialClock,
@@ -57,15 +57,15 @@ pub(super) struct Trial<'e> {
     pub(super) ended_at: Instant,
     window: Option<Duration>,
     arriving: bool,
-    /// Which account of paths a pair of a group has.
+    /// Index of the path account of each group and pair.
     pub(super) account_of: Vec<Vec<u32>>,
-    /// Begins that are still to come, of measured flows.
+    /// Measured flows that are still to start.
     to_begin: u64,
-    /// Flows that so many others follow, one after the other.
+    /// Flows with a number of successors.
     followed: Vec<(Arc<Flow>, u32)>,
-    /// Where machines and queues are read for charts.
+    /// Samples connections and queues for charts.
     pub(super) sampling: Option<Sampling>,
-    /// Whether flows note what no packet shows.
+    /// Whether flows record events for the trace.
     pub(super) traces: bool,
 }
 
@@ -168,7 +168,7 @@ impl<'e> Trial<'e> {
         }
     }
 
-    /// Runs until all measured flows are over, or for the time that the workload gives. Gives whether it was cancelled.
+    /// Runs until all measured flows are over or the workload's duration has passed. Returns whether it was cancelled.
     pub(super) fn run<'scope>(
         &mut self,
         scope: &'scope Scope<'scope, '_>,
@@ -229,7 +229,7 @@ impl<'e> Trial<'e> {
             };
             let left = at.saturating_since(self.clock.now());
             if !left.is_zero() {
-                // Those that follow others are not to wait for long.
+                // Successors must start without delay.
                 let look = if self.followed.is_empty() {
                     StdDuration::from_millis(20)
                 } else {
@@ -279,7 +279,7 @@ impl<'e> Trial<'e> {
         false
     }
 
-    /// Flows whose workload reconnects are followed by the next ones when they are over.
+    /// Schedules the successors of finished flows.
     fn follow(&mut self, groups: &[Group]) {
         let (over, going): (Vec<_>, Vec<_>) = std::mem::take(&mut self.followed)
             .into_iter()
@@ -310,7 +310,7 @@ impl<'e> Trial<'e> {
             && own.all(|flow| flow.over.load(Ordering::Relaxed))
     }
 
-    /// The bottlenecks, each as `look` sees it.
+    /// Observes the bottlenecks with `look`.
     fn observe(
         &self,
         look: impl Fn(Instant, &mut Network<IpPacket, Tap>, LinkId) -> Observation + Send + 'static,
@@ -320,7 +320,7 @@ impl<'e> Trial<'e> {
             .with_network(move |network, now| links.iter().map(|&link| look(now, network, link)).collect())
     }
 
-    /// From here on is measured.
+    /// Starts the measurement.
     fn mark(&mut self) {
         for flow in &self.flows {
             flow.mark();
@@ -344,7 +344,7 @@ impl<'e> Trial<'e> {
         }
     }
 
-    /// Reads machines and queues. TraceEventKind a busy machine is late for it does not read twice.
+    /// Samples connections and queues. A late sample is not repeated.
     fn take_series(&mut self, at: Instant, groups: &[Group]) {
         let links = self.bottlenecks.clone();
         let Some(sampling) = &mut self.sampling else {

@@ -133,7 +133,7 @@ pub(super) fn start<'scope>(
                 );
                 launch(
                     way.from,
-                    Box::new(move || messages::ask(context, group, &here, MessageProtocol::Udp, near, to)),
+                    Box::new(move || messages::send(context, group, &here, MessageProtocol::Udp, near, to)),
                 );
                 Ok(to)
             }),
@@ -141,7 +141,7 @@ pub(super) fn start<'scope>(
             let to = (address, 0).into();
             launch(
                 way.from,
-                Box::new(move || messages::ask(context, group, &here, MessageProtocol::Icmp, near, to)),
+                Box::new(move || messages::send(context, group, &here, MessageProtocol::Icmp, near, to)),
             );
             Ok(to)
         }

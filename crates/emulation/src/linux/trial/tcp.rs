@@ -17,10 +17,10 @@ use super::flow::{EndSnapshot, Flow};
 use super::waiting::until_ready;
 use super::{info, requests, sockets};
 
-/// The end that opens the flow, from its connection to its end.
+/// Runs the opening end of a flow.
 pub(super) fn open(context: &TrialContext<'_>, group: &Group, flow: &Flow, near: Ipv4Addr, to: SocketAddr) {
     if group.workload.kind == WorkloadKind::RequestResponse {
-        return requests::ask(context, group, flow, near, to);
+        return requests::send(context, group, flow, near, to);
     }
     run(
         context,
@@ -33,7 +33,7 @@ pub(super) fn open(context: &TrialContext<'_>, group: &Group, flow: &Flow, near:
     );
 }
 
-/// Carries a flow over a connection by `carry`, and tells the flow how it ended.
+/// Runs a flow over a connection by `carry` and records its result.
 pub(super) fn run(
     context: &TrialContext<'_>,
     flow: &Flow,
@@ -51,18 +51,18 @@ pub(super) fn run(
     flow.over.store(true, Ordering::Relaxed);
 }
 
-/// An end has done its part.
+/// Reads the final counters of an end.
 fn leave(context: &TrialContext<'_>, flow: &Flow, side: Side, socket: &TcpStream) {
     flow.leave(side);
-    // Whatever is unsent when the trial is over is nobody's concern any more.
+    // Discards unsent data at the end of the trial.
     if context.is_over() {
         let _ = SockRef::from(socket).set_linger(Some(StdDuration::ZERO));
     }
 }
 
-/// From now on the kernel is asked for what it tells of this end.
+/// Registers an end's connection with the flow.
 fn watch(flow: &Flow, side: Side, socket: &TcpStream) {
-    // A descriptor that cannot be had twice leaves the flow without counters, and its record says so by zeros.
+    // If the descriptor cannot be duplicated, the record has zeros.
     if let Ok(socket) = socket.try_clone() {
         let look = move || {
             let info = TcpInfo::of_socket(&socket).ok()?;
@@ -72,7 +72,7 @@ fn watch(flow: &Flow, side: Side, socket: &TcpStream) {
     }
 }
 
-/// The end that the flow goes to.
+/// Runs the accepting end of a flow.
 pub(super) fn accept(context: &TrialContext<'_>, group: &Group, flow: &Flow, listener: &TcpListener) {
     if group.workload.kind == WorkloadKind::RequestResponse && context.kernel.multipath.is_none() {
         return requests::answer(context, group, flow, listener);

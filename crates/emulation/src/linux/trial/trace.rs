@@ -1,5 +1,5 @@
-//! TraceEventKind happened in a trial on real kernels, in the shape that simulation gives it: the packets as they were heard on the
-//! network, what applications read, and machines and queues over time.
+//! The trace of a trial on real kernels, as in simulation: packets on the network, bytes read by applications, and
+//! samples of connections and queues.
 
 use std::collections::HashMap;
 use std::io::{Result, Write};
@@ -19,13 +19,13 @@ use super::flow::Flow;
 use crate::linux::tap::PacketEvent;
 use crate::packet::IpPacket;
 
-/// IP's numbers of what flows run over (RFC 9293, RFC 768).
+/// IP protocol numbers (RFC 9293, RFC 768).
 const TCP: u8 = 6;
 const UDP: u8 = 17;
 /// Bytes of a UDP header.
 const UDP_HEADER: usize = 8;
 
-/// A packet as one end of its flow saw it leave or arrive.
+/// A packet as sent or received at one end of its flow.
 #[derive(Debug)]
 struct Sighting {
     at: Instant,
@@ -34,7 +34,7 @@ struct Sighting {
     packet: Arc<IpPacket>,
 }
 
-/// TraceEventKind a trace records besides packets.
+/// What a trace contains besides packets.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Tracing {
     /// Interval between reads of connections and queues; `None` for no reads.
@@ -44,19 +44,19 @@ pub struct Tracing {
 /// The trace of a trial.
 #[derive(Debug, Default)]
 pub struct Trace {
-    /// The table of events, in order of time.
+    /// The events in order of time.
     pub events: Vec<TraceEvent>,
-    /// Machines and queues over time, where they were read.
+    /// Samples of connections and queues.
     pub series: Option<Series>,
     sightings: Vec<Sighting>,
     hosts: Vec<String>,
 }
 
 impl Trace {
-    /// Writes a capture of the flows' packets, as the hosts' kernels have sent and received them.
+    /// Writes a capture of the flows' packets, as sent and received by the hosts.
     ///
     /// # Errors
-    /// TraceEventKind the writer gives.
+    /// The writer's errors.
     pub fn write_capture(&self, out: impl Write, extent: CaptureOptions) -> Result<()> {
         let mut capture = Capture::new(out, &self.hosts, extent.snap)?;
         let events = |sighting: &&Sighting| extent.side.is_none_or(|side| side == sighting.side);
@@ -66,7 +66,7 @@ impl Trace {
         Ok(())
     }
 
-    /// The trace of a trial that began at `start` by the clock of what was `heard`.
+    /// Builds the trace of a trial that started at `start` from the emulation's packet events.
     pub(super) fn of(
         start: Instant,
         events: Vec<PacketEvent>,
@@ -142,12 +142,12 @@ struct FlowPacket {
     packet: Arc<IpPacket>,
 }
 
-/// Protocol, and address and port of where a flow goes to.
+/// IP protocol and destination of a flow.
 type Key = (u8, SocketAddr);
 
-/// Finds the flow of a packet by its addresses and ports.
+/// Finds the flow of a packet.
 struct Directory<'a> {
-    /// Flows in the order in which they began: a port may serve one after the other.
+    /// In order of start: flows may use a port one after the other.
     flows: HashMap<Key, Vec<(&'a Flow, &'a Group)>>,
 }
 
@@ -168,14 +168,14 @@ impl<'a> Directory<'a> {
         Self { flows: all }
     }
 
-    /// The flow that goes to an address, as of a time.
+    /// The flow to an address at a time.
     fn find(&self, at: Instant, protocol: u8, to: SocketAddr) -> Option<(&'a Flow, &'a Group)> {
         let flows = self.flows.get(&(protocol, to))?;
         let begun = flows.iter().rev().find(|(flow, _)| flow.id.opened_at <= at);
         begun.or(flows.first()).copied()
     }
 
-    /// Takes down what a packet is, or how it has changed on its way.
+    /// Stores a packet, or its change on the way.
     fn record(
         &self,
         traced: &mut HashMap<u64, FlowPacket>,
@@ -185,7 +185,7 @@ impl<'a> Directory<'a> {
         what: TraceEventKind,
     ) {
         if let Some(before) = traced.get_mut(&id) {
-            // Of a corrupt packet the bytes may say anything: it stays what it was.
+            // A corrupted packet keeps its content.
             if what == TraceEventKind::Mark
                 && let Some(content) = content(&packet, matches!(before.content, Content::Arq(_)))
             {
@@ -222,7 +222,7 @@ impl<'a> Directory<'a> {
     }
 }
 
-/// Where a packet comes from and goes to, if it has ports.
+/// Source and destination of a packet with ports, or of an echo message.
 fn ends(packet: &IpPacket) -> Option<[SocketAddr; 2]> {
     if packet.protocol() == ICMP {
         return echo(packet).map(|_| [packet.source(), packet.destination()].map(|end| (end, 0).into()));
@@ -239,7 +239,7 @@ fn ends(packet: &IpPacket) -> Option<[SocketAddr; 2]> {
     ])
 }
 
-/// The echo request or reply that a packet is, or the first fragment of (RFC 792).
+/// The echo message in a packet, or in the first fragment (RFC 792).
 fn echo(packet: &IpPacket) -> Option<Message> {
     if packet.is_later_fragment() {
         return None;
@@ -257,7 +257,7 @@ fn echo(packet: &IpPacket) -> Option<Message> {
     })
 }
 
-/// TraceEventKind a packet carries, if it is whole.
+/// The content of a complete packet.
 fn content(packet: &IpPacket, is_arq: bool) -> Option<Content> {
     if packet.protocol() == TCP {
         return wire::decode(packet.bytes())
@@ -271,13 +271,13 @@ fn content(packet: &IpPacket, is_arq: bool) -> Option<Content> {
     let payload = datagram.get(UDP_HEADER..)?;
     if is_arq {
         let frame = codec::decode(payload).ok()?;
-        // Where in the stream the payload lies only its sender knows.
+        // Only the sender knows the stream offset.
         return Some(Content::Arq(frame.map_payload(|range| StreamRange {
             offset: 0,
             length: range.len() as u32,
         })));
     }
-    // As the header says (RFC 768): of a datagram in fragments this is the first.
+    // The length in the header (RFC 768) counts, because this may be a first fragment.
     let length = u32::from(u16::from_be_bytes([datagram[4], datagram[5]]));
     Some(Content::Datagram(length.saturating_sub(UDP_HEADER as u32)))
 }

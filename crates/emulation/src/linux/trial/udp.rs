@@ -1,4 +1,4 @@
-//! Datagrams between two kernels.
+//! Datagrams between two hosts.
 
 use std::net::{SocketAddr, UdpSocket};
 use std::sync::atomic::Ordering;
@@ -10,7 +10,7 @@ use super::flow::Flow;
 use super::pace::Pace;
 use super::waiting::{INTERVAL, sleep_until};
 
-/// Sends datagrams at the rate of the workload.
+/// Sends datagrams at the workload's rate.
 pub(super) fn source(context: &TrialContext<'_>, group: &Group, flow: &Flow, size: u32, to: SocketAddr) {
     let sent = (|| -> std::io::Result<()> {
         let socket = UdpSocket::bind((std::net::Ipv4Addr::UNSPECIFIED, 0))?;
@@ -36,7 +36,7 @@ pub(super) fn source(context: &TrialContext<'_>, group: &Group, flow: &Flow, siz
     flow.over.store(true, Ordering::Relaxed);
 }
 
-/// Counts the datagrams that arrive.
+/// Counts received datagrams.
 pub(super) fn sink(context: &TrialContext<'_>, flow: &Flow, socket: &UdpSocket) {
     let mut buffer = vec![0; 65_536];
     if socket.set_read_timeout(Some(INTERVAL)).is_err() {

@@ -1,5 +1,4 @@
-//! The applications of a flow over the project's TCP as a stack of the hosts: the machine and the applications are the
-//! very ones that run in simulation.
+//! The applications of a flow over the project's TCP in user space: the machines and applications of simulation.
 
 use std::io;
 use std::ops::ControlFlow;
@@ -25,17 +24,17 @@ use crate::linux::emulation::Emulation;
 use crate::linux::stack::{PORTS, StreamState, UserListener, UserStack, UserStream};
 use stack::{Stack, StreamId};
 
-/// How often an end looks whether the trial is over.
+/// Interval at which an end checks for the end of the trial.
 const INTERVAL: Duration = Duration::from_millis(50);
-/// Bytes written or read at once.
+/// Bytes per read or write.
 const CHUNK: usize = 64 * 1024;
 
-/// Whether a protocol asks for the project's TCP.
+/// Whether a protocol uses the project's TCP.
 pub(super) fn is_configured(config: &TcpConfig) -> bool {
     config.stack == Some(StackKind::Longfat)
 }
 
-/// A stack beside the kernel of each host that the project's TCP of a trial needs one at.
+/// Adds a stack to each host of a flow over the project's TCP.
 pub(super) fn attach(emulation: &Emulation, groups: &[Group], secret: Streams) -> io::Result<Stacks> {
     let mut stacks = Stacks::new();
     for group in groups {
@@ -55,7 +54,7 @@ pub(super) fn attach(emulation: &Emulation, groups: &[Group], secret: Streams) -
     Ok(stacks)
 }
 
-/// One end of a flow, on top of a stream.
+/// One end of a flow over a stream.
 struct End<'a> {
     application: ApplicationRunner<'a>,
     written: u64,
@@ -78,12 +77,12 @@ impl<'a> End<'a> {
         }
     }
 
-    /// Runs the application over the stream to the end of the flow, or of the trial.
+    /// Runs the application until the flow or the trial ends.
     fn run(&mut self, stream: &UserStream) {
         stream.converse(|stack, id, stream| self.turn(stack, id, stream));
     }
 
-    /// Lets the application begin before anything has left.
+    /// Starts the application before the first packet leaves.
     fn begin(&mut self, stack: &mut Stack, id: StreamId) {
         self.application.act();
         self.write(stack, id);
@@ -92,8 +91,8 @@ impl<'a> End<'a> {
     fn turn(&mut self, stack: &mut Stack, id: StreamId, stream: StreamState) -> ControlFlow<(), Duration> {
         let clock = self.application.context.clock;
         if self.application.context.is_over() {
-            self.look(stack, id, true);
-            // Whatever is unsent is nobody's concern any more.
+            self.report(stack, id, true);
+            // Discard unsent data.
             stack.abort(clock.clock.now(), id);
             return ControlFlow::Break(());
         }
@@ -104,7 +103,7 @@ impl<'a> End<'a> {
         self.application.act();
         self.write(stack, id);
         let is_over = stream.has_finished || stream.is_closed;
-        self.look(stack, id, is_over);
+        self.report(stack, id, is_over);
         if is_over {
             let flow = self.application.flow;
             match stream.failure {
@@ -136,7 +135,7 @@ impl<'a> End<'a> {
         let pipe = &mut self.application.pipe;
         while pipe.waiting > 0 {
             let room = stack.connection(id).map_or(0, Connection::writable);
-            // Where there is no room one byte is written in vain, so that the stack tells when there is.
+            // A write without room makes the stack report when there is room.
             let part = pipe.waiting.min(room).clamp(1, CHUNK as u64) as usize;
             let range = StreamRange {
                 offset: self.written,
@@ -155,16 +154,16 @@ impl<'a> End<'a> {
         }
     }
 
-    /// Tells the flow what the connection counts.
-    fn look(&mut self, stack: &Stack, id: StreamId, is_last: bool) {
+    /// Reports the connection's counters to the flow.
+    fn report(&mut self, stack: &Stack, id: StreamId, is_last: bool) {
         let Some(connection) = stack.connection(id) else {
             return;
         };
         let statistics = connection.statistics();
-        let look = EndSnapshot::new(SendCounters::of(statistics), Probe::of_tcp(connection));
+        let snapshot = EndSnapshot::new(SendCounters::of(statistics), Probe::of_tcp(connection));
         let start = self.application.context.clock.start;
-        let told = |at: Instant| Instant::ZERO + at.saturating_since(start);
-        self.application.tell(look, statistics, told, is_last);
+        let trial_time = |at: Instant| Instant::ZERO + at.saturating_since(start);
+        self.application.report(snapshot, statistics, trial_time, is_last);
     }
 }
 
@@ -174,7 +173,7 @@ pub(super) fn listen(stacks: &Stacks, host: HostId, config: &Arc<TcpConfig>) -> 
     stack.listen(0, Arc::clone(config))
 }
 
-/// Opens the flow and runs its application to the end.
+/// Opens the flow and runs its application until it finishes.
 pub(super) fn open(
     context: &TrialContext<'_>,
     group: &Group,
@@ -188,7 +187,7 @@ pub(super) fn open(
         if group.records_rtt {
             stack.touch(id, Connection::record_round_trips);
         }
-        // TraceEventKind is written before the SYN leaves may go with it.
+        // Data written before the SYN leaves may go with it.
         end.begin(stack, id);
     });
     match opened {
@@ -198,7 +197,7 @@ pub(super) fn open(
     flow.over.store(true, Ordering::Relaxed);
 }
 
-/// Serves the flow until it, or the trial, is over.
+/// Serves the flow until it finishes or the trial ends.
 pub(super) fn accept(context: &TrialContext<'_>, group: &Group, flow: &Flow, listener: UserListener) {
     let patience = StdDuration::from_nanos(INTERVAL.as_nanos());
     while !context.is_over() {

@@ -1,4 +1,4 @@
-//! How threads of a trial wait without missing its end.
+//! Waiting that ends with the trial.
 
 use std::io::ErrorKind;
 use std::os::fd::AsFd;
@@ -12,7 +12,7 @@ use super::context::TrialContext;
 /// Interval at which a waiting thread checks for the end of the trial.
 pub(super) const INTERVAL: StdDuration = StdDuration::from_millis(50);
 
-/// Sleeps until a time; false where the trial is over before.
+/// Sleeps until a time; returns false if the trial ended before.
 pub(super) fn sleep_until(context: &TrialContext<'_>, at: Instant) -> bool {
     loop {
         let left = at.saturating_since(context.clock.now());
@@ -26,7 +26,7 @@ pub(super) fn sleep_until(context: &TrialContext<'_>, at: Instant) -> bool {
     }
 }
 
-/// Waits until `act` gives something else than "would block", or the trial is over.
+/// Repeats `act` until it returns something other than "would block"; `None` once the trial is over.
 pub(super) fn until_ready<T>(
     context: &TrialContext<'_>,
     mut act: impl FnMut() -> std::io::Result<T>,
@@ -46,15 +46,15 @@ pub(super) fn until_ready<T>(
     }
 }
 
-/// Waits until the kernel says that there is room, or something to take, as it wakes a call that blocks. (A write that gave
-/// up after a while and tried again would find room sooner, and so change the rhythm of the flow.)
+/// Waits until the socket is ready, like a blocking call. (A write with its own retry timer would find room earlier and
+/// change the flow's timing.)
 pub(super) fn wait_for(socket: &impl AsFd, what: PollFlags) -> std::io::Result<()> {
     let patience = Timespec {
         tv_sec: 0,
         tv_nsec: i64::from(INTERVAL.subsec_nanos()),
     };
-    let mut asked = [PollFd::new(socket, what)];
-    if poll(&mut asked, Some(&patience))? == 0 {
+    let mut polled = [PollFd::new(socket, what)];
+    if poll(&mut polled, Some(&patience))? == 0 {
         return Err(ErrorKind::WouldBlock.into());
     }
     Ok(())

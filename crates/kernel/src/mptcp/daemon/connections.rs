@@ -397,7 +397,7 @@ impl<'o> Connections<'o> {
             }
             Request::Begin { opening, token, port } => {
                 let Some(opening) = self.openings.remove(&opening) else {
-                    return Reply::Error(format!("there is no opening {opening}"));
+                    return Reply::Error(format!("no registration {opening}"));
                 };
                 let first = self.first_subflows.remove(&token);
                 // The connection's event may arrive before this request; the request has more information.

@@ -1,4 +1,4 @@
-//! What the kernel of a host is asked for, and how it is readied, for connections of MPTCP.
+//! Settings and preparation of a host's kernel for MPTCP.
 
 use std::collections::BTreeMap;
 
@@ -15,10 +15,10 @@ use crate::linux::emulation::Emulation;
 use crate::linux::host::set;
 use crate::linux::trial::kernel_tcp::{ControllerNames, KernelTcp};
 
-/// What to ask a kernel for.
+/// Translates the settings of a study.
 ///
 /// # Errors
-/// The keys that it has no knob for.
+/// The keys that a kernel does not support.
 pub(in crate::linux::trial) fn kernel_of(
     config: &MptcpConfig,
     names: &ControllerNames,
@@ -29,25 +29,25 @@ pub(in crate::linux::trial) fn kernel_of(
     if !matches!(own.scheduler, None | Some(SchedulerConfig::MinRtt(MinRtt { .. }))) {
         refuse(
             "scheduler",
-            "the kernel's MPTCP has a scheduler of its own, the nearest to which is \"min-rtt\": leave the key out",
+            "the kernel's MPTCP has one scheduler, similar to \"min-rtt\": leave the key out",
         );
     }
     if config.filled().congestion().build(1460).is_coupled() {
         refuse(
             "congestion",
-            "Linux couples no subflows: each has a controller of TCP's, such as \"cubic\" or \"reno\"",
+            "Linux does not couple subflows: use a controller of TCP, such as \"cubic\" or \"reno\"",
         );
     }
     if own.reinjection == Some(ReinjectionTrigger::Failure) {
         refuse(
             "reinjection",
-            "the kernel's MPTCP has no knob for it: leave the key out",
+            "not supported by the kernel's MPTCP: leave the key out",
         );
     }
     if own.join_after == Some(JoinAfter::Handshake) {
         refuse(
             "join_after",
-            "the kernel's MPTCP lets subflows join when data was acknowledged: leave it out",
+            "with the kernel's MPTCP, subflows join after the first data is acknowledged: leave the key out",
         );
     }
     for (key, given) in [
@@ -58,19 +58,19 @@ pub(in crate::linux::trial) fn kernel_of(
         ),
     ] {
         if given {
-            refuse(key, "the kernel's MPTCP has no knob for it: leave the key out");
+            refuse(key, "not supported by the kernel's MPTCP: leave the key out");
         }
     }
     if own.shared_window == Some(false) {
         refuse(
             "shared_window",
-            "the kernel's MPTCP has one window: leave the key out",
+            "the kernel's MPTCP always shares the window: leave the key out",
         );
     }
     if own.subflows.is_some() {
         refuse(
             "subflows",
-            "the kernel's MPTCP has no such limit here: leave the key out",
+            "not supported by the kernel's MPTCP: leave the key out",
         );
     }
     let beyond = config.policy().beyond_linux();
@@ -78,7 +78,7 @@ pub(in crate::linux::trial) fn kernel_of(
     match KernelTcp::of(&config.tcp, names) {
         Ok(kernel) if problems.is_empty() => Ok(KernelTcp {
             multipath: Some(config.policy()),
-            // The default is the kernel's own; older kernels know no other one for MPTCP.
+            // Unset is the kernel's default; older kernels support no other value with MPTCP.
             segment: config.tcp.mss.map_or(0, Size::bytes) as u32,
             ..kernel
         }),
@@ -90,8 +90,8 @@ pub(in crate::linux::trial) fn kernel_of(
     }
 }
 
-/// Readies the kernels of the hosts that run MPTCP. What is given is to be kept until the trial is over: a kernel whose
-/// path manager is in user space takes subflows of its peers only while somebody listens.
+/// Prepares the kernels of the hosts that run MPTCP. The caller keeps the result until the trial ends: with a path
+/// manager in user space, the kernel accepts a peer's subflows only while there is a listener.
 pub(in crate::linux::trial) fn prepare(
     emulation: &Emulation,
     groups: &[Group],
@@ -105,7 +105,7 @@ pub(in crate::linux::trial) fn prepare(
         if is_enabled().is_none() || path_manager().is_err() {
             return Err(Error::Missing {
                 what: "the kernel's MPTCP with a path manager in user space".into(),
-                remedy: "it takes Linux 6.5 or newer, built with CONFIG_MPTCP".into(),
+                remedy: "use Linux 6.5 or newer with CONFIG_MPTCP".into(),
             });
         }
         let manager = match policy {
@@ -116,7 +116,7 @@ pub(in crate::linux::trial) fn prepare(
             for host in [pair.from, pair.to] {
                 if u32::from(emulation.ways(host)) > MOST_SUBFLOWS {
                     let message = format!(
-                        "{} paths: the kernel's MPTCP has at most {MOST_SUBFLOWS}",
+                        "{} paths: the kernel's MPTCP supports at most {MOST_SUBFLOWS}",
                         emulation.ways(host)
                     );
                     return Err(Error::Option(Problem::new("protocol.kind", message).to_string()));
@@ -143,7 +143,7 @@ pub(in crate::linux::trial) fn prepare(
     Ok(listeners)
 }
 
-/// Readies the kernel of the host that the calling thread is at to open connections.
+/// Prepares the calling thread's host to open connections.
 fn ready(manager: PathManager) -> Result<Option<Events>, Error> {
     set("net/mptcp/enabled", "1")?;
     let orders = Manager::open()?;
@@ -154,7 +154,7 @@ fn ready(manager: PathManager) -> Result<Option<Events>, Error> {
             Ok(Some(Events::listen()?))
         }
         PathManager::Kernel => {
-            let found = paths().map_err(|error| system_error("look at a host's addresses", error))?;
+            let found = paths().map_err(|error| system_error("read a host's addresses", error))?;
             for path in found {
                 orders.add_endpoint(&path)?;
             }

@@ -1,5 +1,4 @@
-//! A flow over the kernel's MPTCP: its paths are those that the study's policy says, by orders to the kernel, or those of
-//! the kernel's own path manager.
+//! A flow over the kernel's MPTCP. Its subflows are opened by the study's policy or by the kernel's path manager.
 
 mod host;
 mod subflows;
@@ -24,30 +23,30 @@ use crate::linux::emulation::Emulation;
 pub(super) use host::{kernel_of, prepare};
 use subflows::{Subflows, watch};
 
-/// How often a connection is looked at, and one that waits for a further subflow.
+/// Interval between reads of a connection, and of one that may open a further subflow.
 const ACTIVE_INTERVAL: StdDuration = StdDuration::from_millis(10);
 const JOIN_INTERVAL: StdDuration = StdDuration::from_millis(1);
 
-/// How a connection of MPTCP begins.
+/// The start of an MPTCP connection.
 pub(super) struct MultipathStart {
-    /// Who opens its subflows; `None` where the kernel does.
+    /// Opens its subflows.
     pub director: Director,
-    /// Whether that is left to the kernel.
+    /// Whether the kernel opens them instead.
     pub by_kernel: bool,
-    /// Which account of the host's paths it has.
+    /// Index of its account of paths.
     pub account: u32,
-    /// This host's address and the number of each way that it may use, in the order of the account.
+    /// Local address and number of each way, in the order of the account.
     pub ways: Vec<(Ipv4Addr, u8)>,
 }
 
 impl MultipathStart {
-    /// The number of the way on which its first subflow opens.
+    /// The number of the way of its first subflow.
     pub(super) fn first_way(&self) -> u8 {
         self.ways[self.director.first().index()].1
     }
 }
 
-/// TraceEventKind the policy of a group makes of its next flow.
+/// Asks the policy of a group for the paths of its next flow.
 pub(super) fn choose(
     context: &TrialContext<'_>,
     emulation: &Emulation,
@@ -83,7 +82,7 @@ pub(super) fn choose(
     })
 }
 
-/// The end that opens the flow, from its connection to its end.
+/// Runs the opening end of a flow.
 pub(super) fn open(
     context: &TrialContext<'_>,
     group: &Group,
@@ -120,7 +119,7 @@ fn connect(context: &TrialContext<'_>, to: SocketAddr, choice: &MultipathStart) 
     sockets::connect(context.kernel, first.map(|&(address, _)| address), to)
 }
 
-/// Opens subflows when their time has come, and keeps the accounts, until the flow is over.
+/// Opens due subflows and updates the accounts until the flow ends.
 fn manage_subflows(
     context: &TrialContext<'_>,
     flow: &Flow,
@@ -130,7 +129,7 @@ fn manage_subflows(
     subflows: &Subflows,
     over: &AtomicBool,
 ) -> Result<(), Error> {
-    let system = |error: io::Error| system_error("look at a connection of MPTCP", error);
+    let system = |error: io::Error| system_error("read an MPTCP connection", error);
     let token = ConnectionInfo::token(socket)
         .map_err(system)?
         .ok_or_else(fallback_error)?;
@@ -151,7 +150,7 @@ fn manage_subflows(
     let place = |own: IpAddr| ways.iter().position(|way| way.path.address == own);
     loop {
         let last = over.load(Ordering::Relaxed) || context.is_over();
-        // A connection that is over may have forgotten what it was.
+        // A closed connection may no longer be MPTCP.
         if !subflows.update(socket).map_err(system)? && !last {
             return Err(fallback_error());
         }
@@ -198,6 +197,6 @@ fn manage_subflows(
 fn fallback_error() -> Error {
     Error::System {
         what: "use several paths".into(),
-        source: io::Error::other("the connection has fallen back to plain TCP"),
+        source: io::Error::other("the connection fell back to plain TCP"),
     }
 }

@@ -1,4 +1,4 @@
-//! TraceEventKind the kernel tells of the subflows of a connection.
+//! The subflows of a connection, as the kernel reports them.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -12,15 +12,15 @@ use kernel::mptcp::{ConnectionInfo, Subflow};
 use crate::linux::trial::flow::{EndSnapshot, Flow, locked};
 use crate::linux::trial::info;
 
-/// The subflows of a connection, those that have closed as they were seen last.
+/// All subflows of a connection; closed ones keep their last state.
 pub(super) struct Subflows {
     known: Mutex<BTreeMap<u32, Subflow>>,
-    /// This host's address and the number of each way.
+    /// Local address and number of each way.
     ways: Vec<(Ipv4Addr, u8)>,
 }
 
 impl Subflows {
-    /// None yet, of a connection that may use these ways: this host's address and the number of each.
+    /// No subflows yet, for a connection over these ways (local address and number).
     pub(super) fn on(ways: &[(Ipv4Addr, u8)]) -> Self {
         Self {
             known: Mutex::default(),
@@ -28,7 +28,7 @@ impl Subflows {
         }
     }
 
-    /// Looks at a connection; false where it is plain TCP.
+    /// Reads a connection; returns false for plain TCP.
     pub(super) fn update(&self, socket: &TcpStream) -> io::Result<bool> {
         let Some(connection) = ConnectionInfo::of_socket(socket)? else {
             return Ok(false);
@@ -40,12 +40,12 @@ impl Subflows {
         Ok(true)
     }
 
-    /// Them all, by number.
+    /// All subflows by number.
     pub(super) fn known(&self) -> MutexGuard<'_, BTreeMap<u32, Subflow>> {
         locked(&self.known)
     }
 
-    /// TraceEventKind all of them have done. Windows and what is in flight add up; the round-trip time is that of the fastest.
+    /// Combines all subflows: sums of counters, windows and bytes in flight; the RTT is the smallest.
     fn snapshot(&self) -> EndSnapshot {
         let (mut sent, mut probe, mut carried) =
             (SendCounters::default(), Probe::default(), PathBytes::default());
@@ -73,7 +73,7 @@ impl Subflows {
     }
 }
 
-/// From now on the kernel is asked for what it tells of them.
+/// Registers the subflows with the flow.
 pub(super) fn watch(flow: &Flow, socket: &TcpStream, subflows: &Arc<Subflows>) {
     let subflows = Arc::clone(subflows);
     if let Ok(socket) = socket.try_clone() {
