@@ -89,7 +89,7 @@ fn ask_kernel(keys: &str, count: u8) -> Option<(usize, u64)> {
             let mut read = Vec::new();
             stream.read_to_end(&mut read).unwrap();
             assert!(read == reply(&asked), "transaction {number}");
-            early += usize::from(stream.look(Connection::was_early).unwrap());
+            early += usize::from(stream.look(Connection::used_early_data).unwrap());
         }
     });
     Some((early, counter(&emulation, FAR, "TCPFastOpenPassive")))
@@ -143,7 +143,7 @@ fn answer_kernel(keys: &str, count: u8) -> Option<(usize, u64)> {
             let mut early = 0;
             for _ in 0..count {
                 let mut stream = listener.accept(None).unwrap();
-                early += usize::from(stream.look(Connection::was_early).unwrap());
+                early += usize::from(stream.look(Connection::used_early_data).unwrap());
                 let mut read = Vec::new();
                 stream.read_to_end(&mut read).unwrap();
                 let reply = reply(&read);

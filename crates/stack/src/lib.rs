@@ -194,7 +194,7 @@ impl Stack {
     #[must_use]
     pub fn is_free(&self, endpoints: Endpoints, config: &TcpConfig) -> bool {
         let before = self.streams.find(endpoints).and_then(|id| self.streams.get(id));
-        before.is_none_or(|stream| config.ttcp && stream.connection.makes_room())
+        before.is_none_or(|stream| config.ttcp && stream.connection.may_be_replaced())
     }
 
     /// Closes a connection because another one takes its endpoints.
@@ -258,9 +258,9 @@ impl Stack {
             let Some(stream) = self.streams.get_mut(id) else {
                 continue;
             };
-            while let Some(lesson) = stream.connection.take_lesson() {
+            while let Some(update) = stream.connection.take_peer_update() {
                 let peer = stream.endpoints.destination.ip();
-                self.memory.learn(now, peer, lesson);
+                self.memory.apply(now, peer, update);
             }
             if stream.transmit(now, out) {
                 // Other connections come first.

@@ -1,7 +1,9 @@
-//! Transport protocols as state machines without a clock or a socket.
-//!
-//! Every protocol obeys the contract of [`Machine`]. The caller (a simulator, a UDP driver, a test)
-//! owns time and bytes.
+//! Transport protocols as state machines: ARQ protocols ([`arq`]), TCP ([`tcp`]) and multipath TCP ([`mptcp`]), with their
+//! congestion controllers ([`congestion`]). Each implements [`Machine`]; the caller (a simulator, a UDP driver, a test)
+//! provides the time and transports the frames. The crate depends only on `foundation` and on libraries without I/O. It
+//! must not read a clock, open a socket or file, start a thread, or use a network model; its results depend only on its
+//! inputs. Modules build on each other in one direction: `mptcp` on `tcp`, both and `arq` on `congestion`, and all on the
+//! root modules.
 
 #![forbid(unsafe_code)]
 

@@ -1,36 +1,33 @@
-//! The one contract of every protocol machine.
+//! The interface of all protocol state machines.
 
 use foundation::Instant;
 
-/// A protocol machine: the caller owns time and bytes.
+/// A protocol state machine. The caller provides the time and stores the payload bytes.
 ///
 /// # Contract
-/// - Methods named `handle_*` tell the machine what happened. They mutate it and never fail: a frame
-///   that makes no sense is ignored, as it would be on a network.
-/// - Methods named `poll_*` ask what the machine wants. After **every** `handle_*` call (and after
-///   any call of the application's interface, such as writing or finishing) the caller drains
-///   [`poll_transmit`](Machine::poll_transmit) and [`poll_event`](Machine::poll_event) until they give
-///   `None`, and then reads [`poll_timeout`](Machine::poll_timeout) anew: it may have moved.
-/// - `now` never goes backwards between calls.
-/// - When the time of `poll_timeout` has come, the caller calls
-///   [`handle_timeout`](Machine::handle_timeout). Calling it early or late is harmless: early it does
-///   nothing, late it does what is due by then.
+/// - `handle_*` methods process input and never fail: an invalid frame is ignored.
+/// - `poll_*` methods return output. After **every** `handle_*` call, and after any call of the application interface such
+///   as a write, the caller drains [`poll_transmit`](Machine::poll_transmit) and [`poll_event`](Machine::poll_event) until
+///   they return `None`, and then calls [`poll_timeout`](Machine::poll_timeout), whose result may have changed.
+/// - `now` never decreases between calls.
+/// - At the time of `poll_timeout`, the caller calls [`handle_timeout`](Machine::handle_timeout). An early call has no
+///   effect, and a late one processes everything due by then.
 pub trait Machine {
-    /// What arrives from the network.
+    /// Frame from the network.
     type Incoming;
-    /// What leaves for the network.
+    /// Frame for the network.
     type Outgoing;
-    /// What the application is told.
+    /// Event for the application.
     type Event;
 
-    /// A frame arrived.
+    /// Processes an arriving frame.
     fn handle_frame(&mut self, now: Instant, frame: Self::Incoming);
-    /// Time has passed; whatever is due by `now` happens.
+    /// Processes all timers due by `now`.
     fn handle_timeout(&mut self, now: Instant);
-    /// The next frame to send at `now`, if any may leave.
+    /// Returns the next frame to send at `now`.
     fn poll_transmit(&mut self, now: Instant) -> Option<Self::Outgoing>;
-    /// When `handle_timeout` (or `poll_transmit`, for paced departures) wants to be called next.
+    /// Returns when to call `handle_timeout` (or `poll_transmit`, for paced frames) next.
     fn poll_timeout(&self) -> Option<Instant>;
-    /// The next thing that the application should know.
+    /// Returns the next event for the application.
     fn poll_event(&mut self) -> Option<Self::Event>;
 }

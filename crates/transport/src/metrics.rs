@@ -1,23 +1,23 @@
-//! The figures of one transfer, computed alike in every world.
+//! Metrics of a transfer, calculated the same way in every world.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::statistics::Statistics;
 
-/// What one transfer came to. The clock starts when the first data frame leaves and stops when the
-/// ACK of the last byte arrives, both at the sender; set-up is a figure of its own.
+/// Metrics of a transfer. The completion time is measured at the sender, from the first data frame sent to the ACK of the
+/// last byte. Connection setup is a separate metric.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Metrics {
     /// Useful payload over completion time, in bit/s.
     pub goodput_bps: f64,
-    /// From the first data frame's departure to the ACK of the last byte, in seconds.
+    /// Time from the first data frame sent to the ACK of the last byte, in seconds.
     pub completion_s: f64,
-    /// From the wish to connect to the first data frame's departure, in seconds.
+    /// Time from opening the connection to the first data frame sent, in seconds.
     pub setup_s: f64,
     /// Data frames sent, retransmissions included.
     pub packets_sent: u64,
-    /// Data frames sent again.
+    /// Retransmitted data frames.
     pub retransmissions: u64,
     /// Expiries of the retransmission timer.
     pub timeouts: u64,
@@ -25,25 +25,25 @@ pub struct Metrics {
     pub efficiency: f64,
     /// Median round-trip time of a frame and its ACK, in seconds; null without a sample.
     pub rtt_p50_s: Option<f64>,
-    /// 99th percentile of that time, in seconds; null without a sample.
+    /// 99th percentile of the round-trip time, in seconds; null without a sample.
     pub rtt_p99_s: Option<f64>,
 }
 
-/// A metric for people: its name, unit, help, and whether more of it is better.
+/// Description of a metric: name, unit, help, and which direction is better.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct Description {
     /// The key in records.
     pub name: &'static str,
     /// The unit; empty for counts and ratios.
     pub unit: &'static str,
-    /// One line.
+    /// Help in one line.
     pub help: &'static str,
     /// "higher" or "lower".
     pub better: &'static str,
 }
 
 impl Description {
-    /// A metric with this name, unit, "higher" or "lower", and help.
+    /// Returns a description; `better` is "higher" or "lower".
     #[must_use]
     pub const fn new(
         name: &'static str,
@@ -60,7 +60,7 @@ impl Description {
     }
 }
 
-/// Every metric of [`Metrics`], in the order in which reports show them.
+/// Descriptions of all [`Metrics`], in the order of reports.
 pub const DESCRIPTIONS: [Description; 9] = [
     Description::new(
         "goodput_bps",
@@ -72,13 +72,13 @@ pub const DESCRIPTIONS: [Description; 9] = [
         "completion_s",
         "s",
         "lower",
-        "first data frame's departure to ACK of the last byte",
+        "time from the first data frame sent to the ACK of the last byte",
     ),
     Description::new(
         "setup_s",
         "s",
         "lower",
-        "wish to connect to first data frame's departure",
+        "time from opening the connection to the first data frame sent",
     ),
     Description::new(
         "packets_sent",
@@ -86,13 +86,13 @@ pub const DESCRIPTIONS: [Description; 9] = [
         "lower",
         "data frames sent, retransmissions included",
     ),
-    Description::new("retransmissions", "", "lower", "data frames sent again"),
+    Description::new("retransmissions", "", "lower", "retransmitted data frames"),
     Description::new("timeouts", "", "lower", "expiries of the retransmission timer"),
     Description::new(
         "efficiency",
         "",
         "higher",
-        "payload bytes acknowledged over payload bytes sent, both of the measured time",
+        "payload bytes acknowledged over payload bytes sent, in the measured time",
     ),
     Description::new(
         "rtt_p50_s",
@@ -104,12 +104,12 @@ pub const DESCRIPTIONS: [Description; 9] = [
         "rtt_p99_s",
         "s",
         "lower",
-        "99th percentile of that round-trip time",
+        "99th percentile of the round-trip time of a frame and its ACK",
     ),
 ];
 
 impl Metrics {
-    /// The figures of a finished transfer; `None` as long as nothing was acknowledged.
+    /// Returns the metrics of a finished transfer; `None` before any acknowledgement.
     #[must_use]
     pub fn of(statistics: &Statistics) -> Option<Self> {
         let first = statistics.first_data_at?;

@@ -2,19 +2,19 @@
 
 use std::collections::VecDeque;
 
-/// What a receiver holds out of order, and what a sender knows of it.
+/// Set of ranges, for data that a receiver has out of order and for selective acknowledgements.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RangeSet {
     ranges: VecDeque<(u64, u64)>,
 }
 
 impl RangeSet {
-    /// Adds `start..end` and calls `added` for each part that was not in the set before.
+    /// Adds `start..end` and calls `added` for each part that was not in the set.
     pub fn insert(&mut self, start: u64, end: u64, mut added: impl FnMut(u64, u64)) {
         if start >= end {
             return;
         }
-        // The first range that ends at or after `start` is the first that can touch the new one.
+        // The first range that can touch the new one ends at or after `start`.
         let first = self.ranges.partition_point(|&(_, e)| e < start);
         let (mut low, mut high, mut from) = (start, end, start);
         let mut last = first;
@@ -38,14 +38,14 @@ impl RangeSet {
         }
     }
 
-    /// The range that holds all of `start..end`, if one does.
+    /// Returns the range that contains all of `start..end`.
     #[must_use]
     pub fn covering(&self, start: u64, end: u64) -> Option<(u64, u64)> {
         let range = self.get(self.position(start)?)?;
         (end <= range.1).then_some(range)
     }
 
-    /// The lowest part of `start..end` that is in the set.
+    /// Returns the lowest part of `start..end` that is in the set.
     #[must_use]
     pub fn first_overlap(&self, start: u64, end: u64) -> Option<(u64, u64)> {
         let at = self.ranges.partition_point(|&(_, e)| e <= start);
@@ -53,24 +53,24 @@ impl RangeSet {
         Some((low.max(start), high.min(end)))
     }
 
-    /// The lowest range.
+    /// Returns the lowest range.
     #[must_use]
     pub fn first(&self) -> Option<(u64, u64)> {
         self.ranges.front().copied()
     }
 
-    /// The highest range.
+    /// Returns the highest range.
     #[must_use]
     pub fn last(&self) -> Option<(u64, u64)> {
         self.ranges.back().copied()
     }
 
-    /// Forgets everything.
+    /// Removes everything.
     pub fn clear(&mut self) {
         self.ranges.clear();
     }
 
-    /// Forgets everything below `floor`.
+    /// Removes everything below `floor`.
     pub fn remove_below(&mut self, floor: u64) {
         while let Some(front) = self.ranges.front_mut() {
             if front.1 <= floor {
@@ -82,7 +82,7 @@ impl RangeSet {
         }
     }
 
-    /// The position of the range that holds `sequence`.
+    /// Returns the index of the range that contains `sequence`.
     #[must_use]
     pub fn position(&self, sequence: u64) -> Option<usize> {
         let at = self.ranges.partition_point(|&(_, end)| end <= sequence);
@@ -92,13 +92,13 @@ impl RangeSet {
             .map(|_| at)
     }
 
-    /// The range at `position`, counted from the lowest.
+    /// Returns the range with an index, counted from the lowest.
     #[must_use]
     pub fn get(&self, position: usize) -> Option<(u64, u64)> {
         self.ranges.get(position).copied()
     }
 
-    /// The number of ranges.
+    /// Returns the number of ranges.
     #[must_use]
     pub fn len(&self) -> usize {
         self.ranges.len()

@@ -2,17 +2,17 @@
 
 use foundation::{Duration, Instant};
 
-/// RFC 6298, section 2.1: the timeout before the first sample.
+/// Timeout before the first sample (RFC 6298, section 2.1).
 pub const INITIAL_TIMEOUT: Duration = Duration::from_secs(1);
 
-/// RFC 6298, section 2.5: an upper bound, if any, is at least 60 s.
+/// Maximum timeout (RFC 6298, section 2.5: at least 60 s).
 pub const MAX_TIMEOUT: Duration = Duration::from_secs(60);
 
-/// The clock granularity G of RFC 6298, section 2.3. A user-space process on wall time is woken up to
-/// a few milliseconds late on a busy machine; a timer that is finer than that fires in vain.
+/// Clock granularity G (RFC 6298, section 2.3). On a busy machine, user-space processes wake up to a few milliseconds late,
+/// so that finer timers expire spuriously.
 pub const GRANULARITY: Duration = Duration::from_millis(4);
 
-/// How the timeout follows from the samples.
+/// Calculation of the timeout from the samples.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Rule {
     /// RFC 6298: SRTT + max(G, 4 RTTVAR), and at least the floor.
@@ -20,18 +20,18 @@ pub enum Rule {
         /// The clock granularity G.
         granularity: Duration,
     },
-    /// As Linux computes it (Sarolahti and Kuznetsov, "Congestion Control in Linux TCP", USENIX 2002,
-    /// section 4.4): the floor bounds the variance term, which follows the largest deviation of a
-    /// round trip and sinks once a round trip; a sample below the mean raises it by less.
+    /// Linux (Sarolahti and Kuznetsov, "Congestion Control in Linux TCP", USENIX 2002, section 4.4): the floor applies to the
+    /// variance term, which follows the largest deviation of a round trip and decays once per round trip; a sample below the
+    /// mean raises it less.
     VarianceFloor,
 }
 
-/// Smoothed round-trip time, its variation, and the timeout that follows from them.
+/// Estimator of the round-trip time and the retransmission timeout.
 #[derive(Clone, Debug)]
 pub struct RttEstimator {
     smoothed: Duration,
     variation: Duration,
-    /// Four times the mean deviation, and the largest of this round trip: [`Rule::VarianceFloor`] only.
+    /// Four times the mean deviation, and its maximum in this round trip ([`Rule::VarianceFloor`] only).
     deviation: Duration,
     largest_deviation: Duration,
     minimum: Duration,
@@ -44,7 +44,7 @@ pub struct RttEstimator {
 }
 
 impl RttEstimator {
-    /// An estimator without samples, whose timeout never falls below `floor`.
+    /// Returns an estimator without samples whose timeout is at least `floor`.
     #[must_use]
     pub const fn new(floor: Duration) -> Self {
         let rule = Rule::Rfc6298 {
@@ -53,8 +53,8 @@ impl RttEstimator {
         Self::with(rule, floor, INITIAL_TIMEOUT, MAX_TIMEOUT)
     }
 
-    /// An estimator without samples: its timeout is `initial` before the first one, and follows `rule`
-    /// between `floor` and `ceiling` from then on.
+    /// Returns an estimator without samples. Its timeout is `initial` before the first sample, and then follows `rule`
+    /// between `floor` and `ceiling`.
     #[must_use]
     pub const fn with(rule: Rule, floor: Duration, initial: Duration, ceiling: Duration) -> Self {
         Self {
@@ -72,13 +72,13 @@ impl RttEstimator {
         }
     }
 
-    /// Takes in one unambiguous sample that is not known to start a round trip.
+    /// Adds an unambiguous sample.
     pub fn sample(&mut self, now: Instant, rtt: Duration) {
         self.sample_in_round(now, rtt, false);
     }
 
-    /// Takes in one unambiguous sample (RFC 6298, sections 2.2 and 2.3; alpha 1/8, beta 1/4).
-    /// `round_ended`: all that was in flight when the last round trip ended has been acknowledged.
+    /// Adds an unambiguous sample (RFC 6298, sections 2.2 and 2.3; alpha 1/8, beta 1/4).
+    /// `round_ended`: all data in flight at the end of the previous round trip is acknowledged.
     pub fn sample_in_round(&mut self, now: Instant, rtt: Duration, round_ended: bool) {
         self.latest = rtt;
         self.minimum = self.minimum.min(rtt);
@@ -124,7 +124,7 @@ impl RttEstimator {
         self.smoothed = (self.smoothed * 7 + rtt) / 8;
     }
 
-    /// The mean deviation of the samples (RTTVAR of RFC 6298).
+    /// Returns the mean deviation of the samples (RTTVAR of RFC 6298).
     #[must_use]
     pub fn variation(&self) -> Duration {
         match self.rule {
@@ -133,49 +133,49 @@ impl RttEstimator {
         }
     }
 
-    /// When the last sample was taken.
+    /// Returns the time of the last sample.
     #[inline]
     #[must_use]
     pub const fn sampled_at(&self) -> Option<Instant> {
         self.sampled_at
     }
 
-    /// The last sample, zero before the first.
+    /// Returns the last sample; zero before the first.
     #[must_use]
     pub const fn latest(&self) -> Duration {
         self.latest
     }
 
-    /// The longest timeout.
+    /// Returns the maximum timeout.
     #[must_use]
     pub const fn ceiling(&self) -> Duration {
         self.ceiling
     }
 
-    /// Before there is a sample, the timeout is this from now on (RFC 6298, section 5.7).
+    /// Sets the timeout before the first sample (RFC 6298, section 5.7).
     pub fn set_initial(&mut self, initial: Duration) {
         self.initial = initial;
     }
 
-    /// Whether any sample was taken.
+    /// Whether there is a sample.
     #[must_use]
     pub const fn has_sample(&self) -> bool {
         self.sampled_at.is_some()
     }
 
-    /// The smoothed round-trip time, zero before the first sample.
+    /// Returns the smoothed round-trip time; zero before the first sample.
     #[must_use]
     pub const fn smoothed(&self) -> Duration {
         self.smoothed
     }
 
-    /// The least round-trip time seen, `None` before the first sample.
+    /// Returns the minimum round-trip time; `None` before the first sample.
     #[must_use]
     pub fn minimum(&self) -> Option<Duration> {
         self.sampled_at.map(|_| self.minimum)
     }
 
-    /// The retransmission timeout without back-off (RFC 6298, sections 2.1 to 2.5).
+    /// Returns the retransmission timeout without back-off (RFC 6298, sections 2.1 to 2.5).
     #[must_use]
     pub fn timeout(&self) -> Duration {
         if self.sampled_at.is_none() {
@@ -213,7 +213,7 @@ mod tests {
     }
 
     #[test]
-    fn linux_floors_the_variance_and_follows_its_peaks() {
+    fn linux_rule_bounds_the_variance_and_follows_its_peaks() {
         let mut rtt = RttEstimator::with(Rule::VarianceFloor, MS(200), MS(1000), MS(120_000));
         assert_eq!(rtt.timeout(), MS(1000));
         rtt.sample(Instant::ZERO, MS(100));
@@ -221,15 +221,11 @@ mod tests {
         for _ in 0..100 {
             rtt.sample_in_round(Instant::ZERO, MS(100), true);
         }
-        assert_eq!(
-            rtt.timeout(),
-            MS(300),
-            "200 ms above the mean, however steady the path"
-        );
-        // One sample of 500 ms: mean deviation 100 ms (a quarter of 400), four times that is the margin.
+        assert_eq!(rtt.timeout(), MS(300), "200 ms above the mean on a steady path");
+        // One sample of 500 ms: the mean deviation is 100 ms (a quarter of 400), and the margin four times that.
         rtt.sample_in_round(Instant::ZERO, MS(500), false);
         assert_eq!(rtt.timeout().as_micros(), 550_000, "150 + 400 ms");
-        // Falling round trips must not raise it: an eighth of what exceeds the mean deviation.
+        // A falling round trip raises it by only an eighth of the excess over the mean deviation.
         let before = rtt.variation();
         rtt.sample_in_round(Instant::ZERO, MS(30), false);
         let expected = before + (MS(120) - before) / 32;
@@ -237,7 +233,7 @@ mod tests {
     }
 
     #[test]
-    fn a_steady_path_keeps_the_granularity_as_margin() {
+    fn margin_is_at_least_the_granularity() {
         let mut rtt = RttEstimator::new(MS(1));
         for _ in 0..200 {
             rtt.sample(Instant::ZERO, MS(50));

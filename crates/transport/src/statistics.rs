@@ -1,4 +1,4 @@
-//! What a connection counts about itself, in every world alike.
+//! Counters of a connection, the same in every world.
 
 use foundation::{Duration, Instant};
 use hdrhistogram::Histogram;
@@ -10,34 +10,34 @@ pub struct Statistics {
     pub packets_sent: u64,
     /// Payload bytes sent, retransmissions included.
     pub bytes_sent: u64,
-    /// Data frames sent again.
+    /// Retransmitted data frames.
     pub retransmissions: u64,
-    /// Their payload bytes.
+    /// Payload bytes of retransmissions.
     pub bytes_retransmitted: u64,
     /// Expiries of the retransmission timer.
     pub timeouts: u64,
-    /// Retransmissions that an echoed timestamp proved needless (RFC 3522).
+    /// Retransmissions that proved spurious, by an echoed timestamp (RFC 3522) or DSACK.
     pub spurious_retransmissions: u64,
-    /// Frames that only acknowledge, sent.
+    /// Frames sent with an acknowledgement only.
     pub acknowledgements_sent: u64,
-    /// When the application asked for the connection.
+    /// When the application opened the connection.
     pub opened_at: Option<Instant>,
-    /// When the first data frame left.
+    /// When the first data frame was sent.
     pub first_data_at: Option<Instant>,
-    /// When the newest payload byte was acknowledged.
+    /// When the last acknowledgement of new data arrived.
     pub last_acknowledged_at: Option<Instant>,
     /// Payload bytes acknowledged in order.
     pub bytes_acknowledged: u64,
-    /// Data frames that arrived here, duplicates included.
+    /// Data frames received, duplicates included.
     pub packets_received: u64,
-    /// Data frames that arrived here and had been received before.
+    /// Duplicate data frames received.
     pub duplicates_received: u64,
-    /// Round-trip samples in nanoseconds, if asked for.
+    /// Histogram of round-trip samples in nanoseconds, if enabled.
     pub rtt: Option<Box<Histogram<u64>>>,
 }
 
 impl Statistics {
-    /// Statistics that also keep a histogram of round-trip times: 1 µs to 1000 s, three digits.
+    /// Returns statistics with a histogram of round-trip times: 1 µs to 1000 s, three digits.
     ///
     /// # Panics
     /// Never: the bounds are constants that the histogram accepts.
@@ -50,14 +50,14 @@ impl Statistics {
         }
     }
 
-    /// Takes in a round-trip time, where they are kept.
+    /// Adds a round-trip time to the histogram, if enabled.
     pub fn record_rtt(&mut self, rtt: Duration) {
         if let Some(histogram) = &mut self.rtt {
             histogram.saturating_record(rtt.as_nanos());
         }
     }
 
-    /// The round-trip time at quantile `q` (0 to 1), `None` without samples.
+    /// Returns the round-trip time at quantile `q` (0 to 1); `None` without samples.
     #[must_use]
     pub fn rtt_quantile(&self, q: f64) -> Option<Duration> {
         let histogram = self.rtt.as_ref().filter(|h| !h.is_empty())?;

@@ -1,4 +1,4 @@
-//! The bytes arrive once, in order, whole, or the connection reports an error: for every protocol,
+//! All bytes arrive once and in order, or the connection reports an error: for every protocol,
 //! under any loss, duplication, reordering, corruption and delay.
 
 use crate::pair::{Pair, Unkindness, assert_pattern};
@@ -34,8 +34,8 @@ fn any_config() -> impl Strategy<Value = ArqConfig> {
         .prop_map(|(kind, window, rto, mss, early, every, buffer)| ArqConfig {
             window: (kind != Kind::StopAndWait).then_some(window),
             rto: match (window, rto) {
-                // A controller takes the losses that a timer below the round trip makes up for real
-                // ones, and slows down until nothing moves: that fails in the open, but it fails.
+                // A timeout below the round trip makes a controller see losses that are not real
+                // and slow down until nothing moves; the connection then fails with an error.
                 (Window::Auto, Timeout::Fixed(fixed)) => Timeout::Fixed(fixed + Duration::from_millis(250)),
                 _ => rto,
             },
@@ -89,9 +89,9 @@ proptest! {
         }
         let failed = pair.opener.failed() || pair.listener.failed();
         if failed {
-            // A third of the round trips must fail before 30 s of silence come about. Only Go-Back-N
-            // under a controller may come to a halt with less: it discards what is reordered, and the
-            // controller takes that for loss.
+            // Only a third of failed round trips leads to 30 s of silence. Go-Back-N
+            // with a controller may stop with fewer: it discards reordered frames, and the
+            // controller interprets that as loss.
             let restless = config.kind == Kind::GoBackN && config.window == Some(Window::Auto);
             prop_assert!(network.loss + network.corrupt > 0.2 || restless, "{:?} {:?}", pair.opener.events, pair.listener.events);
         } else {
@@ -243,7 +243,7 @@ fn a_slow_reader_stops_the_sender_and_loses_nothing() {
             sent <= 16 * config.mss.bytes(),
             "{sent} bytes in a buffer of 16 packets"
         );
-        assert!(!pair.opener.failed(), "a full buffer is no silence");
+        assert!(!pair.opener.failed(), "a full buffer is no timeout");
         pair.listener.reads = true;
         pair.write_all(false, 0);
         assert!(pair.run(1_000_000), "{:?}", config.kind);
@@ -256,10 +256,10 @@ fn a_slow_reader_stops_the_sender_and_loses_nothing() {
 fn a_listener_keeps_no_state_for_an_address_that_does_not_answer() {
     let config = ArqConfig::for_files();
     let mut pair = Pair::new(&config, Unkindness::KIND, 1, 0);
-    // Challenges never reach the opener: its address was forged.
+    // Challenges never reach the opener, whose address is forged.
     pair.cut = (false, true);
     pair.write_all(true, 1000);
     assert!(pair.run(10_000));
     assert!(pair.listener.connection.is_none());
-    assert!(pair.frames[0] <= pair.frames[1], "no more answers than questions");
+    assert!(pair.frames[0] <= pair.frames[1], "no more replies than requests");
 }

@@ -1,4 +1,4 @@
-//! The frame codec against bytes of any kind, and a connection against frames of any kind.
+//! The frame codec with arbitrary bytes, and a connection with arbitrary frames.
 
 use std::convert::Infallible;
 
@@ -83,8 +83,8 @@ proptest! {
         prop_assert!(decode(&bytes).is_err());
     }
 
-    /// Bytes of any kind behind a right version, length and checksum: the decoder survives them, and
-    /// what it makes of them is written back as the same bytes.
+    /// Arbitrary bytes with a correct version, length and checksum: the decoder does not panic, and
+    /// its result encodes to the same bytes.
     #[test]
     fn whatever_decodes_is_written_back_alike(
         mut bytes in prop::collection::vec(any::<u8>(), 32..300), kind in 0_u8..16, sack in 0_u8..6,
@@ -119,9 +119,9 @@ proptest! {
 proptest! {
     #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
 
-    /// Frames with a right checksum and the right connection, and nonsense in every other field, are
-    /// thrown at both ends. They may end the connection (a forged reset does); they never make an
-    /// end panic, hang or deliver what was not sent, save where they carry data themselves.
+    /// Both ends receive frames with a correct checksum and connection and arbitrary other fields.
+    /// They may close the connection (as a forged reset does), but never cause a panic, a hang or the
+    /// delivery of unsent data, except for the data that they carry.
     #[test]
     fn nonsense_frames_break_nothing(frames in prop::collection::vec((any_frame(), any::<bool>(), 0_i64..2000), 1..60)) {
         let config = ArqConfig::for_files();
@@ -137,7 +137,7 @@ proptest! {
                 frame.payload = None;
             }
             frame.connection = pair.opener.connection.as_ref().unwrap().id();
-            // Some numbers near the truth, where mistakes would hide.
+            // Some numbers are close to valid ones, where errors are likely.
             if near % 2 == 0 {
                 frame.acknowledgement = near as u32;
                 frame.sequence = (near / 2) as u32;

@@ -1,4 +1,4 @@
-//! Segments become the bytes that other stacks read, and come back from them unharmed.
+//! Encoding and decoding of segments, as other stacks do.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
@@ -53,12 +53,12 @@ fn syn() -> Segment {
     segment(Flags::SYN, options)
 }
 
-/// The sum of RFC 1071, section 1, written down once more: over a whole with a right checksum it is 0xffff.
+/// An independent implementation of the sum of RFC 1071, section 1: 0xffff over data with a correct checksum.
 fn sum(parts: &[&[u8]]) -> u16 {
     let mut sum = 0_u32;
     for part in parts {
-        for word in part.chunks(2) {
-            sum += u32::from(u16::from_be_bytes([word[0], *word.get(1).unwrap_or(&0)]));
+        for pair in part.chunks(2) {
+            sum += u32::from(u16::from_be_bytes([pair[0], *pair.get(1).unwrap_or(&0)]));
         }
     }
     while sum > 0xffff {
@@ -68,11 +68,11 @@ fn sum(parts: &[&[u8]]) -> u16 {
 }
 
 #[test]
-fn a_syn_has_the_layout_of_linux() {
+fn syn_has_the_layout_of_linux() {
     let wire = bytes(&syn(), endpoints());
     assert_eq!(wire.len(), 60);
     let (ip, tcp) = wire.split_at(20);
-    // Version 4 with 5 words, no DSCP or ECN, total length, identification 0, Don't Fragment, 64 hops, TCP.
+    // Version 4, 20 bytes, no DSCP or ECN, total length, identification 0, Don't Fragment, 64 hops, TCP.
     assert_eq!(ip[..10], [0x45, 0, 0, 60, 0, 0, 0x40, 0, 64, 6]);
     assert_eq!(ip[12..], [192, 0, 2, 1, 198, 51, 100, 2]);
     assert_eq!(
@@ -81,7 +81,7 @@ fn a_syn_has_the_layout_of_linux() {
             0xc0, 0, 0x13, 0x89, 1, 2, 3, 4, 10, 11, 12, 13, 0xa0, 2, 0xfa, 0xf0
         ]
     );
-    // As tcpdump shows a Linux host's SYN: mss, sackOK, TS, nop, wscale.
+    // A Linux host's SYN in tcpdump: mss, sackOK, TS, nop, wscale.
     let options = [
         2, 4, 5, 180, 4, 2, 8, 10, 0x11, 0x22, 0x33, 0x44, 0, 0, 0, 0, 1, 3, 3, 7,
     ];
@@ -91,7 +91,7 @@ fn a_syn_has_the_layout_of_linux() {
 }
 
 #[test]
-fn blocks_stand_behind_timestamps_each_padded_in_front() {
+fn sack_blocks_follow_timestamps_with_leading_nops() {
     let block = |n: u32| (SequenceNumber(n), SequenceNumber(n + 1));
     let timestamps = Some(Timestamps { value: 1, echo: 2 });
     let options = Options {
@@ -128,7 +128,7 @@ fn ipv6_carries_the_same_with_the_codepoint_in_its_traffic_class() {
 }
 
 #[test]
-fn what_does_not_fit_is_refused_and_leaves_no_bytes() {
+fn oversized_segments_fail_and_leave_the_output_unchanged() {
     let mut out = vec![7];
     let mut refuse = |segment: &Segment, endpoints| {
         let error = encode(segment, endpoints, &mut out, |_| {}).unwrap_err();
@@ -152,7 +152,7 @@ fn what_does_not_fit_is_refused_and_leaves_no_bytes() {
 }
 
 #[test]
-fn options_of_early_connections_have_the_layout_of_their_rfcs() {
+fn opening_options_have_the_layout_of_their_rfcs() {
     let layout = |options: Options| {
         let wire = bytes(&segment(Flags::SYN, options), endpoints());
         assert_eq!(decode(&wire).unwrap().segment.options, options);
@@ -166,7 +166,7 @@ fn options_of_early_connections_have_the_layout_of_their_rfcs() {
         options.set_opening(opening);
         layout(options)
     };
-    // RFC 7413, section 2: kind 34; padded behind, as Linux does.
+    // RFC 7413, section 2: kind 34, with trailing padding as in Linux.
     let fast_open = |option| OpeningOptions {
         fast_open: Some(option),
         ..OpeningOptions::default()
@@ -183,7 +183,7 @@ fn options_of_early_connections_have_the_layout_of_their_rfcs() {
     assert_eq!(with(7, counts(true, 0)), [1, 1, 12, 6, 0, 0, 0, 7]);
     let both = [1, 1, 11, 6, 0, 0, 0, 7, 1, 1, 13, 6, 0, 0, 1, 0];
     assert_eq!(with(7, counts(false, 256)), both);
-    // Of every segment, beside SACK blocks.
+    // In every segment, next to SACK blocks.
     let bare = Options {
         count: Count::new(7),
         ..Options::default()
@@ -192,8 +192,8 @@ fn options_of_early_connections_have_the_layout_of_their_rfcs() {
 }
 
 #[test]
-fn strange_options_are_passed_over() {
-    // An option that nobody has heard of, an experiment, timestamps of a wrong length, then a good MSS.
+fn unknown_options_are_skipped() {
+    // An unknown option, an experimental one, timestamps of a wrong length, and a valid MSS.
     let known = |raw: &[u8]| {
         let mut wire = bytes(&segment(Flags::SYN, Options::default()), endpoints());
         wire.extend_from_slice(raw);
@@ -210,14 +210,14 @@ fn strange_options_are_passed_over() {
             ..Options::default()
         }
     );
-    // Behind the end of the list, or a length that leads nowhere, nothing is read (RFC 9293, MUST-7).
+    // Decoding stops at the end of the list and at an invalid length (RFC 9293, MUST-7).
     assert_eq!(known(&[0, 2, 4, 5, 180, 0, 0, 0]), Options::default());
     assert_eq!(known(&[77, 0, 2, 4, 5, 180, 0, 0]), Options::default());
     assert_eq!(known(&[1, 1, 1, 77]), Options::default());
     assert_eq!(known(&[2, 4, 5, 180, 77, 40, 1, 1]).mss, Some(1460));
 }
 
-/// Sets length and checksums of an IPv4 packet right.
+/// Corrects the length and the checksums of an IPv4 packet.
 fn mend(wire: &mut [u8]) {
     let length = (wire.len() as u16).to_be_bytes();
     wire[2..4].copy_from_slice(&length);
@@ -231,7 +231,7 @@ fn mend(wire: &mut [u8]) {
 }
 
 #[test]
-fn other_packets_are_told_apart() {
+fn other_packets_have_distinct_errors() {
     let good = bytes(&syn(), endpoints());
     let changed = |change: &dyn Fn(&mut Vec<u8>)| {
         let mut wire = good.clone();
@@ -263,7 +263,7 @@ fn other_packets_are_told_apart() {
     assert_eq!(
         decode(&padded).unwrap().segment,
         syn(),
-        "a frame's padding is no payload"
+        "padding of a frame is no payload"
     );
 }
 
@@ -355,7 +355,7 @@ proptest! {
         }
     }
 
-    /// No bit of a packet can flip unseen: every one is under a checksum, or makes it no packet of TCP.
+    /// Every flipped bit of a packet is detected: by a checksum, or because the packet is no longer TCP.
     #[test]
     fn a_flipped_bit_never_passes(mut segment in any_segment(), at: prop::sample::Index, bit in 0_u8..8) {
         if segment.options.encoded_length() > MAX_OPTIONS {

@@ -161,8 +161,8 @@ impl Family for Tcp {
         host: &mut Host<'_>,
         connection: &mut Connection,
     ) -> bool {
-        while let Some(lesson) = connection.take_lesson() {
-            host.memory.learn(now, host.peer_address(), lesson);
+        while let Some(update) = connection.take_peer_update() {
+            host.memory.apply(now, host.peer_address(), update);
         }
         let host = &mut *host.paths;
         if host.len() > 1 && !self.listens {

@@ -160,7 +160,7 @@ pub(super) const CAPABLE_EXTRA: u32 = 4;
 /// Smallest MTU in bytes that fits every segment of a multipath connection: an IPv4 header, the longest TCP header
 /// (RFC 9293, section 3.1) and the smallest payload of a full segment. MP_CAPABLE with payload, timestamps and SACK blocks
 /// fill the option space.
-pub const LEAST_MTU: u32 = 20 + 20 + MAX_OPTIONS + tcp::LEAST_SEGMENT;
+pub const LEAST_MTU: u32 = 20 + 20 + MAX_OPTIONS + tcp::MIN_SEGMENT;
 
 /// A segment of a multipath connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

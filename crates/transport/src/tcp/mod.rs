@@ -1,29 +1,33 @@
 //! The Transmission Control Protocol (RFC 9293) as a state machine without a clock or a socket.
 //!
-//! A [`Connection`] is one end. Whoever owns it hands it the segments that arrive, and the time; it answers with
-//! the segments that leave. Payload bytes are the owner's: a segment names a length, and an [`Outgoing`] one the
-//! place of its payload in the stream. LISTEN is the owner's state too: to a SYN it answers with
-//! [`Connection::accept`], to what belongs to no connection with [`reset_for`].
+//! A [`Connection`] is one end. The caller passes it arriving segments and the time, sends the segments it returns, and
+//! stores the payload bytes: a [`Segment`] carries only the length of its payload, an [`Outgoing`] segment also the
+//! payload's offset in the stream. The caller also implements LISTEN: it answers a SYN with [`Connection::accept`], and a
+//! segment of no known connection with [`reset_for`].
 
 pub mod config;
 mod connection;
 pub mod fast_open;
+mod info;
 mod opening;
 pub mod options;
-mod profile;
+mod parameters;
 mod receiver;
 pub mod segment;
 mod sender;
 pub mod sequence;
+mod state;
 pub mod ttcp;
+mod validation;
 pub mod wire;
 
-pub use config::{Recovery, StackKind, TcpConfig};
-pub use connection::{Connection, Error, Event, Info, LEAST_SEGMENT, State};
-pub use opening::{HostMemory, Lesson, Opening};
+pub use config::{Profile, Recovery, StackKind, TcpConfig};
+pub use connection::{Connection, Error, Event, MIN_SEGMENT};
+pub use info::Info;
+pub use opening::{HostMemory, Opening, PeerUpdate};
 pub use options::{Options, SackBlocks, Timestamps};
-pub use profile::{Parameters, Profile, ReservedOptions};
+pub use parameters::{Parameters, ReservedOptions};
 pub(crate) use receiver::Autotuning;
 pub use segment::{Ecn, Flags, Outgoing, Segment, reset_for};
-pub use sender::CongestionState;
 pub use sequence::SequenceNumber;
+pub use state::{CongestionState, State};

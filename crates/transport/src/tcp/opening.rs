@@ -1,5 +1,4 @@
-//! Connections that may carry data before their handshake ends: what a host keeps between its connections for that, how one
-//! connection opens, and what it teaches the host.
+//! How connections that may carry data before their handshake ends open, and what a host caches about its peers for them.
 
 use std::net::IpAddr;
 
@@ -10,42 +9,41 @@ use super::fast_open::{Cookie, CookieCache, CookieKeys, CookieStatus, FastOpen, 
 use super::segment::{Flags, Segment};
 use super::ttcp::{Count, CountCache, Counter, TaoTest};
 
-/// How a connection opens: an answer of [`HostMemory`], which knows the peer.
+/// How a connection opens, as decided by [`HostMemory`].
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Opening(pub(super) OpeningMode);
 
-/// The ways to open.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) enum OpeningMode {
-    /// With a handshake, and nothing else.
+    /// A three-way handshake.
     #[default]
     Plain,
-    /// TCP Fast Open, at the client.
+    /// TCP Fast Open at the client.
     FastOpenClient {
         option: Option<FastOpen>,
-        /// The segment size that the server announced before.
+        /// MSS that the server announced earlier.
         mss: Option<u16>,
     },
-    /// TCP Fast Open, at the server.
+    /// TCP Fast Open at the server.
     FastOpenServer {
-        /// A cookie for the client.
+        /// New cookie for the client.
         grant: Option<Cookie>,
-        /// The client has shown a good one.
+        /// The client's cookie is valid.
         early: bool,
     },
     /// T/TCP at the client.
     TtcpClient {
         count: Count,
-        /// The server remembers an earlier count: CC; else CC.NEW.
+        /// The server has cached an earlier count: send CC, otherwise CC.NEW.
         known: bool,
         mss: Option<u16>,
     },
     /// T/TCP at the server.
     TtcpServer {
         count: Count,
-        /// The client's.
+        /// The client's count.
         peer: Count,
-        /// The TAO test was passed.
+        /// The client passed the TAO test.
         early: bool,
     },
 }
@@ -56,37 +54,36 @@ impl Opening {
     }
 }
 
-/// What a connection has found out that is of use to later ones: for [`HostMemory::learn`].
+/// What a connection has discovered about its peer, for [`HostMemory::apply`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Lesson(pub(super) Discovery);
+pub struct PeerUpdate(pub(super) Discovery);
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Discovery {
-    /// A server's answer to a SYN with the option of Fast Open.
+    /// A server's SYN-ACK to a SYN with the Fast Open option.
     CookieReply {
         cookie: Option<Cookie>,
-        /// It was requested for a cookie.
+        /// The SYN requested a cookie.
         requested: bool,
         mss: Option<u16>,
     },
-    /// A SYN with data was answered only when it was sent again without.
+    /// A SYN with data was answered only after its retransmission without data.
     SynDataLost,
-    /// A connection that was opened early stands or has failed; `reset` by the client.
+    /// A connection that opened early is established or has failed; `reset`: the client reset it.
     PendingClosed { reset: bool },
-    /// A server has echoed this host's count, and told its own.
+    /// A server echoed this host's count and sent its own.
     CountEcho {
         count: Count,
-        peer: Option<Count>,
+        peer: Count,
         mss: Option<u16>,
     },
-    /// A server has not.
+    /// A server did not echo this host's count.
     NoEcho,
-    /// A handshake has proven a client's count.
+    /// A handshake proved that a client's count is new.
     CountProof { peer: Count, mss: Option<u16> },
 }
 
-/// What a host remembers of others, and its secrets: for connections with `fast_open` or `ttcp`. Peers are named by their
-/// addresses.
+/// Cached state of peers, by address, and the host's secrets, for connections with `fast_open` or `ttcp`.
 #[derive(Clone, Debug)]
 pub struct HostMemory {
     keys: CookieKeys,
@@ -97,7 +94,7 @@ pub struct HostMemory {
 }
 
 impl HostMemory {
-    /// A host that remembers nothing. `key` is the secret of its cookies; `count` where its connection counts begin.
+    /// A host with an empty cache. `key`: secret of its cookies; `count`: start of its connection counts.
     #[must_use]
     pub fn new(key: [u8; 32], count: u32) -> Self {
         Self {
@@ -109,18 +106,18 @@ impl HostMemory {
         }
     }
 
-    /// The keys of its cookies.
+    /// Returns the keys of the host's cookies.
     pub const fn cookie_keys(&mut self) -> &mut CookieKeys {
         &mut self.keys
     }
 
-    /// At most so many connections of Fast Open are answered at a time whose clients have not yet shown that they hear
-    /// (`PendingFastOpenRequests` of RFC 7413, section 4.2); further ones do the whole handshake. 256 where nothing is said.
+    /// Limits how many Fast Open connections may be open before their handshake ends (`PendingFastOpenRequests` of
+    /// RFC 7413, section 4.2); further ones complete the handshake first. Default: 256.
     pub const fn limit_pending(&mut self, limit: usize) {
         self.pending.set_limit(limit);
     }
 
-    /// How a connection to `peer` opens with these settings.
+    /// Returns how a client with these settings opens a connection to `peer`.
     pub fn opening(&mut self, now: Instant, config: &TcpConfig, peer: IpAddr) -> Opening {
         Opening(if config.fast_open {
             let (option, mss) = self.cookies.option(now, peer);
@@ -134,7 +131,7 @@ impl HostMemory {
         })
     }
 
-    /// How a SYN of `peer` is answered that came to a listener with these settings.
+    /// Returns how a listener with these settings answers a SYN of `peer`.
     pub fn admission(&mut self, now: Instant, config: &TcpConfig, peer: IpAddr, syn: &Segment) -> Opening {
         if !syn.has(Flags::SYN) || syn.has(Flags::RST | Flags::ACK) {
             return Opening::default();
@@ -155,32 +152,27 @@ impl HostMemory {
         })
     }
 
-    /// RFC 7413, section 4.2.2: a good cookie opens early; for a bad one and for a request there is a new cookie.
+    /// RFC 7413, section 4.2.2: a valid cookie opens early; an invalid one and a request are answered with a new cookie.
     fn admit_fast_open(&mut self, now: Instant, peer: IpAddr, option: Option<FastOpen>) -> OpeningMode {
-        let (verdict, fresh) = match option {
+        let status = match option {
             None => return OpeningMode::Plain,
-            Some(FastOpen::Request) => (CookieStatus::Invalid, true),
-            Some(FastOpen::Cookie(cookie)) => {
-                let verdict = self.keys.check(peer, cookie);
-                (verdict, verdict != CookieStatus::Valid)
-            }
+            Some(FastOpen::Request) => CookieStatus::Invalid,
+            Some(FastOpen::Cookie(cookie)) => self.keys.check(peer, cookie),
         };
         OpeningMode::FastOpenServer {
-            grant: fresh.then(|| self.keys.cookie(peer)),
-            early: verdict != CookieStatus::Invalid && self.pending.start(now),
+            grant: (status != CookieStatus::Valid).then(|| self.keys.cookie(peer)),
+            early: status != CookieStatus::Invalid && self.pending.start(now),
         }
     }
 
-    /// A connection with `peer` has found something out.
-    pub fn learn(&mut self, now: Instant, peer: IpAddr, lesson: Lesson) {
-        match lesson.0 {
+    /// Updates the cache with what a connection to `peer` discovered.
+    pub fn apply(&mut self, now: Instant, peer: IpAddr, update: PeerUpdate) {
+        match update.0 {
             Discovery::CookieReply {
                 cookie,
                 requested,
                 mss,
-            } => {
-                self.cookies.on_answer(now, peer, cookie, requested, mss);
-            }
+            } => self.cookies.on_answer(now, peer, cookie, requested, mss),
             Discovery::SynDataLost => self.cookies.on_loss(now, peer),
             Discovery::PendingClosed { reset } => self.pending.finish(now, reset),
             Discovery::CountEcho {
@@ -189,9 +181,7 @@ impl HostMemory {
                 mss,
             } => {
                 self.counts.on_echo(peer, count);
-                if let Some(theirs) = theirs {
-                    self.counts.on_proven(peer, theirs, mss);
-                }
+                self.counts.on_proven(peer, theirs, mss);
             }
             Discovery::NoEcho => self.counts.on_missing_echo(peer),
             Discovery::CountProof { peer: theirs, mss } => self.counts.on_proven(peer, theirs, mss),

@@ -1,45 +1,47 @@
-//! The options of a TCP header (RFC 9293 section 3.2, RFC 7323, RFC 2018, RFC 7413, RFC 1644).
+//! Options of the TCP header (RFC 9293 section 3.2, RFC 7323, RFC 2018, RFC 7413, RFC 1644).
 
 use super::fast_open::FastOpen;
 use super::sequence::SequenceNumber;
 use super::ttcp::Count;
+
+/// MSS of a peer that announces none (RFC 9293, section 3.7.1).
+pub(super) const DEFAULT_MSS: u32 = 536;
 
 /// The timestamps option (RFC 7323, section 3.2).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Timestamps {
     /// `TSval`: the sender's clock.
     pub value: u32,
-    /// `TSecr`: the echo of the peer's clock, 0 where there is none to echo.
+    /// `TSecr`: the echo of the peer's clock, or 0.
     pub echo: u32,
 }
 
 /// A SACK block: bytes from the first number up to but not including the second (RFC 2018, section 3).
 pub type SackBlock = (SequenceNumber, SequenceNumber);
 
-/// The blocks of a SACK option, at most four. In a SYN and its answer, which have none, the options of early connections
-/// ([`Options::opening`]) take their room: a segment stays small.
+/// The blocks of a SACK option, at most four. In a SYN or SYN-ACK, which has no blocks, the same bytes store the
+/// [`OpeningOptions`], so that segments without them stay small.
 #[derive(Clone, Copy, Default)]
 pub struct SackBlocks {
-    /// How many there are, or [`OPENING`].
+    /// Number of blocks, or [`OPENING`].
     count: u8,
     blocks: [SackBlock; 4],
 }
 
-/// No blocks, but what [`Options::opening`] gives: the echoed count, [flags and the cookie's length](SackBlocks::opening),
-/// and the cookie.
+/// Marks blocks that store [`OpeningOptions`]: the echoed count, flags and the cookie's length, and the cookie.
 const OPENING: u8 = 0x80;
-/// Among the flags: the count is new, and there is an option of Fast Open; the bits below are the cookie's length.
+/// Flags: the count is new; there is a Fast Open option. The bits below are the cookie's length.
 const IS_NEW: u32 = 0x100;
 const FAST_OPEN: u32 = 0x200;
 
-/// The options of early connections that stand in a SYN or its answer alone.
+/// Options that only a SYN or SYN-ACK of an early connection carries.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct OpeningOptions {
-    /// Fast Open's cookie or the request for one (RFC 7413, section 2).
+    /// Fast Open cookie or cookie request (RFC 7413, section 2).
     pub fast_open: Option<FastOpen>,
-    /// The count stands in CC.NEW: its sender is not sure that it is higher than those before (RFC 1644, section 3.1).
+    /// The count is sent as CC.NEW: it may be lower than earlier ones (RFC 1644, section 3.1).
     pub count_is_new: bool,
-    /// The echo of the peer's count: CC.ECHO (RFC 1644, section 3.1).
+    /// Echo of the peer's count: CC.ECHO (RFC 1644, section 3.1).
     pub count_echo: Option<Count>,
 }
 
@@ -54,7 +56,7 @@ impl SackBlocks {
         let cookie = opening.fast_open.as_ref().map_or(&[][..], FastOpen::cookie_bytes);
         let mut bytes = [0; 16];
         bytes[..cookie.len()].copy_from_slice(cookie);
-        let word = |at: usize| {
+        let number = |at: usize| {
             SequenceNumber(u32::from_be_bytes([
                 bytes[at],
                 bytes[at + 1],
@@ -71,8 +73,8 @@ impl SackBlocks {
             count: OPENING,
             blocks: [
                 (SequenceNumber(echo), SequenceNumber(flags)),
-                (word(0), word(4)),
-                (word(8), word(12)),
+                (number(0), number(4)),
+                (number(8), number(12)),
                 Default::default(),
             ],
         }
@@ -84,8 +86,8 @@ impl SackBlocks {
         }
         let [(echo, flags), (a, b), (c, d), _] = self.blocks;
         let mut bytes = [0; 16];
-        for (place, word) in bytes.chunks_mut(4).zip([a, b, c, d]) {
-            place.copy_from_slice(&word.0.to_be_bytes());
+        for (place, number) in bytes.chunks_mut(4).zip([a, b, c, d]) {
+            place.copy_from_slice(&number.0.to_be_bytes());
         }
         let length = (flags.0 & 0xff) as usize;
         OpeningOptions {
@@ -97,7 +99,7 @@ impl SackBlocks {
         }
     }
 
-    /// Adds a block; gives whether there was room.
+    /// Adds a block and returns whether there was room.
     pub fn push(&mut self, block: SackBlock) -> bool {
         let room = usize::from(self.count) < self.blocks.len();
         if room {
@@ -107,13 +109,13 @@ impl SackBlocks {
         room
     }
 
-    /// The blocks, in the order of the header.
+    /// Returns the blocks in the order of the header.
     #[must_use]
     pub fn as_slice(&self) -> &[SackBlock] {
         &self.blocks[..self.len()]
     }
 
-    /// The number of blocks.
+    /// Returns the number of blocks.
     #[must_use]
     pub const fn len(&self) -> usize {
         if self.count == OPENING {
@@ -123,7 +125,7 @@ impl SackBlocks {
         }
     }
 
-    /// Whether there are none.
+    /// Whether there are no blocks.
     #[must_use]
     pub const fn is_empty(&self) -> bool {
         self.len() == 0
@@ -150,7 +152,7 @@ impl std::fmt::Debug for SackBlocks {
 }
 
 impl FromIterator<SackBlock> for SackBlocks {
-    /// The first four blocks.
+    /// Collects the first four blocks.
     fn from_iter<I: IntoIterator<Item = SackBlock>>(blocks: I) -> Self {
         let mut all = Self::EMPTY;
         for block in blocks {
@@ -162,10 +164,10 @@ impl FromIterator<SackBlock> for SackBlocks {
     }
 }
 
-/// Bytes that CC, CC.NEW or CC.ECHO take in a header, with the two NOPs that put their number on a whole word.
+/// Bytes of CC, CC.NEW or CC.ECHO in a header, with the two NOPs that align the number.
 pub(super) const COUNT_LENGTH: u32 = 8;
 
-/// The options of one segment.
+/// Options of a segment.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Options {
     /// Maximum segment size, in a SYN (RFC 9293, section 3.7.1).
@@ -176,33 +178,33 @@ pub struct Options {
     pub sack_permitted: bool,
     /// Timestamps.
     pub timestamps: Option<Timestamps>,
-    /// Selective acknowledgement, most recent block first; a DSACK block stands before it (RFC 2883).
+    /// SACK blocks, most recent first, after a DSACK block (RFC 2883).
     pub sack: SackBlocks,
-    /// The connection count of the sender: CC, or CC.NEW (RFC 1644, section 3.1).
+    /// Connection count of the sender: CC or CC.NEW (RFC 1644, section 3.1).
     pub count: Option<Count>,
 }
 
 impl Options {
-    /// The options of an early connection in its SYN.
+    /// Returns the options of an early connection.
     #[must_use]
     pub fn opening(&self) -> OpeningOptions {
         self.sack.opening()
     }
 
-    /// Sets them, in the place of SACK blocks.
+    /// Sets the options of an early connection and removes SACK blocks.
     pub fn set_opening(&mut self, opening: OpeningOptions) {
         self.sack = SackBlocks::of_opening(opening);
     }
 
-    /// Bytes that the options take in a header, padded to whole words as stacks lay them out: in a SYN
-    /// packed as tightly as they go, elsewhere each padded in front with NOPs (RFC 7323, appendix A).
+    /// Returns the bytes of the options in a header. As in common stacks, options are packed tightly in a SYN, and otherwise
+    /// each is padded with leading NOPs to a multiple of four bytes (RFC 7323, appendix A).
     #[must_use]
     pub fn encoded_length(&self) -> u32 {
         let mut length = 0;
         if self.mss.is_some() {
             length += 4;
         }
-        // A lone SACK-permitted takes a word with two NOPs; beside timestamps it takes their NOPs' place.
+        // SACK-permitted replaces the two NOPs of timestamps; alone it has two NOPs itself.
         length += match (self.timestamps.is_some(), self.sack_permitted) {
             (true, _) => 12,
             (false, true) => 4,
@@ -236,7 +238,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn lengths_are_those_on_the_wire() {
+    fn encoded_length_matches_the_wire_format() {
         let timestamps = Some(Timestamps::default());
         let syn = Options {
             mss: Some(1460),
@@ -256,13 +258,13 @@ mod tests {
         assert_eq!(
             ack(3, timestamps).encoded_length(),
             40,
-            "RFC 2018, section 3: three beside timestamps"
+            "RFC 2018, section 3: three next to timestamps"
         );
         assert_eq!(ack(4, None).encoded_length(), 36);
     }
 
     #[test]
-    fn a_fifth_block_has_no_room() {
+    fn rejects_a_fifth_block() {
         let block = (SequenceNumber(1), SequenceNumber(2));
         let mut blocks: SackBlocks = std::iter::repeat_n(block, 9).collect();
         assert_eq!(blocks.len(), 4);

@@ -1,4 +1,4 @@
-//! Segments as typed values: a header without bytes, and the length of what it carries.
+//! Segments as typed values: the header fields and the length of the payload.
 
 use std::fmt;
 use std::ops::{BitOr, BitOrAssign};
@@ -21,22 +21,22 @@ impl Flags {
     pub const RST: Self = Self(0x04);
     /// Push what was received to the application.
     pub const PSH: Self = Self(0x08);
-    /// The acknowledgement number counts.
+    /// The acknowledgement number is valid.
     pub const ACK: Self = Self(0x10);
-    /// The urgent pointer counts.
+    /// The urgent pointer is valid.
     pub const URG: Self = Self(0x20);
-    /// Congestion was experienced (echo).
+    /// Echo of congestion experienced.
     pub const ECE: Self = Self(0x40);
-    /// The congestion window was reduced.
+    /// Congestion window reduced.
     pub const CWR: Self = Self(0x80);
 
-    /// The flags of a header's low byte.
+    /// Returns the flags of a header's low byte.
     #[must_use]
     pub const fn from_bits(bits: u8) -> Self {
         Self(bits)
     }
 
-    /// The header's low byte of flags.
+    /// Returns the header's low byte of flags.
     #[must_use]
     pub const fn bits(self) -> u8 {
         self.0
@@ -84,7 +84,7 @@ impl fmt::Debug for Flags {
 /// The ECN codepoint of the IP header (RFC 3168, section 5).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Ecn {
-    /// Not ECN-capable: congestion drops it.
+    /// Not ECN-capable: dropped on congestion.
     #[default]
     NotEct,
     /// ECN-capable transport, ECT(0).
@@ -95,18 +95,18 @@ pub enum Ecn {
     Ce,
 }
 
-/// One TCP segment. Its payload is `length` bytes of the stream; the bytes themselves are the owner's.
+/// TCP segment without its payload bytes, which the caller stores.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Segment {
     /// Sequence number of the first byte, or of the SYN.
     pub sequence: SequenceNumber,
-    /// The next number that the sender of this segment expects; counts with [`Flags::ACK`].
+    /// Next sequence number that the sender of this segment expects; valid with [`Flags::ACK`].
     pub acknowledgement: SequenceNumber,
     /// Control bits.
     pub flags: Flags,
     /// Codepoint of the IP header.
     pub ecn: Ecn,
-    /// Receive window as on the wire: scaled, but not in a SYN (RFC 7323, section 2.2).
+    /// Window field as on the wire: scaled except in a SYN (RFC 7323, section 2.2).
     pub window: u16,
     /// Payload bytes.
     pub length: u32,
@@ -115,7 +115,7 @@ pub struct Segment {
 }
 
 impl Segment {
-    /// A bare segment with these numbers and flags: no payload, window or options.
+    /// Returns a segment without payload, window or options.
     #[must_use]
     pub const fn bare(sequence: SequenceNumber, acknowledgement: SequenceNumber, flags: Flags) -> Self {
         Self {
@@ -136,13 +136,13 @@ impl Segment {
         }
     }
 
-    /// Bytes of the TCP header: 20 and the padded options.
+    /// Returns the bytes of the TCP header: 20 and the padded options.
     #[must_use]
     pub fn header_length(&self) -> u32 {
         20 + self.options.encoded_length()
     }
 
-    /// Sequence numbers that the segment takes: payload, SYN and FIN (RFC 9293, section 3.4).
+    /// Returns the segment's length in sequence numbers: payload, SYN and FIN (RFC 9293, section 3.4).
     #[must_use]
     pub fn sequence_length(&self) -> u32 {
         let syn = u32::from(self.flags.contains(Flags::SYN));
@@ -150,7 +150,7 @@ impl Segment {
         self.length + syn + fin
     }
 
-    /// The number after the segment's last.
+    /// Returns the sequence number after the segment's last.
     #[must_use]
     pub fn end(&self) -> SequenceNumber {
         self.sequence + self.sequence_length()
@@ -163,19 +163,28 @@ impl Segment {
     }
 }
 
-/// A segment that leaves.
+/// Segment to send.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Outgoing {
     /// The segment.
     pub segment: Segment,
-    /// Stream offset of its first payload byte: 0 is the first byte that the application wrote.
+    /// Stream offset of its first payload byte: 0 is the first byte written.
     pub offset: u64,
-    /// Whether any of its payload was sent before.
+    /// Whether any of its payload was sent earlier.
     pub retransmission: bool,
 }
 
-/// The answer to a segment that belongs to no connection (RFC 9293, section 3.10.7.1): a reset that the
-/// peer takes, or nothing where the segment is a reset itself.
+impl Outgoing {
+    pub(super) const fn without_payload(segment: Segment) -> Self {
+        Self {
+            segment,
+            offset: 0,
+            retransmission: false,
+        }
+    }
+}
+
+/// Returns the reset that answers a segment of no known connection (RFC 9293, section 3.10.7.1); `None` for a reset.
 #[must_use]
 pub fn reset_for(segment: &Segment) -> Option<Segment> {
     if segment.has(Flags::RST) {
@@ -199,7 +208,7 @@ mod tests {
     }
 
     #[test]
-    fn resets_of_strangers() {
+    fn resets_segments_of_unknown_connections() {
         // RFC 9293, section 3.10.7.1: <SEQ=0><ACK=SEG.SEQ+SEG.LEN><CTL=RST,ACK> without an ACK...
         let syn = Segment::bare(SequenceNumber(u32::MAX), SequenceNumber(0), Flags::SYN);
         let reset = reset_for(&syn).unwrap();

@@ -1,28 +1,25 @@
-//! Sequence numbers modulo 2^32 (RFC 9293, section 3.4), and the positions behind them.
+//! Sequence numbers modulo 2^32 (RFC 9293, section 3.4) and stream positions.
 //!
-//! Inside the machine a place in a stream is a `u64` that never wraps: 0 is the SYN, 1 the first byte,
-//! and the FIN stands one past the last byte. Only segments carry the 32 bits.
+//! A position is a `u64` that never wraps: 0 is the SYN, 1 the first byte, and the FIN is one past the last byte. Only
+//! segments carry 32-bit numbers.
 
 use std::cmp::Ordering;
 use std::fmt;
 use std::ops::{Add, Sub};
 
-/// A sequence or acknowledgement number as a segment carries it.
+/// A sequence or acknowledgement number of a segment.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct SequenceNumber(pub u32);
 
 impl SequenceNumber {
-    /// The number `position` places after this one.
+    /// Returns the number `position` after this one.
     #[must_use]
     pub const fn at(self, position: u64) -> Self {
         Self(self.0.wrapping_add(position as u32))
     }
 
-    /// The position that this number stands for in a stream that starts at `initial`, taking the one
-    /// nearest to `near`; `None` where that would be before the stream's start.
-    ///
-    /// Windows are below 2^30 bytes (RFC 7323, section 2.3), so a number that is meant is never half
-    /// the space away.
+    /// Returns the position of this number nearest to `near`, in a stream that starts at `initial`; `None` before its
+    /// start. It is unambiguous because windows are below 2^30 bytes (RFC 7323, section 2.3).
     #[must_use]
     pub const fn expand(self, initial: Self, near: u64) -> Option<u64> {
         let offset = self.0.wrapping_sub(initial.0).wrapping_sub(near as u32) as i32;
@@ -30,8 +27,7 @@ impl SequenceNumber {
     }
 }
 
-/// Modulo 2^32: `a < b` where going up from `a` reaches `b` in less than half the space. Numbers exactly
-/// half the space apart are ordered by neither.
+/// Order modulo 2^32: `a < b` if `b` is less than 2^31 above `a`. Numbers exactly 2^31 apart are unordered.
 impl PartialOrd for SequenceNumber {
     fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
         match self.0.wrapping_sub(other.0) as i32 {
@@ -52,7 +48,7 @@ impl Add<u32> for SequenceNumber {
 
 impl Sub for SequenceNumber {
     type Output = u32;
-    /// How far `self` is above `other`, modulo 2^32.
+    /// Returns `self - other` modulo 2^32.
     fn sub(self, other: Self) -> u32 {
         self.0.wrapping_sub(other.0)
     }
@@ -70,7 +66,7 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn order_goes_round() {
+    fn order_wraps() {
         let high = SequenceNumber(u32::MAX - 10);
         assert!(high < high + 20, "RFC 9293, section 3.4: modulo 2^32");
         assert_eq!(high + 20, SequenceNumber(9));
@@ -79,7 +75,7 @@ mod tests {
     }
 
     #[test]
-    fn before_the_start_there_is_nothing() {
+    fn no_position_precedes_the_start() {
         let initial = SequenceNumber(100);
         assert_eq!(SequenceNumber(99).expand(initial, 0), None);
         assert_eq!(SequenceNumber(99).expand(initial, 1 << 32), Some((1 << 32) - 1));
@@ -87,7 +83,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn positions_survive_the_wire(
+        fn expand_inverts_at(
             initial: u32,
             position in 0_u64..1 << 40,
             off in -0x7fff_ffff_i64..0x7fff_ffff,

@@ -1,8 +1,8 @@
-//! Segments as bytes: IPv4 (RFC 791) or IPv6 (RFC 8200) and TCP headers (RFC 9293, section 3.1) with their
+//! Encoding and decoding of segments: IPv4 (RFC 791) or IPv6 (RFC 8200) and TCP headers (RFC 9293, section 3.1) with
 //! checksums and options.
 //!
-//! Headers are those of a host that does path MTU discovery: Don't Fragment is set and, since such a
-//! datagram is atomic, its identification is 0 (RFC 6864, section 4.1).
+//! As with path MTU discovery, Don't Fragment is set. The identification of such an atomic datagram is 0 (RFC 6864,
+//! section 4.1).
 
 use std::net::{IpAddr, SocketAddr};
 use std::ops::Range;
@@ -19,9 +19,9 @@ use super::segment::{Ecn, Flags, Segment};
 use super::sequence::SequenceNumber;
 use super::ttcp::Count;
 
-/// Hops that a packet may take: the recommended default (RFC 1700, "IP time to live parameter").
+/// Hop limit of packets: the recommended default (RFC 1700, "IP time to live parameter").
 pub const HOP_LIMIT: u8 = 64;
-/// The most bytes of options that a TCP header has room for: 15 words less the 5 of the fixed part.
+/// Maximum bytes of options in a TCP header: 60 bytes less the 20 of the fixed part.
 pub const MAX_OPTIONS: u32 = 40;
 
 // Option kinds: RFC 9293 section 3.2, RFC 7323 sections 2.2 and 3.2, RFC 2018 sections 2 and 3.
@@ -38,17 +38,17 @@ const CC_NEW: u8 = 12;
 const CC_ECHO: u8 = 13;
 const FAST_OPEN: u8 = 34;
 
-/// Where a packet comes from and where it goes.
+/// Source and destination of a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Endpoints {
     /// Address and port of the sender.
     pub source: SocketAddr,
-    /// Address and port of the receiver; of the same IP version.
+    /// Address and port of the receiver, of the same IP version.
     pub destination: SocketAddr,
 }
 
 impl Endpoints {
-    /// Those of the way back.
+    /// Returns the endpoints of the opposite direction.
     #[must_use]
     pub const fn reversed(self) -> Self {
         Self {
@@ -58,61 +58,60 @@ impl Endpoints {
     }
 }
 
-/// A packet's parts.
+/// A decoded packet.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Packet {
-    /// Its addresses and ports.
+    /// Addresses and ports.
     pub endpoints: Endpoints,
-    /// Its header; `length` is that of the payload.
+    /// Header fields and the length of the payload.
     pub segment: Segment,
-    /// Where its options stand in the bytes that were decoded, and where its payload does.
+    /// Range of the options in the decoded bytes.
     pub options: Range<usize>,
-    /// See [`Self::options`].
+    /// Range of the payload in the decoded bytes.
     pub payload: Range<usize>,
 }
 
-/// Why a segment has no bytes.
+/// Error of [`encode`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub enum EncodeError {
-    /// One address is of IPv4, the other of IPv6.
-    #[error("source and destination are of different IP versions")]
+    /// IPv4 and IPv6 addresses are mixed.
+    #[error("source and destination have different IP versions")]
     Versions,
-    /// More options than the header has room for.
-    #[error("{0} bytes of options: a TCP header has room for {MAX_OPTIONS}")]
+    /// The options exceed the header.
+    #[error("{0} bytes of TCP options: at most {MAX_OPTIONS} fit into the header")]
     Options(u32),
-    /// More payload than the IP header can tell.
-    #[error("{0} bytes of payload: more than an IP packet carries")]
+    /// The payload exceeds an IP packet.
+    #[error("{0} bytes of payload: too long for an IP packet")]
     Payload(u32),
 }
 
-/// Why bytes are no segment.
+/// Error of [`decode`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub enum DecodeError {
-    /// Not a whole IPv4 or IPv6 packet.
-    #[error("no whole IP packet")]
+    /// Not a complete IPv4 or IPv6 packet.
+    #[error("incomplete or invalid IP packet")]
     Ip,
     /// A fragment of a packet.
-    #[error("a fragment")]
+    #[error("IP fragment")]
     Fragment,
-    /// Another protocol than TCP.
-    #[error("not TCP, but IP protocol {0}")]
+    /// A protocol other than TCP.
+    #[error("IP protocol {0} instead of TCP (6)")]
     Protocol(u8),
-    /// The checksum of the IPv4 header is wrong.
+    /// Wrong checksum of the IPv4 header.
     #[error("wrong checksum of the IPv4 header")]
     HeaderChecksum,
-    /// The TCP header is cut off, or its data offset is impossible.
-    #[error("no whole TCP header")]
+    /// The TCP header is incomplete, or its data offset is invalid.
+    #[error("incomplete or invalid TCP header")]
     Header,
-    /// The checksum over header, payload and addresses is wrong.
+    /// Wrong TCP checksum.
     #[error("wrong TCP checksum")]
     Checksum,
 }
 
-/// Appends a packet to `out`. `fill` writes the payload into a slice of `segment.length` bytes, all zero.
+/// Appends a packet to `out`. `fill` writes the payload into a zeroed slice of `segment.length` bytes.
 ///
 /// # Errors
-/// Where the addresses do not belong together, or the packet is too large for its headers; `out` is then as
-/// it was.
+/// If the IP versions differ, or the packet is too large for its headers. `out` is then unchanged.
 pub fn encode(
     segment: &Segment,
     endpoints: Endpoints,
@@ -122,10 +121,10 @@ pub fn encode(
     encode_with_options(segment, &[], endpoints, out, fill)
 }
 
-/// As [`encode`], with more options behind those of the segment: whole words of four bytes.
+/// As [`encode`], with `more` options after those of the segment, in multiples of four bytes.
 ///
 /// # Errors
-/// As there.
+/// As [`encode`].
 pub fn encode_with_options(
     segment: &Segment,
     more: &[u8],
@@ -150,7 +149,7 @@ pub fn encode_with_options(
         (IpAddr::V6(from), IpAddr::V6(to)) => {
             header.calc_checksum_ipv6_raw(from.octets(), to.octets(), &out[data..])
         }
-        _ => unreachable!("ip_header refuses addresses of two versions"),
+        _ => unreachable!("ip_header rejects mixed versions"),
     };
     header.checksum = checksum.map_err(|_| {
         out.truncate(start);
@@ -160,7 +159,7 @@ pub fn encode_with_options(
     Ok(())
 }
 
-/// An IP header's bytes.
+/// Encoded IP header.
 enum IpBytes {
     V4([u8; Ipv4Header::MIN_LEN]),
     V6([u8; Ipv6Header::LEN]),
@@ -244,8 +243,7 @@ fn tcp_header(segment: &Segment, more: &[u8], endpoints: Endpoints) -> Result<Tc
     Ok(header)
 }
 
-/// The options in the order in which Linux writes them, each beginning so that its numbers stand on whole
-/// words (RFC 7323, appendix A).
+/// Encodes the options in the order of Linux, with their numbers aligned to four bytes (RFC 7323, appendix A).
 fn option_bytes(options: &Options) -> Result<([u8; MAX_OPTIONS as usize], usize), EncodeError> {
     let total = options.encoded_length();
     if total > MAX_OPTIONS {
@@ -303,20 +301,20 @@ fn option_bytes(options: &Options) -> Result<([u8; MAX_OPTIONS as usize], usize)
     Ok((bytes, length))
 }
 
-/// Takes a packet apart: `bytes` begin with its IP header; what stands behind the length that it tells (a
-/// link's padding) is left out. Both checksums are verified.
+/// Decodes a packet that starts with its IP header and verifies both checksums. Bytes after the length in the IP header,
+/// such as a link's padding, are ignored.
 ///
-/// Options that are unknown or of a wrong length are passed over (RFC 9293, section 3.2, MUST-6); those
-/// behind one that does not end are not read.
+/// Unknown options and options of a wrong length are skipped (RFC 9293, section 3.2, MUST-6). Decoding of options stops at a
+/// truncated one.
 ///
 /// # Errors
-/// What is wrong with the bytes.
+/// If the bytes are no valid TCP packet.
 pub fn decode(bytes: &[u8]) -> Result<Packet, DecodeError> {
     let ip = IpSlice::from_slice(bytes).map_err(|_| DecodeError::Ip)?;
     let (ecn, header_checksum_holds) = match &ip {
         IpSlice::Ipv4(packet) => {
             let header = packet.header();
-            // Over the bytes as they came: parsed values forget the reserved bit.
+            // Over the original bytes, because parsing drops the reserved bit.
             let sum = Sum16BitWords::new().add_slice(header.slice());
             (header.ecn(), sum.ones_complement() == 0)
         }
@@ -338,7 +336,7 @@ pub fn decode(bytes: &[u8]) -> Result<Packet, DecodeError> {
     let computed = match (from, to) {
         (IpAddr::V4(from), IpAddr::V4(to)) => header.calc_checksum_ipv4_raw(from.octets(), to.octets(), data),
         (IpAddr::V6(from), IpAddr::V6(to)) => header.calc_checksum_ipv6_raw(from.octets(), to.octets(), data),
-        _ => unreachable!("one header has addresses of one version"),
+        _ => unreachable!("a header has addresses of one version"),
     };
     if computed != Ok(header.checksum()) {
         return Err(DecodeError::Checksum);
@@ -347,7 +345,6 @@ pub fn decode(bytes: &[u8]) -> Result<Packet, DecodeError> {
     let segment = Segment {
         sequence: SequenceNumber(header.sequence_number()),
         acknowledgement: SequenceNumber(header.acknowledgment_number()),
-        // The low byte of flags, as the header has it.
         flags: Flags::from_bits(header.slice()[13]),
         ecn: from_ip_ecn(ecn),
         window: header.window_size(),
@@ -365,8 +362,8 @@ pub fn decode(bytes: &[u8]) -> Result<Packet, DecodeError> {
     })
 }
 
-/// The options of a header one by one, each with its kind and its length in front, padding left out; up to one that does
-/// not end.
+/// Iterates over the options of a header, without padding and up to a truncated option. Each slice starts with the option's
+/// kind and length.
 pub fn options(mut rest: &[u8]) -> impl Iterator<Item = &[u8]> {
     std::iter::from_fn(move || {
         while let Some((&NOP, after)) = rest.split_first() {
@@ -389,7 +386,7 @@ fn read_options(bytes: &[u8]) -> Options {
     for option in options(bytes) {
         read_option(option[0], &option[2..], &mut read, &mut opening);
     }
-    // No segment has both: blocks tell of data, which no SYN has seen.
+    // A SYN has no SACK blocks, and no other segment has opening options.
     if opening != OpeningOptions::default() && read.sack.is_empty() {
         read.set_opening(opening);
     }

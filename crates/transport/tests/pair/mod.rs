@@ -1,4 +1,4 @@
-//! Two connections and an unkind network between them, on virtual time. Every frame crosses as
+//! Two connections and an impaired network between them, on virtual time. Every frame crosses as
 //! bytes, so that encoding, checksum and decoding are part of every test.
 
 use std::collections::BTreeMap;
@@ -8,13 +8,13 @@ use rand::{Rng, RngExt};
 use transport::Machine;
 use transport::arq::{Admission, ArqConfig, Connection, Event, Frame, Listener, Payload, codec};
 
-/// What the network does to frames.
+/// Impairments of the network.
 #[derive(Clone, Copy, Debug)]
 pub struct Unkindness {
     pub loss: f64,
     pub duplicate: f64,
     pub corrupt: f64,
-    /// One-way delay is between the two, drawn for each frame: reordering.
+    /// Range of the one-way delay, drawn per frame, which causes reordering.
     pub delay: (Duration, Duration),
 }
 
@@ -36,7 +36,7 @@ impl Payload for Bytes {
     }
 }
 
-/// The byte of the test stream at `offset`.
+/// Returns the byte of the test stream at `offset`.
 pub fn pattern(offset: u64) -> u8 {
     (offset.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 56) as u8
 }
@@ -45,7 +45,7 @@ pub struct Host {
     pub connection: Option<Connection<Bytes>>,
     pub received: Vec<u8>,
     pub events: Vec<Event>,
-    /// Reads only while this is set: a slow application otherwise.
+    /// Whether the application reads.
     pub reads: bool,
 }
 
@@ -74,7 +74,7 @@ pub struct Pair {
     sent: u64,
     unkind: Unkindness,
     random: foundation::Generator,
-    /// Frames towards the listener, then towards the opener, are dropped while set.
+    /// Drop frames towards the listener and towards the opener.
     pub cut: (bool, bool),
     pub frames: [u64; 2],
 }
@@ -115,7 +115,7 @@ impl Pair {
             Ok::<(), std::convert::Infallible>(())
         };
         codec::encode(frame, &mut bytes, fill).unwrap();
-        assert_eq!(bytes.len(), frame.length(), "length() tells the encoded length");
+        assert_eq!(bytes.len(), frame.length(), "length() is the encoded length");
         self.frames[usize::from(to_listener)] += 1;
         let cut = if to_listener { self.cut.0 } else { self.cut.1 };
         if cut || self.chance(self.unkind.loss) {
@@ -138,7 +138,7 @@ impl Pair {
         }
     }
 
-    /// Lets a host's connection send and tell all that it wants to.
+    /// Processes the output of a host's connection.
     pub fn drain(&mut self, is_opener: bool) {
         loop {
             let host = if is_opener {
@@ -159,7 +159,7 @@ impl Pair {
                 }
             }
             let Some(frame) = frame else {
-                // Reading may have opened the window again.
+                // The read may have opened the window.
                 if connection
                     .poll_transmit(self.now)
                     .map(|f| self.send_later(is_opener, f))
@@ -197,7 +197,7 @@ impl Pair {
         }
         match self.door.handle_frame::<_, Bytes>(now, b"peer", &frame) {
             Admission::Reply(reply) => self.put_on_the_wire(is_opener, &reply, |_, _| {}),
-            // A repeated `Open` of a connection that is over.
+            // A repeated `Open` of a closed connection.
             Admission::Accept(_) if host.connection.is_some() => {}
             Admission::Accept(parameters) => {
                 host.connection = Some(Connection::accept(now, &frame, parameters, &self.config));
@@ -207,7 +207,7 @@ impl Pair {
         }
     }
 
-    /// Moves to the next thing that happens, if it happens by `until`. Gives whether it did.
+    /// Processes the next event, if it occurs by `until`. Returns whether it did.
     pub fn step(&mut self, until: Instant) -> bool {
         let timeout = |h: &Host| {
             h.connection
@@ -241,7 +241,7 @@ impl Pair {
         true
     }
 
-    /// Runs until both ends are over, or `limit` steps were made. Gives whether it ended.
+    /// Runs until both ends are closed, for at most `limit` steps. Returns whether they closed.
     pub fn run(&mut self, limit: u64) -> bool {
         for _ in 0..limit {
             if self.is_over() || !self.step(Instant::MAX) {
@@ -251,13 +251,13 @@ impl Pair {
         false
     }
 
-    /// The opener must be over; the listener too, if it ever had a connection.
+    /// Whether the opener is closed, and the listener if it had a connection.
     pub fn is_over(&self) -> bool {
         let over = |h: &Host| h.connection.as_ref().is_none_or(Connection::is_closed);
         over(&self.opener) && over(&self.listener)
     }
 
-    /// Writes `bytes` at an end and ends its stream.
+    /// Writes `bytes` at an end and closes its stream.
     pub fn write_all(&mut self, is_opener: bool, bytes: u64) {
         let host = if is_opener {
             &mut self.opener
@@ -271,7 +271,7 @@ impl Pair {
     }
 }
 
-/// Asserts that `received` is the beginning of the test stream.
+/// Asserts that `received` is a prefix of the test stream.
 pub fn assert_pattern(received: &[u8]) {
     for (i, &byte) in received.iter().enumerate() {
         assert_eq!(byte, pattern(i as u64), "byte {i} of the stream");

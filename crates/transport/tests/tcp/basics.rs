@@ -1,4 +1,4 @@
-//! Opening, moving data, closing.
+//! Connection setup, data transfer and close.
 
 use foundation::Duration;
 use transport::tcp::{Event, Flags, Profile, State, TcpConfig};
@@ -9,9 +9,9 @@ const PROFILES: [Profile; 3] = [Profile::Linux, Profile::Rfc, Profile::Ns3];
 const MS: fn(u64) -> Duration = Duration::from_millis;
 
 #[test]
-fn a_file_goes_through_and_both_close() {
+fn transfers_a_file_and_closes() {
     for profile in PROFILES {
-        let mut pair = Pair::kind(&TcpConfig::new(profile), MS(10));
+        let mut pair = Pair::lossless(&TcpConfig::new(profile), MS(10));
         pair.end(Side::Client).to_write = 1_000_000;
         pair.end(Side::Client).finish = true;
         pair.end(Side::Server).finish = true;
@@ -36,7 +36,7 @@ fn a_file_goes_through_and_both_close() {
 }
 
 #[test]
-fn losses_are_repaired() {
+fn recovers_from_losses() {
     for profile in PROFILES {
         let mut data = 0;
         let path = move |_, side, segment: &transport::tcp::Segment| {
@@ -71,8 +71,8 @@ fn losses_are_repaired() {
 }
 
 #[test]
-fn a_syn_offers_what_is_offered() {
-    let mut pair = Pair::kind(&TcpConfig::new(Profile::Linux), MS(10));
+fn syn_offers_the_configured_options() {
+    let mut pair = Pair::lossless(&TcpConfig::new(Profile::Linux), MS(10));
     pair.connect();
     let sent = pair.sent();
     let syn = sent[0].packet.segment;

@@ -9,7 +9,7 @@ fn server() -> Rig {
 }
 
 #[test]
-fn half_closed_the_peer_goes_on() {
+fn peer_sends_after_half_close() {
     let mut rig = server();
     rig.connection.finish(rig.now);
     let fin = rig.out();
@@ -25,7 +25,7 @@ fn half_closed_the_peer_goes_on() {
     assert_eq!((last[0].acknowledgement, last[0].sequence), (702, 2));
     assert_eq!(rig.state(), State::TimeWait);
     assert!(rig.events.ends_with(&[Event::PeerFinished, Event::Finished]));
-    // The last ACK was lost: another answers, and the wait begins anew (RFC 9293, section 3.10.7.4).
+    // The last ACK was lost: the FIN is acknowledged again, and TIME-WAIT restarts (RFC 9293, section 3.10.7.4).
     rig.wait(50_000);
     let again = rig.exchange(Peer::ack(2).from(701).with(Flags::FIN));
     assert_eq!(again[0].acknowledgement, 702);
@@ -39,7 +39,7 @@ fn half_closed_the_peer_goes_on() {
 }
 
 #[test]
-fn both_may_close_at_once() {
+fn simultaneous_close_succeeds() {
     // RFC 9293, section 3.6, figure 13.
     let mut rig = server();
     rig.connection.finish(rig.now);
@@ -66,7 +66,7 @@ fn the_peer_closes_first() {
 }
 
 #[test]
-fn a_lost_fin_is_sent_again() {
+fn retransmits_a_lost_fin() {
     let mut rig = server();
     rig.connection.finish(rig.now);
     let fins = rig.run(1000);
@@ -74,8 +74,8 @@ fn a_lost_fin_is_sent_again() {
 }
 
 #[test]
-fn unread_data_is_not_thrown_away_in_silence() {
-    // RFC 2525, section 2.17: closing with unread data resets.
+fn close_with_unread_data_sends_a_reset() {
+    // RFC 2525, section 2.17: a close with unread data sends a reset.
     let mut rig = server();
     rig.exchange(Peer::ack(1).data(500));
     rig.connection.close(rig.now);
@@ -85,7 +85,7 @@ fn unread_data_is_not_thrown_away_in_silence() {
         (Flags::RST | Flags::ACK, 501)
     );
     assert_eq!(rig.state(), State::Closed);
-    // And data that arrives after the close.
+    // So does data that arrives after the close.
     let mut rig = server();
     rig.connection.close(rig.now);
     rig.out();
@@ -95,7 +95,7 @@ fn unread_data_is_not_thrown_away_in_silence() {
 }
 
 #[test]
-fn a_closed_connection_does_not_wait_for_a_fin_for_ever() {
+fn fin_wait_2_is_limited_after_close() {
     let mut rig = server();
     rig.connection.close(rig.now);
     rig.out();
@@ -104,7 +104,7 @@ fn a_closed_connection_does_not_wait_for_a_fin_for_ever() {
     assert_eq!(rig.state(), State::FinWait2);
     rig.run(2000);
     assert_eq!(rig.state(), State::Closed);
-    // One whose application still reads does.
+    // A connection whose application still reads waits.
     let mut rig = server();
     rig.connection.finish(rig.now);
     rig.out();
@@ -114,8 +114,8 @@ fn a_closed_connection_does_not_wait_for_a_fin_for_ever() {
 }
 
 #[test]
-fn a_reset_must_name_the_next_number() {
-    // RFC 5961, section 3.2: the very number resets, one in the window is challenged, another is ignored.
+fn reset_needs_the_next_sequence_number() {
+    // RFC 5961, section 3.2: the next number resets, another number in the window is challenged, all others are ignored.
     let mut rig = server();
     let reset = |sequence| Peer::ack(1).from(sequence).flags(Flags::RST);
     assert_eq!(rig.exchange(reset(200_000)), []);
@@ -133,8 +133,8 @@ fn a_reset_must_name_the_next_number() {
 }
 
 #[test]
-fn a_syn_in_a_connection_is_challenged_but_not_too_often() {
-    // RFC 5961, sections 4.2 and 7; Linux: one in 500 ms.
+fn syn_in_a_connection_triggers_rate_limited_challenge_acks() {
+    // RFC 5961, sections 4.2 and 7; Linux: one per 500 ms.
     let mut rig = server();
     let syn = Peer::ack(1).flags(Flags::SYN);
     assert_eq!(rig.exchange(syn).len(), 1);
@@ -147,28 +147,24 @@ fn a_syn_in_a_connection_is_challenged_but_not_too_often() {
 }
 
 #[test]
-fn acknowledgements_are_checked() {
-    // RFC 5961, section 5.2: older than any window is challenged.
+fn invalid_acknowledgements_are_rejected() {
+    // RFC 5961, section 5.2: an ACK older than any window is challenged.
     let mut rig = server();
     for i in 0..80 {
         rig.write(1000);
         rig.exchange(Peer::ack(1001 + i * 1000));
     }
     assert_eq!(rig.exchange(Peer::ack(81_001 - 70_000)).len(), 1);
-    // What was never sent: Linux is silent, RFC 9293 (section 3.10.7.4) wants an ACK.
+    // An ACK of unsent data: Linux drops it, RFC 9293 (section 3.10.7.4) answers with an ACK.
     rig.wait(1000);
     assert_eq!(rig.exchange(Peer::ack(90_000)), []);
     let mut rig = Rig::server(&TcpConfig::new(Profile::Rfc), true);
     assert_eq!(rig.exchange(Peer::ack(90_000).data(10))[0].acknowledgement, 1);
-    assert_eq!(
-        rig.connection.readable(),
-        0,
-        "and nothing else of the segment counts"
-    );
+    assert_eq!(rig.connection.readable(), 0, "the rest of the segment is ignored");
 }
 
 #[test]
-fn abort_resets() {
+fn abort_sends_a_reset() {
     let mut rig = server();
     rig.write(1500);
     rig.connection.abort(rig.now);

@@ -1,13 +1,13 @@
-//! Fast Open and T/TCP where things do not go as they should: cookies refused, SYNs lost, peers that know nothing of it.
+//! Fast Open and T/TCP with invalid cookies, lost SYNs and peers without the extension.
 
 use foundation::{Duration, Instant};
 use transport::tcp::fast_open::FastOpen;
 use transport::tcp::{Event, Flags, Profile, Segment, State, TcpConfig};
 
 use crate::tcp::pair::{Fate, Pair, Side};
-use crate::tcp::transactions::{DELAY, ask, fast_open, kind, line, lines, plain, ttcp};
+use crate::tcp::transactions::{DELAY, fast_open, kind, line, lines, plain, transact, ttcp};
 
-/// A pair whose path loses what `loses` says.
+/// Returns a pair whose path drops the packets selected by `loses`.
 fn losing(
     client: &TcpConfig,
     server: &TcpConfig,
@@ -27,25 +27,25 @@ fn losing(
 }
 
 #[test]
-fn a_server_without_fast_open_is_not_asked_again() {
+fn no_second_cookie_request_to_a_server_without_fast_open() {
     let mut pair = Pair::new(&fast_open(), &plain(), kind());
-    ask(&mut pair, 100, 200);
+    transact(&mut pair, 100, 200);
     assert_eq!(
         pair.sent()[0].packet.segment.options.opening().fast_open,
         Some(FastOpen::Request)
     );
     pair.forget();
-    ask(&mut pair, 100, 200);
+    transact(&mut pair, 100, 200);
     let syn = pair.sent()[0].packet.segment;
     assert_eq!((syn.options.opening().fast_open, syn.length), (None, 0));
 }
 
 #[test]
-fn a_cookie_of_another_key_is_refused_and_replaced() {
+fn invalid_cookie_is_replaced() {
     let mut pair = Pair::new(&fast_open(), &fast_open(), kind());
-    ask(&mut pair, 100, 200);
+    transact(&mut pair, 100, 200);
     pair.forget();
-    // Changed once, old cookies are good still, and new ones are given; changed twice, they are not.
+    // Old cookies remain valid after one change of the key, and new ones are issued; after two changes they are invalid.
     for (changes, early) in [(1, true), (2, false)] {
         for change in 0..changes {
             pair.end(Side::Server)
@@ -53,38 +53,38 @@ fn a_cookie_of_another_key_is_refused_and_replaced() {
                 .cookie_keys()
                 .change([90 + changes + change; 32]);
         }
-        ask(&mut pair, 100, 200);
+        transact(&mut pair, 100, 200);
         let sent: Vec<Segment> = pair.sent().iter().map(|sent| sent.packet.segment).collect();
         assert_eq!(sent[0].length, 100);
         let acknowledges = sent[1].acknowledgement - sent[0].sequence;
         assert_eq!(acknowledges, if early { 101 } else { 1 });
         assert!(
             matches!(sent[1].options.opening().fast_open, Some(FastOpen::Cookie(_))),
-            "a new one"
+            "a new cookie"
         );
-        assert_eq!(pair.end(Side::Client).connection().was_early(), early);
-        // Refused, the data leaves again at once, with the last segment of the handshake.
+        assert_eq!(pair.end(Side::Client).connection().used_early_data(), early);
+        // With an invalid cookie, the data leaves again at once, with the last segment of the handshake.
         assert_eq!(sent[2].length, if early { 0 } else { 100 });
         pair.forget();
-        ask(&mut pair, 100, 200);
+        transact(&mut pair, 100, 200);
         assert!(
-            pair.end(Side::Client).connection().was_early(),
-            "the new cookie is good"
+            pair.end(Side::Client).connection().used_early_data(),
+            "the new cookie is valid"
         );
         pair.forget();
     }
 }
 
 #[test]
-fn a_syn_that_times_out_is_sent_again_without_data_or_cookie() {
+fn retransmitted_syn_has_neither_data_nor_cookie() {
     // RFC 7413, section 4.2.1.
     let drops =
         |_, from, segment: &Segment| from == Side::Client && segment.has(Flags::SYN) && segment.length > 0;
     let mut pair = losing(&fast_open(), &fast_open(), drops);
-    ask(&mut pair, 100, 200);
+    transact(&mut pair, 100, 200);
     pair.forget();
     for _ in 0..2 {
-        ask(&mut pair, 100, 200);
+        transact(&mut pair, 100, 200);
         let syns: Vec<Segment> = pair
             .sent()
             .iter()
@@ -93,74 +93,74 @@ fn a_syn_that_times_out_is_sent_again_without_data_or_cookie() {
             .collect();
         assert_eq!(syns.len(), 2);
         assert_eq!((syns[1].length, syns[1].options.opening().fast_open), (0, None));
-        assert!(!pair.end(Side::Client).connection().was_early());
+        assert!(!pair.end(Side::Client).connection().used_early_data());
         pair.forget();
     }
-    // Twice in a row: the path drops them, and the next SYN is plain.
-    ask(&mut pair, 100, 200);
+    // After two consecutive losses the path is assumed to drop such SYNs, and the next SYN is plain.
+    transact(&mut pair, 100, 200);
     let syn = pair.sent()[0].packet.segment;
     assert_eq!((syn.length, syn.options.opening().fast_open), (0, None));
 }
 
 #[test]
-fn an_answer_that_is_lost_leaves_the_data_taken_once() {
+fn data_is_accepted_once_after_a_lost_syn_ack() {
     for config in [fast_open(), ttcp()] {
         let mut losses = 0;
         let mut pair = losing(&config, &config, move |_, from, segment| {
             let is_answer = from == Side::Server && segment.has(Flags::SYN);
             losses += u32::from(is_answer);
-            // The first transaction's answer passes, that of the second is lost once.
+            // The SYN-ACK of the first transaction passes, that of the second is lost once.
             is_answer && losses == 2
         });
-        ask(&mut pair, 100, 200);
+        transact(&mut pair, 100, 200);
         pair.forget();
-        ask(&mut pair, 100, 200);
+        transact(&mut pair, 100, 200);
         let lines = lines(&pair);
         let syns = lines.iter().filter(|line| line.starts_with("> S")).count();
         assert_eq!(syns, 2, "{lines:#?}");
-        assert!(pair.end(Side::Server).connection().was_early());
+        assert!(pair.end(Side::Server).connection().used_early_data());
         pair.check_stream(Side::Server);
         pair.check_stream(Side::Client);
     }
 }
 
 #[test]
-fn a_server_takes_only_so_many_at_a_time() {
+fn server_limits_pending_opens() {
     let mut pair = Pair::new(&fast_open(), &fast_open(), kind());
-    ask(&mut pair, 100, 200);
+    transact(&mut pair, 100, 200);
     pair.forget();
     pair.end(Side::Server).memory.limit_pending(0);
-    ask(&mut pair, 100, 200);
-    assert!(!pair.end(Side::Client).connection().was_early());
+    transact(&mut pair, 100, 200);
+    assert!(!pair.end(Side::Client).connection().used_early_data());
     pair.forget();
     pair.end(Side::Server).memory.limit_pending(1);
-    // Those that are done count no longer.
+    // Completed handshakes do not count.
     for _ in 0..3 {
-        ask(&mut pair, 100, 200);
-        assert!(pair.end(Side::Client).connection().was_early());
+        transact(&mut pair, 100, 200);
+        assert!(pair.end(Side::Client).connection().used_early_data());
         pair.forget();
     }
 }
 
 #[test]
-fn ttcp_falls_back_where_the_peer_knows_nothing_of_it() {
+fn ttcp_falls_back_with_a_plain_tcp_peer() {
     let mut pair = Pair::new(&ttcp(), &plain(), kind());
     for _ in 0..2 {
-        ask(&mut pair, 100, 200);
+        transact(&mut pair, 100, 200);
         let syn = pair.sent()[0].packet.segment;
         assert!(syn.options.opening().count_is_new && syn.length == 0);
         let counted = pair.sent()[1..]
             .iter()
             .any(|sent| sent.packet.segment.options.count.is_some());
-        assert!(!counted, "no count where the answer had none");
+        assert!(!counted, "no count after a SYN-ACK without one");
         pair.forget();
     }
-    // A server that knew it and does no longer: data comes with the SYN, and again after it.
+    // A server that no longer uses T/TCP: data leaves with the SYN and again after it.
     let mut pair = Pair::new(&ttcp(), &ttcp(), kind());
-    ask(&mut pair, 100, 200);
+    transact(&mut pair, 100, 200);
     pair.end(Side::Server).config = plain();
     pair.forget();
-    ask(&mut pair, 100, 200);
+    transact(&mut pair, 100, 200);
     assert_eq!(
         lines(&pair)[..3],
         ["> SFP 0:102 100 cc", "< S. 0:1 ack 1", "> FP. 1:102 100 ack 1"]
@@ -168,13 +168,13 @@ fn ttcp_falls_back_where_the_peer_knows_nothing_of_it() {
 }
 
 #[test]
-fn a_server_that_has_forgotten_keeps_the_data_until_the_handshake_is_done() {
-    // RFC 1644, section 3.4: the TAO test fails, and three segments later all is well.
+fn server_without_a_cached_count_buffers_the_data() {
+    // RFC 1644, section 3.4: the TAO test fails, and the handshake completes in three segments.
     let mut pair = Pair::new(&ttcp(), &ttcp(), kind());
-    ask(&mut pair, 100, 200);
+    transact(&mut pair, 100, 200);
     pair.forget();
     pair.end(Side::Server).memory = transport::tcp::HostMemory::new([1; 32], 1);
-    ask(&mut pair, 100, 200);
+    transact(&mut pair, 100, 200);
     assert_eq!(
         lines(&pair),
         [
@@ -186,14 +186,14 @@ fn a_server_that_has_forgotten_keeps_the_data_until_the_handshake_is_done() {
         ]
     );
     pair.forget();
-    ask(&mut pair, 100, 200);
-    assert_eq!(pair.sent().len(), 3, "and then it remembers");
+    transact(&mut pair, 100, 200);
+    assert_eq!(pair.sent().len(), 3, "the count is cached again");
 }
 
 #[test]
-fn an_echo_of_another_count_is_reset() {
+fn echo_of_another_count_is_reset() {
     let mut pair = Pair::new(&ttcp(), &ttcp(), kind());
-    ask(&mut pair, 100, 200);
+    transact(&mut pair, 100, 200);
     let mut old = pair.sent()[1].packet.segment;
     pair.forget();
     pair.open(Side::Client);
@@ -213,9 +213,9 @@ fn an_echo_of_another_count_is_reset() {
 }
 
 #[test]
-fn segments_of_another_count_are_not_taken() {
+fn segments_with_another_count_are_rejected() {
     let mut pair = Pair::new(&ttcp(), &ttcp(), kind());
-    ask(&mut pair, 100, 200);
+    transact(&mut pair, 100, 200);
     pair.forget();
     pair.connect();
     let mut stray = pair.sent()[0].packet.segment;
@@ -235,8 +235,8 @@ fn segments_of_another_count_are_not_taken() {
 
 #[test]
 fn time_wait_is_short_only_for_short_connections() {
-    // RFC 1644, section 3.5: eight retransmission timeouts if the connection was shorter than the longest life of a segment
-    // (120 s), else twice that.
+    // RFC 1644, section 3.5: eight RTOs if the connection was shorter than the maximum segment lifetime (120 s), otherwise
+    // twice that lifetime.
     for (pause, most) in [(1, 10), (130, 240)] {
         let mut pair = Pair::new(&ttcp(), &ttcp(), kind());
         pair.connect();
@@ -246,7 +246,7 @@ fn time_wait_is_short_only_for_short_connections() {
             pair.run_for(DELAY * 4);
         }
         assert_eq!(pair.end(Side::Client).state(), State::TimeWait);
-        assert_eq!(pair.end(Side::Client).connection().makes_room(), pause == 1);
+        assert_eq!(pair.end(Side::Client).connection().may_be_replaced(), pause == 1);
         let before = pair.now;
         pair.run_until(Duration::from_secs(300), |pair| {
             pair.end(Side::Client).saw(Event::Closed)
@@ -257,12 +257,12 @@ fn time_wait_is_short_only_for_short_connections() {
 }
 
 #[test]
-fn a_higher_count_takes_the_place_of_a_connection_that_is_done() {
+fn higher_count_replaces_a_finished_connection() {
     let mut pair = losing(&ttcp(), &ttcp(), |now, from, segment| {
-        // The last acknowledgement of the second transaction is lost.
+        // The last ACK of the second transaction is lost.
         now > Instant::ZERO + Duration::from_secs(1) && from == Side::Client && !segment.has(Flags::SYN)
     });
-    ask(&mut pair, 100, 200);
+    transact(&mut pair, 100, 200);
     pair.forget();
     pair.end(Side::Server).answer = Some((100, 200));
     pair.end(Side::Client).to_write = 100;
@@ -270,10 +270,10 @@ fn a_higher_count_takes_the_place_of_a_connection_that_is_done() {
     pair.open(Side::Client);
     pair.run_for(DELAY * 3);
     assert_eq!(pair.end(Side::Server).state(), State::LastAck);
-    assert!(pair.end(Side::Client).connection().makes_room());
+    assert!(pair.end(Side::Client).connection().may_be_replaced());
     let mut next = pair.sent()[0].packet.segment;
     let server = |pair: &mut Pair, syn: &Segment| pair.end(Side::Server).connection().is_replaced_by(syn);
-    assert!(!server(&mut pair, &next), "the same again");
+    assert!(!server(&mut pair, &next), "the same count");
     next.options.count = transport::tcp::ttcp::Count::new(next.options.count.unwrap().get() + 1);
     assert!(server(&mut pair, &next));
     next.flags = Flags::ACK;
@@ -283,13 +283,13 @@ fn a_higher_count_takes_the_place_of_a_connection_that_is_done() {
 }
 
 #[test]
-fn either_way_may_be_chosen_by_one_end_alone() {
+fn one_end_alone_may_use_an_extension() {
     let configs = [plain(), fast_open(), ttcp(), TcpConfig::new(Profile::Linux)];
     for client in &configs {
         for server in &configs {
             let mut pair = Pair::new(client, server, kind());
             for _ in 0..3 {
-                ask(&mut pair, 3000, 5000);
+                transact(&mut pair, 3000, 5000);
                 pair.forget();
             }
         }

@@ -20,7 +20,7 @@ fn lengths(out: &[Out]) -> Vec<u32> {
 }
 
 #[test]
-fn a_shut_window_is_probed_with_growing_pauses() {
+fn zero_window_probes_back_off() {
     let mut rig = server();
     rig.write(3000);
     rig.wait(100);
@@ -30,7 +30,7 @@ fn a_shut_window_is_probed_with_growing_pauses() {
     let probes = rig.run(2500);
     let times: Vec<u64> = probes.iter().map(|(at, _)| *at).collect();
     assert_eq!(times, [300, 900, 2100]);
-    // A number that the peer has, without data: it answers with its window.
+    // An acknowledged number without data: the peer answers with its window.
     assert!(
         probes.iter().all(|(_, p)| (p.sequence, p.length) == (3000, 0)),
         "{probes:?}"
@@ -41,7 +41,7 @@ fn a_shut_window_is_probed_with_growing_pauses() {
 }
 
 #[test]
-fn a_peer_that_answers_probes_is_not_given_up() {
+fn answered_window_probes_keep_the_connection() {
     let mut rig = server();
     rig.connection.set_user_timeout(MS(10_000));
     rig.write(1000);
@@ -57,7 +57,7 @@ fn a_peer_that_answers_probes_is_not_given_up() {
 }
 
 #[test]
-fn a_window_too_small_for_a_segment_waits_for_more() {
+fn waits_when_the_window_is_smaller_than_a_segment() {
     // RFC 9293, section 3.8.6.2.1.
     let mut rig = server();
     rig.write(1000);
@@ -68,26 +68,26 @@ fn a_window_too_small_for_a_segment_waits_for_more() {
 }
 
 #[test]
-fn nagle_holds_the_second_small_segment() {
-    // Minshall's variant, as Linux has it: a small segment waits while another small one is out.
+fn nagle_delays_the_second_small_segment() {
+    // Minshall's variant, as in Linux: a small segment waits while another small one is in flight.
     let mut rig = server();
     assert_eq!(lengths(&rig.write(100)), [100]);
     assert_eq!(rig.write(50), []);
     assert_eq!(rig.write(50), []);
-    assert_eq!(lengths(&rig.write(950)), [1000], "full segments go");
+    assert_eq!(lengths(&rig.write(950)), [1000], "full segments leave");
     assert_eq!(lengths(&rig.exchange(Peer::ack(101))), [50]);
-    // Classic Nagle (RFC 9293, section 3.7.4): while anything is out.
+    // Classic Nagle (RFC 9293, section 3.7.4): while any segment is in flight.
     let mut rig = Rig::server(&TcpConfig::new(Profile::Rfc), true);
     assert_eq!(lengths(&rig.write(1000)), [1000]);
     assert_eq!(rig.write(100), []);
     assert_eq!(lengths(&rig.exchange(Peer::ack(1001))), [100]);
-    // Without it all goes.
+    // Without Nagle, everything leaves.
     rig.connection.set_nodelay(true);
     assert_eq!(lengths(&rig.write(100)), [100]);
 }
 
 #[test]
-fn nodelay_lets_go_what_waits() {
+fn nodelay_releases_waiting_data() {
     let mut rig = server();
     rig.write(100);
     assert_eq!(rig.write(50), []);
@@ -96,7 +96,7 @@ fn nodelay_lets_go_what_waits() {
 }
 
 #[test]
-fn a_cork_keeps_all_but_full_segments() {
+fn cork_delays_partial_segments() {
     let mut rig = server();
     rig.connection.set_cork(true);
     assert_eq!(lengths(&rig.write(1200)), [1000]);
@@ -104,7 +104,7 @@ fn a_cork_keeps_all_but_full_segments() {
     assert_eq!(rig.out(), []);
     rig.connection.set_cork(false);
     assert_eq!(lengths(&rig.out()), [200]);
-    // Not for ever: Linux lets go after a probe's time.
+    // Linux sends the segment after the interval of a probe.
     rig.exchange(Peer::ack(1201));
     rig.connection.set_cork(true);
     rig.write(10);
@@ -113,7 +113,7 @@ fn a_cork_keeps_all_but_full_segments() {
 }
 
 #[test]
-fn a_write_with_more_to_come_waits_for_it() {
+fn write_more_delays_a_partial_segment() {
     let mut rig = server();
     rig.connection.set_nodelay(true);
     assert_eq!(rig.connection.write_more(rig.now, 100), 100);
@@ -126,7 +126,7 @@ fn a_write_with_more_to_come_waits_for_it() {
 }
 
 #[test]
-fn push_stands_at_the_end_of_a_write() {
+fn push_marks_the_end_of_a_write() {
     let mut rig = server();
     let out = rig.write(2500);
     let pushed: Vec<bool> = out.iter().map(|o| o.flags.contains(Flags::PSH)).collect();
@@ -134,7 +134,7 @@ fn push_stands_at_the_end_of_a_write() {
 }
 
 #[test]
-fn the_send_buffer_fills_and_empties() {
+fn send_buffer_fills_and_drains() {
     let config = TcpConfig {
         send_buffer: Some(Size::from_bytes(20_000)),
         ..TcpConfig::new(Profile::Rfc)
@@ -150,13 +150,13 @@ fn the_send_buffer_fills_and_empties() {
 }
 
 #[test]
-fn linux_counts_memory_and_wakes_a_writer_when_a_third_is_free() {
+fn linux_charges_memory_and_wakes_the_writer_when_a_third_is_free() {
     let config = TcpConfig {
         send_buffer: Some(Size::from_bytes(20_000)),
         ..linux()
     };
     let mut rig = Rig::server(&config, true);
-    // 1000 bytes of payload take 1832 bytes of memory; the segment that is begun last is finished.
+    // 1000 bytes of payload take 1832 bytes of memory; the last segment may exceed the buffer.
     assert_eq!(rig.connection.write(rig.now, 50_000), 11_000);
     rig.out();
     rig.exchange(Peer::ack(3001));
@@ -168,7 +168,7 @@ fn linux_counts_memory_and_wakes_a_writer_when_a_third_is_free() {
 }
 
 #[test]
-fn what_is_selectively_acknowledged_makes_room() {
+fn selectively_acknowledged_data_frees_overhead() {
     let config = TcpConfig {
         send_buffer: Some(Size::from_bytes(20_000)),
         ..linux()
@@ -176,19 +176,19 @@ fn what_is_selectively_acknowledged_makes_room() {
     let mut rig = Rig::server(&config, true);
     assert_eq!(rig.connection.write(rig.now, 50_000), 11_000);
     assert_eq!(rig.out().len(), 10);
-    // Nine segments are joined to one, and their overhead of 832 of 1832 bytes is free: as much as 4086 bytes of payload.
+    // Nine segments are merged into one, and their overhead of 832 of 1832 bytes is free: equivalent to 4086 bytes of payload.
     rig.exchange(Peer::ack(1).sack(&[(1001, 10_001)]));
     assert_eq!(rig.events.last(), Some(&Event::Writable));
     assert_eq!(rig.connection.writable(), 4086);
 }
 
 #[test]
-fn the_send_buffer_of_linux_grows_where_the_window_is_not_full() {
+fn linux_send_buffer_grows_when_the_window_is_not_full() {
     let mut rig = server();
-    // 20 segments of 2304 bytes, of which 1832 are taken.
+    // 20 segments of 2304 bytes, of which 1832 are used.
     assert_eq!(rig.connection.write(rig.now, 100_000), 26_000);
     assert_eq!(rig.out().len(), 10);
-    // 16 out, and 4 more leave: the window of 16 is what limits.
+    // 16 in flight, and 4 more to send: the window of 16 is the limit.
     rig.exchange(Peer::ack(6001));
     assert_eq!(rig.connection.writable(), 6000);
     rig.exchange(Peer::ack(8001));
@@ -197,14 +197,14 @@ fn the_send_buffer_of_linux_grows_where_the_window_is_not_full() {
         8000,
         "18 out, a window of 18"
     );
-    // Of a window of 28, 16 are out and nothing is left: memory for 2 * 28 segments of 2304 bytes, 71 of 1832.
+    // 16 of a window of 28 are in flight and none are unsent: memory for 2 * 28 segments of 2304 bytes, 71 of 1832.
     rig.exchange(Peer::ack(18_001));
     assert_eq!(rig.connection.writable(), 55_000);
 }
 
 #[test]
 fn every_second_full_segment_is_acknowledged() {
-    // RFC 5681, section 4.2, with 200 ms for a lone one.
+    // RFC 5681, section 4.2, with 200 ms for a single segment.
     let mut rig = Rig::server(&TcpConfig::new(Profile::Rfc), true);
     assert_eq!(rig.exchange(Peer::ack(1).data(1000)), []);
     assert_eq!(
@@ -217,7 +217,7 @@ fn every_second_full_segment_is_acknowledged() {
 }
 
 #[test]
-fn linux_acknowledges_quickly_first_and_adapts_then() {
+fn linux_acks_first_segments_at_once_and_then_adapts() {
     let mut rig = server();
     let mut sequence = 1;
     let mut delayed = 0;
@@ -226,7 +226,7 @@ fn linux_acknowledges_quickly_first_and_adapts_then() {
         sequence += 1000;
         rig.connection.read(rig.now, u64::MAX);
     }
-    // Sixteen at once, and one for each of three growths of the window (`tcp_grow_window`); then every other one.
+    // Sixteen ACKs at once, and one for each of three increases of the window (`tcp_grow_window`); then one per two segments.
     assert_eq!(delayed, 11);
     rig.receive(Peer::ack(1).from(sequence).data(1000));
     let late = rig.run(1000);
@@ -234,7 +234,7 @@ fn linux_acknowledges_quickly_first_and_adapts_then() {
 }
 
 #[test]
-fn acknowledgements_of_gaps_and_fillings_are_not_delayed() {
+fn acks_of_gaps_and_filled_gaps_are_immediate() {
     // RFC 5681, section 4.2.
     let mut rig = Rig::server(&TcpConfig::new(Profile::Rfc), true);
     let gap = rig.exchange(Peer::ack(1).from(1001).data(1000));
@@ -250,7 +250,7 @@ fn acknowledgements_of_gaps_and_fillings_are_not_delayed() {
         (filled[0].acknowledgement, filled[0].sack()),
         (2001, vec![(3001, 4001)])
     );
-    // RFC 2883, section 4: a duplicate is reported once, in front.
+    // RFC 2883, section 4: a duplicate is reported once, in the first block.
     let twice = rig.exchange(Peer::ack(1).data(1000));
     assert_eq!(twice[0].sack(), [(1, 1001), (3001, 4001)]);
     let next = rig.exchange(Peer::ack(1).from(2001).data(500));
@@ -261,7 +261,7 @@ fn acknowledgements_of_gaps_and_fillings_are_not_delayed() {
 }
 
 #[test]
-fn an_unread_buffer_shuts_the_window_and_a_read_opens_it() {
+fn unread_data_closes_the_window_and_a_read_opens_it() {
     let config = TcpConfig {
         receive_buffer: Some(Size::from_bytes(4000)),
         ..TcpConfig::new(Profile::Rfc)
@@ -274,7 +274,7 @@ fn an_unread_buffer_shuts_the_window_and_a_read_opens_it() {
         }
     }
     assert_eq!(window, 0);
-    // Beyond the window nothing is taken, and the peer hears of it.
+    // Data beyond the window is discarded and answered with an ACK.
     let probe = rig.exchange(Peer::ack(1).from(4001).data(1000));
     assert_eq!((probe[0].acknowledgement, probe[0].window()), (4001, 0));
     assert_eq!(rig.connection.readable(), 4000);
@@ -286,7 +286,7 @@ fn an_unread_buffer_shuts_the_window_and_a_read_opens_it() {
 }
 
 #[test]
-fn linux_opens_the_window_as_data_comes() {
+fn linux_opens_the_window_with_arriving_data() {
     let syn = Peer::syn().offering(Some(7), true);
     let mut rig = Rig::accepting(&linux(), &syn);
     assert_eq!(rig.out()[0].window(), 64_240);
@@ -299,7 +299,7 @@ fn linux_opens_the_window_as_data_comes() {
         rig.connection.read(rig.now, u64::MAX);
     }
     assert!(windows.is_sorted(), "{windows:?}");
-    // 1000 of the 1856 bytes that a segment takes are payload: 137/256 of the 128 KiB that there are at first.
+    // 1000 of the 1856 bytes of a segment are payload: 137/256 of the initial 128 KiB.
     assert_eq!(
         *windows.last().unwrap(),
         (131_072_u64 * 137 / 256 - 1000).next_multiple_of(128)
@@ -307,7 +307,7 @@ fn linux_opens_the_window_as_data_comes() {
 }
 
 #[test]
-fn linux_makes_room_for_twice_what_is_read_in_a_round_trip() {
+fn linux_window_is_twice_the_data_read_per_round_trip() {
     let syn = Peer::syn().offering(Some(7), true);
     let mut rig = Rig::accepting(&linux(), &syn);
     rig.out();
@@ -323,12 +323,12 @@ fn linux_makes_room_for_twice_what_is_read_in_a_round_trip() {
         }
         rig.run(100);
     }
-    // Twice the last round, and twice as much again where it had doubled, as far as two segments a segment lead.
+    // Twice the last round, and twice that again after it doubled, limited by two segments per arriving segment.
     assert!((320_000..=64_240 + 600_000).contains(&window), "{window}");
 }
 
 #[test]
-fn keep_alives_ask_nine_times() {
+fn fails_after_nine_keep_alive_probes() {
     // RFC 9293, section 3.8.4; Linux: 75 s apart.
     let config = TcpConfig {
         keep_alive: Some(MS(60_000)),
@@ -346,7 +346,7 @@ fn keep_alives_ask_nine_times() {
 }
 
 #[test]
-fn a_user_timeout_ends_it() {
+fn user_timeout_fails_the_connection() {
     // RFC 9293, section 3.9.1.
     let mut rig = server();
     rig.connection.set_user_timeout(MS(3000));
@@ -358,7 +358,7 @@ fn a_user_timeout_ends_it() {
 }
 
 #[test]
-fn old_timestamps_are_refused() {
+fn old_timestamps_are_rejected() {
     // RFC 7323, section 5.3 (PAWS), and section 4.3 on which timestamp is echoed.
     let syn = Peer::syn().offering(Some(7), true).stamped(1000, 0);
     let mut rig = Rig::accepting(&linux(), &syn);
@@ -371,15 +371,15 @@ fn old_timestamps_are_refused() {
     assert_eq!(
         (echo(&old), old[0].acknowledgement),
         (1200, 101),
-        "not taken, but answered"
+        "rejected with an ACK"
     );
     assert_eq!(rig.connection.readable(), 100);
-    // Out of order: its timestamp is not echoed, that of the last in order is.
+    // Out of order: the timestamp of the last in-order segment is echoed.
     let gap = rig.exchange(Peer::ack(1).from(201).data(100).stamped(1300, 0));
     assert_eq!(echo(&gap), 1200);
     let filled = rig.exchange(Peer::ack(1).from(101).data(100).stamped(1250, 0));
     assert_eq!((echo(&filled), filled[0].acknowledgement), (1250, 301));
-    // After 24 days they say nothing (RFC 7323, section 5.5).
+    // After 24 days TS.Recent is invalid (RFC 7323, section 5.5).
     rig.now += Duration::from_secs(25 * 24 * 3600);
     let late = rig.exchange(Peer::ack(1).from(301).data(100).stamped(5, 0));
     assert_eq!(late[0].acknowledgement, 401);

@@ -1,4 +1,4 @@
-//! TCP from outside: two connections and a path, on virtual time.
+//! TCP through its public interface, on virtual time.
 
 mod basics;
 mod closing;

@@ -1,4 +1,4 @@
-//! Opening and what it settles (RFC 9293, section 3.5; RFC 7323; RFC 2018; RFC 3168).
+//! Connection setup and option negotiation (RFC 9293, section 3.5; RFC 7323; RFC 2018; RFC 3168).
 
 use foundation::Duration;
 use transport::tcp::{Error, Event, Flags, Profile, State, TcpConfig};
@@ -10,8 +10,8 @@ fn linux() -> TcpConfig {
 }
 
 #[test]
-fn options_are_used_only_where_both_ask() {
-    // A bare SYN: RFC 9293, section 3.7.1: 536 bytes where nothing else is said.
+fn options_need_both_ends() {
+    // A SYN without options: 536 bytes by default (RFC 9293, section 3.7.1).
     let mut syn = Peer::syn();
     syn.mss = None;
     let mut rig = Rig::accepting(&linux(), &syn);
@@ -22,7 +22,7 @@ fn options_are_used_only_where_both_ask() {
     assert!(!options.sack_permitted && options.timestamps.is_none());
     rig.receive(Peer::ack(1));
     assert_eq!(rig.info().segment, 536);
-    // Everything: timestamps take 12 bytes of each segment (RFC 6691).
+    // All options: timestamps take 12 bytes of each segment (RFC 6691).
     let syn = Peer::syn().offering(Some(7), true).stamped(500, 0);
     let mut rig = Rig::accepting(&linux(), &syn);
     let answer = rig.out()[0];
@@ -47,7 +47,7 @@ fn a_window_shift_beyond_14_is_14() {
 }
 
 #[test]
-fn both_may_open_at_once() {
+fn simultaneous_open_succeeds() {
     // RFC 9293, section 3.5, figure 7.
     let mut rig = Rig::client(&linux());
     assert_eq!(rig.out()[0].flags, Flags::SYN);
@@ -66,8 +66,8 @@ fn both_may_open_at_once() {
 }
 
 #[test]
-fn a_syn_is_sent_again_and_given_up() {
-    // RFC 6298, section 5.5: doubled each time; RFC 9293 has the peer wait as long as the user wants.
+fn syn_is_retransmitted_until_the_limit() {
+    // RFC 6298, section 5.5: the timeout doubles each time.
     let config = TcpConfig {
         syn_retries: Some(3),
         ..TcpConfig::new(Profile::Rfc)
@@ -76,14 +76,14 @@ fn a_syn_is_sent_again_and_given_up() {
     let times: Vec<u64> = rig.run(60_000).iter().map(|(at, _)| *at).collect();
     assert_eq!(times, [0, 1000, 3000, 7000]);
     assert_eq!(rig.events, [Event::Failed(Error::TimedOut)]);
-    // Linux repeats four times before it backs off (net.ipv4.tcp_syn_linear_timeouts), six times in all.
+    // Linux retransmits four times before back-off (net.ipv4.tcp_syn_linear_timeouts), six times in total.
     let mut rig = Rig::client(&linux());
     let times: Vec<u64> = rig.run(300_000).iter().map(|(at, _)| *at / 1000).collect();
     assert_eq!(times, [0, 1, 2, 3, 4, 5, 7]);
 }
 
 #[test]
-fn after_a_lost_syn_the_window_is_one_segment() {
+fn initial_window_is_one_segment_after_syn_loss() {
     // RFC 5681, section 3.1; RFC 6298, section 5.7: the timeout is 3 s without a sample.
     let mut rig = Rig::client(&TcpConfig::new(Profile::Rfc));
     rig.run(1500);
@@ -95,7 +95,7 @@ fn after_a_lost_syn_the_window_is_one_segment() {
 }
 
 #[test]
-fn an_answer_to_another_syn_is_reset() {
+fn syn_ack_for_another_syn_is_reset() {
     // RFC 9293, section 3.5.2, figure 8.
     let mut rig = Rig::client(&linux());
     rig.out();
@@ -107,10 +107,10 @@ fn an_answer_to_another_syn_is_reset() {
 }
 
 #[test]
-fn a_reset_refuses_the_connection() {
+fn reset_refuses_the_connection() {
     let mut rig = Rig::client(&linux());
     rig.out();
-    // One that acknowledges nothing is not believed.
+    // A reset without an acknowledgement is ignored.
     assert_eq!(rig.exchange(Peer::ack(0).from(0).flags(Flags::RST)), []);
     assert_eq!(rig.state(), State::SynSent);
     rig.exchange(Peer::ack(1).from(0).flags(Flags::RST | Flags::ACK));
@@ -121,7 +121,7 @@ fn a_reset_refuses_the_connection() {
 }
 
 #[test]
-fn ecn_is_agreed_on() {
+fn negotiates_ecn() {
     // RFC 3168, section 6.1.1.
     let on = TcpConfig {
         ecn: Some(true),
@@ -133,7 +133,7 @@ fn ecn_is_agreed_on() {
     answer.acknowledgement = 1;
     rig.exchange(answer);
     assert!(rig.info().ecn);
-    // By default Linux agrees but does not ask.
+    // By default Linux accepts ECN but does not request it.
     let mut rig = Rig::client(&linux());
     assert_eq!(rig.out()[0].flags, Flags::SYN);
     let asking = Peer::syn().with(Flags::ECE | Flags::CWR);
@@ -144,19 +144,19 @@ fn ecn_is_agreed_on() {
 }
 
 #[test]
-fn a_repeated_syn_is_answered_again() {
+fn repeated_syn_gets_another_syn_ack() {
     let mut rig = Rig::accepting(&linux(), &Peer::syn());
     assert_eq!(rig.out().len(), 1);
     let again = rig.exchange(Peer::syn());
     assert_eq!((again.len(), again[0].flags), (1, Flags::SYN | Flags::ACK));
-    // An ACK of something else is reset (RFC 9293, section 3.10.7.4).
+    // Any other ACK is answered with a reset (RFC 9293, section 3.10.7.4).
     let reset = rig.exchange(Peer::ack(500));
     assert_eq!((reset[0].flags, reset[0].sequence), (Flags::RST, 500));
     assert_eq!(rig.state(), State::SynReceived);
 }
 
 #[test]
-fn closing_before_the_answer_forgets_the_syn() {
+fn close_before_the_syn_ack_abandons_the_syn() {
     // RFC 9293, section 3.10.4: no FIN, no reset.
     let mut rig = Rig::client(&linux());
     rig.out();
@@ -169,11 +169,11 @@ fn closing_before_the_answer_forgets_the_syn() {
 }
 
 #[test]
-fn what_was_written_and_finished_before_leaves_after() {
+fn data_written_before_the_handshake_leaves_after_it() {
     let mut rig = Rig::client(&linux());
     assert_eq!(rig.connection.write(rig.now, 100), 100);
     rig.connection.finish(rig.now);
-    assert_eq!(rig.connection.write(rig.now, 5), 0, "nothing after the end");
+    assert_eq!(rig.connection.write(rig.now, 5), 0, "no write after the close");
     assert_eq!(rig.out().len(), 1);
     let mut answer = Peer::syn().flags(Flags::SYN | Flags::ACK);
     answer.acknowledgement = 1;

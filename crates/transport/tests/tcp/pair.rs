@@ -1,4 +1,4 @@
-//! Two connections on virtual time with a path between them that a test decides about, packet by packet.
+//! Two connections on virtual time with a path whose treatment of each packet the test decides.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::net::{IpAddr, Ipv4Addr};
@@ -10,7 +10,7 @@ use transport::tcp::{
     Connection, Ecn, Event, Flags, HostMemory, Outgoing, Segment, SequenceNumber, State, TcpConfig,
 };
 
-/// Which end.
+/// End of the connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Side {
     Client,
@@ -34,10 +34,10 @@ impl Side {
     }
 }
 
-/// What becomes of a packet.
+/// Fate of a packet.
 #[derive(Clone, Debug)]
 pub struct Fate {
-    /// One-way delays of the copies that arrive: none for a loss.
+    /// One-way delays of the arriving copies; empty for a loss.
     pub delays: Vec<Duration>,
     pub marked: bool,
 }
@@ -58,7 +58,7 @@ impl Fate {
     }
 }
 
-/// A segment as it left, for tests that look at the wire.
+/// Sent segment, for tests of the wire format.
 #[derive(Clone, Copy, Debug)]
 pub struct Sent {
     pub at: Instant,
@@ -66,22 +66,22 @@ pub struct Sent {
     pub packet: Outgoing,
 }
 
-/// One end: the connection and the application on top of it.
+/// One end: the connection and its application.
 pub struct End {
     pub connection: Option<Connection>,
     pub config: TcpConfig,
     pub initial: u32,
-    /// Bytes that the application still wants to write; then it ends its stream.
+    /// Bytes that the application has yet to write before it closes its stream.
     pub to_write: u64,
     pub finish: bool,
     finished_writing: bool,
-    /// The application reads all that there is, or nothing.
+    /// Whether the application reads everything, or nothing.
     pub reads: bool,
     pub received: u64,
     pub events: Vec<Event>,
-    /// What the host remembers between connections.
+    /// The host's cache between connections.
     pub memory: HostMemory,
-    /// The application answers so many bytes, once it has read so many and the peer's stream has ended; then it ends its own.
+    /// Size of the request after which the application sends a reply and closes its stream, and size of the reply.
     pub answer: Option<(u64, u64)>,
 }
 
@@ -115,7 +115,7 @@ impl End {
     }
 }
 
-/// What arrived, in no order.
+/// Ranges of received bytes, in any order.
 #[derive(Default)]
 struct Ranges(Vec<Range<i64>>);
 
@@ -141,7 +141,7 @@ impl Ranges {
         self.0 = merged;
     }
 
-    /// How far the stream is whole from its start.
+    /// Returns the bytes received without a gap.
     fn whole(&mut self) -> i64 {
         self.compact();
         self.0
@@ -151,22 +151,22 @@ impl Ranges {
     }
 }
 
-/// Decides about each packet as it leaves.
+/// Decides the fate of each sent packet.
 pub type Path = Box<dyn FnMut(Instant, Side, &Segment) -> Fate>;
 
-/// The two ends and the path between them.
+/// Two ends and the path between them.
 pub struct Pair {
     pub now: Instant,
     pub ends: [End; 2],
     path: Path,
-    /// From this time on, longer packets (IP header included) are dropped and their senders are told.
+    /// Time from which longer packets (IP header included) are dropped and reported to their senders.
     pub mtu: (Instant, u32),
     on_the_way: BTreeMap<(Instant, u64), (Side, Segment)>,
     sequence: u64,
     pub trace: Option<Vec<Sent>>,
-    /// The payload that arrived at each end, as ranges of stream offsets, to check what it delivers.
+    /// Payload that arrived at each end, as ranges of stream offsets.
     holds: [Ranges; 2],
-    /// The position after the highest that each end was allowed to send.
+    /// End of the window that each end may use.
     allowed: [u64; 2],
     /// Each end's window shift.
     shifts: [Option<u8>; 2],
@@ -193,8 +193,8 @@ impl Pair {
         pair
     }
 
-    /// A path that delays by `delay` each way and loses nothing.
-    pub fn kind(config: &TcpConfig, delay: Duration) -> Self {
+    /// Returns a pair with a lossless path of one-way delay `delay`.
+    pub fn lossless(config: &TcpConfig, delay: Duration) -> Self {
         Self::new(config, config, Box::new(move |_, _, _| Fate::arrives(delay)))
     }
 
@@ -202,7 +202,7 @@ impl Pair {
         &mut self.ends[side.index()]
     }
 
-    /// The connection of one side, and after the call whatever follows from it.
+    /// Calls `call` with the connection of one side, and then processes its output.
     pub fn with<R>(&mut self, side: Side, call: impl FnOnce(&mut Connection, Instant) -> R) -> R {
         let now = self.now;
         let connection = self.ends[side.index()].connection.as_mut().expect("open");
@@ -219,7 +219,7 @@ impl Pair {
         self.drain(side);
     }
 
-    /// The application acts, events are told, segments leave.
+    /// Runs the application, processes events and sends segments.
     fn drain(&mut self, side: Side) {
         let now = self.now;
         loop {
@@ -230,13 +230,13 @@ impl Pair {
             while let Some(event) = connection.poll_event() {
                 end.events.push(event);
             }
-            while let Some(lesson) = connection.take_lesson() {
-                end.memory.learn(now, side.other().address(), lesson);
+            while let Some(update) = connection.take_peer_update() {
+                end.memory.apply(now, side.other().address(), update);
             }
             if end.reads {
                 end.received += connection.read(now, u64::MAX);
             }
-            if let Some((_, answer)) = end.answer.filter(|&(asked, _)| end.received >= asked)
+            if let Some((_, answer)) = end.answer.filter(|&(request, _)| end.received >= request)
                 && end.events.contains(&Event::PeerFinished)
             {
                 end.answer = None;
@@ -267,7 +267,7 @@ impl Pair {
         }
     }
 
-    /// Gives `false` where the packet is too big for the path.
+    /// Returns `false` for a packet too large for the path.
     fn send(&mut self, from: Side, packet: Outgoing) -> bool {
         if let Some(trace) = &mut self.trace {
             trace.push(Sent {
@@ -296,7 +296,7 @@ impl Pair {
         true
     }
 
-    /// The offset beside a segment and its sequence number name the same bytes, and they fit the peer's window.
+    /// Asserts that a segment's offset and sequence number agree, and that it fits the peer's window.
     fn check_numbers(&self, from: Side, segment: &Segment, offset: i64) {
         let initial = self.ends[from.index()].initial;
         let syn = u32::from(segment.has(Flags::SYN));
@@ -305,7 +305,7 @@ impl Pair {
         let end = offset as u64 + u64::from(segment.length) + 1;
         let allowed = self.allowed[from.index()];
         if syn == 1 && !segment.has(Flags::ACK) {
-            // No window is known yet.
+            // The window is still unknown.
             return;
         }
         assert!(
@@ -314,7 +314,7 @@ impl Pair {
         );
     }
 
-    /// What an arriving segment allows its receiver to send.
+    /// Updates the window that an arriving segment advertises.
     fn note_window(&mut self, to: Side, segment: &Segment) {
         let sender = to.other().index();
         if segment.has(Flags::SYN) {
@@ -366,7 +366,7 @@ impl Pair {
         self.drain(to);
     }
 
-    /// What an end delivered has arrived, from the first byte on without a gap.
+    /// Asserts that the delivered bytes have arrived without a gap.
     pub fn check_stream(&mut self, side: Side) {
         let whole = self.holds[side.index()].whole();
         let delivered = self.ends[side.index()].received as i64;
@@ -376,7 +376,7 @@ impl Pair {
         );
     }
 
-    /// When something happens next.
+    /// Returns the time of the next event.
     pub fn next_time(&self) -> Option<Instant> {
         let arrival = self.on_the_way.first_key_value().map(|((at, _), _)| *at);
         let timeouts = self
@@ -386,7 +386,7 @@ impl Pair {
         arrival.into_iter().chain(timeouts).min()
     }
 
-    /// One step; `false` where nothing will ever happen.
+    /// Processes the next event; returns `false` if there is none.
     pub fn step(&mut self) -> bool {
         let Some(at) = self.next_time() else { return false };
         self.now = self.now.max(at);
@@ -408,7 +408,7 @@ impl Pair {
         true
     }
 
-    /// Runs until `done`, but not beyond `limit`; whether it was done.
+    /// Runs until `done` or `limit`, and returns whether it was done.
     pub fn run_until(&mut self, limit: Duration, mut done: impl FnMut(&mut Self) -> bool) -> bool {
         let limit = self.now + limit;
         let mut steps = 0_u64;
@@ -419,10 +419,10 @@ impl Pair {
                 return done(self);
             }
             self.step();
-            // Time that stands still is a machine that asks again and again for nothing.
+            // Steps without progress of time indicate a timer that is due forever.
             steps = if self.now == last { steps + 1 } else { 0 };
             last = self.now;
-            assert!(steps < 1_000_000, "time stands still at {:?}", self.now);
+            assert!(steps < 1_000_000, "no progress of time at {:?}", self.now);
         }
         true
     }
@@ -431,7 +431,7 @@ impl Pair {
         self.run_until(span, |_| false);
     }
 
-    /// Forgets the connections, but not what the hosts remember; the next ones begin at other numbers.
+    /// Removes the connections, but keeps the hosts' caches; the next ones have other initial numbers.
     pub fn forget(&mut self) {
         self.run_for(Duration::from_secs(1));
         for end in &mut self.ends {
@@ -448,7 +448,7 @@ impl Pair {
         self.trace = Some(Vec::new());
     }
 
-    /// A first connection on a kind path, so that both hosts remember each other; then it is the beginning of time again.
+    /// Runs a first connection on a lossless path, so that both hosts cache each other, and resets the time.
     pub fn warm_up(&mut self) {
         let path = std::mem::replace(
             &mut self.path,
@@ -460,7 +460,7 @@ impl Pair {
         self.now = Instant::ZERO;
     }
 
-    /// Both ends connected, and all quiet.
+    /// Whether both ends are connected and idle.
     pub fn connect(&mut self) {
         self.open(Side::Client);
         let connected = self.run_until(Duration::from_secs(60), |pair| {

@@ -1,5 +1,5 @@
-//! Any pattern of loss, duplication, reordering and ACK stretch leaves both streams intact, and two TCPs never
-//! wait for each other for ever.
+//! Both streams remain intact under any pattern of loss, duplication, reordering and ACK stretch, and two TCPs never
+//! deadlock.
 
 use foundation::{Duration, Instant, Size};
 use proptest::prelude::*;
@@ -10,51 +10,51 @@ use transport::tcp::{Event, Profile, Recovery, TcpConfig};
 
 use crate::tcp::pair::{End, Fate, Pair, Path, Side};
 
-/// Ways of a path, until it becomes kind.
+/// Impairments of a path, up to a time.
 #[derive(Clone, Debug)]
-struct Weather {
+struct Impairments {
     seed: u64,
-    /// Chances in 1000.
+    /// Probabilities in 1/1000.
     loss: u32,
     duplication: u32,
     reordering: u32,
     marks: u32,
-    /// Only each so-manieth pure ACK arrives.
+    /// Only one of this many pure ACKs arrives.
     stretch: u32,
     delay: u64,
-    /// Nothing at all arrives between these, in ms.
+    /// Outage: nothing arrives between these times, in ms.
     blackout: (u64, u64),
-    /// From here on nothing more happens to packets, in ms.
+    /// End of all impairments, in ms.
     kind_from: u64,
 }
 
-impl Weather {
+impl Impairments {
     fn path(&self) -> Path {
         let mut rng = Xoshiro256PlusPlus::seed_from_u64(self.seed);
-        let weather = self.clone();
+        let impairments = self.clone();
         let mut acks = 0;
         Box::new(move |now, _side, segment| {
             let ms = now.as_nanos() / 1_000_000;
-            // Not zero: a model of the path (BBR) has no rate for that.
-            let base = Duration::from_micros(weather.delay * 1000 + 1);
-            if ms >= weather.kind_from {
+            // Above zero: BBR has no rate for a path without delay.
+            let base = Duration::from_micros(impairments.delay * 1000 + 1);
+            if ms >= impairments.kind_from {
                 return Fate::arrives(base);
             }
             let mut chance = |of_1000: u32| rng.random_range(0..1000) < of_1000;
             let (lost, twice, late, marked) = (
-                chance(weather.loss),
-                chance(weather.duplication),
-                chance(weather.reordering),
-                chance(weather.marks),
+                chance(impairments.loss),
+                chance(impairments.duplication),
+                chance(impairments.reordering),
+                chance(impairments.marks),
             );
-            let jitter = Duration::from_micros(rng.random_range(0..weather.delay * 4000 + 1));
+            let jitter = Duration::from_micros(rng.random_range(0..impairments.delay * 4000 + 1));
             if segment.sequence_length() == 0 {
                 acks += 1;
-                if acks % weather.stretch != 0 {
+                if acks % impairments.stretch != 0 {
                     return Fate::lost();
                 }
             }
-            let dark = (weather.blackout.0..weather.blackout.1).contains(&ms);
+            let dark = (impairments.blackout.0..impairments.blackout.1).contains(&ms);
             if lost || dark {
                 return Fate::lost();
             }
@@ -67,7 +67,7 @@ impl Weather {
     }
 }
 
-fn weather() -> impl Strategy<Value = Weather> {
+fn impairments() -> impl Strategy<Value = Impairments> {
     let rare = prop_oneof![3 => Just(0_u32), 2 => 1_u32..50, 1 => 50_u32..400];
     (
         any::<u64>(),
@@ -81,7 +81,7 @@ fn weather() -> impl Strategy<Value = Weather> {
         prop_oneof![Just(0_u64), 100_u64..6000],
     )
         .prop_map(
-            |(seed, loss, duplication, reordering, marks, stretch, delay, blackout, kind_from)| Weather {
+            |(seed, loss, duplication, reordering, marks, stretch, delay, blackout, kind_from)| Impairments {
                 seed,
                 loss,
                 duplication,
@@ -162,16 +162,16 @@ fn config() -> impl Strategy<Value = TcpConfig> {
 #[derive(Clone, Debug)]
 struct Scene {
     configs: [TcpConfig; 2],
-    weather: Weather,
+    impairments: Impairments,
     sizes: [u64; 2],
     initial: [u32; 2],
-    /// Both ends open at once.
+    /// Whether both ends open at once.
     both_open: bool,
-    /// The server's application reads only now and then, so much at a time (0: always all).
+    /// Bytes per read of a slow application at the server (0: reads everything).
     slow_reader: u64,
-    /// The hosts have had to do with each other before.
+    /// Whether the hosts have cached each other.
     warm: bool,
-    /// From so many ms on the path takes packets of so many bytes.
+    /// Time in ms and size in bytes of a new path MTU.
     mtu: Option<(u64, u32)>,
 }
 
@@ -180,7 +180,7 @@ fn scene() -> impl Strategy<Value = Scene> {
     let size = || prop_oneof![Just(0_u64), 1_u64..20_000, 20_000_u64..300_000];
     (
         (config(), config()),
-        weather(),
+        impairments(),
         (size(), size()),
         (initial(), initial()),
         (prop::bool::weighted(0.1), any::<bool>()),
@@ -188,9 +188,9 @@ fn scene() -> impl Strategy<Value = Scene> {
         prop::option::weighted(0.2, (0_u64..2000, 128_u32..1500)),
     )
         .prop_map(
-            |(configs, weather, sizes, initial, (both_open, warm), slow_reader, mtu)| Scene {
+            |(configs, impairments, sizes, initial, (both_open, warm), slow_reader, mtu)| Scene {
                 configs: configs.into(),
-                weather,
+                impairments,
                 sizes: sizes.into(),
                 initial: initial.into(),
                 both_open,
@@ -201,11 +201,11 @@ fn scene() -> impl Strategy<Value = Scene> {
         )
 }
 
-/// Long enough for several timeouts at their longest after the path has become kind, and for slow paths.
+/// Enough for several maximum timeouts after the end of the impairments, and for slow paths.
 const PATIENCE: Duration = Duration::from_secs(900);
 
 fn play(scene: &Scene) -> Result<(), TestCaseError> {
-    let mut pair = Pair::new(&scene.configs[0], &scene.configs[1], scene.weather.path());
+    let mut pair = Pair::new(&scene.configs[0], &scene.configs[1], scene.impairments.path());
     if scene.warm {
         pair.warm_up();
     }
@@ -226,9 +226,9 @@ fn play(scene: &Scene) -> Result<(), TestCaseError> {
         pair.end(Side::Server).reads = false;
     }
     pair.open(Side::Client);
-    let limit = Instant::ZERO + Duration::from_millis(scene.weather.kind_from) + PATIENCE;
-    // A truncated TIME-WAIT may be over before the peer's last retransmission: who is reset then has sent all the same, and
-    // received all.
+    let limit = Instant::ZERO + Duration::from_millis(scene.impairments.kind_from) + PATIENCE;
+    // A truncated TIME-WAIT may end before the peer's last retransmission. The peer, then reset, has sent and received
+    // everything.
     let truncated = scene.configs.iter().all(|config| config.ttcp);
     let ended = move |end: &End| end.saw(Event::Finished) || (truncated && end.saw(Event::Closed));
     let finished = |p: &Pair| {
@@ -240,7 +240,7 @@ fn play(scene: &Scene) -> Result<(), TestCaseError> {
         pair.run_until(Duration::from_millis(100), |p| finished(p));
         let amount = scene.slow_reader;
         if amount > 0 && pair.ends[1].connection.is_some() {
-            // In a hurry at the end: reading is not what is tested there.
+            // Read everything at the end, where reading is not under test.
             let amount = if pair.now > Instant::ZERO + Duration::from_secs(60) {
                 u64::MAX
             } else {
@@ -273,7 +273,7 @@ proptest! {
     #![proptest_config(ProptestConfig { max_shrink_iters: 4000, ..ProptestConfig::default() })]
     #[test]
     fn streams_arrive_whole_and_nobody_waits_for_ever(mut scene in scene()) {
-        // What no validation lets through is not asked of the machine.
+        // Skip invalid settings.
         for config in &mut scene.configs {
             if config.sack == Some(false) && config.recovery != Some(Recovery::Newreno) {
                 config.recovery = None;

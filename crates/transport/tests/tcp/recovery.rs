@@ -1,4 +1,4 @@
-//! Finding and repairing losses (RFC 5681, 6582, 6675, 6298, 8985, 6937, 5682, 3522, 3708, 3168).
+//! Loss detection and recovery (RFC 5681, 6582, 6675, 6298, 8985, 6937, 5682, 3522, 3708, 3168).
 
 use foundation::{Duration, Size};
 use transport::congestion::CongestionConfig;
@@ -17,7 +17,7 @@ fn with(profile: Profile, recovery: Recovery, controller: &str) -> TcpConfig {
     }
 }
 
-/// A server that has sent segments 1 to 10 of 1000 bytes, and 100 ms have passed.
+/// Returns a server 100 ms after it sent segments 1 to 10 of 1000 bytes.
 fn flight(config: &TcpConfig, sack: bool) -> Rig {
     let mut rig = Rig::server(config, sack);
     assert_eq!(rig.write(10_000).len(), 10);
@@ -26,7 +26,7 @@ fn flight(config: &TcpConfig, sack: bool) -> Rig {
 }
 
 #[test]
-fn three_duplicates_are_a_loss() {
+fn three_duplicate_acks_indicate_a_loss() {
     // RFC 5681, section 3.2, and limited transmit (RFC 3042) on the first two.
     let mut rig = Rig::server(&with(Profile::Rfc, Recovery::Newreno, "reno"), false);
     rig.write(20_000);
@@ -38,9 +38,9 @@ fn three_duplicates_are_a_loss() {
     assert_eq!(
         (info.congestion_state, info.window_packets),
         (CongestionState::Recovery, 5),
-        "half of the ten; limited transmit does not count"
+        "half of ten; limited transmit does not count"
     );
-    // Each further duplicate is a segment that left; new ones go once the pipe is below the window.
+    // Each further duplicate is a delivered segment; new ones leave once the pipe is below the window.
     let mut sent = Vec::new();
     for _ in 0..8 {
         sent.extend(rig.starts(Peer::ack(1)));
@@ -53,7 +53,7 @@ fn three_duplicates_are_a_loss() {
 }
 
 #[test]
-fn without_limited_transmit_duplicates_send_nothing() {
+fn duplicate_acks_send_nothing_without_limited_transmit() {
     let config = TcpConfig {
         limited_transmit: Some(false),
         ..with(Profile::Rfc, Recovery::Newreno, "reno")
@@ -67,7 +67,7 @@ fn without_limited_transmit_duplicates_send_nothing() {
 }
 
 #[test]
-fn partial_acknowledgements_repair_one_loss_each() {
+fn each_partial_ack_repairs_one_loss() {
     // RFC 6582, section 3.2, step 3: segments 1 and 4 of ten are lost.
     let mut rig = flight(&with(Profile::Rfc, Recovery::Newreno, "reno"), false);
     for _ in 0..3 {
@@ -77,13 +77,13 @@ fn partial_acknowledgements_repair_one_loss_each() {
     assert_eq!(
         rig.starts(Peer::ack(3001)),
         [3001],
-        "the partial ACK tells of the next"
+        "the partial ACK reveals the next loss"
     );
     assert_eq!(rig.info().congestion_state, CongestionState::Recovery);
     rig.wait(100);
     assert_eq!(rig.starts(Peer::ack(10_001)), NONE);
     assert_eq!(rig.info().unacked, 0);
-    // Step 1: only something above the recovery point ends it, lest duplicates begin another.
+    // Step 1: recovery ends above the recovery point, so that duplicates do not start another one.
     rig.write(1000);
     rig.wait(100);
     rig.exchange(Peer::ack(11_001));
@@ -92,13 +92,13 @@ fn partial_acknowledgements_repair_one_loss_each() {
 }
 
 #[test]
-fn counting_selective_acknowledgements() {
+fn three_sacked_segments_indicate_a_loss() {
     // RFC 6675, section 5: three segments above the hole.
     let mut rig = flight(&with(Profile::Rfc, Recovery::Sack, "reno"), true);
     assert_eq!(rig.starts(Peer::ack(1).sack(&[(1001, 2001)])), NONE);
     assert_eq!(rig.starts(Peer::ack(1).sack(&[(1001, 3001)])), NONE);
     assert_eq!(rig.starts(Peer::ack(1).sack(&[(1001, 4001)])), [1]);
-    // A second hole (segment 5): three above that too.
+    // A second hole (segment 5), also with three segments above.
     assert_eq!(rig.starts(Peer::ack(1).sack(&[(5001, 6001), (1001, 4001)])), NONE);
     assert_eq!(rig.starts(Peer::ack(1).sack(&[(5001, 7001), (1001, 4001)])), NONE);
     assert_eq!(
@@ -117,13 +117,13 @@ fn counting_selective_acknowledgements() {
         (info.lost, info.sacked, info.retransmitted, info.unacked),
         (0, 0, 0, 0)
     );
-    // One of them had been marked before anything above it was missing: no more was sent again.
+    // One of them was marked before a segment above it was lost: no further retransmission.
     assert_eq!(rig.connection.statistics().retransmissions, 2);
 }
 
 #[test]
-fn rack_waits_a_quarter_of_the_least_round_trip() {
-    // RFC 8985, section 6.2, step 4: the last of ten arrives first; 25 ms and the timer's grain later
+fn rack_waits_a_quarter_of_the_minimum_rtt() {
+    // RFC 8985, section 6.2, step 4: the last of ten arrives first; 25 ms and the timer granularity later
     // the others are lost.
     let mut rig = flight(&with(Profile::Linux, Recovery::RackTlp, "reno"), true);
     assert_eq!(rig.starts(Peer::ack(1).sack(&[(9001, 10_001)])), NONE);
@@ -132,22 +132,22 @@ fn rack_waits_a_quarter_of_the_least_round_trip() {
     assert_eq!(
         times,
         [(27, 1)],
-        "one segment at first: the window follows what arrives (RFC 6937)"
+        "one segment at first: the window follows deliveries (RFC 6937)"
     );
     assert_eq!(rig.info().lost, 9);
-    // What was only late is not sent again.
+    // Late segments are not retransmitted.
     assert_eq!(rig.starts(Peer::ack(9001).sack(&[(9001, 10_001)])), NONE);
     assert_eq!(rig.info().lost, 0);
 }
 
 #[test]
-fn rack_finds_lost_retransmissions() {
-    // RFC 8985, section 3.2: what was sent after a retransmission arrives, the retransmission does not.
+fn rack_detects_lost_retransmissions() {
+    // RFC 8985, section 3.2: a segment sent after a retransmission arrives, the retransmission does not.
     let mut rig = Rig::server(&with(Profile::Linux, Recovery::RackTlp, "reno"), true);
     rig.write(30_000);
     rig.wait(100);
     let mut sent = rig.starts(Peer::ack(1).sack(&[(1001, 4001)]));
-    assert_eq!(sent[0], 1, "three above: no waiting");
+    assert_eq!(sent[0], 1, "three above: no reordering window");
     for end in 5..=10 {
         rig.wait(1);
         sent.extend(rig.starts(Peer::ack(1).sack(&[(1001, end * 1000 + 1)])));
@@ -160,21 +160,21 @@ fn rack_finds_lost_retransmissions() {
 }
 
 #[test]
-fn a_tail_loss_is_probed() {
-    // RFC 8985, section 7.2: after two round trips, and 200 ms more for a lone segment.
+fn probes_for_a_tail_loss() {
+    // RFC 8985, section 7.2: after two round trips, and 200 ms more for a single segment.
     let mut rig = Rig::server(&with(Profile::Linux, Recovery::RackTlp, "reno"), true);
     rig.write(3000);
     let sent = rig.run(290);
     let probe: Vec<(u64, u32)> = sent.iter().map(|(at, out)| (*at, out.sequence)).collect();
     assert_eq!(probe, [(202, 2001)], "the last segment");
-    // The probe repaired the loss of the last segment: the window is reduced (section 7.4.2).
+    // The probe repaired the loss of the last segment, so the window is reduced (section 7.4.2).
     let mut repaired = rig;
     repaired.exchange(Peer::ack(3001));
     repaired.write(1000);
     repaired.wait(100);
     repaired.exchange(Peer::ack(4001));
     assert_eq!(repaired.info().window_packets, 5, "{:?}", repaired.info());
-    // With new data, that is the probe.
+    // New data serves as the probe.
     let mut rig = Rig::server(&with(Profile::Linux, Recovery::RackTlp, "reno"), true);
     rig.write(11_000);
     let sent = rig.run(290);
@@ -183,26 +183,26 @@ fn a_tail_loss_is_probed() {
 }
 
 #[test]
-fn a_timeout_backs_off_and_starts_from_one_segment() {
+fn timeout_backs_off_and_restarts_from_one_segment() {
     // RFC 6298, sections 5.4 to 5.6; RFC 5681, section 3.1.
     let mut rig = flight(&with(Profile::Rfc, Recovery::Sack, "reno"), true);
     let sent = rig.run(7000);
     let times: Vec<(u64, u32)> = sent.iter().map(|(at, out)| (*at, out.sequence)).collect();
-    // SRTT 100, RTTVAR 50: at least 1 s, then 2 s, then 4 s, counted from the departure 100 ms ago.
+    // SRTT 100, RTTVAR 50: at least 1 s, then 2 s, then 4 s, from the send time 100 ms ago.
     assert_eq!(times, [(900, 1), (2900, 1), (6900, 1)]);
     let info = rig.info();
     assert_eq!(
         (info.window_packets, info.ssthresh_packets, info.backoff),
         (1, Some(5), 3)
     );
-    // Slow start over what is lost: no round trip is measured on it (Karn).
+    // Slow start over the lost segments, without RTT samples (Karn).
     assert_eq!(rig.starts(Peer::ack(1001)), [1001, 2001]);
     assert_eq!(rig.info().backoff, 3);
     assert_eq!(rig.connection.statistics().timeouts, 3);
 }
 
 #[test]
-fn timestamps_take_back_a_needless_timeout() {
+fn timestamps_undo_a_spurious_timeout() {
     // RFC 3522 (Eifel) and RFC 4015: the ACK echoes a time from before the retransmission.
     let syn = Peer::syn().offering(Some(7), true).stamped(1, 0);
     let mut rig = Rig::accepting(&TcpConfig::new(Profile::Linux), &syn);
@@ -213,7 +213,7 @@ fn timestamps_take_back_a_needless_timeout() {
     let first = rig.run(600);
     assert!(first.len() == 2, "a probe and a timeout: {first:?}");
     assert_eq!(rig.info().window_packets, 1);
-    // What was sent at 100 ms had only been held up.
+    // The segments sent at 100 ms were only late.
     rig.exchange(Peer::ack(989).stamped(3, 100));
     let info = rig.info();
     assert_eq!(
@@ -225,8 +225,8 @@ fn timestamps_take_back_a_needless_timeout() {
 }
 
 #[test]
-fn frto_finds_a_needless_timeout_without_timestamps() {
-    // RFC 5682, section 3.1: new data after the first ACK, and no retransmission when it brings progress.
+fn frto_undoes_a_spurious_timeout_without_timestamps() {
+    // RFC 5682, section 3.1: new data after the first ACK, and no retransmission if the next ACK advances.
     let config = TcpConfig {
         tail_loss_probe: Some(false),
         ..with(Profile::Linux, Recovery::RackTlp, "reno")
@@ -237,12 +237,12 @@ fn frto_finds_a_needless_timeout_without_timestamps() {
     assert_eq!((timeout.len(), timeout[0].1.sequence), (1, 1));
     // Step 2b.
     assert_eq!(rig.starts(Peer::ack(1001)), [10_001, 11_001]);
-    // Step 3b: an original arrives.
+    // Step 3b: an original segment arrives.
     let next = rig.starts(Peer::ack(2001));
     assert!(next.iter().all(|&start| start >= 12_001), "{next:?}");
     assert_eq!(rig.info().congestion_state, CongestionState::Open);
     assert_eq!(rig.connection.statistics().retransmissions, 1);
-    // Step 3a: a duplicate, and the timeout was real.
+    // Step 3a: a duplicate ACK; the timeout was genuine.
     let mut rig = Rig::server(&config, true);
     rig.write(40_000);
     rig.run(350);
@@ -252,8 +252,8 @@ fn frto_finds_a_needless_timeout_without_timestamps() {
 }
 
 #[test]
-fn duplicates_reported_take_back_a_needless_recovery() {
-    // RFC 3708: the retransmission arrives besides the original, which was only late.
+fn dsacks_undo_a_spurious_recovery() {
+    // RFC 3708: the retransmission arrives in addition to the late original.
     let mut rig = flight(&with(Profile::Linux, Recovery::RackTlp, "reno"), true);
     assert_eq!(rig.starts(Peer::ack(1).sack(&[(1001, 4001)])), [1]);
     rig.wait(5);
@@ -270,7 +270,7 @@ fn duplicates_reported_take_back_a_needless_recovery() {
 }
 
 #[test]
-fn marks_reduce_once_a_round_trip_and_are_answered() {
+fn marks_reduce_the_window_once_per_round_trip() {
     // RFC 3168, sections 6.1.2 and 6.1.3.
     let config = TcpConfig {
         ecn: Some(true),
@@ -293,14 +293,18 @@ fn marks_reduce_once_a_round_trip_and_are_answered() {
     for i in 3..=10 {
         after.extend(rig.exchange(Peer::ack(i * 1000 + 1).with(Flags::ECE)));
     }
-    assert_eq!(rig.info().ssthresh_packets, Some(5), "one reduction a round trip");
-    let told = after.iter().filter(|o| o.flags.contains(Flags::CWR)).count();
     assert_eq!(
-        (told, after[0].flags.contains(Flags::CWR)),
+        rig.info().ssthresh_packets,
+        Some(5),
+        "one reduction per round trip"
+    );
+    let marked = after.iter().filter(|o| o.flags.contains(Flags::CWR)).count();
+    assert_eq!(
+        (marked, after[0].flags.contains(Flags::CWR)),
         (1, true),
         "{after:?}"
     );
-    // As a receiver: a mark is echoed until the peer says that it slowed down.
+    // The receiver echoes a mark until the peer reports a reduction.
     let echo = rig.exchange(Peer::ack(10_001).data(1000).marked(Ecn::Ce));
     assert!(echo.iter().all(|o| o.flags.contains(Flags::ECE)));
     let echo = rig.exchange(Peer::ack(10_001).from(1001).data(1000).marked(Ecn::Ect0));
@@ -310,7 +314,7 @@ fn marks_reduce_once_a_round_trip_and_are_answered() {
 }
 
 #[test]
-fn retransmissions_and_acknowledgements_are_not_marked_capable() {
+fn retransmissions_and_acks_are_not_ecn_capable() {
     // RFC 3168, sections 6.1.4 and 6.1.5.
     let config = TcpConfig {
         ecn: Some(true),
@@ -332,15 +336,15 @@ fn retransmissions_and_acknowledgements_are_not_marked_capable() {
 }
 
 #[test]
-fn a_smaller_path_cuts_segments_and_sends_them_again() {
-    // RFC 1191, section 6.4 and RFC 8201: not congestion, and nothing waits for a timeout.
+fn smaller_path_mtu_splits_and_retransmits_segments() {
+    // RFC 1191, section 6.4 and RFC 8201: no congestion, and no wait for a timeout.
     let mut rig = flight(&with(Profile::Linux, Recovery::RackTlp, "reno"), true);
     rig.connection.handle_path_mtu(rig.now, 640);
     let out = rig.out();
     assert_eq!((out[0].sequence, out[0].length, out[1].sequence), (1, 600, 601));
     assert!(out.iter().all(|o| o.length <= 600));
     assert_eq!(rig.info().segment, 600);
-    // Everything arrives in the end.
+    // All data arrives.
     let mut acknowledged = 1;
     for _ in 0..100 {
         acknowledged = out
@@ -362,15 +366,15 @@ fn a_smaller_path_cuts_segments_and_sends_them_again() {
 }
 
 #[test]
-fn after_a_silence_the_window_restarts() {
-    // RFC 5681, section 4.1; Linux halves it for each timeout of silence, down to the initial window.
+fn window_restarts_after_idle() {
+    // RFC 5681, section 4.1; Linux halves the window per idle RTO, down to the initial window.
     let config = with(Profile::Linux, Recovery::RackTlp, "reno");
     let mut rig = flight(&config, true);
     rig.exchange(Peer::ack(10_001));
     assert_eq!(rig.info().window_packets, 20);
     rig.wait(5000);
     assert_eq!(rig.write(30_000).len(), 10);
-    // Not where it is switched off.
+    // Not with slow_start_after_idle = false.
     let mut rig = flight(
         &TcpConfig {
             slow_start_after_idle: Some(false),
@@ -384,8 +388,8 @@ fn after_a_silence_the_window_restarts() {
 }
 
 #[test]
-fn a_window_that_is_not_used_does_not_grow() {
-    // RFC 7661; Linux lets it grow to twice what was used in slow start.
+fn unused_window_does_not_grow() {
+    // RFC 7661; in slow start Linux grows the window to twice its used part.
     let mut rig = Rig::server(&with(Profile::Linux, Recovery::RackTlp, "reno"), true);
     for i in 0..5 {
         rig.write(2000);
@@ -396,7 +400,7 @@ fn a_window_that_is_not_used_does_not_grow() {
 }
 
 #[test]
-fn pacing_spreads_what_leaves() {
+fn pacing_spreads_segments() {
     let mut rig = Rig::server(&with(Profile::Linux, Recovery::RackTlp, "bbr"), true);
     rig.write(10_000);
     rig.wait(100);
@@ -408,8 +412,8 @@ fn pacing_spreads_what_leaves() {
 }
 
 #[test]
-fn a_peer_that_drops_what_it_had_is_served_again() {
-    // RFC 2018, section 8: after a timeout SACKed data may be gone.
+fn retransmits_data_that_the_peer_reneged_on() {
+    // RFC 2018, section 8: the peer may have discarded SACKed data by a timeout.
     let config = TcpConfig {
         tail_loss_probe: Some(false),
         ..with(Profile::Linux, Recovery::RackTlp, "reno")
@@ -417,7 +421,7 @@ fn a_peer_that_drops_what_it_had_is_served_again() {
     let mut rig = flight(&config, true);
     rig.exchange(Peer::ack(1).sack(&[(1001, 10_001)]));
     rig.wait(100);
-    // The first arrives, and the peer forgets the rest.
+    // The first segment arrives, and the peer discards the rest.
     rig.exchange(Peer::ack(1001));
     let mut acknowledged = 1001;
     for _ in 0..60 {
@@ -445,6 +449,10 @@ fn initial_window_and_fixed_controller() {
         ..with(Profile::Linux, Recovery::RackTlp, "fixed")
     };
     let mut rig = Rig::server(&config, true);
-    assert_eq!(rig.write(500_000).len(), 64, "a fixed window has no initial one");
+    assert_eq!(
+        rig.write(500_000).len(),
+        64,
+        "a fixed window has no initial window"
+    );
     assert!(rig.info().rto >= MS(200));
 }

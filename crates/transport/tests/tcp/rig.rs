@@ -1,4 +1,4 @@
-//! One connection, and a peer that the test plays by hand, segment by segment and millisecond by millisecond.
+//! One connection, with a peer that the test scripts segment by segment.
 
 use foundation::{Duration, Instant};
 use transport::Machine;
@@ -7,11 +7,11 @@ use transport::tcp::{
     Timestamps,
 };
 
-/// Initial sequence numbers: near the wrap, so that every test crosses it.
+/// Initial sequence numbers near the wrap, so that every test crosses it.
 pub const OURS: u32 = u32::MAX - 5000;
 pub const THEIRS: u32 = u32::MAX - 700;
 
-/// A segment that the peer sends, in relative numbers: 1 is its first byte, and ours.
+/// A segment of the peer, with relative numbers: 1 is the first byte of each stream.
 #[derive(Clone, Copy, Debug)]
 pub struct Peer {
     pub sequence: u32,
@@ -117,7 +117,7 @@ impl Peer {
             sack_permitted: self.sack_permitted,
             timestamps: self.timestamps.map(|(value, echo)| Timestamps {
                 value,
-                // Echoes are of our clock, which starts anywhere.
+                // Echoes are relative to the connection's clock, whose start is arbitrary.
                 echo: if self.flags.contains(Flags::ACK) {
                     echo.wrapping_add(OURS)
                 } else {
@@ -134,7 +134,7 @@ impl Peer {
     }
 }
 
-/// A segment that the connection sent, in relative numbers.
+/// A segment of the connection, with relative numbers.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct Out {
     pub sequence: u32,
@@ -164,7 +164,7 @@ impl Out {
         self.packet.segment.window
     }
 
-    /// SACK blocks in relative numbers.
+    /// SACK blocks with relative numbers.
     pub fn sack(&self) -> Vec<(u32, u32)> {
         let relative = |n: SequenceNumber| n - SequenceNumber(THEIRS);
         let blocks = self.options().sack;
@@ -184,7 +184,7 @@ pub struct Rig {
 }
 
 impl Rig {
-    /// Opens: the SYN has not been taken from it.
+    /// Returns an opening connection whose SYN is not yet polled.
     pub fn client(config: &TcpConfig) -> Self {
         Self {
             connection: Connection::open(Instant::ZERO, config, OURS),
@@ -193,7 +193,7 @@ impl Rig {
         }
     }
 
-    /// A connection established 100 ms after the peer's SYN, with segments of 1000 bytes, SACK as `sack` says
+    /// Returns a connection established 100 ms after the peer's SYN, with segments of 1000 bytes, optional SACK
     /// and no other option.
     pub fn server(config: &TcpConfig, sack: bool) -> Self {
         let mut rig = Self::accepting(config, &Peer::syn().offering(None, sack));
@@ -205,7 +205,7 @@ impl Rig {
         rig
     }
 
-    /// The peer's SYN has arrived.
+    /// Returns a connection that has received the peer's SYN.
     pub fn accepting(config: &TcpConfig, syn: &Peer) -> Self {
         Self {
             connection: Connection::accept(Instant::ZERO, config, OURS, &syn.segment()),
@@ -214,7 +214,7 @@ impl Rig {
         }
     }
 
-    /// Time passes, timeouts included; what leaves must be taken before.
+    /// Advances time with timeouts; all segments must have been polled.
     pub fn wait(&mut self, ms: u64) {
         let until = self.now + Duration::from_millis(ms);
         if let Some(at) = self.connection.poll_timeout()
@@ -228,7 +228,7 @@ impl Rig {
         self.now = until;
     }
 
-    /// Time passes up to `ms`; gives what left, with the time in ms since now.
+    /// Advances time by `ms` and returns the sent segments with their times in ms from now.
     pub fn run(&mut self, ms: u64) -> Vec<(u64, Out)> {
         let start = self.now;
         let until = self.now + Duration::from_millis(ms);
@@ -253,7 +253,7 @@ impl Rig {
         self.connection.handle_frame(self.now, peer.segment());
     }
 
-    /// What leaves now.
+    /// Returns the segments that leave now.
     pub fn out(&mut self) -> Vec<Out> {
         let mut all = Vec::new();
         while let Some(packet) = self.connection.poll_transmit(self.now) {
@@ -272,13 +272,13 @@ impl Rig {
         all
     }
 
-    /// The peer's segment arrives; what leaves for it.
+    /// Processes a segment of the peer and returns the segments that leave.
     pub fn exchange(&mut self, peer: Peer) -> Vec<Out> {
         self.receive(peer);
         self.out()
     }
 
-    /// Starts of the data segments that leave for it.
+    /// Processes a segment of the peer and returns the positions of the data segments that leave.
     pub fn starts(&mut self, peer: Peer) -> Vec<u32> {
         self.exchange(peer)
             .iter()
@@ -287,7 +287,7 @@ impl Rig {
             .collect()
     }
 
-    /// Writes at once, into a send buffer that has grown already where it is Linux's.
+    /// Writes into a send buffer that has already grown, and returns the segments that leave.
     pub fn write(&mut self, bytes: u64) -> Vec<Out> {
         self.connection.set_send_buffer(4 << 20);
         assert_eq!(self.connection.write(self.now, bytes), bytes);

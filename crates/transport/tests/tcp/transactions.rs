@@ -1,11 +1,11 @@
-//! One request and one reply: which segments they take, and how long, over TCP, TCP Fast Open and T/TCP.
+//! Segments and duration of a transaction (one request, one reply) over TCP, TCP Fast Open and T/TCP.
 
 use foundation::{Duration, Instant, Size};
 use transport::tcp::{Event, Flags, Profile, Segment, SequenceNumber, TcpConfig};
 
 use crate::tcp::pair::{Fate, Pair, Path, Side};
 
-/// One way.
+/// One-way delay.
 pub const DELAY: Duration = Duration::from_millis(50);
 
 pub fn plain() -> TcpConfig {
@@ -30,9 +30,9 @@ pub fn kind() -> Path {
     Box::new(|_, _, _| Fate::arrives(DELAY))
 }
 
-/// A whole transaction, the request and its end written at once when the connection opens. Gives how long the client waited
-/// for the reply and its end.
-pub fn ask(pair: &mut Pair, request: u64, reply: u64) -> Duration {
+/// Runs a transaction whose request and FIN are written when the connection opens. Returns the time until the client has
+/// the reply and its FIN.
+pub fn transact(pair: &mut Pair, request: u64, reply: u64) -> Duration {
     pair.end(Side::Server).answer = Some((request, reply));
     let client = pair.end(Side::Client);
     client.to_write = request;
@@ -53,7 +53,7 @@ pub fn ask(pair: &mut Pair, request: u64, reply: u64) -> Duration {
     now - begin
 }
 
-/// A segment as a line: who sends it, its flags, its sequence numbers and length, what it acknowledges, and its counts.
+/// Returns a segment as a line: sender, flags, sequence numbers, length, acknowledgement and counts.
 pub fn line(from: Side, segment: &Segment, initial: [SequenceNumber; 2]) -> String {
     let mut line = String::from(if from == Side::Client { "> " } else { "< " });
     for (flag, letter) in [
@@ -79,20 +79,20 @@ pub fn line(from: Side, segment: &Segment, initial: [SequenceNumber; 2]) -> Stri
     if segment.has(Flags::ACK) {
         line += &format!(" ack {}", segment.acknowledgement - peer);
     }
-    for (has, word) in [
+    for (has, name) in [
         (segment.options.opening().fast_open.is_some(), " cookie"),
         (segment.options.count.is_some(), " cc"),
         (segment.options.opening().count_is_new, ".new"),
         (segment.options.opening().count_echo.is_some(), " echo"),
     ] {
         if has {
-            line += word;
+            line += name;
         }
     }
     line
 }
 
-/// All segments that left.
+/// Returns all sent segments as lines.
 pub fn lines(pair: &Pair) -> Vec<String> {
     let initial = [0, 1].map(|end| SequenceNumber(pair.ends[end].initial));
     let sent = pair.sent().iter();
@@ -100,11 +100,11 @@ pub fn lines(pair: &Pair) -> Vec<String> {
         .collect()
 }
 
-/// What the client and then the server do, one system call after the other, as programs with sockets do: `connect`, `write`,
+/// Runs client and server with one system call after the other, as programs with sockets do: `connect`, `write`,
 /// `shutdown`; and after the end of the request has come, `write` and `close`.
 #[test]
-fn a_transaction_takes_nine_segments_over_tcp_with_a_call_for_each_step() {
-    // A window that a SYN can tell whole: else the first read would be followed by an update of the window.
+fn tcp_transaction_with_separate_calls_takes_nine_segments() {
+    // A window that fits into the SYN's field; otherwise a window update would follow the first read.
     let config = TcpConfig {
         receive_buffer: Some(Size::from_bytes(32_768)),
         ..plain()
@@ -129,20 +129,20 @@ fn a_transaction_takes_nine_segments_over_tcp_with_a_call_for_each_step() {
             "> . 1:1 ack 1",
             "> P. 1:101 100 ack 1",
             "> F. 101:102 ack 1",
-            // Of the request and its end: that of the request alone was delayed until then.
+            // ACK of the request and its FIN: the ACK of the request alone was delayed until then.
             "< . 1:1 ack 102",
             "< P. 1:201 200 ack 102",
             "< F. 201:202 ack 102",
-            // Of the reply and its end, likewise.
+            // ACK of the reply and its FIN, likewise.
             "> . 102:102 ack 202",
         ]
     );
 }
 
 #[test]
-fn a_transaction_takes_five_segments_over_tcp_where_what_goes_together_is_written_together() {
+fn tcp_transaction_with_combined_writes_takes_five_segments() {
     let mut pair = Pair::new(&plain(), &plain(), kind());
-    assert_eq!(ask(&mut pair, 100, 200), DELAY * 4, "two round trips");
+    assert_eq!(transact(&mut pair, 100, 200), DELAY * 4, "two round trips");
     assert_eq!(
         lines(&pair),
         [
@@ -156,12 +156,12 @@ fn a_transaction_takes_five_segments_over_tcp_where_what_goes_together_is_writte
 }
 
 #[test]
-fn a_transaction_takes_three_segments_over_ttcp_once_both_hosts_know_each_other() {
+fn ttcp_transaction_with_cached_counts_takes_three_segments() {
     let mut pair = Pair::new(&ttcp(), &ttcp(), kind());
     assert_eq!(
-        ask(&mut pair, 100, 200),
+        transact(&mut pair, 100, 200),
         DELAY * 4,
-        "nothing is known: a handshake"
+        "nothing is cached: a handshake"
     );
     assert_eq!(
         lines(&pair),
@@ -175,7 +175,7 @@ fn a_transaction_takes_three_segments_over_ttcp_once_both_hosts_know_each_other(
     );
     for _ in 0..3 {
         pair.forget();
-        assert_eq!(ask(&mut pair, 100, 200), DELAY * 2, "one round trip");
+        assert_eq!(transact(&mut pair, 100, 200), DELAY * 2, "one round trip");
         assert_eq!(
             lines(&pair),
             [
@@ -184,19 +184,19 @@ fn a_transaction_takes_three_segments_over_ttcp_once_both_hosts_know_each_other(
                 "> . 102:102 ack 202 cc",
             ]
         );
-        assert!(pair.end(Side::Client).connection().was_early());
+        assert!(pair.end(Side::Client).connection().used_early_data());
     }
 }
 
 #[test]
-fn a_transaction_takes_five_segments_over_fast_open() {
+fn fast_open_transaction_takes_five_segments() {
     let mut pair = Pair::new(&fast_open(), &fast_open(), kind());
-    assert_eq!(ask(&mut pair, 100, 200), DELAY * 4, "there is no cookie yet");
+    assert_eq!(transact(&mut pair, 100, 200), DELAY * 4, "no cookie is cached");
     assert_eq!(lines(&pair)[..2], ["> S 0:1 cookie", "< S. 0:1 ack 1 cookie"]);
     pair.forget();
     // The reply itself is there after one round trip, but this server waits for the end of the request, which leaves only
     // when the handshake is done.
-    assert_eq!(ask(&mut pair, 100, 200), DELAY * 4);
+    assert_eq!(transact(&mut pair, 100, 200), DELAY * 4);
     assert_eq!(
         lines(&pair),
         [
@@ -209,7 +209,7 @@ fn a_transaction_takes_five_segments_over_fast_open() {
     );
 }
 
-/// The time of a transaction is the round trips that it takes, and the server's time.
+/// The time of a transaction is its round trips plus the server's processing time.
 #[test]
 fn fast_open_and_ttcp_save_a_round_trip() {
     let time = |config: &TcpConfig, processing: Duration| {
@@ -224,9 +224,9 @@ fn fast_open_and_ttcp_save_a_round_trip() {
             pair.run_until(Duration::from_secs(9), |pair| {
                 pair.end(Side::Server).received == 100
             });
-            let asked: Instant = pair.now;
+            let requested: Instant = pair.now;
             pair.run_until(processing, |_| false);
-            assert_eq!(pair.now, asked + processing);
+            assert_eq!(pair.now, requested + processing);
             pair.with(Side::Server, |connection, now| connection.write(now, 200));
             pair.run_until(Duration::from_secs(9), |pair| {
                 pair.end(Side::Client).received == 200

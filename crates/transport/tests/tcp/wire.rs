@@ -1,4 +1,4 @@
-//! What a capture of two TCPs shows: nothing that an observer of the wire would complain about.
+//! Consistency of the segments of two TCPs on the wire.
 
 use foundation::Duration;
 use transport::tcp::{Event, Flags, Profile, TcpConfig};
@@ -8,7 +8,7 @@ use crate::tcp::pair::{Fate, Pair, Side};
 const PROFILES: [Profile; 3] = [Profile::Linux, Profile::Rfc, Profile::Ns3];
 const MS: fn(u64) -> Duration = Duration::from_millis;
 
-/// A transfer each way with some losses.
+/// Transfers data both ways with some losses.
 fn transfer(profile: Profile) -> Pair {
     let mut count = 0_u32;
     let path = move |_, _, _: &transport::tcp::Segment| {
@@ -31,7 +31,7 @@ fn transfer(profile: Profile) -> Pair {
 }
 
 #[test]
-fn new_data_is_sent_in_order_and_marked_as_new() {
+fn new_data_leaves_in_order_and_is_no_retransmission() {
     for profile in PROFILES {
         let pair = transfer(profile);
         for side in [Side::Client, Side::Server] {
@@ -63,14 +63,14 @@ fn new_data_is_sent_in_order_and_marked_as_new() {
 }
 
 #[test]
-fn timestamps_acknowledgements_and_windows_only_move_on() {
+fn timestamps_acks_and_windows_never_move_back() {
     for profile in PROFILES {
         let pair = transfer(profile);
         for side in [Side::Client, Side::Server] {
             let (mut stamp, mut echo, mut acknowledged, mut edge) = (None, None, None, None);
             for sent in pair.sent().iter().filter(|sent| sent.from == side) {
                 let segment = &sent.packet.segment;
-                let stamps = segment.options.timestamps.expect("agreed on");
+                let stamps = segment.options.timestamps.expect("timestamps are negotiated");
                 let older =
                     |new: u32, old: Option<u32>| old.is_some_and(|old| (new.wrapping_sub(old) as i32) < 0);
                 assert!(!older(stamps.value, stamp), "RFC 7323, section 5.4");
@@ -81,7 +81,7 @@ fn timestamps_acknowledgements_and_windows_only_move_on() {
                 assert!(!older(stamps.echo, echo));
                 echo = Some(stamps.echo);
                 let ack = segment.acknowledgement.0;
-                assert!(!older(ack, acknowledged), "an acknowledgement goes back");
+                assert!(!older(ack, acknowledged), "an acknowledgement moves back");
                 acknowledged = Some(ack);
                 if !segment.has(Flags::SYN) {
                     let shift = pair.ends[side as usize].connection().info().receive_scale;
@@ -110,7 +110,7 @@ fn payload_leaves_room_for_the_options() {
         };
         assert!(
             pair.sent().iter().filter(with_blocks).count() > 0,
-            "data and SACK blocks together"
+            "data with SACK blocks"
         );
     }
 }

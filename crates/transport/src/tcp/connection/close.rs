@@ -2,11 +2,12 @@
 
 use foundation::Instant;
 
-use super::{Connection, Error, State};
+use super::{Connection, Error};
 use crate::tcp::segment::{Flags, Segment};
+use crate::tcp::state::State;
 
 impl Connection {
-    /// The application ends its stream: a FIN follows what was written (half-close; `shutdown(SHUT_WR)`).
+    /// Closes this end's stream: a FIN follows the written data (half-close; `shutdown(SHUT_WR)`).
     pub fn finish(&mut self, _now: Instant) {
         match self.state {
             _ if self.sender.is_finishing() => return,
@@ -18,15 +19,15 @@ impl Connection {
         self.sender.finish();
     }
 
-    /// The application is done with the connection: its stream ends, and nobody reads the peer's any more. Data that
-    /// was not read, or that still arrives, is answered with a reset (RFC 9293, section 3.6.1; RFC 2525, section 2.17).
+    /// Closes this end's stream and stops reading the peer's. Unread data, and data that arrives later, is answered with a
+    /// reset (RFC 9293, section 3.6.1; RFC 2525, section 2.17).
     pub fn close(&mut self, now: Instant) {
         if self.closed {
             return;
         }
         self.closed = true;
         match self.state {
-            // RFC 9293, section 3.10.4: a SYN without an answer is forgotten.
+            // RFC 9293, section 3.10.4: an unanswered SYN is abandoned.
             State::SynSent => self.become_closed(),
             State::Closed => {}
             _ if self.receiver.readable() > 0 && self.state != State::TimeWait => self.abort(now),
@@ -37,7 +38,7 @@ impl Connection {
         }
     }
 
-    /// The connection ends now: the peer is sent a reset (RFC 9293, section 3.10.5).
+    /// Closes the connection at once and sends a reset (RFC 9293, section 3.10.5).
     pub fn abort(&mut self, now: Instant) {
         if !matches!(self.state, State::Closed | State::SynSent | State::TimeWait) {
             let mut reset = Segment::bare(
@@ -53,7 +54,7 @@ impl Connection {
         }
     }
 
-    /// The FIN was acknowledged.
+    /// Handles the acknowledgement of this end's FIN.
     pub(super) fn on_fin_acknowledged(&mut self, now: Instant) {
         match self.state {
             State::FinWait1 => {
@@ -69,7 +70,7 @@ impl Connection {
         }
     }
 
-    /// The peer's FIN and all before it have arrived.
+    /// Handles the in-order arrival of the peer's FIN.
     pub(super) fn on_peer_finished(&mut self, now: Instant) {
         self.emit(|events| events.peer_finished = true);
         match self.state {
@@ -80,7 +81,7 @@ impl Connection {
         }
     }
 
-    /// Nobody holds the connection any more: it does not wait for the peer's FIN without end.
+    /// Limits the wait for the FIN of the peer after the application closed the connection.
     fn linger_in_fin_wait_2(&mut self, now: Instant) {
         if self.closed
             && self.state == State::FinWait2
@@ -90,7 +91,7 @@ impl Connection {
         }
     }
 
-    /// RFC 9293, section 3.10.7.4: twice the longest life of a segment.
+    /// RFC 9293, section 3.10.7.4: twice the maximum segment lifetime.
     fn enter_time_wait(&mut self, now: Instant) {
         self.state = State::TimeWait;
         self.lingers_until = now + self.time_wait(now);
@@ -111,7 +112,7 @@ impl Connection {
         self.handshake = None;
         self.keep_alive = None;
         self.sender.stop();
-        self.receiver.stop();
+        self.receiver.cancel_ack();
         self.emit(|events| events.closed = true);
     }
 }

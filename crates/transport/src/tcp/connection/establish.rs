@@ -1,20 +1,21 @@
-//! The end of the handshake: the answer to a SYN, and what begins with it (RFC 9293, section 3.10.7.3).
+//! End of the handshake (RFC 9293, section 3.10.7.3).
 
 use foundation::{Duration, Instant};
 
 use super::handshake::build;
-use super::{Connection, Error, State};
+use super::{Connection, Error};
 use crate::tcp::config::TcpConfig;
 use crate::tcp::segment::{Flags, Segment, reset_for};
 use crate::tcp::sender::HandshakeResult;
+use crate::tcp::state::State;
 
-/// RFC 6298, section 5.7: the timeout after a handshake that needed retransmissions.
-const CAUTIOUS_TIMEOUT: Duration = Duration::from_secs(3);
+/// RTO after a handshake with retransmissions (RFC 6298, section 5.7).
+const TIMEOUT_AFTER_SYN_LOSS: Duration = Duration::from_secs(3);
 
 impl Connection {
-    /// A segment arrives in SYN-SENT (RFC 9293, section 3.10.7.3).
+    /// Handles a segment in SYN-SENT (RFC 9293, section 3.10.7.3).
     pub(super) fn on_segment_in_syn_sent(&mut self, now: Instant, segment: &Segment) {
-        // The SYN and what left with it: its acknowledgement is the initial number plus one, or more.
+        // Position 1 for the SYN alone, more for data that it carried.
         let acknowledged = segment
             .has(Flags::ACK)
             .then(|| segment.acknowledgement.expand(self.initial, 1))
@@ -66,7 +67,7 @@ impl Connection {
         self.deliver_syn_data(now, segment, segment.length, segment.has(Flags::FIN));
     }
 
-    /// Whether an acknowledgement of all before this position acknowledges this end's SYN, and nothing that never left.
+    /// Whether an acknowledgement up to this position covers this end's SYN and nothing unsent.
     pub(super) fn covers_syn(&self, position: u64) -> bool {
         (1..=self.sender.next()).contains(&position)
     }
@@ -77,7 +78,7 @@ impl Connection {
             .is_some_and(|handshake| handshake.sent > 0)
     }
 
-    /// RFC 7323, section 5.3 by analogy: an answer that echoes a time before the SYN is not its answer.
+    /// RFC 7323, section 5.3 by analogy: a SYN-ACK that echoes a time before the SYN answers an earlier one.
     fn echoes_this_handshake(&self, now: Instant, segment: &Segment) -> bool {
         let Some(timestamps) = segment.options.timestamps else {
             return true;
@@ -86,7 +87,7 @@ impl Connection {
         timestamps.echo == 0 || age < 1 << 31
     }
 
-    /// The peer has acknowledged the SYN, and the stream up to a position.
+    /// Establishes the connection: the peer acknowledged the SYN and the stream up to `acknowledged`.
     pub(super) fn establish(&mut self, now: Instant, segment: &Segment, acknowledged: u64) {
         let is_early = self.is_half_synchronized();
         if self.state != State::SynSent {
@@ -99,7 +100,7 @@ impl Connection {
             return;
         };
         if handshake.sent == 1 {
-            // What left with the SYN and is acknowledged with it has a sample of its own.
+            // Data acknowledged with the SYN provides its own sample.
             if acknowledged == 1 {
                 self.sender
                     .sample_rtt(now, now - handshake.sent_at, &mut self.statistics);
@@ -114,7 +115,7 @@ impl Connection {
                 );
             }
         } else {
-            self.sender.set_initial_timeout(CAUTIOUS_TIMEOUT);
+            self.sender.set_initial_timeout(TIMEOUT_AFTER_SYN_LOSS);
         }
         let is_kept = self.peer_buffers_syn_data() && self.sender.syn_data_fits();
         if acknowledged == 1 && self.sender.next() > 1 && !is_early && !is_kept {
@@ -131,7 +132,7 @@ impl Connection {
         self.emit(|events| events.connected = true);
     }
 
-    /// The options are settled: the sender begins with a window of the peer from a segment at `window_from`.
+    /// Starts the sender with the negotiated options and the peer's window from the segment at `window_from`.
     pub(super) fn start_sender(&mut self, now: Instant, window: u64, window_from: u64) {
         let Some(handshake) = &self.handshake else { return };
         let start = HandshakeResult {
@@ -147,7 +148,7 @@ impl Connection {
             window,
             window_from,
         };
-        // RFC 5681, section 3.1: after the loss of a SYN the initial window is one segment.
+        // RFC 5681, section 3.1: after the loss of a SYN, the initial window is one segment.
         let lost = handshake.sent > 1;
         let initial_window = if lost { Some(1) } else { handshake.initial_window };
         let controller = (lost || start.segment != self.sender.segment()).then(|| {

@@ -1,37 +1,37 @@
-//! Opening: the SYNs and what they settle (RFC 9293, sections 3.5 and 3.10.7.3; RFC 7323; RFC 3168, section 6.1.1).
+//! Opening: the SYNs and option negotiation (RFC 9293, sections 3.5 and 3.10.7.3; RFC 7323; RFC 3168, section 6.1.1).
 
 use foundation::Instant;
 
-use super::early::DEFAULT_MSS;
 use super::keepalive::KeepAlive;
-use super::{Connection, Error, Events, State};
+use super::{Connection, Error, Events};
 use crate::congestion::{CongestionConfig, ConnectionContext, Controller};
 use crate::statistics::Statistics;
-use crate::tcp::config::TcpConfig;
+use crate::tcp::config::{Profile, TcpConfig};
 use crate::tcp::opening::Opening;
-use crate::tcp::options::{Options, Timestamps};
-use crate::tcp::profile::{Parameters, Profile, ReservedOptions};
+use crate::tcp::options::{DEFAULT_MSS, Options, Timestamps};
+use crate::tcp::parameters::{Parameters, ReservedOptions};
 use crate::tcp::receiver::Receiver;
 use crate::tcp::segment::{Flags, Outgoing, Segment, reset_for};
 use crate::tcp::sender::{HandshakeResult, Sender};
 use crate::tcp::sequence::SequenceNumber;
+use crate::tcp::state::State;
 
-/// RFC 7323, section 2.3: the largest shift.
+/// Maximum window scale shift (RFC 7323, section 2.3).
 const MAX_SCALE: u8 = 14;
-/// The smallest payload of a full segment in bytes, however little the path or the peer takes.
-pub const LEAST_SEGMENT: u32 = 8;
-/// Linux answers a SYN again at most so often.
-const ANSWER_RETRIES: u32 = 5;
-/// Linux repeats a SYN so often before it backs off.
-const EVEN_REPEATS: u32 = 4;
+/// Minimum payload of a full segment in bytes, whatever the path and the peer announce.
+pub const MIN_SEGMENT: u32 = 8;
+/// Maximum retransmissions of a SYN-ACK (Linux).
+const SYN_ACK_RETRIES: u32 = 5;
+/// Retransmissions of a SYN before exponential back-off starts (Linux).
+const LINEAR_SYN_RETRIES: u32 = 4;
 
-/// What is kept until the connection is established.
+/// State that a connection needs only until it is established.
 #[derive(Debug)]
 pub struct Handshake {
-    /// SYNs or answers that left, and when the last one did.
+    /// Number of SYNs or SYN-ACKs sent, and when the last one left.
     pub(super) sent: u32,
     pub(super) sent_at: Instant,
-    /// One is to leave now.
+    /// The next one is due now.
     pub(super) pending: bool,
     at: Instant,
     pub(super) congestion: Option<CongestionConfig>,
@@ -48,20 +48,20 @@ impl Handshake {
         self.at
     }
 
-    /// It leaves at that time, if not before.
-    pub const fn hold(&mut self, until: Instant) {
+    /// Delays the SYN-ACK until there is data for it, but not beyond `until`.
+    pub const fn delay(&mut self, until: Instant) {
         self.pending = false;
         self.at = until;
     }
 }
 
-/// The shift that lets 16 bits hold a window of `buffer` bytes.
+/// Returns the shift with which 16 bits represent a window of `buffer` bytes.
 fn scale_for(buffer: u64) -> u8 {
     let bits = u64::BITS - buffer.leading_zeros();
     (bits.saturating_sub(16) as u8).min(MAX_SCALE)
 }
 
-/// A controller of the configuration, by the rules of the profile, with another initial window if asked for.
+/// Builds the configured controller with the rules of the profile.
 pub(super) fn build(
     congestion: &CongestionConfig,
     profile: Profile,
@@ -76,13 +76,13 @@ pub(super) fn build(
 }
 
 impl Connection {
-    /// Opens a connection: its SYN carries `initial_sequence` and leaves at the next `poll_transmit`.
+    /// Opens a connection. The next `poll_transmit` returns its SYN, with sequence number `initial_sequence`.
     #[must_use]
     pub fn open(now: Instant, config: &TcpConfig, initial_sequence: u32) -> Self {
         Self::open_reserving(now, config, initial_sequence, ReservedOptions::default())
     }
 
-    /// As [`open`](Self::open), for an owner that adds options to its segments.
+    /// As [`open`](Self::open), for a caller that adds options to the segments.
     #[must_use]
     pub fn open_reserving(
         now: Instant,
@@ -95,9 +95,8 @@ impl Connection {
         connection
     }
 
-    /// As [`open`](Self::open), in the way that the memory of the host says
-    /// ([`HostMemory::opening`](crate::tcp::HostMemory::opening)): what is written before the next `poll_transmit` may
-    /// leave with the SYN.
+    /// As [`open`](Self::open), with the result of [`HostMemory::opening`](crate::tcp::HostMemory::opening): data written
+    /// before the next `poll_transmit` may leave with the SYN.
     #[must_use]
     pub fn open_with(now: Instant, config: &TcpConfig, initial_sequence: u32, opening: Opening) -> Self {
         let mut connection = Self::open(now, config, initial_sequence);
@@ -105,15 +104,15 @@ impl Connection {
         connection
     }
 
-    /// Answers the SYN that arrived for a listener (RFC 9293, section 3.10.7.2). A segment that is no SYN
-    /// gives a connection that is closed and resets it.
+    /// Answers a SYN that reached a listener (RFC 9293, section 3.10.7.2). For any other segment, returns a closed
+    /// connection that answers it with a reset.
     #[must_use]
     pub fn accept(now: Instant, config: &TcpConfig, initial_sequence: u32, syn: &Segment) -> Self {
         Self::accept_reserving(now, config, initial_sequence, syn, ReservedOptions::default())
     }
 
-    /// As [`accept`](Self::accept), in the way that the memory of the host says
-    /// ([`HostMemory::admission`](crate::tcp::HostMemory::admission)): the data of the SYN may be taken at once.
+    /// As [`accept`](Self::accept), with the result of [`HostMemory::admission`](crate::tcp::HostMemory::admission): the
+    /// connection may accept the data of the SYN at once.
     #[must_use]
     pub fn accept_with(
         now: Instant,
@@ -130,7 +129,7 @@ impl Connection {
         connection
     }
 
-    /// As [`accept`](Self::accept), for an owner that adds options to its segments.
+    /// As [`accept`](Self::accept), for a caller that adds options to the segments.
     #[must_use]
     pub fn accept_reserving(
         now: Instant,
@@ -151,7 +150,7 @@ impl Connection {
         connection
     }
 
-    /// `peer_mss`: what the peer's SYN announced, where it came first.
+    /// `peer_mss`: MSS of the peer's SYN; `None` for an active open.
     fn new(
         now: Instant,
         config: &TcpConfig,
@@ -218,8 +217,6 @@ impl Connection {
                 .keep_alive
                 .map(|idle| Box::new(KeepAlive::new(now, idle))),
             challenged_at: None,
-            count: None,
-            peer_count: None,
             early: None,
             events: Events::default(),
             statistics: Statistics {
@@ -229,18 +226,18 @@ impl Connection {
         }
     }
 
-    /// Payload of a full segment: what both sides and the path allow, without the options of every segment (RFC 6691),
-    /// but at least [`LEAST_SEGMENT`].
+    /// Returns the payload of a full segment: the smallest MSS of both ends and the path without the options of every
+    /// segment (RFC 6691), at least [`MIN_SEGMENT`].
     pub(super) fn payload_size(parameters: &Parameters, peer_mss: u32, timestamps: bool) -> u32 {
         let options = parameters.reserved.data + if timestamps { 12 } else { 0 };
         parameters
             .mss
             .min(peer_mss)
             .saturating_sub(options)
-            .max(LEAST_SEGMENT)
+            .max(MIN_SEGMENT)
     }
 
-    /// What the peer's SYN says.
+    /// Negotiates the options with the peer's SYN or SYN-ACK.
     pub(super) fn on_syn_options(&mut self, now: Instant, syn: &Segment) {
         self.peer_initial = syn.sequence;
         let options = &syn.options;
@@ -252,7 +249,7 @@ impl Connection {
             }
             _ => self.timestamps = false,
         }
-        // RFC 7323, section 2.2: only where both SYNs carry the option; a larger shift is taken as 14.
+        // RFC 7323, section 2.2: only if both SYNs carry the option; larger shifts count as 14.
         match options.window_scale {
             Some(shift) if self.parameters.window_scaling => self.peer_scale = shift.min(MAX_SCALE),
             _ => {
@@ -261,13 +258,11 @@ impl Connection {
             }
         }
         self.receiver.set_scale(self.scale);
-        let answers = syn.has(Flags::ACK);
-        // RFC 3168, section 6.1.1: ECE and CWR ask, ECE alone agrees.
-        let asks = syn.flags.contains(Flags::ECE | Flags::CWR);
-        self.ecn = if answers {
+        // RFC 3168, section 6.1.1: a SYN with ECE and CWR requests ECN, a SYN-ACK with ECE alone accepts it.
+        self.ecn = if syn.has(Flags::ACK) {
             self.parameters.ecn_request && syn.has(Flags::ECE) && !syn.has(Flags::CWR)
         } else {
-            asks && self.parameters.ecn_accept
+            self.parameters.ecn_accept && syn.flags.contains(Flags::ECE | Flags::CWR)
         };
         if let Some(handshake) = &mut self.handshake {
             handshake.scaled = options.window_scale.is_some();
@@ -276,21 +271,21 @@ impl Connection {
         self.sender.set_unscaled_window(u64::from(syn.window));
     }
 
-    /// The peer did not get the answer to its SYN.
+    /// Repeats the SYN-ACK: the peer retransmitted its SYN.
     pub(super) fn repeat_syn_ack(&mut self) {
         if let Some(handshake) = &mut self.handshake {
             handshake.pending = true;
         }
     }
 
-    /// The timer of SYN or answer (RFC 9293, section 3.8.3; RFC 6298, section 5).
+    /// Handles the timeout of a SYN or SYN-ACK (RFC 9293, section 3.8.3; RFC 6298, section 5).
     pub(super) fn on_handshake_timeout(&mut self, now: Instant) {
         let linux = self.parameters.is_linux();
         let Some(handshake) = self.handshake.as_mut().filter(|h| h.at <= now) else {
             return;
         };
         let retries = if !handshake.active && linux {
-            self.parameters.syn_retries.min(ANSWER_RETRIES)
+            self.parameters.syn_retries.min(SYN_ACK_RETRIES)
         } else {
             self.parameters.syn_retries
         };
@@ -302,24 +297,24 @@ impl Connection {
         handshake.at = Instant::MAX;
     }
 
-    /// Whether segments may leave though this end's SYN is not yet acknowledged.
+    /// Whether data segments may leave before this end's SYN is acknowledged.
     pub(super) fn may_send_early(&self) -> bool {
         self.is_half_synchronized() && self.has_sent_syn()
     }
 
-    /// The SYN, or the answer to the peer's, with what it may take along.
+    /// Returns the SYN or SYN-ACK that is due, with the data that it may carry.
     pub(super) fn poll_handshake(&mut self, now: Instant) -> Option<Outgoing> {
         let linux = self.parameters.is_linux();
-        let is_held = self.early.as_ref().is_some_and(|early| early.held);
-        let waits_no_more = is_held && self.sender.has_unsent();
-        let answers = self.state != State::SynSent;
-        let handshake = self.handshake.as_mut().filter(|h| h.pending || waits_no_more)?;
+        let is_delayed = self.early.as_ref().is_some_and(|early| early.delays_syn_ack);
+        let has_data = is_delayed && self.sender.has_unsent();
+        let is_syn_ack = self.state != State::SynSent;
+        let handshake = self.handshake.as_mut().filter(|h| h.pending || has_data)?;
         handshake.pending = false;
         handshake.sent += 1;
         handshake.sent_at = now;
         let again = handshake.sent > 1;
-        let backoff = if linux && handshake.active && !answers {
-            handshake.sent.saturating_sub(1 + EVEN_REPEATS)
+        let backoff = if linux && handshake.active && !is_syn_ack {
+            handshake.sent.saturating_sub(1 + LINEAR_SYN_RETRIES)
         } else {
             handshake.sent - 1
         };
@@ -331,11 +326,11 @@ impl Connection {
         handshake.at = now + wait;
         let (scaled, peer_mss) = (handshake.scaled, handshake.peer_mss);
         if let Some(early) = &mut self.early {
-            early.held = false;
+            early.delays_syn_ack = false;
         }
         let mut flags = Flags::SYN;
         let mut acknowledgement = SequenceNumber(0);
-        if answers {
+        if is_syn_ack {
             flags |= Flags::ACK;
             acknowledgement = self.peer_initial.at(self.receiver.next());
             if self.ecn {
@@ -348,12 +343,12 @@ impl Connection {
         segment.window = self.receiver.offer_unscaled();
         segment.options = Options {
             mss: u16::try_from(self.parameters.mss).ok(),
-            // RFC 7323, sections 2.2 and 3.2: an answer carries only what the SYN offered.
-            window_scale: (self.parameters.window_scaling && (!answers || scaled)).then_some(self.scale),
+            // RFC 7323, sections 2.2 and 3.2: a SYN-ACK carries only options of the SYN.
+            window_scale: (self.parameters.window_scaling && (!is_syn_ack || scaled)).then_some(self.scale),
             sack_permitted: self.sack,
             timestamps: self.timestamps.then(|| Timestamps {
                 value: self.sender.clock(now),
-                echo: if answers { self.recent_timestamp } else { 0 },
+                echo: if is_syn_ack { self.recent_timestamp } else { 0 },
             }),
             ..Options::default()
         };
@@ -361,31 +356,31 @@ impl Connection {
             self.add_opening_options(&mut segment.options, again);
             self.attach_data(now, &mut segment, peer_mss, again);
         }
-        Some(self.control(segment))
+        Some(Outgoing::without_payload(segment))
     }
 
-    /// Puts the beginning of the stream into a SYN or the answer to one; never into one that is sent again.
+    /// Adds the first bytes of the stream to a SYN or SYN-ACK, unless it is a retransmission.
     fn attach_data(&mut self, now: Instant, segment: &mut Segment, peer_mss: u32, again: bool) {
-        // The answer acknowledges whatever has come.
-        self.receiver.forget_ack();
+        // The SYN-ACK acknowledges all data that has arrived.
+        self.receiver.cancel_ack();
         if again {
             self.sender.mark_syn_data_ambiguous();
             return;
         }
         let room = self.syn_data_room(segment.options.encoded_length(), peer_mss);
         let Some((room, may_finish)) = room else { return };
-        let Some(departure) = self.sender.poll_syn_data(now, room, may_finish) else {
+        let Some(data) = self.sender.poll_syn_data(now, room, may_finish) else {
             return;
         };
         self.note_syn_data_sent();
-        segment.length = departure.length;
-        // Linux sets none in a SYN of Fast Open either.
-        if departure.push && departure.length > 0 && may_finish {
+        segment.length = data.length;
+        // As in Linux, a SYN of Fast Open has no PSH.
+        if data.push && data.length > 0 && may_finish {
             segment.flags |= Flags::PSH;
         }
-        if departure.fin {
+        if data.fin {
             segment.flags |= Flags::FIN;
         }
-        self.count_departure(now, &departure);
+        self.count_sent(now, &data);
     }
 }

@@ -2,14 +2,15 @@
 
 use foundation::{Duration, Instant};
 
-use super::{Connection, Error, State};
+use super::{Connection, Error};
 use crate::tcp::receiver::TimestampEcho;
 use crate::tcp::segment::{Ecn, Flags, Segment, reset_for};
 use crate::tcp::sender::{AckInfo, AckValidity};
+use crate::tcp::state::State;
 
-/// Linux answers unacceptable segments no more often than this (RFC 5961, section 7).
+/// Minimum interval between challenge ACKs (RFC 5961, section 7; value of Linux).
 const CHALLENGE_INTERVAL: Duration = Duration::from_millis(500);
-/// RFC 7323, section 5.5: a timestamp older than 24 days says nothing.
+/// Age at which TS.Recent becomes invalid: 24 days (RFC 7323, section 5.5).
 const TIMESTAMP_LIFE: Duration = Duration::from_secs(24 * 24 * 3600);
 
 impl Connection {
@@ -35,18 +36,18 @@ impl Connection {
                 }
                 return;
             }
-            // Both opened at once: the SYN of this SYN,ACK is known, its acknowledgement is not.
+            // Simultaneous open: the SYN of this SYN-ACK is a duplicate, its acknowledgement is new.
             segment.sequence = segment.sequence + 1;
             segment.flags = Flags::from_bits(segment.flags.bits() & !Flags::SYN.bits());
             segment.window = u16::try_from(u64::from(segment.window) >> self.peer_scale).unwrap_or(u16::MAX);
         }
         if self.has_other_count(&segment) {
-            self.challenge(now, &segment);
+            self.challenge(now);
             return;
         }
         let next = self.receiver.next();
         let Some(start) = segment.sequence.expand(self.peer_initial, next) else {
-            self.challenge(now, &segment);
+            self.challenge(now);
             return;
         };
         let end = start + u64::from(segment.sequence_length());
@@ -55,12 +56,12 @@ impl Connection {
             return;
         }
         if segment.has(Flags::RST) {
-            self.on_reset(now, &segment, start);
+            self.on_reset(now, start);
             return;
         }
         if segment.has(Flags::SYN) {
-            // RFC 5961, section 4.2: whatever its number, it is challenged.
-            self.challenge(now, &segment);
+            // RFC 5961, section 4.2: challenge a SYN with any sequence number.
+            self.challenge(now);
             return;
         }
         if !segment.has(Flags::ACK) {
@@ -69,7 +70,7 @@ impl Connection {
         let una = self.sender.una();
         let acknowledged = segment.acknowledgement.expand(self.initial, una);
         if self.handshake.is_some() {
-            // RFC 9293, section 3.10.7.4: SND.UNA < SEG.ACK =< SND.NXT, or a reset.
+            // RFC 9293, section 3.10.7.4: answer with a reset unless SND.UNA < SEG.ACK =< SND.NXT.
             let Some(acknowledged) = acknowledged.filter(|&it| self.covers_syn(it)) else {
                 self.reset = reset_for(&segment);
                 return;
@@ -87,14 +88,13 @@ impl Connection {
         }
     }
 
-    /// RFC 9293, section 3.4: the segment touches the window. What ends before all that was acknowledged is old;
-    /// what starts beyond the window was never asked for.
+    /// Whether the segment overlaps the receive window (RFC 9293, section 3.4).
     #[inline]
     fn is_acceptable(&self, start: u64, end: u64) -> bool {
         end >= self.receiver.acknowledged() && start <= self.receiver.edge()
     }
 
-    /// RFC 7323, section 5.3 (PAWS): a timestamp from before the newest one in order.
+    /// Whether the timestamp is older than TS.Recent (PAWS; RFC 7323, section 5.3).
     #[inline]
     fn is_stale(&self, now: Instant, segment: &Segment) -> bool {
         let Some(timestamps) = segment.options.timestamps.filter(|_| self.timestamps) else {
@@ -105,7 +105,7 @@ impl Connection {
             && now - self.recent_at < TIMESTAMP_LIFE
     }
 
-    /// RFC 7323, section 4.3: the timestamp to echo is that of the segment that the last ACK answered.
+    /// Updates TS.Recent, the timestamp to echo (RFC 7323, section 4.3).
     #[inline]
     fn note_timestamp(&mut self, now: Instant, segment: &Segment, start: u64) {
         if let Some(timestamps) = segment.options.timestamps.filter(|_| self.timestamps)
@@ -125,7 +125,7 @@ impl Connection {
             self.statistics.packets_received += 1;
             self.statistics.duplicates_received += 1;
             if self.state == State::TimeWait {
-                // RFC 9293, section 3.10.7.4: the peer did not get the last ACK; the wait begins anew.
+                // RFC 9293, section 3.10.7.4: the last ACK was lost; restart the timer.
                 self.lingers_until = now + self.time_wait(now);
             }
             if start < self.receiver.next() {
@@ -134,21 +134,22 @@ impl Connection {
             self.receiver.demand_ack();
             return;
         }
-        self.challenge(now, segment);
+        self.challenge(now);
     }
 
-    /// RFC 5961: an ACK that tells a peer what is expected, and tells a blind attacker nothing; not too often.
-    fn challenge(&mut self, now: Instant, _segment: &Segment) {
+    /// Sends a rate-limited challenge ACK (RFC 5961): a legitimate peer learns the expected number, and a blind attacker
+    /// gains nothing.
+    fn challenge(&mut self, now: Instant) {
         if self.challenged_at.is_none_or(|at| now - at >= CHALLENGE_INTERVAL) {
             self.challenged_at = Some(now);
             self.receiver.demand_ack();
         }
     }
 
-    /// RFC 5961, section 3.2: a reset must name the very next number.
-    fn on_reset(&mut self, now: Instant, segment: &Segment, start: u64) {
+    /// RFC 5961, section 3.2: a reset is valid only with the next expected sequence number.
+    fn on_reset(&mut self, now: Instant, start: u64) {
         if start != self.receiver.next() {
-            self.challenge(now, segment);
+            self.challenge(now);
             return;
         }
         self.release_pending(true);
@@ -159,7 +160,7 @@ impl Connection {
         }
     }
 
-    /// Gives whether the segment is still of interest.
+    /// Processes the acknowledgement of a segment at position `start`. Returns whether the acknowledgement is valid.
     #[inline]
     pub(super) fn on_acknowledgement(
         &mut self,
@@ -195,52 +196,38 @@ impl Connection {
             carries: segment.length > 0 || segment.has(Flags::FIN),
         };
         match self.sender.on_ack(now, &info, &mut self.statistics) {
-            AckValidity::Valid(advanced) => {
-                self.wake_writer();
-                if advanced {
-                    self.after_progress(now);
+            AckValidity::Valid { advanced } => {
+                if self.write_blocked && self.sender.should_wake_writer() {
+                    self.write_blocked = false;
+                    self.emit(|events| events.writable = true);
+                }
+                if advanced && self.sender.is_finishing() && self.sender.fin_acknowledged() {
+                    self.on_fin_acknowledged(now);
                 }
                 true
             }
             AckValidity::TooOld => {
                 // RFC 5961, section 5.2.
-                self.challenge(now, segment);
+                self.challenge(now);
                 false
             }
             AckValidity::Unsent => {
-                // RFC 9293 answers with an ACK; Linux drops it without a word.
+                // RFC 9293 answers with an ACK; Linux drops the segment silently.
                 if !self.parameters.is_linux() {
-                    self.challenge(now, segment);
+                    self.challenge(now);
                 }
                 false
             }
         }
     }
 
-    /// A writer that waits for room hears of it.
-    #[inline]
-    fn wake_writer(&mut self) {
-        if self.write_blocked && self.sender.should_wake_writer() {
-            self.write_blocked = false;
-            self.emit(|events| events.writable = true);
-        }
-    }
-
-    /// Something new was acknowledged.
-    #[inline]
-    fn after_progress(&mut self, now: Instant) {
-        if self.sender.is_finishing() && self.sender.fin_acknowledged() {
-            self.on_fin_acknowledged(now);
-        }
-    }
-
-    /// Data, a FIN or both.
+    /// Processes the payload and the FIN of a segment at positions `start..end`.
     #[inline]
     pub(super) fn on_data(&mut self, now: Instant, segment: &Segment, start: u64, end: u64) {
         if segment.length > 0 {
             self.statistics.packets_received += 1;
         }
-        // RFC 3168, section 6.1.3: congestion is echoed until the peer says that it slowed down.
+        // RFC 3168, section 6.1.3: echo congestion until the peer reports a reduced window.
         if self.ecn {
             if segment.has(Flags::CWR) {
                 self.echo_congestion = false;
@@ -253,7 +240,7 @@ impl Connection {
             }
         }
         if !matches!(self.state, State::Established | State::FinWait1 | State::FinWait2) {
-            // The peer's stream has ended: what comes now came before.
+            // The peer's stream is complete, so this data is a duplicate.
             self.statistics.duplicates_received += u64::from(segment.length > 0);
             if self.state == State::TimeWait && segment.has(Flags::FIN) {
                 self.lingers_until = now + self.time_wait(now);
@@ -264,7 +251,7 @@ impl Connection {
         let fin = segment.has(Flags::FIN);
         let data_end = end - u64::from(fin);
         if self.closed && segment.length > 0 && data_end > self.receiver.next() {
-            // RFC 9293, section 3.6.1 and RFC 2525, section 2.17: nobody will read it, and the peer must know.
+            // RFC 9293, section 3.6.1 and RFC 2525, section 2.17: answer data for a closed reader with a reset.
             self.reset = reset_for(segment);
             self.become_closed();
             return;

@@ -1,14 +1,15 @@
-//! Keep-alives (RFC 9293, section 3.8.4): is a peer that says nothing still there?
+//! Keep-alive probes to an idle peer (RFC 9293, section 3.8.4).
 
 use foundation::{Duration, Instant};
 
 use super::{Connection, Error};
 
-/// Pause between probes, and probes before the peer is given up: Linux's defaults.
+/// Interval between probes (default of Linux).
 const INTERVAL: Duration = Duration::from_secs(75);
-const MOST_PROBES: u32 = 9;
+/// Unanswered probes after which the connection fails (default of Linux).
+const MAX_PROBES: u32 = 9;
 
-/// When the peer was heard last, and what was asked since.
+/// State of keep-alive probing.
 #[derive(Debug)]
 pub struct KeepAlive {
     idle: Duration,
@@ -29,7 +30,7 @@ impl KeepAlive {
         }
     }
 
-    /// The timer is not moved for each segment: it looks when it fires.
+    /// Notes a segment of the peer. The timer stays as it is and compares the times when it fires.
     #[inline]
     pub fn on_received(&mut self, now: Instant) {
         self.received_at = now;
@@ -40,7 +41,7 @@ impl KeepAlive {
         self.at
     }
 
-    /// Whether a probe leaves now.
+    /// Returns whether a probe is due, once.
     #[inline]
     pub fn take_pending(&mut self) -> bool {
         std::mem::take(&mut self.pending)
@@ -55,7 +56,7 @@ impl Connection {
         };
         let due = keep_alive.received_at + keep_alive.idle;
         if busy {
-            // Data in flight asks by itself.
+            // Data in flight probes the peer already.
             keep_alive.at = now + keep_alive.idle;
             return;
         }
@@ -63,7 +64,7 @@ impl Connection {
             keep_alive.at = due;
             return;
         }
-        if keep_alive.probes >= MOST_PROBES {
+        if keep_alive.probes >= MAX_PROBES {
             self.fail(Error::TimedOut);
             return;
         }

@@ -1,17 +1,15 @@
-//! One end of a TCP connection.
+//! One end of a TCP connection: application interface, events and timeouts.
 
 mod close;
 mod early;
 mod establish;
 mod handshake;
-mod info;
 mod input;
 mod keepalive;
 mod output;
 mod subflow;
 
-pub use handshake::LEAST_SEGMENT;
-pub use info::Info;
+pub use handshake::MIN_SEGMENT;
 
 use foundation::{Duration, Instant};
 use hdrhistogram::Histogram;
@@ -19,71 +17,47 @@ use hdrhistogram::Histogram;
 use self::early::EarlyData;
 use self::handshake::Handshake;
 use self::keepalive::KeepAlive;
-use super::profile::Parameters;
+use super::info::Info;
+use super::parameters::Parameters;
 use super::receiver::Receiver;
 use super::segment::{Flags, Outgoing, Segment};
 use super::sender::Sender;
 use super::sequence::SequenceNumber;
-use super::ttcp::Count;
+use super::state::State;
 use crate::congestion::Controller;
 use crate::machine::Machine;
 use crate::statistics::Statistics;
 
-/// State of a connection (RFC 9293, section 3.3.2). LISTEN is its owner's.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum State {
-    /// No connection.
-    Closed,
-    /// A SYN was sent.
-    SynSent,
-    /// A SYN was received and answered.
-    SynReceived,
-    /// Data flows.
-    Established,
-    /// The stream was ended here; the FIN is not acknowledged.
-    FinWait1,
-    /// The FIN is acknowledged; the peer's stream goes on.
-    FinWait2,
-    /// The peer's stream has ended; this one goes on.
-    CloseWait,
-    /// Both streams were ended at once; the FIN is not acknowledged.
-    Closing,
-    /// The peer's stream had ended before this one; the FIN is not acknowledged.
-    LastAck,
-    /// All is done; late segments of the connection die out.
-    TimeWait,
-}
-
 /// Why a connection failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, thiserror::Error)]
 pub enum Error {
-    /// The SYN was answered with a reset.
-    #[error("connection refused: nobody listens there")]
+    /// The peer answered the SYN with a reset.
+    #[error("connection refused: no listener at this address and port")]
     Refused,
     /// The peer reset the connection.
     #[error("connection reset by the peer")]
     Reset,
-    /// Nothing was heard of the peer for too long.
+    /// The peer did not answer within the time limit.
     #[error("connection timed out: the peer does not answer")]
     TimedOut,
 }
 
-/// What the application is told.
+/// Event for the application.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Event {
-    /// The handshake is done.
+    /// The connection is established.
     Connected,
-    /// There is more to read.
+    /// New data is readable.
     Readable,
-    /// A write was cut short; there is room in the send buffer again.
+    /// The send buffer has room again after a partial write.
     Writable,
-    /// The peer's stream has ended: what is readable now is the last of it.
+    /// The peer closed its stream; no data follows the readable bytes.
     PeerFinished,
-    /// Both streams have ended, and the peer has acknowledged this one's end.
+    /// Both streams are closed, and the peer acknowledged the end of this one.
     Finished,
-    /// The connection is gone: nothing more will leave or be accepted.
+    /// The connection is closed: it neither sends nor accepts segments.
     Closed,
-    /// The connection failed; it is gone.
+    /// The connection failed and is closed.
     Failed(Error),
 }
 
@@ -98,42 +72,39 @@ pub struct Connection {
     sender: Sender,
     receiver: Receiver,
     handshake: Option<Box<Handshake>>,
-    /// Options that are in use.
+    /// Negotiated options.
     sack: bool,
     timestamps: bool,
     ecn: bool,
     peer_scale: u8,
     scale: u8,
-    /// The MSS that the path takes, as far as is known.
+    /// MSS of the path, from ICMP errors.
     path_mss: u32,
     /// TS.Recent of RFC 7323, and when it was set.
     recent_timestamp: u32,
     recent_at: Instant,
-    /// The codepoint Congestion Experienced was seen, and is echoed until the peer says CWR.
+    /// A segment was marked Congestion Experienced: ACKs carry ECE until the peer sends CWR.
     echo_congestion: bool,
-    /// A reset to be sent.
+    /// Reset to send.
     reset: Option<Segment>,
-    /// When TIME-WAIT or a closed FIN-WAIT-2 ends.
+    /// End of TIME-WAIT or of a closed FIN-WAIT-2.
     lingers_until: Instant,
-    /// The payload of the last segment was taken.
+    /// The payload of the last segment was accepted.
     took_payload: bool,
-    /// `close` was called: nobody reads any more.
+    /// The application called `close` and no longer reads.
     closed: bool,
-    /// A write did not fit.
+    /// The last write was partial.
     write_blocked: bool,
     keep_alive: Option<Box<KeepAlive>>,
-    /// When an acknowledgement last answered an unacceptable segment (RFC 5961, section 7).
+    /// When the last challenge ACK was sent (RFC 5961, section 7).
     challenged_at: Option<Instant>,
-    /// Connection counts, where both ends speak T/TCP: this end's and the peer's (CCsend and CCrecv of RFC 1644).
-    count: Option<Count>,
-    peer_count: Option<Count>,
-    /// With Fast Open or T/TCP.
+    /// State of Fast Open and T/TCP; `None` for all other connections.
     early: Option<Box<EarlyData>>,
     events: Events,
     statistics: Statistics,
 }
 
-/// Events not yet told. Each is told once, in the order of the connection's life.
+/// Pending events. Each is reported once, in the order of a connection's life.
 #[derive(Debug, Default)]
 struct Events {
     connected: bool,
@@ -174,15 +145,13 @@ impl Events {
 }
 
 impl Connection {
-    /// The application appends `bytes` to its stream; gives how many the send buffer took.
-    ///
-    /// Nothing is taken after [`finish`](Self::finish) or where the connection is gone.
+    /// Appends `bytes` to this end's stream and returns how many fit into the send buffer: none after
+    /// [`finish`](Self::finish) or on a closed connection.
     pub fn write(&mut self, now: Instant, bytes: u64) -> u64 {
         self.append(now, bytes, false)
     }
 
-    /// As [`write`](Self::write), and the application will write on at once: a segment that is not full
-    /// waits for it (`MSG_MORE`), for a retransmission timeout at the most.
+    /// As [`write`](Self::write), but delays a partial segment for at most an RTO because more writes follow (`MSG_MORE`).
     pub fn write_more(&mut self, now: Instant, bytes: u64) -> u64 {
         self.append(now, bytes, true)
     }
@@ -196,7 +165,7 @@ impl Connection {
         taken
     }
 
-    /// Whether the application may write: the connection lives, and this end's stream was not ended.
+    /// Whether the application may write: the connection and this end's stream are open.
     #[must_use]
     pub fn may_write(&self) -> bool {
         matches!(
@@ -205,77 +174,93 @@ impl Connection {
         ) && !self.sender.is_finishing()
     }
 
-    /// Bytes that the send buffer has room for.
+    /// Returns the free bytes of the send buffer.
     #[must_use]
     pub fn writable(&self) -> u64 {
         self.sender.room()
     }
 
-    /// Bytes that have arrived in order and were not read.
+    /// Returns the bytes that arrived in order and are unread.
     #[inline]
     #[must_use]
     pub fn readable(&self) -> u64 {
         self.receiver.readable()
     }
 
-    /// The application takes up to `bytes`; gives how many. That opens the window.
+    /// Reads up to `bytes` and returns how many. Reading opens the receive window.
     #[inline]
     pub fn read(&mut self, now: Instant, bytes: u64) -> u64 {
         self.receiver.read(now, bytes)
     }
 
-    /// Small segments leave at once (`TCP_NODELAY`), what waits included, or wait for more (Nagle).
+    /// Disables or enables Nagle's algorithm (`TCP_NODELAY`). Disabling it also sends data that waits.
     pub fn set_nodelay(&mut self, nodelay: bool) {
         self.sender.set_nodelay(nodelay);
     }
 
-    /// Nothing but full segments leaves while this is set (`TCP_CORK`), for a retransmission timeout at the most.
+    /// Delays partial segments while set (`TCP_CORK`), for at most an RTO.
     pub fn set_cork(&mut self, cork: bool) {
         self.sender.set_cork(cork);
     }
 
-    /// Data unacknowledged for so long ends the connection (RFC 9293, section 3.9.1; `TCP_USER_TIMEOUT`).
+    /// Sets how long data may stay unacknowledged before the connection fails (RFC 9293, section 3.9.1;
+    /// `TCP_USER_TIMEOUT`).
     pub fn set_user_timeout(&mut self, timeout: Duration) {
         self.parameters.user_timeout = timeout;
         self.sender.set_user_timeout(timeout);
     }
 
-    /// The send buffer has so many bytes of memory from now on, and grows no more (`SO_SNDBUF`); what it holds stays.
+    /// Sets the memory of the send buffer in bytes and stops its autotuning (`SO_SNDBUF`). Buffered data stays.
     pub fn set_send_buffer(&mut self, bytes: u64) {
         self.sender.set_send_buffer(bytes);
     }
 
-    /// The state.
+    /// Returns the state.
     #[inline]
     #[must_use]
     pub const fn state(&self) -> State {
         self.state
     }
 
-    /// Counters of what was sent and received.
+    /// Returns the counters of sent and received segments.
     #[must_use]
     pub const fn statistics(&self) -> &Statistics {
         &self.statistics
     }
 
-    /// Takes the histogram of round-trip times, where one is kept; later samples are no longer recorded.
+    /// Returns a snapshot of the connection.
+    #[must_use]
+    pub fn info(&self) -> Info {
+        Info {
+            announced_mss: self.parameters.mss,
+            receive_window: self.receiver.window(),
+            ack_delay: self.receiver.ack_delay(),
+            sack: self.sack,
+            timestamps: self.timestamps,
+            ecn: self.ecn,
+            send_scale: self.peer_scale,
+            receive_scale: self.scale,
+            ..self.sender.info(self.state)
+        }
+    }
+
+    /// Takes the histogram of round-trip times, if there is one, and stops recording.
     pub fn take_round_trips(&mut self) -> Option<Box<Histogram<u64>>> {
         self.statistics.rtt.take()
     }
 
-    /// Keeps a histogram of round-trip times in the statistics from now on.
+    /// Starts recording a histogram of round-trip times in the statistics.
     pub fn record_round_trips(&mut self) {
         self.statistics.rtt = Statistics::with_rtt_histogram().rtt;
     }
 
-    /// The congestion controller.
+    /// Returns the congestion controller.
     #[must_use]
     pub fn controller(&self) -> &dyn Controller {
         self.sender.controller()
     }
 
-    /// The stream offset that an arriving segment's sequence number stands for: 0 is the peer's first byte.
-    /// Negative for what lies before it (the SYN is at -1).
+    /// Returns the stream offset of a sequence number of the peer: 0 is the peer's first byte, -1 its SYN.
     #[must_use]
     pub fn receive_offset(&self, sequence: SequenceNumber) -> i64 {
         let near = self.receiver.next();
@@ -283,7 +268,7 @@ impl Connection {
         near as i64 + i64::from(distance as i32) - 1
     }
 
-    /// The stream offset of a segment's payload: that behind a SYN begins the stream.
+    /// Returns the stream offset of a segment's payload: 0 for the payload of a SYN.
     #[must_use]
     pub fn payload_offset(&self, segment: &Segment) -> i64 {
         if segment.has(Flags::SYN) {
@@ -292,28 +277,28 @@ impl Connection {
         self.receive_offset(segment.sequence)
     }
 
-    /// The stream offset up to which the peer has acknowledged everything: a buffer of the bytes need not keep what lies
-    /// before it. Beyond the last byte once the FIN is acknowledged.
+    /// Returns the stream offset up to which the peer acknowledged this end's stream. The caller may discard the bytes
+    /// before it. One past the last byte once the FIN is acknowledged.
     #[must_use]
     pub const fn acknowledged(&self) -> u64 {
         self.sender.una().saturating_sub(1)
     }
 
-    /// Whether the payload of the segment that was handed over last has a place in the stream: a buffer of the bytes
-    /// keeps it, as far as it lies between what was read and [`receive_limit`](Self::receive_limit).
+    /// Whether the connection accepted the payload of the last segment. The caller then stores the bytes between the read
+    /// position and [`receive_limit`](Self::receive_limit).
     #[must_use]
     pub const fn took_payload(&self) -> bool {
         self.took_payload
     }
 
-    /// The stream offset of the peer at which the window that was offered ends: nothing beyond it is taken.
+    /// Returns the offset in the peer's stream at which the advertised window ends. Later bytes are discarded.
     #[must_use]
     pub fn receive_limit(&self) -> u64 {
         self.receiver.edge().saturating_sub(1)
     }
 
-    /// Whether a sequence number is of something sent and not yet acknowledged, as that of a packet which an ICMP error
-    /// quotes must be (RFC 5927, section 4.1).
+    /// Whether a sequence number was sent and is unacknowledged: the condition for accepting an ICMP error that quotes it
+    /// (RFC 5927, section 4.1).
     #[must_use]
     pub fn is_outstanding(&self, sequence: SequenceNumber) -> bool {
         let una = self.sender.una();
@@ -322,9 +307,9 @@ impl Connection {
             .is_some_and(|position| (una..self.sender.next().max(una + 1)).contains(&position))
     }
 
-    /// A router could not forward packets of more than `mtu` bytes (RFC 1191; RFC 8201): segments become shorter,
-    /// and longer ones are retransmitted. An `mtu` below the 68 bytes that every router forwards (RFC 791) counts as 68. A
-    /// full segment keeps a payload of [`LEAST_SEGMENT`] bytes, even where the options of its owner leave no room for it.
+    /// Reduces the segment size to a path MTU of `mtu` bytes (RFC 1191; RFC 8201) and retransmits longer segments. Values
+    /// below 68 bytes, which every router forwards (RFC 791), count as 68. A full segment keeps a payload of at least
+    /// [`MIN_SEGMENT`] bytes even where [`ReservedOptions`](crate::tcp::ReservedOptions) leave less room.
     pub fn handle_path_mtu(&mut self, _now: Instant, mtu: u32) {
         self.path_mss = self.path_mss.min(mtu.max(68) - 40);
         if self.handshake.is_none() || self.is_half_synchronized() {
@@ -397,9 +382,7 @@ impl Connection {
         if self.state == State::Closed {
             return;
         }
-        if self.sender.timeout() <= now
-            && self.sender.on_timeout(now, &mut self.statistics) == super::sender::TimeoutVerdict::GivenUp
-        {
+        if self.sender.timeout() <= now && self.sender.on_timeout(now, &mut self.statistics) {
             self.fail(Error::TimedOut);
             return;
         }

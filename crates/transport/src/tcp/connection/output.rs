@@ -1,18 +1,19 @@
-//! Segments that leave: which is next, and its header.
+//! Outgoing segments: selection and headers.
 
 use foundation::Instant;
 
-use super::{Connection, State};
+use super::Connection;
 use crate::tcp::options::{SackBlocks, Timestamps};
 use crate::tcp::segment::{Ecn, Flags, Outgoing, Segment};
 use crate::tcp::sender::DataSegment;
+use crate::tcp::state::State;
 use crate::tcp::wire::MAX_OPTIONS;
 
 impl Connection {
     #[inline]
     pub(super) fn next_segment(&mut self, now: Instant) -> Option<Outgoing> {
         if let Some(reset) = self.reset.take() {
-            return Some(self.control(reset));
+            return Some(Outgoing::without_payload(reset));
         }
         if self.handshake.is_some() {
             let syn = self.poll_handshake(now);
@@ -22,8 +23,8 @@ impl Connection {
         }
         match self.state {
             State::Established | State::CloseWait | State::FinWait1 | State::Closing | State::LastAck => {
-                if let Some(departure) = self.sender.poll(now, self.sack_bytes()) {
-                    return Some(self.data(now, &departure));
+                if let Some(data) = self.sender.poll(now, self.sack_bytes()) {
+                    return Some(self.data(now, &data));
                 }
             }
             State::Closed => return None,
@@ -34,26 +35,18 @@ impl Connection {
             .as_mut()
             .is_some_and(|keep_alive| keep_alive.take_pending())
         {
-            // RFC 9293, section 3.8.4: a number that the peer has acknowledged makes it answer.
+            // RFC 9293, section 3.8.4: an acknowledged sequence number triggers an ACK.
             let position = self.sender.una() - 1;
             return Some(self.acknowledgement(now, position));
         }
-        if self.receiver.owes_ack() {
+        if self.receiver.is_ack_due() {
             let position = self.sender.next();
             return Some(self.acknowledgement(now, position));
         }
         None
     }
 
-    pub(super) fn control(&mut self, segment: Segment) -> Outgoing {
-        Outgoing {
-            segment,
-            offset: 0,
-            retransmission: false,
-        }
-    }
-
-    /// SACK blocks that fit beside the other options (RFC 2018, section 3).
+    /// Returns how many SACK blocks fit next to the other options (RFC 2018, section 3).
     #[inline]
     fn sack_room(&self, carries: bool) -> usize {
         if !self.sack {
@@ -85,7 +78,7 @@ impl Connection {
         })
     }
 
-    /// The header of every segment after the handshake.
+    /// Returns the header of a segment after the handshake.
     #[inline]
     fn header(&mut self, now: Instant, position: u64, length: u32) -> Segment {
         let mut flags = Flags::ACK;
@@ -97,16 +90,16 @@ impl Connection {
             self.peer_initial.at(self.receiver.next()),
             flags,
         );
-        let owed = self.receiver.owes_ack();
+        let owed = self.receiver.is_ack_due();
         segment.window = self.receiver.on_ack_sent(now, length > 0);
         segment.options.timestamps = self.timestamps_option(now);
-        segment.options.count = self.count;
+        segment.options.count = self.early.as_ref().and_then(|early| early.own_count());
         if self.receiver.sack_count() > 0 && self.sack {
-            // A segment that was cut before there were blocks, and leaves again, has no room for them.
+            // A retransmission keeps its length, which may leave no room for blocks.
             let room = (self.sender.segment().saturating_sub(length + 4) / 8) as usize;
             let room = room.min(self.sack_room(length > 0));
             if room == 0 {
-                // One without payload would have no more room.
+                // A segment without payload would have no more room.
                 if owed && length > 0 {
                     self.receiver.demand_ack();
                 }
@@ -125,46 +118,45 @@ impl Connection {
 
     fn acknowledgement(&mut self, now: Instant, position: u64) -> Outgoing {
         self.statistics.acknowledgements_sent += 1;
-        let segment = self.header(now, position, 0);
-        self.control(segment)
+        Outgoing::without_payload(self.header(now, position, 0))
     }
 
     #[inline]
-    fn data(&mut self, now: Instant, departure: &DataSegment) -> Outgoing {
-        if departure.length == 0 && !departure.fin {
-            return self.acknowledgement(now, departure.start);
+    fn data(&mut self, now: Instant, data: &DataSegment) -> Outgoing {
+        if data.length == 0 && !data.fin {
+            return self.acknowledgement(now, data.start);
         }
-        let mut segment = self.header(now, departure.start, departure.length);
-        segment.length = departure.length;
+        let mut segment = self.header(now, data.start, data.length);
+        segment.length = data.length;
         for (set, flag) in [
-            (departure.fin, Flags::FIN),
-            (departure.push && departure.length > 0, Flags::PSH),
-            (departure.reduced, Flags::CWR),
+            (data.fin, Flags::FIN),
+            (data.push && data.length > 0, Flags::PSH),
+            (data.reduced, Flags::CWR),
         ] {
             if set {
                 segment.flags |= flag;
             }
         }
-        if departure.ecn_capable {
+        if data.ecn_capable {
             segment.ecn = Ecn::Ect0;
         }
-        self.count_departure(now, departure);
+        self.count_sent(now, data);
         Outgoing {
             segment,
-            offset: departure.start - 1,
-            retransmission: departure.retransmission,
+            offset: data.start - 1,
+            retransmission: data.retransmission,
         }
     }
 
     #[inline]
-    pub(super) fn count_departure(&mut self, now: Instant, departure: &DataSegment) {
-        if departure.length > 0 {
+    pub(super) fn count_sent(&mut self, now: Instant, data: &DataSegment) {
+        if data.length > 0 {
             let statistics = &mut self.statistics;
             statistics.packets_sent += 1;
-            statistics.bytes_sent += u64::from(departure.length);
-            if departure.retransmission {
+            statistics.bytes_sent += u64::from(data.length);
+            if data.retransmission {
                 statistics.retransmissions += 1;
-                statistics.bytes_retransmitted += u64::from(departure.length);
+                statistics.bytes_retransmitted += u64::from(data.length);
             }
             statistics.first_data_at.get_or_insert(now);
         }

@@ -1,4 +1,4 @@
-//! What a client remembers of servers (RFC 7413, section 4.1.3).
+//! A client's cookie cache (RFC 7413, section 4.1.3).
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
@@ -7,21 +7,21 @@ use foundation::{Duration, Instant};
 
 use super::cookie::{Cookie, FastOpen};
 
-/// Servers remembered; beyond it the one requested longest ago is forgotten.
-const MOST: usize = 4096;
-/// For so long a server that gave no cookie is not requested again (RFC 7413, section 4.1.3, leaves the time open).
+/// Maximum number of cached servers; the least recently used one is evicted.
+const CAPACITY: usize = 4096;
+/// Time until the next cookie request to a server that issued none (RFC 7413, section 4.1.3, sets no value).
 const REFUSAL_LIFE: Duration = Duration::from_secs(3600);
-/// So many SYNs with data in a row without an answer, and the path is taken for one that drops them: the next SYNs go
-/// without, for a minute, and twice as long with each further one (as Linux does).
-const LOSSES: u32 = 2;
+/// Consecutive losses of SYNs with data after which the path is assumed to drop them. SYNs then carry no data for
+/// [`LOSS_LIFE`], doubled with each further loss, as in Linux.
+const MAX_LOSSES: u32 = 2;
 const LOSS_LIFE: Duration = Duration::from_secs(60);
-const MOST_DOUBLINGS: u32 = 10;
+const MAX_DOUBLINGS: u32 = 10;
 
 #[derive(Clone, Copy, Debug)]
 struct Server {
     cookie: Option<Cookie>,
     mss: Option<u16>,
-    /// Until then SYNs are sent without the option.
+    /// Until then, SYNs carry no Fast Open option.
     plain_until: Instant,
     losses: u32,
     used: Instant,
@@ -34,8 +34,8 @@ pub struct CookieCache {
 }
 
 impl CookieCache {
-    /// The option of a SYN to `server`, with the segment size that it announced before; no option where it gave no cookie,
-    /// or where SYNs with data get lost.
+    /// Returns the option of a SYN to `server` and the server's cached MSS. No option if the server issues no cookies or the
+    /// path drops SYNs with data.
     pub fn option(&mut self, now: Instant, server: IpAddr) -> (Option<FastOpen>, Option<u16>) {
         let Some(known) = self.servers.get_mut(&server) else {
             return (Some(FastOpen::Request), None);
@@ -46,7 +46,7 @@ impl CookieCache {
         (option, known.mss)
     }
 
-    /// A server answered: with a cookie, or without one; `requested` tells whether it was requested for one.
+    /// Records a server's SYN-ACK with or without a cookie; `requested`: the SYN requested one.
     pub fn on_answer(
         &mut self,
         now: Instant,
@@ -65,17 +65,17 @@ impl CookieCache {
         }
     }
 
-    /// A SYN with data was answered only when it was sent again without.
+    /// Records that a SYN with data was answered only after its retransmission without data.
     pub fn on_loss(&mut self, now: Instant, server: IpAddr) {
         let known = self.entry(now, server);
-        known.losses = (known.losses + 1).min(LOSSES + MOST_DOUBLINGS);
-        if known.losses >= LOSSES {
-            known.plain_until = now + LOSS_LIFE.doubled(known.losses - LOSSES);
+        known.losses = (known.losses + 1).min(MAX_LOSSES + MAX_DOUBLINGS);
+        if known.losses >= MAX_LOSSES {
+            known.plain_until = now + LOSS_LIFE.doubled(known.losses - MAX_LOSSES);
         }
     }
 
     fn entry(&mut self, now: Instant, server: IpAddr) -> &mut Server {
-        if self.servers.len() >= MOST && !self.servers.contains_key(&server) {
+        if self.servers.len() >= CAPACITY && !self.servers.contains_key(&server) {
             let oldest = self.servers.iter().min_by_key(|(_, known)| known.used);
             if let Some(oldest) = oldest.map(|(&address, _)| address) {
                 self.servers.remove(&oldest);
@@ -108,7 +108,7 @@ mod tests {
     }
 
     #[test]
-    fn cookies_and_refusals_are_remembered() {
+    fn caches_cookies_and_refusals() {
         let mut cache = CookieCache::default();
         let (good, bad) = (address(1), address(2));
         assert_eq!(cache.option(at(0), good), (Some(FastOpen::Request), None));
@@ -130,7 +130,7 @@ mod tests {
     }
 
     #[test]
-    fn a_path_that_drops_data_in_syns_gets_none_for_a_while() {
+    fn sends_plain_syns_on_a_path_that_drops_syn_data() {
         let mut cache = CookieCache::default();
         let server = address(1);
         let cookie = Cookie::new(&[1; 8]).unwrap();
@@ -148,14 +148,14 @@ mod tests {
         assert_eq!(
             cache.option(at(183), server).0,
             shows,
-            "one that went through ends the row"
+            "an answer resets the count of losses"
         );
     }
 
     #[test]
-    fn memory_is_bounded() {
+    fn capacity_is_bounded() {
         let mut cache = CookieCache::default();
-        for number in 0..=MOST as u32 {
+        for number in 0..=CAPACITY as u32 {
             cache.on_answer(
                 at(u64::from(number)),
                 address(number),
@@ -164,8 +164,8 @@ mod tests {
                 None,
             );
         }
-        assert_eq!(cache.servers.len(), MOST);
-        let forgotten = cache.option(at(9999), address(0)).0;
-        assert_eq!(forgotten, Some(FastOpen::Request), "the oldest");
+        assert_eq!(cache.servers.len(), CAPACITY);
+        let evicted = cache.option(at(9999), address(0)).0;
+        assert_eq!(evicted, Some(FastOpen::Request), "the oldest");
     }
 }

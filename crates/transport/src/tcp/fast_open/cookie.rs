@@ -1,31 +1,31 @@
-//! Cookies: proof that a client has received something at the address that it sends from (RFC 7413, section 4.1).
+//! Cookies: proof that a client receives packets at its source address (RFC 7413, section 4.1).
 
 use std::fmt;
 use std::net::IpAddr;
 
-/// The most bytes of a cookie (RFC 7413, section 4.1.1).
-const MOST: usize = 16;
-/// The fewest.
-const LEAST: usize = 4;
-/// Bytes of the cookies that are made here, as Linux makes them.
+/// Maximum bytes of a cookie (RFC 7413, section 4.1.1).
+const MAX_LENGTH: usize = 16;
+/// Minimum bytes of a cookie.
+const MIN_LENGTH: usize = 4;
+/// Bytes of issued cookies, as in Linux.
 const LENGTH: usize = 8;
 
-/// A cookie: 4 to 16 bytes, an even number of them.
+/// A cookie of 4 to 16 bytes, with an even length.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Cookie {
     length: u8,
-    bytes: [u8; MOST],
+    bytes: [u8; MAX_LENGTH],
 }
 
 impl Cookie {
-    /// The cookie of these bytes; `None` where no cookie is so long.
+    /// Returns the cookie with these bytes; `None` for an invalid length.
     #[must_use]
     pub fn new(bytes: &[u8]) -> Option<Self> {
         let length = bytes.len();
-        if !(LEAST..=MOST).contains(&length) || !length.is_multiple_of(2) {
+        if !(MIN_LENGTH..=MAX_LENGTH).contains(&length) || !length.is_multiple_of(2) {
             return None;
         }
-        let mut all = [0; MOST];
+        let mut all = [0; MAX_LENGTH];
         all[..length].copy_from_slice(bytes);
         Some(Self {
             length: length as u8,
@@ -33,7 +33,7 @@ impl Cookie {
         })
     }
 
-    /// Its bytes.
+    /// Returns the bytes.
     #[must_use]
     pub fn as_slice(&self) -> &[u8] {
         &self.bytes[..usize::from(self.length)]
@@ -54,17 +54,17 @@ impl fmt::Display for Cookie {
     }
 }
 
-/// The option of a SYN or its answer (RFC 7413, section 2).
+/// The Fast Open option of a SYN or SYN-ACK (RFC 7413, section 2).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum FastOpen {
-    /// The client asks for a cookie.
+    /// Cookie request of a client.
     Request,
-    /// The client shows its cookie, or the server gives one.
+    /// Cookie of a client's SYN, or issued by a server.
     Cookie(Cookie),
 }
 
 impl FastOpen {
-    /// Bytes of the cookie: none in a request.
+    /// Returns the bytes of the cookie; empty for a request.
     #[must_use]
     pub fn cookie_bytes(&self) -> &[u8] {
         match self {
@@ -73,7 +73,7 @@ impl FastOpen {
         }
     }
 
-    /// The option of these cookie bytes; `None` for a length that no option has.
+    /// Returns the option with these cookie bytes; `None` for an invalid length.
     #[must_use]
     pub fn from_cookie_bytes(bytes: &[u8]) -> Option<Self> {
         if bytes.is_empty() {
@@ -83,19 +83,18 @@ impl FastOpen {
     }
 }
 
-/// What a server makes of a cookie.
+/// Result of a server's check of a cookie.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CookieStatus {
-    /// It is the client's.
+    /// Valid for this client.
     Valid,
-    /// It is the client's, made with the key before: it is taken, and the client is given a new one.
+    /// Valid with the previous key: accepted, and answered with a new cookie.
     Outdated,
-    /// It is not.
+    /// Not valid for this client.
     Invalid,
 }
 
-/// The keys of a server: that of the cookies that it gives, and the one before, whose cookies it still takes
-/// (RFC 7413, section 4.1.2).
+/// A server's current key, and the previous one, whose cookies remain valid (RFC 7413, section 4.1.2).
 #[derive(Clone)]
 pub struct CookieKeys {
     current: [u8; 32],
@@ -103,7 +102,7 @@ pub struct CookieKeys {
 }
 
 impl CookieKeys {
-    /// A server with this secret key.
+    /// Returns keys with this secret.
     #[must_use]
     pub const fn new(key: [u8; 32]) -> Self {
         Self {
@@ -112,20 +111,20 @@ impl CookieKeys {
         }
     }
 
-    /// From now on cookies are made with `key`; those of the key until now are taken until the next change.
+    /// Replaces the key. Cookies of the previous key remain valid until the next change.
     pub const fn change(&mut self, key: [u8; 32]) {
         self.previous = Some(self.current);
         self.current = key;
     }
 
-    /// The cookie of a client: a function of its address that nobody else can compute (RFC 7413, section 4.1.2, asks
-    /// for a message authentication code of the address; this is keyed BLAKE3).
+    /// Returns the cookie of a client: a message authentication code of its address (RFC 7413, section 4.1.2), here keyed
+    /// BLAKE3.
     #[must_use]
     pub fn cookie(&self, client: IpAddr) -> Cookie {
         make(&self.current, client)
     }
 
-    /// Whether a cookie is the client's.
+    /// Checks a client's cookie.
     #[must_use]
     pub fn check(&self, client: IpAddr, cookie: Cookie) -> CookieStatus {
         if make(&self.current, client) == cookie {
@@ -139,7 +138,7 @@ impl CookieKeys {
 }
 
 impl fmt::Debug for CookieKeys {
-    /// Without the keys.
+    /// Omits the keys.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("CookieKeys").finish_non_exhaustive()
     }
@@ -151,7 +150,7 @@ fn make(key: &[u8; 32], client: IpAddr) -> Cookie {
         IpAddr::V6(address) => address,
     };
     let digest = blake3::keyed_hash(key, &address.octets());
-    let mut bytes = [0; MOST];
+    let mut bytes = [0; MAX_LENGTH];
     bytes[..LENGTH].copy_from_slice(&digest.as_bytes()[..LENGTH]);
     Cookie {
         length: LENGTH as u8,
@@ -169,7 +168,7 @@ mod tests {
     const OTHER: IpAddr = IpAddr::V4(Ipv4Addr::new(10, 0, 0, 2));
 
     #[test]
-    fn a_cookie_is_one_clients_and_one_keys() {
+    fn a_cookie_is_valid_for_one_client_and_one_key() {
         let mut keys = CookieKeys::new([1; 32]);
         let cookie = keys.cookie(CLIENT);
         assert_eq!(keys.check(CLIENT, cookie), CookieStatus::Valid);
@@ -186,7 +185,7 @@ mod tests {
     }
 
     #[test]
-    fn lengths_are_those_of_the_rfc() {
+    fn accepts_only_valid_cookie_lengths() {
         // RFC 7413, section 4.1.1: 4 to 16 bytes, and an even number.
         let good: Vec<usize> = (0..20)
             .filter(|&length| Cookie::new(&vec![7; length]).is_some())

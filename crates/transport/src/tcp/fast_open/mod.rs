@@ -1,5 +1,5 @@
-//! TCP Fast Open (RFC 7413): a client that shows a cookie which the server gave it before sends data in its SYN, and the
-//! server answers it before the handshake ends.
+//! TCP Fast Open (RFC 7413): a client with a cookie of the server sends data in its SYN, and the server responds before the
+//! end of the handshake.
 
 mod cache;
 mod cookie;

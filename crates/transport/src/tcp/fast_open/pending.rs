@@ -1,21 +1,21 @@
-//! How many connections a server lets open early at a time (`PendingFastOpenRequests` of RFC 7413, section 4.2).
+//! Limit of connections that a server opens early at a time (`PendingFastOpenRequests` of RFC 7413, section 4.2).
 
 use std::collections::VecDeque;
 
 use foundation::{Duration, Instant};
 
-/// As with Linux's usual backlog of Fast Open requests (`TCP_FASTOPEN`) for a server that asks for no more.
+/// Default limit, a usual backlog of Fast Open requests in Linux (`TCP_FASTOPEN`).
 const LIMIT: usize = 256;
-/// A request that was reset counts so long, or an attacker who can have the owners of forged addresses reset them would
-/// not be limited (RFC 7413, section 5.1; the time is Linux's).
+/// Time for which a reset connection counts. Otherwise the limit would not stop an attacker with forged addresses whose real
+/// hosts answer with resets (RFC 7413, section 5.1; value of Linux).
 const RESET_LIFE: Duration = Duration::from_secs(60);
 
-/// The connections whose SYN was answered before the client had shown that it hears.
+/// Connections that opened early and whose handshake is not complete.
 #[derive(Clone, Debug)]
 pub struct PendingOpens {
     limit: usize,
     open: usize,
-    /// When those that were reset count no longer.
+    /// When each reset connection stops counting.
     resets: VecDeque<Instant>,
 }
 
@@ -30,12 +30,12 @@ impl Default for PendingOpens {
 }
 
 impl PendingOpens {
-    /// At most so many at a time; 0 turns Fast Open off without forgetting cookies.
+    /// Sets the limit; 0 disables early opens but keeps the cookies.
     pub const fn set_limit(&mut self, limit: usize) {
         self.limit = limit;
     }
 
-    /// One more begins; false where there are too many.
+    /// Adds a connection; returns false if the limit is reached.
     pub fn start(&mut self, now: Instant) -> bool {
         while self.resets.front().is_some_and(|&until| until <= now) {
             self.resets.pop_front();
@@ -45,7 +45,7 @@ impl PendingOpens {
         has_room
     }
 
-    /// One has ended: its handshake is done, or it failed; `reset` by the client.
+    /// Removes a connection after its handshake or failure; `reset`: the client reset it.
     pub fn finish(&mut self, now: Instant, reset: bool) {
         self.open = self.open.saturating_sub(1);
         if reset {
@@ -59,7 +59,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn those_that_were_reset_count_for_a_while() {
+    fn reset_connections_count_for_a_minute() {
         let at = |seconds| Instant::ZERO + Duration::from_secs(seconds);
         let mut pending = PendingOpens::default();
         pending.set_limit(2);

@@ -1,39 +1,30 @@
-//! When acknowledgements leave: at once, or a little later with more to acknowledge
-//! (RFC 1122 section 4.2.3.2, RFC 5681 section 4.2).
+//! Scheduling of ACKs: immediate or delayed (RFC 1122 section 4.2.3.2, RFC 5681 section 4.2).
 
 use foundation::{Duration, Instant};
 
-use crate::tcp::profile::Parameters;
+use crate::tcp::parameters::Parameters;
 
-/// RFC 9293, section 3.8.6.3: an ACK is never delayed by more than half a second; Linux stops at 200 ms.
+/// Maximum adaptive delay of Linux (RFC 9293, section 3.8.6.3, allows half a second).
 const MAX_DELAY: Duration = Duration::from_millis(200);
-/// Linux acknowledges up to so many of the first segments at once.
-const MOST_QUICK: u32 = 16;
+/// Maximum number of first segments that Linux acknowledges at once.
+const MAX_QUICK: u32 = 16;
 
-/// What is known of the peer's rhythm, for reports.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct AckTiming {
-    /// How long an ACK would be delayed now.
-    pub delay: Duration,
-    /// Segments still acknowledged at once.
-    pub quick: u32,
-}
-
-/// The delay of acknowledgements.
+/// Decides when ACKs are due.
 #[derive(Debug)]
 pub struct AckScheduler {
-    /// An acknowledgement is due now.
+    /// An ACK is due now.
     due: bool,
-    /// When a delayed one is due; `Instant::MAX` for none.
+    /// When a delayed ACK is due; `Instant::MAX` for none.
     at: Instant,
     base: Duration,
     adaptive: bool,
     every: u64,
     quick_acks: bool,
-    /// The delay now: between half and five times `base` where it adapts.
+    /// Current delay: between half and five times `base` if adaptive.
     delay: Duration,
+    /// Segments still to be acknowledged at once.
     quick: u32,
-    /// Data flows both ways: an ACK rides on the answer.
+    /// Data flows both ways, so that data segments carry the ACKs.
     interactive: bool,
     received_at: Option<Instant>,
 }
@@ -54,7 +45,7 @@ impl AckScheduler {
         }
     }
 
-    /// A data segment arrived. The delay follows the gaps between segments, so that it covers the next one.
+    /// Adapts the delay to the gap before an arriving data segment, so that it covers the next gap.
     #[inline]
     pub fn on_data(&mut self, now: Instant, rto: Duration, window: u64, segment: u32) {
         let last = self.received_at.replace(now);
@@ -74,12 +65,12 @@ impl AckScheduler {
         } else if gap < self.delay {
             self.delay = (self.delay / 2 + gap).min(rto);
         } else if gap > rto {
-            // After a silence the peer may be in slow start again.
+            // After an idle period the peer may restart with slow start.
             self.start_quick(window, segment);
         }
     }
 
-    /// The window grew: the sender hears of that at once (Linux: `tcp_grow_window`).
+    /// Sends the next ACK at once because the window grew (`tcp_grow_window`).
     #[inline]
     pub const fn on_window_growth(&mut self) {
         if self.quick_acks {
@@ -92,11 +83,11 @@ impl AckScheduler {
             let half = window / (2 * u64::from(segment.max(1)));
             self.quick = self
                 .quick
-                .max(u32::try_from(half).unwrap_or(MOST_QUICK).clamp(2, MOST_QUICK));
+                .max(u32::try_from(half).unwrap_or(MAX_QUICK).clamp(2, MAX_QUICK));
         }
     }
 
-    /// The next acknowledgements leave at once: the peer needs to hear of something.
+    /// Makes an ACK due now and the next ones undelayed.
     pub fn ack_quickly(&mut self) {
         self.due = true;
         if self.quick_acks {
@@ -106,17 +97,17 @@ impl AckScheduler {
         }
     }
 
-    /// An acknowledgement is due now.
+    /// Makes an ACK due now.
     #[inline]
     pub fn demand(&mut self) {
         self.due = true;
     }
 
-    /// `waiting` positions wait to be acknowledged; a full segment has `segment` bytes.
+    /// Schedules an ACK of `waiting` unacknowledged bytes; a full segment has `segment` bytes.
     #[inline]
     pub fn schedule(&mut self, now: Instant, waiting: u64, segment: u32) {
         let quick = self.quick > 0 && !self.interactive;
-        // RFC 5681, section 4.2: at least every second full segment.
+        // RFC 5681, section 4.2: at least one ACK for every second full segment.
         if self.base.is_zero() || quick || waiting > (self.every - 1) * u64::from(segment) {
             self.due = true;
             return;
@@ -125,19 +116,19 @@ impl AckScheduler {
         self.at = self.at.min(now + self.delay.min(most));
     }
 
-    /// When a delayed acknowledgement is due.
+    /// Returns when a delayed ACK is due.
     #[inline]
     pub fn timeout(&self) -> Instant {
         if self.due { Instant::MAX } else { self.at }
     }
 
-    /// Nothing is acknowledged any more.
-    pub const fn stop(&mut self) {
+    /// Cancels a due or delayed ACK.
+    pub const fn cancel(&mut self) {
         self.due = false;
         self.at = Instant::MAX;
     }
 
-    /// The delay may be over.
+    /// Makes a delayed ACK due if its time has come.
     pub fn on_timeout(&mut self, now: Instant, rto: Duration) {
         if self.at > now {
             return;
@@ -153,30 +144,27 @@ impl AckScheduler {
         }
     }
 
-    /// Whether an acknowledgement is due now.
+    /// Whether an ACK is due now.
     #[inline]
     pub const fn is_due(&self) -> bool {
         self.due
     }
 
-    /// An acknowledgement of `packets` segments left. `data`: it rode on data.
+    /// Records a sent ACK of `packets` segments. `data`: the segment carried data.
     #[inline]
     pub fn on_ack_sent(&mut self, now: Instant, data: bool, packets: u64) {
         self.due = false;
         self.at = Instant::MAX;
         let packets = u32::try_from(packets).unwrap_or(u32::MAX);
         self.quick = self.quick.saturating_sub(packets);
-        // An answer soon after a question: this conversation goes to and fro.
+        // Data soon after received data: the exchange is interactive.
         if data && self.adaptive && self.received_at.is_some_and(|at| now - at < self.delay) {
             self.interactive = true;
         }
     }
 
-    /// Facts for reports.
-    pub const fn timing(&self) -> AckTiming {
-        AckTiming {
-            delay: self.delay,
-            quick: self.quick,
-        }
+    /// Returns the current delay.
+    pub const fn delay(&self) -> Duration {
+        self.delay
     }
 }

@@ -1,36 +1,36 @@
-//! How the receive buffer follows what the application reads in a round trip: dynamic right-sizing (Fisk and Feng,
-//! "Dynamic Right-Sizing in TCP", 2001), as Linux 6.18 does it (`tcp_rcv_space_adjust`, `tcp_rcvbuf_grow`).
+//! Autotuning of the receive buffer by the data read per round trip: dynamic right-sizing (Fisk and Feng, "Dynamic
+//! Right-Sizing in TCP", 2001), as in Linux 6.18 (`tcp_rcv_space_adjust`, `tcp_rcvbuf_grow`).
 
 use foundation::{Duration, Instant};
 
-/// `tcp_init_buffer_space`: the first measure, in full segments (`TCP_INIT_CWND`).
-const FIRST_SEGMENTS: u64 = 10;
+/// Initial data per round trip in full segments (`tcp_init_buffer_space`, `TCP_INIT_CWND`).
+const INITIAL_SEGMENTS: u64 = 10;
 
-/// The peer's echo of this end's timestamp clock, and that clock now, in its ticks of a millisecond.
+/// Echoed timestamp of this end's clock, and the clock now, in ms.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TimestampEcho {
     pub value: u32,
     pub clock: u32,
 }
 
-/// What is measured to size a receive buffer.
+/// Measurements that size a receive buffer.
 #[derive(Debug, Default)]
 pub struct Autotuning {
-    /// Most bytes read in one round trip so far.
+    /// Maximum bytes read in a round trip so far.
     space: u64,
-    /// When this round trip began, and how far the application had read.
+    /// Start of the current round trip, and the read position then.
     since: Option<Instant>,
     from: u64,
-    /// The receiver's own measure of the round trip.
+    /// The receiver's estimate of the round trip.
     round_trip: Option<Duration>,
     last_echo: Option<u32>,
-    /// Without timestamps: when this position arrives, a window has arrived.
+    /// Without timestamps: position whose arrival completes a window.
     window_end: u64,
     window_since: Option<Instant>,
 }
 
 impl Autotuning {
-    /// The round trip that a segment with data shows, by the timestamp that it echoes (`tcp_rcv_rtt_measure_ts`).
+    /// Samples the round trip from the echoed timestamp of a data segment (`tcp_rcv_rtt_measure_ts`).
     #[inline]
     pub fn on_echo(&mut self, echo: TimestampEcho, unread: bool) {
         if self.last_echo == Some(echo.value) {
@@ -41,7 +41,7 @@ impl Autotuning {
         if ticks < 1 << 24 {
             let sample = Duration::from_millis(u64::from(ticks.max(1)));
             match self.round_trip {
-                // What waits in the queue makes a late reader look like a long path.
+                // With unread data, a late reader would look like a long path.
                 Some(old) if sample >= old && unread => {}
                 Some(old) if sample >= old => self.round_trip = Some(old - old / 8 + sample / 8),
                 _ => self.round_trip = Some(sample),
@@ -49,17 +49,17 @@ impl Autotuning {
         }
     }
 
-    /// The receiver's own measure of the round trip.
+    /// Returns the receiver's estimate of the round trip.
     pub const fn round_trip(&self) -> Option<Duration> {
         self.round_trip
     }
 
-    /// The round trip as others have measured it: those over whose connections the data arrives.
+    /// Sets the round trip, measured by the subflows that deliver the data.
     pub const fn set_round_trip(&mut self, round_trip: Duration) {
         self.round_trip = Some(round_trip);
     }
 
-    /// Without timestamps: a window takes a round trip at least to arrive (`tcp_rcv_rtt_measure`).
+    /// Samples the round trip without timestamps: a window takes at least one to arrive (`tcp_rcv_rtt_measure`).
     pub fn on_window(&mut self, now: Instant, next: u64, window: u64) {
         if next < self.window_end {
             return;
@@ -71,9 +71,9 @@ impl Autotuning {
         (self.window_end, self.window_since) = (next + window, Some(now));
     }
 
-    /// The application has read up to `read` and left `unread` bytes; a full segment has `segment` bytes. Where more was
-    /// read in a round trip than ever, gives the window that this asks for, beside room for `beyond` bytes from the
-    /// first gap to the end of what has arrived.
+    /// Records a read up to position `read` that leaves `unread` bytes; a full segment has `segment` bytes. Returns the
+    /// window to provide if a round trip read more than any before, plus `beyond` bytes from the first gap to the end of the
+    /// received data.
     #[inline]
     pub fn on_read(
         &mut self,
@@ -84,7 +84,7 @@ impl Autotuning {
         beyond: u64,
     ) -> Option<u64> {
         let Some(since) = self.since else {
-            self.space = FIRST_SEGMENTS * u64::from(segment);
+            self.space = INITIAL_SEGMENTS * u64::from(segment);
             (self.since, self.from) = (Some(now), 1);
             return None;
         };
@@ -97,14 +97,14 @@ impl Autotuning {
             return None;
         }
         let old = std::mem::replace(&mut self.space, copied);
-        // Twice, since the measure is a round trip late; and twice what it grew by, for a sender in slow start.
+        // Twice, because the measurement is a round trip late; plus twice its growth, for a sender in slow start.
         let base = 2 * copied;
         let growth = u128::from(base) * u128::from(copied - old) / u128::from(old.max(1));
-        let wanted = u64::try_from(2 * growth).unwrap_or(u64::MAX).saturating_add(base);
-        Some(wanted.saturating_add(beyond))
+        let window = u64::try_from(2 * growth).unwrap_or(u64::MAX).saturating_add(base);
+        Some(window.saturating_add(beyond))
     }
 
-    /// Something arrived beyond a gap: the window that keeps room for it.
+    /// Returns the window that has room for `beyond` bytes above a gap.
     pub const fn on_gap(&self, beyond: u64) -> u64 {
         2 * self.space + beyond
     }
@@ -119,7 +119,7 @@ mod tests {
     }
 
     #[test]
-    fn a_slow_start_over_240_ms_asks_for_what_linux_asks_for() {
+    fn grows_as_linux_in_a_slow_start_over_240_ms() {
         // Linux 6.18 over 240 ms: `rcv_space` was 14480, 15928 and then 28960, and the buffer then 244316 bytes of which
         // 160/256 are window: 2 * 28960 * (1 + 2 * (28960 - 15928) / 15928) = 152,698.
         let mut tuning = Autotuning::default();
@@ -150,7 +150,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_not_read_does_not_count() {
+    fn unread_data_does_not_count() {
         let mut tuning = Autotuning::default();
         tuning.on_echo(TimestampEcho { value: 0, clock: 100 }, false);
         tuning.on_read(at(0), 1, 0, 1000, 0);
@@ -176,7 +176,7 @@ mod tests {
         assert_eq!(
             sample(&mut tuning, 1, 500, false),
             90,
-            "the same echo again says nothing"
+            "a repeated echo is no sample"
         );
         assert_eq!(sample(&mut tuning, 2, 500, true), 90, "the reader was late");
         assert_eq!(sample(&mut tuning, 3, 20, true), 20);

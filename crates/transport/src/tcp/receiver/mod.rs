@@ -5,7 +5,6 @@ mod autotuning;
 mod reassembly;
 mod window;
 
-pub use acks::AckTiming;
 pub use autotuning::{Autotuning, TimestampEcho};
 
 use foundation::{Duration, Instant};
@@ -13,44 +12,44 @@ use foundation::{Duration, Instant};
 use self::acks::AckScheduler;
 use self::reassembly::Reassembly;
 use self::window::Window;
-use super::profile::Parameters;
+use super::parameters::Parameters;
 
-/// What a data segment turned out to be.
+/// Effects of a data segment.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Arrival {
-    /// New bytes that the application can read now.
+    /// New data is readable.
     pub readable: bool,
-    /// The peer's stream has ended: its FIN and all before it have arrived.
+    /// The peer's stream is complete, FIN included.
     pub finished: bool,
-    /// Nothing in it was new.
+    /// Nothing in the segment was new.
     pub duplicate: bool,
 }
 
 /// The receiving direction of a connection.
 #[derive(Debug)]
 pub struct Receiver {
-    /// The next position expected (RCV.NXT), and what stands above it.
+    /// The next expected position (RCV.NXT), and data above it.
     reassembly: Reassembly,
-    /// The position after the last byte that the application took.
+    /// Position after the last byte read.
     read: u64,
-    /// Where the peer's FIN stands, once it arrived.
+    /// Position of the peer's FIN, after its arrival.
     fin: Option<u64>,
     window: Window,
-    /// How the window's memory grows, while it may: up to `most_memory`.
+    /// Autotuning of the window's memory, while it is below `max_memory`.
     autotuning: Option<Autotuning>,
-    most_memory: u64,
+    max_memory: u64,
     acks: AckScheduler,
-    /// RCV.NXT of the last acknowledgement that left.
+    /// RCV.NXT of the last ACK sent.
     acknowledged: u64,
-    /// The largest segment seen, as a measure of the peer's full segments.
+    /// Largest segment so far, as an estimate of the peer's full segments.
     segment: u32,
     dsack: bool,
-    /// Linux takes what arrives beyond a gap for a reason to offer more, where SACK tells the sender of it.
+    /// Whether data above a gap also opens the window, as in Linux with SACK.
     grows_beyond_gaps: bool,
 }
 
 impl Receiver {
-    /// A receiver of a stream whose first byte has position 1.
+    /// Returns a receiver of a stream whose first byte has position 1.
     pub fn new(parameters: &Parameters, scale: u8) -> Self {
         Self {
             reassembly: Reassembly::new(1),
@@ -58,7 +57,7 @@ impl Receiver {
             fin: None,
             window: Window::new(parameters, scale),
             autotuning: parameters.receive_autotuning.then(Autotuning::default),
-            most_memory: parameters.receive_buffer,
+            max_memory: parameters.receive_buffer,
             acks: AckScheduler::new(parameters),
             acknowledged: 1,
             segment: 0,
@@ -67,58 +66,58 @@ impl Receiver {
         }
     }
 
-    /// The next position expected.
+    /// Returns the next expected position.
     #[inline]
     pub const fn next(&self) -> u64 {
         self.reassembly.next()
     }
 
-    /// The position after the highest that may arrive.
+    /// Returns the end of the receive window.
     #[inline]
     pub fn edge(&self) -> u64 {
         self.window.edge().max(self.next())
     }
 
-    /// RCV.NXT of the last acknowledgement that left (Last.ACK.sent of RFC 7323).
+    /// Returns RCV.NXT of the last ACK sent (Last.ACK.sent of RFC 7323).
     pub const fn acknowledged(&self) -> u64 {
         self.acknowledged
     }
 
-    /// Bytes to read.
+    /// Returns the unread bytes in order.
     #[inline]
     pub fn readable(&self) -> u64 {
         self.data_end() - self.read
     }
 
-    /// The position after the last byte in order, the FIN not counted.
+    /// Returns the position after the last byte in order, without the FIN.
     fn data_end(&self) -> u64 {
         let next = self.next();
         next.min(self.fin.unwrap_or(next))
     }
 
-    /// Whether all of the peer's stream arrived, FIN included.
+    /// Whether the peer's stream is complete, FIN included.
     #[inline]
     pub fn is_finished(&self) -> bool {
         self.fin.is_some_and(|fin| self.next() > fin)
     }
 
-    /// The application takes up to `bytes`; gives how many. The window may be worth telling anew.
+    /// Reads up to `bytes` and returns how many. Schedules a window update if the window opened enough.
     pub fn read(&mut self, now: Instant, bytes: u64) -> u64 {
         let taken = bytes.min(self.readable());
+        if taken == 0 {
+            return 0;
+        }
         self.read += taken;
-        if taken > 0
-            && let Some(autotuning) = &mut self.autotuning
-        {
+        if let Some(autotuning) = &mut self.autotuning {
             let unread = self.reassembly.next().saturating_sub(self.read);
             let beyond = self.reassembly.beyond_gap();
             if let Some(window) = autotuning.on_read(now, self.read, unread, self.segment, beyond) {
                 self.grow_memory(window);
             }
         }
-        if taken > 0
-            && self
-                .window
-                .is_update_due(self.next(), self.readable(), self.segment)
+        if self
+            .window
+            .is_update_due(self.next(), self.readable(), self.segment)
         {
             self.acks.demand();
         }
@@ -126,18 +125,18 @@ impl Receiver {
     }
 
     fn grow_memory(&mut self, window: u64) {
-        // An owner that counts the window goes on to ask for the round trip.
-        if self.window.grow_memory(window, self.most_memory) && !self.window.is_external() {
+        // With an external window, autotuning continues to measure the round trip.
+        if self.window.grow_memory(window, self.max_memory) && !self.window.is_external() {
             self.autotuning = None;
         }
     }
 
-    /// The receiver's own measure of the round trip, while the buffer is sized by it.
+    /// Returns the receiver's estimate of the round trip, while autotuning is active.
     pub fn round_trip(&self) -> Option<Duration> {
         self.autotuning.as_ref().and_then(Autotuning::round_trip)
     }
 
-    /// What a segment with data shows of the round trip, and how large full segments are.
+    /// Samples the round trip and the size of full segments from a data segment.
     #[inline]
     fn measure(&mut self, now: Instant, length: u32, echo: Option<TimestampEcho>) {
         if length > self.segment {
@@ -155,8 +154,7 @@ impl Receiver {
         }
     }
 
-    /// A segment with `length` bytes from `start` arrived, acceptable and maybe with the FIN; `echo`: the timestamp that it
-    /// echoes.
+    /// Processes an acceptable segment with `length` bytes from `start`; `echo`: its echoed timestamp.
     pub fn on_data(
         &mut self,
         now: Instant,
@@ -174,7 +172,7 @@ impl Receiver {
                 .on_data(now, rto, self.window.size(before), self.segment);
         }
         let whole = start + u64::from(length) + u64::from(fin);
-        // What lies beyond the window offered is not taken (RFC 9293, section 3.10.7.4).
+        // Data beyond the window is discarded (RFC 9293, section 3.10.7.4).
         let end = whole.min(self.edge().max(start));
         if fin && end == whole && self.fin.is_none() {
             self.fin = Some(whole - 1);
@@ -197,7 +195,7 @@ impl Receiver {
                 self.acks.on_window_growth();
             }
         }
-        // RFC 5681, section 4.2: at once for duplicates, out of order, and what fills a gap.
+        // RFC 5681, section 4.2: acknowledge duplicates, out-of-order data and data that fills a gap at once.
         if arrival.duplicate || had_gap || self.reassembly.has_gap() || arrival.finished {
             self.acks.demand();
         } else {
@@ -210,7 +208,7 @@ impl Receiver {
         arrival
     }
 
-    /// A segment with data arrived that is not acceptable: `start..end` was received before.
+    /// Processes an unacceptable segment whose data `start..end` was received earlier.
     pub fn on_duplicate(&mut self, start: u64, end: u64) {
         if self.dsack {
             self.reassembly.report_duplicate(start, end.min(self.next()));
@@ -218,44 +216,39 @@ impl Receiver {
         self.acks.ack_quickly();
     }
 
-    /// No acknowledgement is owed: an answer to a SYN has told of all that came.
-    pub const fn forget_ack(&mut self) {
-        self.acks.stop();
+    /// Cancels a due or delayed ACK.
+    pub const fn cancel_ack(&mut self) {
+        self.acks.cancel();
     }
 
-    /// An acknowledgement is owed at once.
+    /// Makes an ACK due now.
     pub fn demand_ack(&mut self) {
         self.acks.demand();
     }
 
-    /// Acknowledgements are not delayed for a while (RFC 3168: congestion is told without delay).
+    /// Makes an ACK due now and the next ones undelayed.
     pub fn ack_quickly(&mut self) {
         self.acks.ack_quickly();
     }
 
-    /// When a delayed acknowledgement is due.
+    /// Returns when a delayed ACK is due.
     #[inline]
     pub fn timeout(&self) -> Instant {
         self.acks.timeout()
     }
 
-    /// The connection is gone: nothing is acknowledged any more.
-    pub const fn stop(&mut self) {
-        self.acks.stop();
-    }
-
-    /// A delayed acknowledgement may be due.
+    /// Handles the timer of a delayed ACK.
     pub fn on_timeout(&mut self, now: Instant, rto: Duration) {
         self.acks.on_timeout(now, rto);
     }
 
-    /// Whether an acknowledgement must leave now.
+    /// Whether an ACK is due now.
     #[inline]
-    pub const fn owes_ack(&self) -> bool {
+    pub const fn is_ack_due(&self) -> bool {
         self.acks.is_due()
     }
 
-    /// A segment with the acknowledgement leaves; gives its window, scaled. `data`: it carries data.
+    /// Records a sent ACK and returns its window field, scaled. `data`: the segment carries data.
     #[inline]
     pub fn on_ack_sent(&mut self, now: Instant, data: bool) -> u16 {
         let packets = (self.next() - self.acknowledged).div_ceil(u64::from(self.segment.max(1)));
@@ -264,47 +257,47 @@ impl Receiver {
         self.window.offer(self.next(), self.readable(), self.segment)
     }
 
-    /// The window as a SYN carries it, which is never scaled (RFC 7323, section 2.2).
+    /// Returns the window field of a SYN, which is never scaled (RFC 7323, section 2.2).
     pub fn offer_unscaled(&mut self) -> u16 {
         self.acknowledged = self.next();
         self.window.offer_unscaled(self.next())
     }
 
-    /// There is room for so many bytes, by the count of the connection's owner.
+    /// Sets the receive window in bytes from the caller's buffer.
     #[inline]
     pub fn set_window(&mut self, bytes: u64) {
         self.window.set_external(bytes);
     }
 
-    /// Window scaling is settled.
+    /// Sets the negotiated window shift.
     pub fn set_scale(&mut self, scale: u8) {
         self.window.set_scale(scale);
     }
 
-    /// SACK blocks to report, a DSACK first; at most `room` of them.
+    /// Reports at most `room` SACK blocks, a DSACK first.
     #[inline]
     pub fn sack_blocks(&self, room: usize, report: impl FnMut(u64, u64)) {
         self.reassembly.blocks(room, report);
     }
 
-    /// How many blocks there are to report.
+    /// Returns the number of SACK blocks to report.
     #[inline]
     pub fn sack_count(&self) -> usize {
         self.reassembly.block_count()
     }
 
-    /// The blocks have been reported: a DSACK is told once (RFC 2883, section 4).
+    /// Clears the DSACK, which is reported once (RFC 2883, section 4).
     #[inline]
     pub fn on_sack_sent(&mut self) {
-        self.reassembly.forget_duplicate();
+        self.reassembly.clear_duplicate();
     }
 
-    /// Facts for reports.
-    pub const fn timing(&self) -> AckTiming {
-        self.acks.timing()
+    /// Returns the current ACK delay.
+    pub const fn ack_delay(&self) -> Duration {
+        self.acks.delay()
     }
 
-    /// The window offered now, in bytes.
+    /// Returns the advertised window in bytes.
     pub fn window(&self) -> u64 {
         self.window.size(self.next())
     }

@@ -1,4 +1,4 @@
-//! What has arrived: in order up to a point, and in ranges above it (RFC 2018; RFC 2883).
+//! Received data: in order up to a position, and in ranges above it (RFC 2018; RFC 2883).
 
 use crate::ranges::RangeSet;
 
@@ -7,15 +7,15 @@ use crate::ranges::RangeSet;
 pub struct Reassembly {
     next: u64,
     above: RangeSet,
-    /// The ranges above, the one that grew last first (RFC 2018, section 4).
+    /// Ranges above `next`, the most recently grown first (RFC 2018, section 4).
     recent: [(u64, u64); 4],
     recent_count: usize,
-    /// What arrived twice and is to be reported (RFC 2883, section 4).
+    /// Duplicate range to report (RFC 2883, section 4).
     duplicate: Option<(u64, u64)>,
 }
 
 impl Reassembly {
-    /// Nothing has arrived; the first position expected is `next`.
+    /// Returns an empty reassembly whose first expected position is `next`.
     pub fn new(next: u64) -> Self {
         Self {
             next,
@@ -26,34 +26,29 @@ impl Reassembly {
         }
     }
 
-    /// The next position expected.
+    /// Returns the next expected position.
     #[inline]
     pub const fn next(&self) -> u64 {
         self.next
     }
 
-    /// Whether anything waits above a gap.
+    /// Whether there is data above a gap.
     #[inline]
     pub fn has_gap(&self) -> bool {
         !self.above.is_empty()
     }
 
-    /// From the next position expected to the end of all that has arrived: 0 without a gap.
+    /// Returns the bytes from the next expected position to the end of all received data; 0 without a gap.
     #[inline]
     pub fn beyond_gap(&self) -> u64 {
-        let last = self
-            .above
-            .len()
-            .checked_sub(1)
-            .and_then(|last| self.above.get(last));
-        last.map_or(0, |(_, end)| end - self.next)
+        self.above.last().map_or(0, |(_, end)| end - self.next)
     }
 
-    /// `start..end` arrived; gives how much of it is new. `report`: note what is not, for a DSACK.
+    /// Adds `start..end` and returns how much of it is new. `report`: report duplicates with a DSACK.
     #[inline]
     pub fn insert(&mut self, start: u64, end: u64, report: bool) -> u64 {
         if start <= self.next && end > self.next && self.above.is_empty() {
-            // The common case: in order, and nothing else waits.
+            // The common case: in order, without gaps.
             let new = end - self.next;
             if report && start < self.next {
                 self.report_duplicate(start, self.next);
@@ -73,7 +68,7 @@ impl Reassembly {
             return 0;
         }
         if report && self.duplicate.is_none() {
-            // RFC 2883, section 4.2: the first part that had arrived before.
+            // RFC 2883, section 4.2: report the first duplicate part.
             if let Some((from, to)) = self.above.first_overlap(start, end) {
                 self.report_duplicate(from, to);
             }
@@ -91,7 +86,7 @@ impl Reassembly {
         new
     }
 
-    /// The range that holds `position` grew: it stands first, and what it swallowed is gone.
+    /// Moves the range that contains `position` to the front and removes the ranges it merged.
     fn note_recent(&mut self, position: u64) {
         let Some(range) = self.above.position(position).and_then(|at| self.above.get(at)) else {
             return;
@@ -117,33 +112,33 @@ impl Reassembly {
             }
         }
         if let (0, Some(oldest)) = (count, self.above.first()) {
-            // More ranges than are remembered: what is left stands for itself.
+            // More ranges than `recent` stores: report the lowest one.
             self.recent[0] = oldest;
             count = 1;
         }
         self.recent_count = count;
     }
 
-    /// `start..end` arrived again.
+    /// Schedules a DSACK for `start..end`.
     pub fn report_duplicate(&mut self, start: u64, end: u64) {
         if start < end {
             self.duplicate = Some((start, end));
         }
     }
 
-    /// The duplicate has been reported.
+    /// Clears the reported DSACK.
     #[inline]
-    pub fn forget_duplicate(&mut self) {
+    pub fn clear_duplicate(&mut self) {
         self.duplicate = None;
     }
 
-    /// How many blocks there are to report.
+    /// Returns the number of blocks to report.
     #[inline]
     pub const fn block_count(&self) -> usize {
         self.recent_count + self.duplicate.is_some() as usize
     }
 
-    /// The blocks to report: the duplicate, then the ranges, the most recent one first.
+    /// Reports at most `room` blocks: the DSACK, then the ranges, the most recent first.
     #[inline]
     pub fn blocks(&self, room: usize, mut report: impl FnMut(u64, u64)) {
         let ranges = self.recent[..self.recent_count].iter().copied();
@@ -181,7 +176,7 @@ mod tests {
         }
         assert_eq!(r.next(), 5500);
         assert_eq!(seen[3], [(8000, 8500), (7000, 7500), (6000, 6500)]);
-        // "Suppose that the 4th packet is received out of order": it joins two, and stands first.
+        // "Suppose that the 4th packet is received out of order": it joins two ranges and is reported first.
         r.insert(6500, 7000, true);
         assert_eq!(blocks(&r), [(6000, 7500), (8000, 8500)]);
         // The 2nd fills the gap up to there.
@@ -197,12 +192,12 @@ mod tests {
         assert_eq!(r.insert(3000, 3500, true), 0);
         assert_eq!(blocks(&r), [(3000, 3500)]);
         // Section 4.1.2: out of order data 4500..5000 stays behind the duplicate block.
-        r.forget_duplicate();
+        r.clear_duplicate();
         r.insert(4500, 5000, true);
         r.insert(3000, 3500, true);
         assert_eq!(blocks(&r), [(3000, 3500), (4500, 5000)]);
-        // Section 4.1.3: a duplicate of what waits above; its block stands within the second one.
-        r.forget_duplicate();
+        // Section 4.1.3: a duplicate of out-of-order data; its block is within the second one.
+        r.clear_duplicate();
         r.insert(5000, 5500, true);
         assert_eq!(r.insert(5000, 5500, true), 0);
         assert_eq!(blocks(&r), [(5000, 5500), (4500, 5500)]);
@@ -210,24 +205,24 @@ mod tests {
 
     proptest! {
         #[test]
-        fn any_order_gives_the_stream(mut cuts in prop::collection::vec((0_u64..40, 1_u64..8), 1..60)) {
+        fn reassembles_any_order(mut cuts in prop::collection::vec((0_u64..40, 1_u64..8), 1..60)) {
             let mut r = Reassembly::new(0);
-            let mut held = [false; 64];
+            let mut received = [false; 64];
             cuts.extend([(0, 20), (20, 28)]);
             for (start, length) in cuts {
-                let fresh = (start..start + length).filter(|&i| !std::mem::replace(&mut held[i as usize], true)).count();
+                let fresh = (start..start + length).filter(|&i| !std::mem::replace(&mut received[i as usize], true)).count();
                 let below = r.next();
                 prop_assert_eq!(r.insert(start, start + length, true), fresh as u64);
-                let in_order = held.iter().position(|h| !h).unwrap() as u64;
+                let in_order = received.iter().position(|h| !h).unwrap() as u64;
                 prop_assert_eq!(r.next(), in_order);
                 if (fresh as u64) < length {
                     let (s, e) = blocks(&r)[0];
                     prop_assert!(start <= s && e <= start + length, "the duplicate {}..{} of {}+{}", s, e, start, length);
-                    prop_assert!(s < below || r.above.is_empty() || held[s as usize]);
+                    prop_assert!(s < below || r.above.is_empty() || received[s as usize]);
                 }
-                r.forget_duplicate();
+                r.clear_duplicate();
                 for (s, e) in blocks(&r) {
-                    prop_assert!((s..e).all(|i| held[i as usize]) && !held[e as usize] && s > r.next());
+                    prop_assert!((s..e).all(|i| received[i as usize]) && !received[e as usize] && s > r.next());
                 }
                 prop_assert_eq!(blocks(&r).is_empty(), r.above.is_empty());
             }

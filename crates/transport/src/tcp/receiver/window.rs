@@ -1,32 +1,32 @@
-//! The window that the receiver offers (RFC 9293, sections 3.8.6 and 3.8.6.2.2; RFC 7323, section 2).
+//! The advertised window (RFC 9293, sections 3.8.6 and 3.8.6.2.2; RFC 7323, section 2).
 
-use crate::tcp::profile::Parameters;
+use crate::tcp::parameters::Parameters;
 
-/// The largest value of a header's window field.
+/// Maximum value of the window field.
 const MAX_FIELD: u64 = 65_535;
-/// What is window of memory is counted in 256ths (Linux: `TCP_RMEM_TO_WIN_SCALE`).
+/// Unit of `Window::share`: the window is a number of 256ths of the memory (`TCP_RMEM_TO_WIN_SCALE`).
 const WHOLE: u64 = 256;
-/// Where segments have overhead, and none has arrived, half of the memory is window (`TCP_DEFAULT_SCALING_RATIO`).
+/// Initial share if segments have overhead (`TCP_DEFAULT_SCALING_RATIO`).
 const HALF: u64 = 128;
-/// Linux: what is shorter says nothing about the sender's rate (`tcp_event_data_recv`).
-const LEAST_TO_GROW: u32 = 128;
+/// Minimum payload of a segment that opens the window in Linux (`tcp_event_data_recv`).
+const MIN_LENGTH_TO_GROW: u32 = 128;
 
-/// The window offered.
+/// The advertised window.
 #[derive(Debug)]
 pub struct Window {
-    /// The position after the highest that was ever offered: it never moves back (RFC 9293, section 3.8.6).
+    /// End of the advertised window; never moves back (RFC 9293, section 3.8.6).
     edge: u64,
-    /// The largest window offered now, which grows with what arrives up to `buffer`.
+    /// Current maximum of the window, which grows with arriving data up to `buffer`.
     limit: u64,
-    /// What the owner of several connections says that there is room for, in place of what is counted here.
+    /// Window set by the caller for a shared buffer; replaces the calculation here.
     external: Option<u64>,
-    /// Bytes of memory, how many 256ths of it are window, and what that makes.
+    /// Bytes of memory, the 256ths of it available as window, and the product.
     memory: u64,
     share: u64,
     buffer: u64,
-    /// Bytes of memory that a segment takes besides its payload.
+    /// Memory per segment in addition to its payload.
     overhead: u64,
-    /// Whether what arrives beyond a gap is taken for progress too, and short segments for none.
+    /// Whether unread data limits the growth of the window, and short segments do not open it.
     linux: bool,
     scale: u8,
 }
@@ -36,7 +36,7 @@ impl Window {
         let segment = u64::from(parameters.mss);
         let mut limit = parameters.initial_receive_window;
         if parameters.is_linux() && limit > segment {
-            // Whole segments, so that the last one of a window is full.
+            // A multiple of the segment size, so that the last segment of a window is full.
             limit -= limit % segment;
         }
         let overhead = parameters.receive_overhead;
@@ -68,8 +68,7 @@ impl Window {
         self.buffer = memory * self.share / WHOLE;
     }
 
-    /// Full segments have `segment` payload bytes: that tells how much of the memory they leave for payload
-    /// (`tcp_measure_rcv_mss`).
+    /// Sets the payload of full segments, which determines the share of memory for payload (`tcp_measure_rcv_mss`).
     pub fn set_segment(&mut self, segment: u32) {
         if self.overhead > 0 {
             let segment = u64::from(segment);
@@ -79,19 +78,18 @@ impl Window {
         }
     }
 
-    /// There is room for so many bytes, whatever is unread here.
+    /// Sets the window of a shared buffer.
     #[inline]
     pub fn set_external(&mut self, bytes: u64) {
         self.external = Some(bytes);
     }
 
-    /// Whether somebody else says what there is room for.
+    /// Whether the caller sets the window.
     pub const fn is_external(&self) -> bool {
         self.external.is_some()
     }
 
-    /// There is to be memory for a window of `window` bytes, but at most `most` bytes of it. Gives whether that is all
-    /// that there will ever be.
+    /// Grows the memory for a window of `window` bytes, up to `most` bytes of memory. Returns whether it has that maximum.
     pub fn grow_memory(&mut self, window: u64, most: u64) -> bool {
         let memory =
             (u128::from(window) * u128::from(WHOLE) / u128::from(self.share)).min(u128::from(most)) as u64;
@@ -101,40 +99,40 @@ impl Window {
         self.memory >= most
     }
 
-    /// Window scaling is settled: a window without it has 16 bits.
+    /// Sets the negotiated window shift.
     pub fn set_scale(&mut self, scale: u8) {
         self.scale = scale;
     }
 
-    /// The position after the highest that was offered.
+    /// Returns the end of the advertised window.
     #[inline]
     pub const fn edge(&self) -> u64 {
         self.edge
     }
 
-    /// What is left of the window offered.
+    /// Returns the remaining window.
     #[inline]
     pub const fn size(&self, next: u64) -> u64 {
         self.edge.saturating_sub(next)
     }
 
-    /// New data arrived, `held` bytes of which wait in memory: the limit grows by two segments, so that it stays ahead of
-    /// a sender in slow start (`tcp_grow_window`). Gives whether it did.
+    /// Raises the limit by two segments for new data, so that it stays ahead of a sender in slow start (`tcp_grow_window`).
+    /// Returns whether it grew.
     #[inline]
-    pub fn on_progress(&mut self, held: u64, length: u32) -> bool {
+    pub fn on_progress(&mut self, unread: u64, length: u32) -> bool {
         let most = if self.linux {
-            self.buffer.saturating_sub(held)
+            self.buffer.saturating_sub(unread)
         } else {
             self.buffer
         };
-        if self.limit >= most || (self.linux && length < LEAST_TO_GROW) {
+        if self.limit >= most || (self.linux && length < MIN_LENGTH_TO_GROW) {
             return false;
         }
         self.limit = (self.limit + 2 * u64::from(length)).min(most);
         true
     }
 
-    /// The window that there is room for, without silly small steps.
+    /// Returns the window that the buffer has room for, with silly window avoidance.
     #[inline]
     fn room(&self, next: u64, unread: u64, segment: u32) -> u64 {
         let most = MAX_FIELD << self.scale;
@@ -143,7 +141,7 @@ impl Window {
         }
         let free = self.buffer.saturating_sub(unread);
         let window = free.min(self.limit).min(most);
-        // RFC 9293, section 3.8.6.2.2: no step below a full segment or half the buffer.
+        // RFC 9293, section 3.8.6.2.2: steps of at least a full segment or half the buffer.
         let least = u64::from(segment).min(self.buffer / 2);
         if window < least && next + window > self.edge {
             return 0;
@@ -151,28 +149,28 @@ impl Window {
         window
     }
 
-    /// The window field of a segment that leaves: never less than was offered before.
+    /// Returns the window field of a segment to send, which never takes back an advertised window.
     #[inline]
     pub fn offer(&mut self, next: u64, unread: u64, segment: u32) -> u16 {
         let mut window = self.room(next, unread, segment);
-        // A window that is given counts from elsewhere: the edge here is not that of what was offered.
+        // An external window has its own right edge.
         if self.external.is_none() {
             window = window.max(self.size(next));
         }
-        // Rounded up to the scale, as far as the field holds: rounding down would take back what was offered.
+        // Rounding down would take back part of the advertised window.
         let field = window.div_ceil(1 << self.scale).min(MAX_FIELD);
         self.edge = self.edge.max(next + (field << self.scale));
         field as u16
     }
 
-    /// The window field of a SYN.
+    /// Returns the window field of a SYN.
     pub fn offer_unscaled(&mut self, next: u64) -> u16 {
         let field = self.external.unwrap_or(self.limit).min(MAX_FIELD);
         self.edge = self.edge.max(next + field);
         field as u16
     }
 
-    /// After a read: whether the window grew so much that the peer should hear of it (twice what is left of it).
+    /// Whether a read opened the window enough for an update: to twice the remaining window.
     pub fn is_update_due(&self, next: u64, unread: u64, segment: u32) -> bool {
         let left = self.size(next);
         if self.external.is_some() || 2 * left > self.limit {
@@ -200,7 +198,7 @@ mod tests {
     }
 
     #[test]
-    fn the_right_edge_never_moves_back() {
+    fn right_edge_never_moves_back() {
         let mut w = window(10_000, 0);
         assert_eq!(w.edge(), 10_001);
         // 3000 bytes arrive and are not read: the same edge, a smaller window.
@@ -209,7 +207,7 @@ mod tests {
     }
 
     #[test]
-    fn no_silly_windows() {
+    fn avoids_silly_windows() {
         // RFC 9293, section 3.8.6.2.2: the buffer is full, and single bytes are read.
         let mut w = window(4000, 0);
         assert_eq!(w.offer(4001, 4000, 1000), 0);
@@ -220,7 +218,7 @@ mod tests {
     }
 
     #[test]
-    fn scaling_rounds_up_and_the_edge_says_so() {
+    fn scaling_rounds_up() {
         let mut w = window(1 << 20, 7);
         let field = w.offer(1001, 1000, 1000);
         assert_eq!(w.edge(), 1001 + (u64::from(field) << 7));

@@ -1,48 +1,49 @@
-//! An acknowledgement arrives: what it says, in the order in which it matters.
+//! Processing of an acknowledgement.
 
 use foundation::{Duration, Instant};
 
+use super::Sender;
 use super::sent_segment::{Marks, SentSegment};
-use super::{CongestionState, Sender};
 use crate::congestion::{Acknowledgement, Loss, Snapshot};
 use crate::statistics::Statistics;
+use crate::tcp::state::CongestionState;
 
-/// What an arriving segment says about this direction.
+/// Fields of a segment that acknowledge this direction.
 #[derive(Clone, Copy, Debug)]
 pub struct AckInfo<'a> {
-    /// Position that it acknowledges.
+    /// Acknowledged position.
     pub acknowledgement: u64,
-    /// Its own position in the peer's stream.
+    /// Position of the segment in the peer's stream.
     pub sequence: u64,
-    /// The window, scaled up.
+    /// Window in bytes.
     pub window: u64,
     /// SACK blocks as positions, in the order of the header.
     pub sack: &'a [(u64, u64)],
-    /// The echo of congestion experienced.
+    /// Congestion echo (ECE).
     pub ece: bool,
-    /// The echo of this side's timestamp.
+    /// Echoed timestamp.
     pub echo: Option<u32>,
-    /// Whether it carries data or a FIN: then it is no duplicate ACK.
+    /// The segment carries data or a FIN and thus is no duplicate ACK.
     pub carries: bool,
 }
 
-/// Whether an acknowledgement is one (RFC 9293 section 3.10.7.4; RFC 5961, section 5).
+/// Validity of an acknowledgement (RFC 9293 section 3.10.7.4; RFC 5961, section 5).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AckValidity {
-    /// Taken; `true` where it made room in the send buffer.
-    Valid(bool),
-    /// It acknowledges what was never sent.
+    /// Valid; `advanced`: the cumulative acknowledgement moved.
+    Valid { advanced: bool },
+    /// It acknowledges unsent data.
     Unsent,
-    /// It is older than any window ago.
+    /// It is more than the largest window below SND.UNA.
     TooOld,
 }
 
-/// Losses found together.
+/// Losses detected together.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Losses {
     pub bytes: u64,
     pub packets: u64,
-    /// DataSegment and snapshot of the newest of them.
+    /// Send time and snapshot of the newest of them.
     pub newest: Option<(Instant, Snapshot)>,
 }
 
@@ -56,44 +57,44 @@ impl Losses {
     }
 }
 
-/// What one ACK brought to light.
+/// Effects of one ACK.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct AckSummary {
-    /// It moved the cumulative acknowledgement from here.
+    /// Cumulative acknowledgement before it, and whether it moved.
     pub prior_una: u64,
     pub advanced: bool,
-    /// It cannot be a duplicate: it carries data, moves the window or acknowledges data.
+    /// It carries data, changes the window or acknowledges data.
     pub not_duplicate: bool,
     pub data_acked: bool,
     pub newly_sacked: bool,
     pub dsack: bool,
     pub ece: bool,
-    /// Data that had been sent again was acknowledged.
+    /// Retransmitted data was acknowledged.
     pub retransmitted_acked: bool,
-    /// Data of before the timeout, never sent again, arrived (for F-RTO).
+    /// Data sent before the timeout and never retransmitted was acknowledged (F-RTO).
     pub original_acked: bool,
-    /// The timer starts anew.
+    /// The retransmission timer restarts.
     pub set_timer: bool,
-    /// Duplicate ACK (RFC 5681, section 2).
+    /// 1 for a duplicate ACK (RFC 5681, section 2).
     pub duplicates: u64,
     pub delivered: u64,
     pub delivered_bytes: u64,
     pub prior_in_flight: u64,
     pub losses: Losses,
-    /// Newest departure among what was newly delivered.
+    /// Latest send time among the newly delivered segments.
     pub newest_sent: Instant,
-    /// Departures of the oldest and newest segment never sent again that were newly acknowledged.
+    /// Send times of the first and last newly acknowledged segment without retransmission.
     pub first_acked: Option<Instant>,
     pub last_acked: Option<Instant>,
     pub first_sacked: Option<Instant>,
     pub last_sacked: Option<Instant>,
     pub echo: Option<u32>,
-    /// What had been delivered when the newest packet that this ACK acknowledges left.
+    /// Bytes delivered when the newest segment that this ACK acknowledges was sent.
     pub prior_delivered: Option<u64>,
 }
 
 impl Sender {
-    /// An acknowledgement arrived.
+    /// Processes an acknowledgement.
     pub fn on_ack(&mut self, now: Instant, info: &AckInfo<'_>, statistics: &mut Statistics) -> AckValidity {
         let acknowledged = info.acknowledgement;
         if acknowledged > self.next {
@@ -119,10 +120,10 @@ impl Sender {
         if !old {
             self.update_window(info, &mut summary);
         }
-        // What this ACK itself reports above a segment that it acknowledges is no sign of reordering.
+        // Blocks of this ACK above a segment that it acknowledges cumulatively do not indicate reordering.
         let highest = self.scoreboard.highest_sacked();
         if !info.sack.is_empty() && self.use_sack {
-            self.take_sack(now, info, &mut summary);
+            self.process_sack(now, info, &mut summary);
         }
         if summary.advanced {
             self.advance(now, acknowledged, highest, &mut summary, statistics);
@@ -132,21 +133,18 @@ impl Sender {
             self.rack
                 .on_dsack(summary.dsack, summary.prior_delivered, self.estimator.delivered());
         }
-        let had_tail_probe = self.tail_probe.is_some();
-        if had_tail_probe {
-            self.resolve_tail_probe(now, &summary);
-        }
+        self.resolve_tail_probe(now, &summary);
         let dubious = !summary.data_acked && !summary.not_duplicate
             || summary.newly_sacked
             || summary.ece
             || summary.dsack
             || self.state != CongestionState::Open;
         if dubious && (!self.scoreboard.is_empty() || summary.data_acked || summary.dsack || summary.ece) {
-            // RFC 5681, section 2: a duplicate ACK acknowledges nothing, brings nothing, moves no window.
+            // RFC 5681, section 2: a duplicate ACK neither acknowledges nor carries data nor changes the window.
             if !summary.advanced && !summary.not_duplicate && !self.scoreboard.is_empty() {
                 summary.duplicates = 1;
             }
-            self.alert(now, &mut summary, statistics);
+            self.process_dubious_ack(now, &mut summary, statistics);
         }
         if summary.set_timer && !self.is_reordering_timer() {
             self.set_timer(now);
@@ -155,10 +153,12 @@ impl Sender {
             self.check_probe_timer(now);
         }
         self.report_to_controller(now, &summary);
-        AckValidity::Valid(summary.advanced)
+        AckValidity::Valid {
+            advanced: summary.advanced,
+        }
     }
 
-    /// RFC 9293, section 3.10.7.4: the newest segment tells the window.
+    /// RFC 9293, section 3.10.7.4: the newest segment sets the window.
     fn update_window(&mut self, info: &AckInfo<'_>, summary: &mut AckSummary) {
         let newer = info.acknowledgement > self.una
             || info.sequence > self.window_from
@@ -174,8 +174,8 @@ impl Sender {
         }
     }
 
-    /// RFC 2018, section 5, and RFC 2883, section 4: what the blocks say.
-    fn take_sack(&mut self, now: Instant, info: &AckInfo<'_>, summary: &mut AckSummary) {
+    /// Processes the SACK blocks (RFC 2018, section 5; RFC 2883, section 4).
+    fn process_sack(&mut self, now: Instant, info: &AckInfo<'_>, summary: &mut AckSummary) {
         let mut blocks = info.sack;
         if let Some(duplicate) = duplicate_block(blocks, info.acknowledgement) {
             blocks = &blocks[1..];
@@ -183,7 +183,7 @@ impl Sender {
             self.on_duplicate(duplicate, summary.prior_una);
         }
         let mut lowest_reordered = u64::MAX;
-        // In the order of the stream: a hole below what arrived shows reordering.
+        // Sorted by position, so that only a hole below an earlier arrival indicates reordering.
         let mut sorted = [(0, 0); 4];
         let count = blocks.len().min(4);
         sorted[..count].copy_from_slice(&blocks[..count]);
@@ -233,7 +233,7 @@ impl Sender {
             && let (Some(oldest), Some(front)) = (summary.first_sacked, self.scoreboard.front())
             && oldest < front.sent_at
         {
-            // ACKs of what left after the first segment's last departure do not make its timer wait on.
+            // Restart only for segments sent before the first one's last transmission.
             summary.set_timer = true;
         }
         if lowest_reordered != u64::MAX && (self.state != CongestionState::Loss || self.undo.is_some()) {
@@ -241,7 +241,7 @@ impl Sender {
         }
     }
 
-    /// The cumulative acknowledgement moves.
+    /// Advances the cumulative acknowledgement. `highest`: highest position selectively acknowledged before.
     #[inline]
     fn advance(
         &mut self,
@@ -278,7 +278,7 @@ impl Sender {
         self.scoreboard.trim_front(acknowledged);
         summary.set_timer |= summary.data_acked || partly;
         summary.not_duplicate |= summary.data_acked;
-        // The peer's window counts from the new acknowledgement: `window` is relative to it.
+        // `window` is relative to `una`.
         self.una = acknowledged;
         self.stalled_since = now;
         self.timeouts = 0;
@@ -288,9 +288,9 @@ impl Sender {
             self.on_reordering(lowest, highest);
         }
         if !self.use_sack {
-            // Without SACK, a jump over what was sent again may be the retransmission's doing alone.
+            // Without SACK, an advance over retransmitted data may be the effect of the retransmission alone.
             summary.original_acked &= !summary.retransmitted_acked;
-            // RFC 6582 by counting: a cumulative ACK takes the segments behind earlier duplicates with it.
+            // The cumulative ACK also covers segments that earlier duplicate ACKs counted as delivered.
             let new = acked - self.duplicates.min(acked);
             summary.delivered = new.max(u64::from(acked > 0));
             summary.delivered_bytes = summary
@@ -303,7 +303,8 @@ impl Sender {
         }
     }
 
-    /// RFC 6298, section 3 (Karn), and RFC 7323, section 4.1, where all was sent again.
+    /// Samples the round trip of segments without retransmission (RFC 6298, section 3), or by timestamps (RFC 7323,
+    /// section 4.1).
     fn sample_round_trip(&mut self, now: Instant, summary: &AckSummary, statistics: &mut Statistics) {
         let sample = match (summary.first_acked, summary.first_sacked) {
             (Some(sent), _) if !summary.retransmitted_acked => Some(now - sent),
@@ -320,7 +321,7 @@ impl Sender {
         self.sample_rtt(now, sample, statistics);
     }
 
-    /// A round trip was measured: the timeout follows it, without back-off.
+    /// Adds an RTT sample and resets the back-off.
     pub fn sample_rtt(&mut self, now: Instant, sample: Duration, statistics: &mut Statistics) {
         let round_ended = self.una > self.rtt_round;
         if round_ended {
@@ -331,7 +332,7 @@ impl Sender {
         statistics.record_rtt(sample);
     }
 
-    /// The controller hears of what arrived, and the window of a reduction moves on.
+    /// Reports delivered data to the controller and updates a reduction in progress.
     #[inline]
     fn report_to_controller(&mut self, now: Instant, summary: &AckSummary) {
         if summary.delivered == 0 && summary.delivered_bytes == 0 {
@@ -342,7 +343,7 @@ impl Sender {
             self.delivered_marked += summary.delivered;
         }
         let reducing = matches!(self.state, CongestionState::Cwr | CongestionState::Recovery);
-        // Reordering is no reason not to grow: what arrives out of order has arrived.
+        // On a path that reorders, data that arrives out of order also grows the window.
         let forward =
             summary.data_acked || (self.reordering > super::DUPLICATE_THRESHOLD && summary.newly_sacked);
         let rate_sample = self
@@ -374,7 +375,7 @@ impl Sender {
         }
     }
 
-    /// The controller hears of losses found. `in_recovery`: the window was reduced for them already.
+    /// Reports losses to the controller. `in_recovery`: the window was already reduced for them.
     pub(super) fn report_losses(
         &mut self,
         now: Instant,
@@ -399,13 +400,13 @@ impl Sender {
         self.controller.on_lost(&loss);
     }
 
-    /// The owner knows that the path reorders, by up to so many segments.
+    /// Raises the expected reordering to `segments`.
     pub fn expect_reordering(&mut self, segments: u64) {
         self.reordering_seen += 1;
         self.reordering = self.reordering.max(segments);
     }
 
-    /// Segments of reordering, in segments, as far as this connection has seen (Linux's measure).
+    /// Updates the expected reordering, in segments as Linux measures it.
     pub(super) fn on_reordering(&mut self, low: u64, highest: u64) {
         if low >= highest {
             return;
@@ -418,7 +419,7 @@ impl Sender {
     }
 }
 
-/// A segment is newly known to have arrived.
+/// Records the delivery of a segment.
 #[inline]
 fn deliver(
     now: Instant,
@@ -436,8 +437,8 @@ fn deliver(
     }
 }
 
-/// RFC 2883, section 4.2: the first block is a duplicate's where it lies below the cumulative
-/// acknowledgement or within the second block.
+/// Returns the DSACK block: the first block, if it is below the cumulative acknowledgement or within the second block
+/// (RFC 2883, section 4.2).
 fn duplicate_block(blocks: &[(u64, u64)], acknowledged: u64) -> Option<(u64, u64)> {
     let &(start, end) = blocks.first()?;
     let below = start < acknowledged;

@@ -1,12 +1,12 @@
-//! The sending direction: the stream that was written, the segments in flight, the peer's window, and
-//! congestion control. Sequence numbers are positions here ([`super::sequence`]).
+//! The sending direction: the written stream, the segments in flight, the peer's window, and congestion control.
+//! Sequence numbers are stream positions here ([`super::sequence`]).
 
 mod ack;
 mod buffer;
+mod info;
 mod prr;
 mod rack;
 mod recovery;
-mod report;
 mod scoreboard;
 mod sent_segment;
 mod syn_data;
@@ -16,7 +16,6 @@ mod transmit;
 mod undo;
 
 pub use ack::{AckInfo, AckValidity};
-pub use timers::TimeoutVerdict;
 pub use transmit::DataSegment;
 
 use foundation::{Duration, Instant};
@@ -29,49 +28,20 @@ use self::timers::Timer;
 use self::tlp::TailLossProbe;
 use self::undo::Undo;
 use super::config::Recovery;
-use super::profile::Parameters;
+use super::parameters::Parameters;
+use super::state::CongestionState;
 use crate::congestion::{Controller, Estimator, Pacer, Siblings};
 use crate::rtt::{RttEstimator, Rule};
 
-/// RFC 5681, section 3.2; RFC 6675, section 2: so many duplicates are a loss.
+/// Duplicate ACKs that indicate a loss (RFC 5681, section 3.2; RFC 6675, section 2).
 const DUPLICATE_THRESHOLD: u64 = 3;
-
-/// State of congestion control, as Linux's `tcp_info` names it.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum CongestionState {
-    /// Nothing unusual.
-    #[default]
-    Open,
-    /// Duplicate or selective acknowledgements arrived: loss or reordering.
-    Disorder,
-    /// The window is being reduced for congestion experienced (ECN).
-    Cwr,
-    /// Fast recovery: lost segments are being sent again.
-    Recovery,
-    /// After a retransmission timeout.
-    Loss,
-}
-
-impl CongestionState {
-    /// The word for it in traces.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Open => "open",
-            Self::Disorder => "disorder",
-            Self::Cwr => "cwr",
-            Self::Recovery => "recovery",
-            Self::Loss => "loss",
-        }
-    }
-}
 
 /// The sending direction of a connection.
 #[derive(Debug)]
 pub struct Sender {
     parameters: Parameters,
     controller: Box<dyn Controller>,
-    /// The segment size that the controller counts in.
+    /// Segment size of the controller.
     control_segment: u64,
     estimator: Estimator,
     pacer: Pacer,
@@ -83,94 +53,95 @@ pub struct Sender {
     /// The position after the last byte written.
     written: u64,
     finishing: bool,
-    /// Most payload bytes a segment takes.
+    /// Payload bytes of a full segment.
     segment: u32,
-    /// The peer's window from `una`, the largest ever, and the segment that told of it (RFC 9293, SND.WL1).
+    /// The peer's window from `una`, its maximum so far, and the position of the segment that advertised it (SND.WL1 of
+    /// RFC 9293).
     window: u64,
     largest_window: u64,
     window_from: u64,
     rtt: RttEstimator,
-    /// A round trip for the variance of round trips ends with the acknowledgement of this.
+    /// Position whose acknowledgement ends the current round trip of the RTT variance.
     rtt_round: u64,
     /// Doublings of the timeout.
     backoff: u32,
-    /// Timeouts in a row.
+    /// Consecutive timeouts.
     timeouts: u32,
     timer: Option<(Timer, Instant)>,
-    /// Since when nothing was acknowledged that is in flight.
+    /// Start of the current period without acknowledgements.
     stalled_since: Instant,
     state: CongestionState,
-    /// An episode ends when this is acknowledged (RFC 6675's RecoveryPoint).
+    /// Position whose acknowledgement ends the current recovery (RecoveryPoint of RFC 6675).
     recovery_point: u64,
     prr: Option<Prr>,
     undo: Option<Undo>,
-    /// The timestamp clock at the first retransmission of the episode.
+    /// Timestamp clock at the first retransmission of the current recovery.
     first_retransmission_clock: Option<u32>,
     rack: Rack,
-    /// Segments of reordering to expect, and how often reordering was seen.
+    /// Reordering to expect, in segments, and the number of reordering events.
     reordering: u64,
     reordering_seen: u32,
     use_sack: bool,
     use_timestamps: bool,
     clock_offset: u32,
-    /// Without SACK: duplicate ACKs, each the arrival of a segment somewhere (RFC 6582).
+    /// Without SACK: number of duplicate ACKs, each for the arrival of one segment (RFC 6582).
     duplicates: u64,
     tail_probe: Option<TailLossProbe>,
-    /// A timeout may be spurious: RFC 5682's algorithm runs; and new data goes before lost data.
+    /// F-RTO checks whether the last timeout was spurious (RFC 5682), and sends new data before retransmissions.
     frto: bool,
     new_data_first: bool,
-    /// Must leave whatever the window says: the first segment, a tail loss probe, a window probe.
+    /// Segments due regardless of the windows: the first segment, a tail loss probe, a window probe.
     send_first: bool,
     send_tail_probe: bool,
     send_window_probe: bool,
     zero_window_probes: u32,
     nodelay: bool,
     cork: bool,
-    /// The application said that it will write on; what was written before is to leave all the same.
+    /// The application announced further writes; data before `flush_to` leaves nevertheless.
     more_to_come: bool,
     flush_to: u64,
-    /// The end of the last segment that was not full (Minshall's variant of Nagle's algorithm).
+    /// End of the last partial segment (Minshall's variant of Nagle's algorithm).
     small_end: u64,
-    /// Where the last write ended that wants its bytes pushed, and where PSH was last set.
+    /// End of the last write to push, and position after the last PSH.
     push_at: u64,
     pushed: u64,
     paced_until: Option<Instant>,
-    /// Segments that left since the last call from outside, and whether new data was among them.
+    /// Segments sent since the last external event, and whether new data was among them.
     burst: u32,
     sent_new: bool,
     sent_at: Instant,
-    /// Whether the window held data back, the most segments out since, and where this stops to count.
+    /// Whether the window was limiting in the period up to `usage_until`, and the most segments in flight in it.
     limited: bool,
     most_out: u64,
     usage_until: u64,
-    /// Whether ECN is in use, and a reduction is to be told to the peer (CWR).
+    /// Whether ECN is in use, and whether the next data segment announces a window reduction (CWR).
     ecn: bool,
     announce_reduction: bool,
-    /// Segments delivered, by ACKs that echoed congestion, taken for lost and sent again, ever.
+    /// Totals of segments: delivered, delivered by ACKs with a congestion echo, considered lost, and retransmitted.
     delivered: u64,
     delivered_marked: u64,
     lost_total: u64,
     retransmitted_total: u64,
 }
 
-/// What the handshake settled.
+/// Parameters negotiated by the handshake.
 #[derive(Clone, Copy, Debug)]
 pub struct HandshakeResult {
     /// Payload bytes of a full segment.
     pub segment: u32,
-    /// SACK, timestamps and ECN in use.
+    /// Whether SACK, timestamps and ECN are in use.
     pub sack: bool,
     pub timestamps: bool,
     pub ecn: bool,
-    /// What the timestamp clock adds to the time in ms.
+    /// Offset of the timestamp clock from the time in ms.
     pub clock_offset: u32,
-    /// The peer's window, and the position of the segment that told of it.
+    /// The peer's window, and the position of the segment that advertised it.
     pub window: u64,
     pub window_from: u64,
 }
 
 impl Sender {
-    /// A sender whose stream begins at position 1, before the handshake is done.
+    /// Returns a sender before the handshake, whose stream starts at position 1.
     pub fn new(
         now: Instant,
         parameters: Parameters,
@@ -255,7 +226,7 @@ impl Sender {
         }
     }
 
-    /// The handshake is done: what it settled, and a controller for segments of that size.
+    /// Applies the result of the handshake. `controller`: a new controller if the segment size or initial window changed.
     pub fn establish(
         &mut self,
         now: Instant,
@@ -278,24 +249,24 @@ impl Sender {
         self.sent_at = now;
     }
 
-    /// The window of the peer's SYN, which is not scaled.
+    /// Sets the window of the peer's SYN, which is not scaled.
     pub fn set_unscaled_window(&mut self, window: u64) {
         self.window = window;
         self.largest_window = self.largest_window.max(window);
     }
 
-    /// The timeout before the first sample (RFC 6298, section 5.7).
+    /// Sets the timeout before the first sample (RFC 6298, section 5.7).
     pub fn set_initial_timeout(&mut self, timeout: Duration) {
         self.rtt.set_initial(timeout.min(self.parameters.max_rto));
     }
 
-    /// Payload bytes of a full segment.
+    /// Returns the payload bytes of a full segment.
     pub const fn segment(&self) -> u32 {
         self.segment
     }
 
-    /// Appends to the stream what the send buffer has room for, and gives how much that was.
-    /// `more`: the application will write on, and asks not to send a segment that is not full (`MSG_MORE`).
+    /// Appends up to `bytes` to the stream and returns how many the send buffer had room for.
+    /// `more`: further writes follow, so a partial segment waits (`MSG_MORE`).
     pub fn write(&mut self, bytes: u64, more: bool) -> u64 {
         debug_assert!(!self.finishing, "written after the end");
         let taken = bytes.min(self.room());
@@ -308,28 +279,28 @@ impl Sender {
         taken
     }
 
-    /// Bytes that the send buffer has room for.
+    /// Returns the free bytes of the send buffer.
     #[inline]
     pub const fn room(&self) -> u64 {
         self.buffer.room(self.unacknowledged())
     }
 
-    /// Bytes written and not acknowledged, as they count for the send buffer.
+    /// Returns the unacknowledged bytes as charged to the send buffer.
     #[inline]
     const fn unacknowledged(&self) -> u64 {
         let bytes = self.written.saturating_sub(self.una);
         self.buffer.charged(bytes, self.scoreboard.sacked().packets)
     }
 
-    /// After an acknowledgement, where a writer waits for room: whether it is worth waking. Where the congestion window is
-    /// not full, though everything leaves that may, the buffer is what limits, and grows (`tcp_should_expand_sndbuf`).
+    /// Returns whether to wake a blocked writer after an acknowledgement. Grows the send buffer if it, rather than the
+    /// congestion window, limits the sender (`tcp_should_expand_sndbuf`).
     pub fn should_wake_writer(&mut self) -> bool {
         if self.buffer.may_grow() {
-            let leaves = (self.una + self.window)
+            let sendable = (self.una + self.window)
                 .min(self.written)
                 .saturating_sub(self.next);
             let window = self.window_packets();
-            if self.pipe() + leaves.div_ceil(u64::from(self.segment)) < window {
+            if self.pipe() + sendable.div_ceil(u64::from(self.segment)) < window {
                 self.buffer.expand(window);
             }
         }
@@ -339,14 +310,14 @@ impl Sender {
         self.room() > 0
     }
 
-    /// The stream ends after what was written.
+    /// Closes the stream after the written data.
     pub fn finish(&mut self) {
         self.finishing = true;
         self.push_at = self.written;
         self.burst = 0;
     }
 
-    /// Whether the stream's end was announced by the application.
+    /// Whether the application closed the stream.
     pub const fn is_finishing(&self) -> bool {
         self.finishing
     }
@@ -356,19 +327,19 @@ impl Sender {
         self.una > self.written
     }
 
-    /// Lowest position that is not acknowledged.
+    /// Returns the lowest unacknowledged position.
     #[inline]
     pub const fn una(&self) -> u64 {
         self.una
     }
 
-    /// The next position to send.
+    /// Returns the next position to send.
     #[inline]
     pub const fn next(&self) -> u64 {
         self.next
     }
 
-    /// Bytes of the stream that are acknowledged, the FIN not counted.
+    /// Returns the acknowledged bytes of the stream, without the FIN.
     #[inline]
     pub const fn bytes_acknowledged(&self) -> u64 {
         let end = if self.una < self.written {
@@ -379,46 +350,39 @@ impl Sender {
         end - 1
     }
 
-    /// Timeouts since something was last acknowledged.
+    /// Returns the number of consecutive timeouts.
     #[inline]
     pub const fn timeouts_in_a_row(&self) -> u32 {
         self.timeouts
     }
 
-    /// Segments that were ever taken for lost.
+    /// Returns the total number of segments considered lost.
     #[inline]
     pub const fn segments_lost(&self) -> u64 {
         self.lost_total
     }
 
-    /// The retransmission timeout, back-off included.
-    pub fn retransmission_timeout(&self) -> Duration {
-        self.rto()
-    }
-
-    /// The controller hears of the windows beside its own.
+    /// Passes the windows of the sibling subflows to the controller.
     #[inline]
     pub fn update_siblings(&mut self, siblings: &Siblings<'_>) {
         self.controller.on_siblings(siblings);
     }
 
-    /// The controller.
     pub fn controller(&self) -> &dyn Controller {
         &*self.controller
     }
 
-    /// The round-trip times.
     pub const fn rtt(&self) -> &RttEstimator {
         &self.rtt
     }
 
-    /// The timestamp clock: milliseconds (RFC 7323, section 5.4: 1 ms to 1 s a tick).
+    /// Returns the timestamp clock in ms (RFC 7323, section 5.4: ticks of 1 ms to 1 s).
     #[inline]
     pub const fn clock(&self, now: Instant) -> u32 {
         ((now.as_nanos() / 1_000_000) as u32).wrapping_add(self.clock_offset)
     }
 
-    /// Small segments need not wait (`TCP_NODELAY`).
+    /// Disables or enables Nagle's algorithm (`TCP_NODELAY`).
     pub fn set_nodelay(&mut self, nodelay: bool) {
         self.nodelay = nodelay;
         self.burst = 0;
@@ -428,23 +392,21 @@ impl Sender {
         }
     }
 
-    /// Nothing but full segments leaves (`TCP_CORK`).
+    /// Delays partial segments while set (`TCP_CORK`).
     pub fn set_cork(&mut self, cork: bool) {
         self.cork = cork;
         self.burst = 0;
     }
 
-    /// Data unacknowledged for so long ends the connection.
     pub fn set_user_timeout(&mut self, timeout: Duration) {
         self.parameters.user_timeout = timeout;
     }
 
-    /// The send buffer has so many bytes of memory from now on.
     pub fn set_send_buffer(&mut self, bytes: u64) {
         self.buffer.set_size(bytes);
     }
 
-    /// The path takes segments of at most `segment` payload bytes (RFC 1191, section 6.5).
+    /// Reduces full segments to `segment` payload bytes for a smaller path MTU (RFC 1191, section 6.5).
     pub fn shrink_segment(&mut self, segment: u32) {
         if segment < self.segment {
             self.segment = segment;
@@ -452,7 +414,7 @@ impl Sender {
             self.scoreboard.resegment(segment);
             self.burst = 0;
             if self.scoreboard.lost().packets > 0 && self.state < CongestionState::Recovery {
-                // Sent again until all is repaired, but not for congestion: no reduction.
+                // Retransmit until all data is acknowledged, without a reduction: this loss is no congestion.
                 self.state = CongestionState::Loss;
                 self.recovery_point = self.next;
                 self.undo = None;
@@ -462,7 +424,7 @@ impl Sender {
         }
     }
 
-    /// Segments that may be in flight.
+    /// Returns the congestion window in segments.
     #[inline]
     pub fn window_packets(&self) -> u64 {
         match &self.prr {
@@ -471,7 +433,7 @@ impl Sender {
         }
     }
 
-    /// Segments in flight as far as is known (RFC 6675's pipe, in segments).
+    /// Returns the estimated segments in flight (pipe of RFC 6675, in segments).
     #[inline]
     fn pipe(&self) -> u64 {
         let scoreboard = &self.scoreboard;
@@ -479,7 +441,7 @@ impl Sender {
         (scoreboard.out().packets + scoreboard.retransmitted().packets).saturating_sub(gone)
     }
 
-    /// Payload bytes in flight as far as is known.
+    /// Returns the estimated payload bytes in flight.
     #[inline]
     pub fn pipe_bytes(&self) -> u64 {
         self.scoreboard
@@ -487,9 +449,9 @@ impl Sender {
             .saturating_sub(self.duplicates * u64::from(self.segment))
     }
 
-    /// Whether the retransmission timeout has been backed off, and the timeout now.
+    /// Returns the retransmission timeout, back-off included.
     #[inline]
-    fn rto(&self) -> Duration {
+    pub fn rto(&self) -> Duration {
         self.rtt
             .timeout()
             .doubled(self.backoff)

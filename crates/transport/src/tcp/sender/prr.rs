@@ -1,21 +1,21 @@
-//! Proportional rate reduction (RFC 6937, as its successor draft-ietf-tcpm-prr-rfc6937bis bounds it): during a
-//! reduction, sending follows what arrives, so that the window has shrunk at its end and no burst or pause
-//! came in between. Counted in segments.
+//! Proportional rate reduction (RFC 6937, with the bound of its successor draft-ietf-tcpm-prr-rfc6937bis): during a
+//! reduction, the sender transmits in proportion to deliveries, so that the window shrinks without bursts and pauses.
+//! Units are segments.
 
-/// One reduction under way.
+/// A reduction in progress.
 #[derive(Clone, Copy, Debug)]
 pub struct Prr {
-    /// `RecoverFS`: the window before the reduction.
+    /// Window before the reduction (`RecoverFS`).
     before: u64,
     /// `prr_delivered` and `prr_out`.
     delivered: u64,
     sent: u64,
-    /// The window now.
+    /// Current window.
     window: u64,
 }
 
 impl Prr {
-    /// A reduction from a window of `before` segments begins with `in_flight` of them in flight.
+    /// Returns a reduction from a window of `before` segments.
     pub const fn new(before: u64) -> Self {
         Self {
             before: if before == 0 { 1 } else { before },
@@ -25,32 +25,32 @@ impl Prr {
         }
     }
 
-    /// Segments that may be in flight.
+    /// Returns the current window.
     #[inline]
     pub const fn window(&self) -> u64 {
         self.window
     }
 
-    /// A segment left.
+    /// Counts a sent segment.
     #[inline]
     pub fn on_sent(&mut self) {
         self.sent += 1;
     }
 
-    /// An ACK newly delivered `delivered` segments and leaves `in_flight`; `target` is the window to arrive at.
-    /// `safe`: it moved the cumulative acknowledgement and revealed no further loss (rfc6937bis, `safeACK`).
+    /// Updates the window for an ACK of `delivered` segments after which `in_flight` remain; `target`: the window after the
+    /// reduction; `safe`: the ACK advanced and revealed no further loss (`safeACK` of rfc6937bis).
     pub fn on_acknowledged(&mut self, delivered: u64, in_flight: u64, target: u64, safe: bool) {
         if delivered == 0 {
             return;
         }
         self.delivered += delivered;
         let allowed = if in_flight > target {
-            // RFC 6937, section 3: in proportion to what arrives.
+            // RFC 6937, section 3: proportional to deliveries.
             (target * self.delivered)
                 .div_ceil(self.before)
                 .saturating_sub(self.sent)
         } else {
-            // The slow start reduction bound, or packet conservation where losses go on.
+            // Slow start reduction bound, or packet conservation while losses continue.
             let conserved = self.delivered.saturating_sub(self.sent).max(delivered);
             (conserved + u64::from(safe)).min(target - in_flight)
         };
@@ -66,7 +66,7 @@ mod tests {
 
     #[test]
     fn a_single_loss_halves_the_rate() {
-        // RFC 6937, section 3.1's example: window 20, ssthresh 10, one loss; a segment leaves for every other ACK.
+        // Example of RFC 6937, section 3.1: window 20, ssthresh 10, one loss; one segment for every other ACK.
         let mut prr = Prr::new(20);
         let mut in_flight = 19;
         let mut sent = Vec::new();
@@ -87,12 +87,12 @@ mod tests {
 
     #[test]
     fn heavy_loss_grows_back_by_slow_start() {
-        // Many losses: in flight is far below the target; each ACK that moves on lets two segments go.
+        // Many losses: in flight is far below the target, and each safe ACK allows two segments.
         let mut prr = Prr::new(20);
         prr.on_acknowledged(1, 4, 10, false);
         assert_eq!(prr.window(), 5, "packet conservation");
         prr.on_sent();
         prr.on_acknowledged(1, 4, 10, true);
-        assert_eq!(prr.window(), 6, "one more where losses have ended");
+        assert_eq!(prr.window(), 6, "one more without further losses");
     }
 }

@@ -1,21 +1,25 @@
-//! Loss recovery: when it begins, what it takes for lost, and when it ends
-//! (RFC 5681 section 3.2, RFC 6582, RFC 6675 section 5, RFC 8985 section 6, RFC 5682).
+//! Loss detection and loss recovery (RFC 5681 section 3.2, RFC 6582, RFC 6675 section 5, RFC 8985 section 6, RFC 5682).
 
-use foundation::Instant;
+use foundation::{Duration, Instant};
 
 use super::ack::{AckSummary, Losses};
 use super::prr::Prr;
-use super::rack::Tolerance;
-use super::{CongestionState, DUPLICATE_THRESHOLD, Sender};
+use super::{DUPLICATE_THRESHOLD, Sender};
 use crate::statistics::Statistics;
+use crate::tcp::state::CongestionState;
 
 impl Sender {
-    /// An ACK is out of the ordinary, or arrived in an extraordinary state.
-    pub(super) fn alert(&mut self, now: Instant, summary: &mut AckSummary, statistics: &mut Statistics) {
+    /// Processes an ACK that indicates loss, reordering or congestion, or that arrives in a state other than Open.
+    pub(super) fn process_dubious_ack(
+        &mut self,
+        now: Instant,
+        summary: &mut AckSummary,
+        statistics: &mut Statistics,
+    ) {
         if summary.ece
             && let Some(undo) = &mut self.undo
         {
-            // A mark is congestion, whatever became of the segments (RFC 3168, section 6.1.2).
+            // A congestion mark justifies the reduction even if no segment was lost (RFC 3168, section 6.1.2).
             undo.allowed = false;
         }
         if self.scoreboard.is_empty() {
@@ -51,24 +55,24 @@ impl Sender {
                 if self.try_undo_dsack(now, statistics) {
                     self.try_open(now, summary);
                 }
-                self.find_losses(now, summary);
+                self.detect_losses(now, summary);
                 if self.state == CongestionState::Recovery {
-                    self.report(now, summary, true);
+                    self.report_losses_of(now, summary, true);
                     return;
                 }
-                if !self.is_time_to_recover() {
-                    self.report(now, summary, false);
+                if !self.has_losses() {
+                    self.report_losses_of(now, summary, false);
                     return;
                 }
             }
             CongestionState::Loss => {
                 self.process_loss(now, summary, statistics);
                 if self.state != CongestionState::Loss && self.use_sack {
-                    self.rack.touch();
+                    self.rack.request_detection();
                 }
-                self.find_losses(now, summary);
-                if self.state != CongestionState::Open || !self.is_time_to_recover() {
-                    self.report(now, summary, true);
+                self.detect_losses(now, summary);
+                if self.state != CongestionState::Open || !self.has_losses() {
+                    self.report_losses_of(now, summary, true);
                     return;
                 }
             }
@@ -80,9 +84,9 @@ impl Sender {
                     self.add_duplicate(summary);
                 }
                 self.try_undo_dsack(now, statistics);
-                self.find_losses(now, summary);
-                if !self.is_time_to_recover() {
-                    self.report(now, summary, false);
+                self.detect_losses(now, summary);
+                if !self.has_losses() {
+                    self.report_losses_of(now, summary, false);
                     self.try_open(now, summary);
                     return;
                 }
@@ -91,18 +95,18 @@ impl Sender {
         self.enter_recovery(now, summary);
     }
 
-    fn report(&mut self, now: Instant, summary: &mut AckSummary, in_recovery: bool) {
+    fn report_losses_of(&mut self, now: Instant, summary: &AckSummary, in_recovery: bool) {
         if summary.losses.packets > 0 {
             self.report_losses(now, &summary.losses, summary.prior_in_flight, in_recovery);
         }
     }
 
-    /// A duplicate ACK without SACK: a segment has arrived somewhere.
+    /// Without SACK: counts a duplicate ACK as the delivery of one segment.
     fn add_duplicate(&mut self, summary: &mut AckSummary) {
         if summary.duplicates == 0 {
             return;
         }
-        // Not more than are in flight and not lost (RFC 5681, section 3.2, on misbehaving receivers).
+        // At most the segments in flight that are not lost (RFC 5681, section 3.2, on misbehaving receivers).
         let most = self.scoreboard.out().packets - self.scoreboard.lost().packets;
         if self.duplicates < most {
             self.duplicates += 1;
@@ -111,21 +115,21 @@ impl Sender {
         }
     }
 
-    /// What is lost by now, after this ACK.
-    fn find_losses(&mut self, now: Instant, summary: &mut AckSummary) {
+    /// Detects losses after an ACK.
+    fn detect_losses(&mut self, now: Instant, summary: &mut AckSummary) {
         let mut losses = Losses::default();
         if !self.use_sack {
-            let begins = self.state < CongestionState::Recovery && self.duplicates >= self.reordering;
-            // RFC 6582, section 3.2, step 5: a partial acknowledgement tells of the next loss.
-            let goes_on = self.state == CongestionState::Recovery && summary.advanced;
-            if begins || goes_on {
+            let is_first = self.state < CongestionState::Recovery && self.duplicates >= self.reordering;
+            // RFC 6582, section 3.2, step 5: a partial acknowledgement reveals the next loss.
+            let is_partial = self.state == CongestionState::Recovery && summary.advanced;
+            if is_first || is_partial {
                 let first = self.scoreboard.first_number();
                 if let Some(record) = self.scoreboard.get(first).copied()
                     && self.scoreboard.mark_lost(first)
                 {
                     losses.add(&record);
-                    // It leaves at once, whatever is in flight, unless the reduction's own rules say when.
-                    self.send_first |= goes_on && self.prr.is_none();
+                    // Retransmit at once, unless PRR schedules it.
+                    self.send_first |= is_partial && self.prr.is_none();
                 }
                 let most = self.scoreboard.out().packets - self.scoreboard.lost().packets;
                 self.duplicates = self.duplicates.min(most);
@@ -154,33 +158,33 @@ impl Sender {
     }
 
     /// RFC 8985, section 6.2, step 4.
-    pub(super) fn reordering_window(&self) -> foundation::Duration {
-        self.rack.reordering_window(&Tolerance {
-            reordering_seen: self.reordering_seen > 0,
-            in_recovery: self.state >= CongestionState::Recovery,
-            threshold_reached: self.scoreboard.sacked().packets >= self.reordering,
-            min_rtt: self.rtt.minimum().unwrap_or_default(),
-            smoothed: self.rtt.smoothed(),
-        })
+    pub(super) fn reordering_window(&self) -> Duration {
+        let is_likely_loss =
+            self.state >= CongestionState::Recovery || self.scoreboard.sacked().packets >= self.reordering;
+        if self.reordering_seen == 0 && is_likely_loss {
+            return Duration::ZERO;
+        }
+        self.rack
+            .reordering_window(self.rtt.minimum().unwrap_or_default(), self.rtt.smoothed())
     }
 
-    fn is_time_to_recover(&self) -> bool {
+    fn has_losses(&self) -> bool {
         self.scoreboard.lost().packets > 0
     }
 
-    /// The reordering timer has run out (RFC 8985, section 6.3).
+    /// Handles the expiry of the reordering timer (RFC 8985, section 6.3).
     pub(super) fn on_reordering_timeout(&mut self, now: Instant) {
         let mut summary = AckSummary {
             prior_in_flight: self.pipe_bytes(),
             ..AckSummary::default()
         };
-        self.rack.touch();
+        self.rack.request_detection();
         let mut losses = Losses::default();
         self.detect_by_time(now, &mut losses, &mut summary);
         summary.losses = losses;
         if losses.packets > 0 {
             if self.state == CongestionState::Recovery {
-                self.report(now, &mut summary, true);
+                self.report_losses_of(now, &summary, true);
             } else {
                 self.enter_recovery(now, &mut summary);
             }
@@ -197,7 +201,7 @@ impl Sender {
         let before = self.window_packets();
         let target = self.controller.window();
         if summary.losses.packets == 0 {
-            // What was lost before is repaired in a new episode.
+            // The losses were detected earlier: report one packet of zero bytes.
             if let Some(front) = self.scoreboard.front().copied() {
                 summary.losses.add(&front);
                 summary.losses.bytes = 0;
@@ -215,20 +219,20 @@ impl Sender {
         if summary.delivered == 0
             && let Some(prr) = &mut self.prr
         {
-            // Entered by a timer: the first retransmission leaves all the same.
+            // After a timer there is no delivery, but the first retransmission must leave.
             let target = (self.controller.window() / self.control_segment).max(1);
             prr.on_acknowledged(1, in_flight, target, false);
         }
     }
 
-    /// The controller has been told to reduce: the window follows in proportion, if it did.
+    /// Starts PRR if the controller reduced its window from `target`.
     fn begin_reduction(&mut self, before: u64, target: u64) {
         self.tail_probe = None;
         let reduced = self.controller.window() < target;
         self.prr = (self.parameters.prr && reduced).then(|| Prr::new(before));
     }
 
-    /// RFC 3168, section 6.1.2: once a round trip.
+    /// Reduces the window for a congestion mark, at most once per round trip (RFC 3168, section 6.1.2).
     fn enter_cwr(&mut self, now: Instant) {
         if self.state >= CongestionState::Cwr {
             return;
@@ -243,14 +247,13 @@ impl Sender {
         self.announce_reduction = true;
     }
 
-    /// The owner wishes a smaller window: as if a packet had been marked, but that the peer hears nothing of it where ECN is not
-    /// in use.
+    /// Reduces the window as for a congestion mark, and announces it to the peer only if ECN is in use.
     pub fn reduce_window(&mut self, now: Instant) {
         self.enter_cwr(now);
         self.announce_reduction &= self.ecn;
     }
 
-    /// A tail loss probe repaired a loss that nobody saw (RFC 8985, section 7.4.2): the window shrinks for it.
+    /// Reduces the window for a loss that a tail loss probe repaired (RFC 8985, section 7.4.2).
     pub(super) fn reduce_for_probe(&mut self, now: Instant, losses: &Losses) {
         if self.state < CongestionState::Cwr {
             self.report_losses(now, losses, self.pipe_bytes(), false);
@@ -260,13 +263,13 @@ impl Sender {
         self.keep_open();
     }
 
-    /// A DSACK that comes late (RFC 3708) still finds what to take back, until the next episode.
+    /// Ends a reduction, but keeps its undo state: a late DSACK (RFC 3708) may undo it until the next recovery.
     fn end_reduction(&mut self) {
         self.prr = None;
         self.state = CongestionState::Open;
     }
 
-    /// Nothing is lost (any more): the state follows what is known.
+    /// Leaves the state of recovery when no losses remain.
     fn try_open(&mut self, now: Instant, summary: &AckSummary) {
         if self.scoreboard.retransmitted().packets == 0 {
             self.first_retransmission_clock = None;
@@ -297,14 +300,14 @@ impl Sender {
         self.prr = None;
     }
 
-    /// A retransmission timeout (RFC 5681, section 3.1; RFC 6675, section 5.1).
+    /// Handles a retransmission timeout (RFC 5681, section 3.1; RFC 6675, section 5.1).
     pub(super) fn enter_loss(&mut self, now: Instant, statistics: &mut Statistics) {
         statistics.timeouts += 1;
         let in_flight = self.pipe_bytes();
         let fresh = self.state < CongestionState::Recovery;
         let mut losses = Losses::default();
         if self.scoreboard.front_is_sacked() {
-            self.scoreboard.forget_sacks();
+            self.scoreboard.clear_sacks();
         }
         if !self.use_sack {
             self.duplicates = 0;
@@ -314,11 +317,11 @@ impl Sender {
             let Some(record) = self.scoreboard.get(number).copied() else {
                 break;
             };
-            // RFC 8985, section 6.3: what left a moment ago is given its time.
-            let young = number != self.scoreboard.first_number()
+            // RFC 8985, section 6.3: recently sent segments are not lost.
+            let is_recent = number != self.scoreboard.first_number()
                 && self.is_rack()
                 && self.rack.is_recent(now, &record, window);
-            if !young && self.scoreboard.mark_lost(number) {
+            if !is_recent && self.scoreboard.mark_lost(number) {
                 losses.add(&record);
             }
         }
@@ -332,7 +335,7 @@ impl Sender {
         }
         self.controller.on_timeout(now, in_flight);
         if fresh && self.scoreboard.sacked().packets >= DUPLICATE_THRESHOLD {
-            // So many arrived behind the loss that no reordering explains it.
+            // Three deliveries behind the loss: reordering does not explain it.
             self.reordering = self.reordering.min(DUPLICATE_THRESHOLD);
         }
         self.frto = self.parameters.frto && (fresh || self.timeouts > 0);
@@ -345,26 +348,26 @@ impl Sender {
         self.send_first = true;
     }
 
-    /// After a timeout: was it needless (RFC 5682, section 2.1 and 3.1)? Is it over?
+    /// Processes an ACK after a timeout: undoes a spurious timeout (RFC 5682, sections 2.1 and 3.1), or ends recovery.
     fn process_loss(&mut self, now: Instant, summary: &mut AckSummary, statistics: &mut Statistics) {
         let recovered = self.una >= self.recovery_point;
         if summary.advanced && self.try_undo_loss(now, false, summary, statistics) {
             return;
         }
         if self.frto {
-            // RFC 5682, section 3.1, step 3b: data of before the timeout arrives without having been sent again.
+            // RFC 5682, section 3.1, step 3b: data sent before the timeout arrives without retransmission.
             if summary.original_acked && self.try_undo_loss(now, true, summary, statistics) {
                 return;
             }
             if self.next > self.recovery_point {
                 if summary.newly_sacked || summary.duplicates > 0 {
-                    // Step 3a: the timeout was real.
+                    // Step 3a: the timeout was genuine.
                     self.frto = false;
                     self.new_data_first = false;
                 }
             } else if summary.advanced && !recovered {
                 self.recovery_point = self.next;
-                // Step 2b: two new segments rather than retransmissions, to see what comes back.
+                // Step 2b: send two new segments instead of retransmissions.
                 if self.next < self.written && self.una + self.window > self.next {
                     self.new_data_first = true;
                     return;

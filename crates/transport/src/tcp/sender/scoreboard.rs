@@ -1,8 +1,7 @@
-//! The segments in flight and what is known of each (RFC 6675, section 4).
+//! The segments in flight and their state (RFC 6675, section 4).
 //!
-//! Records stand in a queue in the order of the stream, found by binary search; they carry numbers that
-//! stay when the queue's head leaves. Everything that loss recovery asks for is counted as it changes,
-//! and what is to be sent again waits in a heap: nothing ever scans the window.
+//! Segments are in a queue in stream order, found by binary search, with numbers that do not change when the front leaves.
+//! Totals are updated incrementally, and lost segments wait in a heap, so that no operation scans the window.
 
 mod resegment;
 #[cfg(test)]
@@ -43,26 +42,26 @@ impl Amount {
 #[derive(Debug, Default)]
 pub struct Scoreboard {
     records: VecDeque<SentSegment>,
-    /// The number of the first record.
+    /// Number of the first segment.
     base: u64,
-    /// All records.
+    /// All segments.
     out: Amount,
     sacked: Amount,
     lost: Amount,
     retransmitted: Amount,
-    /// What the peer says it holds above the cumulative acknowledgement.
+    /// Ranges that the peer has selectively acknowledged.
     blocks: RangeSet,
-    /// Numbers of lost records to be sent again, lowest first; some may be so no more.
+    /// Numbers of lost segments to retransmit, lowest first; may contain obsolete entries.
     waiting: BinaryHeap<Reverse<u64>>,
-    /// Retransmissions in the order in which they left: number and time. Some may be over.
+    /// Retransmissions in send order: number and time; may contain obsolete entries.
     retransmissions: VecDeque<(u64, Instant)>,
-    /// Below this number no record is in its first transmission and undecided (for RACK).
+    /// Lowest number that may be in its first transmission and neither delivered nor lost (for RACK).
     undecided: u64,
-    /// Below this number every record has been taken for lost or was delivered, by counting; and
-    /// how many from there on are selectively acknowledged (RFC 6675, `IsLost`).
+    /// Lowest number that counting has found neither lost nor delivered, and the selectively acknowledged segments from
+    /// there on (`IsLost` of RFC 6675).
     counted: u64,
     sacked_from_counted: u64,
-    /// Highest position selectively acknowledged, 0 for none.
+    /// Highest selectively acknowledged position; 0 for none.
     highest_sacked: u64,
 }
 
@@ -74,68 +73,68 @@ impl Scoreboard {
         self.records.is_empty()
     }
 
-    /// All segments not yet acknowledged cumulatively.
+    /// Returns all segments above the cumulative acknowledgement.
     #[inline]
     #[must_use]
     pub const fn out(&self) -> Amount {
         self.out
     }
 
-    /// Selectively acknowledged segments.
+    /// Returns the selectively acknowledged segments.
     #[inline]
     #[must_use]
     pub const fn sacked(&self) -> Amount {
         self.sacked
     }
 
-    /// Segments taken for lost, sent again or not.
+    /// Returns the segments considered lost, retransmitted or not.
     #[inline]
     #[must_use]
     pub const fn lost(&self) -> Amount {
         self.lost
     }
 
-    /// Segments whose retransmission is in flight.
+    /// Returns the segments whose retransmission is in flight.
     #[inline]
     #[must_use]
     pub const fn retransmitted(&self) -> Amount {
         self.retransmitted
     }
 
-    /// Bytes in the network as far as is known: RFC 6675's pipe.
+    /// Returns the estimated bytes in flight (pipe of RFC 6675).
     #[inline]
     #[must_use]
     pub const fn pipe_bytes(&self) -> u64 {
         self.out.bytes + self.retransmitted.bytes - self.sacked.bytes - self.lost.bytes
     }
 
-    /// The end of the highest segment selectively acknowledged; 0 for none.
+    /// Returns the end of the highest selectively acknowledged segment; 0 for none.
     #[inline]
     #[must_use]
     pub const fn highest_sacked(&self) -> u64 {
         self.highest_sacked
     }
 
-    /// The first record.
+    /// Returns the first segment.
     #[inline]
     #[must_use]
     pub fn front(&self) -> Option<&SentSegment> {
         self.records.front()
     }
 
-    /// The number of the first record.
+    /// Returns the number of the first segment.
     #[must_use]
     pub const fn first_number(&self) -> u64 {
         self.base
     }
 
-    /// The number after that of the last record.
+    /// Returns the number after that of the last segment.
     #[must_use]
     pub fn end_number(&self) -> u64 {
         self.base + self.records.len() as u64
     }
 
-    /// The record of a number.
+    /// Returns the segment with a number.
     #[inline]
     #[must_use]
     pub fn get(&self, number: u64) -> Option<&SentSegment> {
@@ -149,11 +148,11 @@ impl Scoreboard {
             .get_mut(usize::try_from(number.checked_sub(self.base)?).ok()?)
     }
 
-    /// The number of the record that holds `position`, or of the first above it.
+    /// Returns the number of the segment that contains `position`, or of the first above it.
     #[inline]
     #[must_use]
     pub fn number_at(&self, position: u64) -> u64 {
-        // Most segments are of one size: a guess is right or nearly so.
+        // Most segments have the same size, so a guess is usually right.
         let (Some(first), Some(last)) = (self.records.front(), self.records.back()) else {
             return self.base;
         };
@@ -170,14 +169,14 @@ impl Scoreboard {
         self.base + self.records.partition_point(|r| r.end() <= position) as u64
     }
 
-    /// A new segment left.
+    /// Adds a new segment.
     #[inline]
     pub fn push(&mut self, record: SentSegment) {
         self.out.add(&record);
         self.records.push_back(record);
     }
 
-    /// Takes the first record away where it ends at or below `acknowledged`.
+    /// Removes and returns the first segment if it ends at or below `acknowledged`.
     #[inline]
     pub fn pop_acknowledged(&mut self, acknowledged: u64) -> Option<SentSegment> {
         let first = self.records.front().filter(|r| r.end() <= acknowledged)?;
@@ -202,8 +201,8 @@ impl Scoreboard {
         Some(record)
     }
 
-    /// The cumulative acknowledgement moved to `acknowledged`, and all records below are gone: cuts the
-    /// first one where it was acknowledged in part, and forgets what stood below.
+    /// Trims the state below `acknowledged` after the segments below it were popped: cuts the first segment if it is partly
+    /// acknowledged.
     #[inline]
     pub fn trim_front(&mut self, acknowledged: u64) {
         if let Some(first) = self.records.front_mut()
@@ -243,10 +242,9 @@ impl Scoreboard {
         }
     }
 
-    /// The peer says that it holds `start..end`. Calls `sacked` for each record that is thereby known
-    /// to have arrived, after it was marked, with the marks it had before and the highest position
-    /// selectively acknowledged before. Gives whether the block said anything new.
-    pub fn sack(&mut self, start: u64, end: u64, mut sacked: impl FnMut(&SentSegment, Marks, u64)) -> bool {
+    /// Processes a SACK block `start..end`. Calls `sacked` for each newly acknowledged segment, after marking it, with its
+    /// marks before and the highest selectively acknowledged position before.
+    pub fn sack(&mut self, start: u64, end: u64, mut sacked: impl FnMut(&SentSegment, Marks, u64)) {
         let mut parts = [(0, 0); 4];
         let mut count = 0;
         let mut rest = None;
@@ -255,7 +253,7 @@ impl Scoreboard {
                 parts[count] = (from, to);
                 count += 1;
             } else {
-                // A block that joins many: everything from here to its end is looked at.
+                // The block joins many ranges: process everything from here to its end.
                 rest.get_or_insert(from);
             }
         });
@@ -265,13 +263,12 @@ impl Scoreboard {
         if let Some(from) = rest {
             self.sack_part(from, end, &mut sacked);
         }
-        count > 0
     }
 
     fn sack_part(&mut self, from: u64, to: u64, sacked: &mut impl FnMut(&SentSegment, Marks, u64)) {
         let mut number = self.number_at(from);
         while let Some(record) = self.get(number).copied().filter(|r| r.start < to) {
-            // A record of which only a part has arrived has not arrived.
+            // A partly delivered segment is not delivered.
             if !record.marks.has(Marks::SACKED) && self.blocks.covering(record.start, record.end()).is_some()
             {
                 self.mark_sacked(number, sacked);
@@ -304,7 +301,7 @@ impl Scoreboard {
         self.highest_sacked = highest.max(record.end());
     }
 
-    /// A record is taken for lost (its retransmission too, if one is out). Gives whether that is new.
+    /// Marks a segment and its retransmission as lost. Returns whether the mark is new.
     pub fn mark_lost(&mut self, number: u64) -> bool {
         let Some(record) = self.get_mut(number) else {
             return false;
@@ -326,11 +323,10 @@ impl Scoreboard {
         true
     }
 
-    /// The lowest lost record that waits to be sent again.
+    /// Returns the lowest lost segment that waits for its retransmission.
     pub fn next_waiting(&mut self) -> Option<u64> {
         while let Some(&Reverse(number)) = self.waiting.peek() {
-            let waits = |r: &SentSegment| r.marks.has(Marks::LOST) && !r.marks.has(Marks::RETRANSMITTED);
-            if self.get(number).is_some_and(waits) {
+            if self.get(number).is_some_and(SentSegment::awaits_retransmission) {
                 return Some(number);
             }
             self.waiting.pop();
@@ -338,7 +334,7 @@ impl Scoreboard {
         None
     }
 
-    /// A record leaves again.
+    /// Marks a segment as retransmitted at `now`.
     pub fn retransmit(&mut self, number: u64, now: Instant) -> Option<&mut SentSegment> {
         let index = usize::try_from(number.checked_sub(self.base)?).ok()?;
         let record = self.records.get_mut(index)?;
@@ -352,23 +348,22 @@ impl Scoreboard {
         Some(record)
     }
 
-    /// Where a record keeps the estimator's state of its last departure.
+    /// Returns the snapshot of a segment's last transmission.
     pub fn snapshot_mut(&mut self, number: u64) -> Option<&mut crate::congestion::Snapshot> {
         self.get_mut(number).map(|record| &mut record.snapshot)
     }
 
-    /// Sets a mark of the last record.
+    /// Sets a mark of the last segment.
     pub fn push_back_mark(&mut self, mark: Marks) {
         if let Some(last) = self.records.back_mut() {
             last.marks.set(mark);
         }
     }
 
-    /// The earliest transmission about which nothing is known yet: the older one of the first
-    /// transmissions in the order of the stream and the retransmissions in the order in which they left.
+    /// Returns the earliest transmission that is neither delivered nor lost: the older one of the first transmissions, in
+    /// stream order, and the retransmissions, in send order.
     pub fn oldest_undecided(&mut self) -> Option<u64> {
-        let waits = |r: &SentSegment| r.marks.has(Marks::LOST) && !r.marks.has(Marks::RETRANSMITTED);
-        let open = |r: &SentSegment| !r.marks.has(Marks::SACKED) && !waits(r);
+        let open = |r: &SentSegment| !r.marks.has(Marks::SACKED) && !r.awaits_retransmission();
         let first = loop {
             match self.get(self.undecided) {
                 Some(r) if open(r) && !r.marks.has(Marks::EVER_RETRANSMITTED) => {
@@ -393,8 +388,8 @@ impl Scoreboard {
         }
     }
 
-    /// RFC 6675's `IsLost` by counting: a record is lost once `threshold` segments above it are selectively
-    /// acknowledged. Calls `lost` for each that is so now and was not before.
+    /// Marks segments with at least `threshold` selectively acknowledged segments above them as lost, and calls `lost` for
+    /// each new one (`IsLost` of RFC 6675, by counting).
     pub fn mark_lost_by_count(&mut self, threshold: u64, mut lost: impl FnMut(&SentSegment)) {
         while let Some(record) = self.get(self.counted).copied() {
             let sacked = u64::from(record.marks.has(Marks::SACKED));
@@ -409,8 +404,8 @@ impl Scoreboard {
         }
     }
 
-    /// What was taken for lost was not: forgets all such marks, and lets the counting start anew.
-    pub fn forget_losses(&mut self) {
+    /// Clears all loss marks after a spurious recovery, and restarts counting.
+    pub fn clear_losses(&mut self) {
         self.waiting.clear();
         for record in &mut self.records {
             record.marks.clear(Marks::LOST);
@@ -419,8 +414,8 @@ impl Scoreboard {
         self.recount();
     }
 
-    /// The peer threw away what it had acknowledged selectively (RFC 2018, section 8).
-    pub fn forget_sacks(&mut self) {
+    /// Clears all selective acknowledgements: the peer discarded the data (RFC 2018, section 8).
+    pub fn clear_sacks(&mut self) {
         for record in &mut self.records {
             record.marks.clear(Marks::SACKED);
         }
@@ -430,7 +425,7 @@ impl Scoreboard {
         self.recount();
     }
 
-    /// The cursors start anew, and every retransmission stands in the queue again.
+    /// Resets the cursors and rebuilds the queue of retransmissions.
     fn recount(&mut self) {
         self.counted = self.base;
         self.undecided = self.base;
@@ -446,8 +441,8 @@ impl Scoreboard {
         retransmissions.sort_unstable_by_key(|&(number, at)| (at, number));
     }
 
-    /// Whether the peer acknowledged the first record selectively though not cumulatively: it has then
-    /// thrown it away (RFC 2018, section 8).
+    /// Whether the first segment is acknowledged selectively but not cumulatively: the peer has discarded it (RFC 2018,
+    /// section 8).
     #[must_use]
     pub fn front_is_sacked(&self) -> bool {
         self.front().is_some_and(|r| r.marks.has(Marks::SACKED))

@@ -1,40 +1,39 @@
-//! What the sender keeps about each segment that is not yet acknowledged.
+//! Per-segment state of the sender, until the cumulative acknowledgement.
 
 use foundation::Instant;
 
 use crate::congestion::Snapshot;
 
-/// One segment in flight. Segments are contiguous: each starts where the one before ends.
+/// A sent segment. Segments are contiguous: each starts at the end of the previous one.
 #[derive(Clone, Copy, Debug)]
 pub struct SentSegment {
     /// Stream position of its first byte.
     pub start: u64,
-    /// When it left last.
+    /// Time of its last transmission.
     pub sent_at: Instant,
-    /// The delivery-rate estimator when it left last.
+    /// State of the delivery-rate estimator at its last transmission.
     pub snapshot: Snapshot,
     /// Payload bytes.
     pub length: u32,
-    /// What happened to it.
     pub marks: Marks,
 }
 
-/// What happened to a segment: a set of bits.
+/// State of a segment, as a set of bits.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Marks(u8);
 
 impl Marks {
     /// Selectively acknowledged.
     pub const SACKED: Self = Self(1);
-    /// Taken for lost.
+    /// Considered lost.
     pub const LOST: Self = Self(2);
-    /// Sent again, and that retransmission is not known to be lost.
+    /// Retransmitted; the retransmission is not considered lost.
     pub const RETRANSMITTED: Self = Self(4);
-    /// Sent more than once: its ACK is ambiguous (Karn).
+    /// Sent more than once, so that its ACK is ambiguous (Karn's algorithm).
     pub const EVER_RETRANSMITTED: Self = Self(8);
-    /// It carries the FIN.
+    /// Carries the FIN.
     pub const FIN: Self = Self(16);
-    /// It carries PSH.
+    /// Carries PSH.
     pub const PUSH: Self = Self(32);
 
     /// Whether any bit of `other` is set.
@@ -58,18 +57,25 @@ impl Marks {
 }
 
 impl SentSegment {
-    /// The position after its last, the FIN counted.
+    /// Returns the position after its last one, FIN included.
     #[inline]
     #[must_use]
     pub const fn end(&self) -> u64 {
         self.start + self.length as u64 + self.marks.has(Marks::FIN) as u64
     }
 
-    /// Whether it left later than a segment that left at `sent_at` and ends at `end`: segments that left at one
-    /// instant left in the order of the stream (RFC 8985, section 6.2, step 2).
+    /// Whether it is lost and not retransmitted since.
     #[inline]
     #[must_use]
-    pub const fn left_after(&self, sent_at: Instant, end: u64) -> bool {
+    pub const fn awaits_retransmission(&self) -> bool {
+        self.marks.has(Marks::LOST) && !self.marks.has(Marks::RETRANSMITTED)
+    }
+
+    /// Whether it was sent after a segment that was sent at `sent_at` and ends at `end`. Segments sent at the same time are
+    /// ordered by position (RFC 8985, section 6.2, step 2).
+    #[inline]
+    #[must_use]
+    pub const fn was_sent_after(&self, sent_at: Instant, end: u64) -> bool {
         let (own, other) = (self.sent_at.as_nanos(), sent_at.as_nanos());
         own > other || (own == other && self.end() > end)
     }

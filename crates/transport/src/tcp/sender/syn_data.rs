@@ -1,4 +1,4 @@
-//! What leaves with a SYN or with the answer to one (RFC 7413, section 4.2.1; RFC 1644, section 3.4).
+//! Data in a SYN or SYN-ACK (RFC 7413, section 4.2.1; RFC 1644, section 3.4).
 
 use foundation::Instant;
 
@@ -7,8 +7,8 @@ use super::sent_segment::Marks;
 use super::{DataSegment, Sender};
 
 impl Sender {
-    /// The first segment of the stream, of at most `room` bytes, to leave with a SYN; with the FIN only if it `may_finish`.
-    /// `None` where nothing was written, or something has left already. The SYN's own timer covers it.
+    /// Returns the first segment of the stream, of at most `room` bytes, for a SYN; with the FIN only if `may_finish`.
+    /// `None` if nothing was written or data was already sent. The timer of the SYN covers the data.
     pub fn poll_syn_data(&mut self, now: Instant, room: u32, may_finish: bool) -> Option<DataSegment> {
         if self.next > 1 || !self.has_unsent() {
             return None;
@@ -19,31 +19,31 @@ impl Sender {
             return None;
         }
         let finishing = std::mem::replace(&mut self.finishing, ends);
-        let departure = self.send_new(now, length);
+        let segment = self.send_new(now, length);
         self.finishing = finishing;
         self.timer = None;
         self.sent_new = true;
-        Some(departure)
+        Some(segment)
     }
 
-    /// Bytes that the peer's window takes, as its SYN told.
+    /// Returns the window of the peer's SYN in bytes.
     pub const fn first_window(&self) -> u64 {
         self.window
     }
 
-    /// The SYN was sent again without what it carried: an acknowledgement of that says nothing about the round trip.
+    /// Excludes the SYN's data from RTT samples: the SYN was retransmitted without it.
     pub fn mark_syn_data_ambiguous(&mut self) {
         if !self.scoreboard.is_empty() {
             self.scoreboard.push_back_mark(Marks::EVER_RETRANSMITTED);
         }
     }
 
-    /// Whether all that left with the SYN fits into the peer's window, which was not known then.
+    /// Whether the data of the SYN fits into the peer's window, which was unknown when it left.
     pub const fn syn_data_fits(&self) -> bool {
         self.next <= self.una + self.window
     }
 
-    /// The peer has not taken what came with the SYN, or not all of it: it is sent anew, as if it never had been.
+    /// Treats the SYN's unacknowledged data as unsent: the peer did not accept it.
     pub fn retract_syn_data(&mut self) {
         self.scoreboard = Scoreboard::default();
         self.next = self.una;
@@ -54,7 +54,7 @@ impl Sender {
         self.sent_new = false;
     }
 
-    /// The SYN's timer has ended: what it carried, or what followed it, has one of its own.
+    /// Starts the retransmission timer for data sent before the end of the handshake.
     pub fn start_timer_after_syn(&mut self, now: Instant) {
         if self.timer.is_none() {
             self.rearm(now);

@@ -6,49 +6,47 @@ use foundation::{Duration, Instant};
 use super::Sender;
 use crate::statistics::Statistics;
 
-/// No timer is finer than this many milliseconds where it stands for a moment of patience (RFC 8985, section 7.2).
+/// Margin that timer granularity adds to a delay (RFC 8985, section 7.2).
 pub(super) const TIMER_GRAIN: Duration = Duration::from_millis(2);
-/// Linux probes a window that is shut no sooner than this.
-const LEAST_PROBE_INTERVAL: Duration = Duration::from_millis(200);
+/// Minimum interval between zero-window probes (Linux).
+const MIN_PROBE_INTERVAL: Duration = Duration::from_millis(200);
 
-/// What the timer will do.
+/// Purpose of the running timer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Timer {
     /// Retransmission timeout.
     Retransmission,
     /// Tail loss probe.
     TailProbe,
-    /// Segments that were only late so far are lost.
+    /// End of the reordering window: late segments are lost.
     Reordering,
-    /// Probe a window that is shut.
+    /// Zero-window probe.
     Persist,
 }
 
-/// What a timeout means to the connection.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum TimeoutVerdict {
-    /// It goes on.
-    GoesOn,
-    /// The user timeout has passed.
-    GivenUp,
-}
-
 impl Sender {
-    /// When the timer or the pacer wants to be heard.
+    /// Returns when [`on_timeout`](Self::on_timeout) is due, for the timer or the pacer.
     #[inline]
     pub fn timeout(&self) -> Instant {
         let timer = self.timer.map_or(Instant::MAX, |(_, at)| at);
         self.paced_until.map_or(timer, |at| timer.min(at))
     }
 
-    /// What is due by `now` happens; what is to leave for it is chosen in `poll`.
-    pub fn on_timeout(&mut self, now: Instant, statistics: &mut Statistics) -> TimeoutVerdict {
+    /// Stops all timers of a closed connection.
+    pub fn stop(&mut self) {
+        self.timer = None;
+        self.paced_until = None;
+    }
+
+    /// Handles the timers due by `now`; `poll` then returns the segments to send. Returns whether the user timeout has
+    /// expired.
+    pub fn on_timeout(&mut self, now: Instant, statistics: &mut Statistics) -> bool {
         self.burst = 0;
         if self.paced_until.is_some_and(|at| at <= now) {
             self.paced_until = None;
         }
         let Some((timer, _)) = self.timer.filter(|&(_, at)| at <= now) else {
-            return TimeoutVerdict::GoesOn;
+            return false;
         };
         self.timer = None;
         match timer {
@@ -57,66 +55,64 @@ impl Sender {
             Timer::Reordering => self.on_reordering_timeout(now),
             Timer::Persist => return self.on_persist_timeout(now),
         }
-        TimeoutVerdict::GoesOn
+        false
     }
 
     /// RFC 6298, sections 5.4 to 5.6.
-    fn on_retransmission_timeout(&mut self, now: Instant, statistics: &mut Statistics) -> TimeoutVerdict {
+    fn on_retransmission_timeout(&mut self, now: Instant, statistics: &mut Statistics) -> bool {
         if self.scoreboard.is_empty() {
-            return TimeoutVerdict::GoesOn;
+            return false;
         }
-        if self.is_given_up(now) {
-            return TimeoutVerdict::GivenUp;
+        if self.user_timeout_at() <= now {
+            return true;
         }
         self.enter_loss(now, statistics);
         self.timeouts += 1;
         self.backoff = (self.backoff + 1).min(30);
         self.arm_retransmission(now);
-        TimeoutVerdict::GoesOn
+        false
     }
 
-    fn is_given_up(&self, now: Instant) -> bool {
-        now - self.stalled_since >= self.parameters.user_timeout
+    fn user_timeout_at(&self) -> Instant {
+        self.stalled_since + self.parameters.user_timeout
     }
 
     fn arm_retransmission(&mut self, now: Instant) {
-        let given_up = self.stalled_since + self.parameters.user_timeout;
-        let at = (now + self.rto()).min(given_up.max(now + TIMER_GRAIN));
+        let at = (now + self.rto()).min(self.user_timeout_at().max(now + TIMER_GRAIN));
         self.timer = Some((Timer::Retransmission, at));
     }
 
-    /// The peer keeps its window shut, or something small is held back for long (RFC 9293, section 3.8.6).
-    fn on_persist_timeout(&mut self, now: Instant) -> TimeoutVerdict {
+    /// Sends a probe into a closed window, or a small segment withheld for long (RFC 9293, section 3.8.6).
+    fn on_persist_timeout(&mut self, now: Instant) -> bool {
         if !self.scoreboard.is_empty() || !self.has_unsent() {
-            return TimeoutVerdict::GoesOn;
+            return false;
         }
         if self.zero_window_probes == 0 {
             self.stalled_since = now;
-        } else if self.is_given_up(now) {
-            return TimeoutVerdict::GivenUp;
+        } else if self.user_timeout_at() <= now {
+            return true;
         }
         self.zero_window_probes += 1;
         self.backoff = (self.backoff + 1).min(30);
         self.send_window_probe = true;
         self.arm_persist(now);
-        TimeoutVerdict::GoesOn
+        false
     }
 
     fn arm_persist(&mut self, now: Instant) {
-        let base = self.rtt.timeout().max(LEAST_PROBE_INTERVAL);
+        let base = self.rtt.timeout().max(MIN_PROBE_INTERVAL);
         let mut at = now + base.doubled(self.backoff).min(self.parameters.max_rto);
         if self.zero_window_probes > 0 {
-            let given_up = self.stalled_since + self.parameters.user_timeout;
-            at = at.min(given_up.max(now + TIMER_GRAIN));
+            at = at.min(self.user_timeout_at().max(now + TIMER_GRAIN));
         }
         self.timer = Some((Timer::Persist, at));
     }
 
-    /// Nothing is in flight: probes are needed where there is something to send and it may not leave.
+    /// Starts or stops zero-window probes when nothing is in flight.
     pub(super) fn check_probe_timer(&mut self, now: Instant) {
-        let shut = self.has_unsent() && !self.fits_window(self.next_length(0));
+        let is_closed = self.has_unsent() && !self.fits_window(self.next_length(0));
         match self.timer {
-            Some((Timer::Persist, _)) if !shut => {
+            Some((Timer::Persist, _)) if !is_closed => {
                 self.timer = None;
                 self.backoff = 0;
                 self.zero_window_probes = 0;
@@ -126,22 +122,21 @@ impl Sender {
         }
     }
 
-    /// Nothing may leave and nothing is in flight: whatever holds it back, this ends it.
+    /// Ensures progress when nothing may leave and nothing is in flight.
     pub(super) fn ensure_persist(&mut self, now: Instant) {
         if self.timer.is_none() && self.scoreboard.is_empty() && self.has_unsent() {
             self.arm_persist(now);
         }
     }
 
-    /// RFC 6298, sections 5.2 and 5.3, after an ACK: the timer starts anew, or a probe's in its place.
+    /// Restarts the retransmission timer after an ACK, or the timer of a tail loss probe (RFC 6298, sections 5.2 and 5.3).
     pub(super) fn set_timer(&mut self, now: Instant) {
         if !self.schedule_tail_probe(now) {
             self.rearm(now);
         }
     }
 
-    /// The retransmission timer starts anew, or goes on from the first segment's departure where another
-    /// timer stood in its place.
+    /// Restarts the retransmission timer; after another timer, it counts from the send time of the first segment.
     pub(super) fn rearm(&mut self, now: Instant) {
         if self.scoreboard.is_empty() {
             self.timer = None;
@@ -156,7 +151,7 @@ impl Sender {
         }
     }
 
-    /// How long until the first segment in flight times out, zero where it should have.
+    /// Returns the time until the first segment in flight times out; zero if that has passed.
     pub(super) fn until_timeout(&self, now: Instant) -> Duration {
         let Some(front) = self.scoreboard.front() else {
             return Duration::ZERO;
@@ -164,7 +159,7 @@ impl Sender {
         (front.sent_at + self.rto()) - now
     }
 
-    /// A segment left. `first`: nothing was in flight before, or it is the first one, sent again.
+    /// Sets the timer for a sent segment. `first`: it is the first segment in flight; `again`: it is a retransmission.
     #[inline]
     pub(super) fn arm_for_sent(&mut self, now: Instant, first: bool, again: bool) {
         match self.timer {

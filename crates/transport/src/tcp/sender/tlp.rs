@@ -1,30 +1,34 @@
-//! Tail loss probes (RFC 8985, section 7): a flight's last segments have nothing behind them whose
-//! acknowledgement would tell of their loss.
+//! Tail loss probes (RFC 8985, section 7): they detect the loss of a flight's last segments, which no later segment's
+//! acknowledgement reveals.
 
 use foundation::{Duration, Instant};
 
+use super::Sender;
 use super::ack::{AckSummary, Losses};
 use super::timers::{TIMER_GRAIN, Timer};
-use super::{CongestionState, Sender};
+use crate::tcp::state::CongestionState;
 
-/// A probe that left and was not answered yet.
+/// An unacknowledged probe.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct TailLossProbe {
-    /// `TLP.end_seq`: what was sent when it left.
+    /// Next position when the probe was sent (`TLP.end_seq`).
     end: u64,
-    /// `TLP.is_retrans`: it was a retransmission, not new data. Then what the network was like as it left.
+    /// The retransmitted segment as a loss; `None` for a probe of new data (`TLP.is_retrans`).
     retransmission: Option<Losses>,
 }
 
 impl Sender {
-    /// RFC 8985, section 7.2: sets the timer of a probe, or says that none is due.
+    /// Whether the connection uses probes and is not repairing losses.
+    fn may_probe(&self) -> bool {
+        self.parameters.tail_loss_probe
+            && self.use_sack
+            && matches!(self.state, CongestionState::Open | CongestionState::Cwr)
+            && !self.scoreboard.is_empty()
+    }
+
+    /// Sets the timer of a probe and returns whether a probe is possible (RFC 8985, section 7.2).
     pub(super) fn schedule_tail_probe(&mut self, now: Instant) -> bool {
-        let calm = matches!(self.state, CongestionState::Open | CongestionState::Cwr);
-        if !self.parameters.tail_loss_probe || !self.use_sack || !calm || self.scoreboard.sacked().packets > 0
-        {
-            return false;
-        }
-        if self.scoreboard.is_empty() {
+        if !self.may_probe() || self.scoreboard.sacked().packets > 0 {
             return false;
         }
         let mut wait = if self.rtt.has_sample() {
@@ -38,7 +42,7 @@ impl Sender {
         } else {
             self.parameters.initial_rto
         };
-        // Not later than the retransmission timeout would be.
+        // Not later than the retransmission timeout.
         let left = self.until_timeout(now);
         if !left.is_zero() {
             wait = wait.min(left);
@@ -47,7 +51,7 @@ impl Sender {
         true
     }
 
-    /// RFC 8985, section 7.3: the probe is due. What it sends is chosen in `transmit`.
+    /// Handles the timeout of a probe (RFC 8985, section 7.3). `poll` chooses its segment.
     pub(super) fn on_tail_probe_timeout(&mut self, now: Instant) {
         if self.tail_probe.is_none() && !self.scoreboard.is_empty() {
             self.send_tail_probe = true;
@@ -55,18 +59,15 @@ impl Sender {
         self.rearm(now);
     }
 
-    /// Sends the probe now, for one who knows that an acknowledgement is late. Gives whether it leaves: not where probes are
-    /// not used, none is possible, or one is out.
+    /// Sends a probe before its timer. Returns whether one leaves: only if probes are in use and none is unacknowledged.
     pub fn probe_tail(&mut self) -> bool {
-        let calm = matches!(self.state, CongestionState::Open | CongestionState::Cwr);
-        let may = self.parameters.tail_loss_probe && self.use_sack && calm && self.tail_probe.is_none();
-        if may && !self.scoreboard.is_empty() {
+        if self.may_probe() && self.tail_probe.is_none() {
             self.send_tail_probe = true;
         }
         self.send_tail_probe
     }
 
-    /// The probe has left.
+    /// Records a sent probe.
     pub(super) fn tail_probe_sent(&mut self, now: Instant, retransmission: bool) {
         let last = self
             .scoreboard
@@ -86,7 +87,7 @@ impl Sender {
         self.rearm(now);
     }
 
-    /// RFC 8985, section 7.4: what an ACK says about the probe.
+    /// Processes an ACK with respect to an unacknowledged probe (RFC 8985, section 7.4).
     pub(super) fn resolve_tail_probe(&mut self, now: Instant, summary: &AckSummary) {
         let Some(probe) = self.tail_probe else { return };
         if self.una < probe.end {
@@ -98,11 +99,11 @@ impl Sender {
             return;
         };
         if self.una > probe.end {
-            // Without a DSACK, the probe's ACK alone came: it repaired a loss.
+            // No DSACK: the original was lost, and the probe repaired the loss.
             self.tail_probe = None;
             self.reduce_for_probe(now, &losses);
         } else if pure_duplicate {
-            // Both the original and the probe arrived.
+            // The original and the probe arrived.
             self.tail_probe = None;
         }
     }

@@ -1,12 +1,15 @@
-//! What leaves next: what was lost first, then new data, as the windows, the pacer and Nagle's algorithm allow.
+//! Selection of the next segment to send: retransmissions first, then new data, subject to the windows, the pacer and
+//! Nagle's algorithm.
 
 use foundation::Instant;
 
+use super::Sender;
 use super::sent_segment::{Marks, SentSegment};
-use super::{CongestionState, Sender};
 use crate::congestion::Snapshot;
+use crate::tcp::options::DEFAULT_MSS;
+use crate::tcp::state::CongestionState;
 
-/// A segment of the stream that leaves.
+/// Segment of the stream to send.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DataSegment {
     /// Position of its first byte.
@@ -16,20 +19,17 @@ pub struct DataSegment {
     /// Whether it carries the FIN, and PSH.
     pub fin: bool,
     pub push: bool,
-    /// Whether it was sent before.
     pub retransmission: bool,
-    /// Whether it is marked ECN-capable, and says that the window was reduced (RFC 3168, section 6.1).
+    /// Whether it is ECN-capable, and whether it announces a window reduction with CWR (RFC 3168, section 6.1).
     pub ecn_capable: bool,
     pub reduced: bool,
 }
 
-/// RFC 9293, section 3.7.1: the default that also bounds what a small window does to segments.
-const DEFAULT_SEGMENT: u64 = 536;
-/// A train of segments handed down at once is not longer than this (the length field of IP).
-const LONGEST_TRAIN: u32 = 65_535;
+/// Maximum bytes of a burst that Linux treats as one train (the length field of IP).
+const MAX_TRAIN: u32 = 65_535;
 
 impl Sender {
-    /// The next segment to leave at `now`; `sack_bytes` of header options are needed for SACK blocks.
+    /// Returns the next segment to send; `sack_bytes`: bytes of its SACK option.
     pub fn poll(&mut self, now: Instant, sack_bytes: u32) -> Option<DataSegment> {
         if self.send_first {
             self.send_first = false;
@@ -37,7 +37,7 @@ impl Sender {
             if self
                 .scoreboard
                 .front()
-                .is_some_and(|r| r.marks.has(Marks::LOST) && !r.marks.has(Marks::RETRANSMITTED))
+                .is_some_and(SentSegment::awaits_retransmission)
             {
                 return self.retransmit(now, first);
             }
@@ -51,9 +51,9 @@ impl Sender {
         }
         if self.scoreboard.lost().packets > 0
             && !self.new_data_first
-            && let Some(departure) = self.poll_lost(now)
+            && let Some(segment) = self.poll_lost(now)
         {
-            return Some(departure);
+            return Some(segment);
         }
         self.poll_new(now, sack_bytes)
     }
@@ -73,7 +73,7 @@ impl Sender {
         let again = self.scoreboard.retransmit(number, now)?;
         let length = again.length;
         let bytes = u64::from(length);
-        let departure = DataSegment {
+        let segment = DataSegment {
             start: again.start,
             length,
             fin: again.marks.has(Marks::FIN),
@@ -90,39 +90,39 @@ impl Sender {
         let clock = self.clock(now);
         self.note_retransmission(clock);
         self.arm_for_sent(now, first, true);
-        Some(departure)
+        Some(segment)
     }
 
-    /// RFC 8985, section 7.3: new data if the window of the peer has room, else the last segment again.
+    /// RFC 8985, section 7.3: new data if the peer's window has room, else the last segment.
     fn poll_tail_probe(&mut self, now: Instant, sack_bytes: u32) -> Option<DataSegment> {
         self.send_tail_probe = false;
         let length = self.next_length(sack_bytes);
         if self.has_unsent() && self.fits_window(length) {
-            let departure = self.send_new(now, length);
+            let segment = self.send_new(now, length);
             self.tail_probe_sent(now, false);
-            return Some(departure);
+            return Some(segment);
         }
         let last = self.scoreboard.end_number().checked_sub(1)?;
         if self.scoreboard.get(last)?.marks.has(Marks::SACKED) {
             return None;
         }
-        let departure = self.retransmit(now, last);
+        let segment = self.retransmit(now, last);
         self.tail_probe_sent(now, true);
-        departure
+        segment
     }
 
-    /// RFC 9293, sections 3.8.6.1 and 3.8.6.2.1: asks for the window, or sends what was held back.
+    /// Returns a zero-window probe, or a withheld small segment (RFC 9293, sections 3.8.6.1 and 3.8.6.2.1).
     fn window_probe(&mut self, now: Instant, sack_bytes: u32) -> DataSegment {
         let room = (self.una + self.window).saturating_sub(self.next);
         if room > 0 && self.has_unsent() {
             let fitting = u32::try_from(room).unwrap_or(u32::MAX);
             self.timer = None;
             (self.backoff, self.zero_window_probes) = (0, 0);
-            let mut departure = self.send_new(now, self.next_length(sack_bytes).min(fitting));
-            departure.push = true;
-            return departure;
+            let mut segment = self.send_new(now, self.next_length(sack_bytes).min(fitting));
+            segment.push = true;
+            return segment;
         }
-        // A segment that the peer had already: it answers with its window.
+        // An already acknowledged position: the peer answers with its window.
         DataSegment {
             start: self.una - 1,
             length: 0,
@@ -141,7 +141,7 @@ impl Sender {
         }
         let length = self.next_length(sack_bytes);
         let ends = self.finishing && self.next + u64::from(length) == self.written;
-        // RFC 5681 lets a FIN alone go; Linux says so too.
+        // A FIN without data is exempt from the congestion window, as in RFC 5681 and Linux.
         let lone_fin = ends && length == 0;
         if !lone_fin && !self.fits_congestion_window(length) {
             self.end_burst(now, true, true);
@@ -153,23 +153,23 @@ impl Sender {
             return None;
         }
         if self.is_paced(now, length) {
-            // For Linux the window alone can be what limits (`is_cwnd_limited` in `tcp_write_xmit`).
+            // In Linux only the window limits, not the pacer (`is_cwnd_limited` in `tcp_write_xmit`).
             self.end_burst(now, !self.parameters.is_linux(), true);
             return None;
         }
-        let mut departure = self.send_new(now, length);
+        let mut segment = self.send_new(now, length);
         self.sent_new = true;
-        if !departure.push && self.parameters.is_linux() && self.burst > 1 && !self.would_follow(sack_bytes) {
-            // Linux hands trains of segments down, and pushes at the end of each.
-            departure.push = true;
+        if !segment.push && self.parameters.is_linux() && self.burst > 1 && !self.would_follow(sack_bytes) {
+            // Linux sets PSH at the end of each train.
+            segment.push = true;
             self.scoreboard.push_back_mark(Marks::PUSH);
         }
-        Some(departure)
+        Some(segment)
     }
 
     /// Whether another new segment could leave right after this one.
     fn would_follow(&self, sack_bytes: u32) -> bool {
-        if !self.has_unsent() || self.burst * self.segment + self.segment > LONGEST_TRAIN {
+        if !self.has_unsent() || self.burst * self.segment + self.segment > MAX_TRAIN {
             return false;
         }
         let length = self.next_length(sack_bytes);
@@ -209,7 +209,7 @@ impl Sender {
             marks,
         });
         self.next = end + u64::from(fin);
-        if self.burst * self.segment + self.segment > LONGEST_TRAIN {
+        if self.burst * self.segment + self.segment > MAX_TRAIN {
             self.burst = 0;
         }
         self.burst += 1;
@@ -235,7 +235,7 @@ impl Sender {
         }
     }
 
-    /// What every data segment that leaves means to controller, estimator, pacer and reduction.
+    /// Reports a sent data segment to the controller, the estimator, the pacer and PRR.
     fn on_sent(&mut self, now: Instant, bytes: u64) -> Snapshot {
         let in_flight = self.pipe_bytes() + bytes;
         if self.controller.pacing_rate().is_some() {
@@ -248,13 +248,13 @@ impl Sender {
         self.estimator.on_sent(now, bytes, in_flight)
     }
 
-    /// Whether there is anything that was never sent: data, or the FIN.
+    /// Whether data or the FIN is unsent.
     #[inline]
     pub fn has_unsent(&self) -> bool {
         self.next < self.written || (self.finishing && self.next == self.written)
     }
 
-    /// Whether a new segment of `length` bytes would leave at once.
+    /// Whether a new segment of `length` bytes may leave at once.
     #[inline]
     pub fn has_room(&mut self, now: Instant, length: u32) -> bool {
         !self.has_unsent()
@@ -268,9 +268,9 @@ impl Sender {
     #[inline]
     pub(super) fn next_length(&self, sack_bytes: u32) -> u32 {
         let mut most = u64::from(self.segment - sack_bytes.min(self.segment / 2));
-        // A peer with a small window gets segments of half of it (RFC 9293, section 3.8.6.2.1).
+        // Half the window for a peer with a small one (RFC 9293, section 3.8.6.2.1).
         if self.largest_window < 2 * most {
-            let bound = if self.largest_window > DEFAULT_SEGMENT {
+            let bound = if self.largest_window > u64::from(DEFAULT_MSS) {
                 self.largest_window / 2
             } else {
                 self.largest_window
@@ -289,25 +289,25 @@ impl Sender {
     /// Whether the congestion window has room for a segment of `length` bytes.
     #[inline]
     fn fits_congestion_window(&self, length: u32) -> bool {
-        let held = if !self.parameters.limited_transmit && self.state == CongestionState::Disorder {
-            // Without RFC 3042, what duplicates tell of makes no room yet.
+        let delivered = if !self.parameters.limited_transmit && self.state == CongestionState::Disorder {
+            // Without RFC 3042, deliveries reported by duplicate ACKs do not open the window.
             self.scoreboard.sacked().packets + self.duplicates
         } else {
             0
         };
         if self.prr.is_some() || self.parameters.is_linux() {
-            return self.pipe() + held < self.window_packets();
+            return self.pipe() + delivered < self.window_packets();
         }
-        let in_flight = self.pipe_bytes() + held * u64::from(self.segment);
+        let in_flight = self.pipe_bytes() + delivered * u64::from(self.segment);
         in_flight == 0 || in_flight + u64::from(length) <= self.controller.window()
     }
 
-    /// RFC 9293, sections 3.7.4 (Nagle) and 3.8.6.2.1: a segment that is not full waits for more.
+    /// Whether a partial segment waits for more data (RFC 9293, sections 3.7.4, Nagle, and 3.8.6.2.1).
     #[inline]
     fn is_withheld(&self, length: u32) -> bool {
         let rest = u64::from(length) == self.written - self.next;
-        let wanted = self.finishing || self.next < self.flush_to || self.new_data_first;
-        if length >= self.segment || !rest || wanted {
+        let must_leave = self.finishing || self.next < self.flush_to || self.new_data_first;
+        if length >= self.segment || !rest || must_leave {
             return false;
         }
         self.cork || self.more_to_come || (!self.nodelay && self.is_small_out())
@@ -315,7 +315,7 @@ impl Sender {
 
     fn is_small_out(&self) -> bool {
         if self.parameters.is_linux() {
-            // Minshall's variant: only another small segment makes it wait.
+            // Minshall's variant: wait only for another small segment.
             self.small_end > self.una && !self.scoreboard.is_empty()
         } else {
             !self.scoreboard.is_empty()
@@ -330,8 +330,7 @@ impl Sender {
         self.paced_until.is_some()
     }
 
-    /// Nothing more leaves now. `limited`: the congestion window or the pacer held data back; `unsent`: there
-    /// is data that something holds back.
+    /// Ends a burst. `limited`: the congestion window or the pacer withholds data; `unsent`: there is unsent data.
     fn end_burst(&mut self, now: Instant, limited: bool, unsent: bool) {
         let sent = std::mem::take(&mut self.sent_new);
         self.burst = 0;
@@ -339,11 +338,11 @@ impl Sender {
             return;
         }
         if sent && !self.is_reordering_timer() {
-            // A tail loss probe takes the place of the retransmission timer (RFC 8985, section 7.2).
+            // The timer of a tail loss probe replaces the retransmission timer (RFC 8985, section 7.2).
             self.schedule_tail_probe(now);
         }
         let full = limited || self.pipe() >= self.window_packets();
-        // RFC 7661, section 4.3: was the window used in this round trip?
+        // RFC 7661, section 4.3: record whether the window was fully used in this round trip.
         let out = self.scoreboard.out().packets;
         if self.una >= self.usage_until || full || (!self.limited && out > self.most_out) {
             self.limited = full;
@@ -355,7 +354,7 @@ impl Sender {
         }
     }
 
-    /// Whether the window was what limited the sender lately. In slow start it may be twice what was used.
+    /// Whether the congestion window limited the sender recently. In slow start, up to half of it may be unused.
     #[inline]
     pub(super) fn is_window_limited(&self) -> bool {
         self.limited || (self.controller.in_slow_start() && self.window_packets() < 2 * self.most_out)

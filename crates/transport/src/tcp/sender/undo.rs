@@ -1,27 +1,27 @@
-//! Taking back a reduction that turns out to be needless: what was taken for lost had arrived
-//! (Eifel, RFC 3522 and RFC 4015; DSACK, RFC 3708; F-RTO, RFC 5682).
+//! Undoing a reduction whose losses prove spurious (Eifel, RFC 3522 and RFC 4015; DSACK, RFC 3708; F-RTO, RFC 5682).
 
 use foundation::Instant;
 
+use super::Sender;
 use super::ack::AckSummary;
-use super::{CongestionState, Sender};
 use crate::statistics::Statistics;
+use crate::tcp::state::CongestionState;
 
-/// What is needed to take back the reduction of an episode.
+/// State needed to undo the reduction of a recovery.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Undo {
-    /// The lowest position that was not acknowledged when the episode began.
+    /// Lowest unacknowledged position at the start of the recovery.
     marker: u64,
-    /// Retransmissions of the episode that no DSACK has shown to be needless.
+    /// Retransmissions of the recovery that no DSACK has proved spurious.
     outstanding: u64,
-    /// Whether any left.
+    /// Whether there was any retransmission.
     any: bool,
-    /// Whether the reduction may be taken back: not where the network marked packets.
+    /// Whether the reduction may be undone: false if the network marked packets.
     pub allowed: bool,
 }
 
 impl Sender {
-    /// An episode begins.
+    /// Starts the undo state of a recovery.
     pub(super) fn begin_undo(&mut self, allowed: bool) {
         let out = self.scoreboard.retransmitted().packets;
         self.undo = self.parameters.undo.then_some(Undo {
@@ -32,7 +32,6 @@ impl Sender {
         });
     }
 
-    /// A retransmission left.
     pub(super) fn note_retransmission(&mut self, clock: u32) {
         self.first_retransmission_clock.get_or_insert(clock);
         if let Some(undo) = &mut self.undo {
@@ -41,7 +40,7 @@ impl Sender {
         }
     }
 
-    /// A DSACK: the peer had `start..end` already (RFC 3708, section 3).
+    /// Processes a DSACK: the peer received `start..end` twice (RFC 3708, section 3).
     pub(super) fn on_duplicate(&mut self, (start, end): (u64, u64), prior_una: u64) {
         let segment = u64::from(self.segment);
         if let Some(undo) = &mut self.undo
@@ -57,7 +56,7 @@ impl Sender {
         self.undo.is_some_and(|undo| undo.any && undo.outstanding == 0) || self.is_delayed(summary)
     }
 
-    /// Eifel (RFC 3522, section 3.2): the ACK answers a segment that left before the first retransmission.
+    /// Whether the ACK answers a segment sent before the first retransmission (Eifel; RFC 3522, section 3.2).
     fn is_delayed(&self, summary: &AckSummary) -> bool {
         let (Some(_), Some(echo), Some(retransmitted)) =
             (self.undo, summary.echo, self.first_retransmission_clock)
@@ -67,9 +66,9 @@ impl Sender {
         self.use_timestamps && echo != 0 && (echo.wrapping_sub(retransmitted) as i32) < 0
     }
 
-    fn undo(&mut self, now: Instant, forget: bool, statistics: &mut Statistics) {
-        if forget {
-            self.scoreboard.forget_losses();
+    fn undo(&mut self, now: Instant, clear_losses: bool, statistics: &mut Statistics) {
+        if clear_losses {
+            self.scoreboard.clear_losses();
             if !self.use_sack {
                 self.duplicates = 0;
             }
@@ -80,10 +79,11 @@ impl Sender {
         statistics.spurious_retransmissions += self.scoreboard.retransmitted().packets.max(1);
         self.prr = None;
         self.undo = None;
-        self.rack.touch();
+        self.rack.request_detection();
     }
 
-    /// All that was in flight when recovery began is acknowledged. `true`: recovery goes on nevertheless.
+    /// Ends a recovery whose recovery point is acknowledged, and undoes its reduction if spurious. Returns whether the
+    /// recovery continues nevertheless.
     pub(super) fn try_undo_recovery(
         &mut self,
         now: Instant,
@@ -94,7 +94,7 @@ impl Sender {
             self.undo(now, false, statistics);
         }
         if self.una == self.recovery_point && !self.use_sack && !self.scoreboard.is_empty() {
-            // RFC 6582, section 3.2, step 1: duplicates of what was sent again must not start another recovery.
+            // RFC 6582, section 3.2, step 1: duplicate ACKs of retransmissions must not start another recovery.
             if self.scoreboard.retransmitted().packets == 0 {
                 self.first_retransmission_clock = None;
             }
@@ -107,7 +107,7 @@ impl Sender {
         false
     }
 
-    /// A part of what was in flight is acknowledged, by an ACK from before any retransmission.
+    /// Undoes the reduction if a partial ACK answers a segment sent before any retransmission.
     pub(super) fn try_undo_partial(
         &mut self,
         now: Instant,
@@ -122,7 +122,7 @@ impl Sender {
             self.scoreboard.highest_sacked().max(summary.prior_una + 1),
         );
         if self.scoreboard.retransmitted().packets > 0 {
-            // Retransmissions are out: wait for what they tell.
+            // Wait for the ACKs of the retransmissions in flight.
             return true;
         }
         self.first_retransmission_clock = None;
@@ -131,7 +131,7 @@ impl Sender {
         true
     }
 
-    /// DSACKs came for every retransmission.
+    /// Undoes the reduction if DSACKs prove every retransmission spurious.
     pub(super) fn try_undo_dsack(&mut self, now: Instant, statistics: &mut Statistics) -> bool {
         if !self.undo.is_some_and(|undo| undo.any && undo.outstanding == 0) {
             return false;
@@ -140,7 +140,7 @@ impl Sender {
         true
     }
 
-    /// After a timeout.
+    /// Undoes the reduction of a timeout if it is spurious.
     pub(super) fn try_undo_loss(
         &mut self,
         now: Instant,

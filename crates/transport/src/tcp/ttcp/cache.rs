@@ -1,53 +1,53 @@
-//! What a host remembers of others for the TAO test (RFC 1644, section 3.2): TCP accelerated open.
+//! Per-host cache for the test of TCP accelerated open (TAO; RFC 1644, section 3.2).
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
 
 use super::count::Count;
 
-/// Hosts remembered; beyond it one is forgotten, which costs it one handshake.
-const MOST: usize = 4096;
+/// Maximum number of cached hosts. An evicted host needs one more handshake.
+const CAPACITY: usize = 4096;
 
-/// What is remembered of a host, with the names of RFC 1644.
+/// Cached state of a host.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct CachedPeer {
-    /// `cache.CC`: the last count of it that was proven new.
+    /// Its last count that was proved new (`cache.CC`).
     cc: Option<Count>,
-    /// `cache.CCsent`: the last count that was sent to it, if it took it.
+    /// The last count sent to it, if it accepted that count (`cache.CCsent`).
     cc_sent: Option<Count>,
-    /// The segment size that it announced last.
+    /// Its last announced MSS.
     mss: Option<u16>,
 }
 
-/// What came of the TAO test.
+/// Result of the TAO test.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TaoTest {
-    /// The count is higher than any before: the SYN is new, and no handshake is needed.
+    /// The count is higher than all earlier ones: the SYN is new and needs no handshake.
     Passed,
-    /// It may be an old duplicate: the handshake decides.
+    /// The SYN may be an old duplicate: the handshake decides.
     Failed,
 }
 
-/// A host's memory of others.
+/// Connection counts by peer.
 #[derive(Clone, Debug, Default)]
 pub struct CountCache {
     hosts: BTreeMap<IpAddr, CachedPeer>,
 }
 
 impl CountCache {
-    /// A connection to `peer` gets the number `count`: gives whether its SYN may say so with CC, and the segment size that
-    /// the peer announced before. Else it must use CC.NEW, which makes the peer forget what it knows: the peer is not known
-    /// to remember, or the counter has gone round (RFC 1644, section 3.3).
+    /// Registers a connection to `peer` with number `count`. Returns whether its SYN may carry CC, and the peer's cached MSS.
+    /// Otherwise the SYN carries CC.NEW, which clears the peer's cache: the peer has no cached count, or the counter has
+    /// wrapped (RFC 1644, section 3.3).
     pub fn on_open(&mut self, peer: IpAddr, count: Count) -> (bool, Option<u16>) {
         let Some(known) = self.hosts.get_mut(&peer) else {
             return (false, None);
         };
-        let goes_on = known.cc_sent.is_some_and(|sent| count.is_after(sent));
-        known.cc_sent = goes_on.then_some(count);
-        (goes_on, known.mss)
+        let is_higher = known.cc_sent.is_some_and(|sent| count.is_after(sent));
+        known.cc_sent = is_higher.then_some(count);
+        (is_higher, known.mss)
     }
 
-    /// A SYN of `peer` came with CC (or CC.NEW, `is_new`): the TAO test.
+    /// Performs the TAO test for a SYN of `peer` with CC, or with CC.NEW (`is_new`).
     pub fn on_syn(&mut self, peer: IpAddr, count: Count, is_new: bool) -> TaoTest {
         let Some(known) = self.hosts.get_mut(&peer) else {
             return TaoTest::Failed;
@@ -65,7 +65,7 @@ impl CountCache {
         }
     }
 
-    /// A handshake has proven a count of `peer`.
+    /// Caches a count of `peer` that a handshake proved new.
     pub fn on_proven(&mut self, peer: IpAddr, count: Count, mss: Option<u16>) {
         let known = self.entry(peer);
         if known.cc.is_none_or(|last| count.is_after(last)) {
@@ -74,7 +74,7 @@ impl CountCache {
         known.mss = mss.or(known.mss);
     }
 
-    /// `peer` has echoed the number that was sent to it: it remembers it.
+    /// Caches a count that `peer` has echoed.
     pub fn on_echo(&mut self, peer: IpAddr, sent: Count) {
         let known = self.entry(peer);
         if known.cc_sent.is_none_or(|last| sent.is_after(last)) {
@@ -82,13 +82,13 @@ impl CountCache {
         }
     }
 
-    /// `peer` speaks no T/TCP (any more).
+    /// Removes a peer that does not use T/TCP.
     pub fn on_missing_echo(&mut self, peer: IpAddr) {
         self.hosts.remove(&peer);
     }
 
     fn entry(&mut self, peer: IpAddr) -> &mut CachedPeer {
-        if self.hosts.len() >= MOST && !self.hosts.contains_key(&peer) {
+        if self.hosts.len() >= CAPACITY && !self.hosts.contains_key(&peer) {
             self.hosts.pop_first();
         }
         self.hosts.entry(peer).or_default()
@@ -108,12 +108,12 @@ mod tests {
     }
 
     #[test]
-    fn only_a_higher_count_than_a_proven_one_passes() {
+    fn only_a_higher_count_passes_the_tao_test() {
         let mut cache = CountCache::default();
         assert_eq!(
             cache.on_syn(PEER, count(5), false),
             TaoTest::Failed,
-            "nothing is known"
+            "nothing is cached"
         );
         cache.on_proven(PEER, count(5), Some(1460));
         assert_eq!(
@@ -136,14 +136,14 @@ mod tests {
     }
 
     #[test]
-    fn a_client_says_new_until_it_was_echoed_and_when_its_counter_goes_round() {
+    fn client_sends_cc_new_until_an_echo_and_after_a_wrap() {
         let mut cache = CountCache::default();
         assert_eq!(cache.on_open(PEER, count(1)), (false, None));
         cache.on_proven(PEER, count(77), Some(1400));
         assert_eq!(cache.on_open(PEER, count(2)), (false, Some(1400)));
         cache.on_echo(PEER, count(2));
         assert_eq!(cache.on_open(PEER, count(3)), (true, Some(1400)));
-        // Half the numbers later nobody can tell which is higher.
+        // More than 2^31 later the order is ambiguous.
         assert!(!cache.on_open(PEER, count(0x8000_0009)).0);
         assert!(!cache.on_open(PEER, count(0x8000_000a)).0, "until it is echoed");
         cache.on_missing_echo(PEER);
@@ -151,11 +151,11 @@ mod tests {
     }
 
     #[test]
-    fn memory_is_bounded() {
+    fn capacity_is_bounded() {
         let mut cache = CountCache::default();
-        for number in 0..=MOST as u32 {
+        for number in 0..=CAPACITY as u32 {
             cache.on_echo(Ipv4Addr::from(number).into(), count(1));
         }
-        assert_eq!(cache.hosts.len(), MOST);
+        assert_eq!(cache.hosts.len(), CAPACITY);
     }
 }

@@ -1,8 +1,8 @@
-//! TCP extensions for transactions (T/TCP, RFC 1644): hosts count their connections, and a server that remembers a
-//! client's last count takes a higher one for new without a handshake.
+//! TCP extensions for transactions (T/TCP, RFC 1644): hosts number their connections, and a server with a client's last
+//! count in its cache accepts a SYN with a higher count as new without a handshake.
 //!
-//! RFC 6247 declares it historic: whoever can guess a count can forge a whole transaction from any address. It is here for
-//! comparisons.
+//! RFC 6247 declares T/TCP historic: an attacker who guesses a count can forge a transaction from any address. It is
+//! included for comparisons.
 
 mod cache;
 mod count;

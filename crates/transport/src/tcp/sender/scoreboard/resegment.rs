@@ -1,11 +1,11 @@
-//! Segments in flight that a path no longer takes are cut anew.
+//! Splitting of segments in flight after a reduction of the path MTU.
 
 use std::cmp::Reverse;
 
 use super::{Marks, Scoreboard};
 
 impl Scoreboard {
-    /// Cuts records longer than `length` (the path's MTU has shrunk) and takes all of them for lost.
+    /// Splits segments longer than `length` payload bytes and marks the pieces as lost.
     pub fn resegment(&mut self, length: u32) {
         if self.records.iter().all(|r| r.length <= length) {
             return;

@@ -1,4 +1,4 @@
-//! The scoreboard against a plain model: counters, and what is found without scanning.
+//! The scoreboard compared with a model that scans all segments.
 
 use proptest::prelude::*;
 
@@ -81,9 +81,9 @@ impl Model {
                 let from = self.position(from);
                 let to = (from + length).min(self.next);
                 let before = self.scoreboard.sacked().packets;
-                let mut told = 0;
-                self.scoreboard.sack(from, to, |_, _, _| told += 1);
-                assert_eq!(self.scoreboard.sacked().packets, before + told);
+                let mut marked = 0;
+                self.scoreboard.sack(from, to, |_, _, _| marked += 1);
+                assert_eq!(self.scoreboard.sacked().packets, before + marked);
             }
             Step::Lose { share } => {
                 let number = self.scoreboard.number_at(self.position(share));
@@ -103,14 +103,14 @@ impl Model {
                     assert!(!lost || record.marks.has(Marks::LOST), "{index} is lost by count");
                 }
             }
-            Step::ForgetLosses => self.scoreboard.forget_losses(),
-            Step::ForgetSacks => self.scoreboard.forget_sacks(),
+            Step::ForgetLosses => self.scoreboard.clear_losses(),
+            Step::ForgetSacks => self.scoreboard.clear_sacks(),
             Step::Resegment { length } => self.scoreboard.resegment(length),
         }
     }
 
-    /// RFC 6675, `IsLost`, by looking at every record. Those below the counting's mark were looked at before,
-    /// and may have been sent again or been taken for arrived since.
+    /// `IsLost` of RFC 6675, by a scan of all segments. Segments below the counting cursor were evaluated earlier,
+    /// and may have been retransmitted or delivered since.
     fn lost_by_count(&self, threshold: u64) -> Vec<bool> {
         let records = self.records();
         let counted = self.scoreboard.counted - self.scoreboard.base;
@@ -157,7 +157,7 @@ impl Model {
             .position(waits)
             .map(|index| self.scoreboard.base + index as u64);
         assert_eq!(self.scoreboard.next_waiting(), first);
-        // The earliest transmission of which nothing is known.
+        // The earliest transmission that is neither delivered nor lost.
         let open = |r: &&SentSegment| !r.marks.has(Marks::SACKED) && !waits(r);
         let oldest = records.iter().filter(open).map(|r| r.sent_at).min();
         let found = self
@@ -191,7 +191,7 @@ proptest! {
 }
 
 #[test]
-fn three_above_make_a_loss() {
+fn three_sacked_segments_above_are_a_loss() {
     // RFC 6675, section 4, IsLost with DupThresh 3: segments 0 and 4 of ten are missing.
     let mut scoreboard = Scoreboard::default();
     for index in 0..10 {

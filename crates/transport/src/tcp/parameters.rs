@@ -1,68 +1,38 @@
-//! The constants and habits on which stacks differ, so that a comparison says what it compares.
-
-use std::sync::LazyLock;
+//! Settings of a connection with the defaults of its profile.
 
 use foundation::{Duration, Size};
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
 
-use super::config::{Recovery, TcpConfig};
-use crate::congestion::{CongestionConfig, Rules};
+use super::config::{Profile, Recovery, TcpConfig};
 
-/// Whose constants and habits.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum Profile {
-    /// As current Linux kernels do with their default settings.
-    #[default]
-    Linux,
-    /// As the RFCs say, with the values they recommend.
-    Rfc,
-    /// As ns-3's TCP does, for comparisons with it.
-    Ns3,
-}
-
-impl Profile {
-    /// By whose rules controllers count that do not say it themselves.
-    #[must_use]
-    pub const fn rules(self) -> Rules {
-        match self {
-            Self::Linux => Rules::Linux,
-            Self::Rfc => Rules::Rfc,
-            Self::Ns3 => Rules::Ns3,
-        }
-    }
-}
-
-/// The settings of one connection, every default filled in.
+/// Settings of a connection with every default filled in.
 #[derive(Clone, Copy, Debug)]
 pub struct Parameters {
     pub(super) profile: Profile,
-    /// What the MSS option announces.
+    /// Value of the MSS option.
     pub(super) mss: u32,
     pub(super) recovery: Recovery,
     pub(super) sack: bool,
     pub(super) dsack: bool,
     pub(super) timestamps: bool,
     pub(super) window_scaling: bool,
-    /// Ask the peer for ECN; agree where it asks.
+    /// Request ECN; accept a request.
     pub(super) ecn_request: bool,
     pub(super) ecn_accept: bool,
     pub(super) min_rto: Duration,
     pub(super) max_rto: Duration,
     pub(super) initial_rto: Duration,
     pub(super) delayed_ack: Duration,
-    /// Whether the delay of ACKs follows the gaps between segments.
+    /// Whether the ACK delay adapts to the gaps between segments.
     pub(super) adaptive_delay: bool,
     pub(super) ack_every: u32,
     pub(super) quick_acks: bool,
     pub(super) nagle: bool,
-    /// Bytes of memory for what was sent, and for what arrives, and what a segment takes of them besides its payload.
+    /// Bytes of memory of the send and receive buffers, and per segment in addition to its payload.
     pub(super) send_buffer: u64,
     pub(super) receive_buffer: u64,
     pub(super) send_overhead: u64,
     pub(super) receive_overhead: u64,
-    /// Whether the buffers grow to those sizes as they are needed.
+    /// Whether the buffers grow to those sizes on demand.
     pub(super) send_autotuning: bool,
     pub(super) receive_autotuning: bool,
     pub(super) initial_receive_window: u64,
@@ -77,40 +47,39 @@ pub struct Parameters {
     pub(super) frto: bool,
     pub(super) prr: bool,
     pub(super) undo: bool,
-    /// Bytes of options that the owner adds.
     pub(super) reserved: ReservedOptions,
 }
 
-/// Bytes of header options that whoever owns a connection adds to its segments: the connection leaves room for them.
+/// Bytes of header options that the caller adds to segments, for which the connection leaves room.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ReservedOptions {
-    /// On segments with payload.
+    /// In segments with payload.
     pub data: u32,
-    /// On those without.
+    /// In segments without payload.
     pub bare: u32,
 }
 
 impl Parameters {
-    /// The least retransmission timeout, and that of a handshake.
+    /// Returns the minimum RTO and the initial RTO.
     #[must_use]
     pub const fn timeouts(&self) -> (Duration, Duration) {
         (self.min_rto, self.initial_rto)
     }
 
-    /// The send buffer and the receive buffer in bytes.
+    /// Returns the send buffer and the receive buffer in bytes.
     #[must_use]
     pub const fn buffers(&self) -> (u64, u64) {
         (self.send_buffer, self.receive_buffer)
     }
 
-    /// The window that is offered first, in bytes.
+    /// Returns the window advertised first, in bytes.
     #[must_use]
     pub const fn first_window(&self) -> u64 {
         self.initial_receive_window
     }
 
-    /// The most bytes that are unacknowledged for long, whatever the congestion controller allows. A writer that Linux wakes
-    /// when a third of the send buffer is free keeps two thirds of it in use.
+    /// Returns the largest sustained number of unacknowledged bytes that the buffers allow. Linux wakes a writer when a third
+    /// of the send buffer is free, so that two thirds are in use.
     #[must_use]
     pub fn largest_window(&self) -> u64 {
         let options = if self.timestamps { 12 } else { 0 };
@@ -123,8 +92,8 @@ impl Parameters {
         u64::try_from(least).unwrap_or(u64::MAX)
     }
 
-    /// The retransmission timeout of a flow whose round trips hardly vary (RFC 6298, section 2): the least
-    /// timeout, or the round trip where that is longer; Linux adds the two.
+    /// Returns the RTO of a flow with nearly constant round trips (RFC 6298, section 2): the larger of the round trip and the
+    /// minimum RTO; for Linux, their sum.
     #[must_use]
     pub fn steady_timeout(&self, round_trip: Duration) -> Duration {
         if self.is_linux() {
@@ -133,29 +102,23 @@ impl Parameters {
         round_trip.max(self.min_rto)
     }
 
-    /// Whether habits of Linux that no RFC asks for are followed.
+    /// Whether the connection follows Linux where Linux differs from the RFCs.
     #[inline]
     pub(super) const fn is_linux(&self) -> bool {
         matches!(self.profile, Profile::Linux)
     }
 }
 
-/// Linux: 15 retransmissions that start from the least timeout, 200 ms, and back off up to 120 s.
-const LINUX_GIVES_UP: Duration = Duration::from_millis(924_600);
+/// Linux: 15 retransmissions with back-off from 200 ms to 120 s.
+const LINUX_USER_TIMEOUT: Duration = Duration::from_millis(924_600);
 
-/// Linux 6.18 on a 64-bit machine, one segment a buffer (no segmentation offload), as `ss -m` shows: 1448 bytes of payload
-/// take 2280 to send (`tcp_stream_alloc_skb`), and 2304 when they arrive at a TUN device.
-const SENT_OVERHEAD: u64 = 832;
-const RECEIVED_OVERHEAD: u64 = 856;
+/// Linux 6.18 on a 64-bit machine with one segment per buffer (no segmentation offload), from `ss -m`: 1448 bytes of payload
+/// take 2280 bytes to send (`tcp_stream_alloc_skb`), and 2304 on arrival at a TUN device.
+const LINUX_SEND_OVERHEAD: u64 = 832;
+const LINUX_RECEIVE_OVERHEAD: u64 = 856;
 
 impl TcpConfig {
-    /// What the MSS option announces.
-    #[must_use]
-    pub fn mss(&self) -> Size {
-        self.mss.unwrap_or(Size::from_bytes(1460))
-    }
-
-    /// Every setting, with the profile's default where none is given.
+    /// Returns every setting, with the profile's defaults.
     #[must_use]
     pub fn parameters(&self) -> Parameters {
         let linux = self.profile == Profile::Linux;
@@ -174,7 +137,7 @@ impl TcpConfig {
             (_, false) => Recovery::Newreno,
         });
         let receive_buffer = bytes(self.receive_buffer, by_profile(6 << 20, 1 << 20, 128 << 10));
-        let receive_overhead = bytes(self.receive_overhead, by_profile(RECEIVED_OVERHEAD, 0, 0));
+        let receive_overhead = bytes(self.receive_overhead, by_profile(LINUX_RECEIVE_OVERHEAD, 0, 0));
         Parameters {
             profile: self.profile,
             mss: u32::try_from(self.mss().bytes()).unwrap_or(u32::MAX),
@@ -185,7 +148,7 @@ impl TcpConfig {
             window_scaling: self.window_scaling.unwrap_or(true),
             ecn_request: self.ecn.unwrap_or(false),
             ecn_accept: self.ecn.unwrap_or(linux),
-            // RFC 6298, section 2.4: 1 s. Linux keeps its variance term above 200 ms.
+            // RFC 6298, section 2.4: 1 s. In Linux, 200 ms is the minimum of the variance term.
             min_rto: ms(self.min_rto, by_profile(200, 1000, 1000)),
             max_rto: ms(self.max_rto, by_profile(120_000, 60_000, 60_000)),
             initial_rto: ms(self.initial_rto, 1000),
@@ -196,7 +159,7 @@ impl TcpConfig {
             nagle: self.nagle.unwrap_or(!ns3),
             send_buffer: bytes(self.send_buffer, by_profile(4 << 20, 1 << 20, 128 << 10)),
             receive_buffer,
-            send_overhead: bytes(self.send_overhead, by_profile(SENT_OVERHEAD, 0, 0)),
+            send_overhead: bytes(self.send_overhead, by_profile(LINUX_SEND_OVERHEAD, 0, 0)),
             receive_overhead,
             send_autotuning: self.send_autotuning.unwrap_or(linux),
             receive_autotuning: self.receive_autotuning.unwrap_or(linux),
@@ -213,7 +176,7 @@ impl TcpConfig {
                 .or_else(|| linux.then(|| Duration::from_secs(60))),
             // RFC 9293, section 3.9.1: five minutes. ns-3: six retransmissions from 1 s.
             user_timeout: self.user_timeout.unwrap_or(match self.profile {
-                Profile::Linux => LINUX_GIVES_UP,
+                Profile::Linux => LINUX_USER_TIMEOUT,
                 Profile::Rfc => Duration::from_secs(300),
                 Profile::Ns3 => Duration::from_secs(127),
             }),
@@ -228,17 +191,4 @@ impl TcpConfig {
             reserved: ReservedOptions::default(),
         }
     }
-
-    /// The congestion controller.
-    #[must_use]
-    pub fn congestion(&self) -> &CongestionConfig {
-        self.congestion.as_ref().unwrap_or_else(|| match self.profile {
-            Profile::Linux => &DEFAULTS[0],
-            Profile::Rfc | Profile::Ns3 => &DEFAULTS[1],
-        })
-    }
 }
-
-/// The controllers of the profiles, read once: a connection is set up without parsing anything.
-static DEFAULTS: LazyLock<[CongestionConfig; 2]> =
-    LazyLock::new(|| ["cubic", "reno"].map(|name| CongestionConfig::named(name).unwrap_or_default()));

@@ -1,10 +1,11 @@
-//! What the sender tells about itself.
+//! The sender's part of a connection's snapshot.
 
 use super::Sender;
-use crate::tcp::connection::{Info, State};
+use crate::tcp::info::Info;
+use crate::tcp::state::State;
 
 impl Sender {
-    /// The sender's part of a snapshot; the rest is zero.
+    /// Returns a snapshot with the sender's fields; the other fields are zero.
     pub fn info(&self, state: State) -> Info {
         let scoreboard = &self.scoreboard;
         let in_packets = |bytes: u64| bytes / self.control_segment;
@@ -51,11 +52,5 @@ impl Sender {
             send_scale: 0,
             receive_scale: 0,
         }
-    }
-
-    /// The connection is gone: nothing is sent, no timer runs.
-    pub fn stop(&mut self) {
-        self.timer = None;
-        self.paced_until = None;
     }
 }
