@@ -1,5 +1,5 @@
-//! A congestion controller from outside the crate: its settings, its registration beside the built-in ones,
-//! and a configuration that names it.
+//! A custom congestion controller: its settings, its registration next to the built-in ones, and a configuration that
+//! names it.
 //!
 //!     cargo run -p longfat-transport --example own_controller
 
@@ -14,9 +14,9 @@ use transport::congestion::{
 #[derive(Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 struct AimdSettings {
-    /// Packets that the window grows by in a round trip (default 1).
+    /// Growth of the window in packets per round trip (default 1).
     increase: f64,
-    /// Part of the window that a loss leaves, 0.1 to 0.9 (default 0.5).
+    /// Multiplicative decrease factor, 0.1 to 0.9 (default 0.5).
     keep: f64,
 }
 
@@ -49,7 +49,7 @@ impl ControllerSettings for AimdSettings {
     }
 }
 
-/// One connection's controller. It sees facts, never the connection.
+/// Controller of one connection.
 #[derive(Debug)]
 struct Aimd {
     increase: f64,
@@ -60,7 +60,7 @@ struct Aimd {
 }
 
 impl Aimd {
-    /// Once for all that left before (RFC 6582).
+    /// Reduces the window once for all packets sent before (RFC 6582).
     fn reduce(&mut self, now: Instant, sent_at: Instant) {
         if self.reduced_at.is_none_or(|at| sent_at > at) {
             self.window = (self.keep * self.window).max(2.0 * self.segment);

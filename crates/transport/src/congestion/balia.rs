@@ -1,6 +1,8 @@
 //! BALIA, balanced linked adaptation (Q. Peng, A. Walid, J. Hwang and S. H. Low, "Multipath TCP: analysis, design,
-//! and implementation", IEEE/ACM Transactions on Networking 24 (1), 2016;
-//! draft-walid-mptcp-congestion-control-04): friendly to single-path TCP and yet quick to answer to change.
+//! and implementation", IEEE/ACM Transactions on Networking 24 (1), 2016; draft-walid-mptcp-congestion-control-04):
+//! friendly to single-path TCP and responsive to changes.
+//!
+//! Parameters: those of Reno.
 
 use super::coupled::{CoupledGains, CoupledSettings, Coupling, rate};
 use super::siblings::Siblings;
@@ -8,8 +10,8 @@ use super::siblings::Siblings;
 /// Settings of BALIA.
 pub type BaliaSettings = CoupledSettings<Balia>;
 
-/// The most that a loss takes is this part of half the window.
-const MOST: f64 = 1.5;
+/// Limit of alpha in the loss response.
+const MAX_LOSS_ALPHA: f64 = 1.5;
 
 /// BALIA: couples growth and reductions of subflows.
 #[derive(Clone, Copy, Debug, Default)]
@@ -34,7 +36,7 @@ impl Coupling for Balia {
         let linked = rate_of_own / (own.rtt.as_nanos() as f64 * total * total);
         CoupledGains {
             increase: segment as f64 * linked * (1.0 + alpha) / 2.0 * (4.0 + alpha) / 5.0,
-            beta: 1.0 - alpha.min(MOST) / 2.0,
+            beta: 1.0 - alpha.min(MAX_LOSS_ALPHA) / 2.0,
         }
     }
 }
@@ -66,9 +68,9 @@ mod tests {
             .collect()
     }
 
-    /// By hand from the draft's section 3, in packets and seconds, the growth for 1000 packets.
+    /// Worked by hand from the draft's section 3, in packets and seconds, as growth for 1000 packets.
     #[test]
-    fn increases_and_decreases_are_balanced() {
+    fn increases_and_decreases_match_draft() {
         // x = 100 and 100, alpha = 1: 100 / 0.1 and 100 / 0.05 over 200^2; a loss takes half.
         assert_eq!(links(&[path(10, 100), path(5, 50)]), [(25.0, 0.5), (50.0, 0.5)]);
         // x = 200 and 100: 2000 / 300^2 each; alpha of the second is 2: times 3/2 times 6/5, and a loss takes
@@ -83,9 +85,9 @@ mod tests {
         assert!((kept - 0.4).abs() < 1e-12);
     }
 
-    /// Alone it is Reno.
+    /// A single subflow is Reno.
     #[test]
-    fn one_path_is_reno() {
+    fn single_path_is_reno() {
         assert_eq!(links(&[path(8, 30)]), [(125.0, 0.5)]);
     }
 }

@@ -1,44 +1,46 @@
 //! BBR, version 1 (N. Cardwell, Y. Cheng, C. S. Gunn, S. H. Yeganeh and V. Jacobson, "BBR: congestion-based
-//! congestion control", 2016; draft-cardwell-iccrg-bbr-congestion-control-00): sends at the largest rate
-//! that was delivered in ten rounds and keeps two bandwidth-delay products in flight at most, whatever is
-//! lost. Kept beside version 3 for comparison, with which it shares its filters.
+//! congestion control", 2016; draft-cardwell-iccrg-bbr-congestion-control-00): sends at the maximum delivery rate of
+//! ten rounds and keeps at most two bandwidth-delay products in flight, regardless of losses. Kept for comparison
+//! with version 3.
+//!
+//! Parameters: see [`Bbr1Settings`].
 
 use std::cmp::Ordering;
 
 use foundation::{Duration, Instant, Problem, Rate};
 
 use super::arithmetic::{bytes_in, scale};
-use super::bbr::filters::RoundFilter;
-use super::bbr::startup::FullPipe;
+use super::full_pipe::FullPipe;
+use super::round_filter::RoundFilter;
 use super::settings::{ConnectionContext, ControllerSettings, check_initial_window, check_probe_rtt};
 use super::{Acknowledgement, Controller, Loss};
 
-/// Gains are in thousandths.
+/// Denominator of gains.
 const UNIT: u64 = 1000;
-/// 2 / ln 2: the least pacing gain with which the rate doubles each round (section 4.1.1.4).
+/// 2 / ln 2: the smallest pacing gain that doubles the rate each round (section 4.1.1.4).
 const HIGH_GAIN: u64 = 2885;
-/// What empties in a round the queue that Startup has made in one.
+/// Drains in one round the queue that Startup builds in one.
 const DRAIN_GAIN: u64 = UNIT * UNIT / HIGH_GAIN;
 /// Window gain while probing for bandwidth (section 4.2.3.2).
 const WINDOW_GAIN: u64 = 2 * UNIT;
 /// Pacing gains of the phases of ProbeBW (section 4.3.4.2).
 const CYCLE: [u64; 8] = [1250, 750, UNIT, UNIT, UNIT, UNIT, UNIT, UNIT];
-/// Rounds over which the largest delivery rate is remembered (section 4.1.1.1).
+/// Rounds of the maximum filter of the delivery rate (section 4.1.1.1).
 const BANDWIDTH_ROUNDS: u64 = 10;
-/// The least window in packets, and that of ProbeRTT (section 4.2.3.2).
+/// Minimum window in packets, also that of ProbeRTT (section 4.2.3.2).
 const MIN_WINDOW: u64 = 4;
-/// Bursts that the window leaves room for (section 4.2.3.2).
+/// Bursts added to the window (section 4.2.3.2).
 const QUANTA: u64 = 3;
 
-/// BBR version 1: sends at the bandwidth measured, keeps two bandwidth-delay products in flight; ignores loss.
+/// BBR version 1: sends at the measured bandwidth and keeps two bandwidth-delay products in flight; ignores loss.
 #[derive(Clone, Debug, PartialEq, serde::Serialize, serde::Deserialize, schemars::JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Bbr1Settings {
-    /// Window at the start, in packets (default 10, RFC 6928).
+    /// Initial window in packets (default 10, RFC 6928).
     pub initial_window: u64,
-    /// Time between two looks at the empty path, at least "100ms" (default "10s").
+    /// Interval of ProbeRTT, at least "100ms" (default "10s").
     pub probe_rtt_interval: Duration,
-    /// Length of a look at the empty path, at most "1s" (default "200ms").
+    /// Duration of ProbeRTT, at most "1s" (default "200ms").
     pub probe_rtt_duration: Duration,
 }
 
@@ -68,7 +70,7 @@ impl ControllerSettings for Bbr1Settings {
     }
 }
 
-/// The state machine (section 4.3.1). The order is that of the metric "state", from 0.
+/// State machine (section 4.3.1), numbered from 0 as in the metric "state".
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum State {
     Startup,
@@ -86,9 +88,9 @@ struct Bbr1 {
 
     state: State,
     window: u64,
-    /// The window before recovery or ProbeRTT.
+    /// Window before recovery or ProbeRTT.
     prior_window: u64,
-    /// In bit/s.
+    /// Pacing rate in bit/s.
     pacing_rate: u64,
     delivered: u64,
     in_flight: u64,
@@ -96,7 +98,7 @@ struct Bbr1 {
     round_count: u64,
     round_end: u64,
     bandwidth: RoundFilter,
-    /// The largest delivery rate in the filter, in bit/s.
+    /// Maximum delivery rate in bit/s.
     bw: u64,
     full_pipe: FullPipe,
 
@@ -112,13 +114,13 @@ struct Bbr1 {
     phase_started: Instant,
     /// Bytes lost since the last ACK.
     lost: u64,
-    /// When the last recovery began: losses of packets from before are of the same one.
+    /// Start of the last recovery: losses of packets sent before belong to it.
     recovery: Option<Instant>,
     recovering: bool,
-    /// When the round of the recovery began.
+    /// Start of the current round of recovery.
     round_of_recovery: Instant,
-    /// The first round of the recovery is not over.
-    conserving: bool,
+    /// Packet conservation: the first round of recovery is in progress.
+    conserves_packets: bool,
 }
 
 impl Bbr1 {
@@ -152,9 +154,9 @@ impl Bbr1 {
             recovery: None,
             recovering: false,
             round_of_recovery: Instant::ZERO,
-            conserving: false,
+            conserves_packets: false,
         };
-        // Nothing is known yet: a millisecond stands for the round-trip time (section 4.2.1).
+        // Initially the round-trip time is assumed to be 1 ms (section 4.2.1).
         this.initialize_pacing(Duration::from_millis(1));
         this
     }
@@ -181,8 +183,8 @@ impl Bbr1 {
         }
     }
 
-    /// The most that leaves at once (section 4.2.2): a packet below 1.2 Mbit/s, two below 24 Mbit/s, else a
-    /// millisecond's worth up to 64 KiB.
+    /// Returns the burst size (section 4.2.2): one packet below 1.2 Mbit/s, two below 24 Mbit/s, else the bytes of 1
+    /// ms up to 64 KiB.
     fn quantum(&self) -> u64 {
         match self.pacing_rate {
             0..1_200_000 => self.segment,
@@ -191,7 +193,7 @@ impl Bbr1 {
         }
     }
 
-    /// `gain` thousandths of the bandwidth-delay product, and room for bursts.
+    /// Returns `gain` thousandths of the bandwidth-delay product plus room for bursts.
     fn inflight(&self, gain: u64) -> u64 {
         let Some(rtt) = self.min_rtt else {
             return self.initial_window;
@@ -203,7 +205,7 @@ impl Bbr1 {
         MIN_WINDOW * self.segment
     }
 
-    /// Remembers the window unless it is cut down for a while already.
+    /// Saves the window unless it is already temporarily reduced.
     fn save_window(&mut self) {
         self.prior_window = if self.recovering || self.state == State::ProbeRtt {
             self.prior_window.max(self.window)
@@ -212,7 +214,7 @@ impl Bbr1 {
         };
     }
 
-    /// Rounds and the bandwidth (sections 4.1.1.2 and 4.1.1.3); whether this ACK begins a round.
+    /// Updates rounds and bandwidth (sections 4.1.1.2 and 4.1.1.3). Returns whether this ACK starts a round.
     fn update_bandwidth(&mut self, ack: &Acknowledgement) -> bool {
         let Some(sample) = ack.rate_sample else {
             return false;
@@ -233,30 +235,30 @@ impl Bbr1 {
 
     fn enter_probe_bw(&mut self, now: Instant) {
         self.state = State::ProbeBw;
-        // Any phase but the one that drains comes first (section 4.3.4.3), by a draw from what differs
-        // between flows, so that a controller needs no random numbers from outside.
+        // Starts in any phase but the draining one (section 4.3.4.3), drawn from values that differ between flows, so
+        // that a controller needs no external random numbers.
         let mixed = (now.as_nanos() ^ self.delivered.rotate_left(32)).wrapping_mul(0x9e37_79b9_7f4a_7c15);
         let draw = (mixed >> 32) % (CYCLE.len() as u64 - 1);
         self.phase = (CYCLE.len() - draw as usize) % CYCLE.len();
         self.phase_started = now;
     }
 
-    /// Goes on to the next phase when it is time (section 4.3.4.3).
+    /// Advances to the next phase when it is due (section 4.3.4.3).
     fn update_cycle(&mut self, now: Instant, prior_in_flight: u64) {
         let whole = now - self.phase_started > self.min_rtt.unwrap_or_default();
         let gain = CYCLE[self.phase];
-        let over = match gain.cmp(&UNIT) {
+        let is_over = match gain.cmp(&UNIT) {
             Ordering::Equal => whole,
             Ordering::Greater => whole && (self.lost > 0 || prior_in_flight >= self.inflight(gain)),
             Ordering::Less => whole || prior_in_flight <= self.inflight(UNIT),
         };
-        if over {
+        if is_over {
             self.phase = (self.phase + 1) % CYCLE.len();
             self.phase_started = now;
         }
     }
 
-    /// The least round-trip time (section 4.1.2) and ProbeRTT (section 4.3.5).
+    /// Updates the minimum round-trip time (section 4.1.2) and ProbeRTT (section 4.3.5).
     fn update_min_rtt(&mut self, now: Instant, rtt: Option<Duration>, starts: bool) {
         let expired = self.min_rtt.is_some() && now > self.min_rtt_at + self.interval;
         if let Some(rtt) = rtt.filter(|rtt| !rtt.is_zero())
@@ -301,15 +303,15 @@ impl Bbr1 {
         }
     }
 
-    /// The first round of a recovery sends no more than arrives; its end brings the window back
-    /// (section 4.2.3.4). Losses show for a round and are repaired in the next, so that a recovery lasts
-    /// two, also with an owner that does not tell of it.
+    /// Packet conservation in the first round of a recovery; its end restores the window (section 4.2.3.4). Losses
+    /// appear for one round and are repaired in the next, so that a recovery lasts two rounds, even if the sender
+    /// does not report recovery.
     fn update_recovery(&mut self, ack: &Acknowledgement) {
         if !self.recovering || ack.newest_sent_at < self.round_of_recovery {
             return;
         }
-        if self.conserving {
-            self.conserving = false;
+        if self.conserves_packets {
+            self.conserves_packets = false;
             self.round_of_recovery = ack.now;
         } else if !ack.in_recovery {
             self.recovering = false;
@@ -327,7 +329,7 @@ impl Bbr1 {
     /// Section 4.2.3.6.
     fn set_window(&mut self, acknowledged: u64) {
         let target = self.inflight(self.window_gain());
-        if self.conserving {
+        if self.conserves_packets {
             self.window = self.window.max(self.in_flight.saturating_add(acknowledged));
         } else if self.full_pipe.ever {
             self.window = self.window.saturating_add(acknowledged).min(target);
@@ -379,7 +381,7 @@ impl Controller for Bbr1 {
     fn on_lost(&mut self, loss: &Loss) {
         self.in_flight = loss.bytes_in_flight;
         self.lost += loss.bytes;
-        if self.conserving {
+        if self.conserves_packets {
             self.window = self.window.saturating_sub(loss.bytes).max(self.min_window());
         }
         if self.recovering
@@ -393,7 +395,7 @@ impl Controller for Bbr1 {
         self.recovery = Some(loss.now);
         self.round_of_recovery = loss.now;
         self.recovering = true;
-        self.conserving = true;
+        self.conserves_packets = true;
         self.window = loss
             .bytes_in_flight
             .saturating_add(self.segment)
@@ -406,19 +408,19 @@ impl Controller for Bbr1 {
         self.recovery = Some(now);
         self.round_of_recovery = now;
         self.recovering = true;
-        self.conserving = false;
+        self.conserves_packets = false;
         self.in_flight = 0;
         self.window = self.segment;
         self.round_end = self.delivered;
     }
 
-    /// Version 1 knows no marks.
+    /// Version 1 ignores marks.
     fn on_congestion_experienced(&mut self, _now: Instant, _sent_at: Instant) {}
 
     fn on_spurious(&mut self, _now: Instant) {
         if self.recovering {
             self.recovering = false;
-            self.conserving = false;
+            self.conserves_packets = false;
             self.window = self.window.max(self.prior_window);
         }
     }

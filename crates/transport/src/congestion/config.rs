@@ -1,54 +1,44 @@
-//! Which controller a study or a command asks for.
+//! The configuration of a congestion controller.
 
 use std::borrow::Cow;
 use std::sync::Arc;
 
 use foundation::Problem;
-use schemars::{JsonSchema, Schema, SchemaGenerator};
-use serde::de::Error as _;
-use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use serde::{Serialize, Serializer};
 use serde_json::{Map, Value};
 
 use super::Controller;
 use super::bbr::{BbrSettings, BbrTolerantSettings};
-use super::registry::{Registration, Registry};
 use super::settings::{ConnectionContext, ControllerSettings};
 
-/// A congestion controller as a person asks for it: by its name ("bbr"), or as a table of its
-/// kind and settings (`{kind = "cubic", beta = 0.8}`).
+/// Name of the default controller.
+pub(super) const DEFAULT: &str = "bbr-tolerant";
+
+/// A configured congestion controller: a name ("bbr"), or a table with its kind and settings (`{kind = "cubic", beta
+/// = 0.8}`).
 #[derive(Clone, Debug)]
 pub struct CongestionConfig {
-    registration: Registration,
+    name: Cow<'static, str>,
     settings: Arc<dyn ControllerSettings>,
-    /// The keys given, as they are written back.
+    /// Configured keys, to be written back.
     given: Map<String, Value>,
 }
 
 impl CongestionConfig {
     pub(super) fn new(
-        registration: Registration,
+        name: Cow<'static, str>,
         settings: Arc<dyn ControllerSettings>,
         given: Map<String, Value>,
     ) -> Self {
         Self {
-            registration,
+            name,
             settings,
             given,
         }
     }
 
-    /// The built-in controller `name` with its default settings.
-    ///
-    /// # Errors
-    /// Where there is none of that name.
-    pub fn named(name: &str) -> Result<Self, Problem> {
-        Registry::builtin()
-            .read(&Value::from(name))
-            .map_err(|mut problems| problems.swap_remove(0))
-    }
-
-    /// The default controller with an initial window of 32 packets instead of ten, which saves a file two round
-    /// trips: RFC 6928's ten are for senders that do not pace.
+    /// Returns the default controller with an initial window of 32 packets instead of ten, which saves a file two
+    /// round trips: the limit of ten in RFC 6928 is for senders without pacing.
     #[must_use]
     pub fn for_files() -> Self {
         let initial_window = 32;
@@ -65,25 +55,25 @@ impl CongestionConfig {
         }
     }
 
-    /// The controller's name.
+    /// Returns the name of the controller.
     #[must_use]
     pub fn name(&self) -> &str {
-        self.registration.name()
+        &self.name
     }
 
-    /// What is out of range, by key; empty where all is well.
+    /// Returns the keys that are out of range.
     #[must_use]
     pub fn validate(&self) -> Vec<Problem> {
         self.settings.validate()
     }
 
-    /// The controller of one connection that sends packets of up to `segment_size` payload bytes.
+    /// Builds the controller of a connection with packets of up to `segment_size` payload bytes.
     #[must_use]
     pub fn build(&self, segment_size: u64) -> Box<dyn Controller> {
         self.settings.build(segment_size)
     }
 
-    /// The controller of one connection, by what that brings with it.
+    /// Builds the controller of a connection.
     #[must_use]
     pub fn build_for(&self, context: &ConnectionContext) -> Box<dyn Controller> {
         self.settings.build_for(context)
@@ -94,7 +84,7 @@ impl CongestionConfig {
 impl Default for CongestionConfig {
     fn default() -> Self {
         Self {
-            registration: Registry::bbr_tolerant(),
+            name: DEFAULT.into(),
             settings: Arc::new(BbrTolerantSettings::default()),
             given: Map::new(),
         }
@@ -118,38 +108,21 @@ impl Serialize for CongestionConfig {
     }
 }
 
-impl<'de> Deserialize<'de> for CongestionConfig {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let value = Value::deserialize(deserializer)?;
-        Registry::builtin().read(&value).map_err(|problems| {
-            let all: Vec<_> = problems.iter().map(Problem::to_string).collect();
-            D::Error::custom(all.join("; "))
-        })
-    }
-}
-
-impl JsonSchema for CongestionConfig {
-    fn schema_name() -> Cow<'static, str> {
-        "CongestionControl".into()
-    }
-    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
-        Registry::builtin().schema(generator)
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::congestion::Registry;
     use crate::congestion::tests::loss;
     use crate::congestion::{FixedSettings, Registration, Rules};
     use foundation::Instant;
+    use schemars::JsonSchema;
 
     fn read(text: &str) -> Result<CongestionConfig, String> {
         serde_json::from_str(text).map_err(|error| error.to_string())
     }
 
     #[test]
-    fn a_name_or_a_table() {
+    fn reads_name_or_table() {
         assert_eq!(read(r#""reno""#).unwrap().name(), "reno");
         let table = read(r#"{"beta": 0.8, "kind": "cubic"}"#).unwrap();
         assert_eq!(table.name(), "cubic");
@@ -169,13 +142,13 @@ mod tests {
     }
 
     #[test]
-    fn an_owner_has_its_say() {
+    fn applies_rules_and_window_of_connection() {
         let context = ConnectionContext {
             segment: 1000,
             rules: Rules::Linux,
             initial_window: Some(15),
         };
-        // Linux halves whole packets of the window, the RFC what was in flight.
+        // Linux halves whole packets of the window, the RFC the bytes in flight.
         let halved = |text: &str| {
             let mut reno = read(text).unwrap().build_for(&context);
             reno.on_lost(&loss(Instant::from_nanos(2), Instant::from_nanos(1), 11_000));
@@ -187,11 +160,7 @@ mod tests {
             5500
         );
         let fixed = read(r#"{"kind": "fixed", "window": 3}"#).unwrap();
-        assert_eq!(
-            fixed.build_for(&context).window(),
-            3000,
-            "it starts as it goes on"
-        );
+        assert_eq!(fixed.build_for(&context).window(), 3000, "its window is constant");
         for entry in Registry::builtin().iter().filter(|entry| entry.name() != "fixed") {
             let config = CongestionConfig::named(entry.name()).unwrap();
             assert_eq!(config.build_for(&context).window(), 15_000, "{}", entry.name());
@@ -199,7 +168,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_is_named() {
+    fn reports_unknown_names_and_keys() {
         for (text, parts) in [
             (
                 r#""bbbr""#,
@@ -231,7 +200,7 @@ mod tests {
             ),
             (
                 r#""aimd.py:Aimd""#,
-                &["\"aimd.py:Aimd\" names a controller outside of this program"],
+                &["\"aimd.py:Aimd\" is an external controller"],
             ),
             (
                 r#"{"kind": "cubik"}"#,
@@ -257,9 +226,9 @@ mod tests {
             ),
             (
                 "7",
-                &["7 is no congestion controller: write a name (bbr, bbr-tolerant, bbr1, cubic"],
+                &["7 is not a congestion controller: use a name (bbr, bbr-tolerant, bbr1, cubic"],
             ),
-            (r#"{"kind": 7}"#, &["kind: 7 is no congestion controller"]),
+            (r#"{"kind": 7}"#, &["kind: 7 is not a congestion controller"]),
         ] {
             let message = read(text).unwrap_err();
             for part in parts {
@@ -269,7 +238,7 @@ mod tests {
     }
 
     #[test]
-    fn ranges_are_checked() {
+    fn validates_ranges() {
         let problems = |text: &str| -> Vec<String> {
             let config = read(text).unwrap();
             config.validate().iter().map(Problem::to_string).collect()
@@ -292,7 +261,7 @@ mod tests {
     }
 
     #[test]
-    fn every_key_of_every_controller_has_its_help() {
+    fn every_key_has_help() {
         let schema = serde_json::to_value(schemars::schema_for!(CongestionConfig)).unwrap();
         let tables = schema["anyOf"][1]["oneOf"].as_array().unwrap();
         assert_eq!(tables.len(), Registry::builtin().iter().count());
@@ -306,7 +275,7 @@ mod tests {
     }
 
     #[test]
-    fn a_program_adds_its_own() {
+    fn registers_external_controller() {
         #[derive(Debug, Default, serde::Serialize, serde::Deserialize, JsonSchema)]
         #[serde(default, deny_unknown_fields)]
         struct Slow {

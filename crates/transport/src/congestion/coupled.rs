@@ -1,60 +1,51 @@
-//! What the coupled loss-based controllers of multipath connections share (LIA, OLIA, BALIA): all but congestion
-//! avoidance is Reno's, and there every byte acknowledged is worth a part of a byte, which follows from the
-//! windows and round-trip times of all subflows. How it follows is their own: [`Coupling`].
+//! The common part of the coupled loss-based controllers of multipath connections (LIA, OLIA, BALIA). They differ
+//! from Reno in congestion avoidance: the growth per acknowledged byte depends on the windows and round-trip times of
+//! all subflows. An algorithm implements [`Coupling`].
 
 use std::fmt::Debug;
 use std::marker::PhantomData;
 
-use foundation::{Problem, Size};
+use foundation::Problem;
 
-use super::hystart::HyStartKind;
-use super::loss_based::{Avoidance, LossBased, LossBasedSettings, MIN_SSTHRESH};
-use super::reno::AdditiveIncrease;
-use super::rules::{RenoRules, Rules, packets};
-use super::settings::{ConnectionContext, ControllerSettings, check_initial_window};
+use super::loss_based::{Avoidance, LossBased, MIN_SSTHRESH};
+use super::reno::{AdditiveIncrease, RenoSettings};
+use super::rules::{Rules, packets};
+use super::settings::{ConnectionContext, ControllerSettings};
 use super::siblings::{Sibling, Siblings};
 use super::{Acknowledgement, Controller};
 
-/// One way to couple windows.
+/// A coupling algorithm.
 pub trait Coupling: Debug + Default + Clone + Send + Sync + 'static {
-    /// The least threshold while there are several subflows, in packets.
+    /// Minimum ssthresh in packets while there are several subflows.
     const MIN_SSTHRESH: u64 = MIN_SSTHRESH;
 
-    /// What the windows of all subflows make of that of the one that is told, which has a round-trip sample, as at
-    /// least one other has; `segment` is the payload of its full packets in bytes.
+    /// Returns the gains of the subflow `siblings.own_index`, given that it and at least one other subflow have a
+    /// round-trip sample; `segment` is the payload of its full packets in bytes.
     fn gains(siblings: &Siblings<'_>, segment: u64) -> CoupledGains;
 }
 
-/// How one window moves while all are as they are.
+/// Response of one window while the state of all subflows is constant.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct CoupledGains {
-    /// Packets of growth for a packet acknowledged; below zero the window shrinks.
+    /// Packets of growth per acknowledged packet; the window shrinks if negative.
     pub increase: f64,
-    /// What a loss leaves of the window, between 0 and 1.
+    /// Multiplicative decrease factor at a loss, 0 to 1.
     pub beta: f64,
 }
 
-/// Bytes a nanosecond: the window over the round-trip time.
+/// Returns the window over the round-trip time in bytes/ns.
 pub(super) fn rate(sibling: &Sibling) -> f64 {
     sibling.window.max(1) as f64 / sibling.rtt.as_nanos() as f64
 }
 
-/// Coupled with the other subflows of a multipath connection; alone it is Reno.
+/// Coupled with the other subflows of a multipath connection; Reno with a single subflow.
 #[derive(Debug, serde::Serialize, serde::Deserialize, schemars::JsonSchema)]
-#[serde(default, deny_unknown_fields, bound = "")]
-#[schemars(bound = "")]
+#[serde(default, bound = "")]
+#[schemars(bound = "", deny_unknown_fields)]
 pub struct CoupledSettings<C: Coupling> {
-    /// Window of each subflow at the start, in packets (default 10, RFC 6928).
-    pub initial_window: u64,
-    /// Slow start threshold of each subflow at the start, as ns-3 sets one (default: none).
-    pub initial_threshold: Option<Size>,
-    /// End slow start before a loss: "off", "hystart++" (RFC 9406) or "classic", as Linux does beside CUBIC
-    /// (default "off").
-    pub hystart: HyStartKind,
-    /// Whose rules count: "rfc", "linux" or "ns3" (default those of the TCP profile, else "rfc").
-    pub rules: Option<RenoRules>,
-    /// Spread the window over the round trip instead of sending on each ACK (default false).
-    pub pacing: bool,
+    /// Settings of each subflow, those of Reno.
+    #[serde(flatten)]
+    pub reno: RenoSettings,
     #[serde(skip)]
     coupling: PhantomData<C>,
 }
@@ -62,11 +53,7 @@ pub struct CoupledSettings<C: Coupling> {
 impl<C: Coupling> Default for CoupledSettings<C> {
     fn default() -> Self {
         Self {
-            initial_window: 10,
-            initial_threshold: None,
-            hystart: HyStartKind::Off,
-            rules: None,
-            pacing: false,
+            reno: RenoSettings::default(),
             coupling: PhantomData,
         }
     }
@@ -74,23 +61,16 @@ impl<C: Coupling> Default for CoupledSettings<C> {
 
 impl<C: Coupling> ControllerSettings for CoupledSettings<C> {
     fn validate(&self) -> Vec<Problem> {
-        check_initial_window(self.initial_window).into_iter().collect()
+        self.reno.validate()
     }
 
     fn build_for(&self, context: &ConnectionContext) -> Box<dyn Controller> {
-        let rules = self.rules.map_or(context.rules, Rules::from);
-        let settings = LossBasedSettings {
-            initial_window: context.initial_window.unwrap_or(self.initial_window),
-            initial_ssthresh: self.initial_threshold.map(Size::bytes),
-            hystart: self.hystart,
-            pacing: self.pacing,
-            rules,
-        };
+        let settings = self.reno.loss_based(context);
         let growth = Coupled {
             coupling: PhantomData::<C>,
-            reno: AdditiveIncrease::new(context.segment, rules),
+            reno: AdditiveIncrease::new(context.segment, settings.rules),
             segment: context.segment,
-            rules,
+            rules: settings.rules,
             gains: None,
             credit: 0.0,
         };
@@ -98,17 +78,17 @@ impl<C: Coupling> ControllerSettings for CoupledSettings<C> {
     }
 }
 
-/// Congestion avoidance beside other subflows.
+/// Congestion avoidance of one coupled subflow.
 #[derive(Clone, Debug)]
 struct Coupled<C> {
     coupling: PhantomData<C>,
-    /// For a subflow that is alone.
+    /// Used by a single subflow.
     reno: AdditiveIncrease,
     segment: u64,
     rules: Rules,
-    /// `None` while there is nothing to be coupled with.
+    /// `None` for a single subflow.
     gains: Option<CoupledGains>,
-    /// Bytes of growth, or below zero of shrinking, that do not make a packet yet.
+    /// Bytes of growth, or of decrease if negative, below one packet.
     credit: f64,
 }
 
@@ -118,7 +98,7 @@ impl<C: Coupling> Avoidance for Coupled<C> {
     }
 
     fn on_siblings(&mut self, siblings: &Siblings<'_>) {
-        // A single subflow is an ordinary TCP; without a sample of its own there is nothing to compare.
+        // A single subflow is ordinary TCP, and coupling requires a sample of this subflow.
         let coupled = !siblings.own().rtt.is_zero() && siblings.measured().nth(1).is_some();
         self.gains = coupled.then(|| C::gains(siblings, self.segment));
     }
@@ -135,11 +115,11 @@ impl<C: Coupling> Avoidance for Coupled<C> {
             // Windows are whole packets.
             Rules::Linux => packets(bytes, self.segment) * self.segment,
             Rules::Rfc => bytes,
-            // ACKs are counted, however much they acknowledge.
+            // Count ACKs, regardless of the bytes they acknowledge.
             Rules::Ns3 => bytes.min(self.segment),
         };
-        // OLIA adds up to one and a half packets a packet to a window of one: no window grows faster than in slow start
-        // (RFC 5681, section 3.1).
+        // OLIA can increase a window of one packet by 1.5 packets per packet. No window may grow faster than in slow
+        // start (RFC 5681, section 3.1).
         self.credit += bytes as f64 * gains.increase.min(1.0);
         if self.credit < self.segment as f64 {
             return 0;

@@ -1,8 +1,11 @@
-//! CUBIC (RFC 9438): the window follows a cubic of the time since the last congestion, flat around
-//! the window at which that congestion was met.
+//! CUBIC (RFC 9438): after a congestion event, the window is a cubic function of the time, flat near the window of
+//! that event.
+//!
+//! Parameters: `c` in packets/s³, `beta` (multiplicative decrease factor), fast convergence.
 
 use foundation::{Duration, Instant, Problem};
 
+use super::arithmetic::cube_root;
 use super::cubic_linux::LinuxCubic;
 use super::hystart::HyStartKind;
 use super::loss_based::{Avoidance, LossBased, LossBasedSettings};
@@ -10,24 +13,24 @@ use super::rules::StackRules;
 use super::settings::{ConnectionContext, ControllerSettings, check_initial_window};
 use super::{Acknowledgement, Controller};
 
-/// CUBIC: grows with the cube of the time since the last loss; the default of most systems.
+/// CUBIC: the window grows with the cube of the time since the last loss; the default of most systems.
 #[derive(Clone, Debug, PartialEq, serde::Serialize, serde::Deserialize, schemars::JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct CubicSettings {
-    /// Window at the start, in packets (default 10, RFC 6928).
+    /// Initial window in packets (default 10, RFC 6928).
     pub initial_window: u64,
-    /// Aggressiveness C in packets per second cubed, above 0 and at most 1000 (default 0.4).
+    /// Scaling constant C in packets per second cubed, above 0 and at most 1000 (default 0.4).
     pub c: f64,
-    /// Factor of the window after a loss, 0.1 to 0.99 (default 0.7).
+    /// Multiplicative decrease factor, 0.1 to 0.99 (default 0.7).
     pub beta: f64,
-    /// Release more to newcomers when the window shrinks twice in a row (default true).
+    /// Reduce the plateau further if the window shrinks twice in a row (default true).
     pub fast_convergence: bool,
-    /// End slow start before a loss: "off", "hystart++" (RFC 9406) or "classic" (default "hystart++", with
+    /// Exit from slow start before a loss: "off", "hystart++" (RFC 9406) or "classic" (default "hystart++", with
     /// rules = "linux" "classic").
     pub hystart: Option<HyStartKind>,
-    /// Whose rules count: "rfc" (RFC 9438) or "linux" (default those of the TCP profile, else "rfc").
+    /// Rules: "rfc" (RFC 9438) or "linux" (default those of the TCP profile, else "rfc").
     pub rules: Option<StackRules>,
-    /// Spread the window over the round trip instead of sending on each ACK (default false).
+    /// Pace the window over the round trip instead of sending on each ACK (default false).
     pub pacing: bool,
 }
 
@@ -77,7 +80,7 @@ impl ControllerSettings for CubicSettings {
             rules: rules.into(),
         };
         if linux {
-            let growth = LinuxCubic::new(self, context.segment);
+            let growth = LinuxCubic::new(self.c, self.beta, self.fast_convergence, context.segment);
             Box::new(LossBased::new(growth, settings, context.segment))
         } else {
             let growth = CubicGrowth::new(self, context.segment);
@@ -93,26 +96,25 @@ struct CubicGrowth {
     c: f64,
     beta: f64,
     fast_convergence: bool,
-    /// The window at which congestion was last met, lowered by fast convergence; `None` where
-    /// congestion avoidance starts without one (end of slow start, after a timeout).
+    /// Window at the last congestion event, lowered by fast convergence; `None` after slow start and after a timeout.
     w_max: Option<f64>,
-    /// The window just before the last reduction.
+    /// Window before the last reduction.
     prior: f64,
     epoch: Option<Epoch>,
-    /// Bytes of growth not handed out yet, below 1.
+    /// Fractional bytes of growth.
     fraction: f64,
 }
 
 /// One stage of congestion avoidance.
 #[derive(Clone, Copy, Debug)]
 struct Epoch {
-    /// Moves on while the window is not in use (RFC 9438, section 5.8).
+    /// Start of the stage, postponed while the window is not used (RFC 9438, section 5.8).
     start: Instant,
     /// Time from the start to `origin`, in seconds.
     k: f64,
-    /// The plateau.
+    /// Window at the plateau.
     origin: f64,
-    /// The window that Reno would have by now (section 4.3).
+    /// Window of Reno (section 4.3).
     reno: f64,
     last_ack: Instant,
 }
@@ -131,7 +133,7 @@ impl CubicGrowth {
         }
     }
 
-    fn begin(&self, now: Instant, window: f64) -> Epoch {
+    fn start_epoch(&self, now: Instant, window: f64) -> Epoch {
         let origin = self.w_max.unwrap_or(window).max(window);
         Epoch {
             start: now,
@@ -142,14 +144,14 @@ impl CubicGrowth {
         }
     }
 
-    /// W_cubic(t) (figure 1 of section 4.2).
+    /// Returns W_cubic(t) (figure 1 of section 4.2).
     fn w_cubic(&self, epoch: &Epoch, t: Duration) -> f64 {
         let x = t.as_secs_f64() - epoch.k;
         self.c * x * x * x + epoch.origin
     }
 
-    /// Segments for each one acknowledged in a window, which make this controller with its milder
-    /// decrease as fast as Reno (section 4.3).
+    /// Returns the segments of growth per acknowledged window with which the estimate matches Reno despite the milder
+    /// decrease (section 4.3).
     fn reno_friendly_slope(&self, epoch: &Epoch) -> f64 {
         if epoch.reno >= self.prior {
             1.0
@@ -165,7 +167,7 @@ impl Avoidance for CubicGrowth {
         let acknowledged = bytes as f64 / self.segment;
         let mut epoch = match self.epoch {
             Some(epoch) => epoch,
-            None => self.begin(ack.now, window),
+            None => self.start_epoch(ack.now, window),
         };
         epoch.last_ack = ack.now;
         epoch.reno += self.reno_friendly_slope(&epoch) * acknowledged / window;
@@ -175,7 +177,7 @@ impl Avoidance for CubicGrowth {
         let growth = if self.w_cubic(&epoch, elapsed) < epoch.reno {
             (epoch.reno - window).max(0.0)
         } else {
-            // Section 4.4: towards where the curve will be a round trip on, by at most half.
+            // Towards the value of the curve one round trip later, by at most half (section 4.4).
             let target = self.w_cubic(&epoch, elapsed + ack.smoothed_rtt);
             (target.clamp(window, 1.5 * window) - window) * (acknowledged / window).min(1.0)
         };
@@ -221,21 +223,6 @@ impl Avoidance for CubicGrowth {
     }
 }
 
-/// The cube root of a number at or above 0, by Newton's method: the mathematics library's differs
-/// between systems in the last bit, and the same seed must give the same bits everywhere.
-pub(super) fn cube_root(value: f64) -> f64 {
-    // Also for NaN, which no window can give.
-    if value.is_nan() || value <= 0.0 {
-        return 0.0;
-    }
-    // A third of the exponent is within a factor of two of the root.
-    let mut root = f64::from_bits(value.to_bits() / 3 + 0x2aa0_0000_0000_0000);
-    for _ in 0..6 {
-        root = (2.0 * root + value / (root * root)) / 3.0;
-    }
-    root
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -247,19 +234,7 @@ mod tests {
         Instant::from_nanos(millis * 1_000_000)
     }
 
-    #[test]
-    fn cube_roots() {
-        for value in [1e-12, 0.001, 1.0, 8.0, 27.0, 1e6, 3.3e17] {
-            let root = cube_root(value);
-            assert!(
-                (root * root * root / value - 1.0).abs() < 1e-14,
-                "{value}: {root}"
-            );
-        }
-        assert_eq!(cube_root(0.0), 0.0);
-    }
-
-    /// A controller of 1000 packets that has just met congestion.
+    /// Returns a controller with 1000 packets after a congestion event.
     fn reduced(settings: CubicSettings) -> Box<dyn Controller> {
         let mut cubic = CubicSettings {
             initial_window: 1000,
@@ -280,7 +255,7 @@ mod tests {
         found
     }
 
-    /// Acknowledges a window every `rtt` for `span`, in ten ACKs.
+    /// Acknowledges one window every `rtt` for `span`, in ten ACKs.
     fn run(cubic: &mut dyn Controller, start: u64, span: u64, rtt: u64) {
         let mut now = start;
         while now < start + span {
@@ -295,18 +270,18 @@ mod tests {
     }
 
     #[test]
-    fn the_window_comes_back_to_the_plateau_after_k_seconds() {
+    fn window_reaches_plateau_after_k_seconds() {
         let mut cubic = reduced(CubicSettings::default());
         assert_eq!(cubic.window(), 700_000, "RFC 9438, section 4.6: beta_cubic = 0.7");
-        // Section 4.2: K = cbrt((1000 - 700) / 0.4) = 9.086 s; at K/2 the curve stands at
-        // 1000 - 300/8 = 962.5 segments. A long round trip keeps Reno below the curve.
+        // K = cbrt((1000 - 700) / 0.4) = 9.086 s (section 4.2); at K/2 the curve is at 1000 - 300/8 = 962.5 segments.
+        // A long round trip keeps Reno below the curve.
         run(cubic.as_mut(), 200, 4543, 200);
         let half = cubic.window() as f64 / 1000.0;
         assert!((955.0..968.0).contains(&half), "{half}");
         run(cubic.as_mut(), 4800, 4500, 200);
         let plateau = cubic.window() as f64 / 1000.0;
         assert!((998.0..1002.0).contains(&plateau), "{plateau}");
-        // Convex after it: 0.4 * 5^3 = 50 segments above 5 s later.
+        // Convex afterwards: 0.4 × 5³ = 50 segments above the plateau 5 s later.
         run(cubic.as_mut(), 9300, 5000, 200);
         let convex = cubic.window() as f64 / 1000.0;
         assert!((1045.0..1060.0).contains(&convex), "{convex}");
@@ -316,7 +291,7 @@ mod tests {
     fn fast_convergence_lowers_the_plateau() {
         let mut cubic = reduced(CubicSettings::default());
         cubic.on_lost(&loss(ms(300), ms(200), 700_000));
-        // Section 4.7: W_max = 700 * (1 + 0.7) / 2.
+        // W_max = 700 × (1 + 0.7) / 2 (section 4.7).
         assert_eq!(metric(cubic.as_ref(), "w_max_bytes").round(), 595_000.0);
         let mut without = reduced(CubicSettings {
             fast_convergence: false,
@@ -327,22 +302,22 @@ mod tests {
     }
 
     #[test]
-    fn on_a_short_path_it_is_as_fast_as_reno() {
-        // Section 4.3: alpha = 3 * 0.3 / 1.7 segments a round trip until the prior window is reached.
+    fn matches_reno_on_a_short_path() {
+        // alpha = 3 × 0.3 / 1.7 segments per round trip until the prior window is reached (section 4.3).
         let mut cubic = CubicSettings::default().build(SEGMENT);
         cubic.on_lost(&loss(ms(100), ms(50), 10_000));
         run(cubic.as_mut(), 101, 5, 1);
         let expected = 7.0 + 5.0 * 3.0 * 0.3 / 1.7;
         let window = cubic.window() as f64 / 1000.0;
-        assert!((window - expected).abs() < 0.35, "{window} against {expected}");
+        assert!((window - expected).abs() < 0.35, "{window}, expected {expected}");
     }
 
     #[test]
-    fn silence_does_not_count_as_growth() {
+    fn idle_time_does_not_advance_the_curve() {
         let mut cubic = reduced(CubicSettings::default());
         run(cubic.as_mut(), 200, 1000, 200);
         let before = cubic.window();
-        // A minute without need for the window (RFC 9438, section 5.8).
+        // A minute without use of the window (RFC 9438, section 5.8).
         cubic.on_sent(ms(61_000), SEGMENT, SEGMENT);
         cubic.on_acknowledged(&Acknowledgement {
             window_limited: false,
@@ -354,7 +329,7 @@ mod tests {
     }
 
     #[test]
-    fn impossible_settings_are_named() {
+    fn validates_settings() {
         let bad = CubicSettings {
             beta: 1.0,
             c: f64::NAN,

@@ -1,42 +1,42 @@
-//! CUBIC as Linux computes it (`net/ipv4/tcp_cubic.c`): whole packets, time in ticks of a millisecond, and
-//! a window that grows by a packet for every `count` packets acknowledged. It departs from RFC 9438 in
-//! rounding, in recomputing the curve at most every 31 ms while the window stands still, in a growth of at
-//! least 5 % a round trip before the first congestion, and in forgetting the plateau at a timeout.
+//! CUBIC as implemented by Linux (`net/ipv4/tcp_cubic.c`): whole packets, time in ms, and growth by one packet for
+//! every `count` acknowledged packets. Differences from RFC 9438: rounding; the curve is recomputed at most every 31
+//! ms while the window is constant; the window grows by at least 5 % per round trip before the first congestion; a
+//! timeout clears the plateau.
 
 use foundation::{Duration, Instant};
 
 use super::Acknowledgement;
-use super::cubic::{CubicSettings, cube_root};
+use super::arithmetic::cube_root;
 use super::loss_based::Avoidance;
 use super::rules::{PacketCount, packets};
 
-/// Fractions of 1024, in which beta and C are kept.
+/// Denominator of beta and C.
 const SCALE: u64 = 1024;
-/// Where the window stands still, the curve is looked at this often.
-const PATIENCE_MS: u64 = 31;
-/// The slowest growth before the first congestion: 5 % a round trip.
-const SLOWEST_BLIND: u64 = 20;
-/// The fastest growth: by half a round trip.
-const FASTEST: u64 = 2;
-/// How slow growth below the curve is: a hundred round trips for a packet.
-const STANDSTILL: u64 = 100;
+/// Interval in ms at which the curve is recomputed while the window is constant.
+const INTERVAL_MS: u64 = 31;
+/// Limit of `count` before the first congestion: 5 % growth per round trip.
+const MAX_INITIAL_COUNT: u64 = 20;
+/// Limit of `count` in general: growth by half per round trip.
+const MIN_COUNT: u64 = 2;
+/// Factor of `count` above the curve: one packet in a hundred round trips.
+const ABOVE_CURVE_FACTOR: u64 = 100;
 
 #[derive(Clone, Debug)]
 pub(super) struct LinuxCubic {
     segment: u64,
-    /// In 1024ths: 717 for 0.7.
+    /// Multiplicative decrease in 1024ths: 717 for 0.7.
     beta: u64,
     /// C in 1024ths, in steps of ten: 410 for 0.4.
     c: u64,
     fast_convergence: bool,
-    /// The window at which congestion was last met, lowered by fast convergence; 0 for none.
+    /// Window in packets at the last congestion, lowered by fast convergence; 0 for none.
     plateau: u64,
     last_window: u64,
-    looked_at_ms: u64,
+    computed_at_ms: u64,
     epoch: Option<Epoch>,
-    /// Packets acknowledged that have not made Reno's window grow yet.
+    /// Acknowledged packets that Reno's window does not include yet.
     acknowledged: u64,
-    /// The window grows by a packet for so many.
+    /// Acknowledged packets per packet of growth.
     count: u64,
     growth: PacketCount,
     min_rtt: Option<Duration>,
@@ -50,7 +50,7 @@ struct Epoch {
     k: u64,
     /// Packets.
     origin: u64,
-    /// The window that Reno would have.
+    /// Window of Reno in packets.
     reno: u64,
 }
 
@@ -59,15 +59,15 @@ const fn ticks(at: Instant) -> u64 {
 }
 
 impl LinuxCubic {
-    pub(super) fn new(settings: &CubicSettings, segment: u64) -> Self {
+    pub(super) fn new(c: f64, beta: f64, fast_convergence: bool, segment: u64) -> Self {
         Self {
             segment,
-            beta: (settings.beta * SCALE as f64).round() as u64,
-            c: (settings.c * SCALE as f64 / 10.0).round().max(1.0) as u64 * 10,
-            fast_convergence: settings.fast_convergence,
+            beta: (beta * SCALE as f64).round() as u64,
+            c: (c * SCALE as f64 / 10.0).round().max(1.0) as u64 * 10,
+            fast_convergence,
             plateau: 0,
             last_window: 0,
-            looked_at_ms: 0,
+            computed_at_ms: 0,
             epoch: None,
             acknowledged: 0,
             count: 0,
@@ -76,9 +76,9 @@ impl LinuxCubic {
         }
     }
 
-    fn begin(&self, now: Instant, window: u64) -> Epoch {
+    fn start_epoch(&self, now: Instant, window: u64) -> Epoch {
         let below = self.plateau.saturating_sub(window);
-        // (W_max - cwnd) / C in seconds cubed, in 1024ths of a second after the root.
+        // (W_max - cwnd) / C in s³, in 1024ths of a second after the root.
         let k = cube_root(below as f64 * SCALE as f64 / self.c as f64) * SCALE as f64;
         Epoch {
             started: now,
@@ -88,7 +88,8 @@ impl LinuxCubic {
         }
     }
 
-    /// Packets in which the window grows by one to reach where the curve is a least round trip on.
+    /// Returns the acknowledged packets per packet of growth with which the window reaches the curve one minimum
+    /// round-trip time later.
     fn count_towards_curve(&self, epoch: &Epoch, now: Instant, window: u64) -> u64 {
         let least = self.min_rtt.unwrap_or_default().as_nanos().div_ceil(1_000_000);
         let t = (ticks(now) - ticks(epoch.started) + least) * SCALE / 1000;
@@ -103,10 +104,10 @@ impl LinuxCubic {
         let count = if target > window {
             window / (target - window)
         } else {
-            STANDSTILL * window
+            ABOVE_CURVE_FACTOR * window
         };
         if self.plateau == 0 {
-            count.min(SLOWEST_BLIND)
+            count.min(MAX_INITIAL_COUNT)
         } else {
             count
         }
@@ -115,33 +116,34 @@ impl LinuxCubic {
     fn update(&mut self, now: Instant, window: u64, acknowledged: u64) {
         self.acknowledged += acknowledged;
         let tick = ticks(now);
-        if self.last_window == window && tick - self.looked_at_ms <= PATIENCE_MS {
+        if self.last_window == window && tick - self.computed_at_ms <= INTERVAL_MS {
             return;
         }
         let mut epoch = match self.epoch {
-            // The curve is computed once a tick.
-            Some(epoch) if tick == self.looked_at_ms => epoch,
+            // The curve is computed once per tick.
+            Some(epoch) if tick == self.computed_at_ms => epoch,
             epoch => {
-                (self.last_window, self.looked_at_ms) = (window, tick);
+                (self.last_window, self.computed_at_ms) = (window, tick);
                 let epoch = epoch.unwrap_or_else(|| {
                     self.acknowledged = acknowledged;
-                    self.begin(now, window)
+                    self.start_epoch(now, window)
                 });
                 self.count = self.count_towards_curve(&epoch, now, window);
                 epoch
             }
         };
-        // As fast as Reno at least (RFC 9438, section 4.3): packets for each one of its growth, in eighths.
+        // At least as fast as Reno (RFC 9438, section 4.3): acknowledged packets per packet of Reno's growth, in
+        // eighths.
         let eighths = 8 * (SCALE + self.beta) / 3 / (SCALE - self.beta);
         let every = (window * eighths / 8).max(1);
-        // Strictly more than that: the last packet waits.
+        // Linux requires strictly more packets than `every`.
         let grown = self.acknowledged.saturating_sub(1) / every;
         self.acknowledged -= grown * every;
         epoch.reno += grown;
         if epoch.reno > window {
             self.count = self.count.min(window / (epoch.reno - window));
         }
-        self.count = self.count.max(FASTEST);
+        self.count = self.count.max(MIN_COUNT);
         self.epoch = Some(epoch);
     }
 }
@@ -149,7 +151,7 @@ impl LinuxCubic {
 impl Avoidance for LinuxCubic {
     fn observe(&mut self, ack: &Acknowledgement) {
         let Some(rtt) = ack.rtt else { return };
-        // For a second after a reduction, round trips are not what they were.
+        // Round-trip times are atypical for a second after a reduction.
         if self
             .epoch
             .is_none_or(|epoch| ticks(ack.now) - ticks(epoch.started) >= 1000)
@@ -164,7 +166,7 @@ impl Avoidance for LinuxCubic {
         self.growth.grow(acknowledged, self.count) * self.segment
     }
 
-    /// A pause is not time on the curve (RFC 9438, section 5.8).
+    /// An idle period does not advance the curve (RFC 9438, section 5.8).
     fn on_silence(&mut self, now: Instant, silence: Duration) {
         if let Some(epoch) = &mut self.epoch {
             epoch.started = (epoch.started + silence).min(now);
@@ -185,7 +187,7 @@ impl Avoidance for LinuxCubic {
     fn restart(&mut self) {
         self.plateau = 0;
         self.last_window = 0;
-        self.looked_at_ms = 0;
+        self.computed_at_ms = 0;
         self.epoch = None;
         self.acknowledged = 0;
         self.count = 0;

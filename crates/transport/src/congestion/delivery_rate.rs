@@ -1,24 +1,23 @@
-//! How fast the network delivers: one sample of the delivery rate per ACK
-//! (draft-cheng-iccrg-delivery-rate-estimation-02; draft-ietf-ccwg-bbr, section 4.1).
+//! Delivery rate: one sample per ACK (draft-cheng-iccrg-delivery-rate-estimation-02; draft-ietf-ccwg-bbr, section
+//! 4.1).
 //!
-//! A sample spans the flight of one packet: the bytes delivered between that packet's departure
-//! and its ACK, over the longer one of two intervals, the one in which they left and the one in
-//! which their ACKs came. Taking the longer one keeps compressed ACKs from faking a fast network.
+//! A sample spans the flight of one packet: the bytes delivered between its transmission and its ACK, over the longer
+//! one of the send interval and the ACK interval. The longer one prevents compressed ACKs from inflating the rate.
 
 use foundation::{Duration, Instant};
 
 use super::RateSample;
 
-/// The state of the estimator when a packet left; the sender stores it with the packet.
+/// State of the estimator when a packet was sent; the sender stores it with the packet.
 ///
 /// 32 bytes, because a long fat network has hundreds of thousands of packets in flight.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Snapshot {
-    /// Bytes delivered; the top bit is the mark of an application-limited sender.
+    /// Bytes delivered; the top bit marks an application-limited sender.
     delivered: u64,
-    /// When `delivered` had last grown.
+    /// Time of the last increase of `delivered`.
     delivered_at: Instant,
-    /// Departure of the packet whose ACK had last made it grow: the start of the send interval.
+    /// Send time of the packet whose ACK last increased it: the start of the send interval.
     first_sent_at: Instant,
     /// Bytes in flight, this packet included; saturates at 4 GiB.
     in_flight: u32,
@@ -29,31 +28,30 @@ pub struct Snapshot {
 const LIMITED: u64 = 1 << 63;
 
 impl Snapshot {
-    /// Bytes that the connection had delivered when the packet left.
+    /// Returns the bytes that the connection had delivered when the packet was sent.
     #[must_use]
     pub const fn delivered(&self) -> u64 {
         self.delivered & !LIMITED
     }
 
-    /// Bytes in flight when the packet left, itself included.
+    /// Returns the bytes in flight when the packet was sent, itself included.
     #[must_use]
     pub const fn in_flight(&self) -> u64 {
         self.in_flight as u64
     }
 
-    /// Whether the sender had run out of data before the packet left.
+    /// Returns whether the sender had run out of data before the packet was sent.
     #[must_use]
     pub const fn application_limited(&self) -> bool {
         self.delivered & LIMITED != 0
     }
 }
 
-/// What one connection keeps to estimate its delivery rate.
+/// Delivery-rate estimator of one connection.
 ///
-/// The sender calls [`on_sent`](Self::on_sent) for every packet (and again for every
-/// retransmission, whose snapshot replaces the earlier one), then for every ACK
-/// [`on_packet_acknowledged`](Self::on_packet_acknowledged) for each packet that it newly
-/// acknowledges and [`finish_ack`](Self::finish_ack) once.
+/// The sender calls [`on_sent`](Self::on_sent) for every packet and every retransmission, whose snapshot replaces the
+/// earlier one. For every ACK it calls [`on_packet_acknowledged`](Self::on_packet_acknowledged) for each newly
+/// acknowledged packet, and [`finish_ack`](Self::finish_ack) once.
 #[derive(Clone, Debug, Default)]
 pub struct Estimator {
     delivered: u64,
@@ -62,7 +60,7 @@ pub struct Estimator {
     first_sent_at: Instant,
     /// `delivered` at which the last application-limited packet has left the network; 0 for none.
     limited_until: u64,
-    /// The newest packet of the ACK at hand.
+    /// Newest packet of the current ACK.
     newest: Option<Newest>,
 }
 
@@ -73,17 +71,17 @@ struct Newest {
 }
 
 impl Estimator {
-    /// An estimator of a connection that has sent nothing.
+    /// Creates the estimator of a new connection.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// A packet of `bytes` leaves; `in_flight` includes it.
+    /// Records the transmission of a packet of `bytes`; `in_flight` includes it.
     #[inline]
     pub fn on_sent(&mut self, now: Instant, bytes: u64, in_flight: u64) -> Snapshot {
         if in_flight <= bytes {
-            // Nothing was in flight: the silence before now is not the network's.
+            // The idle time before this packet does not count.
             self.first_sent_at = now;
             self.delivered_at = now;
         }
@@ -96,9 +94,9 @@ impl Estimator {
         }
     }
 
-    /// The ACK at hand newly acknowledges a packet of `bytes`, which had left at `sent_at`.
+    /// Records that the current ACK newly acknowledges a packet of `bytes` sent at `sent_at`.
     ///
-    /// Packets that left at the same time are told in the order in which they left.
+    /// Packets sent at the same time must be reported in the order of their transmission.
     #[inline]
     pub fn on_packet_acknowledged(
         &mut self,
@@ -117,51 +115,51 @@ impl Estimator {
         }
     }
 
-    /// `bytes` were declared lost.
+    /// Records `bytes` declared lost.
     pub fn on_lost(&mut self, bytes: u64) {
         self.lost += bytes;
     }
 
-    /// The sender has nothing to send though it would be allowed to: samples of the packets in
-    /// flight and of the next one are lower bounds of what the network could deliver.
+    /// Records that the sender has no data although it may send: samples of the packets in flight and of the next one
+    /// are lower bounds of the capacity.
     pub fn set_application_limited(&mut self, in_flight: u64) {
         self.limited_until = (self.delivered + in_flight).max(1);
     }
 
-    /// Whether the pipe still holds a gap left by a lack of data.
+    /// Returns whether a gap from a lack of data is still in flight.
     #[must_use]
     pub const fn is_application_limited(&self) -> bool {
         self.limited_until != 0
     }
 
-    /// Bytes delivered since the connection began.
+    /// Returns the bytes delivered since the connection started.
     #[must_use]
     pub const fn delivered(&self) -> u64 {
         self.delivered
     }
 
-    /// Bytes declared lost since the connection began.
+    /// Returns the bytes declared lost since the connection started.
     #[must_use]
     pub const fn lost(&self) -> u64 {
         self.lost
     }
 
-    /// Bytes declared lost since a packet left (below 4 GiB).
+    /// Returns the bytes declared lost since a packet was sent (below 4 GiB).
     #[must_use]
     pub const fn lost_since(&self, snapshot: &Snapshot) -> u64 {
         (self.lost as u32).wrapping_sub(snapshot.lost) as u64
     }
 
-    /// The ACK is done: the sample over the flight of the newest packet that it acknowledged, or
-    /// `None` if it acknowledged nothing new. `min_rtt` is the least round-trip time seen on the
-    /// connection (zero if there is none yet); a shorter interval gives no rate.
+    /// Completes the current ACK and returns the sample over the flight of its newest packet, or `None` if it
+    /// acknowledged nothing new. `min_rtt` is the minimum round-trip time of the connection (zero if unknown); a
+    /// shorter interval gives no rate.
     #[inline]
     pub fn finish_ack(&mut self, min_rtt: Duration) -> Option<RateSample> {
         if self.limited_until != 0 && self.delivered > self.limited_until {
             self.limited_until = 0;
         }
         let Newest { snapshot, sent_at } = self.newest.take()?;
-        // A packet acknowledged late, after some that left later, does not turn the clock back.
+        // A late ACK of an older packet does not move the start backwards.
         self.first_sent_at = self.first_sent_at.max(sent_at);
         let send_interval = sent_at - snapshot.first_sent_at;
         let ack_interval = self.delivered_at - snapshot.delivered_at;
@@ -189,7 +187,7 @@ mod tests {
         Instant::from_nanos(millis * 1_000_000)
     }
 
-    /// Sends `count` packets of 1000 bytes, one each `gap` ms from `start`; gives snapshots and times.
+    /// Sends `count` packets of 1000 bytes, one per `gap` ms from `start`. Returns snapshots and send times.
     fn send(estimator: &mut Estimator, start: u64, gap: u64, count: u64) -> Vec<(Snapshot, Instant)> {
         (0..count)
             .map(|i| {
@@ -200,13 +198,13 @@ mod tests {
     }
 
     #[test]
-    fn snapshots_are_small() {
+    fn snapshot_takes_32_bytes() {
         assert_eq!(size_of::<Snapshot>(), 32);
     }
 
     #[test]
-    fn a_steady_flight_measures_its_rate() {
-        // One packet of 1000 B each ms is 8 Mbit/s; ACKs come 10 ms later at the same pace.
+    fn steady_flight_yields_its_rate() {
+        // One packet of 1000 B per ms is 8 Mbit/s; ACKs arrive 10 ms later at the same pace.
         let mut estimator = Estimator::new();
         let packets = send(&mut estimator, 0, 1, 10);
         let mut last = None;
@@ -214,7 +212,7 @@ mod tests {
             estimator.on_packet_acknowledged(ms(10 + i as u64), snapshot, 1000, *sent_at);
             last = estimator.finish_ack(Duration::from_millis(10));
         }
-        // The first ten are bounded by the first flight's 19 ms; the next flight shows the full rate.
+        // The first ten packets span 19 ms; the next flight shows the full rate.
         assert_eq!(last.unwrap().delivered, 10_000);
         assert_eq!(last.unwrap().interval, Duration::from_millis(19));
         let next = estimator.on_sent(ms(19), 1000, 2000);
@@ -224,8 +222,8 @@ mod tests {
     }
 
     #[test]
-    fn compressed_acks_do_not_fake_a_fast_network() {
-        // Ten packets leave over 9 ms, their ACKs arrive all at 30 ms
+    fn compressed_acks_do_not_inflate_rate() {
+        // Ten packets are sent over 9 ms, and their ACKs all arrive at 30 ms
         // (draft-cheng-iccrg-delivery-rate-estimation-02, section 2.2: compression and aggregation).
         let mut estimator = Estimator::new();
         let packets = send(&mut estimator, 0, 1, 10);
@@ -237,8 +235,8 @@ mod tests {
             (sample.delivered, sample.interval),
             (10_000, Duration::from_millis(30))
         );
-        // Five more leave from 31 to 35 ms, all acknowledged at 36 ms: the send interval bounds the
-        // sample, which starts at the departure of the packet acknowledged last (9 ms).
+        // Five more are sent from 31 to 35 ms, all acknowledged at 36 ms: the send interval bounds the sample, which
+        // starts at the transmission of the last acknowledged packet (9 ms).
         let burst: Vec<_> = (0..5)
             .map(|i| (estimator.on_sent(ms(31 + i), 1000, (i + 2) * 1000), ms(31 + i)))
             .collect();
@@ -253,7 +251,7 @@ mod tests {
     }
 
     #[test]
-    fn a_sample_below_the_least_round_trip_has_no_rate() {
+    fn sample_below_min_rtt_has_no_rate() {
         let mut estimator = Estimator::new();
         let snapshot = estimator.on_sent(ms(5), 1000, 1000);
         estimator.on_packet_acknowledged(ms(6), &snapshot, 1000, ms(5));
@@ -279,7 +277,7 @@ mod tests {
     }
 
     #[test]
-    fn a_lack_of_data_marks_one_round_trip() {
+    fn lack_of_data_marks_one_round_trip() {
         let mut estimator = Estimator::new();
         let before = estimator.on_sent(ms(0), 1000, 1000);
         estimator.set_application_limited(1000);
@@ -297,7 +295,7 @@ mod tests {
     }
 
     #[test]
-    fn losses_count_from_the_departure() {
+    fn counts_losses_since_transmission() {
         let mut estimator = Estimator::new();
         estimator.on_lost(u64::from(u32::MAX) - 500);
         let snapshot = estimator.on_sent(ms(0), 1000, 1000);

@@ -1,18 +1,20 @@
-//! No congestion control: a window, and if wanted a rate, that nothing changes. For private paths
-//! and for experiments on what the window alone does.
+//! A constant window and an optional pacing rate without congestion control, for private paths and for experiments on
+//! the effect of the window.
+//!
+//! Parameters: `window` in packets, `rate`.
 
 use foundation::{Instant, Problem, Rate};
 
 use super::settings::{ConnectionContext, ControllerSettings};
 use super::{Acknowledgement, Controller, Loss};
 
-/// A constant window, whatever the network does: not for shared paths.
+/// A constant window, regardless of the network; not for shared paths.
 #[derive(Clone, Debug, PartialEq, serde::Serialize, serde::Deserialize, schemars::JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct FixedSettings {
-    /// The window, in packets (default 64).
+    /// Window in packets (default 64).
     pub window: u64,
-    /// Send no faster than this, e.g. "10Mbit/s" (default: no limit).
+    /// Maximum sending rate, e.g. "10Mbit/s" (default: no limit).
     pub rate: Option<Rate>,
 }
 
@@ -37,7 +39,7 @@ impl ControllerSettings for FixedSettings {
         }
     }
 
-    /// The window is the setting: it does not start with another one.
+    /// Ignores the initial window of the connection: the window is constant.
     fn build_for(&self, context: &ConnectionContext) -> Box<dyn Controller> {
         Box::new(Fixed {
             window: self.window.saturating_mul(context.segment),
@@ -78,7 +80,7 @@ mod tests {
     use crate::congestion::tests::loss;
 
     #[test]
-    fn nothing_changes_it() {
+    fn ignores_losses_and_timeouts() {
         let mut fixed = FixedSettings {
             window: 4,
             rate: None,

@@ -1,5 +1,4 @@
-//! HyStart++ (RFC 9406): slow start that ends when the round-trip time grows, before the queue
-//! overflows.
+//! HyStart++ (RFC 9406): exits slow start when the round-trip time grows, before the queue overflows.
 
 use std::borrow::Cow;
 
@@ -11,10 +10,10 @@ use serde_json::Value;
 
 use super::Acknowledgement;
 
-/// How slow start may end before a loss.
+/// Detection of the end of slow start before a loss.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum HyStartKind {
-    /// Not at all: slow start lasts until a loss.
+    /// None: slow start lasts until a loss.
     Off,
     /// HyStart++ (RFC 9406).
     PlusPlus,
@@ -54,7 +53,7 @@ impl<'de> Deserialize<'de> for HyStartKind {
             _ => {}
         }
         Err(D::Error::custom(format!(
-            "{value} is none of \"off\", \"hystart++\", \"classic\", true (\"hystart++\"), false (\"off\")"
+            "{value} is not one of \"off\", \"hystart++\", \"classic\", true (\"hystart++\"), false (\"off\")"
         )))
     }
 }
@@ -77,24 +76,24 @@ const MAX_RTT_THRESH: Duration = Duration::from_millis(16);
 const MIN_RTT_DIVISOR: u64 = 8;
 const N_RTT_SAMPLE: u32 = 8;
 const CSS_ROUNDS: u32 = 5;
-/// Conservative slow start grows by an n-th of what slow start grows by.
+/// Divisor of the growth in conservative slow start.
 pub(super) const CSS_GROWTH_DIVISOR: u64 = 4;
 
-/// What an ACK in slow start tells.
+/// Phase after an ACK in slow start.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum HyStartPhase {
-    /// Nothing hints at a queue: grow as slow start does.
+    /// No sign of a queue: normal growth.
     SlowStart,
-    /// The round-trip time has grown: grow by a quarter of that.
+    /// The round-trip time has grown: a quarter of the growth.
     ConservativeSlowStart,
-    /// It did not shrink again in five rounds: slow start is over.
+    /// It did not shrink in five rounds: slow start is over.
     Exit,
 }
 
-/// The state of a connection's first slow start.
+/// State of the first slow start.
 #[derive(Clone, Debug, Default)]
 pub(super) struct HyStart {
-    /// A round ends with the ACK of a packet that left after this; `None` before the first packet.
+    /// A round ends with the ACK of a packet sent after this time; `None` before the first packet.
     round_started: Option<Instant>,
     last_round_min: Option<Duration>,
     this_round_min: Option<Duration>,
@@ -110,12 +109,12 @@ struct Css {
 }
 
 impl HyStart {
-    /// A packet leaves: the first one starts the first round.
+    /// Handles a transmission; the first one starts the first round.
     pub(super) fn on_sent(&mut self, now: Instant) {
         self.round_started.get_or_insert(now);
     }
 
-    /// An ACK arrived in slow start.
+    /// Handles an ACK in slow start.
     pub(super) fn on_acknowledged(&mut self, ack: &Acknowledgement) -> HyStartPhase {
         if let Some(rtt) = ack.rtt {
             self.this_round_min = Some(self.this_round_min.map_or(rtt, |least| least.min(rtt)));
@@ -168,7 +167,7 @@ mod tests {
     use super::*;
     use crate::congestion::tests::ack;
 
-    /// Feeds rounds of ten ACKs whose round-trip times are `rtts` ms; gives the phase after each round.
+    /// Simulates rounds of ten ACKs with these round-trip times in ms. Returns the phase after each round.
     fn rounds(rtts: &[u64]) -> Vec<HyStartPhase> {
         let mut hystart = HyStart::default();
         hystart.on_sent(Instant::ZERO);
@@ -189,7 +188,7 @@ mod tests {
                         ..ack(now, 1000)
                     });
                 }
-                // The next round's packets leave after this one's first ACK.
+                // The packets of the next round leave after the first ACK of this one.
                 phase
             })
             .collect()
@@ -198,7 +197,7 @@ mod tests {
     use HyStartPhase::{ConservativeSlowStart as Css, Exit, SlowStart};
 
     #[test]
-    fn the_threshold_is_an_eighth_of_the_round_trip_within_4_and_16_ms() {
+    fn threshold_is_an_eighth_of_rtt_within_4_and_16_ms() {
         // RFC 9406, section 4.2: RttThresh = clamp(MIN_RTT_THRESH, lastRoundMinRTT / 8, MAX_RTT_THRESH).
         assert_eq!(rounds(&[10, 13, 13]), [SlowStart, SlowStart, SlowStart]);
         assert_eq!(rounds(&[10, 14])[1], Css);
@@ -209,8 +208,8 @@ mod tests {
     }
 
     #[test]
-    fn five_conservative_rounds_end_slow_start() {
-        // RFC 9406, section 4.3: CSS_ROUNDS = 5, the one in which it begins counts.
+    fn exits_after_five_conservative_rounds() {
+        // CSS_ROUNDS = 5, the first one included (RFC 9406, section 4.3).
         assert_eq!(
             rounds(&[50, 60, 60, 60, 60, 60, 60]),
             [SlowStart, Css, Css, Css, Css, Css, Exit]
@@ -218,7 +217,7 @@ mod tests {
     }
 
     #[test]
-    fn kinds_are_words_and_old_studies_say_true_or_false() {
+    fn reads_names_and_booleans() {
         let read = |text: &str| serde_json::from_str::<HyStartKind>(text).map_err(|error| error.to_string());
         assert_eq!(read("true"), Ok(HyStartKind::PlusPlus));
         assert_eq!(read("false"), Ok(HyStartKind::Off));
@@ -226,12 +225,12 @@ mod tests {
         assert!(
             read("\"clasic\"")
                 .unwrap_err()
-                .contains("none of \"off\", \"hystart++\", \"classic\"")
+                .contains("not one of \"off\", \"hystart++\", \"classic\"")
         );
     }
 
     #[test]
-    fn a_delay_that_passes_resumes_slow_start() {
+    fn resumes_slow_start_when_delay_passes() {
         assert_eq!(rounds(&[50, 60, 60, 51]), [SlowStart, Css, Css, SlowStart]);
     }
 }

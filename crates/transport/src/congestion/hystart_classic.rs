@@ -1,26 +1,26 @@
-//! HyStart as Linux has it beside CUBIC: slow start ends when ACKs come in a train as long as half the
-//! least round-trip time, or when the round-trip time has grown by an eighth (S. Ha and I. Rhee, "Taming
-//! the elephants: new TCP slow start", 2011; `hystart_update` in `net/ipv4/tcp_cubic.c`).
+//! HyStart as in Linux with CUBIC: exits slow start when a train of ACKs is longer than half of the minimum
+//! round-trip time, or when the round-trip time has grown by an eighth (S. Ha and I. Rhee, "Taming the elephants: new
+//! TCP slow start", 2011; `hystart_update` in `net/ipv4/tcp_cubic.c`).
 
 use foundation::{Duration, Instant, Rate};
 
 use super::Acknowledgement;
 
-/// Below this window in packets nothing is detected.
+/// Minimum window for detection, in packets.
 const LOW_WINDOW: u64 = 16;
-/// ACKs closer to each other than this belong to one train.
+/// Maximum gap between ACKs of one train.
 const TRAIN_GAP: Duration = Duration::from_millis(2);
-/// Round-trip samples of a round before its least one is judged.
+/// Round-trip samples of a round before its minimum is evaluated.
 const MIN_SAMPLES: u32 = 8;
-/// The growth of the round-trip time that counts is an eighth of the least one, within these.
+/// Limits of the growth of the round-trip time that ends slow start, an eighth of the minimum.
 const MIN_GROWTH: Duration = Duration::from_millis(4);
 const MAX_GROWTH: Duration = Duration::from_millis(16);
 const GROWTH_DIVISOR: u64 = 8;
-/// A paced sender's trains are longer by four bursts of this many bytes, at most by a millisecond.
+/// Trains of a paced sender are longer by four bursts of this many bytes, at most by 1 ms.
 const PACED_BURSTS: u64 = 4 * 65_536;
 const MAX_PACED: Duration = Duration::from_millis(1);
 
-/// The state of one slow start.
+/// State of one slow start.
 #[derive(Clone, Debug, Default)]
 pub(super) struct ClassicHyStart {
     min_rtt: Option<Duration>,
@@ -30,14 +30,14 @@ pub(super) struct ClassicHyStart {
 #[derive(Clone, Copy, Debug)]
 struct Round {
     started: Instant,
-    /// When the newest ACK of the train came.
+    /// Arrival of the newest ACK of the train.
     train: Instant,
     samples: u32,
     min_rtt: Option<Duration>,
 }
 
 impl ClassicHyStart {
-    /// An ACK arrived in slow start at a window of `packets`; whether slow start is over.
+    /// Handles an ACK in slow start at a window of `packets`. Returns whether slow start is over.
     pub(super) fn on_acknowledged(
         &mut self,
         ack: &Acknowledgement,
@@ -47,11 +47,11 @@ impl ClassicHyStart {
         let Some(rtt) = ack.rtt else { return false };
         let least = self.min_rtt.map_or(rtt, |least| least.min(rtt));
         self.min_rtt = Some(least);
-        // Nor does a round begin: the one that is judged first begins with the first window large enough.
+        // The first evaluated round starts with the first window that is large enough.
         if packets < LOW_WINDOW {
             return false;
         }
-        // What leaves in answer to the ACK that begins a round is of the next one.
+        // Packets sent in response to the ACK that starts a round belong to the next round.
         let mut round = match self.round {
             Some(round) if ack.newest_sent_at < round.started => round,
             _ => Round {
@@ -100,7 +100,8 @@ mod tests {
         Instant::from_nanos(millis * 1_000_000)
     }
 
-    /// The ACKs of a round whose packets all left at `sent` ms; the number of the one that ends slow start.
+    /// Simulates the ACKs of a round whose packets were sent at `sent` ms. Returns the index of the ACK that ends
+    /// slow start.
     fn round(hystart: &mut ClassicHyStart, sent: u64, window: u64, rtts: &[u64]) -> Option<usize> {
         rtts.iter().position(|&rtt| {
             let ack = Acknowledgement {
@@ -113,22 +114,22 @@ mod tests {
     }
 
     #[test]
-    fn an_eighth_more_in_nine_samples_ends_slow_start() {
+    fn exits_when_rtt_grows_by_an_eighth() {
         let mut hystart = ClassicHyStart::default();
         assert_eq!(round(&mut hystart, 0, 10, &[200]), None);
-        // Limits of 4 and 16 ms: 216 ms is not enough, and eight samples are too few.
+        // Limits of 4 and 16 ms: 216 ms is too little, and eight samples are too few.
         let spaced = |base: u64| (0..10).map(|i| base + 3 * i).collect::<Vec<_>>();
         assert_eq!(round(&mut hystart, 200, 20, &spaced(216)), None);
         assert_eq!(round(&mut hystart, 500, 15, &spaced(240)), None, "a small window");
         assert_eq!(round(&mut hystart, 800, 20, &spaced(217)), Some(8));
     }
 
-    /// Two packets each 100 ms from a window of ten on: the first round that is judged begins with the
-    /// window of 16, its packets' successor with 32, so that slow start ends at 48 as in Linux.
+    /// Two packets each 100 ms from a window of ten: the first evaluated round starts at a window of 16, the next one
+    /// at 32, so that slow start ends at 48 as in Linux.
     #[test]
-    fn rounds_begin_with_windows_that_count() {
+    fn rounds_start_at_minimum_window() {
         let mut hystart = ClassicHyStart::default();
-        // Packets 1 to 10 leave at 0, then four with each ACK of two.
+        // Packets 1 to 10 are sent at 0, then four with each ACK of two.
         let sent_at = |packet: u64| packet.saturating_sub(7) / 4 * 100;
         let mut window = 10;
         for number in 1..30_u64 {
@@ -148,7 +149,7 @@ mod tests {
     }
 
     #[test]
-    fn a_lower_round_trip_is_no_queue() {
+    fn ignores_lower_rtt() {
         let mut hystart = ClassicHyStart::default();
         assert_eq!(round(&mut hystart, 0, 20, &[200]), None);
         let rtts = [240, 243, 246, 249, 252, 255, 258, 261, 29];
@@ -156,7 +157,7 @@ mod tests {
     }
 
     #[test]
-    fn a_train_of_half_the_round_trip_ends_slow_start() {
+    fn exits_on_train_of_half_the_rtt() {
         let mut hystart = ClassicHyStart::default();
         assert_eq!(round(&mut hystart, 0, 20, &[40]), None);
         let train: Vec<_> = (40..63).collect();

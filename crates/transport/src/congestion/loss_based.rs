@@ -1,67 +1,66 @@
-//! What controllers that take loss for congestion share: slow start, one reduction per congestion
-//! episode, the response to a timeout (RFC 5681, RFC 6582), undoing what was needless (RFC 4015) and
-//! the restart after silence (RFC 5681, section 4.1). How the window grows in congestion avoidance and
-//! shrinks at a loss is their own: [`Avoidance`].
+//! The common part of loss-based controllers: slow start, one reduction per congestion episode, timeouts (RFC 5681,
+//! RFC 6582), undo of spurious reductions (RFC 4015) and restart after idle periods (RFC 5681, section 4.1). An
+//! algorithm implements [`Avoidance`], its growth in congestion avoidance and its reduction.
 
 use foundation::{Duration, Instant, Rate};
 
 use super::hystart::{CSS_GROWTH_DIVISOR, HyStart, HyStartKind, HyStartPhase};
 use super::hystart_classic::ClassicHyStart;
-use super::rules::{Rules, packets, remembered};
+use super::rules::{Rules, kept_ssthresh, packets};
 use super::siblings::Siblings;
 use super::{Acknowledgement, Controller, Loss};
 
-/// The least window after a loss: two segments (RFC 5681, equation 4).
+/// Minimum ssthresh in segments (RFC 5681, equation 4).
 pub(super) const MIN_SSTHRESH: u64 = 2;
-/// Growth per ACK in slow start of a sender without pacing, in segments (RFC 9406, section 4.3).
+/// Maximum growth per ACK in slow start without pacing, in segments (RFC 9406, section 4.3).
 const UNPACED_GROWTH: u64 = 8;
 
-/// Congestion avoidance of one algorithm.
+/// Congestion avoidance of one algorithm. Sizes are in bytes.
 pub(super) trait Avoidance: std::fmt::Debug + Send + Clone {
-    /// An ACK arrived, whatever becomes of the window; for measurements.
+    /// Records the measurements of any ACK.
     fn observe(&mut self, _ack: &Acknowledgement) {}
-    /// Where an algorithm moves window and ssthresh by a rule of its own, up or down and in slow start
-    /// too (Vegas), what they are after `ack`; `None` leaves it to slow start and `increase`.
+    /// Returns the state after `ack` if the algorithm controls window and ssthresh itself, in slow start too (Vegas);
+    /// `None` leaves them to slow start and [`increase`](Self::increase).
     fn steer(&mut self, _ack: &Acknowledgement, _course: CwndState) -> Option<CwndState> {
         None
     }
-    /// `ack` arrived in congestion avoidance while the window was in use; by how many bytes does
-    /// the `window` grow? `bytes` of the ACK are for congestion avoidance, not slow start.
+    /// Returns the growth of `window` after an ACK in congestion avoidance while the window was used. `bytes` of the
+    /// ACK remain after slow start.
     fn increase(&mut self, ack: &Acknowledgement, bytes: u64, window: u64) -> u64;
-    /// After each `increase`: by how many bytes does the window shrink instead (OLIA)?
+    /// Returns the decrease of the window after `increase` (OLIA).
     fn shrink(&mut self) -> u64 {
         0
     }
-    /// Whether the windows of other subflows matter ([`Controller::is_coupled`]).
+    /// Returns whether the window depends on other subflows ([`Controller::is_coupled`]).
     fn is_coupled(&self) -> bool {
         false
     }
-    /// The windows of all subflows.
+    /// Receives the state of all subflows.
     fn on_siblings(&mut self, _siblings: &Siblings<'_>) {}
-    /// The least ssthresh after a loss, in packets.
+    /// Returns the minimum ssthresh in packets.
     fn min_ssthresh(&self) -> u64 {
         MIN_SSTHRESH
     }
-    /// An ACK arrived, but the window was not what limited the sender.
+    /// Handles an ACK while the window was not used.
     fn on_unused_window(&mut self, _now: Instant) {}
-    /// A packet leaves with nothing in flight, `silence` after the one before it.
+    /// Handles a transmission with nothing in flight, `silence` after the previous one.
     fn on_silence(&mut self, _now: Instant, _silence: Duration) {}
-    /// Congestion was met at `window`; the window to go on with.
+    /// Returns the window after congestion at `window`.
     fn decrease(&mut self, window: u64) -> u64;
-    /// After a timeout the next congestion avoidance starts afresh.
+    /// Resets the state of congestion avoidance after a timeout.
     fn restart(&mut self);
-    /// Names and values of the algorithm's own state.
+    /// Reports names and values of the internal state.
     fn metrics(&self, report: &mut dyn FnMut(&'static str, f64));
 }
 
-/// Window and ssthresh, as an algorithm of its own mind moves them.
+/// Congestion window and ssthresh, for algorithms that control both.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct CwndState {
     /// Bytes.
     pub window: u64,
-    /// Bytes; `u64::MAX` before the first congestion.
+    /// Bytes; `u64::MAX` until it is set.
     pub ssthresh: u64,
-    /// Whether this ACK begins a round: it is the first of a packet that left since the last one began.
+    /// Whether this ACK starts a round: it is the first one of a packet sent since the last round started.
     pub round: bool,
 }
 
@@ -77,7 +76,7 @@ pub(super) struct LossBasedSettings {
     pub rules: Rules,
 }
 
-/// What looks for the end of slow start.
+/// Detector of the end of slow start.
 #[derive(Clone, Debug)]
 enum SlowStartExit {
     OnLoss,
@@ -95,7 +94,7 @@ impl SlowStartExit {
     }
 }
 
-/// What a reduction took.
+/// State before the last reduction.
 #[derive(Clone, Debug)]
 struct Undo<A> {
     window: u64,
@@ -103,7 +102,7 @@ struct Undo<A> {
     avoidance: A,
 }
 
-/// A loss-based controller around its rule of congestion avoidance.
+/// A loss-based controller with its algorithm of congestion avoidance.
 #[derive(Debug)]
 pub(super) struct LossBased<A> {
     avoidance: A,
@@ -116,16 +115,16 @@ pub(super) struct LossBased<A> {
     slow_start_exit: SlowStartExit,
     pacing: bool,
     smoothed_rtt: Duration,
-    /// When the window was reduced last: losses of packets from before are of the same episode.
+    /// Time of the last reduction: losses of packets sent before belong to the same episode.
     reduced_at: Option<Instant>,
     undo: Option<Undo<A>>,
-    /// The losses of the last reduction are not repaired yet.
+    /// The losses of the last reduction are being repaired.
     recovering: bool,
-    /// A timeout happened and nothing sent after it has been acknowledged yet.
+    /// No packet sent after the last timeout has been acknowledged.
     timed_out: bool,
-    /// Whether the window limited the sender in this round, in the last one.
+    /// Whether the window limited the sender in this round and in the last one.
     window_limited: [bool; 2],
-    /// A round ends with the ACK of a packet that left after this.
+    /// A round ends with the ACK of a packet sent after this time.
     round_started: Instant,
     sent_at: Instant,
     reductions: u64,
@@ -158,22 +157,22 @@ impl<A: Avoidance> LossBased<A> {
         }
     }
 
-    /// One reduction for all packets that left until now, of which `used` bytes were in use.
+    /// Reduces the window once for all packets sent until now; `used` bytes were in use.
     fn reduce(&mut self, now: Instant, sent_at: Instant, used: u64) {
         if self.reduced_at.is_some_and(|reduced| sent_at <= reduced) {
             return;
         }
-        self.remember();
+        self.save_state();
         self.lower_ssthresh(used);
-        // A ssthresh that is measured (Westwood+) may lie above the window.
+        // A measured ssthresh (Westwood+) may exceed the window.
         self.window = self.ssthresh.min(self.window.max(self.min_ssthresh()));
         self.reduced_at = Some(now);
         self.recovering = true;
         self.reductions += 1;
     }
 
-    /// RFC 5681 reduces what was in flight, not the window, which may be larger than was ever used.
-    /// Where the window was in use it is the better measure: a whole number of packets rarely fills it.
+    /// Returns the bytes to reduce. RFC 5681 reduces the bytes in flight, since the window may be larger than was
+    /// ever used. While the window limits the sender, it is the better measure, since whole packets rarely fill it.
     fn used(&self, in_flight: u64) -> u64 {
         match self.rules {
             Rules::Rfc if !self.is_window_limited() => in_flight.min(self.window),
@@ -185,30 +184,30 @@ impl<A: Avoidance> LossBased<A> {
     fn lower_ssthresh(&mut self, used: u64) {
         self.ssthresh = self.avoidance.decrease(used).max(self.min_ssthresh());
         if let SlowStartExit::PlusPlus(_) = self.slow_start_exit {
-            // Of the first slow start only (RFC 9406, section 4.3).
+            // HyStart++ applies to the first slow start only (RFC 9406, section 4.3).
             self.slow_start_exit = SlowStartExit::OnLoss;
         }
     }
 
-    /// In bytes.
+    /// Returns the minimum ssthresh in bytes.
     fn min_ssthresh(&self) -> u64 {
         self.avoidance.min_ssthresh() * self.segment
     }
 
-    /// Moves the window in congestion avoidance.
-    fn avoid(&mut self, ack: &Acknowledgement, bytes: u64) {
+    /// Applies congestion avoidance.
+    fn avoid_congestion(&mut self, ack: &Acknowledgement, bytes: u64) {
         let growth = self.avoidance.increase(ack, bytes, self.window);
         self.window = self.window.saturating_add(growth);
         let shrinks = self.avoidance.shrink();
         if shrinks > 0 {
             let least = self.window.min(self.min_ssthresh());
             self.window = self.window.saturating_sub(shrinks).max(least);
-            // What was given up is not for slow start to take back.
+            // Slow start must not restore the decrease.
             self.ssthresh = self.ssthresh.min(self.window);
         }
     }
 
-    fn remember(&mut self) {
+    fn save_state(&mut self) {
         self.undo = Some(Undo {
             window: self.window,
             ssthresh: self.ssthresh,
@@ -220,7 +219,7 @@ impl<A: Avoidance> LossBased<A> {
         self.window_limited[0] || self.window_limited[1]
     }
 
-    /// Whether the window was what limited the sender.
+    /// Returns whether the window limited the sender.
     fn is_in_use(&self, ack: &Acknowledgement) -> bool {
         match self.rules {
             Rules::Rfc => self.is_window_limited(),
@@ -229,17 +228,17 @@ impl<A: Avoidance> LossBased<A> {
         }
     }
 
-    /// Whether an ACK says nothing about the window: its losses are being repaired, or it is of packets
-    /// from before the reduction (RFC 9002, section 7.3.2). One that left at that very moment was sent
-    /// under the new window. After a timeout Linux and ns-3 grow with every ACK.
-    fn is_of_the_past(&self, ack: &Acknowledgement) -> bool {
+    /// Returns whether the window ignores an ACK: losses are being repaired, or the packet was sent before the
+    /// reduction (RFC 9002, section 7.3.2). A packet sent at that very moment belongs to the new window. After a
+    /// timeout Linux and ns-3 grow with every ACK.
+    fn is_ignored(&self, ack: &Acknowledgement) -> bool {
         let late = self
             .reduced_at
             .is_some_and(|reduced| ack.newest_sent_at < reduced);
         ack.in_recovery || late && (self.recovering || self.rules == Rules::Rfc)
     }
 
-    /// Grows in slow start; gives the bytes of the ACK that are left for congestion avoidance.
+    /// Applies slow start. Returns the bytes of the ACK left for congestion avoidance.
     fn slow_start(&mut self, ack: &Acknowledgement) -> u64 {
         let pacing = self.pacing_rate();
         let phase = match &mut self.slow_start_exit {
@@ -271,7 +270,7 @@ impl<A: Avoidance> LossBased<A> {
         let room = self.ssthresh - self.window;
         self.window += growth.min(room);
         match self.rules {
-            // What an ACK counts beyond its one packet is lost while slow start lasts.
+            // ns-3 discards the rest of an ACK beyond one packet during slow start.
             Rules::Ns3 if growth >= room => ack.bytes.saturating_sub(growth),
             _ => growth.saturating_sub(room),
         }
@@ -281,7 +280,7 @@ impl<A: Avoidance> LossBased<A> {
 impl<A: Avoidance> Controller for LossBased<A> {
     fn on_sent(&mut self, now: Instant, bytes: u64, bytes_in_flight: u64) {
         if bytes_in_flight <= bytes {
-            // After a silence, what was used before it says nothing.
+            // Use of the window before an idle period is irrelevant.
             self.window_limited = [false; 2];
             self.round_started = now;
             self.avoidance.on_silence(now, now - self.sent_at);
@@ -301,7 +300,7 @@ impl<A: Avoidance> Controller for LossBased<A> {
             self.window_limited = [false, self.window_limited[0]];
         }
         self.window_limited[0] |= ack.window_limited;
-        if self.is_of_the_past(ack) {
+        if self.is_ignored(ack) {
             return;
         }
         self.timed_out = false;
@@ -324,7 +323,7 @@ impl<A: Avoidance> Controller for LossBased<A> {
             bytes = self.slow_start(ack);
         }
         if bytes > 0 && self.window >= self.ssthresh {
-            self.avoid(ack, bytes);
+            self.avoid_congestion(ack, bytes);
         }
     }
 
@@ -340,11 +339,11 @@ impl<A: Avoidance> Controller for LossBased<A> {
     }
 
     fn on_timeout(&mut self, now: Instant, bytes_in_flight: u64) {
-        // A second timeout in a row has nothing new to say about the ssthresh (RFC 5681, section 3.1);
-        // nor, in Linux, has one while the losses of the last reduction are repaired.
-        let known = self.timed_out || self.recovering && self.rules == Rules::Linux;
-        if !known {
-            self.remember();
+        // A further timeout without progress leaves ssthresh unchanged (RFC 5681, section 3.1); in Linux so does a
+        // timeout while the losses of the last reduction are repaired.
+        let unchanged = self.timed_out || self.recovering && self.rules == Rules::Linux;
+        if !unchanged {
+            self.save_state();
             self.lower_ssthresh(self.used(bytes_in_flight));
         }
         self.avoidance.restart();
@@ -362,8 +361,8 @@ impl<A: Avoidance> Controller for LossBased<A> {
         self.reduce(now, sent_at, self.window);
     }
 
-    /// What the reduction took comes back (RFC 4015, section 3.4; RFC 9438, section 4.9), unless the window
-    /// has outgrown it since. Linux leaves what CUBIC learnt from it.
+    /// Undoes the reduction (RFC 4015, section 3.4; RFC 9438, section 4.9), unless the window has grown beyond it.
+    /// Linux keeps the state of CUBIC.
     fn on_spurious(&mut self, _now: Instant) {
         let Some(undo) = self.undo.take() else { return };
         self.window = self.window.max(undo.window);
@@ -381,14 +380,14 @@ impl<A: Avoidance> Controller for LossBased<A> {
         }
         let restart = self.initial_window.min(self.window);
         if self.rules == Rules::Linux {
-            // Half for every timeout that passed in silence (RFC 2861, section 3.2), and three quarters of
-            // the window remembered as the ssthresh (`tcp_cwnd_restart` of `net/ipv4/tcp_output.c`).
-            self.ssthresh = self.ssthresh.max(remembered(self.window, self.segment));
+            // The window halves for each RTO of the idle period (RFC 2861, section 3.2), and ssthresh becomes three
+            // quarters of it (`tcp_cwnd_restart` of `net/ipv4/tcp_output.c`).
+            self.ssthresh = self.ssthresh.max(kept_ssthresh(self.window, self.segment));
             let halvings = u32::try_from((idle.as_nanos() - 1) / rto.as_nanos()).unwrap_or(u32::MAX);
             let left = self.window.checked_shr(halvings).unwrap_or(0) / self.segment * self.segment;
             self.window = left.max(restart);
         } else {
-            // RFC 5681, section 4.1: the restart window.
+            // Restart window (RFC 5681, section 4.1).
             self.window = restart;
         }
     }
@@ -413,21 +412,21 @@ impl<A: Avoidance> Controller for LossBased<A> {
         self.window
     }
 
-    /// Twice the window a round trip in slow start, which then doubles as without pacing, and 1.25
-    /// times in congestion avoidance (RFC 9002, section 7.7), so that the window stays what limits. Linux
-    /// takes 1.2 times, and that from half the ssthresh on (`tcp_update_pacing_rate`).
+    /// Returns twice the window per round trip in slow start, which then doubles as without pacing, and 1.25 times in
+    /// congestion avoidance (RFC 9002, section 7.7), so that the window remains the limit. Linux uses 1.2 times, from
+    /// half of ssthresh on (`tcp_update_pacing_rate`).
     fn pacing_rate(&self) -> Option<Rate> {
         let nanos = u128::from(self.smoothed_rtt.as_nanos());
         if !self.pacing || nanos == 0 {
             return None;
         }
-        let twentieths: u128 = match self.rules {
+        let gain_twentieths: u128 = match self.rules {
             Rules::Linux if self.window < self.ssthresh / 2 => 40,
             Rules::Linux => 24,
             _ if self.window < self.ssthresh => 40,
             _ => 25,
         };
-        let bits = u128::from(self.window) * twentieths * 400_000_000 / nanos;
+        let bits = u128::from(self.window) * gain_twentieths * 400_000_000 / nanos;
         Rate::from_bits_per_second(u64::try_from(bits).unwrap_or(u64::MAX))
     }
 

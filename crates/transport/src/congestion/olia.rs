@@ -1,7 +1,9 @@
 //! OLIA, the opportunistic linked-increases algorithm (R. Khalili, N. Gast, M. Popovic, U. Upadhyay and J.-Y. Le
 //! Boudec, "MPTCP is not Pareto-optimal: performance issues and a possible solution", CoNEXT 2012;
-//! draft-khalili-mptcp-congestion-control-05): traffic keeps off congested paths as far as the optimum asks,
-//! and windows lean towards the best paths that are not used to their full, so that it answers to change.
+//! draft-khalili-mptcp-congestion-control-05): avoids congested paths as the optimum requires, and shifts window to
+//! the best paths that are not fully used, so that it responds to changes.
+//!
+//! Parameters: those of Reno.
 
 use super::coupled::{CoupledGains, CoupledSettings, Coupling, rate};
 use super::siblings::{Sibling, Siblings};
@@ -13,20 +15,20 @@ pub type OliaSettings = CoupledSettings<Olia>;
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Olia;
 
-/// What a path promises: the rate of a TCP there is the root of twice this, where the bytes between two losses
-/// are the inverse of their probability (section 5.1 of the paper).
+/// Returns the quality of a path: a TCP on it has the rate sqrt(2 × quality), as the bytes between two losses are the
+/// inverse of the loss probability (section 5.1 of the paper).
 fn quality(sibling: &Sibling) -> f64 {
     let rtt = sibling.rtt.as_nanos() as f64;
     sibling.between_losses as f64 / (rtt * rtt)
 }
 
-/// The paths of the largest window, in whole packets, and the best ones that are not among them.
+/// The paths with the largest window in whole packets, and the best paths without it.
 struct Paths {
     count: usize,
     largest: u64,
     largest_count: usize,
     best: f64,
-    /// The best paths without the largest window: the "collected" ones of the draft.
+    /// Number of best paths without the largest window (the "collected" paths of the draft).
     collected: usize,
 }
 
@@ -52,8 +54,8 @@ impl Paths {
         paths
     }
 
-    /// alpha of the draft's section 3: what moves windows from the largest to the best.
-    fn lean(&self, own: &Sibling, segment: u64) -> f64 {
+    /// Returns alpha of the draft's section 3, which shifts window from the largest to the best paths.
+    fn shift(&self, own: &Sibling, segment: u64) -> f64 {
         if self.collected == 0 {
             return 0.0;
         }
@@ -68,7 +70,7 @@ impl Paths {
 }
 
 impl Coupling for Olia {
-    /// Draft, section 3: a path that is no good need not carry two packets a round trip.
+    /// Draft, section 3: a bad path need not carry two packets per round trip.
     const MIN_SSTHRESH: u64 = 1;
 
     /// Draft, section 3: (w / rtt^2) / (sum of w / rtt)^2 + alpha / w, with windows in packets.
@@ -76,9 +78,9 @@ impl Coupling for Olia {
         let own = siblings.own();
         let total: f64 = siblings.measured().map(rate).sum();
         let linked = rate(own) / (own.rtt.as_nanos() as f64 * total * total);
-        let lean = Paths::new(siblings, segment).lean(own, segment) / own.window.max(1) as f64;
+        let shift = Paths::new(siblings, segment).shift(own, segment) / own.window.max(1) as f64;
         CoupledGains {
-            increase: segment as f64 * (linked + lean),
+            increase: segment as f64 * (linked + shift),
             beta: 0.5,
         }
     }
@@ -100,7 +102,7 @@ mod tests {
         }
     }
 
-    /// Packets of growth for 1000 acknowledged, of each path.
+    /// Returns the growth for 1000 acknowledged packets of each path.
     fn increases(all: &[Sibling]) -> Vec<f64> {
         let link = |own_index| Olia::gains(&Siblings { all, own_index }, 1000).increase;
         (0..all.len())
@@ -108,23 +110,23 @@ mod tests {
             .collect()
     }
 
-    /// By hand from the draft's section 3. Rates are 10 / 0.1 s = 100 and 5 / 0.05 s = 100 packets/s, the square of
-    /// their sum 40,000; 10 / 0.1^2 = 1000 and 5 / 0.05^2 = 2000.
+    /// Worked by hand from the draft's section 3. Rates are 10 / 0.1 s = 100 and 5 / 0.05 s = 100 packets/s, the
+    /// square of their sum 40,000; 10 / 0.1² = 1000 and 5 / 0.05² = 2000.
     #[test]
-    fn increases_are_linked() {
-        // The path of the largest window is the best one too (10 / 0.1^2 above 2 / 0.05^2): nothing leans.
+    fn increases_are_coupled() {
+        // The path with the largest window is also the best (10 / 0.1² above 2 / 0.05²): no shift.
         assert_eq!(increases(&[path(10, 100, 10), path(5, 50, 2)]), [25.0, 50.0]);
-        // The other one is the best: 1/2 / 5 more for it, 1/2 / 10 less for the largest, which then shrinks.
+        // The other path is the best: it gains 1/2 / 5, and the largest loses 1/2 / 10 and shrinks.
         assert_eq!(
             increases(&[path(10, 100, 10), path(5, 50, 10)]),
             [25.0 - 50.0, 50.0 + 100.0]
         );
     }
 
-    /// Windows of 10, 10 and 4 over 100 ms: 24 packets, 576 their square, so 10/576 and 4/576 a packet. Only the
-    /// third is best: 1/3 / 4 for it, 1/6 / 10 from each of the two largest.
+    /// Windows of 10, 10 and 4 over 100 ms: 24 packets, 576 squared, so 10/576 and 4/576 per packet. The third path
+    /// is the best: it gains 1/3 / 4, and each of the two largest loses 1/6 / 10.
     #[test]
-    fn what_the_best_gain_the_largest_give() {
+    fn best_paths_gain_what_largest_lose() {
         let found = increases(&[path(10, 100, 5), path(10, 100, 5), path(4, 100, 9)]);
         let expected = [
             10.0 / 576.0 - 1.0 / 60.0,
@@ -134,30 +136,30 @@ mod tests {
         for (found, expected) in found.iter().zip(expected) {
             assert!((found - expected * 1e3).abs() < 1e-3, "{found} {expected}");
         }
-        // A round trip's leaning moves windows from some to others and is no growth: it sums to nought.
+        // The shifts of one round trip sum to zero.
         let windows = [10.0, 10.0, 4.0];
-        let lean: f64 = found
+        let shift: f64 = found
             .iter()
             .zip(windows)
             .map(|(increase, window)| (increase / 1e3 - window / 576.0) * window)
             .sum();
-        assert!(lean.abs() < 1e-6, "{lean}");
+        assert!(shift.abs() < 1e-6, "{shift}");
     }
 
-    /// No path leans while the best ones have the largest windows, whichever it is of equals: no flapping.
+    /// No shift while the best paths have the largest windows: no flapping.
     #[test]
-    fn equals_do_not_lean() {
+    fn no_shift_between_equal_paths() {
         assert_eq!(increases(&[path(10, 100, 7), path(10, 100, 7)]), [25.0, 25.0]);
-        // Neither best nor largest: linked growth alone, 4 / 24^2.
+        // Neither best nor largest: coupled growth only, 4 / 24².
         let found = increases(&[path(10, 100, 9), path(10, 100, 5), path(4, 100, 5)]);
         assert_eq!(found[2], 6.944_444);
     }
 
-    /// Alone a subflow grows as Reno does: a packet a window.
+    /// A single subflow grows as Reno, by one packet per window.
     #[test]
-    fn one_path_is_reno() {
+    fn single_path_is_reno() {
         assert_eq!(increases(&[path(8, 30, 3)]), [125.0]);
-        // One without a sample does not count.
+        // A subflow without a sample does not count.
         assert_eq!(increases(&[path(8, 30, 3), path(10, 0, 0)])[0], 125.0);
     }
 }

@@ -1,28 +1,30 @@
-//! Reno (RFC 5681) with byte counting (RFC 3465) and one reduction per congestion episode (RFC 6582), and
-//! as Linux and ns-3 count.
+//! Reno (RFC 5681) with byte counting (RFC 3465) and one reduction per congestion episode (RFC 6582), or with the
+//! counting of Linux and ns-3.
+//!
+//! Parameters: see [`RenoSettings`].
 
 use foundation::{Problem, Size};
 
 use super::hystart::HyStartKind;
 use super::loss_based::{Avoidance, LossBased, LossBasedSettings};
-use super::rules::{PacketCount, RenoRules, Rules, packets};
+use super::rules::{PacketCount, Rules, packets};
 use super::settings::{ConnectionContext, ControllerSettings, check_initial_window};
 use super::{Acknowledgement, Controller};
 
-/// Reno: additive increase by a packet a round trip, halved at a loss.
+/// Reno: additive increase by one packet per round trip, halved at a loss.
 #[derive(Clone, Debug, PartialEq, serde::Serialize, serde::Deserialize, schemars::JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct RenoSettings {
-    /// Window at the start, in packets (default 10, RFC 6928).
+    /// Initial window in packets (default 10, RFC 6928).
     pub initial_window: u64,
-    /// Slow start threshold at the start, as ns-3 sets one (default: none).
+    /// Initial ssthresh, as in ns-3 (default: none).
     pub initial_threshold: Option<Size>,
-    /// End slow start before a loss: "off", "hystart++" (RFC 9406) or "classic", as Linux does beside CUBIC
+    /// Exit from slow start before a loss: "off", "hystart++" (RFC 9406) or "classic", as Linux does with CUBIC
     /// (default "off").
     pub hystart: HyStartKind,
-    /// Whose rules count: "rfc", "linux" or "ns3" (default those of the TCP profile, else "rfc").
-    pub rules: Option<RenoRules>,
-    /// Spread the window over the round trip instead of sending on each ACK (default false).
+    /// Rules: "rfc", "linux" or "ns3" (default those of the TCP profile, else "rfc").
+    pub rules: Option<Rules>,
+    /// Pace the window over the round trip instead of sending on each ACK (default false).
     pub pacing: bool,
 }
 
@@ -44,29 +46,32 @@ impl ControllerSettings for RenoSettings {
     }
 
     fn build_for(&self, context: &ConnectionContext) -> Box<dyn Controller> {
-        let rules = self.rules.map_or(context.rules, Rules::from);
-        let settings = LossBasedSettings {
+        let settings = self.loss_based(context);
+        let growth = AdditiveIncrease::new(context.segment, settings.rules);
+        Box::new(LossBased::new(growth, settings, context.segment))
+    }
+}
+
+impl RenoSettings {
+    /// Returns the settings of the common part.
+    pub(super) fn loss_based(&self, context: &ConnectionContext) -> LossBasedSettings {
+        LossBasedSettings {
             initial_window: context.initial_window.unwrap_or(self.initial_window),
             initial_ssthresh: self.initial_threshold.map(Size::bytes),
             hystart: self.hystart,
             pacing: self.pacing,
-            rules,
-        };
-        Box::new(LossBased::new(
-            AdditiveIncrease::new(context.segment, rules),
-            settings,
-            context.segment,
-        ))
+            rules: self.rules.unwrap_or(context.rules),
+        }
     }
 }
 
-/// Congestion avoidance of RFC 5681, section 3.1: a segment a round trip, counted in bytes (RFC 3465,
-/// section 2.1), packets (Linux) or ACKs (ns-3, equation 3 of RFC 5681).
+/// Congestion avoidance of RFC 5681, section 3.1: one segment per round trip, counted in bytes (RFC 3465, section
+/// 2.1), packets (Linux) or ACKs (ns-3; RFC 5681, equation 3).
 #[derive(Clone, Debug)]
 pub(super) struct AdditiveIncrease {
     segment: u64,
     rules: Rules,
-    /// Bytes acknowledged since the window last grew.
+    /// Bytes acknowledged since the last growth.
     acknowledged: u64,
     packets: PacketCount,
 }
@@ -147,7 +152,7 @@ mod tests {
         );
         reno.on_lost(&loss(ms(200), ms(190), 20_000));
         assert_eq!(reno.window(), 10_000, "RFC 5681, equation 4");
-        // A second loss from the same flight belongs to the same episode (RFC 6582, section 3.2).
+        // A second loss of the same flight belongs to the same episode (RFC 6582, section 3.2).
         reno.on_lost(&loss(ms(210), ms(195), 10_000));
         assert_eq!(reno.window(), 10_000);
         reno.on_lost(&loss(ms(400), ms(300), 10_000));
@@ -155,7 +160,7 @@ mod tests {
     }
 
     #[test]
-    fn congestion_avoidance_adds_a_segment_a_window() {
+    fn congestion_avoidance_adds_one_segment_per_window() {
         let mut reno = reno();
         reno.on_lost(&loss(ms(10), ms(5), 10_000));
         assert_eq!(reno.window(), 5000);
@@ -167,7 +172,7 @@ mod tests {
     }
 
     #[test]
-    fn acks_from_before_the_reduction_do_not_count() {
+    fn ignores_acks_of_packets_sent_before_reduction() {
         let mut reno = reno();
         reno.on_lost(&loss(ms(10), ms(5), 10_000));
         for _ in 0..100 {
@@ -181,7 +186,7 @@ mod tests {
     }
 
     #[test]
-    fn a_timeout_starts_from_one_segment() {
+    fn timeout_reduces_window_to_one_segment() {
         let mut reno = reno();
         reno.on_timeout(ms(1000), 8000);
         assert_eq!(reno.window(), SEGMENT, "RFC 5681, section 3.1: the loss window");
@@ -192,7 +197,7 @@ mod tests {
                 threshold = value;
             }
         });
-        // RFC 5681, equation 4: half of what was in flight; the second timeout in a row leaves that.
+        // Half of the bytes in flight (RFC 5681, equation 4), unchanged by the second consecutive timeout.
         assert_eq!(threshold, 4000.0);
         for i in 0..3 {
             reno.on_acknowledged(&ack(ms(3100 + i), SEGMENT));
@@ -201,7 +206,7 @@ mod tests {
     }
 
     #[test]
-    fn an_unused_window_does_not_grow_and_is_not_what_is_halved() {
+    fn unused_window_does_not_grow_and_flight_is_halved() {
         let mut reno = reno();
         let idle = Acknowledgement {
             window_limited: false,
@@ -221,7 +226,7 @@ mod tests {
     }
 
     #[test]
-    fn congestion_experienced_is_a_loss_without_the_loss() {
+    fn congestion_experienced_reduces_like_a_loss() {
         let mut reno = reno();
         reno.on_congestion_experienced(ms(50), ms(40));
         assert_eq!(reno.window(), 5000, "RFC 3168, section 6.1.2");
@@ -242,7 +247,7 @@ mod tests {
             window_limited: false,
             ..ack(ms(100), SEGMENT)
         });
-        // 10 kB in 100 ms are 800 kbit/s; twice that in slow start.
+        // 10 kB in 100 ms are 800 kbit/s, doubled in slow start.
         assert_eq!(reno.pacing_rate().unwrap().bits_per_second(), 1_600_000);
         reno.on_lost(&Loss {
             prior_in_flight: 10_000,

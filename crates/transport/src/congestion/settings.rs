@@ -1,4 +1,4 @@
-//! What a controller's settings can do: be checked, and build the controller.
+//! The interface of controllers' settings.
 
 use std::fmt::Debug;
 
@@ -7,19 +7,19 @@ use foundation::{Duration, Problem};
 use super::Controller;
 use super::rules::Rules;
 
-/// What a connection that asks for a controller brings with it.
+/// Parameters of the connection that a controller is built for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ConnectionContext {
-    /// Payload bytes of its full packets.
+    /// Payload bytes of a full packet.
     pub segment: u64,
-    /// The stack that it follows: where settings do not say by whose rules to count, by its.
+    /// Rules of the connection's stack, for controllers whose settings name none.
     pub rules: Rules,
-    /// The window to start with in packets, in place of the controller's own.
+    /// Initial window in packets, instead of the controller's own.
     pub initial_window: Option<u64>,
 }
 
 impl ConnectionContext {
-    /// An owner that follows the RFCs and leaves the initial window to the controller.
+    /// Creates the context of a connection that follows the RFCs and keeps the controller's initial window.
     #[must_use]
     pub const fn new(segment: u64) -> Self {
         Self {
@@ -30,24 +30,23 @@ impl ConnectionContext {
     }
 }
 
-/// The settings of one kind of controller.
+/// Settings of one kind of controller.
 ///
-/// A new controller is one type of settings with this trait and serde's `Serialize`, `Deserialize`
-/// (`#[serde(default, deny_unknown_fields)]`: every key has a default, an unknown one is an error) and
-/// schemars' `JsonSchema`, whose doc comments are the help that users read, and one line in
-/// [`Registry::builtin`](super::Registry::builtin).
+/// A new controller is one settings type with this trait, serde's `Serialize` and `Deserialize` (`#[serde(default,
+/// deny_unknown_fields)]`, since every key has a default) and schemars' `JsonSchema`, whose doc comments are the help
+/// for users, and one line in [`Registry::builtin`](super::Registry::builtin).
 pub trait ControllerSettings: Debug + Send + Sync {
-    /// What is out of range, by key; empty where all is well.
+    /// Returns the keys that are out of range.
     fn validate(&self) -> Vec<Problem>;
-    /// The controller of one connection that sends packets of up to `segment_size` payload bytes.
+    /// Builds the controller of a connection with packets of up to `segment_size` payload bytes.
     fn build(&self, segment_size: u64) -> Box<dyn Controller> {
         self.build_for(&ConnectionContext::new(segment_size))
     }
-    /// The controller of one connection, by what that brings with it.
+    /// Builds the controller of a connection.
     fn build_for(&self, context: &ConnectionContext) -> Box<dyn Controller>;
 }
 
-/// The problem with an initial window in packets, if there is one.
+/// Checks an initial window in packets.
 pub(super) fn check_initial_window(packets: u64) -> Option<Problem> {
     (packets == 0 || packets > 1_000_000).then(|| {
         Problem::new(
@@ -57,7 +56,7 @@ pub(super) fn check_initial_window(packets: u64) -> Option<Problem> {
     })
 }
 
-/// What is wrong with when BBR looks at the empty path, and for how long.
+/// Checks interval and duration of BBR's ProbeRTT.
 pub(super) fn check_probe_rtt(interval: Duration, duration: Duration) -> Vec<Problem> {
     let mut problems = Vec::new();
     if interval < Duration::from_millis(100) {

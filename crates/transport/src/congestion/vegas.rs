@@ -1,6 +1,8 @@
-//! TCP Vegas (L. S. Brakmo and L. L. Peterson, "TCP Vegas: end to end congestion avoidance on a global
-//! Internet", IEEE JSAC 13 (8), 1995): keeps between alpha and beta packets in the queue, told by how much
-//! less is delivered than the least round-trip time would allow, and so avoids losses instead of causing them.
+//! TCP Vegas (L. S. Brakmo and L. L. Peterson, "TCP Vegas: end to end congestion avoidance on a global Internet",
+//! IEEE JSAC 13 (8), 1995): keeps between alpha and beta packets in the queue, estimated from the difference between
+//! the actual rate and the rate at the minimum round-trip time, and thereby avoids losses.
+//!
+//! Parameters: `alpha`, `beta` and `gamma` in packets.
 
 use foundation::{Duration, Instant, Problem};
 
@@ -8,28 +10,29 @@ use super::arithmetic::scale;
 use super::hystart::HyStartKind;
 use super::loss_based::{Avoidance, CwndState, LossBased, LossBasedSettings};
 use super::reno::AdditiveIncrease;
-use super::rules::{Rules, packets, remembered};
+use super::rules::{Rules, kept_ssthresh, packets};
 use super::settings::{ConnectionContext, ControllerSettings, check_initial_window};
 use super::siblings::Siblings;
-use super::wvegas::Weighting;
+use super::weighting::Weighting;
 use super::{Acknowledgement, Controller};
 
-/// The least window, in packets.
+/// Minimum window in packets.
 const MIN_WINDOW: u64 = 2;
-/// Linux judges a round by its least round trip if it has more samples than this.
+/// Linux evaluates a round with more samples than this by its minimum round-trip time.
 const FEW_SAMPLES: u64 = 2;
 
-/// Whose Vegas.
+/// Variant of Vegas.
 #[derive(
     Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize, schemars::JsonSchema,
 )]
 #[serde(rename_all = "kebab-case")]
 pub enum VegasRules {
-    /// Brakmo and Peterson's: slow start doubles every other round trip, the rate of a round is judged by one
-    /// packet's flight, a loss takes a quarter.
+    /// Brakmo and Peterson: slow start doubles every other round trip, the flight of one packet determines the rate
+    /// of a round, and a loss reduces the window by a quarter.
     #[default]
     Paper,
-    /// Linux's: slow start as Reno's, a round is judged by its least round trip, a loss takes a half.
+    /// Linux: slow start of Reno, the minimum round-trip time determines the rate of a round, and a loss halves the
+    /// window.
     Linux,
 }
 
@@ -37,19 +40,19 @@ pub enum VegasRules {
 #[derive(Clone, Debug, PartialEq, serde::Serialize, serde::Deserialize, schemars::JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct VegasSettings {
-    /// Window at the start, in packets (default 10, RFC 6928).
+    /// Initial window in packets (default 10, RFC 6928).
     pub initial_window: u64,
-    /// Grow while fewer packets than this wait in the queue (default 1; with rules = "linux", and in TCP with
-    /// profile = "ns3", 2).
+    /// Grow with fewer packets than this in the queue (default 1; with rules = "linux", and in TCP with profile =
+    /// "ns3", 2).
     pub alpha: Option<u64>,
-    /// Shrink while more packets than this wait in the queue, at least alpha (default 3; with rules = "linux",
-    /// and in TCP with profile = "ns3", 4).
+    /// Shrink with more packets than this in the queue, at least alpha (default 3; with rules = "linux", and in TCP
+    /// with profile = "ns3", 4).
     pub beta: Option<u64>,
-    /// End slow start when more packets than this wait in the queue (default 1).
+    /// Exit from slow start with more packets than this in the queue (default 1).
     pub gamma: u64,
-    /// Whose Vegas: "paper" or "linux" (default "linux" in TCP with profile = "linux", else "paper").
+    /// Variant: "paper" or "linux" (default "linux" in TCP with profile = "linux", else "paper").
     pub rules: Option<VegasRules>,
-    /// Spread the window over the round trip instead of sending on each ACK (default false).
+    /// Pace the window over the round trip instead of sending on each ACK (default false).
     pub pacing: bool,
 }
 
@@ -67,7 +70,7 @@ impl Default for VegasSettings {
 }
 
 impl VegasSettings {
-    /// alpha and beta in packets: those set, else those of the rules, else those of the owner's stack.
+    /// Returns alpha and beta in packets: as configured, or the defaults of the rules or of the connection's stack.
     fn thresholds(&self, stack: Rules) -> (u64, u64) {
         let (alpha, beta) = match (self.rules, stack) {
             (Some(VegasRules::Paper), _) | (None, Rules::Rfc) => (1, 3),
@@ -81,8 +84,8 @@ impl VegasSettings {
 impl ControllerSettings for VegasSettings {
     fn validate(&self) -> Vec<Problem> {
         let mut problems: Vec<Problem> = check_initial_window(self.initial_window).into_iter().collect();
-        // The owner is not known yet: what is set must fit all.
-        let wrong = [Rules::Linux, Rules::Rfc, Rules::Ns3]
+        // The stack is not known yet: the settings must be valid for all stacks.
+        let invalid = [Rules::Linux, Rules::Rfc, Rules::Ns3]
             .into_iter()
             .map(|stack| self.thresholds(stack))
             .find(|(alpha, beta)| beta < alpha);
@@ -95,22 +98,22 @@ impl ControllerSettings for VegasSettings {
                 ));
             }
         }
-        if let Some((alpha, beta)) = wrong {
+        if let Some((alpha, beta)) = invalid {
             let key = if self.beta.is_some() { "beta" } else { "alpha" };
             problems.push(Problem::new(
                 key,
-                format!("beta is {beta} and alpha {alpha}: beta must not be less than alpha"),
+                format!("beta is {beta} and alpha is {alpha}: beta must be at least alpha"),
             ));
         }
         problems
     }
 
     fn build_for(&self, context: &ConnectionContext) -> Box<dyn Controller> {
-        let whose = self.rules.unwrap_or(match context.rules {
+        let variant = self.rules.unwrap_or(match context.rules {
             Rules::Linux => VegasRules::Linux,
             Rules::Rfc | Rules::Ns3 => VegasRules::Paper,
         });
-        let rules = match whose {
+        let rules = match variant {
             VegasRules::Paper => Rules::Rfc,
             VegasRules::Linux => Rules::Linux,
         };
@@ -127,12 +130,12 @@ impl ControllerSettings for VegasSettings {
             beta: beta * context.segment,
             gamma: self.gamma * context.segment,
         };
-        let growth = Vegas::new(whose, thresholds, None, context.segment);
+        let growth = Vegas::new(variant, thresholds, None, context.segment);
         Box::new(LossBased::new(growth, settings, context.segment))
     }
 }
 
-/// How many bytes may wait in the queue.
+/// Thresholds of queued bytes.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Thresholds {
     pub alpha: u64,
@@ -143,27 +146,27 @@ pub(super) struct Thresholds {
 /// Congestion avoidance of Vegas and of wVegas.
 #[derive(Clone, Debug)]
 pub(super) struct Vegas {
-    /// For rounds that tell too little.
+    /// Used in rounds without enough samples.
     reno: AdditiveIncrease,
     segment: u64,
     linux: bool,
     thresholds: Thresholds,
-    /// What wVegas has beyond Vegas.
+    /// Extension of wVegas.
     weighting: Option<Weighting>,
-    /// The least round-trip time ever seen.
+    /// Minimum round-trip time.
     base_rtt: Option<Duration>,
     round: Option<Round>,
-    /// Bytes that waited in the queue in the last round.
-    waiting: u64,
-    /// Whether slow start doubled in the last round: in the next it stands still, to compare.
+    /// Bytes queued in the last round.
+    queued: u64,
+    /// Whether slow start doubled in the last round. In the next round the window is constant, for comparison.
     grew: bool,
 }
 
-/// The flight of one packet, and what came back meanwhile.
+/// Measurements of one round, the flight of one packet.
 #[derive(Clone, Copy, Debug)]
 struct Round {
     started: Instant,
-    /// Whether the window was in use.
+    /// Whether the window was used.
     limited: bool,
     samples: u64,
     min_rtt: Option<Duration>,
@@ -171,7 +174,7 @@ struct Round {
 }
 
 impl Round {
-    /// The mean of what was measured.
+    /// Returns the mean round-trip time.
     fn mean_rtt(&self) -> Option<Duration> {
         (self.samples > 0).then(|| self.sum_of_rtts / self.samples)
     }
@@ -189,31 +192,31 @@ impl Round {
 
 impl Vegas {
     pub(super) fn new(
-        whose: VegasRules,
+        variant: VegasRules,
         thresholds: Thresholds,
         weighting: Option<Weighting>,
         segment: u64,
     ) -> Self {
-        let rules = match whose {
+        let rules = match variant {
             VegasRules::Paper => Rules::Rfc,
             VegasRules::Linux => Rules::Linux,
         };
         Self {
             reno: AdditiveIncrease::new(segment, rules),
             segment,
-            linux: whose == VegasRules::Linux,
+            linux: variant == VegasRules::Linux,
             thresholds,
             weighting,
             base_rtt: None,
             round: None,
-            waiting: 0,
+            queued: 0,
             grew: false,
         }
     }
 
-    /// Bytes of `window` that do not fit into the path without queue, and those that do, or `None` where
-    /// a round tells too little.
-    fn judge(&self, round: &Round, ack: &Acknowledgement, window: u64) -> Option<(u64, u64)> {
+    /// Returns the bytes of `window` that exceed the path without a queue and the bytes that fit, or `None` without
+    /// enough samples.
+    fn queued_and_fitting(&self, round: &Round, ack: &Acknowledgement, window: u64) -> Option<(u64, u64)> {
         let base = self.base_rtt?.as_nanos().max(1);
         if self.linux {
             if round.samples <= FEW_SAMPLES {
@@ -224,27 +227,26 @@ impl Vegas {
                 let fits = scale(window, base, rtt);
                 return Some((window - fits, fits / self.segment * self.segment));
             }
-            // cwnd * (RTT - baseRTT) / baseRTT whole packets, as `tcp_vegas_cong_avoid` has it.
+            // cwnd × (RTT - baseRTT) / baseRTT whole packets, as in `tcp_vegas_cong_avoid`.
             let rtt = round.min_rtt?.as_nanos().max(base);
             let packets = window / self.segment;
-            let waiting = scale(packets, rtt - base, base).saturating_mul(self.segment);
-            return Some((waiting, scale(packets, base, rtt) * self.segment));
+            let queued = scale(packets, rtt - base, base).saturating_mul(self.segment);
+            return Some((queued, scale(packets, base, rtt) * self.segment));
         }
         if !round.limited {
             return None;
         }
-        // Section 3.2 of the paper: Expected = W / BaseRTT, Actual = what was transmitted in the flight of
-        // the distinguished packet over its time; Diff * BaseRTT bytes are extra. What was transmitted is the
-        // window where that is in use: counting it packet by packet would be off by one with delayed ACKs,
-        // as much as alpha.
+        // Section 3.2 of the paper: Expected = W / BaseRTT, Actual = bytes sent during the flight of the
+        // distinguished packet over its time; Diff × BaseRTT bytes are extra. The window equals the bytes sent if it
+        // is used. Counting packets would be off by one with delayed ACKs, as much as alpha.
         let rtt = ack.rtt.unwrap_or(ack.now - round.started).as_nanos().max(base);
         let actual = scale(window, base, rtt);
         Some((window - actual, actual))
     }
 
-    /// The state where the queue begins to fill in slow start, `None` to go on.
-    fn leave_slow_start(&self, waiting: u64, fits: u64, state: CwndState) -> Option<CwndState> {
-        if waiting <= self.thresholds.gamma {
+    /// Returns the state after the end of slow start if the queue has started to fill, `None` to continue slow start.
+    fn leave_slow_start(&self, queued: u64, fits: u64, state: CwndState) -> Option<CwndState> {
+        if queued <= self.thresholds.gamma {
             return None;
         }
         let window = if self.linux {
@@ -259,8 +261,8 @@ impl Vegas {
         })
     }
 
-    /// The most that the threshold may be for slow start not to take back what was decided. Linux takes
-    /// the window itself, below which alone it starts slowly.
+    /// Returns the largest ssthresh with which slow start does not undo the decision. Linux uses the window itself,
+    /// as it uses slow start only below ssthresh.
     fn ceiling(&self, window: u64) -> u64 {
         if self.linux {
             window
@@ -269,17 +271,17 @@ impl Vegas {
         }
     }
 
-    /// A packet more, a packet less, or as it is.
-    fn adjust(&mut self, round: &Round, waiting: u64, mut state: CwndState) -> CwndState {
-        let full = waiting >= self.thresholds.alpha;
+    /// Adds or removes one packet, or keeps the window.
+    fn adjust(&mut self, round: &Round, queued: u64, mut state: CwndState) -> CwndState {
+        let full = queued >= self.thresholds.alpha;
         if let Some(weighting) = &mut self.weighting {
-            let share = weighting.share(waiting, self.thresholds.alpha, self.segment);
+            let share = weighting.share(queued, self.thresholds.alpha, self.segment);
             (self.thresholds.alpha, self.thresholds.beta) = (share, share);
         }
-        if waiting > self.thresholds.beta {
+        if queued > self.thresholds.beta {
             state.window = state.window.saturating_sub(self.segment);
             state.ssthresh = state.ssthresh.min(self.ceiling(state.window));
-        } else if waiting < self.thresholds.alpha {
+        } else if queued < self.thresholds.alpha {
             state.window += self.segment;
         }
         if let (Some(weighting), Some(base), Some(rtt)) =
@@ -296,8 +298,8 @@ impl Vegas {
     fn finish(&self, mut state: CwndState) -> CwndState {
         state.window = state.window.max(MIN_WINDOW * self.segment);
         if self.linux && state.ssthresh != u64::MAX {
-            // `tcp_current_ssthresh`: three quarters of the window are remembered.
-            state.ssthresh = state.ssthresh.max(remembered(state.window, self.segment));
+            // Three quarters of the window are kept (`tcp_current_ssthresh`).
+            state.ssthresh = state.ssthresh.max(kept_ssthresh(state.window, self.segment));
         }
         state
     }
@@ -324,7 +326,7 @@ impl Avoidance for Vegas {
             }
         }
         if ack.in_recovery {
-            // What a recovery measures says nothing about the window.
+            // Measurements during recovery are not representative.
             self.round = None;
         } else if let Some(round) = &mut self.round {
             round.limited |= ack.window_limited;
@@ -339,14 +341,14 @@ impl Avoidance for Vegas {
             return Some(if slow { self.slow_start(ack, state) } else { state });
         };
         if ack.newest_sent_at < round.started {
-            // Within a round slow start alone grows: in Linux always, in the paper in every other round.
+            // Within a round only slow start grows: always in Linux, in every other round in the paper.
             let grows = slow && (self.linux || self.grew && ack.window_limited);
             return Some(if grows { self.slow_start(ack, state) } else { state });
         }
         self.round = Some(Round::new(ack.now));
-        let judged = self.judge(&round, ack, state.window);
-        let Some((waiting, fits)) = judged else {
-            // As Reno does; a window that is not in use stays as it is.
+        let estimate = self.queued_and_fitting(&round, ack, state.window);
+        let Some((queued, fits)) = estimate else {
+            // Reno's growth; an unused window is unchanged.
             if !ack.window_limited {
                 return Some(state);
             }
@@ -356,16 +358,16 @@ impl Avoidance for Vegas {
             let window = state.window + self.reno.increase(ack, ack.bytes, state.window);
             return Some(CwndState { window, ..state });
         };
-        self.waiting = waiting;
+        self.queued = queued;
         let state = if !slow {
-            self.adjust(&round, waiting, state)
+            self.adjust(&round, queued, state)
         } else if self.grew && !self.linux {
-            // Actual and expected rate compare where the window stood still alone (section 3.3).
+            // Actual and expected rate are comparable only after a round with a constant window (section 3.3).
             self.grew = false;
             state
         } else {
             self.grew = true;
-            self.leave_slow_start(waiting, fits, state)
+            self.leave_slow_start(queued, fits, state)
                 .unwrap_or_else(|| self.slow_start(ack, state))
         };
         Some(self.finish(state))
@@ -375,7 +377,7 @@ impl Avoidance for Vegas {
         0
     }
 
-    /// Linux measures the path anew after it has been idle (`tcp_vegas_cwnd_event`).
+    /// Linux measures the base round-trip time again after an idle period (`tcp_vegas_cwnd_event`).
     fn on_silence(&mut self, _now: Instant, _silence: Duration) {
         self.round = None;
         if self.linux {
@@ -399,7 +401,7 @@ impl Avoidance for Vegas {
     fn decrease(&mut self, window: u64) -> u64 {
         self.round = None;
         let half = self.reno.decrease(window);
-        // The quarter: U. Hengartner, J. Bolliger and T. Gross, "TCP Vegas revisited", 2000.
+        // Reduction by a quarter: U. Hengartner, J. Bolliger and T. Gross, "TCP Vegas revisited", 2000.
         if self.linux { half } else { window / 4 * 3 }
     }
 
@@ -412,7 +414,7 @@ impl Avoidance for Vegas {
         if let Some(base) = self.base_rtt {
             report("min_rtt_seconds", base.as_secs_f64());
         }
-        report("queued_bytes", self.waiting as f64);
+        report("queued_bytes", self.queued as f64);
         if self.weighting.is_some() {
             report("alpha_bytes", self.thresholds.alpha as f64);
         }

@@ -1,8 +1,10 @@
-//! TCP Westwood+ (S. Mascolo, C. Casetti, M. Gerla, M. Y. Sanadidi and R. Wang, "TCP Westwood: bandwidth
-//! estimation for enhanced transport over wireless links", 2001; L. A. Grieco and S. Mascolo, "Performance
-//! evaluation and comparison of Westwood+, New Reno, and Vegas TCP congestion control", 2004): grows as
-//! Reno does, and after a loss goes on with the bandwidth that it measured times the least round-trip
-//! time, so that random loss costs no more than what the queue held.
+//! TCP Westwood+ (S. Mascolo, C. Casetti, M. Gerla, M. Y. Sanadidi and R. Wang, "TCP Westwood: bandwidth estimation
+//! for enhanced transport over wireless links", 2001; L. A. Grieco and S. Mascolo, "Performance evaluation and
+//! comparison of Westwood+, New Reno, and Vegas TCP congestion control", 2004): grows as Reno, and resumes after a
+//! loss with the measured bandwidth times the minimum round-trip time, so that a random loss costs at most the
+//! content of the queue.
+//!
+//! Parameters: see [`WestwoodSettings`].
 
 use foundation::{Duration, Instant, Problem};
 
@@ -14,22 +16,22 @@ use super::rules::StackRules;
 use super::settings::{ConnectionContext, ControllerSettings, check_initial_window};
 use super::{Acknowledgement, Controller};
 
-/// A bandwidth sample spans a round trip, but at least this (as in Linux's `tcp_westwood.c`).
+/// Minimum duration of a bandwidth sample, which otherwise spans a round trip (as in Linux's `tcp_westwood.c`).
 const MIN_SPAN: Duration = Duration::from_millis(50);
-/// Weight of what was known in the low-pass filter, in eighths.
-const MEMORY: u64 = 7;
+/// Weight of the old value in the low-pass filter, in eighths.
+const OLD_WEIGHT: u64 = 7;
 
-/// Westwood+: Reno that goes on with the measured bandwidth-delay product after a loss.
+/// Westwood+: Reno that resumes with the measured bandwidth-delay product after a loss.
 #[derive(Clone, Debug, PartialEq, serde::Serialize, serde::Deserialize, schemars::JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct WestwoodSettings {
-    /// Window at the start, in packets (default 10, RFC 6928).
+    /// Initial window in packets (default 10, RFC 6928).
     pub initial_window: u64,
-    /// End slow start before a loss: "off", "hystart++" (RFC 9406) or "classic" (default "off").
+    /// Exit from slow start before a loss: "off", "hystart++" (RFC 9406) or "classic" (default "off").
     pub hystart: HyStartKind,
-    /// Whose rules count: "rfc" or "linux" (default those of the TCP profile, else "rfc").
+    /// Rules: "rfc" or "linux" (default those of the TCP profile, else "rfc").
     pub rules: Option<StackRules>,
-    /// Spread the window over the round trip instead of sending on each ACK (default false).
+    /// Pace the window over the round trip instead of sending on each ACK (default false).
     pub pacing: bool,
 }
 
@@ -61,7 +63,7 @@ impl ControllerSettings for WestwoodSettings {
         let growth = Westwood {
             reno: AdditiveIncrease::new(context.segment, rules.into()),
             segment: context.segment,
-            whole: rules == StackRules::Linux,
+            whole_packets: rules == StackRules::Linux,
             estimate: None,
             min_rtt: None,
             span: None,
@@ -75,36 +77,36 @@ impl ControllerSettings for WestwoodSettings {
 struct Westwood {
     reno: AdditiveIncrease,
     segment: u64,
-    /// Windows are whole packets.
-    whole: bool,
+    /// Windows are whole_packets packets.
+    whole_packets: bool,
     estimate: Option<Estimate>,
     min_rtt: Option<Duration>,
     span: Option<Span>,
-    /// The next sample of the round-trip time is the least known: the path may be another one.
+    /// The next sample replaces the minimum round-trip time, since the path may have changed.
     timed_out: bool,
 }
 
-/// The time over which the bandwidth is being measured.
+/// Current measurement interval.
 #[derive(Clone, Copy, Debug)]
 struct Span {
     started: Instant,
     bytes: u64,
 }
 
-/// Bandwidth in bytes a second, filtered once and filtered twice.
+/// Bandwidth in bytes/s, after one and after two filter stages.
 #[derive(Clone, Copy, Debug)]
 struct Estimate {
     once: u64,
     twice: u64,
 }
 
-fn filter(known: u64, new: u64) -> u64 {
-    scale(known, MEMORY, MEMORY + 1).saturating_add(new / (MEMORY + 1))
+fn filter(old: u64, new: u64) -> u64 {
+    scale(old, OLD_WEIGHT, OLD_WEIGHT + 1).saturating_add(new / (OLD_WEIGHT + 1))
 }
 
 impl Westwood {
-    /// Measures the bandwidth over a round trip: one sample each, so that compressed ACKs do not
-    /// count as bandwidth (what the + of Westwood+ stands for).
+    /// Adds to the bandwidth sample of a round trip. One sample per round trip keeps compressed ACKs from inflating
+    /// the estimate (the + of Westwood+).
     fn sample(&mut self, now: Instant, bytes: u64, rtt: Duration) {
         let span = self.span.get_or_insert(Span {
             started: now,
@@ -118,11 +120,11 @@ impl Westwood {
                     once: sample,
                     twice: sample,
                 },
-                Some(known) => {
-                    let once = filter(known.once, sample);
+                Some(old) => {
+                    let once = filter(old.once, sample);
                     Estimate {
                         once,
-                        twice: filter(known.twice, once),
+                        twice: filter(old.twice, once),
                     }
                 }
             });
@@ -134,8 +136,8 @@ impl Westwood {
         span.bytes = span.bytes.saturating_add(bytes);
     }
 
-    /// The bandwidth estimated times the least round-trip time, in bytes.
-    fn pipe(&self) -> Option<u64> {
+    /// Returns the estimated bandwidth-delay product in bytes.
+    fn bdp(&self) -> Option<u64> {
         let (estimate, rtt) = (self.estimate?, self.min_rtt?);
         Some(scale(estimate.twice, rtt.as_nanos(), 1_000_000_000))
     }
@@ -144,8 +146,8 @@ impl Westwood {
 impl Avoidance for Westwood {
     fn observe(&mut self, ack: &Acknowledgement) {
         if let Some(rtt) = ack.rtt.filter(|rtt| !rtt.is_zero()) {
-            let known = self.min_rtt.filter(|_| !self.timed_out);
-            self.min_rtt = Some(known.map_or(rtt, |least| least.min(rtt)));
+            let old = self.min_rtt.filter(|_| !self.timed_out);
+            self.min_rtt = Some(old.map_or(rtt, |least| least.min(rtt)));
             self.timed_out = false;
         }
         self.sample(ack.now, ack.bytes, ack.rtt.unwrap_or(ack.smoothed_rtt));
@@ -155,12 +157,12 @@ impl Avoidance for Westwood {
         self.reno.increase(ack, bytes, window)
     }
 
-    /// To the pipe's content; to half where nothing has been measured yet.
+    /// Returns the bandwidth-delay product, or half of the window before the first estimate.
     fn decrease(&mut self, window: u64) -> u64 {
         let half = self.reno.decrease(window);
-        match self.pipe() {
-            Some(pipe) if self.whole => pipe / self.segment * self.segment,
-            Some(pipe) => pipe,
+        match self.bdp() {
+            Some(bdp) if self.whole_packets => bdp / self.segment * self.segment,
+            Some(bdp) => bdp,
             None => half,
         }
     }
@@ -191,7 +193,7 @@ mod tests {
         Instant::from_nanos(millis * 1_000_000)
     }
 
-    /// One packet each ms for `span` ms, that is 8 Mbit/s, at a round-trip time of `rtt` ms.
+    /// Acknowledges one packet per ms, 8 Mbit/s, for `span` ms with a round-trip time of `rtt` ms.
     fn steady(controller: &mut dyn Controller, from: u64, span: u64, rtt: u64) {
         for now in from..from + span {
             controller.on_acknowledged(&Acknowledgement {
@@ -204,7 +206,7 @@ mod tests {
     }
 
     #[test]
-    fn a_loss_leaves_bandwidth_times_least_round_trip() {
+    fn loss_reduces_window_to_bdp() {
         let mut westwood = WestwoodSettings {
             initial_window: 300,
             ..WestwoodSettings::default()
@@ -212,7 +214,7 @@ mod tests {
         .build(SEGMENT);
         steady(westwood.as_mut(), 100, 100, 60);
         steady(westwood.as_mut(), 200, 4000, 100);
-        // 1 MB/s and 60 ms, whatever the window was: Grieco and Mascolo, equation 1.
+        // 1 MB/s × 60 ms for any window (Grieco and Mascolo, equation 1).
         westwood.on_lost(&loss(ms(4200), ms(4190), 300_000));
         let window = westwood.window();
         assert!((59_000..=61_000).contains(&window), "{window}");
@@ -220,7 +222,7 @@ mod tests {
     }
 
     #[test]
-    fn a_timeout_leaves_the_pipe_as_threshold_and_forgets_the_round_trip() {
+    fn timeout_sets_ssthresh_to_bdp_and_resets_min_rtt() {
         let mut westwood = WestwoodSettings {
             rules: Some(StackRules::Linux),
             initial_window: 300,
@@ -246,7 +248,7 @@ mod tests {
     }
 
     #[test]
-    fn before_any_estimate_it_is_reno() {
+    fn is_reno_before_first_estimate() {
         let mut westwood = WestwoodSettings::default().build(SEGMENT);
         westwood.on_lost(&loss(ms(10), ms(5), 10_000));
         assert_eq!(westwood.window(), 5000);

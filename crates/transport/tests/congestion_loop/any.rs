@@ -1,5 +1,4 @@
-//! One random model applied to every registered controller: whatever happens to its packets, a
-//! controller keeps a usable window and finite numbers.
+//! Random events applied to every registered controller: it keeps a usable window and finite numbers.
 
 use std::collections::VecDeque;
 
@@ -13,23 +12,23 @@ use transport::congestion::{
 #[derive(Clone, Copy, Debug)]
 enum Step {
     Wait(u64),
-    /// Packets, as far as the window allows.
+    /// Sends packets as far as the window allows.
     Send(u8),
-    /// That many of the packets in flight, from this position on.
+    /// Acknowledges this many packets in flight from this position on.
     Acknowledge(u8, u8),
-    /// The oldest ones.
+    /// Loses the oldest packets.
     Lose(u8),
     TimeOut,
     Mark,
     RunOutOfData,
-    /// The last reduction was needless.
+    /// The last reduction was spurious.
     Undo,
-    /// Nothing was sent for so many retransmission timeouts of 200 ms.
+    /// Idle for this many RTOs of 200 ms.
     Idle(u8),
-    /// The sender enters loss recovery, or leaves it.
+    /// The sender enters or leaves loss recovery.
     Recover(bool),
-    /// Another subflow has a window of so many packets, a round trip of two to the power of so many
-    /// nanoseconds, and so many packets between losses.
+    /// Another subflow has this window in packets, a round trip of 2 to this power ns, and this many packets between
+    /// losses.
     Sibling(u16, u8, u16),
 }
 
@@ -59,13 +58,13 @@ struct Model {
     limited: bool,
     initial: u64,
     acknowledged: u64,
-    /// When the loss-based controllers' window last went down.
+    /// Time of the last reduction of a loss-based controller.
     reduced_at: Option<Instant>,
     timed_out: bool,
     recovering: bool,
-    /// Whether the controller holds to RFC 6582: BBR version 1 gives up a packet for each one lost.
+    /// Whether the controller follows RFC 6582: BBR version 1 reduces its window by one packet per lost packet.
     reduces_once: bool,
-    /// It has siblings: OLIA and BALIA then go down to a packet.
+    /// It has siblings, so that OLIA and BALIA may reduce the window to one packet.
     coupled: bool,
 }
 
@@ -128,11 +127,11 @@ impl Model {
                 self.controller.on_idle(self.now, idle, rto);
             }
             Step::Recover(recovering) => self.recovering = recovering,
-            Step::Sibling(window, rtt, losses) => self.tell_sibling(window, rtt, losses),
+            Step::Sibling(window, rtt, losses) => self.set_sibling(window, rtt, losses),
         }
     }
 
-    fn tell_sibling(&mut self, window: u16, rtt: u8, losses: u16) {
+    fn set_sibling(&mut self, window: u16, rtt: u8, losses: u16) {
         let own = Sibling {
             window: self.controller.window(),
             rtt: Duration::from_millis(20),
@@ -165,7 +164,7 @@ impl Model {
                 && let Some(at) = self.pacer.next_departure(self.now, rate, self.segment)
             {
                 assert!(at > self.now);
-                // Packets may also wait for a time that never comes here.
+                // Pacing may delay packets beyond the end of the test.
                 self.now = at.min(self.now + Duration::from_secs(60));
             }
             self.pacer.on_sent(self.now, self.segment);
@@ -227,7 +226,7 @@ impl Model {
         self.reduce(newest_sent_at, |model| model.controller.on_lost(&loss));
     }
 
-    /// RFC 6582: packets from before the last reduction do not reduce the window again.
+    /// Packets sent before the last reduction do not reduce the window again (RFC 6582).
     fn reduce(&mut self, sent_at: Instant, event: impl FnOnce(&mut Self)) {
         let before = self.controller.window();
         event(self);
@@ -243,7 +242,7 @@ impl Model {
 
     fn check(&self, name: &str) {
         let window = self.controller.window();
-        // RFC 5681: two segments, but one after a timeout.
+        // Two segments, but one after a timeout (RFC 5681).
         let least = if self.timed_out || self.coupled {
             1
         } else {
@@ -265,7 +264,7 @@ impl Model {
         });
     }
 
-    /// No number of the whole state is undefined; formatting it takes longer than all other checks.
+    /// All numbers of the state are finite; formatting the state takes longer than all other checks.
     fn check_state(&self, name: &str) {
         let state = format!("{:?}", self.controller);
         assert!(
@@ -275,7 +274,7 @@ impl Model {
     }
 }
 
-/// Steps from one look at the whole state to the next: an undefined number spreads instead of going away.
+/// Steps between checks of the whole state: a NaN spreads, so that it is found later too.
 const STEPS_PER_STATE: usize = 16;
 
 const CONFIGS: &[&str] = &[
@@ -312,7 +311,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 400, ..ProptestConfig::default() })]
 
     #[test]
-    fn any_sequence_of_events_leaves_a_usable_window(
+    fn any_events_leave_a_usable_window(
         steps in prop::collection::vec(step(), 1..400),
         segment in prop_oneof![1_u64..10, 500_u64..2000, 60_000_u64..70_000],
     ) {
@@ -329,9 +328,9 @@ proptest! {
         }
     }
 
-    /// The same facts give the same answers: no controller has a clock or randomness of its own.
+    /// The same events give the same results: controllers have no clock and no randomness.
     #[test]
-    fn controllers_are_functions_of_their_facts(steps in prop::collection::vec(step(), 1..200)) {
+    fn controllers_are_deterministic(steps in prop::collection::vec(step(), 1..200)) {
         for config in configs() {
             let (mut one, mut other) = (Model::new(&config, 1460), Model::new(&config, 1460));
             for step in &steps {

@@ -1,4 +1,4 @@
-//! Paths and applications that change, and the test cases of draft-ietf-ccwg-bbr, appendix A.
+//! Changing paths and applications, and the test cases of draft-ietf-ccwg-bbr, appendix A.
 
 use foundation::{Duration, Rate};
 use transport::congestion::{CongestionConfig, Controller};
@@ -18,7 +18,7 @@ fn bulk(path: Path, controller: Box<dyn Controller>) -> Loop {
     Loop::new(path, 5, vec![(controller, Workload::BULK)])
 }
 
-/// Mbit/s delivered from `from` to `until` seconds.
+/// Returns the goodput in Mbit/s between two times in s.
 fn goodput(run: &mut Loop, from: f64, until: f64) -> f64 {
     run.run(at(from));
     let before = run.flows[0].delivered();
@@ -35,7 +35,7 @@ fn state(flow: &Flow) -> f64 {
 }
 
 #[test]
-fn every_controller_follows_a_rate_that_falls_and_rises() {
+fn every_controller_follows_rate_changes() {
     for name in ["bbr", "cubic", "reno"] {
         let mut path = Path::new(96.0, 20.0, 164, 0.0);
         path.rates.push((at(10.0), mbit(9.6)));
@@ -53,10 +53,10 @@ fn every_controller_follows_a_rate_that_falls_and_rises() {
     }
 }
 
-/// Appendix A.17: bandwidth falls to a tenth; two cycles later the model has followed, and the queue
-/// is gone. A.16: it rises tenfold and is found again in a few cycles of 2 to 3 s.
+/// Appendix A.17: bandwidth drops to a tenth; two cycles later the model has adapted and the queue is empty. A.16: it
+/// rises tenfold and is found within a few cycles of 2 to 3 s.
 #[test]
-fn bbr_finds_a_tenth_and_ten_times_the_bandwidth() {
+fn bbr_adapts_to_tenfold_changes_of_bandwidth() {
     let mut path = Path::new(96.0, 20.0, 164, 0.0);
     path.rates.push((at(10.0), mbit(9.6)));
     path.rates.push((at(30.0), mbit(96.0)));
@@ -76,10 +76,10 @@ fn bbr_finds_a_tenth_and_ten_times_the_bandwidth() {
     );
 }
 
-/// Appendix A.1: Startup ends on a plateau within 2 % of the bandwidth. From 10 packets to 164 it takes
-/// four rounds of doubling and three of plateau, and little falls out of a queue that holds as much as the path.
+/// Appendix A.1: Startup ends on a plateau within 2 % of the bandwidth. From 10 packets to 164 it takes four rounds
+/// of doubling and three of plateau, with few losses at a queue of one bandwidth-delay product.
 #[test]
-fn bbr_startup_finds_the_bandwidth_without_flooding() {
+fn bbr_startup_finds_bandwidth_with_few_losses() {
     for (rate, rtt) in [
         (1.0, 100.0),
         (10.0, 20.0),
@@ -107,10 +107,10 @@ fn bbr_startup_finds_the_bandwidth_without_flooding() {
     }
 }
 
-/// Appendix A.10: ProbeRTT comes after 5 s without a lower sample, holds for 200 ms and a round trip,
-/// and goes back to ProbeBW.
+/// Appendix A.10: ProbeRTT starts after 5 s without a lower sample, lasts 200 ms and a round trip, and returns to
+/// ProbeBW.
 #[test]
-fn bbr_looks_at_the_empty_path() {
+fn bbr_probes_rtt_every_five_seconds() {
     let mut run = bulk(Path::new(96.0, 20.0, 656, 0.0), bbr());
     let (mut entered, mut left) = (None, None);
     for step in 0..8000 {
@@ -126,14 +126,14 @@ fn bbr_looks_at_the_empty_path() {
     let (entered, left) = (entered.unwrap(), left.unwrap());
     assert!((5000..5300).contains(&entered), "{entered} ms");
     assert!((200..260).contains(&(left - entered)), "{} ms", left - entered);
-    // Half the pipe stays full meanwhile: 2 % of the rate at most, with the pacing margin 3 %.
+    // Half of the pipe stays full meanwhile: at most 2 % of the rate, 3 % with the pacing margin.
     let rate = goodput(&mut run, 10.0, 30.0);
     assert!(rate >= 0.965 * 96.0, "{rate}");
 }
 
-/// Appendix A.7: a sender without data stays in Startup for ever, and learns nothing wrong from it.
+/// Appendix A.7: a sender without data stays in Startup, and its model stays correct.
 #[test]
-fn bbr_does_not_take_a_slow_application_for_a_slow_path() {
+fn bbr_ignores_application_limited_samples() {
     let workload = Workload {
         application: Some(mbit(10.0)),
         ..Workload::BULK
@@ -143,7 +143,7 @@ fn bbr_does_not_take_a_slow_application_for_a_slow_path() {
     assert!((9.9..10.1).contains(&rate), "{rate}");
     assert_eq!(state(&run.flows[0]), STARTUP);
     assert!(run.mean_queue() < 1.0 && run.overflowed() == 0);
-    // Slow start of a window that is not needed does not inflate it either.
+    // Slow start does not inflate an unused window either.
     for name in ["cubic", "reno"] {
         let controller = CongestionConfig::named(name).unwrap().build(SEGMENT);
         let mut run = Loop::new(Path::new(96.0, 20.0, 164, 0.0), 5, vec![(controller, workload)]);
@@ -156,9 +156,9 @@ fn bbr_does_not_take_a_slow_application_for_a_slow_path() {
     }
 }
 
-/// Appendix A.12 and A.13: ACKs that come in lumps.
+/// Appendix A.12 and A.13: aggregated ACKs.
 #[test]
-fn bbr_fills_a_path_that_delivers_in_lumps() {
+fn bbr_fills_path_with_aggregated_acks() {
     let mut path = Path::new(48.0, 20.0, 400, 0.0);
     path.ack_slots = Duration::from_millis(10);
     let mut run = bulk(path, bbr());
@@ -170,16 +170,16 @@ fn bbr_fills_a_path_that_delivers_in_lumps() {
     assert!(rate >= 0.95 * 48.0, "{rate}");
 }
 
-/// Appendix A.14: less than a packet fits into the path; four keep it busy.
+/// Appendix A.14: with less than one packet on the path, four packets keep it busy.
 #[test]
-fn bbr_keeps_four_packets_on_a_path_that_holds_none() {
+fn bbr_keeps_four_packets_on_short_path() {
     let mut run = bulk(Path::new(0.064, 10.0, 30, 0.0), bbr());
     let rate = goodput(&mut run, 30.0, 120.0);
     assert!(rate >= 0.062, "{rate}");
     assert!(run.flows[0].controller.window() >= 4 * SEGMENT);
 }
 
-/// On loopback the round trip is shorter than any timer, and ACKs come in trains.
+/// On loopback the round trip is shorter than any timer, and ACKs arrive in trains.
 #[test]
 fn bbr_is_not_slowed_by_coarse_timers() {
     for (rate, rtt, slot, late) in [
@@ -199,9 +199,9 @@ fn bbr_is_not_slowed_by_coarse_timers() {
     }
 }
 
-/// A pause does not make the next burst larger, nor the window.
+/// An idle period increases neither the next burst nor the window.
 #[test]
-fn bbr_comes_back_from_idle_at_its_bandwidth() {
+fn bbr_resumes_at_bandwidth_after_idle() {
     let mut run = bulk(Path::new(96.0, 20.0, 164, 0.0), bbr());
     run.run(at(3.0));
     run.pause(0, at(9.0));

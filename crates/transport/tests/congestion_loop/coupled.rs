@@ -1,4 +1,4 @@
-//! Coupled controllers: several subflows of one connection, over one bottleneck or over several.
+//! Coupled controllers: several subflows of one connection, over one bottleneck or several.
 
 use transport::congestion::{
     CongestionConfig, Controller, ControllerSettings, CoupledGains, CoupledSettings, Coupling, Sibling,
@@ -9,7 +9,7 @@ use crate::congestion_loop::at;
 use crate::congestion_loop::flow::Flow;
 use crate::congestion_loop::model::{Loop, Path, SEGMENT, Subflow, Workload};
 
-/// The coupled controllers that answer to loss.
+/// Loss-based coupled controllers.
 const LOSS_BASED: [&str; 3] = ["lia", "balia", "olia"];
 
 fn named(text: &str) -> Box<dyn Controller> {
@@ -28,15 +28,15 @@ fn subflow(controller: Box<dyn Controller>, link: usize, connection: usize) -> S
     }
 }
 
-/// A connection of a subflow on each of the links, and plain Reno flows on links.
-fn beside(name: &str, links: &[usize], reno: &[usize]) -> Vec<Subflow> {
+/// A connection with a subflow on each link, and Reno flows on links.
+fn with_reno(name: &str, links: &[usize], reno: &[usize]) -> Vec<Subflow> {
     let own = links.iter().map(|&link| subflow(named(name), link, 0));
     let others = reno.iter().enumerate();
     own.chain(others.map(|(index, &link)| subflow(named("reno"), link, index + 1)))
         .collect()
 }
 
-/// Mbit/s of each flow between two times, in seconds, and where it ends.
+/// Returns the rate in Mbit/s of each flow between two times in s, and the final state.
 fn rates(paths: Vec<Path>, flows: Vec<Subflow>, from: f64, until: f64) -> (Vec<f64>, Loop) {
     let mut run = Loop::over(paths, 3, flows);
     run.run(at(from));
@@ -50,7 +50,7 @@ fn rates(paths: Vec<Path>, flows: Vec<Subflow>, from: f64, until: f64) -> (Vec<f
     (run.flows.iter().zip(before).map(rate).collect(), run)
 }
 
-/// A path that loses at random and is never full.
+/// Returns a path with random loss and free capacity.
 fn lossy(loss: f64) -> Path {
     Path {
         ack_loss: 0.0,
@@ -58,19 +58,19 @@ fn lossy(loss: f64) -> Path {
     }
 }
 
-/// RFC 6356, section 2, goal 2: at a shared bottleneck a connection takes no more than a TCP. Where losses are
-/// independent that holds, but for what windows that wander cost LIA, which goes by the larger one; where a drop-tail queue decides who loses, it takes up to a fifth more than its half,
-/// uncoupled a third more.
+/// At a shared bottleneck a connection gets no more than a TCP (RFC 6356, section 2, goal 2). This holds for
+/// independent losses, except for the variation of windows under LIA, which follows the larger one. At a drop-tail
+/// queue it gets up to a fifth more than half, uncoupled a third more.
 #[test]
-fn subflows_do_no_harm_at_a_shared_bottleneck() {
+fn connection_gets_one_share_of_a_bottleneck() {
     for name in LOSS_BASED {
-        let (rates, _) = rates(vec![lossy(0.005)], beside(name, &[0, 0], &[0]), 10.0, 210.0);
+        let (rates, _) = rates(vec![lossy(0.005)], with_reno(name, &[0, 0], &[0]), 10.0, 210.0);
         let ratio = (rates[0] + rates[1]) / rates[2];
         assert!((0.8..1.2).contains(&ratio), "{name}: {rates:?}");
     }
     let full = || vec![Path::new(24.0, 20.0, 60, 0.0)];
     let share = |name| {
-        let (rates, _) = rates(full(), beside(name, &[0, 0], &[0]), 20.0, 120.0);
+        let (rates, _) = rates(full(), with_reno(name, &[0, 0], &[0]), 20.0, 120.0);
         (rates[0] + rates[1]) / 24.0
     };
     for name in LOSS_BASED {
@@ -79,27 +79,27 @@ fn subflows_do_no_harm_at_a_shared_bottleneck() {
     assert!(share("reno") > 0.65, "uncoupled: {}", share("reno"));
 }
 
-/// RFC 6356, section 2, goals 1 and 3: as much as a TCP gets on the best of the paths, and that moved off the
-/// worse one, of which five times the loss leaves a TCP 0.45 of the rate.
+/// A connection gets as much as a TCP on its best path, mostly on that path (RFC 6356, section 2, goals 1 and 3);
+/// with five times the loss a TCP gets 0.45 of the rate.
 #[test]
-fn a_connection_does_as_well_as_the_best_path_and_leaves_the_worse() {
+fn connection_matches_best_path_and_leaves_worse_path() {
     let measure = |name| {
         let paths = vec![lossy(0.002), lossy(0.01)];
-        let (rates, _) = rates(paths, beside(name, &[0, 1], &[0, 1]), 10.0, 310.0);
+        let (rates, _) = rates(paths, with_reno(name, &[0, 1], &[0, 1]), 10.0, 310.0);
         let total = rates[0] + rates[1];
         (total / rates[2], rates[1] / total, rates)
     };
     for name in LOSS_BASED {
         let (gain, worse, rates) = measure(name);
         assert!((0.8..1.15).contains(&gain), "{name}: {rates:?}");
-        // In proportion to 1 / p it would be a sixth, at the optimum nothing; a window of one packet is 0.04.
+        // Proportional to 1/p it would be a sixth, at the optimum nothing; a window of one packet is 0.04.
         assert!(worse < 0.15, "{name}: {rates:?}");
     }
     let (gain, worse, rates) = measure("reno");
     assert!(gain > 1.3 && worse > 0.27, "uncoupled: {rates:?}");
 }
 
-/// OLIA without what leans towards the best paths: fully coupled.
+/// OLIA without alpha: fully coupled.
 #[derive(Clone, Copy, Debug, Default)]
 struct Full;
 
@@ -116,7 +116,7 @@ impl Coupling for Full {
     }
 }
 
-/// Fully coupled windows over equal paths flap between them; OLIA's do far less (section 5 of its paper).
+/// Fully coupled windows over equal paths flap between them; those of OLIA flap far less (section 5 of its paper).
 #[test]
 fn olia_does_not_flap() {
     let one_sided = |build: &dyn Fn() -> Box<dyn Controller>| {
@@ -141,7 +141,8 @@ fn olia_does_not_flap() {
     );
 }
 
-/// Packets queued on each link and Mbit/s of each flow with wVegas: `flows` are link and connection.
+/// Returns the packets queued on each link and the rate in Mbit/s of each flow with wVegas; `flows` are link and
+/// connection.
 fn wvegas(settings: &str, links: &[f64], flows: &[(usize, usize)]) -> (Vec<f64>, Vec<f64>) {
     let path = |&mbit: &f64| Path::new(mbit, 20.0, 400, 0.0);
     let flow = |&(link, connection): &(usize, usize)| subflow(named(settings), link, connection);
@@ -161,7 +162,7 @@ fn near(found: &[f64], expected: &[f64], within: f64) {
     }
 }
 
-/// All subflows together keep total_alpha packets in queues, each in proportion to its rate.
+/// All subflows together keep total_alpha packets queued, each in proportion to its rate.
 #[test]
 fn wvegas_keeps_total_alpha_packets_queued() {
     for (links, queues) in [
@@ -179,11 +180,11 @@ fn wvegas_keeps_total_alpha_packets_queued() {
     near(&found, &[5.0, 15.0], 0.6);
 }
 
-/// Traffic goes where queues are short.
+/// Traffic moves to short queues.
 #[test]
 fn wvegas_balances_congestion() {
-    // A connection over both links, another over the first alone: that one keeps 10 packets there, the first
-    // its least of 2, so that they share 24 Mbit/s as 2 to 10.
+    // One connection over both links, another over the first only. The latter keeps 10 packets there, the former its
+    // minimum of 2, so that they share 24 Mbit/s as 2 to 10.
     let (_, rates) = wvegas("wvegas", &[24.0, 24.0], &[(0, 0), (1, 0), (0, 1)]);
     near(&rates, &[4.0, 24.0, 20.0], 0.5);
     // Three connections in a ring over 12, 24 and 24 Mbit/s: 20 each, though one link has half the rate.
@@ -193,10 +194,10 @@ fn wvegas_balances_congestion() {
     near(&totals, &[20.0, 20.0, 20.0], 1.5);
 }
 
-/// A queue that only begins to fill has soon twice its least delay: drained at that, as in Linux, it never holds
-/// alpha packets, and a link of a short queue stands idle at times.
+/// A filling queue soon has twice its minimum delay. Drained at that point, as in Linux, it never holds alpha
+/// packets, and the link is idle at times.
 #[test]
-fn wvegas_that_always_drains_leaves_capacity() {
+fn wvegas_with_frequent_drains_leaves_capacity() {
     let always = r#"{"kind": "wvegas", "drain": "always"}"#;
     let (queues, rates) = wvegas(always, &[24.0], &[(0, 0)]);
     assert!(

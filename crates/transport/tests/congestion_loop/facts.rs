@@ -1,4 +1,4 @@
-//! What single facts do to a window, in the numbers of the RFCs, of Linux and of ns-3.
+//! Response of the window to single events, in the numbers of the RFCs, of Linux and of ns-3.
 
 use foundation::{Duration, Instant};
 use transport::congestion::{Acknowledgement, CongestionConfig, Controller, Loss};
@@ -14,7 +14,7 @@ const fn ms(millis: u64) -> Instant {
     Instant::from_nanos(millis * 1_000_000)
 }
 
-/// An ACK at `now` ms of `packets` that left 100 ms ago, under a window in full use.
+/// Returns an ACK at `now` ms of `packets` sent 100 ms ago under a fully used window.
 fn ack(now: u64, packets: u64) -> Acknowledgement {
     Acknowledgement {
         now: ms(now),
@@ -30,7 +30,7 @@ fn ack(now: u64, packets: u64) -> Acknowledgement {
     }
 }
 
-/// A packet that left at `sent` ms is found lost at `now` ms, with `packets` in flight until then.
+/// Returns the loss, detected at `now` ms, of a packet sent at `sent` ms, with `packets` in flight before.
 fn loss(now: u64, sent: u64, packets: u64) -> Loss {
     Loss {
         now: ms(now),
@@ -50,9 +50,9 @@ fn packets(controller: &dyn Controller) -> u64 {
     controller.window() / SEGMENT
 }
 
-/// All that hold to RFC 5681 and 6675: no growth and no second cut while losses are repaired.
+/// Controllers that follow RFC 5681 and 6675 neither grow nor reduce the window while losses are repaired.
 #[test]
-fn a_window_stands_still_in_recovery() {
+fn window_is_constant_in_recovery() {
     for name in ["reno", "cubic", "westwood", "vegas"] {
         for rules in [None, Some("linux")] {
             let rules = rules.map_or(String::new(), |rules| format!(r#", "rules": "{rules}""#));
@@ -66,7 +66,7 @@ fn a_window_stands_still_in_recovery() {
                     ..ack(410 + i, 1)
                 };
                 controller.on_acknowledged(&repairing);
-                // A retransmission lost again is of the same episode.
+                // A lost retransmission belongs to the same episode.
                 controller.on_lost(&Loss {
                     in_recovery: true,
                     ..loss(410 + i, 305 + i, 10)
@@ -81,9 +81,10 @@ fn a_window_stands_still_in_recovery() {
     }
 }
 
-/// RFC 4015, section 3.4, and Linux's `tcp_undo_cwnd_reduction`: window and threshold come back.
+/// A spurious reduction is undone: window and ssthresh are restored (RFC 4015, section 3.4; Linux's
+/// `tcp_undo_cwnd_reduction`).
 #[test]
-fn a_needless_reduction_is_undone() {
+fn undoes_spurious_reduction() {
     for reno in [r#"{"kind": "reno"}"#, r#"{"kind": "reno", "rules": "linux"}"#] {
         let mut reno = build(reno);
         reno.on_acknowledged(&ack(200, 1));
@@ -92,21 +93,21 @@ fn a_needless_reduction_is_undone() {
         reno.on_spurious(ms(400));
         assert_eq!((packets(reno.as_ref()), reno.ssthresh()), (11, Some(u64::MAX)));
         assert!(reno.in_slow_start());
-        // Two timeouts in a row are one reduction.
+        // Two consecutive timeouts are one reduction.
         reno.on_timeout(ms(1000), 11 * SEGMENT);
         reno.on_timeout(ms(3000), SEGMENT);
         assert_eq!(packets(reno.as_ref()), 1);
         reno.on_spurious(ms(3100));
         assert_eq!(packets(reno.as_ref()), 11);
-        // There is nothing more to undo.
+        // Nothing more is undone.
         reno.on_spurious(ms(3200));
         assert_eq!(packets(reno.as_ref()), 11);
     }
 }
 
-/// RFC 9438, section 4.9: W_max, too, is what it was. Linux keeps what it has learnt.
+/// W_max is restored too (RFC 9438, section 4.9). Linux keeps its state.
 #[test]
-fn cubic_forgets_a_needless_plateau() {
+fn cubic_restores_plateau_after_spurious_loss() {
     let plateau = |cubic: &dyn Controller| {
         let mut found = None;
         cubic.metrics(&mut |name, value| {
@@ -136,10 +137,10 @@ fn cubic_forgets_a_needless_plateau() {
     }
 }
 
-/// RFC 5681, section 4.1: the restart window after more than a timeout of silence. Linux halves for each
-/// timeout that passed, down to the initial window, and remembers three quarters as the threshold.
+/// The restart window after an idle period of more than an RTO (RFC 5681, section 4.1). Linux halves the window for
+/// each RTO of the period, down to the initial window, and keeps three quarters as ssthresh.
 #[test]
-fn silence_costs_the_window() {
+fn idle_period_reduces_window() {
     let rto = Duration::from_millis(200);
     let after = |rules: &str, timeouts: u64| {
         let mut reno = build(&format!(r#"{{"kind": "reno", "rules": "{rules}"}}"#));
@@ -165,9 +166,9 @@ fn silence_costs_the_window() {
     );
 }
 
-/// `tcp_slow_start` of Linux has no limit of growth per ACK; RFC 9406, section 4.3, has one of 8.
+/// Linux's `tcp_slow_start` does not limit the growth per ACK; RFC 9406, section 4.3, limits it to 8.
 #[test]
-fn slow_start_counts_as_its_rules_say() {
+fn slow_start_counts_by_rules() {
     for (rules, grown) in [("linux", 30), ("rfc", 18), ("ns3", 11)] {
         let mut reno = build(&format!(r#"{{"kind": "reno", "rules": "{rules}"}}"#));
         reno.on_acknowledged(&ack(200, 20));
@@ -175,9 +176,9 @@ fn slow_start_counts_as_its_rules_say() {
     }
 }
 
-/// With an ACK for every second packet ns-3's Reno grows by half a packet a round trip, the others by one.
+/// With an ACK for every second packet ns-3's Reno grows by half a packet per round trip, the others by one.
 #[test]
-fn delayed_acks_halve_what_ns3_grows_by() {
+fn delayed_acks_halve_growth_of_ns3() {
     for (rules, grown) in [("linux", 1.0), ("rfc", 1.0), ("ns3", 0.5)] {
         let mut reno = build(&format!(
             r#"{{"kind": "reno", "rules": "{rules}", "initial_window": 200}}"#
@@ -193,14 +194,14 @@ fn delayed_acks_halve_what_ns3_grows_by() {
             reno.on_acknowledged(&ack(300 + i, 2));
         }
         let growth = (reno.window() - before) as f64 / SEGMENT as f64;
-        // Where ns-3 adds a part of a packet it drops the part of a byte.
+        // ns-3 drops the fraction of a byte when it adds a fraction of a packet.
         assert!((growth - grown).abs() < 0.06, "{rules}: {growth}");
     }
 }
 
-/// ns-3 halves what is in flight once the lost packet is out; RFC 5681 and Linux what was before.
+/// ns-3 halves the bytes in flight without the lost packet; RFC 5681 and Linux halve those before the loss.
 #[test]
-fn a_loss_halves_what_its_rules_say() {
+fn loss_halves_by_rules() {
     for (rules, threshold) in [("linux", 10_000), ("rfc", 8500), ("ns3", 8000)] {
         let mut reno = build(&format!(
             r#"{{"kind": "reno", "rules": "{rules}", "initial_window": 20}}"#
@@ -210,14 +211,14 @@ fn a_loss_halves_what_its_rules_say() {
     }
 }
 
-/// The constants of Linux's CUBIC: 717/1024 of whole packets, W_max lowered to (1024 + 717)/2048, at least a
-/// packet in 20 before the first congestion and at most one for two afterwards.
+/// Constants of Linux's CUBIC: 717/1024 of whole packets, W_max lowered to (1024 + 717)/2048, at least one packet in
+/// 20 before the first congestion and at most one in two afterwards.
 #[test]
-fn cubic_as_linux_computes_it() {
+fn cubic_matches_linux() {
     let mut cubic = build(r#"{"kind": "cubic", "rules": "linux", "initial_window": 1001}"#);
     cubic.on_lost(&loss(200, 100, 1000));
     assert_eq!(packets(cubic.as_ref()), 700, "1001 * 717 / 1024 = 700.8");
-    // After a timeout there is no plateau: one packet in 20, though the curve stands still.
+    // After a timeout without plateau: one packet in 20, although the curve is flat.
     let mut cubic = build(r#"{"kind": "cubic", "rules": "linux", "initial_window": 143, "hystart": "off"}"#);
     cubic.on_timeout(ms(200), 143 * SEGMENT);
     for i in 0..99 {
@@ -228,7 +229,7 @@ fn cubic_as_linux_computes_it() {
         cubic.on_acknowledged(&ack(401 + i, 1));
     }
     assert_eq!(packets(cubic.as_ref()), 102);
-    // Far beyond the plateau it grows by half a round trip, not faster.
+    // Far above the plateau it grows by half per round trip at most.
     for i in 0..100 {
         cubic.on_acknowledged(&ack(60_000 + i, 2));
     }
@@ -236,9 +237,9 @@ fn cubic_as_linux_computes_it() {
     assert!((200..=203).contains(&window), "{window}");
 }
 
-/// Time that passes in silence is not time on the curve (RFC 9438, section 5.8).
+/// Idle time does not advance the curve (RFC 9438, section 5.8).
 #[test]
-fn cubic_as_linux_computes_it_does_not_grow_by_waiting() {
+fn linux_cubic_does_not_advance_while_idle() {
     let grown = |wait: u64| {
         let mut cubic = build(r#"{"kind": "cubic", "rules": "linux", "initial_window": 100}"#);
         cubic.on_sent(ms(90), SEGMENT, 50 * SEGMENT);
@@ -256,7 +257,7 @@ fn cubic_as_linux_computes_it_does_not_grow_by_waiting() {
     assert_eq!(grown(60_000), grown(1));
 }
 
-/// Section 3.3 of Brakmo and Peterson: slow start doubles in every other round; Linux's in every one.
+/// Slow start doubles in every other round (Brakmo and Peterson, section 3.3), Linux's in every round.
 #[test]
 fn vegas_doubles_every_other_round() {
     for (rules, windows) in [("paper", [4, 4, 8, 8, 16]), ("linux", [4, 8, 16, 32, 64])] {
@@ -266,7 +267,7 @@ fn vegas_doubles_every_other_round() {
         let mut found = Vec::new();
         for round in 1..=5 {
             let window = packets(vegas.as_ref());
-            // The first packet of the next round leaves with the first ACK of this one.
+            // The first packet of the next round is sent on the first ACK of this one.
             for _ in 0..window {
                 vegas.on_acknowledged(&Acknowledgement {
                     newest_sent_at: ms((round - 1) * 100 + 1),
@@ -280,10 +281,10 @@ fn vegas_doubles_every_other_round() {
     }
 }
 
-/// Linux ends slow start with what the path holds and one packet more, and its threshold never lies above
-/// the window that Vegas decided on (`tcp_vegas_cong_avoid`).
+/// Linux leaves slow start with the capacity of the path plus one packet, and its ssthresh never exceeds the window
+/// chosen by Vegas (`tcp_vegas_cong_avoid`).
 #[test]
-fn vegas_leaves_slow_start_with_what_the_path_holds() {
+fn vegas_leaves_slow_start_at_path_capacity() {
     let mut vegas = build(r#"{"kind": "vegas", "rules": "linux", "initial_window": 40}"#);
     let mut found = Vec::new();
     for (round, rtt) in [(1, 99), (2, 110), (3, 110), (4, 110)] {
@@ -300,13 +301,13 @@ fn vegas_leaves_slow_start_with_what_the_path_holds() {
         ));
     }
     let never = Some(u64::MAX / SEGMENT);
-    // 60 * 99 / 110 packets fit, 6 wait; then 55 * 11 / 99 = 6 wait, more than beta.
+    // 60 × 99 / 110 packets fit, 6 are queued; then 55 × 11 / 99 = 6 are queued, more than beta.
     assert_eq!(found, [(50, never), (60, never), (55, Some(55)), (54, Some(54))]);
 }
 
-/// A loss takes a quarter in the paper's implementation, a half in Linux's.
+/// A loss reduces the window by a quarter in the paper's implementation, by half in Linux.
 #[test]
-fn vegas_gives_less_at_a_loss_than_reno() {
+fn vegas_reduces_less_than_reno() {
     for (rules, left) in [("paper", 15), ("linux", 10)] {
         let mut vegas = build(&format!(
             r#"{{"kind": "vegas", "rules": "{rules}", "initial_window": 20}}"#

@@ -1,4 +1,4 @@
-//! The sender of the model: a window, a pacer, selective ACKs, a retransmission timer.
+//! Sender of the model: a window, a pacer, selective ACKs, a retransmission timer.
 
 use std::collections::VecDeque;
 
@@ -8,7 +8,7 @@ use transport::congestion::{Acknowledgement, Controller, Estimator, Loss, Pacer,
 pub const SEGMENT: u64 = 1460;
 const REORDERING: u64 = 3;
 
-/// When a flow starts, how fast its application writes (`None`: as fast as can be) and how much.
+/// Start time of a flow, its application's rate (`None`: unlimited) and size.
 #[derive(Clone, Copy, Debug)]
 pub struct Workload {
     pub start: Instant,
@@ -35,11 +35,11 @@ pub struct Flow {
     pub workload: Workload,
     estimator: Estimator,
     pacer: Pacer,
-    /// Packets sent and not yet cleared, the first of which has number `first`.
+    /// Packets sent and not cleared, the first one with number `first`.
     flight: VecDeque<InFlight>,
     first: u64,
     in_flight: u64,
-    /// Numbers in the order in which they arrived, and how many of them the sender knows.
+    /// Numbers in the order of arrival, and how many of them were acknowledged.
     pub arrived: Vec<u64>,
     known: usize,
     limited: bool,
@@ -50,15 +50,15 @@ pub struct Flow {
     backoff: u32,
     pub wake_at: Instant,
     pub paused_until: Instant,
-    /// When 99 % had arrived: what comes after depends on how the sender repairs its last packets.
+    /// Time at which 99 % had arrived; the rest depends on the repair of the last packets.
     pub bulk_at: Option<Instant>,
     pub sent: u64,
     pub lost: u64,
     pub timeouts: u64,
-    /// Bytes delivered until the last loss, and between the two before now.
+    /// Bytes delivered until the last loss, and between the two previous losses.
     lost_at: u64,
     between: u64,
-    /// Losses of packets with lower numbers are of the episode that is known.
+    /// Losses of packets with lower numbers belong to the current episode.
     episode_ends: u64,
 }
 
@@ -92,12 +92,12 @@ impl Flow {
         }
     }
 
-    /// Payload bytes delivered since the start.
+    /// Returns the payload bytes delivered since the start.
     pub fn delivered(&self) -> u64 {
         self.estimator.delivered()
     }
 
-    /// What the other subflows hear of it.
+    /// Returns the state for coupled controllers of other subflows.
     pub fn sibling(&self) -> Sibling {
         Sibling {
             window: self.controller.window(),
@@ -107,7 +107,7 @@ impl Flow {
         }
     }
 
-    /// The packets lost are those before `self.first`.
+    /// Handles the loss of packets before `self.first`.
     fn note_loss(&mut self) {
         if self.first <= self.episode_ends {
             return;
@@ -116,7 +116,7 @@ impl Flow {
         (self.between, self.lost_at) = (self.delivered() - self.lost_at, self.delivered());
     }
 
-    /// A metric of the controller.
+    /// Returns a metric of the controller.
     pub fn metric(&self, wanted: &str) -> f64 {
         let mut found = f64::NAN;
         self.controller.metrics(&mut |name, value| {
@@ -127,7 +127,7 @@ impl Flow {
         found
     }
 
-    /// `Err` with the time at which it may, if a time will do.
+    /// `Err` contains the time from which it may, if there is one.
     pub fn may_send(&mut self, now: Instant) -> Result<(), Option<Instant>> {
         let wanted = self.delivered() + self.in_flight + SEGMENT;
         let written = match self.workload.application {
@@ -179,7 +179,7 @@ impl Flow {
         self.first + self.flight.len() as u64 - 1
     }
 
-    /// The first `count` arrivals are acknowledged; whether that was news.
+    /// Acknowledges the first `count` arrivals. Returns whether any was new.
     pub fn acknowledge(&mut self, now: Instant, count: usize) -> bool {
         if count <= self.known {
             return false;
@@ -275,7 +275,7 @@ impl Flow {
         });
     }
 
-    /// When the retransmission timer runs out (RFC 6298, least 200 ms).
+    /// Returns when the retransmission timer expires (RFC 6298, minimum 200 ms).
     pub fn deadline(&self) -> Instant {
         if self.in_flight == 0 {
             return Instant::MAX;

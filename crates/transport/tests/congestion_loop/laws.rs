@@ -1,4 +1,4 @@
-//! Throughput under random and periodic loss against the published response functions.
+//! Throughput under random and periodic loss, compared with published response functions.
 
 use foundation::{Duration, Streams};
 use rand::seq::SliceRandom;
@@ -7,8 +7,8 @@ use transport::congestion::CongestionConfig;
 use crate::congestion_loop::at;
 use crate::congestion_loop::model::{Dropping, Loop, Path, SEGMENT, Workload};
 
-/// Packets per round-trip time that get through on a path without a bottleneck, from the `from`-th packet to the
-/// `until`-th.
+/// Returns the packets delivered per round-trip time on a path without bottleneck, from the `from`-th to the
+/// `until`-th packet.
 fn packets_per_rtt(controller: &str, rtt_ms: u64, loss: Dropping, from: f64, until: f64) -> f64 {
     let mut path = Path::new(1.0, rtt_ms as f64, 1, 0.0);
     path.rates.clear();
@@ -30,7 +30,7 @@ fn packets_per_rtt(controller: &str, rtt_ms: u64, loss: Dropping, from: f64, unt
     (after - before) * rtt / (end - start)
 }
 
-/// As above with every `n`-th packet lost, over `cycles` losses after as many.
+/// Same with every `n`-th packet lost, over `cycles` losses after as many warm-up losses.
 fn with_periodic_loss(controller: &str, rtt_ms: u64, n: u64, cycles: f64) -> f64 {
     let length = n as f64;
     packets_per_rtt(
@@ -42,12 +42,12 @@ fn with_periodic_loss(controller: &str, rtt_ms: u64, n: u64, cycles: f64) -> f64
     )
 }
 
-/// Losses before those over which random loss is averaged.
+/// Warm-up losses before the average under random loss.
 const WARM_UP: usize = 20;
 
-/// As above under independent losses of probability `p`, over 60 of them or more.
+/// Same under independent losses of probability `p`, over at least 60 of them.
 ///
-/// The gaps between losses are the quantiles of their geometric distribution in random order. Their mean is then exact,
+/// The gaps between losses are the quantiles of their geometric distribution in random order. Their mean is exact,
 /// and 60 losses are as precise as several thousand independent draws.
 fn with_random_loss(controller: &str, rtt_ms: u64, p: f64) -> f64 {
     let losses = (600_000.0 * p).clamp(60.0, 1200.0) as usize;
@@ -80,17 +80,17 @@ fn assert_near(found: f64, expected: f64, tolerance: f64, what: &str) {
     );
 }
 
-/// Mathis, Semke, Mahdavi and Ott (1997), section 2: a cycle of W/2 round trips carries 3/8 W^2 = 1/p
-/// packets, hence sqrt(3/2)/sqrt(p) a round trip. Fast recovery adds one round trip of W/2 packets to
-/// each cycle, which their equation leaves out and which matters where W is small.
+/// A cycle of W/2 round trips carries 3/8 W² = 1/p packets, hence sqrt(3/2)/sqrt(p) per round trip (Mathis, Semke,
+/// Mahdavi and Ott 1997, section 2). Fast recovery adds one round trip of W/2 packets to each cycle, which their
+/// equation omits and which matters for small W.
 fn mathis_with_recovery(p: f64) -> f64 {
     let window = (-0.5 + (0.25 + 1.5 / p).sqrt()) / 0.75;
     1.0 / p / (window / 2.0 + 1.0)
 }
 
 #[test]
-fn reno_under_periodic_loss_follows_mathis() {
-    // At 1 % the window is 8 to 15 packets, of which a half that cannot be used is 4 %.
+fn reno_under_periodic_loss_matches_mathis() {
+    // At 1 % the window is 8 to 15 packets, of which an unusable half is 4 %.
     for (n, tolerance) in [
         (100, 0.08),
         (300, 0.05),
@@ -117,12 +117,12 @@ fn reno_under_periodic_loss_follows_mathis() {
     }
 }
 
-/// Under independent random losses the constant is 1.3098 (Ott, Kemperman and Mathis, "The
-/// stationary behavior of ideal TCP congestion avoidance", 1996), for small p.
-/// The round trip in recovery, which they leave out, costs 5 % of a window of 13 packets and 1 % of one of 130.
-/// Each packet is acknowledged here; with delayed ACKs the constant is the same where bytes are counted.
+/// Under independent random losses the constant is 1.3098 (Ott, Kemperman and Mathis, "The stationary behavior of
+/// ideal TCP congestion avoidance", 1996), for small p. The round trip in recovery, which they omit, costs 5 % of a
+/// window of 13 packets and 1 % of one of 130. Each packet is acknowledged here; with delayed ACKs the constant is
+/// the same if bytes are counted.
 #[test]
-fn reno_under_random_loss_follows_ott() {
+fn reno_under_random_loss_matches_ott() {
     for reno in [r#"{"kind": "reno"}"#, r#"{"kind": "reno", "rules": "linux"}"#] {
         for (p, tolerance) in [
             (0.01, 0.08),
@@ -137,23 +137,23 @@ fn reno_under_random_loss_follows_ott() {
     }
 }
 
-/// ns-3 counts ACKs: as many as packets here, so that its Reno is Reno, but for the cut: it halves what is
-/// in flight after the lost packets are taken out, which is more than half of small windows.
+/// ns-3 counts ACKs, here as many as packets, so that its Reno differs only in the reduction: it halves the bytes in
+/// flight without the lost packets, which keeps more than half of small windows.
 #[test]
-fn reno_as_ns3_counts_is_reno_where_each_packet_is_acknowledged() {
+fn ns3_reno_is_reno_without_delayed_acks() {
     for p in [0.001, 0.0003] {
         let found = with_random_loss(r#"{"kind": "reno", "rules": "ns3"}"#, 100, p);
         assert_near(found, 1.3098 / p.sqrt(), 0.08, &format!("p = {p}"));
     }
 }
 
-/// RFC 9438, section 5.1, tables 1 and 2: average windows for C = 0.4 in segments, at round-trip times
-/// of 100 and 10 ms. The tables are for periodic loss in a steady state, which is what this starts
-/// from (1.08 times the average, as the window falls to 0.7 and rises with a cubic), because with one
-/// flow alone the plateau moves towards it by 0.1 % a loss only; fast convergence, which is for
-/// several flows, is off. Small windows feel the round trip in recovery, which the tables leave out.
+/// Average windows for C = 0.4 in segments, at round-trip times of 100 and 10 ms (RFC 9438, section 5.1, tables 1 and
+/// 2). The tables assume periodic loss in steady state, from which this starts (1.08 times the average, as the window
+/// drops to 0.7 and rises with a cubic), because with a single flow the plateau approaches it by 0.1 % per loss only.
+/// Fast convergence, meant for several flows, is off. Small windows show the round trip in recovery, which the tables
+/// omit.
 #[test]
-fn cubic_under_periodic_loss_follows_its_response_function() {
+fn cubic_under_periodic_loss_matches_rfc_9438() {
     for (rtt, n, expected, tolerance) in [
         (100, 100, 12.0, 0.1),
         (100, 1000, 38.0, 0.05),
@@ -166,7 +166,7 @@ fn cubic_under_periodic_loss_follows_its_response_function() {
     ] {
         for rules in ["rfc", "linux"] {
             if rules == "linux" && n < 1000 {
-                // Whole packets and a curve looked at each 31 ms: a window of 12 is too small for it.
+                // With whole packets and a curve evaluated every 31 ms, a window of 12 is too small.
                 continue;
             }
             let initial = (expected * 1.08) as u64;

@@ -13,7 +13,7 @@ mod single;
 
 use foundation::{Duration, Instant};
 
-/// A point in time, in seconds.
+/// Returns the instant at `secs` seconds.
 fn at(secs: f64) -> Instant {
     Instant::ZERO + Duration::from_secs_f64(secs)
 }

@@ -1,9 +1,9 @@
 //! A small closed loop: senders with selective ACKs over one bottleneck each, packet by packet.
 //!
-//! Every transmission has a number of its own (a retransmission counts as a new packet), the receiver
-//! acknowledges each packet, an ACK carries all that has arrived (so a lost one costs nothing but time),
-//! and a packet is lost when one sent three later has arrived (RFC 9002, section 6.1.1). Data is never
-//! sent twice without need, so packets sent over packets delivered is the cost of losses alone.
+//! Every transmission has its own number (a retransmission counts as a new packet), the receiver acknowledges each
+//! packet, an ACK covers everything that has arrived (so that a lost ACK costs only time), and a packet is lost once
+//! one sent three later has arrived (RFC 9002, section 6.1.1). There are no spurious retransmissions, so that packets
+//! sent over packets delivered is the cost of losses.
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
@@ -16,31 +16,31 @@ use transport::congestion::{Controller, Sibling, Siblings};
 
 pub use crate::congestion_loop::flow::{Flow, SEGMENT, Workload};
 
-/// The path of one or more flows.
+/// Path of one or more flows.
 #[derive(Clone, Debug)]
 pub struct Path {
-    /// Capacity for payload from a time on; empty for a path without bottleneck.
+    /// Payload capacity from each time on; empty for a path without bottleneck.
     pub rates: Vec<(Instant, Rate)>,
     /// Round-trip time without queue.
     pub rtt: Duration,
-    /// Packets that the queue holds, the one on the wire included.
+    /// Queue size in packets, the one in transmission included.
     pub queue: usize,
     pub loss: Dropping,
     /// Loss of ACKs.
     pub ack_loss: f64,
-    /// ACKs arrive only at multiples of this (aggregation); zero for none.
+    /// ACKs arrive at multiples of this only (aggregation); zero for none.
     pub ack_slots: Duration,
-    /// Timers of the sender fire this much late.
+    /// Delay of the sender's timers.
     pub timer_lateness: Duration,
 }
 
-/// Which data packets the path loses apart from those that find the queue full.
+/// Data packets lost by the path, apart from queue overflows.
 #[derive(Clone, Debug)]
 pub enum Dropping {
     Bernoulli(f64),
-    /// The first one, and then every n-th.
+    /// The first packet, then every n-th.
     EveryNth(u64),
-    /// Those with these numbers, counted from 1 and ascending.
+    /// Packets with these numbers, from 1 and ascending.
     Numbers(Arc<[u64]>),
 }
 
@@ -75,7 +75,7 @@ enum Event {
     Resume { flow: usize },
 }
 
-/// A path and what is on it.
+/// A path and its state.
 pub struct Link {
     path: Path,
     departures: VecDeque<Instant>,
@@ -105,12 +105,12 @@ impl Link {
         }
     }
 
-    /// Packets found in the queue by one that arrives, on average.
+    /// Returns the mean number of packets that an arriving packet finds in the queue.
     pub fn mean_queue(&self) -> f64 {
         self.queue_sum / self.queue_samples.max(1) as f64
     }
 
-    /// When a packet that enters now arrives at the other end, if it does.
+    /// Returns when a packet that enters now arrives at the other end, if it does.
     fn enter(&mut self, now: Instant) -> Option<Instant> {
         while self.departures.front().is_some_and(|&at| at <= now) {
             self.departures.pop_front();
@@ -139,7 +139,7 @@ impl Link {
         (!lost).then_some(departure + self.path.rtt / 2)
     }
 
-    /// When the ACK of a packet that arrives now is back, if it gets there.
+    /// Returns when the ACK of a packet that arrives now returns, if it does.
     fn acknowledge(&mut self, now: Instant) -> Option<Instant> {
         if self.reverse.random::<f64>() < self.path.ack_loss {
             return None;
@@ -152,7 +152,7 @@ impl Link {
     }
 }
 
-/// A flow: the link that it takes, and the connection that it is part of.
+/// A flow, its link and its connection.
 pub struct Subflow {
     pub controller: Box<dyn Controller>,
     pub workload: Workload,
@@ -171,7 +171,7 @@ pub struct Loop {
 }
 
 impl Loop {
-    /// Flows for themselves over one path.
+    /// Independent flows over one path.
     pub fn new(path: Path, seed: u64, flows: Vec<(Box<dyn Controller>, Workload)>) -> Self {
         let subflow = |(connection, (controller, workload))| Subflow {
             controller,
@@ -250,7 +250,7 @@ impl Loop {
         }
     }
 
-    /// A coupled controller hears of the other windows of its connection.
+    /// Passes the state of the connection's subflows to a coupled controller.
     fn update_siblings(&mut self, flow: usize) {
         if !self.flows[flow].controller.is_coupled() {
             return;
@@ -300,13 +300,13 @@ impl Loop {
         }
     }
 
-    /// The application of a flow has nothing to send until `until`.
+    /// Pauses the application of a flow until `until`.
     pub fn pause(&mut self, flow: usize, until: Instant) {
         self.flows[flow].paused_until = until;
         self.schedule(until, Event::Resume { flow });
     }
 
-    /// Starts the measurements over.
+    /// Restarts the measurements.
     pub fn reset(&mut self) {
         for link in &mut self.links {
             (link.queue_sum, link.queue_samples, link.overflowed) = (0.0, 0, 0);
@@ -316,12 +316,12 @@ impl Loop {
         }
     }
 
-    /// Packets found in the first link's queue by one that arrives, on average.
+    /// Returns the mean number of packets that an arriving packet finds in the first link's queue.
     pub fn mean_queue(&self) -> f64 {
         self.links[0].mean_queue()
     }
 
-    /// Packets that found the first link's queue full.
+    /// Returns the packets dropped by the first link's queue.
     pub fn overflowed(&self) -> u64 {
         self.links[0].overflowed
     }

@@ -1,4 +1,4 @@
-//! Where each controller settles: its rate, its queue, its window after a loss.
+//! Steady states of controllers: rate, queue, window after a loss.
 
 use foundation::{Duration, Instant};
 use transport::congestion::{CongestionConfig, ConnectionContext, Controller, Rules};
@@ -11,12 +11,12 @@ fn build(text: &str) -> Box<dyn Controller> {
     config.build(SEGMENT)
 }
 
-/// Packets of a bandwidth-delay product.
-fn pipe(mbit: f64, rtt_ms: f64) -> f64 {
+/// Returns a bandwidth-delay product in packets.
+fn bdp(mbit: f64, rtt_ms: f64) -> f64 {
     mbit * rtt_ms * 1e3 / 8.0 / SEGMENT as f64
 }
 
-/// Part of the link used from `from` to `until` seconds.
+/// Returns the utilisation of the link between two times in s.
 fn used(run: &mut Loop, mbit: f64, from: f64, until: f64) -> f64 {
     let delivered = |run: &Loop| run.flows.iter().map(|flow| flow.delivered()).sum::<u64>();
     run.run(at(from));
@@ -26,11 +26,11 @@ fn used(run: &mut Loop, mbit: f64, from: f64, until: f64) -> f64 {
     (delivered(run) - before) as f64 * 8.0 / (until - from) / mbit / 1e6
 }
 
-/// Brakmo and Peterson (1995), section 3.2: each connection keeps between alpha and beta extra packets in
-/// the network: 1 to 3 in the paper, 2 to 4 in Linux and in ns-3. In whole packets Linux shrinks when it sees more than
-/// beta: a packet more at most.
+/// Each connection keeps between alpha and beta extra packets in the network: 1 to 3 in the paper, 2 to 4 in Linux
+/// and ns-3 (Brakmo and Peterson 1995, section 3.2). With whole packets Linux shrinks above beta: one packet more at
+/// most.
 #[test]
-fn vegas_keeps_alpha_to_beta_packets_a_flow_in_the_queue() {
+fn vegas_keeps_alpha_to_beta_packets_queued_per_flow() {
     let context = |rules| ConnectionContext {
         rules,
         ..ConnectionContext::new(SEGMENT)
@@ -65,9 +65,9 @@ fn vegas_keeps_alpha_to_beta_packets_a_flow_in_the_queue() {
     }
 }
 
-/// The thresholds are what a user sets them to.
+/// The thresholds are configurable.
 #[test]
-fn vegas_keeps_as_many_packets_as_it_is_told() {
+fn vegas_follows_configured_thresholds() {
     let mut run = Loop::new(
         Path::new(96.0, 20.0, 2000, 0.0),
         3,
@@ -82,10 +82,10 @@ fn vegas_keeps_as_many_packets_as_it_is_told() {
     assert!((20.0..=24.0).contains(&run.mean_queue()), "{}", run.mean_queue());
 }
 
-/// Mo, La, Anantharam and Walrand ("Analysis and comparison of TCP Reno and Vegas", 1999): beside Reno, which
-/// fills the queue, Vegas backs off and gets little.
+/// With Reno on the same link, which fills the queue, Vegas reduces its window and gets little (Mo, La, Anantharam
+/// and Walrand, "Analysis and comparison of TCP Reno and Vegas", 1999).
 #[test]
-fn vegas_loses_to_reno() {
+fn vegas_yields_to_reno() {
     let flows = vec![
         (build("\"vegas\""), Workload::BULK),
         (build("\"reno\""), Workload::BULK),
@@ -98,10 +98,10 @@ fn vegas_loses_to_reno() {
     assert!(vegas / (vegas + reno) < 0.3, "{:.3}", vegas / (vegas + reno));
 }
 
-/// Grieco and Mascolo (2004), equation 1: after a loss the window is the bandwidth times the least
-/// round-trip time, so that the link stays full with hardly any queue at all.
+/// After a loss the window is the bandwidth times the minimum round-trip time, so that the link stays full with an
+/// almost empty queue (Grieco and Mascolo 2004, equation 1).
 #[test]
-fn westwood_goes_on_with_the_pipe_after_a_loss() {
+fn westwood_resumes_at_bdp_after_loss() {
     for rules in ["rfc", "linux"] {
         for (mbit, rtt, queue) in [(96.0, 20.0, 164), (10.0, 100.0, 85), (48.0, 60.0, 100)] {
             let westwood = build(&format!(r#"{{"kind": "westwood", "rules": "{rules}"}}"#));
@@ -112,7 +112,7 @@ fn westwood_goes_on_with_the_pipe_after_a_loss() {
             );
             let mut reductions = 1.0;
             let mut seen = 0;
-            // The first loss comes in slow start, before the estimate has settled.
+            // The first loss happens in slow start, before the estimate is stable.
             for step in 0..60_000 {
                 run.run(at(20.0 + f64::from(step) / 1000.0));
                 let flow = &run.flows[0];
@@ -120,7 +120,7 @@ fn westwood_goes_on_with_the_pipe_after_a_loss() {
                     reductions = flow.metric("reductions");
                     seen += 1;
                     let window = flow.controller.ssthresh().unwrap() as f64 / SEGMENT as f64;
-                    let ratio = window / pipe(mbit, rtt);
+                    let ratio = window / bdp(mbit, rtt);
                     assert!(
                         (0.97..1.03).contains(&ratio),
                         "{mbit} Mbit/s, {rtt} ms: {ratio:.3}"
@@ -132,7 +132,7 @@ fn westwood_goes_on_with_the_pipe_after_a_loss() {
     }
 }
 
-/// Random loss that halves Reno to a twentieth leaves Westwood+ most of the link.
+/// With random loss that reduces Reno to a twentieth, Westwood+ uses most of the link.
 #[test]
 fn westwood_withstands_random_loss() {
     let part = |name: &str| {
@@ -147,10 +147,9 @@ fn westwood_withstands_random_loss() {
     assert!(westwood > 3.0 * reno, "{westwood:.3} and {reno:.3}");
 }
 
-/// Cardwell et al. (2016): the model is the bottleneck's rate and the path's least round-trip time; two
-/// bandwidth-delay products in flight at most (and three bursts, draft-cardwell-iccrg-bbr-congestion-control-00,
-/// section 4.2.3.2); a queue of a quarter of one while probing, and of three bursts besides; ProbeRTT costs
-/// 200 ms of 10 s.
+/// The model equals the bottleneck rate and the minimum round-trip time; at most two bandwidth-delay products are in
+/// flight (plus three bursts, draft-cardwell-iccrg-bbr-congestion-control-00, section 4.2.3.2), with a queue of a
+/// quarter while probing and of three bursts; ProbeRTT takes 200 ms of 10 s (Cardwell et al. 2016).
 #[test]
 fn bbr1_works_at_the_bandwidth_with_a_short_queue() {
     for queue in [164, 656] {
@@ -165,7 +164,7 @@ fn bbr1_works_at_the_bandwidth_with_a_short_queue() {
         for step in 0..10_000 {
             run.run(at(5.0 + f64::from(step) / 1000.0));
             let window = run.flows[0].controller.window() as f64 / SEGMENT as f64;
-            assert!(window <= 2.0 * pipe(mbit, rtt) + bursts + 5.0, "{window}");
+            assert!(window <= 2.0 * bdp(mbit, rtt) + bursts + 5.0, "{window}");
         }
         let used = used(&mut run, mbit, 20.0, 60.0);
         let flow = &run.flows[0];
@@ -175,7 +174,7 @@ fn bbr1_works_at_the_bandwidth_with_a_short_queue() {
         let least = flow.metric("min_rtt_seconds") * 1e3 / rtt;
         assert!((1.0..1.02).contains(&least), "{least}");
         assert!(
-            run.mean_queue() <= pipe(mbit, rtt) / 4.0 + bursts && run.overflowed() == 0,
+            run.mean_queue() <= bdp(mbit, rtt) / 4.0 + bursts && run.overflowed() == 0,
             "{}",
             run.mean_queue()
         );
@@ -184,7 +183,7 @@ fn bbr1_works_at_the_bandwidth_with_a_short_queue() {
 
 /// ProbeRTT: four packets for 200 ms and a round trip, once in 10 s (section 4.3.5).
 #[test]
-fn bbr1_looks_at_the_empty_path_every_ten_seconds() {
+fn bbr1_probes_rtt_every_ten_seconds() {
     let mut run = Loop::new(
         Path::new(96.0, 20.0, 656, 0.0),
         5,
@@ -215,8 +214,8 @@ fn bbr1_looks_at_the_empty_path_every_ten_seconds() {
     );
 }
 
-/// Cardwell et al. (2016), figure 8: throughput stays near what the loss leaves up to 5 %, and collapses before 20 %,
-/// where probing with 1.25 times the rate delivers no more than the rate.
+/// Throughput stays near the link rate minus losses up to 5 %, and collapses before 20 %, where probing at 1.25 times
+/// the rate delivers no more than the rate (Cardwell et al. 2016, figure 8).
 #[test]
 fn bbr1_ignores_loss_up_to_its_probing_gain() {
     let part = |loss: f64| {

@@ -6,7 +6,7 @@ use transport::congestion::CongestionConfig;
 use crate::congestion_loop::at;
 use crate::congestion_loop::model::{Loop, Path, SEGMENT, Workload};
 
-/// Shares of the link of two flows from 20 s on, the second of which starts `later` than the first.
+/// Returns the shares of two flows from 20 s on, the second of which starts `later` s after the first.
 fn shares(first: &str, second: &str, queue: usize, later: f64) -> (f64, f64) {
     let build = |name: &str| CongestionConfig::named(name).unwrap().build(SEGMENT);
     let late = Workload {
@@ -22,9 +22,9 @@ fn shares(first: &str, second: &str, queue: usize, later: f64) -> (f64, f64) {
     (share(0), share(1))
 }
 
-/// Flows of one kind get between a third and two thirds each, wherever they start.
+/// Flows with the same controller get between a third and two thirds each, regardless of their start.
 #[test]
-fn flows_of_a_kind_share() {
+fn equal_controllers_share() {
     for name in ["bbr", "cubic", "reno"] {
         for queue in [41, 164, 656] {
             for later in [0.0, 5.0] {
@@ -44,10 +44,10 @@ fn flows_of_a_kind_share() {
     }
 }
 
-/// CUBIC and Reno on a short path are as fast as each other (RFC 9438, section 4.3), and BBR leaves CUBIC a
-/// share, as CUBIC leaves BBR one.
+/// CUBIC and Reno are equally fast on a short path (RFC 9438, section 4.3), and BBR and CUBIC leave each other a
+/// share.
 #[test]
-fn kinds_live_beside_each_other() {
+fn different_controllers_coexist() {
     for (first, second, queue, range) in [
         ("cubic", "reno", 164, 0.4..0.8),
         ("bbr", "cubic", 41, 0.3..0.9),

@@ -1,20 +1,20 @@
-//! One flow: how well each controller uses a link, what it costs in packets and queue.
+//! One flow: utilisation, packets sent per packet needed, and queue.
 
 use transport::congestion::{BbrSettings, BbrTolerantSettings, CongestionConfig, ControllerSettings};
 
 use crate::congestion_loop::at;
 use crate::congestion_loop::model::{Loop, Path, SEGMENT, Workload};
 
-/// Controller, packets of queue, loss in percent (in both directions); then the part of the link used,
-/// packets sent for each one needed, and packets that a packet finds waiting.
+/// Controller, queue in packets and loss in percent (in both directions); then utilisation, packets sent per packet
+/// needed, and mean queue found by a packet.
 type Row = (&'static str, usize, f64, f64, f64, f64);
 
-/// Measured, and reviewed: a change here must be explained. What theory says of it:
-/// - BBR paces 1 % below the bandwidth and spends 2 % on ProbeRTT. Its queue does not grow with the buffer. A loss of
-///   more than its threshold of 2 % counts as congestion, as in the draft; to `bbr-tolerant` random loss costs about itself.
-/// - Reno keeps the link full where the queue holds a bandwidth-delay product (164 packets), CUBIC from
-///   0.43 of it on (1/0.7 - 1), and both fill whatever queue there is.
-/// - At random loss p Reno gets 1.31/sqrt(p) packets a round trip: 41, 13, 9 and 6 of 164 here.
+/// Measured and reviewed values; a change must be explained. Theory:
+/// - BBR paces 1 % below the bandwidth and spends 2 % on ProbeRTT. Its queue does not grow with the buffer. Loss above
+///   2 % counts as congestion, as in the draft; `bbr-tolerant` loses about the share that the path loses.
+/// - Reno keeps the link full with a queue of one bandwidth-delay product (164 packets), CUBIC with 0.43 of it
+///   (1/0.7 - 1), and both fill any queue.
+/// - With random loss p Reno gets 1.31/sqrt(p) packets per round trip: 41, 13, 9 and 6 of 164 here.
 #[rustfmt::skip]
 const TABLE: &[Row] = &[
     ("bbr", 16, 0.0, 0.926, 1.001, 0.6),
@@ -93,7 +93,7 @@ fn one_flow_over_queue_and_loss() {
     assert!(wrong.is_empty(), "not as reviewed:\n{}", wrong.join("\n"));
 }
 
-/// 96 Mbit/s of payload, 20 ms, 20 s of which the first 5 do not count.
+/// 96 Mbit/s of payload, 20 ms, 20 s without the first 5 s.
 fn measure(controller: &str, queue: usize, loss: f64) -> (f64, f64, f64) {
     let path = Path::new(96.0, 20.0, queue, loss / 100.0);
     let controller = CongestionConfig::named(controller).unwrap().build(SEGMENT);
@@ -111,11 +111,11 @@ fn measure(controller: &str, queue: usize, loss: f64) -> (f64, f64, f64) {
     )
 }
 
-/// The first 99 % of a file of 20 MB with BBR over 100 Mbit/s (96 of payload), 20 ms, a queue of one
-/// bandwidth-delay product, 1 % of loss in each direction. At most 95 Mbit/s arrive; the four doublings from
-/// 10 packets to a full pipe take the time of 4 MB, those from 32 packets a third less.
+/// The first 99 % of a file of 20 MB with BBR over 100 Mbit/s (96 of payload), 20 ms, a queue of one bandwidth-delay
+/// product, 1 % loss in each direction. At most 95 Mbit/s arrive; the four doublings from 10 packets to a full pipe
+/// take the time of 4 MB, those from 32 packets a third less.
 #[test]
-fn a_file_at_one_percent_loss() {
+fn file_at_one_percent_loss() {
     for (initial_window, least) in [(10, 87.5), (32, 89.5)] {
         for seed in 0..10 {
             let workload = Workload {
@@ -145,9 +145,9 @@ fn a_file_at_one_percent_loss() {
     }
 }
 
-/// quinn's BBR reaches 32 Mbit/s of 50 here; 47 would be ideal.
+/// quinn's BBR reaches 32 of 50 Mbit/s here; 47 is the ideal.
 #[test]
-fn two_percent_on_a_long_path() {
+fn two_percent_loss_on_a_long_path() {
     for seed in 0..5 {
         let path = Path::new(48.0, 100.0, 411, 0.02);
         let mut run = Loop::new(
@@ -164,10 +164,10 @@ fn two_percent_on_a_long_path() {
     }
 }
 
-/// A path that loses a tenth whatever is sent: at most 90 % of it can be used. The draft alone, `bbr`, uses less than
-/// a tenth of it where the path holds many packets.
+/// A path that loses a tenth of all packets: at most 90 % of it is usable. The draft, `bbr`, uses less than a tenth
+/// of it if the path holds many packets.
 #[test]
-fn a_tenth_lost_at_random() {
+fn ten_percent_random_loss() {
     for (rate, rtt) in [
         (2.0, 20.0),
         (20.0, 2.0),
@@ -199,7 +199,7 @@ fn a_tenth_lost_at_random() {
 }
 
 #[test]
-fn a_fixed_rate_is_kept() {
+fn keeps_fixed_rate() {
     let fixed: CongestionConfig =
         serde_json::from_str(r#"{"kind": "fixed", "window": 500, "rate": "10Mbit/s"}"#).unwrap();
     let mut run = Loop::new(

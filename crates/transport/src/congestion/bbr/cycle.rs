@@ -1,15 +1,15 @@
-//! ProbeBW: send slower, as fast as, and faster than the network delivers, in turn
-//! (draft-ietf-ccwg-bbr, section 5.3.3).
+//! ProbeBW: sends slower than, as fast as, and faster than the network delivers, in turn (draft-ietf-ccwg-bbr,
+//! section 5.3.3).
 
 use foundation::{Duration, Instant};
 
-use super::{AckPhase, Bbr, Round, State, UNBOUNDED};
+use super::{AckPhase, AckSample, Bbr, State, UNBOUNDED};
 
-/// Part of the long-term bound that is left to others, in percent (BBR.Headroom).
+/// Headroom below the long-term bound for other flows, in percent (BBR.Headroom).
 const HEADROOM_PERCENT: u64 = 15;
-/// Rounds after which a probe is due at the latest, so that Reno and CUBIC can live beside it.
+/// Maximum number of rounds between probes, for coexistence with Reno and CUBIC.
 const MAX_ROUNDS: u64 = 63;
-/// The least time between two probes; up to a second more is drawn.
+/// Minimum time between probes; up to one second is added at random.
 const PROBE_WAIT: Duration = Duration::from_secs(2);
 
 impl Bbr {
@@ -27,9 +27,9 @@ impl Bbr {
         self.state = State::Down;
     }
 
-    /// When the next probe is due. Flows that share a bottleneck should not probe together: the
-    /// draw comes from the time and the bytes so far, which differ between flows, so that a
-    /// controller needs no random numbers from outside.
+    /// Draws the time of the next probe. Flows that share a bottleneck should not probe together: the draw depends on
+    /// the time and the bytes so far, which differ between flows, so that a controller needs no external random
+    /// numbers.
     fn draw_probe_wait(&mut self, now: Instant) {
         let mixed = (now.as_nanos() ^ self.delivered.rotate_left(32)).wrapping_mul(0x9e37_79b9_7f4a_7c15);
         self.rounds_since_probe = mixed >> 63;
@@ -46,29 +46,29 @@ impl Bbr {
         self.state = State::Refill;
     }
 
-    fn start_up(&mut self, round: &Round) {
+    fn start_up(&mut self, sample: &AckSample) {
         self.probe_samples = true;
         self.ack_phase = AckPhase::ProbeStarting;
         self.start_round();
-        self.full_pipe.restart(round.rate);
+        self.full_pipe.restart(sample.rate);
         self.state = State::Up;
         self.steepen_long_term_bound();
     }
 
-    pub(super) fn update_cycle(&mut self, round: &Round) {
-        if !self.full_pipe.ever || self.adapt_long_term_bound(round) {
+    pub(super) fn update_cycle(&mut self, sample: &AckSample) {
+        if !self.full_pipe.ever || self.adapt_long_term_bound(sample) {
             return;
         }
-        if self.state == State::Up && self.is_time_to_go_down(round) {
+        if self.state == State::Up && self.is_time_to_go_down(sample) {
             self.previous_probe_too_high = false;
-            self.start_down(round.now);
+            self.start_down(sample.now);
             return;
         }
         match self.state {
-            State::Down if self.is_time_to_probe(round.now) => self.start_refill(),
+            State::Down if self.is_time_to_probe(sample.now) => self.start_refill(),
             State::Down if self.is_time_to_cruise() => self.state = State::Cruise,
-            State::Cruise if self.is_time_to_probe(round.now) => self.start_refill(),
-            State::Refill if round.starts => self.start_up(round),
+            State::Cruise if self.is_time_to_probe(sample.now) => self.start_refill(),
+            State::Refill if sample.starts_round => self.start_up(sample),
             _ => {}
         }
     }
@@ -83,20 +83,20 @@ impl Bbr {
             && self.in_flight <= self.inflight_at(self.max_bw(), 100)
     }
 
-    fn is_time_to_go_down(&mut self, round: &Round) -> bool {
+    fn is_time_to_go_down(&mut self, sample: &AckSample) -> bool {
         if self.previous_probe_too_high && self.in_flight >= self.inflight_longterm {
             self.previous_probe_precautionary = true;
             return true;
         }
         if self.is_window_limited() && self.window >= self.inflight_longterm {
-            // The bound, not the path, holds the rate down.
-            self.full_pipe.restart(round.rate);
+            // The bound limits the rate, not the path.
+            self.full_pipe.restart(sample.rate);
             return false;
         }
         self.full_pipe.now
     }
 
-    /// The long-term bound less what is left to others.
+    /// Returns the long-term bound minus the headroom.
     pub(super) fn inflight_with_headroom(&self) -> u64 {
         if self.inflight_longterm == UNBOUNDED {
             return UNBOUNDED;
@@ -107,24 +107,24 @@ impl Bbr {
             .max(self.min_window())
     }
 
-    /// The long-term bound grows by 1, 2, 4, … segments in the rounds of a probe.
+    /// Makes the long-term bound grow by 1, 2, 4, … segments in the rounds of a probe.
     fn steepen_long_term_bound(&mut self) {
         let growth = 1 << self.probe_up_rounds;
         self.probe_up_rounds = (self.probe_up_rounds + 1).min(30);
         self.probe_up_bytes_a_segment = (self.window / growth).max(self.segment);
     }
 
-    pub(super) fn raise_long_term_bound(&mut self, round: &Round) {
+    pub(super) fn raise_long_term_bound(&mut self, sample: &AckSample) {
         if !self.is_window_limited() || self.window < self.inflight_longterm {
             return;
         }
-        self.probe_up_acknowledged += round.acknowledged;
+        self.probe_up_acknowledged += sample.acknowledged;
         if self.probe_up_acknowledged >= self.probe_up_bytes_a_segment {
             let segments = self.probe_up_acknowledged / self.probe_up_bytes_a_segment;
             self.probe_up_acknowledged -= segments * self.probe_up_bytes_a_segment;
             self.inflight_longterm = self.inflight_longterm.saturating_add(segments * self.segment);
         }
-        if round.starts {
+        if sample.starts_round {
             self.steepen_long_term_bound();
         }
     }

@@ -1,36 +1,36 @@
-//! What losses tell about the path: bounds for the long term, found while probing, and for the
-//! short term, until the next probe (draft-ietf-ccwg-bbr, section 5.5.10).
+//! Response to losses: long-term bounds, found while probing, and short-term bounds, until the next probe
+//! (draft-ietf-ccwg-bbr, section 5.5.10).
 
 use foundation::Instant;
 
 use super::undo::Undo;
-use super::{AckPhase, Bbr, Flight, PPM, Round, State, UNBOUNDED, scale};
+use super::{AckPhase, AckSample, Bbr, Flight, PPM, State, UNBOUNDED, scale};
 use crate::congestion::Loss;
 
 impl Bbr {
-    /// Whether more was lost during a packet's flight than the network may lose.
+    /// Returns whether more than the allowed share was lost during a packet's flight.
     pub(super) fn is_too_high(&self, flight: Flight) -> bool {
         let allowed = self.share(flight.in_flight);
         flight.lost > allowed && flight.lost > allowed + self.ambient_loss(flight.in_flight)
     }
 
-    /// The loss threshold's part of `bytes`.
+    /// Returns the loss threshold's share of `bytes`.
     fn share(&self, bytes: u64) -> u64 {
         scale(bytes, self.loss_ppm, PPM)
     }
 
-    fn begin_loss_round(&mut self) {
+    fn start_loss_round(&mut self) {
         if !self.loss_in_round {
             self.loss_round_end = self.delivered;
-            self.remember();
+            self.save_bounds();
         }
         self.loss_in_round = true;
     }
 
-    /// A mark is congestion for certain: the draft leaves the response open but demands one
-    /// (section 3.6). It ends Startup and a probe, and lowers the short-term bounds else.
+    /// Handles a congestion mark, to which the draft requires an unspecified response (section 3.6). It ends Startup
+    /// and a probe; otherwise it lowers the short-term bounds.
     pub(super) fn note_mark(&mut self, now: Instant) {
-        self.begin_loss_round();
+        self.start_loss_round();
         self.marked_in_round = true;
         match self.state {
             State::Startup => self.full_pipe.ever = true,
@@ -39,12 +39,12 @@ impl Bbr {
             }
             _ => {}
         }
-        // Congestion that was marked was some: there is nothing to undo.
+        // Marked congestion cannot be spurious: there is nothing to undo.
         self.undo = Undo::default();
     }
 
     pub(super) fn note_loss(&mut self, loss: &Loss) {
-        self.begin_loss_round();
+        self.start_loss_round();
         self.loss_events += 1;
         self.ambient.on_lost(loss.bytes);
         if !self.probe_samples {
@@ -60,8 +60,8 @@ impl Bbr {
         }
     }
 
-    /// The bytes in flight at which the losses crossed the threshold, somewhere within the `bytes`
-    /// that were now lost (section 5.5.10.2).
+    /// Returns the bytes in flight at which the losses crossed the threshold, within the last `bytes` lost (section
+    /// 5.5.10.2).
     pub(super) fn in_flight_at_loss(&self, flight: Flight, bytes: u64) -> u64 {
         let prior = flight.in_flight.saturating_sub(bytes);
         let lost_prior = flight.lost.saturating_sub(bytes);
@@ -69,7 +69,7 @@ impl Bbr {
         prior + scale(allowed, PPM, PPM - self.loss_ppm).min(bytes)
     }
 
-    /// Probing put too much into the network: remember how much, and stop probing.
+    /// Handles too much loss of a probe: lowers the long-term bound and stops probing.
     fn handle_too_high(&mut self, in_flight: u64, application_limited: bool, now: Instant) {
         self.previous_probe_too_high = true;
         self.probe_samples = false;
@@ -83,15 +83,15 @@ impl Bbr {
         }
     }
 
-    /// Follows the deliveries of the round at hand; at its end, adapts to the losses in it.
-    pub(super) fn update_congestion_signals(&mut self, round: &mut Round) {
-        self.bw_latest = self.bw_latest.max(round.rate);
-        self.inflight_latest = self.inflight_latest.max(round.delivered);
-        if round.prior_delivered < self.loss_round_end {
+    /// Updates the delivery signals of the current round; at its end, responds to its losses.
+    pub(super) fn update_congestion_signals(&mut self, sample: &mut AckSample) {
+        self.bw_latest = self.bw_latest.max(sample.rate);
+        self.inflight_latest = self.inflight_latest.max(sample.delivered);
+        if sample.prior_delivered < self.loss_round_end {
             return;
         }
         self.loss_round_end = self.delivered;
-        round.loss_round_starts = true;
+        sample.starts_loss_round = true;
         let congested = self.marked_in_round || self.loss_in_round && self.round_lost_too_much();
         if congested && !self.is_probing() {
             self.lower_short_term_bounds();
@@ -100,7 +100,7 @@ impl Bbr {
         self.marked_in_round = false;
     }
 
-    /// By beta at most, and not below what the path has just delivered.
+    /// Reduces by beta at most, and not below the last delivery.
     fn lower_short_term_bounds(&mut self) {
         if self.bw_shortterm == UNBOUNDED {
             self.bw_shortterm = self.max_bw();
@@ -125,22 +125,22 @@ impl Bbr {
         self.inflight_latest = 0;
     }
 
-    /// Whether the sender is looking for more bandwidth.
+    /// Returns whether the sender probes for more bandwidth.
     fn is_probing(&self) -> bool {
         matches!(self.state, State::Startup | State::Refill | State::Up)
     }
 
-    /// Follows the ACKs of a probe, and raises the long-term bound where it held without loss
-    /// (section 5.3.3.6). True where it decided the next state.
-    pub(super) fn adapt_long_term_bound(&mut self, round: &Round) -> bool {
-        if round.starts && self.ack_phase == AckPhase::ProbeStarting {
+    /// Processes the ACKs of a probe, and raises the long-term bound if there was no loss (section 5.3.3.6). Returns
+    /// whether it changed the state.
+    pub(super) fn adapt_long_term_bound(&mut self, sample: &AckSample) -> bool {
+        if sample.starts_round && self.ack_phase == AckPhase::ProbeStarting {
             self.ack_phase = AckPhase::ProbeFeedback;
         }
-        if round.starts && self.ack_phase == AckPhase::ProbeStopping {
+        if sample.starts_round && self.ack_phase == AckPhase::ProbeStopping {
             self.probe_samples = false;
             self.ack_phase = AckPhase::Init;
             if self.state.is_probe_bandwidth() {
-                if !round.application_limited {
+                if !sample.application_limited {
                     self.bandwidth.advance();
                     self.ambient.advance_cycle();
                 }
@@ -150,10 +150,10 @@ impl Bbr {
                 }
             }
         }
-        if self.inflight_longterm != UNBOUNDED && !self.is_too_high(round.flight) {
-            self.inflight_longterm = self.inflight_longterm.max(round.flight.in_flight);
+        if self.inflight_longterm != UNBOUNDED && !self.is_too_high(sample.flight) {
+            self.inflight_longterm = self.inflight_longterm.max(sample.flight.in_flight);
             if self.state == State::Up {
-                self.raise_long_term_bound(round);
+                self.raise_long_term_bound(sample);
             }
         }
         false

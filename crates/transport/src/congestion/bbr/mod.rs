@@ -1,25 +1,25 @@
-//! BBR, version 3 (draft-ietf-ccwg-bbr): a model of the path, its bandwidth and its least
-//! round-trip time, from which follow the pacing rate and the window.
+//! BBR, version 3 (draft-ietf-ccwg-bbr): a model of the path, its bandwidth and minimum round-trip time, determines
+//! the pacing rate and the window.
 //!
-//! The parts: [`model`] is what is known of the path, [`filters`] remember maxima, [`startup`] finds the bandwidth, [`cycle`] probes for
-//! more, [`loss`] bounds what may be in flight, [`probe_rtt`] looks at the empty path. Rates are in
-//! bit/s, gains in percent, all else in bytes; the model is in integers.
+//! [`model`] holds the state of the path, [`startup`] finds the bandwidth, [`cycle`] probes for more, [`loss`] bounds
+//! the bytes in flight, [`probe_rtt`] measures the empty path. Rates are in bit/s, gains in percent, everything else
+//! in bytes; the model uses integers.
 //!
-//! It departs from the draft in two points: an ACK that arrives sooner than the path allows counts as one of an
-//! earlier transmission, and marks of congestion are answered, which the draft leaves open. The estimate of random
-//! loss in [`ambient`] belongs to the controller of [`tolerant`] alone.
+//! Differences from the draft: an ACK that arrives sooner than the path allows is attributed to an earlier
+//! transmission, and congestion marks, which the draft leaves open, are handled. The estimate of random loss in
+//! [`ambient`] is used by the controller of [`tolerant`] only.
 
 mod ambient;
 mod cycle;
-pub(super) mod filters;
 mod loss;
 mod model;
 mod probe_rtt;
 mod settings;
-pub(super) mod startup;
+mod startup;
 #[cfg(test)]
 mod tests;
 mod tolerant;
+mod two_cycle_max;
 mod undo;
 
 pub use settings::BbrSettings;
@@ -28,27 +28,28 @@ pub use tolerant::BbrTolerantSettings;
 use foundation::{Duration, Instant, Probability, Rate};
 
 use self::ambient::Ambient;
-use self::filters::{RoundFilter, TwoCycleMax};
 use self::probe_rtt::MinRttFilter;
-use self::startup::FullPipe;
+use self::two_cycle_max::TwoCycleMax;
 use self::undo::Undo;
 use super::arithmetic::scale;
+use super::full_pipe::FullPipe;
+use super::round_filter::RoundFilter;
 use super::{Acknowledgement, Controller, Loss};
 
-/// No bound.
+/// Value of an unset bound.
 const UNBOUNDED: u64 = u64::MAX;
-/// Startup's pacing gain in percent: 4 ln 2, the least that doubles the rate each round.
+/// Pacing gain of Startup in percent: 4 ln 2, the smallest that doubles the rate each sample.
 const STARTUP_GAIN: u64 = 277;
-/// Pacing stays this much below the bandwidth, in percent, so that queues drain.
+/// Margin of the pacing rate below the bandwidth in percent, which drains queues.
 const PACING_MARGIN: u64 = 1;
-/// The least window, in segments: enough for a receiver that acknowledges every second packet.
+/// Minimum window in segments, sufficient for a receiver that acknowledges every second packet.
 const MIN_WINDOW: u64 = 4;
-/// Parts per million in the whole.
+/// Parts per million.
 const PPM: u64 = 1_000_000;
-/// Rounds over which ACK aggregation is remembered once the pipe was full.
+/// Rounds of the maximum filter of ACK aggregation once the pipe was full.
 const AGGREGATION_ROUNDS: u64 = 10;
 
-/// The state machine (section 5.1.1). The order is that of the metric "state", from 0.
+/// State machine (section 5.1.1), numbered from 0 as in the metric "state".
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum State {
     Startup,
@@ -61,7 +62,7 @@ enum State {
 }
 
 impl State {
-    /// Pacing gain in percent (draft-ietf-ccwg-bbr, section 5.6.1).
+    /// Returns the pacing gain in percent (draft-ietf-ccwg-bbr, section 5.6.1).
     const fn pacing_gain(self) -> u64 {
         match self {
             Self::Startup => STARTUP_GAIN,
@@ -72,7 +73,7 @@ impl State {
         }
     }
 
-    /// Window gain in percent.
+    /// Returns the window gain in percent.
     const fn window_gain(self) -> u64 {
         match self {
             Self::Up => 225,
@@ -86,7 +87,7 @@ impl State {
     }
 }
 
-/// What the ACKs that arrive tell about the last probe.
+/// Relation of arriving ACKs to the last probe.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum AckPhase {
     Init,
@@ -96,36 +97,36 @@ enum AckPhase {
     ProbeStopping,
 }
 
-/// What was in flight when a packet left and how much has been lost since.
+/// Bytes in flight when a packet was sent, and bytes lost since.
 #[derive(Clone, Copy, Debug)]
 struct Flight {
     in_flight: u64,
     lost: u64,
 }
 
-/// One ACK as the model sees it.
+/// Sample of one ACK for the model.
 #[derive(Clone, Copy, Debug)]
-struct Round {
+struct AckSample {
     now: Instant,
     rtt: Option<Duration>,
     acknowledged: u64,
-    /// Delivery rate, 0 where there is none.
+    /// Delivery rate in bit/s, 0 if unknown.
     rate: u64,
     delivered: u64,
     prior_delivered: u64,
     application_limited: bool,
     flight: Flight,
-    /// This ACK begins a round.
-    starts: bool,
-    /// This ACK ends a round in which losses are counted.
-    loss_round_starts: bool,
+    /// This ACK starts a sample.
+    starts_round: bool,
+    /// This ACK ends a round of loss accounting.
+    starts_loss_round: bool,
 }
 
 fn ppm(part: Probability) -> u64 {
     (part.value() * PPM as f64).round() as u64
 }
 
-/// One connection's BBR.
+/// BBR of one connection.
 #[derive(Clone, Debug)]
 pub(super) struct Bbr {
     segment: u64,
@@ -138,18 +139,18 @@ pub(super) struct Bbr {
 
     state: State,
     window: u64,
-    /// The window before a timeout or ProbeRTT.
+    /// Window before a timeout or ProbeRTT.
     prior_window: u64,
-    /// In bit/s.
+    /// Pacing rate in bit/s.
     pacing_rate: u64,
-    /// The window to come back to once something sent after a timeout arrives.
+    /// A timeout happened, and no packet sent after it was acknowledged.
     timed_out: bool,
 
     delivered: u64,
     in_flight: u64,
     round_count: u64,
     round_end: u64,
-    /// The window was in full use in this round, in the last round.
+    /// The window was fully used in this round and in the last one.
     window_limited: [bool; 2],
     /// Rate samples up to this many delivered bytes are limited by ProbeRTT.
     limited_until: u64,
@@ -157,7 +158,7 @@ pub(super) struct Bbr {
     restarting: bool,
 
     bandwidth: TwoCycleMax,
-    /// The lower one of the long- and the short-term bandwidth.
+    /// Minimum of the long-term and the short-term bandwidth.
     bw: u64,
     min_rtt: MinRttFilter,
     aggregation: RoundFilter,
@@ -196,7 +197,7 @@ pub(super) struct Bbr {
 }
 
 impl Bbr {
-    /// `random_loss_limit`: the largest loss that may be attributed to the path; zero for the draft.
+    /// `random_loss_limit` is the largest loss attributed to the path; zero for the draft.
     fn new(settings: &BbrSettings, random_loss_limit: Probability, segment: u64) -> Self {
         let window = settings.initial_window.saturating_mul(segment);
         let mut this = Self {
@@ -252,7 +253,7 @@ impl Bbr {
             probe_rtt_done_at: None,
             probe_rtt_round_done: false,
         };
-        // Nothing is known yet: a millisecond stands for the round-trip time (section 5.6.2).
+        // Initially the round-trip time is assumed to be 1 ms (section 5.6.2).
         this.initialize_pacing(Duration::from_millis(1));
         this
     }
@@ -268,7 +269,7 @@ impl Bbr {
         self.round_end = self.delivered;
     }
 
-    /// Remembers the window unless it is cut down for a while already.
+    /// Saves the window unless it is already temporarily reduced.
     fn save_window(&mut self) {
         self.prior_window = if self.timed_out {
             self.prior_window.max(self.window)
@@ -285,10 +286,10 @@ impl Bbr {
     }
 
     fn set_window(&mut self, acknowledged: u64) {
-        let most = self.with_quanta(self.bdp(self.state.window_gain()).saturating_add(self.aggregated));
+        let target = self.with_quanta(self.bdp(self.state.window_gain()).saturating_add(self.aggregated));
         if self.full_pipe.ever {
-            self.window = self.window.saturating_add(acknowledged).min(most);
-        } else if self.window < most || self.delivered < self.initial_window {
+            self.window = self.window.saturating_add(acknowledged).min(target);
+        } else if self.window < target || self.delivered < self.initial_window {
             self.window = self.window.saturating_add(acknowledged);
         }
         self.window = self.window.max(self.min_window());
@@ -311,7 +312,7 @@ impl Controller for Bbr {
         if bytes_in_flight > bytes || self.delivered == 0 {
             return;
         }
-        // Nothing was in flight: the queue is as empty as it gets, and ACKs start anew (section 5.4).
+        // Nothing was in flight: the queue is as empty as possible, and ACK aggregation restarts (section 5.4).
         self.restarting = true;
         self.aggregation_started = now;
         self.aggregation_delivered = 0;
@@ -325,29 +326,29 @@ impl Controller for Bbr {
     fn on_acknowledged(&mut self, ack: &Acknowledgement) {
         self.delivered = ack.delivered;
         self.in_flight = ack.bytes_in_flight;
-        let Some(mut round) = self.observe(ack) else {
+        let Some(mut sample) = self.observe(ack) else {
             return;
         };
-        if self.timed_out && round.starts {
+        if self.timed_out && sample.starts_round {
             self.timed_out = false;
             self.window = self.window.max(self.prior_window);
         }
-        if let (None, Some(rtt)) = (self.min_rtt.value, round.rtt) {
+        if let (None, Some(rtt)) = (self.min_rtt.value, sample.rtt) {
             self.initialize_pacing(rtt);
         }
-        self.update_congestion_signals(&mut round);
-        self.update_ambient_loss(&round);
-        self.update_aggregation(&round);
-        self.check_startup_and_drain(&round);
-        self.update_cycle(&round);
-        self.update_min_rtt(&round);
-        if round.loss_round_starts {
-            self.bw_latest = round.rate;
-            self.inflight_latest = round.delivered;
+        self.update_congestion_signals(&mut sample);
+        self.update_ambient_loss(&sample);
+        self.update_aggregation(&sample);
+        self.check_startup_and_drain(&sample);
+        self.update_cycle(&sample);
+        self.update_min_rtt(&sample);
+        if sample.starts_loss_round {
+            self.bw_latest = sample.rate;
+            self.inflight_latest = sample.delivered;
         }
         self.bw = self.max_bw().min(self.bw_shortterm);
         self.set_pacing_rate(self.state.pacing_gain());
-        self.set_window(round.acknowledged);
+        self.set_window(sample.acknowledged);
     }
 
     fn on_lost(&mut self, loss: &Loss) {
@@ -368,7 +369,7 @@ impl Controller for Bbr {
     }
 
     fn on_spurious(&mut self, now: Instant) {
-        self.take_back(now);
+        self.undo_losses(now);
     }
 
     fn in_slow_start(&self) -> bool {

@@ -1,8 +1,8 @@
-//! What the measurements say about the path: rounds, bandwidth, bandwidth-delay product, aggregation.
+//! State of the path: rounds, bandwidth, bandwidth-delay product, ACK aggregation.
 
 use foundation::Rate;
 
-use super::{AGGREGATION_ROUNDS, Bbr, Flight, MIN_WINDOW, Round, State};
+use super::{AGGREGATION_ROUNDS, AckSample, Bbr, Flight, MIN_WINDOW, State};
 use crate::congestion::arithmetic::bytes_in;
 use crate::congestion::{Acknowledgement, pacer};
 
@@ -15,7 +15,7 @@ impl Bbr {
         MIN_WINDOW * self.segment
     }
 
-    /// `gain` percent of what `bandwidth` delivers in the least round-trip time.
+    /// Returns `gain` percent of the bytes that `bandwidth` delivers in the minimum round-trip time.
     #[inline]
     pub(super) fn bdp_at(&self, bandwidth: u64, gain: u64) -> u64 {
         let Some(rtt) = self.min_rtt.value else {
@@ -28,7 +28,7 @@ impl Bbr {
         self.bdp_at(self.bw, gain)
     }
 
-    /// At least what lets senders and receivers work in trains of packets (section 5.6.4.2).
+    /// Returns at least the bytes that senders and receivers need for packet trains (section 5.6.4.2).
     pub(super) fn with_quanta(&self, bytes: u64) -> u64 {
         let quantum =
             Rate::from_bits_per_second(self.pacing_rate).map_or(0, |rate| pacer::burst(rate, self.segment));
@@ -56,55 +56,58 @@ impl Bbr {
         self.window_limited[0] || self.window_limited[1]
     }
 
-    /// One ACK's worth of facts; counts rounds.
-    pub(super) fn observe(&mut self, ack: &Acknowledgement) -> Option<Round> {
-        let sample = ack.rate_sample?;
-        let limited = sample.application_limited || sample.prior_delivered < self.limited_until;
-        // An ACK sooner than the path allows is one of an earlier transmission of the same packet: its
-        // bytes count, but it measures nothing.
+    /// Converts an ACK to a sample and counts rounds.
+    pub(super) fn observe(&mut self, ack: &Acknowledgement) -> Option<AckSample> {
+        let rate_sample = ack.rate_sample?;
+        let limited = rate_sample.application_limited || rate_sample.prior_delivered < self.limited_until;
+        // An ACK sooner than the path allows belongs to an earlier transmission of the same packet: its bytes count,
+        // but it gives no measurement.
         let least = self.min_rtt.value.unwrap_or_default();
         let genuine = ack.now - ack.newest_sent_at >= ack.rtt.map_or(least, |rtt| rtt.min(least));
-        let starts = genuine && sample.prior_delivered >= self.round_end;
-        if starts {
+        let starts_round = genuine && rate_sample.prior_delivered >= self.round_end;
+        if starts_round {
             self.start_round();
             self.round_count += 1;
             self.rounds_since_probe += 1;
             self.window_limited = [false, self.window_limited[0]];
         }
-        let rate = sample.rate().filter(|_| genuine).map_or(0, Rate::bits_per_second);
+        let rate = rate_sample
+            .rate()
+            .filter(|_| genuine)
+            .map_or(0, Rate::bits_per_second);
         if rate > 0 && (rate >= self.max_bw() || !limited) {
             self.bandwidth.update(rate);
         }
-        Some(Round {
+        Some(AckSample {
             now: ack.now,
-            // No path is that short: a clock too coarse would make the model collapse.
+            // A zero sample is due to a coarse clock and would make the model collapse.
             rtt: ack.rtt.filter(|rtt| !rtt.is_zero()),
             acknowledged: ack.bytes,
             rate,
-            delivered: sample.delivered,
-            prior_delivered: sample.prior_delivered,
+            delivered: rate_sample.delivered,
+            prior_delivered: rate_sample.prior_delivered,
             application_limited: limited,
             flight: Flight {
-                in_flight: sample.in_flight_at_send,
-                lost: sample.lost,
+                in_flight: rate_sample.in_flight_at_send,
+                lost: rate_sample.lost,
             },
-            starts,
-            loss_round_starts: false,
+            starts_round,
+            starts_loss_round: false,
         })
     }
 
-    /// How much more than the bandwidth explains arrives at once (section 5.5.9).
-    pub(super) fn update_aggregation(&mut self, round: &Round) {
-        let expected = bytes_in(self.bw, round.now - self.aggregation_started);
-        let mut excess = self.aggregation_delivered + round.acknowledged;
+    /// Updates the bytes that arrive at once beyond the bandwidth (section 5.5.9).
+    pub(super) fn update_aggregation(&mut self, sample: &AckSample) {
+        let expected = bytes_in(self.bw, sample.now - self.aggregation_started);
+        let mut excess = self.aggregation_delivered + sample.acknowledged;
         if self.aggregation_delivered <= expected {
-            self.aggregation_started = round.now;
+            self.aggregation_started = sample.now;
             self.aggregation_delivered = 0;
-            excess = round.acknowledged;
+            excess = sample.acknowledged;
         } else {
             excess -= expected;
         }
-        self.aggregation_delivered += round.acknowledged;
+        self.aggregation_delivered += sample.acknowledged;
         let rounds = if self.full_pipe.ever {
             AGGREGATION_ROUNDS
         } else {

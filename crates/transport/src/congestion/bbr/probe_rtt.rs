@@ -1,23 +1,23 @@
-//! The least round-trip time, and ProbeRTT: a look at the path with a drained queue
-//! (draft-ietf-ccwg-bbr, section 5.3.4).
+//! Minimum round-trip time, and ProbeRTT, which measures the path with a drained queue (draft-ietf-ccwg-bbr, section
+//! 5.3.4).
 
 use foundation::{Duration, Instant};
 
-use super::{AckPhase, Bbr, Round, State};
+use super::{AckPhase, AckSample, Bbr, State};
 
-/// How long the least round-trip time is remembered, in intervals between probes: 10 s with the draft's 5 s.
+/// Memory of the minimum round-trip time in probe intervals: 10 s with the draft's 5 s.
 const MEMORY: u64 = 2;
 
-/// A windowed minimum of the round-trip time.
+/// Windowed minimum of the round-trip time.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct MinRttFilter {
-    /// What the model uses; `None` before the first sample.
+    /// Minimum used by the model; `None` before the first sample.
     pub value: Option<Duration>,
     at: Instant,
-    /// The least since the last probe.
+    /// Minimum since the last probe.
     recent: Option<Duration>,
     recent_at: Instant,
-    /// `recent` is older than the interval between probes.
+    /// `recent` is older than the probe interval.
     pub expired: bool,
 }
 
@@ -47,8 +47,9 @@ impl MinRttFilter {
 }
 
 impl Bbr {
-    pub(super) fn update_min_rtt(&mut self, round: &Round) {
-        self.min_rtt.update(round.now, round.rtt, self.probe_rtt_interval);
+    pub(super) fn update_min_rtt(&mut self, sample: &AckSample) {
+        self.min_rtt
+            .update(sample.now, sample.rtt, self.probe_rtt_interval);
         if self.state != State::ProbeRtt && self.min_rtt.expired && !self.restarting {
             self.state = State::ProbeRtt;
             self.save_window();
@@ -57,25 +58,25 @@ impl Bbr {
             self.start_round();
         }
         if self.state == State::ProbeRtt {
-            self.handle_probe_rtt(round);
+            self.handle_probe_rtt(sample);
         }
         self.restarting = false;
     }
 
-    fn handle_probe_rtt(&mut self, round: &Round) {
-        // Rates measured now, and of all that is still in flight at the end, say nothing.
+    fn handle_probe_rtt(&mut self, sample: &AckSample) {
+        // Rates measured now, and of everything in flight at the end, are not representative.
         self.limited_until = self.delivered + self.in_flight;
         match self.probe_rtt_done_at {
             None if self.in_flight <= self.probe_rtt_window() => {
-                self.probe_rtt_done_at = Some(round.now + self.probe_rtt_duration);
+                self.probe_rtt_done_at = Some(sample.now + self.probe_rtt_duration);
                 self.probe_rtt_round_done = false;
                 self.start_round();
             }
             None => {}
             Some(_) => {
-                self.probe_rtt_round_done |= round.starts;
+                self.probe_rtt_round_done |= sample.starts_round;
                 if self.probe_rtt_round_done {
-                    self.leave_probe_rtt_when_done(round.now);
+                    self.leave_probe_rtt_when_done(sample.now);
                 }
             }
         }
@@ -96,7 +97,7 @@ impl Bbr {
         }
     }
 
-    /// Half the bandwidth-delay product.
+    /// Returns half of the bandwidth-delay product.
     pub(super) fn probe_rtt_window(&self) -> u64 {
         self.bdp(50).max(self.min_window())
     }

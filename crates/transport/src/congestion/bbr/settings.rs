@@ -1,4 +1,4 @@
-//! Settings of BBR as the draft specifies it.
+//! Settings of BBR as specified by the draft.
 
 use foundation::{Duration, Probability, Problem};
 
@@ -12,15 +12,15 @@ use crate::congestion::settings::{
 #[derive(Clone, Debug, PartialEq, serde::Serialize, serde::Deserialize, schemars::JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct BbrSettings {
-    /// Window at the start, in packets (default 10, RFC 6928).
+    /// Initial window in packets (default 10, RFC 6928).
     pub initial_window: u64,
-    /// Loss in a round trip above which the network counts as overfull, 0.1% to 50% (default "2%").
+    /// Loss per round trip above which the network counts as congested, 0.1% to 50% (default "2%").
     pub loss_threshold: Probability,
-    /// Factor of the short-term bounds after a round trip with too much loss, 0.1 to 0.99 (default 0.7).
+    /// Reduction factor of the short-term bounds after a round trip with too much loss, 0.1 to 0.99 (default 0.7).
     pub beta: f64,
-    /// Time between two looks at the empty path, at least "100ms" (default "5s").
+    /// Interval of ProbeRTT, at least "100ms" (default "5s").
     pub probe_rtt_interval: Duration,
-    /// Length of a look at the empty path, at most "1s" (default "200ms").
+    /// Duration of ProbeRTT, at most "1s" (default "200ms").
     pub probe_rtt_duration: Duration,
 }
 
@@ -39,8 +39,8 @@ impl Default for BbrSettings {
 impl ControllerSettings for BbrSettings {
     fn validate(&self) -> Vec<Problem> {
         let mut problems: Vec<Problem> = check_initial_window(self.initial_window).into_iter().collect();
-        let mut check = |key: &str, fine: bool, value: String, allowed: &str| {
-            if !fine {
+        let mut check = |key: &str, valid: bool, value: String, allowed: &str| {
+            if !valid {
                 problems.push(Problem::new(key, format!("{value} is out of range: {allowed}")));
             }
         };
@@ -70,7 +70,7 @@ impl ControllerSettings for BbrSettings {
 }
 
 impl BbrSettings {
-    /// The settings with the initial window that the connection requests, if it requests one.
+    /// Returns the settings with the initial window of the connection, if it sets one.
     pub(super) fn with_context(&self, context: &ConnectionContext) -> Self {
         Self {
             initial_window: context.initial_window.unwrap_or(self.initial_window),

@@ -1,4 +1,4 @@
-//! Worked numbers of draft-ietf-ccwg-bbr. Whole connections are in `tests/congestion_loop`.
+//! Worked numbers of draft-ietf-ccwg-bbr. Tests of whole connections are in `tests/congestion_loop`.
 
 use foundation::{Duration, Instant};
 
@@ -12,7 +12,7 @@ fn bbr() -> Bbr {
     Bbr::new(&BbrSettings::default(), Probability::default(), SEGMENT)
 }
 
-/// A model of a path of 8 Mbit/s and 100 ms: a bandwidth-delay product of 100 packets.
+/// Returns the model of a path of 8 Mbit/s and 100 ms: a bandwidth-delay product of 100 packets.
 fn settled() -> Bbr {
     let mut bbr = bbr();
     bbr.bandwidth.update(8_000_000);
@@ -26,17 +26,17 @@ fn settled() -> Bbr {
 }
 
 #[test]
-fn before_any_sample_it_paces_the_initial_window_over_a_millisecond() {
+fn paces_initial_window_over_a_millisecond() {
     // Section 5.6.2: 2.77 * 10 packets / 1 ms.
     assert_eq!(bbr().pacing_rate, 10 * SEGMENT * 8 * 1000 * 277 / 100);
     assert_eq!(bbr().window(), 10 * SEGMENT);
 }
 
 #[test]
-fn windows_are_multiples_of_the_bandwidth_delay_product() {
+fn window_is_multiple_of_bdp() {
     let mut bbr = settled();
     assert_eq!(bbr.bdp(100), 100 * SEGMENT);
-    // The table of section 5.6.1.
+    // Table of section 5.6.1.
     for (state, window) in [
         (State::Down, 200),
         (State::Cruise, 200),
@@ -63,7 +63,7 @@ fn windows_are_multiples_of_the_bandwidth_delay_product() {
 }
 
 #[test]
-fn the_long_term_bound_leaves_headroom_in_cruise_only() {
+fn long_term_bound_has_headroom_in_cruise_only() {
     let mut bbr = settled();
     bbr.inflight_longterm = 120 * SEGMENT;
     for (state, window) in [
@@ -87,15 +87,15 @@ fn the_long_term_bound_leaves_headroom_in_cruise_only() {
 }
 
 #[test]
-fn losses_cross_the_threshold_somewhere_in_a_train() {
-    // Section 5.5.10.2: 2 % of x are lost where lost_prefix = (0.02 * prior - lost) / 0.98 of the train are in.
+fn finds_where_losses_cross_threshold() {
+    // 2 % of x are lost after lost_prefix = (0.02 × prior - lost) / 0.98 of the train (section 5.5.10.2).
     let bbr = settled();
     let flight = Flight {
         in_flight: 200 * SEGMENT,
         lost: 10 * SEGMENT,
     };
     assert!(bbr.is_too_high(flight));
-    // 190 packets before the train of 10, none lost: 3.8 may be lost, 3.877 more packets reach 2 %.
+    // 190 packets before the train of 10, none lost: 3.8 may be lost, and 3.877 more packets reach 2 %.
     assert_eq!(
         bbr.in_flight_at_loss(flight, 10 * SEGMENT),
         190 * SEGMENT + 3_800_000 / 980
@@ -143,8 +143,8 @@ fn loss(now: Instant) -> Loss {
 }
 
 #[test]
-fn a_round_with_losses_lowers_the_short_term_bounds_by_beta_at_most() {
-    // Section 5.5.10.3: to what was delivered, but not below 0.7 of the bound before.
+fn lossy_round_reduces_short_term_bounds_by_beta_at_most() {
+    // Down to the delivered bytes, but at least 0.7 of the previous bound (section 5.5.10.3).
     for (delivered_rate, bound) in [(7_000_000, 7_000_000), (4_000_000, 5_600_000)] {
         let mut bbr = settled();
         bbr.probe_wait = Duration::from_secs(3);
@@ -164,7 +164,7 @@ fn a_round_with_losses_lowers_the_short_term_bounds_by_beta_at_most() {
 }
 
 #[test]
-fn a_mark_is_answered_in_every_state() {
+fn responds_to_marks_in_every_state() {
     let now = Instant::ZERO + Duration::from_millis(500);
     let mut startup = bbr();
     startup.on_congestion_experienced(now, now - RTT);
@@ -184,7 +184,7 @@ fn a_mark_is_answered_in_every_state() {
 }
 
 #[test]
-fn a_timeout_leaves_one_segment_and_the_window_comes_back() {
+fn timeout_reduces_window_to_one_segment_temporarily() {
     let mut bbr = settled();
     let now = Instant::ZERO + Duration::from_millis(500);
     bbr.on_timeout(now, 90 * SEGMENT);
@@ -198,9 +198,9 @@ fn a_timeout_leaves_one_segment_and_the_window_comes_back() {
     );
 }
 
-/// Section 5.5.11: bounds and the state that a needless loss has ended come back.
+/// A spurious loss restores the bounds and the state that it ended (section 5.5.11).
 #[test]
-fn what_a_needless_loss_has_done_is_undone() {
+fn undoes_spurious_loss() {
     let now = Instant::ZERO + Duration::from_millis(500);
     let mut up = settled();
     up.state = State::Up;
@@ -232,15 +232,15 @@ fn what_a_needless_loss_has_done_is_undone() {
     startup.state = State::Drain;
     startup.on_spurious(now + RTT);
     assert!(startup.state == State::Startup && !startup.full_pipe.ever && startup.in_slow_start());
-    // Once only.
+    // Only once.
     startup.state = State::Drain;
     startup.on_spurious(now + RTT);
     assert_eq!(startup.state, State::Drain);
 }
 
-/// The window of before a timeout comes back at once when the timeout was needless (RFC 4015).
+/// A spurious timeout restores the window at once (RFC 4015).
 #[test]
-fn a_needless_timeout_is_undone() {
+fn undoes_spurious_timeout() {
     let mut bbr = settled();
     let now = Instant::ZERO + Duration::from_millis(500);
     bbr.on_timeout(now, 90 * SEGMENT);
@@ -249,12 +249,12 @@ fn a_needless_timeout_is_undone() {
 }
 
 #[test]
-fn an_ack_of_an_earlier_transmission_measures_nothing() {
+fn ignores_samples_of_earlier_transmissions() {
     let mut bbr = settled();
     let now = Instant::ZERO + Duration::from_millis(500);
     let rounds = bbr.round_count;
     let end = bbr.delivered;
-    // The packet seems to have left 1 ms ago on a path of 100 ms.
+    // The packet appears to have been sent 1 ms ago on a path of 100 ms.
     bbr.on_acknowledged(&Acknowledgement {
         newest_sent_at: now - Duration::from_millis(1),
         ..ack(&bbr.clone(), now, end, 80_000_000)

@@ -1,4 +1,4 @@
-//! BBR with an estimate of the path's random loss: the draft's controller and [`ambient`](super::ambient).
+//! BBR with an estimate of the path's random loss: the controller of the draft with [`ambient`](super::ambient).
 
 use foundation::{Probability, Problem};
 

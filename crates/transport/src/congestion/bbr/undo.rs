@@ -1,14 +1,14 @@
-//! Undoing the answer to losses that turn out to have been none (draft-ietf-ccwg-bbr, section 5.5.11).
+//! Undo of the response to spurious losses (draft-ietf-ccwg-bbr, section 5.5.11).
 
 use foundation::Instant;
 
 use super::{Bbr, State};
 
-/// What the model was before the losses of the last loss round.
+/// State before the losses of the last loss round.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Undo {
     bounds: Option<Bounds>,
-    /// The search for bandwidth that the losses have ended.
+    /// State of the search for bandwidth that the losses ended.
     pub ended: Option<State>,
 }
 
@@ -20,8 +20,8 @@ struct Bounds {
 }
 
 impl Bbr {
-    /// The first loss of a round: what follows may have to be undone (section 5.5.11.1).
-    pub(super) fn remember(&mut self) {
+    /// Saves the state at the first loss of a round (section 5.5.11.1).
+    pub(super) fn save_bounds(&mut self) {
         self.undo = Undo {
             bounds: Some(Bounds {
                 bw_shortterm: self.bw_shortterm,
@@ -32,9 +32,9 @@ impl Bbr {
         };
     }
 
-    /// The losses were none (section 5.5.11.2): bounds are no lower than they were, and a search that
-    /// they have ended goes on, unless ProbeRTT has come between.
-    pub(super) fn take_back(&mut self, now: Instant) {
+    /// Handles spurious losses (section 5.5.11.2): restores the bounds, and resumes a search that the losses ended,
+    /// unless ProbeRTT intervened.
+    pub(super) fn undo_losses(&mut self, now: Instant) {
         let undo = std::mem::take(&mut self.undo);
         if self.timed_out {
             self.timed_out = false;
@@ -54,7 +54,7 @@ impl Bbr {
                 }
             }
             Some(State::Up) if self.state.is_probe_bandwidth() && self.state != State::Up => {
-                // The pipe has drained meanwhile: it is filled before the probe goes on.
+                // The pipe has drained: it is refilled before the probe resumes.
                 self.cycle_started = now;
                 self.start_refill();
             }

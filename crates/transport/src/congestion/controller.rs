@@ -1,0 +1,147 @@
+//! The interface of congestion controllers.
+
+use foundation::{Duration, Instant, Rate};
+
+use super::siblings::Siblings;
+
+/// Delivery-rate sample over the flight of one packet (draft-cheng-iccrg-delivery-rate-estimation-02, section 3.3).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RateSample {
+    /// Bytes delivered over the sampling interval.
+    pub delivered: u64,
+    /// Sampling interval: the longer one of the send and the ACK phase. Zero if it was shorter than the minimum
+    /// round-trip time and therefore gives no rate (an ACK of the original transmission was attributed to a
+    /// retransmission).
+    pub interval: Duration,
+    /// Bytes that the connection had delivered when the sampled packet was sent.
+    pub prior_delivered: u64,
+    /// Bytes declared lost between the sampled packet's transmission and now.
+    pub lost: u64,
+    /// Bytes in flight when the sampled packet was sent, itself included.
+    pub in_flight_at_send: u64,
+    /// Whether the sender ran out of data during the sample, which makes the rate a lower bound.
+    pub application_limited: bool,
+}
+
+impl RateSample {
+    /// Returns the delivered bytes over the interval as a rate; `None` if the interval is zero.
+    #[must_use]
+    pub fn rate(&self) -> Option<Rate> {
+        let nanos = self.interval.as_nanos();
+        // 64 bits suffice for 2.3 GB, such as 10 Gbit/s for 1.8 s; larger samples use 128 bits.
+        let bits = match self.delivered.checked_mul(8_000_000_000) {
+            Some(scaled) => scaled.checked_div(nanos)?,
+            None => {
+                let scaled = u128::from(self.delivered) * 8_000_000_000;
+                u64::try_from(scaled.checked_div(u128::from(nanos))?).unwrap_or(u64::MAX)
+            }
+        };
+        Rate::from_bits_per_second(bits)
+    }
+}
+
+/// An ACK that newly acknowledges data.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Acknowledgement {
+    /// Arrival time.
+    pub now: Instant,
+    /// Newly acknowledged payload bytes, selectively or cumulatively.
+    pub bytes: u64,
+    /// Round-trip time of the newest acknowledged packet, if unambiguous (Karn).
+    pub rtt: Option<Duration>,
+    /// Send time of the newest acknowledged packet: windows do not grow on packets sent before the last reduction
+    /// (RFC 9002, section 7.3.2), and it delimits rounds.
+    pub newest_sent_at: Instant,
+    /// Smoothed round-trip time (RFC 6298), this sample included.
+    pub smoothed_rtt: Duration,
+    /// Payload bytes in flight after this ACK.
+    pub bytes_in_flight: u64,
+    /// Payload bytes delivered since the connection started, this ACK included.
+    pub delivered: u64,
+    /// Delivery-rate sample completed by this ACK.
+    pub rate_sample: Option<RateSample>,
+    /// Whether the window, or the pacing that follows from it, kept a packet from leaving since the last ACK, not the
+    /// application or the receiver. An unused window provides no information about the network (RFC 7661);
+    /// controllers treat a window limit in this or the last round as use.
+    pub window_limited: bool,
+    /// Whether the sender is in loss recovery (RFC 6675, section 5): the window was reduced for the losses being
+    /// repaired, and does not grow before they are repaired (RFC 5681, section 3.2; RFC 9438, section 4.6). False for
+    /// senders without such a phase, as the ARQ protocols.
+    pub in_recovery: bool,
+}
+
+/// Detection of lost packets by gaps, not by timeout.
+///
+/// All losses revealed by one ACK are reported together. `in_flight_at_send`, `lost_since_send` and
+/// `application_limited` describe the newest lost packet, from its [`Snapshot`](super::Snapshot).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Loss {
+    /// Detection time.
+    pub now: Instant,
+    /// Payload bytes newly declared lost.
+    pub bytes: u64,
+    /// Send time of the newest lost packet: losses of packets sent before the last reduction belong to the same
+    /// congestion episode (RFC 6582; RFC 9002, section 7.3.2).
+    pub newest_sent_at: Instant,
+    /// Payload bytes in flight before the detection.
+    pub prior_in_flight: u64,
+    /// Payload bytes in flight after the detection.
+    pub bytes_in_flight: u64,
+    /// Bytes in flight when the newest lost packet was sent, itself included.
+    pub in_flight_at_send: u64,
+    /// Bytes declared lost since the newest lost packet was sent, `bytes` included.
+    pub lost_since_send: u64,
+    /// Whether the sender had run out of data when that packet was sent.
+    pub application_limited: bool,
+    /// Whether the sender was already in loss recovery. Controllers that follow RFC 6675, section 5, reduce their
+    /// window only on entry, even if a retransmission is lost. False for senders without such a phase, as the ARQ
+    /// protocols.
+    pub in_recovery: bool,
+}
+
+/// A congestion controller.
+///
+/// The sender calls `on_sent` for each transmitted data packet. For each ACK it calls `on_lost` if the ACK revealed
+/// losses, then `on_acknowledged`. `window` and `pacing_rate` may be read at any time. Sizes are in payload bytes. A
+/// packet may leave if the bytes in flight, itself included, do not exceed `window`, and always if nothing is in
+/// flight.
+pub trait Controller: std::fmt::Debug + Send {
+    /// Handles the transmission of a packet of `bytes`; `bytes_in_flight` includes it.
+    fn on_sent(&mut self, now: Instant, bytes: u64, bytes_in_flight: u64);
+    /// Handles an ACK that newly acknowledged data.
+    fn on_acknowledged(&mut self, ack: &Acknowledgement);
+    /// Handles losses revealed by ACKs of later packets.
+    fn on_lost(&mut self, loss: &Loss);
+    /// Handles a retransmission timeout, before which `bytes_in_flight` were in flight. (The expiration of a single
+    /// packet's timer while ACKs of others arrive is reported by `on_lost`.)
+    fn on_timeout(&mut self, now: Instant, bytes_in_flight: u64);
+    /// Handles an ACK that reports a packet marked Congestion Experienced (RFC 3168) and sent at `sent_at`.
+    fn on_congestion_experienced(&mut self, now: Instant, sent_at: Instant);
+    /// Handles the detection that the last reduction, by `on_lost` or `on_timeout`, was spurious: the packets were
+    /// not lost (Eifel, RFC 3522 and 4015; DSACK, RFC 3708; F-RTO, RFC 5682). The reduction may be undone.
+    fn on_spurious(&mut self, _now: Instant) {}
+    /// Handles the start of a transmission after `idle` without packets in flight (RFC 5681, section 4.1); `rto` is
+    /// the RTO. Not called if the settings of the sender forbid the restart.
+    fn on_idle(&mut self, _now: Instant, _idle: Duration, _rto: Duration) {}
+    /// Returns whether the window depends on those of other subflows of a multipath connection (RFC 6356). If so,
+    /// [`on_siblings`](Self::on_siblings) precedes each ACK and each loss.
+    fn is_coupled(&self) -> bool {
+        false
+    }
+    /// Receives the current state of all subflows of the connection, this one included.
+    fn on_siblings(&mut self, _siblings: &Siblings<'_>) {}
+    /// Returns whether the controller is in slow start.
+    fn in_slow_start(&self) -> bool {
+        false
+    }
+    /// Returns the ssthresh in bytes: `None` for controllers without one, `u64::MAX` until it is set.
+    fn ssthresh(&self) -> Option<u64> {
+        None
+    }
+    /// Returns the congestion window in bytes.
+    fn window(&self) -> u64;
+    /// Returns the pacing rate, or `None` if bursts up to the window are allowed.
+    fn pacing_rate(&self) -> Option<Rate>;
+    /// Reports names and values of the internal state, for traces ("ssthresh_bytes", …).
+    fn metrics(&self, report: &mut dyn FnMut(&'static str, f64));
+}
