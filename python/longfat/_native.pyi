@@ -133,13 +133,13 @@ class HopProber:
         timeout: float = 1.0,
         window: int = 1,
     ) -> None: ...
-    def run(self, probes: Sequence[tuple[int, int]], tell: Callable[[int], bool | None]) -> str:
-        """Sends probes of a time to live and a size with the IP header, and waits for what becomes of them.
+    def run(self, probes: Sequence[tuple[int, int]], on_progress: Callable[[int], bool | None]) -> str:
+        """Sends probes with a time to live and a size (with the IP header), and waits for the results.
 
-        `tell` is called with how many have ended since, and while nothing happens; where it answers False no
-        other probe is sent, and what it raises ends the run. Gives a JSON list of `{"ttl", "size", "answer":
-        {"kind": "time-exceeded" | "reached" | "unreachable" | "too-big", "from", "size", "mtu"} | null,
-        "application_s", "kernel_s"}`, in the order in which they ended.
+        `on_progress` is called with the number of results since the last call, at least ten times a second.
+        When it returns False no further probe is sent; an exception stops the run. Returns a JSON list of
+        `{"ttl", "size", "answer": {"kind": "time-exceeded" | "reached" | "unreachable" | "too-big", "from",
+        "size", "mtu"} | null, "application_s", "kernel_s"}` in the order of completion.
         """
 
 def doctor() -> str:
@@ -367,15 +367,16 @@ class Loss:
 def manage_paths(
     policy_json: str,
     name: str,
-    tell: Callable[[str | None], object],
+    on_event: Callable[[str | None], object],
     set_sysctl: bool = False,
     requested_only: bool = False,
     announce: bool = False,
     seed: int = 1,
 ) -> None:
-    """Runs a path manager for this network namespace's MPTCP connections, asked at the socket `name`.
+    """Runs a path manager for this network namespace's MPTCP connections, controlled at the socket `name`.
 
-    It runs until `tell` answers False or raises; that hears of each event (JSON), and often of None.
+    It runs until `on_event` returns False or raises; that is called with each event (JSON), and often with
+    None.
     """
 
 def mptcp_support() -> str:
@@ -384,18 +385,19 @@ def mptcp_support() -> str:
 def mptcp_subflows(descriptor: int) -> str | None:
     """The `token` and `subflows` of a socket's connection as JSON; None where it is plain TCP."""
 
-def ping(options_json: str, tell: Callable[[str], object]) -> str:
-    """Measures round trips to a host as JSON: `columns` and `samples`, all of them.
+def ping(options_json: str, on_progress: Callable[[str], object]) -> str:
+    """Measures round trips to a host; returns JSON with `columns` and all `samples`.
 
-    `tell` hears about ten times a second how far it is (JSON: `sent`, `answered`, `last_s`, `size`).
-    Ctrl-C ends it with what is there; then `interrupted` is true.
+    `on_progress` is called about ten times a second (JSON: `sent`, `answered`, `last_s`, `size`). Ctrl-C
+    stops it with the samples so far; then `interrupted` is true.
     """
 
-def transact(options_json: str, tell: Callable[[str], object]) -> str:
-    """Measures transactions with an echo server as JSON, likewise."""
+def transact(options_json: str, on_progress: Callable[[str], object]) -> str:
+    """Measures transactions with an echo server; arguments and result as for `ping`."""
 
-def echo(options_json: str, tell: Callable[[str], object]) -> str:
-    """Answers round trips and transactions until `tell` raises, and gives what was answered as JSON.
+def echo(options_json: str, on_progress: Callable[[str], object]) -> str:
+    """Serves round trips and transactions until `on_progress` raises; returns counters as JSON.
 
-    `tell` first hears where it listens (`listening`, `note`), then about ten times a second what was done.
+    `on_progress` is first called with the address (`listening`, `note`), then ten times a second with the
+    counters.
     """

@@ -110,7 +110,7 @@ def test_nobody_there(start: Start, make: Make, silent: str) -> None:
     host = start("send", path, "host.invalid:9000")
     port.fails_with(f"nothing listens at {NOWHERE}")
     quiet.fails_with(silent)
-    host.fails_with('"host.invalid:9000" is no address', code=2)
+    host.fails_with('"host.invalid:9000" is not an address', code=2)
 
 
 def test_what_is_no_file(start: Start, receive: Receive, place: Path, make: Make, tmp_path: Path) -> None:

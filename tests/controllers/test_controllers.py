@@ -132,7 +132,7 @@ def on_timeout(self, now, in_flight):
         ),
         (
             MINE.replace("self, ack):\n    pass", "self, ack):\n    self.window = -1"),
-            "window is -1: a number of at least 0 is wanted",
+            "window is -1: expected a number of at least 0",
         ),
         (
             MINE.replace("self, ack):\n    pass", "self, ack):\n    self.window = 'much'"),
@@ -140,11 +140,11 @@ def on_timeout(self, now, in_flight):
         ),
         (
             MINE.replace("self, ack):\n    pass", "self, ack):\n    self.window = float('nan')"),
-            "window is nan: a number",
+            "window is nan: expected a number",
         ),
         (
             MINE.replace("self, ack):\n    pass", "self, ack):\n    self.pacing_rate = []"),
-            "pacing_rate is []: a number",
+            "pacing_rate is []: expected a number",
         ),
         (
             MINE.replace("self, ack):\n    pass", "self, ack):\n    raise SystemExit(3)"),

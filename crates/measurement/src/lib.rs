@@ -1,7 +1,8 @@
-//! Measuring real paths: round trips, transactions, and what passed the device meanwhile.
+//! Measurements of real paths: round trips, transactions, captures, and probes of each hop.
 //!
-//! What to send when, and what an answer means, are state machines without a clock or a socket; the drivers beside them
-//! use Linux's sockets. All that is sent goes to the host that the caller names.
+//! Sending schedules and the matching of answers are state machines without clock or socket; drivers next to them use
+//! Linux sockets. The crate may depend on `socket`, `stack`, `kernel`, `transport` and `foundation`. It sends packets only to
+//! the host that the caller names, and it does not interpret measurements: inference is part of the Python package.
 
 pub mod capture;
 pub mod echo;

@@ -1,28 +1,28 @@
-//! What this process may do of what measurements ask for, and what to do about what it may not.
+//! The privileges of this process that measurements need, with remedies for missing ones.
 
 use std::fs::read_to_string;
 
 use socket2::{Domain, Protocol, Socket, Type};
 
-/// One thing that was looked at.
+/// One checked facility.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Right {
-    /// What it is.
+    /// Its name.
     pub name: &'static str,
     /// What was found.
     pub detail: String,
-    /// What to do about it; `None` where nothing needs to be done.
+    /// How to fix it; `None` if nothing is missing.
     pub remedy: Option<String>,
 }
 
-/// The bits of `net.ipv4.tcp_fastopen` in this network namespace: 1 for clients, 2 for servers.
+/// Returns the bits of `net.ipv4.tcp_fastopen` in this network namespace: 1 for clients, 2 for servers.
 #[must_use]
 pub fn fast_open() -> u32 {
     let text = read_to_string("/proc/sys/net/ipv4/tcp_fastopen").unwrap_or_default();
     text.trim().parse().unwrap_or(0)
 }
 
-/// Whether echo requests can be sent, and by what.
+/// Checks which sockets can send echo requests.
 #[must_use]
 pub fn echo_requests() -> Right {
     let name = "echo requests";
@@ -31,7 +31,7 @@ pub fn echo_requests() -> Right {
         (true, _) => ("ICMP datagram sockets", None),
         (false, true) => ("raw sockets", None),
         _ => (
-            "neither ICMP datagram sockets nor raw ones",
+            "neither ICMP datagram sockets nor raw sockets",
             Some(crate::ping::REMEDY.into()),
         ),
     };
@@ -42,7 +42,7 @@ pub fn echo_requests() -> Right {
     }
 }
 
-/// Whether frames can be captured.
+/// Checks whether frames can be captured.
 #[must_use]
 pub fn captures() -> Right {
     let opened = Socket::new(Domain::PACKET, Type::DGRAM, None);
@@ -60,18 +60,21 @@ pub fn captures() -> Right {
     }
 }
 
-/// Whether the kernel stamps what sockets send and receive: asked of a loopback.
+/// Checks on loopback whether the kernel stamps sent and received packets.
 #[must_use]
 pub fn stamps() -> Right {
     let (detail, remedy) = match stamped() {
-        Ok(true) => ("of what is sent and received".to_owned(), None),
+        Ok(true) => ("sent and received packets".to_owned(), None),
         Ok(false) => (
-            "none of what is sent".to_owned(),
-            Some("round trips are the application's; use a kernel with software time stamps".to_owned()),
+            "no stamps of sent packets".to_owned(),
+            Some(
+                "only application round trips are available; use a kernel with software time stamps"
+                    .to_owned(),
+            ),
         ),
         Err(error) => (
             format!("none: {error}"),
-            Some("round trips are the application's; use Linux 3.2 or newer".to_owned()),
+            Some("only application round trips are available; use Linux 3.2 or newer".to_owned()),
         ),
     };
     Right {
@@ -87,6 +90,6 @@ fn stamped() -> std::io::Result<bool> {
     crate::timestamps::enable(socket.as_fd())?;
     socket.send_to(&[0], socket.local_addr()?)?;
     let (mut buffer, mut control) = ([0; 8], crate::system::Control::default());
-    let told = crate::timestamps::take_error(socket.as_fd(), &mut buffer, &mut control)?;
-    Ok(matches!(told, Some(crate::timestamps::Queued::Sent { .. })))
+    let queued = crate::timestamps::take_error(socket.as_fd(), &mut buffer, &mut control)?;
+    Ok(matches!(queued, Some(crate::timestamps::Queued::Sent { .. })))
 }

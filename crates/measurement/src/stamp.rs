@@ -1,23 +1,23 @@
-//! Moments as the kernel stamps packets.
+//! Kernel time stamps of packets.
 
 use foundation::Duration;
 use serde::Serialize;
 
-/// A moment on the system's wall clock (`CLOCK_REALTIME`), in nanoseconds since 1970: what the kernel stamps packets with.
+/// A point in time on the system's wall clock (`CLOCK_REALTIME`), in nanoseconds since 1970, as in kernel time stamps.
 ///
-/// Differences of two stamps are right unless the clock was set between them; none is negative here.
+/// Differences of two stamps are correct unless the clock was set between them; they are never negative.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[serde(transparent)]
 pub struct Stamp(u64);
 
 impl Stamp {
-    /// So many nanoseconds after 1970 began.
+    /// Returns the stamp of this many nanoseconds since 1970.
     #[must_use]
     pub const fn from_nanos(nanos: u64) -> Self {
         Self(nanos)
     }
 
-    /// Seconds and nanoseconds, as the kernel writes them; `None` for zero, which stands for "no stamp".
+    /// Converts seconds and nanoseconds as written by the kernel; `None` for zero, the kernel's "no stamp".
     #[must_use]
     pub fn from_parts(seconds: i64, nanos: i64) -> Option<Self> {
         let (seconds, nanos) = (u64::try_from(seconds).ok()?, u64::try_from(nanos).ok()?);
@@ -25,19 +25,19 @@ impl Stamp {
         (all > 0).then_some(Self(all))
     }
 
-    /// Nanoseconds after 1970 began.
+    /// Returns nanoseconds since 1970.
     #[must_use]
     pub const fn as_nanos(self) -> u64 {
         self.0
     }
 
-    /// The time since an earlier stamp; zero where it is a later one.
+    /// Returns the time since an earlier stamp; zero if `earlier` is later.
     #[must_use]
     pub const fn since(self, earlier: Self) -> Duration {
         Duration::from_nanos(self.0.saturating_sub(earlier.0))
     }
 
-    /// Now, on the clock that the kernel stamps with.
+    /// Returns the current time of the stamping clock.
     #[cfg(target_os = "linux")]
     #[must_use]
     pub fn now() -> Self {

@@ -1,4 +1,4 @@
-//! The system calls that no safe library has: messages with control data, options that are structs.
+//! System calls without a safe wrapper: messages with control data, and socket options that are structs.
 
 use std::io;
 use std::mem::{MaybeUninit, size_of};
@@ -7,10 +7,10 @@ use std::os::fd::{AsRawFd, BorrowedFd};
 
 use crate::Stamp;
 
-/// Room for every control message that is asked for.
+/// Room for all requested control messages.
 const CONTROL: usize = 512;
 
-/// A buffer for control messages, aligned as the kernel's headers are.
+/// A buffer for control messages with the kernel's alignment.
 #[repr(C, align(8))]
 pub struct Control([u8; CONTROL]);
 
@@ -27,40 +27,40 @@ pub struct Message<'a> {
     pub level: i32,
     /// Its type at that level.
     pub kind: i32,
-    /// What it holds.
+    /// Its contents.
     pub data: &'a [u8],
 }
 
-/// What `recvmsg(2)` gave beside the bytes.
+/// Metadata of a packet read by `recvmsg(2)`.
 pub struct Received {
-    /// Bytes of the packet, also of those that had no room in the buffer where `MSG_TRUNC` was asked for.
+    /// Length of the packet, with `MSG_TRUNC` including bytes that did not fit in the buffer.
     pub length: usize,
-    /// Bytes of control messages.
+    /// Length of the control messages.
     control: usize,
-    /// The sender's address, as the kernel writes it.
+    /// The sender's address in the kernel's representation.
     name: [u8; size_of::<libc::sockaddr_storage>()],
-    /// Bytes of it.
+    /// Length of `name`.
     name_length: usize,
 }
 
 impl Received {
-    /// The control messages in the buffer that was filled with this.
+    /// Iterates over the control messages in `control`, the buffer of the same call.
     pub fn messages<'a>(&self, control: &'a Control) -> Messages<'a> {
         Messages(&control.0[..self.control.min(CONTROL)])
     }
 
-    /// The sender, where it has an address of the Internet.
+    /// Returns the sender if it has an IP address.
     pub fn from(&self) -> Option<SocketAddr> {
         socket_address(&self.name[..self.name_length])
     }
 
-    /// The sender's address as bytes.
+    /// Returns the sender's address as bytes.
     pub fn name(&self) -> &[u8] {
         &self.name[..self.name_length]
     }
 }
 
-/// An address of the Internet out of a `sockaddr` (`ip(7)`, `ipv6(7)`).
+/// Parses an IP address out of a `sockaddr` (`ip(7)`, `ipv6(7)`).
 pub fn socket_address(bytes: &[u8]) -> Option<SocketAddr> {
     let family = i32::from(u16::from_ne_bytes(bytes.get(..2)?.try_into().ok()?));
     let port = u16::from_be_bytes(bytes.get(2..4)?.try_into().ok()?);
@@ -77,7 +77,7 @@ pub fn socket_address(bytes: &[u8]) -> Option<SocketAddr> {
     }
 }
 
-/// Walks over control messages (`cmsg(3)`), reading no byte beyond the buffer whatever their lengths say.
+/// Iterates over control messages (`cmsg(3)`) and never reads beyond the buffer, whatever their lengths claim.
 pub struct Messages<'a>(&'a [u8]);
 
 impl<'a> Iterator for Messages<'a> {
@@ -95,7 +95,7 @@ impl<'a> Iterator for Messages<'a> {
     }
 }
 
-/// The stamp at this place of a control message that holds `struct timespec`s.
+/// Returns the stamp at index `place` of a control message that contains `struct timespec`s.
 pub fn stamp_at(data: &[u8], place: usize) -> Option<Stamp> {
     let number = |at: usize| Some(i64::from_ne_bytes(data.get(at..at + 8)?.try_into().ok()?));
     Stamp::from_parts(number(place * 16)?, number(place * 16 + 8)?)
@@ -118,7 +118,7 @@ pub fn receive(
         iov_base: buffer.as_mut_ptr().cast(),
         iov_len: buffer.len(),
     };
-    // SAFETY: all zeros is a message without buffers.
+    // SAFETY: an all-zero `msghdr` is a message without buffers.
     let mut header: libc::msghdr = unsafe { MaybeUninit::zeroed().assume_init() };
     header.msg_name = received.name.as_mut_ptr().cast();
     header.msg_namelen = received.name.len() as _;
@@ -126,7 +126,7 @@ pub fn receive(
     header.msg_iovlen = 1;
     header.msg_control = control.0.as_mut_ptr().cast();
     header.msg_controllen = CONTROL as _;
-    // SAFETY: the header points to buffers of the lengths that it says, which outlive the call.
+    // SAFETY: the header points to buffers with the given lengths, which outlive the call.
     let length = unsafe { libc::recvmsg(socket.as_raw_fd(), &raw mut header, flags) };
     if length < 0 {
         return Err(io::Error::last_os_error());
@@ -137,10 +137,10 @@ pub fn receive(
     Ok(received)
 }
 
-/// Sets an option that is a number.
+/// Sets an integer option.
 pub fn set_option(socket: BorrowedFd<'_>, level: i32, name: i32, value: i32) -> io::Result<()> {
     let length = size_of::<i32>() as libc::socklen_t;
-    // SAFETY: the pointer is to an i32 that outlives the call, and its length is said.
+    // SAFETY: the pointer is to an i32 that outlives the call, and its length is correct.
     let result =
         unsafe { libc::setsockopt(socket.as_raw_fd(), level, name, (&raw const value).cast(), length) };
     match result {
@@ -149,7 +149,7 @@ pub fn set_option(socket: BorrowedFd<'_>, level: i32, name: i32, value: i32) -> 
     }
 }
 
-/// Reads an option into a buffer; gives its bytes.
+/// Reads an option into `buffer`; returns the part that was written.
 pub fn option<'a>(
     socket: BorrowedFd<'_>,
     level: i32,
@@ -184,7 +184,7 @@ pub fn attach_filter(socket: BorrowedFd<'_>, program: &[(u16, u8, u8, u32)]) -> 
         filter: filters.as_mut_ptr(),
     };
     let length = size_of::<libc::sock_fprog>() as libc::socklen_t;
-    // SAFETY: the program points to as many instructions as it says; the kernel copies them.
+    // SAFETY: the program points to the stated number of instructions; the kernel copies them.
     let result = unsafe {
         libc::setsockopt(
             socket.as_raw_fd(),
@@ -200,7 +200,7 @@ pub fn attach_filter(socket: BorrowedFd<'_>, program: &[(u16, u8, u8, u32)]) -> 
     }
 }
 
-/// Binds an `AF_PACKET` socket to a device and to all protocols (`packet(7)`); device 0 stands for all.
+/// Binds an `AF_PACKET` socket to a device and to all protocols (`packet(7)`); device 0 means all devices.
 pub fn bind_packet(socket: BorrowedFd<'_>, device: u32) -> io::Result<()> {
     // SAFETY: all zeros is a valid address.
     let mut address: libc::sockaddr_ll = unsafe { MaybeUninit::zeroed().assume_init() };
@@ -208,7 +208,7 @@ pub fn bind_packet(socket: BorrowedFd<'_>, device: u32) -> io::Result<()> {
     address.sll_protocol = (libc::ETH_P_ALL as u16).to_be();
     address.sll_ifindex = device as i32;
     let length = size_of::<libc::sockaddr_ll>() as libc::socklen_t;
-    // SAFETY: the pointer is to an address of the length that is said.
+    // SAFETY: the pointer is to an address of the stated length.
     let result = unsafe { libc::bind(socket.as_raw_fd(), (&raw const address).cast(), length) };
     match result {
         0 => Ok(()),
@@ -222,7 +222,7 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn messages_are_told_apart() {
+    fn control_messages_are_separated() {
         let mut bytes = Vec::new();
         for (kind, data) in [(35_i32, vec![1_u8, 2, 3]), (37, vec![9; 48])] {
             bytes.extend((16 + data.len()).to_ne_bytes());
@@ -239,7 +239,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn no_bytes_lead_beyond_the_buffer(bytes in proptest::collection::vec(any::<u8>(), 0..200)) {
+        fn never_reads_beyond_the_buffer(bytes in proptest::collection::vec(any::<u8>(), 0..200)) {
             prop_assert!(Messages(&bytes).count() <= bytes.len() / 16 + 1);
             let _ = socket_address(&bytes);
             let _ = stamp_at(&bytes, 2);

@@ -1,8 +1,8 @@
-//! The kernel's own time stamps of what a socket sends and receives (Linux, `Documentation/networking/timestamping.rst`),
-//! and what its error queue says of packets that did not arrive (`ip(7)`, `IP_RECVERR`).
+//! Kernel time stamps of sent and received packets (Linux, `Documentation/networking/timestamping.rst`), and the error
+//! queue's reports of packets that did not arrive (`ip(7)`, `IP_RECVERR`).
 //!
-//! Stamps are software stamps: of a packet that goes to the device's driver, and of one that comes from it. So their
-//! difference is the time outside of this host's protocol stack.
+//! The stamps are software stamps: taken when a packet is passed to the device driver, and when it comes from there.
+//! Their difference is the time spent outside of this host's protocol stack.
 
 use std::io;
 use std::net::SocketAddr;
@@ -11,58 +11,58 @@ use std::os::fd::BorrowedFd;
 use crate::Stamp;
 use crate::system::{self, Control, Message};
 
-/// What a socket received.
+/// Metadata of a received packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Delivery {
-    /// Its bytes; more than the buffer has where it was cut.
+    /// Its length; greater than the buffer if it was truncated.
     pub length: usize,
     /// Its sender.
     pub from: Option<SocketAddr>,
-    /// When the device's driver gave it to the kernel.
+    /// When the device driver passed it to the kernel.
     pub stamp: Option<Stamp>,
-    /// Hops that it could still have taken, where that was asked for (`IP_RECVTTL`, `IPV6_RECVHOPLIMIT`).
+    /// Its remaining hop limit, if requested (`IP_RECVTTL`, `IPV6_RECVHOPLIMIT`).
     pub hop_limit: Option<u8>,
 }
 
-/// An ICMP error, or one of this host's own, about something that the socket sent.
+/// An ICMP error or a local error about a sent packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Failure {
-    /// The system's number of the error, such as `ECONNREFUSED`.
+    /// The error number, such as `ECONNREFUSED`.
     pub error: i32,
-    /// Type and code of the ICMP message; `None` for an error of this host.
+    /// Type and code of the ICMP message; `None` for a local error.
     pub icmp: Option<(u8, u8)>,
-    /// The next hop's MTU where the packet was too big.
+    /// The next hop's MTU if the packet was too big.
     pub info: u32,
-    /// Who says so.
+    /// The host that reported the error.
     pub offender: Option<SocketAddr>,
-    /// Where what was sent was going to.
+    /// The destination of the sent packet.
     pub destination: Option<SocketAddr>,
-    /// When the message came.
+    /// When the message arrived.
     pub stamp: Option<Stamp>,
-    /// Bytes of what was sent that are in the buffer.
+    /// Length of the quoted part of the packet in the buffer.
     pub length: usize,
 }
 
-/// What stands in a socket's error queue.
+/// An entry of a socket's error queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Queued {
     /// A packet has left.
     Sent {
-        /// Its number: datagrams are counted from 0, bytes of a stream as well.
+        /// Its number, counted from 0: datagrams, or bytes of a stream.
         number: u32,
-        /// When it was given to the device's driver.
+        /// When it was passed to the device driver.
         stamp: Stamp,
     },
-    /// Something did not arrive.
+    /// A packet did not arrive.
     Failed(Failure),
-    /// Anything else.
+    /// Any other entry.
     Other,
 }
 
-/// Asks for stamps of all that the socket sends and receives.
+/// Enables stamps of all packets that the socket sends and receives.
 ///
 /// # Errors
-/// Where the kernel has none.
+/// If the kernel does not support them.
 pub fn enable(socket: BorrowedFd<'_>) -> io::Result<()> {
     let flags = libc::SOF_TIMESTAMPING_SOFTWARE
         | libc::SOF_TIMESTAMPING_RX_SOFTWARE
@@ -72,10 +72,10 @@ pub fn enable(socket: BorrowedFd<'_>) -> io::Result<()> {
     system::set_option(socket, libc::SOL_SOCKET, libc::SO_TIMESTAMPING, flags as i32)
 }
 
-/// Asks for ICMP errors about what the socket sends.
+/// Enables the delivery of ICMP errors about sent packets.
 ///
 /// # Errors
-/// Where the kernel refuses.
+/// If the kernel refuses.
 pub fn enable_errors(socket: BorrowedFd<'_>, is_v4: bool) -> io::Result<()> {
     match is_v4 {
         true => system::set_option(socket, libc::SOL_IP, libc::IP_RECVERR, 1),
@@ -83,10 +83,10 @@ pub fn enable_errors(socket: BorrowedFd<'_>, is_v4: bool) -> io::Result<()> {
     }
 }
 
-/// Takes one packet, if there is one.
+/// Receives one packet.
 ///
 /// # Errors
-/// `WouldBlock` where there is none, and what the system says of the socket.
+/// `WouldBlock` if there is none, and other errors of the socket.
 pub fn receive(socket: BorrowedFd<'_>, buffer: &mut [u8], control: &mut Control) -> io::Result<Delivery> {
     let flags = libc::MSG_DONTWAIT | libc::MSG_TRUNC;
     let received = system::receive(socket, buffer, control, flags)?;
@@ -109,10 +109,10 @@ pub fn receive(socket: BorrowedFd<'_>, buffer: &mut [u8], control: &mut Control)
     })
 }
 
-/// Takes one message off the socket's error queue, if there is one.
+/// Takes one entry off the socket's error queue; `None` if it is empty.
 ///
 /// # Errors
-/// What the system says of the socket, but for an empty queue.
+/// Errors of the socket.
 pub fn take_error(
     socket: BorrowedFd<'_>,
     buffer: &mut [u8],
@@ -137,26 +137,26 @@ fn read<'a>(
     destination: Option<SocketAddr>,
     length: usize,
 ) -> Queued {
-    let (mut stamp, mut told) = (None, None);
+    let (mut stamp, mut detail) = (None, None);
     for message in messages {
         match (message.level, message.kind) {
             (libc::SOL_SOCKET, libc::SO_TIMESTAMPING) => stamp = system::stamp_at(message.data, 0),
             (libc::SOL_IP, libc::IP_RECVERR) | (libc::SOL_IPV6, libc::IPV6_RECVERR) => {
-                told = Some(message.data)
+                detail = Some(message.data)
             }
             _ => {}
         }
     }
     // `struct sock_extended_err`, then the offender's address.
-    let Some((error, origin, kind, code, info, data)) = told.and_then(|told| {
-        let word = |at: usize| Some(u32::from_ne_bytes(told.get(at..at + 4)?.try_into().ok()?));
+    let Some((error, origin, kind, code, info, data)) = detail.and_then(|detail| {
+        let field = |at: usize| Some(u32::from_ne_bytes(detail.get(at..at + 4)?.try_into().ok()?));
         Some((
-            word(0)?,
-            *told.get(4)?,
-            *told.get(5)?,
-            *told.get(6)?,
-            word(8)?,
-            word(12)?,
+            field(0)?,
+            *detail.get(4)?,
+            *detail.get(5)?,
+            *detail.get(6)?,
+            field(8)?,
+            field(12)?,
         ))
     }) else {
         return Queued::Other;
@@ -172,7 +172,7 @@ fn read<'a>(
         error: error as i32,
         icmp: is_icmp.then_some((kind, code)),
         info,
-        offender: told.and_then(|told| system::socket_address(told.get(16..)?)),
+        offender: detail.and_then(|detail| system::socket_address(detail.get(16..)?)),
         destination,
         stamp,
         length,
@@ -186,11 +186,11 @@ mod tests {
     use std::os::fd::AsFd;
     use std::time::{Duration, Instant};
 
-    /// Asks until something comes, which on a loopback is soon.
-    fn until<T>(mut ask: impl FnMut() -> Option<T>) -> T {
+    /// Repeats `poll` until it returns a value, which on loopback is soon.
+    fn until<T>(mut poll: impl FnMut() -> Option<T>) -> T {
         let end = Instant::now() + Duration::from_secs(60);
         loop {
-            if let Some(found) = ask() {
+            if let Some(found) = poll() {
                 return found;
             }
             assert!(Instant::now() < end);
@@ -199,7 +199,7 @@ mod tests {
     }
 
     #[test]
-    fn what_leaves_and_what_comes_is_stamped() {
+    fn sent_and_received_packets_are_stamped() {
         let receiver = UdpSocket::bind("127.0.0.1:0").unwrap();
         let sender = UdpSocket::bind("127.0.0.1:0").unwrap();
         for socket in [&receiver, &sender] {
@@ -217,21 +217,21 @@ mod tests {
             };
             assert_eq!(number, round);
             assert!(before <= stamp && stamp <= Stamp::now());
-            // The kernel begins to stamp arrivals a moment after it was asked to.
+            // The kernel starts to stamp arrivals a moment after it was enabled.
             assert!(delivery.stamp.is_none_or(|arrived| stamp <= arrived));
         }
     }
 
     #[test]
-    fn a_closed_port_is_told_with_its_icmp_message() {
+    fn a_closed_port_is_reported_with_its_icmp_message() {
         let closed = UdpSocket::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
         let sender = UdpSocket::bind("127.0.0.1:0").unwrap();
         enable_errors(sender.as_fd(), true).unwrap();
         sender.send_to(&[1, 2, 3], closed).unwrap();
         let (mut buffer, mut control) = ([0; 64], Control::default());
-        let told = until(|| take_error(sender.as_fd(), &mut buffer, &mut control).unwrap());
-        let Queued::Failed(failure) = told else {
-            panic!("{told:?}");
+        let detail = until(|| take_error(sender.as_fd(), &mut buffer, &mut control).unwrap());
+        let Queued::Failed(failure) = detail else {
+            panic!("{detail:?}");
         };
         assert_eq!(failure.icmp, Some((3, 3)));
         assert_eq!(failure.offender.map(|offender| offender.ip()), Some(closed.ip()));

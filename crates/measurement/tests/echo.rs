@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use crate::common::serving::{client, knock, request, serve};
 use measurement::echo::Limits;
-use measurement::echo::message::{HEADER, Header, Kind};
+use measurement::echo::message::{HEADER, Header, MessageKind};
 use measurement::ping::Progress;
 use measurement::transact::{Options, Protocol, Report, transact};
 use proptest::prelude::*;
@@ -131,7 +131,7 @@ fn what_is_no_request_is_not_answered() {
     let socket = client(server.address);
     let mut reply = request(7, 64);
     Header {
-        kind: Kind::Reply,
+        kind: MessageKind::Reply,
         number: 7,
     }
     .write(&mut reply);
@@ -158,7 +158,7 @@ proptest! {
         let socket = client(server.address);
         for (kind, mut bytes) in datagrams {
             if let Some(kind) = kind && bytes.len() >= HEADER {
-                let kind = [Kind::Request, Kind::Reply, Kind::Up, Kind::Down, Kind::Request][usize::from(kind)];
+                let kind = [MessageKind::Request, MessageKind::Reply, MessageKind::Up, MessageKind::Down, MessageKind::Request][usize::from(kind)];
                 Header { kind, number: 5 }.write(&mut bytes);
             }
             socket.send(&bytes).unwrap();

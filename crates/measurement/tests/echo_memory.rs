@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use crate::common::serving::{client, knock, serve};
 use measurement::echo::Limits;
-use measurement::echo::message::{HEADER, Header, Kind};
+use measurement::echo::message::{HEADER, Header, MessageKind};
 
 /// Resident memory of this process, in bytes.
 fn memory() -> usize {
@@ -51,7 +51,7 @@ fn flood() {
                         bytes[..4].copy_from_slice(&number.to_be_bytes());
                         if round % 3 == 0 && length >= HEADER {
                             Header {
-                                kind: Kind::Request,
+                                kind: MessageKind::Request,
                                 number,
                             }
                             .write(&mut bytes);

@@ -4,7 +4,7 @@
 
 use foundation::Duration;
 use measurement::Error;
-use measurement::hops::{Asked, Kind, Options, Prober, Protocol};
+use measurement::hops::{AnswerKind, Options, ProbeSpec, Prober, Protocol};
 use testing::Requirement;
 
 fn options(to: &str, protocol: Protocol, window: usize) -> Options {
@@ -29,9 +29,9 @@ fn open(options: Options) -> Option<Prober> {
     }
 }
 
-fn asked() -> Vec<Asked> {
+fn specs() -> Vec<ProbeSpec> {
     [(1, 60), (2, 1400), (1, 600), (9, 100)]
-        .map(|(ttl, size)| Asked { ttl, size })
+        .map(|(ttl, size)| ProbeSpec { ttl, size })
         .to_vec()
 }
 
@@ -47,27 +47,27 @@ fn each_probe_reaches_the_host_and_is_stamped() {
         ] {
             let options = options(to, protocol, window);
             let Some(mut prober) = open(options) else { continue };
-            // The kernel begins to stamp arrivals a moment after it was asked to.
-            prober.run(&asked(), &mut |_| true).unwrap();
+            // The kernel starts to stamp arrivals a moment after it was enabled.
+            prober.run(&specs(), &mut |_| true).unwrap();
             // Linux limits the rate of all ICMP errors together (icmp_msgs_per_sec), and tests run side by side.
-            let mut told = (0..8)
-                .map(|_| prober.run(&asked(), &mut |_| true).unwrap())
-                .find(|told| told.iter().all(|one| one.answer.is_some()))
+            let mut results = (0..8)
+                .map(|_| prober.run(&specs(), &mut |_| true).unwrap())
+                .find(|results| results.iter().all(|one| one.answer.is_some()))
                 .expect("a loopback loses nothing");
-            assert_eq!(told.len(), 4);
-            told.sort_by_key(|one| one.asked.size);
-            let mut sizes: Vec<_> = asked();
+            assert_eq!(results.len(), 4);
+            results.sort_by_key(|one| one.spec.size);
+            let mut sizes: Vec<_> = specs();
             sizes.sort_by_key(|one| one.size);
-            for (one, asked) in told.iter().zip(sizes) {
-                assert_eq!(one.asked, asked);
+            for (one, spec) in results.iter().zip(sizes) {
+                assert_eq!(one.spec, spec);
                 let answer = one.answer.expect("a loopback loses nothing");
-                assert_eq!((answer.kind, answer.from), (Kind::Reached, options.to));
+                assert_eq!((answer.kind, answer.from), (AnswerKind::Reached, options.to));
                 let (kernel, application) = (one.kernel_s.unwrap(), one.application_s.unwrap());
                 assert!(0.0 < kernel && kernel <= application, "{one:?}");
                 // An echo has as many bytes; a message that a port is closed quotes what there is room for.
                 let quote = match protocol {
-                    Protocol::Icmp => asked.size.into(),
-                    Protocol::Udp => u32::from(asked.size) + header(to == "127.0.0.1") + 8,
+                    Protocol::Icmp => spec.size.into(),
+                    Protocol::Udp => u32::from(spec.size) + header(to == "127.0.0.1") + 8,
                 };
                 let most = if to == "127.0.0.1" { 576 } else { 1280 };
                 let expected = if protocol == Protocol::Icmp {
@@ -84,23 +84,23 @@ fn each_probe_reaches_the_host_and_is_stamped() {
 #[test]
 fn what_is_not_wanted_any_more_is_not_sent() {
     let mut prober = open(options("127.0.0.1", Protocol::Udp, 1)).unwrap();
-    let many = vec![Asked { ttl: 1, size: 100 }; 5000];
+    let many = vec![ProbeSpec { ttl: 1, size: 100 }; 5000];
     let mut seen = 0;
-    let told = prober
+    let results = prober
         .run(&many, &mut |ended| {
             seen += ended.len();
             false
         })
         .unwrap();
-    assert!(told.len() < many.len());
-    assert_eq!(seen, told.len());
+    assert!(results.len() < many.len());
+    assert_eq!(seen, results.len());
 }
 
 #[test]
 fn options_that_cannot_be_are_refused() {
     let mut prober = open(options("127.0.0.1", Protocol::Udp, 1)).unwrap();
     for (ttl, size) in [(1, 35), (0, 100), (1, 65_001)] {
-        let refused = prober.run(&[Asked { ttl, size }], &mut |_| true);
+        let refused = prober.run(&[ProbeSpec { ttl, size }], &mut |_| true);
         assert!(matches!(refused, Err(Error::Option(_))), "{refused:?}");
     }
     assert!(matches!(

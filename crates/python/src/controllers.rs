@@ -1,8 +1,8 @@
 //! Congestion controllers written in Python: the native side of `longfat.controllers`.
 //!
-//! A name such as "aimd.py:Aimd" in a study is resolved to a class; each connection gets an object of it,
-//! and each fact is one call under the interpreter's lock. What the class raises ends the trial: it unwinds
-//! to [`guarded`], which every entry from Python that runs connections goes through, and becomes one line.
+//! A name such as "aimd.py:Aimd" in a study resolves to a class. Each connection gets an object of the class, and each
+//! event is one call under the interpreter lock. An exception of the class stops the trial: it unwinds to [`guarded`],
+//! which wraps every entry from Python that runs connections, and becomes a one-line error.
 
 use std::any::Any;
 use std::collections::BTreeSet;
@@ -19,14 +19,14 @@ use transport::congestion::{
     self, ConnectionContext, Controller, ControllerSettings, Registration, install_resolver,
 };
 
-/// The segment for which settings are tried before any connection is there, in bytes.
+/// Segment size in bytes for checking settings before there is a connection.
 const TRIAL_SEGMENT: u64 = 1460;
 
 fn seconds(at: Instant) -> f64 {
     (at - Instant::ZERO).as_secs_f64()
 }
 
-/// What one arriving ACK told.
+/// An arriving ACK.
 #[pyclass(frozen, get_all, module = "longfat.controllers")]
 pub struct Acknowledgement {
     now: f64,
@@ -47,7 +47,7 @@ impl Acknowledgement {
     #[new]
     #[pyo3(signature = (*, now, bytes, rtt=None, smoothed_rtt=0.0, newest_sent_at=0.0, in_flight=0, delivered=0,
                         delivery_rate=None, application_limited=false, window_limited=true, in_recovery=false))]
-    #[allow(clippy::too_many_arguments, reason = "the facts of an ACK, each by its name")]
+    #[allow(clippy::too_many_arguments, reason = "the keywords of one Python function")]
     const fn new(
         now: f64,
         bytes: u64,
@@ -143,22 +143,22 @@ impl From<&congestion::Loss> for Loss {
     }
 }
 
-/// What a controller in Python did wrong, in one line; travels by unwinding.
+/// A one-line error of a Python controller, propagated by unwinding.
 struct Fault(String);
 
-/// Runs what may call controllers in Python; the error is what one of them did wrong.
+/// Runs `work`, which may call Python controllers; returns the error of the first that failed.
 pub fn guarded<T>(work: impl FnOnce() -> T) -> Result<T, String> {
     catch_unwind(AssertUnwindSafe(work)).map_err(|payload: Box<dyn Any + Send>| {
         match payload.downcast::<Fault>() {
             Ok(fault) => fault.0,
-            // A mistake of our own.
+            // A bug in longfat itself.
             Err(payload) => resume_unwind(payload),
         }
     })
 }
 
-/// A Python exception in one line, with the place where it arose.
-fn told(py: Python<'_>, error: &PyErr) -> String {
+/// Formats a Python exception in one line, with its line number.
+fn describe(py: Python<'_>, error: &PyErr) -> String {
     let text = error.value(py).to_string();
     let text = text.lines().next().unwrap_or_default().trim();
     let kind = error
@@ -176,7 +176,7 @@ fn told(py: Python<'_>, error: &PyErr) -> String {
     line
 }
 
-/// The line of the innermost frame of an exception's traceback.
+/// Returns the line of the innermost frame of a traceback.
 fn line_number(py: Python<'_>, error: &PyErr) -> Option<u64> {
     let mut frame = error.traceback(py)?.into_any();
     loop {
@@ -188,20 +188,20 @@ fn line_number(py: Python<'_>, error: &PyErr) -> Option<u64> {
     }
 }
 
-/// Which of the methods that have a default a class brings: the others are not called.
+/// Optional methods that a class overrides; only these are called.
 #[derive(Clone, Copy, Default)]
-struct Own {
+struct Overrides {
     sent: bool,
     spurious: bool,
     idle: bool,
 }
 
-/// The settings of a controller in Python: its class, and the keys of the study.
+/// The settings of a Python controller: its class, and the keys of the study.
 struct ClassSettings {
     name: Arc<str>,
     class: Py<PyType>,
     keys: Map<String, Value>,
-    own: Own,
+    overrides: Overrides,
 }
 
 impl fmt::Debug for ClassSettings {
@@ -214,7 +214,7 @@ impl fmt::Debug for ClassSettings {
 }
 
 impl ClassSettings {
-    fn make(&self, context: &ConnectionContext) -> Result<Object, String> {
+    fn make(&self, context: &ConnectionContext) -> Result<PythonController, String> {
         Python::attach(|py| {
             let made = || -> PyResult<Py<PyAny>> {
                 let text = Value::Object(self.keys.clone()).to_string();
@@ -225,12 +225,12 @@ impl ClassSettings {
                     .call_method1("_make", (context.segment, context.initial_window, keys))?;
                 Ok(object.unbind())
             };
-            let object = made().map_err(|error| format!("{}: {}", self.name, told(py, &error)))?;
-            let mut object = Object {
+            let object = made().map_err(|error| format!("{}: {}", self.name, describe(py, &error)))?;
+            let mut object = PythonController {
                 name: Arc::clone(&self.name),
                 object,
-                own: self.own,
-                answers: Answers::default(),
+                overrides: self.overrides,
+                attributes: Attributes::default(),
             };
             object.read(py)?;
             Ok(object)
@@ -255,37 +255,37 @@ impl ControllerSettings for ClassSettings {
     }
 }
 
-/// What a controller answers, read after each call.
+/// The attributes of a controller, read after each call.
 #[derive(Clone, Copy, Debug, Default)]
-struct Answers {
+struct Attributes {
     window: u64,
     pacing_rate: Option<Rate>,
     threshold: Option<u64>,
 }
 
 /// One connection's controller.
-struct Object {
+struct PythonController {
     name: Arc<str>,
     object: Py<PyAny>,
-    own: Own,
-    answers: Answers,
+    overrides: Overrides,
+    attributes: Attributes,
 }
 
-impl fmt::Debug for Object {
+impl fmt::Debug for PythonController {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Object")
+        f.debug_struct("PythonController")
             .field("name", &self.name)
-            .field("answers", &self.answers)
+            .field("attributes", &self.attributes)
             .finish_non_exhaustive()
     }
 }
 
-impl Object {
-    /// A number that an attribute holds; `None` for None.
+impl PythonController {
+    /// Returns the number in an attribute; `None` for None.
     fn number(&self, py: Python<'_>, attribute: &Bound<'_, PyString>) -> Result<Option<f64>, String> {
         let wrong = |found: &str| {
             format!(
-                "{}.{attribute} is {found}: a number of at least 0 is wanted",
+                "{}.{attribute} is {found}: expected a number of at least 0",
                 self.name
             )
         };
@@ -293,7 +293,7 @@ impl Object {
             .object
             .bind(py)
             .getattr(attribute)
-            .map_err(|error| format!("{}.{attribute}: {}", self.name, told(py, &error)))?;
+            .map_err(|error| format!("{}.{attribute}: {}", self.name, describe(py, &error)))?;
         if value.is_none() {
             return Ok(None);
         }
@@ -303,7 +303,7 @@ impl Object {
             _ => Err(wrong(
                 &value
                     .repr()
-                    .map_or_else(|_| "no number".to_owned(), |text| text.to_string()),
+                    .map_or_else(|_| "not a number".to_owned(), |text| text.to_string()),
             )),
         }
     }
@@ -314,8 +314,8 @@ impl Object {
             window.ok_or_else(|| format!("{}.window is None: it is a number of bytes", self.name))?;
         let rate = self.number(py, pyo3::intern!(py, "pacing_rate"))?;
         let threshold = self.number(py, pyo3::intern!(py, "threshold"))?;
-        self.answers = Answers {
-            // A cast of a float saturates.
+        self.attributes = Attributes {
+            // A cast from float saturates.
             window: window as u64,
             pacing_rate: rate
                 .filter(|rate| rate.is_finite())
@@ -325,8 +325,8 @@ impl Object {
         Ok(())
     }
 
-    /// Calls a method and reads what the object answers then.
-    fn tell(
+    /// Calls a method and then reads the attributes.
+    fn call(
         &mut self,
         method: fn(Python<'_>) -> &Bound<'_, PyString>,
         call: impl FnOnce(Python<'_>, &Bound<'_, PyAny>, &Bound<'_, PyString>) -> PyResult<()>,
@@ -334,7 +334,7 @@ impl Object {
         let done = Python::attach(|py| {
             let method = method(py);
             call(py, self.object.bind(py), method)
-                .map_err(|error| format!("{}.{method}: {}", self.name, told(py, &error)))?;
+                .map_err(|error| format!("{}.{method}: {}", self.name, describe(py, &error)))?;
             self.read(py)
         });
         if let Err(message) = done {
@@ -343,10 +343,10 @@ impl Object {
     }
 }
 
-impl Controller for Object {
+impl Controller for PythonController {
     fn on_sent(&mut self, now: Instant, bytes: u64, bytes_in_flight: u64) {
-        if self.own.sent {
-            self.tell(
+        if self.overrides.sent {
+            self.call(
                 |py| pyo3::intern!(py, "on_sent"),
                 |_, object, method| {
                     object
@@ -358,7 +358,7 @@ impl Controller for Object {
     }
 
     fn on_acknowledged(&mut self, ack: &congestion::Acknowledgement) {
-        self.tell(
+        self.call(
             |py| pyo3::intern!(py, "on_acknowledged"),
             |py, object, method| {
                 let ack = Bound::new(py, Acknowledgement::from(ack))?;
@@ -368,7 +368,7 @@ impl Controller for Object {
     }
 
     fn on_lost(&mut self, loss: &congestion::Loss) {
-        self.tell(
+        self.call(
             |py| pyo3::intern!(py, "on_lost"),
             |py, object, method| {
                 let loss = Bound::new(py, Loss::from(loss))?;
@@ -378,7 +378,7 @@ impl Controller for Object {
     }
 
     fn on_timeout(&mut self, now: Instant, bytes_in_flight: u64) {
-        self.tell(
+        self.call(
             |py| pyo3::intern!(py, "on_timeout"),
             |_, object, method| {
                 object
@@ -389,7 +389,7 @@ impl Controller for Object {
     }
 
     fn on_congestion_experienced(&mut self, now: Instant, sent_at: Instant) {
-        self.tell(
+        self.call(
             |py| pyo3::intern!(py, "on_congestion_experienced"),
             |_, object, method| {
                 object
@@ -400,8 +400,8 @@ impl Controller for Object {
     }
 
     fn on_spurious(&mut self, now: Instant) {
-        if self.own.spurious {
-            self.tell(
+        if self.overrides.spurious {
+            self.call(
                 |py| pyo3::intern!(py, "on_spurious"),
                 |_, object, method| object.call_method1(method, (seconds(now),)).map(drop),
             );
@@ -409,9 +409,9 @@ impl Controller for Object {
     }
 
     fn on_idle(&mut self, now: Instant, idle: Duration, rto: Duration) {
-        if self.own.idle {
+        if self.overrides.idle {
             let facts = (seconds(now), idle.as_secs_f64(), rto.as_secs_f64());
-            self.tell(
+            self.call(
                 |py| pyo3::intern!(py, "on_idle"),
                 |_, object, method| object.call_method1(method, facts).map(drop),
             );
@@ -419,9 +419,9 @@ impl Controller for Object {
     }
 
     fn in_slow_start(&self) -> bool {
-        self.answers
+        self.attributes
             .threshold
-            .is_some_and(|threshold| self.answers.window < threshold)
+            .is_some_and(|threshold| self.attributes.window < threshold)
     }
 
     fn ssthresh(&self) -> Option<u64> {
@@ -429,11 +429,11 @@ impl Controller for Object {
     }
 
     fn window(&self) -> u64 {
-        self.answers.window
+        self.attributes.window
     }
 
     fn pacing_rate(&self) -> Option<Rate> {
-        self.answers.pacing_rate
+        self.attributes.pacing_rate
     }
 
     fn metrics(&self, report: &mut dyn FnMut(&'static str, f64)) {
@@ -447,20 +447,20 @@ impl Controller for Object {
         });
         match read {
             Ok(metrics) => {
-                report("window_bytes", self.answers.window as f64);
+                report("window_bytes", self.attributes.window as f64);
                 for (name, value) in metrics {
                     report(interned(&name), value);
                 }
             }
             Err(error) => {
-                let line = Python::attach(|py| format!("{}.metrics: {}", self.name, told(py, &error)));
+                let line = Python::attach(|py| format!("{}.metrics: {}", self.name, describe(py, &error)));
                 resume_unwind(Box::new(Fault(line)));
             }
         }
     }
 }
 
-/// A name that lives as long as the process: controllers name few metrics, always the same.
+/// Returns a static copy of a name. Controllers use few metric names, so leaking them is acceptable.
 fn interned(name: &str) -> &'static str {
     static NAMES: Mutex<BTreeSet<&'static str>> = Mutex::new(BTreeSet::new());
     let mut names = NAMES.lock().unwrap_or_else(PoisonError::into_inner);
@@ -474,24 +474,24 @@ fn interned(name: &str) -> &'static str {
     }
 }
 
-/// The class of a name, and what the registry wants to know of it.
+/// Imports the class of a name and describes it to the registry.
 fn resolve(name: &str) -> Result<Registration, String> {
     Python::attach(|py| {
         let found = || -> PyResult<_> {
             let described = py
                 .import("longfat.controllers")?
                 .call_method1("_describe", (name,))?;
-            let (class, help, schema, own): (Bound<'_, PyType>, String, String, [bool; 3]) =
+            let (class, help, schema, overridden): (Bound<'_, PyType>, String, String, [bool; 3]) =
                 described.extract()?;
             let schema: Value =
                 serde_json::from_str(&schema).map_err(|error| PyValueError::new_err(error.to_string()))?;
             let schema = schemars::Schema::try_from(schema)
                 .map_err(|error| PyValueError::new_err(error.to_string()))?;
-            let [sent, spurious, idle] = own;
-            let own = Own { sent, spurious, idle };
-            Ok((class.unbind(), help, schema, own))
+            let [sent, spurious, idle] = overridden;
+            let overrides = Overrides { sent, spurious, idle };
+            Ok((class.unbind(), help, schema, overrides))
         };
-        let (class, help, schema, own) = found().map_err(|error| error.value(py).to_string())?;
+        let (class, help, schema, overrides) = found().map_err(|error| error.value(py).to_string())?;
         let shared: Arc<str> = name.into();
         let class = Arc::new(class);
         Ok(Registration::dynamic(
@@ -504,7 +504,7 @@ fn resolve(name: &str) -> Result<Registration, String> {
                     name: Arc::clone(&shared),
                     class,
                     keys: keys.clone(),
-                    own,
+                    overrides,
                 };
                 Ok((Arc::new(settings), keys))
             },
@@ -512,8 +512,8 @@ fn resolve(name: &str) -> Result<Registration, String> {
     })
 }
 
-/// Lets specifications name classes of Python.
+/// Lets specifications name Python classes.
 pub fn install() {
-    // A module that is imported again finds the resolver of the first time, which is the same.
+    // A second import of the module finds the same resolver installed.
     let _ = install_resolver(Box::new(resolve));
 }

@@ -1,50 +1,73 @@
-//! Python bindings of longfat, and nothing else: each function takes and gives JSON text, frees the
-//! interpreter while it works, and turns an error into an exception with one clear line.
+//! Python bindings of longfat.
+//!
+//! Each function takes and returns JSON text, releases the interpreter while it works, and converts an error into an
+//! exception with a one-line message. The crate may depend on all others and contains no logic of its own.
 
+#[cfg(target_os = "linux")]
 mod check;
 mod controllers;
+#[cfg(target_os = "linux")]
 mod hops;
+#[cfg(target_os = "linux")]
 mod kernels;
+#[cfg(target_os = "linux")]
 mod measuring;
+#[cfg(target_os = "linux")]
 mod multipath;
 mod packetdrill;
+#[cfg(target_os = "linux")]
 mod testbed;
 mod trials;
+#[cfg(not(target_os = "linux"))]
+mod unsupported;
 mod wall;
 
 use pyo3::prelude::*;
 
-/// The compiled part of longfat. Its documentation is the stub `_native.pyi`.
+/// The compiled part of longfat, documented in the stub `_native.pyi`.
 #[pymodule]
 mod _native {
+    #[cfg(target_os = "linux")]
     #[pymodule_export]
     use super::check::{capacity, check_path, checked_paths};
     #[pymodule_export]
     use super::controllers::{Acknowledgement, Loss};
+    #[cfg(target_os = "linux")]
     #[pymodule_export]
     use super::hops::HopProber;
+    #[cfg(target_os = "linux")]
     #[pymodule_export]
     use super::kernels::{
         check_emulated, clean, doctor, emulate, emulate_traced, enter_user_namespace, shell,
     };
+    #[cfg(target_os = "linux")]
     #[pymodule_export]
     use super::measuring::{echo, ping, transact};
+    #[cfg(target_os = "linux")]
     #[pymodule_export]
     use super::multipath::{manage_paths, mptcp_subflows, mptcp_support};
     #[pymodule_export]
     use super::packetdrill::run_scripts;
+    #[cfg(target_os = "linux")]
     #[pymodule_export]
     use super::testbed::Testbed;
     #[pymodule_export]
     use super::trials::{
         Cancel, Cancelled, check, check_trial, layout, path_links, simulate, trace, version, vocabulary,
     };
+    #[cfg(not(target_os = "linux"))]
+    #[pymodule_export]
+    use super::unsupported::{
+        HopProber, Testbed, capacity, check_emulated, check_path, checked_paths, clean, doctor, echo,
+        emulate, emulate_traced, enter_user_namespace, manage_paths, mptcp_subflows, mptcp_support, ping,
+        shell, transact,
+    };
     #[pymodule_export]
     use super::wall::{endpoint, file_protocol, receive_files, relay, send_files};
 
-    /// A study may name classes of Python from the moment on at which the module is imported.
+    /// Importing the module lets studies name Python classes.
     #[pymodule_init]
-    #[allow(clippy::unnecessary_wraps, reason = "the shape of an initialiser")]
+    #[allow(clippy::unnecessary_wraps, reason = "the signature of an initializer")]
     fn init(_module: &pyo3::Bound<'_, pyo3::types::PyModule>) -> pyo3::PyResult<()> {
         super::controllers::install();
         Ok(())

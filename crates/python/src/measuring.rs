@@ -1,353 +1,317 @@
-//! Round trips, transactions, and the server that answers them.
+//! Round trips, transactions, and the echo server.
 
-#[cfg(target_os = "linux")]
-mod here {
-    use std::net::{SocketAddr, ToSocketAddrs};
-    use std::sync::atomic::Ordering;
-    use std::sync::{Mutex, PoisonError};
-    use std::time::Duration as Span;
+use std::net::{SocketAddr, ToSocketAddrs};
+use std::sync::atomic::Ordering;
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration as Span;
 
-    use foundation::Duration;
-    use measurement::Error;
-    use measurement::echo::{Counts, Limits, Server};
-    use measurement::ping::plan::{Pace, State};
-    use measurement::ping::{self, Progress, Protocol};
-    use measurement::transact;
-    use pyo3::exceptions::{PyKeyboardInterrupt, PyOSError, PyValueError};
-    use pyo3::prelude::*;
-    use serde::Deserialize;
-    use serde_json::{Value, json};
-
-    /// A live line is shown so often.
-    const LOOK: Span = Span::from_millis(100);
-
-    #[allow(clippy::needless_pass_by_value, reason = "the shape that map_err wants")]
-    fn raised(error: Error) -> PyErr {
-        match error {
-            Error::Option(_) => PyValueError::new_err(error.to_string()),
-            error => PyOSError::new_err(crate::wall::without_number(&error)),
-        }
-    }
-
-    fn read<'a, T: Deserialize<'a>>(text: &'a str) -> PyResult<T> {
-        serde_json::from_str(text).map_err(|error| PyValueError::new_err(error.to_string()))
-    }
-
-    fn address(host: &str, port: u16, version: Option<u8>) -> PyResult<SocketAddr> {
-        let wrong =
-            |what: String| PyValueError::new_err(format!("\"{host}\" is no host that is known here: {what}"));
-        let suits = |address: &SocketAddr| version.is_none_or(|version| (version == 4) == address.is_ipv4());
-        let mut found = (host, port)
-            .to_socket_addrs()
-            .map_err(|error| wrong(error.to_string()))?;
-        found
-            .find(suits)
-            .ok_or_else(|| wrong("it has no such address".into()))
-    }
-
-    /// Runs `work` in a thread of its own, so that no interpreter keeps it from its time, and tells meanwhile how far
-    /// it is. Gives the result, and whether it was interrupted.
-    fn watched<T: Send>(
-        py: Python<'_>,
-        tell: &Py<PyAny>,
-        progress: impl Fn() -> Value + Sync,
-        end: impl Fn() + Sync,
-        work: impl FnOnce() -> Result<T, Error> + Send,
-    ) -> PyResult<(T, bool)> {
-        let raised_here: Mutex<Option<PyErr>> = Mutex::new(None);
-        let result = py.detach(|| {
-            std::thread::scope(|scope| {
-                let me = std::thread::current();
-                let worker = scope.spawn(move || {
-                    let result = work();
-                    me.unpark();
-                    result
-                });
-                while !worker.is_finished() {
-                    std::thread::park_timeout(LOOK);
-                    let told = Python::attach(|py| {
-                        py.check_signals()?;
-                        tell.call1(py, (progress().to_string(),)).map(drop)
-                    });
-                    if let Err(error) = told {
-                        let mut held = raised_here.lock().unwrap_or_else(PoisonError::into_inner);
-                        held.get_or_insert(error);
-                        end();
-                    }
-                }
-                worker.join()
-            })
-        });
-        let error = raised_here.into_inner().unwrap_or_else(PoisonError::into_inner);
-        let interrupted = error
-            .as_ref()
-            .is_some_and(|error| error.is_instance_of::<PyKeyboardInterrupt>(py));
-        if let Some(error) = error
-            && !interrupted
-        {
-            return Err(error);
-        }
-        match result {
-            Ok(result) => Ok((result.map_err(raised)?, interrupted)),
-            Err(panic) => std::panic::resume_unwind(panic),
-        }
-    }
-
-    fn progress_json(progress: &Progress) -> Value {
-        json!({
-            "sent": progress.sent.load(Ordering::Relaxed), "answered": progress.answered.load(Ordering::Relaxed),
-            "last_s": progress.last.load(Ordering::Relaxed) as f64 / 1e9,
-            "size": progress.size.load(Ordering::Relaxed),
-        })
-    }
-
-    fn seconds(span: Option<Duration>) -> Option<f64> {
-        span.map(Duration::as_secs_f64)
-    }
-
-    #[derive(Deserialize)]
-    #[serde(deny_unknown_fields)]
-    struct PingOptions {
-        host: String,
-        port: u16,
-        version: Option<u8>,
-        protocol: String,
-        sizes: Vec<u32>,
-        count: u32,
-        interval: f64,
-        flood: Option<f64>,
-        window: u32,
-        timeout: f64,
-        whole: bool,
-        spin: bool,
-    }
-
-    pub fn ping(py: Python<'_>, options: &str, tell: &Py<PyAny>) -> PyResult<String> {
-        let asked: PingOptions = read(options)?;
-        let to = address(&asked.host, asked.port, asked.version)?;
-        let protocol = match asked.protocol.as_str() {
-            "icmp" => Protocol::Icmp,
-            "udp" => Protocol::Udp,
-            "tcp" => Protocol::Tcp,
-            other => {
-                return Err(PyValueError::new_err(format!(
-                    "\"{other}\" is no protocol: icmp, udp or tcp"
-                )));
-            }
-        };
-        let pace = match asked.flood {
-            None => Pace::Interval(Duration::from_secs_f64(asked.interval)),
-            Some(rate) => Pace::Flood {
-                least: Duration::from_secs_f64(1.0 / rate),
-                most: Duration::from_secs_f64(asked.interval),
-            },
-        };
-        let options = ping::Options {
-            to,
-            protocol,
-            sizes: asked.sizes,
-            count: asked.count,
-            pace,
-            window: asked.window,
-            timeout: Duration::from_secs_f64(asked.timeout),
-            whole: asked.whole,
-            spin: asked.spin,
-        };
-        let progress = Progress::default();
-        let (report, interrupted) = watched(
-            py,
-            tell,
-            || progress_json(&progress),
-            || progress.end(),
-            || ping::ping(&options, &progress),
-        )?;
-        let state = |state| match state {
-            State::Answered => "answered",
-            State::Late => "late",
-            State::Lost => "lost",
-            State::Failed => "failed",
-            State::Waiting => "waiting",
-        };
-        let samples: Vec<Value> = report
-            .samples
-            .iter()
-            .map(|sample| {
-                json!([
-                    sample.size,
-                    sample.sent.as_nanos(),
-                    seconds(sample.application),
-                    seconds(sample.kernel),
-                    seconds(sample.outbound),
-                    seconds(sample.inbound),
-                    state(sample.state),
-                    sample.answer,
-                    sample.duplicates,
-                    sample.error.map(what),
-                ])
-            })
-            .collect();
-        crate::trials::json(&json!({
-            "address": to.ip().to_string(), "method": report.method, "took_s": report.took.as_secs_f64(),
-            "note": report.note, "strangers": report.strangers, "interrupted": interrupted,
-            "columns": ["size", "sent_ns", "application_s", "kernel_s", "outbound_s", "inbound_s", "state", "answer",
-                        "duplicates", "error"],
-            "samples": samples,
-        }))
-    }
-
-    /// An error of the system in words.
-    fn what(number: i32) -> String {
-        crate::wall::without_number(&std::io::Error::from_raw_os_error(number))
-    }
-
-    #[derive(Deserialize)]
-    #[serde(deny_unknown_fields)]
-    struct TransactOptions {
-        host: String,
-        port: u16,
-        version: Option<u8>,
-        protocols: Vec<String>,
-        sizes: Vec<u32>,
-        count: u32,
-        interval: f64,
-        timeout: f64,
-    }
-
-    pub fn transactions(py: Python<'_>, options: &str, tell: &Py<PyAny>) -> PyResult<String> {
-        let asked: TransactOptions = read(options)?;
-        let to = address(&asked.host, asked.port, asked.version)?;
-        let named = |name: &String| {
-            let mut all = transact::Protocol::ALL.into_iter();
-            all.find(|protocol| protocol.name() == name)
-                .ok_or_else(|| PyValueError::new_err(format!("\"{name}\" is no protocol of transactions")))
-        };
-        let options = transact::Options {
-            to,
-            protocols: asked.protocols.iter().map(named).collect::<PyResult<_>>()?,
-            sizes: asked.sizes,
-            count: asked.count,
-            interval: Duration::from_secs_f64(asked.interval),
-            timeout: Duration::from_secs_f64(asked.timeout),
-        };
-        let progress = Progress::default();
-        let (report, interrupted) = watched(
-            py,
-            tell,
-            || progress_json(&progress),
-            || progress.end(),
-            || transact::transact(&options, &progress),
-        )?;
-        let samples: Vec<Value> = report
-            .transactions
-            .iter()
-            .map(|made| {
-                let wire = made.wire;
-                json!([
-                    made.protocol.name(),
-                    made.size,
-                    seconds(made.application),
-                    seconds(wire.map(|wire| wire.time)),
-                    wire.map(|wire| wire.packets),
-                    wire.map(|wire| wire.sent),
-                    wire.map(|wire| wire.bytes),
-                    made.syn_data,
-                    made.retransmissions,
-                    made.error,
-                ])
-            })
-            .collect();
-        crate::trials::json(&json!({
-            "address": to.ip().to_string(), "notes": report.notes, "dropped": report.dropped,
-            "interrupted": interrupted,
-            "columns": ["protocol", "size", "application_s", "wire_s", "packets", "packets_sent", "wire_bytes",
-                        "syn_data", "retransmissions", "error"],
-            "samples": samples,
-        }))
-    }
-
-    #[derive(Deserialize)]
-    #[serde(deny_unknown_fields)]
-    struct EchoOptions {
-        listen: String,
-        per_source: u32,
-        in_all: u32,
-        connections: usize,
-        idle: f64,
-    }
-
-    pub fn echo(py: Python<'_>, options: &str, tell: &Py<PyAny>) -> PyResult<String> {
-        let asked: EchoOptions = read(options)?;
-        let at = crate::wall::address(&asked.listen)?;
-        let limits = Limits {
-            per_source: asked.per_source,
-            in_all: asked.in_all,
-            connections: asked.connections,
-            idle: Duration::from_secs_f64(asked.idle),
-            ..Limits::default()
-        };
-        let server = Server::bind(at, limits).map_err(raised)?;
-        let begun = json!({"listening": server.address().to_string(), "note": Server::fast_open_remedy()});
-        tell.call1(py, (begun.to_string(),))?;
-        let (counts, stop) = (Mutex::new(Counts::default()), Progress::default());
-        let now = || *counts.lock().unwrap_or_else(PoisonError::into_inner);
-        let (counts, _) = watched(
-            py,
-            tell,
-            || json!(now()),
-            || stop.end(),
-            || {
-                server.run(&mut |told| {
-                    *counts.lock().unwrap_or_else(PoisonError::into_inner) = *told;
-                    !stop.is_stopped()
-                })
-            },
-        )?;
-        crate::trials::json(&counts)
-    }
-}
-
-#[cfg(not(target_os = "linux"))]
-mod here {
-    use measurement::Error;
-    use pyo3::exceptions::PyOSError;
-    use pyo3::prelude::*;
-
-    fn unsupported(what: &'static str) -> PyResult<String> {
-        Err(PyOSError::new_err(Error::Unsupported(what).to_string()))
-    }
-
-    pub fn ping(_: Python<'_>, _: &str, _: &Py<PyAny>) -> PyResult<String> {
-        unsupported("longfat ping")
-    }
-
-    pub fn transactions(_: Python<'_>, _: &str, _: &Py<PyAny>) -> PyResult<String> {
-        unsupported("longfat transact")
-    }
-
-    pub fn echo(_: Python<'_>, _: &str, _: &Py<PyAny>) -> PyResult<String> {
-        unsupported("longfat echo")
-    }
-}
-
+use foundation::Duration;
+use measurement::Error;
+use measurement::echo::{Counts, Limits, Server};
+use measurement::ping::plan::{Pace, State};
+use measurement::ping::{self as pinging, Progress, Protocol};
+use measurement::transact as transactions;
+use pyo3::exceptions::{PyKeyboardInterrupt, PyOSError, PyValueError};
 use pyo3::prelude::*;
+use serde::Deserialize;
+use serde_json::{Value, json};
 
-/// Measures round trips; see the stub.
-#[pyfunction]
-#[allow(clippy::needless_pass_by_value, reason = "the shape of a Python function")]
-pub fn ping(py: Python<'_>, options_json: &str, tell: Py<PyAny>) -> PyResult<String> {
-    here::ping(py, options_json, &tell)
+/// Interval of progress reports.
+const REPORT_INTERVAL: Span = Span::from_millis(100);
+
+#[allow(
+    clippy::needless_pass_by_value,
+    reason = "the signature that map_err requires"
+)]
+fn raised(error: Error) -> PyErr {
+    match error {
+        Error::Option(_) => PyValueError::new_err(error.to_string()),
+        error => PyOSError::new_err(crate::wall::without_number(&error)),
+    }
 }
 
-/// Measures transactions; see the stub.
-#[pyfunction]
-#[allow(clippy::needless_pass_by_value, reason = "the shape of a Python function")]
-pub fn transact(py: Python<'_>, options_json: &str, tell: Py<PyAny>) -> PyResult<String> {
-    here::transactions(py, options_json, &tell)
+fn read<'a, T: Deserialize<'a>>(text: &'a str) -> PyResult<T> {
+    serde_json::from_str(text).map_err(|error| PyValueError::new_err(error.to_string()))
 }
 
-/// Answers round trips and transactions; see the stub.
+fn address(host: &str, port: u16, version: Option<u8>) -> PyResult<SocketAddr> {
+    let wrong = |what: String| PyValueError::new_err(format!("\"{host}\" is not a known host: {what}"));
+    let suits = |address: &SocketAddr| version.is_none_or(|version| (version == 4) == address.is_ipv4());
+    let mut found = (host, port)
+        .to_socket_addrs()
+        .map_err(|error| wrong(error.to_string()))?;
+    found
+        .find(suits)
+        .ok_or_else(|| wrong("it has no address of this IP version".into()))
+}
+
+/// Runs `work` in a separate thread, so that the interpreter does not delay it, and calls `on_progress` meanwhile.
+/// Returns the result, and whether it was interrupted.
+fn watched<T: Send>(
+    py: Python<'_>,
+    on_progress: &Py<PyAny>,
+    progress: impl Fn() -> Value + Sync,
+    end: impl Fn() + Sync,
+    work: impl FnOnce() -> Result<T, Error> + Send,
+) -> PyResult<(T, bool)> {
+    let raised_here: Mutex<Option<PyErr>> = Mutex::new(None);
+    let result = py.detach(|| {
+        std::thread::scope(|scope| {
+            let caller = std::thread::current();
+            let worker = scope.spawn(move || {
+                let result = work();
+                caller.unpark();
+                result
+            });
+            while !worker.is_finished() {
+                std::thread::park_timeout(REPORT_INTERVAL);
+                let reported = Python::attach(|py| {
+                    py.check_signals()?;
+                    on_progress.call1(py, (progress().to_string(),)).map(drop)
+                });
+                if let Err(error) = reported {
+                    raised_here
+                        .lock()
+                        .unwrap_or_else(PoisonError::into_inner)
+                        .get_or_insert(error);
+                    end();
+                }
+            }
+            worker.join()
+        })
+    });
+    let error = raised_here.into_inner().unwrap_or_else(PoisonError::into_inner);
+    let interrupted = error
+        .as_ref()
+        .is_some_and(|error| error.is_instance_of::<PyKeyboardInterrupt>(py));
+    if let Some(error) = error
+        && !interrupted
+    {
+        return Err(error);
+    }
+    match result {
+        Ok(result) => Ok((result.map_err(raised)?, interrupted)),
+        Err(panic) => std::panic::resume_unwind(panic),
+    }
+}
+
+fn progress_json(progress: &Progress) -> Value {
+    json!({
+        "sent": progress.sent.load(Ordering::Relaxed), "answered": progress.answered.load(Ordering::Relaxed),
+        "last_s": progress.last.load(Ordering::Relaxed) as f64 / 1e9,
+        "size": progress.size.load(Ordering::Relaxed),
+    })
+}
+
+fn seconds(span: Option<Duration>) -> Option<f64> {
+    span.map(Duration::as_secs_f64)
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct PingOptions {
+    host: String,
+    port: u16,
+    version: Option<u8>,
+    protocol: String,
+    sizes: Vec<u32>,
+    count: u32,
+    interval: f64,
+    flood: Option<f64>,
+    window: u32,
+    timeout: f64,
+    whole: bool,
+    spin: bool,
+}
+
+/// Measures round trips. Documented in the stub.
 #[pyfunction]
-#[allow(clippy::needless_pass_by_value, reason = "the shape of a Python function")]
-pub fn echo(py: Python<'_>, options_json: &str, tell: Py<PyAny>) -> PyResult<String> {
-    here::echo(py, options_json, &tell)
+#[allow(clippy::needless_pass_by_value, reason = "the signature of a Python function")]
+pub fn ping(py: Python<'_>, options_json: &str, on_progress: Py<PyAny>) -> PyResult<String> {
+    let arguments: PingOptions = read(options_json)?;
+    let to = address(&arguments.host, arguments.port, arguments.version)?;
+    let protocol = match arguments.protocol.as_str() {
+        "icmp" => Protocol::Icmp,
+        "udp" => Protocol::Udp,
+        "tcp" => Protocol::Tcp,
+        other => {
+            return Err(PyValueError::new_err(format!(
+                "\"{other}\" is not a protocol (icmp, udp, tcp)"
+            )));
+        }
+    };
+    let pace = match arguments.flood {
+        None => Pace::Interval(Duration::from_secs_f64(arguments.interval)),
+        Some(rate) => Pace::Flood {
+            least: Duration::from_secs_f64(1.0 / rate),
+            most: Duration::from_secs_f64(arguments.interval),
+        },
+    };
+    let options = pinging::Options {
+        to,
+        protocol,
+        sizes: arguments.sizes,
+        count: arguments.count,
+        pace,
+        window: arguments.window,
+        timeout: Duration::from_secs_f64(arguments.timeout),
+        whole: arguments.whole,
+        spin: arguments.spin,
+    };
+    let progress = Progress::default();
+    let (report, interrupted) = watched(
+        py,
+        &on_progress,
+        || progress_json(&progress),
+        || progress.end(),
+        || pinging::ping(&options, &progress),
+    )?;
+    let state = |state| match state {
+        State::Answered => "answered",
+        State::Late => "late",
+        State::Lost => "lost",
+        State::Failed => "failed",
+        State::Waiting => "waiting",
+    };
+    let samples: Vec<Value> = report
+        .samples
+        .iter()
+        .map(|sample| {
+            json!([
+                sample.size,
+                sample.sent.as_nanos(),
+                seconds(sample.application),
+                seconds(sample.kernel),
+                seconds(sample.outbound),
+                seconds(sample.inbound),
+                state(sample.state),
+                sample.answer,
+                sample.duplicates,
+                sample.error.map(error_text),
+            ])
+        })
+        .collect();
+    crate::trials::json(&json!({
+        "address": to.ip().to_string(), "method": report.method, "took_s": report.took.as_secs_f64(),
+        "note": report.note, "strangers": report.strangers, "interrupted": interrupted,
+        "columns": ["size", "sent_ns", "application_s", "kernel_s", "outbound_s", "inbound_s", "state", "answer",
+                    "duplicates", "error"],
+        "samples": samples,
+    }))
+}
+
+/// Returns the message of an error number.
+fn error_text(number: i32) -> String {
+    crate::wall::without_number(&std::io::Error::from_raw_os_error(number))
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct TransactOptions {
+    host: String,
+    port: u16,
+    version: Option<u8>,
+    protocols: Vec<String>,
+    sizes: Vec<u32>,
+    count: u32,
+    interval: f64,
+    timeout: f64,
+}
+
+/// Measures transactions. Documented in the stub.
+#[pyfunction]
+#[allow(clippy::needless_pass_by_value, reason = "the signature of a Python function")]
+pub fn transact(py: Python<'_>, options_json: &str, on_progress: Py<PyAny>) -> PyResult<String> {
+    let arguments: TransactOptions = read(options_json)?;
+    let to = address(&arguments.host, arguments.port, arguments.version)?;
+    let named = |name: &String| {
+        let mut all = transactions::Protocol::ALL.into_iter();
+        all.find(|protocol| protocol.name() == name)
+            .ok_or_else(|| PyValueError::new_err(format!("\"{name}\" is not a protocol of transactions")))
+    };
+    let options = transactions::Options {
+        to,
+        protocols: arguments.protocols.iter().map(named).collect::<PyResult<_>>()?,
+        sizes: arguments.sizes,
+        count: arguments.count,
+        interval: Duration::from_secs_f64(arguments.interval),
+        timeout: Duration::from_secs_f64(arguments.timeout),
+    };
+    let progress = Progress::default();
+    let (report, interrupted) = watched(
+        py,
+        &on_progress,
+        || progress_json(&progress),
+        || progress.end(),
+        || transactions::transact(&options, &progress),
+    )?;
+    let samples: Vec<Value> = report
+        .transactions
+        .iter()
+        .map(|made| {
+            let wire = made.wire;
+            json!([
+                made.protocol.name(),
+                made.size,
+                seconds(made.application),
+                seconds(wire.map(|wire| wire.time)),
+                wire.map(|wire| wire.packets),
+                wire.map(|wire| wire.sent),
+                wire.map(|wire| wire.bytes),
+                made.syn_data,
+                made.retransmissions,
+                made.error,
+            ])
+        })
+        .collect();
+    crate::trials::json(&json!({
+        "address": to.ip().to_string(), "notes": report.notes, "dropped": report.dropped,
+        "interrupted": interrupted,
+        "columns": ["protocol", "size", "application_s", "wire_s", "packets", "packets_sent", "wire_bytes",
+                    "syn_data", "retransmissions", "error"],
+        "samples": samples,
+    }))
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct EchoOptions {
+    listen: String,
+    per_source: u32,
+    in_all: u32,
+    connections: usize,
+    idle: f64,
+}
+
+/// Serves round trips and transactions. Documented in the stub.
+#[pyfunction]
+#[allow(clippy::needless_pass_by_value, reason = "the signature of a Python function")]
+pub fn echo(py: Python<'_>, options_json: &str, on_progress: Py<PyAny>) -> PyResult<String> {
+    let arguments: EchoOptions = read(options_json)?;
+    let at = crate::wall::address(&arguments.listen)?;
+    let limits = Limits {
+        per_source: arguments.per_source,
+        in_all: arguments.in_all,
+        connections: arguments.connections,
+        idle: Duration::from_secs_f64(arguments.idle),
+        ..Limits::default()
+    };
+    let server = Server::bind(at, limits).map_err(raised)?;
+    let listening = json!({"listening": server.address().to_string(), "note": Server::fast_open_remedy()});
+    on_progress.call1(py, (listening.to_string(),))?;
+    let (counts, stop) = (Mutex::new(Counts::default()), Progress::default());
+    let now = || *counts.lock().unwrap_or_else(PoisonError::into_inner);
+    let (counts, _) = watched(
+        py,
+        &on_progress,
+        || json!(now()),
+        || stop.end(),
+        || {
+            server.run(&mut |current| {
+                *counts.lock().unwrap_or_else(PoisonError::into_inner) = *current;
+                !stop.is_stopped()
+            })
+        },
+    )?;
+    crate::trials::json(&counts)
 }

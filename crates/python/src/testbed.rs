@@ -1,148 +1,122 @@
-//! An emulated network for people: the binding of a testbed.
+//! An interactive emulated network.
 
-#[cfg(target_os = "linux")]
-mod here {
-    use std::os::fd::{BorrowedFd, RawFd};
-    use std::sync::{PoisonError, RwLock};
-    use std::time::Duration;
+use std::os::fd::{BorrowedFd, RawFd};
+use std::sync::{PoisonError, RwLock};
+use std::time::Duration;
 
-    use emulation::Error;
-    use emulation::testbed::Testbed as Inner;
-    use emulation::user_namespace;
-    use experiment::vocabulary;
-    use pyo3::exceptions::{PyOSError, PyValueError};
-    use pyo3::prelude::*;
+use emulation::Error;
+use emulation::testbed::Testbed as Inner;
+use emulation::user_namespace;
+use experiment::vocabulary;
+use pyo3::exceptions::{PyOSError, PyValueError};
+use pyo3::prelude::*;
 
-    use crate::trials::{json, spec};
+use crate::trials::{json, spec};
 
-    /// The network of a trial, whose hosts run commands; see the stub.
-    #[pyclass(frozen, module = "longfat._native")]
-    pub struct Testbed(RwLock<Option<Inner>>);
+/// The network of a trial, whose hosts run commands. Documented in the stub.
+#[pyclass(frozen, module = "longfat._native")]
+pub struct Testbed(RwLock<Option<Inner>>);
 
-    /// Errors of a person's making, those of a command with the system's number, and all others.
-    pub fn raised(error: Error) -> PyErr {
-        match error {
-            Error::Option(_) => PyValueError::new_err(error.to_string()),
-            Error::Command { ref name, ref source } => match source.raw_os_error() {
-                Some(number) => PyOSError::new_err((number, source.to_string(), name.clone())),
-                None => PyOSError::new_err(error.to_string()),
-            },
-            _ => PyOSError::new_err(error.to_string()),
-        }
-    }
-
-    impl Testbed {
-        fn with<T: Send>(&self, py: Python<'_>, f: impl FnOnce(&Inner) -> PyResult<T> + Send) -> PyResult<T> {
-            py.detach(|| {
-                let held = self.0.read().unwrap_or_else(PoisonError::into_inner);
-                held.as_ref().map(f)
-            })
-            .ok_or_else(|| PyOSError::new_err("the testbed has ended"))?
-        }
-    }
-
-    /// Runs `f`, which asks now and then whether a handler of a signal has raised; then that is the result.
-    pub fn interruptible<T>(f: impl FnOnce(&mut dyn FnMut() -> bool) -> T) -> Result<T, PyErr> {
-        let mut raised = None;
-        let result = f(&mut || {
-            if raised.is_none() {
-                raised = Python::attach(|py| py.check_signals().err());
-            }
-            raised.is_some()
-        });
-        raised.map_or(Ok(result), Err)
-    }
-
-    #[pymethods]
-    impl Testbed {
-        #[new]
-        fn new(py: Python<'_>, spec_json: &str) -> PyResult<Self> {
-            let spec = spec(spec_json)?;
-            let topology = spec
-                .topology()
-                .map_err(|error| PyValueError::new_err(error.to_string()))?;
-            user_namespace::enter().map_err(raised)?;
-            let streams = spec.streams().component("network");
-            let made = py.detach(|| Inner::start(topology, streams)).map_err(raised)?;
-            Ok(Self(RwLock::new(Some(made))))
-        }
-
-        fn hosts(&self, py: Python<'_>) -> PyResult<String> {
-            json(&self.with(py, |testbed| Ok(testbed.hosts()))?)
-        }
-
-        fn routers(&self, py: Python<'_>) -> PyResult<String> {
-            json(&self.with(py, |testbed| Ok(testbed.routers().to_vec()))?)
-        }
-
-        fn set(&self, py: Python<'_>, link: &str, key: &str, value_json: &str) -> PyResult<()> {
-            let value = serde_json::from_str(value_json)
-                .map_err(|error| PyValueError::new_err(format!("{key}: {error}")))?;
-            self.with(py, |testbed| testbed.set(link, key, &value).map_err(raised))
-        }
-
-        fn links(&self, py: Python<'_>) -> PyResult<String> {
-            json(&self.with(py, |testbed| Ok(testbed.links()))?)
-        }
-
-        fn dropped(&self, py: Python<'_>) -> PyResult<String> {
-            json(&self.with(py, |testbed| testbed.dropped().map_err(raised))?)
-        }
-
-        fn run(
-            &self,
-            py: Python<'_>,
-            host: &str,
-            command_json: &str,
-            streams: (RawFd, RawFd, RawFd),
-        ) -> PyResult<u32> {
-            let options = vocabulary::read(command_json)
-                .map_err(|problem| PyValueError::new_err(problem.to_string()))?;
-            // SAFETY: the caller holds them open during the call.
-            let copy = |fd: RawFd| unsafe { BorrowedFd::borrow_raw(fd) }.try_clone_to_owned();
-            let streams = [copy(streams.0)?, copy(streams.1)?, copy(streams.2)?];
-            self.with(py, |testbed| testbed.run(host, options, streams).map_err(raised))
-        }
-
-        fn ping_all(&self, py: Python<'_>, count: u32) -> PyResult<String> {
-            json(&self.with(py, |testbed| {
-                interruptible(|stopped| testbed.ping_all(count, stopped))?.map_err(raised)
-            })?)
-        }
-
-        fn goodput(&self, py: Python<'_>, source: &str, target: &str, seconds: f64) -> PyResult<String> {
-            let span = Duration::try_from_secs_f64(seconds).map_err(|_| {
-                PyValueError::new_err(format!("seconds: {seconds} is no time to measure for"))
-            })?;
-            json(&self.with(py, |testbed| {
-                interruptible(|stopped| testbed.goodput(source, target, span, stopped))?.map_err(raised)
-            })?)
-        }
-
-        fn close(&self, py: Python<'_>) {
-            py.detach(|| drop(self.0.write().unwrap_or_else(PoisonError::into_inner).take()));
-        }
+/// Converts an error: `ValueError` for bad input, `OSError` with the number for a failed command, `OSError` otherwise.
+pub fn raised(error: Error) -> PyErr {
+    match error {
+        Error::Option(_) => PyValueError::new_err(error.to_string()),
+        Error::Command { ref name, ref source } => match source.raw_os_error() {
+            Some(number) => PyOSError::new_err((number, source.to_string(), name.clone())),
+            None => PyOSError::new_err(error.to_string()),
+        },
+        _ => PyOSError::new_err(error.to_string()),
     }
 }
 
-#[cfg(not(target_os = "linux"))]
-mod here {
-    use pyo3::exceptions::PyOSError;
-    use pyo3::prelude::*;
-
-    /// There is none on this system.
-    #[pyclass(frozen, module = "longfat._native")]
-    pub struct Testbed;
-
-    #[pymethods]
-    impl Testbed {
-        #[new]
-        fn new(_spec_json: &str) -> PyResult<Self> {
-            Err(PyOSError::new_err(emulation::UNSUPPORTED.to_string()))
-        }
+impl Testbed {
+    fn with<T: Send>(&self, py: Python<'_>, f: impl FnOnce(&Inner) -> PyResult<T> + Send) -> PyResult<T> {
+        py.detach(|| {
+            let testbed = self.0.read().unwrap_or_else(PoisonError::into_inner);
+            testbed.as_ref().map(f)
+        })
+        .ok_or_else(|| PyOSError::new_err("the testbed is closed"))?
     }
 }
 
-pub use here::Testbed;
-#[cfg(target_os = "linux")]
-pub use here::{interruptible, raised};
+/// Runs `f`, which polls its argument; if a signal handler raises meanwhile, returns that exception.
+pub fn interruptible<T>(f: impl FnOnce(&mut dyn FnMut() -> bool) -> T) -> Result<T, PyErr> {
+    let mut raised = None;
+    let result = f(&mut || {
+        if raised.is_none() {
+            raised = Python::attach(|py| py.check_signals().err());
+        }
+        raised.is_some()
+    });
+    raised.map_or(Ok(result), Err)
+}
+
+#[pymethods]
+impl Testbed {
+    #[new]
+    fn new(py: Python<'_>, spec_json: &str) -> PyResult<Self> {
+        let spec = spec(spec_json)?;
+        let topology = spec
+            .topology()
+            .map_err(|error| PyValueError::new_err(error.to_string()))?;
+        user_namespace::enter().map_err(raised)?;
+        let streams = spec.streams().component("network");
+        let made = py.detach(|| Inner::start(topology, streams)).map_err(raised)?;
+        Ok(Self(RwLock::new(Some(made))))
+    }
+
+    fn hosts(&self, py: Python<'_>) -> PyResult<String> {
+        json(&self.with(py, |testbed| Ok(testbed.hosts()))?)
+    }
+
+    fn routers(&self, py: Python<'_>) -> PyResult<String> {
+        json(&self.with(py, |testbed| Ok(testbed.routers().to_vec()))?)
+    }
+
+    fn set(&self, py: Python<'_>, link: &str, key: &str, value_json: &str) -> PyResult<()> {
+        let value = serde_json::from_str(value_json)
+            .map_err(|error| PyValueError::new_err(format!("{key}: {error}")))?;
+        self.with(py, |testbed| testbed.set(link, key, &value).map_err(raised))
+    }
+
+    fn links(&self, py: Python<'_>) -> PyResult<String> {
+        json(&self.with(py, |testbed| Ok(testbed.links()))?)
+    }
+
+    fn dropped(&self, py: Python<'_>) -> PyResult<String> {
+        json(&self.with(py, |testbed| testbed.dropped().map_err(raised))?)
+    }
+
+    fn run(
+        &self,
+        py: Python<'_>,
+        host: &str,
+        command_json: &str,
+        streams: (RawFd, RawFd, RawFd),
+    ) -> PyResult<u32> {
+        let options =
+            vocabulary::read(command_json).map_err(|problem| PyValueError::new_err(problem.to_string()))?;
+        // SAFETY: the caller keeps them open during the call.
+        let copy = |fd: RawFd| unsafe { BorrowedFd::borrow_raw(fd) }.try_clone_to_owned();
+        let streams = [copy(streams.0)?, copy(streams.1)?, copy(streams.2)?];
+        self.with(py, |testbed| testbed.run(host, options, streams).map_err(raised))
+    }
+
+    fn ping_all(&self, py: Python<'_>, count: u32) -> PyResult<String> {
+        json(&self.with(py, |testbed| {
+            interruptible(|stopped| testbed.ping_all(count, stopped))?.map_err(raised)
+        })?)
+    }
+
+    fn goodput(&self, py: Python<'_>, source: &str, target: &str, seconds: f64) -> PyResult<String> {
+        let span = Duration::try_from_secs_f64(seconds)
+            .map_err(|_| PyValueError::new_err(format!("seconds: {seconds} is not a valid duration")))?;
+        json(&self.with(py, |testbed| {
+            interruptible(|stopped| testbed.goodput(source, target, span, stopped))?.map_err(raised)
+        })?)
+    }
+
+    fn close(&self, py: Python<'_>) {
+        py.detach(|| drop(self.0.write().unwrap_or_else(PoisonError::into_inner).take()));
+    }
+}

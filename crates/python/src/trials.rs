@@ -1,4 +1,4 @@
-//! The vocabulary, its checks, and trials in simulated time.
+//! The vocabulary, its checks, and simulated trials.
 
 use std::fs::File;
 use std::io::{BufWriter, Write};
@@ -10,7 +10,7 @@ use experiment::layout::Layout;
 use experiment::plan::Plan;
 use experiment::trace::capture::CaptureOptions;
 use experiment::trace::{Series, TraceEvent};
-use experiment::{TrialSpec, vocabulary as words};
+use experiment::{TrialSpec, vocabulary as study_keys};
 use foundation::{Duration, Problem};
 use network::PathConfig;
 use pyo3::exceptions::{PyException, PyOSError, PyValueError};
@@ -29,7 +29,7 @@ pyo3::create_exception!(
     "The trial was cancelled; it has no record."
 );
 
-/// A flag by which another thread ends a simulation.
+/// A flag that lets another thread stop a simulation.
 #[pyclass(frozen)]
 #[derive(Clone, Default)]
 pub struct Cancel(Arc<AtomicBool>);
@@ -41,18 +41,18 @@ impl Cancel {
         Self::default()
     }
 
-    /// Every simulation that holds this flag soon raises `Cancelled`.
+    /// Makes every simulation with this flag raise `Cancelled` soon.
     fn cancel(&self) {
         self.0.store(true, Ordering::Relaxed);
     }
 }
 
-/// JSON text of what always has one.
+/// Returns `value` as JSON text.
 pub fn json(value: &impl Serialize) -> PyResult<String> {
     serde_json::to_string(value).map_err(|error| PyValueError::new_err(error.to_string()))
 }
 
-/// The specification in `text`, or a `ValueError`.
+/// Parses the specification of a trial; a `ValueError` if it is invalid.
 pub fn spec(text: &str) -> PyResult<TrialSpec> {
     TrialSpec::from_json(text).map_err(|error| PyValueError::new_err(error.to_string()))
 }
@@ -64,43 +64,43 @@ fn raised(error: &TrialError) -> PyErr {
     }
 }
 
-/// The version of longfat.
+/// Returns the version of longfat.
 #[pyfunction]
 pub const fn version() -> &'static str {
     env!("CARGO_PKG_VERSION")
 }
 
-/// What a study file may say, as JSON.
+/// Returns the keys of study files, as JSON.
 #[pyfunction]
 pub fn vocabulary() -> String {
-    words::vocabulary().to_string()
+    study_keys::vocabulary().to_string()
 }
 
-/// The keys of each link of a `[path]`, forward and in reverse, with those of presets, as a JSON list of pairs.
+/// Returns the forward and reverse keys of each link of a `[path]`, with those of presets, as a JSON list of pairs.
 #[pyfunction]
 #[pyo3(signature = (path_json, /))]
 pub fn path_links(path_json: &str) -> PyResult<String> {
     let path: PathConfig =
-        words::read(path_json).map_err(|problem| PyValueError::new_err(problem.to_string()))?;
+        study_keys::read(path_json).map_err(|problem| PyValueError::new_err(problem.to_string()))?;
     json(&path.directions_of_links())
 }
 
-/// The problems of one section, as a JSON list.
+/// Returns the problems of one section, as a JSON list.
 #[pyfunction]
 #[pyo3(signature = (section, json, /))]
 pub fn check(section: &str, json: &str) -> PyResult<String> {
     let to_error = |problem: Problem| PyValueError::new_err(problem.to_string());
-    self::json(&words::check(section, json).map_err(to_error)?)
+    self::json(&study_keys::check(section, json).map_err(to_error)?)
 }
 
-/// Runs one trial in virtual time and gives its record as JSON.
+/// Simulates one trial; returns its record as JSON.
 #[pyfunction]
 #[pyo3(signature = (spec_json, cancel=None))]
 pub fn simulate(py: Python<'_>, spec_json: &str, cancel: Option<&Cancel>) -> PyResult<String> {
     let spec = spec(spec_json)?;
     let flag = cancel.map(|cancel| Arc::clone(&cancel.0));
     let ran = py.detach(|| guarded(|| run(&spec, flag.as_deref())));
-    // A controller in Python that went wrong fails the trial, as a transfer that breaks off does.
+    // An exception of a Python controller fails the trial, like a broken transfer.
     let record = match ran {
         Ok(ran) => ran.map_err(|error| raised(&error))?,
         Err(fault) => TrialRecord::of_transfer(Err(&fault)),
@@ -116,7 +116,7 @@ pub fn check_trial(spec_json: &str) -> PyResult<()> {
         .map_err(|error| PyValueError::new_err(error.to_string()))
 }
 
-/// Hosts, links, flows and their fair shares of a trial, as JSON.
+/// Returns hosts, links, flows and their fair shares of a trial, as JSON.
 #[pyfunction]
 pub fn layout(spec_json: &str) -> PyResult<String> {
     let layout = Layout::of(&spec(spec_json)?).map_err(|error| PyValueError::new_err(error.to_string()))?;
@@ -125,28 +125,28 @@ pub fn layout(spec_json: &str) -> PyResult<String> {
 
 /// The record of a traced trial, as JSON.
 #[derive(Serialize)]
-pub struct Traced<'a> {
-    /// Its record.
+pub struct TracedRecord<'a> {
+    /// The record.
     #[serde(flatten)]
     pub record: &'a TrialRecord,
-    /// The table of its packets.
+    /// The table of packets.
     pub events: &'a [TraceEvent],
-    /// Machines and queues over time, where they were read.
+    /// State of machines and queues over time, if sampled.
     pub series: Option<&'a Series>,
 }
 
-/// What of a trial is traced.
-pub struct Asked<'a> {
+/// Arguments of a trace.
+pub struct TraceOptions<'a> {
     interval: Option<Duration>,
     capture: Option<&'a str>,
     extent: CaptureOptions,
 }
 
-impl<'a> Asked<'a> {
-    /// What the arguments of `trace` ask for.
+impl<'a> TraceOptions<'a> {
+    /// Checks the arguments.
     ///
     /// # Errors
-    /// `ValueError` for one that is out of range.
+    /// `ValueError` if one is out of range.
     pub fn read(
         pcapng: Option<&'a str>,
         interval: Option<f64>,
@@ -166,7 +166,7 @@ impl<'a> Asked<'a> {
             Some("sender") => Some(Side::Sender),
             Some("receiver") => Some(Side::Receiver),
             Some(other) => {
-                let message = format!("side: \"{other}\" is none; allowed: sender, receiver");
+                let message = format!("side: \"{other}\" is unknown (sender, receiver)");
                 return Err(PyValueError::new_err(message));
             }
         };
@@ -177,15 +177,15 @@ impl<'a> Asked<'a> {
         })
     }
 
-    /// How often machines and queues are read.
+    /// Returns the sampling interval of machines and queues.
     pub const fn interval(&self) -> Option<Duration> {
         self.interval
     }
 
-    /// Writes the capture, where one is asked for.
+    /// Writes the capture, if requested.
     ///
     /// # Errors
-    /// `OSError` where it cannot be written.
+    /// `OSError` if it cannot be written.
     pub fn capture(
         &self,
         write: impl FnOnce(&mut BufWriter<File>, CaptureOptions) -> std::io::Result<()>,
@@ -196,9 +196,10 @@ impl<'a> Asked<'a> {
     }
 }
 
-/// As `simulate`, with the list "events" in the record, and "series" where an interval is given, in seconds;
-/// writes a capture where a path is given: of what one "side" of each flow saw ("sender" or "receiver"; both
-/// where it is None), with `snap` bytes of each packet (all where it is None).
+/// As `simulate`, with "events" in the record, and "series" if an interval in seconds is given.
+///
+/// Writes a capture if a path is given: of one "side" of each flow ("sender" or "receiver"; None means both), with
+/// `snap` bytes of each packet (None means all).
 #[pyfunction]
 #[pyo3(signature = (spec_json, pcapng=None, interval=None, side=None, snap=None))]
 pub fn trace(
@@ -210,25 +211,26 @@ pub fn trace(
     snap: Option<u32>,
 ) -> PyResult<String> {
     let spec = spec(spec_json)?;
-    let asked = Asked::read(pcapng, interval, side, snap)?;
+    let options = TraceOptions::read(pcapng, interval, side, snap)?;
     let (record, mut world) = py
-        .detach(|| guarded(|| run_watched(&spec, None, Recorder::default(), asked.interval())))
+        .detach(|| guarded(|| run_watched(&spec, None, Recorder::default(), options.interval())))
         .map_err(PyValueError::new_err)?
         .map_err(|error| raised(&error))?;
     let series = world.series().cloned();
     let recorder = std::mem::take(world.network_mut().observer_mut());
-    asked.capture(|out, extent| {
+    options.capture(|out, extent| {
         let hosts = world.topology().hosts();
         pcapng::write(out, &recorder.captured, hosts, &record.flows, extent)
     })?;
-    json(&Traced {
+    json(&TracedRecord {
         record: &record,
         events: &recorder.table.events,
         series: series.as_ref(),
     })
 }
 
-/// The capture appears under its name only when it is whole. A device or pipe of that name is written to, not replaced.
+/// Writes a capture and then renames it, so that it is complete when it appears. An existing device or pipe is written
+/// to, not replaced.
 fn write_capture(
     path: &str,
     write: impl FnOnce(&mut BufWriter<File>) -> std::io::Result<()>,
@@ -245,7 +247,7 @@ fn write_capture(
     match write_to(&partial) {
         Ok(()) => std::fs::rename(&partial, path),
         Err(error) => {
-            // What cannot be removed either is left; the first error is the one to tell.
+            // The first error is reported, even if the partial file cannot be removed.
             let _ = std::fs::remove_file(&partial);
             Err(error)
         }

@@ -14,8 +14,8 @@ use pyo3::prelude::*;
 use serde_json::{Value, json};
 use socket::relay::{Relay, RelayOptions, RelayReport};
 use socket::transfer::{
-    Happened, Outcome, ReceiveEvent, ReceiveOptions, SendOptions, SendProgress, SendReport, receive, resolve,
-    send_files as send,
+    FileEvent, Outcome, ReceiveEvent, ReceiveOptions, SendOptions, SendProgress, SendReport, receive,
+    resolve, send_files as send,
 };
 use socket::{Error, endpoint as ends};
 use transport::arq::ArqConfig;
@@ -23,10 +23,13 @@ use transport::arq::ArqConfig;
 use crate::controllers::guarded;
 use crate::trials::{json as text_of, spec};
 
-/// Any free port of this machine's loopback.
+/// Any free loopback port.
 const LOOPBACK: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(Ipv4Addr::LOCALHOST), 0);
 
-#[allow(clippy::needless_pass_by_value, reason = "the shape that map_err wants")]
+#[allow(
+    clippy::needless_pass_by_value,
+    reason = "the signature that map_err requires"
+)]
 fn raised(error: Error) -> PyErr {
     match error {
         Error::Settings(problem) => PyValueError::new_err(problem.to_string()),
@@ -34,7 +37,7 @@ fn raised(error: Error) -> PyErr {
     }
 }
 
-/// An error's text without the system's number at its end, which tells a person nothing.
+/// Returns an error's message without the system's error number.
 pub fn without_number(error: &dyn std::error::Error) -> String {
     let text = error.to_string();
     let number = text.rfind(" (os error ").filter(|_| text.ends_with(')'));
@@ -45,8 +48,8 @@ pub fn address(text: &str) -> PyResult<SocketAddr> {
     resolve(text).map_err(|error| PyValueError::new_err(error.to_string()))
 }
 
-/// Calls a Python function from inside a loop that has let go of the interpreter. What it raises, and
-/// Ctrl-C, end the loop and are raised when it has ended.
+/// Calls a Python function from a loop that runs without the interpreter lock. An exception, or Ctrl-C, stops the loop
+/// and is raised after it.
 struct Callback<'a> {
     function: Option<&'a Py<PyAny>>,
     raised: Option<PyErr>,
@@ -60,9 +63,9 @@ impl<'a> Callback<'a> {
         }
     }
 
-    /// Tells `value`; the function ends the loop by giving something false but `None`.
-    fn tell(&mut self, value: Option<&Value>) -> ControlFlow<()> {
-        let told = Python::attach(|py| -> PyResult<bool> {
+    /// Passes `value` to the function. A false result other than `None` stops the loop.
+    fn call(&mut self, value: Option<&Value>) -> ControlFlow<()> {
+        let result = Python::attach(|py| -> PyResult<bool> {
             py.check_signals()?;
             let (Some(function), Some(value)) = (self.function, value) else {
                 return Ok(true);
@@ -70,7 +73,7 @@ impl<'a> Callback<'a> {
             let answer = function.call1(py, (value.to_string(),))?;
             Ok(answer.is_none(py) || answer.is_truthy(py)?)
         });
-        match told {
+        match result {
             Ok(true) => ControlFlow::Continue(()),
             Ok(false) => ControlFlow::Break(()),
             Err(error) => {
@@ -80,7 +83,7 @@ impl<'a> Callback<'a> {
         }
     }
 
-    /// What the loop gave, unless the function or Ctrl-C ended it.
+    /// Returns the loop's result, or raises the exception that stopped it.
     fn finish<T>(self, result: Result<T, Error>) -> PyResult<T> {
         self.raised.map_or_else(|| result.map_err(raised), Err)
     }
@@ -88,7 +91,7 @@ impl<'a> Callback<'a> {
 
 fn listening(at: SocketAddr) {
     let mut out = std::io::stdout().lock();
-    // Whoever started this process reads the line or is gone; then standard input ends it.
+    // If the parent process is gone, the end of standard input stops this one.
     let _ = writeln!(out, "{}", json!({"listening": at.to_string()}));
     let _ = out.flush();
 }
@@ -125,12 +128,12 @@ fn run_endpoint(
             )))
         }
         _ => Err(PyValueError::new_err(format!(
-            "{role:?} is no role: receive, relay or send"
+            "{role:?} is not a role (receive, relay, send)"
         ))),
     }
 }
 
-/// One process of a trial on real sockets.
+/// Runs one process of a trial on real sockets.
 #[pyfunction]
 #[pyo3(signature = (role, spec_json, addr=None))]
 pub fn endpoint(py: Python<'_>, role: &str, spec_json: &str, addr: Option<&str>) -> PyResult<String> {
@@ -142,8 +145,8 @@ pub fn endpoint(py: Python<'_>, role: &str, spec_json: &str, addr: Option<&str>)
     record.map_or_else(|| Ok(String::new()), |record| text_of(&record))
 }
 
-/// The settings of file transfer with `overrides` (JSON) in the place of its own, as JSON. Not checked:
-/// `check` tells what is wrong with each key.
+/// Returns the settings of file transfer with `overrides` (JSON) applied, as JSON, without checking them:
+/// `check` reports problems per key.
 #[pyfunction]
 pub fn file_protocol(overrides: &str) -> PyResult<String> {
     text_of(&settings(overrides)?)
@@ -153,7 +156,7 @@ fn settings(overrides: &str) -> PyResult<Value> {
     let wrong = |error: serde_json::Error| PyValueError::new_err(error.to_string());
     let changes: Value = serde_json::from_str(overrides).map_err(wrong)?;
     let mut settings = serde_json::to_value(ArqConfig::for_files()).map_err(wrong)?;
-    // A fixed window has no congestion controller, so it takes the place of the one of file transfer too.
+    // A fixed window has no congestion controller, so it replaces file transfer's controller, too.
     let fixed = changes.get("window").is_some_and(|window| window != "auto")
         || changes.get("kind").is_some_and(|kind| kind == "stop-and-wait");
     if let Some(settings) = settings.as_object_mut().filter(|_| fixed) {
@@ -163,7 +166,7 @@ fn settings(overrides: &str) -> PyResult<Value> {
     Ok(settings)
 }
 
-/// Puts the keys of `changes` in the place of those of `settings`; a table of the same kind keeps its others.
+/// Overwrites keys of `settings` with those of `changes`; a table of the same kind keeps its other keys.
 fn replace(settings: &mut Value, changes: &Value) {
     let (Some(settings), Some(changes)) = (settings.as_object_mut(), changes.as_object()) else {
         return;
@@ -222,7 +225,7 @@ fn sent_json(report: &SendReport) -> Value {
     })
 }
 
-/// Sends files and gives a report as JSON.
+/// Sends files; returns a report as JSON.
 #[pyfunction]
 #[pyo3(signature = (files, to, protocol_json="{}", progress=None))]
 pub fn send_files(
@@ -239,7 +242,7 @@ pub fn send_files(
     };
     let mut callback = Callback::new(progress.as_ref());
     let result = py
-        .detach(|| guarded(|| send(&options, &mut |p| callback.tell(Some(&progress_json(p))))))
+        .detach(|| guarded(|| send(&options, &mut |p| callback.call(Some(&progress_json(p))))))
         .map_err(PyValueError::new_err)?;
     text_of(&sent_json(&callback.finish(result)?))
 }
@@ -262,9 +265,9 @@ fn event_json(event: ReceiveEvent) -> Option<Value> {
         ReceiveEvent::Disconnected(peer, reason) => {
             json!({"event": "disconnected", "peer": peer.to_string(), "reason": reason})
         }
-        ReceiveEvent::File(peer, happened) => {
-            let mut value = match happened {
-                Happened::Started {
+        ReceiveEvent::File(peer, event) => {
+            let mut value = match event {
+                FileEvent::Started {
                     file,
                     name,
                     size,
@@ -272,7 +275,7 @@ fn event_json(event: ReceiveEvent) -> Option<Value> {
                 } => {
                     json!({"event": "started", "file": file, "name": name, "size": size, "resumed": resumed})
                 }
-                Happened::Stored {
+                FileEvent::Stored {
                     file,
                     offered,
                     name,
@@ -283,7 +286,7 @@ fn event_json(event: ReceiveEvent) -> Option<Value> {
                     json!({"event": "stored", "file": file, "offered": offered, "name": name, "size": size, "already": already,
                            "seconds": took.as_secs_f64()})
                 }
-                Happened::Failed { file, name, reason } => {
+                FileEvent::Failed { file, name, reason } => {
                     json!({"event": "failed", "file": file, "name": name, "reason": reason})
                 }
             };
@@ -293,7 +296,7 @@ fn event_json(event: ReceiveEvent) -> Option<Value> {
     })
 }
 
-/// Receives files until the callback or Ctrl-C ends it, and gives a report as JSON.
+/// Receives files until the callback or Ctrl-C stops it; returns a report as JSON.
 #[pyfunction]
 #[pyo3(signature = (listen, directory, once=false, max_connections=32, on_event=None))]
 pub fn receive_files(
@@ -310,7 +313,7 @@ pub fn receive_files(
         ..ReceiveOptions::new(address(listen)?, directory)
     };
     let mut callback = Callback::new(on_event.as_ref());
-    let result = py.detach(|| receive(&options, &mut |event| callback.tell(event_json(event).as_ref())));
+    let result = py.detach(|| receive(&options, &mut |event| callback.call(event_json(event).as_ref())));
     let report = callback.finish(result)?;
     text_of(&json!({
         "files": report.files, "already": report.already, "bytes": report.bytes, "failures": report.failures,
@@ -335,8 +338,8 @@ fn relayed_json(report: &RelayReport) -> Value {
     })
 }
 
-/// Relays datagrams through a network on wall time until the callback or Ctrl-C ends it; gives what
-/// the links did as JSON. The callback is first told where the relay listens, and over what links.
+/// Relays datagrams through a network on wall time until the callback or Ctrl-C stops it; returns the links' counters
+/// as JSON. The first call of the callback has the relay's address and its links.
 #[pyfunction]
 #[pyo3(signature = (listen, to, path_json, seed=1, on_report=None))]
 pub fn relay(
@@ -363,10 +366,10 @@ pub fn relay(
     let relay = Relay::bind(options).map_err(raised)?;
     let mut callback = Callback::new(on_report.as_ref());
     let (forward, reverse) = path.directions();
-    let begun = json!({
+    let listening = json!({
         "listening": relay.address().to_string(), "path": {"forward": forward, "reverse": reverse},
     });
-    if callback.tell(Some(&begun)).is_break() {
+    if callback.call(Some(&listening)).is_break() {
         return callback
             .finish(Ok(RelayReport::default()))
             .and_then(|report| text_of(&relayed_json(&report)));
@@ -375,10 +378,10 @@ pub fn relay(
     let result = py.detach(|| {
         relay.run(&mut |report| {
             last.clone_from(report);
-            callback.tell(Some(&relayed_json(report)))
+            callback.call(Some(&relayed_json(report)))
         })
     });
-    // Ctrl-C is how a relay ends: what the links did is the answer, not the interruption.
+    // Ctrl-C is the regular way to stop a relay, so the counters are returned.
     let interrupted =
         |py: Python<'_>, error: &PyErr| error.is_instance_of::<pyo3::exceptions::PyKeyboardInterrupt>(py);
     match callback.finish(result) {

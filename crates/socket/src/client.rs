@@ -1,4 +1,4 @@
-//! The opening end: one connection on a socket of its own.
+//! The connecting end: one connection on its own socket.
 
 use std::io::ErrorKind;
 use std::net::SocketAddr;
@@ -10,24 +10,24 @@ use transport::arq::{ArqConfig, Connection, codec};
 use crate::clock::Clock;
 use crate::datagrams::{Datagrams, Inbox, Peer};
 use crate::error::{Error, random};
-use crate::session::{Application, End, Pumped, Session};
+use crate::session::{Application, End, PumpOutcome, Session};
 use crate::wait;
 
-/// The caller is asked at least this often whether to go on.
+/// How often the caller can end the connection, at least.
 pub const TICK: Duration = Duration::from_millis(50);
-/// A peer whose port is closed may be about to come back (it is being restarted) for so long.
+/// How long a refused peer may take to come back, for example while it restarts.
 const PATIENCE: Duration = Duration::from_secs(3);
-/// When all that matters is done, the farewells of the connection get so much time.
+/// How long the closing handshake may take after both streams are complete.
 const FAREWELL: Duration = Duration::from_millis(500);
-/// Receive slots: ACKs are short and come in trains.
+/// Receive slots. ACKs are short and arrive in trains.
 const SLOTS: usize = 16;
 
 /// Opens a connection to `to` and runs it until both streams have ended.
 ///
-/// `tick` sees the session now and then and may end it.
+/// `tick` sees the session at least every [`TICK`] and may end it.
 ///
 /// # Errors
-/// [`Error`] if the connection cannot be opened, fails, or is ended by its application or `tick`.
+/// [`Error`] if the connection cannot be opened, fails, or is ended by its application or by `tick`.
 pub fn run<A: Application>(
     to: SocketAddr,
     config: &ArqConfig,
@@ -53,13 +53,13 @@ pub fn run<A: Application>(
         clock,
         inbox: Inbox::new(SLOTS),
         session,
-        heard: false,
+        peer_responded: false,
         refused: false,
     };
     let result = client.drive(tick);
     match result {
         Ok(()) => Ok(client.session),
-        // All was done and confirmed; only the farewell was missed.
+        // Everything was delivered and confirmed; only the closing handshake is missing.
         Err(_) if client.session.application().is_complete() => Ok(client.session),
         Err(error) => {
             client.session.abandon(error.to_string());
@@ -77,7 +77,7 @@ struct Client<A> {
     clock: Clock,
     inbox: Inbox,
     session: Session<A>,
-    heard: bool,
+    peer_responded: bool,
     refused: bool,
 }
 
@@ -91,7 +91,7 @@ impl<A: Application> Client<A> {
             self.session.handle_timeout(now);
             let again_at = self.session.work(now);
             let mut pumped = self.pump(now)?;
-            if pumped != Pumped::More {
+            if pumped != PumpOutcome::More {
                 let flushed = self.session.flush(&self.socket);
                 pumped = self.outcome(flushed)?;
             }
@@ -115,14 +115,14 @@ impl<A: Application> Client<A> {
                     return Err(Error::Cancelled);
                 }
             }
-            if arrived || pumped == Pumped::More {
+            if arrived || pumped == PumpOutcome::More {
                 continue;
             }
             let mut until = next_tick.min(self.session.poll_timeout().unwrap_or(Instant::MAX));
             until = until.min(again_at.unwrap_or(Instant::MAX));
             wait::wait(
                 self.socket.socket(),
-                pumped == Pumped::Full,
+                pumped == PumpOutcome::Full,
                 until - self.clock.now(),
             );
         }
@@ -154,7 +154,7 @@ impl<A: Application> Client<A> {
                 if frame.connection != self.session.connection().id() {
                     continue;
                 }
-                self.heard = true;
+                self.peer_responded = true;
                 self.refused = false;
                 self.session.handle_frame(now, frame, datagram);
                 self.pump(now)?;
@@ -163,27 +163,27 @@ impl<A: Application> Client<A> {
         Ok(())
     }
 
-    fn pump(&mut self, now: Instant) -> Result<Pumped, Error> {
+    fn pump(&mut self, now: Instant) -> Result<PumpOutcome, Error> {
         let pumped = self.session.pump(now, &self.socket);
         self.outcome(pumped)
     }
 
-    fn outcome(&mut self, pumped: std::io::Result<Pumped>) -> Result<Pumped, Error> {
+    fn outcome(&mut self, pumped: std::io::Result<PumpOutcome>) -> Result<PumpOutcome, Error> {
         match pumped {
             Ok(pumped) => Ok(pumped),
             Err(error) => {
                 self.note_error(error)?;
-                Ok(Pumped::Dry)
+                Ok(PumpOutcome::Dry)
             }
         }
     }
 
-    /// An error of the system. What a running connection can survive counts as a loss.
+    /// Handles an error of the socket. Errors that a running connection can survive count as losses.
     fn note_error(&mut self, error: std::io::Error) -> Result<(), Error> {
         let address = self.to;
-        let silence = self.clock.now() - self.session.heard_at();
+        let silence = self.clock.now() - self.session.last_arrival();
         match error.kind() {
-            ErrorKind::ConnectionRefused | ErrorKind::ConnectionReset if !self.heard => {
+            ErrorKind::ConnectionRefused | ErrorKind::ConnectionReset if !self.peer_responded => {
                 Err(Error::Refused(address))
             }
             ErrorKind::ConnectionRefused | ErrorKind::ConnectionReset => {
@@ -194,7 +194,7 @@ impl<A: Application> Client<A> {
             }
             _ if quinn_udp::is_msg_size_err(&error) => Err(Error::TooLarge(address)),
             // Full queues of the system, and networks that come and go.
-            _ if self.heard && silence < PATIENCE => Ok(()),
+            _ if self.peer_responded && silence < PATIENCE => Ok(()),
             _ => Err(Error::Send {
                 address,
                 source: error,

@@ -1,8 +1,8 @@
-//! The wall's time, as state machines are told it.
+//! Wall-clock time for state machines.
 
 use foundation::{Duration, Instant};
 
-/// A monotonic clock that started with it.
+/// A monotonic clock that starts at zero.
 #[derive(Clone, Copy, Debug)]
 pub struct Clock {
     start: std::time::Instant,
@@ -15,7 +15,7 @@ impl Default for Clock {
 }
 
 impl Clock {
-    /// A clock that shows zero now.
+    /// Returns a clock that shows zero now.
     #[must_use]
     pub fn new() -> Self {
         Self {
@@ -23,14 +23,14 @@ impl Clock {
         }
     }
 
-    /// The time since the clock was started.
+    /// Returns the time since the clock started.
     #[inline]
     #[must_use]
     pub fn now(&self) -> Instant {
         Instant::ZERO + Duration::from(self.start.elapsed())
     }
 
-    /// How to tell this clock's time from stamps of the system's wall clock, as of now.
+    /// Returns a conversion from stamps of the system's wall clock to this clock, valid around now.
     #[must_use]
     pub fn stamps(&self) -> Stamps {
         let wall = std::time::SystemTime::now()
@@ -43,7 +43,7 @@ impl Clock {
     }
 }
 
-/// One moment on two clocks: the monotonic one, and the wall's, which the kernel stamps arrivals with.
+/// One moment on two clocks: the monotonic clock, and the wall clock that the kernel stamps arrivals with.
 #[derive(Clone, Copy, Debug)]
 pub struct Stamps {
     now: Instant,
@@ -51,16 +51,16 @@ pub struct Stamps {
 }
 
 impl Stamps {
-    /// A stamp older than this was not made by the same clock: the wall clock was set in between.
+    /// A stamp older than this comes from before the wall clock was adjusted.
     const OLDEST: Duration = Duration::from_millis(250);
 
-    /// The moment itself.
+    /// Returns the moment itself.
     #[must_use]
     pub const fn now(&self) -> Instant {
         self.now
     }
 
-    /// When a stamp was made; this moment for one that makes no sense.
+    /// Converts a stamp; returns this moment for a missing or implausible stamp.
     #[must_use]
     pub fn instant(&self, stamp: Option<std::time::Duration>) -> Instant {
         let Some(stamp) = stamp else { return self.now };
@@ -77,7 +77,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn stamps_are_told_in_this_clocks_time() {
+    fn converts_stamps_to_this_clock() {
         let clock = Clock::new();
         std::thread::sleep(std::time::Duration::from_millis(2));
         let stamps = Stamps {
@@ -90,7 +90,7 @@ mod tests {
             stamps.instant(stamp(999_999_000_000)),
             stamps.now - Duration::from_millis(1)
         );
-        // The clock was set: an hour ago, and into the future.
+        // The wall clock was set: an hour back, and into the future.
         assert_eq!(stamps.instant(stamp(1)), stamps.now);
         assert_eq!(stamps.instant(stamp(2_000_000_000_000)), stamps.now);
     }

@@ -1,5 +1,5 @@
-//! A UDP socket that sends and receives trains of datagrams with one system call: GSO, GRO and
-//! `recvmmsg` where the system has them, one datagram at a time where not.
+//! A UDP socket that sends and receives trains of datagrams with one system call: GSO, GRO and `recvmmsg` where the
+//! system supports them, otherwise one datagram at a time.
 
 use std::io::{self, IoSliceMut};
 use std::net::{IpAddr, SocketAddr, UdpSocket};
@@ -7,25 +7,24 @@ use std::net::{IpAddr, SocketAddr, UdpSocket};
 use quinn_udp::{BATCH_SIZE, RecvMeta, Transmit, UdpSocketState};
 use socket2::{Domain, Protocol, Socket, Type};
 
-/// Bytes of one receive slot: the largest datagram, or train of datagrams joined by GRO.
+/// Bytes of one receive slot: the largest datagram, or the largest train joined by GRO.
 const SLOT: usize = 65_536;
-/// Most bytes in one train: GSO makes them from one IP packet.
+/// Most bytes in one train: GSO cuts a train from one IP packet.
 pub const MAX_TRAIN: usize = 65_000;
-/// What is asked of the system for each socket's buffers; it may grant less.
+/// Requested size of each socket buffer; the system may grant less.
 const SOCKET_BUFFER: usize = 16 << 20;
 
-/// Where a datagram came from and which of our addresses it was sent to, so that the answer comes
-/// from there.
+/// A remote address, and the local address that it sends to. Replies leave from that local address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Peer {
     /// The peer's address.
     pub address: SocketAddr,
-    /// Our address as the peer knows it, where the system tells.
+    /// The local address that the peer sends to, where the system reports it.
     pub local: Option<IpAddr>,
 }
 
 impl Peer {
-    /// A peer that is spoken to from whatever address the system chooses.
+    /// A peer that is reached from any local address that the system chooses.
     #[must_use]
     pub const fn new(address: SocketAddr) -> Self {
         Self { address, local: None }
@@ -40,18 +39,18 @@ pub struct Datagrams {
 }
 
 impl Datagrams {
-    /// A socket that hears everybody.
+    /// Opens a socket that receives from everybody.
     ///
     /// # Errors
-    /// The system's, if the address is in use or not one of this machine.
+    /// The system's, if the address is in use or does not belong to this machine.
     pub fn bind(address: SocketAddr) -> io::Result<Self> {
         Self::new(address, None)
     }
 
-    /// A socket that talks to one peer and learns when nothing listens there.
+    /// Opens a socket for one peer. It reports when the peer's port is closed.
     ///
     /// # Errors
-    /// The system's, if it has no way to the peer.
+    /// The system's, if there is no route to the peer.
     pub fn connect(peer: SocketAddr) -> io::Result<Self> {
         let any: SocketAddr = if peer.is_ipv4() {
             (std::net::Ipv4Addr::UNSPECIFIED, 0).into()
@@ -65,7 +64,7 @@ impl Datagrams {
         let socket = Socket::new(Domain::for_address(address), Type::DGRAM, Some(Protocol::UDP))?;
         socket.bind(&address.into())?;
         enlarge_buffers(&socket);
-        // Other systems refuse to send to an address on a connected socket, which is how trains are sent.
+        // Other systems refuse an explicit destination on a connected socket, which trains need.
         if let Some(peer) = peer.filter(|_| cfg!(target_os = "linux")) {
             socket.connect(&peer.into())?;
         }
@@ -74,7 +73,7 @@ impl Datagrams {
         Ok(Self { socket, state })
     }
 
-    /// The address that it is bound to.
+    /// Returns the local address.
     ///
     /// # Errors
     /// The system's.
@@ -82,22 +81,22 @@ impl Datagrams {
         self.socket.local_addr()
     }
 
-    /// The socket, to wait for it.
+    /// Returns the socket, to wait for it.
     #[must_use]
     pub const fn socket(&self) -> &UdpSocket {
         &self.socket
     }
 
-    /// Datagrams that one train may hold.
+    /// Returns how many datagrams one train may contain.
     #[must_use]
     pub fn max_segments(&self) -> usize {
         self.state.max_gso_segments()
     }
 
-    /// Fills `inbox` with what has arrived and gives the number of slots filled, 0 if there is nothing.
+    /// Fills `inbox` and returns the number of filled slots; 0 if nothing has arrived.
     ///
     /// # Errors
-    /// The system's, among them `ConnectionRefused` on a connected socket: nothing listens there.
+    /// The system's, among them `ConnectionRefused` on a connected socket: the peer's port is closed.
     pub fn receive(&self, inbox: &mut Inbox) -> io::Result<usize> {
         let slots = inbox.meta.len();
         let mut parts = inbox.bytes.chunks_exact_mut(SLOT);
@@ -124,14 +123,14 @@ impl Datagrams {
         }
     }
 
-    /// Sends a train: datagrams of `segment` bytes, of which only the last may be shorter.
+    /// Sends a train: datagrams of `segment` bytes each; only the last may be shorter.
     ///
     /// # Errors
-    /// The system's: `WouldBlock` if there is no room now (nothing was sent), others as they come.
+    /// The system's: `WouldBlock` if there is no room now (nothing was sent).
     pub fn send(&self, to: Peer, train: &[u8], segment: usize) -> io::Result<()> {
         let mut sent = 0;
         while sent < train.len() {
-            // The limit falls to one where the system turns out not to segment after all.
+            // The limit falls to one if the system turns out not to segment.
             let most = self.max_segments().max(1) * segment;
             let part = &train[sent..train.len().min(sent + most)];
             let transmit = Transmit {
@@ -143,7 +142,7 @@ impl Datagrams {
             };
             match self.state.try_send((&self.socket).into(), &transmit) {
                 Ok(()) => sent += part.len(),
-                // A part of the train has left: the rest is lost, as on a full router.
+                // A part of the train has left; the rest is lost, as at a router whose queue is full.
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock && sent > 0 => return Ok(()),
                 Err(_) if part.len() > segment && self.max_segments() * segment < part.len() => {}
                 Err(error) => return Err(error),
@@ -154,18 +153,18 @@ impl Datagrams {
 }
 
 fn enlarge_buffers(socket: &Socket) {
-    // Best effort: what the system grants is what there is, and congestion control finds that out.
+    // Best effort. Congestion control adapts to whatever the system grants.
     let _ = socket.set_recv_buffer_size(SOCKET_BUFFER);
     let _ = socket.set_send_buffer_size(SOCKET_BUFFER);
     #[cfg(target_os = "linux")]
     {
         use rustix::net::sockopt;
-        // Beyond the limit for everybody, if this process may.
+        // A privileged process may exceed the system-wide limit.
         let _ = sockopt::set_socket_recv_buffer_size_force(socket, SOCKET_BUFFER);
     }
 }
 
-/// Room for what one call to [`Datagrams::receive`] brings.
+/// Receive slots for [`Datagrams::receive`].
 #[derive(Debug)]
 pub struct Inbox {
     bytes: Vec<u8>,
@@ -174,7 +173,7 @@ pub struct Inbox {
 }
 
 impl Inbox {
-    /// Room for `slots` datagrams or trains, at most as many as the system takes at once.
+    /// Allocates room for `slots` datagrams or trains, at most the system's batch size.
     #[must_use]
     pub fn new(slots: usize) -> Self {
         let slots = slots.clamp(1, BATCH_SIZE);
@@ -185,7 +184,7 @@ impl Inbox {
         }
     }
 
-    /// No room at all, in the place of an inbox that is being read.
+    /// An empty inbox, left in place of one that is being read.
     #[must_use]
     pub const fn none() -> Self {
         Self {
@@ -195,7 +194,7 @@ impl Inbox {
         }
     }
 
-    /// What came, in order.
+    /// Returns the received trains in order.
     pub fn trains(&self) -> impl Iterator<Item = Train<'_>> {
         let slots = self.bytes.chunks_exact(SLOT).zip(&self.meta);
         slots.take(self.filled).map(|(bytes, meta)| Train {
@@ -215,14 +214,14 @@ impl Inbox {
 pub struct Train<'a> {
     /// Where they came from.
     pub from: Peer,
-    /// When the kernel received the first, on the system's wall clock, where it tells.
+    /// When the kernel received the first, on the system's wall clock, if known.
     pub stamp: Option<std::time::Duration>,
     bytes: &'a [u8],
     stride: usize,
 }
 
 impl<'a> Train<'a> {
-    /// The datagrams, in order. Empty ones are left out.
+    /// Returns the datagrams in order, without empty ones.
     pub fn datagrams(self) -> impl Iterator<Item = &'a [u8]> {
         self.bytes.chunks(self.stride)
     }

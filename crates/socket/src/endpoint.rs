@@ -1,4 +1,4 @@
-//! The two ends of a study's trial on real sockets: one writes a known pattern, the other checks it.
+//! The two ends of a trial on real sockets: one writes a known pattern, the other checks it.
 
 use std::net::SocketAddr;
 use std::ops::ControlFlow;
@@ -31,13 +31,7 @@ impl Application for PatternSender {
         self.acknowledged = offset;
     }
 
-    fn has_room(&self) -> bool {
-        true
-    }
-
     fn receive(&mut self, _: &[u8]) {}
-
-    fn peer_finished(&mut self) {}
 
     fn work(&mut self, _: Instant, _: u64) -> Result<Work, String> {
         let first = !std::mem::replace(&mut self.written, true);
@@ -54,11 +48,11 @@ impl Application for PatternSender {
     }
 }
 
-/// Sends `size` bytes of the pattern to a [`receive_pattern`] at `to` and gives the sender's record, with a
-/// histogram of round-trip times. `go_on` is asked about 20 times a second.
+/// Sends `size` bytes of the pattern to a [`receive_pattern`] at `to`. Returns the sender's statistics with a
+/// histogram of round-trip times. `go_on` is called about 20 times a second; the transfer stops when it returns false.
 ///
 /// # Errors
-/// [`Error`] if the connection cannot be opened, breaks, or `go_on` says no.
+/// [`Error`] if the connection cannot be opened, breaks, or `go_on` returns false.
 pub fn send_pattern(
     to: SocketAddr,
     config: &ArqConfig,
@@ -94,10 +88,6 @@ impl Application for PatternReceiver {
 
     fn acknowledged(&mut self, _: u64) {}
 
-    fn has_room(&self) -> bool {
-        true
-    }
-
     fn receive(&mut self, bytes: &[u8]) {
         self.wrong |= !pattern::matches(self.received, bytes);
         self.received += bytes.len() as u64;
@@ -109,7 +99,7 @@ impl Application for PatternReceiver {
 
     fn work(&mut self, _: Instant, _: u64) -> Result<Work, String> {
         if self.wrong {
-            return Err("the bytes that arrived are not those that were sent".to_owned());
+            return Err("the received bytes differ from those that were sent".to_owned());
         }
         Ok(Work {
             finish: self.ended,
@@ -122,23 +112,23 @@ impl Application for PatternReceiver {
     }
 }
 
-/// What a [`receive_pattern`] has seen.
+/// The result of [`receive_pattern`].
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Received {
-    /// Connections without anything wrong.
+pub struct PatternReport {
+    /// Connections without an error.
     pub connections: u64,
     /// Payload bytes, each counted once.
     pub bytes: u64,
-    /// What went wrong last, in one line.
+    /// The last error, in one line.
     pub error: Option<String>,
 }
 
-struct PatternService<'a> {
-    received: Received,
+struct PatternServer<'a> {
+    received: PatternReport,
     go_on: &'a mut dyn FnMut() -> bool,
 }
 
-impl Service for PatternService<'_> {
+impl Service for PatternServer<'_> {
     type Application = PatternReceiver;
 
     fn accept(&mut self, _: Instant, _: Peer, _: u64) -> Result<PatternReceiver, String> {
@@ -161,7 +151,7 @@ impl Service for PatternService<'_> {
     }
 }
 
-impl PatternService<'_> {
+impl PatternServer<'_> {
     fn account(&mut self, session: &Session<PatternReceiver>) {
         self.received.bytes += session.application().received;
         let error = match session.end() {
@@ -175,20 +165,20 @@ impl PatternService<'_> {
     }
 }
 
-/// Listens at `address`, tells `listening` where, and checks the pattern that senders send, until `go_on`
-/// says no; it is asked in every turn of the loop and must be quick.
+/// Listens at `address` and checks the pattern that senders send. Calls `listening` with the bound address, and
+/// `go_on`, which must be quick, in every turn of the loop; stops when `go_on` returns false.
 ///
 /// # Errors
-/// [`Error`] if the address is not to be had or the socket fails.
+/// [`Error`] if the address is not available or the socket fails.
 pub fn receive_pattern(
     address: SocketAddr,
     listening: impl FnOnce(SocketAddr),
     go_on: &mut dyn FnMut() -> bool,
-) -> Result<Received, Error> {
+) -> Result<PatternReport, Error> {
     let server = Server::bind(address, 8)?;
     listening(server.address());
-    let mut service = PatternService {
-        received: Received::default(),
+    let mut service = PatternServer {
+        received: PatternReport::default(),
         go_on,
     };
     server.serve(&mut service)?;

@@ -1,4 +1,4 @@
-//! What can go wrong, in one line each.
+//! Errors, each with a one-line message.
 
 use std::io;
 use std::net::SocketAddr;
@@ -6,23 +6,23 @@ use std::path::PathBuf;
 
 use foundation::Duration;
 
-/// Why a transfer, a relay or an endpoint ended before its time.
+/// Why a transfer, a relay or an endpoint stopped early.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// The address to listen at is not to be had.
+    /// The address to listen at is not available.
     #[error("cannot listen at {address}: {source}")]
     Listen {
         /// The address.
         address: SocketAddr,
-        /// What the system says.
+        /// The system's error.
         source: io::Error,
     },
-    /// The system knows no way to the peer, or refuses to send.
+    /// There is no route to the peer, or the system refuses to send.
     #[error("cannot send to {address}: {source}")]
     Send {
         /// The peer.
         address: SocketAddr,
-        /// What the system says.
+        /// The system's error.
         source: io::Error,
     },
     /// A datagram is too large for the path.
@@ -31,20 +31,20 @@ pub enum Error {
     /// Receiving failed.
     #[error("cannot receive at {address}: {source}")]
     Receive {
-        /// Our address.
+        /// The local address.
         address: SocketAddr,
-        /// What the system says.
+        /// The system's error.
         source: io::Error,
     },
-    /// The peer's machine says that the port is closed.
+    /// The peer's host reports that the port is closed.
     #[error("nothing listens at {0}")]
     Refused(SocketAddr),
-    /// The peer's port was closed while it was talked to.
-    #[error("the receiver at {address} has gone: nothing listens there any more, for {silence}")]
+    /// The peer's port was closed during the connection.
+    #[error("the receiver at {address} is gone: its port has been closed for {silence}")]
     Gone {
         /// The peer.
         address: SocketAddr,
-        /// How long ago it was last heard.
+        /// Time since its last datagram.
         silence: Duration,
     },
     /// The connection failed.
@@ -52,10 +52,10 @@ pub enum Error {
     Connection {
         /// The peer.
         address: SocketAddr,
-        /// Why.
+        /// The reason.
         source: transport::arq::Error,
     },
-    /// The application gave up.
+    /// The application gave up, for this reason.
     #[error("{0}")]
     Abandoned(String),
     /// A file or directory.
@@ -66,18 +66,18 @@ pub enum Error {
         /// What is wrong with it.
         reason: String,
     },
-    /// The caller asked for the end.
+    /// The caller stopped it.
     #[error("cancelled")]
     Cancelled,
-    /// The settings of the protocol are impossible.
+    /// Invalid settings of the protocol.
     #[error("{0}")]
     Settings(foundation::Problem),
-    /// No random numbers from the system.
-    #[error("the system gives no random numbers: {0}")]
+    /// The system provides no random numbers.
+    #[error("the system provides no random numbers: {0}")]
     Random(String),
 }
 
-/// Random bytes from the system.
+/// Returns random bytes from the system.
 pub(crate) fn random<const N: usize>() -> Result<[u8; N], Error> {
     let mut bytes = [0; N];
     getrandom::fill(&mut bytes).map_err(|error| Error::Random(error.to_string()))?;

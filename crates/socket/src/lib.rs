@@ -1,7 +1,9 @@
-//! Protocol machines and networks on wall time, over UDP sockets: file transfer, a relay that behaves
-//! like a network, and the endpoints of a study.
+//! Protocol machines and networks on wall time over UDP sockets: file transfer, a relay that behaves like a network,
+//! and the endpoints of a study.
 //!
-//! One thread a socket, no lock, and trains of datagrams in each system call.
+//! The crate drives `transport` and `network` and may depend on them and on `foundation`. It contains no protocol
+//! logic of its own: it owns sockets, threads and clocks. Each socket has one thread and no lock, and each system call
+//! moves a train of datagrams.
 
 #![forbid(unsafe_code)]
 

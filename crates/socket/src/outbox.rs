@@ -1,4 +1,4 @@
-//! Frames on their way to one peer, gathered into trains of equal datagrams.
+//! Outgoing frames of one peer, gathered into trains of equal datagrams.
 
 use std::io;
 
@@ -7,7 +7,7 @@ use crate::datagrams::{Datagrams, MAX_TRAIN, Peer};
 /// Most datagrams in a train (Linux: `UDP_MAX_SEGMENTS` was 64 before it was doubled).
 const MAX_SEGMENTS: usize = 64;
 
-/// A train that is being put together.
+/// A train under construction.
 #[derive(Debug)]
 pub struct Outbox {
     to: Peer,
@@ -19,7 +19,7 @@ pub struct Outbox {
 }
 
 impl Outbox {
-    /// An empty outbox for this peer.
+    /// Returns an empty outbox for this peer.
     #[must_use]
     pub const fn new(to: Peer) -> Self {
         Self {
@@ -31,26 +31,26 @@ impl Outbox {
         }
     }
 
-    /// The peer.
+    /// Returns the peer.
     #[must_use]
     pub const fn peer(&self) -> Peer {
         self.to
     }
 
-    /// Datagrams that wait.
+    /// Returns the number of waiting datagrams.
     #[must_use]
     pub const fn len(&self) -> usize {
         self.count
     }
 
-    /// Forgets the train.
+    /// Discards the train.
     pub fn clear(&mut self) {
         self.bytes.clear();
         self.count = 0;
         self.ended = false;
     }
 
-    /// Sends the train to another peer than before, and stays with that one.
+    /// Sends the train to a different peer, which becomes the outbox's peer.
     ///
     /// # Errors
     /// As [`flush`](Self::flush).
@@ -87,8 +87,8 @@ impl Outbox {
         self.count += 1;
     }
 
-    /// Sends the train, if there is one. It stays if there is no room for it now; on any other error
-    /// it is gone, as on a network.
+    /// Sends the train, if there is one. It stays if there is no room for it now; any other error discards it, as a
+    /// network would.
     ///
     /// # Errors
     /// As [`Datagrams::send`].
@@ -121,7 +121,7 @@ mod tests {
     }
 
     #[test]
-    fn a_train_has_equal_datagrams_but_for_a_shorter_last_one() {
+    fn a_shorter_datagram_ends_a_train() {
         assert!(outbox(&[]).fits(65_507));
         assert!(outbox(&[100, 100]).fits(100));
         assert!(outbox(&[100, 100]).fits(7));

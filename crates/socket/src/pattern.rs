@@ -1,12 +1,12 @@
-//! Payload that any end can make and check by itself: which byte stands at which place of a stream.
+//! A payload that any end can generate and check: each byte follows from its position in the stream.
 
 use transport::arq::StreamRange;
 
-/// 2^64 over the golden ratio: multiples of it have no short period in any of their bytes' upper bits.
+/// 2^64 over the golden ratio: the upper bits of its multiples have no short period.
 const STEP: u64 = 0x9e37_79b9_7f4a_7c15;
 
 /// Eight bytes of the pattern.
-const fn word(number: u64) -> [u8; 8] {
+const fn eight_bytes(number: u64) -> [u8; 8] {
     let mixed = (number + 1).wrapping_mul(STEP);
     (mixed ^ (mixed >> 32)).to_le_bytes()
 }
@@ -17,16 +17,16 @@ pub fn fill(range: StreamRange, out: &mut [u8]) {
     let skip = (range.offset % 8) as usize;
     let (head, rest) = out.split_at_mut(((8 - skip) % 8).min(out.len()));
     if !head.is_empty() {
-        head.copy_from_slice(&word(number)[skip..skip + head.len()]);
+        head.copy_from_slice(&eight_bytes(number)[skip..skip + head.len()]);
         number += 1;
     }
     for part in rest.chunks_mut(8) {
-        part.copy_from_slice(&word(number)[..part.len()]);
+        part.copy_from_slice(&eight_bytes(number)[..part.len()]);
         number += 1;
     }
 }
 
-/// Whether `bytes` are what the pattern has from `offset` on.
+/// Whether `bytes` equal the pattern from `offset` on.
 #[must_use]
 pub fn matches(offset: u64, bytes: &[u8]) -> bool {
     let mut piece = [0; 1024];
@@ -62,7 +62,7 @@ mod tests {
                 assert!(matches(start as u64, &whole[start..end]));
             }
         }
-        // A byte that is wrong, or at the wrong place, shows.
+        // A wrong byte, or one at the wrong position, is detected.
         assert!(!matches(8, &whole[..64]));
         whole[150] ^= 1;
         assert!(!matches(0, &whole));

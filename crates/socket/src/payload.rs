@@ -1,24 +1,24 @@
-//! The payload of a packet that has arrived.
+//! The payload of a received packet.
 
 use std::ops::Range;
 
 use transport::arq::Payload;
 
-/// Bytes that arrived. What comes in order is read at once and never copied to be kept; only what
-/// waits for packets before it gets a buffer of its own, of just its size.
+/// Received bytes. In-order bytes are read at once from their datagram; only out-of-order bytes are copied, into a
+/// buffer of their size.
 #[derive(Debug)]
-pub enum Arrived {
-    /// Its place in the datagram that is being handled.
+pub enum ReceivedPayload {
+    /// The range within the datagram that is being handled.
     Here(Range<usize>),
     /// A copy.
     Kept(Box<[u8]>),
 }
 
-impl Arrived {
-    /// The bytes, given the datagram that is being handled.
+impl ReceivedPayload {
+    /// Returns the bytes; `datagram` is the one being handled.
     ///
     /// # Panics
-    /// If a payload that was `Here` is read after its datagram.
+    /// If a `Here` payload is read after its datagram is gone.
     #[must_use]
     pub fn bytes<'a>(&'a self, datagram: &'a [u8]) -> &'a [u8] {
         match self {
@@ -28,7 +28,7 @@ impl Arrived {
     }
 }
 
-impl Payload for Arrived {
+impl Payload for ReceivedPayload {
     fn length(&self) -> u32 {
         let length = match self {
             Self::Here(range) => range.len(),

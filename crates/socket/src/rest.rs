@@ -1,14 +1,14 @@
-//! Rests of a real-time thread: the system prefers it to all others, so it must leave them processor time by itself.
+//! Rest periods of a real-time thread. The system prefers it to all others, so it must yield processor time itself.
 
 use foundation::{Duration, Instant};
 
-/// The thread sleeps for at least one part in four of all time.
+/// The thread sleeps at least one part in four of the time.
 const AWAKE_PER_REST: u64 = 3;
-/// It rests once it owes this much. Shorter rests cost more in switches between threads than they leave; longer ones let
-/// what is due wait.
+/// Debt after which it rests. Shorter rests cost more in thread switches than they free; longer rests delay packets
+/// that are due.
 const OWED: Duration = Duration::from_micros(100);
 
-/// What a thread owes to the others that share its processor.
+/// Processor time that a real-time thread owes to the threads that share its processor.
 #[derive(Debug)]
 pub struct RestBudget {
     owed: Duration,
@@ -16,7 +16,7 @@ pub struct RestBudget {
 }
 
 impl RestBudget {
-    /// Begins `now` with nothing owed.
+    /// Starts at `now` without debt.
     #[must_use]
     pub const fn new(now: Instant) -> Self {
         Self {
@@ -25,15 +25,15 @@ impl RestBudget {
         }
     }
 
-    /// Notes that the thread was awake until `now`, and returns the rest that it must take, if any.
+    /// Records that the thread was awake until `now`, and returns the rest that it must take, if any.
     pub fn awake_until(&mut self, now: Instant) -> Option<Duration> {
         self.owed += now.saturating_since(self.updated_at) / AWAKE_PER_REST;
         self.updated_at = now;
         (self.owed >= OWED).then_some(self.owed)
     }
 
-    /// Notes that the thread slept until `now`. Sleep beyond what it owes is no credit: after a quiet time, too, it must
-    /// leave room to others.
+    /// Records that the thread slept until `now`. Sleep beyond the debt is no credit: after a quiet period the thread
+    /// must still yield.
     pub fn slept_until(&mut self, now: Instant) {
         self.owed = self.owed.saturating_sub(now.saturating_since(self.updated_at));
         self.updated_at = now;
@@ -44,7 +44,7 @@ impl RestBudget {
 mod tests {
     use super::*;
 
-    /// Works for `work` at a time and sleeps for `sleep` after it; gives the share of time that it slept or rested.
+    /// Alternates `work` and `sleep`; returns the share of time spent asleep or resting.
     fn share_slept(work: Duration, sleep: Duration) -> f64 {
         let mut now = Instant::ZERO;
         let mut budget = RestBudget::new(now);
@@ -62,20 +62,20 @@ mod tests {
     }
 
     #[test]
-    fn a_thread_that_is_always_busy_leaves_a_quarter_of_the_time() {
+    fn a_busy_thread_leaves_a_quarter_of_the_time() {
         let share = share_slept(Duration::from_micros(7), Duration::ZERO);
         assert!((0.24..0.26).contains(&share), "{share}");
     }
 
     #[test]
-    fn a_thread_that_sleeps_enough_by_itself_is_left_alone() {
+    fn a_thread_that_sleeps_enough_gets_no_extra_rest() {
         let (work, sleep) = (Duration::from_micros(20), Duration::from_micros(10));
         let share = share_slept(work, sleep);
         assert!((0.33..0.34).contains(&share), "{share}");
     }
 
     #[test]
-    fn a_quiet_second_does_not_pay_for_a_busy_one() {
+    fn a_quiet_second_is_no_credit() {
         let mut now = Instant::ZERO;
         let mut budget = RestBudget::new(now);
         now += Duration::from_secs(1);

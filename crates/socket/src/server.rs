@@ -13,34 +13,33 @@ use crate::clock::Clock;
 use crate::datagrams::{Datagrams, Inbox, Peer};
 use crate::error::{Error, random};
 use crate::outbox::Outbox;
-use crate::session::{Application, Pumped, Session};
+use crate::session::{Application, PumpOutcome, Session};
 use crate::wait;
 
 /// Payload bytes that one connection may have in its receive buffer: 2.6 Gbit/s at 100 ms.
 const RECEIVE_BYTES: u32 = 32 << 20;
-/// The room that is told before the size of packets is known.
+/// Window that is announced before the size of packets is known.
 const FIRST_WINDOW: u32 = 512;
-/// A repeated `Open` of a connection that is over makes no new one for so long (tokens live 10 s).
+/// How long a repeated `Open` of a closed connection is ignored. Tokens are valid for 10 s.
 const MEMORY: Duration = Duration::from_secs(12);
-/// Connections remembered for that.
+/// Closed connections remembered for this.
 const REMEMBERED: usize = 256;
 /// Receive slots.
 const SLOTS: usize = 16;
 
-/// What a server does with its connections.
+/// The owner of a server's connections.
 pub trait Service {
-    /// What stands behind each connection.
+    /// The application of each connection.
     type Application: Application;
 
-    /// A peer that has proved its address opened connection number `number`.
+    /// Accepts connection `number` of a peer that has proved its address.
     ///
     /// # Errors
-    /// Why there can be no such connection; the peer is told that the server is busy.
+    /// Why the connection is refused; the peer then learns that the server is busy.
     fn accept(&mut self, now: Instant, peer: Peer, number: u64) -> Result<Self::Application, String>;
-    /// Called in every turn of the loop, at least every 50 ms, when arrivals have been handled. May look
-    /// after the sessions, and ends the server by `Break`.
+    /// Runs in every turn of the loop, at least every 50 ms, after arrivals are handled. `Break` stops the server.
     fn turn(&mut self, now: Instant, sessions: &mut Sessions<Self::Application>) -> ControlFlow<()>;
-    /// A session is over. Ends the server by `Break`.
+    /// Takes a session that is over. `Break` stops the server.
     fn ended(&mut self, now: Instant, number: u64, session: Session<Self::Application>) -> ControlFlow<()>;
 }
 
@@ -51,14 +50,14 @@ pub struct Sessions<A> {
 }
 
 impl<A: Application> Sessions<A> {
-    /// The session with this number.
+    /// Returns the session with this number.
     pub fn get_mut(&mut self, number: u64) -> Option<&mut Session<A>> {
         self.iter_mut()
             .find(|(n, _)| *n == number)
             .map(|(_, session)| session)
     }
 
-    /// All of them.
+    /// Returns all sessions.
     pub fn iter_mut(&mut self) -> impl Iterator<Item = (u64, &mut Session<A>)> {
         self.slots
             .iter_mut()
@@ -82,7 +81,7 @@ impl Server {
     /// Listens at `address` for at most `most` connections at a time.
     ///
     /// # Errors
-    /// [`Error::Listen`] if the address is not to be had.
+    /// [`Error::Listen`] if the address is not available.
     pub fn bind(address: SocketAddr, most: usize) -> Result<Self, Error> {
         let listen = |source| Error::Listen { address, source };
         let socket = Datagrams::bind(address).map_err(listen)?;
@@ -96,8 +95,8 @@ impl Server {
         })
     }
 
-    /// The same, whose connections have these settings, as far as they are the listener's: its receive buffer, and all
-    /// that concerns what it sends.
+    /// Sets the configuration of future connections, as far as it concerns the listener: its receive buffer and
+    /// everything that it sends.
     ///
     /// # Errors
     /// As [`bind`](Self::bind), and if the system has no randomness.
@@ -109,19 +108,19 @@ impl Server {
         })
     }
 
-    /// The address that it listens at.
+    /// Returns the bound address.
     #[must_use]
     pub const fn address(&self) -> SocketAddr {
         self.address
     }
 
-    /// Serves until `service` ends it. Connections that still stand are then aborted.
+    /// Serves until `service` stops it; then aborts the open connections.
     ///
     /// # Errors
     /// [`Error::Receive`] if the socket fails.
     pub fn serve<S: Service>(self, service: &mut S) -> Result<(), Error> {
         wait::sharpen_timers();
-        let mut serving = Serving {
+        let mut serving = ServerLoop {
             sessions: Sessions { slots: Vec::new() },
             by_key: HashMap::new(),
             past: VecDeque::new(),
@@ -136,24 +135,24 @@ impl Server {
 
 type Key = (SocketAddr, u32);
 
-struct Serving<'a, S: Service> {
+struct ServerLoop<'a, S: Service> {
     server: Server,
     service: &'a mut S,
     sessions: Sessions<S::Application>,
     by_key: HashMap<Key, usize>,
-    /// Connections that are over, oldest first.
+    /// Closed connections, oldest first.
     past: VecDeque<(Key, Instant)>,
     next_number: u64,
     reply: Outbox,
 }
 
-impl<S: Service> Serving<'_, S> {
+impl<S: Service> ServerLoop<'_, S> {
     fn run(&mut self) -> Result<(), Error> {
         let mut inbox = Inbox::new(SLOTS);
         loop {
             let arrived = match self.server.socket.receive(&mut inbox) {
                 Ok(slots) => slots > 0,
-                // Some systems tell of answers that reached nobody in this way.
+                // Some systems report unreachable peers of earlier replies in this way.
                 Err(e) if matches!(e.kind(), std::io::ErrorKind::ConnectionReset) => true,
                 Err(source) => {
                     let address = self.server.address;
@@ -166,23 +165,23 @@ impl<S: Service> Serving<'_, S> {
             let now = self.server.clock.now();
             let turn = self.service.turn(now, &mut self.sessions);
             let (pumped, mut until) = self.attend_sessions(now);
-            if turn.is_break() || self.bury(now).is_break() {
+            if turn.is_break() || self.remove_closed(now).is_break() {
                 self.farewell();
                 return Ok(());
             }
-            if arrived || pumped == Pumped::More {
+            if arrived || pumped == PumpOutcome::More {
                 continue;
             }
             until = until.min(now + TICK);
             let timeout = until - self.server.clock.now();
-            wait::wait(self.server.socket.socket(), pumped == Pumped::Full, timeout);
+            wait::wait(self.server.socket.socket(), pumped == PumpOutcome::Full, timeout);
         }
     }
 
     fn handle_arrivals(&mut self, inbox: &Inbox) {
         let now = self.server.clock.now();
         for train in inbox.trains() {
-            // A train is from one peer and mostly of one connection: it is looked up once.
+            // A train comes from one peer and mostly belongs to one connection: look it up once.
             let mut last: Option<(u32, usize)> = None;
             for datagram in train.datagrams() {
                 let Ok(frame) = codec::decode(datagram) else {
@@ -197,7 +196,7 @@ impl<S: Service> Serving<'_, S> {
                         last = Some((frame.connection, slot));
                         if let Some((_, session)) = &mut self.sessions.slots[slot] {
                             session.handle_frame(now, frame, datagram);
-                            // What does not leave is lost, as on a full router.
+                            // What does not leave is lost, as at a router whose queue is full.
                             let _ = session.pump(now, &self.server.socket);
                         }
                     }
@@ -246,7 +245,7 @@ impl<S: Service> Serving<'_, S> {
                 Ok(()) => {}
             }
         });
-        // If there is not even room for a reply, the peer asks again.
+        // Without room for a reply, the peer repeats its request.
         let _ = self.reply.send_to(to, &self.server.socket);
         self.reply.clear();
     }
@@ -280,18 +279,18 @@ impl<S: Service> Serving<'_, S> {
         true
     }
 
-    /// Gives every session its turn, and says whether one has more to send and when one wants the next turn.
-    fn attend_sessions(&mut self, now: Instant) -> (Pumped, Instant) {
-        let (mut state, mut until) = (Pumped::Dry, Instant::MAX);
+    /// Gives every session its turn. Returns whether one has more to send, and when the next turn is due.
+    fn attend_sessions(&mut self, now: Instant) -> (PumpOutcome, Instant) {
+        let (mut state, mut until) = (PumpOutcome::Dry, Instant::MAX);
         let socket = &self.server.socket;
         for (_, session) in self.sessions.iter_mut() {
             session.handle_timeout(now);
             let again_at = session.work(now);
-            let mut pumped = session.pump(now, socket).unwrap_or(Pumped::Dry);
-            if pumped != Pumped::More {
-                pumped = session.flush(socket).unwrap_or(Pumped::Dry);
+            let mut pumped = session.pump(now, socket).unwrap_or(PumpOutcome::Dry);
+            if pumped != PumpOutcome::More {
+                pumped = session.flush(socket).unwrap_or(PumpOutcome::Dry);
             }
-            if pumped != Pumped::Dry {
+            if pumped != PumpOutcome::Dry {
                 state = pumped;
             }
             until = until.min(again_at.unwrap_or(Instant::MAX));
@@ -300,8 +299,8 @@ impl<S: Service> Serving<'_, S> {
         (state, until)
     }
 
-    /// Takes leave of sessions that are over.
-    fn bury(&mut self, now: Instant) -> ControlFlow<()> {
+    /// Hands closed sessions to the service.
+    fn remove_closed(&mut self, now: Instant) -> ControlFlow<()> {
         for slot in 0..self.sessions.slots.len() {
             let over = matches!(&self.sessions.slots[slot], Some((_, session)) if session.is_over());
             let Some((number, session)) = self.sessions.slots[slot].take_if(|_| over) else {

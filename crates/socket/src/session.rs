@@ -1,4 +1,4 @@
-//! One connection and the application behind it, between a socket and a clock.
+//! One connection and its application, between a socket and a clock.
 
 use std::io;
 use std::ops::Range;
@@ -10,44 +10,46 @@ use transport::arq::{Connection, Event, Frame, StreamRange, codec};
 
 use crate::datagrams::{Datagrams, Peer};
 use crate::outbox::Outbox;
-use crate::payload::Arrived;
+use crate::payload::ReceivedPayload;
 
-/// What an application asks for after its turn.
+/// What an application requests at the end of its turn.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Work {
-    /// Bytes that were added to the stream.
+    /// Bytes added to the stream.
     pub written: u64,
     /// The stream ends here.
     pub finish: bool,
-    /// A thread of the application is busy: give it another turn soon.
+    /// A thread of the application is busy; schedule the next turn soon.
     pub again_soon: bool,
-    /// When the application wants its next turn, if nothing else happens before.
+    /// When the next turn is due at the latest.
     pub again_at: Option<Instant>,
 }
 
-/// The two byte streams of a connection, seen from above.
+/// The two byte streams of a connection, as the application sees them.
 pub trait Application {
-    /// Copies `range` of the outgoing stream into `out`, for the first time or again. (For a part
-    /// that was acknowledged meanwhile any bytes do: the peer drops them.)
+    /// Copies `range` of the outgoing stream into `out`, also for retransmissions. A part that was acknowledged
+    /// meanwhile may be filled with any bytes: the peer drops them.
     fn fill(&mut self, range: StreamRange, out: &mut [u8]);
-    /// Everything below `offset` of the outgoing stream has arrived and will not be asked for again.
+    /// Everything below `offset` of the outgoing stream has arrived and will not be read again.
     fn acknowledged(&mut self, offset: u64);
-    /// Whether [`receive`](Self::receive) may be called. If not, the peer is held back.
-    fn has_room(&self) -> bool;
-    /// The next bytes of the incoming stream.
+    /// Whether [`receive`](Self::receive) may be called. If not, flow control stops the peer.
+    fn has_room(&self) -> bool {
+        true
+    }
+    /// Takes the next bytes of the incoming stream.
     fn receive(&mut self, bytes: &[u8]);
     /// The incoming stream has ended.
-    fn peer_finished(&mut self);
-    /// Sees the connection before each turn, and when it has ended. Unless it is written, it does nothing.
-    fn observe(&mut self, now: Instant, connection: &Connection<Arrived>) {
+    fn peer_finished(&mut self) {}
+    /// Observes the connection before each turn and after its end. Does nothing by default.
+    fn observe(&mut self, now: Instant, connection: &Connection<ReceivedPayload>) {
         let _ = (now, connection);
     }
-    /// The application's turn. `unsent` bytes of the outgoing stream have not left yet.
+    /// Runs the application's turn. `unsent` bytes of the outgoing stream have not left yet.
     ///
     /// # Errors
-    /// Why the connection must end, in one line.
+    /// Why the connection must be aborted, in one line.
     fn work(&mut self, now: Instant, unsent: u64) -> Result<Work, String>;
-    /// Whether all that matters is done, so that it does not matter how the connection ends.
+    /// Whether everything that matters is done, so that the way the connection ends is irrelevant.
     fn is_complete(&self) -> bool;
 }
 
@@ -58,22 +60,22 @@ pub enum End {
     Finished,
     /// The connection failed.
     Failed(transport::arq::Error),
-    /// The application ended it, for this reason.
+    /// The application aborted it, for this reason.
     Abandoned(String),
 }
 
-/// What kept a session from sending all that it may.
+/// Why a session stopped sending.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Pumped {
-    /// Nothing: the machine has no more to send now.
+pub enum PumpOutcome {
+    /// There is no more to send now.
     Dry,
-    /// It has sent a fair share; there is more.
+    /// It has sent its fair share; there is more.
     More,
     /// The socket takes no more now.
     Full,
 }
 
-/// An application that is busy, or holds payload back, is looked after this often, if nothing else happens.
+/// How soon a busy application, or one that blocks payload, gets its next turn.
 const SOON: Duration = Duration::from_micros(300);
 /// Datagrams that one session may send before others, and arrivals, get their turn.
 const FAIR_SHARE: usize = 512;
@@ -81,28 +83,28 @@ const FAIR_SHARE: usize = 512;
 /// A connection, its application and its outbox.
 #[derive(Debug)]
 pub struct Session<A> {
-    connection: Connection<Arrived>,
+    connection: Connection<ReceivedPayload>,
     application: A,
     outbox: Outbox,
     /// Sequence number of the next packet in order.
     expected: u32,
-    /// Whether payload that arrived waits in the connection for the application's room.
+    /// Whether received payload waits for room in the application.
     holds_payload: bool,
     finishing: bool,
     peer_finished: bool,
-    heard_at: Instant,
+    last_arrival: Instant,
     end: Option<End>,
-    /// The frame that was polled when the train before it did not leave.
+    /// The frame that was polled when the train before it could not leave.
     postponed: Option<Frame<StreamRange>>,
 }
 
 impl<A: Application> Session<A> {
-    /// A session over a connection whose first incoming packet has number `first`.
+    /// Creates a session for a connection whose first incoming packet has number `first`.
     #[must_use]
     pub const fn new(
         now: Instant,
         peer: Peer,
-        connection: Connection<Arrived>,
+        connection: Connection<ReceivedPayload>,
         first: u32,
         application: A,
     ) -> Self {
@@ -114,77 +116,77 @@ impl<A: Application> Session<A> {
             holds_payload: false,
             finishing: false,
             peer_finished: false,
-            heard_at: now,
+            last_arrival: now,
             end: None,
             postponed: None,
         }
     }
 
-    /// The connection.
+    /// Returns the connection.
     #[must_use]
-    pub const fn connection(&self) -> &Connection<Arrived> {
+    pub const fn connection(&self) -> &Connection<ReceivedPayload> {
         &self.connection
     }
 
-    /// The connection, to change it.
-    pub const fn connection_mut(&mut self) -> &mut Connection<Arrived> {
+    /// Returns the connection for changes.
+    pub const fn connection_mut(&mut self) -> &mut Connection<ReceivedPayload> {
         &mut self.connection
     }
 
-    /// The application.
+    /// Returns the application.
     #[must_use]
     pub const fn application(&self) -> &A {
         &self.application
     }
 
-    /// The application, to change it.
+    /// Returns the application for changes.
     pub const fn application_mut(&mut self) -> &mut A {
         &mut self.application
     }
 
-    /// Who it talks to.
+    /// Returns the peer.
     #[must_use]
     pub const fn peer(&self) -> Peer {
         self.outbox.peer()
     }
 
-    /// When the peer was last heard.
+    /// Returns when the peer's last frame arrived.
     #[must_use]
-    pub const fn heard_at(&self) -> Instant {
-        self.heard_at
+    pub const fn last_arrival(&self) -> Instant {
+        self.last_arrival
     }
 
-    /// How it ended, once it has.
+    /// Returns how the session ended, once it has.
     #[must_use]
     pub const fn end(&self) -> Option<&End> {
         self.end.as_ref()
     }
 
-    /// Whether nothing more will happen.
+    /// Whether the session is over.
     #[must_use]
     pub fn is_over(&self) -> bool {
         self.connection.is_closed() && self.outbox.is_empty() && self.postponed.is_none()
     }
 
-    /// A frame of this connection arrived; its payload lies in `datagram`.
+    /// Handles a frame of this connection; its payload is a range of `datagram`.
     pub fn handle_frame(&mut self, now: Instant, frame: Frame<Range<usize>>, datagram: &[u8]) {
-        self.heard_at = now;
+        self.last_arrival = now;
         let in_order = frame.kind == Kind::Data
             && frame.sequence == self.expected
             && !self.holds_payload
             && self.application.has_room();
         let frame = frame.map_payload(|range| {
             if in_order {
-                Arrived::Here(range)
+                ReceivedPayload::Here(range)
             } else {
-                Arrived::Kept(datagram[range].into())
+                ReceivedPayload::Kept(datagram[range].into())
             }
         });
         self.connection.handle_frame(now, frame);
         self.read(datagram);
     }
 
-    /// Hands the application what it has room for.
+    /// Passes payload to the application as far as it has room.
     fn read(&mut self, datagram: &[u8]) {
         while self.application.has_room() {
             let Some(payload) = self.connection.read() else {
@@ -214,7 +216,7 @@ impl<A: Application> Session<A> {
         }
     }
 
-    /// Lets the machine do what is due by `now`.
+    /// Runs the timers that are due by `now`.
     pub fn handle_timeout(&mut self, now: Instant) {
         if self.connection.poll_timeout().is_some_and(|at| at <= now) {
             self.connection.handle_timeout(now);
@@ -222,7 +224,7 @@ impl<A: Application> Session<A> {
         }
     }
 
-    /// Gives the application its turn, and says when it wants the next one.
+    /// Gives the application its turn. Returns when its next turn is due.
     pub fn work(&mut self, now: Instant) -> Option<Instant> {
         self.application.observe(now, &self.connection);
         if self.end.is_some() {
@@ -252,35 +254,35 @@ impl<A: Application> Session<A> {
         }
     }
 
-    /// Ends the connection at once.
+    /// Aborts the connection.
     pub fn abandon(&mut self, reason: String) {
         self.connection.abort();
         self.end = self.end.take().or(Some(End::Abandoned(reason)));
     }
 
-    /// When [`handle_timeout`](Self::handle_timeout) wants to be called.
+    /// Returns when [`handle_timeout`](Self::handle_timeout) is due.
     #[must_use]
     pub fn poll_timeout(&self) -> Option<Instant> {
         self.connection.poll_timeout()
     }
 
-    /// Gathers what the machine wants to send; whole trains leave, the last one stays for
+    /// Collects frames that are ready to be sent. Full trains leave at once, the last one waits for
     /// [`flush`](Self::flush).
     ///
     /// # Errors
-    /// As [`Datagrams::send`], except `WouldBlock`, which is an answer.
-    pub fn pump(&mut self, now: Instant, socket: &Datagrams) -> io::Result<Pumped> {
+    /// As [`Datagrams::send`], except `WouldBlock`, which is reported as [`PumpOutcome::Full`].
+    pub fn pump(&mut self, now: Instant, socket: &Datagrams) -> io::Result<PumpOutcome> {
         for _ in 0..FAIR_SHARE {
             let Some(frame) = self
                 .postponed
                 .take()
                 .or_else(|| self.connection.poll_transmit(now))
             else {
-                return Ok(Pumped::Dry);
+                return Ok(PumpOutcome::Dry);
             };
             if !self.outbox.fits(frame.length()) {
                 match self.flush(socket) {
-                    Ok(Pumped::Dry) => {}
+                    Ok(PumpOutcome::Dry) => {}
                     stuck => {
                         self.postponed = Some(frame);
                         return stuck;
@@ -299,17 +301,17 @@ impl<A: Application> Session<A> {
                 }
             });
         }
-        Ok(Pumped::More)
+        Ok(PumpOutcome::More)
     }
 
-    /// Sends what [`pump`](Self::pump) has gathered.
+    /// Sends the train that [`pump`](Self::pump) has collected.
     ///
     /// # Errors
-    /// As [`Datagrams::send`], except `WouldBlock`, which is an answer.
-    pub fn flush(&mut self, socket: &Datagrams) -> io::Result<Pumped> {
+    /// As [`Datagrams::send`], except `WouldBlock`, which is reported as [`PumpOutcome::Full`].
+    pub fn flush(&mut self, socket: &Datagrams) -> io::Result<PumpOutcome> {
         match self.outbox.flush(socket) {
-            Ok(()) => Ok(Pumped::Dry),
-            Err(error) if error.kind() == io::ErrorKind::WouldBlock => Ok(Pumped::Full),
+            Ok(()) => Ok(PumpOutcome::Dry),
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => Ok(PumpOutcome::Full),
             Err(error) => Err(error),
         }
     }

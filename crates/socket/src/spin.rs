@@ -1,28 +1,28 @@
-//! Waiting to the microsecond, without burning a processor.
+//! Waiting with microsecond precision at a bounded processor load.
 
 use foundation::{Duration, Instant};
 
-/// With so many packets in a millisecond there is no time to sleep: whoever does loses its processor to
-/// somebody else for longer than until the next packet.
+/// Packets per millisecond above which sleeping is too slow: a sleeping thread loses its processor for longer than the
+/// time to the next packet.
 const BUSY: u64 = 50;
 const MILLISECOND: Duration = Duration::from_millis(1);
 
-/// How much of its time a thread may spend on waiting awake.
+/// Limits of busy waiting.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SpinLimits {
-    /// So long before a departure it stops sleeping: the system wakes a sleeper up to so much late.
+    /// How long before a departure sleeping stops: the system wakes a thread up to this much late.
     pub lead: Duration,
-    /// One part in so many of all time may be spent awake and waiting.
+    /// One part in `share` of the time may be spent on busy waiting.
     pub share: u64,
-    /// What can be saved up of it.
+    /// Maximum saved-up budget.
     pub most: Duration,
-    /// Whether it stays awake for as long as packets come thick and fast.
+    /// Whether the thread spins continuously under load.
     pub awake_when_busy: bool,
 }
 
 impl SpinLimits {
-    /// A thread like all others, of which many share a machine when the trials of a study run side by side. Without
-    /// any waiting awake a departure is 25 to 60 µs late.
+    /// An ordinary thread, of which many share a machine when trials run side by side. Without busy waiting,
+    /// departures are 25 to 60 µs late.
     pub const SHARED: Self = Self {
         lead: Duration::from_micros(50),
         share: 16,
@@ -30,9 +30,8 @@ impl SpinLimits {
         awake_when_busy: true,
     };
 
-    /// A thread that the system prefers to all others. It must not stay awake for good: the system then takes its
-    /// processor away, for as long as real-time threads must leave to others (`sched(7)`, "Limiting the CPU usage of
-    /// real-time and deadline processes"), and it wakes at once in any case.
+    /// A real-time thread. It must not spin continuously: the system throttles such threads (`sched(7)`, "Limiting the
+    /// CPU usage of real-time and deadline processes"), and a real-time thread wakes without delay anyway.
     pub const REAL_TIME: Self = Self {
         lead: Duration::from_micros(60),
         share: 4,
@@ -41,14 +40,14 @@ impl SpinLimits {
     };
 }
 
-/// What a thread may spend on waiting awake.
+/// Busy-waiting budget of a thread.
 #[derive(Debug)]
 pub struct SpinBudget {
     limits: SpinLimits,
-    /// The millisecond at hand: when it began, and packets in it.
+    /// Start of the current millisecond, and packets in it.
     counting_since: Instant,
     packets: u64,
-    /// Whether the one before was busy.
+    /// Whether the previous millisecond was busy.
     busy: bool,
     credit: Duration,
     updated_at: Instant,
@@ -60,12 +59,12 @@ pub struct SpinBudget {
 pub enum Pause {
     /// Sleep for at most this long.
     Sleep(Duration),
-    /// Stay awake.
+    /// Keep polling.
     Spin,
 }
 
 impl SpinBudget {
-    /// A full budget within these limits.
+    /// Returns a full budget within these limits.
     #[must_use]
     pub const fn new(limits: SpinLimits) -> Self {
         Self {
@@ -79,7 +78,7 @@ impl SpinBudget {
         }
     }
 
-    /// So many packets came or went.
+    /// Counts packets sent or received.
     pub fn count(&mut self, now: Instant, packets: u64) {
         self.packets += packets;
         let elapsed = now - self.counting_since;
@@ -91,7 +90,7 @@ impl SpinBudget {
         }
     }
 
-    /// How to wait from `now` until `due`, or for at most `longest`.
+    /// Returns how to wait from `now` until `due`, at most for `longest`.
     pub fn pause(&mut self, now: Instant, due: Option<Instant>, longest: Duration) -> Pause {
         let earned = (now - self.updated_at) / self.limits.share;
         self.credit = (self.credit + earned).min(self.limits.most);
@@ -121,7 +120,7 @@ impl SpinBudget {
 mod tests {
     use super::*;
 
-    /// Spins for as long as it is told to, sleeps as long as it is told to; gives the share of time spun.
+    /// Follows the budget's decisions; returns the share of time spent spinning.
     fn share_spun(gap: Duration) -> f64 {
         let mut budget = SpinBudget::new(SpinLimits::SHARED);
         let (mut now, mut due, mut spun) = (Instant::ZERO, Instant::ZERO + gap, Duration::ZERO);
@@ -142,7 +141,7 @@ mod tests {
     }
 
     #[test]
-    fn spinning_is_a_bounded_share_of_all_time() {
+    fn spinning_is_bounded() {
         let rare = share_spun(Duration::from_millis(5));
         assert!((0.009..0.012).contains(&rare), "{rare}");
         let frequent = share_spun(Duration::from_micros(80));
@@ -150,7 +149,7 @@ mod tests {
     }
 
     #[test]
-    fn a_busy_relay_stays_awake_until_it_is_busy_no_more() {
+    fn spins_only_while_busy() {
         let mut budget = SpinBudget::new(SpinLimits::SHARED);
         let longest = Duration::from_millis(50);
         let at = |micros| Instant::ZERO + Duration::from_micros(micros);
@@ -165,7 +164,7 @@ mod tests {
     }
 
     #[test]
-    fn a_real_time_thread_sleeps_however_busy_it_is() {
+    fn a_real_time_thread_sleeps_under_load() {
         let mut budget = SpinBudget::new(SpinLimits::REAL_TIME);
         let longest = Duration::from_millis(50);
         for micros in (0..=2000).step_by(5) {
@@ -176,7 +175,7 @@ mod tests {
     }
 
     #[test]
-    fn nobody_spins_when_nothing_is_due() {
+    fn sleeps_when_nothing_is_due() {
         let mut budget = SpinBudget::new(SpinLimits::SHARED);
         let longest = Duration::from_millis(50);
         assert_eq!(budget.pause(Instant::ZERO, None, longest), Pause::Sleep(longest));

@@ -5,18 +5,17 @@ use std::net::UdpSocket;
 use foundation::Duration;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
-/// Asks the system to wake this thread no later than it must: to the nanosecond, where timers are
-/// otherwise put off by 50 µs to save power.
+/// Minimizes the timer slack of this thread. By default Linux delays timers by up to 50 µs to save power.
 pub fn sharpen_timers() {
     #[cfg(target_os = "linux")]
     {
-        // Refused, waits are a little longer: nothing depends on it but precision.
+        // On failure waits are slightly longer; only precision suffers.
         let _ = rustix::thread::set_current_timer_slack(std::num::NonZeroU64::new(1));
     }
 }
 
-/// Asks the system to prefer this thread to others, as an emulated network must run ahead of the hosts
-/// around it. Only a privileged process is granted that.
+/// Requests real-time priority for this thread, since an emulated network must run ahead of its hosts. Requires
+/// privileges; ignored without them.
 pub fn raise_priority() {
     #[cfg(target_os = "linux")]
     {
@@ -24,7 +23,7 @@ pub fn raise_priority() {
     }
 }
 
-/// Waits until `socket` can be read, with `writable` also until it can be written, at most `timeout`.
+/// Waits until `socket` is readable, with `writable` also until it is writable, for at most `timeout`.
 pub fn wait(socket: &UdpSocket, writable: bool, timeout: Duration) {
     let mut interest = PollFlags::IN;
     if writable {
@@ -33,12 +32,12 @@ pub fn wait(socket: &UdpSocket, writable: bool, timeout: Duration) {
     wait_any(&mut [PollFd::new(socket, interest)], timeout);
 }
 
-/// Waits until one of `sockets` is ready, at most `timeout`.
+/// Waits until one of `sockets` is ready, for at most `timeout`.
 pub fn wait_any(sockets: &mut [PollFd<'_>], timeout: Duration) {
     let timeout = Timespec {
         tv_sec: (timeout.as_nanos() / 1_000_000_000) as _,
         tv_nsec: (timeout.as_nanos() % 1_000_000_000) as _,
     };
-    // A signal ends the wait early, which does no harm: the caller looks at everything anew.
+    // A signal ends the wait early; the caller then checks everything again.
     let _ = poll(sockets, Some(&timeout));
 }

@@ -11,7 +11,7 @@ use crate::common::{Receiver, bytes, send, send_to};
 use foundation::Instant as Moment;
 use socket::Error;
 use socket::session::{Application, Work};
-use socket::transfer::{Happened, Outcome, ReceiveEvent};
+use socket::transfer::{FileEvent, Outcome, ReceiveEvent};
 use transport::arq::frame::{Kind, Payload};
 use transport::arq::{ArqConfig, Frame, StreamRange, codec};
 
@@ -394,6 +394,6 @@ fn a_file_that_changes_on_the_way_is_noticed_on_both_sides() {
     }
     assert!(receiver.names().is_empty(), "{:?}", receiver.names());
     assert_eq!(receiver.stop().failures, 1);
-    let failed = |event: &ReceiveEvent| matches!(event, ReceiveEvent::File(_, Happened::Failed { reason, .. }) if reason.contains("changed"));
+    let failed = |event: &ReceiveEvent| matches!(event, ReceiveEvent::File(_, FileEvent::Failed { reason, .. }) if reason.contains("changed"));
     assert!(events.lock().unwrap().iter().any(failed));
 }

@@ -225,7 +225,7 @@ fn a_full_disk_is_one_line_on_both_sides_and_no_loss() {
     );
     let error = errors[0];
     assert!(
-        error.contains("the receiver says: cannot write") && error.ends_with("File too large"),
+        error.contains("refused by the receiver: cannot write") && error.ends_with("File too large"),
         "{error}"
     );
     let line = process.line("Failed");
@@ -252,7 +252,7 @@ fn a_receiver_that_is_gone_is_noticed() {
     process.kill();
     let error = sender.join().unwrap().unwrap_err().to_string();
     assert!(
-        error.starts_with(&format!("the receiver at {address} has gone")),
+        error.starts_with(&format!("the receiver at {address} is gone")),
         "{error}"
     );
 }

@@ -1,4 +1,4 @@
-//! Which packets are of a flow, and the program by which the kernel tells.
+//! Selection of a flow's packets, as a function and as a program for the kernel.
 
 use std::net::IpAddr;
 
@@ -8,7 +8,7 @@ use super::packet::{Packet, Transport};
 /// A protocol above IP.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Protocol {
-    /// ICMP or ICMPv6 echo, as the addresses are.
+    /// ICMP or ICMPv6 echo, depending on the addresses.
     Echo,
     /// TCP.
     Tcp,
@@ -27,10 +27,10 @@ impl Protocol {
     }
 }
 
-/// A flow: packets of one protocol between two ends, both ways, with all their fragments.
+/// A flow: the packets of one protocol between two ends, both ways, with all their fragments.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Filter {
-    /// What IP carries.
+    /// The transport protocol.
     pub protocol: Protocol,
     /// The near end's address.
     pub near: IpAddr,
@@ -57,10 +57,10 @@ const JUMP_IF_EQUAL: u16 = 0x15;
 const JUMP_IF_ANY_BIT: u16 = 0x45;
 const RETURN: u16 = 0x06;
 
-/// Bytes of each frame that are kept: all headers.
+/// Captured bytes of each frame, enough for all headers.
 pub(super) const SNAPPED: u32 = 192;
 
-/// One step of a way through the program; where it does not hold, the next way is tried.
+/// One step of a branch of the program; if it fails, the next branch is tried.
 #[derive(Clone, Copy)]
 enum Step {
     Do(u16, u32),
@@ -70,8 +70,8 @@ enum Step {
 }
 
 impl Filter {
-    /// Whether a packet is of the flow, and which way it goes. Fragments other than the first have no ports: those of the
-    /// protocol between the two addresses are taken.
+    /// Returns the packet's direction if it belongs to the flow. Later fragments carry no ports, so all of them with
+    /// the flow's protocol and addresses belong to it.
     #[must_use]
     pub fn direction(&self, packet: &Packet) -> Option<Direction> {
         if packet.protocol != self.protocol.number(self.near.is_ipv4()) {
@@ -104,8 +104,8 @@ impl Filter {
         }
     }
 
-    /// The program for packets that begin with their IP header. It takes what [`direction`](Self::direction) takes,
-    /// and of IPv6 with extension headers all of the addresses.
+    /// Returns a program for packets that start with their IP header. It accepts what [`direction`](Self::direction)
+    /// accepts, plus all IPv6 packets with extension headers between the two addresses.
     #[must_use]
     pub fn program(&self) -> Vec<Instruction> {
         let mut ways = Vec::new();
@@ -136,10 +136,10 @@ impl Filter {
                 (IpAddr::V6(from), IpAddr::V6(to)) => {
                     let mut start = Vec::new();
                     for (address, at) in [(from, 8), (to, 24)] {
-                        for (place, word) in address.octets().chunks(4).enumerate() {
+                        for (place, part) in address.octets().chunks(4).enumerate() {
                             start.push(Step::Do(LOAD_WORD, at + place as u32 * 4));
                             start.push(Step::Equal(u32::from_be_bytes([
-                                word[0], word[1], word[2], word[3],
+                                part[0], part[1], part[2], part[3],
                             ])));
                         }
                     }
@@ -161,7 +161,7 @@ impl Filter {
         assemble(&ways)
     }
 
-    /// What is looked at from the transport's header on, which X points to.
+    /// Returns the checks of the transport header, which X points to.
     fn above(&self, out: bool, source: Option<u16>, destination: Option<u16>) -> Vec<Step> {
         let half = |at, value: u16| [Step::Do(LOAD_HALF_AT_X, at), Step::Equal(value.into())];
         if self.protocol != Protocol::Echo {
@@ -185,12 +185,13 @@ impl Filter {
     }
 }
 
-/// Each way ends with taking the packet; where a step fails, the next way begins; after the last the packet is dropped.
+/// Each branch ends by accepting the packet; a failed step jumps to the next branch; after the last the packet is
+/// dropped.
 fn assemble(ways: &[Vec<Step>]) -> Vec<Instruction> {
     let mut program = Vec::new();
     for way in ways {
         for (place, &step) in way.iter().enumerate() {
-            // Over the rest of this way and its end.
+            // Skips the rest of this branch and its end.
             let away = (way.len() - place) as u8;
             program.push(match step {
                 Step::Do(code, operand) => (code, 0, 0, operand),
@@ -211,7 +212,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// What the kernel does with a program (`linux/filter.h`); a load beyond the packet drops it.
+    /// Runs a program like the kernel (`linux/filter.h`); a load beyond the packet drops it.
     fn takes(program: &[Instruction], packet: &[u8]) -> bool {
         let (mut a, mut x, mut at) = (0_u32, 0_usize, 0);
         let load = |from: usize, count: usize| -> Option<u32> {
@@ -263,7 +264,7 @@ mod tests {
     }
 
     #[test]
-    fn both_ways_of_the_flow_and_later_fragments_are_taken() {
+    fn accepts_both_directions_and_later_fragments() {
         let filter = filter(Protocol::Udp, false, Some(5), Some(6));
         let program = filter.program();
         let cases = [
@@ -283,7 +284,7 @@ mod tests {
     }
 
     proptest! {
-        /// The kernel's program takes exactly what the function takes.
+        /// The kernel's program accepts exactly what the function accepts.
         #[test]
         fn program_and_function_agree(
             ends in (1..4_u8, 1..4_u8), ports in (4..8_u16, 4..8_u16), number in prop::sample::select(vec![1_u8, 6, 17]),
@@ -298,7 +299,7 @@ mod tests {
                 bytes[24..26].copy_from_slice(&ports.0.to_be_bytes());
             }
             let packet = Packet::parse(&bytes).unwrap();
-            // A first fragment of other ICMP is let in by nobody; the function would take it for a later one.
+            // The program rejects a first fragment of other ICMP; the function would treat it as a later one.
             prop_assume!(!(number == 1 && place == 0x2000 && kind == 3));
             prop_assert_eq!(takes(&filter.program(), &bytes), filter.direction(&packet).is_some());
         }
@@ -313,7 +314,7 @@ mod tests {
             prop_assert_eq!(takes(&filter.program(), &bytes), filter.direction(&packet).is_some());
             let extended = v6(([ends.0; 16], ports.0), ([ends.1; 16], ports.1), Some(1));
             let packet = Packet::parse(&extended).unwrap();
-            // Behind an extension header the program takes all of the addresses, and the function decides.
+            // Behind an extension header the program accepts all of the addresses, and the function decides.
             prop_assert!(filter.direction(&packet).is_none() || takes(&filter.program(), &extended));
         }
     }

@@ -1,4 +1,4 @@
-//! The socket that hears frames.
+//! The capture socket.
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
@@ -14,12 +14,12 @@ use kernel::Error;
 /// Bytes of frames that may wait to be read.
 const BUFFER: i32 = 8 << 20;
 
-/// What to do where the right is missing.
-pub const REMEDY: &str = "capturing takes CAP_NET_RAW: run as root, in an emulated network, or give the right to the Python that \
+/// Remedy for a missing privilege.
+pub const REMEDY: &str = "capturing needs CAP_NET_RAW: run as root, in an emulated network, or grant it to the Python that \
      runs longfat (setcap cap_net_raw+ep); everything else works without";
 
-/// Hears the frames of one flow in the network namespace of the thread that opened it. The kernel collects and stamps
-/// them from then on; nobody needs to read while the flow is busy.
+/// Captures the frames of one flow in the network namespace of the thread that opened it. The kernel buffers and
+/// stamps them, so nothing has to be read while the flow is active.
 #[derive(Debug)]
 pub struct Capture {
     socket: Socket,
@@ -29,13 +29,13 @@ pub struct Capture {
 }
 
 impl Capture {
-    /// Listens on one device, by its name, or on all of them.
+    /// Opens a capture on the named device, or on all devices.
     ///
     /// # Errors
-    /// [`Error::Permission`] without `CAP_NET_RAW`; [`Error::System`] where there is no such device.
+    /// [`Error::Permission`] without `CAP_NET_RAW`; [`Error::System`] if there is no such device.
     pub fn open(device: Option<&str>, filter: Filter) -> Result<Self, Error> {
         let what = "capture frames";
-        // Without a protocol it hears nothing until it is bound, with the filter in place.
+        // Without a protocol the socket captures nothing until it is bound, when the filter is in place.
         let socket = Socket::new(Domain::PACKET, Type::DGRAM, None)
             .map_err(|error| Error::permission(what, error, REMEDY))?;
         let number = match device {
@@ -45,7 +45,7 @@ impl Capture {
         };
         let set = || -> io::Result<()> {
             socket.set_nonblocking(true)?;
-            // The forced size takes CAP_NET_ADMIN; the other is cut to what everybody may have.
+            // Forcing the size takes CAP_NET_ADMIN; the plain option is limited by a system-wide maximum.
             let fd = socket.as_fd();
             if system::set_option(fd, libc::SOL_SOCKET, libc::SO_RCVBUFFORCE, BUFFER).is_err() {
                 socket.set_recv_buffer_size(BUFFER as usize)?;
@@ -63,20 +63,20 @@ impl Capture {
         })
     }
 
-    /// Takes what has been heard since, in order, onto the end of `frames`. Does not wait.
+    /// Appends the frames captured since the last call to `frames`, in order. Does not wait.
     ///
     /// # Errors
-    /// [`Error::System`] where the device has gone.
+    /// [`Error::System`] if the device has disappeared.
     pub fn take(&mut self, frames: &mut Vec<Frame>) -> Result<(), Error> {
         let mut control = Control::default();
         loop {
-            let heard = system::receive(
+            let result = system::receive(
                 self.socket.as_fd(),
                 &mut self.buffer[..],
                 &mut control,
                 libc::MSG_TRUNC,
             );
-            let received = match heard {
+            let received = match result {
                 Ok(received) => received,
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(()),
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
@@ -97,7 +97,7 @@ impl Capture {
                 continue;
             };
             let is_outgoing = kind == libc::PACKET_OUTGOING;
-            // A loopback shows each frame twice: when it leaves and when it arrives. It left once.
+            // Loopback shows each frame twice, when it leaves and when it arrives. Count it once.
             let counts = match hardware == libc::ARPHRD_LOOPBACK {
                 true => is_outgoing,
                 false => is_outgoing == (direction == Direction::Out),
@@ -114,12 +114,12 @@ impl Capture {
         }
     }
 
-    /// What was heard so far, and what was dropped.
+    /// Returns the numbers of captured and dropped frames so far.
     ///
     /// # Errors
-    /// [`Error::System`] where the kernel does not tell.
+    /// [`Error::System`] if the kernel does not report them.
     pub fn counts(&mut self) -> Result<Counts, Error> {
-        // `struct tpacket_stats`: packets and drops since it was last asked for.
+        // `struct tpacket_stats`: packets and drops since it was last read.
         let mut bytes = [0; 8];
         let read = system::option(
             self.socket.as_fd(),
@@ -127,17 +127,17 @@ impl Capture {
             libc::PACKET_STATISTICS,
             &mut bytes,
         );
-        let read = read.map_err(|error| Error::system("ask what a capture dropped", error))?;
+        let read = read.map_err(|error| Error::system("read the counters of a capture", error))?;
         if let Some(&[a, b, c, d]) = read.get(4..8) {
             self.counts.dropped += u64::from(u32::from_ne_bytes([a, b, c, d]));
         }
         Ok(self.counts)
     }
 
-    /// Forgets what has been heard and not taken.
+    /// Discards the frames that were captured and not taken.
     ///
     /// # Errors
-    /// As of [`take`](Self::take).
+    /// As [`take`](Self::take).
     pub fn discard(&mut self) -> Result<(), Error> {
         let mut frames = Vec::new();
         self.take(&mut frames)
@@ -150,7 +150,7 @@ impl AsFd for Capture {
     }
 }
 
-/// Device, kind of hardware and kind of packet out of a `struct sockaddr_ll` (`packet(7)`).
+/// Parses device, hardware type and packet type out of a `struct sockaddr_ll` (`packet(7)`).
 fn link(name: &[u8]) -> Option<(u32, u16, u8)> {
     let device = u32::from_ne_bytes(name.get(4..8)?.try_into().ok()?);
     let hardware = u16::from_ne_bytes(name.get(8..10)?.try_into().ok()?);

@@ -1,7 +1,7 @@
-//! What passes a device of one flow, with the kernel's time stamps.
+//! Captures of one flow at a device, with the kernel's time stamps.
 //!
-//! The socket is Linux's `AF_PACKET` (`packet(7)`) with a classic BPF program that lets only the flow's packets
-//! through, so that a busy machine's other traffic costs nothing here.
+//! The socket is Linux's `AF_PACKET` (`packet(7)`) with a classic BPF program that accepts only the flow's packets, so
+//! that other traffic causes no load here.
 
 mod filter;
 #[cfg(target_os = "linux")]
@@ -15,7 +15,7 @@ pub use packet::{Packet, TcpFlags, Transport};
 
 use crate::Stamp;
 
-/// Which way a frame went, seen from the flow's near end.
+/// The direction of a frame, seen from the flow's near end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Direction {
     /// From the near end to the far end.
@@ -24,24 +24,24 @@ pub enum Direction {
     In,
 }
 
-/// One frame that passed.
+/// One captured frame.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Frame {
-    /// When, by the kernel's stamp.
+    /// The kernel's time stamp.
     pub stamp: Stamp,
-    /// Which way.
+    /// Its direction.
     pub direction: Direction,
     /// The device's number.
     pub device: u32,
-    /// What its headers say.
+    /// Its headers.
     pub packet: Packet,
 }
 
-/// What a capture has seen.
+/// Counters of a capture.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counts {
-    /// Frames of the flow that were given out, each once.
+    /// Captured frames of the flow, each counted once.
     pub frames: u64,
-    /// Frames that the kernel dropped since the buffer was full: where there are any, figures are not to be trusted.
+    /// Frames that the kernel dropped because the buffer was full; if there are any, measured values are unreliable.
     pub dropped: u64,
 }

@@ -1,4 +1,4 @@
-//! The headers of a packet, as far as a measurement asks for them.
+//! The packet headers that measurements use.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
@@ -25,14 +25,14 @@ impl TcpFlags {
         self.0 & 4 != 0
     }
 
-    /// The acknowledgement field counts.
+    /// The acknowledgement field is valid.
     #[must_use]
     pub const fn ack(self) -> bool {
         self.0 & 16 != 0
     }
 }
 
-/// What is above IP.
+/// The transport header.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Transport {
     /// A TCP segment.
@@ -41,13 +41,13 @@ pub enum Transport {
         source: u16,
         /// The receiver's port.
         destination: u16,
-        /// Of its first byte.
+        /// Number of its first byte.
         sequence: u32,
-        /// The next byte that the sender waits for.
+        /// Number of the next byte that the sender expects.
         acknowledgement: u32,
         /// Its flags.
         flags: TcpFlags,
-        /// Bytes of the stream in it.
+        /// Bytes of payload.
         payload: u32,
     },
     /// A UDP datagram, or the first fragment of one.
@@ -56,69 +56,69 @@ pub enum Transport {
         source: u16,
         /// The receiver's port.
         destination: u16,
-        /// Bytes of the datagram's payload, as its header says.
+        /// Bytes of payload according to its header.
         payload: u32,
     },
     /// An ICMP or ICMPv6 echo message.
     Echo {
         /// Whether it is a request.
         request: bool,
-        /// Whose it is.
+        /// Identifier of the sender's socket.
         identifier: u16,
-        /// Which one it is.
+        /// Sequence number.
         sequence: u16,
     },
-    /// Anything else, and fragments other than the first, which have no header of the transport.
+    /// Any other protocol, and later fragments, which have no transport header.
     Other,
 }
 
 /// The headers of one packet.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Packet {
-    /// Where it comes from.
+    /// Source address.
     pub source: IpAddr,
-    /// Where it goes.
+    /// Destination address.
     pub destination: IpAddr,
-    /// The protocol number of what IP carries.
+    /// The IP protocol number of the payload.
     pub protocol: u8,
-    /// Bytes from the IP header to the end, as the header says.
+    /// Length with the IP header according to that header.
     pub length: u32,
-    /// Hops that it may still take.
+    /// Remaining hop limit.
     pub hop_limit: u8,
-    /// Whether it is a fragment; the first has an offset of 0.
+    /// Whether it is a fragment, including the first one.
     pub is_fragment: bool,
-    /// What is above IP.
+    /// The transport header.
     pub transport: Transport,
 }
 
-/// What stands before the transport.
+/// The headers below the transport.
 struct Below {
     source: IpAddr,
     destination: IpAddr,
     protocol: u8,
     length: u32,
     hop_limit: u8,
-    /// Where the transport begins.
+    /// Position of the transport header.
     header: usize,
-    /// Where in the whole it stands, if it is a part.
+    /// Fragment offset, if it is a fragment.
     fragment: Option<u16>,
 }
 
-fn byte(bytes: &[u8], at: usize) -> Option<u8> {
+fn u8_at(bytes: &[u8], at: usize) -> Option<u8> {
     bytes.get(at).copied()
 }
 
-fn half(bytes: &[u8], at: usize) -> Option<u16> {
+fn u16_at(bytes: &[u8], at: usize) -> Option<u16> {
     Some(u16::from_be_bytes(bytes.get(at..at + 2)?.try_into().ok()?))
 }
 
-fn word(bytes: &[u8], at: usize) -> Option<u32> {
+fn u32_at(bytes: &[u8], at: usize) -> Option<u32> {
     Some(u32::from_be_bytes(bytes.get(at..at + 4)?.try_into().ok()?))
 }
 
 /// RFC 791, section 3.1.
 fn ipv4(bytes: &[u8]) -> Option<Below> {
-    let header = usize::from(byte(bytes, 0)? & 0xf) * 4;
+    let header = usize::from(u8_at(bytes, 0)? & 0xf) * 4;
     if header < 20 {
         return None;
     }
@@ -127,13 +127,13 @@ fn ipv4(bytes: &[u8]) -> Option<Below> {
         Some(Ipv4Addr::from(octets).into())
     };
     // More fragments, or an offset.
-    let place = half(bytes, 6)? & 0x3fff;
+    let place = u16_at(bytes, 6)? & 0x3fff;
     Some(Below {
         source: address(12)?,
         destination: address(16)?,
-        protocol: byte(bytes, 9)?,
-        length: half(bytes, 2)?.into(),
-        hop_limit: byte(bytes, 8)?,
+        protocol: u8_at(bytes, 9)?,
+        length: u16_at(bytes, 2)?.into(),
+        hop_limit: u8_at(bytes, 8)?,
         header,
         fragment: (place != 0).then_some(place & 0x1fff),
     })
@@ -145,18 +145,18 @@ fn ipv6(bytes: &[u8]) -> Option<Below> {
         let octets: [u8; 16] = bytes.get(at..at + 16)?.try_into().ok()?;
         Some(Ipv6Addr::from(octets).into())
     };
-    let (mut protocol, mut header, mut fragment) = (byte(bytes, 6)?, 40, None);
+    let (mut protocol, mut header, mut fragment) = (u8_at(bytes, 6)?, 40, None);
     loop {
         let length = match protocol {
             // Hop-by-hop options, routing, destination options.
-            0 | 43 | 60 => (usize::from(byte(bytes, header + 1)?) + 1) * 8,
+            0 | 43 | 60 => (usize::from(u8_at(bytes, header + 1)?) + 1) * 8,
             44 => {
-                fragment = Some(half(bytes, header + 2)? >> 3);
+                fragment = Some(u16_at(bytes, header + 2)? >> 3);
                 8
             }
             _ => break,
         };
-        protocol = byte(bytes, header)?;
+        protocol = u8_at(bytes, header)?;
         header += length;
         if fragment.is_some_and(|offset| offset > 0) {
             break;
@@ -166,8 +166,8 @@ fn ipv6(bytes: &[u8]) -> Option<Below> {
         source: address(8)?,
         destination: address(24)?,
         protocol,
-        length: u32::from(half(bytes, 4)?) + 40,
-        hop_limit: byte(bytes, 7)?,
+        length: u32::from(u16_at(bytes, 4)?) + 40,
+        hop_limit: u8_at(bytes, 7)?,
         header,
         fragment,
     })
@@ -175,38 +175,37 @@ fn ipv6(bytes: &[u8]) -> Option<Below> {
 
 fn transport(below: &Below, bytes: &[u8]) -> Option<Transport> {
     let rest = bytes.get(below.header..)?;
-    Some(match (below.protocol, byte(rest, 0)?) {
+    Some(match (below.protocol, u8_at(rest, 0)?) {
         (6, _) => {
-            let headers = below.header as u32 + u32::from(byte(rest, 12)? >> 4) * 4;
+            let headers = below.header as u32 + u32::from(u8_at(rest, 12)? >> 4) * 4;
             Transport::Tcp {
-                source: half(rest, 0)?,
-                destination: half(rest, 2)?,
-                sequence: word(rest, 4)?,
-                acknowledgement: word(rest, 8)?,
-                flags: TcpFlags(byte(rest, 13)?),
+                source: u16_at(rest, 0)?,
+                destination: u16_at(rest, 2)?,
+                sequence: u32_at(rest, 4)?,
+                acknowledgement: u32_at(rest, 8)?,
+                flags: TcpFlags(u8_at(rest, 13)?),
                 payload: below.length.saturating_sub(headers),
             }
         }
         (17, _) => Transport::Udp {
-            source: half(rest, 0)?,
-            destination: half(rest, 2)?,
-            payload: u32::from(half(rest, 4)?).saturating_sub(8),
+            source: u16_at(rest, 0)?,
+            destination: u16_at(rest, 2)?,
+            payload: u32::from(u16_at(rest, 4)?).saturating_sub(8),
         },
         (1, kind @ (0 | 8)) | (58, kind @ (128 | 129)) => Transport::Echo {
             request: matches!(kind, 8 | 128),
-            identifier: half(rest, 4)?,
-            sequence: half(rest, 6)?,
+            identifier: u16_at(rest, 4)?,
+            sequence: u16_at(rest, 6)?,
         },
         _ => return None,
     })
 }
 
 impl Packet {
-    /// The headers at the beginning of these bytes, which may end before the packet does; `None` where there is no
-    /// IP header.
+    /// Parses the headers of a packet, which may be truncated; `None` without an IP header.
     #[must_use]
     pub fn parse(bytes: &[u8]) -> Option<Self> {
-        let below = match byte(bytes, 0)? >> 4 {
+        let below = match u8_at(bytes, 0)? >> 4 {
             4 => ipv4(bytes)?,
             6 => ipv6(bytes)?,
             _ => return None,
@@ -224,7 +223,7 @@ impl Packet {
         })
     }
 
-    /// The ports of a segment or datagram, the sender's first.
+    /// Returns the ports of a segment or datagram, source first.
     #[must_use]
     pub const fn ports(&self) -> Option<(u16, u16)> {
         match self.transport {
@@ -244,7 +243,7 @@ pub(super) mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// An IPv4 packet of TCP or UDP between ports.
+    /// Builds an IPv4 packet of TCP or UDP.
     pub fn v4(protocol: u8, from: ([u8; 4], u16), to: ([u8; 4], u16), place: u16) -> Vec<u8> {
         let mut bytes = vec![0x45, 0, 0, 60, 0, 1, 0, 0, 64, protocol, 0, 0];
         bytes[6..8].copy_from_slice(&place.to_be_bytes());
@@ -257,7 +256,7 @@ pub(super) mod tests {
         bytes
     }
 
-    /// An IPv6 packet of UDP, with a fragment header where `fragment` says its offset and flag.
+    /// Builds an IPv6 packet of UDP, with a fragment header if `fragment` gives its offset and flag.
     pub fn v6(from: ([u8; 16], u16), to: ([u8; 16], u16), fragment: Option<u16>) -> Vec<u8> {
         let mut bytes = vec![0x60, 0, 0, 0, 0, 40, 17, 63];
         bytes.extend(from.0);
@@ -275,7 +274,7 @@ pub(super) mod tests {
     }
 
     #[test]
-    fn a_syn_is_read() {
+    fn parses_a_syn() {
         let bytes = v4(6, ([10, 0, 0, 1], 4000), ([10, 0, 0, 2], 80), 0);
         let packet = Packet::parse(&bytes).unwrap();
         assert_eq!(packet.source.to_string(), "10.0.0.1");
@@ -296,7 +295,7 @@ pub(super) mod tests {
     }
 
     #[test]
-    fn the_first_fragment_has_ports_and_later_ones_have_none() {
+    fn only_the_first_fragment_has_ports() {
         let first = Packet::parse(&v4(17, ([1; 4], 5), ([2; 4], 6), 0x2000)).unwrap();
         assert!(first.is_fragment);
         assert_eq!(first.ports(), Some((5, 6)));
@@ -312,7 +311,7 @@ pub(super) mod tests {
     }
 
     #[test]
-    fn echoes_are_told_from_other_icmp() {
+    fn distinguishes_echoes_from_other_icmp() {
         let mut bytes = v4(1, ([1; 4], 0x0800), ([2; 4], 0), 0);
         bytes[24..28].copy_from_slice(&[0, 3, 0, 9]);
         let echo = Packet::parse(&bytes).unwrap().transport;
@@ -328,12 +327,12 @@ pub(super) mod tests {
 
     proptest! {
         #[test]
-        fn any_bytes_are_read_without_harm(bytes in proptest::collection::vec(any::<u8>(), 0..120)) {
+        fn parses_any_bytes_without_harm(bytes in proptest::collection::vec(any::<u8>(), 0..120)) {
             let _ = Packet::parse(&bytes);
         }
 
         #[test]
-        fn any_end_is_read_without_harm(mut bytes in proptest::collection::vec(any::<u8>(), 1..120), six: bool) {
+        fn parses_truncated_packets_without_harm(mut bytes in proptest::collection::vec(any::<u8>(), 1..120), six: bool) {
             bytes[0] = if six { 0x60 } else { 0x45 };
             if let Some(next) = bytes.get_mut(6).filter(|_| six) {
                 *next = [0, 43, 44, 60][usize::from(*next) % 4];

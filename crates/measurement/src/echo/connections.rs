@@ -1,4 +1,4 @@
-//! The connections that a server has in hand.
+//! The open connections of a server.
 
 use std::io::{ErrorKind, Read, Write};
 use std::net::{Shutdown, TcpListener, TcpStream};
@@ -10,21 +10,21 @@ use rustix::event::PollFlags;
 
 use super::Counts;
 use super::limits::{Limiter, Limits};
-use super::message::{Header, Kind};
+use super::message::{Header, MessageKind};
 
-/// One of them.
+/// One connection.
 struct Connection {
     stream: TcpStream,
     /// The request so far, and how much of it was sent back.
     request: Vec<u8>,
     sent: usize,
-    /// Whether the request is whole.
+    /// Whether the request is complete.
     is_whole: bool,
-    /// When something last came or went.
+    /// When bytes were last received or sent.
     active_at: Instant,
 }
 
-/// What is to be done with one.
+/// The next step for a connection.
 #[derive(PartialEq, Eq)]
 enum Next {
     Wait,
@@ -32,7 +32,7 @@ enum Next {
     Broken,
 }
 
-/// All of them.
+/// All open connections.
 pub struct Connections {
     all: Vec<Connection>,
     limits: Limits,
@@ -46,7 +46,7 @@ impl Connections {
         }
     }
 
-    /// What to wait for of each.
+    /// Returns the poll conditions of each connection.
     pub fn polled(&self) -> impl Iterator<Item = (BorrowedFd<'_>, PollFlags)> {
         self.all.iter().map(|connection| {
             let flags = if connection.is_whole {
@@ -58,7 +58,7 @@ impl Connections {
         })
     }
 
-    /// Takes those that wait; one that is too many is reset.
+    /// Accepts waiting connections; resets those beyond the limit.
     pub fn accept(
         &mut self,
         now: Instant,
@@ -66,7 +66,7 @@ impl Connections {
         limiter: &mut Limiter,
         counts: &mut Counts,
     ) {
-        // As many as may wait: others get their turn in between.
+        // At most a full backlog, so that other work gets its turn.
         for _ in 0..64 {
             let Ok((stream, from)) = listener.accept() else {
                 return;
@@ -89,12 +89,12 @@ impl Connections {
         }
     }
 
-    /// Goes on with all; ends those that are done or said nothing for too long.
-    pub fn go_on(&mut self, now: Instant, scratch: &mut [u8], counts: &mut Counts) {
+    /// Advances all connections; closes those that are done or idle for too long.
+    pub fn advance(&mut self, now: Instant, scratch: &mut [u8], counts: &mut Counts) {
         let mut at = 0;
         while let Some(connection) = self.all.get_mut(at) {
             let before = (connection.request.len(), connection.sent);
-            let mut next = connection.go_on(self.limits.request, scratch, counts);
+            let mut next = connection.advance(self.limits.request, scratch, counts);
             if before != (connection.request.len(), connection.sent) {
                 connection.active_at = now;
             } else if next == Next::Wait && now - connection.active_at > self.limits.idle {
@@ -116,7 +116,7 @@ impl Connections {
 }
 
 impl Connection {
-    fn go_on(&mut self, most: usize, scratch: &mut [u8], counts: &mut Counts) -> Next {
+    fn advance(&mut self, most: usize, scratch: &mut [u8], counts: &mut Counts) -> Next {
         while !self.is_whole {
             match self.stream.read(scratch) {
                 Ok(0) => self.is_whole = true,
@@ -126,7 +126,7 @@ impl Connection {
                         return Next::Broken;
                     }
                     self.request.extend_from_slice(&scratch[..length]);
-                    // With a request that says how long it is, nobody waits for its sender's end.
+                    // A request with an announced length is complete without the end of the stream.
                     if let Some(length) = announced(&self.request) {
                         if self.request.len() > length {
                             return Next::Broken;
@@ -155,13 +155,13 @@ impl Connection {
     }
 }
 
-/// How long a request is, if its first bytes are a header that says so.
+/// Returns the length of a request that starts with a header.
 fn announced(request: &[u8]) -> Option<usize> {
     let header = Header::read(request)?;
-    (header.kind == Kind::Request).then_some(header.number as usize)
+    (header.kind == MessageKind::Request).then_some(header.number as usize)
 }
 
-/// Ends a connection so that nothing of it stays.
+/// Resets a connection, so that no state of it remains.
 fn reset(stream: TcpStream) {
     let _ = socket2::SockRef::from(&stream).set_linger(Some(std::time::Duration::ZERO));
 }

@@ -1,25 +1,25 @@
-//! How much is answered: a bound for each source and one for all, in memory that does not grow. No clock.
+//! Rate limits for each source and in total, in bounded memory. No clock.
 
 use std::hash::{BuildHasher, RandomState};
 use std::net::IpAddr;
 
 use foundation::{Duration, Instant};
 
-/// Sources that are told apart; more of them share.
+/// Slots for sources; more sources share slots.
 const SLOTS: usize = 4096;
 
-/// A token bucket: so many a second, and as many at once as in this time.
+/// A token bucket with a rate and a burst.
 #[derive(Clone, Copy, Debug)]
 struct Bucket {
-    /// When it would have been empty: what has passed since is what may be taken.
+    /// When it was, virtually, last empty: the time since then is the available budget.
     empty_at: Instant,
 }
 
-/// The burst of a bucket: what it would give in this time.
+/// Burst size, as a time at the full rate.
 const BURST: Duration = Duration::from_millis(100);
 
 impl Bucket {
-    /// Takes one if there is one; each costs `cost` of time.
+    /// Takes a token of `cost` if available.
     fn take(&mut self, now: Instant, cost: Duration) -> bool {
         let saved = (now - self.empty_at).min(BURST.max(cost));
         let enough = saved >= cost;
@@ -30,18 +30,18 @@ impl Bucket {
     }
 }
 
-/// What is answered at the most.
+/// Limits of a server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
-    /// Datagrams and connections a second of one source: an IPv4 address, or the /64 of an IPv6 address.
+    /// Datagrams and connections per second from one source: an IPv4 address, or the /64 of an IPv6 address.
     pub per_source: u32,
-    /// The same of all sources.
+    /// Datagrams and connections per second from all sources.
     pub in_all: u32,
-    /// Connections at a time.
+    /// Simultaneous connections.
     pub connections: usize,
-    /// Bytes that a connection may send.
+    /// Largest request on a connection, in bytes.
     pub request: usize,
-    /// A connection that says nothing for so long is ended.
+    /// Idle time after which a connection is closed.
     pub idle: Duration,
 }
 
@@ -58,26 +58,26 @@ impl Default for Limits {
 }
 
 impl Limits {
-    /// The bytes that all requests in hand take at the most.
+    /// Returns the maximum memory of all open requests, in bytes.
     #[must_use]
     pub const fn memory(&self) -> usize {
         self.connections * self.request + SLOTS * size_of::<Bucket>()
     }
 }
 
-/// Counts what is answered against the limits.
+/// Enforces the limits.
 #[derive(Debug)]
 pub struct Limiter {
     sources: Box<[Bucket]>,
     all: Bucket,
-    /// Keyed by chance, so that nobody chooses with whom to share.
+    /// Randomly keyed, so that nobody can choose a shared slot.
     hasher: RandomState,
     of_source: Duration,
     of_all: Duration,
 }
 
 impl Limiter {
-    /// Nobody has been answered yet.
+    /// Starts with full buckets.
     #[must_use]
     pub fn new(limits: &Limits) -> Self {
         let cost = |rate: u32| Duration::from_secs(1) / u64::from(rate.max(1));
@@ -93,9 +93,9 @@ impl Limiter {
         }
     }
 
-    /// Whether a source may be answered now; each time counts. Time begins a while after zero.
+    /// Whether a source may be answered now; each call counts. `now` must be at least a second after zero.
     pub fn allows(&mut self, now: Instant, source: IpAddr) -> bool {
-        // The last 64 bits of an IPv6 address are its holder's to choose (RFC 4291, section 2.5.1).
+        // The holder of an IPv6 network chooses the last 64 bits (RFC 4291, section 2.5.1).
         let prefix = match source {
             IpAddr::V4(address) => u64::from(address.to_bits()),
             IpAddr::V6(address) => (address.to_bits() >> 64) as u64,
@@ -123,7 +123,7 @@ mod tests {
     }
 
     #[test]
-    fn a_source_has_a_burst_and_then_its_rate() {
+    fn a_source_gets_a_burst_and_then_its_rate() {
         let mut limiter = limiter(100, 100_000);
         let source = [192, 0, 2, 1].into();
         let answered = |limiter: &mut Limiter, from: u64, to: u64| {
@@ -150,12 +150,12 @@ mod tests {
     }
 
     proptest! {
-        /// However many sources there are, real or forged, and whenever they ask: all together get no more.
+        /// The total limit applies to any number of real or forged sources at any times.
         #[test]
-        fn all_sources_together_get_no_more(asks in prop::collection::vec((any::<u32>(), 0..200_u64), 1..2000)) {
+        fn the_total_limit_applies_to_all_sources(requests in prop::collection::vec((any::<u32>(), 0..200_u64), 1..2000)) {
             let mut limiter = limiter(1000, 1000);
             let (mut now, mut answered) = (0, 0_u64);
-            for (source, pause) in asks {
+                    for (source, pause) in requests {
                 now += pause;
                 answered += u64::from(limiter.allows(at(now), IpAddr::V4(source.into())));
             }

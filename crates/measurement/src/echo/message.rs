@@ -1,36 +1,37 @@
 //! The header of datagrams between `longfat ping`, `longfat transact` and `longfat echo`.
 //!
-//! | byte | what it is |
+//! | byte | contents |
 //! | --- | --- |
-//! | 0, 1 | 0x6c 0xfa, which no text begins with |
-//! | 2 | version (high four bits), kind (low four bits) |
+//! | 0, 1 | 0x6c 0xfa, which no text starts with |
+//! | 2 | version (high four bits), type (low four bits) |
 //! | 3 | the complement of the sum of the other seven bytes |
 //! | 4 to 7 | the sender's number of the datagram, most significant byte first |
 //!
-//! On a connection the number is the request's length, header included, so that it is answered as soon as it is whole.
+//! On a connection the number is the request's length, header included, so that the server replies when the request is
+//! complete.
 //!
-//! An echo server answers requests alone and with replies alone, so that no datagram with a forged sender can make two
-//! servers answer each other for ever. Any payload may follow; a reply is as long as its request.
+//! An echo server answers only requests, and only with replies, so that a datagram with a forged sender cannot start a
+//! loop between two servers. Any payload may follow; a reply is as long as its request.
 
-/// Bytes of it.
+/// Length of the header in bytes.
 pub const HEADER: usize = 8;
 const MAGIC: [u8; 2] = [0x6c, 0xfa];
 const VERSION: u8 = 1;
 
-/// What a datagram is.
+/// Type of a datagram.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Kind {
-    /// To be sent back as a reply.
+pub enum MessageKind {
+    /// To be returned as a reply.
     Request,
-    /// A request that came back.
+    /// A returned request.
     Reply,
-    /// A packet of a TCP in user space, or room for one: from the client.
+    /// From the client: a packet of a user-space TCP, or credit for one.
     Up,
-    /// The same from the server.
+    /// From the server: likewise.
     Down,
 }
 
-impl Kind {
+impl MessageKind {
     const fn number(self) -> u8 {
         match self {
             Self::Request => 1,
@@ -44,9 +45,9 @@ impl Kind {
 /// The header.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Header {
-    /// What follows it.
-    pub kind: Kind,
-    /// Which datagram of the sender's it is, or belongs to.
+    /// The type.
+    pub kind: MessageKind,
+    /// The sender's number of the datagram that it is, or belongs to.
     pub number: u32,
 }
 
@@ -56,10 +57,10 @@ fn check(bytes: &[u8]) -> u8 {
 }
 
 impl Header {
-    /// Writes it over the first bytes of a datagram.
+    /// Writes the header over the first bytes of a datagram.
     ///
     /// # Panics
-    /// If there are fewer than [`HEADER`].
+    /// If the buffer is shorter than [`HEADER`].
     pub fn write(self, bytes: &mut [u8]) {
         bytes[..2].copy_from_slice(&MAGIC);
         bytes[2] = VERSION << 4 | self.kind.number();
@@ -67,7 +68,7 @@ impl Header {
         bytes[3] = check(bytes);
     }
 
-    /// The header of a datagram; `None` for what is none of this version.
+    /// Parses a header; `None` if it is invalid or has a different version.
     #[must_use]
     pub fn read(bytes: &[u8]) -> Option<Self> {
         let header = bytes.get(..HEADER)?;
@@ -75,10 +76,10 @@ impl Header {
             return None;
         }
         let kind = match header[2] & 0xf {
-            1 => Kind::Request,
-            2 => Kind::Reply,
-            3 => Kind::Up,
-            4 => Kind::Down,
+            1 => MessageKind::Request,
+            2 => MessageKind::Reply,
+            3 => MessageKind::Up,
+            4 => MessageKind::Down,
             _ => return None,
         };
         let number = u32::from_be_bytes([header[4], header[5], header[6], header[7]]);
@@ -91,11 +92,16 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    const KINDS: [Kind; 4] = [Kind::Request, Kind::Reply, Kind::Up, Kind::Down];
+    const KINDS: [MessageKind; 4] = [
+        MessageKind::Request,
+        MessageKind::Reply,
+        MessageKind::Up,
+        MessageKind::Down,
+    ];
 
     proptest! {
         #[test]
-        fn what_is_written_is_read(number: u32, kind in prop::sample::select(&KINDS[..]), rest in 0..40_usize) {
+        fn parses_what_it_writes(number: u32, kind in prop::sample::select(&KINDS[..]), rest in 0..40_usize) {
             let mut bytes = vec![0xaa; HEADER + rest];
             let header = Header { kind, number };
             header.write(&mut bytes);
@@ -104,15 +110,15 @@ mod tests {
         }
 
         #[test]
-        fn one_changed_byte_makes_it_nobodys(number: u32, at in 0..HEADER, change in 1..=255_u8) {
+        fn rejects_one_changed_byte(number: u32, at in 0..HEADER, change in 1..=255_u8) {
             let mut bytes = [0; HEADER];
-            Header { kind: Kind::Request, number }.write(&mut bytes);
+            Header { kind: MessageKind::Request, number }.write(&mut bytes);
             bytes[at] ^= change;
             prop_assert_eq!(Header::read(&bytes), None);
         }
 
         #[test]
-        fn any_bytes_are_read_without_harm(bytes in proptest::collection::vec(any::<u8>(), 0..20)) {
+        fn parses_any_bytes_without_harm(bytes in proptest::collection::vec(any::<u8>(), 0..20)) {
             let read = Header::read(&bytes);
             prop_assert!(read.is_none() || bytes.len() >= HEADER);
         }

@@ -1,8 +1,8 @@
-//! The server that answers: datagrams, connections and connections with data on their SYN, on one port number.
+//! The echo server: datagrams, connections, and connections with data on their SYN, on one port number.
 //!
-//! A datagram is answered by one as long, a connection's request by as many bytes: once it is as long as its header says,
-//! or, without one, once its sender has closed his side.
-//! Nobody gets more bytes than he sent, whatever he sends, and none where he sends too often.
+//! A datagram is answered by one of the same length. A connection's request is answered by the same number of bytes,
+//! once it is as long as its header announces or, without a header, once the sender has closed its side. No source
+//! receives more bytes than it sent, and a source that sends too often gets no reply.
 
 #[cfg(target_os = "linux")]
 mod connections;
@@ -17,25 +17,25 @@ pub use limits::{Limiter, Limits};
 #[cfg(target_os = "linux")]
 pub use server::Server;
 
-/// What a server did.
+/// Counters of a server.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Counts {
-    /// Datagrams that were answered.
+    /// Answered datagrams.
     pub datagrams: u64,
-    /// Datagrams that were no requests: too short, of another version, replies.
+    /// Datagrams that were no requests: too short, of a different version, replies.
     pub malformed: u64,
-    /// Datagrams and connections that were not answered since there were too many.
+    /// Datagrams and connections that were refused because of a limit.
     pub limited: u64,
-    /// Connections that were answered.
+    /// Answered connections.
     pub connections: u64,
-    /// Those of them whose request came with the SYN (RFC 7413).
+    /// Answered connections whose request arrived with the SYN (RFC 7413).
     pub fast_opened: u64,
-    /// Requests over a TCP in user space that were answered.
+    /// Answered requests over a user-space TCP.
     pub user_transactions: u64,
-    /// Connections that broke off, said nothing for too long, or sent too much.
+    /// Connections that were reset, idle for too long, or sent too much.
     pub broken: u64,
-    /// Bytes of requests, of all kinds, without headers.
+    /// Bytes of all requests, without headers.
     pub received: u64,
-    /// Bytes of answers, likewise.
+    /// Bytes of all replies, without headers.
     pub sent: u64,
 }

@@ -1,4 +1,4 @@
-//! The sockets of an echo server, and the loop that serves them.
+//! The sockets of an echo server and its loop.
 
 use std::io::{self, ErrorKind};
 use std::net::{SocketAddr, TcpListener, UdpSocket};
@@ -14,23 +14,23 @@ use socket2::{Domain, Socket, Type};
 use super::Counts;
 use super::connections::Connections;
 use super::limits::{Limiter, Limits};
-use super::message::{Header, Kind};
+use super::message::{Header, MessageKind};
 use crate::system;
 use crate::user::peers::Peers;
 use kernel::Error;
 
-/// Connections that may wait to be accepted, and of those with data on their SYN, that may be half open (RFC 7413,
+/// Connections that may wait to be accepted, and connections with data on their SYN that may be half open (RFC 7413,
 /// section 5.1).
 const BACKLOG: i32 = 128;
 const HALF_OPEN: i32 = 64;
-/// It looks at least so often whether it shall end, and for connections that say nothing.
+/// How often the loop checks for the end and for idle connections.
 const LOOK: Duration = Duration::from_millis(100);
-/// Datagrams of one turn: connections get theirs in between.
+/// Datagrams per turn, so that connections get theirs in between.
 const TURN: usize = 64;
-/// Bytes of datagrams that may wait.
+/// Receive buffer for datagrams, in bytes.
 const BUFFER: usize = 4 << 20;
 
-/// An echo server that listens.
+/// A listening echo server.
 pub struct Server {
     datagrams: UdpSocket,
     listener: TcpListener,
@@ -46,20 +46,20 @@ pub struct Server {
 }
 
 impl Server {
-    /// Listens at an address with UDP and TCP; port 0 takes one that is free of both.
+    /// Listens at an address with UDP and TCP; port 0 takes a port that is free for both.
     ///
     /// # Errors
-    /// [`Error::System`] where the port is taken.
+    /// [`Error::System`] if the port is taken.
     pub fn bind(address: SocketAddr, limits: Limits) -> Result<Self, Error> {
         let mut tried = 0;
         let (datagrams, listener) = loop {
             tried += 1;
             match sockets(address) {
                 Ok(sockets) => break sockets,
-                // The port that was free for TCP was not so for UDP.
+                // The port that was free for TCP was not free for UDP.
                 Err(error) if address.port() == 0 && error.kind() == ErrorKind::AddrInUse && tried < 16 => {}
                 Err(error) => {
-                    let remedy = "ports below 1024 take CAP_NET_BIND_SERVICE: choose another --port";
+                    let remedy = "ports below 1024 need CAP_NET_BIND_SERVICE: choose another --port";
                     return Err(Error::permission(format!("listen at {address}"), error, remedy));
                 }
             }
@@ -84,13 +84,13 @@ impl Server {
         })
     }
 
-    /// Where it listens.
+    /// Returns the bound address.
     #[must_use]
     pub const fn address(&self) -> SocketAddr {
         self.address
     }
 
-    /// Why TCP Fast Open is not served; `None` where it is.
+    /// Returns the remedy if TCP Fast Open is off; `None` if it is on.
     #[must_use]
     pub fn fast_open_remedy() -> Option<String> {
         (crate::rights::fast_open() & 2 == 0).then(|| {
@@ -98,28 +98,28 @@ impl Server {
         })
     }
 
-    /// Answers until `go_on` says no; it is asked about ten times a second. The calling thread gives up all its
-    /// capabilities: none is needed any more.
+    /// Serves until `keep_running` returns false; it is called about ten times a second with the counters. The calling
+    /// thread drops all its capabilities, because none is needed any more.
     ///
     /// # Errors
-    /// [`Error::System`] where a socket fails for good.
-    pub fn run(mut self, go_on: &mut dyn FnMut(&Counts) -> bool) -> Result<Counts, Error> {
+    /// [`Error::System`] if a socket fails permanently.
+    pub fn run(mut self, keep_running: &mut dyn FnMut(&Counts) -> bool) -> Result<Counts, Error> {
         sharpen_timers();
         let none = CapabilitySets {
             effective: CapabilitySet::empty(),
             permitted: CapabilitySet::empty(),
             inheritable: CapabilitySet::empty(),
         };
-        // A thread may always give up; where a kernel has no capabilities there is nothing to give up.
+        // Dropping is always allowed; a kernel without capabilities has nothing to drop.
         let _ = set_capabilities(None, none);
-        // Time begins with full buckets.
+        // The clock starts with full buckets.
         let begun = Duration::from_secs(1);
         let mut looked = Instant::ZERO;
         loop {
             let now = self.clock.now() + begun;
             if now - looked >= LOOK {
                 looked = now;
-                if !go_on(&self.counts) {
+                if !keep_running(&self.counts) {
                     return Ok(self.counts);
                 }
             }
@@ -127,27 +127,27 @@ impl Server {
             self.packets(now);
             self.connections
                 .accept(now, &self.listener, &mut self.limiter, &mut self.counts);
-            self.connections.go_on(now, &mut self.buffer, &mut self.counts);
+            self.connections.advance(now, &mut self.buffer, &mut self.counts);
             if !more {
                 self.wait(now);
             }
         }
     }
 
-    /// Answers what came, up to a turn; says whether there may be more.
+    /// Answers received datagrams, up to one turn; returns whether there may be more.
     fn datagrams(&mut self, now: Instant) -> bool {
         for _ in 0..TURN {
             let (length, from) = match self.datagrams.recv_from(&mut self.buffer) {
                 Ok(received) => received,
                 Err(error) if error.kind() == ErrorKind::WouldBlock => return false,
-                // What the path said of an answer.
+                // An ICMP error about an earlier reply.
                 Err(_) => continue,
             };
             self.counts.received += length as u64;
             let bytes = &mut self.buffer[..length];
             let header = Header::read(bytes);
             let Some(Header {
-                kind: kind @ (Kind::Request | Kind::Up),
+                kind: kind @ (MessageKind::Request | MessageKind::Up),
                 number,
             }) = header
             else {
@@ -158,18 +158,18 @@ impl Server {
                 self.counts.limited += 1;
                 continue;
             }
-            if kind == Kind::Up {
+            if kind == MessageKind::Up {
                 let taken = self.peers.handle(now, from, number, bytes);
                 self.counts.limited += u64::from(!taken);
                 self.packets(now);
                 continue;
             }
             let reply = Header {
-                kind: Kind::Reply,
+                kind: MessageKind::Reply,
                 number,
             };
             reply.write(bytes);
-            // An answer that cannot be sent is lost, like any other datagram.
+            // A reply that cannot be sent is lost, like any other datagram.
             if let Ok(sent) = self.datagrams.send_to(bytes, from) {
                 self.counts.sent += sent as u64;
                 self.counts.datagrams += 1;
@@ -178,7 +178,7 @@ impl Server {
         true
     }
 
-    /// Sends what user-space TCPs have to send; the time of their timers has come or not.
+    /// Sends the packets of user-space TCPs, also those whose timers are due.
     fn packets(&mut self, now: Instant) {
         if self.peers.poll_timeout().is_some_and(|at| at <= now) {
             self.peers.handle_timeout(now);
@@ -210,7 +210,7 @@ fn sockets(address: SocketAddr) -> io::Result<(UdpSocket, TcpListener)> {
     let stream = Socket::new(domain, Type::STREAM, Some(socket2::Protocol::TCP))?;
     stream.set_reuse_address(true)?;
     stream.bind(&address.into())?;
-    // Where the kernel cannot, connections have their request after the handshake.
+    // If the kernel refuses, the request follows the handshake.
     let _ = system::set_option(stream.as_fd(), libc::SOL_TCP, libc::TCP_FASTOPEN, HALF_OPEN);
     stream.listen(BACKLOG)?;
     stream.set_nonblocking(true)?;
@@ -219,7 +219,7 @@ fn sockets(address: SocketAddr) -> io::Result<(UdpSocket, TcpListener)> {
     datagrams.set_recv_buffer_size(BUFFER)?;
     datagrams.bind(&bound.local_addr()?.into())?;
     datagrams.set_nonblocking(true)?;
-    // Replies to what was fragmented are fragmented too.
+    // Replies to fragmented datagrams are fragmented, too.
     crate::ping::fragment(datagrams.as_fd(), address.is_ipv4(), true)?;
     Ok((datagrams.into(), bound))
 }

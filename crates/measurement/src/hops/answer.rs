@@ -1,37 +1,37 @@
-//! What an ICMP message says of a probe.
+//! Interpretation of ICMP messages about probes.
 
 use std::net::IpAddr;
 
 use serde::Serialize;
 
-/// What kind of answer it is.
+/// Type of an answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Kind {
-    /// A router on the way where the time to live ended.
+pub enum AnswerKind {
+    /// From a router on the path where the time to live expired.
     TimeExceeded,
-    /// The host itself.
+    /// From the destination.
     Reached,
-    /// Somebody says that it cannot get there.
+    /// The destination is unreachable.
     Unreachable,
-    /// The next link takes no packets of this size.
+    /// The next link's MTU is smaller than the packet.
     TooBig,
 }
 
-/// An answer.
+/// An answer to a probe.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct Answer {
-    /// What it says.
-    pub kind: Kind,
-    /// Who says it.
+    /// Its type.
+    pub kind: AnswerKind,
+    /// Its sender.
     pub from: IpAddr,
-    /// Its bytes with the IP header: they take time on the way back.
+    /// Its length with the IP header, which affects the time on the way back.
     pub size: u32,
-    /// The MTU of the link that takes no more, where it is told.
+    /// The MTU of the next link, if reported.
     pub mtu: Option<u32>,
 }
 
-/// ICMP and ICMPv6 have other numbers for the same things (RFC 792, RFC 4443).
+/// The numbers of ICMP and ICMPv6 (RFC 792, RFC 4443).
 const V4: Numbers = Numbers {
     unreachable: 3,
     port: 3,
@@ -51,17 +51,18 @@ struct Numbers {
     exceeded: u8,
 }
 
-/// What type and code say that come from `from` about a probe to `to`; `None` for what is no answer to one.
-pub(super) fn kind(to: IpAddr, from: IpAddr, (number, code): (u8, u8)) -> Option<Kind> {
+/// Returns the meaning of an ICMP type and code that `from` sent about a probe to `to`; `None` if it does not answer a
+/// probe.
+pub(super) fn kind(to: IpAddr, from: IpAddr, (number, code): (u8, u8)) -> Option<AnswerKind> {
     let is_v4 = to.is_ipv4();
     let numbers = if is_v4 { V4 } else { V6 };
     match (number, code) {
-        (3, FRAGMENTATION_NEEDED) if is_v4 => Some(Kind::TooBig),
-        (TOO_BIG_V6, _) if !is_v4 => Some(Kind::TooBig),
-        (number, 0) if number == numbers.exceeded => Some(Kind::TimeExceeded),
+        (3, FRAGMENTATION_NEEDED) if is_v4 => Some(AnswerKind::TooBig),
+        (TOO_BIG_V6, _) if !is_v4 => Some(AnswerKind::TooBig),
+        (number, 0) if number == numbers.exceeded => Some(AnswerKind::TimeExceeded),
         (number, code) if number == numbers.unreachable => match code == numbers.port && from == to {
-            true => Some(Kind::Reached),
-            false => Some(Kind::Unreachable),
+            true => Some(AnswerKind::Reached),
+            false => Some(AnswerKind::Unreachable),
         },
         _ => None,
     }
@@ -73,30 +74,30 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn messages_are_told_apart() {
+    fn classifies_messages() {
         let v4: [IpAddr; 2] = ["10.0.0.9".parse().unwrap(), "10.0.0.1".parse().unwrap()];
         let v6: [IpAddr; 2] = ["fd00::9".parse().unwrap(), "fd00::1".parse().unwrap()];
         for ([to, router], exceeded, port, big) in
             [(v4, (11, 0), (3, 3), (3, 4)), (v6, (3, 0), (1, 4), (2, 0))]
         {
-            assert_eq!(kind(to, router, exceeded), Some(Kind::TimeExceeded));
-            assert_eq!(kind(to, to, port), Some(Kind::Reached));
-            assert_eq!(kind(to, router, port), Some(Kind::Unreachable));
-            assert_eq!(kind(to, router, (port.0, 1)), Some(Kind::Unreachable));
-            assert_eq!(kind(to, router, big), Some(Kind::TooBig));
-            // Reassembly took too long: no router's word on the time to live.
+            assert_eq!(kind(to, router, exceeded), Some(AnswerKind::TimeExceeded));
+            assert_eq!(kind(to, to, port), Some(AnswerKind::Reached));
+            assert_eq!(kind(to, router, port), Some(AnswerKind::Unreachable));
+            assert_eq!(kind(to, router, (port.0, 1)), Some(AnswerKind::Unreachable));
+            assert_eq!(kind(to, router, big), Some(AnswerKind::TooBig));
+            // Reassembly timed out: not an answer about the time to live.
             assert_eq!(kind(to, router, (exceeded.0, 1)), None);
         }
     }
 
     proptest! {
         #[test]
-        fn nothing_but_the_host_itself_means_that_it_is_reached(number: u8, code: u8, v4: bool) {
+        fn only_the_destination_counts_as_reached(number: u8, code: u8, v4: bool) {
             let (to, from): (IpAddr, IpAddr) = match v4 {
                 true => ("10.0.0.9".parse().unwrap(), "10.0.0.1".parse().unwrap()),
                 false => ("fd00::9".parse().unwrap(), "fd00::1".parse().unwrap()),
             };
-            prop_assert_ne!(kind(to, from, (number, code)), Some(Kind::Reached));
+            prop_assert_ne!(kind(to, from, (number, code)), Some(AnswerKind::Reached));
         }
     }
 }

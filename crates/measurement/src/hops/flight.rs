@@ -1,59 +1,59 @@
-//! Which probe is sent when, and which one an answer belongs to: no clock and no socket.
+//! Schedule of probes and matching of answers: no clock and no socket.
 
 use std::collections::VecDeque;
 
 use foundation::{Duration, Instant};
 
-use super::Asked;
+use super::ProbeSpec;
 
-/// The most probes that may be on their way at a time.
+/// Maximum number of probes in flight.
 pub const MOST_SLOTS: usize = 16;
 
 /// A probe to send now.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Sent {
+pub struct SentProbe {
     /// Its number, from 0.
     pub number: u32,
-    /// Its slot, which tells it apart from others that are on their way.
+    /// Its slot, unique among the probes in flight.
     pub slot: usize,
-    /// What it is to be.
-    pub asked: Asked,
+    /// Its parameters.
+    pub spec: ProbeSpec,
 }
 
-/// A probe that was not answered in time.
+/// A probe without an answer in time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Lost {
-    /// Which it was.
-    pub sent: Sent,
+pub struct LostProbe {
+    /// The probe.
+    pub sent: SentProbe,
 }
 
 #[derive(Clone, Copy, Debug, Default)]
 enum Slot {
     #[default]
     Free,
-    /// Somebody may still answer the probe that was here, without saying which one it was.
+    /// The probe of this slot timed out, and a late answer without a number may still arrive.
     Doubtful(Instant),
-    Waiting(Sent, Instant),
+    Waiting(SentProbe, Instant),
 }
 
-/// Probes that are on their way, and those that are to follow.
+/// Probes in flight and probes to be sent.
 ///
-/// An answer may quote too little of a probe to say its number (RFC 792 asks for eight bytes of payload alone, which are
-/// UDP's header). Then it belongs to whatever waits in its slot; so a slot whose probe was given up stays empty for a
-/// while, unless all answers so far said their numbers.
+/// An answer may quote too little of a probe to include its number (RFC 792 requires eight bytes of payload only,
+/// which are UDP's header). Such an answer belongs to the probe in its slot. Therefore the slot of a lost probe stays
+/// empty for a while, unless all answers so far included their numbers.
 #[derive(Debug)]
 pub struct Flight {
     interval: Duration,
     timeout: Duration,
     slots: Vec<Slot>,
-    waiting: VecDeque<Asked>,
+    waiting: VecDeque<ProbeSpec>,
     next: u32,
     due: Instant,
     all_numbered: bool,
 }
 
 impl Flight {
-    /// Nothing is asked yet. The window is at least 1 and at most [`MOST_SLOTS`].
+    /// Creates an empty schedule. `window` is at least 1 and at most [`MOST_SLOTS`].
     #[must_use]
     pub fn new(now: Instant, interval: Duration, timeout: Duration, window: usize) -> Self {
         Self {
@@ -67,24 +67,24 @@ impl Flight {
         }
     }
 
-    /// Adds probes behind those that wait.
-    pub fn ask(&mut self, probes: impl IntoIterator<Item = Asked>) {
+    /// Appends probes.
+    pub fn enqueue(&mut self, probes: impl IntoIterator<Item = ProbeSpec>) {
         self.waiting.extend(probes);
     }
 
-    /// Forgets probes that were not sent.
+    /// Discards probes that were not sent.
     pub fn stop(&mut self) {
         self.waiting.clear();
     }
 
-    /// Whether nothing waits to be sent or answered.
+    /// Whether no probe is queued or in flight.
     #[must_use]
     pub fn is_idle(&self) -> bool {
         self.waiting.is_empty() && !self.slots.iter().any(|slot| matches!(slot, Slot::Waiting(..)))
     }
 
-    /// The probe to send now, if one is.
-    pub fn poll_send(&mut self, now: Instant) -> Option<Sent> {
+    /// Returns the probe to send now, if any.
+    pub fn poll_send(&mut self, now: Instant) -> Option<SentProbe> {
         if now < self.due {
             return None;
         }
@@ -93,11 +93,11 @@ impl Flight {
             Slot::Doubtful(until) => *until <= now,
             Slot::Waiting(..) => false,
         })?;
-        let asked = self.waiting.pop_front()?;
-        let sent = Sent {
+        let spec = self.waiting.pop_front()?;
+        let sent = SentProbe {
             number: self.next,
             slot,
-            asked,
+            spec,
         };
         self.next = self.next.wrapping_add(1);
         self.slots[slot] = Slot::Waiting(sent, now + self.timeout);
@@ -105,10 +105,11 @@ impl Flight {
         Some(sent)
     }
 
-    /// An answer came at a slot, from a probe with this number where it says one; gives what it is the answer to.
+    /// Handles an answer for a slot, with the probe's number if it is included; returns the answered probe.
     ///
-    /// What is late or of nobody is left aside. An echo's number may have lost its upper half: `mask` says which bits count.
-    pub fn answered(&mut self, slot: usize, number: Option<u32>, mask: u32) -> Option<Sent> {
+    /// Late and foreign answers are ignored. An echo may include only a part of the number: `mask` selects the valid
+    /// bits.
+    pub fn answered(&mut self, slot: usize, number: Option<u32>, mask: u32) -> Option<SentProbe> {
         self.all_numbered &= number.is_some();
         let slot = self.slots.get_mut(slot)?;
         match *slot {
@@ -120,7 +121,7 @@ impl Flight {
         }
     }
 
-    /// The slot of the probe with this number.
+    /// Returns the slot of the probe with this number.
     #[must_use]
     pub fn slot_of(&self, number: u32, mask: u32) -> Option<usize> {
         self.slots
@@ -128,8 +129,8 @@ impl Flight {
             .position(|slot| matches!(slot, Slot::Waiting(sent, _) if (sent.number ^ number) & mask == 0))
     }
 
-    /// A probe that is given up now, if one is.
-    pub fn poll_lost(&mut self, now: Instant) -> Option<Lost> {
+    /// Returns a probe that times out now, if any.
+    pub fn poll_lost(&mut self, now: Instant) -> Option<LostProbe> {
         let doubt = if self.all_numbered {
             Duration::ZERO
         } else {
@@ -138,13 +139,13 @@ impl Flight {
         self.slots.iter_mut().find_map(|slot| match *slot {
             Slot::Waiting(sent, until) if until <= now => {
                 *slot = Slot::Doubtful(now + doubt);
-                Some(Lost { sent })
+                Some(LostProbe { sent })
             }
             _ => None,
         })
     }
 
-    /// When there is something to do next; `None` while nothing waits.
+    /// Returns when there is something to do next; `None` while nothing is queued or in flight.
     #[must_use]
     pub fn poll_timeout(&self) -> Option<Instant> {
         let (mut next, mut free) = (None, None);

@@ -1,4 +1,4 @@
-//! Each probe has one end, whatever arrives.
+//! Each probe ends exactly once, whatever arrives.
 
 use proptest::prelude::*;
 
@@ -7,8 +7,8 @@ use super::*;
 const INTERVAL: Duration = Duration::from_millis(10);
 const TIMEOUT: Duration = Duration::from_millis(100);
 
-fn asked(count: u16) -> impl Iterator<Item = Asked> {
-    (0..count).map(|size| Asked { ttl: 3, size })
+fn probes(count: u16) -> impl Iterator<Item = ProbeSpec> {
+    (0..count).map(|size| ProbeSpec { ttl: 3, size })
 }
 
 fn at(ms: u64) -> Instant {
@@ -16,31 +16,31 @@ fn at(ms: u64) -> Instant {
 }
 
 #[test]
-fn probes_go_one_by_one_and_not_too_fast() {
+fn probes_are_paced_and_in_order() {
     let mut flight = Flight::new(at(0), INTERVAL, TIMEOUT, 1);
-    flight.ask(asked(3));
+    flight.enqueue(probes(3));
     let first = flight.poll_send(at(0)).unwrap();
     assert_eq!(flight.poll_send(at(50)), None);
     assert_eq!(flight.poll_timeout(), Some(at(100)));
     assert_eq!(flight.answered(0, Some(0), u32::MAX), Some(first));
     assert_eq!(flight.poll_timeout(), Some(at(10)));
     assert_eq!(flight.poll_send(at(9)), None);
-    assert_eq!(flight.poll_send(at(10)).unwrap().asked.size, 1);
+    assert_eq!(flight.poll_send(at(10)).unwrap().spec.size, 1);
 }
 
 #[test]
-fn late_answers_are_those_of_nobody() {
+fn late_answers_are_ignored() {
     let mut flight = Flight::new(at(0), INTERVAL, TIMEOUT, 1);
-    flight.ask(asked(4));
+    flight.enqueue(probes(4));
     let first = flight.poll_send(at(0)).unwrap();
-    assert_eq!(flight.poll_lost(at(100)), Some(Lost { sent: first }));
-    // All answers say their numbers as far as is known: the slot is free.
+    assert_eq!(flight.poll_lost(at(100)), Some(LostProbe { sent: first }));
+    // All answers so far included their numbers: the slot is free.
     let second = flight.poll_send(at(100)).unwrap();
     assert_eq!(flight.answered(0, Some(0), u32::MAX), None);
     assert_eq!(flight.answered(0, None, u32::MAX), Some(second));
-    // From now on they may not: a slot stays empty after a loss.
+    // From now on numbers may be missing: a slot stays empty after a loss.
     let third = flight.poll_send(at(110)).unwrap();
-    assert_eq!(flight.poll_lost(at(210)), Some(Lost { sent: third }));
+    assert_eq!(flight.poll_lost(at(210)), Some(LostProbe { sent: third }));
     assert_eq!(flight.answered(0, None, u32::MAX), None);
     assert_eq!(flight.poll_send(at(309)), None);
     assert_eq!(flight.poll_timeout(), Some(at(310)));
@@ -68,7 +68,7 @@ proptest! {
         events in proptest::collection::vec(event(), 0..200), window in 1_usize..5, count in 0_u16..30,
     ) {
         let mut flight = Flight::new(at(0), INTERVAL, TIMEOUT, window);
-        flight.ask(asked(count));
+        flight.enqueue(probes(count));
         let (mut now, mut open, mut last) = (0, Vec::new(), None::<u64>);
         for event in events {
             match event {
@@ -94,7 +94,7 @@ proptest! {
             }
             prop_assert!(open.len() <= window);
         }
-        // Left alone, it comes to its end.
+        // Left alone, it finishes.
         for _ in 0..10_000 {
             let Some(next) = flight.poll_timeout() else { break };
             let now = next.max(at(now));

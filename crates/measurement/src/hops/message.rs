@@ -1,14 +1,14 @@
-//! The bytes of a probe, by which a quoted or echoed one is known again.
+//! Contents of probes, by which quoted and echoed probes are recognized.
 
 use foundation::icmp::{self, Echo, HEADER};
 
-/// What a UDP probe's payload and an echo request begin with, after ICMP's own eight bytes.
+/// First bytes of a UDP probe's payload; in an echo request they follow the ICMP header.
 const MAGIC: [u8; 4] = *b"lfhp";
 
-/// The least payload of a UDP probe, which has room for its number; an echo request has it beside its header.
+/// Smallest payload of a UDP probe, with room for its number; an echo request has it after its header.
 pub const LEAST_PAYLOAD: usize = 8;
 
-/// What a probe's bytes say.
+/// The identity of a probe.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Probe {
     /// Its number.
@@ -23,7 +23,7 @@ impl Probe {
         fill(&mut payload[LEAST_PAYLOAD..]);
     }
 
-    /// What a quoted payload says; `None` where it is too short or not ours.
+    /// Parses a quoted payload; `None` if it is too short or foreign.
     #[must_use]
     pub fn read_udp(payload: &[u8]) -> Option<Self> {
         let number = payload.strip_prefix(&MAGIC)?.get(..4)?;
@@ -32,7 +32,7 @@ impl Probe {
         })
     }
 
-    /// Writes an echo request with its ICMP header into a buffer of the right length. For datagram sockets the kernel
+    /// Writes an echo request with its ICMP header into a buffer of the right length. On datagram sockets the kernel
     /// replaces identifier and checksum; for ICMPv6 it sets the checksum.
     pub fn write_echo(self, is_v4: bool, identifier: u16, message: &mut [u8]) {
         let echo = Echo {
@@ -53,12 +53,12 @@ impl Probe {
         }
     }
 
-    /// What a quoted request or a reply says, which begins with ICMP's header; `None` where it is neither.
+    /// Parses a quoted request or a reply that starts with the ICMP header; `None` if it is neither.
     #[must_use]
     pub fn read_echo(is_v4: bool, message: &[u8], reply: bool) -> Option<Self> {
         let echo = Echo::read(is_v4, message).filter(|echo| echo.is_reply == reply)?;
         match message.get(HEADER..HEADER + LEAST_PAYLOAD) {
-            // Another program's ping has the same numbers, but not our mark.
+            // Another program's ping may use the same numbers, but not this mark.
             Some(rest) => Self::read_udp(rest).filter(|probe| probe.number as u16 == echo.sequence),
             None => Some(Self {
                 number: u32::from(echo.sequence),
@@ -67,7 +67,7 @@ impl Probe {
     }
 }
 
-/// Bytes without a pattern that a link could compress.
+/// Fills with bytes without a pattern, so that no link can compress them.
 fn fill(bytes: &mut [u8]) {
     let mut state = 0x9e37_79b9_u32;
     for byte in bytes {

@@ -1,11 +1,11 @@
-//! Round trips to each router on the way to a host, for packets of many sizes.
+//! Round trips to each router on the path to a host, for packets of many sizes.
 //!
-//! A packet with a time to live of k ends at the k-th router, which says so by an ICMP message (time exceeded; RFC 792,
-//! RFC 4443). So its round trip is that of the first k links, as `traceroute` and `pathchar` (Jacobson, 1997) use it.
-//! What such round trips say of each link is inferred elsewhere.
+//! A packet with a time to live of k expires at the k-th router, which reports it by an ICMP message (time exceeded;
+//! RFC 792, RFC 4443). Its round trip covers the first k links; `traceroute` and `pathchar` (Jacobson, 1997) use the
+//! same principle. The Python package infers the links' properties from these round trips.
 //!
-//! All probes of one flow have the same addresses and ports, so that routers that balance by flow send them the same
-//! way (Augustin et al., Avoiding traceroute anomalies with Paris traceroute, IMC 2006).
+//! All probes of one flow have the same addresses and ports, so that routers that balance by flow use the same path
+//! (Augustin et al., Avoiding traceroute anomalies with Paris traceroute, IMC 2006).
 
 mod answer;
 mod flight;
@@ -18,58 +18,58 @@ use std::net::IpAddr;
 use foundation::Duration;
 use serde::{Deserialize, Serialize};
 
-pub use answer::{Answer, Kind};
-pub use flight::{Flight, Lost, MOST_SLOTS, Sent};
+pub use answer::{Answer, AnswerKind};
+pub use flight::{Flight, LostProbe, MOST_SLOTS, SentProbe};
 pub use message::{LEAST_PAYLOAD, Probe as Message};
 #[cfg(target_os = "linux")]
 pub use prober::Prober;
 
-/// What probes are.
+/// Type of the probes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Protocol {
-    /// UDP to a port that nobody listens at: the host answers that it is closed.
+    /// UDP to a closed port: the host replies with ICMP port unreachable.
     Udp,
-    /// ICMP echo requests: the host answers with as many bytes.
+    /// ICMP echo requests: the host replies with the same number of bytes.
     Icmp,
 }
 
-/// Where probes go and how fast.
+/// Options of a prober.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Options {
-    /// The host.
+    /// The destination.
     pub to: IpAddr,
-    /// What probes are.
+    /// Type of the probes.
     pub protocol: Protocol,
-    /// The port of UDP probes; with a window above 1 those that follow it too.
+    /// Destination port of UDP probes; with a window above 1 also the ports after it.
     pub port: u16,
-    /// The least time between two probes.
+    /// Minimum time between two probes.
     pub interval: Duration,
-    /// What is not answered for so long is lost.
+    /// A probe without an answer for this long is lost.
     pub timeout: Duration,
-    /// How many may be on their way at a time.
+    /// Maximum number of probes in flight.
     pub window: usize,
 }
 
-/// What one probe is to be.
+/// Parameters of one probe.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Asked {
-    /// Time to live: the router that it ends at.
+pub struct ProbeSpec {
+    /// Time to live, which selects the router that answers.
     pub ttl: u8,
-    /// Bytes with the IP header.
+    /// Length with the IP header.
     pub size: u16,
 }
 
-/// What became of one probe.
+/// Result of one probe.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
-pub struct Told {
-    /// What was sent.
+pub struct ProbeResult {
+    /// Its parameters.
     #[serde(flatten)]
-    pub asked: Asked,
-    /// The answer; `None` where there was none in time.
+    pub spec: ProbeSpec,
+    /// The answer; `None` if none arrived in time.
     pub answer: Option<Answer>,
-    /// From before it was sent to when the answer was taken, in seconds, by this process's clock.
+    /// Round trip by this process's clock, in seconds.
     pub application_s: Option<f64>,
-    /// The same by the kernel's stamps at the device: without this host's protocol stack.
+    /// Round trip by the kernel's stamps at the device, in seconds: without this host's protocol stack.
     pub kernel_s: Option<f64>,
 }

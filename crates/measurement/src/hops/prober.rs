@@ -1,4 +1,4 @@
-//! The sockets that probes leave by (Linux).
+//! The sockets of a prober (Linux).
 
 use std::io;
 use std::net::{IpAddr, SocketAddr};
@@ -10,40 +10,40 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use socket::clock::Clock;
 use socket2::{Domain, Protocol as Number, SockAddr, Socket, Type};
 
-use super::answer::{self, Answer, Kind};
-use super::flight::{Flight, MOST_SLOTS, Sent};
+use super::answer::{self, Answer, AnswerKind};
+use super::flight::{Flight, MOST_SLOTS, SentProbe};
 use super::message::{LEAST_PAYLOAD, Probe};
-use super::{Asked, Options, Protocol, Told};
+use super::{Options, ProbeResult, ProbeSpec, Protocol};
 use crate::Stamp;
 use crate::system::{self, Control};
 use crate::timestamps::{self, Failure, Queued};
 use kernel::Error;
 
-/// Headers of IP, and of UDP or ICMP.
+/// Length of the IP header, and of the UDP or ICMP header.
 const HEADER_V4: usize = 20;
 const HEADER_V6: usize = 40;
 const SECOND: usize = 8;
-/// Larger ones are not of this world's links.
+/// The largest probe.
 const LARGEST: usize = 65_000;
-/// What is taken at a time: a flood does not keep a probe from being given up.
-const MOST_HEARD: usize = 1000;
-/// How often sending is tried again where the socket has an older probe's error to tell first.
+/// Packets read at a time, so that a flood does not delay timeouts.
+const MOST_PER_POLL: usize = 1000;
+/// How often sending is retried while the socket first reports errors of earlier probes.
 const ATTEMPTS: usize = 4;
 
-/// Sends probes and waits for what becomes of them.
+/// Sends probes and collects their results.
 ///
-/// UDP needs no right. For ICMP an unprivileged socket is tried first, then a raw one.
+/// UDP needs no privilege. For ICMP an unprivileged socket is tried before a raw one.
 pub struct Prober {
     options: Options,
     socket: Socket,
-    /// Raw sockets show all that comes, with its IP header, and leave more to do.
+    /// A raw socket receives all ICMP packets with their IP headers and fills in less.
     is_raw: bool,
     identifier: u16,
     ttl: u8,
     clock: Clock,
     flight: Flight,
     pending: [Pending; MOST_SLOTS],
-    /// Datagrams sent so far, as the kernel numbers them.
+    /// Datagrams sent so far, in the kernel's numbering.
     stamped: u32,
     message: Vec<u8>,
     buffer: Vec<u8>,
@@ -62,11 +62,11 @@ impl Prober {
     /// Opens the sockets.
     ///
     /// # Errors
-    /// Where the system refuses them: a missing right is named with its remedy.
+    /// If the system refuses them; a missing privilege is reported with its remedy.
     pub fn open(options: Options) -> Result<Self, Error> {
         if options.window == 0 || options.window > MOST_SLOTS {
             return Err(Error::Option(format!(
-                "a window is from 1 to {MOST_SLOTS} probes"
+                "the window must be from 1 to {MOST_SLOTS} probes"
             )));
         }
         if options.protocol == Protocol::Udp
@@ -82,7 +82,7 @@ impl Prober {
         let what = "prepare a socket for probes";
         timestamps::enable_errors(socket.as_fd(), is_v4).map_err(|error| Error::system(what, error))?;
         timestamps::enable(socket.as_fd()).map_err(|error| Error::system(what, error))?;
-        // Probes are never fragmented, and go out whatever is believed of the path's MTU.
+        // Probes are never fragmented, and ignore the cached path MTU.
         let probe = match is_v4 {
             true => (libc::SOL_IP, libc::IP_MTU_DISCOVER, libc::IP_PMTUDISC_PROBE),
             false => (libc::SOL_IPV6, libc::IPV6_MTU_DISCOVER, libc::IPV6_PMTUDISC_PROBE),
@@ -106,24 +106,25 @@ impl Prober {
         })
     }
 
-    /// The least and the most bytes with the IP header that a probe may have.
+    /// Returns the smallest and the largest length of a probe, with the IP header.
     #[must_use]
     pub fn sizes(&self) -> (usize, usize) {
         (self.headers() + LEAST_PAYLOAD, LARGEST)
     }
 
-    /// Sends these probes and gives what became of each, in the order of their ends.
+    /// Sends these probes and returns their results in the order of completion.
     ///
-    /// `go_on` is asked at least ten times a second, with what has ended since it was last asked; where it says no, those
-    /// that are on their way are still waited for and no other is sent.
+    /// `keep_running` is called at least ten times a second with the results since the last call. When it returns
+    /// false, no further probe is sent; the probes in flight are still awaited.
     ///
     /// # Errors
+    /// Errors of the socket, and invalid options.
     /// What the system says of the socket, and options that cannot be.
     pub fn run(
         &mut self,
-        probes: &[Asked],
-        go_on: &mut dyn FnMut(&[Told]) -> bool,
-    ) -> Result<Vec<Told>, Error> {
+        probes: &[ProbeSpec],
+        keep_running: &mut dyn FnMut(&[ProbeResult]) -> bool,
+    ) -> Result<Vec<ProbeResult>, Error> {
         let (least, most) = self.sizes();
         if let Some(bad) = probes
             .iter()
@@ -134,13 +135,14 @@ impl Prober {
                 bad.size, bad.ttl
             )));
         }
-        self.flight.ask(probes.iter().copied());
-        let (mut all, mut told, mut asked_at) = (Vec::with_capacity(probes.len()), 0, self.clock.now());
+        self.flight.enqueue(probes.iter().copied());
+        let (mut all, mut reported, mut reported_at) =
+            (Vec::with_capacity(probes.len()), 0, self.clock.now());
         while !self.flight.is_idle() {
             let now = self.clock.now();
             while let Some(lost) = self.flight.poll_lost(now) {
-                all.push(Told {
-                    asked: lost.sent.asked,
+                all.push(ProbeResult {
+                    spec: lost.sent.spec,
                     answer: None,
                     application_s: None,
                     kernel_s: None,
@@ -149,21 +151,21 @@ impl Prober {
             while let Some(sent) = self.flight.poll_send(self.clock.now()) {
                 self.send(sent, &mut all)?;
             }
-            self.hear(&mut all)?;
+            self.receive_all(&mut all)?;
             let now = self.clock.now();
-            if now.saturating_since(asked_at) >= foundation::Duration::from_millis(50) {
-                asked_at = now;
-                if !go_on(&all[told..]) {
+            if now.saturating_since(reported_at) >= foundation::Duration::from_millis(50) {
+                reported_at = now;
+                if !keep_running(&all[reported..]) {
                     self.flight.stop();
                 }
-                told = all.len();
+                reported = all.len();
             }
             if let Some(next) = self.flight.poll_timeout() {
                 let wait = next.saturating_since(self.clock.now());
                 self.wait(wait.min(foundation::Duration::from_millis(50)))?;
             }
         }
-        go_on(&all[told..]);
+        keep_running(&all[reported..]);
         Ok(all)
     }
 
@@ -187,9 +189,9 @@ impl Prober {
         }
     }
 
-    fn send(&mut self, sent: Sent, all: &mut Vec<Told>) -> Result<(), Error> {
-        if self.ttl != sent.asked.ttl {
-            self.ttl = sent.asked.ttl;
+    fn send(&mut self, sent: SentProbe, all: &mut Vec<ProbeResult>) -> Result<(), Error> {
+        if self.ttl != sent.spec.ttl {
+            self.ttl = sent.spec.ttl;
             match self.options.to {
                 IpAddr::V4(_) => self.socket.set_ttl_v4(u32::from(self.ttl)),
                 IpAddr::V6(_) => self.socket.set_unicast_hops_v6(u32::from(self.ttl)),
@@ -198,7 +200,7 @@ impl Prober {
         }
         let is_v4 = self.options.to.is_ipv4();
         let probe = Probe { number: sent.number };
-        let mut length = usize::from(sent.asked.size) - self.headers();
+        let mut length = usize::from(sent.spec.size) - self.headers();
         let mut port = 0;
         match self.options.protocol {
             Protocol::Udp => {
@@ -212,7 +214,7 @@ impl Prober {
         }
         let to = SockAddr::from(SocketAddr::new(self.options.to, port));
         for attempt in 0.. {
-            // An older probe's error would be told in the place of sending this one.
+            // A pending error of an earlier probe would make this call fail.
             let _ = self.socket.take_error();
             let before = self.clock.now();
             match self.socket.send_to(&self.message[..length], &to) {
@@ -228,26 +230,26 @@ impl Prober {
                 }
                 Err(error) if error.raw_os_error() == Some(libc::EMSGSIZE) => {
                     self.flight.answered(sent.slot, Some(sent.number), u32::MAX);
-                    all.push(self.too_big_here(sent.asked));
+                    all.push(self.too_big_here(sent.spec));
                     return Ok(());
                 }
-                Err(_) if attempt < ATTEMPTS => self.hear(all)?,
+                Err(_) if attempt < ATTEMPTS => self.receive_all(all)?,
                 Err(error) => return Err(Error::system(format!("send to {}", self.options.to), error)),
             }
         }
         Ok(())
     }
 
-    /// This host's own device takes no packet of this size.
-    fn too_big_here(&self, asked: Asked) -> Told {
+    /// Returns the result of a probe that exceeds the MTU of this host's own device.
+    fn too_big_here(&self, spec: ProbeSpec) -> ProbeResult {
         let answer = Answer {
-            kind: Kind::TooBig,
+            kind: AnswerKind::TooBig,
             from: self.local(),
             size: 0,
             mtu: None,
         };
-        Told {
-            asked,
+        ProbeResult {
+            spec,
             answer: Some(answer),
             application_s: None,
             kernel_s: None,
@@ -263,18 +265,18 @@ impl Prober {
         own.map_or(self.options.to, |address| address.ip())
     }
 
-    /// Takes all that has come.
-    fn hear(&mut self, all: &mut Vec<Told>) -> Result<(), Error> {
+    /// Reads all pending errors and packets.
+    fn receive_all(&mut self, all: &mut Vec<ProbeResult>) -> Result<(), Error> {
         let mut buffer = std::mem::take(&mut self.buffer);
-        let result = self.hear_into(&mut buffer, all);
+        let result = self.receive_into(&mut buffer, all);
         self.buffer = buffer;
         result
     }
 
-    fn hear_into(&mut self, buffer: &mut [u8], all: &mut Vec<Told>) -> Result<(), Error> {
-        for _ in 0..MOST_HEARD {
+    fn receive_into(&mut self, buffer: &mut [u8], all: &mut Vec<ProbeResult>) -> Result<(), Error> {
+        for _ in 0..MOST_PER_POLL {
             let taken = timestamps::take_error(self.socket.as_fd(), buffer, &mut self.control);
-            match taken.map_err(|error| Error::system("hear of errors", error))? {
+            match taken.map_err(|error| Error::system("read the error queue", error))? {
                 None => break,
                 Some(Queued::Sent { number, stamp }) => {
                     if let Some(one) = self.pending.iter_mut().find(|one| one.kernel_number == number) {
@@ -282,13 +284,13 @@ impl Prober {
                     }
                 }
                 Some(Queued::Failed(failure)) => {
-                    let told = self.failed(&failure, &buffer[..failure.length]);
-                    all.extend(told);
+                    let result = self.failed(&failure, &buffer[..failure.length]);
+                    all.extend(result);
                 }
                 Some(Queued::Other) => {}
             }
         }
-        for _ in 0..MOST_HEARD {
+        for _ in 0..MOST_PER_POLL {
             match timestamps::receive(self.socket.as_fd(), buffer, &mut self.control) {
                 Ok(delivery) => {
                     let bytes = &buffer[..delivery.length.min(buffer.len())];
@@ -296,15 +298,15 @@ impl Prober {
                     all.extend(self.replied(bytes, from, delivery.stamp));
                 }
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(()),
-                // What ICMP said is in the error queue too.
+                // The error queue contains ICMP errors as well.
                 Err(_) => {}
             }
         }
         Ok(())
     }
 
-    /// What an ICMP error says of a probe of ours.
-    fn failed(&mut self, failure: &Failure, quoted: &[u8]) -> Option<Told> {
+    /// Matches an ICMP error with a probe.
+    fn failed(&mut self, failure: &Failure, quoted: &[u8]) -> Option<ProbeResult> {
         let from = failure.offender?.ip();
         let kind = answer::kind(self.options.to, from, failure.icmp?)?;
         let inner = if self.options.to.is_ipv4() {
@@ -335,13 +337,13 @@ impl Prober {
             kind,
             from,
             size: (size + 2 * inner + SECOND) as u32,
-            mtu: (kind == Kind::TooBig && failure.info > 0).then_some(failure.info),
+            mtu: (kind == AnswerKind::TooBig && failure.info > 0).then_some(failure.info),
         };
         self.answered(slot, number, mask, answer, failure.stamp)
     }
 
-    /// What came as a packet of its own: an echo reply, or on a raw socket anything.
-    fn replied(&mut self, bytes: &[u8], from: Option<IpAddr>, stamp: Option<Stamp>) -> Option<Told> {
+    /// Matches a received packet with a probe: an echo reply, or on a raw socket any ICMP packet.
+    fn replied(&mut self, bytes: &[u8], from: Option<IpAddr>, stamp: Option<Stamp>) -> Option<ProbeResult> {
         let from = from.filter(|_| self.options.protocol == Protocol::Icmp)?;
         let mut message = bytes;
         if self.is_raw && self.options.to.is_ipv4() {
@@ -354,7 +356,7 @@ impl Prober {
         let slot = self.flight.slot_of(number, mask)?;
         let header = if from.is_ipv4() { HEADER_V4 } else { HEADER_V6 };
         let answer = Answer {
-            kind: Kind::Reached,
+            kind: AnswerKind::Reached,
             from,
             size: (message.len() + header) as u32,
             mtu: None,
@@ -366,7 +368,7 @@ impl Prober {
         Echo::read(self.options.to.is_ipv4(), message).map(|echo| echo.identifier)
     }
 
-    /// The number of an echo message and which of its bits are known.
+    /// Returns the number of an echo message and the mask of its valid bits.
     fn echo(&self, message: &[u8], reply: bool) -> Option<(u32, u32)> {
         let probe = Probe::read_echo(self.options.to.is_ipv4(), message, reply)?;
         let whole = message.len() >= SECOND + LEAST_PAYLOAD;
@@ -380,14 +382,14 @@ impl Prober {
         mask: u32,
         answer: Answer,
         stamp: Option<Stamp>,
-    ) -> Option<Told> {
+    ) -> Option<ProbeResult> {
         let now = self.clock.now();
         let sent = self.flight.answered(slot, number, mask)?;
         let pending = self.pending[slot];
         let left = pending.left.filter(|_| pending.number == sent.number);
         let kernel = left.zip(stamp).filter(|(left, came)| left <= came);
-        Some(Told {
-            asked: sent.asked,
+        Some(ProbeResult {
+            spec: sent.spec,
             answer: Some(answer),
             application_s: Some(now.saturating_since(pending.before).as_secs_f64()),
             kernel_s: kernel.map(|(left, came)| came.since(left).as_secs_f64()),
@@ -395,7 +397,7 @@ impl Prober {
     }
 }
 
-/// A socket, and whether it is a raw one.
+/// Opens a socket; returns whether it is a raw one.
 fn open(options: &Options) -> Result<(Socket, bool), Error> {
     let is_v4 = options.to.is_ipv4();
     let domain = if is_v4 { Domain::IPV4 } else { Domain::IPV6 };

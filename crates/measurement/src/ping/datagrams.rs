@@ -1,4 +1,4 @@
-//! The sockets of echo requests and of UDP.
+//! The sockets of echo requests and UDP.
 
 use std::io::{self, ErrorKind};
 use std::os::fd::{AsFd, BorrowedFd};
@@ -10,28 +10,28 @@ use super::icmp::{self, Number};
 use super::plan::Probe;
 use super::{Answer, Method, Options, Protocol};
 use crate::Stamp;
-use crate::echo::message::{Header, Kind};
+use crate::echo::message::{Header, MessageKind};
 use crate::system::{self, Control};
 use crate::timestamps::{self, Queued};
 use kernel::Error;
 
-/// What to do where the system grants no ICMP socket.
-pub const REMEDY: &str = "either of two rights serves: ICMP datagram sockets (as root: sysctl net.ipv4.ping_group_range='0 2147483647'), or \
-     CAP_NET_RAW (run as root, or setcap cap_net_raw+ep on the Python that runs longfat); --protocol udp and tcp take none";
+/// Remedy if the system grants no ICMP socket.
+pub const REMEDY: &str = "allow ICMP datagram sockets (as root: sysctl net.ipv4.ping_group_range='0 2147483647'), or \
+     CAP_NET_RAW (run as root, or setcap cap_net_raw+ep on the Python that runs longfat); --protocol udp and tcp need neither";
 
-/// Room for the headers that may stand before a payload.
+/// Room for the headers before a payload.
 const ROOM: usize = 128;
-/// `linux/icmp.h`: the option of raw sockets that hides kinds of messages.
+/// `linux/icmp.h`: the option of raw sockets that filters message types.
 const ICMP_FILTER: i32 = 1;
 
-/// A connected socket that asks, and what it needs for that.
+/// A connected socket with its buffers.
 pub struct Datagrams {
     socket: Socket,
     pub method: Method,
     is_v4: bool,
     identifier: u16,
     token: [u8; icmp::TOKEN],
-    /// The number that the first datagram has on its way.
+    /// Number of the first datagram on the wire.
     first: u32,
     request: Vec<u8>,
     length: usize,
@@ -39,39 +39,39 @@ pub struct Datagrams {
     control: Control,
 }
 
-/// Something that came.
-pub enum Came {
+/// A received packet.
+pub enum Arrival {
     /// An answer to a request.
     Answer {
         number: Number,
         answer: Answer,
         stamp: Option<Stamp>,
     },
-    /// Nothing of ours.
+    /// A packet that belongs to no request.
     Stranger,
-    /// An error stands in the queue.
+    /// The error queue has an entry.
     Error,
-    /// There is nothing.
+    /// Nothing has arrived.
     Nothing,
 }
 
-/// What the error queue tells.
-pub enum Told {
-    /// A request left; requests that could be sent are counted from 0.
+/// An entry of the error queue.
+pub enum QueueEvent {
+    /// A request left; `count` counts sent requests from 0.
     Left { count: u32, stamp: Stamp },
-    /// The port is closed, as its host says; `None` where the message does not tell which request it is about.
+    /// The port is closed; `number` is `None` if the message does not identify the request.
     Closed {
         number: Option<Number>,
         stamp: Option<Stamp>,
     },
     /// A request did not arrive.
     Failed { number: Option<Number>, error: i32 },
-    /// Nothing of ours.
+    /// Any other entry.
     Other,
 }
 
 impl Datagrams {
-    /// Opens the socket that takes the least privilege; with why it is another one.
+    /// Opens the socket that needs the least privilege; returns a note if that is not the first choice.
     pub fn open(options: &Options) -> Result<(Self, Option<String>), Error> {
         let is_v4 = options.to.is_ipv4();
         let (socket, method, note) = match options.protocol {
@@ -92,7 +92,7 @@ impl Datagrams {
             .map_err(|error| Error::system(format!("reach {}", options.to.ip()), error))?;
         let set = || -> io::Result<()> {
             socket.set_nonblocking(true)?;
-            // Where the kernel has no stamps there are none; all else goes on.
+            // Without kernel stamps the application's round trips remain.
             let _ = timestamps::enable(socket.as_fd());
             timestamps::enable_errors(socket.as_fd(), is_v4)?;
             fragment(socket.as_fd(), is_v4, !options.whole)?;
@@ -121,12 +121,12 @@ impl Datagrams {
         Ok((made, note))
     }
 
-    /// Writes the request, so that nothing but the call is left to be done when its time begins.
+    /// Writes the request, so that only the system call is left when it is due.
     pub fn prepare(&mut self, probe: Probe) {
         let size = probe.size as usize;
         self.length = if self.method == Method::Udp {
             let header = Header {
-                kind: Kind::Request,
+                kind: MessageKind::Request,
                 number: self.first.wrapping_add(probe.number),
             };
             header.write(&mut self.request[..size]);
@@ -144,28 +144,28 @@ impl Datagrams {
         };
     }
 
-    /// Sends what was prepared.
+    /// Sends the prepared request.
     #[inline]
     pub fn send(&self) -> io::Result<usize> {
         self.socket.send(&self.request[..self.length])
     }
 
-    /// Takes what came, without waiting.
+    /// Receives a packet without waiting.
     #[inline]
-    pub fn receive(&mut self) -> Came {
+    pub fn receive(&mut self) -> Arrival {
         let received = timestamps::receive(self.socket.as_fd(), &mut self.answer, &mut self.control);
         let delivery = match received {
             Ok(delivery) => delivery,
             Err(error) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted) => {
-                return Came::Nothing;
+                return Arrival::Nothing;
             }
-            Err(_) => return Came::Error,
+            Err(_) => return Arrival::Error,
         };
         let bytes = &self.answer[..delivery.length.min(self.answer.len())];
         let number = match self.method {
             Method::Udp => match Header::read(bytes) {
                 Some(Header {
-                    kind: Kind::Reply,
+                    kind: MessageKind::Reply,
                     number,
                 }) => Some(Number::Whole(number.wrapping_sub(self.first))),
                 _ => None,
@@ -181,41 +181,41 @@ impl Datagrams {
             _ => icmp::read(bytes, self.is_v4, None, self.token),
         };
         match number {
-            Some(number) => Came::Answer {
+            Some(number) => Arrival::Answer {
                 number,
                 answer: Answer::Reply,
                 stamp: delivery.stamp,
             },
-            // A raw socket sees the echoes of everybody; on a loopback also our own requests.
-            None if self.method == Method::IcmpRaw => Came::Answer {
+            // A raw socket receives everybody's echo replies; on loopback also its own requests.
+            None if self.method == Method::IcmpRaw => Arrival::Answer {
                 number: Number::Whole(u32::MAX),
                 answer: Answer::Reply,
                 stamp: None,
             },
-            None => Came::Stranger,
+            None => Arrival::Stranger,
         }
     }
 
-    /// Takes one message off the error queue, if there is one.
-    pub fn take_error(&mut self) -> io::Result<Option<Told>> {
+    /// Takes one entry off the error queue; `None` if it is empty.
+    pub fn take_error(&mut self) -> io::Result<Option<QueueEvent>> {
         let queued = timestamps::take_error(self.socket.as_fd(), &mut self.answer, &mut self.control)?;
         Ok(queued.map(|queued| match queued {
-            Queued::Sent { number, stamp } => Told::Left { count: number, stamp },
-            Queued::Other => Told::Other,
+            Queued::Sent { number, stamp } => QueueEvent::Left { count: number, stamp },
+            Queued::Other => QueueEvent::Other,
             Queued::Failed(failure) => {
                 let number = self.quoted(failure.length);
                 if self.method == Method::Udp && failure.error == libc::ECONNREFUSED {
                     let stamp = failure.stamp;
-                    Told::Closed { number, stamp }
+                    QueueEvent::Closed { number, stamp }
                 } else {
                     let error = failure.error;
-                    Told::Failed { number, error }
+                    QueueEvent::Failed { number, error }
                 }
             }
         }))
     }
 
-    /// Which of our requests a message quotes.
+    /// Returns which request a message quotes.
     fn quoted(&self, length: usize) -> Option<Number> {
         let bytes = &self.answer[..length];
         if self.method == Method::Udp {
@@ -244,13 +244,13 @@ fn icmp_socket(is_v4: bool) -> Result<(Socket, Method, Option<String>), Error> {
     let socket = Socket::new(domain, Type::RAW, Some(protocol))
         .map_err(|error| Error::permission("send echo requests", error, REMEDY))?;
     let note = format!(
-        "a raw socket serves, since ICMP datagram sockets are not allowed here ({})",
+        "a raw socket is used, because ICMP datagram sockets are not allowed here ({})",
         refused.kind()
     );
     Ok((socket, Method::IcmpRaw, Some(note)))
 }
 
-/// Whether packets may be cut into fragments.
+/// Sets whether packets may be fragmented.
 pub(crate) fn fragment(socket: BorrowedFd<'_>, is_v4: bool, may: bool) -> io::Result<()> {
     let (level, name, value) = match (is_v4, may) {
         (true, true) => (libc::SOL_IP, libc::IP_MTU_DISCOVER, libc::IP_PMTUDISC_DONT),

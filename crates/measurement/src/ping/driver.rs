@@ -11,24 +11,24 @@ use socket::clock::Clock;
 use socket::spin::{Pause, SpinBudget, SpinLimits};
 use socket::wait::{sharpen_timers, wait_any};
 
-use super::datagrams::{Came, Datagrams, Told};
+use super::datagrams::{Arrival, Datagrams, QueueEvent};
 use super::icmp::Number;
-use super::plan::{Asked, Match, Plan, Probe, State};
+use super::plan::{Match, Plan, Probe, Schedule, State};
 use super::{Answer, Method, Options, Progress, Report, Sample};
 use crate::Stamp;
 use kernel::Error;
 
-/// It looks at least so often whether it shall end.
+/// How often the loop checks whether to stop.
 const LOOK: Duration = Duration::from_millis(50);
-/// Awake a moment before each request, the thread has its processor and its caches when time begins: else what is measured
-/// on a loopback is mostly how a sleeper wakes.
+/// Spinning before each request keeps the processor and its caches ready; otherwise a measurement on loopback is
+/// mostly the wake-up time of the thread.
 const AWAKE: SpinLimits = SpinLimits {
     lead: Duration::from_micros(150),
     share: 8,
     most: Duration::from_millis(2),
     awake_when_busy: false,
 };
-/// So many of the last answers may still wait for the stamp of their request.
+/// Requests that may wait for their stamp.
 const UNSETTLED: usize = 64;
 
 struct Driver<'a> {
@@ -40,7 +40,7 @@ struct Driver<'a> {
     samples: Vec<Sample>,
     /// When each request was sent, on the monotonic clock.
     sent: Vec<Instant>,
-    /// Which requests left the socket, of those whose stamps have not come yet; the first has this count.
+    /// Sent requests without a stamp; the first has the count `left`.
     leaving: VecDeque<u32>,
     left: u32,
     strangers: u64,
@@ -50,14 +50,14 @@ struct Driver<'a> {
 pub fn run(options: &Options, progress: &Progress) -> Result<Report, Error> {
     let (datagrams, note) = Datagrams::open(options)?;
     let clock = Clock::new();
-    let asked = Asked {
+    let schedule = Schedule {
         sizes: options.sizes.clone(),
         count: options.count,
         pace: options.pace,
         window: options.window,
         timeout: options.timeout,
     };
-    let plan = Plan::new(clock.now(), asked);
+    let plan = Plan::new(clock.now(), schedule);
     let total = plan.total() as usize;
     let mut driver = Driver {
         options,
@@ -85,15 +85,15 @@ impl Driver<'_> {
             if let Some(probe) = self.plan.poll_send(now) {
                 self.send(probe)?;
             }
-            let came = self.receive()?;
-            if !came && !self.options.spin {
-                // The stamp of what was just sent: it would end the wait at once.
+            let arrived = self.receive()?;
+            if !arrived && !self.options.spin {
+                // Read the stamp of the request just sent; otherwise it would end the wait at once.
                 self.take_errors()?;
             }
             if self.plan.is_finished() {
                 break;
             }
-            if !came && !self.options.spin {
+            if !arrived && !self.options.spin {
                 self.wait();
             }
         }
@@ -109,7 +109,8 @@ impl Driver<'_> {
             let failed = match sent {
                 Ok(_) => None,
                 Err(error) => match (error.kind(), error.raw_os_error()) {
-                    // What the path said of an earlier request is told at the next call; it stands in the queue too.
+                    // A pending ICMP error of an earlier request makes this call fail; the error queue contains it,
+                    // too.
                     (
                         ErrorKind::ConnectionRefused
                         | ErrorKind::HostUnreachable
@@ -133,7 +134,7 @@ impl Driver<'_> {
             match failed {
                 None => self.leaving.push_back(probe.number),
                 Some(number) if number == libc::EACCES || number == libc::EPERM => {
-                    let remedy = "a firewall's rule of this host forbids it, or the address is a broadcast";
+                    let remedy = "a firewall rule of this host forbids it, or it is a broadcast address";
                     return Err(Error::Permission {
                         what: format!("send to {}", self.options.to.ip()),
                         remedy: remedy.into(),
@@ -145,31 +146,31 @@ impl Driver<'_> {
         }
     }
 
-    /// Takes all that came; says whether it was anything.
+    /// Receives all pending packets; returns whether there was any.
     fn receive(&mut self) -> Result<bool, Error> {
         let mut any = false;
         loop {
             match self.datagrams.receive() {
-                Came::Answer {
+                Arrival::Answer {
                     number,
                     answer,
                     stamp,
                 } => {
-                    // First of all the time.
+                    // Take the time first.
                     let (at, wall) = (self.clock.now(), Stamp::now());
                     any = true;
                     let number = self.number(number);
                     self.answered(at, wall, number, answer, stamp);
                 }
-                Came::Stranger => {
+                Arrival::Stranger => {
                     any = true;
                     self.strangers += 1;
                 }
-                Came::Error => {
+                Arrival::Error => {
                     any = true;
                     self.take_errors()?;
                 }
-                Came::Nothing => break,
+                Arrival::Nothing => break,
             }
             if self.plan.unanswered() == 0 {
                 break;
@@ -198,7 +199,7 @@ impl Driver<'_> {
     ) {
         let found = number.map_or(Match::Unknown, |number| self.plan.handle_answer(at, number));
         let (Some(number), true) = (number, found != Match::Unknown) else {
-            // A raw socket sees everybody's.
+            // A raw socket receives everybody's packets.
             self.strangers += u64::from(self.datagrams.method != Method::IcmpRaw);
             return;
         };
@@ -209,8 +210,8 @@ impl Driver<'_> {
         }
         let took = at - self.sent[number as usize];
         sample.application = Some(took);
-        (sample.answer, sample.came, sample.read) = (Some(answer), stamp, Some(wall));
-        sample.settle();
+        (sample.answer, sample.arrived, sample.read) = (Some(answer), stamp, Some(wall));
+        sample.compute_spans();
         if found == Match::First {
             self.progress.answered.fetch_add(1, Relaxed);
             self.progress.last.store(took.as_nanos(), Relaxed);
@@ -220,14 +221,14 @@ impl Driver<'_> {
 
     fn take_errors(&mut self) -> Result<(), Error> {
         loop {
-            let told = match self.datagrams.take_error() {
-                Ok(Some(told)) => told,
+            let queued = match self.datagrams.take_error() {
+                Ok(Some(queued)) => queued,
                 Ok(None) => return Ok(()),
                 Err(error) => return Err(Error::system("read a socket's errors", error)),
             };
-            match told {
-                Told::Left { count, stamp } => self.has_left(count, stamp),
-                Told::Closed { number, stamp } => {
+            match queued {
+                QueueEvent::Left { count, stamp } => self.has_left(count, stamp),
+                QueueEvent::Closed { number, stamp } => {
                     let (at, wall) = (self.clock.now(), Stamp::now());
                     let number = match number {
                         Some(number) => self.number(number),
@@ -235,7 +236,7 @@ impl Driver<'_> {
                     };
                     self.answered(at, wall, number, Answer::Closed, stamp);
                 }
-                Told::Failed { number, error } => {
+                QueueEvent::Failed { number, error } => {
                     let number = match number {
                         Some(number) => self.number(number),
                         None => self.plan.oldest(),
@@ -247,20 +248,20 @@ impl Driver<'_> {
                         self.plan.handle_failure(number);
                     }
                 }
-                Told::Other => {}
+                QueueEvent::Other => {}
             }
         }
     }
 
-    /// A stamp: of the request that left the socket as so-and-so-many-th.
+    /// Records the stamp of the sent request with this count.
     fn has_left(&mut self, count: u32, stamp: Stamp) {
         let place = count.wrapping_sub(self.left) as usize;
-        // Stamps that were never made are skipped; one of a fragment comes twice.
+        // Requests without a stamp are skipped; a fragmented one has several.
         if let Some(&number) = self.leaving.get(place) {
             let sample = &mut self.samples[number as usize];
             if sample.left.is_none() {
                 sample.left = Some(stamp);
-                sample.settle();
+                sample.compute_spans();
             }
             self.leaving.drain(..place);
             self.left = count;

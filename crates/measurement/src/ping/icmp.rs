@@ -2,11 +2,11 @@
 
 use foundation::icmp::{self, Echo, HEADER};
 
-/// Of the payload, what tells our requests from others', and which one it is.
+/// Length of the part of the payload that identifies the sender.
 pub const TOKEN: usize = 8;
 
-/// Writes a request of so many bytes of payload into a buffer; gives its length. The kernel fills the identifier and the
-/// checksum, but for raw sockets of IPv4, where `identifier` is ours.
+/// Writes a request with `size` bytes of payload into a buffer; returns its length. The kernel fills in the identifier
+/// and the checksum, except on raw IPv4 sockets, which use `identifier`.
 pub fn write(
     buffer: &mut [u8],
     is_v4: bool,
@@ -24,8 +24,8 @@ pub fn write(
         sequence: number as u16,
     };
     echo.write(bytes);
-    let told = size.min(TOKEN);
-    bytes[HEADER..HEADER + told].copy_from_slice(&token[..told]);
+    let marked = size.min(TOKEN);
+    bytes[HEADER..HEADER + marked].copy_from_slice(&token[..marked]);
     if size >= TOKEN + 4 {
         bytes[HEADER + TOKEN..HEADER + TOKEN + 4].copy_from_slice(&number.to_be_bytes());
     }
@@ -35,25 +35,25 @@ pub fn write(
     length
 }
 
-/// Which request a reply is to.
+/// The request that a reply belongs to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Number {
-    /// This one.
+    /// This request.
     Whole(u32),
-    /// One whose number ends so: the payload had no room for more.
+    /// A request whose number has these low bits: the payload was too short for the rest.
     Low(u16),
 }
 
-/// Reads a reply to one of our requests; `None` for everything else. `identifier` is asked for where the kernel does not
-/// sort replies itself.
+/// Parses a reply to a request of this process; `None` for any other packet. `identifier` is checked if the kernel
+/// does not filter replies.
 pub fn read(bytes: &[u8], is_v4: bool, identifier: Option<u16>, token: [u8; TOKEN]) -> Option<Number> {
     let echo = Echo::read(is_v4, bytes)?;
     if !echo.is_reply || identifier.is_some_and(|wanted| wanted != echo.identifier) {
         return None;
     }
     let payload = &bytes[HEADER..];
-    let told = payload.len().min(TOKEN);
-    if payload[..told] != token[..told] {
+    let marked = payload.len().min(TOKEN);
+    if payload[..marked] != token[..marked] {
         return None;
     }
     match payload.get(TOKEN..TOKEN + 4) {
@@ -65,7 +65,7 @@ pub fn read(bytes: &[u8], is_v4: bool, identifier: Option<u16>, token: [u8; TOKE
     }
 }
 
-/// The message in a packet that a raw socket of IPv4 gives with its header.
+/// Returns the ICMP message of a packet from a raw IPv4 socket, which includes the IP header.
 pub fn without_ip(packet: &[u8]) -> Option<&[u8]> {
     let header = usize::from(*packet.first()? & 0xf) * 4;
     packet.get(header..)
@@ -80,12 +80,12 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_reply_names_its_request(number: u32, identifier: u16, size in 0..100_usize, is_v4: bool) {
+        fn a_reply_identifies_its_request(number: u32, identifier: u16, size in 0..100_usize, is_v4: bool) {
             let mut buffer = [0; 200];
             let length = write(&mut buffer, is_v4, identifier, number, OURS, size);
             prop_assert_eq!(length, size + HEADER);
             prop_assert!(!is_v4 || foundation::checksum::of(&buffer[..length]) == 0);
-            // No request is a reply.
+            // A request is not a reply.
             prop_assert_eq!(read(&buffer[..length], is_v4, None, OURS), None);
             buffer[0] = if is_v4 { 0 } else { 129 };
             let expected = match size >= TOKEN + 4 {
@@ -99,7 +99,7 @@ mod tests {
         }
 
         #[test]
-        fn any_bytes_are_read_without_harm(bytes in prop::collection::vec(any::<u8>(), 0..60), is_v4: bool) {
+        fn parses_any_bytes_without_harm(bytes in prop::collection::vec(any::<u8>(), 0..60), is_v4: bool) {
             let _ = read(&bytes, is_v4, None, OURS);
             let _ = without_ip(&bytes).map(|inner| read(inner, is_v4, None, OURS));
         }

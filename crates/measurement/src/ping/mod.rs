@@ -1,4 +1,4 @@
-//! Round trips: a request, and the time until its answer, by the application's clock and by the kernel's stamps.
+//! Round-trip times of requests and replies, by the application's clock and by the kernel's stamps.
 
 #[cfg(target_os = "linux")]
 mod datagrams;
@@ -27,30 +27,30 @@ use crate::Stamp;
 use kernel::Error;
 use plan::{Pace, State};
 
-/// No measurement sends more requests than this.
+/// Maximum number of requests of a measurement.
 pub const MOST_REQUESTS: u64 = 1_000_000;
-/// The largest payload of a UDP datagram or an echo message over IPv4.
+/// Largest payload of a UDP datagram or an echo message over IPv4, in bytes.
 pub const MOST_BYTES: u32 = 65_507;
-/// No flood is faster, in requests a second.
+/// Maximum rate of a flood, in requests per second.
 pub const MOST_RATE: u32 = 100_000;
 
-/// How it is asked.
+/// Type of the requests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Protocol {
     /// Echo requests (RFC 792, RFC 4443).
     Icmp,
-    /// Datagrams to an echo server of this project, or to a closed port, whose host says so.
+    /// Datagrams to `longfat echo`, or to a closed port, which the host reports.
     Udp,
-    /// New connections: until the SYN is answered, by whatever segment.
+    /// New connections: from the SYN to any reply.
     Tcp,
 }
 
-/// By what means the system lets us ask.
+/// Type of the socket.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Method {
-    /// ICMP datagram sockets, which take no privilege (`icmp(7)`).
+    /// ICMP datagram sockets, which need no privilege (`icmp(7)`).
     IcmpDatagram,
     /// Raw sockets.
     IcmpRaw,
@@ -60,36 +60,36 @@ pub enum Method {
     Tcp,
 }
 
-/// What is asked of whom.
+/// Options of a measurement.
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// Who answers; the port is of UDP and TCP.
+    /// The destination; ICMP ignores the port.
     pub to: SocketAddr,
-    /// How it is asked.
+    /// Type of the requests.
     pub protocol: Protocol,
-    /// Bytes of payload, each of them in every round. TCP takes none: the one size 0.
+    /// Payload sizes in bytes; each round sends one request of each. For TCP exactly one size, 0.
     pub sizes: Vec<u32>,
     /// Rounds.
     pub count: u32,
-    /// How requests follow each other.
+    /// Schedule of requests.
     pub pace: Pace,
-    /// How many may be unanswered at a time.
+    /// Maximum number of unanswered requests.
     pub window: u32,
-    /// What is not answered for so long is lost.
+    /// A request without a reply for this long is lost.
     pub timeout: Duration,
-    /// Whether packets must not be fragmented (RFC 791: the bit DF), here or on their way.
+    /// Whether to forbid fragmentation (RFC 791: the bit DF), here and on the path.
     pub whole: bool,
-    /// Whether to wait awake, so that no time passes until the thread runs again.
+    /// Whether to wait by spinning, so that no wake-up time is measured.
     pub spin: bool,
 }
 
 impl Options {
     /// # Errors
-    /// [`Error::Option`] about what cannot be, in a line.
+    /// [`Error::Option`] with the first invalid option.
     pub fn check(&self) -> Result<(), Error> {
         let wrong = |what: String| Err(Error::Option(what));
         if self.sizes.is_empty() || self.count == 0 {
-            return wrong("there is nothing to send: at least one size and one round".into());
+            return wrong("nothing to send: give at least one size and one round".into());
         }
         let total = self.sizes.len() as u64 * u64::from(self.count);
         if total > MOST_REQUESTS {
@@ -103,15 +103,12 @@ impl Options {
             Protocol::Udp => {
                 if let Some(size) = self.sizes.iter().find(|&&size| size < least) {
                     return wrong(format!(
-                        "size {size} is too small for UDP: the header by which echo servers know requests takes {least} bytes"
+                        "size {size} is too small for UDP: at least {least} bytes, the header of requests"
                     ));
                 }
             }
             Protocol::Tcp if self.sizes != [0] => {
-                return wrong(
-                    "TCP has no sizes: a connection's SYN carries no data; longfat transact takes sizes"
-                        .into(),
-                );
+                return wrong("TCP has no sizes, because a SYN carries no data: use longfat transact".into());
             }
             _ => {}
         }
@@ -121,51 +118,51 @@ impl Options {
             return wrong(format!("a flood is no faster than {MOST_RATE} requests a second"));
         }
         match self.timeout.is_zero() {
-            true => wrong("the timeout must be longer than nothing".into()),
+            true => wrong("the timeout must be positive".into()),
             false => Ok(()),
         }
     }
 }
 
-/// What an answer was.
+/// Type of an answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Answer {
-    /// The reply that was asked for, or the SYN that answers a SYN.
+    /// The expected reply, or a SYN-ACK.
     Reply,
-    /// A host's word that the port is closed: ICMP's port unreachable, or a RST.
+    /// The port is closed: ICMP port unreachable, or a RST.
     Closed,
 }
 
-/// What became of one request. Times are in nanoseconds.
+/// Result of one request.
 #[derive(Clone, Copy, Debug)]
 pub struct Sample {
-    /// Bytes of its payload.
+    /// Payload size in bytes.
     pub size: u32,
     /// When the application sent it.
     pub sent: Stamp,
-    /// From before the call that sends until after the one that gives the answer: the application's round trip.
+    /// The application's round trip: from before the sending call to after the receiving call.
     pub application: Option<Duration>,
-    /// From the request's stamp on its way to the driver to the answer's stamp on its way from there; of TCP, the
-    /// kernel's own round trip of the SYN, in microseconds.
+    /// Round trip by kernel stamps, from the request's way to the driver to the reply's way from the driver; for TCP,
+    /// the kernel's RTT of the SYN, in microseconds.
     pub kernel: Option<Duration>,
-    /// From the application's call to the first of these stamps.
+    /// From the application's call to the request's stamp.
     pub outbound: Option<Duration>,
-    /// From the second one to the application.
+    /// From the reply's stamp to the application.
     pub inbound: Option<Duration>,
-    /// What became of it.
+    /// State of the request.
     pub state: State,
-    /// What answered.
+    /// Type of the answer.
     pub answer: Option<Answer>,
     /// Answers after the first.
     pub duplicates: u16,
-    /// The system's number of the error where it failed.
+    /// The error number if it failed.
     pub error: Option<i32>,
-    /// When the request left, until both stamps are there.
+    /// The request's stamp.
     pub(crate) left: Option<Stamp>,
-    /// When the answer came.
-    pub(crate) came: Option<Stamp>,
-    /// When the application had it, on the same clock.
+    /// The reply's stamp.
+    pub(crate) arrived: Option<Stamp>,
+    /// When the application received the reply, on the stamps' clock.
     pub(crate) read: Option<Stamp>,
 }
 
@@ -184,43 +181,44 @@ impl Sample {
             duplicates: 0,
             error: None,
             left: None,
-            came: None,
+            arrived: None,
             read: None,
         }
     }
 
-    /// Makes spans of the stamps. The kernel's span lies within the application's, unless the clock was set in between:
-    /// then there is none.
+    /// Computes spans from the stamps. The kernel's span must lie within the application's; if the clock was set in
+    /// between, it is dropped.
     #[cfg(target_os = "linux")]
-    fn settle(&mut self) {
-        let (Some(left), Some(came), Some(application)) = (self.left, self.came, self.application) else {
+    fn compute_spans(&mut self) {
+        let (Some(left), Some(arrived), Some(application)) = (self.left, self.arrived, self.application)
+        else {
             return;
         };
-        let kernel = came.since(left);
-        if left >= self.sent && came >= left && kernel <= application {
+        let kernel = arrived.since(left);
+        if left >= self.sent && arrived >= left && kernel <= application {
             self.kernel = Some(kernel);
             self.outbound = Some(left.since(self.sent));
-            self.inbound = self.read.map(|read| read.since(came));
+            self.inbound = self.read.map(|read| read.since(arrived));
         }
     }
 }
 
-/// What a measurement found.
+/// Result of a measurement.
 #[derive(Clone, Debug)]
 pub struct Report {
-    /// By what means.
+    /// Type of the socket.
     pub method: Method,
-    /// Each request, in the order of sending; after an interruption without those that were still waited for.
+    /// Each request in sending order; after an interruption without unanswered ones.
     pub samples: Vec<Sample>,
-    /// Answers that belonged to no request.
+    /// Answers that belong to no request.
     pub strangers: u64,
-    /// How long it took.
+    /// Total duration.
     pub took: Duration,
-    /// Why the method is not the one that takes no privilege, with its remedy.
+    /// Why a privileged socket was used, with the remedy.
     pub note: Option<String>,
 }
 
-/// What is known while it goes on.
+/// Live counters of a measurement.
 #[derive(Debug, Default)]
 pub struct Progress {
     /// Requests sent.
@@ -229,29 +227,29 @@ pub struct Progress {
     pub answered: AtomicU32,
     /// The last round trip by the application's clock, in nanoseconds.
     pub last: AtomicU64,
-    /// Bytes of the payload that it had.
+    /// Payload size of that request, in bytes.
     pub size: AtomicU32,
-    /// Set by who wants it to end.
+    /// Set to stop the measurement.
     pub stop: AtomicBool,
 }
 
 impl Progress {
-    /// Whether it shall end.
+    /// Whether to stop.
     #[must_use]
     pub fn is_stopped(&self) -> bool {
         self.stop.load(Ordering::Relaxed)
     }
 
-    /// Makes it end soon.
+    /// Stops the measurement soon.
     pub fn end(&self) {
         self.stop.store(true, Ordering::Relaxed);
     }
 }
 
-/// Asks and waits for answers until all is done or [`Progress::end`] was called. It keeps its thread.
+/// Sends requests and waits for replies, until all are done or [`Progress::end`] is called. Occupies its thread.
 ///
 /// # Errors
-/// What cannot be asked, what the process may not do with its remedy, and what the system says.
+/// Invalid options, missing privileges with their remedy, and errors of the system.
 #[cfg(target_os = "linux")]
 pub fn ping(options: &Options, progress: &Progress) -> Result<Report, Error> {
     options.check()?;
@@ -261,7 +259,7 @@ pub fn ping(options: &Options, progress: &Progress) -> Result<Report, Error> {
     }
 }
 
-/// Not here.
+/// Not available on this system.
 ///
 /// # Errors
 /// Always.

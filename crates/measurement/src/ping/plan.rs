@@ -1,39 +1,39 @@
-//! Which request is sent when, and which one an answer belongs to: no clock and no socket.
+//! Schedule of requests and matching of answers: no clock and no socket.
 
 use std::collections::VecDeque;
 
 use foundation::{Duration, Instant};
 
-/// So many windows a flood leaves unanswered at the most.
+/// Maximum number of unanswered requests of a flood, in windows.
 const MOST_WINDOWS: u32 = 64;
 
 /// How requests follow each other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Pace {
-    /// One every so often, whether the one before was answered or not.
+    /// At a fixed interval, whether earlier requests were answered or not.
     Interval(Duration),
-    /// The next one as soon as no more than the window is unanswered, but never sooner than `least` after the one before,
-    /// and after `most` in any case, which a full window alone puts off.
+    /// As fast as the window allows: the next request follows when fewer than a window are unanswered, but never
+    /// sooner than `least` after the last one. After `most` it is sent anyway, up to a limit.
     Flood {
-        /// The bound of the rate.
+        /// Minimum time between requests.
         least: Duration,
-        /// So long an answer is waited for.
+        /// Maximum wait for an answer.
         most: Duration,
     },
 }
 
-/// What is asked.
+/// Parameters of a plan.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Asked {
-    /// Sizes, each of which is asked in every round.
+pub struct Schedule {
+    /// Payload sizes; each round sends one request of each.
     pub sizes: Vec<u32>,
     /// Rounds.
     pub count: u32,
-    /// How requests follow each other.
+    /// Schedule of requests.
     pub pace: Pace,
-    /// How many may be unanswered at a time; in a flood, how many are kept on their way.
+    /// Maximum number of unanswered requests; in a flood, requests kept in flight.
     pub window: u32,
-    /// What is not answered for so long is lost.
+    /// A request without a reply for this long is lost.
     pub timeout: Duration,
 }
 
@@ -46,20 +46,20 @@ pub struct Probe {
     pub size: u32,
 }
 
-/// What an answer is.
+/// Relation of an answer to its request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Match {
-    /// The first one to its request, in time.
+    /// The first one, in time.
     First,
-    /// The first one, after its request was given up.
+    /// The first one, after the timeout.
     Late,
-    /// Another one to an answered request.
+    /// A further answer.
     Duplicate,
-    /// To no request that was sent.
+    /// An answer to no sent request.
     Unknown,
 }
 
-/// What became of a request.
+/// State of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum State {
     /// Not answered yet.
@@ -70,7 +70,7 @@ pub enum State {
     Late,
     /// Not answered in time.
     Lost,
-    /// It could not be sent, or somebody says that it cannot arrive.
+    /// It could not be sent, or an error reports that it cannot arrive.
     Failed,
 }
 
@@ -82,13 +82,13 @@ struct Sent {
 
 /// The requests of one measurement.
 ///
-/// Sizes take turns, so that whatever changes meanwhile changes all of them alike.
+/// Sizes alternate, so that changes of the path affect all of them alike.
 #[derive(Debug)]
 pub struct Plan {
-    asked: Asked,
+    schedule: Schedule,
     total: u32,
     sent: Vec<Sent>,
-    /// Those that are waited for, oldest first; some may have been answered.
+    /// Unanswered requests, oldest first; some may have been answered.
     waiting: VecDeque<u32>,
     unanswered: u32,
     /// When the next request may be sent at the earliest, and when it is sent in any case.
@@ -98,29 +98,29 @@ pub struct Plan {
 }
 
 impl Plan {
-    /// The plan of what is asked, beginning now.
+    /// Creates a plan that starts now.
     #[must_use]
-    pub fn new(now: Instant, asked: Asked) -> Self {
-        let total = (asked.sizes.len() as u64 * u64::from(asked.count)).min(u64::from(u32::MAX)) as u32;
+    pub fn new(now: Instant, schedule: Schedule) -> Self {
+        let total = (schedule.sizes.len() as u64 * u64::from(schedule.count)).min(u64::from(u32::MAX)) as u32;
         Self {
             total,
             sent: Vec::with_capacity(total as usize),
-            waiting: VecDeque::with_capacity(asked.window.min(total) as usize + 1),
+            waiting: VecDeque::with_capacity(schedule.window.min(total) as usize + 1),
             unanswered: 0,
             due: now,
             latest: now,
             stopped: false,
-            asked,
+            schedule,
         }
     }
 
-    /// How many requests there will have been.
+    /// Returns the total number of requests.
     #[must_use]
     pub const fn total(&self) -> u32 {
         self.total
     }
 
-    /// The request that is to be sent now, if one is. The caller says by [`sent`](Self::sent) when it was.
+    /// Returns the request to send now, if any. The caller reports by [`sent`](Self::sent) when it was sent.
     pub fn poll_send(&mut self, now: Instant) -> Option<Probe> {
         let number = self.sent.len() as u32;
         if self.stopped || number >= self.total || now < self.due {
@@ -129,20 +129,20 @@ impl Plan {
         if self.is_full() && (now < self.latest || self.is_beyond()) {
             return None;
         }
-        let size = self.asked.sizes[number as usize % self.asked.sizes.len()];
+        let size = self.schedule.sizes[number as usize % self.schedule.sizes.len()];
         Some(Probe { number, size })
     }
 
     const fn is_full(&self) -> bool {
-        self.unanswered > 0 && self.unanswered >= self.asked.window
+        self.unanswered > 0 && self.unanswered >= self.schedule.window
     }
 
-    /// Whether even the patience of a flood is at its end: answers must come, or requests be given up.
+    /// Whether even a flood must wait for answers or timeouts.
     const fn is_beyond(&self) -> bool {
-        self.unanswered >= self.asked.window.saturating_mul(MOST_WINDOWS)
+        self.unanswered >= self.schedule.window.saturating_mul(MOST_WINDOWS)
     }
 
-    /// The next request was sent at this time.
+    /// Records when the next request was sent.
     pub fn sent(&mut self, at: Instant) {
         let number = self.sent.len() as u32;
         self.sent.push(Sent {
@@ -151,19 +151,19 @@ impl Plan {
         });
         self.waiting.push_back(number);
         self.unanswered += 1;
-        match self.asked.pace {
+        match self.schedule.pace {
             Pace::Interval(interval) => {
-                // A moment's delay is made up for, a long one is not.
+                // Small delays are caught up with, large ones are not.
                 self.due = (self.due + interval).max(at - interval.min(at - Instant::ZERO));
-                self.latest = at + self.asked.timeout;
+                self.latest = at + self.schedule.timeout;
             }
             Pace::Flood { least, most } => (self.due, self.latest) = (at + least, at + most),
         }
     }
 
-    /// An answer to a request came at this time.
+    /// Handles an answer.
     pub fn handle_answer(&mut self, at: Instant, number: u32) -> Match {
-        let timeout = self.asked.timeout;
+        let timeout = self.schedule.timeout;
         let Some(sent) = self.sent.get_mut(number as usize) else {
             return Match::Unknown;
         };
@@ -184,7 +184,7 @@ impl Plan {
         }
     }
 
-    /// A request will not be answered: it did not leave, or somebody says so.
+    /// Handles a request that cannot be answered: it did not leave, or an error was reported.
     pub fn handle_failure(&mut self, number: u32) {
         if let Some(sent) = self.sent.get_mut(number as usize)
             && sent.state == State::Waiting
@@ -195,12 +195,12 @@ impl Plan {
         }
     }
 
-    /// Gives up what has waited too long.
+    /// Gives up requests that have timed out.
     pub fn handle_timeout(&mut self, now: Instant) {
         while let Some(&number) = self.waiting.front() {
             let sent = &mut self.sent[number as usize];
             if sent.state == State::Waiting {
-                if now - sent.at <= self.asked.timeout {
+                if now - sent.at <= self.schedule.timeout {
                     break;
                 }
                 sent.state = State::Lost;
@@ -210,7 +210,7 @@ impl Plan {
         }
     }
 
-    /// Takes answered requests off the front of those that are waited for.
+    /// Drops answered requests from the front of the unanswered ones.
     fn forget(&mut self) {
         while let Some(&number) = self.waiting.front()
             && self.sent[number as usize].state != State::Waiting
@@ -219,12 +219,12 @@ impl Plan {
         }
     }
 
-    /// When there is something to do again, unless an answer comes: a request to send or to give up.
+    /// Returns when the next request or timeout is due.
     #[must_use]
     pub fn poll_timeout(&self) -> Option<Instant> {
         let oldest = self.waiting.front().map(|&number| {
-            // One nanosecond later it has waited too long.
-            self.sent[number as usize].at + self.asked.timeout + Duration::from_nanos(1)
+            // One nanosecond later the request has timed out.
+            self.sent[number as usize].at + self.schedule.timeout + Duration::from_nanos(1)
         });
         let has_more = !self.stopped && (self.sent.len() as u32) < self.total;
         let next = match (self.is_full(), self.is_beyond()) {
@@ -236,35 +236,35 @@ impl Plan {
         [oldest, next].into_iter().flatten().min()
     }
 
-    /// Sends nothing more.
+    /// Stops sending.
     pub fn stop(&mut self) {
         self.stopped = true;
     }
 
-    /// Whether all has been sent, and answered or given up.
+    /// Whether all requests are sent, and answered or given up.
     #[must_use]
     pub fn is_finished(&self) -> bool {
         (self.stopped || self.sent.len() as u32 == self.total) && self.unanswered == 0
     }
 
-    /// The requests that are not answered yet.
+    /// Returns the number of unanswered requests.
     #[must_use]
     pub const fn unanswered(&self) -> u32 {
         self.unanswered
     }
 
-    /// The oldest request that is not answered yet.
+    /// Returns the oldest unanswered request.
     #[must_use]
     pub fn oldest(&self) -> Option<u32> {
         self.waiting.front().copied()
     }
 
-    /// What became of each request.
+    /// Returns the state of each request.
     pub fn states(&self) -> impl Iterator<Item = State> + '_ {
         self.sent.iter().map(|sent| sent.state)
     }
 
-    /// The latest request whose number ends with these 16 bits: those of ICMP have no more.
+    /// Returns the latest request whose number has these low 16 bits, the size of ICMP's sequence number.
     #[must_use]
     pub fn latest_with(&self, low: u16) -> Option<u32> {
         let last = (self.sent.len() as u32).checked_sub(1)?;

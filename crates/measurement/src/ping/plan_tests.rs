@@ -4,8 +4,8 @@ use proptest::prelude::*;
 
 const TIMEOUT: Duration = Duration::from_millis(100);
 
-fn asked(sizes: &[u32], count: u32, pace: Pace, window: u32) -> Asked {
-    Asked {
+fn schedule(sizes: &[u32], count: u32, pace: Pace, window: u32) -> Schedule {
+    Schedule {
         sizes: sizes.to_vec(),
         count,
         pace,
@@ -18,7 +18,7 @@ fn at(millis: u64) -> Instant {
     Instant::ZERO + Duration::from_millis(millis)
 }
 
-/// Sends all that is due at a time; gives its sizes.
+/// Sends all requests due at `now`; returns their sizes.
 fn send(plan: &mut Plan, now: Instant) -> Vec<u32> {
     let mut sizes = Vec::new();
     while let Some(probe) = plan.poll_send(now) {
@@ -31,7 +31,7 @@ fn send(plan: &mut Plan, now: Instant) -> Vec<u32> {
 #[test]
 fn sizes_take_turns_at_the_interval() {
     let pace = Pace::Interval(Duration::from_millis(10));
-    let mut plan = Plan::new(at(0), asked(&[8, 100], 2, pace, 10));
+    let mut plan = Plan::new(at(0), schedule(&[8, 100], 2, pace, 10));
     let mut sent = Vec::new();
     let mut now = at(0);
     while plan.total() > sent.len() as u32 {
@@ -46,7 +46,7 @@ fn sizes_take_turns_at_the_interval() {
 #[test]
 fn answers_are_first_duplicate_late_or_unknown() {
     let pace = Pace::Interval(Duration::from_millis(10));
-    let mut plan = Plan::new(at(0), asked(&[8], 3, pace, 10));
+    let mut plan = Plan::new(at(0), schedule(&[8], 3, pace, 10));
     send(&mut plan, at(0));
     send(&mut plan, at(10));
     assert_eq!(plan.handle_answer(at(20), 0), Match::First);
@@ -68,7 +68,7 @@ fn answers_are_first_duplicate_late_or_unknown() {
 
 #[test]
 fn an_answer_after_the_timeout_is_late_though_nobody_looked_in_between() {
-    let mut plan = Plan::new(at(0), asked(&[8], 1, Pace::Interval(Duration::ZERO), 1));
+    let mut plan = Plan::new(at(0), schedule(&[8], 1, Pace::Interval(Duration::ZERO), 1));
     send(&mut plan, at(0));
     assert_eq!(plan.handle_answer(at(101), 0), Match::Late);
     assert!(plan.is_finished());
@@ -80,7 +80,7 @@ fn a_flood_waits_for_answers_but_not_for_ever_and_keeps_its_rate() {
         least: Duration::from_millis(2),
         most: Duration::from_millis(10),
     };
-    let mut plan = Plan::new(at(0), asked(&[8], 9, pace, 1));
+    let mut plan = Plan::new(at(0), schedule(&[8], 9, pace, 1));
     assert_eq!(send(&mut plan, at(0)).len(), 1);
     plan.handle_answer(at(1), 0);
     assert_eq!(send(&mut plan, at(1)).len(), 0);
@@ -93,7 +93,7 @@ fn a_flood_waits_for_answers_but_not_for_ever_and_keeps_its_rate() {
 
 #[test]
 fn a_stopped_plan_waits_for_what_it_has_sent_and_sends_nothing() {
-    let mut plan = Plan::new(at(0), asked(&[8], 9, Pace::Interval(Duration::ZERO), 2));
+    let mut plan = Plan::new(at(0), schedule(&[8], 9, Pace::Interval(Duration::ZERO), 2));
     assert_eq!(send(&mut plan, at(0)).len(), 2);
     plan.stop();
     plan.handle_answer(at(1), 0);
@@ -106,19 +106,22 @@ fn a_stopped_plan_waits_for_what_it_has_sent_and_sends_nothing() {
 
 #[test]
 fn numbers_of_sixteen_bits_are_of_the_latest_request() {
-    let mut plan = Plan::new(at(0), asked(&[8], 70_000, Pace::Interval(Duration::ZERO), 70_000));
+    let mut plan = Plan::new(
+        at(0),
+        schedule(&[8], 70_000, Pace::Interval(Duration::ZERO), 70_000),
+    );
     assert_eq!(plan.latest_with(0), None);
     assert_eq!(send(&mut plan, at(0)).len(), 70_000);
     assert_eq!(plan.latest_with(69_999_u32 as u16), Some(69_999));
     assert_eq!(plan.latest_with(69_000_u32 as u16), Some(69_000));
-    // 70_000 itself was not sent; its bits are those of 65,536 before.
+    // 70_000 itself was not sent; its low bits equal those of the request 65,536 before.
     assert_eq!(plan.latest_with(70_000_u32 as u16), Some(70_000 - 65_536));
 }
 
 proptest! {
-    /// Whatever is answered, lost, repeated or late: it ends, each request ends once, and the bounds hold.
+    /// Under any losses, repetitions and delays each request ends once, and the bounds are respected.
     #[test]
-    fn every_plan_ends(
+    fn every_plan_finishes(
         sizes in prop::collection::vec(0..2000_u32, 1..4), count in 0..30_u32, window in 0..5_u32, flood: bool,
         step in 0..20_u64, fates in prop::collection::vec((0..4_u8, 0..150_u64), 120),
     ) {
@@ -126,7 +129,7 @@ proptest! {
             true => Pace::Flood { least: Duration::from_millis(step), most: Duration::from_millis(20) },
             false => Pace::Interval(Duration::from_millis(step)),
         };
-        let mut plan = Plan::new(at(0), asked(&sizes, count, pace, window));
+        let mut plan = Plan::new(at(0), schedule(&sizes, count, pace, window));
         let (mut now, mut last, mut answers) = (at(0), None, Vec::new());
         let mut steps = 0;
         while !plan.is_finished() {

@@ -1,4 +1,4 @@
-//! Round trips by new connections: from the SYN to what answers it.
+//! Round trips of new connections: from the SYN to its answer.
 
 use std::io;
 use std::sync::atomic::Ordering::Relaxed;
@@ -9,25 +9,25 @@ use socket::clock::Clock;
 use socket::wait::sharpen_timers;
 use socket2::{Domain, Socket, Type};
 
-use super::plan::{Asked, Plan, State};
+use super::plan::{Plan, Schedule, State};
 use super::{Answer, Method, Options, Progress, Report, Sample};
 use crate::Stamp;
 use kernel::Error;
 
 const LOOK: Duration = Duration::from_millis(50);
 
-/// One connection after the other: `connect(2)` waits inside the kernel, which no poll is as quick as.
+/// Opens one connection after the other. `connect(2)` blocks inside the kernel, which is faster than any poll.
 pub fn run(options: &Options, progress: &Progress) -> Result<Report, Error> {
     sharpen_timers();
     let clock = Clock::new();
-    let asked = Asked {
+    let schedule = Schedule {
         sizes: vec![0],
         count: options.count,
         pace: options.pace,
         window: 1,
         timeout: options.timeout,
     };
-    let mut plan = Plan::new(clock.now(), asked);
+    let mut plan = Plan::new(clock.now(), schedule);
     let mut samples: Vec<Sample> = Vec::with_capacity(plan.total() as usize);
     while !plan.is_finished() && !progress.is_stopped() {
         let now = clock.now();
@@ -79,14 +79,14 @@ pub fn run(options: &Options, progress: &Progress) -> Result<Report, Error> {
     })
 }
 
-/// What the far end said to the SYN; `None` for nothing.
+/// Interprets the result of `connect(2)`; `None` for a timeout.
 fn answer(connected: io::Result<()>) -> io::Result<Option<Answer>> {
     let Err(error) = connected else {
         return Ok(Some(Answer::Reply));
     };
     match error.raw_os_error() {
         Some(libc::ECONNREFUSED) => Ok(Some(Answer::Closed)),
-        // The time to connect is up (`socket(7)`, `SO_SNDTIMEO`).
+        // The connection timed out (`socket(7)`, `SO_SNDTIMEO`).
         Some(libc::EINPROGRESS | libc::EAGAIN | libc::ETIMEDOUT | libc::EINTR) => Ok(None),
         _ => Err(error),
     }
@@ -98,10 +98,10 @@ fn socket(options: &Options) -> io::Result<Socket> {
         Type::STREAM,
         Some(socket2::Protocol::TCP),
     )?;
-    // At least a microsecond: zero stands for "for ever".
+    // At least a microsecond, because zero means no timeout.
     let timeout = std::time::Duration::from(options.timeout).max(std::time::Duration::from_micros(1));
     socket.set_write_timeout(Some(timeout))?;
-    // Closed with a reset, the connection leaves no TIME-WAIT behind at either end.
+    // Closing with a reset leaves no TIME-WAIT state at either end.
     socket.set_linger(Some(std::time::Duration::ZERO))?;
     Ok(socket)
 }

@@ -1,4 +1,4 @@
-//! Transactions in turn, with a capture beside them where that is allowed.
+//! Sequential transactions, with a capture if permitted.
 
 use std::io::ErrorKind;
 use std::net::{IpAddr, SocketAddr, UdpSocket};
@@ -8,28 +8,27 @@ use foundation::{Duration, Instant};
 use socket::clock::Clock;
 use socket::wait::sharpen_timers;
 
-use super::sockets::{Done, Transactor};
+use super::sockets::{Exchange, Transactor};
 use super::{Options, Protocol, Report, Transaction, wire};
 use crate::capture::{Capture, Filter, Frame, Protocol as Above};
 use crate::ping::Progress;
 use crate::rights;
 use kernel::Error;
 
-/// So long the last frames of a transaction are waited for, beyond what it took itself.
+/// How long to wait for the last frames of a transaction, in addition to its own duration.
 const PATIENCE: Duration = Duration::from_millis(50);
 
-/// The captures of one measurement, where they are allowed.
+/// The captures of one measurement, if permitted.
 struct Captures {
     udp: Option<Capture>,
     tcp: Option<Capture>,
     frames: Vec<Frame>,
 }
 
-/// Does all transactions, or those until [`Progress::end`] was called. It keeps its thread.
+/// Runs all transactions, or until [`Progress::end`] is called. Occupies its thread.
 ///
 /// # Errors
-/// What cannot be asked, a server that is not there, and what the system says. What fails later is told with its
-/// transaction.
+/// Invalid options, a missing server, and errors of the system. Later failures are part of their transaction's result.
 pub fn transact(options: &Options, progress: &Progress) -> Result<Report, Error> {
     options.check()?;
     sharpen_timers();
@@ -48,7 +47,7 @@ pub fn transact(options: &Options, progress: &Progress) -> Result<Report, Error>
         first.map_err(|error| unreachable(options.to, error))?;
     }
     if options.protocols.contains(&Protocol::Ttcp) {
-        // The first connection makes the cache of both ends (RFC 1644, section 3.2).
+        // The first connection fills the caches of both ends (RFC 1644, section 3.2).
         let first = transactor.run(Protocol::Ttcp, options.sizes[0]);
         first.map_err(|error| unreachable(options.to, error))?;
     }
@@ -73,7 +72,7 @@ pub fn transact(options: &Options, progress: &Progress) -> Result<Report, Error>
                 {
                     return Err(unreachable(options.to, error));
                 }
-                let made = captures.told(protocol, size, done, &clock)?;
+                let made = captures.record(protocol, size, done, &clock)?;
                 if let Some(took) = made.application {
                     progress.answered.fetch_add(1, Relaxed);
                     progress.last.store(took.as_nanos(), Relaxed);
@@ -89,12 +88,12 @@ pub fn transact(options: &Options, progress: &Progress) -> Result<Report, Error>
         .filter(fast)
         .filter(|made| made.syn_data)
         .count();
-    let asked = transactions.iter().filter(fast).count();
-    if opened < asked {
+    let attempts = transactions.iter().filter(fast).count();
+    if opened < attempts {
         notes.push(format!(
-            "the data of {} of {asked} requests over TFO did not go with the SYN: the server's host must have \
+            "{} of {attempts} TFO requests carried no data on the SYN: the server's host must have \
              net.ipv4.tcp_fastopen=3, and some networks drop such SYNs",
-            asked - opened
+            attempts - opened
         ));
     }
     Ok(Report {
@@ -104,18 +103,18 @@ pub fn transact(options: &Options, progress: &Progress) -> Result<Report, Error>
     })
 }
 
-/// The first transaction says whether the server is there at all.
+/// The first transaction shows whether a server is present.
 fn unreachable(to: SocketAddr, error: std::io::Error) -> Error {
     match error.kind() {
         ErrorKind::ConnectionRefused => Error::Missing {
             what: format!("an echo server at {to}"),
-            remedy: "nothing listens there: start longfat echo on that host".into(),
+            remedy: "its port is closed: start longfat echo on that host".into(),
         },
         ErrorKind::TimedOut => Error::Missing {
             what: format!("an answer of {to}"),
-            remedy: "start longfat echo on that host, and see that no firewall is in between".into(),
+            remedy: "start longfat echo on that host, and check that no firewall is in between".into(),
         },
-        _ => Error::system(format!("do a transaction with {to}"), error),
+        _ => Error::system(format!("run a transaction with {to}"), error),
     }
 }
 
@@ -129,7 +128,7 @@ impl Captures {
         let near = match near(options.to) {
             Ok(near) => near,
             Err(error) => {
-                notes.push(format!("no capture: no way to {}: {error}", options.to.ip()));
+                notes.push(format!("no capture: no route to {}: {error}", options.to.ip()));
                 return captures;
             }
         };
@@ -147,7 +146,7 @@ impl Captures {
             let captured = wanted.then(|| open(protocol))?;
             captured
                 .map_err(|error| {
-                    let note = format!("no times on the wire: {error}");
+                    let note = format!("no wire times: {error}");
                     if !notes.contains(&note) {
                         notes.push(note);
                     }
@@ -161,7 +160,7 @@ impl Captures {
         captures
     }
 
-    /// Frames of earlier transactions are nobody's.
+    /// Discards frames of earlier transactions.
     fn discard(&mut self) -> Result<(), Error> {
         for capture in [&mut self.udp, &mut self.tcp].into_iter().flatten() {
             capture.discard()?;
@@ -169,11 +168,11 @@ impl Captures {
         Ok(())
     }
 
-    fn told(
+    fn record(
         &mut self,
         protocol: Protocol,
         size: u32,
-        done: std::io::Result<Done>,
+        done: std::io::Result<Exchange>,
         clock: &Clock,
     ) -> Result<Transaction, Error> {
         let mut made = Transaction {
@@ -199,11 +198,11 @@ impl Captures {
         Ok(made)
     }
 
-    /// Takes the frames of the transaction from this port, until they are all there or the time is up.
+    /// Collects the frames of the transaction from this port, until they are complete or the time is up.
     fn collect(
         &mut self,
         protocol: Protocol,
-        done: &Done,
+        done: &Exchange,
         clock: &Clock,
         until: Instant,
     ) -> Result<(), Error> {
@@ -215,12 +214,12 @@ impl Captures {
             capture.take(&mut self.frames)?;
             self.frames.retain(|frame| match frame.packet.ports() {
                 Some((source, destination)) => source == port || destination == port,
-                // A later fragment of the one datagram that is on its way.
+                // A later fragment of the datagram in flight.
                 None => true,
             });
             let whole = match (is_tcp, done.datagrams) {
                 (true, _) => wire::is_closed(&self.frames),
-                // The reply was read, so that all of it has passed.
+                // The reply was read completely, so all of its frames have passed.
                 (_, None) => wire::read(&self.frames).is_some(),
                 (_, Some((sent, received))) => self.frames.len() >= (sent + received) as usize,
             };
@@ -240,7 +239,7 @@ impl Captures {
     }
 }
 
-/// This host's address towards another.
+/// Returns this host's address towards another host.
 fn near(to: SocketAddr) -> std::io::Result<IpAddr> {
     let any: SocketAddr = match to {
         SocketAddr::V4(_) => ([0; 4], 0).into(),

@@ -1,9 +1,9 @@
-//! Transactions: one request, one reply of the same size, as the application sees them and as the wire saw them.
+//! Transactions: one request, and one reply of the same size, timed by the application and on the wire.
 //!
-//! The application's time begins before the first call that sends anything (`connect`, or the `sendto` that carries data)
-//! and ends when the last byte of the reply has been read: of a connection, its end as well. The wire's time is from the
-//! first frame of the request's sender to the last frame that the reply's sender needs for its data and its end (of TCP,
-//! its FIN). What the application sees beyond that is the time in the protocol stack of this host.
+//! The application's time is from the first call that sends anything (`connect`, or the `sendto` with the data) to the
+//! last byte of the reply, for a connection including its end. The wire's time is from the first frame of the client
+//! to the last frame that the server needs for its data and its end (for TCP, its FIN). The difference is the time in
+//! this host's protocol stack.
 
 #[cfg(target_os = "linux")]
 mod driver;
@@ -21,30 +21,30 @@ pub use driver::transact;
 use kernel::Error;
 use wire::Wire;
 
-/// No measurement has more transactions than this.
+/// Maximum number of transactions of a measurement.
 pub const MOST: u64 = 100_000;
 
-/// How a transaction is carried.
+/// Transport of a transaction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Protocol {
     /// One datagram each way.
     Udp,
-    /// A connection of its own: connect, request and end, reply and end.
+    /// A new connection: connect, request and end, reply and end.
     Tcp,
-    /// The same with the request on the SYN (RFC 7413).
+    /// As TCP, with the request on the SYN (RFC 7413).
     Tfo,
-    /// TCP in user space at both ends, its packets in datagrams.
+    /// User-space TCP at both ends, with its packets in datagrams.
     TcpUser,
-    /// T/TCP (RFC 1644) likewise.
+    /// User-space T/TCP (RFC 1644), likewise.
     Ttcp,
 }
 
 impl Protocol {
-    /// All of them, in the order in which they are shown.
+    /// All protocols in display order.
     pub const ALL: [Self; 5] = [Self::Udp, Self::Tcp, Self::Tfo, Self::TcpUser, Self::Ttcp];
 
-    /// As people write it.
+    /// Returns the name for users.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -56,38 +56,38 @@ impl Protocol {
         }
     }
 
-    /// Whether the kernel's TCP carries it.
+    /// Whether the kernel's TCP is used.
     #[must_use]
     pub const fn is_kernel_tcp(self) -> bool {
         matches!(self, Self::Tcp | Self::Tfo)
     }
 }
 
-/// What is asked.
+/// Options of a measurement.
 #[derive(Clone, Debug)]
 pub struct Options {
     /// The echo server.
     pub to: SocketAddr,
-    /// Each of them in every round.
+    /// Protocols; each round uses all of them.
     pub protocols: Vec<Protocol>,
-    /// Bytes of request and reply, each of them in every round.
+    /// Request and reply sizes in bytes; each round uses all of them.
     pub sizes: Vec<u32>,
     /// Rounds.
     pub count: u32,
-    /// The least time from the beginning of one transaction to that of the next.
+    /// Minimum time between the starts of two transactions.
     pub interval: Duration,
-    /// What takes longer has failed.
+    /// A longer transaction has failed.
     pub timeout: Duration,
 }
 
 impl Options {
     /// # Errors
-    /// [`Error::Option`] about what cannot be, in a line.
+    /// [`Error::Option`] with the first invalid option.
     pub fn check(&self) -> Result<(), Error> {
         let wrong = |what: String| Err(Error::Option(what));
         let total = self.protocols.len() as u64 * self.sizes.len() as u64 * u64::from(self.count);
         if total == 0 {
-            return wrong("there is nothing to do: at least one protocol, one size and one round".into());
+            return wrong("nothing to do: give at least one protocol, one size and one round".into());
         }
         if total > MOST {
             return wrong(format!("{total} transactions are too many: at most {MOST}"));
@@ -109,7 +109,7 @@ impl Options {
             }
         }
         match self.timeout.is_zero() {
-            true => wrong("the timeout must be longer than nothing".into()),
+            true => wrong("the timeout must be positive".into()),
             false => Ok(()),
         }
     }
@@ -118,34 +118,34 @@ impl Options {
 /// One transaction.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Transaction {
-    /// How it was carried.
+    /// Its transport.
     pub protocol: Protocol,
-    /// Bytes of request and of reply.
+    /// Size of request and reply in bytes.
     pub size: u32,
-    /// As the application saw it; `None` where it failed.
+    /// The application's time; `None` if it failed.
     pub application: Option<Duration>,
-    /// As the wire saw it; `None` without the right to look, or where frames are missing.
+    /// The wire's view; `None` without the privilege to capture, or if frames are missing.
     pub wire: Option<Wire>,
-    /// Whether the request's data were acknowledged with the SYN.
+    /// Whether the request's data was acknowledged with the SYN.
     pub syn_data: bool,
-    /// Segments that this host sent again.
+    /// Segments that this host retransmitted.
     pub retransmissions: u32,
     /// Why it failed.
     pub error: Option<String>,
 }
 
-/// What was found.
+/// Result of a measurement.
 #[derive(Clone, Debug)]
 pub struct Report {
-    /// All transactions, in order.
+    /// All transactions in order.
     pub transactions: Vec<Transaction>,
-    /// What was missing, each with its remedy.
+    /// What was unavailable, each with its remedy.
     pub notes: Vec<String>,
-    /// Frames that the kernel dropped before they could be counted.
+    /// Frames that the kernel dropped before they were counted.
     pub dropped: u64,
 }
 
-/// Not here.
+/// Not available on this system.
 ///
 /// # Errors
 /// Always.

@@ -10,23 +10,23 @@ use socket::clock::Clock;
 use socket2::{Domain, Socket, Type};
 
 use super::Protocol;
-use crate::echo::message::{HEADER, Header, Kind};
+use crate::echo::message::{HEADER, Header, MessageKind};
 use crate::user::client::UserClient;
 
-/// What a transaction left.
-pub struct Done {
+/// Result of a transaction.
+pub struct Exchange {
     pub took: Duration,
     /// The near end's address.
     pub near: SocketAddr,
-    /// What the kernel says of its connection.
+    /// The kernel's state of its connection.
     pub info: Option<TcpInfo>,
     /// Datagrams of a user-space TCP, sent and received.
     pub datagrams: Option<(u32, u32)>,
-    /// Whether the request's data were acknowledged with the SYN.
+    /// Whether the request's data was acknowledged with the SYN.
     pub syn_data: bool,
 }
 
-/// Buffers that all transactions use.
+/// Buffers and state that all transactions share.
 pub struct Transactor {
     to: SocketAddr,
     clock: Clock,
@@ -34,7 +34,7 @@ pub struct Transactor {
     reply: Vec<u8>,
     number: u32,
     timeout: std::time::Duration,
-    /// With what its stack remembers of the server.
+    /// The user-space stack, with its cache of the server.
     user: Option<UserClient>,
 }
 
@@ -51,8 +51,8 @@ impl Transactor {
         }
     }
 
-    /// Does one.
-    pub fn run(&mut self, protocol: Protocol, size: u32) -> io::Result<Done> {
+    /// Runs one transaction.
+    pub fn run(&mut self, protocol: Protocol, size: u32) -> io::Result<Exchange> {
         match protocol {
             Protocol::Udp => self.udp(size as usize),
             Protocol::Tcp => self.tcp(size as usize, false),
@@ -62,7 +62,7 @@ impl Transactor {
         }
     }
 
-    fn user(&mut self, size: usize, ttcp: bool) -> io::Result<Done> {
+    fn user(&mut self, size: usize, ttcp: bool) -> io::Result<Exchange> {
         let client = match self.user.take() {
             Some(client) => client,
             None => UserClient::new(self.to, self.clock)?,
@@ -70,7 +70,7 @@ impl Transactor {
         let client = self.user.insert(client);
         let near = client.near()?;
         let done = client.run(ttcp, &self.request[..size], self.timeout.into())?;
-        Ok(Done {
+        Ok(Exchange {
             took: done.took,
             near,
             info: None,
@@ -79,7 +79,7 @@ impl Transactor {
         })
     }
 
-    fn udp(&mut self, size: usize) -> io::Result<Done> {
+    fn udp(&mut self, size: usize) -> io::Result<Exchange> {
         let any: SocketAddr = match self.to {
             SocketAddr::V4(_) => ([0; 4], 0).into(),
             SocketAddr::V6(_) => ([0_u16; 8], 0).into(),
@@ -90,17 +90,17 @@ impl Transactor {
         socket.set_read_timeout(Some(self.timeout))?;
         self.number = self.number.wrapping_add(1);
         let number = self.number;
-        let kind = Kind::Request;
+        let kind = MessageKind::Request;
         Header { kind, number }.write(&mut self.request);
         let begun = self.clock.now();
         socket.send(&self.request[..size])?;
         loop {
             let length = socket.recv(&mut self.reply).map_err(timed_out)?;
             let took = self.clock.now() - begun;
-            let kind = Kind::Reply;
+            let kind = MessageKind::Reply;
             if Header::read(&self.reply[..length]) == Some(Header { kind, number }) && length == size {
                 let near = socket.local_addr()?;
-                return Ok(Done {
+                return Ok(Exchange {
                     took,
                     near,
                     info: None,
@@ -111,7 +111,7 @@ impl Transactor {
         }
     }
 
-    fn tcp(&mut self, size: usize, fast_open: bool) -> io::Result<Done> {
+    fn tcp(&mut self, size: usize, fast_open: bool) -> io::Result<Exchange> {
         let domain = Domain::for_address(self.to);
         let socket = Socket::new(domain, Type::STREAM, Some(socket2::Protocol::TCP))?;
         socket.set_write_timeout(Some(self.timeout))?;
@@ -120,14 +120,14 @@ impl Transactor {
         let to = self.to.into();
         let request = &mut self.request[..size];
         if size >= HEADER {
-            let (kind, number) = (Kind::Request, size as u32);
+            let (kind, number) = (MessageKind::Request, size as u32);
             Header { kind, number }.write(request);
         }
         let request = &self.request[..size];
         let begun = self.clock.now();
         let mut stream: TcpStream;
         if fast_open {
-            // Connects, and sends what the SYN takes with it.
+            // Connects, and sends the data that fits on the SYN.
             let sent = socket.send_to_with_flags(request, &to, libc::MSG_FASTOPEN);
             let sent = sent.map_err(timed_out)?;
             stream = socket.into();
@@ -147,7 +147,7 @@ impl Transactor {
             if length > size {
                 return Err(io::Error::new(
                     ErrorKind::InvalidData,
-                    "more came back than was sent",
+                    "the reply is longer than the request",
                 ));
             }
         }
@@ -155,11 +155,13 @@ impl Transactor {
         if length != size || self.reply[..size] != self.request[..size] {
             return Err(io::Error::new(
                 ErrorKind::UnexpectedEof,
-                format!("{length} of {size} bytes came back: no longfat echo listens there, or it refused"),
+                format!(
+                    "{length} of {size} bytes were returned: the port has no longfat echo, or it refused"
+                ),
             ));
         }
         let (near, info) = (stream.local_addr()?, TcpInfo::of_socket(&stream).ok());
-        Ok(Done {
+        Ok(Exchange {
             took,
             near,
             info,
@@ -169,7 +171,7 @@ impl Transactor {
     }
 }
 
-/// Sockets say of a time that is up that it would take longer.
+/// Sockets report a timeout as an operation that would block.
 fn timed_out(error: io::Error) -> io::Error {
     match error.kind() {
         ErrorKind::WouldBlock => io::Error::new(ErrorKind::TimedOut, "no answer in time"),

@@ -1,24 +1,24 @@
-//! What the frames of one transaction say.
+//! Evaluation of the frames of one transaction.
 
 use foundation::Duration;
 
 use crate::capture::{Direction, Frame, Transport};
 
-/// A transaction as it passed the device.
+/// A transaction as seen at the device.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Wire {
-    /// From the first frame of the request's sender to the last that counts of the reply's sender: of TCP its FIN, of
-    /// UDP the last fragment of the datagram.
+    /// From the client's first frame to the server's last one that counts: for TCP its FIN, for UDP the last fragment
+    /// of the datagram.
     pub time: Duration,
-    /// Packets both ways, all fragments, acknowledgements and repetitions counted.
+    /// Packets both ways, including fragments, acknowledgements and retransmissions.
     pub packets: u32,
-    /// Those of them that the request's sender sent.
+    /// Packets sent by the client.
     pub sent: u32,
-    /// Bytes of all packets, with their headers of IP.
+    /// Bytes of all packets with their IP headers.
     pub bytes: u64,
 }
 
-/// Whether a TCP transaction's frames are all there: both ends have closed, and the last end was acknowledged.
+/// Whether a TCP transaction's frames are complete: both ends have closed, and the last FIN was acknowledged.
 #[must_use]
 pub fn is_closed(frames: &[Frame]) -> bool {
     let fin = |direction| {
@@ -29,7 +29,7 @@ pub fn is_closed(frames: &[Frame]) -> bool {
     let (Some(out), Some(back)) = (fin(Direction::Out), fin(Direction::In)) else {
         return frames.iter().any(is_reset);
     };
-    // The later end is acknowledged by a frame the other way behind it.
+    // The later FIN is acknowledged by a subsequent frame in the other direction.
     let (last, answer) = match out < back {
         true => (back, Direction::Out),
         false => (out, Direction::In),
@@ -45,11 +45,11 @@ fn is_reset(frame: &Frame) -> bool {
     matches!(frame.packet.transport, Transport::Tcp { flags, .. } if flags.rst())
 }
 
-/// The frames of one transaction, in order; `None` where those are missing that its time is made of.
+/// Evaluates the frames of one transaction, in order; `None` if frames that determine its time are missing.
 #[must_use]
 pub fn read(frames: &[Frame]) -> Option<Wire> {
     let first = frames.iter().find(|frame| frame.direction == Direction::Out)?;
-    // On a path through several devices of this host, the outermost counts.
+    // On a path through several devices of this host, use the outermost one.
     let frames: Vec<&Frame> = frames
         .iter()
         .filter(|frame| frame.device == first.device)
@@ -127,7 +127,7 @@ mod tests {
         let wire = read(&frames).unwrap();
         assert_eq!(wire.time, Duration::from_nanos(35));
         assert_eq!((wire.packets, wire.sent, wire.bytes), (7, 4, 280));
-        // The device behind the first one saw the same.
+        // The device behind the first one saw the same frames.
         let mut other = segment(1, Out, SYN);
         other.device = 2;
         frames.insert(1, other);

@@ -11,24 +11,24 @@ use socket::wait::wait_any;
 use stack::{ConnectionEvent, Event, Stack, StreamId};
 
 use super::{CLIENT, PORT, SERVER, carriage, config};
-use crate::echo::message::{Header, Kind};
+use crate::echo::message::{Header, MessageKind};
 
-/// After so long without a datagram the server is given room for what it may have to send again.
+/// After this long without a datagram the client sends padding, so that the server can retransmit.
 const PATIENCE: Duration = Duration::from_millis(200);
-/// The room.
+/// Length of that padding.
 const ROOM: usize = 1400;
 
-/// What a transaction took.
-pub struct Done {
+/// Result of a transaction.
+pub struct UserExchange {
     pub took: Duration,
     /// Datagrams sent and received, up to the reply's end.
     pub sent: u32,
     pub received: u32,
-    /// Whether the server heard the request with the SYN.
+    /// Whether the server received the request with the SYN.
     pub syn_data: bool,
 }
 
-/// A stack with one server.
+/// A user-space stack with one server.
 pub struct UserClient {
     socket: UdpSocket,
     stack: Stack,
@@ -64,13 +64,13 @@ impl UserClient {
         })
     }
 
-    /// This end's address.
+    /// Returns the local address.
     pub fn near(&self) -> io::Result<SocketAddr> {
         self.socket.local_addr()
     }
 
-    /// Does one transaction: the request is all that there is, so that its end goes with it.
-    pub fn run(&mut self, ttcp: bool, request: &[u8], timeout: Duration) -> io::Result<Done> {
+    /// Runs one transaction. The request is complete at the start, so its end is sent with it.
+    pub fn run(&mut self, ttcp: bool, request: &[u8], timeout: Duration) -> io::Result<UserExchange> {
         (self.sent, self.received) = (0, 0);
         let config = config(ttcp);
         let begun = self.clock.now();
@@ -81,17 +81,17 @@ impl UserClient {
             .ok_or_else(|| io::Error::other("all ports of the user-space TCP are taken"))?;
         let replied = self.exchange(stream, request, begun, begun + timeout);
         let ended = self.clock.now();
-        // The last acknowledgement.
+        // Send the last acknowledgement.
         self.stack.release(ended, stream);
         self.transmit(ended)?;
         let reply = replied?;
         if reply != request {
             return Err(io::Error::new(
                 ErrorKind::InvalidData,
-                "the reply is not the request: no longfat echo listens there",
+                "the reply differs from the request: the port has no longfat echo",
             ));
         }
-        Ok(Done {
+        Ok(UserExchange {
             took: ended - begun,
             sent: self.sent,
             received: self.received,
@@ -107,7 +107,7 @@ impl UserClient {
         until: Instant,
     ) -> io::Result<Vec<u8>> {
         let (mut written, mut reply, mut has_ended) = (0, Vec::with_capacity(request.len()), false);
-        let (mut now, mut heard) = (begun, begun);
+        let (mut now, mut last_arrival) = (begun, begun);
         let mut buffer = [0; 4096];
         loop {
             if written < request.len() {
@@ -124,15 +124,15 @@ impl UserClient {
                 self.stack.abort(now, stream);
                 return Err(io::Error::new(ErrorKind::TimedOut, "no answer in time"));
             }
-            if now - heard >= PATIENCE {
-                heard = now;
-                carriage::write(Kind::Up, self.number, &[], ROOM, &mut self.datagram);
+            if now - last_arrival >= PATIENCE {
+                last_arrival = now;
+                carriage::write(MessageKind::Up, self.number, &[], ROOM, &mut self.datagram);
                 self.send()?;
             }
             let timer = self.stack.poll_timeout().unwrap_or(until);
-            let due = timer.min(until).min(heard + PATIENCE);
+            let due = timer.min(until).min(last_arrival + PATIENCE);
             if self.receive()? {
-                heard = self.clock.now();
+                last_arrival = self.clock.now();
             } else {
                 wait_any(
                     &mut [PollFd::new(&self.socket.as_fd(), PollFlags::IN)],
@@ -163,7 +163,13 @@ impl UserClient {
     fn transmit(&mut self, now: Instant) -> io::Result<()> {
         while self.stack.poll_transmit(now, &mut self.packet) {
             let (number, packet) = (self.number, &self.packet);
-            carriage::write(Kind::Up, number, packet, carriage::SPARE, &mut self.datagram);
+            carriage::write(
+                MessageKind::Up,
+                number,
+                packet,
+                carriage::SPARE,
+                &mut self.datagram,
+            );
             self.send()?;
         }
         Ok(())
@@ -175,13 +181,13 @@ impl UserClient {
                 self.sent += 1;
                 Ok(())
             }
-            // Lost here, as it might be on the way.
+            // Lost here, as it might be on the path.
             Err(error) if error.kind() == ErrorKind::WouldBlock => Ok(()),
             Err(error) => Err(error),
         }
     }
 
-    /// Takes what came; says whether it was anything.
+    /// Receives all pending datagrams; returns whether there was any.
     fn receive(&mut self) -> io::Result<bool> {
         let mut any = false;
         let mut buffer = [0; 2048];
@@ -192,7 +198,7 @@ impl UserClient {
                 Err(error) => return Err(error),
             };
             let ours = Header {
-                kind: Kind::Down,
+                kind: MessageKind::Down,
                 number: self.number,
             };
             if Header::read(&buffer[..length]) == Some(ours)

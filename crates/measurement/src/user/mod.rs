@@ -1,7 +1,7 @@
-//! TCP and T/TCP in user space at both ends, their packets carried in UDP datagrams: `longfat transact` with `longfat echo`.
+//! User-space TCP and T/TCP at both ends, with their packets in UDP datagrams: `longfat transact` with `longfat echo`.
 //!
-//! Every protocol of one comparison so runs on one stack, and none takes a privilege. The addresses inside are the same for
-//! everybody, since each source of datagrams has a stack of its own at the server.
+//! All protocols of a comparison then run on the same stack, and none needs a privilege. The inner addresses are the
+//! same for all clients, because the server has one stack for each source of datagrams.
 
 pub mod carriage;
 #[cfg(target_os = "linux")]
@@ -13,16 +13,17 @@ use std::net::{IpAddr, Ipv4Addr};
 use foundation::Size;
 use transport::tcp::{Profile, TcpConfig};
 
-/// The addresses inside, and the server's port.
+/// The inner addresses, and the server's port.
 const CLIENT: IpAddr = IpAddr::V4(Ipv4Addr::new(10, 0, 0, 1));
 const SERVER: IpAddr = IpAddr::V4(Ipv4Addr::new(10, 0, 0, 2));
 const PORT: u16 = 7;
 
-/// Bytes of the largest request.
+/// Largest request in bytes.
 pub const MOST: usize = 65_536;
 
-/// The settings of both ends: RFC TCP whose first segment has room for 1400 bytes beside its options (the largest request of
-/// Stevens' figures). Full datagrams are then a few bytes larger than an Ethernet carries, and go in two fragments there.
+/// Returns the settings of both ends: RFC TCP whose first segment has room for 1400 bytes next to its options (the
+/// largest request in Stevens' figures). Full datagrams then exceed an Ethernet frame by a few bytes and travel in two
+/// fragments.
 fn config(ttcp: bool) -> TcpConfig {
     TcpConfig {
         ttcp,

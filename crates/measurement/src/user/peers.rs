@@ -1,4 +1,4 @@
-//! The server's side: a stack for each source of datagrams, which answers each request with its own bytes. No clock, no
+//! The server's side: a stack for each source of datagrams, which returns each request as the reply. No clock, no
 //! socket.
 
 use std::collections::{BTreeMap, VecDeque};
@@ -11,17 +11,17 @@ use transport::tcp::Flags;
 use transport::tcp::wire::decode;
 
 use super::{MOST, PORT, carriage, config};
-use crate::echo::message::Kind;
+use crate::echo::message::MessageKind;
 
-/// Sources that have a stack, and connections of each, at a time.
+/// Maximum numbers of sources with a stack, and of connections per source.
 const PEERS: usize = 32;
 const CONNECTIONS: usize = 4;
-/// Bytes that a source may be owed at the most: what it sent and was not sent back.
+/// Maximum credit of a source in bytes: bytes received from it minus bytes sent to it.
 const CREDIT: usize = 4 * MOST;
 
-/// A request that comes in, and the reply that goes out.
+/// A request in progress with its reply.
 #[derive(Debug, Default)]
-struct Served {
+struct Request {
     request: Vec<u8>,
     written: usize,
     is_whole: bool,
@@ -31,21 +31,21 @@ struct Served {
 #[derive(Debug)]
 struct Peer {
     stack: Stack,
-    streams: BTreeMap<StreamId, Served>,
-    /// The number that its datagrams carry.
+    streams: BTreeMap<StreamId, Request>,
+    /// The number in its datagrams.
     number: u32,
-    /// Bytes that it sent more than it was sent.
+    /// Bytes received from it minus bytes sent to it.
     credit: usize,
     /// A datagram that waits for credit.
     waiting: Option<Vec<u8>>,
     active_at: Instant,
 }
 
-/// All of them.
+/// All sources.
 #[derive(Debug)]
 pub struct Peers {
     peers: BTreeMap<SocketAddr, Peer>,
-    /// Those that may have something to send.
+    /// Sources that may have something to send.
     ready: VecDeque<SocketAddr>,
     secret: Streams,
     idle: Duration,
@@ -54,7 +54,7 @@ pub struct Peers {
 }
 
 impl Peers {
-    /// Nobody yet. `secret` decides sequence numbers; who is silent for so long is forgotten.
+    /// Creates an empty set. `secret` seeds sequence numbers; a source that is silent for `idle` is forgotten.
     #[must_use]
     pub const fn new(secret: Streams, idle: Duration) -> Self {
         Self {
@@ -67,13 +67,13 @@ impl Peers {
         }
     }
 
-    /// Requests that were answered.
+    /// Returns the number of answered requests.
     #[must_use]
     pub const fn answered(&self) -> u64 {
         self.finished
     }
 
-    /// A datagram of [`Kind::Up`] came; false where there is no room for its sender, or no packet in it.
+    /// Handles a datagram of type [`MessageKind::Up`]; returns false if there is no room for its sender, or no packet in it.
     pub fn handle(&mut self, now: Instant, from: SocketAddr, number: u32, datagram: &[u8]) -> bool {
         let Some(packet) = carriage::read(datagram) else {
             return false;
@@ -100,7 +100,7 @@ impl Peers {
     fn peer(&self, now: Instant, number: u32) -> Peer {
         let secret = self.secret.component(&format!("peer {}", self.made));
         let mut stack = Stack::new(secret, 10_000..=10_001);
-        // A T/TCP end speaks TCP with those that speak no other.
+        // A T/TCP end uses TCP with peers that support nothing else.
         stack.listen(PORT, Arc::new(config(true)));
         Peer {
             stack,
@@ -112,7 +112,7 @@ impl Peers {
         }
     }
 
-    /// Time has passed.
+    /// Runs the timers that are due.
     pub fn handle_timeout(&mut self, now: Instant) {
         let idle = self.idle;
         self.peers.retain(|_, peer| now - peer.active_at <= idle);
@@ -125,7 +125,7 @@ impl Peers {
         }
     }
 
-    /// When [`handle_timeout`](Self::handle_timeout) is due next.
+    /// Returns when [`handle_timeout`](Self::handle_timeout) is due next.
     #[must_use]
     pub fn poll_timeout(&self) -> Option<Instant> {
         let timers = self.peers.values().filter_map(|peer| peer.stack.poll_timeout());
@@ -133,7 +133,7 @@ impl Peers {
         timers.chain(oldest).min()
     }
 
-    /// Writes the next datagram over `out`, and says where it goes; `None` where there is none now.
+    /// Writes the next datagram into `out` and returns its destination; `None` if there is none now.
     pub fn poll_transmit(&mut self, now: Instant, out: &mut Vec<u8>) -> Option<SocketAddr> {
         while let Some(&to) = self.ready.front() {
             if let Some(peer) = self.peers.get_mut(&to)
@@ -165,12 +165,12 @@ impl Peer {
         }
     }
 
-    /// Goes on with all requests; gives how many were answered.
+    /// Advances all requests; returns how many were answered.
     fn serve(&mut self, now: Instant) -> u64 {
         while let Some(event) = self.stack.poll_event() {
             match event {
                 Event::Accepted { stream, .. } => {
-                    self.streams.insert(stream, Served::default());
+                    self.streams.insert(stream, Request::default());
                 }
                 Event::Connection(stream, ConnectionEvent::PeerFinished) => {
                     if let Some(served) = self.streams.get_mut(&stream) {
@@ -212,7 +212,7 @@ impl Peer {
         answered
     }
 
-    /// The next datagram that its sender has earned.
+    /// Writes the next datagram that the peer's credit covers.
     fn transmit(&mut self, now: Instant, out: &mut Vec<u8>) -> bool {
         if self.waiting.is_none() {
             let mut packet = Vec::new();
@@ -220,7 +220,7 @@ impl Peer {
                 return false;
             }
             let mut datagram = Vec::new();
-            carriage::write(Kind::Down, self.number, &packet, 0, &mut datagram);
+            carriage::write(MessageKind::Down, self.number, &packet, 0, &mut datagram);
             self.waiting = Some(datagram);
         }
         let earned = self.waiting.take_if(|datagram| datagram.len() <= self.credit);

@@ -4,7 +4,7 @@ use proptest::prelude::*;
 
 const IDLE: Duration = Duration::from_secs(10);
 
-/// A client's stack, the server's peers, and what went each way.
+/// A client's stack and the server's peers, with counters of bytes each way.
 struct World {
     now: Instant,
     stack: Stack,
@@ -30,8 +30,13 @@ impl World {
         }
     }
 
-    /// One transaction; `fates` says which datagrams are lost, up and down in turn.
-    fn ask(&mut self, ttcp: bool, request: &[u8], fates: &mut impl Iterator<Item = bool>) -> Option<Vec<u8>> {
+    /// Runs one transaction; `fates` decides which datagrams are lost, up and down in turn.
+    fn transact(
+        &mut self,
+        ttcp: bool,
+        request: &[u8],
+        fates: &mut impl Iterator<Item = bool>,
+    ) -> Option<Vec<u8>> {
         let to = SocketAddr::new(SERVER, PORT);
         let stream = self.stack.connect(self.now, CLIENT, to, &config(ttcp)).unwrap();
         let mut written = self.stack.write(self.now, stream, request);
@@ -43,7 +48,7 @@ impl World {
         let limit = self.now + Duration::from_secs(600);
         while !has_ended && self.now < limit {
             while self.stack.poll_transmit(self.now, &mut packet) {
-                carriage::write(Kind::Up, 9, &packet, carriage::SPARE, &mut datagram);
+                carriage::write(MessageKind::Up, 9, &packet, carriage::SPARE, &mut datagram);
                 self.packets += 1;
                 self.up += datagram.len();
                 if !fates.next().unwrap_or(false) {
@@ -84,15 +89,15 @@ impl World {
             self.stack.handle_timeout(self.now);
             self.peers.handle_timeout(self.now);
             if self.now.as_nanos().is_multiple_of(200_000_000) {
-                // Room, as a client gives it that has waited.
-                carriage::write(Kind::Up, 9, &[], 1400, &mut datagram);
+                // Padding, as a waiting client sends it.
+                carriage::write(MessageKind::Up, 9, &[], 1400, &mut datagram);
                 self.up += datagram.len();
                 self.peers.handle(self.now, from(), 9, &datagram);
             }
         }
         self.stack.release(self.now, stream);
         while self.stack.poll_transmit(self.now, &mut packet) {
-            carriage::write(Kind::Up, 9, &packet, carriage::SPARE, &mut datagram);
+            carriage::write(MessageKind::Up, 9, &packet, carriage::SPARE, &mut datagram);
             self.packets += 1;
             self.up += datagram.len();
             self.peers.handle(self.now, from(), 9, &datagram);
@@ -108,11 +113,11 @@ fn a_transaction_takes_three_segments_where_tcp_takes_more() {
     let mut taken = Vec::new();
     for ttcp in [false, true, true] {
         world.packets = 0;
-        let reply = world.ask(ttcp, &request, &mut std::iter::empty());
+        let reply = world.transact(ttcp, &request, &mut std::iter::empty());
         assert_eq!(reply.as_deref(), Some(&request[..]));
         taken.push(world.packets);
     }
-    // T/TCP's first one makes the cache (RFC 1644, section 3.2).
+    // T/TCP's first transaction fills the cache (RFC 1644, section 3.2).
     assert!(taken[0] > 3, "{taken:?}");
     assert_eq!(taken[2], 3, "{taken:?}");
     assert_eq!(world.peers.answered(), 3);
@@ -130,7 +135,7 @@ fn sources_and_connections_are_bounded_and_the_silent_are_forgotten() {
             .connect(now, CLIENT, SocketAddr::new(SERVER, PORT), &config(false))
             .unwrap();
         assert!(client.poll_transmit(now, &mut packet));
-        carriage::write(Kind::Up, 1, &packet, 0, &mut datagram);
+        carriage::write(MessageKind::Up, 1, &packet, 0, &mut datagram);
         taken += usize::from(peers.handle(now, ([192, 0, 2, 1], 1000 + number).into(), 1, &datagram));
         let one = peers.handle(now, ([192, 0, 2, 1], 1000).into(), 1, &datagram);
         assert!(number < 10 || !one || number == 0, "{number}");
@@ -143,9 +148,9 @@ fn sources_and_connections_are_bounded_and_the_silent_are_forgotten() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(48))]
 
-    /// Whatever is lost: the request comes back whole or the connection fails, and never more came than went.
+    /// Under any loss, the request returns complete or the connection fails, and no more bytes arrive than were sent.
     #[test]
-    fn what_comes_back_is_the_request(
+    fn the_reply_equals_the_request(
         sizes in prop::collection::vec(1..20_000_usize, 1..3), ttcp: bool,
         fates in prop::collection::vec(prop::bool::weighted(0.2), 200),
     ) {
@@ -153,16 +158,16 @@ proptest! {
         let mut fates = fates.into_iter();
         for size in sizes {
             let request: Vec<u8> = (0..size).map(|at| at as u8).collect();
-            if let Some(reply) = world.ask(ttcp, &request, &mut fates) {
+            if let Some(reply) = world.transact(ttcp, &request, &mut fates) {
                 prop_assert!(reply == request);
             }
         }
         prop_assert!(world.down <= world.up);
     }
 
-    /// Bytes that are no packets harm nobody.
+    /// Invalid packets cause no harm.
     #[test]
-    fn any_datagram_is_taken_without_harm(datagrams in prop::collection::vec(prop::collection::vec(any::<u8>(), 0..100), 0..20)) {
+    fn accepts_any_datagram_without_harm(datagrams in prop::collection::vec(prop::collection::vec(any::<u8>(), 0..100), 0..20)) {
         let mut peers = Peers::new(Streams::new(2, 0), IDLE);
         let (mut up, mut down, mut out) = (0, 0, Vec::new());
         for (at, mut datagram) in datagrams.into_iter().enumerate() {

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use measurement::echo::message::{HEADER, Header, Kind};
+use measurement::echo::message::{HEADER, Header, MessageKind};
 use measurement::echo::{Counts, Limits, Server};
 
 /// A server in a thread of its own, until it is asked what it did.
@@ -48,7 +48,7 @@ pub fn client(to: SocketAddr) -> UdpSocket {
 /// A request of so many bytes.
 pub fn request(number: u32, size: usize) -> Vec<u8> {
     let mut bytes = vec![number as u8; size];
-    let kind = Kind::Request;
+    let kind = MessageKind::Request;
     Header { kind, number }.write(&mut bytes);
     bytes
 }

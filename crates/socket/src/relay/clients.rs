@@ -1,4 +1,4 @@
-//! The relay's clients, and a socket towards the server for each of them.
+//! The relay's clients, each with its own socket to the server.
 
 use std::collections::HashMap;
 use std::io;
@@ -8,43 +8,43 @@ use foundation::{Duration, Instant};
 
 use crate::datagrams::{Datagrams, Peer};
 
-/// A client that has sent and got nothing for so long is forgotten.
+/// Idle time after which a client is forgotten.
 const IDLE: Duration = Duration::from_secs(120);
-/// A server whose port is closed may be about to return (it is being restarted) for this long after it was last heard.
+/// How long a refused server may take to come back after its last datagram, for example while it restarts.
 const PATIENCE: Duration = Duration::from_secs(3);
-/// With all places taken, one that was idle for so long makes room for a new one.
+/// With all slots taken, a client that has been idle for this long is replaced by a new one.
 const YIELDING: Duration = Duration::from_secs(10);
 
-/// A client's place and the number of its holder; a packet under way remembers both.
+/// A client's slot and the number of its holder; each packet in flight carries both.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ClientId {
     place: u32,
     holder: u32,
 }
 
-/// Somebody who sends through the relay.
+/// A sender that uses the relay.
 #[derive(Debug)]
 pub struct Client {
     holder: u32,
-    /// How it is reached.
+    /// Its address.
     pub peer: Peer,
-    /// The socket that speaks to the server in its name.
+    /// The socket to the server on its behalf.
     pub upstream: Datagrams,
     active_at: Instant,
-    /// When the server last sent it something.
-    heard_at: Option<Instant>,
-    /// The last datagram that it sent to a silent server; empty once a refusal was answered.
+    /// When the server's last datagram for it arrived.
+    last_arrival: Option<Instant>,
+    /// The last datagram sent to a silent server; empty after a refusal was answered.
     unanswered: Vec<u8>,
 }
 
 impl Client {
-    /// Whether the server has sent this client nothing for as long as a restart takes, or nothing ever.
+    /// Whether the server has been silent towards this client for longer than a restart takes, or from the start.
     fn is_ignored(&self, now: Instant) -> bool {
-        self.heard_at.is_none_or(|at| now - at >= PATIENCE)
+        self.last_arrival.is_none_or(|at| now - at >= PATIENCE)
     }
 }
 
-/// All clients, at most so many.
+/// All clients, up to a maximum.
 #[derive(Debug)]
 pub struct Clients {
     to: SocketAddr,
@@ -55,7 +55,7 @@ pub struct Clients {
 }
 
 impl Clients {
-    /// No clients yet, of a server at `to`; at most `most`.
+    /// Creates an empty set for a server at `to`.
     #[must_use]
     pub fn new(to: SocketAddr, most: usize) -> Self {
         Self {
@@ -67,16 +67,16 @@ impl Clients {
         }
     }
 
-    /// How many there have been.
+    /// Returns how many clients there have been.
     #[must_use]
     pub const fn seen(&self) -> u32 {
         self.holders
     }
 
-    /// The client at this address, made if it is new; `None` if there is no place.
+    /// Returns the client at this address, creating it if necessary; `None` if all slots are taken.
     ///
     /// # Errors
-    /// The system's, if there can be no socket for it.
+    /// The system's, if no socket can be opened.
     pub fn admit(&mut self, now: Instant, peer: Peer) -> io::Result<Option<ClientId>> {
         if let Some(&id) = self.by_address.get(&peer.address) {
             if let Some(client) = self.get_mut(id) {
@@ -103,7 +103,7 @@ impl Clients {
             peer,
             upstream,
             active_at: now,
-            heard_at: None,
+            last_arrival: None,
             unanswered: Vec::new(),
         });
         let place = place as u32;
@@ -112,7 +112,7 @@ impl Clients {
         Ok(Some(id))
     }
 
-    /// The client, if it is still here.
+    /// Returns the client, if it still exists.
     #[must_use]
     pub fn get(&self, id: ClientId) -> Option<&Client> {
         let client = self.places.get(id.place as usize)?.as_ref()?;
@@ -124,23 +124,23 @@ impl Clients {
         (client.holder == id.holder).then_some(client)
     }
 
-    /// Notes that something passed for the client.
+    /// Records activity of the client.
     pub fn touch(&mut self, now: Instant, id: ClientId) {
         if let Some(client) = self.get_mut(id) {
             client.active_at = now;
         }
     }
 
-    /// Notes that the server has sent something to the client.
-    pub fn hear(&mut self, now: Instant, id: ClientId) {
+    /// Records a datagram from the server.
+    pub fn record_reply(&mut self, now: Instant, id: ClientId) {
         if let Some(client) = self.get_mut(id) {
             client.active_at = now;
-            client.heard_at = Some(now);
+            client.last_arrival = Some(now);
             client.unanswered.clear();
         }
     }
 
-    /// Notes a datagram of the client to the server.
+    /// Records a datagram of the client to the server.
     pub fn send(&mut self, now: Instant, id: ClientId, datagram: &[u8]) {
         if let Some(client) = self.get_mut(id).filter(|client| client.is_ignored(now)) {
             client.unanswered.clear();
@@ -148,14 +148,14 @@ impl Clients {
         }
     }
 
-    /// The client's datagram that a refusal of the server's port is about; `None` as long as the server may be about to
-    /// return, and where the datagram's refusal was answered before.
+    /// Returns the client's datagram that the server's port refused; `None` while the server may still come back, and
+    /// if that refusal was answered before.
     pub fn take_refused(&mut self, now: Instant, id: ClientId) -> Option<Vec<u8>> {
         let client = self.get_mut(id).filter(|client| client.is_ignored(now))?;
         Some(std::mem::take(&mut client.unanswered)).filter(|datagram| !datagram.is_empty())
     }
 
-    /// All of them.
+    /// Returns all clients.
     pub fn iter(&self) -> impl Iterator<Item = (ClientId, &Client)> {
         self.places.iter().enumerate().filter_map(|(place, client)| {
             let client = client.as_ref()?;
@@ -164,7 +164,7 @@ impl Clients {
         })
     }
 
-    /// Forgets those who have been idle for long.
+    /// Forgets clients that have been idle for long.
     pub fn forget(&mut self, now: Instant) {
         self.forget_idle(now, IDLE);
     }

@@ -1,6 +1,5 @@
-//! A relay that behaves like a network: datagrams go in, wait, are lost, delayed or damaged as its
-//! links say, and come out. The same links as in simulation, on the wall's time, between real
-//! processes, without any privilege.
+//! A relay that behaves like a network: its links queue, delay, drop and damage datagrams between real processes. They
+//! are the links of the simulator, on wall time, and need no privileges.
 
 mod clients;
 mod refusal;
@@ -23,25 +22,25 @@ use crate::spin::{Pause, SpinBudget, SpinLimits};
 use crate::wait;
 use clients::{ClientId, Clients};
 
-/// The caller is asked at least this often whether to go on.
+/// How often the caller can stop the relay, at least.
 const TICK: Duration = Duration::from_millis(50);
-/// Clients that have gone are looked for this often.
+/// How often idle clients are removed.
 const SWEEP: Duration = Duration::from_secs(5);
-/// Receive slots: as many as the system fills at once.
+/// Receive slots: the system's batch size.
 const SLOTS: usize = 32;
-/// Buffers kept for datagrams to come.
+/// Buffers kept for reuse.
 const POOL: usize = 16_384;
 
-/// What to relay.
+/// Options of a relay.
 #[derive(Clone, Debug)]
 pub struct RelayOptions {
-    /// Where clients send to. Port 0 takes any free one.
+    /// Where clients send to. Port 0 takes any free port.
     pub listen: SocketAddr,
     /// Where their datagrams go.
     pub to: SocketAddr,
-    /// The links: forward is from the clients to the server.
+    /// The links; forward is from the clients to the server.
     pub path: PathSpec,
-    /// The source of what happens by chance.
+    /// Random streams of loss, jitter and corruption.
     pub streams: Streams,
     /// Clients at a time, default 256. They share the links, as behind one router.
     pub max_clients: usize,
@@ -61,26 +60,26 @@ impl RelayOptions {
     }
 }
 
-/// What a relay has done.
+/// Counters of a relay.
 #[derive(Clone, Debug, Default)]
 pub struct RelayReport {
     /// The link from the clients to the server.
     pub forward: LinkCounters,
     /// The link back.
     pub reverse: LinkCounters,
-    /// Clients that there were.
+    /// Number of clients seen.
     pub clients: u32,
-    /// Datagrams that the relay itself dropped: no place for their client, or no room in the system.
+    /// Datagrams that the relay itself dropped: no slot for their client, or no room in the system.
     pub dropped: u64,
-    /// How often the server's machine reported that nothing listens at the server's port.
+    /// How often the server's host reported that the server's port is closed.
     pub refused: u64,
-    /// How late departures were: median.
+    /// Median lateness of departures.
     pub late_p50: Duration,
-    /// How late departures were: 99th percentile.
+    /// 99th percentile of the lateness of departures.
     pub late_p99: Duration,
 }
 
-/// A relay that listens.
+/// A relay with its listening socket.
 #[derive(Debug)]
 pub struct Relay {
     front: Datagrams,
@@ -101,10 +100,10 @@ impl Body for Datagram {
 }
 
 impl Relay {
-    /// Listens.
+    /// Opens the listening socket.
     ///
     /// # Errors
-    /// [`Error::Listen`] if the address is not to be had.
+    /// [`Error::Listen`] if the address is not available.
     pub fn bind(options: RelayOptions) -> Result<Self, Error> {
         let address = options.listen;
         let listen = |source| Error::Listen { address, source };
@@ -116,13 +115,13 @@ impl Relay {
         })
     }
 
-    /// Where clients send to.
+    /// Returns the address that clients send to.
     #[must_use]
     pub const fn address(&self) -> SocketAddr {
         self.address
     }
 
-    /// Relays until `tick` breaks; it is called about 20 times a second with what was done so far.
+    /// Relays until `tick` breaks; `tick` is called about 20 times a second with the counters so far.
     ///
     /// # Errors
     /// [`Error::Receive`] if the socket fails.
@@ -130,7 +129,7 @@ impl Relay {
         wait::sharpen_timers();
         wait::raise_priority();
         let nobody = Peer::new(self.address);
-        let mut relaying = Relaying {
+        let mut relaying = RelayLoop {
             clock: Clock::new(),
             network: Network::two_hosts(&self.options.path, self.options.streams),
             clients: Clients::new(self.options.to, self.options.max_clients),
@@ -157,7 +156,7 @@ struct Arrival {
     datagram: Datagram,
 }
 
-struct Relaying {
+struct RelayLoop {
     clock: Clock,
     network: Network<Datagram>,
     clients: Clients,
@@ -166,20 +165,20 @@ struct Relaying {
     arrivals: Vec<Arrival>,
     /// Whether clients have sent something.
     front_ready: bool,
-    /// Clients whose upstream socket has something to read.
+    /// Clients whose upstream socket is readable.
     ready: Vec<ClientId>,
     pool: Vec<Vec<u8>>,
     outbox: Outbox,
-    /// Which way, and for whom, the train in the outbox goes.
+    /// Direction and client of the train in the outbox.
     towards: Option<(RouteId, ClientId)>,
     dropped: u64,
-    /// Clients whose datagrams the server's port refused, still to be told.
+    /// Clients with an unanswered refusal.
     refusals: Vec<ClientId>,
     refused: u64,
     late: Option<Histogram<u64>>,
 }
 
-impl Relaying {
+impl RelayLoop {
     fn run(
         &mut self,
         address: SocketAddr,
@@ -249,7 +248,7 @@ impl Relaying {
         for train in inbox.trains() {
             match self.clients.admit(stamps.now(), train.from) {
                 Ok(Some(client)) => self.note(&stamps, train, FORWARD, client),
-                // No place, or no more sockets.
+                // All slots are taken, or no socket can be opened.
                 Ok(None) | Err(_) => self.dropped += train.datagrams().count() as u64,
             }
         }
@@ -269,7 +268,7 @@ impl Relaying {
                 }
             }
             let stamps = self.clock.stamps();
-            self.clients.hear(stamps.now(), client);
+            self.clients.record_reply(stamps.now(), client);
             for train in inbox.trains() {
                 self.note(&stamps, train, REVERSE, client);
             }
@@ -293,7 +292,7 @@ impl Relaying {
         }
     }
 
-    /// What was read from several sockets enters the network in the order in which the kernel received it.
+    /// Feeds datagrams of several sockets into the network in the order in which the kernel received them.
     fn enter(&mut self) {
         if self.arrivals.windows(2).any(|pair| pair[1].at < pair[0].at) {
             self.arrivals.sort_by_key(|arrival| arrival.at);
@@ -305,7 +304,7 @@ impl Relaying {
         }
     }
 
-    /// Sends on what has reached the far end.
+    /// Sends datagrams that have reached the far end of the network.
     fn leave(&mut self, now: Instant) {
         while let Some((_, packet)) = self.network.poll_delivery() {
             let Datagram { client, bytes } = packet.body;
@@ -341,14 +340,14 @@ impl Relaying {
             _ => self.outbox.send_to(self.to, &client.upstream),
         };
         if let Err(error) = sent {
-            // What the system reports here is about an earlier datagram; it has sent none of these.
+            // An error reported here concerns an earlier datagram; none of these was sent.
             self.note_refusal(id, &error);
             self.dropped += waiting as u64;
             self.outbox.clear();
         }
     }
 
-    /// Counts an ICMP error by which the server's machine says that nothing listens there. Other errors are losses.
+    /// Counts ICMP errors that report a closed port at the server. Other errors count as losses.
     fn note_refusal(&mut self, client: ClientId, error: &std::io::Error) {
         if error.kind() == std::io::ErrorKind::ConnectionRefused {
             self.refused += 1;
@@ -356,7 +355,7 @@ impl Relaying {
         }
     }
 
-    /// Tells clients of refusals over the link back, as a router would pass the ICMP error on.
+    /// Sends refusals to clients over the link back, as a router would forward the ICMP error.
     fn answer_refusals(&mut self, now: Instant) {
         for client in std::mem::take(&mut self.refusals) {
             let refused = self.clients.take_refused(now, client);

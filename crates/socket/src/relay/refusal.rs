@@ -1,10 +1,10 @@
-//! Notices to clients whose server's port is closed.
+//! Resets for clients whose server's port is closed.
 
 use transport::arq::frame::{Kind, ResetReason, StreamRange};
 use transport::arq::{Frame, codec};
 
-/// Returns a datagram that ends the ARQ connection of a refused `datagram`. `None` for other protocols, whose clients a relay
-/// without privileges cannot send an ICMP error, and for a reset, which is never answered by a reset.
+/// Returns a datagram that resets the ARQ connection of a refused `datagram`. Returns `None` for other protocols,
+/// because a relay without privileges cannot send an ICMP error, and for a reset, which is never answered by a reset.
 pub fn notice(datagram: &[u8]) -> Option<Vec<u8>> {
     let refused = codec::decode(datagram).ok()?;
     if refused.kind == Kind::Reset {

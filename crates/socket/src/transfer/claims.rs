@@ -1,9 +1,9 @@
-//! Which connection of this process is receiving which file.
+//! The files that the connections of this process are receiving.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// Names of files that are being received, and by which sessions.
+/// File names in reception, with the sessions that receive them.
 #[derive(Clone, Debug, Default)]
 pub struct Claims {
     holders: Arc<Mutex<HashMap<String, Vec<u64>>>>,
@@ -14,7 +14,7 @@ impl Claims {
         self.holders.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Notes that `session` receives `name`, until the claim is dropped.
+    /// Records that `session` receives `name`, until the claim is dropped.
     #[must_use]
     pub fn claim(&self, name: &str, session: u64) -> Claim {
         self.lock().entry(name.to_owned()).or_default().push(session);
@@ -25,7 +25,7 @@ impl Claims {
         }
     }
 
-    /// The sessions other than `session` that receive `name`.
+    /// Returns the other sessions that receive `name`.
     #[must_use]
     pub fn others(&self, name: &str, session: u64) -> Vec<u64> {
         let holders = self.lock();

@@ -1,35 +1,34 @@
-//! The directory that files are received into: nothing is ever opened, made or renamed outside of it,
-//! no link is followed, and no file is replaced.
+//! The directory that files are received into. Nothing is opened, created or renamed outside of it, no link is
+//! followed, and no file is replaced.
 
 use std::fs::{File, TryLockError};
 use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 
-/// A directory. On Unix it is held open, so that it stays the same one whatever is renamed above it.
+/// An open directory. The handle follows the directory when it or its parents are renamed.
 #[derive(Debug)]
 pub struct Directory {
     path: PathBuf,
-    #[cfg(unix)]
     handle: rustix::fd::OwnedFd,
 }
 
-/// What became of an attempt to open a file that is kept until it is whole.
+/// Result of opening a file that is not complete yet.
 #[derive(Debug)]
 pub enum Partial {
-    /// It is open for reading and writing, and locked: nobody else of this program writes to it.
+    /// Open for reading and writing, and locked against other transfers.
     Mine(File),
-    /// Another transfer has it, or it is no plain file.
+    /// In use by another transfer, or not a regular file.
     Taken,
 }
 
 impl Directory {
-    /// The path that it was opened by, for messages.
+    /// Returns the path that it was opened by, for messages.
     #[must_use]
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// Opens `name` for reading if it is a plain file; `None` if there is none.
+    /// Opens `name` for reading if it is a regular file; `None` if it does not exist.
     ///
     /// # Errors
     /// The system's.
@@ -42,7 +41,7 @@ impl Directory {
         }
     }
 
-    /// Opens or makes the file that is kept as `name` until it is whole.
+    /// Opens or creates the partial file `name`.
     ///
     /// # Errors
     /// The system's.
@@ -64,7 +63,7 @@ impl Directory {
             Err(TryLockError::Error(error)) if error.kind() == ErrorKind::Unsupported => {}
             Err(TryLockError::Error(error)) => return Err(error),
         }
-        // Between opening and locking, another transfer may have completed it and given it its name.
+        // Between opening and locking, another transfer may have completed and renamed it.
         if self.is_still(name, &file)? {
             Ok(Partial::Mine(file))
         } else {
@@ -74,14 +73,13 @@ impl Directory {
 }
 
 fn is_link_error(error: &io::Error) -> bool {
-    #[cfg(unix)]
     if error.raw_os_error() == Some(rustix::io::Errno::LOOP.raw_os_error()) {
         return true;
     }
     matches!(error.kind(), ErrorKind::IsADirectory)
 }
 
-/// The system's error without its number.
+/// Returns the system's message without the error number.
 #[must_use]
 pub fn plain(error: &io::Error) -> String {
     let text = error.to_string();
@@ -91,7 +89,6 @@ pub fn plain(error: &io::Error) -> String {
     }
 }
 
-#[cfg(unix)]
 mod system {
     use std::os::unix::fs::{MetadataExt, PermissionsExt};
 
@@ -104,7 +101,7 @@ mod system {
         /// Opens the directory at `path`.
         ///
         /// # Errors
-        /// The system's: it is missing, or no directory.
+        /// The system's: it is missing, or not a directory.
         pub fn new(path: &Path) -> io::Result<Self> {
             let flags = OFlags::DIRECTORY | OFlags::RDONLY | OFlags::CLOEXEC;
             Ok(Self {
@@ -133,14 +130,14 @@ mod system {
                 Err(Errno::NOENT) => return Ok(false),
                 Err(error) => return Err(error.into()),
             };
-            // A second name for the file would be changed with it.
+            // Writing would change the file's other hard links, too.
             Ok(open.is_file()
                 && open.nlink() == 1
                 && open.ino() == named.st_ino as u64
                 && open.dev() == named.st_dev as u64)
         }
 
-        /// Gives `partial` its `name`; `false` if something has that name already.
+        /// Renames `partial` to `name`; returns `false` if `name` exists.
         ///
         /// # Errors
         /// The system's.
@@ -157,7 +154,7 @@ mod system {
                 ) {
                     Ok(()) => return Ok(true),
                     Err(Errno::EXIST) => return Ok(false),
-                    // A file system that cannot.
+                    // This file system does not support exclusive renames.
                     Err(Errno::INVAL | Errno::NOSYS | Errno::OPNOTSUPP) => {}
                     Err(error) => return Err(error.into()),
                 }
@@ -177,7 +174,7 @@ mod system {
             Ok(rustix::fs::unlinkat(&self.handle, name, AtFlags::empty())?)
         }
 
-        /// Brings new names to the disk.
+        /// Flushes directory entries to the disk.
         ///
         /// # Errors
         /// The system's.
@@ -186,7 +183,7 @@ mod system {
         }
     }
 
-    /// Lets those run a file who may read it.
+    /// Makes a file executable for everybody who may read it.
     ///
     /// # Errors
     /// The system's.
@@ -197,102 +194,16 @@ mod system {
         file.set_permissions(permissions)
     }
 
-    /// Whether anybody may run a file.
+    /// Whether anybody may execute a file.
     #[must_use]
     pub fn is_executable(metadata: &std::fs::Metadata) -> bool {
         metadata.permissions().mode() & 0o111 != 0
     }
 }
 
-#[cfg(not(unix))]
-mod system {
-    use std::fs::OpenOptions;
-
-    use super::{Directory, ErrorKind, File, Path, io};
-
-    impl Directory {
-        /// Opens the directory at `path`.
-        ///
-        /// # Errors
-        /// The system's: it is missing, or no directory.
-        pub fn new(path: &Path) -> io::Result<Self> {
-            if !std::fs::metadata(path)?.is_dir() {
-                return Err(ErrorKind::NotADirectory.into());
-            }
-            Ok(Self {
-                path: path.to_owned(),
-            })
-        }
-
-        pub(super) fn open(&self, name: &str, write: bool) -> io::Result<File> {
-            let path = self.path.join(name);
-            if !path.symlink_metadata()?.is_file() {
-                return Err(ErrorKind::IsADirectory.into());
-            }
-            OpenOptions::new().read(true).write(write).open(path)
-        }
-
-        pub(super) fn create(&self, name: &str) -> io::Result<File> {
-            let path = self.path.join(name);
-            OpenOptions::new()
-                .read(true)
-                .write(true)
-                .create_new(true)
-                .open(path)
-        }
-
-        pub(super) fn is_still(&self, _: &str, file: &File) -> io::Result<bool> {
-            Ok(file.metadata()?.is_file())
-        }
-
-        /// Gives `partial` its `name`; `false` if something has that name already.
-        ///
-        /// # Errors
-        /// The system's.
-        pub fn publish(&self, partial: &str, name: &str) -> io::Result<bool> {
-            let (from, to) = (self.path.join(partial), self.path.join(name));
-            match std::fs::hard_link(&from, to) {
-                Ok(()) => std::fs::remove_file(from).map(|()| true),
-                Err(error) if error.kind() == ErrorKind::AlreadyExists => Ok(false),
-                Err(error) => Err(error),
-            }
-        }
-
-        /// Removes a file.
-        ///
-        /// # Errors
-        /// The system's.
-        pub fn remove(&self, name: &str) -> io::Result<()> {
-            std::fs::remove_file(self.path.join(name))
-        }
-
-        /// Brings new names to the disk; here the system does so by itself.
-        ///
-        /// # Errors
-        /// None.
-        pub fn sync(&self) -> io::Result<()> {
-            Ok(())
-        }
-    }
-
-    /// Files are not marked as programs on this system.
-    ///
-    /// # Errors
-    /// None.
-    pub fn make_executable(_: &File) -> io::Result<()> {
-        Ok(())
-    }
-
-    /// Files are not marked as programs on this system.
-    #[must_use]
-    pub fn is_executable(_: &std::fs::Metadata) -> bool {
-        false
-    }
-}
-
 pub use system::{is_executable, make_executable};
 
-#[cfg(all(test, unix))]
+#[cfg(test)]
 mod tests {
     use super::*;
 
@@ -303,7 +214,7 @@ mod tests {
     }
 
     #[test]
-    fn links_pipes_and_second_names_are_not_written_to() {
+    fn refuses_links_pipes_and_hard_links() {
         let (place, directory) = directory();
         let (_other, victim) = (
             tempfile::tempdir().unwrap(),
@@ -326,7 +237,7 @@ mod tests {
     }
 
     #[test]
-    fn a_partial_file_has_one_owner_and_a_name_is_given_once() {
+    fn locks_a_partial_file_and_publishes_it_once() {
         let (place, directory) = directory();
         let Partial::Mine(mine) = directory.open_partial("p").unwrap() else {
             panic!()

@@ -1,5 +1,5 @@
-//! The receiving end of one connection: reads the sender's messages, hands the bytes of files to the
-//! thread that writes them, and answers.
+//! The receiving end of one connection: parses the sender's messages, passes file contents to the writing thread, and
+//! replies.
 
 use std::collections::VecDeque;
 use std::sync::atomic::Ordering;
@@ -14,16 +14,16 @@ use super::stream_buffer::StreamBuffer;
 use super::writer::{Command, Reply, Writer};
 use crate::session::{Application, Work};
 
-/// Bytes handed to the writing thread at a time.
+/// Bytes passed to the writing thread at a time.
 const PIECE: usize = 512 << 10;
-/// Pieces that may wait for the thread beside those in its queue.
+/// Pieces that may wait for the thread in addition to those in its queue.
 const MAX_WAITING: usize = 4;
 
-/// Something that the user of the receiver may want to know. `file` is the number of the sender's offer: names change, and
-/// several files of one connection may have the same one.
+/// Progress of a file. `file` is the number of the sender's offer: names change, and several files of one connection
+/// may have the same name.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Happened {
-    /// The bytes of a file begin to arrive; `resumed` were there before.
+pub enum FileEvent {
+    /// The contents of a file start to arrive.
     Started {
         /// Its number.
         file: u32,
@@ -31,22 +31,22 @@ pub enum Happened {
         name: String,
         /// Its size.
         size: u64,
-        /// Bytes that were there before.
+        /// Bytes already present from an earlier transfer.
         resumed: u64,
     },
-    /// A file is whole and in its place.
+    /// A file is complete and has its final name.
     Stored {
         /// Its number.
         file: u32,
         /// The name under which it was offered.
         offered: String,
-        /// The name that it has now.
+        /// Its final name.
         name: String,
         /// Its size.
         size: u64,
-        /// Whether it was there already.
+        /// Whether an identical file existed already.
         already: bool,
-        /// From its offer to now.
+        /// Time since its offer.
         took: Duration,
     },
     /// A file was not received.
@@ -60,26 +60,26 @@ pub enum Happened {
     },
 }
 
-/// A file offered and not yet stored or refused.
+/// A file that was offered and is not yet stored or refused.
 #[derive(Debug)]
 struct Outstanding {
     offer: Offer,
     offered_at: Instant,
     done: u64,
-    /// Whether the sender owes an answer to what it was told of what is here.
+    /// Whether the sender has yet to answer the proposed offset.
     proposed: bool,
     refused: bool,
 }
 
 /// An offer of a name that another connection is receiving.
 #[derive(Debug)]
-pub struct Contended {
+pub struct ContendedOffer {
     /// The offer.
     pub offer: Offer,
-    /// When it came.
+    /// When it arrived.
     pub since: Instant,
-    /// How often the other connection was asked for a sign of life.
-    pub asked: u64,
+    /// How many keep-alive probes were sent on the other connection.
+    pub probes: u64,
 }
 
 /// The receiving end of one connection.
@@ -88,31 +88,30 @@ pub struct Incoming {
     writer: Writer,
     parser: Parser,
     out: StreamBuffer,
-    told: u64,
+    reported: u64,
     commands: VecDeque<Command>,
-    /// Commands whose answer is still to come.
+    /// Commands without a reply.
     awaited: usize,
     offered: u32,
     outstanding: Vec<Outstanding>,
-    /// Offers to look at: their name may be claimed by another connection.
+    /// Offers to be checked against the claims of other connections.
     pub(super) new_offers: Vec<Offer>,
-    /// Offers that wait for another connection to end or to show life.
-    pub(super) contended: Vec<Contended>,
-    /// The file whose bytes are arriving, and those not yet handed on.
+    /// Offers that wait for another connection to end or to respond.
+    pub(super) contended: Vec<ContendedOffer>,
+    /// The file whose contents are arriving, and the bytes not yet passed on.
     current: Option<(u32, Vec<u8>)>,
     spare: Vec<Vec<u8>>,
     farewell: bool,
     failure: Option<String>,
     now: Instant,
-    /// When the sender last said something, or something was done for it.
-    moved_at: Instant,
-    /// What happened, in order.
-    pub(super) happened: VecDeque<Happened>,
+    /// When the sender's last message, or the last result for it, arrived.
+    progress_at: Instant,
+    /// Progress events in order.
+    pub(super) events: VecDeque<FileEvent>,
 }
 
 impl Incoming {
-    /// An end whose disk work `writer` does, for a connection that begins `now`: what it brings may be
-    /// looked at before its first turn to work.
+    /// Creates an end that writes through `writer`, for a connection that starts at `now`.
     #[must_use]
     pub fn new(writer: Writer, now: Instant) -> Self {
         let mut out = StreamBuffer::default();
@@ -121,7 +120,7 @@ impl Incoming {
             writer,
             parser: Parser::default(),
             out,
-            told: 0,
+            reported: 0,
             commands: VecDeque::new(),
             awaited: 0,
             offered: 0,
@@ -133,12 +132,12 @@ impl Incoming {
             farewell: false,
             failure: None,
             now,
-            moved_at: now,
-            happened: VecDeque::new(),
+            progress_at: now,
+            events: VecDeque::new(),
         }
     }
 
-    /// The file whose bytes are arriving: number, name, bytes there, size.
+    /// Returns the file whose contents are arriving: number, name, bytes present, size.
     #[must_use]
     pub fn progress(&self) -> Option<(u32, &str, u64, u64)> {
         let (number, _) = self.current.as_ref()?;
@@ -146,24 +145,24 @@ impl Incoming {
         Some((*number, &file.offer.name, file.done, file.offer.size))
     }
 
-    /// When the sender last said something, or something was done for it.
+    /// Returns when the sender's last message, or the last result for it, arrived.
     #[must_use]
-    pub const fn moved_at(&self) -> Instant {
-        self.moved_at
+    pub const fn progress_at(&self) -> Instant {
+        self.progress_at
     }
 
-    /// Lets the thread prepare for an offer that nobody else receives.
+    /// Starts the transfer of an offer whose name nobody else receives.
     pub(super) fn prepare(&mut self, offer: Offer) {
         self.awaited += 1;
         self.commands.push_back(Command::Prepare(offer));
     }
 
-    /// The connection has ended for this reason: files that were on their way are so no more.
+    /// Fails all unfinished files; the connection has ended for `reason`.
     pub(super) fn give_up(&mut self, reason: &str) {
         for outstanding in self.outstanding.drain(..).filter(|file| !file.refused) {
             let Offer { file, name, .. } = outstanding.offer;
             let reason = reason.to_owned();
-            self.happened.push_back(Happened::Failed { file, name, reason });
+            self.events.push_back(FileEvent::Failed { file, name, reason });
         }
     }
 
@@ -171,40 +170,40 @@ impl Incoming {
         let mut files = self.outstanding.iter_mut();
         files
             .find(|file| file.offer.file == number)
-            .ok_or_else(|| "the sender speaks of a file that it did not offer".to_owned())
+            .ok_or_else(|| "the sender named a file that it did not offer".to_owned())
     }
 
-    fn answer_proposal(&mut self, number: u32) -> Result<&mut Outstanding, String> {
+    fn take_proposal(&mut self, number: u32) -> Result<&mut Outstanding, String> {
         let file = self.find(number)?;
         if std::mem::take(&mut file.proposed) {
             return Ok(file);
         }
-        Err("the sender answers what it was not told".to_owned())
+        Err("the sender confirmed an offset that was not proposed".to_owned())
     }
 
     fn handle(&mut self, message: Message) -> Result<(), String> {
         match message {
             Message::Offer(offer) => return self.handle_offer(offer),
             Message::Differs { file } => {
-                self.answer_proposal(file)?;
+                self.take_proposal(file)?;
                 self.awaited += 1;
                 self.commands.push_back(Command::Differs(file));
             }
             Message::Begin { file, offset } => {
-                let outstanding = self.answer_proposal(file)?;
+                let outstanding = self.take_proposal(file)?;
                 let size = outstanding.offer.size;
                 outstanding.done = offset;
-                let started = Happened::Started {
+                let started = FileEvent::Started {
                     file,
                     name: outstanding.offer.name.clone(),
                     size,
                     resumed: offset,
                 };
                 let Some(length) = size.checked_sub(offset).filter(|_| self.current.is_none()) else {
-                    return Err("the sender begins where no file is".to_owned());
+                    return Err("the sender started a file at an invalid place".to_owned());
                 };
                 if length > 0 {
-                    self.happened.push_back(started);
+                    self.events.push_back(started);
                 }
                 self.commands.push_back(Command::Begin(file, offset));
                 self.parser.expect_data(length);
@@ -213,13 +212,13 @@ impl Incoming {
             }
             Message::End { file, hash } => {
                 match self.current.take() {
-                    // It was refused while its bytes arrived, and now they are through.
+                    // The file was refused while its contents arrived, and now they are complete.
                     Some((current, _)) if current == file && self.find(file)?.refused => {
-                        self.settle(file);
+                        self.take_offer(file);
                         return Ok(());
                     }
-                    Some((current, buffer)) if current == file => self.hand_on(file, buffer),
-                    _ => return Err("the sender ends what it did not begin".to_owned()),
+                    Some((current, buffer)) if current == file => self.pass_on(file, buffer),
+                    _ => return Err("the sender ended a file that it did not start".to_owned()),
                 }
                 self.awaited += 1;
                 self.commands.push_back(Command::End(file, hash));
@@ -233,11 +232,11 @@ impl Incoming {
                 self.current.take_if(|(current, _)| *current == file);
                 self.commands.push_back(Command::Withdraw(file));
                 let reason = format!("the sender withdrew it: {}", printable(&reason));
-                self.happened.push_back(Happened::Failed { file, name, reason });
+                self.events.push_back(FileEvent::Failed { file, name, reason });
             }
             Message::Farewell => self.farewell = true,
             Message::Have { .. } | Message::Stored { .. } | Message::Refused { .. } => {
-                return Err("the sender speaks as a receiver".to_owned());
+                return Err("the sender sent a receiver's message".to_owned());
             }
         }
         Ok(())
@@ -245,17 +244,17 @@ impl Incoming {
 
     fn handle_offer(&mut self, offer: Offer) -> Result<(), String> {
         if offer.file != self.offered || self.outstanding.len() >= MAX_OFFERS || self.farewell {
-            return Err("the sender offers more than it may".to_owned());
+            return Err("the sender has too many open offers".to_owned());
         }
         self.offered += 1;
-        if let Err(wrong) = name::check(&offer.name, cfg!(windows)) {
+        if let Err(wrong) = name::check(&offer.name) {
             let (file, reason) = (offer.file, wrong.to_owned());
-            self.say(&Message::Refused {
+            self.send_message(&Message::Refused {
                 file,
                 reason: reason.clone(),
             });
             let name = printable(&offer.name);
-            self.happened.push_back(Happened::Failed { file, name, reason });
+            self.events.push_back(FileEvent::Failed { file, name, reason });
             return Ok(());
         }
         self.outstanding.push(Outstanding {
@@ -269,11 +268,11 @@ impl Incoming {
         Ok(())
     }
 
-    fn say(&mut self, message: &Message) {
+    fn send_message(&mut self, message: &Message) {
         self.out.push(message.encode());
     }
 
-    fn hand_on(&mut self, file: u32, buffer: Vec<u8>) {
+    fn pass_on(&mut self, file: u32, buffer: Vec<u8>) {
         if buffer.is_empty() {
             self.spare.push(buffer);
         } else {
@@ -297,7 +296,7 @@ impl Incoming {
             bytes = rest;
             if buffer.len() == PIECE {
                 let next = self.spare.pop().unwrap_or_default();
-                self.hand_on(number, std::mem::replace(&mut buffer, next));
+                self.pass_on(number, std::mem::replace(&mut buffer, next));
             }
         }
         self.current = Some((number, buffer));
@@ -321,16 +320,16 @@ impl Incoming {
                     if let Ok(outstanding) = self.find(file) {
                         outstanding.proposed = true;
                     }
-                    self.say(&Message::Have { file, offset, hash });
+                    self.send_message(&Message::Have { file, offset, hash });
                 }
                 Reply::Stored(file, already, name) => {
-                    self.say(&Message::Stored {
+                    self.send_message(&Message::Stored {
                         file,
                         already,
                         name: name.clone(),
                     });
-                    if let Some(settled) = self.settle(file) {
-                        self.happened.push_back(Happened::Stored {
+                    if let Some(settled) = self.take_offer(file) {
+                        self.events.push_back(FileEvent::Stored {
                             file,
                             offered: settled.offer.name,
                             name,
@@ -341,11 +340,11 @@ impl Incoming {
                     }
                 }
                 Reply::Refused(file, reason) => {
-                    self.say(&Message::Refused {
+                    self.send_message(&Message::Refused {
                         file,
                         reason: reason.clone(),
                     });
-                    // Its bytes may still be arriving.
+                    // Its contents may still be arriving.
                     let current = self.current.as_ref().is_some_and(|(current, _)| *current == file);
                     let name = match self.find(file) {
                         Ok(outstanding) => {
@@ -355,16 +354,16 @@ impl Incoming {
                         Err(_) => continue,
                     };
                     if !current {
-                        self.settle(file);
+                        self.take_offer(file);
                     }
-                    self.happened.push_back(Happened::Failed { file, name, reason });
+                    self.events.push_back(FileEvent::Failed { file, name, reason });
                 }
             }
             self.awaited = self.awaited.saturating_sub(1);
         }
     }
 
-    fn settle(&mut self, number: u32) -> Option<Outstanding> {
+    fn take_offer(&mut self, number: u32) -> Option<Outstanding> {
         let at = self
             .outstanding
             .iter()
@@ -401,7 +400,7 @@ impl Application for Incoming {
     }
 
     fn receive(&mut self, mut bytes: &[u8]) {
-        self.moved_at = self.now;
+        self.progress_at = self.now;
         while self.failure.is_none() {
             let result = match self.parser.next(&mut bytes) {
                 Ok(None) => return,
@@ -419,21 +418,21 @@ impl Application for Incoming {
     fn peer_finished(&mut self) {
         if !self.farewell {
             self.failure
-                .get_or_insert_with(|| "the sender left without a farewell".to_owned());
+                .get_or_insert_with(|| "the sender closed the connection early".to_owned());
         }
     }
 
     fn work(&mut self, now: Instant, _: u64) -> Result<Work, String> {
         self.now = now;
         if self.awaited > 0 {
-            self.moved_at = now;
+            self.progress_at = now;
         }
         self.handle_replies()?;
         if let Some(failure) = &self.failure {
             return Err(failure.clone());
         }
         self.send_commands()?;
-        let written = self.out.end() - std::mem::replace(&mut self.told, self.out.end());
+        let written = self.out.end() - std::mem::replace(&mut self.reported, self.out.end());
         Ok(Work {
             written,
             finish: self.is_complete(),

@@ -1,27 +1,27 @@
-//! What the two ends of a file transfer say to each other.
+//! Messages of a file transfer.
 //!
-//! Either stream begins with [`GREETING`]. Then come messages: kind (1 byte), length of the body
-//! (4 bytes, big-endian), body. The bytes of a file follow its [`Message::Begin`] without any
-//! framing, and its [`Message::End`] follows them.
+//! Each stream starts with [`GREETING`], followed by messages: type (1 byte), length of the body (4 bytes,
+//! big-endian), body. The contents of a file follow its [`Message::Begin`] without framing and precede its
+//! [`Message::End`].
 //!
 //! ```text
 //! sender                                   receiver
 //! Offer {file, size, name}          →
-//!                                   ←      Have {file, offset, hash of what is held}
-//! Differs {file}                    →      (what is held is not how the file begins: try again)
+//!                                   ←      Have {file, offset, hash of the first offset bytes}
+//! Differs {file}                    →      (the file starts differently: try again)
 //!                                   ←      Have {file, 0, hash of nothing}
 //! Begin {file, offset}, bytes, End  →
 //!                                   ←      Stored {file, name}
 //! Farewell                          →      (no more offers)
 //! ```
 
-/// What either stream begins with: what this is, and its version.
+/// First bytes of each stream: protocol and version.
 pub const GREETING: [u8; 16] = *b"longfat files 1\n";
 /// The longest body of a message.
 pub const MAX_BODY: usize = 4096;
 /// Bytes before the body.
 pub const HEAD: usize = 5;
-/// Offers that may wait for their `Stored` or `Refused` at a time.
+/// Offers without a `Stored` or `Refused` at a time.
 pub const MAX_OFFERS: usize = 8;
 /// The longest text in a message, in bytes.
 const MAX_TEXT: usize = 1024;
@@ -29,73 +29,73 @@ const MAX_TEXT: usize = 1024;
 /// One message. `file` numbers the offers of a connection from 0.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Message {
-    /// The sender has this file.
+    /// The sender offers this file.
     Offer(Offer),
-    /// The receiver holds the first `offset` bytes of it, whose BLAKE3 is `hash`.
+    /// The receiver has the first `offset` bytes, whose BLAKE3 hash is `hash`.
     Have {
         /// The file.
         file: u32,
-        /// Bytes held.
+        /// Number of bytes.
         offset: u64,
         /// Their hash.
         hash: [u8; 32],
     },
-    /// The file does not begin like that.
+    /// The file starts differently.
     Differs {
         /// The file.
         file: u32,
     },
-    /// It does; the bytes from `offset` to the end follow.
+    /// The file starts like that; the bytes from `offset` to the end follow.
     Begin {
         /// The file.
         file: u32,
-        /// Where they begin.
+        /// Position of the first byte.
         offset: u64,
     },
-    /// The bytes have ended; this is the BLAKE3 of the whole file.
+    /// The contents are complete; carries the BLAKE3 hash of the whole file.
     End {
         /// The file.
         file: u32,
         /// The hash.
         hash: [u8; 32],
     },
-    /// The sender cannot send the file, or what it has sent is not valid.
+    /// The sender cannot send the file, or has sent invalid contents.
     Withdraw {
         /// The file.
         file: u32,
         /// Why, in one line.
         reason: String,
     },
-    /// The file is whole and in its place.
+    /// The file is complete and has its final name.
     Stored {
         /// The file.
         file: u32,
-        /// Whether it was there already.
+        /// Whether an identical file existed already.
         already: bool,
-        /// The name that it has.
+        /// Its final name.
         name: String,
     },
-    /// The receiver does not take the file.
+    /// The receiver rejects the file.
     Refused {
         /// The file.
         file: u32,
         /// Why, in one line.
         reason: String,
     },
-    /// There will be no more offers.
+    /// No more offers follow.
     Farewell,
 }
 
-/// What the sender says of a file.
+/// Description of an offered file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Offer {
     /// The file.
     pub file: u32,
     /// Its size in bytes.
     pub size: u64,
-    /// When it was last modified, in nanoseconds since 1970; 0 if not known.
+    /// Modification time in nanoseconds since 1970; 0 if not known.
     pub modified: u64,
-    /// Whether it is a program.
+    /// Whether it is executable.
     pub executable: bool,
     /// Its name, without directories.
     pub name: String,
@@ -111,7 +111,7 @@ const STORED: u8 = 7;
 const REFUSED: u8 = 8;
 const FAREWELL: u8 = 9;
 
-/// Text from the peer made fit for a terminal: one line, nothing that moves the cursor.
+/// Makes text from the peer safe for a terminal: one line without control characters.
 #[must_use]
 pub fn printable(text: &str) -> String {
     text.chars()
@@ -134,7 +134,7 @@ fn shorten(text: &str) -> &[u8] {
 }
 
 impl Message {
-    /// The message as bytes.
+    /// Returns the message as bytes.
     #[must_use]
     pub fn encode(&self) -> Vec<u8> {
         let mut out = vec![0; HEAD];
@@ -191,7 +191,7 @@ impl Message {
         out
     }
 
-    /// The message of this kind and body; `None` for what is none.
+    /// Returns the message of this type and body; `None` if they are invalid.
     #[must_use]
     pub fn decode(kind: u8, body: &[u8]) -> Option<Self> {
         let mut rest = Reader { body };
@@ -271,35 +271,35 @@ impl Reader<'_> {
     }
 }
 
-/// What a [`Parser`] finds next.
+/// One item of a stream.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Parsed<'a> {
-    /// A whole message.
+    /// A complete message.
     Message(Message),
     /// Bytes of a file.
     Data(&'a [u8]),
 }
 
-/// Cuts a stream that arrives in pieces into messages and the bytes of files.
+/// Splits a stream that arrives in pieces into messages and file contents.
 #[derive(Debug, Default)]
 pub struct Parser {
     greeted: bool,
-    /// The beginning of something that has not arrived whole.
+    /// The beginning of an incomplete message.
     partial: Vec<u8>,
-    /// Bytes of a file still to come.
+    /// Bytes of file contents still to come.
     data: u64,
 }
 
 impl Parser {
-    /// The next `bytes` bytes belong to a file.
+    /// Treats the next `bytes` bytes as file contents.
     pub const fn expect_data(&mut self, bytes: u64) {
         self.data = bytes;
     }
 
-    /// Takes the next thing off the front of `bytes`; `None` if there is nothing whole.
+    /// Takes the next item off the front of `bytes`; `None` if it is incomplete.
     ///
     /// # Errors
-    /// What is wrong, if the peer does not speak this language.
+    /// The violation, if the stream is not valid.
     pub fn next<'a>(&mut self, bytes: &mut &'a [u8]) -> Result<Option<Parsed<'a>>, &'static str> {
         if self.data > 0 {
             if bytes.is_empty() {
@@ -316,7 +316,7 @@ impl Parser {
                 return Ok(None);
             }
             if self.partial != GREETING {
-                return Err("the peer does not transfer files, or is of another version");
+                return Err("the peer does not transfer files, or has a different version");
             }
             self.greeted = true;
             self.partial.clear();
@@ -333,12 +333,12 @@ impl Parser {
             return Ok(None);
         }
         let message = Message::decode(self.partial[0], &self.partial[HEAD..])
-            .ok_or("the peer sent a message that makes no sense")?;
+            .ok_or("the peer sent an invalid message")?;
         self.partial.clear();
         Ok(Some(Parsed::Message(message)))
     }
 
-    /// Moves bytes until `partial` has `length`; says whether it has.
+    /// Moves bytes until `partial` has `length`; returns whether it has.
     fn gather(&mut self, bytes: &mut &[u8], length: usize) -> bool {
         let missing = length.saturating_sub(self.partial.len()).min(bytes.len());
         let (head, rest) = bytes.split_at(missing);
@@ -381,7 +381,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_stream_in_pieces_is_read_back(
+        fn parses_a_stream_in_pieces(
             messages in prop::collection::vec((any_message(), prop::collection::vec(any::<u8>(), 0..50)), 0..8),
             cuts in prop::collection::vec(1_usize..30, 1..50),
         ) {
@@ -415,7 +415,7 @@ mod tests {
         }
 
         #[test]
-        fn nonsense_is_refused_and_never_panics(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
+        fn refuses_nonsense_without_a_panic(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
             let mut parser = Parser { greeted: true, ..Parser::default() };
             let mut rest = &bytes[..];
             while let Ok(Some(_)) = parser.next(&mut rest) {}
@@ -424,7 +424,7 @@ mod tests {
     }
 
     #[test]
-    fn another_language_is_noticed() {
+    fn detects_another_protocol() {
         let mut bytes = &b"GET / HTTP/1.1\r\nHost: x"[..];
         assert!(Parser::default().next(&mut bytes).is_err());
     }

@@ -1,4 +1,4 @@
-//! Files over one connection: offered, resumed where they were left, verified, renamed when whole.
+//! Files over one connection: offered, resumed after an interruption, verified by hash, renamed when complete.
 
 mod claims;
 mod directory;
@@ -13,7 +13,7 @@ mod send;
 mod stream_buffer;
 mod writer;
 
-pub use incoming::Happened;
+pub use incoming::FileEvent;
 pub use outgoing::Outcome;
 pub use receive::{ReceiveEvent, ReceiveOptions, ReceiveReport, receive};
 pub use send::{SendOptions, SendProgress, SendReport, SentFile, resolve, send_files};

@@ -1,5 +1,4 @@
-//! The sending end of a connection: offers files, streams what the receiver lacks of them, and
-//! gathers what became of each.
+//! The sending end of a connection: offers files, streams the missing part of each, and collects the results.
 
 use std::collections::VecDeque;
 use std::sync::atomic::Ordering;
@@ -14,10 +13,10 @@ use super::reader::{Command, FileReader, PIECE, Reply, Source};
 use super::stream_buffer::StreamBuffer;
 use crate::session::{Application, Work};
 
-/// Bytes that may wait in the connection for their first departure.
+/// Bytes that may wait in the connection for their first transmission.
 const MAX_UNSENT: u64 = 4 << 20;
 
-/// What became of a file.
+/// Result of a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Outcome {
     /// The receiver has it, under this name.
@@ -36,26 +35,26 @@ pub struct Outgoing {
     reader: FileReader,
     parser: Parser,
     out: StreamBuffer,
-    told: u64,
+    reported: u64,
     acknowledged: u64,
     offered: usize,
-    /// The file whose bytes go out now.
+    /// The file whose contents are being sent.
     streaming: Option<u32>,
-    /// Messages that wait for the end of those.
+    /// Messages that wait for the end of the contents.
     deferred: VecDeque<Message>,
     outcomes: Vec<Option<Outcome>>,
-    /// Bytes that the receiver held before, of each file that has begun.
+    /// Bytes that the receiver already had, of each file that has started.
     resumed: Vec<u64>,
-    /// Bytes of files handed to the stream.
+    /// Bytes of file contents passed to the stream.
     streamed: u64,
     awaited: usize,
-    said_farewell: bool,
+    farewell_sent: bool,
     peer_finished: bool,
     failure: Option<String>,
 }
 
 impl Outgoing {
-    /// An end that sends `sources` under `names`.
+    /// Creates an end that sends `sources` under `names`.
     #[must_use]
     pub fn new(sources: Vec<Source>, names: Vec<String>, reader: FileReader) -> Self {
         let mut out = StreamBuffer::default();
@@ -67,7 +66,7 @@ impl Outgoing {
             reader,
             parser: Parser::default(),
             out,
-            told: 0,
+            reported: 0,
             acknowledged: 0,
             offered: 0,
             streaming: None,
@@ -76,52 +75,52 @@ impl Outgoing {
             resumed: vec![0; count],
             streamed: 0,
             awaited: 0,
-            said_farewell: false,
+            farewell_sent: false,
             peer_finished: false,
             failure: None,
         }
     }
 
-    /// What became of each file, as far as it is known.
+    /// Returns the result of each file, once known.
     #[must_use]
     pub fn outcomes(&self) -> &[Option<Outcome>] {
         &self.outcomes
     }
 
-    /// Bytes of each file that the receiver held before.
+    /// Returns how many bytes of each file the receiver already had.
     #[must_use]
     pub fn resumed(&self) -> &[u64] {
         &self.resumed
     }
 
-    /// Bytes of all files that the receiver holds: what it held before, and what it acknowledged.
+    /// Returns how many bytes of all files the receiver has: earlier ones and acknowledged ones.
     #[must_use]
     pub fn done(&self) -> u64 {
         let on_the_way = self.out.end() - self.acknowledged;
         self.resumed.iter().sum::<u64>() + self.streamed.saturating_sub(on_the_way)
     }
 
-    /// Bytes of files that were handed to the connection.
+    /// Returns how many bytes of file contents were passed to the connection.
     #[must_use]
     pub const fn streamed(&self) -> u64 {
         self.streamed
     }
 
-    /// The file whose bytes go out now, or the next one.
+    /// Returns the file whose contents are being sent, or the next one.
     #[must_use]
     pub fn current(&self) -> usize {
-        let unsettled = || self.outcomes.iter().position(Option::is_none);
+        let pending = || self.outcomes.iter().position(Option::is_none);
         let last = self.outcomes.len().saturating_sub(1);
         self.streaming
-            .map_or_else(|| unsettled().unwrap_or(last), |file| file as usize)
+            .map_or_else(|| pending().unwrap_or(last), |file| file as usize)
     }
 
-    fn say(&mut self, message: Message) {
+    fn send_message(&mut self, message: Message) {
         self.deferred.push_back(message);
     }
 
-    /// Says what was put off, unless a file's bytes are going out.
-    fn speak(&mut self) {
+    /// Sends deferred messages, unless file contents are being sent.
+    fn send_deferred(&mut self) {
         while self.streaming.is_none() {
             let Some(message) = self.deferred.pop_front() else {
                 return;
@@ -129,12 +128,12 @@ impl Outgoing {
             self.out.push(message.encode());
             if let Message::Begin { file, .. } = message {
                 self.streaming = Some(file);
-                self.tell_reader(Command::Stream(file));
+                self.command_reader(Command::Stream(file));
             }
         }
     }
 
-    fn tell_reader(&mut self, command: Command) {
+    fn command_reader(&mut self, command: Command) {
         self.awaited += 1;
         if self.reader.commands.send(command).is_err() {
             self.failure = Some("the reading thread has failed".to_owned());
@@ -142,11 +141,11 @@ impl Outgoing {
     }
 
     fn offer(&mut self) {
-        let unsettled = self.outcomes[..self.offered]
+        let pending = self.outcomes[..self.offered]
             .iter()
             .filter(|o| o.is_none())
             .count();
-        for _ in unsettled..MAX_OFFERS {
+        for _ in pending..MAX_OFFERS {
             let Some(source) = self.sources.get(self.offered) else {
                 break;
             };
@@ -161,23 +160,23 @@ impl Outgoing {
                 name: self.names[self.offered].clone(),
             };
             self.offered += 1;
-            self.say(Message::Offer(offer));
+            self.send_message(Message::Offer(offer));
         }
-        if self.offered == self.sources.len() && !self.said_farewell {
-            self.said_farewell = true;
-            self.say(Message::Farewell);
+        if self.offered == self.sources.len() && !self.farewell_sent {
+            self.farewell_sent = true;
+            self.send_message(Message::Farewell);
         }
     }
 
-    fn settle(&mut self, file: u32, outcome: Outcome) {
+    fn record_outcome(&mut self, file: u32, outcome: Outcome) {
         if let Some(slot) = self.outcomes.get_mut(file as usize) {
             slot.get_or_insert(outcome);
         }
     }
 
-    /// There is no way to leave out the rest of a file's bytes but to end the connection: the files
-    /// after it are not sent either.
-    fn hang_up(&mut self, file: u32, reason: &str) -> String {
+    /// Aborts the connection, because a receiver cannot skip the rest of a file's contents. The files after it are not
+    /// sent either.
+    fn abort_at(&mut self, file: u32, reason: &str) -> String {
         let reason = format!("{}: {reason}", self.sources[file as usize].path.display());
         for outcome in &mut self.outcomes {
             outcome.get_or_insert_with(|| Outcome::Failed(format!("not sent, after {reason}")));
@@ -186,26 +185,26 @@ impl Outgoing {
     }
 
     fn withdraw(&mut self, file: u32, reason: String) {
-        self.settle(file, Outcome::Failed(reason.clone()));
-        self.say(Message::Withdraw { file, reason });
+        self.record_outcome(file, Outcome::Failed(reason.clone()));
+        self.send_message(Message::Withdraw { file, reason });
     }
 
     fn handle(&mut self, message: Message) -> Result<(), String> {
         let (Message::Have { file, .. } | Message::Stored { file, .. } | Message::Refused { file, .. }) =
             &message
         else {
-            return Err("the receiver speaks as a sender".to_owned());
+            return Err("the receiver sent a sender's message".to_owned());
         };
         if *file as usize >= self.offered {
-            return Err("the receiver speaks of a file that was not offered".to_owned());
+            return Err("the receiver named a file that was not offered".to_owned());
         }
         match message {
             Message::Have { file, offset, hash } if self.outcomes[file as usize].is_none() => {
-                self.tell_reader(Command::Check(file, offset, hash));
+                self.command_reader(Command::Check(file, offset, hash));
             }
             Message::Stored { file, already, name } => {
                 let name = printable(&name);
-                self.settle(
+                self.record_outcome(
                     file,
                     if already {
                         Outcome::Already(name)
@@ -215,10 +214,10 @@ impl Outgoing {
                 );
             }
             Message::Refused { file, reason } => {
-                let reason = format!("the receiver says: {}", printable(&reason));
-                self.settle(file, Outcome::Failed(reason.clone()));
+                let reason = format!("refused by the receiver: {}", printable(&reason));
+                self.record_outcome(file, Outcome::Failed(reason.clone()));
                 if self.streaming == Some(file) {
-                    return Err(self.hang_up(file, &reason));
+                    return Err(self.abort_at(file, &reason));
                 }
             }
             _ => {}
@@ -235,22 +234,22 @@ impl Outgoing {
             }
             Reply::Checked(file, offset, true) => {
                 self.resumed[file as usize] = offset;
-                self.say(Message::Begin { file, offset });
+                self.send_message(Message::Begin { file, offset });
             }
-            Reply::Checked(file, _, false) => self.say(Message::Differs { file }),
+            Reply::Checked(file, _, false) => self.send_message(Message::Differs { file }),
             Reply::Ended(file, hash) => {
                 self.streaming = None;
                 self.deferred.push_front(Message::End { file, hash });
             }
             Reply::Changed(file, reason) => {
                 self.streaming = None;
-                self.settle(file, Outcome::Failed(reason.clone()));
+                self.record_outcome(file, Outcome::Failed(reason.clone()));
                 self.deferred.push_front(Message::Withdraw { file, reason });
             }
             Reply::Unreadable(file, reason) => self.withdraw(file, reason),
             Reply::Broken(file, reason) => {
-                self.settle(file, Outcome::Failed(reason.clone()));
-                return Err(self.hang_up(file, &reason));
+                self.record_outcome(file, Outcome::Failed(reason.clone()));
+                return Err(self.abort_at(file, &reason));
             }
         }
         self.awaited -= 1;
@@ -272,10 +271,6 @@ impl Application for Outgoing {
         }
     }
 
-    fn has_room(&self) -> bool {
-        true
-    }
-
     fn receive(&mut self, mut bytes: &[u8]) {
         while self.failure.is_none() {
             let result = match self.parser.next(&mut bytes) {
@@ -294,9 +289,9 @@ impl Application for Outgoing {
 
     fn work(&mut self, _: Instant, unsent: u64) -> Result<Work, String> {
         self.offer();
-        self.speak();
+        self.send_deferred();
         let mut starved = false;
-        while self.failure.is_none() && unsent + (self.out.end() - self.told) < MAX_UNSENT {
+        while self.failure.is_none() && unsent + (self.out.end() - self.reported) < MAX_UNSENT {
             match self.reader.replies.try_recv() {
                 Ok(reply) => self.failure = self.handle_reply(reply).err(),
                 Err(TryRecvError::Empty) => {
@@ -307,16 +302,16 @@ impl Application for Outgoing {
                     self.failure = Some("the reading thread has failed".to_owned());
                 }
             }
-            self.speak();
+            self.send_deferred();
         }
         if let Some(failure) = &self.failure {
             return Err(failure.clone());
         }
         if self.peer_finished && !self.is_complete() {
-            return Err("the receiver left before it had everything".to_owned());
+            return Err("the receiver closed the connection early".to_owned());
         }
         Ok(Work {
-            written: self.out.end() - std::mem::replace(&mut self.told, self.out.end()),
+            written: self.out.end() - std::mem::replace(&mut self.reported, self.out.end()),
             finish: self.peer_finished,
             again_soon: starved,
             again_at: None,

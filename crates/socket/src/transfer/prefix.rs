@@ -1,16 +1,16 @@
-//! The hash of how a file begins: what both ends compare before a transfer goes on where it was left.
+//! The hash of a file's first bytes, which both ends compare before they resume a transfer.
 
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom};
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// Bytes read at a time; between two such pieces it is looked whether the work is still wanted.
+/// Bytes read at a time; cancellation is checked between pieces.
 const PIECE: usize = 1 << 20;
 
-/// The BLAKE3 state after the first `length` bytes of `file`, which is left positioned behind them.
+/// Returns the BLAKE3 state after the first `length` bytes of `file`, and leaves the file positioned behind them.
 ///
 /// # Errors
-/// What reading gives, `UnexpectedEof` for a shorter file, `Interrupted` once `cancelled` is set.
+/// Errors of reading, `UnexpectedEof` for a shorter file, `Interrupted` once `cancelled` is set.
 pub fn hash(file: &mut File, length: u64, cancelled: &AtomicBool) -> io::Result<blake3::Hasher> {
     file.seek(SeekFrom::Start(0))?;
     let mut hasher = blake3::Hasher::new();

@@ -1,5 +1,5 @@
-//! The thread that reads and hashes the files of a sending connection, so that the connection never
-//! waits for a disk, and what is sent again is what was sent.
+//! The thread that reads and hashes the files of a sending connection. The connection never waits for a disk, and
+//! retransmissions carry the same bytes.
 
 use std::collections::HashMap;
 use std::fs::File;
@@ -18,7 +18,7 @@ pub const PIECE: usize = 512 << 10;
 /// Pieces read ahead of the connection.
 const AHEAD: usize = 6;
 
-/// A file to send, as it was when it was looked at.
+/// A file to send, with its metadata at the time of the offer.
 #[derive(Clone, Debug)]
 pub struct Source {
     /// Its path.
@@ -27,12 +27,12 @@ pub struct Source {
     pub size: u64,
     /// When it was last modified.
     pub modified: Option<SystemTime>,
-    /// Whether it is a program.
+    /// Whether it is executable.
     pub executable: bool,
 }
 
 impl Source {
-    /// Looks at the file at `path`.
+    /// Reads the metadata of the file at `path`.
     ///
     /// # Errors
     /// Why it cannot be sent, in one line.
@@ -42,9 +42,9 @@ impl Source {
             return Err("is a directory: only files can be sent".to_owned());
         }
         if !metadata.is_file() {
-            return Err("is no plain file".to_owned());
+            return Err("is not a regular file".to_owned());
         }
-        // A file that may not be read is better known before anything is sent.
+        // An unreadable file should be reported before anything is sent.
         File::open(path).map_err(|error| plain(&error))?;
         Ok(Self {
             path: path.to_owned(),
@@ -54,49 +54,49 @@ impl Source {
         })
     }
 
-    /// Whether the open `file` is still as it was.
+    /// Whether the open `file` still has the same size and modification time.
     fn is_unchanged(&self, file: &File) -> io::Result<bool> {
         let metadata = file.metadata()?;
         Ok(metadata.len() == self.size && metadata.modified().ok() == self.modified)
     }
 }
 
-/// What the thread is told. `u32`s are numbers of files.
+/// Commands to the thread. `u32`s are numbers of files.
 #[derive(Debug)]
 pub enum Command {
-    /// Do the first so many bytes have this hash?
+    /// Compare the hash of the first bytes (their number is the second field).
     Check(u32, u64, [u8; 32]),
-    /// Read the rest, from where the last check ended.
+    /// Read the rest, from the end of the last check.
     Stream(u32),
 }
 
-/// What the thread answers.
+/// Replies of the thread.
 #[derive(Debug)]
 pub enum Reply {
-    /// Whether they have.
+    /// Whether the hashes are equal.
     Checked(u32, u64, bool),
-    /// The next bytes of the file that is streamed.
+    /// The next bytes of the streamed file.
     Piece(Vec<u8>),
-    /// That was all; the hash of the whole file.
+    /// End of the file; its hash.
     Ended(u32, [u8; 32]),
-    /// The whole was sent, but it is not what one file held at one time.
+    /// The file was sent completely but changed meanwhile.
     Changed(u32, String),
-    /// It cannot be opened.
+    /// The file cannot be opened.
     Unreadable(u32, String),
-    /// It cannot be read on.
+    /// Reading failed.
     Broken(u32, String),
 }
 
-/// The thread, as its connection sees it.
+/// Channels of the thread.
 #[derive(Debug)]
 pub struct FileReader {
-    /// Where commands go.
+    /// Commands to the thread.
     pub commands: Sender<Command>,
-    /// Where answers come from.
+    /// Replies from the thread.
     pub replies: Receiver<Reply>,
-    /// Where buffers go that are no longer needed.
+    /// Used buffers, returned to the thread.
     pub spare: Sender<Vec<u8>>,
-    /// Set to let it end early.
+    /// Set to stop it early.
     pub cancelled: Arc<AtomicBool>,
 }
 
@@ -104,7 +104,7 @@ impl FileReader {
     /// Starts a thread that reads `sources`.
     ///
     /// # Errors
-    /// The system's, if there can be no more threads.
+    /// The system's, if no thread can be started.
     pub fn start(sources: Vec<Source>) -> io::Result<Self> {
         let (commands, inbox) = channel();
         let (outbox, replies) = sync_channel(AHEAD);
@@ -146,7 +146,7 @@ struct Disk {
 const CHANGED: &str = "it changed while it was sent";
 
 impl Disk {
-    /// Does what it is told; `None` if nobody listens any more.
+    /// Executes a command; `None` if nobody receives replies any more.
     fn handle(&mut self, command: Command) -> Option<()> {
         let reply = match command {
             Command::Check(number, length, hash) => match self.check(number, length, hash) {
@@ -183,7 +183,7 @@ impl Disk {
         Ok(same)
     }
 
-    /// Sends the rest of a file; gives its hash, or nothing if the file changed meanwhile.
+    /// Sends the rest of a file; returns its hash, or `None` if the file changed meanwhile.
     fn stream(&mut self, number: u32) -> Option<io::Result<Option<[u8; 32]>>> {
         let size = self.sources[number as usize].size;
         let Some((mut file, mut hasher, mut at)) = self.open.remove(&number) else {

@@ -1,4 +1,4 @@
-//! `receive`: takes files from whoever sends them, into one directory.
+//! `receive`: receives files from any sender into one directory.
 
 use std::net::SocketAddr;
 use std::ops::ControlFlow;
@@ -10,7 +10,7 @@ use foundation::{Duration, Instant};
 
 use super::claims::Claims;
 use super::directory::{Directory, plain};
-use super::incoming::{Contended, Happened, Incoming};
+use super::incoming::{ContendedOffer, FileEvent, Incoming};
 use super::writer::Writer;
 use crate::client::TICK;
 use crate::datagrams::Peer;
@@ -18,33 +18,33 @@ use crate::error::Error;
 use crate::server::{Server, Service, Sessions};
 use crate::session::{End, Session};
 
-/// How long a connection that receives a file may be silent before another one that offers a file of
-/// the same name takes its place: its sender was killed and started again, most likely.
+/// How long a connection that receives a file may be silent before another one that offers the same name replaces it:
+/// most likely its sender was killed and restarted.
 const CONTEST: Duration = Duration::from_millis(1500);
-/// Within the contest the connection is asked for a sign of life this often.
-const ASK: Duration = Duration::from_millis(300);
-/// A connection heard this late in the contest is alive.
+/// Interval of the probes on the silent connection.
+const PROBE_INTERVAL: Duration = Duration::from_millis(300);
+/// A connection is alive if a frame arrived this long after the start of the contest or later.
 const ALIVE: Duration = Duration::from_millis(900);
 
-/// A sender that says nothing for so long, though it is there, gives its place to others. (It may
-/// have to read much before it can say whether what is here is how its file begins.)
+/// How long a connected sender may send no message before its place is freed. The time covers hashing of a large file
+/// before the transfer resumes.
 const IDLE: Duration = Duration::from_secs(600);
 
-/// How to receive.
+/// Options of a receiver.
 #[derive(Clone, Debug)]
 pub struct ReceiveOptions {
-    /// Where to listen. Port 0 takes any free one.
+    /// The address to listen at. Port 0 takes any free port.
     pub listen: SocketAddr,
-    /// Where files go. It must exist.
+    /// Target directory. It must exist.
     pub directory: PathBuf,
-    /// End after the first connection that ends.
+    /// Stop after the first connection.
     pub once: bool,
-    /// Connections at a time, default 32: further ones are told that the receiver is busy.
+    /// Connections at a time, default 32. Further ones are refused as busy.
     pub max_connections: usize,
 }
 
 impl ReceiveOptions {
-    /// Receives files at `listen` into `directory` until told to stop.
+    /// Receives files at `listen` into `directory` until stopped.
     #[must_use]
     pub const fn new(listen: SocketAddr, directory: PathBuf) -> Self {
         Self {
@@ -56,16 +56,16 @@ impl ReceiveOptions {
     }
 }
 
-/// What the caller is told while receiving. `peer` is the sender's address.
+/// Events of a receiver. `peer` is the sender's address.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ReceiveEvent {
-    /// Senders can come, to this address.
+    /// The receiver listens at this address.
     Listening(SocketAddr),
-    /// A sender has come.
+    /// A sender has connected.
     Connected(SocketAddr),
-    /// Something happened to a file.
-    File(SocketAddr, Happened),
-    /// So much of a file is there. Told at most 20 times a second.
+    /// Progress of a file.
+    File(SocketAddr, FileEvent),
+    /// Bytes received of a file; at most 20 times a second.
     Progress {
         /// The sender.
         peer: SocketAddr,
@@ -73,23 +73,23 @@ pub enum ReceiveEvent {
         file: u32,
         /// The file.
         name: String,
-        /// Bytes of it that are there.
+        /// Bytes received.
         done: u64,
         /// Its size.
         size: u64,
     },
-    /// A sender has left; with the reason if not in peace.
+    /// A sender has disconnected; with the reason unless it finished.
     Disconnected(SocketAddr, Option<String>),
-    /// Nothing; a chance to stop. Told at least 20 times a second.
+    /// An opportunity to stop; at least 20 times a second.
     Tick,
 }
 
-/// What was received.
+/// Totals of a receiver.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ReceiveReport {
-    /// Files that are whole and in their place.
+    /// Complete files.
     pub files: u64,
-    /// Of these, the ones that were there already.
+    /// Of these, files that existed already.
     pub already: u64,
     /// Bytes of all these files.
     pub bytes: u64,
@@ -99,14 +99,12 @@ pub struct ReceiveReport {
 
 /// Receives files until `on_event` breaks, or with [`ReceiveOptions::once`] until a connection has ended.
 ///
-/// A file appears under its name when it is whole, its BLAKE3 agrees with the sender's, and it is on
-/// the disk. Until then it is `.NAME.longfat-part`, from which a later transfer resumes; a transfer that fills the disk
-/// removes what it wrote. A file that
-/// exists is never replaced: one with the same content counts as received, beside another one the
-/// new one gets a number ("notes (1).txt").
-///
+/// A file gets its name when it is complete, its BLAKE3 hash equals the sender's, and it is on the disk. Until then it
+/// is `.NAME.longfat-part`, from which a later transfer resumes; a transfer that fills the disk removes what it wrote.
+/// An existing file is never replaced: one with the same content counts as received, otherwise the new file gets a
+/// number ("notes (1).txt").
 /// # Errors
-/// [`Error`] if the directory or the address is not to be had, or the socket fails.
+/// [`Error`] if the directory or the address is not available, or the socket fails.
 pub fn receive(
     options: &ReceiveOptions,
     on_event: &mut dyn FnMut(ReceiveEvent) -> ControlFlow<()>,
@@ -132,7 +130,7 @@ pub fn receive(
     }
     let report = receiver.report;
     for thread in receiver.threads {
-        // What has arrived goes to the disk before this ends.
+        // Pending writes finish before the function returns.
         let _ = thread.join();
     }
     Ok(report)
@@ -150,36 +148,36 @@ struct FileReceiver<'a> {
 }
 
 impl FileReceiver<'_> {
-    fn tell(&mut self, peer: SocketAddr, happened: Happened) -> ControlFlow<()> {
-        match &happened {
-            Happened::Started { .. } => {}
-            Happened::Stored { size, already, .. } => {
+    fn report_file(&mut self, peer: SocketAddr, event: FileEvent) -> ControlFlow<()> {
+        match &event {
+            FileEvent::Started { .. } => {}
+            FileEvent::Stored { size, already, .. } => {
                 self.report.files += 1;
                 self.report.already += u64::from(*already);
                 self.report.bytes += size;
             }
-            Happened::Failed { .. } => self.report.failures += 1,
+            FileEvent::Failed { .. } => self.report.failures += 1,
         }
-        (self.on_event)(ReceiveEvent::File(peer, happened))
+        (self.on_event)(ReceiveEvent::File(peer, event))
     }
 
-    /// Decides about offers of names that other connections are receiving.
-    fn arbitrate(&self, now: Instant, sessions: &mut Sessions<Incoming>) {
-        let mut ask = Vec::new();
-        let mut doomed = Vec::new();
-        let heard: Vec<(u64, Instant)> = sessions.iter_mut().map(|(n, s)| (n, s.heard_at())).collect();
+    /// Decides on offers of names that other connections are receiving.
+    fn resolve_conflicts(&self, now: Instant, sessions: &mut Sessions<Incoming>) {
+        let mut probed = Vec::new();
+        let mut silent = Vec::new();
+        let arrivals: Vec<(u64, Instant)> = sessions.iter_mut().map(|(n, s)| (n, s.last_arrival())).collect();
         let is_alive = |session: u64, since: Instant| {
-            heard
+            arrivals
                 .iter()
                 .any(|&(number, at)| number == session && at >= since + ALIVE)
         };
         for (number, session) in sessions.iter_mut() {
             let incoming = session.application_mut();
             for offer in std::mem::take(&mut incoming.new_offers) {
-                incoming.contended.push(Contended {
+                incoming.contended.push(ContendedOffer {
                     offer,
                     since: now,
-                    asked: 0,
+                    probes: 0,
                 });
             }
             if incoming.contended.is_empty() {
@@ -197,22 +195,22 @@ impl FileReceiver<'_> {
                     let dead = holders
                         .iter()
                         .filter(|&&holder| !is_alive(holder, contended.since));
-                    doomed.extend(dead.copied());
-                } else if waited >= ASK * contended.asked {
-                    contended.asked += 1;
-                    ask.extend(holders);
+                    silent.extend(dead.copied());
+                } else if waited >= PROBE_INTERVAL * contended.probes {
+                    contended.probes += 1;
+                    probed.extend(holders);
                 }
                 incoming.contended.push(contended);
             }
         }
-        for number in ask {
+        for number in probed {
             if let Some(session) = sessions.get_mut(number) {
                 session.connection_mut().ping();
             }
         }
-        for number in doomed {
+        for number in silent {
             if let Some(session) = sessions.get_mut(number).filter(|session| session.end().is_none()) {
-                session.abandon("silent, and its file is being sent anew".to_owned());
+                session.abandon("silent while another connection sends the same file".to_owned());
             }
         }
     }
@@ -235,11 +233,11 @@ impl Service for FileReceiver<'_> {
         for peer in std::mem::take(&mut self.arrivals) {
             (self.on_event)(ReceiveEvent::Connected(peer))?;
         }
-        self.arbitrate(now, sessions);
+        self.resolve_conflicts(now, sessions);
         for (_, session) in sessions.iter_mut() {
             let peer = session.peer().address;
-            while let Some(happened) = session.application_mut().happened.pop_front() {
-                self.tell(peer, happened)?;
+            while let Some(event) = session.application_mut().events.pop_front() {
+                self.report_file(peer, event)?;
             }
         }
         if now < self.next_tick {
@@ -247,7 +245,7 @@ impl Service for FileReceiver<'_> {
         }
         self.next_tick = now + TICK;
         if self.once {
-            // No need to stay for the farewells of the connection itself.
+            // Do not wait for the closing handshake of the connection itself.
             for (_, session) in sessions.iter_mut() {
                 if session.end() == Some(&End::Finished) {
                     (self.on_event)(ReceiveEvent::Disconnected(session.peer().address, None))?;
@@ -257,7 +255,7 @@ impl Service for FileReceiver<'_> {
         }
         for (_, session) in sessions.iter_mut() {
             let peer = session.peer().address;
-            if now - session.application().moved_at() > IDLE && session.end().is_none() {
+            if now - session.application().progress_at() > IDLE && session.end().is_none() {
                 session.abandon(format!("it has sent nothing for {IDLE}"));
             }
             if let Some((file, name, done, size)) = session.application().progress() {
@@ -285,9 +283,9 @@ impl Service for FileReceiver<'_> {
         let complete = crate::session::Application::is_complete(incoming);
         let reason = reason.filter(|_| !complete);
         incoming.give_up(reason.as_deref().unwrap_or("the sender left"));
-        let happened = std::mem::take(&mut incoming.happened);
-        for happened in happened {
-            self.tell(peer, happened)?;
+        let event = std::mem::take(&mut incoming.events);
+        for event in event {
+            self.report_file(peer, event)?;
         }
         self.report.failures += u64::from(reason.is_some());
         (self.on_event)(ReceiveEvent::Disconnected(peer, reason))?;

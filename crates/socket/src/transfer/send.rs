@@ -15,7 +15,7 @@ use crate::client;
 use crate::error::Error;
 use crate::session::Session;
 
-/// What to send, whereto and how.
+/// Options of a sender.
 #[derive(Clone, Debug)]
 pub struct SendOptions {
     /// The files.
@@ -35,50 +35,50 @@ impl SendOptions {
     }
 }
 
-/// How far the sending is.
+/// Progress of a sender.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct SendProgress<'a> {
-    /// The file at hand.
+    /// The current file.
     pub name: &'a str,
     /// Its number, from 0.
     pub file: usize,
-    /// How many files there are.
+    /// Number of files.
     pub files: usize,
     /// Bytes of all files that the receiver has.
     pub done: u64,
     /// Bytes of all files.
     pub total: u64,
-    /// Since the start.
+    /// Time since the start.
     pub elapsed: Duration,
-    /// Bytes a second over the last seconds.
+    /// Rate over the last seconds, in bytes per second.
     pub rate: f64,
-    /// At that rate, the time until all is done; `None` as long as nothing moves.
+    /// Estimated remaining time; `None` while nothing moves.
     pub left: Option<Duration>,
 }
 
 /// One file of a [`SendReport`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SentFile {
-    /// Its path here.
+    /// Its local path.
     pub path: PathBuf,
     /// Its size in bytes.
     pub size: u64,
-    /// Bytes of it that the receiver held before.
+    /// Bytes of it that the receiver already had.
     pub resumed: u64,
-    /// What became of it.
+    /// Its result.
     pub outcome: Outcome,
 }
 
-/// What the sending came to.
+/// Result of sending.
 #[derive(Clone, Debug)]
 pub struct SendReport {
-    /// The files, in the order in which they were given. Some may have failed.
+    /// The files in the given order. Some may have failed.
     pub files: Vec<SentFile>,
-    /// Bytes of files that went over the network, each counted once.
+    /// Bytes of file contents sent over the network, each counted once.
     pub bytes: u64,
-    /// From the start to the receiver's last confirmation, in seconds.
+    /// Time from the start to the receiver's last confirmation, in seconds.
     pub seconds: f64,
-    /// These bytes over these seconds, in bit/s.
+    /// `bytes` over `seconds`, in bit/s.
     pub goodput: f64,
     /// Smoothed round-trip time at the end.
     pub rtt: Duration,
@@ -87,7 +87,7 @@ pub struct SendReport {
 }
 
 impl SendReport {
-    /// The files that were not transferred, and why.
+    /// Returns the files that were not transferred, with the reasons.
     pub fn failures(&self) -> impl Iterator<Item = (&SentFile, &str)> {
         self.files.iter().filter_map(|file| match &file.outcome {
             Outcome::Failed(reason) => Some((file, reason.as_str())),
@@ -96,12 +96,12 @@ impl SendReport {
     }
 }
 
-/// The address that `text` means: "192.0.2.1:9000", "[2001:db8::1]:9000" or "host.example:9000".
+/// Parses and resolves "192.0.2.1:9000", "[2001:db8::1]:9000" or "host.example:9000".
 ///
 /// # Errors
-/// [`Error::Abandoned`] in one line that says what is missing.
+/// [`Error::Abandoned`] with a line about what is missing.
 pub fn resolve(text: &str) -> Result<SocketAddr, Error> {
-    let wrong = |what: String| Error::Abandoned(format!("{text:?} is no address: {what}"));
+    let wrong = |what: String| Error::Abandoned(format!("{text:?} is not an address: {what}"));
     if let Ok(address) = text.parse() {
         return Ok(address);
     }
@@ -119,12 +119,12 @@ pub fn resolve(text: &str) -> Result<SocketAddr, Error> {
 
 /// Sends files. `progress` is called about 20 times a second and may stop it.
 ///
-/// Every file's content is hashed with BLAKE3, and the receiver gives a file its name only if its hash
-/// agrees. What the receiver holds of an earlier attempt is verified by its hash and not sent again.
+/// Every file's contents are hashed with BLAKE3, and the receiver publishes a file only if its hash matches. Bytes
+/// that the receiver has from an earlier attempt are verified by hash and skipped.
 ///
 /// # Errors
-/// [`Error`] if a file cannot be read before anything was sent, or the connection cannot be opened or
-/// breaks. A single file that could not be transferred is no error: see [`SendReport::failures`].
+/// [`Error`] if a file cannot be read before anything was sent, or the connection cannot be opened or breaks. A single
+/// failed file is no error: see [`SendReport::failures`].
 pub fn send_files(
     options: &SendOptions,
     progress: &mut dyn FnMut(&SendProgress<'_>) -> ControlFlow<()>,
@@ -202,7 +202,7 @@ struct Meter {
 impl Meter {
     const SPAN: Duration = Duration::from_secs(3);
 
-    /// Takes in that `done` bytes are done by `now`; gives bytes a second.
+    /// Records that `done` bytes are done by `now`; returns bytes per second.
     fn rate(&mut self, now: Instant, done: u64) -> f64 {
         self.past.push_back((now, done));
         while self.past.len() > 2 && self.past[1].0 + Self::SPAN < now {
@@ -234,7 +234,7 @@ mod tests {
             let rate = meter.rate(Instant::from_nanos(tenth * 100_000_000), tenth * 1000);
             assert!(tenth == 0 || (rate - 10_000.0).abs() < 1.0, "{rate}");
         }
-        // It stalls: after the span nothing is left of the old rate.
+        // After a stall of the whole span the old rate is forgotten.
         let rate = (100..140)
             .map(|tenth| meter.rate(Instant::from_nanos(tenth * 100_000_000), 99_000))
             .last();

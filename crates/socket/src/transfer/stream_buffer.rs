@@ -4,8 +4,8 @@ use std::collections::VecDeque;
 
 use transport::arq::StreamRange;
 
-/// The part of a stream that was written and is not yet acknowledged, in the pieces in which it came.
-/// It is what retransmissions are read from, so that they never differ from what was sent first.
+/// The written and not yet acknowledged part of a stream, in its original pieces. Retransmissions read from it, so
+/// they never differ from the first transmission.
 #[derive(Debug, Default)]
 pub struct StreamBuffer {
     pieces: VecDeque<(u64, Vec<u8>)>,
@@ -22,13 +22,13 @@ impl StreamBuffer {
         }
     }
 
-    /// Bytes appended since the stream began.
+    /// Returns how many bytes were appended since the start of the stream.
     #[must_use]
     pub const fn end(&self) -> u64 {
         self.end
     }
 
-    /// Copies `range` into `out`. Bytes that were released are left as they are.
+    /// Copies `range` into `out`. Released bytes are left unchanged.
     pub fn fill(&self, range: StreamRange, out: &mut [u8]) {
         let (mut at, end) = (range.offset, range.offset + u64::from(range.length));
         let mut piece = self
@@ -45,7 +45,7 @@ impl StreamBuffer {
         }
     }
 
-    /// Forgets the next piece that ends at or before `offset`, and gives its memory back.
+    /// Releases and returns the next piece that ends at or before `offset`.
     pub fn release(&mut self, offset: u64) -> Option<Vec<u8>> {
         let (start, bytes) = self.pieces.front()?;
         (start + bytes.len() as u64 <= offset)

@@ -1,5 +1,5 @@
-//! The thread that does a receiving connection's work on disk: it looks for what is there already,
-//! hashes, writes and gives whole files their names. The connection never waits for a disk.
+//! The thread that does a receiving connection's disk work: it finds, hashes, writes and renames files. The connection
+//! never waits for a disk.
 
 use std::collections::{HashMap, VecDeque};
 use std::fs::File;
@@ -16,49 +16,49 @@ use super::{name, prefix};
 
 /// Commands that may wait for the thread.
 pub const QUEUE: usize = 8;
-/// Transfers of one name at a time.
+/// Simultaneous transfers of one name.
 const MAX_SLOTS: u32 = 64;
 /// Files whose names differ by number only.
 const MAX_NUMBER: u32 = 999;
 
-/// What the thread is told. `u32`s are numbers of files.
+/// Commands to the thread. `u32`s are numbers of files.
 #[derive(Debug)]
 pub enum Command {
-    /// A file is offered: say what is there of it.
+    /// A file is offered: report which part of it is present.
     Prepare(Offer),
-    /// What is there is something else.
+    /// The present part differs from the offered file.
     Differs(u32),
-    /// The bytes from this offset on follow.
+    /// Bytes from this offset on follow.
     Begin(u32, u64),
     /// The next bytes.
     Write(u32, Vec<u8>),
-    /// The file is whole and has this hash.
+    /// The file is complete and has this hash.
     End(u32, [u8; 32]),
-    /// The file will not become whole.
+    /// The file will not be completed.
     Withdraw(u32),
 }
 
-/// What the thread answers.
+/// Replies of the thread.
 #[derive(Debug)]
 pub enum Reply {
-    /// So many bytes are there, with this hash.
+    /// This many bytes are present, with this hash.
     Have(u32, u64, [u8; 32]),
-    /// The file has this name; `true` if it had it before.
+    /// The final name; `true` if an identical file existed already.
     Stored(u32, bool, String),
-    /// It cannot be taken, for this reason.
+    /// The file is refused, for this reason.
     Refused(u32, String),
-    /// A buffer to use again.
+    /// A buffer for reuse.
     Spare(Vec<u8>),
 }
 
-/// The thread, as its connection sees it.
+/// Channels of the thread.
 #[derive(Debug)]
 pub struct Writer {
-    /// Where commands go.
+    /// Commands to the thread.
     pub commands: SyncSender<Command>,
-    /// Where answers come from.
+    /// Replies from the thread.
     pub replies: Receiver<Reply>,
-    /// Set to let it end early.
+    /// Set to stop it early.
     pub cancelled: Arc<AtomicBool>,
 }
 
@@ -66,7 +66,7 @@ impl Writer {
     /// Starts the thread of connection number `session`.
     ///
     /// # Errors
-    /// The system's, if there can be no more threads.
+    /// The system's, if no thread can be started.
     pub fn start(
         directory: Arc<Directory>,
         claims: Claims,
@@ -112,17 +112,17 @@ struct Disk {
     outbox: Sender<Reply>,
 }
 
-/// A file that is on its way.
+/// A file in transfer.
 struct Incoming {
     offer: Offer,
-    /// Names of files that may be it.
+    /// Existing files that may be identical.
     candidates: VecDeque<String>,
-    held: Held,
+    local: LocalCopy,
 }
 
-enum Held {
+enum LocalCopy {
     Nothing,
-    /// A whole file with this name and hash.
+    /// A complete file with this name and hash.
     Existing(String, [u8; 32]),
     Partial(Box<PartialFile>),
 }
@@ -132,25 +132,25 @@ struct PartialFile {
     file: File,
     hasher: blake3::Hasher,
     length: u64,
-    /// Where the bytes of this transfer begin; `None` before the first.
-    begun: Option<u64>,
+    /// Offset of the first byte of this transfer; `None` before that byte.
+    started_at: Option<u64>,
     _claim: Claim,
 }
 
 impl PartialFile {
-    /// On a full disk, cuts the file to what earlier transfers have brought: kept, the rest would keep the disk full. An
-    /// empty file is removed with its transfer.
+    /// On a full disk, truncates the file to the bytes of earlier transfers, because the rest would keep the disk
+    /// full. An empty file is removed with its transfer.
     fn give_back_room(&mut self, error: &io::Error) {
         use io::ErrorKind::{QuotaExceeded, StorageFull};
         if matches!(error.kind(), StorageFull | QuotaExceeded) {
-            self.length = self.begun.unwrap_or(0);
-            // Refused, the file stays as a later transfer finds it: larger.
+            self.length = self.started_at.unwrap_or(0);
+            // On failure the file simply stays larger for a later transfer.
             let _ = self.file.set_len(self.length);
         }
     }
 }
 
-/// Why a file cannot go on, in one line.
+/// Why a file is refused, in one line.
 type Refusal = String;
 
 impl Disk {
@@ -159,13 +159,13 @@ impl Disk {
             Command::Prepare(offer) => {
                 let number = offer.file;
                 let candidates = self.candidates(&offer);
-                let held = Held::Nothing;
+                let local = LocalCopy::Nothing;
                 self.files.insert(
                     number,
                     Incoming {
                         offer,
                         candidates,
-                        held,
+                        local,
                     },
                 );
                 (number, self.propose(number))
@@ -180,18 +180,19 @@ impl Disk {
             }
             Command::End(number, hash) => (number, self.end(number, hash)),
             Command::Withdraw(number) => {
-                // If it was begun, what came is not one file's content.
-                let begun = |file: &Incoming| matches!(&file.held, Held::Partial(p) if p.begun.is_some());
-                let spoiled = self.files.get(&number).is_some_and(begun);
+                // If it was started, its contents are not those of one file.
+                let started_at =
+                    |file: &Incoming| matches!(&file.local, LocalCopy::Partial(p) if p.started_at.is_some());
+                let spoiled = self.files.get(&number).is_some_and(started_at);
                 self.forget(number, spoiled);
                 return;
             }
         };
         match result {
             Ok(None) => {}
-            // Whoever has dropped the other end does not want to know.
+            // If the other end was dropped, the reply is no longer needed.
             Ok(Some(reply)) => drop(self.outbox.send(reply)),
-            // A file that was refused before is not refused twice.
+            // A file is refused only once.
             Err(reason) => {
                 if self.forget(number, false) {
                     drop(self.outbox.send(Reply::Refused(number, reason)));
@@ -200,13 +201,13 @@ impl Disk {
         }
     }
 
-    /// Lets go of a file that will not become whole now. What there is of it stays, unless it is
-    /// `spoiled` or nothing. Says whether there was such a file.
+    /// Releases a file that will not be completed now. Its partial contents stay, unless they are `spoiled` or empty.
+    /// Returns whether there was such a file.
     fn forget(&mut self, number: u32, spoiled: bool) -> bool {
         let Some(incoming) = self.files.remove(&number) else {
             return false;
         };
-        if let Held::Partial(partial) = &incoming.held
+        if let LocalCopy::Partial(partial) = &incoming.local
             && (spoiled || partial.length == 0)
         {
             let _ = self.directory.remove(&partial.name);
@@ -225,7 +226,7 @@ impl Disk {
         format!("cannot {what} {}: {}", place.display(), plain(error))
     }
 
-    /// Files of the same size under the name, or the name with a number.
+    /// Returns files of the same size under the name, or under the name with a number.
     fn candidates(&self, offer: &Offer) -> VecDeque<String> {
         let mut candidates = VecDeque::new();
         for number in 0..=MAX_NUMBER {
@@ -250,13 +251,13 @@ impl Disk {
             let size = self.incoming(number)?.offer.size;
             if let Ok(hasher) = prefix::hash(&mut file, size, &self.cancelled) {
                 let hash = hasher.finalize().into();
-                self.incoming(number)?.held = Held::Existing(name, hash);
+                self.incoming(number)?.local = LocalCopy::Existing(name, hash);
                 return Ok(Some(Reply::Have(number, size, hash)));
             }
         }
         let partial = self.open_partial(number)?;
         let reply = Reply::Have(number, partial.length, partial.hasher.finalize().into());
-        self.incoming(number)?.held = Held::Partial(Box::new(partial));
+        self.incoming(number)?.local = LocalCopy::Partial(Box::new(partial));
         Ok(Some(reply))
     }
 
@@ -282,7 +283,7 @@ impl Disk {
                 file,
                 hasher,
                 length,
-                begun: None,
+                started_at: None,
                 _claim: claim,
             });
         }
@@ -291,12 +292,12 @@ impl Disk {
 
     fn try_next(&mut self, number: u32) -> Result<Option<Reply>, Refusal> {
         let incoming = self.incoming(number)?;
-        match &mut incoming.held {
-            Held::Existing(..) => {
-                incoming.held = Held::Nothing;
+        match &mut incoming.local {
+            LocalCopy::Existing(..) => {
+                incoming.local = LocalCopy::Nothing;
                 self.propose(number)
             }
-            Held::Partial(partial) if partial.length > 0 && partial.begun.is_none() => {
+            LocalCopy::Partial(partial) if partial.length > 0 && partial.started_at.is_none() => {
                 partial.length = 0;
                 partial.hasher.reset();
                 if let Err(error) = partial.file.set_len(0) {
@@ -305,29 +306,29 @@ impl Disk {
                 }
                 Ok(Some(Reply::Have(number, 0, blake3::hash(b"").into())))
             }
-            _ => Err("the sender says that nothing differs from nothing".to_owned()),
+            _ => Err("the sender rejected an empty prefix".to_owned()),
         }
     }
 
     fn begin(&mut self, number: u32, offset: u64) -> Result<Option<Reply>, Refusal> {
         let incoming = self.incoming(number)?;
-        match &mut incoming.held {
-            Held::Existing(..) if offset == incoming.offer.size => Ok(None),
-            Held::Partial(partial) if offset == partial.length && partial.begun.is_none() => {
-                partial.begun = Some(offset);
+        match &mut incoming.local {
+            LocalCopy::Existing(..) if offset == incoming.offer.size => Ok(None),
+            LocalCopy::Partial(partial) if offset == partial.length && partial.started_at.is_none() => {
+                partial.started_at = Some(offset);
                 if let Err(error) = partial.file.seek(SeekFrom::Start(offset)) {
                     let name = partial.name.clone();
                     return Err(self.cannot("write", &name, &error));
                 }
                 Ok(None)
             }
-            _ => Err("the sender begins at an offset that was not agreed".to_owned()),
+            _ => Err("the sender started at an offset that was not agreed".to_owned()),
         }
     }
 
     fn write(&mut self, number: u32, bytes: &[u8]) -> Result<Option<Reply>, Refusal> {
         let Some(Incoming {
-            held: Held::Partial(partial),
+            local: LocalCopy::Partial(partial),
             ..
         }) = self.files.get_mut(&number)
         else {
@@ -350,9 +351,9 @@ impl Disk {
             return Ok(None);
         };
         let offer = incoming.offer.clone();
-        let partial = match &mut incoming.held {
-            Held::Nothing => return Err("the sender ends what has not begun".to_owned()),
-            Held::Existing(name, existing) => {
+        let partial = match &mut incoming.local {
+            LocalCopy::Nothing => return Err("the sender ended a file that it did not start".to_owned()),
+            LocalCopy::Existing(name, existing) => {
                 if *existing != hash {
                     return Err("the file changed while it was compared".to_owned());
                 }
@@ -360,12 +361,12 @@ impl Disk {
                 self.files.remove(&number);
                 return Ok(Some(reply));
             }
-            Held::Partial(partial) => partial,
+            LocalCopy::Partial(partial) => partial,
         };
         let name = partial.name.clone();
         if partial.length != offer.size || <[u8; 32]>::from(partial.hasher.finalize()) != hash {
             let _ = self.directory.remove(&name);
-            return Err("what arrived does not match the hash of the file; it was thrown away".to_owned());
+            return Err("the received contents do not match the file's hash; they were discarded".to_owned());
         }
         match complete(&self.directory, &offer, partial) {
             Ok(stored) => {
@@ -380,11 +381,11 @@ impl Disk {
     }
 }
 
-/// Brings a whole file to the disk and gives it its name, with a number if that is taken.
+/// Flushes a complete file to the disk and renames it, with a number if the name exists.
 fn complete(directory: &Directory, offer: &Offer, partial: &PartialFile) -> io::Result<String> {
     if offer.modified > 0 {
         let modified = std::time::UNIX_EPOCH + std::time::Duration::from_nanos(offer.modified);
-        // Not every file system keeps it; the content is what matters.
+        // Not every file system stores the time; only the contents matter.
         let _ = partial.file.set_modified(modified);
     }
     if offer.executable {
@@ -400,6 +401,6 @@ fn complete(directory: &Directory, offer: &Offer, partial: &PartialFile) -> io::
     }
     Err(io::Error::new(
         io::ErrorKind::AlreadyExists,
-        format!("{MAX_NUMBER} files have this name and a number"),
+        format!("all {MAX_NUMBER} numbered names are taken"),
     ))
 }

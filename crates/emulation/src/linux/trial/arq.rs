@@ -11,7 +11,7 @@ use experiment::plan::Group;
 use experiment::trace::{Probe, Side};
 use foundation::Instant;
 use socket::datagrams::Peer;
-use socket::payload::Arrived;
+use socket::payload::ReceivedPayload;
 use socket::server::{Server, Service, Sessions};
 use socket::session::{Session, Work};
 use socket::{Error, client, pattern};
@@ -67,7 +67,7 @@ impl socket::session::Application for End<'_> {
     }
 
     /// `now` is the session's time, which differs from the trial's.
-    fn observe(&mut self, now: Instant, connection: &Connection<Arrived>) {
+    fn observe(&mut self, now: Instant, connection: &Connection<ReceivedPayload>) {
         let statistics = connection.statistics();
         let snapshot = EndSnapshot::new(SendCounters::of(statistics), Probe::of_arq(connection));
         let context = self.application.context;
