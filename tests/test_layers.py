@@ -25,7 +25,17 @@ LAYERS = (
     ("frames",),
     ("study",),
     ("controllers", "mptcp"),
-    ("files", "flow_table", "interpreter", "keys", "local_sockets", "named_classes", "worlds", "_endpoint"),
+    (
+        "files",
+        "flow_table",
+        "interpreter",
+        "keys",
+        "local_sockets",
+        "named_classes",
+        "snippets",
+        "worlds",
+        "_endpoint",
+    ),
     ("_native",),
 )
 """From top to bottom. Modules of one layer do not import each other."""

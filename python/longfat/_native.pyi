@@ -77,11 +77,15 @@ def trace(
     both where it is None), with `snap` bytes of each packet (all where it is None).
     """
 
-def packetdrill(paths: Sequence[str]) -> str:
+def packetdrill(
+    paths: Sequence[str], interpreter: Callable[[], Callable[[str, dict[str, int]], object]]
+) -> str:
     """Runs packetdrill scripts, and *.pkt below directories, on virtual time; OSError for an unreadable one.
 
-    A JSON list of `{"path", "outcome": "pass" | "fail" | "unsupported" | "invalid", "printed"}`; beside it
-    `line`, and `expected`, `seen`, `at_s` of a failure or `what` of the last two.
+    `interpreter` returns the function that runs the snippets of one script (`longfat.snippets.Snippets`).
+
+    Returns a JSON list of `{"path", "outcome": "pass" | "fail" | "unsupported" | "invalid", "printed"}` with
+    `line`, and `expected`, `seen`, `at_s` of a failure or `what` of the last two outcomes.
     """
 
 def check_emulated(spec_json: str, names: dict[str, str]) -> None:

@@ -1,4 +1,4 @@
-"""`longfat packetdrill` on scripts that pass, fail, cannot be run, and are none."""
+"""`longfat packetdrill` on valid, failing, unsupported and invalid scripts."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ def script(folder: Path, name: str, more: str = "") -> Path:
     return path
 
 
-def test_a_script_that_passes(cli: Cli) -> None:
+def test_passes(cli: Cli) -> None:
     path = OWN / "handshake-passive.pkt"
     done = cli("packetdrill", path)
     assert done.stdout == f"pass {path}\n1 passed of 1\n"
 
 
-def test_a_departure_names_line_expectation_and_what_was_seen(cli: Cli, tmp_path: Path) -> None:
+def test_reports_the_first_mismatch(cli: Cli, tmp_path: Path) -> None:
     path = script(tmp_path, "wrong.pkt", "   +0 write(4, ..., 100) = 100\n   +0 > P. 1:200(199) ack 1\n")
     done = cli("packetdrill", path, ok=False)
     assert done.returncode == 1
@@ -42,20 +42,20 @@ def test_a_departure_names_line_expectation_and_what_was_seen(cli: Cli, tmp_path
     assert total == "1 failed of 1"
 
 
-def test_what_a_script_needs_is_named_and_is_no_failure(cli: Cli, tmp_path: Path) -> None:
+def test_reports_unsupported_features(cli: Cli, tmp_path: Path) -> None:
     path = script(tmp_path, "splice.pkt", "   +0 splice(4, 5, 10) = 10\n")
     done = cli("packetdrill", path)
     assert done.stdout == f"unsupported {path}:8 the system call splice()\n1 unsupported of 1\n"
 
 
-def test_a_text_that_is_no_script_fails(cli: Cli, tmp_path: Path) -> None:
+def test_reports_syntax_errors(cli: Cli, tmp_path: Path) -> None:
     path = script(tmp_path, "broken.pkt", "   +0 > Q. 1:1(0)\n")
     done = cli("packetdrill", path, ok=False)
     assert done.returncode == 1
-    assert done.stdout.startswith(f"INVALID {path}:8 `Q` is no TCP flag")
+    assert done.stdout.startswith(f"INVALID {path}:8 `Q` is not a TCP flag")
 
 
-def test_directories_sum_up_and_json_tells_all(cli: Cli, tmp_path: Path) -> None:
+def test_summary_and_json(cli: Cli, tmp_path: Path) -> None:
     script(tmp_path, "scripts/a/good.pkt")
     script(tmp_path, "scripts/b/bad.pkt", "   +0 read(4, ..., 5) = 5\n")
     script(tmp_path, "scripts/b/notes.txt")
@@ -73,10 +73,31 @@ def test_directories_sum_up_and_json_tells_all(cli: Cli, tmp_path: Path) -> None
     assert bad["expected"] == "read() to return 5"
 
 
-def test_what_is_not_there_is_told_in_one_line(cli: Cli, tmp_path: Path) -> None:
+def test_reports_missing_scripts(cli: Cli, tmp_path: Path) -> None:
     done = cli("packetdrill", tmp_path / "none.pkt", ok=False)
     assert done.returncode == 2
     missing = tmp_path / "none.pkt"
     assert done.stderr == f"longfat: cannot read {missing}: No such file or directory\n"
     done = cli("packetdrill", tmp_path, ok=False)
-    assert done.stderr == "longfat: no *.pkt below what was given\n"
+    assert done.stderr == "longfat: no *.pkt files in the given directories\n"
+
+
+def test_every_script_passes(cli: Cli) -> None:
+    done = cli("packetdrill", "--summary", OWN)
+    counts = done.stdout.splitlines()[-1].split()
+    assert counts[1:3] == ["passed", "of"]
+    assert counts[0] == counts[3]
+    assert int(counts[0]) >= 50
+
+
+def test_snippets_read_tcp_info(cli: Cli, tmp_path: Path) -> None:
+    snippets = (
+        "   +0 %{ cwnd = tcpi_snd_cwnd; print(cwnd, 'packets') }%\n   +0 %{ assert cwnd == 11, 'cwnd' }%\n"
+    )
+    path = script(tmp_path, "cwnd.pkt", snippets)
+    done = cli("packetdrill", "--json", path, ok=False)
+    (report,) = json.loads(done.stdout)
+    assert (report["outcome"], report["line"], report["printed"]) == ("fail", 9, ["10 packets"])
+    assert (report["expected"], report["seen"]) == ("assert cwnd == 11, 'cwnd'", "cwnd = 10 (cwnd)")
+    path = script(tmp_path, "unknown.pkt", "   +0 %{ assert tcpi_nonesuch == 1 }%\n")
+    assert cli("packetdrill", path).stdout.startswith(f"unsupported {path}:8 the figure tcpi_nonesuch\n")

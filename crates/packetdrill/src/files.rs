@@ -1,10 +1,11 @@
-//! Scripts on disk.
+//! Script files.
 
 use std::path::{Path, PathBuf};
 
+use crate::interpreter::Interpreter;
 use crate::run::{Outcome, Report, run};
 
-/// The scripts that `paths` name, sorted: files as they are, directories with all `*.pkt` below them.
+/// Returns the scripts in `paths`, sorted: files as given, and all `*.pkt` below directories.
 ///
 /// # Errors
 /// The first path that cannot be read, with the reason.
@@ -22,10 +23,10 @@ pub fn scripts(paths: &[PathBuf]) -> Result<Vec<PathBuf>, (PathBuf, std::io::Err
 }
 
 fn below(directory: &Path, found: &mut Vec<PathBuf>) -> Result<(), (PathBuf, std::io::Error)> {
-    let told = |error| (directory.to_owned(), error);
+    let failed = |error| (directory.to_owned(), error);
     let mut entries = Vec::new();
-    for entry in std::fs::read_dir(directory).map_err(told)? {
-        entries.push(entry.map_err(told)?.path());
+    for entry in std::fs::read_dir(directory).map_err(failed)? {
+        entries.push(entry.map_err(failed)?.path());
     }
     entries.sort();
     for entry in entries {
@@ -38,18 +39,18 @@ fn below(directory: &Path, found: &mut Vec<PathBuf>) -> Result<(), (PathBuf, std
     Ok(())
 }
 
-/// Runs the script in a file.
+/// Runs a script file.
 ///
 /// # Errors
-/// Where the file cannot be read.
-pub fn run_file(path: &Path) -> std::io::Result<Report> {
+/// If the file cannot be read.
+pub fn run_file(path: &Path, interpreter: &mut dyn Interpreter) -> std::io::Result<Report> {
     let bytes = std::fs::read(path)?;
     Ok(match String::from_utf8(bytes) {
-        Ok(text) => run(&text),
+        Ok(text) => run(&text, interpreter),
         Err(_) => Report {
             outcome: Outcome::Invalid {
                 line: 1,
-                message: "the file is no text".to_owned(),
+                message: "the file is not UTF-8 text".to_owned(),
             },
             printed: Vec::new(),
         },

@@ -1,4 +1,4 @@
-//! Whatever stands in a script, running it ends with an outcome: mutilated scripts of the project's own.
+//! Any text has an outcome: mutated copies of the project's own scripts.
 
 use std::path::PathBuf;
 use std::sync::LazyLock;
@@ -6,6 +6,8 @@ use std::sync::LazyLock;
 use packetdrill::files::scripts;
 use packetdrill::run::{Outcome, run};
 use proptest::prelude::*;
+
+use crate::common::NoCode;
 
 static SCRIPTS: LazyLock<Vec<String>> = LazyLock::new(|| {
     let directory = PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/packetdrill"));
@@ -16,16 +18,16 @@ static SCRIPTS: LazyLock<Vec<String>> = LazyLock::new(|| {
         .collect()
 });
 
-/// What is done to a script: lines go, come twice, change places, or lose a character to another.
+/// A mutation of a script.
 #[derive(Clone, Debug)]
-enum Harm {
+enum Mutation {
     Drop(prop::sample::Index),
     Twice(prop::sample::Index),
     Swap(prop::sample::Index, prop::sample::Index),
     Replace(prop::sample::Index, char),
 }
 
-fn harm() -> impl Strategy<Value = Harm> {
+fn mutation() -> impl Strategy<Value = Mutation> {
     let at = any::<prop::sample::Index>;
     let characters = prop::sample::select(
         "<>.:(){}[]+~*,`\"%=|-#0159 \nSFRPEWack"
@@ -33,30 +35,30 @@ fn harm() -> impl Strategy<Value = Harm> {
             .collect::<Vec<_>>(),
     );
     prop_oneof![
-        at().prop_map(Harm::Drop),
-        at().prop_map(Harm::Twice),
-        (at(), at()).prop_map(|(a, b)| Harm::Swap(a, b)),
-        (at(), characters).prop_map(|(at, new)| Harm::Replace(at, new)),
+        at().prop_map(Mutation::Drop),
+        at().prop_map(Mutation::Twice),
+        (at(), at()).prop_map(|(a, b)| Mutation::Swap(a, b)),
+        (at(), characters).prop_map(|(at, new)| Mutation::Replace(at, new)),
     ]
 }
 
-fn suffer(text: &str, harms: &[Harm]) -> String {
+fn mutate(text: &str, mutations: &[Mutation]) -> String {
     let mut lines: Vec<String> = text.lines().map(str::to_owned).collect();
-    for harm in harms {
+    for mutation in mutations {
         let count = lines.len();
         if count < 2 {
             break;
         }
-        match harm {
-            Harm::Drop(at) => {
+        match mutation {
+            Mutation::Drop(at) => {
                 lines.remove(at.index(count));
             }
-            Harm::Twice(at) => {
+            Mutation::Twice(at) => {
                 let line = lines[at.index(count)].clone();
                 lines.insert(at.index(count), line);
             }
-            Harm::Swap(a, b) => lines.swap(a.index(count), b.index(count)),
-            Harm::Replace(at, new) => {
+            Mutation::Swap(a, b) => lines.swap(a.index(count), b.index(count)),
+            Mutation::Replace(at, new) => {
                 let mut all: Vec<char> = lines.join("\n").chars().collect();
                 let place = at.index(all.len());
                 all[place] = *new;
@@ -74,20 +76,20 @@ fn suffer(text: &str, harms: &[Harm]) -> String {
 
 proptest! {
     #[test]
-    fn harmed_scripts_end_with_an_outcome(
+    fn mutated_scripts_have_an_outcome(
         which in any::<prop::sample::Index>(),
-        harms in prop::collection::vec(harm(), 1..6),
+        mutations in prop::collection::vec(mutation(), 1..6),
     ) {
-        let text = suffer(&SCRIPTS[which.index(SCRIPTS.len())], &harms);
-        let report = run(&text);
-        if let Outcome::Fail(departure) = &report.outcome {
-            prop_assert!(departure.line >= 1 && departure.line as usize <= text.lines().count());
+        let text = mutate(&SCRIPTS[which.index(SCRIPTS.len())], &mutations);
+        let report = run(&text, &mut NoCode);
+        if let Outcome::Fail(mismatch) = &report.outcome {
+            prop_assert!(mismatch.line >= 1 && mismatch.line as usize <= text.lines().count());
         }
-        prop_assert_eq!(run(&text), report, "the same text, the same outcome");
+        prop_assert_eq!(run(&text, &mut NoCode), report, "the same text, the same outcome");
     }
 
     #[test]
-    fn noise_is_no_script(text in "\\PC{0,200}") {
-        let _ = run(&text);
+    fn random_text_has_an_outcome(text in "\\PC{0,200}") {
+        let _ = run(&text, &mut NoCode);
     }
 }

@@ -1,5 +1,6 @@
 //! Every integration test of the crate, linked once: each file here is a module.
 
 mod any_text;
-mod departures;
+mod common;
+mod mismatches;
 mod scripts;

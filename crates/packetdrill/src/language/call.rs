@@ -6,7 +6,7 @@ use super::lexer::Token;
 use super::parser::Cursor;
 use super::script::Call;
 
-/// The call that stands here.
+/// Parses a call.
 pub fn call(cursor: &mut Cursor) -> Result<Call, ParseError> {
     let end = match cursor.peek() {
         Some(Token::Ellipsis) => {
@@ -15,7 +15,7 @@ pub fn call(cursor: &mut Cursor) -> Result<Call, ParseError> {
         }
         _ => None,
     };
-    let name = cursor.word("the name of a system call")?;
+    let name = cursor.identifier("the name of a system call")?;
     cursor.expect('(')?;
     let arguments = list(cursor, ')')?;
     cursor.expect('=')?;
@@ -30,10 +30,10 @@ pub fn call(cursor: &mut Cursor) -> Result<Call, ParseError> {
     })
 }
 
-/// `EAGAIN (Resource temporarily unavailable)`, or a note alone, or nothing.
+/// Parses `EAGAIN (Resource temporarily unavailable)`, a note alone, or nothing.
 fn errno(cursor: &mut Cursor) -> Result<Option<String>, ParseError> {
     let name = match cursor.peek() {
-        Some(Token::Word(name)) => Some(name.clone()),
+        Some(Token::Identifier(name)) => Some(name.clone()),
         _ => None,
     };
     if name.is_some() {
@@ -42,8 +42,8 @@ fn errno(cursor: &mut Cursor) -> Result<Option<String>, ParseError> {
     if cursor.eat('(') {
         while !cursor.eat(')') {
             match cursor.next() {
-                Some(Token::Word(_)) => {}
-                _ => return Err(cursor.expected("the words of a note, then `)`")),
+                Some(Token::Identifier(_)) => {}
+                _ => return Err(cursor.expected("a note, then `)`")),
             }
         }
     } else if name.is_some() {
@@ -52,7 +52,7 @@ fn errno(cursor: &mut Cursor) -> Result<Option<String>, ParseError> {
     Ok(name)
 }
 
-/// Expressions up to `close`, which is taken.
+/// Parses expressions up to and including `close`.
 fn list(cursor: &mut Cursor, close: char) -> Result<Vec<Expression>, ParseError> {
     let mut items = Vec::new();
     if cursor.eat(close) {
@@ -73,7 +73,7 @@ fn expression(cursor: &mut Cursor) -> Result<Expression, ParseError> {
         let rest = expression(cursor)?;
         return Ok(Expression::Or(Box::new(first), Box::new(rest)));
     }
-    if let Expression::Word(name) = &first
+    if let Expression::Symbol(name) = &first
         && cursor.eat('=')
     {
         let value = expression(cursor)?;
@@ -94,7 +94,7 @@ fn operand(cursor: &mut Cursor) -> Result<Expression, ParseError> {
         }
         Token::Mark('{') => {
             cursor.next();
-            record(cursor)
+            structure(cursor)
         }
         Token::Mark('-') => {
             cursor.next();
@@ -113,18 +113,18 @@ fn operand(cursor: &mut Cursor) -> Result<Expression, ParseError> {
             cursor.next();
             Ok(text_sequence(cursor, text))
         }
-        Token::Word(word) => {
+        Token::Identifier(name) => {
             cursor.next();
             if cursor.eat('(') {
-                return Ok(Expression::Call(word, list(cursor, ')')?));
+                return Ok(Expression::Call(name, list(cursor, ')')?));
             }
-            Ok(Expression::Word(word))
+            Ok(Expression::Symbol(name))
         }
         _ => Err(cursor.expected(WHAT)),
     }
 }
 
-/// Texts that follow each other are one; `"text"...` stands for what begins with the text.
+/// Joins adjacent texts; `"text"...` is a text with an arbitrary continuation.
 fn text_sequence(cursor: &mut Cursor, mut text: String) -> Expression {
     loop {
         match cursor.peek() {
@@ -136,13 +136,13 @@ fn text_sequence(cursor: &mut Cursor, mut text: String) -> Expression {
     }
 }
 
-/// What stands between `{` and `}`: parts with or without a name.
-fn record(cursor: &mut Cursor) -> Result<Expression, ParseError> {
+/// Parses a structure after its `{`: parts with or without a name.
+fn structure(cursor: &mut Cursor) -> Result<Expression, ParseError> {
     let mut entries = Vec::new();
     loop {
         entries.push(entry(cursor)?);
         if cursor.eat('}') {
-            return Ok(Expression::Record(entries));
+            return Ok(Expression::Structure(entries));
         }
         cursor.expect(',')?;
     }
@@ -154,7 +154,7 @@ fn entry(cursor: &mut Cursor) -> Result<Entry, ParseError> {
         count: None,
         value,
     };
-    let Some(Token::Word(name)) = cursor.peek().cloned() else {
+    let Some(Token::Identifier(name)) = cursor.peek().cloned() else {
         return Ok(unnamed(expression(cursor)?));
     };
     if !matches!(cursor.peek_second(), Some(Token::Mark('=' | '('))) {

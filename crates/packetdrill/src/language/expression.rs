@@ -1,14 +1,14 @@
 //! Arguments and results of system calls.
 
-/// A value as a script writes it.
+/// A value in a script.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Expression {
-    /// `...`: anything, or what the program fills in.
+    /// `...`: any value, or one that the program fills in.
     Ellipsis,
     /// A number.
     Integer(i64),
     /// A symbol (`SOCK_STREAM`).
-    Word(String),
+    Symbol(String),
     /// A text; adjacent texts are joined.
     Text(String),
     /// `a | b`.
@@ -18,7 +18,7 @@ pub enum Expression {
     /// `[a, b]`.
     List(Vec<Expression>),
     /// `{...}`: a structure.
-    Record(Vec<Entry>),
+    Structure(Vec<Entry>),
     /// `htons(8080)`, `inet_addr("192.0.2.1")`.
     Call(String, Vec<Expression>),
 }
@@ -26,7 +26,7 @@ pub enum Expression {
 /// One part of a structure.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Entry {
-    /// The name before `=` (`msg_iov`), empty where there is none.
+    /// The name before `=` (`msg_iov`), or empty.
     pub name: String,
     /// The number in parentheses after the name (`msg_iov(2)`).
     pub count: Option<Expression>,
@@ -35,10 +35,12 @@ pub struct Entry {
 }
 
 impl Expression {
-    /// The value of the part called `name`, if this is a structure that has it.
+    /// Returns the value of the part called `name`, if this is a structure with such a part.
     #[must_use]
     pub fn field(&self, name: &str) -> Option<&Self> {
-        let Self::Record(entries) = self else { return None };
+        let Self::Structure(entries) = self else {
+            return None;
+        };
         entries
             .iter()
             .find(|entry| entry.name == name)
@@ -58,7 +60,7 @@ impl std::fmt::Display for Expression {
         match self {
             Self::Ellipsis => write!(f, "..."),
             Self::Integer(number) => write!(f, "{number}"),
-            Self::Word(word) => write!(f, "{word}"),
+            Self::Symbol(name) => write!(f, "{name}"),
             Self::Text(text) => write!(f, "\"{text}\""),
             Self::Or(left, right) => write!(f, "{left}|{right}"),
             Self::Assign(name, value) => write!(f, "{name}={value}"),
@@ -67,7 +69,7 @@ impl std::fmt::Display for Expression {
                 join(f, items)?;
                 write!(f, "]")
             }
-            Self::Record(entries) => {
+            Self::Structure(entries) => {
                 write!(f, "{{")?;
                 for (index, entry) in entries.iter().enumerate() {
                     let comma = if index == 0 { "" } else { ", " };

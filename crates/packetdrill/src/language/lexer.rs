@@ -1,21 +1,21 @@
-//! Text into tokens.
+//! Splits text into tokens.
 
 use std::net::{Ipv4Addr, Ipv6Addr};
 
 use super::ParseError;
 
-/// What stands at one place of a script.
+/// A token of a script.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Token {
-    /// Letters, digits and underscores that are no number.
-    Word(String),
+    /// Letters, digits and underscores that are not a number.
+    Identifier(String),
     /// A decimal number.
     Integer(i64),
     /// A number written with `0x`.
     Hex(i64),
-    /// A number with a point; the text is kept, since times are read exactly.
+    /// A number with a decimal point, kept as text so that times are parsed exactly.
     Float(String),
-    /// A text in double quotes, as written between them.
+    /// A text in double quotes, without them.
     Text(String),
     /// A command in back quotes.
     Command(String),
@@ -25,9 +25,9 @@ pub enum Token {
     Flag(String),
     /// `...`.
     Ellipsis,
-    /// An address.
+    /// An IPv4 address.
     Ipv4(Ipv4Addr),
-    /// An address.
+    /// An IPv6 address.
     Ipv6(Ipv6Addr),
     /// Any other character.
     Mark(char),
@@ -36,7 +36,7 @@ pub enum Token {
 impl std::fmt::Display for Token {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
-            Self::Word(word) => write!(f, "`{word}`"),
+            Self::Identifier(name) => write!(f, "`{name}`"),
             Self::Integer(number) => write!(f, "`{number}`"),
             Self::Hex(number) => write!(f, "`{number:#x}`"),
             Self::Float(text) => write!(f, "`{text}`"),
@@ -52,19 +52,19 @@ impl std::fmt::Display for Token {
     }
 }
 
-/// A token and the line it begins on.
+/// A token with its position.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Placed {
-    /// What stands there.
+pub struct PlacedToken {
+    /// The token.
     pub token: Token,
-    /// Line, from one.
+    /// The line it starts on, from one.
     pub line: u32,
-    /// Whether no blank separates it from the token before.
+    /// Whether it follows the previous token without a space.
     pub joined: bool,
 }
 
-/// The tokens of `text`.
-pub fn tokens(text: &str) -> Result<Vec<Placed>, ParseError> {
+/// Splits `text` into tokens.
+pub fn tokens(text: &str) -> Result<Vec<PlacedToken>, ParseError> {
     let mut lexer = Lexer {
         rest: text,
         line: 1,
@@ -78,7 +78,7 @@ pub fn tokens(text: &str) -> Result<Vec<Placed>, ParseError> {
 struct Lexer<'a> {
     rest: &'a str,
     line: u32,
-    out: Vec<Placed>,
+    out: Vec<PlacedToken>,
     joined: bool,
 }
 
@@ -117,14 +117,14 @@ impl Lexer<'_> {
             return Ok((Token::Ellipsis, 3));
         }
         if let Some(name) = rest.strip_prefix("--") {
-            let length = prefix(name, is_word);
+            let length = prefix(name, is_identifier);
             if length > 0 {
                 return Ok((Token::Flag(name[..length].to_owned()), length + 2));
             }
         }
         if first == '"' || first == '`' {
             let length =
-                quoted(rest, first).ok_or_else(|| self.syntax(format!("no closing {first} follows")))?;
+                quoted(rest, first).ok_or_else(|| self.syntax(format!("missing closing {first}")))?;
             let inner = rest[1..length - 1].to_owned();
             let token = if first == '"' {
                 Token::Text(inner)
@@ -140,12 +140,12 @@ impl Lexer<'_> {
             return Ok((Token::Float(rest[..length].to_owned()), length));
         }
         let sign = usize::from(first == '-' && rest[1..].starts_with(|c: char| c.is_ascii_digit()));
-        let length = sign + prefix(&rest[sign..], is_word);
+        let length = sign + prefix(&rest[sign..], is_identifier);
         if length == 0 {
             return Ok((Token::Mark(first), first.len_utf8()));
         }
-        let word = &rest[..length];
-        if let Some(digits) = word.strip_prefix("0x")
+        let run = &rest[..length];
+        if let Some(digits) = run.strip_prefix("0x")
             && let Ok(value) = i64::from_str_radix(digits, 16)
         {
             return Ok((Token::Hex(value), length));
@@ -155,22 +155,22 @@ impl Lexer<'_> {
             let text = &rest[..digits];
             let value = text
                 .parse()
-                .map_err(|_| self.syntax(format!("`{text}` is too large a number")))?;
+                .map_err(|_| self.syntax(format!("`{text}` is too large")))?;
             return Ok((Token::Integer(value), digits));
         }
-        Ok((Token::Word(word.to_owned()), length))
+        Ok((Token::Identifier(run.to_owned()), length))
     }
 
-    /// Where what opens at the start ends, its closing mark included.
+    /// Returns the length of an enclosed token that starts here, including the closing mark.
     fn enclosed(&self, open: usize, close: &str, what: &str) -> Result<usize, ParseError> {
         match self.rest[open..].find(close) {
             Some(at) => Ok(open + at + close.len()),
-            None => Err(self.syntax(format!("the {what} that begins here has no end ({close})"))),
+            None => Err(self.syntax(format!("the {what} that starts here has no end ({close})"))),
         }
     }
 
     fn push(&mut self, token: Token, length: usize) {
-        let placed = Placed {
+        let placed = PlacedToken {
             token,
             line: self.line,
             joined: self.joined,
@@ -195,7 +195,7 @@ impl Lexer<'_> {
     }
 }
 
-fn is_word(c: char) -> bool {
+fn is_identifier(c: char) -> bool {
     c.is_ascii_alphanumeric() || c == '_'
 }
 
@@ -203,7 +203,7 @@ fn prefix(text: &str, of: impl Fn(char) -> bool) -> usize {
     text.find(|c| !of(c)).unwrap_or(text.len())
 }
 
-/// Length of the quoted text at the start; a backslash takes the next character with it.
+/// Returns the length of the quoted text at the start; a backslash escapes the next character.
 fn quoted(text: &str, quote: char) -> Option<usize> {
     let mut escaped = false;
     for (at, c) in text.char_indices().skip(1) {
@@ -217,7 +217,7 @@ fn quoted(text: &str, quote: char) -> Option<usize> {
     None
 }
 
-/// `1.5`, `.5`, `-0.5`: what follows the point is at least one digit.
+/// Matches `1.5`, `.5`, `-0.5`: at least one digit follows the point.
 fn float(text: &str) -> Option<usize> {
     let sign = usize::from(text.starts_with('-'));
     let whole = sign + prefix(&text[sign..], |c| c.is_ascii_digit());
@@ -226,16 +226,16 @@ fn float(text: &str) -> Option<usize> {
     (digits > 0).then_some(whole + 1 + digits)
 }
 
-/// Addresses look like numbers and like sequence ranges; four dotted groups or a `::` tell them apart.
+/// Matches an address. Addresses resemble numbers and sequence ranges; four dotted groups or a `::` identify them.
 fn address(text: &str) -> Option<(Token, usize)> {
     let length = prefix(text, |c| c.is_ascii_digit() || c == '.');
     if let Ok(address) = text[..length].parse() {
         return Some((Token::Ipv4(address), length));
     }
     let length = prefix(text, |c| c.is_ascii_hexdigit() || c == ':' || c == '.');
-    let word = text[..length].trim_end_matches('.');
-    // A route may be written "fd00::1:" before a packet.
-    [word, word.strip_suffix(':').unwrap_or(word)]
+    let run = text[..length].trim_end_matches('.');
+    // A route may be written as "fd00::1:" before a packet.
+    [run, run.strip_suffix(':').unwrap_or(run)]
         .into_iter()
         .find_map(|candidate| Some((Token::Ipv6(candidate.parse().ok()?), candidate.len())))
 }
@@ -253,7 +253,7 @@ mod tests {
     }
 
     #[test]
-    fn times_and_ranges_come_apart() {
+    fn separates_times_and_ranges() {
         let mark = Token::Mark;
         let float = |text: &str| Token::Float(text.into());
         assert_eq!(
@@ -273,7 +273,7 @@ mod tests {
             [mark('+'), Token::Integer(0), Token::Ellipsis, float("0.010")]
         );
         assert_eq!(read("1:1001(1000)").len(), 6);
-        assert_eq!(read("P. 1:1(0)")[..2], [Token::Word("P".into()), mark('.')]);
+        assert_eq!(read("P. 1:1(0)")[..2], [Token::Identifier("P".into()), mark('.')]);
     }
 
     #[test]
@@ -286,13 +286,13 @@ mod tests {
     }
 
     #[test]
-    fn numbers_addresses_and_words() {
+    fn numbers_addresses_and_identifiers() {
         assert_eq!(
             read("-1 0x10 4096kb 192.0.2.1 2001:db8::1 ::"),
             [
                 Token::Integer(-1),
                 Token::Hex(16),
-                Token::Word("4096kb".into()),
+                Token::Identifier("4096kb".into()),
                 Token::Ipv4(Ipv4Addr::new(192, 0, 2, 1)),
                 Token::Ipv6("2001:db8::1".parse().unwrap()),
                 Token::Ipv6("::".parse().unwrap()),

@@ -1,4 +1,4 @@
-//! The script language: from text to a [`Script`].
+//! The script language: parses text into a [`Script`].
 //!
 //! The grammar is that of packetdrill (Cardwell et al., "packetdrill: Scriptable Network Stack Testing,
 //! from Sockets to Packets", USENIX ATC 2013, section 3): options, an optional set-up command, then events,
@@ -17,7 +17,7 @@ pub use packet::{Direction, EcnMark, Icmp, OptionSpec, PacketSpec, Payload, TcpF
 pub use parser::parse;
 pub use script::{Action, Call, Event, Script, Time};
 
-/// Why a text is no script that can be run.
+/// Why a text cannot be run as a script.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ParseError {
     /// The text breaks the grammar.
@@ -25,10 +25,10 @@ pub enum ParseError {
     Syntax {
         /// Line in the script, from one.
         line: u32,
-        /// What was expected and what stood there.
+        /// What was expected and what was found.
         message: String,
     },
-    /// The grammar knows it, this program does not.
+    /// A valid construct that is not supported.
     #[error("line {line}: unsupported: {what}")]
     Unsupported {
         /// Line in the script, from one.

@@ -1,10 +1,10 @@
-//! The `--name=value` lines at the head of a script.
+//! The `--name=value` lines at the start of a script.
 
 use super::ParseError;
 use super::lexer::Token;
 use super::parser::Cursor;
 
-/// All options that stand here, each with its line.
+/// Parses all options, each with its line.
 pub fn options(cursor: &mut Cursor) -> Result<Vec<(String, Option<String>, u32)>, ParseError> {
     let mut found = Vec::new();
     while let Some(Token::Flag(name)) = cursor.peek().cloned() {
@@ -22,7 +22,7 @@ pub fn options(cursor: &mut Cursor) -> Result<Vec<(String, Option<String>, u32)>
 
 fn value(cursor: &mut Cursor) -> Result<String, ParseError> {
     let text = |token: Option<Token>| match token {
-        Some(Token::Word(text) | Token::Float(text)) => Some(text),
+        Some(Token::Identifier(text) | Token::Float(text)) => Some(text),
         Some(Token::Text(text)) => Some(text),
         Some(Token::Integer(number)) => Some(number.to_string()),
         Some(Token::Hex(number)) => Some(format!("{number:#x}")),

@@ -8,16 +8,16 @@ use super::ParseError;
 use super::lexer::Token;
 use super::parser::Cursor;
 
-/// Which way a packet goes, seen from the machine under test.
+/// The direction of a packet, seen from the machine under test.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Direction {
     /// `<`: the script injects it.
     Inbound,
-    /// `>`: the machine is expected to send it.
+    /// `>`: expected from the machine.
     Outbound,
 }
 
-/// The ECN bits of the IP header that a packet carries, or should carry.
+/// The ECN bits of the IP header.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum EcnMark {
     /// `[noecn]`.
@@ -28,22 +28,22 @@ pub enum EcnMark {
     Ect1,
     /// `[ce]`.
     Ce,
-    /// `[ect01]`: either of both.
+    /// `[ect01]`: either ECT codepoint.
     AnyEct,
 }
 
 /// A packet of a script.
 #[derive(Clone, Debug, PartialEq)]
 pub struct PacketSpec {
-    /// Which way it goes.
+    /// Its direction.
     pub direction: Direction,
-    /// What its IP header says of congestion, where the script tells.
+    /// The ECN bits of its IP header, if given.
     pub ecn: Option<EcnMark>,
-    /// What it carries.
+    /// Its payload.
     pub payload: Payload,
 }
 
-/// What a packet carries.
+/// The payload of a packet.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Payload {
     /// A TCP segment.
@@ -55,19 +55,19 @@ pub enum Payload {
 /// A TCP segment.
 #[derive(Clone, Debug, PartialEq)]
 pub struct TcpSpec {
-    /// Source and destination port, where the script tells.
+    /// Source and destination port, if given.
     pub ports: Option<(u16, u16)>,
     /// Flags.
     pub flags: TcpFlags,
-    /// First sequence number, as the script counts.
+    /// First sequence number in the script's numbering.
     pub sequence: u32,
     /// Payload bytes.
     pub length: u32,
-    /// Acknowledgement number, as the script counts.
+    /// Acknowledgement number in the script's numbering.
     pub acknowledgement: Option<u32>,
     /// The window field.
     pub window: Option<u16>,
-    /// Options; `None` stands for `<...>`: any.
+    /// Options; `None` for `<...>`, any options.
     pub options: Option<Vec<OptionSpec>>,
 }
 
@@ -88,7 +88,7 @@ pub enum OptionSpec {
     Sack(Vec<(u32, u32)>),
     /// Timestamps (RFC 7323, section 3.2): value and echo.
     Timestamps(u32, u32),
-    /// Fast Open's cookie (RFC 7413, section 2); the request for one.
+    /// Fast Open cookie or cookie request (RFC 7413, section 2).
     FastOpen(FastOpen),
 }
 
@@ -101,7 +101,7 @@ pub struct Icmp {
     pub code: Option<String>,
     /// The MTU of the next hop.
     pub mtu: Option<u32>,
-    /// First sequence number and length of the segment it is about.
+    /// First sequence number and length of the quoted segment.
     pub about: Option<(u32, u32)>,
 }
 
@@ -118,14 +118,14 @@ impl TcpFlags {
     pub const RST: Self = Self(4);
     /// Push.
     pub const PSH: Self = Self(8);
-    /// The acknowledgement number counts.
+    /// The acknowledgement number is valid.
     pub const ACK: Self = Self(16);
     /// ECN echo (RFC 3168).
     pub const ECE: Self = Self(64);
     /// Congestion window reduced (RFC 3168).
     pub const CWR: Self = Self(128);
 
-    /// Letters as scripts write them, in the order of their printing.
+    /// Letters of the flags in their printing order.
     const LETTERS: [(char, Self); 7] = [
         ('S', Self::SYN),
         ('F', Self::FIN),
@@ -142,7 +142,7 @@ impl TcpFlags {
         self.0 & other.0 == other.0
     }
 
-    /// These flags without those of `other`.
+    /// Returns these flags without those of `other`.
     #[must_use]
     pub const fn without(self, other: Self) -> Self {
         Self(self.0 & !other.0)
@@ -176,14 +176,14 @@ impl std::fmt::Display for TcpFlags {
 }
 
 impl PacketSpec {
-    /// Whether the machine is expected to send it.
+    /// Whether the packet is expected from the machine.
     #[must_use]
     pub fn outbound(&self) -> bool {
         self.direction == Direction::Outbound
     }
 }
 
-/// The packet that stands here.
+/// Parses a packet.
 pub fn packet(cursor: &mut Cursor) -> Result<PacketSpec, ParseError> {
     let outbound = cursor.next() == Some(Token::Mark('>'));
     let direction = if outbound {
@@ -197,8 +197,8 @@ pub fn packet(cursor: &mut Cursor) -> Result<PacketSpec, ParseError> {
         return Err(cursor.syntax("[ect01] is for outbound packets only".to_owned()));
     }
     encapsulation(cursor)?;
-    if let Some(Token::Word(word)) = cursor.peek() {
-        match word.as_str() {
+    if let Some(Token::Identifier(name)) = cursor.peek() {
+        match name.as_str() {
             "udp" => return Err(cursor.unsupported("UDP packets")),
             "icmp" => {
                 cursor.next();
@@ -220,18 +220,18 @@ pub fn packet(cursor: &mut Cursor) -> Result<PacketSpec, ParseError> {
     })
 }
 
-/// Headers around the packet, which this program does not put there.
+/// Rejects headers around the packet, which are not supported.
 fn encapsulation(cursor: &Cursor) -> Result<(), ParseError> {
     const OUTER: [&str; 6] = ["ipv4", "ipv6", "gre", "GREv0", "mpls", "encap"];
     match cursor.peek() {
-        Some(Token::Word(word)) if OUTER.contains(&word.as_str()) => {
-            Err(cursor.unsupported(format!("packets in packets ({word})")))
+        Some(Token::Identifier(name)) if OUTER.contains(&name.as_str()) => {
+            Err(cursor.unsupported(format!("encapsulated packets ({name})")))
         }
         _ => Ok(()),
     }
 }
 
-/// `[ect0]`, `(tos 0x2)`, or nothing.
+/// Parses `[ect0]`, `(tos 0x2)`, or nothing.
 fn ip_header(cursor: &mut Cursor) -> Result<Option<EcnMark>, ParseError> {
     let close = match cursor.peek() {
         Some(Token::Mark('[')) => ']',
@@ -239,8 +239,8 @@ fn ip_header(cursor: &mut Cursor) -> Result<Option<EcnMark>, ParseError> {
         _ => return Ok(None),
     };
     cursor.next();
-    let word = cursor.word("a word about the IP header (noecn, ect0, ect1, ect01, ce, tos)")?;
-    let ecn = match word.as_str() {
+    let name = cursor.identifier("a name about the IP header (noecn, ect0, ect1, ect01, ce, tos)")?;
+    let ecn = match name.as_str() {
         "noecn" => EcnMark::NotEct,
         "ect0" => EcnMark::Ect0,
         "ect1" => EcnMark::Ect1,
@@ -255,7 +255,7 @@ fn ip_header(cursor: &mut Cursor) -> Result<Option<EcnMark>, ParseError> {
         },
         "flowlabel" => return Err(cursor.unsupported("IPv6 flow labels")),
         "ttl" => return Err(cursor.unsupported("the time to live of packets")),
-        other => return Err(cursor.syntax(format!("`{other}` is nothing of the IP header"))),
+        other => return Err(cursor.syntax(format!("`{other}` is not an IP header field"))),
     };
     if cursor.peek() == Some(&Token::Mark(',')) {
         return Err(cursor.unsupported("IPv6 flow labels"));
@@ -265,23 +265,23 @@ fn ip_header(cursor: &mut Cursor) -> Result<Option<EcnMark>, ParseError> {
 }
 
 fn icmp(cursor: &mut Cursor) -> Result<Icmp, ParseError> {
-    let kind = cursor.word("the type of an ICMP message")?;
+    let kind = cursor.identifier("the type of an ICMP message")?;
     let code = match cursor.peek() {
-        Some(Token::Word(word)) if word != "mtu" && word != "id" => cursor.word("the code").ok(),
+        Some(Token::Identifier(name)) if name != "mtu" && name != "id" => cursor.identifier("the code").ok(),
         _ => None,
     };
-    let mtu = if cursor.eat_word("mtu") {
+    let mtu = if cursor.eat_identifier("mtu") {
         Some(cursor.integer("an MTU", u64::from(u16::MAX))? as u32)
     } else {
         None
     };
-    if cursor.eat_word("id") {
+    if cursor.eat_identifier("id") {
         return Err(cursor.unsupported("ICMP echo"));
     }
     let mut about = None;
     if cursor.eat('[') {
-        if matches!(cursor.peek(), Some(Token::Word(_))) {
-            return Err(cursor.unsupported("ICMP messages about other packets than TCP's"));
+        if matches!(cursor.peek(), Some(Token::Identifier(_))) {
+            return Err(cursor.unsupported("ICMP messages about packets other than TCP"));
         }
         about = Some(range(cursor)?);
         cursor.expect(']')?;
@@ -303,21 +303,21 @@ fn tcp(cursor: &mut Cursor, outbound: bool) -> Result<TcpSpec, ParseError> {
     }
     let flags = flags(cursor)?;
     let (sequence, length) = range(cursor)?;
-    let acknowledgement = if cursor.eat_word("ack") {
+    let acknowledgement = if cursor.eat_identifier("ack") {
         Some(cursor.integer("an acknowledgement number", U32)? as u32)
     } else {
         None
     };
-    let window = if cursor.eat_word("win") {
+    let window = if cursor.eat_identifier("win") {
         Some(cursor.integer("a window", 65_535)? as u16)
     } else {
         None
     };
-    if cursor.eat_word("urg") {
+    if cursor.eat_identifier("urg") {
         return Err(cursor.unsupported("urgent data"));
     }
     if window.is_none() && !outbound {
-        return Err(cursor.expected("`win` and a window: inbound packets name theirs"));
+        return Err(cursor.expected("`win` and a window: inbound packets must have one"));
     }
     let options = options(cursor)?;
     if options.is_none() && !outbound {
@@ -336,7 +336,7 @@ fn tcp(cursor: &mut Cursor, outbound: bool) -> Result<TcpSpec, ParseError> {
 
 const U32: u64 = u32::MAX as u64;
 
-/// `S.`, `FP.`, `.`, or `-` for none.
+/// Parses `S.`, `FP.`, `.`, or `-` for no flags.
 fn flags(cursor: &mut Cursor) -> Result<TcpFlags, ParseError> {
     let mut flags = TcpFlags::default();
     match cursor.peek().cloned() {
@@ -345,15 +345,15 @@ fn flags(cursor: &mut Cursor) -> Result<TcpFlags, ParseError> {
             return Ok(flags);
         }
         Some(Token::Float(_)) => return Err(cursor.unsupported("the counter of accurate ECN (RFC 9768)")),
-        Some(Token::Word(word)) => {
-            for letter in word.chars() {
+        Some(Token::Identifier(name)) => {
+            for letter in name.chars() {
                 let known = TcpFlags::LETTERS.iter().find(|(name, _)| *name == letter);
                 match (known, letter) {
                     (Some((_, flag)), _) => flags |= *flag,
                     (None, 'A' | '0'..='7') => return Err(cursor.unsupported("accurate ECN (RFC 9768)")),
                     (None, 'U') => return Err(cursor.unsupported("urgent data")),
                     (None, _) => {
-                        return Err(cursor.syntax(format!("`{letter}` is no TCP flag (S F R P E W .)")));
+                        return Err(cursor.syntax(format!("`{letter}` is not a TCP flag (S F R P E W .)")));
                     }
                 }
             }
@@ -371,7 +371,7 @@ fn flags(cursor: &mut Cursor) -> Result<TcpFlags, ParseError> {
     Ok(flags)
 }
 
-/// `1:1001(1000)`.
+/// Parses `1:1001(1000)`.
 fn range(cursor: &mut Cursor) -> Result<(u32, u32), ParseError> {
     let from = cursor.integer("a sequence number", U32)? as u32;
     cursor.expect(':')?;
@@ -385,7 +385,7 @@ fn range(cursor: &mut Cursor) -> Result<(u32, u32), ParseError> {
     Ok((from, length))
 }
 
-/// `<mss 1460,sackOK>`; `None` for `<...>`.
+/// Parses `<mss 1460,sackOK>`; `None` for `<...>`.
 fn options(cursor: &mut Cursor) -> Result<Option<Vec<OptionSpec>>, ParseError> {
     let mut options = Vec::new();
     if !cursor.eat('<') {
@@ -405,12 +405,12 @@ fn options(cursor: &mut Cursor) -> Result<Option<Vec<OptionSpec>>, ParseError> {
     }
 }
 
-/// The hexadecimal digits of a cookie, or none.
+/// Parses the hexadecimal digits of a cookie, or none.
 fn cookie(cursor: &mut Cursor) -> Result<FastOpen, ParseError> {
     let digits = match cursor.peek() {
         Some(Token::Mark(_)) => return Ok(FastOpen::Request),
-        Some(Token::Word(word)) => word.clone(),
-        // Where it has no letter it reads like a number.
+        Some(Token::Identifier(name)) => name.clone(),
+        // Without a letter, the cookie is a number token.
         Some(Token::Integer(number)) => number.to_string(),
         _ => String::new(),
     };
@@ -426,8 +426,8 @@ fn cookie(cursor: &mut Cursor) -> Result<FastOpen, ParseError> {
 }
 
 fn option(cursor: &mut Cursor) -> Result<OptionSpec, ParseError> {
-    let word = cursor.word("a TCP option (mss, wscale, sackOK, sack, TS, FO, nop, eol)")?;
-    Ok(match word.as_str() {
+    let name = cursor.identifier("a TCP option (mss, wscale, sackOK, sack, TS, FO, nop, eol)")?;
+    Ok(match name.as_str() {
         "nop" => OptionSpec::Nop,
         "eol" => OptionSpec::Eol,
         "mss" => OptionSpec::Mss(cursor.integer("a segment size", 65_535)? as u16),
@@ -443,11 +443,11 @@ fn option(cursor: &mut Cursor) -> Result<OptionSpec, ParseError> {
             OptionSpec::Sack(blocks)
         }
         "TS" => {
-            if !cursor.eat_word("val") {
+            if !cursor.eat_identifier("val") {
                 return Err(cursor.expected("`val`"));
             }
             let value = cursor.integer("a timestamp", U32)? as u32;
-            if !cursor.eat_word("ecr") {
+            if !cursor.eat_identifier("ecr") {
                 return Err(cursor.expected("`ecr`"));
             }
             OptionSpec::Timestamps(value, cursor.integer("an echoed timestamp", U32)? as u32)
@@ -458,6 +458,6 @@ fn option(cursor: &mut Cursor) -> Result<OptionSpec, ParseError> {
         }
         "md5" => return Err(cursor.unsupported("the MD5 option (RFC 2385)")),
         "ECN" => return Err(cursor.unsupported("the option of accurate ECN (RFC 9768)")),
-        other => return Err(cursor.syntax(format!("`{other}` is no TCP option"))),
+        other => return Err(cursor.syntax(format!("`{other}` is not a TCP option"))),
     })
 }

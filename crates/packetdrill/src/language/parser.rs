@@ -1,15 +1,15 @@
-//! Tokens into a script: options, times and the order of events.
+//! Parses tokens into a script: options, times and the order of events.
 
 use foundation::Duration;
 
-use super::lexer::{Placed, Token, tokens};
+use super::lexer::{PlacedToken, Token, tokens};
 use super::script::{Action, Event, Script, Time};
 use super::{ParseError, call, options, packet};
 
-/// Reads a script.
+/// Parses a script.
 ///
 /// # Errors
-/// The first place that breaks the grammar, or that needs something this program does not know.
+/// The first violation of the grammar, or the first unsupported construct.
 pub fn parse(text: &str) -> Result<Script, ParseError> {
     let mut cursor = Cursor::new(tokens(text)?);
     let options = options::options(&mut cursor)?;
@@ -51,7 +51,7 @@ fn event(cursor: &mut Cursor) -> Result<Event, ParseError> {
     let line = cursor.last_line();
     let action = match cursor.peek() {
         Some(Token::Mark('<' | '>')) => Action::Packet(Box::new(packet::packet(cursor)?)),
-        Some(Token::Ellipsis | Token::Word(_)) => Action::Call(call::call(cursor)?),
+        Some(Token::Ellipsis | Token::Identifier(_)) => Action::Call(call::call(cursor)?),
         Some(Token::Command(text)) => {
             let action = Action::Command(text.clone());
             cursor.next();
@@ -87,7 +87,7 @@ fn event_time(cursor: &mut Cursor) -> Result<Time, ParseError> {
         return Ok(Time::Any);
     }
     let relative = cursor.eat('+');
-    let from = cursor.time("a time that begins an event")?;
+    let from = cursor.time("the time of an event")?;
     if !cursor.eat('~') {
         return Ok(if relative {
             Time::Relative(from)
@@ -106,18 +106,18 @@ fn event_time(cursor: &mut Cursor) -> Result<Time, ParseError> {
     })
 }
 
-/// A place in the tokens.
+/// A position in the tokens.
 pub struct Cursor {
-    tokens: Vec<Placed>,
+    tokens: Vec<PlacedToken>,
     at: usize,
 }
 
 impl Cursor {
-    fn new(tokens: Vec<Placed>) -> Self {
+    fn new(tokens: Vec<PlacedToken>) -> Self {
         Self { tokens, at: 0 }
     }
 
-    /// Puts the values of `--define=NAME=value` in place of the names, from here on.
+    /// Substitutes the values of `--define=NAME=value` for the names, from here on.
     fn define(&mut self, options: &[(String, Option<String>, u32)]) {
         for (name, value, _) in options {
             let Some((symbol, value)) = value.as_ref().and_then(|value| value.split_once('=')) else {
@@ -131,62 +131,62 @@ impl Cursor {
                 continue;
             };
             for placed in &mut self.tokens[self.at..] {
-                if placed.token == Token::Word(symbol.to_owned()) {
+                if placed.token == Token::Identifier(symbol.to_owned()) {
                     placed.token = replacement.token.clone();
                 }
             }
         }
     }
 
-    /// The token here.
+    /// Returns the current token.
     pub fn peek(&self) -> Option<&Token> {
         self.tokens.get(self.at).map(|placed| &placed.token)
     }
 
-    /// The token after this one.
+    /// Returns the token after the current one.
     pub fn peek_second(&self) -> Option<&Token> {
         self.tokens.get(self.at + 1).map(|placed| &placed.token)
     }
 
-    /// Whether no blank separates the token here from the one before.
+    /// Whether the current token follows the previous one without a space.
     pub fn joined(&self) -> bool {
         self.tokens.get(self.at).is_some_and(|placed| placed.joined)
     }
 
-    /// Takes the token here.
+    /// Takes the current token.
     pub fn next(&mut self) -> Option<Token> {
         let token = self.peek().cloned();
         self.at += usize::from(token.is_some());
         token
     }
 
-    /// The line of the token here; of the last one at the end.
+    /// Returns the line of the current token; at the end, of the last one.
     pub fn line(&self) -> u32 {
         let placed = self.tokens.get(self.at).or(self.tokens.last());
         placed.map_or(1, |placed| placed.line)
     }
 
-    /// The line of the token taken last.
+    /// Returns the line of the token taken last.
     pub fn last_line(&self) -> u32 {
         let placed = self.at.checked_sub(1).and_then(|at| self.tokens.get(at));
         placed.map_or(1, |placed| placed.line)
     }
 
-    /// Takes `mark` if it stands here.
+    /// Takes `mark` if it is the current token.
     pub fn eat(&mut self, mark: char) -> bool {
         let here = self.peek() == Some(&Token::Mark(mark));
         self.at += usize::from(here);
         here
     }
 
-    /// Takes the word `word` if it stands here.
-    pub fn eat_word(&mut self, word: &str) -> bool {
-        let here = matches!(self.peek(), Some(Token::Word(found)) if found == word);
+    /// Takes the identifier `name` if it is the current token.
+    pub fn eat_identifier(&mut self, name: &str) -> bool {
+        let here = matches!(self.peek(), Some(Token::Identifier(found)) if found == name);
         self.at += usize::from(here);
         here
     }
 
-    /// Takes `mark`, which must stand here.
+    /// Takes `mark`; an error if it is not the current token.
     pub fn expect(&mut self, mark: char) -> Result<(), ParseError> {
         if self.eat(mark) {
             Ok(())
@@ -209,19 +209,19 @@ impl Cursor {
         }
     }
 
-    /// Takes a word.
-    pub fn word(&mut self, what: &str) -> Result<String, ParseError> {
+    /// Takes an identifier.
+    pub fn identifier(&mut self, what: &str) -> Result<String, ParseError> {
         match self.peek() {
-            Some(Token::Word(word)) => {
-                let word = word.clone();
+            Some(Token::Identifier(name)) => {
+                let name = name.clone();
                 self.at += 1;
-                Ok(word)
+                Ok(name)
             }
             _ => Err(self.expected(what)),
         }
     }
 
-    /// Takes a number of seconds; packetdrill keeps whole microseconds.
+    /// Takes a number of seconds, truncated to whole microseconds like packetdrill's.
     pub fn time(&mut self, what: &str) -> Result<Duration, ParseError> {
         let seconds = match self.peek() {
             Some(Token::Float(text)) => text.parse::<f64>().ok(),
@@ -238,7 +238,7 @@ impl Cursor {
         Ok(Duration::from_micros((seconds * 1e6).round() as u64))
     }
 
-    /// That `what` should stand here.
+    /// Returns the error of an unexpected token.
     pub fn expected(&self, what: &str) -> ParseError {
         let found = self
             .peek()
@@ -246,7 +246,7 @@ impl Cursor {
         self.syntax(format!("expected {what}, found {found}"))
     }
 
-    /// A mistake in the token here.
+    /// Returns a syntax error at the current token.
     pub fn syntax(&self, message: String) -> ParseError {
         ParseError::Syntax {
             line: self.line(),
@@ -254,7 +254,7 @@ impl Cursor {
         }
     }
 
-    /// Something that packetdrill knows and this program does not.
+    /// Returns the error of an unsupported construct at the current token.
     pub fn unsupported(&self, what: impl Into<String>) -> ParseError {
         ParseError::Unsupported {
             line: self.line(),
@@ -332,7 +332,7 @@ mod tests {
     }
 
     #[test]
-    fn what_breaks_the_grammar_is_told_with_its_line() {
+    fn syntax_errors_name_their_line() {
         let message = |text: &str| parse(text).unwrap_err().to_string();
         assert!(
             message("\n+0 > P. 1:10(8) ack 1").starts_with("line 2: "),

@@ -1,4 +1,4 @@
-//! What a script says.
+//! The syntax tree of a script.
 
 use foundation::Duration;
 
@@ -8,11 +8,11 @@ use super::packet::PacketSpec;
 /// A whole script.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Script {
-    /// The `--name=value` lines at its head, with their lines.
+    /// The `--name=value` lines at its start, with their line numbers.
     pub options: Vec<(String, Option<String>, u32)>,
-    /// The commands before the first event, with the line they begin on.
+    /// The commands before the first event, with their first line.
     pub setup: Option<(String, u32)>,
-    /// What happens, in order.
+    /// The events in order.
     pub events: Vec<Event>,
     /// The command after the last event.
     pub cleanup: Option<(String, u32)>,
@@ -23,20 +23,20 @@ pub struct Script {
 pub struct Event {
     /// Line of its time, from one.
     pub line: u32,
-    /// When.
+    /// Its time.
     pub time: Time,
-    /// What.
+    /// Its action.
     pub action: Action,
 }
 
-/// When an event happens, since the start of the script or since the event before.
+/// The time of an event, since the start of the script or since the last event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Time {
     /// `1.5`.
     Absolute(Duration),
     /// `+.1`.
     Relative(Duration),
-    /// `*`: whenever it comes.
+    /// `*`: any time.
     Any,
     /// `1.0~1.2`.
     AbsoluteRange(Duration, Duration),
@@ -44,7 +44,7 @@ pub enum Time {
     RelativeRange(Duration, Duration),
 }
 
-/// What an event does.
+/// The action of an event.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Action {
     /// A packet, injected or expected.
@@ -60,14 +60,14 @@ pub enum Action {
 /// A system call.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Call {
-    /// For a call that blocks: when it returns, counted from where its beginning is counted.
+    /// For a blocking call: when it returns, counted from the same origin as the event's time.
     pub end: Option<Duration>,
-    /// Its name.
+    /// Name.
     pub name: String,
-    /// Its arguments.
+    /// Arguments.
     pub arguments: Vec<Expression>,
-    /// What it returns.
+    /// Expected result.
     pub result: Expression,
-    /// The error it sets (`EINPROGRESS`).
+    /// Expected error (`EINPROGRESS`).
     pub errno: Option<String>,
 }

@@ -1,43 +1,33 @@
-//! Compares what left with what the script expects.
+//! Compares sent segments with the expected packets.
 
 use std::collections::VecDeque;
 
 use foundation::{Duration, Instant};
 use transport::tcp::{Ecn, Flags, Segment};
 
-use super::link::Sent;
 use super::segment::{Mapping, describe_spec, to_script};
-use super::settings::Settings;
+use super::settings::HostSettings;
+use super::tested::SentSegment;
 use crate::language::{EcnMark, OptionSpec, TcpFlags, TcpSpec};
 
-/// Several segments that left one after the other as one packet, as segmentation offload shows them.
+/// Consecutive segments as one packet, as a device with segmentation offload sees them.
 #[derive(Clone, Copy, Debug)]
 pub struct Packet {
-    /// Header of the whole: the number of the first, all else of the last.
+    /// Header of the packet: the sequence number of the first segment, all other fields of the last.
     pub segment: Segment,
-    /// Segments in it.
+    /// Number of segments.
     pub count: u32,
-    /// When the last left.
+    /// When the last segment was sent.
     pub at: Instant,
 }
 
-/// What to do with the segments that wait.
-pub enum Found {
-    /// They make up a packet.
-    Packet(Packet),
-    /// More must leave first.
-    Wait,
-}
-
-/// Takes the packet at the head of what left, up to `length` bytes of payload.
+/// Takes the packet at the head of the sent segments, up to `length` bytes of payload; `None` while it is incomplete.
 ///
-/// A device with segmentation offload shows the sender's large packets uncut, and the machine emits
-/// segments: those that follow each other without a gap, with the same acknowledgement number, flags and
-/// length (but for the last) count as one packet, until the expected length is reached.
-pub fn take(sent: &mut VecDeque<Sent>, length: u32, settings: &Settings) -> Found {
-    let Some(first) = sent.front() else {
-        return Found::Wait;
-    };
+/// A device with segmentation offload sees the sender's large packets, but the machine emits segments. Therefore
+/// consecutive segments without a gap and with the same acknowledgement number, flags and length (except the last) count
+/// as one packet, until the expected length is reached.
+pub fn take(sent: &mut VecDeque<SentSegment>, length: u32, settings: &HostSettings) -> Option<Packet> {
+    let first = sent.front()?;
     let (mut whole, mut count) = (first.segment, 1);
     let mut at = first.at;
     if settings.offload {
@@ -50,19 +40,19 @@ pub fn take(sent: &mut VecDeque<Sent>, length: u32, settings: &Settings) -> Foun
                 }
                 Some(_) => break,
                 None if whole.length == 0 => break,
-                None => return Found::Wait,
+                None => return None,
             }
         }
     }
     sent.drain(..count);
-    Found::Packet(Packet {
+    Some(Packet {
         segment: whole,
         count: count as u32,
         at,
     })
 }
 
-fn follows(whole: &Segment, last: &Segment, next: &Sent, length: u32) -> bool {
+fn follows(whole: &Segment, last: &Segment, next: &SentSegment, length: u32) -> bool {
     let next = &next.segment;
     let late = Flags::PSH | Flags::FIN;
     let steady = |segment: &Segment| segment.flags.bits() & !(late | Flags::CWR).bits();
@@ -77,7 +67,7 @@ fn follows(whole: &Segment, last: &Segment, next: &Sent, length: u32) -> bool {
 }
 
 fn join(whole: Segment, next: &Segment) -> Segment {
-    // CWR goes with the first segment of a large packet (RFC 3168, section 6.1.2), all else with the last.
+    // CWR is set on the first segment of a large packet (RFC 3168, section 6.1.2), the other flags come from the last.
     let reduced = whole.flags.bits() & Flags::CWR.bits();
     let flags = (next.flags.bits() & !Flags::CWR.bits()) | reduced;
     Segment {
@@ -88,13 +78,13 @@ fn join(whole: Segment, next: &Segment) -> Segment {
     }
 }
 
-/// Why `packet` is not what `spec` says; `None` where it is. Learns the timestamps' mapping as it goes.
+/// Returns how `packet` differs from `spec`; `None` if it matches. Records the mapping of timestamps.
 pub fn mismatch(
     packet: &Packet,
     spec: &TcpSpec,
     ecn: Option<EcnMark>,
     mapping: &mut Mapping,
-    settings: &Settings,
+    settings: &HostSettings,
     since_start: Duration,
 ) -> Option<String> {
     let segment = &packet.segment;
@@ -114,8 +104,8 @@ fn header_mismatch(
     let segment = &packet.segment;
     let mut flags = (to_script(segment.flags), spec.flags);
     if packet.count > 1 {
-        // Who sets PSH inside a large packet is the kernel's segmentation, not TCP's: Linux forces it on each
-        // packet of several segments.
+        // Inside a large packet the kernel's segmentation sets PSH, not TCP: Linux forces it on each packet of
+        // several segments.
         flags = (flags.0.without(TcpFlags::PSH), flags.1.without(TcpFlags::PSH));
     }
     let acknowledges = segment.has(Flags::ACK);
@@ -148,12 +138,12 @@ fn header_mismatch(
     checks.into_iter().find(|(fine, _)| !fine).map(|(_, what)| what)
 }
 
-/// Compares options one by one; padding and order are how headers are laid out, which segments leave open.
+/// Compares options one by one; segments do not specify padding and order.
 fn options_mismatch(
     segment: &Segment,
     expected: &[OptionSpec],
     mapping: &mut Mapping,
-    settings: &Settings,
+    settings: &HostSettings,
     since_start: Duration,
 ) -> Option<&'static str> {
     let actual = &segment.options;
@@ -222,7 +212,7 @@ fn options_mismatch(
     }
 }
 
-/// What the script expects, in words.
+/// Describes the expected packet.
 pub fn expectation(spec: &TcpSpec, ecn: Option<EcnMark>) -> String {
     describe_spec(spec, ecn)
 }

@@ -1,26 +1,18 @@
-//! The figures of `tcp_info` that snippets read.
+//! The values that code snippets can read.
+
+use std::collections::BTreeMap;
 
 use foundation::{Duration, Instant};
 use transport::tcp::{CongestionState, Info};
 
-use super::link::Link;
 use super::symbols;
-use crate::code::{Fault, Names, Value};
+use super::tested::TestedConnection;
 
-/// The figures of a connection at one time.
-#[derive(Debug)]
-pub struct Figures<'a> {
-    /// The connection, if there is one.
-    pub link: Option<&'a Link>,
-    /// When.
-    pub now: Instant,
-}
-
-/// `TCP_INFINITE_SSTHRESH`: what Linux calls a threshold that has not been set.
+/// `TCP_INFINITE_SSTHRESH`: Linux's value of an unset ssthresh.
 const INFINITE: u64 = 0x7fff_ffff;
 
 /// Bits of `tcpi_options`.
-const OPTIONS: [(&str, i128); 7] = [
+const OPTIONS: [(&str, u64); 7] = [
     ("TCPI_OPT_TIMESTAMPS", 1),
     ("TCPI_OPT_SACK", 2),
     ("TCPI_OPT_WSCALE", 4),
@@ -30,70 +22,61 @@ const OPTIONS: [(&str, i128); 7] = [
     ("TCPI_OPT_USEC_TS", 64),
 ];
 
-impl Names for Figures<'_> {
-    fn get(&self, name: &str) -> Result<Option<Value>, Fault> {
-        if let Some((_, bit)) = OPTIONS.iter().find(|(known, _)| *known == name) {
-            return Ok(Some(Value::Integer(*bit)));
-        }
-        let Some(figure) = name.strip_prefix("tcpi_") else {
-            return Ok(symbols::value(name).map(|value| Value::Integer(i128::from(value))));
-        };
-        let unsupported = || Fault::Unsupported(format!("the figure tcpi_{figure}"));
-        let Some(link) = self.link else {
-            return Err(Fault::Unsupported(format!("tcpi_{figure} without a connection")));
-        };
-        let value = self.figure(link, figure).ok_or_else(unsupported)?;
-        Ok(Some(Value::Integer(i128::from(value))))
-    }
+/// Returns the constants of snippets and, if there is a connection, its `tcp_info` with Linux's names.
+pub fn values(tested: Option<&TestedConnection>, now: Instant) -> BTreeMap<&'static str, u64> {
+    let figures = tested.map(|tested| figures(tested, now));
+    symbols::all()
+        .chain(OPTIONS)
+        .chain(figures.into_iter().flatten())
+        .collect()
 }
 
-impl Figures<'_> {
-    /// A figure by its name without the prefix; `None` where it is not kept.
-    fn figure(&self, link: &Link, figure: &str) -> Option<u64> {
-        let info = link.machine.info();
-        let micros = Duration::as_micros;
-        let millis = |span: Duration| span.as_nanos() / 1_000_000;
-        Some(match figure {
-            "state" => link.state_number(),
-            "ca_state" => match info.congestion_state {
+fn figures(tested: &TestedConnection, now: Instant) -> [(&'static str, u64); 28] {
+    let info = tested.machine.info();
+    let micros = Duration::as_micros;
+    let millis = |span: Duration| span.as_nanos() / 1_000_000;
+    [
+        ("tcpi_state", tested.state_number()),
+        (
+            "tcpi_ca_state",
+            match info.congestion_state {
                 CongestionState::Open => 0,
                 CongestionState::Disorder => 1,
                 CongestionState::Cwr => 2,
                 CongestionState::Recovery => 3,
                 CongestionState::Loss => 4,
             },
-            "snd_cwnd" => info.window_packets,
-            "snd_ssthresh" => info.ssthresh_packets.unwrap_or(INFINITE),
-            "rtt" => info.smoothed_rtt.map_or(0, micros),
-            "rttvar" => micros(info.rtt_variation),
-            "min_rtt" => info.min_rtt.map_or(u64::from(u32::MAX), micros),
-            "rto" => micros(info.rto),
-            "backoff" => u64::from(info.backoff),
-            "retransmits" => u64::from(info.timeouts),
-            "probes" => u64::from(info.zero_window_probes),
-            "unacked" => info.unacked,
-            "sacked" => info.sacked,
-            "lost" => info.lost,
-            "retrans" => info.retransmitted,
-            "total_retrans" => info.total_retransmitted,
-            "reordering" => info.reordering,
-            "reord_seen" => u64::from(info.reordering_seen),
-            "notsent_bytes" => info.bytes_unsent,
-            "snd_mss" => u64::from(info.segment),
-            "advmss" => u64::from(info.announced_mss),
-            "snd_wnd" => info.send_window,
-            "rcv_wnd" => info.receive_window,
-            "ato" => micros(info.ack_delay),
-            "snd_wscale" => u64::from(info.send_scale),
-            "rcv_wscale" => u64::from(info.receive_scale),
-            "options" => options(&info),
-            "last_data_recv" => millis(self.now - link.data_arrived_at),
-            _ => return None,
-        })
-    }
+        ),
+        ("tcpi_snd_cwnd", info.window_packets),
+        ("tcpi_snd_ssthresh", info.ssthresh_packets.unwrap_or(INFINITE)),
+        ("tcpi_rtt", info.smoothed_rtt.map_or(0, micros)),
+        ("tcpi_rttvar", micros(info.rtt_variation)),
+        ("tcpi_min_rtt", info.min_rtt.map_or(u64::from(u32::MAX), micros)),
+        ("tcpi_rto", micros(info.rto)),
+        ("tcpi_backoff", u64::from(info.backoff)),
+        ("tcpi_retransmits", u64::from(info.timeouts)),
+        ("tcpi_probes", u64::from(info.zero_window_probes)),
+        ("tcpi_unacked", info.unacked),
+        ("tcpi_sacked", info.sacked),
+        ("tcpi_lost", info.lost),
+        ("tcpi_retrans", info.retransmitted),
+        ("tcpi_total_retrans", info.total_retransmitted),
+        ("tcpi_reordering", info.reordering),
+        ("tcpi_reord_seen", u64::from(info.reordering_seen)),
+        ("tcpi_notsent_bytes", info.bytes_unsent),
+        ("tcpi_snd_mss", u64::from(info.segment)),
+        ("tcpi_advmss", u64::from(info.announced_mss)),
+        ("tcpi_snd_wnd", info.send_window),
+        ("tcpi_rcv_wnd", info.receive_window),
+        ("tcpi_ato", micros(info.ack_delay)),
+        ("tcpi_snd_wscale", u64::from(info.send_scale)),
+        ("tcpi_rcv_wscale", u64::from(info.receive_scale)),
+        ("tcpi_options", options(&info)),
+        ("tcpi_last_data_recv", millis(now - tested.data_arrived_at)),
+    ]
 }
 
-/// The bits of `tcpi_options`.
+/// Returns the bits of `tcpi_options`.
 fn options(info: &Info) -> u64 {
     let scaled = info.send_scale > 0 || info.receive_scale > 0;
     [(info.timestamps, 1), (info.sack, 2), (scaled, 4), (info.ecn, 8)]

@@ -1,9 +1,8 @@
-//! Runs scripts on virtual time.
+//! Execution of scripts on virtual time.
 
 mod calls;
 mod expect;
 mod info;
-mod link;
 mod outcome;
 mod runner;
 mod segment;
@@ -11,7 +10,8 @@ mod settings;
 mod shell;
 mod sockets;
 mod symbols;
+mod tested;
 mod world;
 
-pub use outcome::{Departure, Outcome, Report};
+pub use outcome::{Mismatch, Outcome, Report};
 pub use runner::run;

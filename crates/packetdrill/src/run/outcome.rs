@@ -1,49 +1,49 @@
-//! What running a script gives.
+//! Results of scripts.
 
 use foundation::Instant;
 
-/// How a script ended.
+/// The result of a script.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Outcome {
-    /// Everything happened as the script says.
+    /// Everything happened as described.
     Pass,
-    /// Something did not.
-    Fail(Departure),
-    /// The script needs what this program does not know.
+    /// The first difference.
+    Fail(Mismatch),
+    /// The script needs something that is not supported.
     Unsupported {
         /// Line in the script, from one.
         line: u32,
-        /// What it needs.
+        /// The missing feature.
         what: String,
     },
-    /// The text is no script.
+    /// The text is not a valid script.
     Invalid {
         /// Line in the script, from one.
         line: u32,
-        /// What is wrong with it.
+        /// The problem.
         message: String,
     },
 }
 
-/// The first place where the machine departs from the script.
+/// The first difference between the machine's behaviour and the script.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Departure {
+pub struct Mismatch {
     /// Line of the event.
     pub line: u32,
-    /// What the script says.
+    /// The script's expectation.
     pub expected: String,
-    /// What happened.
+    /// The machine's behaviour.
     pub seen: String,
-    /// When it was noticed, since the start of the script.
+    /// When it was detected, since the start of the script.
     pub at: Instant,
 }
 
-/// What running a script gave.
+/// The report of a script.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Report {
-    /// How it ended.
+    /// The result.
     pub outcome: Outcome,
-    /// What its snippets printed.
+    /// The lines printed by its snippets.
     pub printed: Vec<String>,
 }
 
@@ -51,14 +51,14 @@ impl std::fmt::Display for Outcome {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             Self::Pass => write!(f, "pass"),
-            Self::Fail(departure) => write!(f, "line {}: {departure}", departure.line),
+            Self::Fail(mismatch) => write!(f, "line {}: {mismatch}", mismatch.line),
             Self::Unsupported { line, what } => write!(f, "line {line}: unsupported: {what}"),
             Self::Invalid { line, message } => write!(f, "line {line}: {message}"),
         }
     }
 }
 
-impl std::fmt::Display for Departure {
+impl std::fmt::Display for Mismatch {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "expected {}, seen {} [{}]", self.expected, self.seen, self.at)
     }

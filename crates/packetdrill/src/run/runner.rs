@@ -1,28 +1,27 @@
-//! The order of events: lets time pass, acts, and compares.
+//! The event loop: advances time, acts, and compares.
 
 use foundation::{Duration, Instant};
 
 use super::calls::{self, Answer, Attempt, Stop};
-use super::expect::{self, Found};
-use super::info::Figures;
-use super::link::Link;
-use super::outcome::{Departure, Outcome, Report};
+use super::expect;
+use super::info;
+use super::outcome::{Mismatch, Outcome, Report};
 use super::segment::Mapping;
-use super::settings::Settings;
+use super::settings::HostSettings;
 use super::symbols;
+use super::tested::TestedConnection;
 use super::world::{START, World};
-use crate::code::{Fault, Snippets};
+use crate::interpreter::{Failure, Interpreter};
 use crate::language::{
     Action, Call, Direction, Event, Icmp, PacketSpec, ParseError, Payload, TcpFlags, TcpSpec, Time, parse,
 };
 
-/// How long to look for what a script expects beyond the time it may come, so that a departure can tell when
-/// it came.
+/// How long to look for an expected packet after its time, so that a mismatch can report when it was sent.
 const PATIENCE: Duration = Duration::from_secs(300);
 
-/// Reads and runs a script.
+/// Parses and runs a script. `interpreter` evaluates its code snippets.
 #[must_use]
-pub fn run(text: &str) -> Report {
+pub fn run(text: &str, interpreter: &mut dyn Interpreter) -> Report {
     let script = match parse(text) {
         Ok(script) => script,
         Err(error) => {
@@ -36,7 +35,7 @@ pub fn run(text: &str) -> Report {
             };
         }
     };
-    let mut settings = Settings::default();
+    let mut settings = HostSettings::default();
     for (name, value, line) in &script.options {
         if let Err(what) = settings.option(name, value.as_deref()) {
             return Report {
@@ -47,7 +46,8 @@ pub fn run(text: &str) -> Report {
     }
     let mut runner = Runner {
         world: World::new(settings),
-        snippets: Snippets::default(),
+        interpreter,
+        printed: Vec::new(),
         pending: None,
         last: None,
         line: 1,
@@ -58,7 +58,7 @@ pub fn run(text: &str) -> Report {
             line: runner.line,
             what,
         },
-        Err(Stop::Departs { expected, seen }) => Outcome::Fail(Departure {
+        Err(Stop::Mismatch { expected, seen }) => Outcome::Fail(Mismatch {
             line: runner.line,
             expected,
             seen,
@@ -67,11 +67,11 @@ pub fn run(text: &str) -> Report {
     };
     Report {
         outcome,
-        printed: runner.snippets.take_printed(),
+        printed: runner.printed,
     }
 }
 
-/// A call that has not returned yet.
+/// A blocked call.
 struct Pending<'a> {
     call: &'a Call,
     line: u32,
@@ -79,22 +79,23 @@ struct Pending<'a> {
     /// When it should return.
     end: Instant,
     tolerance: Duration,
-    /// When it gives up waiting by itself.
+    /// When it times out by itself.
     until: Option<Instant>,
 }
 
 struct Runner<'a> {
     world: World,
-    snippets: Snippets,
+    interpreter: &'a mut dyn Interpreter,
+    printed: Vec<String>,
     pending: Option<Pending<'a>>,
-    /// When the last event was to happen, and whether it was an inbound packet.
+    /// The scheduled time of the last event, and whether that was an inbound packet.
     last: Option<(Instant, bool)>,
     line: u32,
 }
 
-/// When an event is to happen, and how far off it may be.
+/// The scheduled time of an event with its tolerance.
 #[derive(Clone, Copy)]
-struct When {
+struct EventTime {
     from: Instant,
     to: Instant,
     tolerance: Duration,
@@ -129,7 +130,7 @@ impl<'a> Runner<'a> {
         if !outbound {
             self.until(when)?;
         }
-        let happened = match &event.action {
+        let at = match &event.action {
             Action::Packet(packet) if outbound => {
                 self.outbound(packet, when)?;
                 self.world.now
@@ -152,12 +153,12 @@ impl<'a> Runner<'a> {
             }
         };
         self.retry()?;
-        self.last = Some((happened, inbound));
+        self.last = Some((at, inbound));
         Ok(())
     }
 
-    /// Times are counted from now, but those of inbound packets in a row from each other.
-    fn when(&self, time: Time, inbound: bool) -> When {
+    /// Converts a time. Relative times count from now; those of consecutive inbound packets count from each other.
+    fn when(&self, time: Time, inbound: bool) -> EventTime {
         let base = match self.last {
             Some((at, true)) if inbound => at,
             _ => self.world.now,
@@ -172,7 +173,7 @@ impl<'a> Runner<'a> {
         let since = self.last.map_or(Duration::ZERO, |(at, _)| from - at);
         let settings = &self.world.settings;
         let part = since.mul_f64(settings.tolerance_percent / 100.0);
-        When {
+        EventTime {
             from,
             to,
             tolerance: settings.tolerance.max(part),
@@ -180,18 +181,18 @@ impl<'a> Runner<'a> {
         }
     }
 
-    /// Lets time pass until an event that the script brings about.
-    fn until(&mut self, when: When) -> Result<(), Stop> {
+    /// Advances time to an event of the script.
+    fn until(&mut self, when: EventTime) -> Result<(), Stop> {
         if self.world.now > when.from + when.tolerance {
-            return Err(Stop::Departs {
-                expected: format!("this at {}", seconds(when.from)),
-                seen: format!("that time passed: it is {}", seconds(self.world.now)),
+            return Err(Stop::Mismatch {
+                expected: format!("the event at {}", seconds(when.from)),
+                seen: format!("a later time: {}", seconds(self.world.now)),
             });
         }
         self.advance(when.from)
     }
 
-    /// Lets time pass, seeing to the call that waits on the way.
+    /// Advances time and retries the blocked call meanwhile.
     fn advance(&mut self, to: Instant) -> Result<(), Stop> {
         loop {
             let waits = self.pending.as_ref().and_then(|pending| pending.until);
@@ -217,7 +218,7 @@ impl<'a> Runner<'a> {
                 let bare = Mapping::default()
                     .inbound(spec, packet.ecn)
                     .map_err(Stop::Unsupported)?;
-                let make = |link: &Link| link.mapping.inbound(spec, packet.ecn);
+                let make = |tested: &TestedConnection| tested.mapping.inbound(spec, packet.ecn);
                 self.world.arrive(make, bare).map_err(Stop::Unsupported)
             }
             Payload::Icmp(message) => self.icmp(message),
@@ -230,9 +231,9 @@ impl<'a> Runner<'a> {
             (message.kind.as_str(), message.code.as_deref()),
             ("unreachable", Some("frag_needed")) | ("packet_too_big", _)
         );
-        match (too_big, message.mtu, self.world.link()) {
-            (true, Some(mtu), Some(link)) => {
-                link.path_mtu(now, mtu);
+        match (too_big, message.mtu, self.world.connection()) {
+            (true, Some(mtu), Some(tested)) => {
+                tested.path_mtu(now, mtu);
                 Ok(())
             }
             _ => {
@@ -242,7 +243,7 @@ impl<'a> Runner<'a> {
         }
     }
 
-    fn outbound(&mut self, packet: &PacketSpec, when: When) -> Result<(), Stop> {
+    fn outbound(&mut self, packet: &PacketSpec, when: EventTime) -> Result<(), Stop> {
         let Payload::Tcp(spec) = &packet.payload else {
             return Err(Stop::Unsupported("outbound ICMP".to_owned()));
         };
@@ -257,11 +258,11 @@ impl<'a> Runner<'a> {
         let deadline = when.to.min(self.world.now + PATIENCE) + when.tolerance + PATIENCE;
         let found = loop {
             match self.head(spec) {
-                Found::Packet(found) => break found,
-                Found::Wait => {
+                Some(found) => break found,
+                None => {
                     let next = self.world.timeout().filter(|next| *next <= deadline);
                     let Some(next) = next else {
-                        return Err(Stop::Departs {
+                        return Err(Stop::Mismatch {
                             expected: expected(),
                             seen: self.waiting(),
                         });
@@ -273,19 +274,19 @@ impl<'a> Runner<'a> {
         let since_start = self.world.elapsed();
         let settings = self.world.settings.clone();
         let mut strays = Mapping::default();
-        let link = self.world.link();
-        let mapping = match link {
-            Some(link) => {
+        let tested = self.world.connection();
+        let mapping = match tested {
+            Some(tested) => {
                 if spec.flags.contains(TcpFlags::SYN) {
-                    // The script says what it calls the initial sequence number.
-                    link.mapping.name_initial(spec.sequence);
+                    // The script chooses its number for the initial sequence number.
+                    tested.mapping.name_initial(spec.sequence);
                 }
-                &mut link.mapping
+                &mut tested.mapping
             }
             None => &mut strays,
         };
         if let Some(seen) = expect::mismatch(&found, spec, packet.ecn, mapping, &settings, since_start) {
-            return Err(Stop::Departs {
+            return Err(Stop::Mismatch {
                 expected: expected(),
                 seen: format!("{seen}, sent at {}", seconds(found.at)),
             });
@@ -293,31 +294,31 @@ impl<'a> Runner<'a> {
         let early = found.at + when.tolerance < when.from;
         let late = found.at > when.to + when.tolerance;
         if !when.any && (early || late) {
-            return Err(Stop::Departs {
+            return Err(Stop::Mismatch {
                 expected: expected(),
-                seen: format!("it at {}", seconds(found.at)),
+                seen: format!("the packet at {}", seconds(found.at)),
             });
         }
         Ok(())
     }
 
-    fn head(&mut self, spec: &TcpSpec) -> Found {
+    fn head(&mut self, spec: &TcpSpec) -> Option<expect::Packet> {
         let settings = self.world.settings.clone();
-        match self.world.link() {
-            Some(link) => expect::take(&mut link.sent, spec.length, &settings),
+        match self.world.connection() {
+            Some(tested) => expect::take(&mut tested.sent, spec.length, &settings),
             None => expect::take(&mut self.world.strays, spec.length, &settings),
         }
     }
 
-    /// What is there when nothing more comes.
+    /// Describes the pending segments when nothing more will be sent.
     fn waiting(&mut self) -> String {
-        let Some(link) = self.world.link() else {
+        let Some(tested) = self.world.connection() else {
             return "nothing".to_owned();
         };
-        match link.sent.front() {
+        match tested.sent.front() {
             Some(sent) => format!(
                 "only {}, sent at {}",
-                link.mapping.describe(&sent.segment),
+                tested.mapping.describe(&sent.segment),
                 seconds(sent.at)
             ),
             None => "nothing".to_owned(),
@@ -325,26 +326,19 @@ impl<'a> Runner<'a> {
     }
 
     fn code(&mut self, code: &str) -> Result<(), Stop> {
-        let figures = Figures {
-            link: self.world.current.map(|index| &self.world.links[index]),
-            now: self.world.now,
-        };
-        self.snippets.run(code, &figures).map_err(|fault| match fault {
-            Fault::Unsupported(what) => Stop::Unsupported(what),
-            Fault::Wrong(message) => Stop::Unsupported(message),
-            Fault::Assertion { line, seen, message } => {
-                let asserted = code.lines().nth(line as usize).unwrap_or(code).trim();
-                let told = message.map(|message| format!(" ({message})")).unwrap_or_default();
-                Stop::Departs {
-                    expected: asserted.to_owned(),
-                    seen: format!("{seen}{told}"),
-                }
-            }
-        })
+        let tested = self.world.current.map(|index| &self.world.connections[index]);
+        let values = info::values(tested, self.world.now);
+        let evaluation = self.interpreter.run(code, &values);
+        self.printed.extend(evaluation.printed);
+        match evaluation.failure {
+            None => Ok(()),
+            Some(Failure::Unsupported(what)) => Err(Stop::Unsupported(what)),
+            Some(Failure::Assertion { expected, seen }) => Err(Stop::Mismatch { expected, seen }),
+        }
     }
 
-    fn call(&mut self, call: &'a Call, event: &Event, when: When) -> Result<(), Stop> {
-        // One call at a time waits in the background; calls that do not wait may pass it.
+    fn call(&mut self, call: &'a Call, event: &Event, when: EventTime) -> Result<(), Stop> {
+        // At most one call blocks in the background; nonblocking calls may overtake it.
         if let Some(pending) = self.pending.take_if(|_| call.end.is_some()) {
             self.finish(pending)?;
         }
@@ -383,7 +377,7 @@ impl<'a> Runner<'a> {
         }
     }
 
-    /// Tries the call that waits again, after something happened.
+    /// Retries the blocked call after something happened.
     fn retry(&mut self) -> Result<(), Stop> {
         let Some(mut pending) = self.pending.take() else {
             return Ok(());
@@ -398,7 +392,7 @@ impl<'a> Runner<'a> {
         }
     }
 
-    /// Lets time pass until a call returns.
+    /// Advances time until a call returns.
     fn finish(&mut self, mut pending: Pending<'a>) -> Result<(), Stop> {
         loop {
             let answer = calls::attempt(&mut self.world, pending.call, &mut pending.attempt)?;
@@ -408,19 +402,19 @@ impl<'a> Runner<'a> {
             let next = self.world.timeout().into_iter().chain(until).min();
             let Some(next) = next.filter(|next| *next <= pending.attempt.started + PATIENCE * 20) else {
                 self.line = pending.line;
-                return Err(Stop::Departs {
+                return Err(Stop::Mismatch {
                     expected: format!("{}() to return {}", pending.call.name, pending.call.result),
-                    seen: "it waiting for ever".to_owned(),
+                    seen: "no return".to_owned(),
                 });
             };
             self.world.step(next).map_err(Stop::Unsupported)?;
         }
     }
 
-    /// Compares what a call returned with what the script says.
+    /// Compares the result of a call with the script's expectation.
     fn returned(&mut self, pending: &Pending<'a>, answer: Answer) -> Result<(), Stop> {
         let call = pending.call;
-        let departs = |expected, seen| Err(Stop::Departs { expected, seen });
+        let mismatch = |expected, seen| Err(Stop::Mismatch { expected, seen });
         let (value, error) = match answer {
             Answer::Value(value) => (value, None),
             Answer::Error(error) => (-1, Some(error)),
@@ -443,7 +437,7 @@ impl<'a> Runner<'a> {
                 .map(|name| format!(" {name}"))
                 .unwrap_or_default();
             let found = error.map(|name| format!(" {name}")).unwrap_or_default();
-            return departs(
+            return mismatch(
                 format!("{}() = {}{errno}", call.name, call.result),
                 format!("{value}{found}"),
             );
@@ -453,9 +447,9 @@ impl<'a> Runner<'a> {
             let off = (now - pending.end) + (pending.end - now);
             if off > pending.tolerance {
                 self.line = pending.line;
-                return departs(
+                return mismatch(
                     format!("{}() to return at {}", call.name, seconds(pending.end)),
-                    format!("it returning at {}", seconds(now)),
+                    format!("a return at {}", seconds(now)),
                 );
             }
         }

@@ -1,4 +1,4 @@
-//! Segments between the machine's numbers and the script's, and in the script's writing.
+//! Conversion of segments between the machine's and the script's numbering, and their description.
 
 use transport::tcp::fast_open::FastOpen;
 use transport::tcp::options::OpeningOptions;
@@ -6,23 +6,23 @@ use transport::tcp::{Ecn, Flags, Options, Segment, SequenceNumber, Timestamps};
 
 use crate::language::{EcnMark, OptionSpec, TcpFlags, TcpSpec};
 
-/// How the numbers of one connection map. In segments with SYN a script writes sequence numbers as they are
-/// (the peer's) or as it likes (the machine's first); in all others both sides count from zero, the SYN's.
-/// Its timestamps begin where it likes.
+/// The number mapping of one connection. In segments with SYN, a script writes the peer's sequence numbers as they are
+/// and chooses the machine's initial number; in all others both sides count from their SYN, which is zero. The script
+/// also chooses the first timestamp of the machine.
 #[derive(Clone, Debug, Default)]
 pub struct Mapping {
     /// The machine's initial sequence number.
     initial: u32,
-    /// What the script calls it.
+    /// The script's number for it.
     script_initial: u32,
     /// The peer's initial sequence number, once its SYN has arrived.
     peer_initial: u32,
-    /// Pairs of the script's and the machine's timestamps, in the order they were first matched.
+    /// Pairs of the script's and the machine's timestamps, in the order in which they were first matched.
     stamps: Vec<(u32, u32)>,
 }
 
 impl Mapping {
-    /// The mapping of a machine that begins at `initial`.
+    /// Creates the mapping of a machine with this initial sequence number.
     pub fn beginning_at(initial: u32) -> Self {
         Self {
             initial,
@@ -30,17 +30,17 @@ impl Mapping {
         }
     }
 
-    /// The script calls the machine's initial sequence number `number`.
+    /// Sets the script's number for the machine's initial sequence number.
     pub fn name_initial(&mut self, number: u32) {
         self.script_initial = number;
     }
 
-    /// The peer's SYN carries `number`.
+    /// Sets the peer's initial sequence number.
     pub fn learn_peer(&mut self, number: u32) {
         self.peer_initial = number;
     }
 
-    /// What to add to the script's number for a byte of the machine's stream, and of the peer's.
+    /// Returns the offsets from the script's numbers to the machine's stream and to the peer's stream.
     fn offsets(&self, syn: bool) -> (u32, u32) {
         if syn {
             (self.initial.wrapping_sub(self.script_initial), 0)
@@ -49,31 +49,30 @@ impl Mapping {
         }
     }
 
-    /// The sequence number of an outbound segment as the script counts.
+    /// Returns the sequence number of an outbound segment in the script's numbering.
     pub fn sequence(&self, segment: &Segment) -> u32 {
         let (own, _) = self.offsets(segment.has(Flags::SYN));
         segment.sequence.0.wrapping_sub(own)
     }
 
-    /// A number of the peer's stream in an outbound segment, as the script counts.
+    /// Returns a number of the peer's stream in an outbound segment, in the script's numbering.
     pub fn peer_number(&self, segment: &Segment, number: SequenceNumber) -> u32 {
         let (_, peer) = self.offsets(segment.has(Flags::SYN));
         number.0.wrapping_sub(peer)
     }
 
-    /// Remembers that the script calls the machine's timestamp `actual` by the name `script`.
+    /// Records that the script's timestamp `script` is the machine's timestamp `actual`.
     pub fn pair(&mut self, script: u32, actual: u32) {
         self.stamps.push((script, actual));
     }
 
-    /// A timestamp of the machine as the script counts: as far from the first pair as it is.
+    /// Converts a timestamp of the machine, relative to the first pair.
     pub fn stamp_to_script(&self, actual: u32) -> Option<u32> {
         let (script, first) = self.stamps.first()?;
         Some(script.wrapping_add(actual.wrapping_sub(*first)))
     }
 
-    /// A timestamp that the script echoes: the machine's value that the script calls so, or else as far from the
-    /// first pair as it is.
+    /// Converts a timestamp that the script echoes: to the paired value, or else relative to the first pair.
     fn stamp_to_machine(&self, script: u32) -> u32 {
         if let Some((_, actual)) = self.stamps.iter().rev().find(|(known, _)| *known == script) {
             return *actual;
@@ -84,10 +83,10 @@ impl Mapping {
         }
     }
 
-    /// What the machine gets for an inbound segment of the script.
+    /// Converts an inbound segment of the script.
     ///
     /// # Errors
-    /// Where the segment has an option that the machine has no place for.
+    /// If an option does not fit into a segment.
     pub fn inbound(&self, spec: &TcpSpec, ecn: Option<EcnMark>) -> Result<Segment, String> {
         let (own, peer) = self.offsets(spec.flags.contains(TcpFlags::SYN));
         let mut options = Options::default();
@@ -141,7 +140,7 @@ impl Mapping {
         })
     }
 
-    /// A segment of the machine in the script's writing.
+    /// Describes a segment of the machine in the script's notation.
     pub fn describe(&self, segment: &Segment) -> String {
         let from = self.sequence(segment);
         let to = from.wrapping_add(segment.length);
@@ -170,22 +169,22 @@ impl Mapping {
         text
     }
 
-    /// Options in the script's writing, without padding.
+    /// Describes options in the script's notation, without padding.
     fn describe_options(&self, segment: &Segment) -> String {
         let options = &segment.options;
-        let mut words = Vec::new();
+        let mut parts = Vec::new();
         if let Some(bytes) = options.mss {
-            words.push(format!("mss {bytes}"));
+            parts.push(format!("mss {bytes}"));
         }
         if options.sack_permitted {
-            words.push("sackOK".to_owned());
+            parts.push("sackOK".to_owned());
         }
         if let Some(stamps) = options.timestamps {
             let value = self.stamp_to_script(stamps.value).unwrap_or(stamps.value);
-            words.push(format!("TS val {value} ecr {}", stamps.echo));
+            parts.push(format!("TS val {value} ecr {}", stamps.echo));
         }
         if let Some(shift) = options.window_scale {
-            words.push(format!("wscale {shift}"));
+            parts.push(format!("wscale {shift}"));
         }
         if !options.sack.is_empty() {
             let blocks: Vec<String> = options
@@ -197,16 +196,16 @@ impl Mapping {
                     format!("{}:{}", number(*left), number(*right))
                 })
                 .collect();
-            words.push(format!("sack {}", blocks.join(" ")));
+            parts.push(format!("sack {}", blocks.join(" ")));
         }
         if let Some(option) = options.opening().fast_open {
-            words.push(describe_fast_open(option));
+            parts.push(describe_fast_open(option));
         }
-        words.join(",")
+        parts.join(",")
     }
 }
 
-/// A segment that a script expects, in its own writing.
+/// Describes an expected segment in the script's notation.
 pub fn describe_spec(spec: &TcpSpec, ecn: Option<EcnMark>) -> String {
     let ecn = match ecn {
         None => "",
@@ -227,9 +226,9 @@ pub fn describe_spec(spec: &TcpSpec, ecn: Option<EcnMark>) -> String {
     match &spec.options {
         None => text.push_str(" <...>"),
         Some(options) => {
-            let words: Vec<String> = options.iter().filter_map(describe_option).collect();
-            if !words.is_empty() {
-                text.push_str(&format!(" <{}>", words.join(",")));
+            let parts: Vec<String> = options.iter().filter_map(describe_option).collect();
+            if !parts.is_empty() {
+                text.push_str(&format!(" <{}>", parts.join(",")));
             }
         }
     }
@@ -271,13 +270,13 @@ const PAIRS: [(TcpFlags, Flags); 7] = [
     (TcpFlags::CWR, Flags::CWR),
 ];
 
-/// The script's flags as the machine's.
+/// Converts flags of the script.
 fn to_machine(flags: TcpFlags) -> Flags {
     let set = PAIRS.iter().filter(|(script, _)| flags.contains(*script));
     set.fold(Flags::NONE, |all, (_, machine)| all | *machine)
 }
 
-/// The machine's flags as the script's.
+/// Converts flags of the machine.
 pub fn to_script(flags: Flags) -> TcpFlags {
     let set = PAIRS.iter().filter(|(_, machine)| flags.contains(*machine));
     set.fold(TcpFlags::default(), |all, (script, _)| all | *script)

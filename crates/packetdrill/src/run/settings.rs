@@ -1,4 +1,4 @@
-//! What options and commands of a script set: the machine's configuration, and how strictly to compare.
+//! The configuration that a script's options and commands set: the machine's, and the tolerances of comparisons.
 
 use foundation::{Duration, Size};
 use transport::congestion::CongestionConfig;
@@ -6,29 +6,29 @@ use transport::tcp::{Profile, Recovery, TcpConfig};
 
 use super::shell;
 
-/// The settings that a script runs with.
+/// The configuration of a script's host.
 #[derive(Clone, Debug)]
-pub struct Settings {
-    /// The machine's.
+pub struct HostSettings {
+    /// The machine's configuration.
     pub tcp: TcpConfig,
-    /// Deviations of times that are forgiven. Default: 4 ms.
+    /// Absolute tolerance of times. Default: 4 ms.
     pub tolerance: Duration,
-    /// The same, as a part of the time since the event before. Default: 12.5 %.
+    /// Relative tolerance in percent of the time since the last event. Default: 12.5.
     pub tolerance_percent: f64,
-    /// How long one step of the timestamp clock lasts in this script; `None` leaves timestamps unchecked.
+    /// Tick of the timestamp clock in this script; `None` leaves timestamps unchecked.
     pub timestamp_tick: Option<Duration>,
-    /// Whether the device cuts large packets (TSO), so that several segments may match one expected packet.
+    /// Whether the device segments large packets (TSO), so that several segments may match one expected packet.
     pub offload: bool,
-    /// Whether the device's queue spaces packets at the rate that the sender gives (`fq`).
+    /// Whether the device's queue paces packets at the sender's rate (`fq`).
     pub paced: bool,
     /// The MTU of the device.
     pub mtu: u32,
-    /// The MSS that a route asks to announce.
+    /// The MSS that a route announces.
     mss_of_route: Option<u32>,
 }
 
-/// Settings of kernels that change nothing of what the machine does: offload sizes, caches, features that
-/// only act where a script asks for them in other words.
+/// Kernel settings without an effect on the machine: offload sizes, caches, and features that scripts enable by other
+/// means.
 const WITHOUT_EFFECT: [&str; 18] = [
     "net.core.default_qdisc",
     "net.core.rmem_max",
@@ -50,8 +50,8 @@ const WITHOUT_EFFECT: [&str; 18] = [
     "net.ipv4.tcp_tso_win_divisor",
 ];
 
-/// What the `defaults.sh` beside packetdrill's scripts sets, as far as the machine has it: buffers, options,
-/// CUBIC, RACK-TLP, no restart after idle times, no ECN.
+/// The settings of packetdrill's own `defaults.sh`, as far as the machine supports them: buffers, options, CUBIC,
+/// RACK-TLP, no restart after idle times, no ECN.
 const DEFAULTS: [&str; 14] = [
     "net.ipv4.tcp_rmem=4096 540000 15728640",
     "net.ipv4.tcp_wmem=4096 262144 4194304",
@@ -69,10 +69,11 @@ const DEFAULTS: [&str; 14] = [
     "net.ipv4.tcp_ecn=0",
 ];
 
-impl Default for Settings {
+impl Default for HostSettings {
     fn default() -> Self {
         Self {
-            // Scripts count payload: with segmentation offload, as where they are written, buffers have little overhead.
+            // Scripts count payload bytes: with segmentation offload, on which they were written, buffers have little
+            // overhead.
             tcp: TcpConfig {
                 send_overhead: Some(Size::from_bytes(0)),
                 receive_overhead: Some(Size::from_bytes(0)),
@@ -89,11 +90,11 @@ impl Default for Settings {
     }
 }
 
-impl Settings {
-    /// Takes an option of the script's head.
+impl HostSettings {
+    /// Applies an option of the script.
     ///
     /// # Errors
-    /// What is unsupported or wrong.
+    /// The problem, if the option is unsupported or invalid.
     pub fn option(&mut self, name: &str, value: Option<&str>) -> Result<(), String> {
         let text = value.unwrap_or_default();
         let number = || {
@@ -116,7 +117,7 @@ impl Settings {
             "mtu" => self.mtu = u32::try_from(number()?).unwrap_or(u32::MAX).clamp(128, 65_535),
             "strict_segments" => self.offload = false,
             "ip_version" if text == "ipv4" => {}
-            // Timestamps that are echoed are always taken in proportion; addresses and ports are never seen.
+            // Echoed timestamps are always converted proportionally; addresses and ports are ignored.
             "tcp_ts_ecr_scaled" | "define" | "D" | "v" | "verbose" | "local_ip" | "remote_ip"
             | "gateway_ip" => {}
             "netmask_ip" | "bind_port" | "connect_port" | "speed" => {}
@@ -125,12 +126,14 @@ impl Settings {
         Ok(())
     }
 
-    /// Runs the commands of `text`.
+    /// Applies the commands in `text`.
     ///
     /// # Errors
-    /// The first that is unsupported.
+    /// The first unsupported command.
     pub fn command(&mut self, text: &str) -> Result<(), String> {
-        shell::commands(text).iter().try_for_each(|words| self.run(words))
+        shell::commands(text)
+            .iter()
+            .try_for_each(|arguments| self.run(arguments))
     }
 
     /// What the MSS option announces: the device's MTU less 40 bytes of headers, unless a route says less.
@@ -139,15 +142,15 @@ impl Settings {
         self.mss_of_route.unwrap_or(u32::MAX).min(self.mtu - 40)
     }
 
-    fn run(&mut self, words: &[String]) -> Result<(), String> {
-        let unsupported = || Err(format!("the command `{}`", words.join(" ")));
-        let first = words[0].as_str();
+    fn run(&mut self, arguments: &[String]) -> Result<(), String> {
+        let unsupported = || Err(format!("the command `{}`", arguments.join(" ")));
+        let first = arguments[0].as_str();
         let name = first.rsplit('/').next().unwrap_or(first);
-        let rest: Vec<&str> = words[1..].iter().map(String::as_str).collect();
+        let rest: Vec<&str> = arguments[1..].iter().map(String::as_str).collect();
         match (name, rest.as_slice()) {
             ("defaults.sh", []) => DEFAULTS.iter().try_for_each(|setting| self.sysctl(setting)),
             ("sysctl" | "set_sysctls.py", settings) => {
-                let settings = settings.iter().filter(|word| !word.starts_with('-'));
+                let settings = settings.iter().filter(|argument| !argument.starts_with('-'));
                 settings.into_iter().try_for_each(|setting| self.sysctl(setting))
             }
             ("tc", ["qdisc", action, rest @ ..]) => self.queue(action, rest).or_else(|()| unsupported()),
@@ -180,7 +183,7 @@ impl Settings {
         let kind = rest
             .iter()
             .rev()
-            .find(|word| ["pfifo", "pfifo_fast", "fq", "fq_codel", "noqueue"].contains(word));
+            .find(|argument| ["pfifo", "pfifo_fast", "fq", "fq_codel", "noqueue"].contains(argument));
         if !known || limited || (kind.is_none() && !action.starts_with("del")) {
             return Err(());
         }
@@ -201,27 +204,27 @@ impl Settings {
         serde_json::from_value(table.into()).unwrap_or_else(|_| given.clone())
     }
 
-    fn route(&mut self, words: &[&str]) -> Result<(), ()> {
-        let mut words = words.iter();
-        words.next().ok_or(())?;
-        while let Some(word) = words.next() {
-            let word = if *word == "lock" {
-                words.next().ok_or(())?
+    fn route(&mut self, arguments: &[&str]) -> Result<(), ()> {
+        let mut arguments = arguments.iter();
+        arguments.next().ok_or(())?;
+        while let Some(argument) = arguments.next() {
+            let argument = if *argument == "lock" {
+                arguments.next().ok_or(())?
             } else {
-                word
+                argument
             };
             let mut number = || {
-                let value = words.next().ok_or(())?;
+                let value = arguments.next().ok_or(())?;
                 let value = if *value == "lock" {
-                    words.next().ok_or(())?
+                    arguments.next().ok_or(())?
                 } else {
                     value
                 };
                 value.parse::<u32>().map_err(|_| ())
             };
-            match *word {
+            match *argument {
                 "via" | "dev" | "src" => {
-                    words.next().ok_or(())?;
+                    arguments.next().ok_or(())?;
                 }
                 "advmss" => self.mss_of_route = Some(number()?),
                 "mtu" => self.mtu = number()?.clamp(128, 65_535),
@@ -241,7 +244,7 @@ impl Settings {
         let unsupported = || format!("sysctl {name}={value}");
         let numbers: Vec<u64> = value
             .split_whitespace()
-            .filter_map(|word| word.parse().ok())
+            .filter_map(|argument| argument.parse().ok())
             .collect();
         let last = numbers.last().copied();
         let number = || last.ok_or_else(unsupported);
@@ -306,8 +309,8 @@ pub fn controller(name: &str) -> Option<CongestionConfig> {
 mod tests {
     use super::*;
 
-    fn after(commands: &str) -> Settings {
-        let mut settings = Settings::default();
+    fn after(commands: &str) -> HostSettings {
+        let mut settings = HostSettings::default();
         settings.command(commands).unwrap();
         settings
     }
@@ -325,7 +328,7 @@ mod tests {
         assert_eq!(settings.tcp.initial_window, Some(11));
         assert!(!settings.offload);
         assert_eq!(settings.mss(), 600);
-        assert_eq!(Settings::default().mss(), 1460);
+        assert_eq!(HostSettings::default().mss(), 1460);
     }
 
     #[test]
@@ -337,10 +340,14 @@ mod tests {
             ("rm -rf x", "rm -rf x"),
             ("ip route change 192.0.2.1 features ecn", "features"),
         ] {
-            let what = Settings::default().command(command).unwrap_err();
+            let what = HostSettings::default().command(command).unwrap_err();
             assert!(what.contains(named), "{what}");
         }
-        assert!(Settings::default().option("wire_client", None).is_err());
-        assert!(Settings::default().option("tolerance_usecs", Some("x")).is_err());
+        assert!(HostSettings::default().option("wire_client", None).is_err());
+        assert!(
+            HostSettings::default()
+                .option("tolerance_usecs", Some("x"))
+                .is_err()
+        );
     }
 }

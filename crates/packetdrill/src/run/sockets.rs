@@ -1,61 +1,61 @@
-//! Files that a script opens, and what it sets on sockets.
+//! The files that a script opens, and socket options.
 
 use foundation::{Duration, Instant, Size};
 use transport::congestion::CongestionConfig;
 use transport::tcp::TcpConfig;
 
-use super::link::Link;
+use super::tested::TestedConnection;
 
-/// A file.
+/// An open file.
 #[derive(Debug)]
 pub enum File {
     /// A socket.
     Socket(Box<Socket>),
     /// An epoll instance.
     Epoll(Vec<Watch>),
-    /// A file on disk, to be sent from.
+    /// A regular file, the source of `sendfile`.
     Plain,
 }
 
 /// A TCP socket.
 #[derive(Debug, Default)]
 pub struct Socket {
-    /// What it is for.
+    /// Its state.
     pub role: Role,
-    /// What was set on it.
+    /// Its options.
     pub options: SocketOptions,
     /// `O_NONBLOCK`.
     pub nonblocking: bool,
 }
 
-/// What a socket is for.
+/// The state of a socket.
 #[derive(Debug, Default)]
 pub enum Role {
-    /// Nothing yet.
+    /// Neither listening nor connected.
     #[default]
     Fresh,
-    /// Listening; connections that wait to be accepted.
+    /// Listening, with the connections that wait to be accepted.
     Listening(Vec<usize>),
     /// One connection.
     Connection(usize),
 }
 
-/// One file that an epoll instance watches.
+/// One file in an epoll instance.
 #[derive(Clone, Debug)]
 pub struct Watch {
     /// The file.
     pub number: i64,
-    /// What to report, with `EPOLLET` and `EPOLLONESHOT`.
+    /// Events to report, with `EPOLLET` and `EPOLLONESHOT`.
     pub events: u64,
-    /// What identifies the file in reports.
+    /// The identity of the file in reports.
     pub name: String,
-    /// What was reported last, and the counts of arrivals and openings at that time.
+    /// The last report, and the counts of arrivals and openings at that time.
     pub reported: Option<(u64, u64, u64)>,
     /// Whether a one-shot report was given.
     pub spent: bool,
 }
 
-/// What was set on a socket.
+/// Options of a socket.
 #[derive(Clone, Debug, Default)]
 pub struct SocketOptions {
     /// `TCP_NODELAY`.
@@ -80,18 +80,18 @@ pub struct SocketOptions {
     pub congestion: Option<CongestionConfig>,
     /// `TCP_SYNCNT`.
     pub syn_retries: Option<u32>,
-    /// Other figures, as they were set, for `getsockopt`.
+    /// Other options, stored for `getsockopt`.
     pub others: Vec<(String, i64)>,
 }
 
-/// How long Linux waits before it probes a silent peer, where a socket asks for probes and not for a time.
+/// Linux's default idle time before keep-alive probes.
 const KEEP_ALIVE: Duration = Duration::from_secs(7200);
 
 impl SocketOptions {
-    /// Sets what concerns a connection from its beginning.
+    /// Applies the options that take effect when a connection is opened.
     pub fn configure(&self, config: &mut TcpConfig) {
         if let Some(bytes) = self.send_buffer {
-            // A buffer whose size was set does not grow (`SOCK_SNDBUF_LOCK`).
+            // A buffer with an explicit size does not grow (`SOCK_SNDBUF_LOCK`).
             config.send_buffer = Some(Size::from_bytes(bytes));
             config.send_autotuning = Some(false);
         }
@@ -116,19 +116,19 @@ impl SocketOptions {
         }
     }
 
-    /// Sets what can change while a connection lives.
-    pub fn apply(&self, now: Instant, link: &mut Link) {
-        if link.gone {
+    /// Applies the options that can change on an open connection.
+    pub fn apply(&self, now: Instant, tested: &mut TestedConnection) {
+        if tested.gone {
             return;
         }
-        link.machine.set_nodelay(self.no_delay);
-        link.machine.set_cork(self.cork);
+        tested.machine.set_nodelay(self.no_delay);
+        tested.machine.set_cork(self.cork);
         if let Some(timeout) = self.user_timeout {
-            link.machine.set_user_timeout(timeout);
+            tested.machine.set_user_timeout(timeout);
         }
         if let Some(bytes) = self.send_buffer {
-            link.machine.set_send_buffer(bytes);
+            tested.machine.set_send_buffer(bytes);
         }
-        link.settle(now);
+        tested.collect(now);
     }
 }

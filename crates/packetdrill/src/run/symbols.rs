@@ -1,4 +1,4 @@
-//! Symbols of system calls: flags as numbers (those of Linux), so that they can be joined and compared.
+//! Symbols of system calls with Linux's values, so that flags can be combined and compared.
 
 use crate::language::Expression;
 
@@ -6,29 +6,29 @@ use crate::language::Expression;
 pub const MSG_MORE: u64 = 0x8000;
 /// `MSG_DONTWAIT`: do not block.
 pub const MSG_DONTWAIT: u64 = 0x40;
-/// `MSG_PEEK`: leave what is read.
+/// `MSG_PEEK`: keep the data in the buffer.
 pub const MSG_PEEK: u64 = 0x02;
-/// `MSG_TRUNC`: throw away what is read.
+/// `MSG_TRUNC`: discard the data.
 pub const MSG_TRUNC: u64 = 0x20;
-/// `MSG_WAITALL`: wait for all of it.
+/// `MSG_WAITALL`: wait for the full length.
 pub const MSG_WAITALL: u64 = 0x100;
 /// `MSG_NOSIGNAL`: no SIGPIPE.
 pub const MSG_NOSIGNAL: u64 = 0x4000;
-/// `O_NONBLOCK`: calls on the file never wait.
+/// `O_NONBLOCK`: calls on the file never block.
 pub const O_NONBLOCK: u64 = 0x800;
-/// `EPOLLIN` and `POLLIN`: something can be read.
+/// `EPOLLIN` and `POLLIN`: readable.
 pub const IN: u64 = 0x001;
-/// `EPOLLOUT`: there is room to write.
+/// `EPOLLOUT`: writable.
 pub const OUT: u64 = 0x004;
-/// `EPOLLERR`: an error waits.
+/// `EPOLLERR`: an error is pending.
 pub const ERR: u64 = 0x008;
 /// `EPOLLHUP`: closed in both directions.
 pub const HUP: u64 = 0x010;
 /// `EPOLLRDHUP`: the peer has finished.
 pub const RDHUP: u64 = 0x2000;
-/// `EPOLLONESHOT`: one report, then none.
+/// `EPOLLONESHOT`: report once.
 pub const ONESHOT: u64 = 1 << 30;
-/// `EPOLLET`: report changes, not states.
+/// `EPOLLET`: report changes instead of states.
 pub const EDGE: u64 = 1 << 31;
 
 const VALUES: [(&str, u64); 50] = [
@@ -84,7 +84,7 @@ const VALUES: [(&str, u64); 50] = [
     ("IP_PMTUDISC_DONT", 0),
 ];
 
-/// The states of connections as `tcp_info` numbers them.
+/// The states of connections as numbered in `tcp_info`.
 const STATES: [(&str, u64); 11] = [
     ("TCP_ESTABLISHED", 1),
     ("TCP_SYN_SENT", 2),
@@ -99,19 +99,23 @@ const STATES: [(&str, u64); 11] = [
     ("TCP_CLOSING", 11),
 ];
 
-/// The value of a symbol.
-pub fn value(name: &str) -> Option<u64> {
-    let mut all = VALUES.iter().chain(&STATES);
-    all.find(|(known, _)| *known == name).map(|(_, value)| *value)
+/// Returns all symbols with their values.
+pub fn all() -> impl Iterator<Item = (&'static str, u64)> {
+    VALUES.iter().chain(&STATES).copied()
 }
 
-/// The number that `expression` stands for: numbers, symbols, and both joined with `|`.
+/// Returns the value of a symbol.
+pub fn value(name: &str) -> Option<u64> {
+    all().find(|(known, _)| *known == name).map(|(_, value)| value)
+}
+
+/// Evaluates numbers, symbols, and both combined with `|`.
 pub fn number(expression: &Expression) -> Result<i64, String> {
     match expression {
         Expression::Integer(number) => Ok(*number),
-        Expression::Word(word) => match value(word) {
+        Expression::Symbol(name) => match value(name) {
             Some(value) => Ok(value as i64),
-            None => Err(format!("the symbol {word}")),
+            None => Err(format!("the symbol {name}")),
         },
         Expression::Or(left, right) => Ok(number(left)? | number(right)?),
         Expression::List(items) if items.len() == 1 => number(&items[0]),
@@ -119,7 +123,7 @@ pub fn number(expression: &Expression) -> Result<i64, String> {
     }
 }
 
-/// Flags of poll as scripts write them.
+/// Formats poll flags as in scripts.
 pub fn poll_flags(flags: u64) -> String {
     let names = ["EPOLLIN", "EPOLLOUT", "EPOLLERR", "EPOLLHUP", "EPOLLRDHUP"];
     let set: Vec<&str> = names

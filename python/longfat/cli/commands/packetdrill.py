@@ -1,4 +1,4 @@
-"""`longfat packetdrill`: conformance scripts against longfat's TCP, on virtual time."""
+"""`longfat packetdrill`: conformance scripts against longfat's TCP on virtual time."""
 
 from __future__ import annotations
 
@@ -10,39 +10,42 @@ from typing import Annotated, Any
 import typer
 
 _OUTCOMES = ("pass", "fail", "unsupported", "invalid")
-_WORDS = {"pass": "passed", "fail": "failed", "unsupported": "unsupported", "invalid": "invalid"}
+_LABELS = {"pass": "passed", "fail": "failed", "unsupported": "unsupported", "invalid": "invalid"}
 
 
 def packetdrill(
     scripts: Annotated[
         list[Path],
-        typer.Argument(help="Scripts in packetdrill's language, or directories with *.pkt below them."),
+        typer.Argument(help="Scripts, or directories with *.pkt files."),
     ],
     summary: Annotated[
-        bool, typer.Option("--summary", help="Print only how many passed, for each directory and in total.")
+        bool,
+        typer.Option("--summary", help="Print only the number of passed scripts per directory and in total."),
     ] = False,
     as_json: Annotated[
-        bool, typer.Option("--json", help="Print a JSON list with one object a script.")
+        bool, typer.Option("--json", help="Print a JSON list with one object per script.")
     ] = False,
 ) -> None:
-    """Run packetdrill scripts against longfat's TCP on virtual time and say where it departs from them.
+    """Run packetdrill scripts against longfat's TCP on virtual time and report the first mismatch of each.
 
-    The exit code is 1 where a script failed or is invalid. What a script needs and longfat does not know is
-    named as unsupported; docs/packetdrill.md lists the language.
+    The exit code is 1 if a script failed or is invalid. A script that needs an unsupported feature is listed
+    with the feature; docs/packetdrill.md describes the language.
     """
     from longfat import _native
     from longfat.cli import describe
+    from longfat.snippets import Snippets
 
     try:
         for path in scripts:
             path.stat()
-        reports: list[dict[str, Any]] = json.loads(_native.packetdrill([str(path) for path in scripts]))
+        paths = [str(path) for path in scripts]
+        reports: list[dict[str, Any]] = json.loads(_native.packetdrill(paths, Snippets))
     except OSError as error:
-        told = f"cannot read {describe(error)}" if error.filename else error
-        typer.echo(f"longfat: {told}", err=True)
+        message = f"cannot read {describe(error)}" if error.filename else error
+        typer.echo(f"longfat: {message}", err=True)
         raise typer.Exit(2) from None
     if not reports:
-        typer.echo("longfat: no *.pkt below what was given", err=True)
+        typer.echo("longfat: no *.pkt files in the given directories", err=True)
         raise typer.Exit(2)
     if as_json:
         typer.echo(json.dumps(reports, indent=2, ensure_ascii=False))
@@ -61,8 +64,8 @@ def _line(report: dict[str, Any]) -> str:
     place = f"{path}:{report['line']}"
     if report["outcome"] == "fail":
         return f"FAIL {place} expected {report['expected']}, seen {report['seen']} [{report['at_s']:.6f}s]"
-    word = "unsupported" if report["outcome"] == "unsupported" else "INVALID"
-    return f"{word} {place} {report['what']}"
+    label = "unsupported" if report["outcome"] == "unsupported" else "INVALID"
+    return f"{label} {place} {report['what']}"
 
 
 def _directories(reports: list[dict[str, Any]]) -> list[str]:
@@ -74,5 +77,5 @@ def _directories(reports: list[dict[str, Any]]) -> list[str]:
 
 
 def _total(counts: Counter[str]) -> str:
-    named = [f"{counts[outcome]} {_WORDS[outcome]}" for outcome in _OUTCOMES if counts[outcome]]
+    named = [f"{counts[outcome]} {_LABELS[outcome]}" for outcome in _OUTCOMES if counts[outcome]]
     return f"{', '.join(named)} of {counts.total()}"

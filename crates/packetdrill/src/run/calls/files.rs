@@ -1,14 +1,14 @@
 //! Calls on any file: fcntl, ioctl, open.
 
-use super::{Answer, Handled, Stop, argument, connection, flags, number, returned, socket, word};
+use super::{Answer, CallResult, Stop, argument, connection, flags, number, returned, socket, symbol};
 use crate::language::{Call, Expression};
 use crate::run::sockets::File;
 use crate::run::symbols::{self, O_NONBLOCK};
 use crate::run::world::World;
 
 /// `fcntl(4, F_SETFL, O_RDWR|O_NONBLOCK)`.
-pub fn fcntl(world: &mut World, call: &Call) -> Handled {
-    let command = word(call, 1)?.to_owned();
+pub fn fcntl(world: &mut World, call: &Call) -> CallResult {
+    let command = symbol(call, 1)?.to_owned();
     let wanted = flags(call, 2)?;
     let socket = match socket(world, call) {
         Ok(socket) => socket,
@@ -26,16 +26,16 @@ pub fn fcntl(world: &mut World, call: &Call) -> Handled {
     }
 }
 
-/// `ioctl(4, SIOCINQ, [1000])`: the figure must be the one in brackets.
-pub fn ioctl(world: &mut World, call: &Call) -> Handled {
-    let request = word(call, 1)?.to_owned();
-    let link = match connection(world, call) {
-        Ok((link, _)) => link,
+/// `ioctl(4, SIOCINQ, [1000])`: compares the value in brackets.
+pub fn ioctl(world: &mut World, call: &Call) -> CallResult {
+    let request = symbol(call, 1)?.to_owned();
+    let tested = match connection(world, call) {
+        Ok((tested, _)) => tested,
         Err(answer) => return Ok(answer),
     };
     let actual = match request.as_str() {
-        // A FIN that waits behind the data is not counted.
-        "SIOCINQ" | "FIONREAD" => link.machine.readable(),
+        // A FIN behind the data does not count.
+        "SIOCINQ" | "FIONREAD" => tested.machine.readable(),
         _ => return Err(Stop::Unsupported(format!("ioctl({request})"))),
     };
     let expected = argument(call, 2)?;
@@ -44,7 +44,7 @@ pub fn ioctl(world: &mut World, call: &Call) -> Handled {
     }
     let figure = symbols::number(expected).map_err(Stop::Unsupported)?;
     if figure != actual as i64 {
-        return Err(Stop::Departs {
+        return Err(Stop::Mismatch {
             expected: format!("{request} [{figure}]"),
             seen: format!("[{actual}]"),
         });
@@ -52,14 +52,14 @@ pub fn ioctl(world: &mut World, call: &Call) -> Handled {
     Ok(Answer::Value(0))
 }
 
-/// `open("/some/file", O_RDONLY)`: a file with as many bytes as are asked for.
-pub fn open(world: &mut World, call: &Call) -> Handled {
+/// `open("/some/file", O_RDONLY)`: opens a file with sufficient contents.
+pub fn open(world: &mut World, call: &Call) -> CallResult {
     let number = returned(call)?;
     world.files.insert(number, File::Plain);
     Ok(Answer::Value(number))
 }
 
-/// The number of a file; `None` where it is not open.
+/// Returns the number of a file; `None` if it is not open.
 pub fn opened(world: &World, call: &Call, index: usize) -> Result<Option<i64>, Stop> {
     let number = number(call, index)?;
     Ok(world.files.contains_key(&number).then_some(number))

@@ -1,37 +1,37 @@
 //! System calls on virtual time.
 
 mod files;
-mod opening;
+mod lifetime;
 mod options;
 mod polling;
 mod transfer;
 
 use foundation::Instant;
 
-use super::link::Link;
 use super::sockets::{File, Role, Socket};
 use super::symbols;
+use super::tested::TestedConnection;
 use super::world::World;
 use crate::language::{Call, Expression};
 
-/// What a call gives for now.
+/// The current result of a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Answer {
-    /// It returned this.
+    /// The call returned this value.
     Value(i64),
-    /// It returned -1 and set this error.
+    /// The call returned -1 with this error.
     Error(&'static str),
-    /// It waits; until then at the latest, where a time is given.
+    /// The call blocks, at most until the given time.
     Blocks(Option<Instant>),
 }
 
-/// Why a script cannot go on.
+/// Why a script stops.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Stop {
-    /// It needs what this program does not know.
+    /// It needs something that is not supported.
     Unsupported(String),
-    /// The machine did something else.
-    Departs {
+    /// The machine behaves differently.
+    Mismatch {
         /// What the script says.
         expected: String,
         /// What happened.
@@ -42,25 +42,25 @@ pub enum Stop {
 /// A call that may need several attempts.
 #[derive(Clone, Copy, Debug)]
 pub struct Attempt {
-    /// When it began.
+    /// When it started.
     pub started: Instant,
-    /// Bytes moved so far, or 1 once a connection attempt has begun.
+    /// Bytes moved so far, or 1 once a connection attempt has started.
     pub progress: u64,
 }
 
 /// The result of a handler.
-pub type Handled = Result<Answer, Stop>;
+pub type CallResult = Result<Answer, Stop>;
 
-/// Tries to get on with a call.
-pub fn attempt(world: &mut World, call: &Call, attempt: &mut Attempt) -> Handled {
+/// Runs or retries a call.
+pub fn attempt(world: &mut World, call: &Call, attempt: &mut Attempt) -> CallResult {
     match call.name.as_str() {
-        "socket" => opening::socket(world, call),
-        "bind" => opening::bind(world, call),
-        "listen" => opening::listen(world, call),
-        "accept" | "accept4" => opening::accept(world, call),
-        "connect" => opening::connect(world, call, attempt),
-        "close" => opening::close(world, call),
-        "shutdown" => opening::shutdown(world, call),
+        "socket" => lifetime::socket(world, call),
+        "bind" => lifetime::bind(world, call),
+        "listen" => lifetime::listen(world, call),
+        "accept" | "accept4" => lifetime::accept(world, call),
+        "connect" => lifetime::connect(world, call, attempt),
+        "close" => lifetime::close(world, call),
+        "shutdown" => lifetime::shutdown(world, call),
         "read" | "recv" | "recvfrom" | "readv" | "recvmsg" => transfer::receive(world, call),
         "write" | "send" | "sendto" | "writev" | "sendmsg" => transfer::send(world, call, attempt),
         "sendfile" => transfer::send_file(world, call, attempt),
@@ -77,18 +77,18 @@ pub fn attempt(world: &mut World, call: &Call, attempt: &mut Attempt) -> Handled
     }
 }
 
-/// Argument `index` of a call.
+/// Returns argument `index` of a call.
 fn argument(call: &Call, index: usize) -> Result<&Expression, Stop> {
     let missing = || Stop::Unsupported(format!("{}() with {} arguments", call.name, call.arguments.len()));
     call.arguments.get(index).ok_or_else(missing)
 }
 
-/// Argument `index` as a number.
+/// Returns argument `index` as a number.
 fn number(call: &Call, index: usize) -> Result<i64, Stop> {
     symbols::number(argument(call, index)?).map_err(Stop::Unsupported)
 }
 
-/// Argument `index` as flags; absent ones and `...` are none.
+/// Returns argument `index` as flags; a missing argument and `...` count as none.
 fn flags(call: &Call, index: usize) -> Result<u64, Stop> {
     match call.arguments.get(index) {
         None | Some(Expression::Ellipsis) => Ok(0),
@@ -98,15 +98,15 @@ fn flags(call: &Call, index: usize) -> Result<u64, Stop> {
     }
 }
 
-/// Argument `index` as a word.
-fn word(call: &Call, index: usize) -> Result<&str, Stop> {
+/// Returns argument `index` as a symbol.
+fn symbol(call: &Call, index: usize) -> Result<&str, Stop> {
     match argument(call, index)? {
-        Expression::Word(word) => Ok(word),
+        Expression::Symbol(name) => Ok(name),
         other => Err(Stop::Unsupported(format!("{}() with {other}", call.name))),
     }
 }
 
-/// The number of the file that a call returns, as the script calls it.
+/// Returns the file number that a call returns in the script's numbering.
 fn returned(call: &Call) -> Result<i64, Stop> {
     match symbols::number(&call.result) {
         Ok(number) if number >= 0 => Ok(number),
@@ -117,7 +117,7 @@ fn returned(call: &Call) -> Result<i64, Stop> {
     }
 }
 
-/// The socket that argument 0 names.
+/// Returns the socket in argument 0.
 fn socket<'a>(world: &'a mut World, call: &Call) -> Result<&'a mut Socket, Answer> {
     let number = number(call, 0).unwrap_or(-1);
     match world.files.get_mut(&number) {
@@ -127,12 +127,12 @@ fn socket<'a>(world: &'a mut World, call: &Call) -> Result<&'a mut Socket, Answe
     }
 }
 
-/// The connection of the socket that argument 0 names, and whether the socket never blocks.
-fn connection<'a>(world: &'a mut World, call: &Call) -> Result<(&'a mut Link, bool), Answer> {
+/// Returns the connection of the socket in argument 0, and whether the socket is nonblocking.
+fn connection<'a>(world: &'a mut World, call: &Call) -> Result<(&'a mut TestedConnection, bool), Answer> {
     let socket = socket(world, call)?;
     let nonblocking = socket.nonblocking;
     match socket.role {
-        Role::Connection(index) => Ok((&mut world.links[index], nonblocking)),
+        Role::Connection(index) => Ok((&mut world.connections[index], nonblocking)),
         _ => Err(Answer::Error("ENOTCONN")),
     }
 }

@@ -2,14 +2,14 @@
 
 use foundation::Duration;
 
-use super::{Answer, Handled, Stop, argument, socket, word};
+use super::{Answer, CallResult, Stop, argument, socket, symbol};
 use crate::language::{Call, Expression};
 use crate::run::settings::controller;
 use crate::run::sockets::{Role, SocketOptions};
 use crate::run::symbols;
 use crate::run::world::World;
 
-/// Options that change nothing of what the machine does: they concern addresses, routes, marks and priorities.
+/// Options without an effect on the machine: addresses, routes, marks and priorities.
 const WITHOUT_EFFECT: [&str; 9] = [
     "SO_REUSEADDR",
     "SO_REUSEPORT",
@@ -27,8 +27,8 @@ fn level_known(level: &str) -> bool {
 }
 
 /// `setsockopt(4, SOL_TCP, TCP_NODELAY, [1], 4)`.
-pub fn set(world: &mut World, call: &Call) -> Handled {
-    let (level, name) = (word(call, 1)?.to_owned(), word(call, 2)?.to_owned());
+pub fn set(world: &mut World, call: &Call) -> CallResult {
+    let (level, name) = (symbol(call, 1)?.to_owned(), symbol(call, 2)?.to_owned());
     let unsupported = || Stop::Unsupported(format!("the socket option {name}"));
     if !level_known(&level) {
         return Err(unsupported());
@@ -91,14 +91,14 @@ pub fn set(world: &mut World, call: &Call) -> Handled {
             ));
         }
         "SO_RCVBUF" => options.receive_buffer = Some(2 * size),
-        // The ECN bits of the type of service are TCP's own.
+        // TCP itself sets the ECN bits of the type of service.
         "IP_TOS" => remember(options, &name, number),
         known if WITHOUT_EFFECT.contains(&known) => remember(options, &name, number),
         _ => return Err(unsupported()),
     }
     let options = options.clone();
     if let Role::Connection(index) = socket.role {
-        options.apply(now, &mut world.links[index]);
+        options.apply(now, &mut world.connections[index]);
     }
     Ok(Answer::Value(0))
 }
@@ -109,7 +109,7 @@ fn remember(options: &mut SocketOptions, name: &str, number: i64) {
 }
 
 /// `{onoff=1, linger=0}`.
-fn linger(options: &mut SocketOptions, value: &Expression) -> Handled {
+fn linger(options: &mut SocketOptions, value: &Expression) -> CallResult {
     let record = match value {
         Expression::List(items) if items.len() == 1 => &items[0],
         other => other,
@@ -127,9 +127,9 @@ fn linger(options: &mut SocketOptions, value: &Expression) -> Handled {
     Ok(Answer::Value(0))
 }
 
-/// `getsockopt(4, SOL_TCP, TCP_MAXSEG, [1100], [4])`: the value must be the one in brackets.
-pub fn get(world: &mut World, call: &Call) -> Handled {
-    let (level, name) = (word(call, 1)?.to_owned(), word(call, 2)?.to_owned());
+/// `getsockopt(4, SOL_TCP, TCP_MAXSEG, [1100], [4])`: compares the value in brackets.
+pub fn get(world: &mut World, call: &Call) -> CallResult {
+    let (level, name) = (symbol(call, 1)?.to_owned(), symbol(call, 2)?.to_owned());
     let unsupported = || Stop::Unsupported(format!("reading the socket option {name}"));
     if !level_known(&level) {
         return Err(unsupported());
@@ -144,12 +144,15 @@ pub fn get(world: &mut World, call: &Call) -> Handled {
         Role::Connection(index) => Some(index),
         _ => None,
     };
-    let link = index.map(|index| &mut world.links[index]);
+    let tested = index.map(|index| &mut world.connections[index]);
     let flag = |set: bool| u64::from(set).to_string();
     let actual = match name.as_str() {
-        "SO_ERROR" => link.and_then(|link| link.error.take()).unwrap_or("0").to_owned(),
-        "TCP_MAXSEG" => match link {
-            Some(link) if link.connected => link.machine.info().segment.to_string(),
+        "SO_ERROR" => tested
+            .and_then(|tested| tested.error.take())
+            .unwrap_or("0")
+            .to_owned(),
+        "TCP_MAXSEG" => match tested {
+            Some(tested) if tested.connected => tested.machine.info().segment.to_string(),
             _ => options.mss.unwrap_or(default_mss).to_string(),
         },
         "TCP_NODELAY" => flag(options.no_delay),
@@ -181,7 +184,7 @@ pub fn get(world: &mut World, call: &Call) -> Handled {
         other => other.to_string(),
     };
     if expected != actual {
-        return Err(Stop::Departs {
+        return Err(Stop::Mismatch {
             expected: format!("{name} [{expected}]"),
             seen: format!("[{actual}]"),
         });

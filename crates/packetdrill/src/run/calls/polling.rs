@@ -2,13 +2,13 @@
 
 use foundation::{Duration, Instant};
 
-use super::{Answer, Attempt, Handled, Stop, argument, files, number, returned, word};
+use super::{Answer, Attempt, CallResult, Stop, argument, files, number, returned, symbol};
 use crate::language::{Call, Expression};
 use crate::run::sockets::{File, Role, Watch};
 use crate::run::symbols::{self, EDGE, ERR, HUP, IN, ONESHOT, OUT, RDHUP, poll_flags};
 use crate::run::world::World;
 
-/// What can be done with a file now.
+/// Returns the events that are ready on a file.
 fn readiness(world: &World, number: i64) -> u64 {
     let Some(File::Socket(socket)) = world.files.get(&number) else {
         return 0;
@@ -16,21 +16,21 @@ fn readiness(world: &World, number: i64) -> u64 {
     match &socket.role {
         Role::Fresh => OUT | HUP,
         Role::Listening(backlog) => {
-            let ready = backlog.iter().any(|index| world.links[*index].connected);
+            let ready = backlog.iter().any(|index| world.connections[*index].connected);
             if ready { IN } else { 0 }
         }
         Role::Connection(index) => {
-            let link = &world.links[*index];
-            let ended = link.peer_finished || link.read_shut || link.gone;
-            let both = link.gone || (ended && link.write_shut);
+            let tested = &world.connections[*index];
+            let ended = tested.peer_finished || tested.read_shut || tested.gone;
+            let both = tested.gone || (ended && tested.write_shut);
             let mut ready = 0;
             for (holds, flag) in [
-                (link.machine.readable() > 0 || ended, IN),
+                (tested.machine.readable() > 0 || ended, IN),
                 (
-                    both || link.write_shut || (link.connected && link.machine.writable() > 0),
+                    both || tested.write_shut || (tested.connected && tested.machine.writable() > 0),
                     OUT,
                 ),
-                (link.error.is_some(), ERR),
+                (tested.error.is_some(), ERR),
                 (both, HUP),
                 (ended, RDHUP),
             ] {
@@ -43,14 +43,14 @@ fn readiness(world: &World, number: i64) -> u64 {
     }
 }
 
-/// When a wait of `timeout` milliseconds ends: `None` where it does not end by itself.
+/// Returns when a wait of `timeout` milliseconds ends; `None` for an unlimited wait.
 fn deadline(attempt: &Attempt, timeout: i64) -> Option<Instant> {
     u64::try_from(timeout)
         .ok()
         .map(|ms| attempt.started + Duration::from_millis(ms))
 }
 
-/// Waits on, unless the time is over: then nothing was found.
+/// Keeps waiting, or returns 0 after the timeout.
 fn nothing(world: &World, attempt: &Attempt, timeout: i64) -> Answer {
     let until = deadline(attempt, timeout);
     if until.is_some_and(|until| world.now >= until) {
@@ -69,7 +69,7 @@ fn field(record: &Expression, name: &str) -> Result<Option<i64>, Stop> {
 }
 
 /// `poll([{fd=4, events=POLLOUT, revents=POLLOUT}], 1, 0)`.
-pub fn poll(world: &mut World, call: &Call, attempt: &mut Attempt) -> Handled {
+pub fn poll(world: &mut World, call: &Call, attempt: &mut Attempt) -> CallResult {
     let Expression::List(items) = argument(call, 0)? else {
         return Err(Stop::Unsupported("poll() without a list".to_owned()));
     };
@@ -96,27 +96,27 @@ pub fn poll(world: &mut World, call: &Call, attempt: &mut Attempt) -> Handled {
 }
 
 fn differs(wanted: u64, ready: u64) -> Stop {
-    Stop::Departs {
+    Stop::Mismatch {
         expected: format!("the events {}", poll_flags(wanted)),
         seen: poll_flags(ready),
     }
 }
 
 /// `epoll_create(1)`.
-pub fn create(world: &mut World, call: &Call) -> Handled {
+pub fn create(world: &mut World, call: &Call) -> CallResult {
     let number = returned(call)?;
     world.files.insert(number, File::Epoll(Vec::new()));
     Ok(Answer::Value(number))
 }
 
 /// `epoll_ctl(5, EPOLL_CTL_ADD, 4, {events=EPOLLIN, fd=4})`.
-pub fn control(world: &mut World, call: &Call) -> Handled {
-    let action = word(call, 1)?.to_owned();
+pub fn control(world: &mut World, call: &Call) -> CallResult {
+    let action = symbol(call, 1)?.to_owned();
     let Some(target) = files::opened(world, call, 2)? else {
         return Ok(Answer::Error("EBADF"));
     };
     let watch = match call.arguments.get(3) {
-        Some(event @ Expression::Record(_)) => Watch {
+        Some(event @ Expression::Structure(_)) => Watch {
             number: target,
             events: field(event, "events")?.unwrap_or(0) as u64,
             name: identity(event),
@@ -154,7 +154,7 @@ pub fn control(world: &mut World, call: &Call) -> Handled {
     })
 }
 
-/// What identifies a file in reports: `fd=4`, `ptr=0x7`.
+/// Returns the identity of a file in reports: `fd=4`, `ptr=0x7`.
 fn identity(event: &Expression) -> String {
     let names = ["fd", "ptr", "u32", "u64"];
     let found = names
@@ -164,7 +164,7 @@ fn identity(event: &Expression) -> String {
 }
 
 /// `epoll_wait(5, {events=EPOLLIN, fd=4}, 1, 0)`.
-pub fn wait(world: &mut World, call: &Call, attempt: &mut Attempt) -> Handled {
+pub fn wait(world: &mut World, call: &Call, attempt: &mut Attempt) -> CallResult {
     let epoll = number(call, 0)?;
     let most = number(call, 2)?;
     let Some(File::Epoll(watches)) = world.files.get(&epoll) else {
@@ -203,7 +203,7 @@ pub fn wait(world: &mut World, call: &Call, attempt: &mut Attempt) -> Handled {
         }
         let wanted = identity(item);
         if wanted != *name {
-            return Err(Stop::Departs {
+            return Err(Stop::Mismatch {
                 expected: format!("an event of {wanted}"),
                 seen: name.clone(),
             });
@@ -212,11 +212,14 @@ pub fn wait(world: &mut World, call: &Call, attempt: &mut Attempt) -> Handled {
     Ok(Answer::Value(found.len() as i64))
 }
 
-/// How often data arrived and room opened; an edge is a step of these.
+/// Returns the numbers of arrivals and of send-buffer openings, whose increments are edges.
 fn counts(world: &World, number: i64) -> (u64, u64) {
     match world.files.get(&number) {
         Some(File::Socket(socket)) => match &socket.role {
-            Role::Connection(index) => (world.links[*index].arrivals, world.links[*index].openings),
+            Role::Connection(index) => (
+                world.connections[*index].arrivals,
+                world.connections[*index].openings,
+            ),
             Role::Listening(backlog) => (backlog.len() as u64, 0),
             Role::Fresh => (0, 0),
         },
@@ -224,7 +227,7 @@ fn counts(world: &World, number: i64) -> (u64, u64) {
     }
 }
 
-/// Whether something happened since the last report that edge-triggered waiting reports.
+/// Whether an edge occurred since the last report.
 fn news(last: (u64, u64, u64), now: (u64, u64, u64)) -> bool {
     now.1 != last.1 || now.2 != last.2 || now.0 & !last.0 & !(IN | OUT) != 0
 }

@@ -1,11 +1,11 @@
-//! Bytes in and out: read, write and their kin.
+//! Transfer of data: read, write and related calls.
 
-use super::{Answer, Attempt, Handled, Stop, argument, connection, flags, number};
+use super::{Answer, Attempt, CallResult, Stop, argument, connection, flags, number};
 use crate::language::{Call, Expression};
 use crate::run::symbols::{self, MSG_DONTWAIT, MSG_MORE, MSG_NOSIGNAL, MSG_PEEK, MSG_TRUNC, MSG_WAITALL};
 use crate::run::world::World;
 
-/// Sizes of the buffers of `[{..., 100}, {..., 200}]` together.
+/// Returns the total size of the buffers in `[{..., 100}, {..., 200}]`.
 fn vector(list: &Expression) -> Result<u64, Stop> {
     let unknown = || Stop::Unsupported(format!("the buffers {list}"));
     let Expression::List(items) = list else {
@@ -13,7 +13,7 @@ fn vector(list: &Expression) -> Result<u64, Stop> {
     };
     let mut sum = 0;
     for item in items {
-        let Expression::Record(entries) = item else {
+        let Expression::Structure(entries) = item else {
             return Err(unknown());
         };
         let size = entries.last().map(|entry| symbols::number(&entry.value));
@@ -25,9 +25,9 @@ fn vector(list: &Expression) -> Result<u64, Stop> {
     Ok(sum)
 }
 
-/// How many bytes a call moves, and its flags. `None` where the buffer is at no address.
+/// Returns the length and the flags of a call; `None` if the buffer is a null pointer.
 fn amount(call: &Call) -> Result<Option<(u64, u64)>, Stop> {
-    let null = matches!(argument(call, 1)?, Expression::Word(word) if word == "NULL");
+    let null = matches!(argument(call, 1)?, Expression::Symbol(name) if name == "NULL");
     let plain = |flags| -> Result<Option<(u64, u64)>, Stop> {
         let bytes = u64::try_from(number(call, 2)?).unwrap_or(0);
         Ok(Some((bytes, flags)).filter(|_| !null || bytes == 0))
@@ -50,8 +50,8 @@ fn amount(call: &Call) -> Result<Option<(u64, u64)>, Stop> {
     }
 }
 
-/// `read(4, ..., 1000)` and its kin.
-pub fn receive(world: &mut World, call: &Call) -> Handled {
+/// `read(4, ..., 1000)` and related calls.
+pub fn receive(world: &mut World, call: &Call) -> CallResult {
     let now = world.now;
     let Some((wanted, flags)) = amount(call)? else {
         return Ok(Answer::Error("EFAULT"));
@@ -62,28 +62,28 @@ pub fn receive(world: &mut World, call: &Call) -> Handled {
             call.name
         )));
     }
-    let (link, nonblocking) = match connection(world, call) {
+    let (tested, nonblocking) = match connection(world, call) {
         Ok(found) => found,
         Err(answer) => return Ok(answer),
     };
-    let there = link.machine.readable();
-    let ended = link.peer_finished || link.read_shut || link.gone;
+    let there = tested.machine.readable();
+    let ended = tested.peer_finished || tested.read_shut || tested.gone;
     let all = flags & MSG_WAITALL != 0 && !ended && there < wanted;
     if there > 0 && !all {
         let bytes = there.min(wanted);
         if flags & MSG_PEEK == 0 {
-            link.machine.read(now, bytes);
-            link.settle(now);
+            tested.machine.read(now, bytes);
+            tested.collect(now);
         }
         return Ok(Answer::Value(bytes as i64));
     }
-    if let Some(error) = link.error.take() {
+    if let Some(error) = tested.error.take() {
         return Ok(Answer::Error(error));
     }
     if ended || wanted == 0 {
         return Ok(Answer::Value(0));
     }
-    if !link.connected {
+    if !tested.connected {
         return Ok(Answer::Error("ENOTCONN"));
     }
     Ok(if nonblocking || flags & MSG_DONTWAIT != 0 {
@@ -93,8 +93,8 @@ pub fn receive(world: &mut World, call: &Call) -> Handled {
     })
 }
 
-/// `write(4, ..., 1000)` and its kin.
-pub fn send(world: &mut World, call: &Call, attempt: &mut Attempt) -> Handled {
+/// `write(4, ..., 1000)` and related calls.
+pub fn send(world: &mut World, call: &Call, attempt: &mut Attempt) -> CallResult {
     let Some((bytes, flags)) = amount(call)? else {
         return Ok(Answer::Error("EFAULT"));
     };
@@ -108,14 +108,14 @@ pub fn send(world: &mut World, call: &Call, attempt: &mut Attempt) -> Handled {
 }
 
 /// `sendfile(4, 5, [0], 1000)`.
-pub fn send_file(world: &mut World, call: &Call, attempt: &mut Attempt) -> Handled {
+pub fn send_file(world: &mut World, call: &Call, attempt: &mut Attempt) -> CallResult {
     let bytes = u64::try_from(number(call, 3)?).unwrap_or(0);
     put(world, call, attempt, bytes, 0)
 }
 
-fn put(world: &mut World, call: &Call, attempt: &mut Attempt, bytes: u64, flags: u64) -> Handled {
+fn put(world: &mut World, call: &Call, attempt: &mut Attempt, bytes: u64, flags: u64) -> CallResult {
     let now = world.now;
-    let (link, nonblocking) = match connection(world, call) {
+    let (tested, nonblocking) = match connection(world, call) {
         Ok(found) => found,
         Err(Answer::Error("ENOTCONN")) => return Ok(Answer::Error("EPIPE")),
         Err(answer) => return Ok(answer),
@@ -127,22 +127,22 @@ fn put(world: &mut World, call: &Call, attempt: &mut Attempt, bytes: u64, flags:
             otherwise
         }
     };
-    if let Some(error) = link.error.filter(|_| attempt.progress == 0) {
-        link.error = None;
+    if let Some(error) = tested.error.filter(|_| attempt.progress == 0) {
+        tested.error = None;
         return Ok(Answer::Error(error));
     }
-    if !link.may_write() {
+    if !tested.may_write() {
         return Ok(moved(attempt.progress, Answer::Error("EPIPE")));
     }
     let left = bytes - attempt.progress;
-    if link.connected {
+    if tested.connected {
         let taken = if flags & MSG_MORE == 0 {
-            link.machine.write(now, left)
+            tested.machine.write(now, left)
         } else {
-            link.machine.write_more(now, left)
+            tested.machine.write_more(now, left)
         };
         attempt.progress += taken;
-        link.settle(now);
+        tested.collect(now);
     }
     if attempt.progress == bytes {
         return Ok(Answer::Value(bytes as i64));

@@ -1,24 +1,24 @@
-//! Sockets come and go: socket, bind, listen, accept, connect, close, shutdown.
+//! The lifetime of sockets: socket, bind, listen, accept, connect, close, shutdown.
 
 use super::{
-    Answer, Attempt, Handled, Stop, argument, connection, flags, number, returned, socket as find, word,
+    Answer, Attempt, CallResult, Stop, argument, connection, flags, number, returned, socket as find, symbol,
 };
 use crate::language::{Call, Expression};
-use crate::run::link::Link;
 use crate::run::sockets::{File, Role, Socket};
+use crate::run::tested::TestedConnection;
 use crate::run::world::World;
 
 /// `socket(..., SOCK_STREAM, IPPROTO_TCP)`.
-pub fn socket(world: &mut World, call: &Call) -> Handled {
+pub fn socket(world: &mut World, call: &Call) -> CallResult {
     let number = returned(call)?;
     let kind = argument(call, 1)?.to_string();
-    let mut words = kind.split('|');
-    if words.next() != Some("SOCK_STREAM") {
+    let mut parts = kind.split('|');
+    if parts.next() != Some("SOCK_STREAM") {
         return Err(Stop::Unsupported(format!("sockets of type {kind}")));
     }
-    let nonblocking = words.any(|word| word == "SOCK_NONBLOCK");
+    let nonblocking = parts.any(|part| part == "SOCK_NONBLOCK");
     let protocol = argument(call, 2)?;
-    let tcp = matches!(protocol, Expression::Word(word) if word == "IPPROTO_TCP");
+    let tcp = matches!(protocol, Expression::Symbol(name) if name == "IPPROTO_TCP");
     if !tcp && protocol != &Expression::Integer(0) {
         return Err(Stop::Unsupported(format!("sockets of protocol {protocol}")));
     }
@@ -30,8 +30,8 @@ pub fn socket(world: &mut World, call: &Call) -> Handled {
     Ok(Answer::Value(number))
 }
 
-/// `bind(3, ..., ...)`: addresses are never looked at.
-pub fn bind(world: &mut World, call: &Call) -> Handled {
+/// `bind(3, ..., ...)`: addresses are ignored.
+pub fn bind(world: &mut World, call: &Call) -> CallResult {
     Ok(match find(world, call) {
         Ok(_) => Answer::Value(0),
         Err(answer) => answer,
@@ -39,7 +39,7 @@ pub fn bind(world: &mut World, call: &Call) -> Handled {
 }
 
 /// `listen(3, 1)`.
-pub fn listen(world: &mut World, call: &Call) -> Handled {
+pub fn listen(world: &mut World, call: &Call) -> CallResult {
     Ok(match find(world, call) {
         Ok(socket) => match socket.role {
             Role::Fresh => {
@@ -54,10 +54,10 @@ pub fn listen(world: &mut World, call: &Call) -> Handled {
 }
 
 /// `accept(3, ..., ...)`.
-pub fn accept(world: &mut World, call: &Call) -> Handled {
+pub fn accept(world: &mut World, call: &Call) -> CallResult {
     let nonblocking = call.name == "accept4" && {
         let kind = argument(call, 3)?.to_string();
-        kind.split('|').any(|word| word == "SOCK_NONBLOCK")
+        kind.split('|').any(|part| part == "SOCK_NONBLOCK")
     };
     let socket = match find(world, call) {
         Ok(socket) => socket,
@@ -68,7 +68,9 @@ pub fn accept(world: &mut World, call: &Call) -> Handled {
         return Ok(Answer::Error("EINVAL"));
     };
     let candidates = backlog.clone();
-    let ready = candidates.iter().position(|index| world.links[*index].connected);
+    let ready = candidates
+        .iter()
+        .position(|index| world.connections[*index].connected);
     let Some(place) = ready else {
         return Ok(if waits {
             Answer::Blocks(None)
@@ -77,7 +79,7 @@ pub fn accept(world: &mut World, call: &Call) -> Handled {
         });
     };
     let index = candidates[place];
-    world.links[index].owned = true;
+    world.connections[index].owned = true;
     if let Ok(Socket {
         role: Role::Listening(backlog),
         ..
@@ -96,7 +98,7 @@ pub fn accept(world: &mut World, call: &Call) -> Handled {
 }
 
 /// `connect(3, ..., ...)`.
-pub fn connect(world: &mut World, call: &Call, attempt: &mut Attempt) -> Handled {
+pub fn connect(world: &mut World, call: &Call, attempt: &mut Attempt) -> CallResult {
     let now = world.now;
     let config = world.config_of(number(call, 0)?);
     let socket = match find(world, call) {
@@ -108,7 +110,7 @@ pub fn connect(world: &mut World, call: &Call, attempt: &mut Attempt) -> Handled
         Role::Listening(_) => return Ok(Answer::Error("EISCONN")),
         Role::Connection(index) => *index,
         Role::Fresh => {
-            let index = world.begin(Link::open(now, &config));
+            let index = world.begin(TestedConnection::open(now, &config));
             if let Ok(socket) = find(world, call) {
                 socket.role = Role::Connection(index);
             }
@@ -119,19 +121,19 @@ pub fn connect(world: &mut World, call: &Call, attempt: &mut Attempt) -> Handled
             index
         }
     };
-    let link = &mut world.links[index];
-    if let Some(error) = link.error.take() {
+    let tested = &mut world.connections[index];
+    if let Some(error) = tested.error.take() {
         return Ok(Answer::Error(error));
     }
-    if link.connected {
-        let first = !std::mem::replace(&mut link.owned, true);
+    if tested.connected {
+        let first = !std::mem::replace(&mut tested.owned, true);
         return Ok(if first {
             Answer::Value(0)
         } else {
             Answer::Error("EISCONN")
         });
     }
-    if link.gone {
+    if tested.gone {
         return Ok(Answer::Error("ECONNABORTED"));
     }
     let waits = attempt.progress == 1 || !nonblocking;
@@ -143,7 +145,7 @@ pub fn connect(world: &mut World, call: &Call, attempt: &mut Attempt) -> Handled
 }
 
 /// `close(4)`.
-pub fn close(world: &mut World, call: &Call) -> Handled {
+pub fn close(world: &mut World, call: &Call) -> CallResult {
     let now = world.now;
     let number = number(call, 0)?;
     let Some(file) = world.files.remove(&number) else {
@@ -166,11 +168,11 @@ pub fn close(world: &mut World, call: &Call) -> Handled {
         }
         Role::Connection(index) if socket.options.linger == Some(0) => abort(world, index),
         Role::Connection(index) => {
-            let link = &mut world.links[index];
-            link.write_shut = true;
-            if !link.gone {
-                link.machine.close(now);
-                link.settle(now);
+            let tested = &mut world.connections[index];
+            tested.write_shut = true;
+            if !tested.gone {
+                tested.machine.close(now);
+                tested.collect(now);
             }
         }
     }
@@ -179,33 +181,33 @@ pub fn close(world: &mut World, call: &Call) -> Handled {
 
 fn abort(world: &mut World, index: usize) {
     let now = world.now;
-    let link = &mut world.links[index];
-    if !link.gone {
-        link.machine.abort(now);
-        link.settle(now);
-        link.error = None;
+    let tested = &mut world.connections[index];
+    if !tested.gone {
+        tested.machine.abort(now);
+        tested.collect(now);
+        tested.error = None;
     }
 }
 
 /// `shutdown(4, SHUT_WR)`.
-pub fn shutdown(world: &mut World, call: &Call) -> Handled {
+pub fn shutdown(world: &mut World, call: &Call) -> CallResult {
     let now = world.now;
-    let how = word(call, 1)?.to_owned();
+    let how = symbol(call, 1)?.to_owned();
     let direction = flags(call, 1)?;
-    let link = match connection(world, call) {
-        Ok((link, _)) => link,
+    let tested = match connection(world, call) {
+        Ok((tested, _)) => tested,
         Err(answer) => return Ok(answer),
     };
-    if link.gone || !link.connected {
+    if tested.gone || !tested.connected {
         return Ok(Answer::Error("ENOTCONN"));
     }
     if direction > 2 {
         return Err(Stop::Unsupported(format!("shutdown({how})")));
     }
-    link.read_shut |= direction != 1;
-    if direction != 0 && !std::mem::replace(&mut link.write_shut, true) {
-        link.machine.finish(now);
-        link.settle(now);
+    tested.read_shut |= direction != 1;
+    if direction != 0 && !std::mem::replace(&mut tested.write_shut, true) {
+        tested.machine.finish(now);
+        tested.collect(now);
     }
     Ok(Answer::Value(0))
 }

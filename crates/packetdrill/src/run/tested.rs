@@ -1,4 +1,4 @@
-//! One connection of the machine under test, and what the world has seen of it.
+//! One connection of the machine under test, with its state outside of the protocol machine.
 
 use std::collections::VecDeque;
 
@@ -8,34 +8,33 @@ use transport::tcp::{Connection, Error, Event, Flags, Segment, State, TcpConfig,
 
 use super::segment::Mapping;
 
-/// A segment that left, and when.
+/// A segment that was sent.
 #[derive(Clone, Copy, Debug)]
-pub struct Sent {
-    /// When.
+pub struct SentSegment {
+    /// Sending time.
     pub at: Instant,
-    /// What.
+    /// The segment.
     pub segment: Segment,
 }
 
-/// Where a connection's initial sequence number stands: near the end of the sequence space, so that
-/// the numbers of most scripts pass through zero.
+/// Initial sequence number of connections: near the end of the sequence space, so that most scripts cover the wrap.
 const INITIAL_SEQUENCE: u32 = u32::MAX - 2_000;
 
 /// A connection and its surroundings.
 #[derive(Debug)]
-pub struct Link {
-    /// The machine.
+pub struct TestedConnection {
+    /// The protocol machine.
     pub machine: Connection,
-    /// How its numbers map to the script's.
+    /// Conversion between its numbers and the script's.
     pub mapping: Mapping,
     peer_known: bool,
-    /// Segments that left and that the script has not yet looked at.
-    pub sent: VecDeque<Sent>,
-    /// Whether the handshake is over.
+    /// Sent segments that the script has not compared yet.
+    pub sent: VecDeque<SentSegment>,
+    /// Whether the handshake is complete.
     pub connected: bool,
-    /// Whether an `accept` or `connect` gave it to the application.
+    /// Whether `accept` or `connect` passed it to the application.
     pub owned: bool,
-    /// Whether nothing of it is left in the machine.
+    /// Whether the machine is closed.
     pub gone: bool,
     /// The error that the next call reports.
     pub error: Option<&'static str>,
@@ -45,25 +44,25 @@ pub struct Link {
     pub read_shut: bool,
     /// `shutdown(SHUT_WR)`, or any later end of sending.
     pub write_shut: bool,
-    /// When data last arrived; at first when the handshake was done.
+    /// When data last arrived, initially when the handshake completed.
     pub data_arrived_at: Instant,
-    /// Counts changes that `epoll` with `EPOLLET` reports.
+    /// Number of arrivals, which `epoll` with `EPOLLET` reports.
     pub arrivals: u64,
-    /// Counts openings of the send buffer, for the same.
+    /// Number of times the send buffer gained room, likewise.
     pub openings: u64,
 }
 
-impl Link {
-    /// A connection that begins to connect.
+impl TestedConnection {
+    /// Opens a connection actively.
     pub fn open(now: Instant, config: &TcpConfig) -> Self {
         Self::around(now, Connection::open(now, config, INITIAL_SEQUENCE))
     }
 
-    /// A connection that answers `syn`.
+    /// Opens a connection passively, in reply to `syn`.
     pub fn accept(now: Instant, config: &TcpConfig, syn: &Segment) -> Self {
-        let mut link = Self::around(now, Connection::accept(now, config, INITIAL_SEQUENCE, syn));
-        link.learn_peer(syn);
-        link
+        let mut tested = Self::around(now, Connection::accept(now, config, INITIAL_SEQUENCE, syn));
+        tested.learn_peer(syn);
+        tested
     }
 
     fn around(now: Instant, machine: Connection) -> Self {
@@ -86,7 +85,7 @@ impl Link {
         }
     }
 
-    /// The first SYN of the peer tells where its numbers begin.
+    /// The first SYN of the peer carries its initial sequence number.
     fn learn_peer(&mut self, segment: &Segment) {
         if segment.has(Flags::SYN) && !self.peer_known {
             self.peer_known = true;
@@ -94,33 +93,33 @@ impl Link {
         }
     }
 
-    /// A segment of the script arrives.
+    /// Handles a segment of the script.
     pub fn arrive(&mut self, now: Instant, segment: Segment) {
         if self.gone {
-            // RFC 9293, section 3.10.7.1: what belongs to no connection is reset.
-            let answer = reset_for(&segment).map(|segment| Sent { at: now, segment });
+            // RFC 9293, section 3.10.7.1: a segment without a connection is answered by a reset.
+            let answer = reset_for(&segment).map(|segment| SentSegment { at: now, segment });
             self.sent.extend(answer);
             return;
         }
         self.learn_peer(&segment);
         let before = self.machine.readable();
         self.machine.handle_frame(now, segment);
-        self.settle(now);
+        self.collect(now);
         if self.machine.readable() > before {
             self.arrivals += 1;
             self.data_arrived_at = now;
         }
     }
 
-    /// An ICMP message tells that packets above `mtu` bytes do not pass.
+    /// Handles an ICMP message: packets above `mtu` bytes do not pass.
     pub fn path_mtu(&mut self, now: Instant, mtu: u32) {
         if !self.gone {
             self.machine.handle_path_mtu(now, mtu);
-            self.settle(now);
+            self.collect(now);
         }
     }
 
-    /// When the machine next wants to be called.
+    /// Returns when the next timer of the machine is due.
     pub fn timeout(&self) -> Option<Instant> {
         if self.gone {
             None
@@ -129,22 +128,22 @@ impl Link {
         }
     }
 
-    /// Time has passed.
+    /// Runs the timers that are due.
     pub fn tick(&mut self, now: Instant) {
         if !self.gone {
             self.machine.handle_timeout(now);
-            self.settle(now);
+            self.collect(now);
         }
     }
 
-    /// Takes what the machine has to send and to tell.
-    pub fn settle(&mut self, now: Instant) {
+    /// Collects the machine's segments and events.
+    pub fn collect(&mut self, now: Instant) {
         if self.gone {
             return;
         }
         while let Some(outgoing) = self.machine.poll_transmit(now) {
             let segment = outgoing.segment;
-            self.sent.push_back(Sent { at: now, segment });
+            self.sent.push_back(SentSegment { at: now, segment });
         }
         while let Some(event) = self.machine.poll_event() {
             match event {
@@ -168,12 +167,12 @@ impl Link {
         }
     }
 
-    /// Whether bytes may still be written.
+    /// Whether the application may write.
     pub fn may_write(&self) -> bool {
         !self.write_shut && !self.gone
     }
 
-    /// The state, as `tcp_info` numbers it.
+    /// Returns the state as numbered in `tcp_info`.
     pub fn state_number(&self) -> u64 {
         if self.gone {
             return 7;
@@ -193,7 +192,7 @@ impl Link {
     }
 }
 
-/// The name of an error as system calls give it.
+/// Returns the error name that system calls use.
 fn errno(error: Error) -> &'static str {
     match error {
         Error::Refused => "ECONNREFUSED",
