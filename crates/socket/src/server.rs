@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 use std::ops::{ControlFlow, Range};
 
 use foundation::{Duration, Instant};
-use transport::arq::frame::{Kind, Parameters, ResetReason};
+use transport::arq::frame::{FrameType, Parameters, ResetReason};
 use transport::arq::{Admission, ArqConfig, Connection, Frame, Listener, StreamRange, codec};
 
 use crate::client::TICK;
@@ -229,7 +229,7 @@ impl<S: Service> ServerLoop<'_, S> {
                     return;
                 }
                 if self.by_key.len() >= self.server.most || !self.accept(now, from, frame, parameters) {
-                    let mut busy = Frame::new(Kind::Reset, frame.connection);
+                    let mut busy = Frame::new(FrameType::Reset, frame.connection);
                     busy.sequence = ResetReason::Busy.code();
                     busy.echo = frame.timestamp;
                     self.answer(from, &busy);

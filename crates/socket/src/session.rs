@@ -5,7 +5,7 @@ use std::ops::Range;
 
 use foundation::{Duration, Instant};
 use transport::Machine;
-use transport::arq::frame::Kind;
+use transport::arq::frame::FrameType;
 use transport::arq::{Connection, Event, Frame, StreamRange, codec};
 
 use crate::datagrams::{Datagrams, Peer};
@@ -171,7 +171,7 @@ impl<A: Application> Session<A> {
     /// Handles a frame of this connection; its payload is a range of `datagram`.
     pub fn handle_frame(&mut self, now: Instant, frame: Frame<Range<usize>>, datagram: &[u8]) {
         self.last_arrival = now;
-        let in_order = frame.kind == Kind::Data
+        let in_order = frame.kind == FrameType::Data
             && frame.sequence == self.expected
             && !self.holds_payload
             && self.application.has_room();

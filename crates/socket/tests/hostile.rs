@@ -12,7 +12,7 @@ use foundation::Instant as Moment;
 use socket::Error;
 use socket::session::{Application, Work};
 use socket::transfer::{FileEvent, Outcome, ReceiveEvent};
-use transport::arq::frame::{Kind, Payload};
+use transport::arq::frame::{FrameType, Payload};
 use transport::arq::{ArqConfig, Frame, StreamRange, codec};
 
 /// Says what it is told to and listens to the answer.
@@ -193,16 +193,16 @@ fn a_transfer_survives_a_rain_of_datagrams() {
                 let _ = socket.send_to(&noise, to);
                 // Well-formed frames of connections that do not exist.
                 for kind in [
-                    Kind::Data,
-                    Kind::Ack,
-                    Kind::Fin,
-                    Kind::Ping,
-                    Kind::Reset,
-                    Kind::Update,
+                    FrameType::Data,
+                    FrameType::Ack,
+                    FrameType::Fin,
+                    FrameType::Ping,
+                    FrameType::Reset,
+                    FrameType::Update,
                 ] {
                     let mut frame = Frame::new(kind, seed as u32);
                     let length = 1 + (seed % 50) as u32;
-                    frame.payload = (kind == Kind::Data).then_some(StreamRange { offset: 0, length });
+                    frame.payload = (kind == FrameType::Data).then_some(StreamRange { offset: 0, length });
                     frame.sequence = seed as u32;
                     let mut out = Vec::new();
                     codec::encode::<_, ()>(&frame, &mut out, |payload, _| {

@@ -11,7 +11,7 @@ use crate::common;
 use foundation::Streams;
 use network::PathConfig;
 use socket::relay::{Relay, RelayOptions, RelayReport};
-use transport::arq::frame::{Kind, StreamRange};
+use transport::arq::frame::{FrameType, StreamRange};
 use transport::arq::{ArqConfig, Frame, codec};
 
 struct Running {
@@ -170,7 +170,7 @@ fn a_server_may_return_within_seconds_behind_a_relay() {
     let address = server.local_addr().unwrap();
     let relay = Running::start(address, "{}", |_| {});
     let mut frame = Vec::new();
-    let ping: Frame<StreamRange> = Frame::new(Kind::Ping, 7);
+    let ping: Frame<StreamRange> = Frame::new(FrameType::Ping, 7);
     let written: Result<(), std::convert::Infallible> = codec::encode(&ping, &mut frame, |_, _| Ok(()));
     assert!(written.is_ok());
     let ask = || client.send_to(&frame, relay.address).unwrap();

@@ -4,7 +4,7 @@
 use crate::pair::{Pair, Unkindness, assert_pattern};
 use foundation::{Duration, Instant, Size};
 use proptest::prelude::*;
-use transport::arq::config::{ArqConfig, Kind, Timeout, Window};
+use transport::arq::config::{ArqConfig, ArqProtocol, Timeout, Window};
 use transport::arq::{Error, Event};
 
 fn millis(low: u64, high: u64) -> (Duration, Duration) {
@@ -13,9 +13,9 @@ fn millis(low: u64, high: u64) -> (Duration, Duration) {
 
 fn any_config() -> impl Strategy<Value = ArqConfig> {
     let kind = prop_oneof![
-        Just(Kind::StopAndWait),
-        Just(Kind::GoBackN),
-        Just(Kind::SelectiveRepeat)
+        Just(ArqProtocol::StopAndWait),
+        Just(ArqProtocol::GoBackN),
+        Just(ArqProtocol::SelectiveRepeat)
     ];
     let window = prop_oneof![3 => (1_u32..40).prop_map(Window::Packets), 1 => Just(Window::Auto)];
     let rto = prop_oneof![
@@ -32,7 +32,7 @@ fn any_config() -> impl Strategy<Value = ArqConfig> {
         1_u32..100,
     )
         .prop_map(|(kind, window, rto, mss, early, every, buffer)| ArqConfig {
-            window: (kind != Kind::StopAndWait).then_some(window),
+            window: (kind != ArqProtocol::StopAndWait).then_some(window),
             rto: match (window, rto) {
                 // A timeout below the round trip makes a controller see losses that are not real
                 // and slow down until nothing moves; the connection then fails with an error.
@@ -40,8 +40,8 @@ fn any_config() -> impl Strategy<Value = ArqConfig> {
                 _ => rto,
             },
             mss: Size::from_bytes(mss),
-            fast_retransmit: (kind == Kind::GoBackN).then_some(early),
-            gap_retransmit: (kind == Kind::SelectiveRepeat).then_some(early),
+            fast_retransmit: (kind == ArqProtocol::GoBackN).then_some(early),
+            gap_retransmit: (kind == ArqProtocol::SelectiveRepeat).then_some(early),
             acknowledge_every: every,
             receive_buffer: buffer,
             ..ArqConfig::new(kind)
@@ -92,7 +92,7 @@ proptest! {
             // Only a third of failed round trips leads to 30 s of silence. Go-Back-N
             // with a controller may stop with fewer: it discards reordered frames, and the
             // controller interprets that as loss.
-            let restless = config.kind == Kind::GoBackN && config.window == Some(Window::Auto);
+            let restless = config.kind == ArqProtocol::GoBackN && config.window == Some(Window::Auto);
             prop_assert!(network.loss + network.corrupt > 0.2 || restless, "{:?} {:?}", pair.opener.events, pair.listener.events);
         } else {
             prop_assert!(pair.opener.events.contains(&Event::Finished), "{:?}", pair.opener.events);
@@ -112,14 +112,14 @@ proptest! {
 
 fn protocols() -> [ArqConfig; 4] {
     [
-        ArqConfig::new(Kind::StopAndWait),
+        ArqConfig::new(ArqProtocol::StopAndWait),
         ArqConfig {
             window: Some(Window::Packets(8)),
-            ..ArqConfig::new(Kind::GoBackN)
+            ..ArqConfig::new(ArqProtocol::GoBackN)
         },
         ArqConfig {
             window: Some(Window::Packets(8)),
-            ..ArqConfig::new(Kind::SelectiveRepeat)
+            ..ArqConfig::new(ArqProtocol::SelectiveRepeat)
         },
         ArqConfig::for_files(),
     ]

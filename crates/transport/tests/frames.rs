@@ -7,19 +7,19 @@ use foundation::{Duration, Instant};
 use proptest::prelude::*;
 use transport::Machine;
 use transport::arq::codec::{DecodeError, decode, encode};
-use transport::arq::frame::{Frame, Handshake, Kind, Parameters};
+use transport::arq::frame::{Frame, FrameType, Handshake, Parameters};
 use transport::arq::{ArqConfig, Event};
 
-const KINDS: [Kind; 9] = [
-    Kind::Open,
-    Kind::Challenge,
-    Kind::Accept,
-    Kind::Data,
-    Kind::Ack,
-    Kind::Update,
-    Kind::Fin,
-    Kind::Ping,
-    Kind::Reset,
+const KINDS: [FrameType; 9] = [
+    FrameType::Open,
+    FrameType::Challenge,
+    FrameType::Accept,
+    FrameType::Data,
+    FrameType::Ack,
+    FrameType::Update,
+    FrameType::Fin,
+    FrameType::Ping,
+    FrameType::Reset,
 ];
 
 prop_compose! {
@@ -37,12 +37,12 @@ prop_compose! {
         for (start, end) in sack {
             frame.sack.push(start, end);
         }
-        if matches!(kind, Kind::Open | Kind::Challenge | Kind::Accept) {
+        if matches!(kind, FrameType::Open | FrameType::Challenge | FrameType::Accept) {
             let [segment_size, acknowledge_every, acknowledge_delay] = numbers;
             let parameters = Parameters { protocol, segment_size, acknowledge_every, acknowledge_delay };
             frame.handshake = Some(Box::new(Handshake { token, parameters }));
         }
-        frame.payload = (kind == Kind::Data).then_some(Bytes(payload));
+        frame.payload = (kind == FrameType::Data).then_some(Bytes(payload));
         frame
     }
 }
@@ -132,8 +132,8 @@ proptest! {
         pair.write_all(true, 300_000);
         pair.write_all(false, 1000);
         for (mut frame, to_listener, near) in frames {
-            if matches!(frame.kind, Kind::Data | Kind::Fin) {
-                frame.kind = Kind::Ack;
+            if matches!(frame.kind, FrameType::Data | FrameType::Fin) {
+                frame.kind = FrameType::Ack;
                 frame.payload = None;
             }
             frame.connection = pair.opener.connection.as_ref().unwrap().id();
@@ -142,7 +142,7 @@ proptest! {
                 frame.acknowledgement = near as u32;
                 frame.sequence = (near / 2) as u32;
             }
-            let is_reset = frame.kind == Kind::Reset;
+            let is_reset = frame.kind == FrameType::Reset;
             let now = pair.now;
             let host = if to_listener { &mut pair.listener } else { &mut pair.opener };
             if !is_reset {

@@ -1,7 +1,7 @@
 //! The time-sequence table.
 
 use serde::Serialize;
-use transport::arq::frame::Kind;
+use transport::arq::frame::FrameType;
 use transport::tcp::{Flags, Segment};
 
 /// What happened.
@@ -105,16 +105,16 @@ pub const fn segment_name(segment: &Segment) -> &'static str {
 
 /// The word for a kind of frame in the table.
 #[must_use]
-pub const fn frame_name(kind: Kind) -> &'static str {
+pub const fn frame_name(kind: FrameType) -> &'static str {
     match kind {
-        Kind::Open => "open",
-        Kind::Challenge => "challenge",
-        Kind::Accept => "accept",
-        Kind::Data => "data",
-        Kind::Ack => "ack",
-        Kind::Update => "update",
-        Kind::Fin => "fin",
-        Kind::Ping => "ping",
-        Kind::Reset => "reset",
+        FrameType::Open => "open",
+        FrameType::Challenge => "challenge",
+        FrameType::Accept => "accept",
+        FrameType::Data => "data",
+        FrameType::Ack => "ack",
+        FrameType::Update => "update",
+        FrameType::Fin => "fin",
+        FrameType::Ping => "ping",
+        FrameType::Reset => "reset",
     }
 }

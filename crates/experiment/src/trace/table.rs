@@ -3,7 +3,7 @@
 use std::collections::{HashMap, HashSet};
 
 use foundation::Instant;
-use transport::arq::frame::Kind;
+use transport::arq::frame::FrameType;
 use transport::tcp::{Ecn, Flags, Segment};
 
 use super::content::{Content, MessageProtocol, Side};
@@ -58,7 +58,7 @@ impl EventTable {
         let from = packet.to.other();
         let again = match packet.content {
             Content::Arq(frame) => {
-                if frame.kind == Kind::Open {
+                if frame.kind == FrameType::Open {
                     // Both streams begin with the number that the opener names.
                     for side in [Side::Sender, Side::Receiver] {
                         self.directions
@@ -67,7 +67,7 @@ impl EventTable {
                             .initial = frame.sequence;
                     }
                 }
-                matches!(frame.kind, Kind::Data | Kind::Fin)
+                matches!(frame.kind, FrameType::Data | FrameType::Fin)
                     && !self.sent_before.insert((packet.flow, from, frame.sequence))
             }
             Content::Tcp(segment) => self.learn_segment((packet.flow, 0), from, segment),
@@ -173,7 +173,7 @@ impl EventTable {
                 let initial = self.direction((packet.flow, 0), near).initial;
                 let counted = |number: u32| number.wrapping_sub(initial);
                 // What is refused is told by a code.
-                let is_number = frame.kind != Kind::Reset;
+                let is_number = frame.kind != FrameType::Reset;
                 event.sequence = Some(if is_number {
                     counted(frame.sequence)
                 } else {

@@ -1,9 +1,9 @@
-//! Frames as bytes, in network byte order, under a CRC-32C (RFC 3385 argues for it over CRC-32).
+//! Frames as bytes in network byte order with a CRC-32C (RFC 3385 recommends it over CRC-32).
 //!
 //! ```text
 //!  0               1               2               3
 //! +-------+-------+---------------+-------------------------------+
-//! |version| kind  |  SACK ranges  |        payload length         |
+//! |version| type  |  SACK ranges  |        payload length         |
 //! +-------+-------+---------------+-------------------------------+
 //! |                          connection                           |
 //! |                           sequence                            |
@@ -14,79 +14,79 @@
 //! |                           checksum                            |
 //! +---------------------------------------------------------------+
 //! | SACK ranges: start, end (each 4 bytes)                        |
-//! | set-up block: token (24), protocol (1), 0 (1), segment size,  |
+//! | setup block: token (24), protocol (1), 0 (1), segment size,   |
 //! |   ACK every, ACK delay (2 each)                               |
 //! | payload                                                       |
 //! ```
 
 use super::frame::{
-    Frame, HANDSHAKE_LENGTH, HEADER_LENGTH, Handshake, Kind, MAX_SACK_RANGES, Parameters, Payload,
+    Frame, FrameType, HANDSHAKE_LENGTH, HEADER_LENGTH, Handshake, MAX_SACK_RANGES, Parameters, Payload,
     SACK_LENGTH,
 };
 
 const VERSION: u8 = 1;
 const CHECKSUM: std::ops::Range<usize> = 28..32;
 
-/// Why bytes are not a frame.
+/// Why bytes are not a valid frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum DecodeError {
-    /// Fewer bytes than the header and what it announces, or more.
+    /// The length contradicts the header.
     #[error("the length does not fit the header")]
     Length,
-    /// Another version of the format.
+    /// A different version of the format.
     #[error("unknown version")]
     Version,
-    /// A kind that this version does not have.
-    #[error("unknown kind")]
-    Kind,
-    /// The checksum does not agree: some bits flipped on the way.
+    /// An unknown type.
+    #[error("unknown type")]
+    Type,
+    /// The checksum differs: bits were corrupted on the path.
     #[error("wrong checksum")]
     Checksum,
-    /// A part that this kind of frame does not carry, or lacks.
+    /// A part is missing, or this type does not allow it.
     #[error("malformed frame")]
     Malformed,
 }
 
-const fn kind_code(kind: Kind) -> u8 {
+const fn type_code(kind: FrameType) -> u8 {
     match kind {
-        Kind::Open => 1,
-        Kind::Challenge => 2,
-        Kind::Accept => 3,
-        Kind::Data => 4,
-        Kind::Ack => 5,
-        Kind::Update => 6,
-        Kind::Fin => 7,
-        Kind::Ping => 8,
-        Kind::Reset => 9,
+        FrameType::Open => 1,
+        FrameType::Challenge => 2,
+        FrameType::Accept => 3,
+        FrameType::Data => 4,
+        FrameType::Ack => 5,
+        FrameType::Update => 6,
+        FrameType::Fin => 7,
+        FrameType::Ping => 8,
+        FrameType::Reset => 9,
     }
 }
 
-const fn kind_of(code: u8) -> Option<Kind> {
+const fn type_of(code: u8) -> Option<FrameType> {
     Some(match code {
-        1 => Kind::Open,
-        2 => Kind::Challenge,
-        3 => Kind::Accept,
-        4 => Kind::Data,
-        5 => Kind::Ack,
-        6 => Kind::Update,
-        7 => Kind::Fin,
-        8 => Kind::Ping,
-        9 => Kind::Reset,
+        1 => FrameType::Open,
+        2 => FrameType::Challenge,
+        3 => FrameType::Accept,
+        4 => FrameType::Data,
+        5 => FrameType::Ack,
+        6 => FrameType::Update,
+        7 => FrameType::Fin,
+        8 => FrameType::Ping,
+        9 => FrameType::Reset,
         _ => return None,
     })
 }
 
-const fn carries_handshake(kind: Kind) -> bool {
-    matches!(kind, Kind::Open | Kind::Challenge | Kind::Accept)
+const fn carries_handshake(kind: FrameType) -> bool {
+    matches!(kind, FrameType::Open | FrameType::Challenge | FrameType::Accept)
 }
 
-/// Appends `frame` to `out`; `fill` writes the payload's bytes into the slice that it is given.
+/// Appends `frame` to `out`; `fill` writes the payload into the given slice.
 ///
 /// # Errors
-/// What `fill` gives; `out` is then as long as before.
+/// Errors of `fill`; `out` is unchanged then.
 ///
 /// # Panics
-/// If the payload is longer than [`super::frame::MAX_PAYLOAD`], which a connection never makes.
+/// If the payload is longer than [`super::frame::MAX_PAYLOAD`], which no connection generates.
 pub fn encode<P: Payload, E>(
     frame: &Frame<P>,
     out: &mut Vec<u8>,
@@ -96,14 +96,14 @@ pub fn encode<P: Payload, E>(
     let payload_length = frame.payload.as_ref().map_or(0, Payload::length);
     let sack = frame.sack.as_slice();
     let mut header = [0_u8; HEADER_LENGTH];
-    header[0] = VERSION << 4 | kind_code(frame.kind);
+    header[0] = VERSION << 4 | type_code(frame.kind);
     header[1] = sack.len() as u8;
     header[2..4].copy_from_slice(
         &u16::try_from(payload_length)
             .expect("payload fits a datagram")
             .to_be_bytes(),
     );
-    let words = [
+    let fields = [
         frame.connection,
         frame.sequence,
         frame.acknowledgement,
@@ -111,8 +111,8 @@ pub fn encode<P: Payload, E>(
         frame.timestamp,
         frame.echo,
     ];
-    for (field, word) in header[4..28].chunks_exact_mut(4).zip(words) {
-        field.copy_from_slice(&word.to_be_bytes());
+    for (target, field) in header[4..28].chunks_exact_mut(4).zip(fields) {
+        target.copy_from_slice(&field.to_be_bytes());
     }
     out.extend_from_slice(&header);
     for &(first, end) in sack {
@@ -140,16 +140,16 @@ pub fn encode<P: Payload, E>(
     Ok(())
 }
 
-/// Reads the frame that `bytes` hold; the payload is its place in `bytes`.
+/// Parses the frame in `bytes`; the payload is returned as a range of `bytes`.
 ///
 /// # Errors
-/// [`DecodeError`] for whatever is not exactly one whole frame.
+/// [`DecodeError`] unless `bytes` is exactly one complete frame.
 pub fn decode(bytes: &[u8]) -> Result<Frame<std::ops::Range<usize>>, DecodeError> {
     let header: &[u8; HEADER_LENGTH] = bytes.first_chunk().ok_or(DecodeError::Length)?;
     if header[0] >> 4 != VERSION {
         return Err(DecodeError::Version);
     }
-    let kind = kind_of(header[0] & 0x0f).ok_or(DecodeError::Kind)?;
+    let kind = type_of(header[0] & 0x0f).ok_or(DecodeError::Type)?;
     let sack_count = usize::from(header[1]);
     if sack_count > MAX_SACK_RANGES {
         return Err(DecodeError::Malformed);
@@ -165,7 +165,7 @@ pub fn decode(bytes: &[u8]) -> Result<Frame<std::ops::Range<usize>>, DecodeError
     if bytes.len() != payload_at + payload_length {
         return Err(DecodeError::Length);
     }
-    if (payload_length > 0) != (kind == Kind::Data) {
+    if (payload_length > 0) != (kind == FrameType::Data) {
         return Err(DecodeError::Malformed);
     }
     let expected = u32::from_be_bytes([header[28], header[29], header[30], header[31]]);
@@ -174,17 +174,17 @@ pub fn decode(bytes: &[u8]) -> Result<Frame<std::ops::Range<usize>>, DecodeError
     if crc32c::crc32c_append(checksum, &bytes[HEADER_LENGTH..]) != expected {
         return Err(DecodeError::Checksum);
     }
-    let word = |at: usize| u32::from_be_bytes([bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]]);
+    let u32_at = |at: usize| u32::from_be_bytes([bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]]);
     let half = |at: usize| u16::from_be_bytes([bytes[at], bytes[at + 1]]);
-    let mut frame = Frame::new(kind, word(4));
-    frame.sequence = word(8);
-    frame.acknowledgement = word(12);
-    frame.window = word(16);
-    frame.timestamp = word(20);
-    frame.echo = word(24);
+    let mut frame = Frame::new(kind, u32_at(4));
+    frame.sequence = u32_at(8);
+    frame.acknowledgement = u32_at(12);
+    frame.window = u32_at(16);
+    frame.timestamp = u32_at(20);
+    frame.echo = u32_at(24);
     for i in 0..sack_count {
         let at = HEADER_LENGTH + SACK_LENGTH * i;
-        frame.sack.push(word(at), word(at + 4));
+        frame.sack.push(u32_at(at), u32_at(at + 4));
     }
     if carries_handshake(kind) {
         let mut token = [0; 24];

@@ -1,4 +1,4 @@
-//! The vocabulary of `[[protocols]]`: the ARQ protocols and their keys.
+//! The settings of ARQ protocols in `[[protocols]]`.
 
 use std::fmt;
 use std::str::FromStr;
@@ -8,27 +8,27 @@ use foundation::{Duration, Problem, QuantityError, Size};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::discipline::AnyDiscipline;
 use super::frame::{MAX_PAYLOAD, Parameters};
 use super::go_back_n::GoBackN;
+use super::retransmission::AnyPolicy;
 use super::selective_repeat::SelectiveRepeat;
 use super::stop_and_wait::StopAndWait;
 use crate::congestion::config::CongestionConfig;
 
-/// The protocol.
+/// The ARQ protocols.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
-pub enum Kind {
-    /// One packet at a time; the next leaves when its ACK has come.
+pub enum ArqProtocol {
+    /// One packet at a time; the next is sent when its ACK has arrived.
     StopAndWait,
-    /// A window of packets, cumulative ACKs, a receiver without buffer: after a loss the whole window is sent again.
+    /// A window of packets, cumulative ACKs, no receive buffer: after a loss the whole window is retransmitted.
     GoBackN,
-    /// A window of packets, selective ACKs, a receiver that buffers: only what is missing is sent again.
+    /// A window of packets, selective ACKs, a receive buffer: only missing packets are retransmitted.
     SelectiveRepeat,
 }
 
-impl Kind {
-    /// The protocol's number in a set-up frame.
+impl ArqProtocol {
+    /// Returns the protocol's number in a setup frame.
     #[must_use]
     pub const fn code(self) -> u8 {
         match self {
@@ -38,7 +38,7 @@ impl Kind {
         }
     }
 
-    /// The protocol of a number.
+    /// Returns the protocol with this number.
     #[must_use]
     pub const fn from_code(code: u8) -> Option<Self> {
         Some(match code {
@@ -53,9 +53,9 @@ impl Kind {
 /// A send window: a number of packets, or `auto`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Window {
-    /// At most so many packets not yet acknowledged.
+    /// Maximum number of unacknowledged packets.
     Packets(u32),
-    /// As much as the congestion controller allows.
+    /// The congestion controller's window.
     Auto,
 }
 
@@ -129,9 +129,9 @@ impl JsonSchema for Window {
 /// A retransmission timeout: adaptive, or fixed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Timeout {
-    /// From the measured round-trip times (RFC 6298), doubled after each expiry.
+    /// From measured round-trip times (RFC 6298), with exponential back-off.
     Adaptive,
-    /// Always this long.
+    /// Always this duration.
     Fixed(Duration),
 }
 
@@ -171,13 +171,13 @@ foundation::impl_text_quantity!(
     ["adaptive", "200ms"]
 );
 
-/// One ARQ protocol and its settings.
+/// The settings of an ARQ protocol.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ArqConfig {
     /// The protocol: stop-and-wait, go-back-n or selective-repeat.
-    pub kind: Kind,
-    /// Packets that may be unacknowledged, or "auto": as many as the congestion controller allows. Default: 1 for stop-and-wait, else "auto".
+    pub kind: ArqProtocol,
+    /// Maximum number of unacknowledged packets, or "auto" for the congestion controller's window. Default: 1 for stop-and-wait, else "auto".
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub window: Option<Window>,
     /// Largest payload of a packet. Default: "1024B".
@@ -186,33 +186,33 @@ pub struct ArqConfig {
     /// Retransmission timeout: "adaptive" (RFC 6298) or a fixed time such as "200ms". Default: "adaptive".
     #[serde(default = "defaults::rto")]
     pub rto: Timeout,
-    /// The least that an adaptive timeout may be. Default: "20ms".
+    /// Lower limit of an adaptive timeout. Default: "20ms".
     #[serde(default = "defaults::min_rto")]
     pub min_rto: Duration,
-    /// Go-Back-N: take three duplicate ACKs for a loss, without waiting for the timeout. Default: false.
+    /// Go-Back-N: treat three duplicate ACKs as a loss, without waiting for the timeout. Default: false.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fast_retransmit: Option<bool>,
-    /// Selective repeat: take three later packets that arrived for a loss, without waiting for the timeout. Default: true with an "auto" window, else false.
+    /// Selective repeat: treat three later packets that arrived as a loss, without waiting for the timeout. Default: true with an "auto" window, else false.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub gap_retransmit: Option<bool>,
     /// The congestion controller of an "auto" window. Default: "bbr-tolerant", which sustains its rate under random loss.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub congestion: Option<CongestionConfig>,
-    /// Send one ACK for so many packets that arrive in order. Default: 1.
+    /// Number of in-order packets per ACK. Default: 1.
     #[serde(default = "defaults::acknowledge_every")]
     #[schemars(range(min = 1))]
     pub acknowledge_every: u16,
-    /// How long an ACK may wait for more packets, at most "1s". Default: "1ms".
+    /// How long an ACK may be delayed, at most "1s". Default: "1ms".
     #[serde(default = "defaults::acknowledge_delay")]
     pub acknowledge_delay: Duration,
-    /// Packets that a receiver has room for. Default: 65536.
+    /// Receive buffer in packets. Default: 65536.
     #[serde(default = "defaults::receive_buffer")]
     #[schemars(range(min = 1, max = MAX_WINDOW))]
     pub receive_buffer: u32,
-    /// Without a word from the peer for so long, the connection is given up. Default: "30s".
+    /// How long the peer may be silent before the connection fails. Default: "30s".
     #[serde(default = "defaults::give_up")]
     pub give_up: Duration,
-    /// After so long without a word from the peer, ask whether it is there. Default: "10s".
+    /// How long the peer may be silent before a keep-alive probe. Default: "10s".
     #[serde(default = "defaults::keep_alive")]
     pub keep_alive: Duration,
 }
@@ -247,9 +247,9 @@ mod defaults {
 }
 
 impl ArqConfig {
-    /// This protocol with the default of every other key.
+    /// Returns the default settings of a protocol.
     #[must_use]
-    pub const fn new(kind: Kind) -> Self {
+    pub const fn new(kind: ArqProtocol) -> Self {
         Self {
             kind,
             window: None,
@@ -267,10 +267,10 @@ impl ArqConfig {
         }
     }
 
-    /// The settings for moving files over a path that others use too: selective repeat, `auto`
-    /// window under a paced controller, large packets that still pass a path of 1500 bytes with room for a tunnel's header,
-    /// few ACKs, and Linux's floor of the timeout: gaps reveal losses, and on a busy machine processes
-    /// are woken so late that a shorter timer fires in vain.
+    /// Returns settings for file transfer on a shared path: selective repeat, `auto` window under a paced controller,
+    /// large packets that fit an MTU of 1500 bytes with a tunnel header, few ACKs, and Linux's minimum timeout. The
+    /// controller detects losses by gaps, and on a busy machine threads wake up so late that a shorter timeout would
+    /// be spurious.
     #[must_use]
     pub fn for_files() -> Self {
         Self {
@@ -278,31 +278,31 @@ impl ArqConfig {
             acknowledge_every: 16,
             min_rto: Duration::from_millis(200),
             congestion: Some(CongestionConfig::for_files()),
-            ..Self::new(Kind::SelectiveRepeat)
+            ..Self::new(ArqProtocol::SelectiveRepeat)
         }
     }
 
-    /// The window, with its default.
+    /// Returns the window, with its default.
     #[must_use]
     pub fn window(&self) -> Window {
         self.window.unwrap_or(match self.kind {
-            Kind::StopAndWait => Window::Packets(1),
+            ArqProtocol::StopAndWait => Window::Packets(1),
             _ => Window::Auto,
         })
     }
 
-    /// The congestion controller of an `auto` window.
+    /// Returns the congestion controller of an `auto` window.
     #[must_use]
     pub fn congestion(&self) -> CongestionConfig {
         self.congestion.clone().unwrap_or_default()
     }
 
-    /// Everything that is wrong with these settings.
+    /// Returns all problems of these settings.
     #[must_use]
     pub fn validate(&self) -> Vec<Problem> {
         let mut problems = Vec::new();
         let mut wrong = |key: &str, message: String| problems.push(Problem::new(key, message));
-        if self.kind == Kind::StopAndWait && self.window() != Window::Packets(1) {
+        if self.kind == ArqProtocol::StopAndWait && self.window() != Window::Packets(1) {
             wrong("window", "the window of stop-and-wait is 1 packet".to_owned());
         }
         if !(1..=u64::from(MAX_PAYLOAD)).contains(&self.mss.bytes()) {
@@ -311,10 +311,10 @@ impl ArqConfig {
                 format!("{} is out of range: 1B to {MAX_PAYLOAD}B", self.mss),
             );
         }
-        if self.fast_retransmit.is_some() && self.kind != Kind::GoBackN {
+        if self.fast_retransmit.is_some() && self.kind != ArqProtocol::GoBackN {
             wrong("fast_retransmit", "only go-back-n has it".to_owned());
         }
-        if self.gap_retransmit.is_some() && self.kind != Kind::SelectiveRepeat {
+        if self.gap_retransmit.is_some() && self.kind != ArqProtocol::SelectiveRepeat {
             wrong("gap_retransmit", "only selective-repeat has it".to_owned());
         }
         if self.congestion.is_some() && self.window() != Window::Auto {
@@ -362,7 +362,7 @@ impl ArqConfig {
         problems
     }
 
-    /// What the opener proposes to its peer.
+    /// Returns the parameters that the opener proposes.
     #[must_use]
     pub fn parameters(&self) -> Parameters {
         Parameters {
@@ -373,13 +373,13 @@ impl ArqConfig {
         }
     }
 
-    /// These settings with what the opener proposed in the place of one's own.
+    /// Returns these settings with the opener's proposal applied.
     #[must_use]
     pub fn adopting(&self, proposed: Parameters) -> Self {
-        let kind = Kind::from_code(proposed.protocol).unwrap_or(self.kind);
+        let kind = ArqProtocol::from_code(proposed.protocol).unwrap_or(self.kind);
         Self {
             kind,
-            // What only another protocol has does not carry over.
+            // Keys of a different protocol do not carry over.
             window: self.window.filter(|_| kind == self.kind),
             fast_retransmit: self.fast_retransmit.filter(|_| kind == self.kind),
             gap_retransmit: self.gap_retransmit.filter(|_| kind == self.kind),
@@ -390,13 +390,13 @@ impl ArqConfig {
         }
     }
 
-    pub(super) fn discipline(&self) -> AnyDiscipline {
+    pub(super) fn policy(&self) -> AnyPolicy {
         match self.kind {
-            Kind::StopAndWait => AnyDiscipline::StopAndWait(StopAndWait),
-            Kind::GoBackN => AnyDiscipline::GoBackN(GoBackN::new(self.fast_retransmit.unwrap_or(false))),
-            Kind::SelectiveRepeat => {
+            ArqProtocol::StopAndWait => AnyPolicy::StopAndWait(StopAndWait),
+            ArqProtocol::GoBackN => AnyPolicy::GoBackN(GoBackN::new(self.fast_retransmit.unwrap_or(false))),
+            ArqProtocol::SelectiveRepeat => {
                 let gaps = self.gap_retransmit.unwrap_or(self.window() == Window::Auto);
-                AnyDiscipline::SelectiveRepeat(SelectiveRepeat::new(gaps))
+                AnyPolicy::SelectiveRepeat(SelectiveRepeat::new(gaps))
             }
         }
     }
@@ -407,7 +407,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn settings_for_files_are_sound_and_can_be_written_and_read() {
+    fn settings_for_files_are_valid_and_serializable() {
         let files = ArqConfig::for_files();
         assert_eq!(files.validate(), []);
         let text = serde_json::to_string(&files).unwrap();

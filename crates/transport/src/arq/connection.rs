@@ -1,10 +1,10 @@
-//! One connection of any ARQ protocol: set-up, both directions, keep-alive and close.
+//! One connection of any ARQ protocol: setup, both directions, keep-alive and close.
 
 use foundation::{Duration, Instant};
 use hdrhistogram::Histogram;
 
 use super::config::ArqConfig;
-use super::frame::{Frame, Handshake, Kind, Parameters, Payload, ResetReason, StreamRange};
+use super::frame::{Frame, FrameType, Handshake, Parameters, Payload, ResetReason, StreamRange};
 use super::receiver::Receiver;
 use super::sender::{AckInfo, Sender, wire_clock};
 use super::sequence::truncate;
@@ -13,73 +13,73 @@ use crate::machine::Machine;
 use crate::rtt::INITIAL_TIMEOUT;
 use crate::statistics::Statistics;
 
-/// What the application is told.
+/// Events for the application.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Event {
-    /// The connection stands: data may flow both ways.
+    /// The connection is established; data may flow both ways.
     Connected,
     /// There is payload to read.
     Readable,
-    /// The peer's stream has ended and all of it can be read.
+    /// The peer's stream has ended and is completely readable.
     PeerFinished,
-    /// Both streams have ended and were acknowledged. The connection may stay a moment longer to
-    /// answer a peer that missed the last ACK.
+    /// Both streams have ended and are acknowledged. The connection may remain for a while to answer a peer that
+    /// missed the last ACK.
     Finished,
-    /// The connection is over and needs no more calls.
+    /// The connection is closed and needs no more calls.
     Closed,
-    /// The connection is over before its streams were.
+    /// The connection failed before its streams ended.
     Failed(Error),
 }
 
 /// Why a connection failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Error {
-    /// No answer to any attempt to open it.
+    /// No reply to any attempt to open it.
     #[error("no answer from the peer for {0}")]
     Unreachable(Duration),
-    /// The peer answered before and does not any more.
+    /// The peer has stopped replying.
     #[error("the peer has been silent for {0}")]
     Silent(Duration),
-    /// The peer answers, but no packet gets through to it.
+    /// The peer replies, but no packet reaches it.
     #[error(
         "the peer answers, but has acknowledged no packet for {0}: are packets larger than the path's MTU?"
     )]
     Stuck(Duration),
-    /// The peer knows nothing of this connection: it was restarted.
+    /// The peer has no such connection: it was restarted.
     #[error("the peer does not know this connection: it was restarted")]
     Forgotten,
-    /// The peer's application gave up.
+    /// The peer's application aborted.
     #[error("the peer aborted the connection")]
     Aborted,
     /// The peer accepts no more connections now.
     #[error("the peer is busy: it accepts no more connections now")]
     Busy,
-    /// A relay on the way reports that the peer's port is closed.
+    /// A relay on the path reports that the peer's port is closed.
     #[error("a relay reports that nothing listens at its target")]
     Refused,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Phase {
-    /// The opener knows nothing of its peer yet.
+    /// The opener has no reply yet.
     Opening,
     /// Data may flow. The opener repeats its `Open` until it is `confirmed`.
     Open { confirmed: Option<Instant> },
     /// Both streams have ended; the last ACK may have to be repeated.
     Lingering { until: Instant },
-    /// Over.
+    /// Closed.
     Closed,
 }
 
 /// A connection. See [`Machine`] for how to drive it; the application's interface is
 /// [`write`](Self::write), [`finish`](Self::finish), [`read`](Self::read) and [`abort`](Self::abort).
 ///
-/// `P` is what stands for the bytes of a packet that arrives. What leaves names ranges of the
-/// application's stream, from which the driver fills in the bytes.
+/// `P` represents the bytes of a received packet. Sent packets name ranges of the application's stream, from which the
+/// driver fills in the bytes.
 #[derive(Debug)]
 pub struct Connection<P> {
     id: u32,
-    /// The first sequence number, the same in both directions.
+    /// The first sequence number, equal in both directions.
     first: u32,
     phase: Phase,
     token: [u8; 24],
@@ -89,17 +89,17 @@ pub struct Connection<P> {
     sender: Sender,
     receiver: Receiver<P>,
     statistics: Statistics,
-    /// The opener's next `Open`, and how many there were.
+    /// When the next `Open` is due, and how many were sent.
     open_at: Option<Instant>,
     opens: u32,
     owes_accept: bool,
     owes_update: bool,
     wants_ping: bool,
     wants_reset: Option<ResetReason>,
-    /// When the peer was last heard, or since when it is waited for.
-    heard_at: Instant,
-    asked_at: Instant,
-    /// Whether this end closed first, and so stays to answer (RFC 9293, section 3.6).
+    /// When the peer's last frame arrived, initially when the connection was opened.
+    last_arrival: Instant,
+    probed_at: Instant,
+    /// Whether this end closed first and therefore lingers (RFC 9293, section 3.6).
     closed_first: bool,
     events: EventQueue,
 }
@@ -115,7 +115,7 @@ struct EventQueue {
 }
 
 impl<P: Payload> Connection<P> {
-    /// Opens a connection. `id` and `first` (the first sequence number) are drawn at random by the caller.
+    /// Opens a connection. The caller draws `id` and `first`, the first sequence number, at random.
     #[must_use]
     pub fn open(now: Instant, id: u32, first: u32, config: &ArqConfig) -> Self {
         let mut connection = Self::new(now, id, first, config, Phase::Opening);
@@ -123,8 +123,8 @@ impl<P: Payload> Connection<P> {
         connection
     }
 
-    /// Accepts a connection that a peer opened with a valid token (see [`super::handshake::Listener`]).
-    /// `open` is that frame; `config` says what this end adds to what the peer proposed.
+    /// Accepts a connection that a peer opened with a valid token (see [`super::handshake::Listener`]). `open` is that
+    /// frame; `config` completes the peer's proposed parameters.
     #[must_use]
     pub fn accept<Q>(now: Instant, open: &Frame<Q>, proposed: Parameters, config: &ArqConfig) -> Self {
         let config = config.adopting(proposed);
@@ -141,7 +141,7 @@ impl<P: Payload> Connection<P> {
         let receiver = Receiver::new(
             u64::from(first),
             config.receive_buffer,
-            config.discipline().buffers_out_of_order(),
+            config.policy().buffers_out_of_order(),
             u32::from(config.acknowledge_every),
             config.acknowledge_delay,
         );
@@ -165,14 +165,14 @@ impl<P: Payload> Connection<P> {
             owes_update: false,
             wants_ping: false,
             wants_reset: None,
-            heard_at: now,
-            asked_at: now,
+            last_arrival: now,
+            probed_at: now,
             closed_first: false,
             events: EventQueue::default(),
         }
     }
 
-    /// Also keeps a histogram of round-trip times.
+    /// Enables a histogram of round-trip times.
     pub fn record_round_trips(&mut self) {
         let opened_at = self.statistics.opened_at;
         self.statistics = Statistics {
@@ -181,18 +181,18 @@ impl<P: Payload> Connection<P> {
         };
     }
 
-    /// The number of the connection.
+    /// Returns the number of the connection.
     #[must_use]
     pub const fn id(&self) -> u32 {
         self.id
     }
 
-    /// Adds `bytes` bytes to the stream. They leave when the protocol lets them.
+    /// Appends `bytes` bytes to the stream. They are sent as soon as the protocol allows.
     pub fn write(&mut self, bytes: u64) {
         self.sender.write(bytes);
     }
 
-    /// Says that the stream ends after what was written.
+    /// Ends the stream after the bytes written so far.
     pub fn finish(&mut self) {
         if !self.receiver.is_finished() {
             self.closed_first = true;
@@ -200,17 +200,17 @@ impl<P: Payload> Connection<P> {
         self.sender.finish();
     }
 
-    /// The next payload that arrived in order.
+    /// Returns the next payload in order.
     pub fn read(&mut self) -> Option<P> {
         self.receiver.read()
     }
 
-    /// Asks the peer for a sign of life, now.
+    /// Sends a keep-alive probe now.
     pub fn ping(&mut self) {
         self.wants_ping = matches!(self.phase, Phase::Open { .. });
     }
 
-    /// Ends the connection at once; the peer is told once.
+    /// Aborts the connection; the peer gets one reset.
     pub fn abort(&mut self) {
         if self.phase != Phase::Closed {
             self.wants_reset = Some(ResetReason::Aborted);
@@ -218,30 +218,30 @@ impl<P: Payload> Connection<P> {
         }
     }
 
-    /// What was counted so far.
+    /// Returns the counters.
     #[must_use]
     pub const fn statistics(&self) -> &Statistics {
         &self.statistics
     }
 
-    /// Takes the histogram of round-trip times, where one is kept; later samples are no longer recorded.
+    /// Returns the histogram of round-trip times, if enabled; later samples are not recorded.
     pub fn take_round_trips(&mut self) -> Option<Box<Histogram<u64>>> {
         self.statistics.rtt.take()
     }
 
-    /// Bytes written and not yet sent for the first time.
+    /// Returns the number of bytes written and not yet sent.
     #[must_use]
     pub const fn unsent(&self) -> u64 {
         self.sender.unsent()
     }
 
-    /// The sending direction, for traces.
+    /// Returns the sending direction, for traces.
     #[must_use]
     pub const fn sender(&self) -> &Sender {
         &self.sender
     }
 
-    /// Whether the connection is over.
+    /// Whether the connection is closed.
     #[must_use]
     pub fn is_closed(&self) -> bool {
         self.phase == Phase::Closed
@@ -260,7 +260,7 @@ impl<P: Payload> Connection<P> {
         };
         match self.phase {
             Phase::Opening => {}
-            // Our `Open` was lost until its token was too old; this is a fresh one.
+            // The `Open` was delayed until its token had expired; this token is fresh.
             Phase::Open { confirmed: None } => {
                 self.token = handshake.token;
                 return;
@@ -281,8 +281,8 @@ impl<P: Payload> Connection<P> {
 
     fn handle_reset(&mut self, reason: ResetReason, echo: u32) {
         let all_but_the_end = self.receiver.is_finished() && self.sender.awaits_only_fin();
-        // Data that overtook our `Open` met a peer that did not know us yet. Only what left after the
-        // peer had confirmed can show that it has forgotten us.
+        // Data that overtook the `Open` reached a peer without this connection. Only a frame sent after the peer's
+        // confirmation can show that the peer has lost it.
         let is_stale = match self.phase {
             Phase::Open { confirmed: Some(at) } => (echo.wrapping_sub(wire_clock(at)) as i32) <= 0,
             Phase::Open { confirmed: None } | Phase::Opening => true,
@@ -291,7 +291,7 @@ impl<P: Payload> Connection<P> {
         match (self.phase, reason) {
             (Phase::Closed, _) => {}
             (_, ResetReason::Unknown) if is_stale => {}
-            // We have everything and only answer; a late reset from before the peer knew us changes nothing.
+            // Everything has arrived; a late reset from before the confirmation changes nothing.
             (Phase::Lingering { .. }, _) => {}
             (Phase::Open { .. }, _) if all_but_the_end => {
                 self.events.finished = true;
@@ -315,13 +315,13 @@ impl<P: Payload> Connection<P> {
             acknowledgement: frame.acknowledgement,
             window: frame.window,
             sack: &frame.sack,
-            trigger: (kind == Kind::Ack).then_some((frame.sequence, frame.echo)),
+            trigger: (kind == FrameType::Ack).then_some((frame.sequence, frame.echo)),
         };
         self.sender
             .handle_acknowledgement(now, info, &mut self.statistics);
         match kind {
-            Kind::Data | Kind::Fin => {
-                let is_data = kind == Kind::Data;
+            FrameType::Data | FrameType::Fin => {
+                let is_data = kind == FrameType::Data;
                 let new = self
                     .receiver
                     .accept(now, frame.sequence, frame.timestamp, frame.payload);
@@ -330,7 +330,7 @@ impl<P: Payload> Connection<P> {
                 self.events.readable |= new && self.receiver.is_readable();
                 self.events.peer_finished |= new && self.receiver.is_finished();
             }
-            Kind::Ping => self.owes_update = true,
+            FrameType::Ping => self.owes_update = true,
             _ => {}
         }
         self.check_finished(now);
@@ -346,22 +346,22 @@ impl<P: Payload> Connection<P> {
             if self.closed_first {
                 self.linger(now);
             } else {
-                // Our end of stream also acknowledged the peer's, and has been acknowledged.
+                // This end's FIN also acknowledged the peer's FIN and has been acknowledged.
                 self.close();
             }
         }
     }
 
-    /// The end that closes first stays until it has heard nothing for a while, to answer a repeated
-    /// end of stream, as TCP's TIME-WAIT does (RFC 9293, section 3.6.1). The while spans eight tries
-    /// of a peer whose timer has backed off all the way (see [`super::timer::BACK_OFF_SHARE`]).
+    /// The end that closes first lingers until the peer has been silent for a while, to answer a repeated FIN, as TCP
+    /// does in TIME-WAIT (RFC 9293, section 3.6.1). The time covers eight retransmissions of a peer whose timer is
+    /// fully backed off (see [`super::timer::BACK_OFF_SHARE`]).
     fn linger(&mut self, now: Instant) {
         self.phase = Phase::Lingering {
             until: now + self.give_up / BACK_OFF_SHARE * 8,
         };
     }
 
-    fn frame(&mut self, now: Instant, kind: Kind) -> Frame<StreamRange> {
+    fn frame(&mut self, now: Instant, kind: FrameType) -> Frame<StreamRange> {
         let mut frame = Frame::new(kind, self.id);
         frame.timestamp = wire_clock(now);
         self.receiver.describe(&mut frame);
@@ -371,11 +371,11 @@ impl<P: Payload> Connection<P> {
     fn poll_open(&mut self, now: Instant) -> Option<Frame<StreamRange>> {
         self.open_at.filter(|&at| at <= now)?;
         self.opens += 1;
-        self.asked_at = now;
+        self.probed_at = now;
         let timeout = self.sender.timer().timeout();
-        // Before the first sample RFC 6298's initial timeout holds, unless the timer is fixed.
+        // Before the first sample, RFC 6298's initial timeout applies, unless the timer is fixed.
         self.open_at = Some(now + timeout.doubled(self.opens - 1).min(INITIAL_TIMEOUT * 2));
-        let mut frame = self.frame(now, Kind::Open);
+        let mut frame = self.frame(now, FrameType::Open);
         frame.sequence = self.first;
         frame.handshake = Some(Box::new(Handshake {
             token: self.token,
@@ -386,7 +386,7 @@ impl<P: Payload> Connection<P> {
 
     fn poll_control(&mut self, now: Instant) -> Option<Frame<StreamRange>> {
         if std::mem::take(&mut self.owes_accept) {
-            let mut frame = self.frame(now, Kind::Accept);
+            let mut frame = self.frame(now, FrameType::Accept);
             frame.handshake = Some(Box::new(Handshake {
                 token: [0; 24],
                 parameters: self.parameters,
@@ -394,7 +394,7 @@ impl<P: Payload> Connection<P> {
             return Some(frame);
         }
         if self.receiver.owes_acknowledgement() {
-            let mut frame = Frame::new(Kind::Ack, self.id);
+            let mut frame = Frame::new(FrameType::Ack, self.id);
             frame.timestamp = wire_clock(now);
             self.receiver.acknowledge(&mut frame);
             self.owes_update = false;
@@ -402,24 +402,24 @@ impl<P: Payload> Connection<P> {
             return Some(frame);
         }
         if std::mem::take(&mut self.owes_update) {
-            return Some(self.frame(now, Kind::Update));
+            return Some(self.frame(now, FrameType::Update));
         }
         if std::mem::take(&mut self.wants_ping) {
-            return Some(self.frame(now, Kind::Ping));
+            return Some(self.frame(now, FrameType::Ping));
         }
         None
     }
 
-    /// When packets that nobody acknowledges end the connection (the user timeout of RFC 9293,
-    /// section 3.8.3). A peer whose window is shut keeps nobody waiting: nothing is outstanding then.
+    /// Returns when unacknowledged packets end the connection (the user timeout of RFC 9293, section 3.8.3). A peer
+    /// with a zero window does not end it: nothing is outstanding then.
     fn stuck_deadline(&self) -> Option<Instant> {
         self.sender.stuck_since().map(|since| since + self.give_up)
     }
 
-    /// When the peer's silence is noticed next: first by a question, at last by giving up.
+    /// Returns when the peer's silence requires action next: first a probe, finally a failure.
     fn silence_deadline(&self) -> Instant {
-        let ask = self.heard_at.max(self.asked_at) + self.keep_alive;
-        ask.min(self.heard_at + self.give_up)
+        let probe = self.last_arrival.max(self.probed_at) + self.keep_alive;
+        probe.min(self.last_arrival + self.give_up)
     }
 }
 
@@ -432,14 +432,14 @@ impl<P: Payload> Machine for Connection<P> {
         if frame.connection != self.id || self.phase == Phase::Closed {
             return;
         }
-        if frame.kind != Kind::Reset {
-            self.heard_at = now;
+        if frame.kind != FrameType::Reset {
+            self.last_arrival = now;
         }
         match frame.kind {
-            Kind::Challenge => self.handle_challenge(now, &frame),
-            Kind::Reset => self.handle_reset(ResetReason::from_code(frame.sequence), frame.echo),
-            // A repeated `Open`: our `Accept` was lost.
-            Kind::Open => self.owes_accept = true,
+            FrameType::Challenge => self.handle_challenge(now, &frame),
+            FrameType::Reset => self.handle_reset(ResetReason::from_code(frame.sequence), frame.echo),
+            // A repeated `Open`: the `Accept` was lost.
+            FrameType::Open => self.owes_accept = true,
             _ if self.phase == Phase::Opening => {}
             kind => {
                 if let Phase::Open {
@@ -449,7 +449,7 @@ impl<P: Payload> Machine for Connection<P> {
                     *confirmed = Some(now);
                     self.open_at = None;
                 }
-                if kind != Kind::Accept {
+                if kind != FrameType::Accept {
                     self.handle_stream_frame(now, frame);
                 }
             }
@@ -467,7 +467,7 @@ impl<P: Payload> Machine for Connection<P> {
             }
             Phase::Opening | Phase::Open { .. } => {}
         }
-        if self.heard_at + self.give_up <= now {
+        if self.last_arrival + self.give_up <= now {
             let silence = self.give_up;
             let unreachable = self.phase == Phase::Opening;
             self.fail(if unreachable {
@@ -483,7 +483,7 @@ impl<P: Payload> Machine for Connection<P> {
         }
         if self.phase != Phase::Opening && self.silence_deadline() <= now {
             self.wants_ping = true;
-            self.asked_at = now;
+            self.probed_at = now;
         }
         self.receiver.handle_timeout(now);
         self.wants_ping |= self.sender.handle_timeout(now, &mut self.statistics);
@@ -493,7 +493,7 @@ impl<P: Payload> Machine for Connection<P> {
         match self.phase {
             Phase::Closed => {
                 let reason = self.wants_reset.take()?;
-                let mut frame = self.frame(now, Kind::Reset);
+                let mut frame = self.frame(now, FrameType::Reset);
                 frame.sequence = reason.code();
                 return Some(frame);
             }
@@ -504,10 +504,17 @@ impl<P: Payload> Machine for Connection<P> {
         if let Some(frame) = self.poll_open(now).or_else(|| self.poll_control(now)) {
             return Some(frame);
         }
-        let departure = self.sender.poll_departure(now, &mut self.statistics)?;
-        let mut frame = self.frame(now, if departure.fin { Kind::Fin } else { Kind::Data });
-        frame.sequence = truncate(departure.sequence);
-        frame.payload = (!departure.fin).then_some(departure.range);
+        let packet = self.sender.poll_packet(now, &mut self.statistics)?;
+        let mut frame = self.frame(
+            now,
+            if packet.fin {
+                FrameType::Fin
+            } else {
+                FrameType::Data
+            },
+        );
+        frame.sequence = truncate(packet.sequence);
+        frame.payload = (!packet.fin).then_some(packet.range);
         Some(frame)
     }
 
@@ -518,7 +525,7 @@ impl<P: Payload> Machine for Connection<P> {
             Phase::Opening => Some(
                 self.open_at
                     .unwrap_or(Instant::MAX)
-                    .min(self.heard_at + self.give_up),
+                    .min(self.last_arrival + self.give_up),
             ),
             Phase::Open { .. } => [
                 Some(self.silence_deadline()),

@@ -1,57 +1,57 @@
-//! The one frame format of all ARQ protocols, so that a comparison compares the protocols.
+//! The frame format shared by all ARQ protocols, so that comparisons concern the protocols only.
 
-/// Bytes of the fixed header: version and kind, count of SACK ranges, payload length, connection,
-/// sequence, acknowledgement, window, timestamp, echo, checksum.
+/// Length of the fixed header: version and type, number of SACK ranges, payload length, connection, sequence,
+/// acknowledgement, window, timestamp, echo, checksum.
 pub const HEADER_LENGTH: usize = 32;
-/// Bytes of one selective-acknowledgement range.
+/// Length of one SACK range.
 pub const SACK_LENGTH: usize = 8;
-/// Bytes of the block that set-up frames carry.
+/// Length of the setup block.
 pub const HANDSHAKE_LENGTH: usize = 32;
-/// SACK ranges in one frame. As in TCP (RFC 2018 has three beside a timestamp) the receiver repeats
-/// its ranges in turn, so that a few a frame tell the sender all.
+/// SACK ranges in one frame. As in TCP (RFC 2018 has three next to a timestamp) the receiver rotates its ranges, so
+/// that a few frames cover all of them.
 pub const MAX_SACK_RANGES: usize = 4;
-/// Most payload bytes in one frame: the largest IPv4 datagram less IP, UDP and ARQ headers.
+/// Maximum payload of a frame: the largest IPv4 datagram minus the IP, UDP and ARQ headers.
 pub const MAX_PAYLOAD: u32 = 65_535 - 20 - 8 - HEADER_LENGTH as u32;
 
-/// What a frame is for.
+/// Type of a frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Kind {
-    /// The opener asks for a connection; with a token it proves that it receives at its address.
+pub enum FrameType {
+    /// The opener requests a connection; with a token it proves that it receives at its address.
     Open,
-    /// The listener's answer to an `Open` without token: the token, and no state kept.
+    /// The listener's reply to an `Open` without token: the token. The listener stores no state.
     Challenge,
-    /// The listener's answer to an `Open` with a valid token.
+    /// The listener's reply to an `Open` with a valid token.
     Accept,
     /// One numbered packet of the stream.
     Data,
-    /// Answers a frame: cumulative acknowledgement, SACK ranges, window, and the echo of what
-    /// triggered it (its sequence number and timestamp).
+    /// The reply to a frame: cumulative acknowledgement, SACK ranges, window, and the echo of the triggering frame's
+    /// sequence number and timestamp.
     Ack,
-    /// As `Ack`, but triggered by nothing: the window has opened.
+    /// As `Ack`, but unsolicited: the window has opened.
     Update,
     /// The end of the stream; numbered and retransmitted like data.
     Fin,
-    /// Asks for an `Ack`: keep-alive and zero-window probe.
+    /// Requests an `Ack`: keep-alive and zero-window probe.
     Ping,
-    /// The connection is over, at once; `sequence` holds a [`ResetReason`].
+    /// The connection is aborted; `sequence` contains a [`ResetReason`].
     Reset,
 }
 
 /// Why a peer reset a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum ResetReason {
-    /// The peer knows no such connection: it was restarted, or forgot it.
+    /// The peer has no such connection: it was restarted, or has closed it.
     Unknown,
-    /// The peer's application gave up.
+    /// The peer's application aborted.
     Aborted,
     /// The peer accepts no more connections now.
     Busy,
-    /// A relay on the way reports that the peer's port is closed.
+    /// A relay on the path reports that the peer's port is closed.
     Refused,
 }
 
 impl ResetReason {
-    /// The number on the wire.
+    /// Returns the number on the wire.
     #[must_use]
     pub const fn code(self) -> u32 {
         match self {
@@ -62,7 +62,7 @@ impl ResetReason {
         }
     }
 
-    /// The reason of a number; what is not known counts as `Aborted`.
+    /// Returns the reason with this number; unknown ones become `Aborted`.
     #[must_use]
     pub const fn from_code(code: u32) -> Self {
         match code {
@@ -74,19 +74,18 @@ impl ResetReason {
     }
 }
 
-/// A range of the application's byte stream: what a payload is to a sender that keeps no buffers.
+/// A range of the application's byte stream, which represents a payload without a buffer.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct StreamRange {
-    /// Bytes before it in the stream.
+    /// Position in the stream.
     pub offset: u64,
-    /// Its own bytes.
+    /// Number of bytes.
     pub length: u32,
 }
 
-/// Whatever stands for the bytes of a packet. In simulation no bytes exist and a [`StreamRange`]
-/// does; a socket driver uses a buffer.
+/// The payload of a packet. Simulation uses a [`StreamRange`] without bytes; a socket driver uses a buffer.
 pub trait Payload {
-    /// The number of bytes that it stands for.
+    /// Returns the number of bytes.
     fn length(&self) -> u32;
 }
 
@@ -104,7 +103,7 @@ pub struct SackRanges {
 }
 
 impl SackRanges {
-    /// Adds `start..end`; what does not fit is left out.
+    /// Adds `start..end`, unless the set is full.
     pub fn push(&mut self, start: u32, end: u32) {
         if let Some(slot) = self.ranges.get_mut(usize::from(self.count)) {
             *slot = (start, end);
@@ -112,66 +111,66 @@ impl SackRanges {
         }
     }
 
-    /// The ranges.
+    /// Returns the ranges.
     #[must_use]
     pub fn as_slice(&self) -> &[(u32, u32)] {
         &self.ranges[..usize::from(self.count)]
     }
 }
 
-/// What the two ends agree on at set-up. The opener proposes, the listener takes it over.
+/// Parameters that both ends share. The opener proposes them and the listener adopts them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Parameters {
-    /// The protocol's number (see [`super::config::Kind`]).
+    /// The protocol's number (see [`super::config::ArqProtocol`]).
     pub protocol: u8,
     /// Largest payload of a packet, in bytes.
     pub segment_size: u16,
-    /// One ACK for so many packets that arrive in order.
+    /// Number of in-order packets per ACK.
     pub acknowledge_every: u16,
-    /// How long an ACK may wait for that, in units of 100 µs.
+    /// Delay of an ACK, in units of 100 µs.
     pub acknowledge_delay: u16,
 }
 
-/// The block that `Open`, `Challenge` and `Accept` carry. An `Open` is never shorter than its answer,
-/// so that a listener amplifies nothing.
+/// The setup block of `Open`, `Challenge` and `Accept`. An `Open` is never shorter than its reply, so that a listener
+/// cannot amplify traffic.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Handshake {
-    /// Proof of address: all zero where there is none.
+    /// Proof of address; all zero if there is none.
     pub token: [u8; 24],
-    /// The parameters proposed, or confirmed.
+    /// The proposed or confirmed parameters.
     pub parameters: Parameters,
 }
 
-/// A frame. `P` stands for the payload: a [`StreamRange`] on the way out, whatever the driver has on
-/// the way in.
+/// A frame. `P` represents the payload: a [`StreamRange`] in outgoing frames, the driver's representation in incoming
+/// ones.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Frame<P> {
-    /// What the frame is for.
-    pub kind: Kind,
-    /// The connection, chosen at random by the opener.
+    /// Its type.
+    pub kind: FrameType,
+    /// The connection number, drawn by the opener.
     pub connection: u32,
-    /// Packet number modulo 2^32. In an `Ack`: the number of the frame that triggered it.
+    /// Packet number modulo 2^32. In an `Ack`: the number of the triggering frame.
     pub sequence: u32,
-    /// The next packet number that the sender of this frame waits for.
+    /// The next packet number that the sender of this frame expects.
     pub acknowledgement: u32,
-    /// Packets from `acknowledgement` on that the sender of this frame has room for.
+    /// Number of packets from `acknowledgement` that the sender of this frame has room for.
     pub window: u32,
-    /// When this frame was sent, in µs of its sender's clock, modulo 2^32.
+    /// Sending time in µs of the sender's clock, modulo 2^32.
     pub timestamp: u32,
-    /// In an answer: the `timestamp` of what triggered it.
+    /// In a reply: the `timestamp` of the triggering frame.
     pub echo: u32,
     /// Packets received beyond `acknowledgement`.
     pub sack: SackRanges,
-    /// The set-up block, in set-up frames only.
+    /// The setup block, in setup frames only.
     pub handshake: Option<Box<Handshake>>,
     /// The payload, in data frames only.
     pub payload: Option<P>,
 }
 
 impl<P> Frame<P> {
-    /// A frame of this kind with everything else zero.
+    /// Creates a frame of this type with zero in all other fields.
     #[must_use]
-    pub const fn new(kind: Kind, connection: u32) -> Self {
+    pub const fn new(kind: FrameType, connection: u32) -> Self {
         Self {
             kind,
             connection,
@@ -189,7 +188,7 @@ impl<P> Frame<P> {
         }
     }
 
-    /// The same frame around another form of its payload.
+    /// Converts the payload.
     pub fn map_payload<Q>(self, change: impl FnOnce(P) -> Q) -> Frame<Q> {
         Frame {
             kind: self.kind,
@@ -205,7 +204,7 @@ impl<P> Frame<P> {
         }
     }
 
-    /// Bytes before the payload.
+    /// Returns the length of the frame without the payload.
     #[must_use]
     pub fn header_length(&self) -> usize {
         let handshake = if self.handshake.is_some() {
@@ -218,7 +217,7 @@ impl<P> Frame<P> {
 }
 
 impl<P: Payload> Frame<P> {
-    /// Bytes of the frame as a UDP payload.
+    /// Returns the length of the frame as a UDP payload.
     #[must_use]
     pub fn length(&self) -> usize {
         self.header_length() + self.payload.as_ref().map_or(0, |p| p.length() as usize)

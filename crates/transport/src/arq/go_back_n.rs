@@ -1,27 +1,26 @@
-//! Go-Back-N: a window of packets, a receiver that keeps only what comes in order, and cumulative
-//! ACKs. After a loss the sender goes back and sends the whole window again (Bertsekas and Gallager,
-//! Data Networks, section 2.4.2).
+//! Go-Back-N: a window of packets, a receiver that keeps only in-order packets, and cumulative ACKs. After a loss the
+//! sender retransmits the whole window (Bertsekas and Gallager, Data Networks, section 2.4.2).
 
 use foundation::{Duration, Instant};
 
-use super::discipline::{AckFacts, Discipline};
+use super::retransmission::{AckFacts, RetransmissionPolicy};
 use super::window::{SendWindow, Slot};
 
-/// Duplicate ACKs that stand for a loss (RFC 5681, section 3.2).
+/// Number of duplicate ACKs that indicate a loss (RFC 5681, section 3.2).
 const DUPLICATE_THRESHOLD: u32 = 3;
 
-/// The rule: on a timeout, and if asked for on the third duplicate ACK, the whole window is sent again.
+/// Retransmits the whole window after a timeout and, optionally, after the third duplicate ACK.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct GoBackN {
     fast_retransmit: bool,
     duplicates: u32,
-    /// Packets below this number were sent before the last return; the duplicates that the
-    /// discarding receiver answers to them ask for nothing new (RFC 6582, section 4).
+    /// Packets below this number were sent before the last retransmission of the window; duplicate ACKs for them are
+    /// ignored (RFC 6582, section 4).
     recover: u64,
 }
 
 impl GoBackN {
-    /// The rule; with `fast_retransmit` three duplicate ACKs count as a timeout.
+    /// Creates the policy; with `fast_retransmit` three duplicate ACKs count as a loss.
     #[must_use]
     pub const fn new(fast_retransmit: bool) -> Self {
         Self {
@@ -38,7 +37,7 @@ impl GoBackN {
     }
 }
 
-impl Discipline for GoBackN {
+impl RetransmissionPolicy for GoBackN {
     const BUFFERS_OUT_OF_ORDER: bool = false;
 
     fn on_timeout(&mut self, window: &mut SendWindow, _: Instant, _: Duration, lost: impl FnMut(&Slot)) {

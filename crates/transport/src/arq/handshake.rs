@@ -1,27 +1,27 @@
-//! Set-up with address validation. A listener keeps no state for a peer until that peer has shown
-//! that it receives at its claimed address: it answers an `Open` by a token that only it can make
-//! (the idea of TCP's SYN cookies, RFC 4987, and of QUIC's Retry, RFC 9000, section 8.1).
+//! Setup with address validation. A listener stores no state for a peer until that peer has proved that it receives at
+//! its address: it answers an `Open` with a token that only the listener can generate (the idea of TCP's SYN cookies,
+//! RFC 4987, and of QUIC's Retry, RFC 9000, section 8.1).
 
 use foundation::{Duration, Instant};
 
-use super::config::Kind as Protocol;
-use super::frame::{Frame, Handshake, Kind, Parameters, Payload, ResetReason};
+use super::config::ArqProtocol;
+use super::frame::{Frame, FrameType, Handshake, Parameters, Payload, ResetReason};
 
-/// How long a token is good for.
+/// Validity of a token.
 const TOKEN_LIFETIME: Duration = Duration::from_secs(10);
 
-/// What a listener does about a frame of no known connection.
+/// A listener's reaction to a frame without a known connection.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Admission<P> {
-    /// Answer with this frame; keep nothing.
+    /// Reply with this frame and store nothing.
     Reply(Frame<P>),
-    /// The peer is real: make a connection with these parameters.
+    /// The peer's address is valid: create a connection with these parameters.
     Accept(Parameters),
     /// Nothing to do.
     Ignore,
 }
 
-/// The side that waits for peers. It holds a secret and nothing about any peer.
+/// The listening side. It has a secret and stores nothing about peers.
 #[derive(Clone)]
 pub struct Listener {
     secret: [u8; 32],
@@ -35,26 +35,30 @@ impl std::fmt::Debug for Listener {
 }
 
 impl Listener {
-    /// A listener with this secret, whose connections have room for `window` packets.
+    /// Creates a listener whose connections have room for `window` packets.
     #[must_use]
     pub const fn new(secret: [u8; 32], window: u32) -> Self {
         Self { secret, window }
     }
 
-    /// A frame of no known connection came from `peer` (its address in any fixed form).
+    /// Handles a frame without a known connection from `peer` (its address in any fixed form).
     pub fn handle_frame<P: Payload, Q>(&self, now: Instant, peer: &[u8], frame: &Frame<P>) -> Admission<Q> {
-        let Some(handshake) = frame.handshake.as_deref().filter(|_| frame.kind == Kind::Open) else {
-            // Tell the peer that it talks to nobody; never answer a reset by a reset.
-            let mut reset = Frame::new(Kind::Reset, frame.connection);
+        let Some(handshake) = frame
+            .handshake
+            .as_deref()
+            .filter(|_| frame.kind == FrameType::Open)
+        else {
+            // Reset unknown connections, but never answer a reset with a reset.
+            let mut reset = Frame::new(FrameType::Reset, frame.connection);
             reset.sequence = ResetReason::Unknown.code();
             reset.echo = frame.timestamp;
-            return if frame.kind == Kind::Reset {
+            return if frame.kind == FrameType::Reset {
                 Admission::Ignore
             } else {
                 Admission::Reply(reset)
             };
         };
-        let sane = Protocol::from_code(handshake.parameters.protocol).is_some()
+        let sane = ArqProtocol::from_code(handshake.parameters.protocol).is_some()
             && handshake.parameters.segment_size > 0
             && handshake.parameters.acknowledge_every > 0;
         if !sane {
@@ -63,7 +67,7 @@ impl Listener {
         if self.is_valid(now, peer, frame.connection, &handshake.token) {
             return Admission::Accept(handshake.parameters);
         }
-        let mut challenge = Frame::new(Kind::Challenge, frame.connection);
+        let mut challenge = Frame::new(FrameType::Challenge, frame.connection);
         challenge.echo = frame.timestamp;
         challenge.window = self.window;
         let token = self.token(now, peer, frame.connection);
@@ -92,7 +96,7 @@ impl Listener {
         if made_at > now || now - made_at > TOKEN_LIFETIME {
             return false;
         }
-        // Compared without early exit, as every authenticator is.
+        // Compared in constant time, like any authenticator.
         let expected = self.token(made_at, peer, connection);
         expected
             .iter()

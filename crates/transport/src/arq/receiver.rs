@@ -1,4 +1,4 @@
-//! The receiving direction: what has arrived, in order and out of order, and what to acknowledge.
+//! The receiving direction: reassembly and acknowledgements.
 
 use std::collections::VecDeque;
 
@@ -8,7 +8,7 @@ use super::frame::{Frame, SackRanges};
 use super::sequence::{expand, truncate};
 use crate::ranges::RangeSet;
 
-/// The frame that an ACK answers.
+/// The frame that triggers an ACK.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Trigger {
     /// Its sequence number on the wire.
@@ -17,30 +17,30 @@ pub struct Trigger {
     pub timestamp: u32,
 }
 
-/// The first packets of a stream are acknowledged one by one: a sender that starts slowly learns from
-/// ACKs how fast it may go, and few are to come.
+/// Number of packets at the start of a stream that are acknowledged individually: a sender in slow start depends on
+/// ACKs, and only few arrive.
 const QUICK_PACKETS: u64 = 128;
 
 #[derive(Clone, Debug)]
-enum Held<P> {
+enum BufferedPacket<P> {
     Data(P),
     End,
 }
 
-/// A receive buffer. Memory is bounded by its capacity in packets.
+/// A receive buffer, bounded by its capacity in packets.
 #[derive(Clone, Debug)]
 pub struct Receiver<P> {
     next: u64,
     capacity: u32,
     buffers_out_of_order: bool,
-    /// `held[i]` is packet `next + i`; empty as long as nothing is out of order.
-    held: VecDeque<Option<Held<P>>>,
+    /// `buffered[i]` is packet `next + i`; empty while all packets are in order.
+    buffered: VecDeque<Option<BufferedPacket<P>>>,
     ranges: RangeSet,
     ready: VecDeque<P>,
     finished: bool,
     every: u32,
     delay: Duration,
-    /// Packets from this number on may share an ACK.
+    /// From this packet number on, packets may share an ACK.
     sharing_from: u64,
     unacknowledged: u32,
     owed: bool,
@@ -51,15 +51,15 @@ pub struct Receiver<P> {
 }
 
 impl<P> Receiver<P> {
-    /// A buffer for `capacity` packets that waits for packet number `first` and sends one ACK for
-    /// `every` packets in order, at the latest after `delay`.
+    /// Creates a buffer for `capacity` packets that expects packet `first` and sends one ACK per `every` packets in
+    /// order, at the latest after `delay`.
     #[must_use]
     pub fn new(first: u64, capacity: u32, buffers_out_of_order: bool, every: u32, delay: Duration) -> Self {
         Self {
             next: first,
             capacity,
             buffers_out_of_order,
-            held: VecDeque::new(),
+            buffered: VecDeque::new(),
             ranges: RangeSet::default(),
             ready: VecDeque::new(),
             finished: false,
@@ -75,29 +75,29 @@ impl<P> Receiver<P> {
         }
     }
 
-    /// Packet `sequence` (on the wire) arrived: data, or without payload the end of the stream.
-    /// Gives whether it was new.
+    /// Handles packet `sequence` (on the wire): data, or the end of the stream if there is no payload. Returns whether
+    /// it was new.
     pub fn accept(&mut self, now: Instant, wire: u32, timestamp: u32, payload: Option<P>) -> bool {
         let sequence = expand(self.next, wire);
         self.trigger = Trigger {
             sequence: wire,
             timestamp,
         };
-        let held = payload.map_or(Held::End, Held::Data);
+        let packet = payload.map_or(BufferedPacket::End, BufferedPacket::Data);
         if sequence == self.next && !self.finished && self.window() > 0 {
             let in_order = self.ranges.is_empty();
-            self.take(held);
-            if self.held.pop_front().is_some() {
-                while let Some(Some(held)) = self.held.front_mut().map(Option::take) {
-                    self.held.pop_front();
-                    self.take(held);
+            self.take(packet);
+            if self.buffered.pop_front().is_some() {
+                while let Some(Some(packet)) = self.buffered.front_mut().map(Option::take) {
+                    self.buffered.pop_front();
+                    self.take(packet);
                 }
                 self.ranges.remove_below(self.next);
             }
             self.note_in_order(now, in_order);
             return true;
         }
-        // RFC 5681, section 4.2: what is out of order is acknowledged at once.
+        // RFC 5681, section 4.2: out-of-order packets are acknowledged at once.
         self.owed = true;
         let offset = sequence.wrapping_sub(self.next);
         let in_window = sequence > self.next && offset < u64::from(self.window()) && !self.finished;
@@ -105,22 +105,22 @@ impl<P> Receiver<P> {
             return false;
         }
         let at = offset as usize;
-        if self.held.len() <= at {
-            self.held.resize_with(at + 1, || None);
+        if self.buffered.len() <= at {
+            self.buffered.resize_with(at + 1, || None);
         }
-        self.held[at] = Some(held);
+        self.buffered[at] = Some(packet);
         self.ranges.insert(sequence, sequence + 1, |_, _| {});
         true
     }
 
-    fn take(&mut self, held: Held<P>) {
+    fn take(&mut self, packet: BufferedPacket<P>) {
         self.next += 1;
-        match held {
-            Held::Data(payload) => self.ready.push_back(payload),
-            Held::End => {
-                // Nothing comes after the end; what claims to is not kept.
+        match packet {
+            BufferedPacket::Data(payload) => self.ready.push_back(payload),
+            BufferedPacket::End => {
+                // Nothing follows the end; packets that claim to are dropped.
                 self.finished = true;
-                self.held.clear();
+                self.buffered.clear();
                 self.ranges = RangeSet::default();
             }
         }
@@ -136,11 +136,11 @@ impl<P> Receiver<P> {
         }
     }
 
-    /// The next payload in order.
+    /// Returns the next payload in order.
     pub fn read(&mut self) -> Option<P> {
         let payload = self.ready.pop_front()?;
-        // A window that was nearly shut and is half open again is worth a frame of its own
-        // (RFC 9293, section 3.8.6.2.2: avoid silly windows).
+        // When an almost closed window is half open again, it is announced in a separate frame (RFC 9293, section
+        // 3.8.6.2.2: avoid silly windows).
         if self.advertised < self.capacity / 4 && self.window() >= self.capacity / 2 {
             self.advertised = self.window();
             self.owed = true;
@@ -148,7 +148,7 @@ impl<P> Receiver<P> {
         Some(payload)
     }
 
-    /// Whether payload waits to be read.
+    /// Whether payload is readable.
     #[must_use]
     pub fn is_readable(&self) -> bool {
         !self.ready.is_empty()
@@ -160,46 +160,46 @@ impl<P> Receiver<P> {
         self.finished
     }
 
-    /// Packets that there is room for.
+    /// Returns how many packets there is room for.
     #[must_use]
     pub fn window(&self) -> u32 {
         self.capacity
             .saturating_sub(u32::try_from(self.ready.len()).unwrap_or(u32::MAX))
     }
 
-    /// The number of the packet waited for.
+    /// Returns the number of the next expected packet.
     #[must_use]
     pub const fn next(&self) -> u64 {
         self.next
     }
 
-    /// Whether an ACK should leave now.
+    /// Whether an ACK should be sent now.
     #[must_use]
     pub const fn owes_acknowledgement(&self) -> bool {
         self.owed
     }
 
-    /// When an ACK that was put off is due.
+    /// Returns when a delayed ACK is due.
     #[must_use]
     pub const fn deadline(&self) -> Option<Instant> {
         self.deadline
     }
 
-    /// An ACK that was put off until now is owed.
+    /// Makes a delayed ACK due.
     pub fn handle_timeout(&mut self, now: Instant) {
         if self.deadline.is_some_and(|d| d <= now) {
             self.owed = true;
         }
     }
 
-    /// Writes the state of this direction into a frame that leaves; every frame tells it.
+    /// Writes the state of this direction into an outgoing frame; every frame carries it.
     pub fn describe<Q>(&mut self, frame: &mut Frame<Q>) {
         frame.acknowledgement = truncate(self.next);
         self.advertised = self.window();
         frame.window = self.advertised;
     }
 
-    /// Completes an ACK, which is then no longer owed.
+    /// Completes an ACK and marks it as sent.
     pub fn acknowledge<Q>(&mut self, frame: &mut Frame<Q>) {
         self.describe(frame);
         frame.sequence = self.trigger.sequence;
@@ -210,7 +210,7 @@ impl<P> Receiver<P> {
         self.deadline = None;
     }
 
-    /// The range of the newest arrival first (RFC 2018, section 4), then the others in turn.
+    /// Returns the range of the newest arrival first (RFC 2018, section 4), then the others in rotation.
     fn sack_ranges(&mut self) -> SackRanges {
         let mut sack = SackRanges::default();
         if self.ranges.is_empty() {

@@ -1,24 +1,23 @@
-//! Selective repeat: a window of packets, a receiver that keeps what comes out of order, and
-//! selective ACKs. Only what is missing is sent again (Bertsekas and Gallager, Data Networks,
-//! section 2.4.3).
+//! Selective repeat: a window of packets, a receiver that buffers out-of-order packets, and selective ACKs. Only
+//! missing packets are retransmitted (Bertsekas and Gallager, Data Networks, section 2.4.3).
 
 use foundation::{Duration, Instant};
 
-use super::discipline::{AckFacts, Discipline};
+use super::retransmission::{AckFacts, RetransmissionPolicy};
 use super::window::{SendWindow, Slot};
 
-/// So many later transmissions delivered stand for a loss (RFC 5681's three duplicates, RFC 9002's
+/// Number of later transmissions delivered that indicates a loss (RFC 5681's three duplicates, RFC 9002's
 /// kPacketThreshold, section 6.1.1).
 const INITIAL_GAP_THRESHOLD: u64 = 3;
 
-/// A path that reorders by more than this is one on which gaps say nothing.
+/// On a path that reorders by more than this, gaps do not indicate losses.
 const MAX_GAP_THRESHOLD: u64 = 300;
 
-/// The rule: each packet has a timer of its own; with gap-driven retransmission a packet is also sent
-/// again when enough packets that left after it have arrived.
+/// Each packet has its own timer. With gap-driven retransmission a packet is also retransmitted when enough packets
+/// sent after it have arrived.
 ///
-/// Gaps are counted in the order of transmission, not of sequence numbers, so a retransmission that
-/// is lost again is found in the same way (the idea of RACK, RFC 8985, and of QUIC's packet numbers).
+/// Gaps are counted in the order of transmission, not of sequence numbers, so that lost retransmissions are detected
+/// in the same way (the idea of RACK, RFC 8985, and of QUIC's packet numbers).
 #[derive(Clone, Copy, Debug)]
 pub struct SelectiveRepeat {
     gap_retransmit: bool,
@@ -27,7 +26,7 @@ pub struct SelectiveRepeat {
 }
 
 impl SelectiveRepeat {
-    /// The rule; with `gap_retransmit` gaps count as losses.
+    /// Creates the policy; with `gap_retransmit` gaps count as losses.
     #[must_use]
     pub const fn new(gap_retransmit: bool) -> Self {
         Self {
@@ -38,7 +37,7 @@ impl SelectiveRepeat {
     }
 }
 
-impl Discipline for SelectiveRepeat {
+impl RetransmissionPolicy for SelectiveRepeat {
     const BUFFERS_OUT_OF_ORDER: bool = true;
 
     fn on_timeout(
@@ -56,7 +55,7 @@ impl Discipline for SelectiveRepeat {
             return;
         }
         if facts.spurious {
-            // The path reorders, or the timer was short: be slower to believe in a loss (RFC 8985, section 7.1).
+            // The path reorders, or the timeout was too short: require a larger gap (RFC 8985, section 7.1).
             self.threshold = (self.threshold * 2).min(MAX_GAP_THRESHOLD);
         }
         if let Some(order) = facts.delivered_order {

@@ -1,11 +1,11 @@
-//! The sending direction: cuts the stream into packets, keeps the window, the timer, flow control
-//! and congestion control, and asks the protocol's [`super::discipline`] what to send again.
+//! The sending direction: splits the stream into packets, maintains the window, the timer, flow control and congestion
+//! control, and applies the protocol's [`super::retransmission`] policy.
 
 use foundation::{Duration, Instant};
 
 use super::config::{ArqConfig, Window};
-use super::discipline::{AckFacts, AnyDiscipline};
 use super::frame::{SackRanges, StreamRange};
+use super::retransmission::{AckFacts, AnyPolicy};
 use super::sequence::expand;
 use super::timer::RetransmissionTimer;
 use super::window::{SendWindow, Slot, State};
@@ -13,30 +13,30 @@ use crate::congestion::pacer::Pacer;
 use crate::congestion::{Acknowledgement, Controller, Estimator, Loss, Snapshot};
 use crate::statistics::Statistics;
 
-/// Longest pause between two probes of a window that is shut (RFC 9293, section 3.8.6.1).
+/// Longest interval between probes of a zero window (RFC 9293, section 3.8.6.1).
 const MAX_PROBE_INTERVAL: Duration = Duration::from_secs(5);
 
-/// What an arriving frame says about this direction.
+/// The part of a received frame that concerns this direction.
 #[derive(Clone, Copy, Debug)]
 pub struct AckInfo<'a> {
-    /// The next packet number that the peer waits for, on the wire.
+    /// The next packet number that the peer expects, on the wire.
     pub acknowledgement: u32,
-    /// Packets from there on that the peer has room for.
+    /// Number of packets from there that the peer has room for.
     pub window: u32,
-    /// Packets beyond that have arrived.
+    /// Later packets that have arrived.
     pub sack: &'a SackRanges,
-    /// For an answer: number and timestamp of the frame that triggered it.
+    /// In a reply: number and timestamp of the frame that triggered it.
     pub trigger: Option<(u32, u32)>,
 }
 
-/// A packet that leaves.
+/// A packet to be sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Departure {
+pub struct DataPacket {
     /// Its number.
     pub sequence: u64,
-    /// Its bytes in the stream.
+    /// Its range of the stream.
     pub range: StreamRange,
-    /// Whether it is the end of the stream.
+    /// Whether it ends the stream.
     pub fin: bool,
 }
 
@@ -45,7 +45,7 @@ struct Congestion {
     controller: Box<dyn Controller>,
     estimator: Estimator,
     pacer: Pacer,
-    /// Whether the window held back a packet since the last ACK.
+    /// Whether the window has blocked a packet since the last ACK.
     limited: bool,
 }
 
@@ -66,7 +66,7 @@ impl LossSummary {
     }
 }
 
-/// The clock of timestamps on the wire: µs modulo 2^32.
+/// Returns the timestamp on the wire: µs modulo 2^32.
 #[inline]
 pub fn wire_clock(now: Instant) -> u32 {
     (now.as_nanos() / 1_000) as u32
@@ -76,7 +76,7 @@ pub fn wire_clock(now: Instant) -> u32 {
 #[derive(Debug)]
 pub struct Sender {
     window: SendWindow,
-    discipline: AnyDiscipline,
+    policy: AnyPolicy,
     timer: RetransmissionTimer,
     fixed_window: Option<u64>,
     congestion: Option<Congestion>,
@@ -95,7 +95,7 @@ pub struct Sender {
 }
 
 impl Sender {
-    /// A sender whose first packet has number `first`, towards a peer with room for `room` packets.
+    /// Creates a sender whose first packet has number `first`, for a peer with room for `room` packets.
     #[must_use]
     pub fn new(config: &ArqConfig, first: u64, room: u32) -> Self {
         let segment_size = u32::from(config.parameters().segment_size);
@@ -114,7 +114,7 @@ impl Sender {
         };
         Self {
             window: SendWindow::new(first),
-            discipline: config.discipline(),
+            policy: config.policy(),
             timer: RetransmissionTimer::new(config.rto, config.min_rto, config.give_up),
             fixed_window,
             congestion,
@@ -131,18 +131,18 @@ impl Sender {
         }
     }
 
-    /// The application adds `bytes` to the stream.
+    /// Appends `bytes` to the stream.
     pub fn write(&mut self, bytes: u64) {
         debug_assert!(!self.finishing, "written after the end");
         self.written += bytes;
     }
 
-    /// The application says that the stream ends here.
+    /// Ends the stream here.
     pub fn finish(&mut self) {
         self.finishing = true;
     }
 
-    /// Bytes written and not yet cut into packets.
+    /// Returns the number of bytes written and not yet sent as packets.
     #[must_use]
     pub const fn unsent(&self) -> u64 {
         self.written - self.cut
@@ -154,7 +154,7 @@ impl Sender {
         self.fin_sent && self.window.is_empty()
     }
 
-    /// Whether only the end of the stream is left to be acknowledged.
+    /// Whether only the end of the stream is unacknowledged.
     #[must_use]
     pub fn awaits_only_fin(&self) -> bool {
         self.fin_sent && self.window.next() - self.window.base() <= 1
@@ -166,25 +166,25 @@ impl Sender {
         self.fin_sent
     }
 
-    /// The timer and the round-trip times behind it.
+    /// Returns the timer with its RTT estimate.
     #[must_use]
     pub const fn timer(&self) -> &RetransmissionTimer {
         &self.timer
     }
 
-    /// Whether any packet waits for its ACK.
+    /// Whether any packet is unacknowledged.
     #[must_use]
     pub fn is_outstanding(&self) -> bool {
         !self.window.is_empty()
     }
 
-    /// Payload bytes on their way.
+    /// Returns the payload bytes in flight.
     #[must_use]
     pub const fn bytes_in_flight(&self) -> u64 {
         self.window.bytes_in_flight()
     }
 
-    /// The window now: in bytes under a controller, else packets times segment size.
+    /// Returns the current window: in bytes under a controller, otherwise packets times segment size.
     #[must_use]
     pub fn window_bytes(&self) -> u64 {
         match (&self.congestion, self.fixed_window) {
@@ -193,7 +193,7 @@ impl Sender {
         }
     }
 
-    /// The controller's slow-start threshold in bytes, where it has one.
+    /// Returns the controller's ssthresh in bytes, if it has one.
     #[must_use]
     pub fn ssthresh(&self) -> Option<u64> {
         self.congestion
@@ -201,37 +201,37 @@ impl Sender {
             .and_then(|congestion| congestion.controller.ssthresh())
     }
 
-    /// Names and values of the controller's inner state; nothing where there is no controller.
+    /// Reports names and values of the controller's internal state, if there is a controller.
     pub fn controller_metrics(&self, report: &mut dyn FnMut(&'static str, f64)) {
         if let Some(congestion) = &self.congestion {
             congestion.controller.metrics(report);
         }
     }
 
-    /// Seeds the timer with the round trip of the set-up.
+    /// Initializes the timer with the round trip of the setup.
     pub fn sample_rtt(&mut self, now: Instant, rtt: Duration) {
         self.timer.sample(now, rtt);
     }
 
-    /// The peer's room as told at set-up.
+    /// Sets the peer's receive window from the setup.
     pub fn set_room(&mut self, room: u32) {
         self.allowed = self.window.base() + u64::from(room);
     }
 
-    /// The packet that leaves now, if one may.
-    pub fn poll_departure(&mut self, now: Instant, statistics: &mut Statistics) -> Option<Departure> {
+    /// Returns the packet to send now, if any is allowed.
+    pub fn poll_packet(&mut self, now: Instant, statistics: &mut Statistics) -> Option<DataPacket> {
         self.paced_until = None;
         if let Some(sequence) = self.window.next_lost() {
             let length = self.window.get(sequence)?.range.length;
             if !self.may_leave(now, length) {
                 return None;
             }
-            let snapshot = self.note_departure(now, length);
+            let snapshot = self.record_transmission(now, length);
             let slot = self.window.retransmit(now, sequence, snapshot)?;
-            count_departure(statistics, length);
+            count_transmission(statistics, length);
             statistics.retransmissions += u64::from(!slot.fin);
             statistics.bytes_retransmitted += u64::from(length);
-            return Some(Departure {
+            return Some(DataPacket {
                 sequence,
                 range: slot.range,
                 fin: slot.fin,
@@ -251,7 +251,7 @@ impl Sender {
         }
         if next >= self.allowed {
             self.note_application_limited();
-            // Nothing is on its way that could bring news of the peer's window: ask.
+            // Nothing is in flight whose ACK could update the peer's window: probe it.
             if self.window.is_empty() && self.probe_at.is_none() {
                 self.probe_at = Some(now + self.timer.timeout().min(MAX_PROBE_INTERVAL));
             }
@@ -268,15 +268,15 @@ impl Sender {
         if self.window.is_empty() {
             self.last_progress = now;
         }
-        let snapshot = self.note_departure(now, length);
+        let snapshot = self.record_transmission(now, length);
         let sequence = self.window.push(now, range, fin, snapshot);
         self.cut += u64::from(length);
         self.fin_sent |= fin;
         if !fin {
             statistics.first_data_at.get_or_insert(now);
-            count_departure(statistics, length);
+            count_transmission(statistics, length);
         }
-        Some(Departure { sequence, range, fin })
+        Some(DataPacket { sequence, range, fin })
     }
 
     fn may_leave(&mut self, now: Instant, length: u32) -> bool {
@@ -298,7 +298,7 @@ impl Sender {
         true
     }
 
-    fn note_departure(&mut self, now: Instant, length: u32) -> Snapshot {
+    fn record_transmission(&mut self, now: Instant, length: u32) -> Snapshot {
         let Some(congestion) = &mut self.congestion else {
             return Snapshot::default();
         };
@@ -317,7 +317,7 @@ impl Sender {
         }
     }
 
-    /// A frame arrived that tells what the peer has. Numbers that were never sent are ignored.
+    /// Handles the acknowledgement fields of a frame. Numbers that were never sent are ignored.
     pub fn handle_acknowledgement(&mut self, now: Instant, info: AckInfo<'_>, statistics: &mut Statistics) {
         let cumulative = expand(self.window.base(), info.acknowledgement);
         if cumulative > self.window.next() {
@@ -383,13 +383,13 @@ impl Sender {
         facts.duplicate =
             newly == 0 && cumulative == base && info.trigger.is_some() && self.window.packets_in_flight() > 0;
         let mut losses = LossSummary::default();
-        self.discipline
+        self.policy
             .on_acknowledgement(&mut self.window, facts, |slot| losses.add(slot));
         self.report_losses(now, losses, prior_in_flight - payload.min(prior_in_flight));
         self.report_acknowledged(now, payload, rtt, newest);
     }
 
-    /// Bytes of the stream that arrived in order, from the place of the oldest packet outstanding.
+    /// Returns the bytes of the stream that arrived in order, measured at the oldest unacknowledged packet.
     fn acknowledged_bytes(&self) -> u64 {
         self.window
             .get(self.window.base())
@@ -405,7 +405,7 @@ impl Sender {
         statistics: &mut Statistics,
     ) -> Option<Duration> {
         let micros = wire_clock(now).wrapping_sub(echo);
-        // An echo from the future, or from before anything was sent, is none of ours.
+        // An echo from the future, or from before the first packet, is not valid.
         let coarse = Duration::from_micros(u64::from(micros));
         let oldest = statistics
             .first_data_at
@@ -463,20 +463,20 @@ impl Sender {
         });
     }
 
-    /// Since when packets have waited without any being acknowledged; `None` if none waits.
+    /// Returns since when packets have been unacknowledged without progress; `None` if none are outstanding.
     #[must_use]
     pub fn stuck_since(&self) -> Option<Instant> {
         (!self.window.is_empty()).then_some(self.last_progress)
     }
 
-    /// When the timer of the oldest packet in flight runs out.
+    /// Returns when the timer of the oldest packet in flight expires.
     fn deadline(&self) -> Option<Instant> {
         self.window
             .oldest_in_flight()
             .map(|slot| slot.sent_at + self.timer.timeout())
     }
 
-    /// The next time at which something happens here.
+    /// Returns when the next timer is due.
     #[must_use]
     pub fn poll_timeout(&self) -> Option<Instant> {
         [self.deadline(), self.paced_until, self.probe_at]
@@ -485,7 +485,7 @@ impl Sender {
             .min()
     }
 
-    /// Does what is due by `now`. Gives whether the peer is to be asked for its window.
+    /// Runs the timers that are due by `now`. Returns whether to probe the peer's window.
     pub fn handle_timeout(&mut self, now: Instant, statistics: &mut Statistics) -> bool {
         if self.deadline().is_some_and(|d| d <= now) {
             self.expire(now, statistics);
@@ -510,12 +510,12 @@ impl Sender {
         let prior_in_flight = self.window.bytes_in_flight();
         let mut losses = LossSummary::default();
         let timeout = self.timer.timeout();
-        self.discipline
+        self.policy
             .on_timeout(&mut self.window, now, timeout, |slot| losses.add(slot));
         statistics.timeouts += 1;
         self.timer.back_off(oldest.order, self.window.next_order());
         if self.last_progress > oldest.sent_at {
-            // Others got through since: this packet was lost, the path is not silent.
+            // Later packets were delivered: this packet was lost, but the path still works.
             self.report_losses(now, losses, prior_in_flight);
         } else if let Some(congestion) = &mut self.congestion {
             congestion.estimator.on_lost(losses.bytes);
@@ -524,7 +524,7 @@ impl Sender {
     }
 }
 
-fn count_departure(statistics: &mut Statistics, length: u32) {
+fn count_transmission(statistics: &mut Statistics, length: u32) {
     if length > 0 {
         statistics.packets_sent += 1;
         statistics.bytes_sent += u64::from(length);

@@ -1,16 +1,16 @@
-//! Stop-and-wait: one packet at a time; the next leaves when its ACK has come (Tanenbaum, Computer
-//! Networks, section 3.3; Bertsekas and Gallager, Data Networks, section 2.4.1).
+//! Stop-and-wait: one packet at a time; the next is sent when its ACK has arrived (Tanenbaum, Computer Networks,
+//! section 3.3; Bertsekas and Gallager, Data Networks, section 2.4.1).
 
 use foundation::{Duration, Instant};
 
-use super::discipline::{AckFacts, Discipline};
+use super::retransmission::{AckFacts, RetransmissionPolicy};
 use super::window::{SendWindow, Slot};
 
-/// The rule: a window of one, sent again when its timer runs out.
+/// A window of one packet, retransmitted after a timeout.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct StopAndWait;
 
-impl Discipline for StopAndWait {
+impl RetransmissionPolicy for StopAndWait {
     const BUFFERS_OUT_OF_ORDER: bool = false;
 
     fn on_timeout(&mut self, window: &mut SendWindow, _: Instant, _: Duration, lost: impl FnMut(&Slot)) {

@@ -5,27 +5,27 @@ use foundation::{Duration, Instant};
 use super::config::Timeout;
 use crate::rtt::RttEstimator;
 
-/// Back-off makes no more of an adaptive timeout than this part of the time after which a silent peer
-/// is given up, so that there are tries enough before that.
+/// An adaptive timeout backs off to at most this fraction of the time after which a silent peer is given up, so that
+/// there are enough retransmissions before.
 pub const BACK_OFF_SHARE: u64 = 16;
 
-/// How long a packet may be unacknowledged before it is sent again.
+/// The retransmission timeout.
 #[derive(Clone, Debug)]
 pub struct RetransmissionTimer {
     rtt: RttEstimator,
     fixed: Option<Duration>,
-    /// The longest that back-off makes of an adaptive timeout.
+    /// Upper limit of back-off.
     ceiling: Duration,
     backoff: u32,
-    /// Transmissions from this one on left after the last back-off. Timers that run out for older
-    /// ones belong to the same silence and do not double the timeout again.
+    /// Transmissions from this one on were sent after the last back-off. Expiries of older ones belong to the same
+    /// silence and do not double the timeout again.
     backed_off_at: u64,
 }
 
 impl RetransmissionTimer {
-    /// A timer of this kind; an adaptive one never falls below `floor`, and backs off to no more than
-    /// its [`BACK_OFF_SHARE`] of `give_up`. (RFC 6298, section 2.5, asks for 60 s or more, for connections that
-    /// may take minutes to give up; here that would leave a lossy path a handful of tries.)
+    /// Creates a timer. An adaptive one never falls below `floor` and backs off to at most `give_up` /
+    /// [`BACK_OFF_SHARE`]. (RFC 6298, section 2.5, requires at least 60 s, for connections that may take minutes to
+    /// give up; here that would leave a lossy path a handful of retransmissions.)
     #[must_use]
     pub fn new(timeout: Timeout, floor: Duration, give_up: Duration) -> Self {
         let fixed = match timeout {
@@ -41,13 +41,13 @@ impl RetransmissionTimer {
         }
     }
 
-    /// The round-trip times behind it.
+    /// Returns the RTT estimate.
     #[must_use]
     pub const fn rtt(&self) -> &RttEstimator {
         &self.rtt
     }
 
-    /// The timeout now.
+    /// Returns the current timeout.
     #[must_use]
     pub fn timeout(&self) -> Duration {
         match self.fixed {
@@ -59,15 +59,15 @@ impl RetransmissionTimer {
         }
     }
 
-    /// The echo of a timestamp gave a round-trip time, which no retransmission can blur
-    /// (RFC 7323, section 4.1). With it the back-off ends, as Karn's rule asks (RFC 6298, section 5).
+    /// Records a round-trip time from an echoed timestamp, which is unambiguous under retransmission (RFC 7323,
+    /// section 4.1). It resets the back-off, as Karn's algorithm requires (RFC 6298, section 5).
     pub fn sample(&mut self, now: Instant, rtt: Duration) {
         self.rtt.sample(now, rtt);
         self.backoff = 0;
     }
 
-    /// The timer of transmission `order` ran out, when the next one will be `next_order`
-    /// (RFC 6298, section 5.5).
+    /// Backs off after the timer of transmission `order` expired; `next_order` is the next transmission (RFC 6298,
+    /// section 5.5).
     pub fn back_off(&mut self, order: u64, next_order: u64) {
         if order >= self.backed_off_at {
             self.backoff = (self.backoff + 1).min(16);

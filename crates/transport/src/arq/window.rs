@@ -1,5 +1,4 @@
-//! The send window: what was sent and is not yet acknowledged, in both of its orders: by sequence
-//! number, and by time of transmission.
+//! The send window: unacknowledged packets, indexed by sequence number and by time of transmission.
 
 use std::collections::VecDeque;
 
@@ -9,33 +8,33 @@ use super::frame::StreamRange;
 use crate::congestion::delivery_rate::Snapshot;
 use crate::ranges::RangeSet;
 
-/// What the sender believes of a packet.
+/// State of a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum State {
-    /// On its way.
+    /// In flight.
     InFlight,
-    /// Declared lost; it waits to be sent again.
+    /// Declared lost; it waits for retransmission.
     Lost,
-    /// Acknowledged selectively; it waits for the packets before it.
+    /// Acknowledged selectively, before earlier packets.
     Acknowledged,
 }
 
 /// One packet of the window.
 #[derive(Clone, Copy, Debug)]
 pub struct Slot {
-    /// Its bytes in the stream; none for the end of the stream.
+    /// Its range of the stream; empty for the end of the stream.
     pub range: StreamRange,
-    /// Whether it is the end of the stream.
+    /// Whether it ends the stream.
     pub fin: bool,
-    /// What the sender believes of it.
+    /// Its state.
     pub state: State,
-    /// How often it was sent.
+    /// Number of transmissions.
     pub transmissions: u32,
-    /// When it was last sent.
+    /// Time of the last transmission.
     pub sent_at: Instant,
-    /// The number of its last transmission, counted over the whole connection.
+    /// Number of its last transmission, counted over the whole connection.
     pub order: u64,
-    /// What the delivery-rate estimator wants to know again when the packet is acknowledged.
+    /// State of the delivery-rate estimator at that transmission.
     pub snapshot: Snapshot,
 }
 
@@ -45,14 +44,14 @@ struct Transmission {
     order: u64,
 }
 
-/// The packets between the oldest one not acknowledged and the newest one sent.
+/// The packets from the oldest unacknowledged one to the newest.
 #[derive(Clone, Debug)]
 pub struct SendWindow {
     base: u64,
     slots: VecDeque<Slot>,
-    /// Transmissions, oldest first; entries that no longer hold are dropped when they reach the front.
+    /// Transmissions, oldest first; stale entries are dropped when they reach the front.
     flight: VecDeque<Transmission>,
-    /// Packets declared lost, in the order of that; entries that no longer hold are dropped likewise.
+    /// Lost packets in the order of detection; stale entries are dropped likewise.
     lost: VecDeque<u64>,
     selective: RangeSet,
     next_order: u64,
@@ -61,7 +60,7 @@ pub struct SendWindow {
 }
 
 impl SendWindow {
-    /// An empty window whose first packet will have number `first`.
+    /// Creates an empty window whose first packet will have number `first`.
     #[must_use]
     pub fn new(first: u64) -> Self {
         Self {
@@ -76,13 +75,13 @@ impl SendWindow {
         }
     }
 
-    /// The oldest number not acknowledged.
+    /// Returns the oldest unacknowledged number.
     #[must_use]
     pub const fn base(&self) -> u64 {
         self.base
     }
 
-    /// The number of the next new packet.
+    /// Returns the number of the next new packet.
     #[must_use]
     pub fn next(&self) -> u64 {
         self.base + self.slots.len() as u64
@@ -94,19 +93,19 @@ impl SendWindow {
         self.slots.is_empty()
     }
 
-    /// Packets on their way.
+    /// Returns the number of packets in flight.
     #[must_use]
     pub const fn packets_in_flight(&self) -> usize {
         self.packets_in_flight
     }
 
-    /// Payload bytes on their way.
+    /// Returns the payload bytes in flight.
     #[must_use]
     pub const fn bytes_in_flight(&self) -> u64 {
         self.bytes_in_flight
     }
 
-    /// The packet with this number, if it is in the window.
+    /// Returns the packet with this number, if it is in the window.
     #[must_use]
     pub fn get(&self, sequence: u64) -> Option<&Slot> {
         self.slots
@@ -118,7 +117,7 @@ impl SendWindow {
             .get_mut(usize::try_from(sequence.checked_sub(self.base)?).ok()?)
     }
 
-    /// Adds a new packet, sent now, and gives its number.
+    /// Adds a new packet that is sent now; returns its number.
     pub fn push(&mut self, now: Instant, range: StreamRange, fin: bool, snapshot: Snapshot) -> u64 {
         let sequence = self.next();
         let order = self.take_order(sequence);
@@ -136,7 +135,7 @@ impl SendWindow {
         sequence
     }
 
-    /// The first packet that waits to be sent again.
+    /// Returns the first packet that waits for retransmission.
     pub fn next_lost(&mut self) -> Option<u64> {
         while let Some(&sequence) = self.lost.front() {
             if self.get(sequence).is_some_and(|slot| slot.state == State::Lost) {
@@ -147,7 +146,7 @@ impl SendWindow {
         None
     }
 
-    /// Notes that the packet given by [`next_lost`](Self::next_lost) is sent again, now.
+    /// Records that the packet returned by [`next_lost`](Self::next_lost) is retransmitted now.
     pub fn retransmit(&mut self, now: Instant, sequence: u64, snapshot: Snapshot) -> Option<Slot> {
         self.lost.pop_front();
         let order = self.take_order(sequence);
@@ -170,15 +169,15 @@ impl SendWindow {
         order
     }
 
-    /// The oldest transmission still in flight. Its timer is the one that expires next: each packet
-    /// has one, all are equally long, so the oldest stands for all.
+    /// Returns the oldest transmission in flight. All timers have the same duration, so its timer is the next to
+    /// expire.
     #[must_use]
     pub fn oldest_in_flight(&self) -> Option<&Slot> {
-        // The front always holds: see `drop_stale`.
+        // The front is never stale: see `drop_stale`.
         self.flight.front().and_then(|t| self.get(t.sequence))
     }
 
-    /// The number that the next transmission will have.
+    /// Returns the number of the next transmission.
     #[must_use]
     pub const fn next_order(&self) -> u64 {
         self.next_order
@@ -196,7 +195,8 @@ impl SendWindow {
         }
     }
 
-    /// Everything below `cumulative` has arrived. Calls `newly` for each packet that was not known to.
+    /// Handles a cumulative ACK: everything below `cumulative` has arrived. Calls `newly` for each newly acknowledged
+    /// packet.
     pub fn acknowledge(&mut self, cumulative: u64, mut newly: impl FnMut(&Slot)) {
         while self.base < cumulative {
             let Some(slot) = self.slots.pop_front() else { break };
@@ -215,7 +215,7 @@ impl SendWindow {
         self.drop_stale();
     }
 
-    /// `start..end` has arrived. Calls `newly` for each packet that was not known to.
+    /// Handles a selective ACK: `start..end` has arrived. Calls `newly` for each newly acknowledged packet.
     pub fn acknowledge_range(&mut self, start: u64, end: u64, mut newly: impl FnMut(&Slot)) {
         let (start, end) = (start.max(self.base), end.min(self.next()));
         let (base, slots) = (self.base, &mut self.slots);
@@ -233,8 +233,8 @@ impl SendWindow {
         self.drop_stale();
     }
 
-    /// Declares lost what is in flight, oldest transmission first, for as long as `is_lost` says so.
-    /// Calls `lost` for each.
+    /// Declares packets in flight lost, oldest transmission first, while `is_lost` returns true. Calls `lost` for
+    /// each.
     pub fn declare_lost(&mut self, is_lost: impl Fn(&Slot) -> bool, mut lost: impl FnMut(&Slot)) {
         while let Some(&front) = self.flight.front() {
             let Some(slot) = self.slot_mut(front.sequence) else {

@@ -1,6 +1,6 @@
-//! What tells one ARQ protocol from another: what to send again, and when.
+//! Retransmission policies: the part in which ARQ protocols differ.
 //!
-//! A new protocol is one file with a [`Discipline`] and one line in [`protocols!`] below.
+//! A new protocol is one file with a [`RetransmissionPolicy`] and one entry in [`protocols!`] below.
 
 use foundation::{Duration, Instant};
 
@@ -9,25 +9,25 @@ use super::selective_repeat::SelectiveRepeat;
 use super::stop_and_wait::StopAndWait;
 use super::window::{SendWindow, Slot};
 
-/// What an ACK told, after the window took in what it acknowledged.
+/// Properties of a processed ACK.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct AckFacts {
-    /// It acknowledged nothing new though packets were outstanding, and a data frame triggered it.
+    /// It acknowledged nothing new while packets were outstanding, and a data frame triggered it.
     pub duplicate: bool,
-    /// The number of the transmission that triggered it, where that can be told.
+    /// The number of the transmission that triggered it, if known.
     pub delivered_order: Option<u64>,
-    /// It answers an earlier transmission of a packet that was sent again since: the retransmission
-    /// was needless (RFC 3522).
+    /// It answers an earlier transmission of a packet that was retransmitted since: the retransmission was spurious
+    /// (RFC 3522).
     pub spurious: bool,
 }
 
-/// A retransmission rule.
-pub trait Discipline {
-    /// Whether the receiver keeps packets that arrive out of order.
+/// A retransmission policy.
+pub trait RetransmissionPolicy {
+    /// Whether the receiver buffers out-of-order packets.
     const BUFFERS_OUT_OF_ORDER: bool;
 
-    /// The timer of the oldest packet in flight ran out after `timeout`. Declares lost what this
-    /// protocol sends again then.
+    /// Handles the expiry of the oldest packet's timer after `timeout`: declares the packets lost that this protocol
+    /// retransmits then.
     fn on_timeout(
         &mut self,
         window: &mut SendWindow,
@@ -36,33 +36,33 @@ pub trait Discipline {
         lost: impl FnMut(&Slot),
     );
 
-    /// An ACK was taken in. Declares lost what this protocol sends again then.
+    /// Handles an ACK after the window was updated: declares the packets lost that this protocol retransmits then.
     fn on_acknowledgement(&mut self, window: &mut SendWindow, facts: AckFacts, lost: impl FnMut(&Slot));
 }
 
 macro_rules! protocols {
     ($($name:ident),+) => {
-        /// Any of the protocols; a `match` instead of a virtual call on the way of every packet.
+        /// Any of the protocols. Uses a `match` instead of a virtual call, because it runs for every packet.
         #[derive(Clone, Debug)]
-        pub enum AnyDiscipline {
+        pub enum AnyPolicy {
             $(#[doc = concat!("See [`", stringify!($name), "`].")] $name($name),)+
         }
 
-        impl AnyDiscipline {
-            /// See [`Discipline::BUFFERS_OUT_OF_ORDER`].
+        impl AnyPolicy {
+            /// See [`RetransmissionPolicy::BUFFERS_OUT_OF_ORDER`].
             #[must_use]
             pub const fn buffers_out_of_order(&self) -> bool {
                 match self { $(Self::$name(_) => $name::BUFFERS_OUT_OF_ORDER,)+ }
             }
 
-            /// See [`Discipline::on_timeout`].
+            /// See [`RetransmissionPolicy::on_timeout`].
             pub fn on_timeout(
                 &mut self, window: &mut SendWindow, now: Instant, timeout: Duration, lost: impl FnMut(&Slot),
             ) {
                 match self { $(Self::$name(d) => d.on_timeout(window, now, timeout, lost),)+ }
             }
 
-            /// See [`Discipline::on_acknowledgement`].
+            /// See [`RetransmissionPolicy::on_acknowledgement`].
             pub fn on_acknowledgement(
                 &mut self, window: &mut SendWindow, facts: AckFacts, lost: impl FnMut(&Slot),
             ) {
