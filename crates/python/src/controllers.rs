@@ -425,7 +425,7 @@ impl Controller for PythonController {
     }
 
     fn ssthresh(&self) -> Option<u64> {
-        self.answers.threshold
+        self.attributes.threshold
     }
 
     fn window(&self) -> u64 {
