@@ -136,7 +136,7 @@ def on_timeout(self, now, in_flight):
         ),
         (
             MINE.replace("self, ack):\n    pass", "self, ack):\n    self.window = 'much'"),
-            "window is 'much': a number",
+            "window is 'much': expected a number",
         ),
         (
             MINE.replace("self, ack):\n    pass", "self, ack):\n    self.window = float('nan')"),
