@@ -121,7 +121,9 @@ def dependencies() -> Graph:
 
 def path_of(module: str) -> str:
     """The path of a module in the diagram: `import longfat` reaches the API, and `_native` is a crate."""
-    return {"_native": "crates/python", "__init__": "python/longfat/api"}.get(module, f"python/longfat/{module}")
+    return {"_native": "crates/python", "__init__": "python/longfat/api"}.get(
+        module, f"python/longfat/{module}"
+    )
 
 
 def contracted(graph: Graph, shown: set[str]) -> Graph:

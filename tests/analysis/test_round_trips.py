@@ -74,4 +74,4 @@ def test_samples_are_summed_up_by_size_and_stamps_count_where_they_are_many() ->
     assert (second.loss.value, second.answered) == (1.0, 0)
     found = summarise([*good[:7], *[sample(8, "answered", 0.004, None)] * 3])
     assert found.clock == "application"
-    assert found.sizes[0].rtt.least == 0.002
+    assert found.sizes[0].rtt.minimum == 0.002

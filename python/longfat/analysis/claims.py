@@ -18,6 +18,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from longfat.analysis import relations
 from longfat.analysis.expectation import expected
 from longfat.analysis.prediction import predict
 from longfat.results import CellResult, VerdictWord
@@ -79,8 +80,6 @@ def _not_run(claim: Claim, worlds: Sequence[str]) -> str:
 
 
 def _judge(claim: Claim, world: str, results: Sequence[CellResult]) -> Judgement:
-    from longfat.analysis import relations
-
     metric = resolve_metric(claim.metric)
     by_cell = {_identity(result.cell): result for result in results}
 
@@ -142,8 +141,7 @@ def _identity(cell: Cell) -> tuple[str, str, str]:
 
 
 def _conclude(claim: Claim, world: str, evidence: Sequence[Evidence]) -> Judgement:
-    found = {piece.verdict for piece in evidence}
-    word: VerdictWord = "fails" if "fails" in found else "undecided" if "undecided" in found else "holds"
-    agreeing = [piece for piece in evidence if piece.verdict == word]
+    verdict = relations.together([piece.verdict for piece in evidence])
+    agreeing = [piece for piece in evidence if piece.verdict == verdict]
     decisive = min(agreeing, key=lambda piece: piece.strength)
-    return Judgement(claim, world, word, decisive, len(agreeing), len(evidence))
+    return Judgement(claim, world, verdict, decisive, len(agreeing), len(evidence))

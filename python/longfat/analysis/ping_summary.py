@@ -94,7 +94,7 @@ def summarise(samples: Sequence[Mapping[str, Any]]) -> Summary:
     return Summary(
         clock,
         found,
-        line({one.size: one.rtt.least for one in found}),
+        line({one.size: one.rtt.minimum for one in found}),
         dict(Counter(sample["error"] for sample in samples if sample["error"] is not None)),
     )
 

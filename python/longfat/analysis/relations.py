@@ -24,7 +24,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -131,10 +131,10 @@ def comparison(claim: Claim, metric: str, of: CellResult, against: CellResult, c
     if len(a) < MIN_TRIALS:
         return _pair("undecided", -math.inf, metric, names, (a, b), (of, against))
     if _mean(b) == 0:
-        test, word = _against_zero(claim, a, count)
+        test, verdict = _against_zero(claim, a, count)
     else:
-        test, word = _compare(claim, a, b, count)
-    return _pair(word, test.strength, metric, names, (a, b), (of, against))
+        test, verdict = _compare(claim, a, b, count)
+    return _pair(verdict, test.strength, metric, names, (a, b), (of, against))
 
 
 def agreement(claim: Claim, metric: str, of: CellResult, against: CellResult, count: int) -> Evidence:
@@ -149,12 +149,12 @@ def agreement(claim: Claim, metric: str, of: CellResult, against: CellResult, co
     else:
         lower = _Test.of([x + amount for x in a], b, 1, 1, count)
         upper = _Test.of([y + amount for y in b], a, 1, 1, count)
-    word, strength = _both(lower, upper)
-    return _pair(word, strength, metric, names, (a, b), (of, against))
+    verdict, strength = _both(lower, upper)
+    return _pair(verdict, strength, metric, names, (a, b), (of, against))
 
 
 def _pair(
-    word: VerdictWord,
+    verdict: VerdictWord,
     strength: float,
     metric: str,
     names: tuple[str, str],
@@ -163,7 +163,7 @@ def _pair(
 ) -> Evidence:
     a, b = samples
     return Evidence(
-        word,
+        verdict,
         metric,
         strength,
         params=concerned[0].cell.params,
@@ -227,9 +227,12 @@ def _against_zero(claim: Claim, a: Sample, count: int) -> tuple[_Test, VerdictWo
 
 def _both(lower: _Test, upper: _Test) -> tuple[VerdictWord, float]:
     """The verdict on two limits together, and the smaller strength."""
-    words = {lower.not_below(), upper.not_below()}
-    word: VerdictWord = "fails" if "fails" in words else "undecided" if "undecided" in words else "holds"
-    return word, min(lower.strength, upper.strength)
+    return together((lower.not_below(), upper.not_below())), min(lower.strength, upper.strength)
+
+
+def together(verdicts: Collection[VerdictWord]) -> VerdictWord:
+    """Returns the verdict on several comparisons: fails or undecided if any is, in this order."""
+    return "fails" if "fails" in verdicts else "undecided" if "undecided" in verdicts else "holds"
 
 
 def trend(
@@ -334,7 +337,7 @@ def _step(
     claim: Claim,
     before: _Point,
     after: _Point,
-    word: VerdictWord,
+    verdict: VerdictWord,
     strength: float,
     counted: str = "steps",
 ) -> Evidence:
@@ -342,7 +345,7 @@ def _step(
     enough = len(first) >= MIN_TRIALS
     name = f"{claim.of} over {claim.against}" if claim.against is not None else str(claim.of)
     return Evidence(
-        word if enough else "undecided",
+        verdict if enough else "undecided",
         before.metric,
         strength if enough else -math.inf,
         params=before.fixed,

@@ -79,7 +79,7 @@ def jitter(samples: Sequence[float]) -> float:
 class Times:
     """Statistics of the round trips of one size on one clock, in seconds."""
 
-    least: float
+    minimum: float
     median: Interval
     p99: Interval
     jitter: float
@@ -87,13 +87,14 @@ class Times:
     @classmethod
     def of(cls, samples: Sequence[float]) -> Times:
         """Computes the statistics of round trips in the order of their requests."""
-        least = min(samples, default=math.nan)
-        return cls(least, quantile(samples, 0.5), quantile(samples, 0.99), jitter(samples))
+        return cls(
+            min(samples, default=math.nan), quantile(samples, 0.5), quantile(samples, 0.99), jitter(samples)
+        )
 
     def to_json(self) -> dict[str, Any]:
         """Returns the statistics as JSON values."""
         return {
-            "min": known(self.least),
+            "min": known(self.minimum),
             "median": self.median.to_json(),
             "p99": self.p99.to_json(),
             "jitter": known(self.jitter),

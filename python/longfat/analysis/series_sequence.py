@@ -13,8 +13,11 @@ from typing import Literal
 from longfat.analysis.series_events import Event, Unit, data_range, joined, positions
 
 _ACKS = ("ack", "update")
-SENT, RETRANSMITTED, SACKED, DUPLICATE = "sent", "retransmitted", "received (SACK)", "duplicate (D-SACK)"
 Kind = Literal["sent", "retransmitted", "received (SACK)", "duplicate (D-SACK)"]
+SENT: Kind = "sent"
+RETRANSMITTED: Kind = "retransmitted"
+SACKED: Kind = "received (SACK)"
+DUPLICATE: Kind = "duplicate (D-SACK)"
 
 
 @dataclass(frozen=True)

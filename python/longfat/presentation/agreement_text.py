@@ -1,4 +1,4 @@
-"""Agreement of worlds in words: limits, differences, possible causes and a summary."""
+"""Agreement of worlds as text: limits, differences, possible causes and a summary."""
 
 from __future__ import annotations
 

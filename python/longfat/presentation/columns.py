@@ -1,4 +1,4 @@
-"""A metric as a column of a table, in one unit for all cells; terminal, report and charts share it."""
+"""A metric as a column of a table, in one unit for all cells, shared by terminal, report and charts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""HTML from Python values: everything is escaped unless it was made here."""
+"""HTML from Python values: all text is escaped, except markup from this module."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from importlib.resources import files
 
 
 class Markup(str):
-    """Text that is HTML already."""
+    """Text that is already HTML."""
 
     __slots__ = ()
 
@@ -18,7 +18,7 @@ Content = str | Markup | Iterable["Content"] | None
 
 
 def render(content: Content) -> Markup:
-    """Content as HTML: text is escaped, markup is not, a sequence is joined, None is nothing.
+    """Renders content as HTML: escapes text, keeps markup, joins sequences and omits None.
 
     >>> render(["1 < 2", tag("b", "&")])
     '1 &lt; 2<b>&amp;</b>'
@@ -33,7 +33,7 @@ def render(content: Content) -> Markup:
 
 
 def tag(name: str, content: Content = None, **attributes: str | int | None) -> Markup:
-    """An element. `class_` is the attribute class, `data_chart` data-chart; an attribute of None is left out.
+    """Returns an element. `class_` is the attribute class, `data_chart` data-chart; None omits an attribute.
 
     >>> tag("td", "5 > 4", class_="edge")
     '<td class="edge">5 &gt; 4</td>'
@@ -47,35 +47,35 @@ def tag(name: str, content: Content = None, **attributes: str | int | None) -> M
 
 
 def paragraph(text: Content, class_: str | None = None) -> Markup:
-    """A paragraph."""
+    """Returns a paragraph."""
     return tag("p", text, class_=class_)
 
 
 def section(title: str, content: Content) -> Markup:
-    """A heading and what follows it; nothing where nothing follows."""
+    """Returns a heading with its content; empty without content."""
     inner = render(content)
     return Markup("") if not inner else render([tag("h2", title), inner])
 
 
 def table(heads: Sequence[Sequence[Markup]], rows: Iterable[Content]) -> Markup:
-    """A table with one or more rows of headings, in a box that scrolls sideways where it must."""
+    """Returns a table with one or more heading rows, in a box that scrolls horizontally."""
     head = tag("thead", [tag("tr", cells) for cells in heads])
     return tag("div", tag("table", [head, tag("tbody", rows)]), class_="scroll", tabindex=0)
 
 
 def bullets(items: Iterable[Content], class_: str | None = None) -> Markup:
-    """A list; nothing where it is empty."""
+    """Returns a bullet list; empty without items."""
     made = [tag("li", item) for item in items]
     return tag("ul", made, class_=class_) if made else Markup("")
 
 
 def facts(pairs: Iterable[tuple[str, Content]]) -> Markup:
-    """Names and what they are."""
+    """Returns a list of names with their descriptions."""
     return tag("dl", [[tag("dt", name), tag("dd", value)] for name, value in pairs])
 
 
 def page_part(name: str, **values: Content) -> Markup:
-    """A file of the page with `$name` replaced by the values, each escaped unless it is markup."""
+    """Returns a file of `report_page` with `$name` replaced by the escaped values."""
     text = (files("longfat.presentation") / "report_page" / name).read_text(encoding="utf-8")
     if not values:
         return Markup(text)

@@ -1,4 +1,4 @@
-"""Reports of measurements that are no runs: one HTML file with a table and a chart by size."""
+"""Reports of measurements: a self-contained HTML file with a table and a chart by size."""
 
 from __future__ import annotations
 
@@ -8,18 +8,18 @@ from typing import Any
 
 import altair as alt
 
-from longfat.presentation import charts, html
+from longfat.presentation import html
 from longfat.presentation.charts import PALETTE, Spec, configured
-from longfat.presentation.html import Markup, section, tag
-from longfat.presentation.vega_bundle import bundle
+from longfat.presentation.document import document, figure
+from longfat.presentation.html import section, tag
 
 _WIDTH, _HEIGHT = 860, 420
 
 
 def by_size(rows: Sequence[Mapping[str, Any]], title: str) -> Spec:
-    """A chart of times by size: `series`, `size`, `ms`, and `low` and `high` where there is an interval."""
+    """Returns a chart of times by size; rows have `series`, `size`, `ms`, and optionally `low` and `high`."""
     if not rows:
-        raise ValueError("nobody answered: there is nothing to draw")
+        raise ValueError("no replies: there is nothing to draw")
     names = list(dict.fromkeys(str(row["series"]) for row in rows))
     colours = alt.Scale(domain=names, range=[PALETTE[i % len(PALETTE)] for i in range(len(names))])
     source: Any = alt.InlineData(values=[dict(row) for row in rows])
@@ -42,11 +42,15 @@ def page(
     lines: Sequence[str],
     table: Sequence[Sequence[str]],
     chart: tuple[str, Spec],
-    told: Mapping[str, Any],
+    found: Mapping[str, Any],
     *,
     heading: str = "By size",
 ) -> str:
-    """The report as HTML; `table` is that of the terminal, its first row the heading, under `heading`."""
+    """Returns the report as HTML.
+
+    `table` is the table of the terminal with its heading as first row, `chart` a title with a chart, and
+    `found` the JSON document of the measurement.
+    """
     head, *rows = table
     numbers = html.table(
         [[tag("th", cell) for cell in head]], [tag("tr", [tag("td", cell) for cell in row]) for row in rows]
@@ -55,27 +59,7 @@ def page(
         tag("h1", title),
         *(html.paragraph(line) for line in lines),
         section(heading, numbers),
-        section(chart[0], _drawn(chart[1])),
-        section("All that was found", tag("pre", tag("code", json.dumps(told, indent=2)))),
+        section(chart[0], figure(chart[1], "size")),
+        section("All figures", tag("pre", tag("code", json.dumps(found, indent=2)))),
     ]
-    return html.page_part(
-        "report.html",
-        title=f"{title} \N{EM DASH} longfat",
-        style=html.page_part("report.css"),
-        body=body,
-        vega=Markup(bundle().replace("</script", r"<\/script").replace("<!--", r"<\!--")),
-        script=html.page_part("report.js"),
-    )
-
-
-def _drawn(spec: Spec) -> Markup:
-    spec["config"]["background"] = "transparent"
-    data = json.dumps(spec, ensure_ascii=False, separators=(",", ":")).replace("</", r"<\/")
-    drawing = Markup(charts.render(spec, "svg").decode())
-    return tag(
-        "figure",
-        [
-            tag("div", drawing, class_="chart", data_chart="chart-size"),
-            Markup(f'<script type="application/json" id="chart-size">{data}</script>'),
-        ],
-    )
+    return document(title, body)

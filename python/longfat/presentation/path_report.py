@@ -1,4 +1,4 @@
-"""The report of a measured path: one HTML file with a chart of round trips by size."""
+"""The report of a measured path: a self-contained HTML file with a chart of round trips by size."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ _WIDTH, _HEIGHT = 860, 420
 
 
 def chart(routers: Sequence[Router]) -> Spec:
-    """Least round trips by size for each router, as a Vega-Lite specification with its data in it."""
+    """Returns the smallest round trips by size for each router, as a Vega-Lite specification."""
     rows = [
         {"hop": f"{router.ttl}: {router.address}", "size": size, "ms": min(values) * 1e3}
         for router in routers
         for size, values in sorted(router.seconds().items())
     ]
     if not rows:
-        raise ValueError("nobody answered: there is nothing to draw")
+        raise ValueError("no replies: there is nothing to draw")
     hops = list(dict.fromkeys(str(row["hop"]) for row in rows))
     colours = alt.Scale(domain=hops, range=[PALETTE[i % len(PALETTE)] for i in range(len(hops))])
     made = (
@@ -31,7 +31,7 @@ def chart(routers: Sequence[Router]) -> Spec:
         .mark_line(point=True)
         .encode(
             x=alt.X("size:Q", title="Packet with IP header (B)", scale=alt.Scale(zero=False)),
-            y=alt.Y("ms:Q", title="Least round trip (ms)"),
+            y=alt.Y("ms:Q", title="Smallest round trip (ms)"),
             color=alt.Color("hop:N", title="Hop", sort=hops, scale=colours),
             tooltip=["hop:N", "size:Q", "ms:Q"],
         )
@@ -41,8 +41,8 @@ def chart(routers: Sequence[Router]) -> Spec:
     return spec
 
 
-def build(told: Mapping[str, Any], routers: Sequence[Router], table: Sequence[Sequence[str]]) -> str:
-    """The report as HTML; `table` is that of the terminal, its first row the heading."""
-    lines = [f"{told['when']}, {told['probes']} probes by {told['protocol'].upper()}"]
+def build(found: Mapping[str, Any], routers: Sequence[Router], table: Sequence[Sequence[str]]) -> str:
+    """Returns the report as HTML; `table` is the table of the terminal with its heading as first row."""
+    lines = [f"{found['when']}, {found['probes']} probes by {found['protocol'].upper()}"]
     drawn = ("Round trips by size", chart(routers))
-    return page(f"The path to {told['host']}", lines, table, drawn, told, heading="Links")
+    return page(f"The path to {found['host']}", lines, table, drawn, found, heading="Links")

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-import re
 from typing import TYPE_CHECKING, Any
 
 from longfat.analysis import agreement, grid
@@ -14,15 +12,14 @@ from longfat.presentation import (
     charts_flows,
     charts_hosts,
     charts_matrix,
-    html,
     names,
     notes,
     report_agreement,
     report_tables,
     report_text,
 )
+from longfat.presentation.document import document, figure
 from longfat.presentation.html import Markup, section, tag
-from longfat.presentation.vega_bundle import bundle
 from longfat.study.vocabulary import AT_HOST, whole_metric
 
 if TYPE_CHECKING:
@@ -46,20 +43,8 @@ def write_report(run: RunResult) -> Path:
 
 
 def build(run: RunResult) -> str:
-    """The report as HTML."""
-    return html.page_part(
-        "report.html",
-        title=f"{run.study.title} \N{EM DASH} longfat",
-        style=html.page_part("report.css"),
-        body=_body(run),
-        vega=Markup(_inside_script(bundle())),
-        script=html.page_part("report.js"),
-    )
-
-
-def _inside_script(text: str) -> str:
-    """Escapes text so that no HTML parser ends the script early."""
-    return re.sub(r"</(?=script)", r"<\\/", text, flags=re.IGNORECASE).replace("<!--", "<\\!--")
+    """Returns the report as HTML."""
+    return document(run.study.title, _body(run))
 
 
 def _body(run: RunResult) -> list[Markup]:
@@ -91,7 +76,7 @@ def _charts(run: RunResult) -> list[Markup]:
             spec = charts_hosts.chart(run, whole, width=_WIDTH, title=False)
             heading = names.metric_title(whole) if whole != main else ""
             made.append(
-                _drawn(spec, f"hosts-{whole}", title=heading, caption=charts_hosts.caption(run, whole))
+                figure(spec, f"hosts-{whole}", title=heading, caption=charts_hosts.caption(run, whole))
             )
     wide = len(grid.worlds(run.cells)) > 1
     small = [_figure(run, name, _WIDTH if wide else _MINOR_WIDTH, heading=True) for name in minor]
@@ -104,7 +89,7 @@ def _charts(run: RunResult) -> list[Markup]:
     if flows := charts_flows.rows(run):
         spec = charts_flows.chart(run, flows, width=_WIDTH)
         title = "Distribution of flow completion times"
-        made.append(_drawn(spec, "flows", title=title, caption=charts_flows.caption(run)))
+        made.append(figure(spec, "flows", title=title, caption=charts_flows.caption(run)))
     return made
 
 
@@ -117,7 +102,7 @@ def _agreement(run: RunResult) -> list[Markup]:
     for cells in agreement.by_world(found):
         spec = charts_agreement.chart(run, cells, agreement.measured(cells), width=_WIDTH)
         name = f"agreement-{cells[0].other_world}"
-        made.append(_drawn(spec, name, caption=charts_agreement.caption(cells)))
+        made.append(figure(spec, name, caption=charts_agreement.caption(cells)))
     return [*made, *report_agreement.tables(run, found)]
 
 
@@ -134,29 +119,4 @@ def _figure(run: RunResult, metric: str, width: int, *, heading: bool = False) -
     kind: Any = charts_matrix if charts_matrix.suits(run, metric) else charts
     spec = kind.chart(run, metric, width=width, title=False)
     title = names.metric_title(metric) if heading else ""
-    return _drawn(spec, metric, title=title, caption="" if heading else kind.caption(run, metric))
-
-
-def _drawn(spec: charts.Spec, name: str, *, title: str = "", caption: str = "") -> Markup:
-    # The page's background shows through in light and dark colours.
-    spec["config"]["background"] = "transparent"
-    name = f"chart-{name}"
-    drawing = _own_ids(charts.render(spec, "svg").decode(), name)
-    return tag(
-        "figure",
-        [
-            tag("h3", title) if title else None,
-            tag("div", Markup(drawing), class_="chart", data_chart=name),
-            Markup(f'<script type="application/json" id="{name}">{_json(spec)}</script>'),
-            tag("figcaption", caption) if caption else None,
-        ],
-    )
-
-
-def _own_ids(svg: str, prefix: str) -> str:
-    """Prefixes the ids of a drawing: all drawings of a page share one namespace."""
-    return re.sub(r'(id="|url\(#|href="#)([A-Za-z])', rf"\g<1>{prefix}-\g<2>", svg)
-
-
-def _json(spec: charts.Spec) -> str:
-    return _inside_script(json.dumps(spec, ensure_ascii=False, separators=(",", ":"))).replace("</", "<\\/")
+    return figure(spec, metric, title=title, caption="" if heading else kind.caption(run, metric))

@@ -135,8 +135,8 @@ def theory(run: RunResult) -> Content:
     if kinds - set(ARQ_KINDS):
         sources.append(page_part("theory_tcp.html"))
     file = run.study.workload.get("kind") == "file"
-    begin = "A finite file is slightly slower because its last window drains." if file else ""
-    return page_part("theory.html", lines=facts(lines), begin=begin, notes=sources, products=_products(run))
+    finite = "A finite file is slightly slower because its last window drains." if file else ""
+    return page_part("theory.html", lines=facts(lines), finite=finite, notes=sources, products=_products(run))
 
 
 def _products(run: RunResult) -> Content:

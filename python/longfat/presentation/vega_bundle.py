@@ -1,4 +1,4 @@
-"""Vega, Vega-Lite and Vega-Embed as one script that a report carries in itself."""
+"""Vega, Vega-Lite and Vega-Embed as one script for reports."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ import vl_convert
 from longfat.files import write_whole
 
 SCHEMA = "https://vega.github.io/schema/vega-lite/v6.4.1.json"
-"""The version of Vega-Lite that the specifications are written for: Altair's, which takes long to import."""
+"""The Vega-Lite version of the specifications: that of Altair, whose import is slow."""
 VEGA_LITE = "6.4"
-"""The same version as the converter names it."""
+"""The same version as named by the converter."""
 
 _SNIPPET = "window.vegaEmbed = vegaEmbed;"
 
 
 def bundle() -> str:
-    """The script. Making it takes a second, so the user's cache folder keeps it."""
+    """Returns the script. Building it takes a second, so it is cached in the user's cache folder."""
     parts = ("vega", vl_convert.get_vega_version(), VEGA_LITE, vl_convert.get_vega_embed_version())
     kept = _cache() / f"{'-'.join(parts)}.js"
     try:

@@ -246,7 +246,7 @@ def table(summary: Summary) -> list[list[str]]:
                 str(one.size),
                 str(one.sent),
                 lost,
-                time(one.rtt.least),
+                time(one.rtt.minimum),
                 bounded(one.rtt.median),
                 bounded(one.rtt.p99),
                 time(one.rtt.jitter),
@@ -277,7 +277,7 @@ def page(told: Mapping[str, Any], summary: Summary) -> str:
                     {"series": name, "size": one.size, "ms": median.value * 1e3, "low": low, "high": high}
                 )
     least = [
-        {"series": "least", "size": one.size, "ms": one.rtt.least * 1e3}
+        {"series": "least", "size": one.size, "ms": one.rtt.minimum * 1e3}
         for one in summary.sizes
         if one.answered
     ]

@@ -1,5 +1,5 @@
-// The charts stand in the page as drawings. Where there is room they come alive: hover for numbers, click the
-// legend to single out a protocol, save as SVG or PNG.
+// Replaces the drawings of the charts by interactive ones on wide screens: hover for numbers, click the legend to
+// highlight a protocol, save as SVG or PNG.
 for (const figure of document.querySelectorAll("[data-chart]")) {
   if (!window.matchMedia("(min-width: 760px)").matches || !window.vegaEmbed) break;
   const spec = JSON.parse(document.getElementById(figure.dataset.chart).textContent);

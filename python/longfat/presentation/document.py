@@ -1,0 +1,53 @@
+"""Self-contained HTML documents with interactive charts."""
+
+from __future__ import annotations
+
+import json
+import re
+
+from longfat.presentation.charts import Spec, render
+from longfat.presentation.html import Content, Markup, page_part, tag
+from longfat.presentation.vega_bundle import bundle
+
+
+def document(title: str, body: Content) -> str:
+    """Returns an HTML document with its style and scripts, which opens without a network."""
+    return page_part(
+        "report.html",
+        title=f"{title} \N{EM DASH} longfat",
+        style=page_part("report.css"),
+        body=body,
+        vega=Markup(_inside_script(bundle())),
+        script=page_part("report.js"),
+    )
+
+
+def figure(spec: Spec, name: str, *, title: str = "", caption: str = "") -> Markup:
+    """Returns a chart as a drawing, with its specification for the script that makes it interactive."""
+    # The page's background shows through in light and dark colours.
+    spec["config"]["background"] = "transparent"
+    name = f"chart-{name}"
+    drawing = _own_ids(render(spec, "svg").decode(), name)
+    return tag(
+        "figure",
+        [
+            tag("h3", title) if title else None,
+            tag("div", Markup(drawing), class_="chart", data_chart=name),
+            Markup(f'<script type="application/json" id="{name}">{_json(spec)}</script>'),
+            tag("figcaption", caption) if caption else None,
+        ],
+    )
+
+
+def _inside_script(text: str) -> str:
+    """Escapes text so that no HTML parser ends the script early."""
+    return re.sub(r"</(?=script)", r"<\\/", text, flags=re.IGNORECASE).replace("<!--", "<\\!--")
+
+
+def _own_ids(svg: str, prefix: str) -> str:
+    """Prefixes the ids of a drawing: all drawings of a page share one namespace."""
+    return re.sub(r'(id="|url\(#|href="#)([A-Za-z])', rf"\g<1>{prefix}-\g<2>", svg)
+
+
+def _json(spec: Spec) -> str:
+    return _inside_script(json.dumps(spec, ensure_ascii=False, separators=(",", ":"))).replace("</", "<\\/")
