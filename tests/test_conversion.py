@@ -126,7 +126,7 @@ def test_values_become_plain(given: Any, expected: Any) -> None:
     [
         (
             lambda: lf.Path(rate={1, 2}),
-            r"^path\.rate: \{1, 2\} \(type set\) is no study value: it has no order$",
+            r"^path\.rate: \{1, 2\} \(type set\) is not a study value: it has no order$",
         ),
         (
             lambda: lf.Path(delay=datetime.timedelta(seconds=1)),

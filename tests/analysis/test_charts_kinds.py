@@ -191,7 +191,7 @@ def test_a_study_may_say_what_it_shows() -> None:
     text = printed(terminal.table(run.study, run))
     assert "RTT, median in ms" in text
     assert "goodput s2" in text
-    with pytest.raises(ValueError, match="is no metric"):
+    with pytest.raises(ValueError, match="is not a metric"):
         run_of({"show": ["rtt_p51"]})
 
 

@@ -117,7 +117,7 @@ def test_what_is_measured_is_near_what_is_asked(cli: Cli, data: Data, write: Cal
         (["nothing.toml"], "nothing.toml: no such study"),
         (["STUDY", "--cell", "path.loss=3%"], "--cell: path.loss = 3% is no point of the sweep"),
         (["STUDY", "--cell", "path.rate=1Mbit/s"], '--cell: "path.rate" is not swept'),
-        (["STUDY", "--protocol", "tcp"], '--protocol: "tcp" is no protocol of this study'),
+        (["STUDY", "--protocol", "tcp"], '--protocol: "tcp" is not a protocol of this study'),
         (["STUDY", "--set", "path.rate=10"], "--set: path.rate: "),
     ],
 )

@@ -151,7 +151,7 @@ def test_fresh_starts_over(data: Data, write: Write, cli: Cli) -> None:
         (["run", "STUDY", "--repeats", "0"], "repeats: 0 is too small"),
         (
             ["run", "STUDY", "--world", "sin"],
-            'worlds: "sin" is no world; allowed: sim, relay, netns; did you mean "sim"',
+            'worlds: "sin" is not a world; did you mean "sim"? allowed: sim, relay, netns',
         ),
         (["run", "STUDY", "--set", "path.loss=2"], "--set: path.loss: "),
         (["run", "STUDY", "--set", "path.los=2%"], "--set: path.los: "),

@@ -109,7 +109,7 @@ def test_every_key_of_a_path_is_an_option(cli: Cli) -> None:
         (["--to", NOWHERE, "--rate", "2026-01-01"], 2, ['--rate: "2026-01-01"']),
         (["--to", NOWHERE, "--set", "reverse.los=2%"], 2, ["--set: reverse.los: unknown key"]),
         (["--to", NOWHERE, "--set", "loss."], 2, ["write KEY=VALUE"]),
-        (["--to", NOWHERE, "--set", "loss.=1"], 2, ["names no key"]),
+        (["--to", NOWHERE, "--set", "loss.=1"], 2, ["has no key"]),
         (["--to", NOWHERE, "--loss", "2%", "--set", "loss.model=every"], 2, ['loss = "2%" is no table']),
         (
             ["--to", NOWHERE, "--set", "reorder.probability=1%"],

@@ -32,7 +32,7 @@ def change(data: Data, key: str, value: Any) -> Data:
 @pytest.mark.parametrize(
     ("key", "value", "expected"),
     [
-        ("repeat", 3, 'repeat: unknown key; allowed: extends, title, source, .* did you mean "repeats"'),
+        ("repeat", 3, 'repeat: unknown key: did you mean "repeats". allowed: extends, title, source'),
         ("title", 3, "title: 3: must be text in quotes"),
         ("title", "", "title: is empty"),
         ("repeats", 0, "repeats: 0 is too small: at least 1"),
@@ -41,7 +41,7 @@ def change(data: Data, key: str, value: Any) -> Data:
         ("repeats", True, "repeats: true: must be a whole number"),
         ("repeats", 2.5, "repeats: 2.5: must be a whole number"),
         ("seed", -1, "seed: -1 is too small: at least 0"),
-        ("worlds", ["sin"], 'worlds: "sin" is no world; allowed: sim, relay, netns; did you mean "sim"'),
+        ("worlds", ["sin"], 'worlds: "sin" is not a world; did you mean "sim". allowed: sim, relay, netns'),
         ("worlds", [], "worlds: is empty"),
         ("worlds", "sim", 'worlds: "sim": must be a list'),
         ("precision", "5", 'precision: "5" is not a percentage'),
@@ -64,31 +64,31 @@ def change(data: Data, key: str, value: Any) -> Data:
         (
             "claims.0.of",
             "srr",
-            r'claims\[sr-not-behind\].of: "srr" is no protocol of this study; .*did you mean "sr"',
+            r'claims\[sr-not-behind\].of: "srr" is not a protocol of this study; .*did you mean "sr"',
         ),
         (
             "claims.0.metric",
             "goodputt",
-            r'claims\[sr-not-behind\].metric: "goodputt" is no metric; .*"goodput"',
+            r'claims\[sr-not-behind\].metric: "goodputt" is not a metric; .*"goodput"',
         ),
-        ("claims.0.relation", "highr", r'relation: "highr" is not known; .* did you mean "higher"'),
-        ("claims.0.relation", "rises-with", r'claims\[sr-not-behind\]: .* needs the key "along"'),
-        ("claims.0.after", "5%", r"has no use for the key \"after\""),
-        ("claims.0.relation", "at-most", r'claims\[sr-not-behind\]: .* has no use for the key "against"'),
-        ("claims.0.value", "5Mbit/s", r"has no use for the key \"value\""),
+        ("claims.0.relation", "highr", r'relation: "highr" is not known; did you mean "higher"'),
+        ("claims.0.relation", "rises-with", r'claims\[sr-not-behind\]: .* requires the key "along"'),
+        ("claims.0.after", "5%", r"does not use the key \"after\""),
+        ("claims.0.relation", "at-most", r'claims\[sr-not-behind\]: .* does not use the key "against"'),
+        ("claims.0.value", "5Mbit/s", r"does not use the key \"value\""),
         ("claims.0.by", "5", r'by: "5" is not a percentage'),
-        ("claims.0.where", {"path.delay": "5ms"}, r"where: \"path.delay\" is not swept; allowed: path.loss"),
+        ("claims.0.where", {"path.delay": "5ms"}, r"where: \"path.delay\" is not swept; .*allowed: path.loss"),
         ("claims.0.where", {"path.loss": ">=fast"}, r"path.loss: .*fast"),
-        ("claims.0.where", {"path.loss": ">="}, "compares with nothing"),
-        ("claims.0.colour", "red", r"claims\[sr-not-behind\].colour: unknown key; allowed: id, text"),
+        ("claims.0.where", {"path.loss": ">="}, "has no value to compare with"),
+        ("claims.0.colour", "red", r"claims\[sr-not-behind\].colour: unknown key: allowed: id, text"),
         (
             "reported",
             [{"protocol": "x", "goodput": "1Mbit/s"}],
-            r"reported\[1\].protocol: \"x\" is no protocol",
+            r"reported\[1\].protocol: \"x\" is not a protocol",
         ),
         ("reported", [{"protocol": "sr", "goodput": "1%"}], "neither a rate nor a time"),
         ("source", datetime.date(2026, 1, 1), "source: 2026-01-01: a date"),
-        ("path.delay", float("nan"), "path.delay: nan is no value"),
+        ("path.delay", float("nan"), "path.delay: nan is not a study value"),
     ],
 )
 def test_a_mistake_is_one_line_with_file_and_key(
@@ -172,7 +172,7 @@ def test_a_broken_file_is_told_in_a_line(tmp_path: Path, content: bytes, words: 
 
 
 def test_no_such_study(tmp_path: Path) -> None:
-    assert "no such study" in complaint(tmp_path / "nothing.toml")
+    assert "is neither a file nor a built-in study" in complaint(tmp_path / "nothing.toml")
     assert "is a folder" in complaint(tmp_path)
 
 

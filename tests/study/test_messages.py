@@ -151,16 +151,16 @@ def test_a_relation_by_another_word(file: Path, relation: str, metric: str, expe
         ),
         ('    "1ms",\n    "2ms"', '    "1x",\n    "2"', '"1x" has the unknown unit "x": .*; "2" has no unit'),
         ('    "1ms",\n    "2ms"', "    1,\n    2", "sweep.*invalid type: integer `1` and `2`, expected"),
-        ('    "1ms",\n    "2ms"', '    "1ms", "1ms", "2ms",\n    "2ms"', '"1ms" and "2ms" stand twice'),
+        ('    "1ms",\n    "2ms"', '    "1ms", "1ms", "2ms",\n    "2ms"', '"1ms" and "2ms" are repeated'),
         (
             'worlds = ["sim"]',
             'worlds = ["sin", "nets"]',
-            '"sin" and "nets" are no worlds; .*"sim" and "netns"',
+            '"sin" and "nets" are not worlds; .*"sim" and "netns"',
         ),
         (
             'worlds = ["sim"]',
             'show = ["godput", "rtx"]',
-            'show: "godput" and "rtx" are no metrics; .*"goodput"',
+            'show: "godput" and "rtx" are not metrics; .*"goodput"',
         ),
     ],
 )

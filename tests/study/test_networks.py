@@ -96,9 +96,9 @@ def test_settings_reach_everything_too(shared: Data) -> None:
 @pytest.mark.parametrize(
     ("setting", "words"),
     [
-        ("path.rate=1Mbit/s", "--set: path.rate: unknown key; allowed: .*topology.*"),
+        ("path.rate=1Mbit/s", "--set: path.rate: unknown key: allowed: .*topology.*"),
         ("topology.access.3.rate=1Mbit/s", '"3" is no entry of a list of 2; allowed: 1 to 2'),
-        ("traffic.rivla.workload.flows=2", 'no traffic of this study; .*did you mean "rival"'),
+        ("traffic.rivla.workload.flows=2", 'not a traffic of this study; .*did you mean "rival"'),
         ("topology.bottleneck.rate=fast", '--set: topology.bottleneck.rate: .*"fast"'),
         ("topology.botleneck.rate=1Mbit/s", "--set: topology.botleneck: .*bottleneck"),
         ("traffic.rival.protocol.congestion=reeno", '--set: traffic.rival.protocol.congestion: .*"reeno"'),
@@ -116,7 +116,9 @@ def test_a_mistake_names_its_key(shared: Data, setting: str, words: str) -> None
 
 def test_traffic_without_a_name_in_the_sweep_is_no_root(shared: Data) -> None:
     del shared["traffic"]
-    assert '"traffic" is no section of this study' in complaint(shared | {"sweep": {"traffic.x.flows": [1]}})
+    assert '"traffic" is not a section of this study' in complaint(
+        shared | {"sweep": {"traffic.x.flows": [1]}}
+    )
 
 
 @pytest.mark.parametrize(
@@ -143,7 +145,7 @@ def test_the_relay_says_in_one_line_what_it_cannot(shared: Data, changes: Data, 
     data = {key: value for key, value in (shared | changes).items() if value is not None}
     lines = complaint(data | {"worlds": ["sim", "relay"]}).splitlines()
     assert len(lines) == 1
-    assert lines[0].startswith('study: worlds: "relay" runs ARQ protocols that send a file over a [path]')
+    assert lines[0].startswith('study: worlds: "relay" supports files over a [path] with ARQ protocols only')
     assert words in lines[0]
 
 

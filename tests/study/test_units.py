@@ -58,7 +58,7 @@ def test_a_range_of_fractions_ends_where_it_says() -> None:
 @pytest.mark.parametrize(
     ("first", "last", "step", "words"),
     [
-        ("1ms", "10Mbit/s", "1ms", "different kinds"),
+        ("1ms", "10Mbit/s", "1ms", "different dimensions"),
         ("1ms", "5ms", "0ms", "above 0"),
         ("5ms", "1ms", "1ms", "below"),
         ("1ms", "60min", "1ns", "too many"),

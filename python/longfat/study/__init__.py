@@ -1,4 +1,4 @@
-"""Study files: their skeleton, quantities, sweeps and claims, and how their mistakes are told."""
+"""Study files: their skeleton, quantities, sweeps and claims, and the messages about their mistakes."""
 
 from longfat.study.catalogue import builtin
 from longfat.study.claims import Claim

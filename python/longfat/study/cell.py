@@ -1,4 +1,4 @@
-"""One cell of a study: what its trials share."""
+"""One cell of a study: the specification that its trials share."""
 
 from __future__ import annotations
 
@@ -12,10 +12,9 @@ from longfat.keys import lookup
 class Cell:
     """One world, one protocol, one point of the sweep.
 
-    `params` holds the swept keys alone, as written in the study (`{"path.loss": "2%"}`); a sweep of
-    `protocols.NAME.KEY` touches that protocol alone and is no param of the others. `spec` is the
-    whole trial specification (`path` or `topology`, `protocol`, `workload`, and `traffic` where there is
-    any) without seed and trial number.
+    `params` are the swept keys as written in the study (`{"path.loss": "2%"}`); a swept
+    `protocols.NAME.KEY` is a param of that protocol only. `spec` is the whole trial specification (`path`
+    or `topology`, `protocol`, `workload`, optionally `traffic`) without seed and trial number.
     """
 
     world: str
@@ -24,7 +23,7 @@ class Cell:
     spec: dict[str, Any]
 
     def value(self, key: str) -> Any:
-        """The value of a dotted key in this cell, swept or not; None where the study does not set it.
+        """Returns the value of a dotted key in this cell, swept or not; None if the study does not set it.
 
         `protocol.KEY` means this cell's protocol; `protocols.NAME.KEY` is None in cells of another one.
 

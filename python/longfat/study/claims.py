@@ -1,4 +1,4 @@
-"""What a study's source says, in a form that a run can hold against its measurement."""
+"""Claims: statements that a run checks against its measurement."""
 
 from __future__ import annotations
 
@@ -29,14 +29,11 @@ Relation = Literal[
 TRENDS = ("rises-with", "falls-with", "flat-after", "flat-with", "lead-rises-with", "lead-falls-with")
 """Relations along a swept key."""
 THEORY = "theory"
-"""Stands for a protocol in `against`: what the closed form for the cell says, not another measurement.
-
-Where several forms speak of a cell, `theory:NAME` is one of them.
-"""
+"""The value of `against` for the closed form of a cell. `theory:NAME` selects one of several forms."""
 PAIRS = ("higher", "lower", "not-lower", "not-higher", "within", "lead-rises-with", "lead-falls-with")
 """Relations between two protocols."""
 LEVELS = ("at-least", "at-most")
-"""Relations to a value that the claim itself names."""
+"""Relations to the claim's own `value`."""
 AGREES = "agrees-with"
 """The relation of a protocol to itself in another world, which `against` names."""
 
@@ -53,59 +50,57 @@ _MEANT = {
 
 
 def meant(relation: object, metric: object) -> str | None:
-    """Returns the relation that another word stands for; "faster" depends on what is better of the metric.
+    """Returns the relation that a synonym means; "faster" depends on whether more of the metric is better.
 
     >>> meant("faster", "goodput"), meant("faster", "completion"), meant("purple", "goodput")
     ('higher', 'lower', None)
     """
-    word = str(relation)
-    if word not in _RAISED:
-        return _MEANT.get(word)
+    name = str(relation)
+    if name not in _RAISED:
+        return _MEANT.get(name)
     try:
         better = metrics()[whole_metric(resolve_metric(str(metric)))]["better"]
     except ValueError:
         better = "higher"
-    return "higher" if (better == "higher") == _RAISED[word] else "lower"
+    return "higher" if (better == "higher") == _RAISED[name] else "lower"
 
 
 MIN_TRIALS = 3
-"""Fewer trials of a cell than these decide nothing."""
+"""The fewest trials of a cell that decide a claim."""
 
 Where = dict[str, str | int]
 
 
 class Claim(BaseModel):
-    """One statement of the source, structured so that it can hold, fail or stay undecided."""
+    """A statement that holds, fails or is undecided."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
 
     id: Annotated[str, Field(min_length=1)] = Field(description="Short name, unique in the study.")
-    text: str = Field(description="The statement, as a reader should see it.")
-    metric: str = Field(description="Metric that the statement is about, e.g. goodput.")
-    of: str = Field(description="Name of the protocol that the statement is about.")
+    text: str = Field(description="The statement, as reports show it.")
+    metric: str = Field(description="Metric, e.g. goodput.")
+    of: str = Field(description="Name of the protocol that the claim is about.")
     against: str | None = Field(
         None,
-        description='Name of the protocol it is compared with, "theory", or a form of it: "theory:pftk"; '
-        "with agrees-with the name of a world.",
+        description='Protocol to compare with, "theory", or one closed form such as "theory:pftk"; '
+        "agrees-with: a world.",
     )
-    relation: Relation = Field(description="What is claimed of the metric.")
+    relation: Relation = Field(description="Relation between the two sides.")
     by: str | None = Field(None, description='Margin in percent, e.g. "5%".')
-    along: str | None = Field(None, description="Swept key along which a trend is claimed.")
+    along: str | None = Field(None, description="Swept key of a trend.")
     after: str | int | None = Field(
-        None, description="Value of `along` from which on flat-after claims no rise."
+        None, description="flat-after: value of `along` after which the metric does not rise."
     )
     value: str | int | float | None = Field(
         None,
-        description='Value that at-least and at-most claim, with its unit, e.g. "10Mbit/s" or 0.95; '
-        "with agrees-with a difference that is small enough whatever `by` says.",
+        description='at-least, at-most: the limit with its unit, e.g. "10Mbit/s" or 0.95; '
+        "agrees-with: a difference that is always accepted.",
     )
     where: Where = Field(
         default_factory=dict,
-        description='Cells that it is about, e.g. {"path.loss" = ">=4%"}: =, >=, <=, >, <, "2%..8%".',
+        description='Conditions on cells, e.g. {"path.loss" = ">=4%"}: =, >=, <=, >, <, "2%..8%".',
     )
-    world: str | None = Field(
-        None, description="The one world that the statement is about; all where absent."
-    )
+    world: str | None = Field(None, description="World in which the claim is checked; default: each world.")
 
     @field_validator("by")
     @classmethod
@@ -144,30 +139,32 @@ class Claim(BaseModel):
             if self.relation == AGREES and key == "value":
                 continue
             if needed and not given:
-                raise ValueError(f'relation "{self.relation}" needs the key "{key}"')
+                raise ValueError(f'relation "{self.relation}" requires the key "{key}"')
             if given and not needed:
-                raise ValueError(f'relation "{self.relation}" has no use for the key "{key}": remove it')
+                raise ValueError(f'relation "{self.relation}" does not use the key "{key}"; remove it')
         if self.relation == "within" and self.by is None:
-            raise ValueError('relation "within" needs the key "by", e.g. by = "5%"')
+            raise ValueError('relation "within" requires the key "by", e.g. by = "5%"')
         if self.relation == AGREES and self.by is None and self.value is None:
-            raise ValueError('relation "agrees-with" needs the key "by", e.g. by = "10%", or the key "value"')
+            raise ValueError(
+                'relation "agrees-with" requires the key "by", e.g. by = "10%", or the key "value"'
+            )
         return self
 
     @property
     def against_theory(self) -> bool:
-        """Whether it is held against a closed form."""
+        """Whether the claim compares with a closed form."""
         if self.relation == AGREES:
             return False
         return self.against is not None and self.against.partition(":")[0] == THEORY
 
     @property
     def form(self) -> str:
-        """Which of several closed forms it is held against; empty for the one that says most."""
+        """The closed form that `against` names; empty for the default one."""
         return (self.against or "").partition(":")[2] if self.against_theory else ""
 
     @property
     def margin(self) -> float:
-        """`by` as a proportion (0.05 for "5%"); 0 where the claim has none."""
+        """`by` as a fraction (0.05 for "5%"); 0 without `by`."""
         return 0.0 if self.by is None else units.proportion(self.by)
 
     @property
@@ -177,5 +174,5 @@ class Claim(BaseModel):
 
     @property
     def conditions(self) -> dict[str, Condition]:
-        """`where`, read."""
+        """The parsed `where`."""
         return {key: Condition.parse(text) for key, text in self.where.items()}

@@ -23,7 +23,7 @@ _CONDITION = re.compile(r"\s*(>=|<=|>|<|=)?\s*(.*?)\s*")
 
 @dataclass(frozen=True)
 class Condition:
-    """One filter: comparisons that must all hold. Quantities compare by value, whatever their unit.
+    """One filter: comparisons that must all be true. Quantities are compared by value.
 
     >>> Condition.parse(">=4%").matches("6%"), Condition.parse("2%..8%").matches("10%")
     (True, False)
@@ -37,7 +37,8 @@ class Condition:
     def parse(cls, text: str | int) -> Condition:
         """Reads `VALUE`, `=VALUE`, `>=VALUE`, `<=VALUE`, `>VALUE`, `<VALUE` or `LOW..HIGH` (ends included).
 
-        Raises ValueError where nothing stands to be compared with, or an order is asked of no quantity.
+        Raises:
+            ValueError: for a missing operand, and for an order of values that are not quantities.
         """
         if isinstance(text, int):
             return cls((("=", text),))
@@ -51,13 +52,15 @@ class Condition:
             comparisons = ((sign, operand),)
         for sign, operand in comparisons:
             if not operand:
-                raise ValueError(f'"{text}" compares with nothing: write e.g. ">=4%", "2%..8%" or "20ms"')
+                raise ValueError(
+                    f'"{text}" has no value to compare with; write e.g. ">=4%", "2%..8%" or "20ms"'
+                )
             if sign != "=":
                 units.parse(operand)
         return cls(comparisons)
 
     def matches(self, value: object) -> bool:
-        """Whether a cell's value passes. Values of different kinds (a rate, a duration) never match."""
+        """Returns whether a cell's value matches. Values of different dimensions never match."""
         return all(_compare(sign, value, operand) for sign, operand in self.comparisons)
 
 
@@ -70,5 +73,5 @@ def _compare(sign: str, value: object, operand: str | int) -> bool:
 
 
 def _same_class(value: object, operand: object) -> bool:
-    """Whether both name a class of the same file; a study's author writes its name without the folder."""
+    """Returns whether both name the same class; a condition gives it without the folder."""
     return is_class(value) and is_class(operand) and short(str(value)) == short(str(operand))

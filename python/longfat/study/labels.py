@@ -10,7 +10,7 @@ from longfat.named_classes import is_class, short
 
 
 def label(value: Any) -> str:
-    """A swept value as a short label; a table is named by its kind and its settings.
+    """Returns a short label of a swept value: of a table, its kind and settings.
 
     >>> label("2%"), label(4), label({"kind": "every", "n": 50})
     ('2%', '4', 'every n=50')
@@ -26,7 +26,7 @@ def label(value: Any) -> str:
 
 
 def is_class_of_flows(name: str) -> bool:
-    """Whether the part of a metric's name after the @ is a class of flows by size, not a host.
+    """Returns whether the part of a metric's name after the @ is a size class of flows instead of a host.
 
     >>> is_class_of_flows("G0"), is_class_of_flows("s1")
     (True, False)

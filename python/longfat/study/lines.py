@@ -1,4 +1,4 @@
-"""Line numbers of keys in a TOML file, which `tomllib` does not keep.
+"""Line numbers of keys in a TOML file, which `tomllib` does not report.
 
 The text is cut into statements (a header, or a key with its value), each of which `tomllib` reads by itself.
 So there is no second parser: a statement is whole as soon as it is TOML.
@@ -12,10 +12,10 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 Place = tuple[str | int, ...]
-"""Where a value stands: names of tables and keys, and positions in lists from 0."""
+"""The place of a value: names of tables and keys, and positions in lists from 0."""
 
 LONGEST = 400
-"""Statements over more lines than this are not looked into."""
+"""Statements with more lines than this are skipped."""
 
 _PART = re.compile(r'"([^"]*)"|\[([^\]]*)\]|([^.\[\]"]+)')
 _TAIL = re.compile(r" \(at line (\d+), column \d+\)$| \(at end of document\)$")

@@ -1,4 +1,4 @@
-"""From a study file to a checked study: every mistake is found before the first trial runs."""
+"""Loads a study and checks it completely before the first trial."""
 
 from __future__ import annotations
 
@@ -37,16 +37,15 @@ def load_study(
     Args:
         source: A file's path, a built-in study's name (`arq/loss`), a study file's tables, or a `Study`.
             Tables may hold what `longfat.study.plain` converts.
-        overrides: What to change before it is checked.
-        name: The study's name, where it is not to follow from its file or title.
-        checked: Whether the source has been run already: then its skeleton alone is checked again, since a
-            sweep narrowed by an override leaves claims about what is swept no more, and later versions know
-            other keys.
-        also: A further check of the claims as written, by a package above this one
+        overrides: Changes before the checks.
+        name: The study's name; default: from its file or title.
+        checked: Whether the source has run before. Then only the top-level keys are checked: an override can
+            leave claims about keys that are no longer swept, and later versions can have other keys.
+        also: A further check of the claims as written, from a higher layer
             (`longfat.analysis.expectation.theory_problems`).
 
     Raises:
-        StudyError: (a ValueError) with one line a problem, naming file, key, value and what is allowed.
+        StudyError: (a ValueError) with one line per problem: file, key, value and what is allowed.
     """
     overrides = overrides or Overrides()
     read = read_study(source)
@@ -64,7 +63,7 @@ def load_study(
         text = write_toml(changed)
     found: list[Problem] = []
     if not checked and not isinstance(source, Study):
-        # Against the file as its author wrote it: where --set narrows a sweep, a claim is undecided.
+        # Checks the study as written: a claim is undecided if --set narrows a sweep.
         found += claim_problems(original) or (also(original) if also is not None else [])
     if not checked:
         found += _section_problems(study) or world_problems(study)
@@ -102,7 +101,7 @@ def _parse(read: Source, data: dict[str, Any], touched: Sequence[str], label: st
 
 
 def _meant(location: tuple[str | int, ...], data: dict[str, Any]) -> str | None:
-    """The relation that a claim's wrong word stands for."""
+    """Returns the relation that a wrong relation of a claim probably means."""
     match location:
         case ("claims", int(number), "relation"):
             claim = data["claims"][number]
@@ -111,7 +110,7 @@ def _meant(location: tuple[str | int, ...], data: dict[str, Any]) -> str | None:
 
 
 def _known(location: tuple[str | int, ...]) -> list[str]:
-    """The keys that are known where an unknown one was found: the skeleton nests one level of lists."""
+    """Returns the known keys of the table with an unknown key."""
     models: dict[str, type[BaseModel]] = {
         "claims": Claim,
         "reported": Reported,
@@ -123,19 +122,21 @@ def _known(location: tuple[str | int, ...]) -> list[str]:
 
 
 def _unwritable(value: object, key: str) -> list[Problem]:
-    """Values that TOML knows and a study does not: dates, NaN, infinity."""
+    """Returns problems of values that TOML allows and a study does not: dates, NaN, infinity."""
     if isinstance(value, dict):
         return [p for k, v in value.items() for p in _unwritable(v, f"{key}.{k}" if key else str(k))]
     if isinstance(value, list):
         return [p for i, v in enumerate(value, 1) for p in _unwritable(v, f"{key}[{i}]")]
     if isinstance(value, datetime.date | datetime.time):
         return [
-            Problem(key, f"{value}: a date or time is no value of a study; a duration is text with its unit")
+            Problem(
+                key, f"{value}: a date or time is not a study value; write a duration as text with its unit"
+            )
         ]
     if isinstance(value, float) and not math.isfinite(value):
-        return [Problem(key, f"{value} is no value of a study")]
+        return [Problem(key, f"{value} is not a study value")]
     if value is None or not isinstance(value, str | int | float):
-        return [Problem(key, f"{show(value)} is no value of a study")]
+        return [Problem(key, f"{show(value)} is not a study value")]
     return []
 
 
@@ -153,7 +154,7 @@ def _name_problems(study: Study) -> list[Problem]:
 
 
 def _section_problems(study: Study) -> list[Problem]:
-    """What the native part says of every section that a trial would be run with."""
+    """Returns the native module's problems with the sections of all trials."""
     found: list[Problem] = []
     for cell in sweep.cells(study):
         own = {sweep.own_key(key, cell.protocol): key for key in cell.params}
@@ -162,10 +163,10 @@ def _section_problems(study: Study) -> list[Problem]:
             if swept is None:
                 found.append(Problem(_label(key, cell.protocol), message))
                 continue
-            # A key inside a table that is swept.
+            # A key inside a swept table.
             inner = key.removeprefix(swept).removeprefix(".")
             found.append(Problem(f'sweep."{own[swept]}"', f"{inner}: {message}" if inner else message))
-    # A value that every cell overrides would otherwise be accepted unread.
+    # Also check values that every cell overrides.
     for entry in study.protocols:
         base = sweep.specification(study, entry)
         for key, message in _check_all(base):
@@ -176,7 +177,7 @@ def _section_problems(study: Study) -> list[Problem]:
 
 
 def _check_all(spec: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    """The problems of a trial specification's sections, as (dotted key, message)."""
+    """Yields the problems of a trial specification's sections as (dotted key, message)."""
     for section, settings in spec.items():
         if section == "traffic":
             for flow in settings:

@@ -1,4 +1,4 @@
-"""Whether claims and reported figures speak of what their study has."""
+"""Checks that claims and reported figures refer to protocols, metrics, worlds and keys of their study."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from longfat.worlds import WORLDS
 
 
 def claim_problems(study: Study) -> list[Problem]:
-    """Claims and reported figures must speak of protocols, metrics, worlds and keys that the study has."""
+    """Returns the problems of claims and reported figures."""
     names = [entry.name for entry in study.protocols]
     found: list[Problem] = []
     ids = [claim.id for claim in study.claims]
@@ -33,7 +33,7 @@ def claim_problems(study: Study) -> list[Problem]:
             if name is not None and name not in names:
                 found.append(
                     Problem(
-                        f"{where}.{key}", f'"{name}" is no protocol of this study; {allowed(name, names)}'
+                        f"{where}.{key}", f'"{name}" is not a protocol of this study; {allowed(name, names)}'
                     )
                 )
         try:
@@ -44,7 +44,7 @@ def claim_problems(study: Study) -> list[Problem]:
             found += _value_problems(where, claim, column)
         if claim.world is not None and claim.world not in WORLDS:
             found.append(
-                Problem(f"{where}.world", f'"{claim.world}" is no world; {allowed(claim.world, WORLDS)}')
+                Problem(f"{where}.world", f'"{claim.world}" is not a world; {allowed(claim.world, WORLDS)}')
             )
         if claim.along is not None and claim.along not in study.sweep:
             found.append(
@@ -55,18 +55,20 @@ def claim_problems(study: Study) -> list[Problem]:
         found += _where_problems(study, f"{where}.where", claim.where)
     for i, reported in enumerate(study.reported, 1):
         if reported.protocol not in names:
-            wrong = f'"{reported.protocol}" is no protocol of this study; {allowed(reported.protocol, names)}'
+            wrong = (
+                f'"{reported.protocol}" is not a protocol of this study; {allowed(reported.protocol, names)}'
+            )
             found.append(Problem(f"reported[{i}].protocol", wrong))
         found += _where_problems(study, f"reported[{i}].where", reported.where)
     return found or selection.check(study)
 
 
 _DIMENSIONS = {"bit/s": ("rate",), "s": ("duration",), "B": ("size",)}
-"""What a value may be, by its metric's unit; of a metric without one, what has none in base units either."""
+"""The dimensions of values by the metric's unit. Metrics without a unit take dimensionless values."""
 
 
 def _value_problems(where: str, claim: Claim, column: str) -> list[Problem]:
-    """A value of at-least or at-most must be of its metric's kind."""
+    """Returns a problem if a claim's value has another dimension than its metric."""
     if claim.value is None:
         return []
     unit = str(metrics()[whole_metric(column)]["unit"])

@@ -1,4 +1,4 @@
-"""What the command line says over the study file: `--set KEY=VALUE`, `--repeats`, `--world`, `--quick` ..."""
+"""Overrides of a study by the command line: `--set KEY=VALUE`, `--repeats`, `--world`, `--quick` ..."""
 
 from __future__ import annotations
 
@@ -20,9 +20,10 @@ SKELETON = tuple(key for key in Study.model_fields if key not in _TABLES)
 
 @dataclass(frozen=True)
 class Overrides:
-    """Changes to a study before it is run; `settings` are pairs of dotted key and value (`read_setting`).
+    """Changes to a study before it runs.
 
-    `quick` cuts the changed study to what runs in half a minute (`longfat.study.quick`).
+    `settings` are pairs of dotted key and value (`read_setting`). `quick` reduces the changed study to half a
+    minute (`longfat.study.quick`).
     """
 
     settings: tuple[tuple[str, Any], ...] = ()
@@ -35,7 +36,7 @@ class Overrides:
 
     @property
     def any(self) -> bool:
-        """Whether anything is changed at all."""
+        """Whether anything changes."""
         return (
             bool(self.settings or self.worlds or self.quick)
             or self.repeats is not None
@@ -43,9 +44,10 @@ class Overrides:
         )
 
     def apply(self, data: dict[str, Any]) -> list[str]:
-        """Changes the raw tables of a study file in place; gives the keys that `--set` touched.
+        """Changes the raw tables of a study file in place and returns the keys that `--set` changed.
 
-        Raises ValueError, naming the key, where there is no such key.
+        Raises:
+            ValueError: for an unknown key.
         """
         if self.worlds:
             data["worlds"] = list(self.worlds)
@@ -74,7 +76,7 @@ class Overrides:
 
 
 def _set(data: dict[str, Any], key: str, value: Any) -> list[str]:
-    """Sets one key; gives it as problems name it, in each protocol where it is for all."""
+    """Sets one key. Returns it as problems name it: `protocol.KEY` once per protocol."""
     if "." not in key and key in SKELETON:
         data[key] = value
         return [key]
@@ -86,8 +88,8 @@ def _set(data: dict[str, Any], key: str, value: Any) -> list[str]:
     wrong = roots.problem(key)
     if wrong is not None:
         root = key.partition(".")[0]
-        if root not in roots.words:
-            wrong = f"unknown key; {allowed(root, (*SKELETON, *roots.words))}"
+        if root not in roots.names:
+            wrong = f"unknown key: {allowed(root, (*SKELETON, *roots.names))}"
         raise ValueError(wrong)
     sweep = data.setdefault("sweep", {})
     if isinstance(sweep, dict):
@@ -106,9 +108,9 @@ def _set(data: dict[str, Any], key: str, value: Any) -> list[str]:
 
 
 def _set_path(data: dict[str, Any], value: Any) -> list[str]:
-    """Puts a whole path in the place of the study's, with what the study sweeps of it."""
+    """Replaces the study's path, and removes swept path keys."""
     if "topology" in data:
-        raise ValueError("the study has a [topology], which has several paths")
+        raise ValueError("cannot be set because the study has a [topology]")
     data["path"] = path_model.of_setting(value)
     if isinstance(swept := data.get("sweep"), dict):
         _leave_sweep(swept, "path")
@@ -116,7 +118,7 @@ def _set_path(data: dict[str, Any], value: Any) -> list[str]:
 
 
 def _leave_sweep(sweep: dict[str, Any], key: str) -> None:
-    """Takes a key out of the sweep, with the keys of single protocols that it covers."""
+    """Removes a key from the sweep, with the keys of single protocols that it covers."""
     if key.startswith("protocols.") and (common := f"protocol.{key.split('.', 2)[2]}") in sweep:
         raise ValueError(f"the study sweeps {common} for all protocols: set that key instead")
     for_all = key.removeprefix("protocol.") if key.startswith("protocol.") else ""
@@ -131,7 +133,7 @@ def _tables(value: Any) -> Iterable[dict[str, Any]]:
 
 
 def read_setting(text: str) -> tuple[str, Any]:
-    """Reads `KEY=VALUE`; the value as TOML (numbers, lists, tables, quoted text), else as the text it is.
+    """Reads `KEY=VALUE`. The value is TOML (number, list, table, quoted text) or else plain text.
 
     >>> read_setting("path=@measured.toml")
     ('path', '@measured.toml')

@@ -1,9 +1,8 @@
-"""Path models: a path in a file of its own, as it was measured or as somebody wrote it.
+"""Path models: files that contain a path, measured or written by hand.
 
-The file is TOML. `[path]` has the keys of a study's `[path]`, most often `hops`; `[measured]` may say
-whatever is of interest about where the figures come from (host, time, intervals), which running passes
-over. So a path that was measured is run by `longfat run STUDY --set path=@FILE` and `longfat shell --path
-FILE`.
+The file is TOML. `[path]` has the keys of a study's `[path]`, usually `hops`. `[measured]` documents the
+measurement (host, time, intervals) and does not affect trials. `longfat run STUDY --set path=@FILE` and
+`longfat shell --path FILE` use a model.
 """
 
 from __future__ import annotations
@@ -21,23 +20,24 @@ from longfat.study.vocabulary import allowed, check
 TABLES = ("path", "measured")
 """The tables of a model's file."""
 MARK = "@"
-"""In front of a file's name where a path's table is expected."""
+"""The prefix of a file name that replaces a path's table."""
 MAX_FILE = 1_000_000
-"""A model's file is at most this many bytes."""
+"""The largest model file, in bytes."""
 
 
 @dataclass(frozen=True)
 class PathModel:
-    """A path as a study writes it, and what is known of its measurement."""
+    """A path as a study writes it, and data about its measurement."""
 
     path: dict[str, Any]
     measured: dict[str, Any] = field(default_factory=dict)
 
 
 def read(file: str | Path) -> PathModel:
-    """The model in a file; names of traces in it are meant from the file's folder.
+    """Reads a model. File names of traces in it refer to the model's folder.
 
-    Raises ValueError with one line that names the file, the key and what is allowed.
+    Raises:
+        ValueError: one line with the file, the key and what is allowed.
     """
     name = Path(file)
     try:
@@ -61,7 +61,7 @@ def read(file: str | Path) -> PathModel:
 
     for key in data:
         if key not in TABLES:
-            raise ValueError(f"{place(key)}: {key}: unknown table; {allowed(key, TABLES)}")
+            raise ValueError(f"{place(key)}: {key}: unknown table: {allowed(key, TABLES)}")
     path, measured = data.get("path"), data.get("measured", {})
     if not isinstance(path, dict):
         raise ValueError(f"{name}: path: the table [path] is missing")
@@ -72,7 +72,7 @@ def read(file: str | Path) -> PathModel:
 
 
 def write(file: str | Path, model: PathModel) -> None:
-    """Writes a model for `read`; ValueError where its path is none, OSError where it cannot be written."""
+    """Writes a model; raises ValueError for an invalid path, OSError if the file cannot be written."""
     import tomli_w
 
     from longfat.files import write_whole
@@ -83,10 +83,12 @@ def write(file: str | Path, model: PathModel) -> None:
 
 
 def swept(listed: Any, folder: Path) -> Any:
-    """The points of a sweep of whole paths, with models in place of `@FILE`; others stay as they are.
+    """Returns the points of a sweep of whole paths with the models of `@FILE` points.
 
-    Files are relative to `folder`. A point without a label has its file's name as one. Raises ValueError as
-    `read` does.
+    Files are relative to `folder`. A point without a label is labelled by its file's name.
+
+    Raises:
+        ValueError: as `read`.
     """
     if not isinstance(listed, list):
         return listed
@@ -103,7 +105,7 @@ def _swept(point: Any, folder: Path) -> Any:
 
 
 def of_setting(value: Any) -> Any:
-    """What stands for a path's table: a table as it is, the path of the model in `@FILE`.
+    """Returns the path of a setting: a table unchanged, or the path of the model in `@FILE`.
 
     >>> of_setting({"delay": "5ms"})
     {'delay': '5ms'}
@@ -112,7 +114,7 @@ def of_setting(value: Any) -> Any:
         return read(value.removeprefix(MARK)).path
     if isinstance(value, dict):
         return value
-    raise ValueError("names no key: write path.KEY=VALUE, or path=@FILE for the path model in a file")
+    raise ValueError("has no key; write path.KEY=VALUE, or path=@FILE for a path model")
 
 
 def _refuse(place: Callable[[str], str], path: dict[str, Any]) -> None:

@@ -1,7 +1,7 @@
-"""Conversion of Python values to the plain data of a study file: text, numbers, booleans, lists and tables.
+"""Converts Python values to the plain data of a study file: text, numbers, booleans, lists and tables.
 
-Every entry from Python (`run`, `simulate`, `load_study`, `Path`, `Tcp` and the others) passes its arguments
-through `plain`, so that objects, dicts, tuples, NumPy values and controller classes mix at any depth.
+All functions of the Python API pass their arguments through `plain`, so that objects, dicts, tuples, NumPy
+values and controller classes can be nested in any combination.
 """
 
 from __future__ import annotations
@@ -24,21 +24,21 @@ ACCEPTED = (
 
 @runtime_checkable
 class HasSettings(Protocol):
-    """An object that stands for a table of a study, such as `longfat.Path`."""
+    """An object that represents a table of a study, such as `longfat.Path`."""
 
     def to_study(self) -> dict[str, Any]:
         """Returns the table as plain data."""
 
 
 def plain(value: Any, key: str = "") -> Any:
-    """Returns a value as a study file holds it: `str`, `bool`, `int`, `float`, `list` and `dict` alone.
+    """Returns a value as plain data: `str`, `bool`, `int`, `float`, `list` and `dict`.
 
-    NumPy arrays and scalars, Series and ranges become lists and numbers; a float of NumPy without a fraction
-    becomes a whole number, so that `np.linspace(4, 16, 4)` sweeps a window. A controller class becomes its
-    name. `key` is where the value belongs, for messages.
+    NumPy arrays and scalars, Series and ranges become lists and numbers. A NumPy float without a fraction
+    becomes an integer, so that `np.linspace(4, 16, 4)` sweeps a window. A controller class becomes its name.
+    `key` is the value's key in messages.
 
     Raises:
-        StudyError: naming key, value and type of what cannot be converted.
+        StudyError: for a value that cannot be converted, with key, value and type.
 
     >>> plain({"protocol.window": (4, 8), "sizes": range(2)})
     {'protocol.window': [4, 8], 'sizes': [0, 1]}
@@ -59,9 +59,9 @@ def plain(value: Any, key: str = "") -> Any:
 
 
 def protocol_table(entry: Any) -> Any:
-    """Returns the table that a protocol's name alone stands for; other plain data unchanged.
+    """Returns the table of a protocol given by name, and other plain data unchanged.
 
-    A kind of protocol stands for itself, every other word for TCP with that congestion controller.
+    A name is a kind of protocol, or else a congestion controller for TCP.
 
     >>> protocol_table("go-back-n"), protocol_table("cubic")
     ({'kind': 'go-back-n'}, {'kind': 'tcp', 'congestion': 'cubic'})
@@ -72,15 +72,15 @@ def protocol_table(entry: Any) -> Any:
 
 
 def study_tables(tables: Mapping[str, Any]) -> dict[str, Any]:
-    """Returns the tables of a study as plain data, each of its protocols a table with a name.
+    """Returns the tables of a study as plain data; each protocol is a table with a name.
 
-    A protocol without a name is called after its congestion controller, else after its kind.
+    The default name of a protocol is its congestion controller, or else its kind.
 
     >>> study_tables({"protocols": ["cubic", {"kind": "go-back-n", "window": 8}]})["protocols"][1]["name"]
     'go-back-n'
     """
     data: dict[str, Any] = plain(tables)
-    for key in ("protocols", "traffic"):  # one alone stands for a list of one
+    for key in ("protocols", "traffic"):  # a single entry is a list of one
         if isinstance(data.get(key), str | dict):
             data[key] = [data[key]]
     if isinstance(listed := data.get("protocols"), list):
@@ -91,7 +91,7 @@ def study_tables(tables: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def traffic_table(entry: Any) -> Any:
-    """Returns an entry of the traffic as plain data, whose protocol may be given by its name alone."""
+    """Returns a traffic entry as plain data. Its protocol can be a name."""
     table = plain(entry, "traffic")
     if isinstance(table, dict) and isinstance(protocol := table.get("protocol"), str | dict):
         own = protocol_table(protocol)
@@ -112,7 +112,7 @@ def _table(value: Mapping[Any, Any], key: str) -> dict[str, Any]:
     table = {}
     for inner, entry in value.items():
         if not isinstance(inner, str):
-            raise _refused(inner, key, "a key of a table must be text")
+            raise _refused(inner, key, "keys of tables must be text")
         table[str(inner)] = plain(entry, _below(key, inner))
     return table
 
@@ -122,7 +122,7 @@ def _below(key: str, inner: str) -> str:
 
 
 def _other(value: Any, key: str) -> Any:
-    """A subclass of a plain type, a file's name, or something to iterate over."""
+    """Converts subclasses of plain types, file names and iterables."""
     for of in (str, bool, int, float):
         if isinstance(value, of):
             return of(value)
@@ -137,12 +137,12 @@ def _other(value: Any, key: str) -> Any:
     if isinstance(value, CongestionController):
         name = type(value).__name__
         hint = f'give the class {name}, with settings as {{"kind": {name}, "SETTING": VALUE}}'
-        raise _refused(value, key, f"it is an object, and each connection makes its own: {hint}")
+        raise _refused(value, key, f"it is an object, but each connection creates its own; {hint}")
     raise _refused(value, key, f"allowed: {ACCEPTED}")
 
 
 def _whole(value: Any) -> Any:
-    """A float without a fraction as a whole number, in lists as well."""
+    """Returns floats without a fraction as integers, also in lists."""
     if isinstance(value, list):
         return [_whole(entry) for entry in value]
     return int(value) if isinstance(value, float) and value.is_integer() else value
@@ -160,4 +160,6 @@ def _controller(value: type, key: str) -> str:
 def _refused(value: object, key: str, why: str) -> StudyError:
     shown = repr(value).partition("\n")[0]
     shown = shown if len(shown) <= 60 else f"{shown[:57]}..."
-    return StudyError("", [Problem(key, f"{shown} (type {type(value).__name__}) is no study value: {why}")])
+    return StudyError(
+        "", [Problem(key, f"{shown} (type {type(value).__name__}) is not a study value: {why}")]
+    )

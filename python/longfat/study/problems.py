@@ -1,4 +1,4 @@
-"""How a study's mistakes are told: one line each, naming the file, the key, the value and what is allowed."""
+"""Messages about mistakes in a study: one line each, with file, key, value and what is allowed."""
 
 from __future__ import annotations
 
@@ -11,19 +11,19 @@ from typing import Any
 from longfat.study.vocabulary import allowed
 
 MAX_SHOWN = 20
-"""The most problems that one error lists; the rest are counted."""
+"""The number of problems that one error lists; further ones are counted."""
 
 
 @dataclass(frozen=True)
 class Problem:
-    """One mistake: the dotted key (empty for the file as a whole) and what is wrong with it."""
+    """One mistake: the dotted key (empty for the whole file) and the message."""
 
     key: str
     message: str
 
 
 class StudyError(ValueError):
-    """A study that cannot be run as it stands. Its text is one line a problem."""
+    """An invalid study. The text has one line per problem."""
 
     def __init__(
         self,
@@ -41,7 +41,7 @@ class StudyError(ValueError):
 
 
 def grouped(problems: Iterable[Problem]) -> list[Problem]:
-    """Returns one problem a key: bad values of the same list are named together.
+    """Returns one problem per key, which lists all bad values of the same list.
 
     >>> grouped([Problem("k", '"a" is no rate'), Problem("k", '"b" is no rate'), Problem("k", "1 is odd")])
     [Problem(key='k', message='each of "a" and "b" is no rate; 1 is odd')]
@@ -53,13 +53,13 @@ def grouped(problems: Iterable[Problem]) -> list[Problem]:
         by_key.setdefault(problem.key, {}).setdefault((before, after), []).append(value)
     found = []
     for key, messages in by_key.items():
-        told = [_together(before, values, after) for (before, after), values in messages.items()]
-        found += [Problem(key, "; ".join(told))] if key else [Problem(key, message) for message in told]
+        texts = [_together(before, values, after) for (before, after), values in messages.items()]
+        found += [Problem(key, "; ".join(texts))] if key else [Problem(key, text) for text in texts]
     return found
 
 
 _VALUE = re.compile(r'(|[a-z ]+: [a-z ]*)("(?:[^"\\]|\\.)*"|`[^`]*`|-?[0-9.]+)(?=\W)(.*)', re.DOTALL)
-"""A message that names at its beginning the value that it is about."""
+"""A message that starts with the wrong value."""
 
 
 def _together(before: str, values: Sequence[str], after: str) -> str:
@@ -77,19 +77,19 @@ def _line(
     label: str,
 ) -> str:
     where = (place_of(problem.key) if place_of is not None else None) or origin
-    # A table's own problem may come of one of its keys: an unknown table, an unknown key in it.
+    # The problem of a table can be caused by one of its keys, e.g. an unknown one.
     if any(f"{problem.key}.".startswith(f"{key}.") or _within(problem.key, key) for key in overridden):
         where = label
     return ": ".join(part for part in (where, problem.key, problem.message) if part)
 
 
 def _within(table: str, key: str) -> bool:
-    """Whether a dotted key lies in a table of a section (a section as a whole says nothing of it)."""
+    """Returns whether a dotted key is in a nested table; sections as a whole do not count."""
     return "." in table and key.startswith(f"{table}.")
 
 
 def show(value: object) -> str:
-    """A value as a study file would write it, shortened where it is long.
+    """Returns a value as a study file writes it, shortened to 60 characters.
 
     >>> show("2%"), show(True), show({"kind": "file"})
     ('"2%"', 'true', '{"kind": "file"}')
@@ -99,12 +99,12 @@ def show(value: object) -> str:
 
 
 def from_validation(errors: Sequence[Mapping[str, Any]], data: object) -> list[Problem]:
-    """Problems from the list of pydantic's ValidationError, in this project's words."""
+    """Returns problems from the errors of pydantic's ValidationError."""
     return [Problem(_key(error["loc"], data), _message(error)) for error in errors]
 
 
 def _key(location: Sequence[str | int], data: object) -> str:
-    """A dotted key; an entry of a list is named by its `id` or `name`, else by its number from 1."""
+    """Returns a dotted key. Entries of lists are named by `id` or `name`, else by their number from 1."""
     key = ""
     for part in location:
         inner = data[part] if _has(data, part) else None  # type: ignore[index]
@@ -137,15 +137,13 @@ _KINDS = {
 def _message(error: Mapping[str, Any]) -> str:
     kind, value, context = error["type"], error.get("input"), error.get("ctx", {})
     if kind == "extra_forbidden":
-        return f"unknown key; {allowed(str(error['loc'][-1]), error['known'])}"
+        return f"unknown key: {allowed(str(error['loc'][-1]), error['known'])}"
     if kind == "missing":
         return "is missing"
     if kind == "literal_error":
-        words = [word.strip().strip("'") for word in context["expected"].replace(" or ", ", ").split(",")]
+        known = [name.strip().strip("'") for name in context["expected"].replace(" or ", ", ").split(",")]
         meant = error.get("meant")
-        hint = (
-            f'allowed: {", ".join(words)}; did you mean "{meant}"?' if meant else allowed(str(value), words)
-        )
+        hint = f'did you mean "{meant}"? allowed: {", ".join(known)}' if meant else allowed(str(value), known)
         return f"{show(value)} is not known; {hint}"
     if kind in _KINDS:
         return f"{show(value)}: must be {_KINDS[kind]}"
@@ -158,7 +156,7 @@ def _message(error: Mapping[str, Any]) -> str:
             f"{show(value)} is not a valid name: use letters, digits, - and _; start with a letter or digit"
         )
     if kind in ("too_short", "string_too_short"):
-        return "is empty: at least one is needed"
+        return "is empty; at least one value is required"
     if kind == "value_error":
         return str(context["error"])
     return f"{show(value)}: {error['msg']}"

@@ -1,9 +1,8 @@
-"""`--quick`: what a study can answer in half a minute on two cores.
+"""`--quick`: reduces a study to half a minute on two cores.
 
-A study is cut step by step until the estimate of its work (`longfat.study.work`) is within the budget:
-fewer trials, fewer values of each sweep (the ends and what lies evenly between them), shorter trials, smaller
-files. A value that a claim needs stays, and three trials, below which no claim is decided. What the command
-line sets stays too.
+Steps reduce a study until the estimate of its work (`longfat.study.work`) is within the budget: fewer trials,
+fewer swept values (the ends and evenly spaced ones between), shorter trials, smaller files. Values that a
+claim needs, settings of the command line, and three trials per cell stay.
 """
 
 from __future__ import annotations
@@ -22,38 +21,38 @@ from longfat.study.vocabulary import canonical
 from longfat.study.work import work
 
 SECONDS = 20.0
-"""What cutting aims at: how long all trials take by the estimate. A report takes a few seconds more."""
+"""The budget: estimated seconds of all trials. A report takes a few seconds more."""
 SPARE = 0.5
-"""Seconds that simulated trials may take beyond that where trials on wall time alone take as long."""
+"""Extra seconds for simulated trials if real-time trials use up the budget."""
 PACKETS_PER_SECOND = 1.5e6
-"""Packets on links that two cores simulate in a second, at least in most studies."""
+"""Packets on links that two cores simulate per second in most studies."""
 TRIAL = 5_000.0
-"""Packets that setting up a simulated trial costs as much time as."""
+"""The set-up time of a simulated trial, in packets."""
 START_S = 0.7
-"""What starting a trial on wall time takes, in s."""
+"""The time to start a real-time trial, in s."""
 SHORTEST_S = 1.0
-"""No trial that goes on for a time is made shorter than this."""
+"""The shortest duration of a trial, in s."""
 SMALLEST_BYTES = 20_000
-"""No file is made smaller than this."""
+"""The smallest file, in bytes."""
 FEWEST_REQUESTS = 5
 _ALL = 10**9
 
 
 @dataclass(frozen=True)
 class Lanes:
-    """Trials on wall time that run at once, and the packets a second at which they have no room left."""
+    """Concurrent real-time trials of a world, and their total limit in packets per second."""
 
     jobs: int
     packets_per_second: float
 
 
 LANES = {"relay": Lanes(16, 5_000.0), "netns": Lanes(4, 12_000.0)}
-"""Of each world on wall time, on two cores (`longfat.runner.relay`, `longfat.runner.netns`)."""
+"""The limits of real-time worlds on two cores (`longfat.runner.relay`, `longfat.runner.netns`)."""
 
 
 @dataclass(frozen=True)
 class Step:
-    """Most trials a cell, most values of a sweep, and the part that is left of times and sizes."""
+    """The largest number of trials and of swept values, and the remaining part of times and sizes."""
 
     trials: int
     values: int
@@ -61,7 +60,7 @@ class Step:
 
 
 TRIALS = (20, 10, 5)
-"""Most simulated trials of a cell that are tried, one after the other."""
+"""Numbers of simulated trials per cell, in the order in which they are tried."""
 STEPS = (
     *(Step(trials, _ALL) for trials in TRIALS),
     *(Step(5, values) for values in (5, 3)),
@@ -70,7 +69,7 @@ STEPS = (
     *(Step(MIN_TRIALS, 2, 1 / part) for part in (8, 16)),
     *(Step(MIN_TRIALS, 1, 1 / part) for part in (8, 16, 32, 64)),
 )
-"""From the mildest cut to the deepest. A sweep along which a claim has a trend keeps two values."""
+"""From the mildest reduction to the strongest. A sweep with a trend keeps two values."""
 
 _TIMES = ("duration", "warm_up", "start", "stagger", "start_jitter")
 
@@ -81,16 +80,16 @@ def cut(
     given: Collection[str],
     repeats: int | None,
 ) -> tuple[dict[str, Any], list[str]]:
-    """Cuts a study's tables to the budget.
+    """Reduces a study's tables to the budget.
 
     Args:
-        data: The tables of a valid study; they are left as they are.
+        data: The tables of a valid study; not changed.
         parse: Makes a study of tables.
-        given: Dotted keys that the command line has set.
-        repeats: The number of trials that the command line has set, if any.
+        given: Dotted keys set by the command line.
+        repeats: The number of trials set by the command line.
 
     Returns:
-        The tables, and a phrase for each cut.
+        The tables, and a phrase for each reduction.
     """
     study = parse(data)
 
@@ -102,16 +101,16 @@ def cut(
         made, seconds = attempt(step)
         if seconds <= SECONDS:
             break
-    # Where trials on wall time have forced the cuts, there is room for more simulated ones.
+    # If real-time trials caused the reduction, there is time for more simulated ones.
     for trials in (trials for trials in TRIALS if trials > step.trials):
         richer, more = attempt(replace(step, trials=trials))
         if more <= max(SECONDS, seconds + SPARE):
-            return richer.data, richer.told
-    return made.data, made.told
+            return richer.data, richer.phrases
+    return made.data, made.phrases
 
 
 def cost(study: Study) -> float:
-    """Returns the seconds that all trials of a study take on two cores, by the estimate of their work."""
+    """Returns the estimated seconds of all trials of a study on two cores."""
     packets, lanes, longest = 0.0, 0.0, 0.0
     for cell in sweep.cells(study):
         trials, one = study.trials_in(cell.world), work(cell.spec)
@@ -119,7 +118,7 @@ def cost(study: Study) -> float:
         if at_once is None:
             packets += trials * (one.packets + TRIAL)
             continue
-        # Simulated once, to know its load.
+        # One simulation determines the load.
         packets += one.packets + TRIAL
         load = one.packets / one.seconds / at_once.packets_per_second if one.seconds > 0 else 0.0
         lanes += trials * (one.seconds + START_S) * min(1.0, max(1 / at_once.jobs, load))
@@ -128,12 +127,12 @@ def cost(study: Study) -> float:
 
 
 class _Cut:
-    """A study's tables after one step, and what was cut of them."""
+    """A study's tables after one step, and phrases about the reductions."""
 
     def __init__(
         self, data: dict[str, Any], study: Study, step: Step, given: frozenset[str], repeats: int | None
     ) -> None:
-        self.data, self.told = data, list[str]()
+        self.data, self.phrases = data, list[str]()
         self._study, self._step, self._given = study, step, given
         if repeats is None:
             self._cut_trials()
@@ -144,21 +143,21 @@ class _Cut:
         self._shrink("requests", FEWEST_REQUESTS, int)
 
     def _cut_trials(self) -> None:
-        study, told = self._study, {}
+        study, trials = self._study, {}
         for world in study.worlds:
             most = MIN_TRIALS if world in LANES else self._step.trials
-            told[world] = min(study.trials_in(world), most)
+            trials[world] = min(study.trials_in(world), most)
         before = {world: study.trials_in(world) for world in study.worlds}
-        self.data["repeats"] = max(told.values())
-        self.data["repeats_in"] = {w: n for w, n in told.items() if n != self.data["repeats"]}
+        self.data["repeats"] = max(trials.values())
+        self.data["repeats_in"] = {w: n for w, n in trials.items() if n != self.data["repeats"]}
         for key in ("precision", "max_repeats"):
             self.data.pop(key, None)
         if study.precision is not None:
-            self.told.append(f"no precision of {study.precision}")
-        for world, n in told.items():
+            self.phrases.append(f"no precision of {study.precision}")
+        for world, n in trials.items():
             if n < before[world]:
-                where = f" in {world}" if len(told) > 1 else ""
-                self.told.append(f"{n} of {before[world]} trials{where}")
+                where = f" in {world}" if len(trials) > 1 else ""
+                self.phrases.append(f"{n} of {before[world]} trials{where}")
 
     def _thin(self, key: str) -> None:
         every = sweep.values(self._study.sweep[key])
@@ -169,7 +168,7 @@ class _Cut:
         written = zip(every, sweep.listed(self._study.sweep[key]), strict=True)
         self.data["sweep"][key] = [point for value, point in written if canonical(value) in shown]
         named = ", ".join(label(value) for value in kept)
-        self.told.append(f"{key} {named} ({len(kept)} of {len(every)} values)")
+        self.phrases.append(f"{key} {named} ({len(kept)} of {len(every)} values)")
 
     def _shorten(self) -> None:
         own = self.data["workload"]
@@ -186,7 +185,7 @@ class _Cut:
                 seconds = units.number(workload.get(key))
                 if seconds:
                     workload[key] = f"{max(round(seconds * left * 1000), 1)}ms"
-        self.told.append(f"{label(own['duration'])} instead of {before} a trial")
+        self.phrases.append(f"{label(own['duration'])} instead of {before} a trial")
 
     def _shrink(self, key: str, least: int, written: Callable[[int], Any]) -> None:
         own = self.data["workload"]
@@ -196,11 +195,11 @@ class _Cut:
         left = max(round(whole * self._step.part), min(round(whole), least))
         if left < round(whole):
             before, own[key] = own[key], written(left)
-            self.told.append(f"{key} {own[key]} instead of {before}")
+            self.phrases.append(f"{key} {own[key]} instead of {before}")
 
 
 def _kept(claims: Sequence[Claim], key: str, every: Sequence[Any], most: int) -> list[Any]:
-    """The values of a sweep that stay: both ends and what lies evenly between, and what claims need."""
+    """Returns the remaining values of a sweep: the ends, evenly spaced ones between, and those of claims."""
     count, trend = len(every), any(claim.along == key and claim.relation in TRENDS for claim in claims)
     most = max(most, 2) if trend else most
     if count <= most:
@@ -213,7 +212,7 @@ def _kept(claims: Sequence[Claim], key: str, every: Sequence[Any], most: int) ->
 
 
 def _needed(claim: Claim, key: str, every: Sequence[Any], kept: set[int]) -> set[int]:
-    """The values that must stay as well for a claim to have a cell, or a trend of two points."""
+    """Returns further values without which a claim has no cell, or a trend fewer than two points."""
     condition = claim.conditions.get(key)
     matching = [n for n, value in enumerate(every) if condition is None or condition.matches(value)]
     needed: set[int] = set()

@@ -161,5 +161,5 @@ def _as_study_error(origin: str, error: ValueError) -> StudyError:
 
 
 def _slug(title: object) -> str:
-    words = re.sub(r"[^a-z0-9]+", "-", title.lower()).strip("-") if isinstance(title, str) else ""
-    return words[:60].rstrip("-") or "study"
+    slug = re.sub(r"[^a-z0-9]+", "-", title.lower()).strip("-") if isinstance(title, str) else ""
+    return slug[:60].rstrip("-") or "study"

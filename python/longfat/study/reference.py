@@ -85,21 +85,23 @@ def rows(
         content = properties[key]
         if depth and ("const" in content or _is_kind_by_example(key, content)):
             continue  # The row above names the kind.
-        scalars, tables, words = alternatives(content, definitions)
-        values = " | ".join([*scalars, *(["words below"] if words else []), *(["table"] if tables else [])])
+        scalars, tables, choices = alternatives(content, definitions)
+        values = " | ".join(
+            [*scalars, *(["values below"] if choices else []), *(["table"] if tables else [])]
+        )
         default = "required" if key in required else plain_default(content.get("default"))
         yield Row(depth, key, values, default, description(content, definitions))
-        for word, help_text in words.items():
-            yield Row(depth + 1, f'"{word}"', "", "", help_text)
-        named: set[str] = set()
+        for choice, help_text in choices.items():
+            yield Row(depth + 1, f'"{choice}"', "", "", help_text)
+        shown: set[str] = set()
         for table in tables:
             keys = frozenset(table["properties"])
             kind = kind_of(table, definitions)
             place = next((name for name, *known in documented if known == [keys, kind]), "")
             if place:
-                if place not in named:
+                if place not in shown:
                     yield Row(depth + 1, "{...}", "", "", f"a table with the keys of {place}")
-                named.add(place)
+                shown.add(place)
             elif keys <= set(properties) and not kind:
                 yield Row(depth + 1, "{...}", "", "", "a table with any of the other keys here")
             else:
@@ -115,26 +117,26 @@ def alternatives(
     content = resolve(content, definitions)
     scalars: list[str] = []
     tables: list[dict[str, Any]] = []
-    words: dict[str, str] = {}
+    named: dict[str, str] = {}
     nested = content.get("anyOf") or content.get("oneOf")
     if nested:
         for alternative in nested:
-            inner_scalars, inner_tables, inner_words = alternatives(alternative, definitions)
+            inner_scalars, inner_tables, inner_named = alternatives(alternative, definitions)
             scalars += [text for text in inner_scalars if text not in scalars]
             tables += inner_tables
-            words |= inner_words
+            named |= inner_named
     elif "const" in content:
-        words[str(content["const"])] = description(content, definitions)
+        named[str(content["const"])] = description(content, definitions)
     elif content.get("properties"):
         tables.append(content)
     elif text := _scalar(content):
         scalars.append(text)
-    return scalars, tables, words
+    return scalars, tables, named
 
 
 def _scalar(content: Mapping[str, Any]) -> str:
     if "enum" in content:
-        return " | ".join(str(word) for word in content["enum"] if word is not None)
+        return " | ".join(str(value) for value in content["enum"] if value is not None)
     if examples := content.get("examples"):
         return f'"{examples[0]}"'
     kinds = content.get("type", "")
@@ -150,11 +152,11 @@ def _scalar(content: Mapping[str, Any]) -> str:
 def kind_of(table: Mapping[str, Any], definitions: dict[str, Any]) -> str:
     """Returns the key that identifies a table's kind, with its value; empty if the table has no kinds."""
     for key, content in table["properties"].items():
-        word = only_word(content, definitions)
-        if word is None and _is_kind_by_example(key, content):
-            word = str(content["examples"][0])
-        if word is not None:
-            return f'{{ {key} = "{word}" }}'
+        value = only_value(content, definitions)
+        if value is None and _is_kind_by_example(key, content):
+            value = str(content["examples"][0])
+        if value is not None:
+            return f'{{ {key} = "{value}" }}'
     return ""
 
 
@@ -163,12 +165,12 @@ def _is_kind_by_example(key: str, content: Mapping[str, Any]) -> bool:
     return key == "kind" and "examples" in content
 
 
-def only_word(content: dict[str, Any], definitions: dict[str, Any]) -> str | None:
+def only_value(content: dict[str, Any], definitions: dict[str, Any]) -> str | None:
     """Returns the only value that a key accepts; None if it accepts several."""
     content = resolve(content, definitions)
     listed = content.get("oneOf") or content.get("anyOf") or [content]
-    words = content.get("enum") or [one["const"] for one in listed if "const" in one]
-    return str(words[0]) if len(words) == 1 and len(listed) == 1 else None
+    values = content.get("enum") or [one["const"] for one in listed if "const" in one]
+    return str(values[0]) if len(values) == 1 and len(listed) == 1 else None
 
 
 def description(content: dict[str, Any], definitions: dict[str, Any]) -> str:

@@ -1,4 +1,4 @@
-"""The JSON Schema of a whole study file: the skeleton from here, everything else from the native part."""
+"""The JSON Schema of a whole study file: top-level keys from Python, all others from the native module."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _REFERENCE = "#/$defs/"
 
 
 def study_schema() -> dict[str, Any]:
-    """A schema (draft 2020-12) by which editors complete and check study files."""
+    """Returns a schema (draft 2020-12) for editors."""
     schema = Study.model_json_schema(by_alias=True)
     definitions: dict[str, Any] = schema.setdefault("$defs", {})
     adopted = {section: _adopt(section, definitions) for section in SECTIONS}
@@ -62,7 +62,7 @@ def _optional(schema: dict[str, Any]) -> dict[str, Any]:
 
 
 def _adopt(section: Section, definitions: dict[str, Any]) -> dict[str, Any]:
-    """A section's schema, its definitions moved to the whole's and renamed where another has the name."""
+    """Moves a section's definitions to the whole schema, renamed on conflicts, and returns its own schema."""
     own = copy.deepcopy(vocabulary()[section])
     own.pop("$schema", None)
     inner: dict[str, Any] = own.pop("$defs", {})
@@ -88,7 +88,7 @@ def _renamed(value: Any, names: dict[str, str]) -> Any:
 
 
 def resolve(schema: dict[str, Any], definitions: dict[str, Any]) -> dict[str, Any]:
-    """A schema with its reference, if it has one, replaced by what it refers to (its own words stay)."""
+    """Returns a schema with its reference resolved; its own keys take precedence."""
     if "$ref" not in schema:
         return schema
     target = resolve(definitions[schema["$ref"].removeprefix(_REFERENCE)], definitions)
@@ -100,9 +100,9 @@ def resolve(schema: dict[str, Any], definitions: dict[str, Any]) -> dict[str, An
 
 
 def variants(schema: dict[str, Any], definitions: dict[str, Any]) -> list[dict[str, Any]]:
-    """The alternatives of a section that has kinds, resolved; the schema itself where it has none.
+    """Returns the resolved alternatives of a section with kinds, or the schema itself.
 
-    Alternatives that have alternatives themselves are taken apart, and keep the keys that these share.
+    Nested alternatives are flattened and keep their shared keys.
     """
     schema = resolve(schema, definitions)
     listed = schema.get("oneOf") or schema.get("anyOf")
@@ -122,7 +122,7 @@ def variants(schema: dict[str, Any], definitions: dict[str, Any]) -> list[dict[s
 
 
 def _with_name(protocol: dict[str, Any], name: dict[str, Any], definitions: dict[str, Any]) -> dict[str, Any]:
-    """An entry's schema whose every kind also takes the name that the study gives it."""
+    """Returns an entry's schema with a required name in each kind."""
     named = []
     for variant in variants(protocol, definitions):
         properties = {"name": name, **variant.get("properties", {})}
@@ -142,7 +142,7 @@ def _with_name(protocol: dict[str, Any], name: dict[str, Any], definitions: dict
 
 
 def _labelled(content: dict[str, Any]) -> dict[str, Any]:
-    """A value, or a table of it and a label."""
+    """Returns the schema of a value, or of a table with the value and a label."""
     named = {
         "type": "object",
         "properties": {LABEL: {"type": "string", "minLength": 1}, VALUE: content},
@@ -155,7 +155,7 @@ def _labelled(content: dict[str, Any]) -> dict[str, Any]:
 def _sweep(
     plain: dict[str, Any], adopted: dict[Section, dict[str, Any]], definitions: dict[str, Any]
 ) -> dict[str, Any]:
-    """The sweep's schema, which knows the keys that can be swept."""
+    """Returns the sweep's schema with the keys that can be swept."""
     values = plain["additionalProperties"]
     listed, span = values["anyOf"]
     properties: dict[str, Any] = {}
@@ -171,7 +171,7 @@ def _sweep(
     properties[PATH] = {
         **listed,
         "items": _labelled({"type": ["object", "string"]}),
-        "description": "Whole paths: tables of a path's keys, or path models as @FILE.",
+        "description": "Whole paths: tables of path keys, or path models as @FILE.",
     }
     tables = "|".join(section for section in SECTIONS if section != "traffic")
     nested = rf"^({tables}|(protocols|traffic)\.[^.]+)\."

@@ -1,4 +1,4 @@
-"""Which cells a claim is about, and which of them stand against each other."""
+"""The cells that a claim is about, in pairs to compare."""
 
 from __future__ import annotations
 
@@ -19,30 +19,30 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Pairing:
-    """A cell of the claim's protocol, and the cell it is held against (None where the claim has no other)."""
+    """A cell of the claim's protocol, and the cell to compare with (None for claims about one cell)."""
 
     of: Cell
     against: Cell | None
 
     def value(self, key: str) -> Any:
-        """The value of a dotted key: that of the claim's protocol, else that of the other."""
+        """Returns the value of a dotted key in the first cell, else in the second."""
         value = self.of.value(key)
         return self.against.value(key) if value is None and self.against is not None else value
 
 
 @dataclass(frozen=True)
 class Series:
-    """The points of a trend in order of the key it goes along; `fixed` are the other swept keys."""
+    """The points of a trend in order of its key; `fixed` are the other swept keys."""
 
     fixed: dict[str, Any]
     points: list[Pairing]
 
 
 def pairings(claim: Claim, world: str, cells: Sequence[Cell]) -> list[Pairing]:
-    """The cells of one world that a claim is about, each with its counterpart, in the order of the study.
+    """Returns the cells of one world that a claim is about, each with its counterpart, in the study's order.
 
-    Two protocols meet where all swept keys that both have are equal; the theory of a cell is a cell of the
-    same specification.
+    Cells of two protocols are counterparts if all swept keys that both have are equal. The theory of a cell
+    is a cell with the same specification.
     """
     own = [cell for cell in cells if cell.world == world and cell.protocol == claim.of]
     if claim.against is None:
@@ -64,7 +64,7 @@ def _meet(one: Cell, other: Cell) -> bool:
 
 
 def series(claim: Claim, found: Iterable[Pairing]) -> list[Series]:
-    """The pairings as trends along `claim.along`, one for each combination of the other swept keys."""
+    """Returns the pairings as trends along `claim.along`, one per combination of the other swept keys."""
     along = claim.along or ""
     groups: dict[str, Series] = {}
     for pairing in found:
@@ -77,16 +77,15 @@ def series(claim: Claim, found: Iterable[Pairing]) -> list[Series]:
 
 
 def claim_worlds(claim: Claim, worlds: Sequence[str]) -> list[str]:
-    """The worlds that a claim is judged in; what is held against a world has no verdict in that one."""
+    """Returns the worlds in which a claim has a verdict, without the world that it compares with."""
     other = claim.against if claim.relation == AGREES else None
     return [world for world in worlds if claim.world in (None, world) and world != other]
 
 
 def check(study: Study) -> list[Problem]:
-    """Claims that no run could answer: they match no cell, or what they match has no trend.
+    """Returns problems of claims that no run can decide: no matching cell, or no trend.
 
-    Expects a study whose names are checked: its claims name protocols, metrics and swept keys that exist, and
-    its sweep can be carried out.
+    The study's names and its sweep must have passed their checks.
     """
     cells = sweep.cells(study)
     return [problem for claim in study.claims for problem in _check_claim(claim, study, cells)]
@@ -96,15 +95,15 @@ def _check_claim(claim: Claim, study: Study, cells: Sequence[Cell]) -> list[Prob
     where = f"claims[{claim.id}]"
     if claim.against == claim.of:
         return [
-            Problem(f"{where}.against", f'"{claim.of}" is the protocol that the claim is about: name another')
+            Problem(f"{where}.against", f'"{claim.of}" is the protocol of the claim itself; name another')
         ]
     if claim.relation == AGREES and (problem := _check_other_world(claim, study)) is not None:
         return [problem]
     worlds = claim_worlds(claim, study.worlds)
     if not worlds:
-        message = f'"{claim.world}" is no world of this study; {allowed(str(claim.world), study.worlds)}'
+        message = f'"{claim.world}" is not a world of this study; {allowed(str(claim.world), study.worlds)}'
         return [Problem(f"{where}.world", message)]
-    # Every world has the same points, so the first stands for all.
+    # Every world has the same points, so the first represents all.
     found = pairings(claim, worlds[0], cells)
     if not found:
         return [Problem(f"{where}.where", "matches no cell of this study")]
@@ -116,12 +115,10 @@ def _check_claim(claim: Claim, study: Study, cells: Sequence[Cell]) -> list[Prob
 def _check_other_world(claim: Claim, study: Study) -> Problem | None:
     where, other = f"claims[{claim.id}]", str(claim.against)
     if other not in study.worlds:
-        message = f'"{other}" is no world of this study; {allowed(other, study.worlds)}'
+        message = f'"{other}" is not a world of this study; {allowed(other, study.worlds)}'
         return Problem(f"{where}.against", message)
     if claim.world == other or study.worlds == [other]:
-        return Problem(
-            f"{where}.against", f'"{other}" is the only world that is left to compare: name another'
-        )
+        return Problem(f"{where}.against", f'"{other}" is the only world to compare; name another')
     return None
 
 
@@ -131,12 +128,12 @@ def _check_trend(claim: Claim, group: Series) -> Problem | None:
     numbers = [units.number(value) for value in values]
     if None in numbers:
         strange = show(values[numbers.index(None)])
-        return Problem(f"{where}.along", f"{strange} has no place in an order: a trend goes along quantities")
+        return Problem(f"{where}.along", f"{strange} is not a quantity; a trend requires quantities")
     if len(values) < 2:
-        return Problem(f"{where}.where", f"leaves one point along {along}: a trend needs two or more")
+        return Problem(f"{where}.where", f"leaves one point along {along}; a trend requires at least two")
     if claim.after is not None and units.number(claim.after) not in numbers[:-1]:
         known = allowed(str(claim.after), map(str, values[:-1]))
         return Problem(
-            f"{where}.after", f"{show(claim.after)} is no point of the sweep that others follow; {known}"
+            f"{where}.after", f"{show(claim.after)} is not a swept value before the last one; {known}"
         )
     return None

@@ -1,7 +1,6 @@
-"""The skeleton of a study file: the part that Python owns.
+"""The top-level keys of a study file.
 
-What stands inside `path`, `topology`, `workload`, each protocol and each traffic is declared in Rust and
-only carried here.
+The keys of `path`, `topology`, `workload`, protocols and traffic are declared in Rust.
 """
 
 from __future__ import annotations
@@ -25,16 +24,16 @@ from longfat.study.vocabulary import allowed, resolve_metrics, unknown
 from longfat.worlds import WORLDS
 
 MAX_TRIALS = 1_000_000
-"""The most repeats that a study may ask for."""
+"""The largest number of repeats."""
 MAX_REPEATS_FACTOR = 10
-"""Where a precision is set without `max_repeats`, at most this many times `repeats` are made."""
+"""The default of `max_repeats` with a precision, in multiples of `repeats`."""
 
 
 def _range_or_list() -> dict[str, Any]:
     scalar = {"type": ["string", "integer"]}
     span = {
         "type": "object",
-        "description": "From, to and step, with units; both ends included.",
+        "description": "From, to and step, with units; both ends are included.",
         "properties": {"from": scalar, "to": scalar, "step": scalar},
         "required": ["from", "to", "step"],
         "additionalProperties": False,
@@ -49,7 +48,7 @@ _Name = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_-]*$")]
 
 
 class TrafficEntry(BaseModel):
-    """Flows beside the measured ones: their name in this study, and their settings."""
+    """Flows that share the network with the measured ones: their name and settings."""
 
     model_config = ConfigDict(extra="allow", frozen=True, strict=True)
 
@@ -57,12 +56,12 @@ class TrafficEntry(BaseModel):
 
     @property
     def settings(self) -> dict[str, Any]:
-        """The entry as a trial's specification has it, its name included."""
+        """The entry in a trial's specification, with its name."""
         return {"name": self.name, **(self.model_extra or {})}
 
 
 class ProtocolEntry(BaseModel):
-    """One protocol that takes part: its name in this study, and its settings."""
+    """One protocol: its name in this study, and its settings."""
 
     model_config = ConfigDict(extra="allow", frozen=True, strict=True)
 
@@ -72,7 +71,7 @@ class ProtocolEntry(BaseModel):
     @classmethod
     def _name_is_free(cls, name: str) -> str:
         if name == THEORY:
-            raise ValueError(f'"{THEORY}" stands for the closed form in claims: choose another name')
+            raise ValueError(f'"{THEORY}" is the closed form in claims; choose another name')
         return name
 
     @property
@@ -82,14 +81,12 @@ class ProtocolEntry(BaseModel):
 
 
 class Reported(BaseModel):
-    """A figure of the study's source, shown beside the measurement."""
+    """A figure of the study's source, shown next to the measurement."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
 
-    protocol: str = Field(description="Name of the protocol that the figure is about.")
-    where: Where = Field(
-        default_factory=dict, description='Cells that it is about, e.g. {"path.loss" = "2%"}.'
-    )
+    protocol: str = Field(description="Name of the protocol.")
+    where: Where = Field(default_factory=dict, description='Conditions on cells, e.g. {"path.loss" = "2%"}.')
     goodput: str | None = Field(None, description='Goodput with its unit, e.g. "0.239Mbit/s".')
     completion: str | None = Field(None, description='Completion time with its unit, e.g. "12s".')
 
@@ -97,14 +94,14 @@ class Reported(BaseModel):
     @classmethod
     def _has_its_unit(cls, value: str | None) -> str | None:
         if value is not None and units.parse(value).dimension not in ("rate", "duration"):
-            raise ValueError(f'{show(value)} is neither a rate nor a time: write e.g. "0.239Mbit/s" or "12s"')
+            raise ValueError(f'{show(value)} is neither a rate nor a time; write e.g. "0.239Mbit/s" or "12s"')
         return value
 
 
 class Study(BaseModel):
-    """A question to a transport, as a study file asks it.
+    """A study: networks, protocols, workload, sweep and claims.
 
-    Load one with `longfat.study.load_study`, which also checks what the native part declares.
+    `longfat.study.load_study` loads one and checks it completely.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True, title="longfat study")
@@ -114,52 +111,53 @@ class Study(BaseModel):
         description="Study file or built-in study whose keys apply unless this study sets them, "
         'e.g. "arq/loss" or { study = "arq/loss", without = ["claims"] }.',
     )
-    title: Annotated[str, Field(min_length=1)] = Field(description="The question, in a line.")
-    source: str | None = Field(None, description="Where the experiment comes from.")
-    description: str | None = Field(None, description="What is compared, and why.")
-    notes: str | list[str] | None = Field(None, description="What a reader of the answer should know.")
+    title: Annotated[str, Field(min_length=1)] = Field(description="The question, on one line.")
+    source: str | None = Field(None, description="Source of the experiment.")
+    description: str | None = Field(None, description="What the study compares, and why.")
+    notes: str | list[str] | None = Field(None, description="Assumptions and remarks, shown in the report.")
     worlds: Annotated[list[str], Field(min_length=1)] = Field(
-        default=["sim"], description=f"Where the trials run: {', '.join(WORLDS)}."
+        default=["sim"], description=f"Worlds in which the trials run: {', '.join(WORLDS)}."
     )
     repeats: Annotated[int, Field(ge=1, le=MAX_TRIALS)] = Field(20, description="Trials of each cell.")
     repeats_in: dict[str, Annotated[int, Field(ge=1, le=MAX_TRIALS)]] = Field(
         default_factory=dict,
-        description="Worlds with another number of trials, e.g. { relay = 3 }: wall time is dear.",
+        description="Trials of each cell by world, e.g. { relay = 3 }.",
     )
     max_repeats: Annotated[int, Field(ge=1, le=MAX_TRIALS)] | None = Field(
         None,
-        description=f"Most trials of a cell with a precision; default: {MAX_REPEATS_FACTOR} times repeats.",
+        description=f"Largest number of trials of a cell with a precision; default: "
+        f"{MAX_REPEATS_FACTOR} times repeats.",
     )
     seed: Annotated[int, Field(ge=0, le=2**63 - 1)] = Field(
-        1, description="What all randomness derives from; same study, seed and version: same records."
+        1, description="Random seed. The same study, seed and version give the same records."
     )
     precision: str | None = Field(
         None,
-        description='Repeat until the interval of the main metric is within this of its mean, e.g. "5%".',
+        description='Repeat until the CI of the main metric is within this part of its mean, e.g. "5%".',
     )
     show: list[str] = Field(
         default_factory=list,
         description='Metrics in tables and charts, the main one first, e.g. ["goodput", "rtt_p50"]; '
-        "default: by the workload.",
+        "default: depends on the workload.",
     )
-    path: dict[str, Any] | None = Field(None, description="The network between two hosts.")
-    topology: dict[str, Any] | None = Field(
-        None, description="The network among several hosts, in place of path."
+    path: dict[str, Any] | None = Field(None, description="Network between two hosts.")
+    topology: dict[str, Any] | None = Field(None, description="Network of several hosts, instead of path.")
+    workload: dict[str, Any] = Field(description="Data to transfer.")
+    protocols: Annotated[list[ProtocolEntry], Field(min_length=1)] = Field(
+        description="Protocols to compare."
     )
-    workload: dict[str, Any] = Field(description="What is transferred.")
-    protocols: Annotated[list[ProtocolEntry], Field(min_length=1)] = Field(description="What is compared.")
     traffic: list[TrafficEntry] = Field(
-        default_factory=list, description="Flows beside the measured ones, which share the network with them."
+        default_factory=list, description="Flows that share the network with the measured ones."
     )
     sweep: dict[str, SweepValues] = Field(
         default_factory=dict,
-        description="Keys that take several values (path.loss, workload.size, protocol.window for all, "
-        "protocols.NAME.window for one, traffic.NAME.count); several keys give every combination.",
+        description="Keys with several values (path.loss, workload.size, protocol.window for all protocols, "
+        "protocols.NAME.window for one). Several keys give all combinations.",
     )
-    claims: list[Claim] = Field(
-        default_factory=list, description="What the source says, to be held against the run."
+    claims: list[Claim] = Field(default_factory=list, description="Statements to check.")
+    reported: list[Reported] = Field(
+        default_factory=list, description="Figures of the source, shown next to the measurement."
     )
-    reported: list[Reported] = Field(default_factory=list, description="The source's own figures.")
 
     _name: str = PrivateAttr("study")
     _text: str = PrivateAttr("")
@@ -173,12 +171,12 @@ class Study(BaseModel):
 
     @property
     def text(self) -> str:
-        """The study as TOML, as run: the file's own text where nothing was overridden."""
+        """The study as TOML, as run: the file's own text if nothing was overridden or merged."""
         return self._text
 
     @property
     def cuts(self) -> list[str]:
-        """What `--quick` cut of the study, a phrase each; empty where nothing was cut."""
+        """The reductions by `--quick`, one phrase each."""
         return self._cuts
 
     @property
@@ -188,16 +186,16 @@ class Study(BaseModel):
 
     @property
     def network(self) -> dict[str, Any]:
-        """The one of `path` and `topology` that the study has, under its name."""
+        """The study's `path` or `topology`, under its name."""
         return {"path": self.path} if self.path is not None else {"topology": self.topology}
 
     @model_validator(mode="after")
     def _has_one_network(self) -> Self:
         both = "[path] (two hosts) and [topology] (several)"
         if self.path is None and self.topology is None:
-            raise ValueError(f"one of the tables {both} is needed: the study has neither")
+            raise ValueError(f"one of the tables {both} is required; the study has neither")
         if self.path is not None and self.topology is not None:
-            raise ValueError(f"of the tables {both} a study has one: remove the other")
+            raise ValueError(f"only one of the tables {both} is allowed; remove the other")
         return self
 
     @field_validator("extends")
@@ -212,23 +210,23 @@ class Study(BaseModel):
         return list(dict.fromkeys(resolve_metrics(show)))
 
     def trials_in(self, world: str) -> int:
-        """Trials of each cell of a world, before a precision asks for more."""
+        """Returns the trials of each cell of a world, before a precision adds more."""
         return self.repeats_in.get(world, self.repeats)
 
     def most_trials_in(self, world: str) -> int:
-        """The most trials that a cell of a world may get: `trials_in` where no precision is set."""
+        """Returns the largest number of trials of a cell of a world; without a precision, `trials_in`."""
         trials = self.trials_in(world)
         if self.precision is None:
             return trials
         return self.max_repeats or min(MAX_TRIALS, trials * MAX_REPEATS_FACTOR)
 
     def protocol(self, name: str) -> ProtocolEntry:
-        """The protocol of this name; ValueError names the study's own."""
+        """Returns the protocol of this name; raises ValueError for an unknown name."""
         for entry in self.protocols:
             if entry.name == name:
                 return entry
         raise ValueError(
-            f'"{name}" is no protocol of this study; {allowed(name, (p.name for p in self.protocols))}'
+            f'"{name}" is not a protocol of this study; {allowed(name, (p.name for p in self.protocols))}'
         )
 
     @field_validator("worlds")

@@ -1,4 +1,4 @@
-"""What a world can run: the simulator everything, real processes less."""
+"""Studies that a world cannot run. The simulator runs everything, the relay only files over ARQ."""
 
 from __future__ import annotations
 
@@ -8,23 +8,23 @@ from longfat.study.specification import Study
 from longfat.study.sweep import cells
 
 ONLY_SIMULATED = {"tcp": "TCP", "udp": "constant-rate UDP"}
-"""Kinds of protocols that no process on wall time speaks, by the names that people know."""
+"""Kinds of protocols that the relay does not support, with their names."""
 
 
 def world_problems(study: Study) -> list[Problem]:
-    """What a study asks of a world that cannot run it, one line a world."""
+    """Returns a problem for each world that cannot run the study."""
     reasons = [reason for cell in cells(study) if cell.world == "relay" and (reason := _beyond_relay(cell))]
     if not reasons:
         return []
     message = (
-        '"relay" runs ARQ protocols that send a file over a [path]; '
-        f"this study has {reasons[0]}: leave relay out"
+        '"relay" supports files over a [path] with ARQ protocols only; '
+        f"this study has {reasons[0]}; remove relay"
     )
     return [Problem("worlds", message)]
 
 
 def _beyond_relay(cell: Cell) -> str | None:
-    """What of a cell three real processes cannot do; None where they can."""
+    """Returns the part of a cell that the relay does not support; None if it supports all."""
     if "topology" in cell.spec:
         return "a [topology]"
     if "hops" in cell.spec["path"]:

@@ -1,8 +1,7 @@
-"""Quantities as a study file writes them, for what Python itself must compare: ranges, margins, filters.
+"""Quantities of study files, for comparisons in Python: ranges, margins, conditions.
 
-What a key may hold is declared in Rust and checked there; this module only turns a text that has passed
-into a number. Values are exact fractions in the base unit (s, bit/s, B, packets, 1), so that a range of
-steps has neither a missing nor a surplus last point.
+Rust checks the values of keys; this module converts valid texts to numbers. Values are exact fractions in the
+base unit (s, bit/s, B, packets, 1), so that the last point of a range is exact.
 """
 
 from __future__ import annotations
@@ -62,7 +61,7 @@ class Quantity:
 
     @property
     def value(self) -> Fraction:
-        """In s, bit/s, B, 1 (a proportion), times a second, packets, or as it is."""
+        """The value in s, bit/s, B, 1 (a proportion), 1/s, packets, or without a unit."""
         return self.magnitude * _UNITS[self.unit][1]
 
     def __str__(self) -> str:
@@ -70,7 +69,7 @@ class Quantity:
 
 
 def parse(text: object) -> Quantity:
-    """Reads "20ms", "2%", "100Mbit/s" or a bare number; ValueError says what is wrong.
+    """Reads "20ms", "2%", "100Mbit/s" or a plain number; raises ValueError for other values.
 
     >>> float(parse("20ms").value), parse("20ms").dimension
     (0.02, 'duration')
@@ -81,11 +80,11 @@ def parse(text: object) -> Quantity:
         raise ValueError(f"{text!r} is not a quantity")
     match = _QUANTITY.fullmatch(str(text))
     if match is None:
-        raise ValueError(f'"{text}" is not a quantity: a number and its unit, e.g. "20ms"')
+        raise ValueError(f'"{text}" is not a quantity; write a number with its unit, e.g. "20ms"')
     magnitude, unit = match.groups()
     if unit not in _UNITS:
         known = ", ".join(name for name in _UNITS if name)
-        raise ValueError(f'"{text}" has the unknown unit "{unit}": known are {known}{_meant(unit)}')
+        raise ValueError(f'"{text}" has the unknown unit "{unit}"{_meant(unit)}; allowed: {known}')
     return Quantity(Fraction(magnitude), unit)
 
 
@@ -93,17 +92,19 @@ _ALIASES = ("bps", "kbps", "Mbps", "Gbps", "KB")
 
 
 def _meant(unit: str) -> str:
-    """The end of an error about an unknown unit: all units that a lone prefix may stand for.
+    """Returns a hint about an unknown unit: the units that start with it.
 
     >>> _meant("k"), _meant("parsec")
-    ('; did you mean kbit/s, kB or KiB?', '')
+    (' (did you mean kbit/s, kB or KiB?)', '')
     """
     begun = [name for name in _UNITS if name.lower().startswith(unit.lower()) and name not in _ALIASES]
-    return f"; did you mean {' or '.join(filter(None, [', '.join(begun[:-1]), begun[-1]]))}?" if begun else ""
+    return (
+        f" (did you mean {' or '.join(filter(None, [', '.join(begun[:-1]), begun[-1]]))}?)" if begun else ""
+    )
 
 
 def number(text: object) -> float | None:
-    """The value in its base unit as a float; None where the text is no quantity (the name of a preset)."""
+    """Returns the value in its base unit; None if the text is not a quantity (e.g. a preset's name)."""
     try:
         return float(parse(text).value)
     except ValueError:
@@ -111,7 +112,7 @@ def number(text: object) -> float | None:
 
 
 def proportion(text: object) -> float:
-    """Reads a percentage as a number: "5%" is 0.05. ValueError where it is none.
+    """Returns a percentage as a fraction; raises ValueError for other values.
 
     >>> proportion("5%")
     0.05
@@ -123,7 +124,7 @@ def proportion(text: object) -> float:
 
 
 def expand(first: object, last: object, step: object) -> list[str | int]:
-    """The points of a range, both ends included where the steps meet them; ValueError says what is wrong.
+    """Returns the points of a range, ends included if steps reach them; raises ValueError if invalid.
 
     >>> expand("20ms", "100ms", "40ms")
     ['20ms', '60ms', '100ms']
@@ -133,7 +134,7 @@ def expand(first: object, last: object, step: object) -> list[str | int]:
     start, stop, by = parse(first), parse(last), parse(step)
     if len({start.dimension, stop.dimension, by.dimension}) > 1:
         raise ValueError(
-            f"{start}, {stop} and {by} are of different kinds: from, to and step share one kind of unit"
+            f"{start}, {stop} and {by} have different dimensions; from, to and step must have the same"
         )
     if by.value <= 0:
         raise ValueError(f"step {by} must be above 0")
@@ -147,16 +148,16 @@ def expand(first: object, last: object, step: object) -> list[str | int]:
     if start.unit:
         return [str(value) for value in values]
     if any(value.magnitude.denominator != 1 for value in values):
-        raise ValueError("a range without a unit is one of whole numbers")
+        raise ValueError("a range without a unit must have whole numbers")
     return [int(value.magnitude) for value in values]
 
 
 MAX_POINTS = 10_000
-"""The most points that one range of a sweep may have."""
+"""The largest number of points of a range."""
 
 
 def decimal(value: Fraction) -> str:
-    """A fraction as decimal digits, without exponent and without a binary tail.
+    """Returns a fraction as exact decimal digits without exponent.
 
     >>> decimal(Fraction(5, 2)), decimal(Fraction(1, 3))
     ('2.5', '0.333333333333')

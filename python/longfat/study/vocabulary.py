@@ -1,6 +1,6 @@
-"""What a study may say about networks, protocols, workloads and metrics, as the native part declares it.
+"""Keys and metrics of studies, as the native module declares them.
 
-There is no second list here: names, units, ranges, defaults and help all come from `_native.vocabulary()`.
+Names, units, ranges, defaults and help come from `_native.vocabulary()`.
 """
 
 from __future__ import annotations
@@ -20,15 +20,15 @@ Section = Literal["path", "topology", "protocol", "workload", "traffic"]
 SECTIONS: tuple[Section, ...] = ("path", "topology", "protocol", "workload", "traffic")
 
 AT_HOST = "@"
-"""Between a metric and the host that it is of: `goodput@s3`."""
+"""Separates a metric from its host: `goodput@s3`."""
 
-# The unit at the end of a metric's name in records; a study's author may leave it out.
+# Units at the end of metric names in records; studies can omit them.
 _UNIT_SUFFIXES = ("_bps", "_s")
 
 
 @functools.cache
 def vocabulary() -> dict[str, Any]:
-    """The whole vocabulary: the JSON Schemas of `SECTIONS`, `presets`, `metrics`."""
+    """Returns the JSON Schemas of `SECTIONS`, and `presets`, `metrics` and `flows`."""
     known: dict[str, Any] = json.loads(_native.vocabulary())
     return known
 
@@ -42,7 +42,7 @@ def _check(section: Section, text: str) -> tuple[tuple[str, str], ...]:
 
 
 def _innermost(settings: Any, key: str, message: str) -> tuple[str, str]:
-    """A problem with a key inside a table, which a message may begin with, under the whole key.
+    """Returns a problem under its whole key, if the message starts with a key inside a table.
 
     >>> _innermost({"congestion": {"alpah": 2}}, "congestion", "alpah: unknown key")
     ('congestion.alpah', 'unknown key')
@@ -55,7 +55,7 @@ def _innermost(settings: Any, key: str, message: str) -> tuple[str, str]:
 
 
 def _dotted(key: str) -> str:
-    """A key of the native part as sweeps and overrides write it, which count a list's entries from 1.
+    """Returns a native key as sweeps and overrides write it: list entries count from 1.
 
     >>> _dotted("access[1].rate")
     'access.2.rate'
@@ -64,44 +64,44 @@ def _dotted(key: str) -> str:
 
 
 def check(section: Section, settings: dict[str, Any]) -> tuple[tuple[str, str], ...]:
-    """The problems of one section's settings, as (dotted key with its section, message); empty where fine."""
+    """Returns the problems of one section's settings as (dotted key, message)."""
     text = canonical(settings)
-    # A controller in a Python file or a notebook may change while this process lives.
+    # A controller in a Python file or a notebook can change while this process runs.
     may_change = any(place + SEPARATOR in text for place in (FILE_SUFFIX, INTERACTIVE))
     known = _check.__wrapped__ if may_change else _check
     return known(section, text)
 
 
 def canonical(value: object) -> str:
-    """JSON in the form that equal values share: sorted keys, no spaces. ValueError for NaN and infinity."""
+    """Returns JSON with sorted keys and no spaces; raises ValueError for NaN and infinity."""
     return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
 
 
 def metrics() -> dict[str, dict[str, Any]]:
-    """Each metric's column name in records with its `unit`, `help` and `better` (higher or lower)."""
+    """Returns `unit`, `help` and `better` (higher or lower) of each metric, by its column in records."""
     known: dict[str, dict[str, Any]] = vocabulary()["metrics"]
     return known
 
 
 @functools.cache
 def protocol_kinds() -> tuple[str, ...]:
-    """The kinds of protocols: tcp, mptcp, go-back-n, ..."""
+    """Returns the kinds of protocols: tcp, mptcp, go-back-n, ..."""
     section = vocabulary()["protocol"]
     definitions = section["$defs"]
 
-    def words(schema: dict[str, Any]) -> list[str]:
+    def kinds(schema: dict[str, Any]) -> list[str]:
         if "$ref" in schema:
             schema = definitions[schema["$ref"].rpartition("/")[2]]
         own = [str(schema["const"])] if "const" in schema else list(map(str, schema.get("enum", ())))
         inner = [schema.get("properties", {}).get("kind", {})] if "properties" in schema else []
         inner += [*schema.get("oneOf", ()), *schema.get("anyOf", ())]
-        return [*own, *(word for one in inner for word in words(one))]
+        return [*own, *(kind for one in inner for kind in kinds(one))]
 
-    return tuple(dict.fromkeys(words(section)))
+    return tuple(dict.fromkeys(kinds(section)))
 
 
 def short_metric(column: str) -> str:
-    """A metric's name without its unit: `goodput` for `goodput_bps`.
+    """Returns a metric's name without its unit.
 
     >>> short_metric("goodput_bps"), short_metric("rtt_p99_s"), short_metric("goodput_bps@s1")
     ('goodput', 'rtt_p99', 'goodput@s1')
@@ -114,7 +114,7 @@ def short_metric(column: str) -> str:
 
 
 def whole_metric(column: str) -> str:
-    """A metric's name without the host that it is of.
+    """Returns a metric's name without its host.
 
     >>> whole_metric("goodput_bps@s1"), whole_metric("goodput_bps")
     ('goodput_bps', 'goodput_bps')
@@ -123,24 +123,25 @@ def whole_metric(column: str) -> str:
 
 
 def resolve_metric(name: str) -> str:
-    """The column of a metric named with its unit or without, of one host or of all.
+    """Returns the column of a metric, given with or without its unit and host.
 
-    Raises ValueError, naming the known ones, where there is no such metric.
+    Raises:
+        ValueError: for an unknown metric.
 
     >>> resolve_metric("goodput"), resolve_metric("goodput@s3")
     ('goodput_bps', 'goodput_bps@s3')
     """
     metric, at, host = name.partition(AT_HOST)
     if at and not host:
-        raise ValueError(f'"{name}" names no host: write e.g. "{metric or "goodput"}@s1"')
+        raise ValueError(f'"{name}" has no host; write e.g. "{metric or "goodput"}@s1"')
     for column in metrics():
         if metric in (column, short_metric(column)):
             return column + at + host
-    raise ValueError(f'"{name}" is no metric; {allowed(metric, map(short_metric, metrics()))}')
+    raise ValueError(f'"{name}" is not a metric; {allowed(metric, map(short_metric, metrics()))}')
 
 
 def resolve_metrics(names: Iterable[str]) -> list[str]:
-    """The columns of several metrics; ValueError names all of them that are unknown."""
+    """Returns the columns of several metrics; raises ValueError with all unknown ones."""
     listed = list(names)
     columns = {metric for column in metrics() for metric in (column, short_metric(column))}
     bad = [name for name in listed if whole_metric(name) not in columns]
@@ -149,47 +150,47 @@ def resolve_metrics(names: Iterable[str]) -> list[str]:
     return [resolve_metric(name) for name in listed]
 
 
-def allowed(word: str, known: Iterable[str]) -> str:
-    """The end of an error about a word: what is allowed, and the nearest known word if any is near.
+def allowed(name: str, known: Iterable[str]) -> str:
+    """Returns the end of a message about an unknown name: the nearest known name, and all that are allowed.
 
     >>> allowed("dealy", ["rate", "delay"])
-    'allowed: rate, delay; did you mean "delay"?'
+    'did you mean "delay"? allowed: rate, delay'
     """
-    words = list(known)
-    near = nearest(word, words)
-    return f"allowed: {', '.join(words)}" + (f'; did you mean "{near}"?' if near else "")
+    names = list(known)
+    near = nearest(name, names)
+    return (f'did you mean "{near}"? ' if near else "") + f"allowed: {', '.join(names)}"
 
 
-def unknown(words: Iterable[str], known: Iterable[str], what: str) -> str | None:
-    """Returns one message for all words of a list that are not known; None where all are.
+def unknown(names: Iterable[str], known: Iterable[str], what: str) -> str | None:
+    """Returns one message for all unknown names of a list; None if all are known.
 
     >>> unknown(["sim", "rely", "netz"], ["sim", "relay", "netns"], "world")
-    '"rely" and "netz" are no worlds; allowed: sim, relay, netns; did you mean "relay" and "netns"?'
+    '"rely" and "netz" are not worlds; did you mean "relay" and "netns"? allowed: sim, relay, netns'
     >>> unknown(["rely"], ["sim", "relay"], "world")
-    '"rely" is no world; allowed: sim, relay; did you mean "relay"?'
+    '"rely" is not a world; did you mean "relay"? allowed: sim, relay'
     """
     listed = list(known)
-    bad = [word for word in dict.fromkeys(words) if word not in listed]
+    bad = [name for name in dict.fromkeys(names) if name not in listed]
     if not bad:
         return None
     if len(bad) == 1:
-        return f'"{bad[0]}" is no {what}; {allowed(bad[0], listed)}'
-    near = [f'"{found}"' for word in bad if (found := nearest(word, listed))]
-    hint = f"; did you mean {_and(near)}?" if near else ""
-    quoted = [f'"{word}"' for word in bad]
-    return f"{_and(quoted)} are no {what}s; allowed: {', '.join(listed)}{hint}"
+        return f'"{bad[0]}" is not a {what}; {allowed(bad[0], listed)}'
+    near = [f'"{found}"' for name in bad if (found := nearest(name, listed))]
+    hint = f"did you mean {_and(near)}? " if near else ""
+    quoted = [f'"{name}"' for name in bad]
+    return f"{_and(quoted)} are not {what}s; {hint}allowed: {', '.join(listed)}"
 
 
-def _and(words: list[str]) -> str:
-    return " and ".join([", ".join(words[:-1]), words[-1]] if len(words) > 1 else words)
+def _and(names: list[str]) -> str:
+    return " and ".join([", ".join(names[:-1]), names[-1]] if len(names) > 1 else names)
 
 
-def nearest(word: str, known: Iterable[str]) -> str | None:
-    """The known word nearest to a mistyped one, None where none is near.
+def nearest(name: str, known: Iterable[str]) -> str | None:
+    """Returns the known name that is most similar to a mistyped one; None if none is similar.
 
     >>> nearest("sweeep", ["seed", "sweep"])
     'sweep'
     """
     by_lower = {candidate.lower(): candidate for candidate in known}
-    matches = difflib.get_close_matches(word.lower(), by_lower, n=1, cutoff=0.6)
+    matches = difflib.get_close_matches(name.lower(), by_lower, n=1, cutoff=0.6)
     return by_lower[matches[0]] if matches else None

@@ -1,7 +1,7 @@
-"""How much work a trial is: an estimate out of its specification, without running it.
+"""Estimates the work of a trial from its specification.
 
-The estimate is for planning alone. It counts packets on links, and knows neither slow start nor recovery, so
-it is good to a factor of two or three.
+The estimate counts packets on links and ignores slow start and recovery. It is accurate to a factor of two or
+three, which is enough for planning.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ from longfat.study import units
 from longfat.study.vocabulary import canonical
 
 ACKNOWLEDGED = 1.5
-"""Packets on a link over data packets: a receiver acknowledges every second one."""
+"""Packets per data packet on a link: receivers acknowledge every second one."""
 FLOW = 20.0
-"""Packets that setting up and closing one flow costs as much time as."""
+"""The time to open and close a flow, in packets."""
 MULTIPATH = 2.0
-"""How much more time a packet takes whose path is scheduled."""
+"""The factor for packets that a scheduler assigns to a path."""
 WAITED_S = 0.001
-"""Seconds that a request takes in the hosts of an emulated network."""
+"""The time of a request in the hosts of an emulated network, in s."""
 
 _BITS = 8
 _PROBED_FLOWS_S = "2s"
@@ -33,14 +33,14 @@ _PROBED_FLOWS_S = "2s"
 
 @dataclass(frozen=True)
 class Work:
-    """One trial: packets over all links, and how long its measured flows last in s."""
+    """One trial: packets over all links, and the duration of its measured flows in s."""
 
     packets: float
     seconds: float
 
 
 def work(spec: Mapping[str, Any]) -> Work:
-    """Returns the estimate for a trial of this specification; none for one that cannot be laid out."""
+    """Returns the estimate for a trial; zero for an invalid specification."""
     return _work(canonical({**spec, "seed": 1, "trial": 0}))
 
 
@@ -67,7 +67,7 @@ def _work(text: str) -> Work:
 
 
 class _Flow:
-    """One flow as laid out: its rate and round trip on otherwise idle links that it shares evenly."""
+    """One flow: its rate and RTT on links that all flows share evenly."""
 
     def __init__(
         self,
@@ -86,13 +86,13 @@ class _Flow:
         ]
         self.rate = min(shares, default=math.inf)
         if protocol.get("kind") == "mptcp":
-            # Laid out over its first path; it may fill all of them.
+            # The layout has only its first path; it can fill all paths.
             self.rate = max(self.rate, math.fsum(link["rate_bps"] or 0.0 for link in links) / 2)
         self.round_trip = self.delay + self.payload * _BITS / self.rate
         tcp = flow["tcp"] or {}
         lost = math.fsum(units.number(link["loss"]) or 0.0 for link in there if isinstance(link["loss"], str))
         if lost and self.round_trip > 0 and not str(tcp.get("controller", "bbr")).startswith("bbr"):
-            # Mathis et al., CCR 27, 1997, with room for controllers that are faster than Reno.
+            # Mathis et al., CCR 27, 1997, times two for controllers that are faster than Reno.
             self.rate = min(self.rate, 2 * self.payload * _BITS / (self.round_trip * math.sqrt(lost)))
         window = tcp.get("window_bytes") or self._window(protocol)
         if window and self.round_trip > 0:
@@ -105,16 +105,18 @@ class _Flow:
         return window * self.payload if window else None
 
     def transfer(self, workload: Mapping[str, Any], lasting: float, members: int) -> tuple[float, float]:
-        """Data packets that it sends, and the seconds that they take; one of `members` flows alike."""
+        """Returns the data packets of one of `members` equal flows, and their time in s."""
         kind = workload.get("kind")
         duration = _seconds(workload, "duration") or lasting
         if kind == "request-response":
             count = int(workload.get("requests", 1))
             size = _size(workload.get("size")) or 0.0
-            ask = size or _size(workload.get("request_size")) or 100.0
-            answer = size or _size(workload.get("response_size")) or 10e3
-            each_way = count * (math.ceil(ask / self.payload) + math.ceil(answer / self.payload))
-            each = self.delay + (ask + answer) * _BITS / self.rate + _seconds(workload, "think") + WAITED_S
+            request = size or _size(workload.get("request_size")) or 100.0
+            response = size or _size(workload.get("response_size")) or 10e3
+            each_way = count * (math.ceil(request / self.payload) + math.ceil(response / self.payload))
+            each = (
+                self.delay + (request + response) * _BITS / self.rate + _seconds(workload, "think") + WAITED_S
+            )
             return each_way, count * each * (1 + bool(workload.get("reconnect")))
         if kind == "file":
             size = _size(workload.get("size")) or 0.0
@@ -134,11 +136,11 @@ _SIZES = ("size", "sizes", "largest", "shape", "sizes_file")
 
 @functools.lru_cache(maxsize=64)
 def _mean_size(text: str) -> float:
-    """The mean size in bytes of the flows of a workload of arrivals, by drawing some hundred of them."""
+    """Returns the mean flow size of an arrivals workload in bytes, from some hundred drawn flows."""
     workload = json.loads(text) | {"kind": "arrivals", "arrivals": "500/s", "duration": _PROBED_FLOWS_S}
     path = {"rate": "100Gbit/s", "delay": "0ms"}
     spec = {"path": path, "protocol": {"kind": "tcp"}, "workload": workload, "seed": 1, "trial": 0}
-    # Imported here: most studies have no such flows, and the command line starts without polars.
+    # Imported here because most studies need no polars, which is slow to import.
     from longfat.flow_table import flow_table
 
     sizes = flow_table(json.loads(_native.simulate(canonical(spec)))["flows"])["size_bytes"].to_list()

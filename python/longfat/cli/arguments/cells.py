@@ -23,7 +23,8 @@ def find_cell(study: Study, protocol: str | None, conditions: Sequence[str]) -> 
     if protocol is None and len(names) > 1:
         raise ValueError(f"--protocol is needed: the study has {', '.join(names)}")
     if protocol is not None and protocol not in names:
-        raise ValueError(f'--protocol: "{protocol}" is no protocol of this study; {allowed(protocol, names)}')
+        hint = allowed(protocol, names)
+        raise ValueError(f'--protocol: "{protocol}" is not a protocol of this study; {hint}')
     found = [one for one in cells(study) if one.protocol == (protocol or names[0])]
     found = [one for one in found if one.world == found[0].world]
     for condition in _split(conditions):

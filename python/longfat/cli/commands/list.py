@@ -88,13 +88,13 @@ def _metrics(console: Console) -> None:
 
 
 def _section(console: Console, section: Section, title: str) -> None:
-    from longfat.study.reference import only_word, section_rows
+    from longfat.study.reference import only_value, section_rows
     from longfat.study.vocabulary import vocabulary
 
     definitions = vocabulary()[section].get("$defs", {})
     console.print(title, style="bold")
     for variant, rows in section_rows(section):
-        kind = only_word(variant.get("properties", {}).get("kind", {}), definitions)
+        kind = only_value(variant.get("properties", {}).get("kind", {}), definitions)
         about = " ".join(str(variant.get("description", "")).split())
         lines = [
             ("  " * row.depth + row.key, row.values, row.default, row.help)
