@@ -161,7 +161,7 @@ def make_run(
     """A whole run of made-up records."""
     of = of or make_study()
     table = make_records(of, truth, spread, failures=failures)
-    results = summarise(of, table, sweep.cells(of))
+    results = summarise(table, sweep.cells(of))
     return RunResult(of, folder, results, verdicts_of(of, results), dict(ENVIRONMENT), records=table)
 
 

@@ -138,9 +138,7 @@ def test_many_equal_cells_rarely_fail_by_chance(made: Any) -> None:
             from longfat.analysis.statistics import summarise
             from longfat.study import sweep
 
-            results = summarise(
-                study, made.records(study, lambda _: 1e6, 0.02, seed=seed), sweep.cells(study)
-            )
+            results = summarise(made.records(study, lambda _: 1e6, 0.02, seed=seed), sweep.cells(study))
         (verdict,) = made.verdicts(study, results)
         failed += verdict.verdict == "fails"
     # 2.5 % for the whole family of six cells (one side of 5 %), not for each of them.

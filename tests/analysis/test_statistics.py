@@ -157,7 +157,7 @@ def test_ratio_interval_holds_the_ratios_that_no_difference_refutes() -> None:
 def test_summary_of_records(made: Any) -> None:
     study = made.study()
     cells = sweep.cells(study)
-    results = statistics.summarise(study, made.records(study, failures=3), cells)
+    results = statistics.summarise(made.records(study, failures=3), cells)
     assert [result.cell for result in results] == cells
     whole = next(r for r in results if r.cell.world == "sim" and r.cell.protocol == "gbn")
     lossy = next(r for r in results if r.cell.world == "relay" and r.cell.protocol == "gbn")
@@ -202,7 +202,7 @@ def test_intervals_are_computed_when_they_are_read(made: Any, monkeypatch: pytes
 
     monkeypatch.setattr(statistics, "interval", counted)
     study = made.study({"repeats": 40})
-    results = statistics.summarise(study, made.records(study), sweep.cells(study))
+    results = statistics.summarise(made.records(study), sweep.cells(study))
     assert all(i.mean > 0 for i in (result.metrics["goodput_bps"] for result in results))
     assert computed == []
     first = results[0].metrics["goodput_bps"]
@@ -226,15 +226,15 @@ def test_cells_whose_trials_all_agree_are_deterministic(made: Any) -> None:
     names = [name for name in records.columns if records[name].dtype == pl.Float64]
     same = records.with_columns(pl.col(name).first().over("cell") for name in names)
     cells = sweep.cells(study)
-    assert not any(result.deterministic for result in statistics.summarise(study, records, cells))
-    assert all(result.deterministic for result in statistics.summarise(study, same, cells))
+    assert not any(result.deterministic for result in statistics.summarise(records, cells))
+    assert all(result.deterministic for result in statistics.summarise(same, cells))
     alone = same.filter(pl.col("trial") == 0)
-    assert not any(result.deterministic for result in statistics.summarise(study, alone, cells))
+    assert not any(result.deterministic for result in statistics.summarise(alone, cells))
 
 
 def test_a_cell_in_which_all_failed(made: Any) -> None:
     study = made.study({"repeats": 2})
-    results = statistics.summarise(study, made.records(study, failures=2), sweep.cells(study))
+    results = statistics.summarise(made.records(study, failures=2), sweep.cells(study))
     dead = [result for result in results if result.n == 0]
     assert len(dead) == 6
     assert not any(len(result.metrics) or len(result.samples) for result in dead)

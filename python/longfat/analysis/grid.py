@@ -67,10 +67,9 @@ def own_keys(study: Study) -> list[str]:
 
 def points(study: Study, results: Iterable[CellResult]) -> list[Point]:
     """The run's cells, world by world and point by point, in the order of the study."""
-    shared = shared_keys(study)
     found: dict[str, Point] = {}
     for result in results:
-        params = {key: result.cell.params[key] for key in shared if key in result.cell.params}
+        params = point_params(study, result.cell)
         key = canonical([result.cell.world, params])
         point = found.setdefault(key, Point(result.cell.world, params, {}))
         point.results.setdefault(result.cell.protocol, []).append(result)
@@ -135,6 +134,16 @@ def series_name(study: Study, cell: Cell) -> str:
         f"{key.split('.', 2)[2]} {label(cell.params[key])}" for key in own_keys(study) if key in cell.params
     ]
     return f"{cell.protocol} ({', '.join(own)})" if own else cell.protocol
+
+
+def series(study: Study, cells: Iterable[Cell]) -> list[str]:
+    """The names of all series, in the order of the cells."""
+    return list(dict.fromkeys(series_name(study, cell) for cell in cells))
+
+
+def point_params(study: Study, cell: Cell) -> dict[str, Any]:
+    """The values of the shared swept keys in a cell."""
+    return {key: cell.params[key] for key in shared_keys(study) if key in cell.params}
 
 
 def ordered_values(study: Study, key: str) -> list[Any]:

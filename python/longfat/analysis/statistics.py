@@ -35,7 +35,6 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from longfat.study import Study
 
 CONFIDENCE = 0.95
 """The confidence level of every interval."""
@@ -54,13 +53,12 @@ T = TypeVar("T")
 _NOT_METRICS = {"cell", "world", "protocol", "trial", "seed", "error", "key"}
 
 
-def summarise(study: Study, records: pl.DataFrame, cells: Sequence[Cell]) -> list[CellResult]:
+def summarise(records: pl.DataFrame, cells: Sequence[Cell]) -> list[CellResult]:
     """Summarises the records of each cell: successes, failures by error, and each metric's samples.
 
     `records` has one row per trial; its column `cell` is an index into `cells`. Cells without records are
     left out. Samples are read and intervals computed on first use.
     """
-    del study  # All studies share the same rules.
     columns = [name for name, of in records.schema.items() if name not in _NOT_METRICS and of.is_numeric()]
     ordered = records.sort("cell", "trial")
     measured = ordered.filter(pl.col("error").is_null())

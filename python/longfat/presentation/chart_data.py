@@ -135,8 +135,7 @@ def _expected(cell: CellResult, column: Column) -> list[Row]:
 
 def _place(study: Study, params: dict[str, Any], x_key: str | None, *, numeric: bool) -> Row:
     others = {key: params[key] for key in grid.shared_keys(study) if key != x_key and key in params}
-    panel = ", ".join(f"{names.key_title(key)} {formatting.label(value)}" for key, value in others.items())
-    row: Row = {"panel": panel, "x_text": formatting.label(params.get(x_key or "", ""))}
+    row: Row = {"panel": names.point(others), "x_text": formatting.label(params.get(x_key or "", ""))}
     if x_key is None or x_key not in params:
         return row | {"x": None}
     placed = names.axis_value(x_key, params[x_key]) if numeric else None

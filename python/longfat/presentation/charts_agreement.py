@@ -33,7 +33,7 @@ def chart(
     Points are mean differences, bars their 95 % confidence intervals, the band is the limit, and hollow
     points are beyond it. Relative differences are in percent, others in the metric's unit.
     """
-    series = list(dict.fromkeys(grid.series_name(run.study, one.cell) for one in found))
+    series = grid.series(run.study, (one.cell for one in found))
     panels = [
         _panel(_rows(run.study, found, measure), measure, series, _axis_title(run.study), width)
         for measure in measures

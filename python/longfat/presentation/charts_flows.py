@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from longfat.analysis import grid
-from longfat.presentation import formatting, names
+from longfat.presentation import names
 from longfat.presentation.charts import LABEL, config, series_color
 from longfat.presentation.vega_bundle import SCHEMA
 
@@ -42,7 +42,9 @@ def rows(run: RunResult) -> list[Row]:
     by_point: dict[str, list[tuple[int, CellResult]]] = {}
     for number, cell in enumerate(run.cells):
         if cell.cell.world == world:
-            by_point.setdefault(_point(run, cell), []).append((number, cell))
+            by_point.setdefault(names.point(grid.point_params(run.study, cell.cell)), []).append(
+                (number, cell)
+            )
     points = list(by_point)
     drawn = {
         name: by_point[name] for name in dict.fromkeys((points[0], points[len(points) // 2], points[-1]))
@@ -60,15 +62,14 @@ def rows(run: RunResult) -> list[Row]:
     return found
 
 
+def _point(run: RunResult, cell: CellResult) -> str:
+    return names.point(grid.point_params(run.study, cell.cell))
+
+
 def _warm_up(cell: CellResult) -> float:
     from longfat.study import units
 
     return units.number(cell.cell.spec["workload"].get("warm_up")) or 0.0
-
-
-def _point(run: RunResult, cell: CellResult) -> str:
-    shared = [key for key in grid.shared_keys(run.study) if key in cell.cell.params]
-    return ", ".join(f"{names.key_title(key)} {formatting.label(cell.cell.params[key])}" for key in shared)
 
 
 def _lines(flows: pl.DataFrame, warm_up: float, line: Row) -> list[Row]:
@@ -95,7 +96,8 @@ def _shares() -> list[float]:
 
 def chart(run: RunResult, found: list[Row], *, width: int = 620) -> Spec:
     """Classes side by side, points of the sweep below each other."""
-    series = [name for name in _names(run) if any(row["series"] == name for row in found)]
+    drawn = {row["series"] for row in found}
+    series = [name for name in grid.series(run.study, (cell.cell for cell in run.cells)) if name in drawn]
     classes = sorted({row["class"] for row in found})
     points = list(dict.fromkeys(row["point"] for row in found))
     across = max(130, round(width / len(classes)) - 45)
@@ -167,10 +169,6 @@ def _panel(
             }
         )
     return {"data": {"values": found}, "layer": [*layers, lines]}
-
-
-def _names(run: RunResult) -> list[str]:
-    return list(dict.fromkeys(grid.series_name(run.study, cell.cell) for cell in run.cells))
 
 
 def caption(run: RunResult) -> str:

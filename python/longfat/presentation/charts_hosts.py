@@ -35,11 +35,8 @@ def rows(run: RunResult, metric: str) -> tuple[list[Row], str]:
     scale, unit = formatting.scale_for(means, names.unit_of(metric))
     found: list[Row] = []
     for cell in run.cells:
-        shared = {
-            key: cell.cell.params[key] for key in grid.shared_keys(run.study) if key in cell.cell.params
-        }
         panel = [cell.cell.world] if len(grid.worlds(run.cells)) > 1 else []
-        panel += [f"{names.key_title(key)} {formatting.label(value)}" for key, value in shared.items()]
+        panel += [point] if (point := names.point(grid.point_params(run.study, cell.cell))) else []
         for host, name in of_host.items():
             interval = cell.metrics.get(name)
             if interval is None:

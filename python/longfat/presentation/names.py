@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from typing import Any
 
@@ -68,6 +68,13 @@ _COLUMN_TITLES = {
     "queue_max_packets": "queue max",
     "traffic_goodput": "other goodput",
     "max_min_distance": "off max-min",
+}
+_PROTOCOLS = {
+    "stop-and-wait": "Stop-and-wait",
+    "go-back-n": "Go-Back-N",
+    "selective-repeat": "Selective repeat",
+    **{name: name.upper() for name in ("tcp", "mptcp", "udp", "icmp", "cubic", "bbr")},
+    **{name: name.capitalize() for name in ("reno", "vegas")},
 }
 _BARE_UNITS = {"protocol.window": "packets"}
 _AXES: dict[str, tuple[Fraction, str]] = {
@@ -146,6 +153,24 @@ def key_title(key: str) -> str:
         title = key_title(f"protocol.{rest}") if root == "protocols" else _capitalised(rest)
         return f"{title} of {name}"
     return _KEY_TITLES.get(key) or _capitalised(rest)
+
+
+def point(params: Mapping[str, Any]) -> str:
+    """A point of a sweep as a title.
+
+    >>> point({"path.loss": "2%", "path.delay": "5ms"})
+    'Packet loss 2%, One-way delay 5ms'
+    """
+    return ", ".join(f"{key_title(key)} {label(value)}" for key, value in params.items())
+
+
+def protocol(kind: str) -> str:
+    """The name of a kind of protocol or controller.
+
+    >>> protocol("go-back-n"), protocol("tcp"), protocol("cubic"), protocol("other")
+    ('Go-Back-N', 'TCP', 'CUBIC', 'other')
+    """
+    return _PROTOCOLS.get(kind, kind)
 
 
 def _capitalised(key: str) -> str:

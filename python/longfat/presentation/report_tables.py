@@ -60,7 +60,7 @@ class _Layout:
             if figure.metric == metric
         }
         theory = any(map(column.theory, run.cells))
-        series = list(dict.fromkeys(grid.series_name(run.study, cell.cell) for cell in run.cells))
+        series = grid.series(run.study, (cell.cell for cell in run.cells))
         return cls(run.study, column, series, theory, figures)
 
     def table(self, cells: Sequence[CellResult]) -> Markup:

@@ -118,7 +118,7 @@ class WorldTable:
     def _wide(self) -> Table:
         main, *others = self.columns
         made = _table(self.study, main, self.world)
-        series = list(dict.fromkeys(grid.series_name(self.study, cell.cell) for cell in self.cells))
+        series = grid.series(self.study, (cell.cell for cell in self.cells))
         theory = any(map(main.theory, self.cells))
         minor = [*(["theory"] if theory else []), *(column.narrow_title for column in others)]
         for name in series:

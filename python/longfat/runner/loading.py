@@ -133,6 +133,6 @@ def load_run(folder: str | Path) -> RunResult:
     version = str(about.get("longfat"))
     counts = [study.most_trials_in(cell.world) for cell in planned]
     records = read_records(study, planned, counts, folder, version)
-    results = summarise(study, records.measured, planned)
+    results = summarise(records.measured, planned)
     environment = about.get("environment", {})
     return evaluate(study, records, results, folder, environment, quick=bool(about.get("quick")))

@@ -135,7 +135,7 @@ def _measure(
     if sum(counts) >= LARGE_RUN:
         reporter.note(f"reading the records of {sum(counts):,} trials")
     records = loading.read_records(study, planned, counts, store.folder, store.version)
-    return records, summarise(study, records.measured, planned)
+    return records, summarise(records.measured, planned)
 
 
 def _check(trials: Sequence[Trial]) -> None:

@@ -22,8 +22,6 @@ KINDS = ("stop-and-wait", "go-back-n", "selective-repeat")
 
 ARQ_HEADER = 32
 """Bytes of the fixed header of every ARQ frame."""
-SACK_RANGE = 8
-"""Bytes of one selective-acknowledgement range in an ACK."""
 UDP_IPV4 = 28
 """Bytes of the UDP and IPv4 headers, which count for transmission times."""
 

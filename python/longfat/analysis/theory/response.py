@@ -12,8 +12,6 @@ from dataclasses import dataclass, field
 from longfat.analysis.theory import tcp
 
 RENO, CUBIC = "reno", "cubic"
-CONTROLLERS = (CUBIC, RENO)
-"""Controllers with a closed form for the response to loss."""
 
 FEW_TIMEOUTS = 0.01
 """Loss up to which the Mathis form, which ignores timeouts, is more accurate than PFTK."""

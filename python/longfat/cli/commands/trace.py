@@ -204,13 +204,13 @@ class Trace:
 
 
 def _titles(study: Study, cell: Cell, trial: int, record: dict[str, Any]) -> tuple[str, str]:
-    from longfat.presentation import formatting
+    from longfat.presentation import formatting, names
 
     protocol = cell.spec["protocol"]
     kind = str(protocol.get("kind", cell.protocol))
     control = protocol.get("congestion")
     control = control.get("kind") if isinstance(control, dict) else control
-    details = [kind, *([formatting.label(control)] if control else [])]
+    details = [names.protocol(kind), *([names.protocol(formatting.label(control))] if control else [])]
     window = protocol.get("window")
     title = f"{cell.protocol}: {' '.join(details)}" + (f", window {window}" if window is not None else "")
     about = [formatting.place(cell.params), f"trial {trial}, seed {study.seed}"]
