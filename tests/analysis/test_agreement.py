@@ -222,7 +222,7 @@ def test_a_claim_needs_another_world(made: Any, keys: dict[str, Any], message: s
 
 def test_a_claim_of_agreement_needs_a_limit(made: Any) -> None:
     claim = {key: value for key, value in CLAIM.items() if key != "by"}
-    with pytest.raises(ValueError, match='needs the key "by"'):
+    with pytest.raises(ValueError, match='requires the key "by"'):
         made.study({"claims": [claim]})
 
 

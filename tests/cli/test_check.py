@@ -114,7 +114,7 @@ def test_what_is_measured_is_near_what_is_asked(cli: Cli, data: Data, write: Cal
 @pytest.mark.parametrize(
     ("options", "told"),
     [
-        (["nothing.toml"], "nothing.toml: no such study"),
+        (["nothing.toml"], "nothing.toml: is neither a file nor a built-in study"),
         (["STUDY", "--cell", "path.loss=3%"], "--cell: path.loss = 3% is no point of the sweep"),
         (["STUDY", "--cell", "path.rate=1Mbit/s"], '--cell: "path.rate" is not swept'),
         (["STUDY", "--protocol", "tcp"], '--protocol: "tcp" is not a protocol of this study'),

@@ -143,7 +143,7 @@ def test_fresh_starts_over(data: Data, write: Write, cli: Cli) -> None:
     ("arguments", "words"),
     [
         (["run"], "Missing argument 'STUDY'"),
-        (["run", "nothing.toml"], "nothing.toml: no such study"),
+        (["run", "nothing.toml"], "nothing.toml: is neither a file nor a built-in study"),
         (["run", "."], ".: is a folder"),
         (["run", "STUDY", "--sed", "1"], "No such option: --sed"),
         (["run", "STUDY", "--repeats", "x"], "--repeats"),
