@@ -77,7 +77,11 @@ def change(data: Data, key: str, value: Any) -> Data:
         ("claims.0.relation", "at-most", r'claims\[sr-not-behind\]: .* does not use the key "against"'),
         ("claims.0.value", "5Mbit/s", r"does not use the key \"value\""),
         ("claims.0.by", "5", r'by: "5" is not a percentage'),
-        ("claims.0.where", {"path.delay": "5ms"}, r"where: \"path.delay\" is not swept; .*allowed: path.loss"),
+        (
+            "claims.0.where",
+            {"path.delay": "5ms"},
+            r"where: \"path.delay\" is not swept; .*allowed: path.loss",
+        ),
         ("claims.0.where", {"path.loss": ">=fast"}, r"path.loss: .*fast"),
         ("claims.0.where", {"path.loss": ">="}, "has no value to compare with"),
         ("claims.0.colour", "red", r"claims\[sr-not-behind\].colour: unknown key: allowed: id, text"),

@@ -138,3 +138,9 @@ def test_labelled_points_keep_their_values() -> None:
     assert all(point in points for point in kept)
     queues = {cell.params["path.queue"]: cell.spec["path"]["queue"] for cell in cells(study)}
     assert queues == {point["label"]: point["value"] for point in kept}
+
+
+def test_file_sizes_shrink_before_trials_become_few() -> None:
+    study = load_study("congestion/sharing", Overrides(quick=True))
+    assert study.trials_in("sim") == 10
+    assert "size" in " ".join(study.cuts)
