@@ -55,7 +55,7 @@ def change(data: Data, key: str, value: Any) -> Data:
         (
             "protocols.0.name",
             "sr",
-            r"protocols\[sr\].name: 2 protocols are named \"sr\"; names must be unique",
+            r"protocols\[sr\].name: 2 protocols are named \"sr\"; names",
         ),
         ("protocols.0.name", "a b", r"protocols\[a b\].name: "),
         ("protocols.0.window", 0, "protocols.gbn.window: .*0"),

@@ -152,9 +152,7 @@ def _message(error: Mapping[str, Any]) -> str:
     if kind == "less_than_equal":
         return f"{show(value)} is too large: at most {context['le']}"
     if kind == "string_pattern_mismatch":
-        return (
-            f"{show(value)} is not a valid name: use letters, digits, - and _; start with a letter or digit"
-        )
+        return f"{show(value)} is not a valid name: use letters, digits, - and _, a letter or digit first"
     if kind in ("too_short", "string_too_short"):
         return "is empty; at least one value is required"
     if kind == "value_error":
