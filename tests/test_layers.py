@@ -32,6 +32,7 @@ LAYERS = (
         "keys",
         "local_sockets",
         "named_classes",
+        "progress",
         "snippets",
         "worlds",
         "_endpoint",

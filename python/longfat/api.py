@@ -365,8 +365,9 @@ def run(
     """
     from longfat.analysis.expectation import theory_problems
     from longfat.presentation.report import write_report
+    from longfat.progress import display
     from longfat.runner import run_study
-    from longfat.runner.progress import reporter
+    from longfat.runner.progress import Reporter
 
     overrides = Overrides(
         tuple(plain(settings or {}).items()),
@@ -382,7 +383,7 @@ def run(
         jobs=jobs,
         fresh=fresh,
         quick=quick,
-        reporter=reporter() if progress else None,
+        reporter=Reporter(display()) if progress else None,
         force=force,
     )
     write_report(result)

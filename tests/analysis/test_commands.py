@@ -77,7 +77,7 @@ def test_traces_of_several_protocols(cli: Cli, study_file: Path, tmp_path: Path)
     assert "sender (gbn)" in charts
     assert "sender (sr)" in charts
     refused = cli("trace", study_file, *both, "--pcapng", "x.pcapng", ok=False)
-    assert "a capture is of one --protocol" in refused.stderr
+    assert "--pcapng: takes one --protocol only" in refused.stderr
 
 
 @pytest.fixture
@@ -162,12 +162,12 @@ def test_what_cannot_be_drawn_of_tcp_ends_in_one_line(
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        ([], "--protocol is needed"),
+        ([], "--protocol is required"),
         (["--protocol", "gbm"], 'did you mean "gbn"'),
         (["--protocol", "gbn", "--cell", "path.loss=7%"], "allowed: 0%, 5%, 10%"),
         (["--protocol", "gbn", "--cell", "path.rate=7%"], "not swept"),
         (["--protocol", "gbn", "--cell", "nonsense"], "KEY=VALUE"),
-        (["--protocol", "gbn", "--cell", "path.loss=5%", "--from", "3"], "no time"),
+        (["--protocol", "gbn", "--cell", "path.loss=5%", "--from", "3"], "is not a duration"),
         (["--protocol", "gbn", "--cell", "path.loss=5%", "--from", "9min"], "choose another"),
         (["--protocol", "gbn", "--cell", "path.loss=5%", "--out", "no/such/x.svg"], "no/such/x.svg"),
         (["--protocol", "gbn", "--cell", "path.loss=5%", "--pcapng", "no/such/x"], "no/such/x"),

@@ -66,7 +66,7 @@ class Running:
         return match[1] if match.groups() else match[0]
 
     def address(self) -> str:
-        return self.sees(r"Listening at (\S+)")
+        return self.sees(r"Listening on (\S+)")
 
     def ends(self, number: int | None = None) -> int:
         """Sends a signal, if one is given, and waits for the end; gives the exit code."""

@@ -56,7 +56,7 @@ def test_the_exit_code_is_what_was_measured(
         shown = capsys.readouterr()
         assert ended.value.code == code, shown.err
         begin, *told = shown.err.splitlines()
-        assert begin == "1 kind of path, 3 to 8 s in all"
+        assert begin == "1 path, 3 to 8 s in total"
         assert told == [f"longfat: sender to receiver: {reason}" for reason in refused]
         if options:
             content = json.loads(shown.out)
@@ -65,9 +65,9 @@ def test_the_exit_code_is_what_was_measured(
             (path,) = content["paths"]
             assert (path["from"], path["to"], path["figures"]) == ("sender", "receiver", figures)
         else:
-            assert ("not held: too fast" in shown.out) == bool(refused)
+            assert ("not emulated: too fast" in shown.out) == bool(refused)
             assert shown.out.count(" differs") == figures.count(DIFFERS)
-            assert "This machine emulates 200,000 packets/s" in shown.out
+            assert "Capacity of this machine: 200,000 packets/s" in shown.out
 
 
 @pytest.mark.usefixtures("emulated")
@@ -115,9 +115,9 @@ def test_what_is_measured_is_near_what_is_asked(cli: Cli, data: Data, write: Cal
     ("options", "told"),
     [
         (["nothing.toml"], "nothing.toml: is neither a file nor a built-in study"),
-        (["STUDY", "--cell", "path.loss=3%"], "--cell: path.loss = 3% is no point of the sweep"),
+        (["STUDY", "--cell", "path.loss=3%"], "--cell: path.loss = 3% is not swept"),
         (["STUDY", "--cell", "path.rate=1Mbit/s"], '--cell: "path.rate" is not swept'),
-        (["STUDY", "--protocol", "tcp"], '--protocol: "tcp" is not a protocol of this study'),
+        (["STUDY", "--protocol", "tcp"], '--protocol: "tcp" is not in this study'),
         (["STUDY", "--set", "path.rate=10"], "--set: path.rate: "),
     ],
 )

@@ -71,7 +71,7 @@ def test_doctor_names_what_is_left_and_clean_ends_it(cli: Cli, left: subprocess.
         assert str(left.pid) in lines[found]
         assert lines[found + 1] == "\N{RIGHTWARDS ARROW} longfat clean"
         assert (
-            f"ended process {left.pid}: the first process of an emulation's commands" in cli("clean").stdout
+            f"stopped process {left.pid}: the first process of an emulation's commands" in cli("clean").stdout
         )
         assert left.wait(PATIENCE_S) == -signal.SIGKILL
         assert f"process {left.pid}" not in cli("clean").stdout
@@ -82,10 +82,10 @@ def test_doctor_names_what_is_left_and_clean_ends_it(cli: Cli, left: subprocess.
 
 @linux
 def test_clean_says_so_where_nothing_was_left(cli: Cli) -> None:
-    assert cli("clean").stdout == "Nothing was left behind\n"
+    assert cli("clean").stdout == "No leftovers found\n"
 
 
 def test_what_cannot_be_ended_is_a_failure(refused: Refused, monkeypatch: pytest.MonkeyPatch) -> None:
     found = {"ended": [], "left": [{"process": 123456789, "what": "a first process"}]}
     monkeypatch.setattr(_native, "clean", lambda: json.dumps(found))
-    refused(["clean"], 1, ["may not end process 123456789 (a first process): run longfat clean as"])
+    refused(["clean"], 1, ["no permission to stop process 123456789 (a first process): run longfat clean as"])

@@ -118,10 +118,10 @@ def test_a_receiver_gives_back_the_room_that_it_took(
     try:
         from tests.waiting import wait_until
 
-        wait_until(lambda: "Listening at " in out.read_text() or receiver.poll() is not None)
+        wait_until(lambda: "Listening on " in out.read_text() or receiver.poll() is not None)
         if receiver.poll() is not None:
             requirements.skip("users", f"no small disk: {out.read_text()}")
-        address = out.read_text().split("Listening at ")[1].split()[0]
+        address = out.read_text().split("Listening on ")[1].split()[0]
         sender = start("send", large, address)
         sender.fails_with("large.bin", "the receiver says: cannot write", "No space left on device")
         # There is room again for what fits.

@@ -63,7 +63,7 @@ def test_round_trips_by_size_over_udp(cli: Cli, echo: Echo, tmp_path: Path) -> N
     frame = pl.read_parquet(samples)
     assert frame.height == 48
     assert frame["application_s"].min() > 0  # type: ignore[operator]
-    assert "Round trips to 127.0.0.1" in report.read_text(encoding="utf-8")
+    assert "Round-trip times to 127.0.0.1" in report.read_text(encoding="utf-8")
     counts = echo.end()
     assert (counts["datagrams"], counts["malformed"]) == (48, 0)
     assert counts["sent"] == counts["received"]
@@ -72,8 +72,8 @@ def test_round_trips_by_size_over_udp(cli: Cli, echo: Echo, tmp_path: Path) -> N
 def test_a_table_names_what_was_measured(cli: Cli, echo: Echo) -> None:
     words = ["--protocol", "tcp", "--port", echo.port, "--count", 6, "--interval", "1ms"]
     out = cli("ping", "127.0.0.1", *words).stdout
-    assert "RTT least" in out.splitlines()[0]
-    assert "kernel's own of each SYN" in out
+    assert "RTT min" in out.splitlines()[0]
+    assert "measured by the kernel for each SYN" in out
 
 
 def test_transactions_of_all_protocols(cli: Cli, echo: Echo, tmp_path: Path) -> None:

@@ -107,14 +107,14 @@ def test_links_change_and_routers_have_names_in_a_script(cli: Cli, study: Path, 
     ("line", "told"),
     [
         ("sender exit 3", "sender exit 3: exit code 3"),
-        ("nosuch ls", '"nosuch" is no command and no host'),
+        ("nosuch ls", '"nosuch" is neither a command (see help) nor a host'),
         ("measure sender sender", "it is the sender itself"),
         ("measure sender receiver 5", "5"),
-        ("pingall x", '"x" is no number'),
+        ("pingall x", '"x" is not a number'),
         ("set forward rate", "set: write a link, a key and its value"),
         ("set forwrd rate 1Mbit/s", 'set: link: there is no link "forwrd": did you mean "forward"?'),
         ("set forward rate 5", "set: rate: "),
-        ("shell x", 'shell: "x" is no host; allowed: sender, receiver'),
+        ("shell x", 'shell: "x" is not a host; allowed: sender, receiver'),
     ],
 )
 def test_a_line_that_fails_is_told_and_the_rest_is_done(study: Path, line: str, told: str) -> None:
@@ -168,7 +168,7 @@ def test_commands_come_from_a_second_terminal(cli: Cli, prompt: Terminal, name: 
     done = cli("net", "exec", f"{name}:sender", "nosuch", ok=False)
     assert (done.returncode, done.stderr) == (127, "longfat: nosuch: no such command\n")
     done = cli("net", "exec", f"{name}:sender", "/etc/passwd", ok=False)
-    assert (done.returncode, done.stderr) == (126, "longfat: /etc/passwd: may not be executed\n")
+    assert (done.returncode, done.stderr) == (126, "longfat: /etc/passwd: permission denied\n")
     done = cli("net", "exec", f"{name}:x", "ls", ok=False)
     assert done.returncode == 2
     assert 'no host "x": allowed: sender, receiver' in done.stderr
@@ -200,7 +200,7 @@ def test_nothing_outlives_a_killed_testbed(prompt: Terminal, name: str) -> None:
     long.wait()
     os.kill(prompt.pid, signal.SIGKILL)
     _, err = client.communicate(timeout=PATIENCE_S)
-    assert (client.returncode, err) == (1, "longfat: the testbed has ended, and the command with it\n")
+    assert (client.returncode, err) == (1, "longfat: the testbed stopped, and the command with it\n")
     wait_until(lambda: not long.runs())
     assert not running(name)
 
@@ -224,10 +224,10 @@ def test_bad_input_is_refused_before_anything_is_built(
     assert prompt.pid
     for words, told in (
         ((study, "--name", name), f'a testbed "{name}" is running already'),
-        ((study, "--name", "a/b"), 'write letters, digits, ".", "_" and "-"'),
-        ((study, "--cell", "path.loss=3%"), "path.loss = 3% is no point of the sweep"),
-        (("exec", "nosuch:h1", "ls"), 'there is no testbed "nosuch"'),
-        (("stop", "nosuch"), 'there is no testbed "nosuch"'),
+        ((study, "--name", "a/b"), 'use letters, digits, ".", "_" and "-"'),
+        ((study, "--cell", "path.loss=3%"), "path.loss = 3% is not swept"),
+        (("exec", "nosuch:h1", "ls"), 'no testbed "nosuch"'),
+        (("stop", "nosuch"), 'no testbed "nosuch"'),
         ((study, "--json"), "--json goes with --pingall"),
     ):
         done = cli("net", *words, ok=False)

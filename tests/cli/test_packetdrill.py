@@ -79,7 +79,7 @@ def test_reports_missing_scripts(cli: Cli, tmp_path: Path) -> None:
     missing = tmp_path / "none.pkt"
     assert done.stderr == f"longfat: cannot read {missing}: No such file or directory\n"
     done = cli("packetdrill", tmp_path, ok=False)
-    assert done.stderr == "longfat: no *.pkt files in the given directories\n"
+    assert done.stderr == "longfat: no *.pkt files found\n"
 
 
 def test_every_script_passes(cli: Cli) -> None:

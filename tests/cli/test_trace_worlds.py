@@ -43,9 +43,9 @@ def test_two_worlds_lie_on_each_other(cli: Cli, reno: Path, tmp_path: Path) -> N
 
 def test_what_cannot_be_traced_is_said(cli: Cli, reno: Path) -> None:
     relay = cli("trace", reno, "--world", "relay", ok=False)
-    assert '"relay" gives no trace' in relay.stderr
+    assert '"relay" has no traces' in relay.stderr
     both = ("--world", "sim", "--world", "netns")
-    assert "of one --world" in cli("trace", reno, *both, "--chart", "ladder", ok=False).stderr
-    assert "of one --world" in cli("trace", reno, *both, "--pcapng", "x.pcapng", ok=False).stderr
+    assert "one --world only" in cli("trace", reno, *both, "--chart", "ladder", ok=False).stderr
+    assert "one --world only" in cli("trace", reno, *both, "--pcapng", "x.pcapng", ok=False).stderr
     short = cli("trace", reno, "--world", "netns", "--interval", "10us", ok=False)
     assert "at least 1ms in netns" in short.stderr

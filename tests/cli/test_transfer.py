@@ -11,7 +11,8 @@ import pytest
 from tests.cli.conftest import SIZE, SLOW, Make, Receive, Start, names, partial, under_way
 
 from longfat.cli.commands.recv import Received
-from longfat.cli.display.transfers import Lines
+from longfat.cli.display.transfers import Transfers
+from longfat.progress import Lines
 
 
 def test_files_arrive_and_are_not_sent_twice(start: Start, receive: Receive, place: Path, make: Make) -> None:
@@ -25,7 +26,7 @@ def test_files_arrive_and_are_not_sent_twice(start: Start, receive: Receive, pla
     ]
     assert summary.startswith("3.00 MB in ")
     assert "bit/s; " in summary
-    assert " sent again" in summary
+    assert " retransmissions" in summary
     assert names(place) == sorted(path.name for path in paths)
     for path in paths:
         assert (place / path.name).read_bytes() == path.read_bytes()
@@ -33,14 +34,14 @@ def test_files_arrive_and_are_not_sent_twice(start: Start, receive: Receive, pla
     again = start("send", *paths, address)
     assert again.ends() == 0
     assert again.out.count("already there as ") == 3
-    assert "nothing had to be sent" in again.out
+    assert "nothing to send" in again.out
 
     make("a.bin", 1000, 2)
     other = start("send", paths[0], address)
     assert other.ends() == 0
     assert "stored as a (1).bin" in other.out
     assert receiver.ends(signal.SIGINT) == 0
-    assert receiver.out == "7 files received, 6.00 MB; 3 of them there already\n"
+    assert receiver.out == "7 files received, 6.00 MB; 3 of them already there\n"
 
 
 def test_documents(start: Start, receive: Receive, make: Make) -> None:
@@ -93,7 +94,7 @@ def test_a_killed_receiver_is_started_again(start: Start, receive: Receive, plac
     receiver.process.wait()
     assert names(place) == [partial(place).name]
     receive("--listen", address)
-    sender.fails_with(address, "had arrived, send again to go on from there")
+    sender.fails_with(address, "arrived; send again to resume")
     again = start("send", path, address, "--json")
     assert again.ends() == 0, again.err
     assert again.document()["files"][0]["resumed"] >= SIZE // 8
@@ -125,7 +126,7 @@ def test_ctrl_c_at_the_sender(start: Start, receive: Receive, place: Path, make:
     assert sender.ends(signal.SIGINT) == 130
     (line,) = sender.err.splitlines()
     assert line.startswith("longfat: stopped; ")
-    assert "of 8.00 MB had arrived" in line
+    assert "of 8.00 MB arrived" in line
     assert receiver.ends() == 1
     assert "0 files received, 0 B; 1 failed" in receiver.out
     assert names(place) == [partial(place).name]
@@ -137,7 +138,7 @@ def test_ctrl_c_at_the_receiver(start: Start, receive: Receive, place: Path, mak
     under_way(place)
     assert receiver.ends(signal.SIGINT) == 130
     assert receiver.document()["cut"] == ["file.bin"]
-    sender.fails_with("had arrived, send again")
+    sender.fails_with("arrived; send again")
     assert names(place) == [partial(place).name]
 
 
@@ -152,7 +153,7 @@ def test_ctrl_c_where_nothing_goes_on(receive: Receive) -> None:
 
 def test_an_open_address_is_said_to_be_open(receive: Receive) -> None:
     receiver, _ = receive("--listen", "0.0.0.0:0")
-    receiver.sees("Whoever reaches this address may send files")
+    receiver.sees("Every host that reaches this address may send files")
     assert receiver.ends(signal.SIGINT) == 0
 
 
@@ -175,7 +176,7 @@ def test_several_at_once(start: Start, receive: Receive, place: Path, make: Make
 
 
 def test_a_renamed_file_is_known_by_its_offer(capsys: pytest.CaptureFixture[str]) -> None:
-    received = Received(Path("in"), Lines())
+    received = Received(Path("in"), Transfers(Lines()))
     for file, name in enumerate(("a.bin", "b.bin")):
         event = {"event": "started", "peer": "p", "file": file, "name": name, "size": 1000, "resumed": 0}
         received.handle(json.dumps(event))

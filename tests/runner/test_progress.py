@@ -5,11 +5,13 @@ import io
 import pytest
 from rich.console import Console
 
-from longfat.runner import progress
-from longfat.runner.progress import Bar, Lines, Reporter, Silent
+from longfat import progress
+from longfat.progress import Display, Lines, Live
+from longfat.runner.progress import Reporter
 
 
-def drive(reporter: Reporter) -> None:
+def drive(display: Display | None) -> None:
+    reporter = Reporter(display)
     reporter.start("sim", 4, 2, 75.0)
     for number in range(4):
         reporter.advance(failed=number == 0)
@@ -19,7 +21,7 @@ def drive(reporter: Reporter) -> None:
     reporter.finish()
 
 
-def test_lines_say_what_is_ahead_how_far_it_is_and_how_it_went(
+def test_lines_report_start_progress_and_end(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(progress, "LINE_EVERY_S", 0.0)
@@ -34,16 +36,28 @@ def test_lines_say_what_is_ahead_how_far_it_is_and_how_it_went(
     assert lines[-1] == "relay: 0 trials to run, 6 already there"
 
 
-def test_a_bar_at_a_terminal() -> None:
+def test_lines_are_throttled_and_never_repeated(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lines = Lines()
+    lines.show("a", "early")
+    monkeypatch.setattr(progress, "LINE_EVERY_S", 0.0)
+    for text in ("one", "one", "two"):
+        lines.show("a", text)
+    assert capsys.readouterr().err.splitlines() == ["one", "two"]
+
+
+def test_a_terminal_shows_bars_and_notes(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(progress, "_REFRESH_EVERY_S", 0.0)
     screen = io.StringIO()
-    drive(Bar(Console(file=screen, force_terminal=True, width=120)))
+    drive(Live(Console(file=screen, force_terminal=True, width=120)))
     shown = screen.getvalue()
-    assert "sim (2 already there), about 1 min 15 s" in shown.replace("\n", "")
-    assert "4/4" in shown
-    assert "1 failed" in shown
+    assert "sim: 4 trials to run, 2 already there, about 1 min 15 s" in shown
+    assert "sim: 4 of 4 trials, 1 failed, 0.0 s left" in shown
+    assert "\N{BOX DRAWINGS HEAVY HORIZONTAL}" in shown
     assert "[precision] 5%: 2 cells need more repeats" in shown
 
 
-def test_silence(capsys: pytest.CaptureFixture[str]) -> None:
-    drive(Silent())
+def test_a_run_without_display_is_silent(capsys: pytest.CaptureFixture[str]) -> None:
+    drive(None)
     assert capsys.readouterr() == ("", "")

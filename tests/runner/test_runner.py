@@ -11,6 +11,7 @@ import pytest
 
 from longfat.results import Cell, CellResult, Interval
 from longfat.runner import Interrupted, load_run, run_study, runner, store
+from longfat.runner.progress import Reporter
 from longfat.runner.trial import Record, Trial
 from longfat.study import Study, load_study
 
@@ -135,14 +136,10 @@ def test_the_order_in_which_trials_end_changes_nothing(scripted: Use, study: Stu
 def test_ctrl_c_keeps_what_is_done_and_the_next_run_goes_on(
     scripted: Use, study: Study, folder: Path
 ) -> None:
-    class Stopping:
+    class Stopping(Reporter):
         """Presses Ctrl-C after a few trials."""
 
         done = 0
-
-        def start(self, world: str, todo: int, present: int, seconds: float | None = None) -> None: ...
-        def note(self, text: str) -> None: ...
-        def finish(self) -> None: ...
 
         def advance(self, *, failed: bool) -> None:
             self.done += 1

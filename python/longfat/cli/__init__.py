@@ -1,4 +1,4 @@
-"""The command `longfat`. What it does is in one module a command; `app` holds the list."""
+"""The command `longfat`: `commands` has one module a command, `app` the list of them."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ DEBUG = "LONGFAT_DEBUG"
 
 
 def main() -> None:
-    """Runs a command; whatever goes wrong ends in one clear line on standard error and a non-zero exit code.
+    """Runs a command. Every failure is one line on standard error and a non-zero exit code.
 
-    2: bad input. 1: the system refused (a full disk, a missing file), or the run measured nothing.
+    2: bad input. 1: a system error (a full disk, a missing file), or a run without any result.
     130: Ctrl-C.
     """
     try:
         code = _guarded()
         sys.stdout.flush()
     except BrokenPipeError:
-        # Whoever read our output has seen enough. The interpreter must not flush into the closed pipe again.
+        # The reader closed its end early. The interpreter must not flush into the closed pipe again.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         code = SYSTEM_ERROR
     except KeyboardInterrupt:
@@ -40,9 +40,9 @@ def _guarded() -> int:
         )
         return result if isinstance(result, int) else 0
     except typer.TyperException as error:
-        # Of a check that is written here, the parser tells which exception it was.
-        told = error.format_message().replace("Value error, ", "").rstrip(".")
-        _say(f"{told} ({_command(error)} --help shows what there is)")
+        # The parser prefixes the messages of this project's own checks with the type of the exception.
+        message = error.format_message().replace("Value error, ", "").rstrip(".")
+        _report(f"{message} (see {_command(error)} --help)")
         return BAD_INPUT
     except typer.Abort:
         return INTERRUPTED
@@ -51,31 +51,31 @@ def _guarded() -> int:
     except ValueError as error:
         if os.environ.get(DEBUG):
             raise
-        _say(str(error))
+        _report(str(error))
         return BAD_INPUT
     except OSError as error:
-        _say(describe(error))
+        _report(describe(error))
         return SYSTEM_ERROR
     except MemoryError:
-        _say("not enough memory: ask for fewer trials or a smaller file")
+        _report("not enough memory: run fewer trials or use a smaller file")
         return SYSTEM_ERROR
     except (SystemExit, KeyboardInterrupt):
         raise
     except BaseException as error:
         if os.environ.get(DEBUG):
             raise
-        _say(f"internal error, please report it ({DEBUG}=1 shows where): {type(error).__name__}: {error}")
+        _report(f"internal error, please report it (traceback: {DEBUG}=1): {type(error).__name__}: {error}")
         return SYSTEM_ERROR
 
 
 def _command(error: BaseException) -> str:
-    """The command that an error of the parser is about."""
+    """Returns the command of a parser's error."""
     context = getattr(error, "ctx", None)
     return context.command_path if context is not None else "longfat"
 
 
 def describe(error: OSError) -> str:
-    """A system error as one line: the file if it is about one, and what the system said.
+    """Returns a system error as one line: its file, if any, and the system's reason.
 
     >>> describe(OSError(28, "No space left on device", "runs/arq/loss/run.json"))
     'runs/arq/loss/run.json: No space left on device'
@@ -84,6 +84,6 @@ def describe(error: OSError) -> str:
     return f"{error.filename}: {reason}" if error.filename else reason
 
 
-def _say(text: str) -> None:
+def _report(text: str) -> None:
     for line in text.splitlines() or [""]:
         print(f"longfat: {line}", file=sys.stderr)

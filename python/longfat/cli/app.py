@@ -1,10 +1,12 @@
-"""The list of commands. A new one is a function in a module of its own, and one entry here."""
+"""The list of commands. A new command is a module in `commands` and one entry here."""
 
 from __future__ import annotations
 
-from typing import Annotated
+from collections.abc import Callable, Sequence
+from typing import Annotated, Any
 
 import typer
+from typer.core import TyperGroup
 
 from longfat.cli.commands import (
     chart,
@@ -28,20 +30,56 @@ from longfat.cli.commands import (
     trace,
     transact,
 )
-from longfat.cli.commands import (
-    list as list_,
-)
+from longfat.cli.commands import list as list_
+
+_GROUPS: dict[str, Sequence[Callable[..., None]]] = {
+    "Studies": (
+        demo.demo,
+        run.run,
+        list_.list_,
+        schema.schema,
+        chart.chart,
+        trace.trace,
+        predict.predict,
+        packetdrill.packetdrill,
+    ),
+    "Real paths": (
+        send.send,
+        recv.recv,
+        ping.ping,
+        transact.transact,
+        echo.echo,
+        path.path,
+        mptcp.mptcp,
+    ),
+    "Emulation": (shell.shell, relay.relay, check.check),
+    "Machine": (doctor.doctor, clean.clean),
+}
+_TAKES_A_COMMAND = (shell.shell,)
+"""Commands whose arguments are a command line with its own options."""
+
+
+class _Grouped(TyperGroup):
+    """Lists the commands by group, each with the first sentence of its help."""
+
+    def format_commands(self, _context: Any, formatter: Any) -> None:
+        for group in _GROUPS:
+            members = [one for one in self.commands.values() if getattr(one, "rich_help_panel", "") == group]
+            with formatter.section(group):
+                formatter.write_dl([(one.name, str(one.help).partition("\n\n")[0]) for one in members])
+
 
 app = typer.Typer(
     name="longfat",
-    help="A laboratory for transport protocols: one study file in, one answer with error bars out.",
+    cls=_Grouped,
+    help="Simulate, emulate and measure transport protocols.",
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
 )
 
 
-def _version(wanted: bool) -> None:
-    if wanted:
+def _version(requested: bool) -> None:
+    if requested:
         from longfat import _native
 
         typer.echo(f"longfat {_native.version()}")
@@ -51,37 +89,17 @@ def _version(wanted: bool) -> None:
 @app.callback()
 def _options(
     version: Annotated[
-        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version and exit.")
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Version of longfat.")
     ] = False,
 ) -> None:
-    del version  # its callback has done what there is to do
+    del version  # its callback has printed it
 
 
-app.command("demo", short_help="Answer one question in 15 seconds, and show what to try next.")(demo.demo)
-app.command("run", short_help="Run studies; hold their claims against what was measured.")(run.run)
-app.command("list", short_help="List what a study file may say, with units and defaults.")(list_.list_)
-app.command("schema", short_help="Print the JSON Schema of a study file, for editors.")(schema.schema)
-app.command("chart", short_help="Draw a run's measurements as SVG, PDF, PNG or HTML.")(chart.chart)
-app.command("trace", short_help="Draw one trial: windows, round trips, queues, segments.")(trace.trace)
-app.command("packetdrill", short_help="Run packetdrill scripts against this TCP.")(packetdrill.packetdrill)
-app.command("recv", short_help="Receive files from longfat send.")(recv.recv)
-app.command("send", short_help="Send files to longfat recv; resume what was broken off.")(send.send)
-app.command("relay", short_help="Relay UDP datagrams over an emulated path.")(relay.relay)
-# What follows the command's first word is the command's own.
-app.command(
-    "shell",
-    short_help="Run a command, or your shell, behind an emulated path.",
-    context_settings={"allow_interspersed_args": False},
-)(shell.shell)
-app.command("check", short_help="Measure a study's paths as built on this machine.")(check.check)
-app.add_typer(net.net, name="net", short_help="Build a study's network between real kernels; work in it.")
-app.command("mptcp", short_help="Decide which paths Linux's MPTCP connections use.")(mptcp.mptcp)
-app.command("path", short_help="Find latency and bandwidth of each link to a host.")(path.path)
-app.command("predict", short_help="Predict how long a transfer takes: latency or bandwidth.")(predict.predict)
-app.command("ping", short_help="Measure round trips by size, with the kernel's time stamps.")(ping.ping)
-app.command("echo", short_help="Answer longfat ping and longfat transact.")(echo.echo)
-app.command("transact", short_help="Measure transactions: application, wire, protocol stack.")(
-    transact.transact
-)
-app.command("doctor", short_help="Say what this machine can do for emulated networks.")(doctor.doctor)
-app.command("clean", short_help="End what killed emulations have left behind.")(clean.clean)
+for _group, _commands in _GROUPS.items():
+    for _command in _commands:
+        app.command(
+            _command.__name__.rstrip("_"),
+            rich_help_panel=_group,
+            context_settings={"allow_interspersed_args": _command not in _TAKES_A_COMMAND},
+        )(_command)
+app.add_typer(net.net, name="net", rich_help_panel="Emulation")

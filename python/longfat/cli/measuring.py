@@ -1,70 +1,62 @@
-"""What the commands that measure a host have in common."""
+"""Parts that the measuring commands (ping, transact, path, echo) share."""
 
 from __future__ import annotations
 
 import json
-import sys
+import math
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import typer
 
+if TYPE_CHECKING:
+    from longfat.analysis.round_trips import Bounded
+    from longfat.progress import Display
+
 ECHO_PORT = 9007
-"""Where `longfat echo` listens, and others ask, if nothing else is said."""
-
-_WIDTH_ELSEWHERE = 160
+"""The default port of `longfat echo`."""
 
 
-def duration(option: str, text: str, least: float, most: float) -> float:
-    """An option's time in seconds; ValueError names the option and what is allowed."""
-    from longfat.cli.arguments.hops import quantity
-    from longfat.presentation.formatting import quantity as told
-
-    try:
-        value = quantity(text, "duration")
-    except ValueError as error:
-        raise ValueError(f"{option}: {error}") from None
-    if not least <= value <= most:
-        raise ValueError(f"{option}: {text} is out of range: {told(least, 's')} to {told(most, 's')}")
-    return value
-
-
-def version(four: bool, six: bool) -> int | None:
-    """Which version of IP is asked for; None for any."""
+def ip_version(four: bool, six: bool) -> int | None:
+    """Returns the requested version of IP, None for any. Raises ValueError for both options."""
     if four and six:
-        raise ValueError("-4 and -6: one of them")
+        raise ValueError("-4 and -6 exclude each other")
     return 4 if four else 6 if six else None
 
 
-def live(text: Callable[[Mapping[str, Any]], str]) -> tuple[Callable[[str], None], Callable[[], None]]:
-    """A line that changes at a terminal, and nothing elsewhere: what tells it, and what takes it away."""
-    if not sys.stderr.isatty():
-        return lambda _told: None, lambda: None
-    from rich.console import Console
-
-    status = Console(stderr=True).status("")
-    status.start()
-    return lambda told: status.update(text(json.loads(told))), status.stop
+def shower(display: Display, line: Callable[[Mapping[str, Any]], str]) -> Callable[[str], None]:
+    """Returns a function that shows the native part's progress reports, each as the text of `line`."""
+    return lambda report: display.show("", line(json.loads(report)))
 
 
-def print_table(rows: Sequence[Sequence[str]], *, left: int) -> None:
-    """The first row is the heading; so many columns are text, the others numbers."""
-    from rich.console import Console
-    from rich.table import Table
+def with_bounds(estimate: Bounded, scale: float) -> str:
+    """Returns an estimate with its interval, in multiples of `scale`; unknown bounds are "?"."""
+    from longfat.presentation.formatting import DASH, digits
 
-    head, *body = rows
-    table = Table(box=None, pad_edge=False, header_style="dim")
-    for number, name in enumerate(head):
-        table.add_column(name, justify="left" if number < left else "right")
-    for row in body:
-        table.add_row(*row)
-    width = None if sys.stdout.isatty() else _WIDTH_ELSEWHERE
-    Console(highlight=False, markup=False, width=width).print(table)
+    if not math.isfinite(estimate.value):
+        return DASH
+    low, high = (digits(v / scale) if math.isfinite(v) else "?" for v in (estimate.low, estimate.high))
+    return f"{digits(estimate.value / scale)} [{low}, {high}]"
+
+
+def chart_points(estimates: Sequence[tuple[str, int, Bounded]]) -> list[dict[str, Any]]:
+    """Returns the points of a chart by size, in ms, of (series, size in bytes, estimate in s)."""
+    return [
+        {
+            "series": series,
+            "size": size,
+            "ms": one.value * 1e3,
+            "low": one.low * 1e3 if math.isfinite(one.low) else None,
+            "high": one.high * 1e3 if math.isfinite(one.high) else None,
+        }
+        for series, size, one in estimates
+        if math.isfinite(one.value)
+    ]
 
 
 def write_samples(target: Path, rows: Sequence[Mapping[str, Any]]) -> None:
-    """All samples as Parquet or CSV, by the file's name."""
+    """Writes all samples as Parquet or CSV, by the file's suffix."""
     import io
 
     import polars as pl
@@ -80,27 +72,8 @@ def write_samples(target: Path, rows: Sequence[Mapping[str, Any]]) -> None:
     write_whole(target, content.getvalue())
 
 
-def check_samples(target: Path | None) -> None:
-    """Raises ValueError for a name that says no format, before anything is measured."""
-    if target is not None and target.suffix not in (".parquet", ".csv"):
-        raise ValueError(f"--samples {target}: its name says no format; allowed: .parquet, .csv")
-
-
-def check_report(target: Path | None) -> None:
-    """Likewise of a report."""
-    if target is not None and target.suffix not in (".html", ".htm"):
-        raise ValueError(f"--out {target}: a report is HTML: name it .html")
-
-
-def write_report(target: Path, page: str) -> None:
-    """A report as a file."""
-    from longfat.files import write_whole
-
-    write_whole(target, page.encode())
-
-
-def ended(interrupted: bool, measured: bool) -> None:
-    """Ends the command with its code: 0 only where something was measured to the end."""
+def finish(*, interrupted: bool, measured: bool) -> None:
+    """Exits with an error code after Ctrl-C, or if nothing was measured."""
     from longfat.cli import INTERRUPTED, SYSTEM_ERROR
 
     if interrupted:

@@ -1,4 +1,4 @@
-"""Being told to end."""
+"""Signals that stop a command."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ if TYPE_CHECKING:
     from types import FrameType
 
 
-def end_like_ctrl_c() -> None:
-    """Makes SIGTERM mean what Ctrl-C does: what is done is kept and told."""
-    signal.signal(signal.SIGTERM, _stop)
+def interrupt_on_sigterm() -> None:
+    """Makes SIGTERM act like Ctrl-C: the command keeps and reports what it has."""
+    signal.signal(signal.SIGTERM, _interrupt)
 
 
-def _stop(_number: int, _frame: FrameType | None) -> None:
+def _interrupt(_number: int, _frame: FrameType | None) -> None:
     raise KeyboardInterrupt

@@ -1,4 +1,4 @@
-"""Running a trial so that it can be drawn: in simulation, on real kernels, or in both."""
+"""Traced trials, in simulation and on real kernels."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ from typing import Any
 
 WORLDS = ("sim", "netns")
 SAMPLES, MOST_SAMPLES = 1000, 20_000
-"""Samples in the time that is drawn, and the most in all of a trial."""
+"""Samples in a drawing, and the most in a whole trial."""
 SHORTEST = {"sim": 1e-6, "netns": 1e-3}
-"""The least time between samples, in s: a kernel's connections are asked by a thread that must wake up."""
+"""Shortest time between samples, in s: a thread must wake up to sample a kernel's connections."""
 
 Span = tuple[float | None, float | None]
-"""The time that is drawn, in s."""
+"""Start and end of a drawing, in s."""
 
 
 @dataclass(frozen=True)
 class Interval:
-    """The time between samples as it was asked for, as text and in s; without `wanted` there are none."""
+    """The requested time between samples, as text and in s; without `wanted` there are no samples."""
 
     text: str | None
     seconds: float | None
@@ -31,31 +31,31 @@ class Interval:
 
 @dataclass(frozen=True)
 class Capture:
-    """The file of packets, whose packets it holds (None: both ends'), and how many bytes of each."""
+    """The file of packets, the end that captures them (None: both), and the bytes of each packet."""
 
     path: Path | None
     side: str | None
     snap: int | None
 
 
-def worlds(asked: Sequence[str]) -> tuple[str, ...]:
-    """The worlds to run in, each once, in the order asked; ValueError for one that gives no trace."""
+def worlds(requested: Sequence[str]) -> tuple[str, ...]:
+    """Returns the requested worlds without duplicates. Raises ValueError for a world without traces."""
     from longfat.study.vocabulary import allowed
 
-    for name in asked:
+    for name in requested:
         if name not in WORLDS:
-            raise ValueError(f'--world: "{name}" gives no trace; {allowed(name, WORLDS)}')
-    return tuple(dict.fromkeys(asked)) or WORLDS[:1]
+            raise ValueError(f'--world: "{name}" has no traces; {allowed(name, WORLDS)}')
+    return tuple(dict.fromkeys(requested)) or WORLDS[:1]
 
 
 def run(
     chosen: Sequence[str], spec: Mapping[str, Any], interval: Interval, span: Span, capture: Capture
 ) -> dict[str, dict[str, Any]]:
-    """The trial's record in each world, with its events and samples; the packets are written beside."""
+    """Returns the trial's record in each world, with events and samples, and writes the capture."""
     for world in chosen:
         if interval.seconds is not None and interval.seconds < SHORTEST[world]:
             least = "1us" if world == "sim" else "1ms in netns"
-            raise ValueError(f'--interval: "{interval.text}" is too short: at least {least}')
+            raise ValueError(f"--interval: {interval.text} is out of range: at least {least}")
     needs_length = "netns" in chosen or (interval.wanted and interval.seconds is None)
     whole = _length(spec) if needs_length else 0.0
     records = {}
@@ -63,12 +63,12 @@ def run(
         every = None
         if interval.wanted:
             every = interval.seconds or max(_between(whole, span), SHORTEST[world])
-        records[world] = _written(_tracer(world, spec, whole), every, capture)
+        records[world] = _captured(_tracer(world, spec, whole), every, capture)
     return records
 
 
 def _length(spec: Mapping[str, Any]) -> float:
-    """How long a trial takes, in s: it is run in simulation, which is quick where nobody looks on."""
+    """Returns the duration of a trial in s, from an untraced simulation."""
     from longfat import _native
     from longfat.flow_table import flow_table
     from longfat.study import units
@@ -84,7 +84,7 @@ def _length(spec: Mapping[str, Any]) -> float:
 
 
 def _between(whole: float, span: Span) -> float:
-    """Time between samples in s: a thousandth of what is shown, as far as the whole trial is not too long."""
+    """Returns the time between samples in s: 1/1000 of the drawing, or more for a long trial."""
     first, last = span
     shown = min(whole, whole if last is None else last) - (first or 0.0)
     exact = max(shown / SAMPLES, whole / MOST_SAMPLES, SHORTEST["sim"])
@@ -97,29 +97,29 @@ Tracer = Callable[[dict[str, Any]], dict[str, Any]]
 
 
 def _tracer(world: str, spec: Mapping[str, Any], whole: float) -> Tracer:
-    """What runs the trial in a world, given the keywords of `_native.trace`."""
+    """Returns a function that runs the trial in a world with the keywords of `_native.trace`."""
     if world == "netns":
-        return lambda asked: _on_kernels(dict(spec), asked, whole)
+        return lambda options: _on_kernels(dict(spec), options, whole)
     from longfat import _native
 
-    return lambda asked: dict(json.loads(_native.trace(json.dumps(spec), **asked)))
+    return lambda options: dict(json.loads(_native.trace(json.dumps(spec), **options)))
 
 
-def _on_kernels(spec: dict[str, Any], asked: dict[str, Any], whole: float) -> dict[str, Any]:
+def _on_kernels(spec: dict[str, Any], options: dict[str, Any], whole: float) -> dict[str, Any]:
     from longfat.runner.netns import Netns
     from longfat.runner.processes import PATIENCE_FACTOR, PATIENCE_S, EndpointError
 
     executor = Netns(1)
     try:
-        return executor.trace(spec, asked, whole * PATIENCE_FACTOR + PATIENCE_S)
+        return executor.trace(spec, options, whole * PATIENCE_FACTOR + PATIENCE_S)
     except EndpointError as error:
         raise OSError(str(error)) from None
     finally:
         executor.close()
 
 
-def _written(tracer: Tracer, every: float | None, capture: Capture) -> dict[str, Any]:
-    """The record; packets are written next to their place and renamed there."""
+def _captured(tracer: Tracer, every: float | None, capture: Capture) -> dict[str, Any]:
+    """Returns the record; the capture appears at its path once it is complete."""
     from longfat.files import TEMPORARY, is_special
 
     if capture.path is None:
@@ -128,9 +128,9 @@ def _written(tracer: Tracer, every: float | None, capture: Capture) -> dict[str,
         path, side, snap = str(capture.path), capture.side, capture.snap
         return tracer({"pcapng": path, "interval": every, "side": side, "snap": snap})
     temporary = capture.path.with_name(f".{capture.path.name}{TEMPORARY}")
-    asked = {"pcapng": str(temporary), "interval": every, "side": capture.side, "snap": capture.snap}
+    options = {"pcapng": str(temporary), "interval": every, "side": capture.side, "snap": capture.snap}
     try:
-        record = tracer(asked)
+        record = tracer(options)
         temporary.replace(capture.path)
     except OSError as error:
         if error.errno is None:

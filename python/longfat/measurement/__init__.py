@@ -1,1 +1,1 @@
-"""Measurements of real paths: what to send next, and when enough is known."""
+"""Measurements of real paths: which probes to send, and when to stop."""

@@ -1,8 +1,8 @@
-"""Probing the routers of a path until their links are known well enough, or the budget is spent.
+"""Probes to the routers of a path, until their links are known precisely or the budget is spent.
 
-Rounds: every router is asked once with every size, in random order, so that what changes meanwhile changes
-all of them alike. After some rounds only routers on both sides of a link that is not known well enough yet
-are asked on. A router that answers rarely (many limit how often they answer) is asked less often.
+Each round probes every router once with every size, in random order: changes of the path during a round
+affect all of them alike. After the first rounds, only the routers on both sides of an imprecise link are
+probed. A router that answers rarely (many limit their answers) is probed less often.
 """
 
 from __future__ import annotations
@@ -21,44 +21,44 @@ from longfat.analysis.inference.samples import REACHED, TOO_BIG, Samples
 
 LARGEST = 1500
 LARGEST_SIZE = 65_000
-"""What a probe may have."""
+"""Largest probe in bytes."""
 MOST_SIZES = 40
-LEAST = {4: 36, 6: 56}
-"""The smallest probe by the version of IP: headers, and eight bytes to know it again."""
+SMALLEST_SIZE = {4: 36, 6: 56}
+"""Smallest probe in bytes by the version of IP: headers, and eight bytes that identify it."""
 LARGEST_QUOTE = 576
-"""What an answer has at most with the packet that it quotes (RFC 1812, section 4.3.2.3)."""
+"""Largest answer with the packet that it quotes, in bytes (RFC 1812, section 4.3.2.3)."""
 FIRST_ROUNDS = 8
 SCOUTS = 2
 SILENT = 6
-"""Routers in a row that do not answer, behind which nobody is looked for."""
+"""Consecutive routers without an answer, after which the search stops."""
 JUDGED = 8
 RARELY = 0.7
-"""Of so many probes a router that answers a smaller share is asked less often from then on."""
+"""A router that answers less than this share of `JUDGED` probes is probed less often."""
 SLOWEST_S = 1.1
-"""The longest pause between two probes of a router: Linux answers at least once a second."""
+"""Longest pause between two probes of a router: Linux answers at least once a second."""
 LOSS, LOSS_SHARE = 0.007, 1 / 3
-"""Loss of a round trip to the end is known if half of its interval is within this, or this share of it."""
+"""Half-width of the interval of the loss to the end at which it is known: absolute, or relative."""
 SMALL_QUOTED = 604
-"""Answers to packets of this size and more quote the same number of bytes (RFC 1812, section 4.3.2.3)."""
+"""Answers to packets of at least this size quote the same number of bytes (RFC 1812, section 4.3.2.3)."""
 LEAST_SPAN = 256
-"""The least difference in bytes of the two sizes that tell the last link's rates apart."""
+"""Smallest difference in bytes of the two sizes that separate the last link's rates."""
 BURST, LAST_ROUNDS = 3, 8
-"""Pairs of UDP probes that Linux answers at once, and the most in all."""
+"""Pairs of UDP probes that Linux answers at once, and the most in total."""
 
-Told = Callable[["Progress"], None]
+Show = Callable[["Progress"], None]
 
 
 class Prober(Protocol):
-    """What sends probes: `longfat._native.HopProber`, or a model of a network in tests."""
+    """Sends probes: `longfat._native.HopProber`, or a model of a network in tests."""
 
-    def run(self, probes: Sequence[tuple[int, int]], tell: Callable[[int], bool | None]) -> str:
-        """Sends probes of a time to live and a size; a JSON list of what became of them."""
+    def run(self, probes: Sequence[tuple[int, int]], show: Callable[[int], bool | None], /) -> str:
+        """Sends probes of (time to live, size) and returns their outcomes as a JSON list."""
         ...
 
 
 @dataclass(frozen=True)
 class Budget:
-    """When it is enough: precision (half of an interval), probes, time in s."""
+    """When to stop: precision (half-widths of intervals), probes, time in s."""
 
     rate: float = 0.05
     latency: float = 0.02
@@ -71,7 +71,7 @@ class Budget:
 
 @dataclass
 class Progress:
-    """How far it has come."""
+    """State of a measurement."""
 
     samples: Samples = field(default_factory=Samples)
     path: Path = field(default_factory=lambda: Path((), ()))
@@ -79,13 +79,13 @@ class Progress:
     is_converged: bool = False
     ended_by: str = ""
     limited: set[int] = field(default_factory=set)
-    """Times to live of routers that answered rarely and were asked less often."""
+    """Times to live of routers that answered rarely and were probed less often."""
     last: LastLink | None = None
-    """What answers to UDP showed of the last link; None where they were not asked for."""
+    """The last link by answers to UDP; None without such probes."""
 
 
 def default_sizes(least: int, largest: int) -> tuple[int, ...]:
-    """Sizes near both ends, where they tell most of a slope, and some between: small, above a quote, large.
+    """Returns sizes near both ends, which determine a slope best, and some between.
 
     >>> default_sizes(36, 1500)
     (36, 68, 100, 132, 580, 612, 644, 676, 1032, 1372, 1404, 1436, 1468, 1500)
@@ -101,7 +101,7 @@ def default_sizes(least: int, largest: int) -> tuple[int, ...]:
 
 
 class PathMeasurement:
-    """One measurement; `run` may be ended by Ctrl-C, and what is there stays."""
+    """One measurement. Ctrl-C may interrupt `run`; the samples stay."""
 
     def __init__(
         self,
@@ -111,7 +111,7 @@ class PathMeasurement:
         *,
         version: int = 4,
         seed: int = 1,
-        before: Iterable[dict[str, Any]] = (),
+        earlier: Iterable[dict[str, Any]] = (),
         keep: Callable[[list[dict[str, Any]]], None] | None = None,
         now: Callable[[], float] = time.monotonic,
         sleep: Callable[[float], None] = time.sleep,
@@ -119,52 +119,52 @@ class PathMeasurement:
         self._prober = prober
         self._budget = budget
         self._sizes = sizes
-        self._least = LEAST[version]
+        self._least = SMALLEST_SIZE[version]
         self._random = random.Random(seed)  # noqa: S311 - an order, not a secret
         self._pauses: dict[int, float] = {}
-        self._asked: dict[int, int] = {}
+        self._probed: dict[int, int] = {}
         self._judged: dict[int, tuple[int, int]] = {}
-        self._asked_at: dict[int, float] = {}
+        self._probed_at: dict[int, float] = {}
         self._now, self._sleep = now, sleep
         self._started = now()
         self._keep = keep
         self.progress = Progress()
-        self.progress.samples.add(before)
+        self.progress.samples.add(earlier)
 
     def interrupted(self) -> Progress:
-        """What is known after `run` was broken off."""
+        """Returns the state after `run` was interrupted."""
         self.progress.path = infer(self.progress.samples)
         self.progress.ended_by = "interrupt"
         return self.progress
 
-    def run(self, tell: Told) -> Progress:
-        """Probes until the budget or the precision is reached; `tell` often hears of progress."""
+    def run(self, show: Show) -> Progress:
+        """Probes until the precision or the budget is reached, and passes the state to `show` meanwhile."""
         progress = self.progress
-        self._scout(tell)
+        self._scout(show)
         sizes = self._fitting()
         routers = [router.ttl for router in progress.samples.path() if router.answered]
         wanted = set(routers)
         while routers and not progress.is_converged:
-            asked = wanted or set(routers)
-            reason = self._spent(asked, sizes)
+            probed = wanted or set(routers)
+            reason = self._spent(probed, sizes)
             if reason:
                 progress.ended_by = reason
                 break
-            self._probe(self._round(sorted(asked), sizes), tell)
+            self._probe(self._round(sorted(probed), sizes), show)
             progress.rounds += 1
             if progress.rounds >= FIRST_ROUNDS and progress.rounds % 4 == 0:
                 before, wanted = wanted, self._unknown(routers, sizes)
-                # Once may be luck: looking often finds intervals that happen to be narrow.
+                # Frequent checks find intervals that are narrow by chance: require two in a row.
                 progress.is_converged = not wanted and not before
         progress.path = infer(progress.samples)
         if progress.is_converged:
             progress.ended_by = "precision"
         return progress
 
-    def separate_last_link(self, udp: Prober, tell: Told) -> None:
-        """Separates the last link's rates there and back by UDP probes of two sizes to the end.
+    def separate_last_link(self, udp: Prober, show: Show) -> None:
+        """Separates the forward and reverse rate of the last link by UDP probes of two sizes to the end.
 
-        Does nothing where no echo showed the last link. Few probes are sent, as hosts limit their answers.
+        Does nothing unless an echo measured the last link. Sends few probes, since hosts limit their answers.
         """
         progress = self.progress
         end = progress.samples.path()[-1] if progress.samples.path() else None
@@ -173,14 +173,14 @@ class PathMeasurement:
         largest = max(end.seconds(), default=0)
         answers: dict[int, list[float]] = {}
         if largest - SMALL_QUOTED >= LEAST_SPAN:
-            answers = self._answers_to_udp(udp, end.ttl, (SMALL_QUOTED, largest), tell)
+            answers = self._answers_to_udp(udp, end.ttl, (SMALL_QUOTED, largest), show)
         progress.last = separated(progress.path, end, answers)
         progress.path = progress.last.path
 
     def _answers_to_udp(
-        self, udp: Prober, ttl: int, sizes: tuple[int, int], tell: Told
+        self, udp: Prober, ttl: int, sizes: tuple[int, int], show: Show
     ) -> dict[int, list[float]]:
-        """Round trips in s by size; none where answers to the sizes are not equally large."""
+        """Returns RTTs in s by size; none if the answers to the sizes differ in length."""
         found: dict[int, list[float]] = {size: [] for size in sizes}
         lengths: set[int] = set()
         for number in range(LAST_ROUNDS):
@@ -192,14 +192,14 @@ class PathMeasurement:
                 if answer is not None and answer["kind"] == REACHED and seconds is not None:
                     found[probe["size"]].append(seconds)
                     lengths.add(answer["size"])
-            tell(self.progress)
+            show(self.progress)
             missing = min(map(len, found.values())) < ENOUGH
             if not missing or (number + 1 >= BURST and not lengths):
                 break
         return found if len(lengths) == 1 else {}
 
     def _unknown(self, routers: list[int], sizes: Sequence[int]) -> set[int]:
-        """Routers on both sides of links that are not known well enough, and the end for its loss."""
+        """Returns the routers on both sides of imprecise links, and the end if its loss is imprecise."""
         budget, path = self._budget, infer(self.progress.samples)
         self.progress.path = path
         known = converged(path.links, budget.rate, budget.latency, budget.least_latency)
@@ -222,34 +222,34 @@ class PathMeasurement:
 
     def _spent(self, wanted: Iterable[int], sizes: Sequence[int]) -> str:
         budget, samples = self._budget, self.progress.samples
-        if all(self._asked.get(ttl, 0) >= budget.rounds * len(sizes) for ttl in wanted):
+        if all(self._probed.get(ttl, 0) >= budget.rounds * len(sizes) for ttl in wanted):
             return "rounds"
         if samples.count + len(sizes) > budget.probes:
             return "probes"
         return "time" if self._now() - self._started > budget.seconds else ""
 
-    def _scout(self, tell: Told) -> None:
-        """Finds the routers and the end, and which sizes the path takes."""
+    def _scout(self, show: Show) -> None:
+        """Finds the routers and the end, and the largest packet that the path takes."""
         samples, silent = self.progress.samples, 0
         largest = max(self._sizes) if self._sizes else LARGEST
         for ttl in range(1, self._budget.max_hops + 1):
-            self._probe([(ttl, self._least)] * SCOUTS, tell)
+            self._probe([(ttl, self._least)] * SCOUTS, show)
             if samples.routers[ttl].answered == 0:
-                self._probe([(ttl, self._least)], tell)
+                self._probe([(ttl, self._least)], show)
             router = samples.routers[ttl]
             silent = 0 if router.answered else silent + 1
             if router.answered:
-                self._probe([(ttl, largest)], tell)
+                self._probe([(ttl, largest)], show)
             if router.is_end or silent >= SILENT:
                 return
 
     def _fitting(self) -> tuple[int, ...]:
-        """Sizes that every link takes."""
+        """Returns the sizes that every link takes."""
         samples = self.progress.samples
         while True:
             too_big = samples.too_big
-            told = [mtu for mtu in too_big.values() if mtu]
-            largest = min([max(self._sizes or [LARGEST]), *(size - 1 for size in too_big), *told])
+            reported = [mtu for mtu in too_big.values() if mtu]
+            largest = min([max(self._sizes or [LARGEST]), *(size - 1 for size in too_big), *reported])
             if self._sizes:
                 sizes = tuple(size for size in self._sizes if size <= largest)
             else:
@@ -265,12 +265,12 @@ class PathMeasurement:
         now = self._now()
         for ttl in routers:
             pause = self._pauses.get(ttl, 0.0)
-            count = min(len(sizes), self._budget.rounds * len(sizes) - self._asked.get(ttl, 0))
+            count = min(len(sizes), self._budget.rounds * len(sizes) - self._probed.get(ttl, 0))
             if pause:
-                count = min(count, int((now - self._asked_at.get(ttl, 0.0)) / pause))
+                count = min(count, int((now - self._probed_at.get(ttl, 0.0)) / pause))
             if count:
-                self._asked_at[ttl] = now
-                self._asked[ttl] = self._asked.get(ttl, 0) + count
+                self._probed_at[ttl] = now
+                self._probed[ttl] = self._probed.get(ttl, 0) + count
             probes += [(ttl, size) for size in self._rarest(ttl, sizes, count)]
         self._random.shuffle(probes)
         if not probes:
@@ -278,26 +278,25 @@ class PathMeasurement:
         return probes
 
     def _rarest(self, ttl: int, sizes: Sequence[int], count: int) -> list[int]:
-        """The sizes that have been answered least often."""
+        """Returns the sizes with the fewest answers."""
         trips = self.progress.samples.routers[ttl].seconds()
         order = sorted(sizes, key=lambda size: (len(trips.get(size, ())), self._random.random()))
         return order[:count]
 
-    def _probe(self, probes: list[tuple[int, int]], tell: Told) -> None:
+    def _probe(self, probes: list[tuple[int, int]], show: Show) -> None:
         samples = self.progress.samples
 
-        def heard(_ended: int) -> None:
-            tell(self.progress)
-
-        told: list[dict[str, Any]] = json.loads(self._prober.run(probes, heard))
-        samples.add(told)
+        outcomes: list[dict[str, Any]] = json.loads(
+            self._prober.run(probes, lambda _ended: show(self.progress))
+        )
+        samples.add(outcomes)
         if self._keep is not None:
-            self._keep(told)
+            self._keep(outcomes)
         for router in samples.routers.values():
-            asked, answered = self._judged.get(router.ttl, (0, 0))
-            if router.sent - asked < JUDGED or not router.answered:
+            probed, answered = self._judged.get(router.ttl, (0, 0))
+            if router.sent - probed < JUDGED or not router.answered:
                 continue
-            if router.answered - answered < RARELY * (router.sent - asked):
+            if router.answered - answered < RARELY * (router.sent - probed):
                 pause = self._pauses.get(router.ttl, 0.0)
                 self._pauses[router.ttl] = min(max(2 * pause, 0.1), SLOWEST_S)
                 self.progress.limited.add(router.ttl)

@@ -1,4 +1,4 @@
-"""What a measurement of a path found: as a document, and as a model that other commands run."""
+"""The result of a path measurement: as a document, and as a path model for other commands."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from longfat.results import Interval
 
 
 def document(progress: Progress, about: Mapping[str, Any]) -> dict[str, Any]:
-    """All that was found; times in s, rates in bit/s. `about` comes first."""
+    """Returns the whole result, after the keys of `about`. Times in s, rates in bit/s."""
     samples, path = progress.samples, progress.path
     routers = samples.path()
     usable = losses.usable(routers, progress.limited)
@@ -50,42 +50,42 @@ def document(progress: Progress, about: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _assumptions(progress: Progress, found: Sequence[LinkLoss], usable: Sequence[Router]) -> list[str]:
-    """What the figures rest on that round trips do not show, in a sentence each."""
+    """Returns assumptions that round trips cannot confirm, one sentence each."""
     links = progress.path.links
     if not links:
         return []
-    told = []
+    remarks = []
     if any(loss.value > 0 for loss in found):
-        told.append(
-            "Loss: round trips do not show the direction; the same loss each way is assumed, "
-            "independent from packet to packet, of packet size and of the queue."
+        remarks.append(
+            "Loss: round trips do not show the direction; assumed equal in both directions, and independent "
+            "of earlier losses, of packet size and of the queue."
         )
     known = usable[-1].ttl if usable else 0
     if known < links[-1].ttls[-1]:
-        told.append(
-            f"Loss: unknown behind hop {known}, because hosts limit such answers; "
-            "what is unanswered there is not counted."
+        remarks.append(
+            f"Loss: unknown after hop {known}, because hosts limit such answers; "
+            "unanswered probes there are not counted."
         )
-    told.append(_last_link(progress))
+    remarks.append(_last_link(progress))
     if any(link.rate is not None for link in links):
-        told.append(
-            "Queues: the limit is assumed: one round trip of the path at the link's rate, "
-            "or the longest wait seen if that is more."
+        remarks.append(
+            "Queues: assumed limit of one path RTT at the link's rate, or the longest measured wait "
+            "if that is more."
         )
-    return told
+    return remarks
 
 
 def _last_link(progress: Progress) -> str:
     last, link = progress.last, progress.path.links[-1]
     if last is not None and last.is_asymmetric:
-        return "Last link: answers to UDP show different rates there and back."
+        return "Last link: answers to UDP show different forward and reverse rates."
     if last is not None and last.is_decided:
-        return "Last link: answers to UDP show the same rate there and back."
+        return "Last link: answers to UDP show equal forward and reverse rates."
     router = progress.samples.routers.get(link.ttls[-1])
     if router is not None and not router.is_echo:
         differs = "differ" if link.reverse_rate is not None else "do not differ measurably"
-        return f"Last link: by the sizes of answers, its rates there and back {differs}."
-    return "Last link: echoes do not show whether its rates there and back differ; the same rate is assumed."
+        return f"Last link: by the sizes of answers, its forward and reverse rates {differs}."
+    return "Last link: echoes cannot separate its forward and reverse rates; assumed equal."
 
 
 def _hop(
@@ -106,7 +106,7 @@ def _hop(
 
 
 def _link(link: Link, loss: LinkLoss | None, wait: float) -> dict[str, Any]:
-    held = None if link.rate is None else queues.queued_bytes(wait, link.rate.value)
+    occupied = None if link.rate is None else queues.queued_bytes(wait, link.rate.value)
     return {
         "ttls": list(link.ttls),
         "latency_s": _interval(link.latency),
@@ -117,7 +117,7 @@ def _link(link: Link, loss: LinkLoss | None, wait: float) -> dict[str, Any]:
         "loss_round_trip": None if loss is None else _interval(loss),
         "loss_each_way": None if loss is None else loss.each_way,
         "longest_wait_s": wait,
-        "queue_at_least_bytes": held,
+        "queue_at_least_bytes": occupied,
     }
 
 
@@ -125,15 +125,15 @@ def _interval(interval: Interval) -> dict[str, float]:
     return {"value": interval.value, "low": interval.low, "high": interval.high}
 
 
-def hops(told: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """The keys of each hop of a model: rate, delay, loss and queue, and those of the way back that differ.
+def hops(result: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Returns the keys of each hop of a path model: rate, delay, loss, queue, and differences in reverse.
 
-    Links that cannot be told apart are one; a link without a rate is one that sends in no time, so that it
-    has no queue. Loss is the same each way. A queue is what was seen to wait, or what is assumed if more.
+    Inseparable links are one hop. A link without a measured rate has no rate and no queue. Loss is the same
+    in both directions. The queue is the largest measured one, or the assumed one if that is more.
     """
     found = []
-    round_trip = _round_trip(told)
-    for hop in told["hops"]:
+    round_trip = _round_trip(result)
+    for hop in result["hops"]:
         link = hop["link"]
         if link is None:
             continue
@@ -151,9 +151,9 @@ def hops(told: Mapping[str, Any]) -> list[dict[str, Any]]:
     return found
 
 
-def _round_trip(told: Mapping[str, Any]) -> float:
-    """Seconds there and back for the largest packet that was sent, answered in full."""
-    links = [hop["link"] for hop in told["hops"] if hop["link"] is not None]
+def _round_trip(result: Mapping[str, Any]) -> float:
+    """Returns the RTT in s of the largest packet, with a reply of the same size."""
+    links = [hop["link"] for hop in result["hops"] if hop["link"] is not None]
     per_byte = math.fsum(
         link["seconds_per_byte"]["value"]
         + (
@@ -163,14 +163,14 @@ def _round_trip(told: Mapping[str, Any]) -> float:
         )
         for link in links
     )
-    return 2 * max(float(told["latency_s"]), 0.0) + per_byte * float(told["largest_packet_bytes"])
+    return 2 * max(float(result["latency_s"]), 0.0) + per_byte * float(result["largest_packet_bytes"])
 
 
-def measured(told: Mapping[str, Any]) -> dict[str, Any]:
-    """What a model says of its origin, for people and for comparisons."""
-    links = [hop for hop in told["hops"] if hop["link"] is not None]
+def measured(result: Mapping[str, Any]) -> dict[str, Any]:
+    """Returns the table `[measured]` of a path model: its origin and intervals."""
+    links = [hop for hop in result["hops"] if hop["link"] is not None]
     return {
-        **{key: told[key] for key in ("host", "address", "protocol", "when", "clock", "probes", "reached")},
+        **{key: result[key] for key in ("host", "address", "protocol", "when", "clock", "probes", "reached")},
         "hops": [
             {
                 "address": hop["address"],
@@ -184,7 +184,7 @@ def measured(told: Mapping[str, Any]) -> dict[str, Any]:
             }
             for hop in links
         ],
-        "assumptions": told["assumptions"],
+        "assumptions": result["assumptions"],
     }
 
 
@@ -205,7 +205,7 @@ def _rates(link: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def duration(seconds: float) -> str:
-    """A time as study files have it, to the nanosecond; nothing is below zero.
+    """Returns a time as in study files, to the nanosecond; negative times are 0.
 
     >>> duration(0.0020031), duration(-1e-6), duration(0.25)
     ('2.0031ms', '0ms', '250ms')
@@ -214,7 +214,7 @@ def duration(seconds: float) -> str:
 
 
 def percentage(share: float) -> str:
-    """A probability as study files have it, to four digits.
+    """Returns a probability as in study files, to four digits.
 
     >>> percentage(0.0202041), percentage(0.0), percentage(0.00012345)
     ('2.02%', '0%', '0.01234%')
@@ -223,7 +223,7 @@ def percentage(share: float) -> str:
 
 
 def size(found: float) -> str:
-    """Bytes as study files have them, rounded up.
+    """Returns bytes as in study files, rounded up.
 
     >>> size(100000.2)
     '100001B'
@@ -232,7 +232,7 @@ def size(found: float) -> str:
 
 
 def rate(bps: float) -> str:
-    """A rate as study files have it, to six digits.
+    """Returns a rate as in study files, to six digits.
 
     >>> rate(9.98e6), rate(1234567.8)
     ('9.98Mbit/s', '1.23457Mbit/s')

@@ -1,4 +1,4 @@
-"""Samples of a path in a file, so that a measurement can be broken off and go on later."""
+"""Samples of a path in a file, so that a later measurement can resume."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ _FORMAT = "longfat path 1"
 
 
 class SampleFile:
-    """A line of JSON for each probe, below one that says what it is of; one that was cut off is ignored."""
+    """One line of JSON for each probe, after a header line. An incomplete last line is ignored."""
 
     def __init__(self, path: Path, about: Mapping[str, str]) -> None:
         self._path = path
         self._head = {"format": _FORMAT, **about}
 
     def open(self) -> list[dict[str, Any]]:
-        """What is there, or a new file; ValueError where it is of another measurement."""
+        """Returns the samples of the file, or creates it. Raises ValueError for another's file."""
         if not self._path.exists() or self._path.stat().st_size == 0:
             write_whole(self._path, (json.dumps(self._head) + "\n").encode())
             return []
@@ -30,10 +30,10 @@ class SampleFile:
         except json.JSONDecodeError:
             found = None
         if not isinstance(found, dict) or found.get("format") != _FORMAT:
-            raise ValueError(f"{self._path}: it is no file of longfat path's samples")
+            raise ValueError(f"{self._path}: not a sample file of longfat path")
         for key, value in self._head.items():
             if found.get(key) != value:
-                raise ValueError(f"{self._path}: its {key} is {found.get(key)}, not {value}")
+                raise ValueError(f"{self._path}: {key} is {found.get(key)}, expected {value}")
         samples = []
         whole = len(head) + 1
         for line in lines:
@@ -47,7 +47,7 @@ class SampleFile:
         return samples
 
     def add(self, samples: Iterable[Mapping[str, Any]]) -> None:
-        """Adds them at the end; OSError adds none."""
+        """Appends samples. Raises OSError without adding any."""
         text = "".join(json.dumps(sample) + "\n" for sample in samples).encode()
         with self._path.open("ab", buffering=0) as file:
             before = file.tell()

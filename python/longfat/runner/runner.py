@@ -14,7 +14,7 @@ from longfat.results import Cell, CellResult, RunResult
 from longfat.runner import loading
 from longfat.runner.environment import environment
 from longfat.runner.executor import Executor, executor_of
-from longfat.runner.progress import Reporter, Silent
+from longfat.runner.progress import Reporter
 from longfat.runner.store import Store, open_store
 from longfat.runner.trial import Record, Trial, plan
 from longfat.study import Study, cells, units
@@ -82,7 +82,7 @@ def run_study(
             trials.
     """
     folder = folder or default_folder(study, quick=quick)
-    reporter = reporter or Silent()
+    reporter = reporter or Reporter()
     version = _native.version()
     planned = cells(study)
     with open_store(folder, study.name, version, fresh=fresh) as store:

@@ -132,7 +132,7 @@ def _tables(value: Any) -> Iterable[dict[str, Any]]:
     return [entry for entry in value if isinstance(entry, dict)] if isinstance(value, list) else []
 
 
-def read_setting(text: str) -> tuple[str, Any]:
+def read_setting(text: str, option: str = "--set") -> tuple[str, Any]:
     """Reads `KEY=VALUE`. The value is TOML (number, list, table, quoted text) or else plain text.
 
     >>> read_setting("path=@measured.toml")
@@ -145,7 +145,7 @@ def read_setting(text: str) -> tuple[str, Any]:
     key, equals, value = text.partition("=")
     key, value = key.strip(), value.strip()
     if not equals or not key:
-        raise ValueError(f'--set: "{text}": write KEY=VALUE, e.g. --set path.loss=2%')
+        raise ValueError(f'{option}: "{text}": write KEY=VALUE, e.g. path.loss=2%')
     if "\n" in value:
         return key, value
     try:

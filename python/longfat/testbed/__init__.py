@@ -1,1 +1,1 @@
-"""Testbeds: emulated networks that stand while somebody works in them, and how others find them."""
+"""Testbeds: emulated networks with a prompt, which other processes can reach."""

@@ -1,4 +1,4 @@
-"""Commands at hosts as processes: waiting for them, and ending them."""
+"""Processes of commands at hosts."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ _PATIENCE_S = 2.0
 
 
 def code_of(error: OSError) -> int:
-    """The exit code by which shells tell that a command cannot be started."""
+    """Returns the exit code of shells for a command that cannot be started."""
     return NOT_FOUND if isinstance(error, FileNotFoundError) else NOT_EXECUTABLE
 
 
 def why(error: OSError) -> str:
-    """A command that cannot be started, in one line.
+    """Returns why a command cannot be started, as one line.
 
     >>> why(FileNotFoundError(2, "No such file or directory", "pign"))
     'pign: no such command'
@@ -27,12 +27,12 @@ def why(error: OSError) -> str:
     if isinstance(error, FileNotFoundError):
         return f"{error.filename}: no such command"
     if isinstance(error, PermissionError) and error.filename:
-        return f"{error.filename}: may not be executed"
+        return f"{error.filename}: permission denied"
     return str(error)
 
 
 def code_from(status: int) -> int:
-    """A wait status as shells tell it: 128 and the number of the signal that ended it.
+    """Returns the exit code of shells for a wait status: 128 plus the number of a fatal signal.
 
     >>> code_from(0x0300), code_from(9)
     (3, 137)
@@ -42,13 +42,13 @@ def code_from(status: int) -> int:
 
 
 def signal_group(pid: int, number: int) -> None:
-    """Sends a signal to a command and what it has started, if it is there."""
+    """Sends a signal to the process group of a command, if it exists."""
     with contextlib.suppress(ProcessLookupError, PermissionError):
         os.killpg(pid, number)
 
 
 def end(pid: int) -> int:
-    """Ends a command, by force where it does not follow; gives its exit code."""
+    """Stops a command, after 2 s by SIGKILL, and returns its exit code."""
     signal_group(pid, signal.SIGHUP)
     signal_group(pid, signal.SIGTERM)
     deadline = time.monotonic() + _PATIENCE_S

@@ -1,4 +1,4 @@
-"""The other side: one command at a host of a testbed that another process holds."""
+"""Runs a command at a host of another process's testbed."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ _CHUNK = 65536
 _DRAIN_S = 0.2
 _PASSED_ON = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT)
 LOST = 1
-"""The exit code where the testbed has ended under the command."""
+"""Exit code if the testbed stops before the command."""
 
 
 def execute(name: str, host: str, command: list[str]) -> int:
-    """Runs a command with this process's standard streams; at a terminal it gets one of its own.
+    """Runs a command with this process's standard streams, or a terminal if they are one.
 
-    Gives its exit code; ValueError where the testbed or the host is not there.
+    Returns its exit code. Raises ValueError for an unknown testbed or host.
     """
     options: dict[str, Any] = {
         "command": command,
@@ -61,17 +61,17 @@ def _send(connection: socket.socket, request: dict[str, Any], streams: tuple[int
 
 def _outcome(connection: socket.socket) -> int:
     try:
-        told = directory.receive(connection)
+        answer = directory.receive(connection)
     except OSError:
-        print("longfat: the testbed has ended, and the command with it", file=sys.stderr)
+        print("longfat: the testbed stopped, and the command with it", file=sys.stderr)
         return LOST
-    if "error" in told:
-        print(f"longfat: {told['error']}", file=sys.stderr)
-    return int(told.get("code", LOST))
+    if "error" in answer:
+        print(f"longfat: {answer['error']}", file=sys.stderr)
+    return int(answer.get("code", LOST))
 
 
 def _wait(connection: socket.socket) -> int:
-    """Waits for the command's end; signals are the command's."""
+    """Waits for the command, and passes signals to it."""
 
     def pass_on(number: int, _frame: object) -> None:
         with contextlib.suppress(OSError):
@@ -86,7 +86,7 @@ def _wait(connection: socket.socket) -> int:
 
 
 def _relay(connection: socket.socket, ours: int) -> int:
-    """Moves bytes between this terminal and the command's until the command ends."""
+    """Copies bytes between this terminal and the command's until the command exits."""
     before = signal.signal(signal.SIGWINCH, lambda _number, _frame: _copy_size(ours))
     try:
         with _raw():
@@ -107,7 +107,7 @@ def _relay(connection: socket.socket, ours: int) -> int:
 
 
 def _copy(source: int, target: int) -> bool:
-    """Moves what is there; False at the end, which a terminal tells as an error (`pty(7)`)."""
+    """Copies available bytes; False at the end, which a terminal reports as EIO (`pty(7)`)."""
     try:
         data = os.read(source, _CHUNK)
     except OSError as error:
@@ -119,7 +119,7 @@ def _copy(source: int, target: int) -> bool:
         try:
             rest = rest[os.write(target, rest) :]
         except OSError as error:
-            # The command has ended: what is typed now is nobody's.
+            # The command has exited: discard what is typed now.
             if error.errno != errno.EIO:
                 raise
             return bool(data)
@@ -128,9 +128,9 @@ def _copy(source: int, target: int) -> bool:
 
 @contextlib.contextmanager
 def _raw() -> Iterator[None]:
-    """Keys go to the command as they are, Ctrl-C as well."""
+    """Sends keys to the command unprocessed, including Ctrl-C."""
     before = termios.tcgetattr(0)
-    tty.setraw(0, termios.TCSADRAIN)  # what was typed ahead is kept
+    tty.setraw(0, termios.TCSADRAIN)  # keeps what was typed ahead
     try:
         yield
     finally:

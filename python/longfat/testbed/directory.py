@@ -1,7 +1,7 @@
-"""Which testbeds are running, and how to reach them.
+"""The running testbeds, and connections to them.
 
-A testbed listens at a Unix socket with an abstract name (`unix(7)`): the name is there as long as somebody
-holds the socket, so a killed testbed leaves nothing behind, and no file can be stale.
+A testbed listens on a Unix socket with an abstract name (`unix(7)`). The name exists as long as the socket,
+so a killed testbed leaves nothing behind.
 """
 
 from __future__ import annotations
@@ -18,24 +18,24 @@ from longfat.local_sockets import peer
 
 _PREFIX = "longfat-net/"
 LONGEST = 1 << 20
-"""Bytes of a message, which holds a command and its environment."""
-# Inside a user namespace the number becomes another one: names are those of the user outside.
+"""Longest message in bytes: a command and its environment."""
+# Read before entering a user namespace, where the number changes: names use that of the user outside.
 _USER = os.getuid()
 
 
 @dataclass(frozen=True)
 class Running:
-    """A testbed that is running."""
+    """A running testbed."""
 
     name: str
     pid: int
-    """Of the process that holds it."""
+    """ID of its process."""
     study: str
     hosts: tuple[str, ...]
 
 
 def clean_name(study: str) -> str:
-    """A study's name as that of a testbed.
+    """Returns the testbed name for a study.
 
     >>> clean_name("congestion/delay"), clean_name("my study")
     ('congestion-delay', 'my-study')
@@ -44,9 +44,9 @@ def clean_name(study: str) -> str:
 
 
 def listen(wanted: str | None, study: str) -> tuple[socket.socket, str]:
-    """A socket under a name that no other testbed has; ValueError where it was asked for and is taken."""
+    """Returns a socket with an unused name. Raises ValueError if the wanted name is taken."""
     if wanted is not None and wanted != clean_name(wanted):
-        raise ValueError(f'--name: "{wanted}": write letters, digits, ".", "_" and "-"')
+        raise ValueError(f'--name: "{wanted}" is not a valid name: use letters, digits, ".", "_" and "-"')
     name, number = wanted or clean_name(study), 1
     while True:
         made = _socket()
@@ -64,7 +64,7 @@ def listen(wanted: str | None, study: str) -> tuple[socket.socket, str]:
 
 
 def names() -> list[str]:
-    """The user's running testbeds."""
+    """Returns the names of the user's running testbeds."""
     prefix = f" @{_PREFIX}{_USER}/"
     try:
         lines = Path("/proc/net/unix").read_text(encoding="utf-8", errors="replace").splitlines()
@@ -74,7 +74,7 @@ def names() -> list[str]:
 
 
 def connect(name: str) -> socket.socket:
-    """A connection to a testbed of this user's; ValueError where there is none of this name."""
+    """Returns a connection to a testbed of this user. Raises ValueError for an unknown name."""
     made = _socket()
     try:
         made.connect(_address(name))
@@ -82,49 +82,44 @@ def connect(name: str) -> socket.socket:
         made.close()
         running = names()
         there = f"; running: {', '.join(running)}" if running else "; none is running"
-        raise ValueError(f'there is no testbed "{name}"{there} (longfat net STUDY starts one)') from None
+        raise ValueError(f'no testbed "{name}"{there} (start one with longfat net STUDY)') from None
     if peer(made)[1] != os.getuid():
         made.close()
-        raise ValueError(f'the testbed "{name}" is another user\'s')
+        raise ValueError(f'the testbed "{name}" belongs to another user')
     return made
 
 
 def find(place: str) -> tuple[str, str]:
-    """The testbed and the host of `HOST` or `NAME:HOST`; ValueError where that is not clear."""
+    """Returns testbed and host of `HOST` or `NAME:HOST`. Raises ValueError if several testbeds run."""
     name, colon, host = place.rpartition(":")
     return only(name if colon else None), host
 
 
 def only(name: str | None) -> str:
-    """This testbed, or the only one."""
+    """Returns the given name, or that of the only testbed. Raises ValueError for none or several."""
     if name is not None:
         return name
     running = names()
     if len(running) == 1:
         return running[0]
     if not running:
-        raise ValueError("no testbed is running (longfat net STUDY starts one)")
-    raise ValueError(f"several testbeds are running, say which one: {', '.join(running)}")
-
-
-def ask(name: str, request: dict[str, Any]) -> dict[str, Any]:
-    """One question to a testbed; OSError where it ends before it answers."""
-    with connect(name) as connection:
-        connection.send(json.dumps(request).encode())
-        return receive(connection)
+        raise ValueError("no testbed is running (start one with longfat net STUDY)")
+    raise ValueError(f"several testbeds are running, choose one: {', '.join(running)}")
 
 
 def describe(name: str) -> Running:
-    """What a testbed says of itself."""
-    told = ask(name, {"do": "describe"})
-    return Running(name, int(told["pid"]), str(told["study"]), tuple(map(str, told["hosts"])))
+    """Returns a testbed's description. Raises OSError if it stops before it answers."""
+    with connect(name) as connection:
+        connection.send(json.dumps({"do": "describe"}).encode())
+        answer = receive(connection)
+    return Running(name, int(answer["pid"]), str(answer["study"]), tuple(map(str, answer["hosts"])))
 
 
 def receive(connection: socket.socket) -> dict[str, Any]:
-    """The next message."""
+    """Returns the next message. Raises OSError if the testbed stopped."""
     message = connection.recv(LONGEST)
     if not message:
-        raise OSError("the testbed has ended")
+        raise OSError("the testbed stopped")
     content: dict[str, Any] = json.loads(message)
     return content
 

@@ -1,4 +1,4 @@
-"""The prompt of a testbed: commands on its network, and at its hosts."""
+"""The prompt of a testbed: commands about its network, and at its hosts."""
 
 from __future__ import annotations
 
@@ -17,21 +17,21 @@ if TYPE_CHECKING:
     from longfat._native import Testbed
 
 PINGS = 10
-"""Echo requests of a pair of hosts, unless said."""
+"""Default number of echo requests between two hosts."""
 MEASURED_S = 5.0
 _HELP = (
-    ("HOST COMMAND", "run a line for sh at a host, where other hosts have their names; Ctrl-C ends it"),
+    ("HOST COMMAND", "run a line of sh at a host, which knows the others by name; Ctrl-C stops it"),
     ("shell HOST", "your shell at a host"),
     ("hosts", "names and addresses"),
-    ("net", "which node leads where"),
-    ("links (or dump)", "what each link was asked to do and has done, and its queue now"),
+    ("net", "nodes with their hosts and links"),
+    ("links (or dump)", "settings, counters and queue of each link"),
     (
         "set LINK KEY VALUE",
-        "change a link while packets are on it, e.g. set forward rate 5Mbit/s; none: no such key",
+        "change a link, e.g. set forward rate 5Mbit/s; the value none removes a key",
     ),
-    ("pingall [COUNT]", "round trips and losses between all hosts, beside what the links say"),
-    ("measure A B [TIME]", "goodput of one TCP connection from A to B, for 5s by default"),
-    ("quit", "end the testbed and all commands (also exit, Ctrl-D)"),
+    ("pingall [COUNT]", "RTTs and losses between all hosts, next to those expected from the links"),
+    ("measure A B [TIME]", "goodput of one TCP connection from A to B; default time 5s"),
+    ("quit", "stop the testbed and all commands (also exit, Ctrl-D)"),
 )
 
 
@@ -46,10 +46,10 @@ class Prompt(cmd.Cmd):
         self.use_rawinput = interactive
         self.prompt = "longfat> " if interactive else ""
         self.failed = False
-        """Whether a line has failed."""
+        """Whether a line failed."""
 
     def run(self) -> None:
-        """Until the end of the lines, or `quit`. Ctrl-C at the prompt takes the line back."""
+        """Runs lines until their end or `quit`. Ctrl-C at the prompt discards the line."""
         while True:
             try:
                 self.cmdloop()
@@ -61,23 +61,23 @@ class Prompt(cmd.Cmd):
                 return
 
     def onecmd(self, line: str) -> bool:
-        """A word of the prompt's own, or a host and what to run there."""
-        word, _, rest = line.strip().partition(" ")
-        if not word or word.startswith("#"):
+        """Runs a command of the prompt, or a command line at a host."""
+        name, _, rest = line.strip().partition(" ")
+        if not name or name.startswith("#"):
             return False
         sys.stdout.flush()
         try:
-            return self._do(word, rest.strip())
+            return self._do(name, rest.strip())
         except (ValueError, OSError) as error:
             self._fail(str(error))
             return False
 
-    def _do(self, word: str, rest: str) -> bool:
-        if word in self._hosts:
-            return self._at(word, rest)
-        known = getattr(self, f"do_{'quit' if word == 'EOF' else word}", None)
+    def _do(self, name: str, rest: str) -> bool:
+        if name in self._hosts:
+            return self._at(name, rest)
+        known = getattr(self, f"do_{'quit' if name == 'EOF' else name}", None)
         if known is None:
-            raise ValueError(f'"{word}" is no command and no host; help shows the commands, hosts the hosts')
+            raise ValueError(f'"{name}" is neither a command (see help) nor a host (see hosts)')
         return bool(known(rest))
 
     def _fail(self, text: str) -> None:
@@ -85,49 +85,49 @@ class Prompt(cmd.Cmd):
         print(f"longfat: {text}", file=sys.stderr)
 
     def emptyline(self) -> bool:
-        """Nothing: the base class would do the last line again."""
+        """Does nothing: the base class would repeat the last line."""
         return False
 
     def completenames(self, text: str, *_: Any) -> list[str]:
-        """Words of the prompt and hosts."""
-        words = [*self._hosts, *(name[3:] for name in self.get_names() if name.startswith("do_"))]
-        return [word for word in words if word.startswith(text)]
+        """Returns the commands and hosts that start with a text."""
+        names = [*self._hosts, *(name[3:] for name in self.get_names() if name.startswith("do_"))]
+        return [name for name in names if name.startswith(text)]
 
     def completedefault(self, text: str, *_: Any) -> list[str]:
-        """Hosts."""
+        """Returns the hosts that start with a text."""
         return [host for host in self._hosts if host.startswith(text)]
 
     def do_help(self, _rest: str) -> None:
-        """What there is."""
-        width = max(len(words) for words, _ in _HELP)
-        for words, text in _HELP:
-            print(f"{words:<{width}}  {text}")
+        """Prints the commands."""
+        width = max(len(usage) for usage, _ in _HELP)
+        for usage, text in _HELP:
+            print(f"{usage:<{width}}  {text}")
 
     def do_hosts(self, _rest: str) -> None:
-        """Names and addresses."""
+        """Prints names and addresses."""
         found = (json.loads(text) for text in (self._testbed.hosts(), self._testbed.routers()))
         tables.show(tables.hosts(*found))
 
     def do_links(self, _rest: str) -> None:
-        """What the links do."""
+        """Prints settings and counters of the links."""
         tables.show(tables.links(json.loads(self._testbed.links())))
         self._show_drops()
 
     do_dump = do_links
 
     def do_net(self, _rest: str) -> None:
-        """Which node leads where."""
+        """Prints nodes with their hosts and links."""
         found = (json.loads(text) for text in (self._testbed.hosts(), self._testbed.links()))
         tables.show(tables.net(*found))
 
     def do_set(self, rest: str) -> None:
-        """Another link than before."""
+        """Changes a link."""
         set_link(self._testbed, rest.split(None, 2))
 
     def do_pingall(self, rest: str) -> None:
-        """Who reaches whom."""
+        """Pings between all hosts."""
         if rest and not (rest.isdecimal() and int(rest) > 0):
-            raise ValueError(f'pingall: "{rest}" is no number of requests: write e.g. pingall 20')
+            raise ValueError(f'pingall: "{rest}" is not a number of requests: write e.g. pingall 20')
         pings = json.loads(self._testbed.ping_all(int(rest or PINGS)))
         tables.show(tables.ping_all(pings))
         self._show_drops()
@@ -135,12 +135,12 @@ class Prompt(cmd.Cmd):
             self._fail(f"no answer: {', '.join(lost)}")
 
     def do_measure(self, rest: str) -> None:
-        """What a connection gets."""
-        words = rest.split()
-        if len(words) not in (2, 3):
-            raise ValueError("measure: write two hosts and maybe a time, e.g. measure h1 h2 10s")
-        seconds = MEASURED_S if len(words) == 2 else _seconds(words[2])
-        print(tables.goodput(json.loads(self._testbed.goodput(words[0], words[1], seconds))))
+        """Measures the goodput of one TCP connection."""
+        parts = rest.split()
+        if len(parts) not in (2, 3):
+            raise ValueError("measure: write two hosts and optionally a time, e.g. measure h1 h2 10s")
+        seconds = MEASURED_S if len(parts) == 2 else _seconds(parts[2])
+        print(tables.goodput(json.loads(self._testbed.goodput(parts[0], parts[1], seconds))))
         self._show_drops()
 
     def _show_drops(self) -> None:
@@ -148,20 +148,20 @@ class Prompt(cmd.Cmd):
             print(line)
 
     def do_shell(self, rest: str) -> bool:
-        """The user's shell."""
+        """Starts the user's shell at a host."""
         if rest not in self._hosts:
-            raise ValueError(f'shell: "{rest}" is no host; allowed: {", ".join(self._hosts)}')
+            raise ValueError(f'shell: "{rest}" is not a host; allowed: {", ".join(self._hosts)}')
         return self._run(rest, [os.environ.get("SHELL", "/bin/sh")])
 
     def do_quit(self, _rest: str) -> bool:
-        """The end."""
+        """Stops the testbed."""
         return True
 
     do_exit = do_quit
 
     def _at(self, host: str, line: str) -> bool:
         if not line:
-            raise ValueError(f"{host}: what is to be run there? E.g. {host} ip address, or shell {host}")
+            raise ValueError(f"{host}: the command is missing: write e.g. {host} ip address, or shell {host}")
         return self._run(host, ["sh", "-c", line])
 
     def _run(self, host: str, command: list[str]) -> bool:
@@ -179,7 +179,7 @@ class Prompt(cmd.Cmd):
 
     def _start(self, host: str, command: list[str], *, lent: bool) -> int:
         options = {"command": command, "terminal": "lent" if lent else "none"}
-        # A script's lines are the prompt's, not the command's.
+        # Standard input has lines for the prompt, which a command must not read.
         nothing = None if lent else os.open(os.devnull, os.O_RDONLY)
         try:
             streams = (0 if nothing is None else nothing, 1, 2)
@@ -191,11 +191,11 @@ class Prompt(cmd.Cmd):
                 os.close(nothing)
 
 
-def set_link(testbed: Testbed, words: list[str]) -> None:
-    """Changes a key of a link, given as link, key and value; ValueError says what is wrong with them."""
-    if len(words) != 3:
+def set_link(testbed: Testbed, parts: list[str]) -> None:
+    """Changes a key of a link, given as [link, key, value]. Raises ValueError with the mistake."""
+    if len(parts) != 3:
         raise ValueError("set: write a link, a key and its value, e.g. set forward rate 5Mbit/s")
-    link, key, text = words
+    link, key, text = parts
     value = None if text == "none" else read_setting(f"{key}={text}")[1]
     try:
         testbed.set(link, key, json.dumps(value))
@@ -204,7 +204,7 @@ def set_link(testbed: Testbed, words: list[str]) -> None:
 
 
 def _wait(pid: int, *, lent: bool) -> int:
-    """Waits for a command; whatever keeps this process from that ends the command."""
+    """Waits for a command and returns its exit code. An exception stops the command."""
     try:
         while True:
             _, status = os.waitpid(pid, os.WUNTRACED if lent else 0)
@@ -212,9 +212,9 @@ def _wait(pid: int, *, lent: bool) -> int:
                 if lent and os.WIFSIGNALED(status):
                     print()  # after the terminal's ^C
                 return children.code_from(status)
-            # There is no job control here to bring it back.
+            # The prompt has no job control to resume it.
             children.signal_group(pid, signal.SIGCONT)
-            print(f"ended (Ctrl-Z); write {'&'!r} after a command to leave it running")
+            print(f"stopped (Ctrl-Z); write {'&'!r} after a command to run it in the background")
             return children.end(pid)
     except KeyboardInterrupt:
         return children.end(pid)
@@ -224,7 +224,7 @@ def _wait(pid: int, *, lent: bool) -> int:
 
 
 def _take_terminal_back() -> None:
-    # Whoever takes it from the background is stopped but where the signal is blocked (`tcsetpgrp(3)`).
+    # The kernel stops a background process that takes the terminal unless SIGTTOU is blocked: `tcsetpgrp(3)`.
     signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGTTOU})
     try:
         with contextlib.suppress(OSError):
@@ -236,5 +236,5 @@ def _take_terminal_back() -> None:
 def _seconds(text: str) -> float:
     parsed = units.parse(text)
     if parsed.dimension != "duration" or parsed.value <= 0:
-        raise ValueError(f'measure: "{text}" is no time to measure for: write e.g. "10s"')
+        raise ValueError(f'measure: "{text}" is not a duration: write e.g. "10s"')
     return float(parsed.value)

@@ -1,4 +1,4 @@
-"""The holder's side: commands that others have run at the hosts of a testbed."""
+"""Serves requests of other processes to a testbed: commands at its hosts, its description, its end."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _STREAMS = 3
 
 
 class Server:
-    """Listens until it is closed; a thread for each command."""
+    """Listens until it is closed, with a thread for each request."""
 
     def __init__(self, testbed: Testbed, listening: socket.socket, study: str) -> None:
         self._testbed = testbed
@@ -31,7 +31,7 @@ class Server:
         threading.Thread(target=self._listen, name="testbed", daemon=True).start()
 
     def close(self) -> None:
-        """Its name is free at once."""
+        """Stops listening, which frees the name at once."""
         with contextlib.suppress(OSError):
             self._listening.shutdown(socket.SHUT_RDWR)
         self._listening.close()
@@ -59,14 +59,14 @@ class Server:
     def _answer(self, connection: socket.socket, request: dict[str, Any], streams: list[int]) -> None:
         match request.get("do"):
             case "describe":
-                _tell(connection, pid=os.getpid(), study=self._study, hosts=self._hosts)
+                _send(connection, pid=os.getpid(), study=self._study, hosts=self._hosts)
             case "stop":
-                _tell(connection, stopping=True)
+                _send(connection, stopping=True)
                 os.kill(os.getpid(), signal.SIGTERM)
             case "exec" if len(streams) == _STREAMS:
                 self._run(connection, request, streams)
             case other:
-                _tell(connection, error=f"the testbed does not know {other!r}: is it of another version?")
+                _send(connection, error=f"unknown request {other!r}: the testbed runs another version")
 
     def _run(self, connection: socket.socket, request: dict[str, Any], streams: list[int]) -> None:
         try:
@@ -74,19 +74,19 @@ class Server:
                 str(request["host"]), json.dumps(request["options"]), (streams[0], streams[1], streams[2])
             )
         except ValueError as error:
-            _tell(connection, error=str(error), code=2)
+            _send(connection, error=str(error), code=2)
             return
         except OSError as error:
-            _tell(connection, error=children.why(error), code=children.code_of(error))
+            _send(connection, error=children.why(error), code=children.code_of(error))
             return
-        # Whoever reads the command's output is to see its end when it has ended.
+        # Readers of the command's output must see its end when the command exits.
         while streams:
             os.close(streams.pop())
-        _tell(connection, code=_follow(connection, pid))
+        _send(connection, code=_follow(connection, pid))
 
 
 def _follow(connection: socket.socket, pid: int) -> int:
-    """Waits for a command, and passes signals on to it; whoever has asked and is gone wants it no more."""
+    """Waits for a command and passes signals to it; stops it when the requesting process disconnects."""
     handle = os.pidfd_open(pid)
     try:
         while True:
@@ -103,6 +103,6 @@ def _follow(connection: socket.socket, pid: int) -> int:
         os.close(handle)
 
 
-def _tell(connection: socket.socket, **answer: Any) -> None:
+def _send(connection: socket.socket, **answer: Any) -> None:
     with contextlib.suppress(OSError):
         connection.send(json.dumps(answer).encode())

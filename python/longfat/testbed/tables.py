@@ -1,44 +1,27 @@
-"""What a testbed is and did, for people."""
+"""Tables of a testbed's hosts, links and measurements."""
 
 from __future__ import annotations
 
 import math
-import sys
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from longfat.presentation.formatting import DASH, label, quantity
+from longfat.presentation.tables import show as show  # noqa: PLC0414 - offered here too
+from longfat.presentation.tables import table
 
 if TYPE_CHECKING:
     from rich.table import Table
 
-_WIDTH_ELSEWHERE = 140
-# More pairs than these are shown as a list of who reaches whom.
+# More pairs than these are shown as a list of reachable hosts.
 _MOST_ROWS = 30
-# An outcome less probable than this is not what the links say.
+# A less probable number of losses contradicts the links.
 _IMPROBABLE = 1e-3
 
 
-def show(shown: Table | str) -> None:
-    """Prints it on standard output."""
-    from rich.console import Console
-
-    width = None if sys.stdout.isatty() else _WIDTH_ELSEWHERE
-    Console(highlight=False, markup=False, width=width).print(shown)
-
-
-def _table(*columns: str) -> Table:
-    from rich.table import Table
-
-    made = Table(box=None, pad_edge=False, header_style="dim")
-    for column in columns:
-        made.add_column(column.lstrip(">"), justify="right" if column.startswith(">") else "left")
-    return made
-
-
 def hosts(found: Sequence[Mapping[str, str]], routers: Sequence[Mapping[str, str]] = ()) -> Table:
-    """Names and addresses of hosts, and of routers that have some."""
-    made = _table("host", "address", "at node")
+    """Returns names and addresses of hosts, and of routers with an address."""
+    made = table("host", "address", "at node")
     for host in found:
         made.add_row(host["name"], host["address"], host["node"])
     for router in routers:
@@ -47,22 +30,10 @@ def hosts(found: Sequence[Mapping[str, str]], routers: Sequence[Mapping[str, str
 
 
 def links(found: Sequence[Mapping[str, Any]]) -> Table:
-    """What each link was asked to do and has done."""
-    made = _table(
-        "link",
-        "from",
-        "to",
-        ">rate",
-        ">delay",
-        ">loss",
-        ">queue",
-        ">entered",
-        ">delivered",
-        ">lost",
-        ">dropped",
-        ">in queue",
-        ">most",
-    )
+    """Returns settings and counters of each link."""
+    settings = ("link", "from", "to", "rate", "delay", "loss", "queue")
+    counters = ("entered", "delivered", "lost", "dropped", "in queue", "most")
+    made = table(*settings, *counters, right=range(3, 13))
     for link in found:
         jitter = f" ± {quantity(link['jitter_s'], 's')}" if link["jitter_s"] else ""
         counts = ("packets", "delivered", "lost", "queue_dropped", "waiting", "max_waiting")
@@ -86,7 +57,7 @@ def _rate(link: Mapping[str, Any]) -> str:
 
 
 def percent(part: float) -> str:
-    """A share of the whole.
+    """Returns a share in percent.
 
     >>> percent(0.0), percent(0.02), percent(1 / 3)
     ('0 %', '2 %', '33.3 %')
@@ -95,8 +66,8 @@ def percent(part: float) -> str:
 
 
 def net(found: Sequence[Mapping[str, str]], joined: Sequence[Mapping[str, Any]]) -> Table:
-    """Which node leads where."""
-    made = _table("node", "hosts", "links")
+    """Returns nodes with their hosts and links."""
+    made = table("node", "hosts", "links")
     nodes = dict.fromkeys(
         [node for link in joined for node in (link["from"], link["to"])] + [host["node"] for host in found]
     )
@@ -108,26 +79,27 @@ def net(found: Sequence[Mapping[str, str]], joined: Sequence[Mapping[str, Any]])
 
 
 def unreachable(pings: Sequence[Mapping[str, Any]]) -> list[str]:
-    """The pairs of which one cannot reach the other."""
+    """Returns the pairs without any reply."""
     return [f"{ping['from']} to {ping['to']}" for ping in pings if not ping["answered"]]
 
 
 def ping_all(pings: Sequence[Mapping[str, Any]]) -> Table | str:
-    """Round trips and losses beside what the links say."""
+    """Returns RTTs and losses next to those expected from the links."""
     if len(pings) > _MOST_ROWS:
         return _reached(pings)
-    made = _table("from", "to", ">RTT min", ">median", ">links say", ">lost", ">links say", "")
+    names = ("from", "to", "RTT min", "median", "expected", "lost", "expected", "")
+    made = table(*names, right=range(2, 7))
     for ping in pings:
-        asked = ping["expected"]
+        expected = ping["expected"]
         lost = ping["sent"] - ping["answered"]
         made.add_row(
             ping["from"],
             ping["to"],
             _seconds(ping["min_s"]),
             _seconds(ping["median_s"]),
-            DASH if asked is None else quantity(asked["rtt_s"], "s"),
+            DASH if expected is None else quantity(expected["rtt_s"], "s"),
             f"{lost} of {ping['sent']}",
-            DASH if asked is None else percent(asked["loss"]),
+            DASH if expected is None else percent(expected["loss"]),
             _remark(ping, lost),
         )
     return made
@@ -137,21 +109,21 @@ def _reached(pings: Sequence[Mapping[str, Any]]) -> str:
     lines: dict[str, list[str]] = {}
     for ping in pings:
         lines.setdefault(ping["from"], []).append(ping["to"] if ping["answered"] else f"({ping['to']})")
-    told = [f"{host} reaches {' '.join(others)}" for host, others in lines.items()]
-    return "\n".join([*told, "In parentheses: no answer."])
+    reached = [f"{host} reaches {' '.join(others)}" for host, others in lines.items()]
+    return "\n".join([*reached, "In parentheses: no reply."])
 
 
 def _remark(ping: Mapping[str, Any], lost: int) -> str:
     if not ping["answered"]:
         return "unreachable"
-    asked = ping["expected"]
-    if asked is not None and _at_least(lost, ping["sent"], asked["loss"]) < _IMPROBABLE:
-        return "more lost than the links say"
+    expected = ping["expected"]
+    if expected is not None and _at_least(lost, ping["sent"], expected["loss"]) < _IMPROBABLE:
+        return "more loss than expected"
     return ""
 
 
 def _at_least(lost: int, sent: int, loss: float) -> float:
-    """The probability that so many or more of so many are lost.
+    """Returns the probability of `lost` or more losses among `sent` packets.
 
     >>> round(_at_least(1, 10, 0.1), 4), _at_least(1, 10, 0.0), _at_least(0, 10, 0.5)
     (0.6513, 0.0, 1.0)
@@ -165,25 +137,23 @@ def _seconds(value: float | None) -> str:
 
 
 def dropped(hosts: Sequence[Mapping[str, Any]]) -> str:
-    """A line about packets that hosts' kernels dropped; empty where there are none.
+    """Returns a line about packets that hosts' kernels dropped, empty for none.
 
     >>> none = {"socket": 0, "sent": 0, "received": 0}
     >>> dropped([{"name": "h1", **none}, {"name": "h2", **none, "socket": 12}])
-    "The hosts' kernels have dropped packets, which no link lost: h2 12 at sockets"
+    "The hosts' kernels dropped packets outside of the links: h2 12 at sockets"
     >>> dropped([{"name": "h1", **none}])
     ''
     """
     places = (("socket", "at sockets"), ("sent", "on their way out"), ("received", "on their way in"))
-    told = [f"{host['name']} {host[key]:,} {where}" for host in hosts for key, where in places if host[key]]
-    return f"The hosts' kernels have dropped packets, which no link lost: {', '.join(told)}" if told else ""
+    counts = [f"{host['name']} {host[key]:,} {where}" for host in hosts for key, where in places if host[key]]
+    return f"The hosts' kernels dropped packets outside of the links: {', '.join(counts)}" if counts else ""
 
 
 def goodput(measured: Mapping[str, Any]) -> str:
-    """One line about a connection."""
+    """Returns a line about a measured connection."""
     slowest = measured["slowest_bps"]
-    limit = (
-        "no link on the way has a limit" if slowest is None else f"slowest link {quantity(slowest, 'bit/s')}"
-    )
+    limit = "no link limits the rate" if slowest is None else f"slowest link {quantity(slowest, 'bit/s')}"
     return (
         f"{measured['from']} to {measured['to']}: {quantity(measured['goodput_bps'], 'bit/s')} of goodput "
         f"over one TCP connection in {quantity(measured['seconds'], 's')} ({limit})"

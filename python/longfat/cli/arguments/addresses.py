@@ -1,25 +1,26 @@
-"""Addresses as a person writes them: HOST:PORT. Which machine a host is, the native part finds out."""
+"""Addresses in the form HOST:PORT. The native part resolves host names."""
 
 from __future__ import annotations
 
 import ipaddress
 
 LISTEN = "127.0.0.1:9000"
-"""Where to listen if nothing else is said: for this machine alone."""
+"""The default address to listen at, which other machines cannot reach."""
+_EXAMPLE = "write HOST:PORT, e.g. 127.0.0.1:9000 or [::1]:9000"
 
 
 def listening(text: str, option: str) -> str:
-    """An address to listen at, port 0 for any free one; ValueError names the option and what is allowed."""
+    """Returns a checked address to listen at; port 0 is any free one. Raises ValueError with the option."""
     return _checked(text, option, least_port=0)
 
 
 def peer(text: str, option: str) -> str:
-    """An address to send to; ValueError names the option and what is allowed."""
+    """Returns a checked address to send to. Raises ValueError with the option."""
     return _checked(text, option, least_port=1)
 
 
 def is_open(address: str) -> bool:
-    """Whether other machines reach this numeric address.
+    """Returns whether other machines reach this numeric address.
 
     >>> is_open("127.0.0.1:9000"), is_open("[::1]:9000"), is_open("0.0.0.0:9000")
     (False, False, True)
@@ -28,10 +29,10 @@ def is_open(address: str) -> bool:
     return not ipaddress.ip_address(host).is_loopback
 
 
-def looks_like_one(text: str) -> bool:
-    """Whether a word has the form HOST:PORT.
+def is_address(text: str) -> bool:
+    """Returns whether a text has the form HOST:PORT.
 
-    >>> looks_like_one("localhost:9000"), looks_like_one("notes.txt"), looks_like_one("a/b:1")
+    >>> is_address("localhost:9000"), is_address("notes.txt"), is_address("a/b:1")
     (True, False, False)
     """
     host, colon, port = text.rpartition(":")
@@ -39,12 +40,11 @@ def looks_like_one(text: str) -> bool:
 
 
 def _checked(text: str, option: str, least_port: int) -> str:
-    example = "write HOST:PORT, e.g. 127.0.0.1:9000 or [::1]:9000"
     host, _, port = text.rpartition(":")
-    if not looks_like_one(text):
-        raise ValueError(f'{option}: "{text}" is no address: {example}')
+    if not is_address(text):
+        raise ValueError(f'{option}: "{text}" is not an address: {_EXAMPLE}')
     if ":" in host and not (host.startswith("[") and host.endswith("]")):
-        raise ValueError(f'{option}: "{text}" is no address: an IPv6 address stands in brackets; {example}')
+        raise ValueError(f'{option}: "{text}" is not an address: put IPv6 addresses in brackets; {_EXAMPLE}')
     if not least_port <= int(port) <= 65_535:
         raise ValueError(f'{option}: "{text}": port {port} is out of range: {least_port} to 65535')
     return text

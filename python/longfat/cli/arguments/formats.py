@@ -1,4 +1,4 @@
-"""The format of a file that a command writes: by its name, or as it is asked for."""
+"""The format of an output file: from its name, or from --format."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ from pathlib import Path
 from typing import TypeVar
 
 Format = TypeVar("Format", bound=StrEnum)
-_OTHER_NAMES = {"htm": "html", "txt": "text"}
+_SYNONYMS = {"htm": "html", "txt": "text"}
 
 
-def format_of(out: Path | None, asked: Format | None, default: Format) -> Format:
-    """What `--out` and `--format` say; the default where neither is given.
+def format_of(out: Path | None, requested: Format | None, default: Format) -> Format:
+    """Returns the format of `--format`, else that of the name in `--out`, else the default.
 
-    Raises ValueError where they contradict each other, or a name says nothing.
+    Raises ValueError if the two contradict each other, or if the name has no known suffix.
 
     >>> class Drawing(StrEnum):
     ...     SVG = "svg"
@@ -23,13 +23,19 @@ def format_of(out: Path | None, asked: Format | None, default: Format) -> Format
     """
     known = [one.value for one in type(default)]
     suffix = out.suffix.removeprefix(".").lower() if out is not None else ""
-    named = _OTHER_NAMES.get(suffix, suffix)
-    if asked is not None:
-        if named in known and named != asked.value:
-            raise ValueError(f"--out {out}: its name says {named}, --format says {asked.value}")
-        return asked
+    named = _SYNONYMS.get(suffix, suffix)
+    if requested is not None:
+        if named in known and named != requested.value:
+            raise ValueError(f"--format {requested.value} contradicts --out {out}")
+        return requested
     if named in known:
         return type(default)(named)
     if out is not None:
-        raise ValueError(f"--out {out}: its name says no format; allowed: {', '.join(known)} (or --format)")
+        raise ValueError(f"--out {out}: unknown suffix; allowed: {', '.join(known)} (or set --format)")
     return default
+
+
+def require_suffix(option: str, target: Path | None, *allowed: str) -> None:
+    """Raises ValueError, before anything is measured, if a file's name has none of the allowed suffixes."""
+    if target is not None and target.suffix not in allowed:
+        raise ValueError(f"{option} {target}: unknown suffix; allowed: {', '.join(allowed)}")

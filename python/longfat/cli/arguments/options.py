@@ -1,4 +1,4 @@
-"""Options and arguments that several commands have, with one help for all."""
+"""Options and arguments that several commands share."""
 
 from __future__ import annotations
 
@@ -6,40 +6,39 @@ from typing import Annotated
 
 import typer
 
-OneStudy = Annotated[str, typer.Argument(help="A study file, or a built-in study's name such as arq/loss.")]
-"""The study that a command is about."""
+OneStudy = Annotated[str, typer.Argument(help="Study file, or name of a built-in study such as arq/loss.")]
 
 StudySettings = Annotated[
     list[str] | None,
     typer.Option(
         "--set",
         metavar="KEY=VALUE",
-        help="Change a key of the study, e.g. path.loss=2%, or its path, path=@FILE; may be repeated.",
+        help="Key of the study and its new value, e.g. path.loss=2% or path=@FILE; repeatable.",
     ),
 ]
-"""What of the study is to be another."""
 
-StudySeed = Annotated[int | None, typer.Option(metavar="N", help="What all randomness derives from.")]
-"""In the place of the study's."""
+StudySeed = Annotated[
+    int | None, typer.Option(metavar="N", help="Random seed.  [default: the study's]", show_default=False)
+]
 
 Point = Annotated[
     list[str] | None,
-    typer.Option(metavar="KEY=VALUE,...", help="The point of the sweep; the first one by default."),
+    typer.Option(metavar="KEY=VALUE,...", help="Point of the sweep.  [default: the first]"),
 ]
-"""Which cell of the study."""
 
 PathSettings = Annotated[
     list[str] | None,
     typer.Option(
         "--set",
         metavar="KEY=VALUE",
-        help="Set a key of the path (longfat list path), also a nested one, e.g. reverse.loss=0%, "
-        "loss.model=every; may be repeated.",
+        help="Key of the path (longfat list path), also a nested one such as reverse.loss=0%; repeatable.",
     ),
 ]
-"""Keys of a path that have no option of their own."""
 
-Seed = Annotated[
-    int, typer.Option(min=0, max=2**64 - 1, metavar="N", help="What all randomness derives from.")
+Seed = Annotated[int, typer.Option(min=0, max=2**64 - 1, metavar="N", help="Random seed.")]
+
+AsJson = Annotated[bool, typer.Option("--json", help="Output as one JSON document.")]
+
+SamplesFile = Annotated[
+    str | None, typer.Option(metavar="FILE", help="Output file for all samples: .parquet or .csv.")
 ]
-"""Of a command without a study."""

@@ -1,4 +1,4 @@
-"""Options that are the keys of a section of the vocabulary, so that a new key is an option by itself."""
+"""Options for the keys of a section of the vocabulary, such as `[path]`."""
 
 from __future__ import annotations
 
@@ -22,14 +22,18 @@ _LONGEST_KIND = 12
 _DEFAULT_IN_HELP = re.compile(r"\s*Default: .*$")
 
 Given = dict[str, str | None]
-"""What the options of a section were given on the command line, by key."""
+"""The values of a section's options on the command line, by key."""
 
 
 class SectionOptions:
-    """The options of one section; `names` are those of keys that have another name on the command line.
+    """The options of one section.
 
-    `left_out` are keys that `--set` alone can reach; `whole` gives a JSON document of changes with the
-    defaults that the command has in place of the section's own. `setter` is the option that sets any key.
+    Args:
+        section: Name of the section in the vocabulary.
+        names: Option names that differ from their key.
+        left_out: Keys without an option, for `--set` alone.
+        whole: Adds the command's own defaults to a JSON document of changes.
+        setter: The option that sets any key.
     """
 
     def __init__(
@@ -49,17 +53,17 @@ class SectionOptions:
         schema = json.loads(_native.vocabulary())[section]
         self._definitions = schema.get("$defs", {})
         properties = self._table(schema)["properties"]
-        # What sets or tells apart all others comes first, as in `longfat list`.
+        # Keys that determine the others come first, as in `longfat list`.
         order = sorted(properties, key=lambda key: (key not in _FIRST, key))
         self._properties = {key: properties[key] for key in order if key not in left_out}
 
     def _table(self, schema: dict[str, Any]) -> dict[str, Any]:
-        """Of a section's families (TCP, ARQ) the one that knows every key of the command's own defaults."""
+        """Returns the family of a section (TCP, ARQ) that has every key of the command's own defaults."""
         families: list[dict[str, Any]] = schema.get("anyOf", [schema])
         return next(family for family in families if set(self._defaults) <= set(family["properties"]))
 
     def added_to(self, command: _Command) -> _Command:
-        """Gives a command these options in place of its parameter `given`, which gets them as a dict."""
+        """Returns a command with these options, whose values its parameter `given` receives as a dict."""
         signature = inspect.signature(command, eval_str=True)
         own = [p for name, p in signature.parameters.items() if name != "given"]
         added = {f"{self._section}_{key}": key for key in self._properties}
@@ -72,6 +76,7 @@ class SectionOptions:
         run.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
         run.__annotations__ = {p.name: p.annotation for p in parameters}
         run.__doc__ = command.__doc__
+        run.__name__ = command.__name__
         return run  # type: ignore[return-value]
 
     def _parameter(self, name: str, key: str) -> inspect.Parameter:
@@ -103,9 +108,9 @@ class SectionOptions:
     def read(
         self, given: Given, settings: Sequence[str], base: Mapping[str, Any] | None = None
     ) -> dict[str, Any]:
-        """The section's settings by options and `KEY=VALUE` over those of `base`.
+        """Returns the settings of `base`, changed by options and then by `KEY=VALUE`.
 
-        ValueError has a line for each mistake.
+        Raises ValueError with one line for each mistake.
         """
         from longfat.keys import place
         from longfat.study import read_setting
@@ -116,15 +121,15 @@ class SectionOptions:
         for key, text in given.items():
             if text is not None:
                 value = _value(text, read_setting(f"{key}={text}")[1])
-                # Only where a bare number may stand is it one: elsewhere the text lacks its unit.
+                # For a key that takes no plain numbers, a text such as "10" lacks its unit.
                 bare = isinstance(value, int | float) and not isinstance(value, bool)
                 found[key] = text if bare and not self._takes_numbers(self._properties[key]) else value
                 origins[key] = self._option(key)
         for setting in settings:
-            key, value = read_setting(setting)
+            key, value = read_setting(setting, self._setter)
             key = key.removeprefix(f"{self._section}.")
             if not all(key.split(".")):
-                raise ValueError(f'{self._setter}: "{setting}" names no key')
+                raise ValueError(f'{self._setter}: "{setting}": a part of the key is empty')
             try:
                 place(found, key, _value(setting.partition("=")[2].strip(), value))
             except ValueError as error:
@@ -134,13 +139,13 @@ class SectionOptions:
         return found
 
     def _check_kind(self, given: Given) -> None:
-        """Another family's kind (TCP where files go over ARQ) is unknown here, whatever its keys are."""
+        """Raises ValueError for the kind of another family: `longfat send` has no TCP."""
         about = self._properties.get("kind", {})
         schema = self._definitions.get(str(about.get("$ref", "")).rpartition("/")[2], about)
-        words = [str(one["const"]) for one in schema.get("oneOf", ()) if "const" in one]
+        kinds = [str(one["const"]) for one in schema.get("oneOf", ()) if "const" in one]
         kind = given.get("kind")
-        if words and kind is not None and kind not in words:
-            raise ValueError(f'{self._option("kind")}: "{kind}" is not known: allowed: {", ".join(words)}')
+        if kinds and kind is not None and kind not in kinds:
+            raise ValueError(f"{self._option('kind')}: {kind}: unknown kind; allowed: {', '.join(kinds)}")
 
     def _check(self, found: Mapping[str, Any], origins: Mapping[str, str]) -> None:
         problems = json.loads(_native.check(self._section, self._whole(json.dumps(found))))
@@ -149,7 +154,7 @@ class SectionOptions:
             raise ValueError("\n".join(lines))
 
     def _line(self, key: str, message: str, origins: Mapping[str, str]) -> str:
-        """A mistake, told by the option that made it: what a table lacks, by one that set a key of it."""
+        """Returns a mistake with its option; a missing key has the option of its table."""
         table = key.rpartition(".")[0]
         for known, option in origins.items():
             related = key.startswith(f"{known}.") or known.startswith(f"{key}.")
@@ -160,7 +165,7 @@ class SectionOptions:
 
 
 def _value(text: str, parsed: Any) -> Any:
-    """What TOML made of a text, unless it is something that the vocabulary does not have (a date, NaN)."""
+    """Returns the parsed value, or the text itself for values outside of the vocabulary (dates, NaN)."""
     try:
         json.dumps(parsed, allow_nan=False)
     except (TypeError, ValueError):
@@ -169,7 +174,7 @@ def _value(text: str, parsed: Any) -> Any:
 
 
 def inline(settings: dict[str, Any]) -> str:
-    """Settings on a line, as a study file writes them."""
+    """Returns settings on one line, as in a study file."""
     return ", ".join(
         f"{key} = {{ {inline(value)} }}" if isinstance(value, dict) else f"{key} = {json.dumps(value)}"
         for key, value in settings.items()
@@ -177,12 +182,12 @@ def inline(settings: dict[str, Any]) -> str:
 
 
 def _written(value: Any) -> str:
-    """A default as it would be given."""
+    """Returns a default as the user would write it."""
     return f"{{ {inline(value)} }}" if isinstance(value, dict) else str(value)
 
 
 def _kind(about: Mapping[str, Any]) -> str:
-    """What an option takes, in a word: the name of the quantity, else of the plain type."""
+    """Returns the placeholder of an option: the name of its quantity, else of its plain type."""
     listed = [about, *about.get("anyOf", ())]
     reference = next((one["$ref"] for one in listed if "$ref" in one), None)
     if reference is not None:

@@ -1,15 +1,15 @@
-"""The side of a preset that a command's user is on."""
+"""The subscriber's end of a path's presets."""
 
 from __future__ import annotations
 
 from typing import Any
 
 NEAR = "near"
-"""The end of a path from which forward leads."""
+"""The end of a path where the forward direction starts."""
 
 
 def as_subscriber(path: dict[str, Any]) -> dict[str, Any]:
-    """The path with its near end as the subscriber of each preset whose table does not state the side.
+    """Returns a path whose near end is the subscriber of each preset, unless its table sets the side.
 
     >>> as_subscriber({"preset": "dsl"}), as_subscriber({"preset": "dsl", "subscriber": "far"})
     ({'preset': 'dsl', 'subscriber': 'near'}, {'preset': 'dsl', 'subscriber': 'far'})

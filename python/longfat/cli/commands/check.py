@@ -1,15 +1,14 @@
-"""`longfat check`: whether this machine holds the paths of a study."""
+"""`longfat check`: a study's paths as this machine emulates them."""
 
 from __future__ import annotations
 
 import json
-import sys
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from longfat.cli.arguments.options import OneStudy, StudySettings
+from longfat.cli.arguments.options import AsJson, OneStudy, StudySettings
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -18,40 +17,40 @@ if TYPE_CHECKING:
     from longfat.study import Study
 
 _SECONDS = (3, 8)
-"""The least and the most that a path takes."""
+"""Shortest and longest measurement of a path."""
 
 
 def check(
     study: OneStudy,
     cell: Annotated[
         list[str] | None,
-        typer.Option(metavar="KEY=VALUE,...", help="One point of the sweep; all of them by default."),
+        typer.Option(metavar="KEY=VALUE,...", help="Point of the sweep.  [default: all]"),
     ] = None,
     protocol: Annotated[
-        str | None, typer.Option(help="Name of the protocol; all of them by default.")
+        str | None, typer.Option(help="Name of the protocol in the study.  [default: all]")
     ] = None,
     settings: StudySettings = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
+    as_json: AsJson = False,
 ) -> None:
-    """Build each path of a study between real kernels and measure it beside what was asked for (Linux).
+    """Measure the paths of a study as this machine emulates them (Linux).
 
-    Each kind of path is built by itself and takes 3 to 8 s: delay and jitter of datagrams far apart, losses
-    among many, rate and queue under more than the path carries. The exit code is 1 where the machine does not
-    hold a path, or a path is not as asked.
-    """
+    \b
+    Examples:
+      longfat check congestion/delay
+      longfat check arq/loss --cell path.loss=2% --json
+    """  # noqa: D301 - this backslash keeps the lines of the examples
     from longfat import _native
+    from longfat.cli.arguments.cells import load
     from longfat.runner.capacity import machine_capacity
-    from longfat.study import Overrides, load_study, read_setting
 
-    loaded = load_study(study, Overrides(tuple(map(read_setting, settings or ())), (), None, None))
-    paths = _paths(loaded, protocol, cell or ())
+    paths = _paths(load(study, settings), protocol, cell or ())
     low, high = (seconds * len(paths) for seconds in _SECONDS)
-    kinds = "1 kind of path" if len(paths) == 1 else f"{len(paths)} kinds of paths"
-    typer.echo(f"{kinds}, {low} to {high} s in all", err=True)
+    typer.echo(f"{len(paths)} {'path' if len(paths) == 1 else 'paths'}, {low} to {high} s in total", err=True)
     reports = []
     for path in paths:
         report = json.loads(_native.check_path(json.dumps(path.spec), path.number))
-        reports.append({**path.told(), **report})
+        place = {"cell": path.cell, "from": path.ends[0], "to": path.ends[1], "links": list(path.links)}
+        reports.append({**place, **report})
         if not as_json:
             _print(reports[-1])
     holds = all(_holds(report) for report in reports)
@@ -60,22 +59,21 @@ def check(
         machine = None if capacity is None else vars(capacity)
         typer.echo(json.dumps({"holds": holds, "machine": machine, "paths": reports}, indent=2))
     elif capacity is not None:
-        busy = ", while it is busy" if capacity.is_busy else ""
+        busy = "; measured while it was busy" if capacity.is_busy else ""
         typer.echo(
-            f"This machine emulates {capacity.packets_per_second:,.0f} packets/s, at a light load "
-            f"{capacity.late_p99_s * 1e6:,.0f} µs late (99th percentile){busy}"
+            f"Capacity of this machine: {capacity.packets_per_second:,.0f} packets/s; delay error at light "
+            f"load {capacity.late_p99_s * 1e6:,.0f} µs (99th percentile){busy}"
         )
     for report in reports:
         for reason in report["refusals"]:
-            typer.echo(
-                f"longfat: {report['cell'] or report['from'] + ' to ' + report['to']}: {reason}", err=True
-            )
+            where = report["cell"] or f"{report['from']} to {report['to']}"
+            typer.echo(f"longfat: {where}: {reason}", err=True)
     raise typer.Exit(0 if holds else 1)
 
 
 @dataclass(frozen=True)
 class _Path:
-    """A kind of path, and where it was first met."""
+    """A path, and the first cell with it."""
 
     cell: str
     spec: dict[str, Any]
@@ -83,12 +81,9 @@ class _Path:
     ends: tuple[str, str]
     links: tuple[str, ...]
 
-    def told(self) -> dict[str, Any]:
-        return {"cell": self.cell, "from": self.ends[0], "to": self.ends[1], "links": list(self.links)}
-
 
 def _paths(study: Study, protocol: str | None, conditions: Sequence[str]) -> list[_Path]:
-    """The kinds of paths of the cells that are asked for."""
+    """Returns the different paths of the chosen cells."""
     from longfat import _native
     from longfat.presentation import formatting
 
@@ -109,7 +104,7 @@ def _cells(study: Study, protocol: str | None, conditions: Sequence[str]) -> lis
     if conditions:
         return [find_cell(study, protocol or study.protocols[0].name, conditions)]
     if protocol is not None:
-        find_cell(study, protocol, ())  # says which protocols there are
+        find_cell(study, protocol, ())  # raises for an unknown protocol
     return [one for one in cells(study) if one.world == study.worlds[0] and protocol in (None, one.protocol)]
 
 
@@ -118,29 +113,21 @@ def _holds(report: dict[str, Any]) -> bool:
 
 
 def _print(report: dict[str, Any]) -> None:
-    from rich.console import Console
-    from rich.table import Table
+    from longfat.presentation import tables
 
-    where = f"{report['from']} to {report['to']}"
-    table = Table(where, "asked", "as built", "", "", box=None, pad_edge=False, header_style="dim")
+    rows = []
     for figure in report["figures"]:
-        asked = "unlimited" if figure["asked"] is None else _value(figure["asked"], figure["unit"])
+        requested = "unlimited" if figure["asked"] is None else _value(figure["asked"], figure["unit"])
         verdict = {True: "holds", False: "differs", None: ""}[figure["holds"]]
-        seen = figure["measured"]
-        table.add_row(
-            figure["name"],
-            asked,
-            "" if seen is None else _value(seen, figure["unit"]),
-            verdict,
-            figure["detail"],
-        )
-    console = Console(highlight=False, markup=False, width=None if sys.stdout.isatty() else 140)
+        measured = "" if figure["measured"] is None else _value(figure["measured"], figure["unit"])
+        rows.append((figure["name"], requested, measured, verdict, figure["detail"]))
     if report["cell"]:
-        console.print(report["cell"])
-    console.print(table)
+        tables.show(report["cell"])
+    where = f"{report['from']} to {report['to']}"
+    tables.show(tables.table(where, "study", "measured", "", "", rows=rows))
     for reason in report["refusals"]:
-        console.print(f"not held: {reason}")
-    console.print()
+        tables.show(f"not emulated: {reason}")
+    typer.echo()
 
 
 def _value(value: float, unit: str) -> str:

@@ -1,4 +1,4 @@
-"""`longfat clean`: ends what emulated networks have left."""
+"""`longfat clean`: removes leftovers of emulated networks."""
 
 from __future__ import annotations
 
@@ -9,24 +9,26 @@ import typer
 
 
 def clean() -> None:
-    """End what emulated networks that were killed have left, and say what it was.
+    """Stop processes that outlived their emulated network.
 
-    Namespaces and devices go with the process that made them; what can stay are processes of commands whose
-    emulator is gone. Emulations that run are left alone. The exit code is 1 where something could not be
-    ended.
-    """
+    \b
+    Examples:
+      longfat clean
+      sudo longfat clean
+    """  # noqa: D301 - this backslash keeps the lines of the examples
     from longfat import _native
 
+    # Namespaces and devices end with the process that made them; only processes of commands can stay.
     found: dict[str, list[dict[str, Any]]] = json.loads(_native.clean())
     for process in found["ended"]:
-        typer.echo(f"ended process {process['process']}: {process['what']}")
+        typer.echo(f"stopped process {process['process']}: {process['what']}")
     for process in found["left"]:
         typer.echo(
-            f"longfat: may not end process {process['process']} ({process['what']}): "
+            f"longfat: no permission to stop process {process['process']} ({process['what']}): "
             "run longfat clean as its owner or as root",
             err=True,
         )
     if found["left"]:
         raise typer.Exit(1)
     if not found["ended"]:
-        typer.echo("Nothing was left behind")
+        typer.echo("No leftovers found")

@@ -49,9 +49,7 @@ def demo(
         int, typer.Option("--trials", min=3, max=1000, help="Simulated transfers of each protocol.")
     ] = 20,
 ) -> None:
-    """Answer one question by simulation, then move a real file with the same protocol code.
-
-    Takes about 15 seconds. Writes no files and sends packets to 127.0.0.1 only.
+    """Answer one question by simulation, then move a real file.
 
     \b
     Examples:
@@ -81,7 +79,7 @@ NEXT = (
     ("source .venv/bin/activate", "puts longfat on your PATH"),
     ("longfat run arq/loss --quick", "this question for six loss rates, with a report"),
     ("longfat run congestion/competition", "Vegas against Reno: who gets the bottleneck?"),
-    ("longfat list", "what a study of your own can contain"),
+    ("longfat list", "everything a study file can use"),
 )
 
 

@@ -1,45 +1,37 @@
-"""`longfat doctor`: what this machine can do for emulated networks."""
+"""`longfat doctor`: requirements of emulated networks on this machine."""
 
 from __future__ import annotations
 
 import json
-import sys
-from typing import Annotated, Any
+from typing import Any
 
 import typer
 
-_WIDTH_ELSEWHERE = 140
+from longfat.cli.arguments.options import AsJson
 
 
-def _state(probe: dict[str, Any]) -> str:
-    return "ok" if probe["ok"] else "busy" if probe["busy"] else "missing"
+def doctor(as_json: AsJson = False) -> None:
+    """Check what this machine supports, and print fixes for the rest.
 
-
-def doctor(
-    as_json: Annotated[
-        bool, typer.Option("--json", help="Print a JSON list with one object a probe.")
-    ] = False,
-) -> None:
-    """Say what this machine can do for emulated networks, and what to do about what is missing.
-
-    Nothing is changed, and no packet leaves the machine. It takes a second or two.
-    """
+    \b
+    Examples:
+      longfat doctor
+      longfat doctor --json
+    """  # noqa: D301 - this backslash keeps the lines of the examples
     from longfat import _native
+    from longfat.presentation import tables
 
     probes: list[dict[str, Any]] = json.loads(_native.doctor())
     if as_json:
         typer.echo(json.dumps(probes, indent=2, ensure_ascii=False))
         return
-    from rich.console import Console
-    from rich.table import Table
-
-    table = Table("", "", "", box=None, pad_edge=False, show_header=False)
+    rows = []
     for probe in probes:
-        table.add_row(_state(probe), probe["name"], probe["detail"])
+        state = "ok" if probe["ok"] else "busy" if probe["busy"] else "missing"
+        rows.append((state, probe["name"], probe["detail"]))
         if probe["remedy"]:
-            table.add_row("", "", f"\N{RIGHTWARDS ARROW} {probe['remedy']}")
-    width = None if sys.stdout.isatty() else _WIDTH_ELSEWHERE
-    Console(highlight=False, markup=False, width=width).print(table)
+            rows.append(("", "", f"\N{RIGHTWARDS ARROW} {probe['remedy']}"))
+    tables.show(tables.table(rows=rows))
     typer.echo(f"{sum(probe['ok'] for probe in probes)} of {len(probes)} ok")
     if any(probe["busy"] for probe in probes):
-        typer.echo("busy: the machine has other work now; look again when it has not")
+        typer.echo("busy: other programs load this machine; check again when it is idle")

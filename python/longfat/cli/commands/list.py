@@ -1,71 +1,224 @@
-"""`longfat list`: what a study file may say, and the studies that come with longfat."""
+"""`longfat list`: the vocabulary of study files, by topic."""
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Iterable
-from enum import StrEnum
+import tomllib
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 if TYPE_CHECKING:
-    from rich.console import Console
-
+    from longfat.study.reference import Row
     from longfat.study.vocabulary import Section
 
-_WIDTH_ELSEWHERE = 140
-
-
-class Topic(StrEnum):
-    """What can be listed."""
-
-    STUDIES = "studies"
-    PROTOCOLS = "protocols"
-    PATH = "path"
-    TOPOLOGY = "topology"
-    PRESETS = "presets"
-    WORKLOADS = "workloads"
-    TRAFFIC = "traffic"
-    METRICS = "metrics"
+_MOST_NAMES = 60
+_SYNONYMS = {
+    "study": "studies",
+    "world": "worlds",
+    "protocol": "protocols",
+    "congestion": "controllers",
+    "controller": "controllers",
+    "scheduler": "schedulers",
+    "policy": "policies",
+    "topology": "topologies",
+    "queues": "queue",
+    "loss": "losses",
+    "preset": "presets",
+    "workload": "workloads",
+    "metric": "metrics",
+    "claim": "claims",
+    "relations": "claims",
+}
+_WORLDS = {
+    "sim": "virtual time: the fastest world, and the same records on every machine",
+    "relay": "wall time: three processes with UDP sockets on loopback",
+    "netns": "wall time: network namespaces with Linux's own TCP/IP (root or user namespaces)",
+}
 
 
 def list_(
-    topics: Annotated[list[Topic] | None, typer.Argument(help="What to list; everything by default.")] = None,
+    topics: Annotated[
+        list[str] | None, typer.Argument(metavar="[TOPIC]...", help="Topic, or key of a study file.")
+    ] = None,
 ) -> None:
-    """List what a study file may say, with help, units and defaults, and the built-in studies."""
-    from rich.console import Console
+    """List what study files can use: studies, protocols, keys, metrics.
 
-    console = Console(width=None if sys.stdout.isatty() else _WIDTH_ELSEWHERE, highlight=False, markup=False)
-    show = {
-        Topic.STUDIES: _studies,
-        Topic.PROTOCOLS: lambda c: _section(c, "protocol", "Protocols ([[protocols]])"),
-        Topic.PATH: lambda c: _section(c, "path", "Path ([path])"),
-        Topic.TOPOLOGY: lambda c: _section(c, "topology", "Topologies ([topology])"),
-        Topic.PRESETS: _presets,
-        Topic.WORKLOADS: lambda c: _section(c, "workload", "Workloads ([workload])"),
-        Topic.TRAFFIC: lambda c: _section(c, "traffic", "Traffic beside the measured flows ([[traffic]])"),
-        Topic.METRICS: _metrics,
-    }
-    for number, topic in enumerate(topics or list(Topic)):
+    \b
+    Examples:
+      longfat list
+      longfat list queue controllers
+    """  # noqa: D301 - this backslash keeps the lines of the examples
+    if not topics:
+        _index()
+        return
+    shown = [_find(topic) for topic in topics]
+    for number, show in enumerate(shown):
         if number:
-            console.print()
-        show[topic](console)
+            typer.echo()
+        show()
 
 
-def _studies(console: Console) -> None:
-    import tomllib
+def _index() -> None:
+    """Prints one line for each topic."""
+    from longfat.study.catalogue import builtin
+    from longfat.study.claims import Relation
+    from longfat.study.vocabulary import metrics, protocol_kinds, short_metric, vocabulary
+    from longfat.worlds import WORLDS
 
+    def kinds(section: Section, key: str) -> Iterable[str]:
+        named = (_kind(row) for row in _key_rows(section, key) if row.depth == 1)
+        return dict.fromkeys(name for name in named if name)
+
+    contents: dict[str, Iterable[str]] = {
+        "studies": builtin(),
+        "worlds": WORLDS,
+        "protocols": protocol_kinds(),
+        "controllers": kinds("protocol", "congestion"),
+        "schedulers": kinds("protocol", "scheduler"),
+        "policies": kinds("protocol", "policy"),
+        "path": vocabulary()["path"]["properties"],
+        "queue": kinds("path", "queue"),
+        "losses": kinds("path", "loss"),
+        "presets": vocabulary()["presets"],
+        "topologies": kinds("topology", "kind"),
+        "workloads": kinds("workload", "kind"),
+        "traffic": vocabulary()["traffic"]["properties"],
+        "metrics": map(short_metric, metrics()),
+        "claims": Relation.__args__,  # type: ignore[attr-defined]
+    }
+    assert set(contents) == set(_topics())
+    typer.echo("Topics (longfat list TOPIC shows units, defaults and help; keys such as mtu are topics too):")
+    for topic, names in contents.items():
+        typer.echo(f"  {topic:12}{_shortened(list(names))}")
+
+
+def _shortened(names: list[str]) -> str:
+    """Returns as many names as fit, and the number of the others."""
+    shown = list(names)
+    while len(", ".join(shown)) > _MOST_NAMES:
+        shown.pop()
+    more = len(names) - len(shown)
+    return ", ".join(shown) + (f" and {more} more" if more else "")
+
+
+def _kind(row: Row) -> str:
+    """Returns the kind that a row of a key describes, empty for none."""
+    return row.key.removesuffix(" }").rpartition("= ")[2].strip('"') if '"' in row.key else ""
+
+
+def _topics() -> dict[str, Callable[[], None]]:
+    """The function that prints each topic."""
+    return {
+        "studies": _studies,
+        "worlds": lambda: _table("Worlds (worlds = [...])", ("name", "what"), _WORLDS.items()),
+        "protocols": lambda: _section("protocol", "Protocols ([[protocols]])"),
+        "controllers": lambda: _key("protocol", "congestion"),
+        "schedulers": lambda: _key("protocol", "scheduler"),
+        "policies": lambda: _key("protocol", "policy"),
+        "path": lambda: _section("path", "Path ([path])"),
+        "queue": lambda: _key("path", "queue"),
+        "losses": lambda: _key("path", "loss"),
+        "presets": _presets,
+        "topologies": lambda: _section("topology", "Topologies ([topology])"),
+        "workloads": lambda: _section("workload", "Workloads ([workload])"),
+        "traffic": lambda: _section("traffic", "Background traffic ([[traffic]])"),
+        "metrics": _metrics,
+        "claims": _claims,
+    }
+
+
+def _find(topic: str) -> Callable[[], None]:
+    """Returns the function that prints a topic. Raises ValueError, with the known ones."""
+    from longfat.study.vocabulary import nearest
+
+    topics, keys = _topics(), _keys()
+    name = topic.lower().replace("-", "_")
+    if (found := topics.get(_SYNONYMS.get(name, name))) is not None:
+        return found
+    if name in keys:
+        return lambda: _keys_of(keys[name], name)
+    near = nearest(name, [*topics, *_SYNONYMS, *keys])
+    hint = f'; did you mean "{_SYNONYMS.get(near, near)}"?' if near else ""
+    raise ValueError(f'list: "{topic}" is not a topic; allowed: {", ".join(topics)}{hint}')
+
+
+_SECTIONS: dict[Section, str] = {
+    "path": "[path]",
+    "protocol": "[[protocols]]",
+    "workload": "[workload]",
+    "topology": "[topology]",
+    "traffic": "[[traffic]]",
+}
+
+
+def _keys() -> dict[str, list[Section]]:
+    """The sections of each key of a study file."""
+    from longfat.study.reference import section_rows
+
+    found: dict[str, list[Section]] = {}
+    for section in _SECTIONS:
+        for key in {row.key for _, rows in section_rows(section) for row in rows if row.depth == 0}:
+            found.setdefault(key, []).append(section)
+    return found
+
+
+def _key_rows(section: Section, key: str) -> list[Row]:
+    """Returns the rows of one key: those of the first kind of the section that has it."""
+    from longfat.study.reference import section_rows
+
+    for _, rows in section_rows(section):
+        names = [row.key if row.depth == 0 else "" for row in rows]
+        if key in names:
+            start = names.index(key)
+            end = next((n for n in range(start + 1, len(rows)) if names[n]), len(rows))
+            return rows[start:end]
+    return []
+
+
+def _keys_of(sections: Iterable[Section], key: str) -> None:
+    for section in sections:
+        _key(section, key)
+
+
+def _key(section: Section, key: str) -> None:
+    _rows(f"{_SECTIONS[section]} {key}", _key_rows(section, key))
+
+
+def _section(section: Section, title: str) -> None:
+    from longfat.study.reference import only_value, section_rows
+    from longfat.study.vocabulary import vocabulary
+
+    definitions = vocabulary()[section].get("$defs", {})
+    _heading(title)
+    for variant, rows in section_rows(section):
+        kind = only_value(variant.get("properties", {}).get("kind", {}), definitions)
+        about = " ".join(str(variant.get("description", "")).split())
+        shown = [
+            row for row in rows if not (kind and row.key.strip('"') in ("kind", kind) and row.depth <= 1)
+        ]
+        _rows(f'kind = "{kind}": {about}' if kind else about, shown)
+
+
+def _claims() -> None:
+    from longfat.study.claims import Claim
+    from longfat.study.reference import rows
+
+    schema = Claim.model_json_schema(by_alias=True)
+    _rows("Claims ([[claims]])", list(rows(schema, schema.get("$defs", {}))))
+
+
+def _studies() -> None:
     from longfat.study.catalogue import builtin
 
-    rows = []
-    for name, path in builtin().items():
-        content = tomllib.loads(path.read_text(encoding="utf-8"))
-        rows.append((name, str(content.get("title", ""))))
-    _table(console, "Studies (longfat run NAME)", ("name", "question"), rows)
+    titles = [
+        (name, str(tomllib.loads(path.read_text(encoding="utf-8")).get("title", "")))
+        for name, path in builtin().items()
+    ]
+    _table("Studies (longfat run NAME)", ("name", "question"), titles)
 
 
-def _presets(console: Console) -> None:
+def _presets() -> None:
     from longfat.cli.arguments.sections import inline
     from longfat.study.vocabulary import vocabulary
 
@@ -74,46 +227,32 @@ def _presets(console: Console) -> None:
         for name, keys in vocabulary()["presets"].items()
     ]
     title = 'Presets ([path] preset = "NAME"; other keys override)'
-    _table(console, title, ("name", "sets", "otherwise in reverse"), rows)
+    _table(title, ("name", "sets", "differs in reverse"), rows)
 
 
-def _metrics(console: Console) -> None:
+def _metrics() -> None:
     from longfat.study.vocabulary import metrics, short_metric
 
     rows = [
         (short_metric(column), str(about["unit"]), str(about.get("better", "")), str(about["help"]))
         for column, about in metrics().items()
     ]
-    _table(console, "Metrics", ("name", "unit", "better", "what"), rows)
+    _table("Metrics", ("name", "unit", "better", "what"), rows)
 
 
-def _section(console: Console, section: Section, title: str) -> None:
-    from longfat.study.reference import only_value, section_rows
-    from longfat.study.vocabulary import vocabulary
-
-    definitions = vocabulary()[section].get("$defs", {})
-    console.print(title, style="bold")
-    for variant, rows in section_rows(section):
-        kind = only_value(variant.get("properties", {}).get("kind", {}), definitions)
-        about = " ".join(str(variant.get("description", "")).split())
-        lines = [
-            ("  " * row.depth + row.key, row.values, row.default, row.help)
-            for row in rows
-            if not (kind and row.key.strip('"') in ("kind", kind) and row.depth <= 1)
-        ]
-        _table(
-            console,
-            f'kind = "{kind}": {about}' if kind else about,
-            ("key", "values", "default", "what"),
-            lines,
-        )
+def _rows(title: str, rows: Iterable[Row]) -> None:
+    lines = [("  " * row.depth + row.key, row.values, row.default, row.help) for row in rows]
+    _table(title, ("key", "values", "default", "what"), lines)
 
 
-def _table(console: Console, title: str, header: tuple[str, ...], rows: Iterable[tuple[str, ...]]) -> None:
-    from rich.table import Table
+def _heading(title: str) -> None:
+    from longfat.presentation import tables
 
-    console.print(title, style="bold")
-    table = Table(*header, box=None, pad_edge=False, header_style="dim")
-    for row in rows:
-        table.add_row(*row)
-    console.print(table)
+    tables.console().print(title, style="bold")
+
+
+def _table(title: str, columns: tuple[str, ...], rows: Iterable[tuple[str, ...]]) -> None:
+    from longfat.presentation import tables
+
+    _heading(title)
+    tables.show(tables.table(*columns, rows=list(rows)))

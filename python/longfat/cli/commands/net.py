@@ -1,4 +1,4 @@
-"""`longfat net`: the network of a study as a testbed to work in."""
+"""`longfat net`: the network of a study as a testbed."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from typing import IO, TYPE_CHECKING, Annotated, Any
 import typer
 from typer.core import TyperGroup
 
-from longfat.cli.arguments.options import OneStudy, Point, StudySeed, StudySettings
+from longfat.cli.arguments.options import AsJson, OneStudy, Point, StudySeed, StudySettings
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -23,11 +23,11 @@ if TYPE_CHECKING:
 
 _STOP_S = 10.0
 _STOPPED = 143
-"""128 and the number of SIGTERM, by which a testbed is told to end."""
+"""128 and the number of SIGTERM, which stops a testbed."""
 
 
-class _Default(TyperGroup):
-    """Takes a first word that is no command for a study's: `longfat net STUDY`."""
+class _DefaultsToOpen(TyperGroup):
+    """Takes a first argument that is not a command as a study: `longfat net STUDY`."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         if not args:
@@ -38,9 +38,15 @@ class _Default(TyperGroup):
 
 
 net = typer.Typer(
-    cls=_Default,
+    cls=_DefaultsToOpen,
     rich_markup_mode=None,
-    help="Build the network of a study between real kernels, and work in it (Linux): longfat net STUDY.",
+    help="""Emulate the network of a study, with a prompt for commands at its hosts (Linux).
+
+    \b
+    Examples:
+      longfat net congestion/delay
+      longfat net exec sender -- ping -c 3 receiver
+    """,
 )
 
 
@@ -49,45 +55,38 @@ def open_(
     study: OneStudy,
     cell: Point = None,
     protocol: Annotated[
-        str | None, typer.Option(help="Name of the protocol in the study; the first one by default.")
+        str | None, typer.Option(help="Name of the protocol in the study.  [default: the first]")
     ] = None,
     run: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Take the prompt's lines from a file, then end.")
+        Path | None,
+        typer.Option(metavar="FILE", help="File with lines for the prompt."),
     ] = None,
-    pingall: Annotated[bool, typer.Option("--pingall", help="Ping between all hosts, then end.")] = False,
-    name: Annotated[
-        str | None, typer.Option(help="What others call the testbed; the study's name by default.")
-    ] = None,
+    pingall: Annotated[bool, typer.Option("--pingall", help="Ping between all hosts only.")] = False,
+    name: Annotated[str | None, typer.Option(help="Name of the testbed.  [default: the study's]")] = None,
     settings: StudySettings = None,
     seed: StudySeed = None,
-    as_json: Annotated[bool, typer.Option("--json", help="With --pingall: print one JSON list.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="With --pingall: output as one JSON list.")] = False,
 ) -> None:
-    """Build the network of a study and open a prompt. This is what `longfat net STUDY` does.
-
-    Each host is a namespace with Linux's own TCP/IP, the links are the study's on wall time, and nothing
-    reaches the network outside. The prompt's lines may also come from --run or from standard input; then the
-    exit code is 1 where one of them failed. Everything ends with the testbed, whatever ends it.
+    """Emulate a study's network; the same as longfat net STUDY.
 
     \b
     Examples:
       longfat net congestion/delay
-      longfat net my-study.toml --cell path.loss=2% --pingall
-      longfat net exec sender -- ping -c 3 receiver
+      longfat net arq/loss --cell path.loss=2% --pingall
     """  # noqa: D301 - this backslash keeps the lines of the examples
-    from longfat.cli.arguments.cells import find_cell
-    from longfat.study import Overrides, load_study, read_setting
+    from longfat.cli.arguments.cells import find_cell, load
 
     if as_json and not pingall:
-        raise ValueError("--json goes with --pingall")
+        raise ValueError("--json requires --pingall")
     if pingall and run is not None:
-        raise ValueError("--pingall and --run: choose one of them, or write pingall into the file")
-    loaded = load_study(study, Overrides(tuple(map(read_setting, settings or ())), (), None, seed))
+        raise ValueError("--pingall and --run exclude each other: write pingall into the file")
+    loaded = load(study, settings, seed)
     place = find_cell(loaded, protocol or loaded.protocols[0].name, cell or ())
     spec = {**place.spec, "seed": loaded.seed, "trial": 0}
-    with contextlib.ExitStack() as held:
-        lines: IO[str] = sys.stdin if run is None else held.enter_context(run.open(encoding="utf-8"))
-        signal.signal(signal.SIGTERM, _end)
-        testbed = held.enter_context(_served(spec, name, loaded.name))
+    with contextlib.ExitStack() as stack:
+        lines: IO[str] = sys.stdin if run is None else stack.enter_context(run.open(encoding="utf-8"))
+        signal.signal(signal.SIGTERM, _stop)
+        testbed = stack.enter_context(_served(spec, name, loaded.name))
         if pingall:
             code = _ping_all(testbed, as_json=as_json)
         else:
@@ -95,17 +94,17 @@ def open_(
     raise typer.Exit(code)
 
 
-def _end(_number: int, _frame: object) -> None:
+def _stop(_number: int, _frame: object) -> None:
     raise SystemExit(_STOPPED)
 
 
 @contextlib.contextmanager
 def _served(spec: dict[str, Any], name: str | None, study: str) -> Iterator[Testbed]:
-    """The testbed, which others can reach meanwhile."""
+    """Yields the testbed, which other processes can reach meanwhile."""
     from longfat import _native
     from longfat.testbed.directory import listen
 
-    # First the name, which may be refused. No thread may run before the testbed has got its permissions.
+    # The name may be taken: reserve it first. Threads must not run before the testbed has its permissions.
     listening, known = listen(name, study)
     with listening:
         testbed = _native.Testbed(json.dumps(spec))
@@ -114,7 +113,7 @@ def _served(spec: dict[str, Any], name: str | None, study: str) -> Iterator[Test
         server = Server(testbed, listening, study)
         if sys.stdin.isatty():
             hosts = [host["name"] for host in json.loads(testbed.hosts())]
-            typer.echo(f"Testbed {known}: hosts {', '.join(hosts)}. help shows what there is.", err=True)
+            typer.echo(f"Testbed {known}: hosts {', '.join(hosts)}. Type help for the commands.", err=True)
         try:
             yield testbed
         finally:
@@ -142,7 +141,7 @@ def _prompt(testbed: Testbed, lines: IO[str], *, interactive: bool) -> int:
 
     if interactive:
         with contextlib.suppress(ImportError):
-            import readline  # noqa: F401 - gives the prompt its keys and history
+            import readline  # noqa: F401 - adds editing keys and history to the prompt
     prompt = Prompt(testbed, lines, interactive=interactive)
     prompt.run()
     return 1 if prompt.failed and not interactive else 0
@@ -151,42 +150,48 @@ def _prompt(testbed: Testbed, lines: IO[str], *, interactive: bool) -> int:
 @net.command("exec", context_settings={"allow_interspersed_args": False})
 def exec_(
     host: Annotated[
-        str, typer.Argument(metavar="[NAME:]HOST", help="The host, and where several run the testbed.")
+        str, typer.Argument(metavar="[NAME:]HOST", help="Host, with the testbed's name if several run.")
     ],
-    command: Annotated[
-        list[str], typer.Argument(metavar="-- COMMAND", help="What to run, with its arguments.")
-    ],
+    command: Annotated[list[str], typer.Argument(metavar="-- COMMAND", help="Command with its arguments.")],
 ) -> None:
-    """Run a command at a host of a running testbed.
+    """Run a command at a host of a testbed.
 
-    It has this directory and environment, at a terminal a terminal of its own, and ends with this command
-    or the testbed. The exit code is the command's; 127 where there is no such command.
-    """
+    \b
+    Examples:
+      longfat net exec sender -- ping -c 3 receiver
+      longfat net exec congestion-delay:sender -- ip address
+    """  # noqa: D301 - this backslash keeps the lines of the examples
     from longfat.testbed import directory
     from longfat.testbed.client import execute
 
-    words = command[1:] if command[0] == "--" else command
-    if not words:
+    line = command[1:] if command[0] == "--" else command
+    if not line:
         raise ValueError("write the command after the host, e.g. longfat net exec h1 -- ip address")
     name, at = directory.find(host)
-    raise typer.Exit(execute(name, at, words))
+    raise typer.Exit(execute(name, at, line))
 
 
 @net.command("list")
 def list_(
-    as_json: Annotated[bool, typer.Option("--json", help="Print a JSON list.")] = False,
+    as_json: AsJson = False,
 ) -> None:
-    """Show the testbeds that are running."""
+    """List the running testbeds.
+
+    \b
+    Examples:
+      longfat net list
+      longfat net list --json
+    """  # noqa: D301 - this backslash keeps the lines of the examples
     from longfat.testbed import directory
 
     found = []
     for name in directory.names():
-        # One that has just ended is none.
+        # A testbed may stop between the two calls.
         with contextlib.suppress(OSError, ValueError):
             found.append(directory.describe(name))
     if as_json:
-        told = [{"name": one.name, "pid": one.pid, "study": one.study, "hosts": one.hosts} for one in found]
-        typer.echo(json.dumps(told, indent=2))
+        listed = [{"name": one.name, "pid": one.pid, "study": one.study, "hosts": one.hosts} for one in found]
+        typer.echo(json.dumps(listed, indent=2))
         return
     for one in found:
         typer.echo(f"{one.name}: {one.study}, process {one.pid}, hosts {', '.join(one.hosts)}")
@@ -197,10 +202,16 @@ def list_(
 @net.command("stop")
 def stop(
     name: Annotated[
-        str | None, typer.Argument(help="The testbed; may be left out where only one is running.")
+        str | None, typer.Argument(help="Name of the testbed.  [default: the only one]", show_default=False)
     ] = None,
 ) -> None:
-    """End a testbed and all commands in it."""
+    """Stop a testbed and all commands in it.
+
+    \b
+    Examples:
+      longfat net stop
+      longfat net stop congestion-delay
+    """  # noqa: D301 - this backslash keeps the lines of the examples
     from longfat.local_sockets import peer
     from longfat.testbed import directory
 
@@ -216,4 +227,4 @@ def stop(
                 os.kill(pid, signal.SIGKILL)
             break
         time.sleep(0.02)
-    typer.echo(f"{wanted} has ended")
+    typer.echo(f"{wanted} stopped")

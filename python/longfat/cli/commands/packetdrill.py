@@ -1,4 +1,4 @@
-"""`longfat packetdrill`: conformance scripts against longfat's TCP on virtual time."""
+"""`longfat packetdrill`: conformance scripts against longfat's TCP, in virtual time."""
 
 from __future__ import annotations
 
@@ -9,28 +9,29 @@ from typing import Annotated, Any
 
 import typer
 
+from longfat.cli.arguments.options import AsJson
+
 _OUTCOMES = ("pass", "fail", "unsupported", "invalid")
-_LABELS = {"pass": "passed", "fail": "failed", "unsupported": "unsupported", "invalid": "invalid"}
+_RESULTS = {"pass": "passed", "fail": "failed", "unsupported": "unsupported", "invalid": "invalid"}
 
 
 def packetdrill(
     scripts: Annotated[
         list[Path],
-        typer.Argument(help="Scripts, or directories with *.pkt files."),
+        typer.Argument(help="packetdrill scripts, or folders with *.pkt files."),
     ],
     summary: Annotated[
-        bool,
-        typer.Option("--summary", help="Print only the number of passed scripts per directory and in total."),
+        bool, typer.Option("--summary", help="Counts for each folder and in total only.")
     ] = False,
-    as_json: Annotated[
-        bool, typer.Option("--json", help="Print a JSON list with one object per script.")
-    ] = False,
+    as_json: AsJson = False,
 ) -> None:
-    """Run packetdrill scripts against longfat's TCP on virtual time and report the first mismatch of each.
+    """Run packetdrill scripts against longfat's TCP.
 
-    The exit code is 1 if a script failed or is invalid. A script that needs an unsupported feature is listed
-    with the feature; docs/packetdrill.md describes the language.
-    """
+    \b
+    Examples:
+      longfat packetdrill tests/packetdrill --summary
+      longfat packetdrill tests/packetdrill/paws.pkt
+    """  # noqa: D301 - this backslash keeps the lines of the examples
     from longfat import _native
     from longfat.cli import describe
     from longfat.snippets import Snippets
@@ -41,11 +42,10 @@ def packetdrill(
         paths = [str(path) for path in scripts]
         reports: list[dict[str, Any]] = json.loads(_native.packetdrill(paths, Snippets))
     except OSError as error:
-        message = f"cannot read {describe(error)}" if error.filename else error
-        typer.echo(f"longfat: {message}", err=True)
+        typer.echo(f"longfat: {f'cannot read {describe(error)}' if error.filename else error}", err=True)
         raise typer.Exit(2) from None
     if not reports:
-        typer.echo("longfat: no *.pkt files in the given directories", err=True)
+        typer.echo("longfat: no *.pkt files found", err=True)
         raise typer.Exit(2)
     if as_json:
         typer.echo(json.dumps(reports, indent=2, ensure_ascii=False))
@@ -64,8 +64,8 @@ def _line(report: dict[str, Any]) -> str:
     place = f"{path}:{report['line']}"
     if report["outcome"] == "fail":
         return f"FAIL {place} expected {report['expected']}, seen {report['seen']} [{report['at_s']:.6f}s]"
-    label = "unsupported" if report["outcome"] == "unsupported" else "INVALID"
-    return f"{label} {place} {report['what']}"
+    outcome = "unsupported" if report["outcome"] == "unsupported" else "INVALID"
+    return f"{outcome} {place} {report['what']}"
 
 
 def _directories(reports: list[dict[str, Any]]) -> list[str]:
@@ -77,5 +77,5 @@ def _directories(reports: list[dict[str, Any]]) -> list[str]:
 
 
 def _total(counts: Counter[str]) -> str:
-    named = [f"{counts[outcome]} {_LABELS[outcome]}" for outcome in _OUTCOMES if counts[outcome]]
+    named = [f"{counts[outcome]} {_RESULTS[outcome]}" for outcome in _OUTCOMES if counts[outcome]]
     return f"{', '.join(named)} of {counts.total()}"

@@ -1,16 +1,16 @@
-"""`longfat ping`: round trips by size."""
+"""`longfat ping`: round-trip times by packet size."""
 
 from __future__ import annotations
 
 import json
-import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from longfat.cli.arguments.options import AsJson
 from longfat.cli.measuring import ECHO_PORT
 
 if TYPE_CHECKING:
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class Requests(StrEnum):
-    """How it is asked."""
+    """Kinds of requests."""
 
     ICMP = "icmp"
     UDP = "udp"
@@ -26,126 +26,126 @@ class Requests(StrEnum):
 
 
 def ping(
-    host: Annotated[str, typer.Argument(help="Who answers: a name or an address.")],
+    host: Annotated[str, typer.Argument(help="Name or address of the host.")],
     sizes: Annotated[
         str | None,
-        typer.Option(
-            metavar="LIST", help="Bytes of payload, e.g. 8,100..1400:100. Default: 56; TCP has none."
-        ),
+        typer.Option(metavar="LIST", help="Payload sizes in bytes, e.g. 8,100..1400:100.  [default: 56]"),
     ] = None,
     count: Annotated[int, typer.Option(min=1, max=1_000_000, help="Requests of each size.")] = 10,
     protocol: Annotated[
-        Requests, typer.Option(help="ICMP echo, UDP to longfat echo or a closed port, or TCP's handshake.")
+        Requests,
+        typer.Option(help="ICMP echo, UDP to longfat echo or a closed port, or TCP handshake."),
     ] = Requests.ICMP,
     port: Annotated[
         int | None,
-        typer.Option(min=1, max=65_535, help=f"Of UDP ({ECHO_PORT} by default) and TCP.", show_default=False),
+        typer.Option(
+            min=1,
+            max=65_535,
+            help=f"TCP (required) or UDP port.  [default: {ECHO_PORT}]",
+            show_default=False,
+        ),
     ] = None,
-    interval: Annotated[
-        str, typer.Option(metavar="DURATION", help="From one request to the next.")
-    ] = "100ms",
+    interval: Annotated[str, typer.Option(metavar="DURATION", help="Time between two requests.")] = "100ms",
     flood: Annotated[
-        bool, typer.Option("--flood", help="The next as soon as one is answered, or after 10 ms.")
+        bool, typer.Option("--flood", help="Each request as soon as the last is answered, or after 10 ms.")
     ] = False,
     rate: Annotated[
-        int, typer.Option(min=1, max=100_000, help="Requests a second of a flood, at most.")
+        int, typer.Option(min=1, max=100_000, help="Highest rate of a flood in requests per second.")
     ] = 10_000,
     window: Annotated[
         int | None,
         typer.Option(
-            min=1, max=1024, help="Unanswered at a time. Default: 64, of a flood 1.", show_default=False
+            min=1, max=1024, help="Most unanswered requests.  [default: 64; flood: 1]", show_default=False
         ),
     ] = None,
-    timeout: Annotated[str, typer.Option(metavar="DURATION", help="So long an answer is waited for.")] = "2s",
+    timeout: Annotated[str, typer.Option(metavar="DURATION", help="Longest wait for a reply.")] = "2s",
     whole: Annotated[
-        bool, typer.Option("--dont-fragment", help="No fragments: what is larger than an MTU fails.")
+        bool, typer.Option("--dont-fragment", help="No fragmentation; packets above the MTU fail.")
     ] = False,
     spin: Annotated[
-        bool, typer.Option("--spin", help="Wait awake for answers: a processor's time for some µs less.")
+        bool,
+        typer.Option("--spin", help="Busy waiting, which saves some µs per reply."),
     ] = False,
     four: Annotated[bool, typer.Option("-4", help="IPv4 only.")] = False,
     six: Annotated[bool, typer.Option("-6", help="IPv6 only.")] = False,
-    out: Annotated[Path | None, typer.Option(metavar="FILE", help="Write a report in HTML.")] = None,
+    out: Annotated[Path | None, typer.Option(metavar="FILE", help="Output file for an HTML report.")] = None,
     samples: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Write all samples: .parquet or .csv.")
+        Path | None, typer.Option(metavar="FILE", help="Output file for all samples: .parquet or .csv.")
     ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
+    as_json: AsJson = False,
 ) -> None:
-    """Measure round trips by size, by the kernel's stamps and the application's clock (Linux).
-
-    Sizes take turns. Medians and 99th percentiles have intervals of 95 % by the order of the samples. Where
-    the kernel stamps packets, round trips are between its stamps, and what this program adds stands beside
-    them. Ctrl-C ends it with what there is.
+    """Measure round-trip times by packet size (Linux).
 
     \b
     Examples:
-      longfat ping 127.0.0.1
-      longfat ping example.org --sizes 8,100..1400:100 --out round-trips.html
+      longfat ping 127.0.0.1 --sizes 8,100..1400:100 --out round-trips.html
       longfat ping 127.0.0.1 --flood --count 1000 --json
     """  # noqa: D301 - this backslash keeps the lines of the examples
     from longfat import _native
     from longfat.analysis.ping_summary import rows, summarise
     from longfat.cli import measuring
+    from longfat.cli.arguments.formats import require_suffix
+    from longfat.cli.arguments.quantities import duration
     from longfat.cli.arguments.sizes import read
-    from longfat.cli.signals import end_like_ctrl_c
+    from longfat.cli.signals import interrupt_on_sigterm
+    from longfat.files import write_whole
+    from longfat.presentation import tables
     from longfat.presentation.formatting import quantity
+    from longfat.progress import display
 
-    asked = read("--sizes", sizes) if sizes is not None else ((0,) if protocol is Requests.TCP else (56,))
+    requested = read("--sizes", sizes) if sizes is not None else ((0,) if protocol is Requests.TCP else (56,))
     if protocol is Requests.TCP and port is None:
-        raise ValueError("--protocol tcp needs a --port: which one is connected to?")
-    measuring.check_samples(samples)
-    measuring.check_report(out)
+        raise ValueError("--protocol tcp requires --port")
+    require_suffix("--samples", samples, ".parquet", ".csv")
+    require_suffix("--out", out, ".html", ".htm")
     options = {
         "host": host,
         "port": port or ECHO_PORT,
-        "version": measuring.version(four, six),
+        "version": measuring.ip_version(four, six),
         "protocol": protocol.value,
-        "sizes": asked,
+        "sizes": requested,
         "count": count,
-        "interval": 0.01 if flood else measuring.duration("--interval", interval, 0.0002, 3600),
+        "interval": 0.01 if flood else duration("--interval", interval, 0.0002, 3600),
         "flood": rate if flood else None,
         "window": window or (1 if flood else 64),
-        "timeout": measuring.duration("--timeout", timeout, 0.001, 3600),
+        "timeout": duration("--timeout", timeout, 0.001, 3600),
         "whole": whole,
         "spin": spin,
     }
-    total = len(asked) * count
+    total = len(requested) * count
 
-    def line(told: Mapping[str, Any]) -> str:
-        last = (
-            f", the last of {told['size']} B after {quantity(told['last_s'], 's')}"
-            if told["answered"]
-            else ""
-        )
-        return f"{told['sent']} of {total} sent, {told['answered']} answered{last}"
+    def line(now: Mapping[str, Any]) -> str:
+        last = f", last {now['size']} B after {quantity(now['last_s'], 's')}" if now["answered"] else ""
+        return f"{now['sent']} of {total} sent, {now['answered']} answered{last}"
 
-    tell, close = measuring.live(line)
-    end_like_ctrl_c()
+    progress = display(log=False)
+    interrupt_on_sigterm()
     try:
-        report = json.loads(_native.ping(json.dumps(options), tell))
+        report = json.loads(_native.ping(json.dumps(options), measuring.shower(progress, line)))
     finally:
-        close()
+        progress.close()
     found = rows(report)
     summary = summarise(found)
-    told = document(host, protocol.value, report, summary)
+    result = document(host, protocol.value, report, summary)
     if samples is not None and found:
         measuring.write_samples(samples, found)
     if out is not None and summary.answered:
-        measuring.write_report(out, page(told, summary))
+        write_whole(out, page(result, summary).encode())
     if as_json:
-        typer.echo(json.dumps(told, indent=2))
+        typer.echo(json.dumps(result, indent=2))
     else:
         if summary.sizes:
-            measuring.print_table(table(summary), left=0)
-        for text in told["notes"]:
+            head, *body = table(summary)
+            tables.show(tables.table(*head, right=range(len(head)), rows=body))
+        for text in result["notes"]:
             typer.echo(text)
     if not summary.answered and not report["interrupted"]:
-        typer.echo(f"longfat: {nothing(host, protocol, summary)}", err=True)
-    measuring.ended(report["interrupted"], summary.answered > 0)
+        typer.echo(f"longfat: {failure(host, protocol, summary)}", err=True)
+    measuring.finish(interrupted=report["interrupted"], measured=summary.answered > 0)
 
 
 def document(host: str, protocol: str, report: Mapping[str, Any], summary: Summary) -> dict[str, Any]:
-    """All that was found but the samples, for `--json`."""
+    """Returns the results without the samples, for `--json`."""
     return {
         "host": host,
         "address": report["address"],
@@ -161,126 +161,105 @@ def document(host: str, protocol: str, report: Mapping[str, Any], summary: Summa
     }
 
 
-def nothing(host: str, protocol: Requests, summary: Summary) -> str:
-    """Why there is nothing to show, in a line."""
+def failure(host: str, protocol: Requests, summary: Summary) -> str:
+    """Returns why there is no result, as one line."""
     if summary.errors:
-        return f"nothing reached {host}: {', '.join(summary.errors)}"
+        return f"no request reached {host}: {', '.join(summary.errors)}"
     hint = {
         Requests.ICMP: "hosts and firewalls may drop echo requests: try --protocol tcp --port 443, or udp",
-        Requests.UDP: "start longfat echo there, and see that no firewall is in between",
-        Requests.TCP: "a firewall drops the SYN, or nobody is there",
+        Requests.UDP: "start longfat echo there and open the port in firewalls",
+        Requests.TCP: "a firewall drops the SYN, or the host is down",
     }[protocol]
     return f"{host} did not answer: {hint}"
 
 
 def notes(report: Mapping[str, Any], summary: Summary) -> list[str]:
-    """What is to be known beside the table, a line each."""
+    """Returns remarks about the table, one line each."""
     from longfat.presentation.formatting import digits, quantity
 
-    told: list[str] = []
+    found: list[str] = []
     if not summary.sizes:
-        return told
+        return found
     if summary.clock == "kernel" and report["method"] == "tcp":
-        told.append(
-            "Round trips are the kernel's own of each SYN, to the microsecond; application: all of connect"
+        found.append(
+            "RTT: measured by the kernel for each SYN, in whole µs; application: duration of connect"
         )
     elif summary.clock == "kernel":
-        told.append("Round trips are from the kernel's stamp of the request to that of its answer")
+        found.append("RTT: from the kernel's timestamp of the request to that of the reply")
     else:
-        told.append("Round trips are the application's: the kernel did not stamp every packet")
-    told.append(
-        "In brackets: 95 % intervals by the order of the samples; jitter: mean step between two round trips"
-    )
+        found.append("RTT: on the application's clock, because the kernel did not timestamp every packet")
+    found.append("In brackets: 95 % CI from order statistics; jitter: mean difference of consecutive RTTs")
     if summary.line is not None:
         latency, slope = summary.line.latency, summary.line.per_byte
         at = [digits(value * 1e9) for value in (slope.value, slope.low, slope.high)]
-        told.append(
-            f"Least round trips by size: {quantity(latency.value, 's')} at 0 B, "
-            f"and {at[0]} ns [{at[1]}, {at[2]}] a byte"
+        found.append(
+            f"Smallest RTT by size: {quantity(latency.value, 's')} at 0 B, "
+            f"plus {at[0]} ns [{at[1]}, {at[2]}] per byte"
         )
     if summary.closed:
         every = "All" if summary.closed == summary.answered else str(summary.closed)
-        what = (
+        reply = (
             "a RST"
             if report["method"] == "tcp"
-            else "ICMP's port unreachable, which hosts send seldom (Linux: 1/s)"
+            else "ICMP port unreachable, which hosts limit (Linux: 1 per second)"
         )
-        told.append(f"{every} of the answers came from a closed port: {what}")
+        found.append(f"{every} of the replies came from a closed port: {reply}")
     late, doubled = (sum(getattr(one, key) for one in summary.sizes) for key in ("late", "duplicates"))
     if late:
-        told.append(f"{late} came after the timeout and count as lost")
+        found.append(f"{late} replies arrived after the timeout and count as lost")
     if doubled:
-        told.append(f"{doubled} answers came again")
-    for error, count in summary.errors.items():
-        told.append(f"{count} failed: {error}")
+        found.append(f"{doubled} duplicate replies")
+    found += [f"{count} requests failed: {error}" for error, count in summary.errors.items()]
     if report["note"]:
-        told.append(f"{report['note'][0].upper()}{report['note'][1:]}")
-    return told
+        found.append(f"{report['note'][0].upper()}{report['note'][1:]}")
+    return found
 
 
 def table(summary: Summary) -> list[list[str]]:
-    """The table, its first row the heading."""
-    from longfat.presentation.formatting import DASH, digits, scale_for
+    """Returns the table's rows, the header first."""
+    from longfat.cli.measuring import with_bounds
+    from longfat.presentation.formatting import digits, scale_for
 
-    medians = [one.application.median.value for one in summary.sizes]
-    scale, unit = scale_for(medians, "s")
-
-    def time(value: float) -> str:
-        return digits(value / scale) if math.isfinite(value) else DASH
-
-    def bounded(told: Any) -> str:
-        low, high = (digits(v / scale) if math.isfinite(v) else "?" for v in (told.low, told.high))
-        return f"{time(told.value)} [{low}, {high}]"
-
+    scale, unit = scale_for([one.application.median.value for one in summary.sizes], "s")
     rows = [
         [
-            *("payload B", "sent", "lost", f"RTT least {unit}", "median", "99th percentile", "jitter"),
+            *("payload B", "sent", "lost", f"RTT min {unit}", "median", "99th percentile", "jitter"),
             *("application, median", "out + in"),
         ]
     ]
     for one in summary.sizes:
-        own = one.outbound + one.inbound
         lost = f"{one.loss.value:.1%} [{one.loss.low:.1%}, {one.loss.high:.1%}]"
         rows.append(
             [
                 str(one.size),
                 str(one.sent),
                 lost,
-                time(one.rtt.minimum),
-                bounded(one.rtt.median),
-                bounded(one.rtt.p99),
-                time(one.rtt.jitter),
-                time(one.application.median.value),
-                time(own),
+                digits(one.rtt.minimum / scale),
+                with_bounds(one.rtt.median, scale),
+                with_bounds(one.rtt.p99, scale),
+                digits(one.rtt.jitter / scale),
+                digits(one.application.median.value / scale),
+                digits((one.outbound + one.inbound) / scale),
             ]
         )
     return rows
 
 
-def page(told: Mapping[str, Any], summary: Summary) -> str:
-    """The report."""
+def page(result: Mapping[str, Any], summary: Summary) -> str:
+    """Returns the HTML report."""
+    from longfat.cli.measuring import chart_points
     from longfat.presentation import measurement_report
 
-    points: list[dict[str, Any]] = []
-    series: Sequence[tuple[str, str]] = (
-        ("median, application", "application"),
-        (f"median, {summary.clock}", "rtt"),
+    names = {"application": "median, application", "rtt": f"median, {summary.clock}"}
+    keys = ("application", "rtt") if summary.clock == "kernel" else ("application",)
+    points = chart_points(
+        [(names[key], one.size, getattr(one, key).median) for key in keys for one in summary.sizes]
     )
-    for name, key in series if summary.clock == "kernel" else series[:1]:
-        for one in summary.sizes:
-            median = getattr(one, key).median
-            if math.isfinite(median.value):
-                low, high = (
-                    value * 1e3 if math.isfinite(value) else None for value in (median.low, median.high)
-                )
-                points.append(
-                    {"series": name, "size": one.size, "ms": median.value * 1e3, "low": low, "high": high}
-                )
-    least = [
-        {"series": "least", "size": one.size, "ms": one.rtt.minimum * 1e3}
+    points += [
+        {"series": "smallest", "size": one.size, "ms": one.rtt.minimum * 1e3}
         for one in summary.sizes
         if one.answered
     ]
-    title = f"Round trips to {told['host']}"
-    chart = ("Round trips by size", measurement_report.by_size([*points, *least], "Round trip (ms)"))
-    return measurement_report.page(title, told["notes"], table(summary), chart, told)
+    title = f"Round-trip times to {result['host']}"
+    chart = ("Round-trip times by size", measurement_report.by_size(points, "Round-trip time (ms)"))
+    return measurement_report.page(title, result["notes"], table(summary), chart, result)

@@ -1,15 +1,16 @@
-"""`longfat predict`: the time of a transfer by the model of latency and bandwidth."""
+"""`longfat predict`: the duration of a transfer from a model of latency and bandwidth."""
 
 from __future__ import annotations
 
 import json
 import math
-import sys
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+
+from longfat.cli.arguments.options import AsJson
 
 if TYPE_CHECKING:
     from longfat.analysis.transfer_time import Answer, Question
@@ -24,7 +25,7 @@ class Controller(StrEnum):
 
 
 class Protocol(StrEnum):
-    """What carries the bytes."""
+    """Protocols of a transfer; `none` sends bare packets."""
 
     NONE = "none"
     PING = "ping"
@@ -39,99 +40,90 @@ def predict(
         list[str] | None,
         typer.Option(
             metavar="KEYS",
-            help='A link and the node that sends over it, e.g. "rate=T1 delay=5ms loss=1% processing=1ms", '
-            "also reverse.rate and so on for the way back, and count; once for each hop, from near to far.",
+            help='A link with its sending node, e.g. "rate=T1 delay=5ms loss=1% processing=1ms"; also '
+            "reverse.rate etc. and count; repeatable, from near to far.",
         ),
     ] = None,
     path: Annotated[
         Path | None,
-        typer.Option(metavar="FILE", help="Take the hops of a path model, such as longfat path writes."),
+        typer.Option(metavar="FILE", help="Path model with the hops, e.g. from longfat path --model."),
     ] = None,
     rate: Annotated[
-        str | None, typer.Option(metavar="RATE", help="Of a single hop: 10Mbit/s, or 56k, T1, E1, E3, T3.")
+        str | None,
+        typer.Option(metavar="RATE", help="Rate of a single hop, or 56k, T1, E1, E3, T3."),
     ] = None,
     delay: Annotated[
-        str | None, typer.Option(metavar="DURATION", help="Of a single hop: its propagation, one way.")
+        str | None, typer.Option(metavar="DURATION", help="One-way delay of a single hop.")
     ] = None,
     loss: Annotated[
-        str | None, typer.Option(metavar="%", help="Of a single hop: packets lost, each way.")
+        str | None, typer.Option(metavar="%", help="Packet loss of a single hop in each direction.")
     ] = None,
     size: Annotated[
         str | None,
-        typer.Option(
-            metavar="SIZE", help="What is sent: payload, or bytes on the wire where there is no protocol."
-        ),
+        typer.Option(metavar="SIZE", help="Bytes of payload, or without a protocol bytes on the wire."),
     ] = None,
     packet: Annotated[
         str | None,
-        typer.Option(metavar="SIZE", help="The most that a packet is on the wire. Default: 1500B."),
+        typer.Option(metavar="SIZE", help="Largest packet on the wire.  [default: 1500B]"),
     ] = None,
     packets: Annotated[
-        int | None, typer.Option(min=1, max=10**9, help="So many packets of that size, in place of --size.")
+        int | None, typer.Option(min=1, max=10**9, help="Number of packets of that size, instead of --size.")
     ] = None,
     protocol: Annotated[
         Protocol,
-        typer.Option(help="What carries it; ping there and back, tfo and ttcp without a handshake."),
+        typer.Option(help="Protocol; tfo and ttcp: TCP without a handshake."),
     ] = Protocol.NONE,
     reply: Annotated[
-        str | None, typer.Option(metavar="SIZE", help="A transaction: what was sent is answered by so much.")
+        str | None, typer.Option(metavar="SIZE", help="Bytes of a reply, for a transaction.")
     ] = None,
     service: Annotated[
-        str, typer.Option(metavar="DURATION", help="What the server needs between request and reply.")
+        str, typer.Option(metavar="DURATION", help="Service time between request and reply.")
     ] = "0s",
     receive: Annotated[
-        str, typer.Option(metavar="DURATION", help="What the host at the end needs for what has arrived.")
+        str, typer.Option(metavar="DURATION", help="Processing time of the last packet at the end host.")
     ] = "0s",
     processing: Annotated[
-        str, typer.Option(metavar="DURATION", help="Added to the processing of every hop.")
+        str, typer.Option(metavar="DURATION", help="Additional processing time of every hop.")
     ] = "0s",
     congestion: Annotated[
         Controller | None,
-        typer.Option(help="TCP's congestion control, for lossy paths.  [default: cubic]", show_default=False),
+        typer.Option(help="TCP's controller on lossy paths.  [default: cubic]", show_default=False),
     ] = None,
     initial_window: Annotated[
-        int, typer.Option(min=1, max=10**6, help="TCP's first window, in segments (RFC 6928).")
+        int, typer.Option(min=1, max=10**6, help="Initial window of TCP in segments (RFC 6928).")
     ] = 10,
-    window: Annotated[
-        str | None, typer.Option(metavar="SIZE", help="The most that TCP may have unacknowledged.")
-    ] = None,
+    window: Annotated[str | None, typer.Option(metavar="SIZE", help="Largest window of TCP.")] = None,
     delayed_acks: Annotated[
-        bool, typer.Option("--delayed-acks/--no-delayed-acks", help="TCP acknowledges every second segment.")
+        bool, typer.Option("--delayed-acks/--no-delayed-acks", help="An ACK for every second segment of TCP.")
     ] = True,
     timestamps: Annotated[
-        bool, typer.Option("--timestamps/--no-timestamps", help="TCP's timestamps: 12 B a segment.")
+        bool, typer.Option("--timestamps/--no-timestamps", help="Timestamps of TCP, 12 B per segment.")
     ] = True,
-    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
+    as_json: AsJson = False,
 ) -> None:
-    """Predict how long a transfer takes, and how much of it is latency and how much bandwidth.
-
-    Each node waits until it has a packet whole, processes it and sends it on at the rate of its link; packets
-    follow each other like a pipeline. TCP starts slowly. Queues are empty at first and do not overflow. Where
-    packets are lost, TCP sends at its steady rate after the first loss; the output lists what is left out.
+    """Predict the duration of a transfer from latency and bandwidth.
 
     \b
     Examples:
-      longfat predict --rate T1 --delay 30ms --size 1MB
-      longfat predict --hop "rate=T1 delay=5ms processing=1ms" --hop "rate=T1 delay=1ms processing=1ms" \\
-        --receive 1ms --size 1428B
-      longfat predict --rate 10Mbit/s --delay 20ms --protocol tcp --size 100B --reply 1kB --service 5ms
+      longfat predict --hop "rate=T1 delay=5ms processing=1ms" --hop "rate=T1 delay=1ms" --size 1428B
       longfat predict --rate 20Mbit/s --delay 20ms --loss 2% --protocol tcp --congestion reno --size 10MB
     """  # noqa: D301 - this backslash keeps the lines of the examples
     from longfat.analysis.theory.slow_start import Rules
     from longfat.analysis.transfer_time import Question, answer
     from longfat.cli.arguments import hops as reader
+    from longfat.cli.arguments.quantities import of_option
 
     ways, left_out = _ways(hop, path, rate, delay, loss)
     if congestion is not None and protocol not in (Protocol.TCP, Protocol.TFO, Protocol.TTCP):
         raise ValueError(f"--congestion: {protocol.value} has no congestion control: use --protocol tcp")
-    ways = reader.with_processing(ways, _option("--processing", processing, "duration"))
+    ways = reader.with_processing(ways, of_option("--processing", processing, "duration"))
     most = _bytes("--packet", packet) if packet is not None else 1500
     if (size is None) == (packets is None):
-        raise ValueError("give what is sent: --size, or --packets")
+        raise ValueError("set either --size or --packets")
     if packets is not None and protocol != Protocol.NONE:
-        raise ValueError("--packets: with a protocol --size says what is sent")
+        raise ValueError("--packets applies without a protocol only: use --size")
     sent = most * packets if packets is not None else _bytes("--size", size)
-    limit = math.inf if window is None else _option("--window", window, "size")
+    limit = math.inf if window is None else of_option("--window", window, "size")
     rules = Rules(
         header=52 if timestamps else 40,
         syn=60 if timestamps else 52,
@@ -145,15 +137,15 @@ def predict(
         packet=most,
         protocol=protocol.value,
         reply=None if reply is None else _bytes("--reply", reply),
-        receive=_option("--receive", receive, "duration"),
-        service=_option("--service", service, "duration"),
+        receive=of_option("--receive", receive, "duration"),
+        service=of_option("--service", service, "duration"),
         rules=rules,
         controller=(congestion or Controller.CUBIC).value,
     )
     if congestion is not None and not question.is_lossy:
-        raise ValueError("--congestion: it matters on a path that loses packets alone: give --loss")
+        raise ValueError("--congestion applies to lossy paths only: set --loss")
     if question.service and reply is None:
-        raise ValueError("--service: there is none without --reply")
+        raise ValueError("--service requires --reply")
     found = answer(question)
     left_out = [*left_out, *found.left_out]
     if as_json:
@@ -167,32 +159,25 @@ def _ways(
 ) -> tuple[Ways, list[str]]:
     from longfat.cli.arguments import hops as reader
 
-    single = {"rate": rate, "delay": delay, "loss": loss}
-    words = [f"{key}={value}" for key, value in single.items() if value is not None]
-    if (hop is not None) + (path is not None) + bool(words) != 1:
-        raise ValueError("give the way once: --hop for each hop, --path, or --rate, --delay and --loss")
+    keys = {"rate": rate, "delay": delay, "loss": loss}
+    single = [f"{key}={value}" for key, value in keys.items() if value is not None]
+    if (hop is not None) + (path is not None) + bool(single) != 1:
+        raise ValueError("set the path once: by --hop, by --path, or by --rate, --delay and --loss")
     if path is not None:
         return reader.of_model(path)
     try:
-        return reader.read(hop if hop is not None else [" ".join(words)]), []
+        return reader.read(hop if hop is not None else [" ".join(single)]), []
     except ValueError as error:
-        told = str(error)
-        raise ValueError(told.replace("--hop: ", "--", 1) if words else told) from None
-
-
-def _option(name: str, text: str, dimension: str) -> float:
-    from longfat.cli.arguments.hops import quantity
-
-    try:
-        return quantity(text, dimension)
-    except ValueError as error:
-        raise ValueError(f"{name}: {error}") from None
+        message = str(error)
+        raise ValueError(message.replace("--hop: ", "--", 1) if single else message) from None
 
 
 def _bytes(name: str, text: str | None) -> int:
-    found = _option(name, str(text), "size")
+    from longfat.cli.arguments.quantities import of_option
+
+    found = of_option(name, str(text), "size")
     if found != int(found) or found < 1:
-        raise ValueError(f'{name}: "{text}" is no whole number of bytes above 0')
+        raise ValueError(f'{name}: "{text}" is not a whole number of bytes above 0')
     return int(found)
 
 
@@ -220,58 +205,51 @@ def _document(question: Question, found: Answer, left_out: list[str]) -> dict[st
 
 
 def _print(found: Answer, left_out: list[str]) -> None:
-    from rich.console import Console
-    from rich.table import Table
-
+    from longfat.presentation import tables
     from longfat.presentation.formatting import digits, scale_for
 
     scale, unit = scale_for([found.seconds], "s")
-    table = Table(box=None, pad_edge=False, header_style="dim")
-    table.add_column("part")
-    table.add_column(unit, justify="right")
-    table.add_column("share", justify="right")
-    table.add_column("due to")
+    table = tables.table("part", unit, "share", "due to", right=(1, 2))
     for part in found.parts:
         share = part.seconds / found.seconds if found.seconds else 0.0
         table.add_row(part.name, digits(part.seconds / scale, 4), f"{share:.1%}", part.kind)
-    table.add_row("in all", digits(found.seconds / scale, 4), "", "", style="bold")
-    console = Console(highlight=False, markup=False, width=None if sys.stdout.isatty() else 140)
-    console.print(table)
-    for line in _told(found):
-        console.print(line, soft_wrap=True)
+    table.add_row("total", digits(found.seconds / scale, 4), "", "", style="bold")
+    tables.show(table)
+    for line in _summary(found):
+        tables.show(line)
     if left_out:
-        console.print(f"Not in the model: {', '.join(left_out)}")
+        tables.show(f"Not in the model: {', '.join(left_out)}")
 
 
-def _told(found: Answer) -> list[str]:
+def _summary(found: Answer) -> list[str]:
     from longfat.analysis.transfer_time import KINDS
     from longfat.presentation.formatting import quantity
 
     figures = found.figures
     shares = {kind: found.share(kind) for kind in KINDS}
-    told = ", ".join(f"{share:.1%} {kind}" for kind, share in shares.items() if share)
-    lines = [f"Mostly {found.dominant}: {told}"]
+    listed = ", ".join(f"{share:.1%} {kind}" for kind, share in shares.items() if share)
+    lines = [f"Mostly {found.dominant}: {listed}"]
     if figures.get("rate_bps"):
         rate, without = figures["rate_bps"], figures["rate_without_processing_bps"]
-        besides = "" if without == rate else f" ({quantity(without, 'bit/s')} but for processing)"
+        besides = "" if without == rate else f" ({quantity(without, 'bit/s')} without processing)"
         lines.append(
             f"Last bit at {quantity(figures['last_bit_s'], 's')}; {quantity(rate, 'bit/s')}{besides}"
         )
     if "naive_rtt_s" in figures:
         naive, slope = quantity(figures["naive_rtt_s"], "s"), quantity(figures["slope_s_per_byte"], "s")
-        lines.append(f"{naive} if routers passed on each bit as it comes; each byte adds {slope}")
+        lines.append(f"{naive} if routers forwarded each bit at once; each byte adds {slope}")
     if "round_trips" in figures:
         segments = f", {figures['segments']} segments" if figures["segments"] is not None else ""
         lines.append(f"{figures['round_trips']} RTT{segments}")
     if "response" in figures:
         steady, segments = quantity(figures["steady_rate_bps"], "bit/s"), figures["segments_before_loss"]
         lines.append(
-            f"{figures['loss']:.2%} of all packets lost: on average {segments:.0f} segments before the first "
+            f"{figures['loss']:.2%} packet loss: on average {segments:.0f} segments before the first "
             f"loss, then {steady} ({figures['response']})"
         )
     elif "loss" in figures:
-        lines.append(f"{figures['loss']:.2%} of all packets lost")
+        lines.append(f"{figures['loss']:.2%} packet loss")
     if "slow_start_rounds" in figures:
-        rounds = f"{figures['slow_start_rounds']} rounds of slow start on a path that never fills"
+        rounds = f"{figures['slow_start_rounds']} rounds of slow start on an unlimited path"
         lines.append(f"{figures['packets']} segments, {rounds}")
     return lines

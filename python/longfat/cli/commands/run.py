@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -15,61 +14,63 @@ from longfat.worlds import WORLDS
 if TYPE_CHECKING:
     from longfat.results import RunResult
 
-# Where the output is no terminal there is no width to keep to; tables read well at this one.
-_WIDTH_ELSEWHERE = 140
-
 
 def run(
     study: Annotated[
         list[str],
-        typer.Argument(metavar="STUDY", help="Study files, or built-in studies' names such as arq/loss."),
+        typer.Argument(metavar="STUDY", help="Study files, or names of built-in studies such as arq/loss."),
     ],
     world: Annotated[
         list[str] | None,
         typer.Option(
-            metavar="WORLD", help=f"Run in this world alone ({', '.join(WORLDS)}); may be repeated."
+            metavar="WORLD", help=f"World ({', '.join(WORLDS)}); repeatable.  [default: the study's]"
         ),
     ] = None,
     repeats: Annotated[int | None, typer.Option(metavar="N", help="Trials of each cell.")] = None,
     settings: StudySettings = None,
     seed: StudySeed = None,
     jobs: Annotated[
-        int | None, typer.Option(min=1, metavar="N", help="Trials at once; all cores by default.")
+        int | None, typer.Option(min=1, metavar="N", help="Parallel trials.  [default: one per core]")
     ] = None,
     out: Annotated[
         Path | None,
-        typer.Option(metavar="DIR", help="The run's own folder; runs/ and the study's name by default."),
+        typer.Option(metavar="DIR", help="Folder of the run.  [default: runs/STUDY]"),
     ] = None,
     quick: Annotated[
         bool,
-        typer.Option("--quick", help="Answer within half a minute: fewer cells and trials, shorter trials."),
+        typer.Option("--quick", help="Fewer cells and shorter trials, for an answer within half a minute."),
     ] = False,
-    fresh: Annotated[
-        bool, typer.Option("--fresh", help="Remove this study's records and start over.")
-    ] = False,
+    fresh: Annotated[bool, typer.Option("--fresh", help="New run; removes the study's records.")] = False,
     force: Annotated[
         bool,
-        typer.Option("--force", help="Run also what this machine is too slow for (worlds on wall time)."),
+        typer.Option("--force", help="Trials beyond this machine's capacity too (worlds in wall time)."),
     ] = False,
     as_json: Annotated[
         bool,
-        typer.Option("--json", help="Print one JSON document on standard output; of several studies a list."),
+        typer.Option("--json", help="Output as one JSON document; a list for several studies."),
     ] = False,
 ) -> None:
-    """Run studies and hold their claims against what was measured. A stopped run goes on where it was."""
+    """Run studies and check their claims; resume an interrupted run.
+
+    \b
+    Examples:
+      longfat run arq/loss --quick
+      longfat run arq/loss --repeats 5 --set path.delay=50ms
+    """  # noqa: D301 - this backslash keeps the lines of the examples
     from longfat.analysis.expectation import theory_problems
-    from longfat.cli.signals import end_like_ctrl_c
+    from longfat.cli.signals import interrupt_on_sigterm
     from longfat.presentation.report import write_report
+    from longfat.progress import display
     from longfat.runner import Interrupted, run_study
-    from longfat.runner.progress import reporter
+    from longfat.runner.progress import Reporter
     from longfat.study import Overrides, load_study, read_setting
 
     overrides = Overrides(tuple(map(read_setting, settings or ())), tuple(world or ()), repeats, seed, quick)
     if out is not None and len(study) > 1:
-        raise ValueError("--out names the folder of one run: leave it out with several studies")
-    # All of them, before the first one runs.
+        raise ValueError("--out is the folder of one run: run the studies one by one")
+    # A mistake in any study is reported before the first one runs.
     loaded = [load_study(one, overrides, also=theory_problems) for one in study]
-    end_like_ctrl_c()
+    interrupt_on_sigterm()
     results = []
     try:
         for number, one in enumerate(loaded):
@@ -77,7 +78,13 @@ def run(
                 typer.echo()
             results.append(
                 run_study(
-                    one, folder=out, jobs=jobs, fresh=fresh, quick=quick, reporter=reporter(), force=force
+                    one,
+                    folder=out,
+                    jobs=jobs,
+                    fresh=fresh,
+                    quick=quick,
+                    reporter=Reporter(display()),
+                    force=force,
                 )
             )
             report = write_report(results[-1])
@@ -94,22 +101,20 @@ def run(
     failed = [result.study.name for result in results if not any(cell.n for cell in result.cells)]
     if failed:
         which = f" of {', '.join(failed)}" if len(study) > 1 else ""
-        typer.echo(f"longfat: no trial{which} succeeded", err=True)
+        typer.echo(f"longfat: all trials{which} failed", err=True)
         raise typer.Exit(1)
 
 
 def _print(result: RunResult, report: Path) -> None:
-    from rich.console import Console
-
-    from longfat.presentation import notes
+    from longfat.presentation import notes, tables
     from longfat.presentation.terminal import table, verdicts
 
-    console = Console(width=None if sys.stdout.isatty() else _WIDTH_ELSEWHERE, highlight=False)
+    console = tables.console()
     console.print(table(result.study, result))
     if result.claims:
         console.print()
         console.print(verdicts(result.claims))
     console.print()
     if result.quick:
-        console.print(notes.quick(result.study), markup=False)
-    console.print(f"Report: {report}", soft_wrap=True, markup=False)
+        console.print(notes.quick(result.study))
+    console.print(f"Report: {report}", soft_wrap=True)

@@ -1,4 +1,4 @@
-"""`longfat trace`: what a trial did in a world or two, as a ladder of its packets or as charts over time."""
+"""`longfat trace`: one trial as charts over time, or as a ladder of its packets."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 class TraceFormat(StrEnum):
-    """What a drawing can be written as."""
+    """Formats of drawings."""
 
     SVG = "svg"
     HTML = "html"
@@ -31,7 +31,7 @@ class TraceFormat(StrEnum):
 
 
 class TraceChart(StrEnum):
-    """What can be drawn of a trial."""
+    """Drawings of a trial."""
 
     LADDER = "ladder"
     WINDOW = "window"
@@ -43,7 +43,7 @@ class TraceChart(StrEnum):
 
 
 class CaptureSide(StrEnum):
-    """Who listens to a flow for a capture."""
+    """Ends of a flow for a capture."""
 
     SENDER = "sender"
     RECEIVER = "receiver"
@@ -65,61 +65,63 @@ def trace(
     protocol: Annotated[
         list[str] | None,
         typer.Option(
-            help="Name of the protocol in the study; several are overlaid, or their ladders set side by side."
+            help="Name of the protocol in the study; repeatable, for overlaid charts or ladders side by side."
         ),
     ] = None,
     trial: Annotated[int, typer.Option(min=0, help="Number of the trial.")] = 0,
     chart: Annotated[
         TraceChart | None,
         typer.Option(
-            help="A ladder of packets, or charts over time; by default all charts for TCP, else a ladder."
+            help="A ladder of packets, or charts over time.  [default: all charts for TCP, else ladder]"
         ),
     ] = None,
     flow: Annotated[
         list[str] | None,
-        typer.Option(help="Show this flow alone, named after its sending host; may be repeated."),
+        typer.Option(help="Flow to show, named after its sending host; repeatable.  [default: all]"),
     ] = None,
-    out: Annotated[Path | None, typer.Option(help="The file; standard output by default.")] = None,
-    pcapng: Annotated[
-        Path | None, typer.Option(help="Write the packets to this file, for Wireshark.")
-    ] = None,
+    out: Annotated[Path | None, typer.Option(help="Output file.  [default: standard output]")] = None,
+    pcapng: Annotated[Path | None, typer.Option(help="Output file for the packets, for Wireshark.")] = None,
     side: Annotated[
         CaptureSide | None,
-        typer.Option(help="Whose packets --pcapng holds; by default what the senders of flows saw."),
+        typer.Option(help="End whose packets --pcapng has.  [default: sender]"),
     ] = None,
     snap: Annotated[
-        int | None, typer.Option(min=1, max=65_535, help="Bytes of each packet in --pcapng; by default all.")
+        int | None, typer.Option(min=1, max=65_535, help="Bytes of each packet in --pcapng.  [default: all]")
     ] = None,
     format_: Annotated[
-        TraceFormat | None, typer.Option("--format", help="By default that of --out's name, else text.")
+        TraceFormat | None,
+        typer.Option("--format", help="Format.  [default: suffix of --out, else text]"),
     ] = None,
     first: Annotated[
         str | None,
-        typer.Option("--from", help="Show from here on, e.g. 40ms; a ladder begins at the first loss."),
+        typer.Option("--from", help="Start of the drawing, e.g. 40ms.  [default for a ladder: first loss]"),
     ] = None,
-    last: Annotated[str | None, typer.Option("--to", help="Show up to here, e.g. 90ms.")] = None,
-    packets: Annotated[
-        int | None, typer.Option(min=1, max=5000, help="Number of packets that leave in a ladder.")
-    ] = None,
+    last: Annotated[str | None, typer.Option("--to", help="End of the drawing, e.g. 90ms.")] = None,
+    packets: Annotated[int | None, typer.Option(min=1, max=5000, help="Packets in a ladder.")] = None,
     interval: Annotated[
         str | None,
-        typer.Option(help="Time between samples, e.g. 1ms; by default 1000 in the time that is shown."),
+        typer.Option(help="Time between samples, e.g. 1ms.  [default: 1000 samples per drawing]"),
     ] = None,
     world: Annotated[
         list[str] | None,
-        typer.Option(help="Where it runs: sim (default) or netns; of several the charts lie on each other."),
+        typer.Option(help="World: sim or netns; repeatable, for overlaid charts.  [default: sim]"),
     ] = None,
     settings: StudySettings = None,
     seed: StudySeed = None,
 ) -> None:
-    """Draw a trial: its windows, round trips, queues and segments over time, or every packet."""
-    from longfat.cli import tracing as traced
-    from longfat.cli.arguments.cells import find_cell
-    from longfat.study import Overrides, load_study, read_setting
+    """Draw one trial: windows, RTTs, queues, segments or packets.
+
+    \b
+    Examples:
+      longfat trace congestion/delay --protocol cubic
+      longfat trace arq/loss --protocol go-back-n --chart ladder --out ladder.svg
+    """  # noqa: D301 - this backslash keeps the lines of the examples
+    from longfat.cli import tracing
+    from longfat.cli.arguments.cells import find_cell, load
 
     chosen = format_of(out, format_, TraceFormat.TEXT)
     start, end = _time("--from", first), _time("--to", last)
-    loaded = load_study(study, Overrides(tuple(map(read_setting, settings or ())), (), None, seed))
+    loaded = load(study, settings, seed)
     places = [find_cell(loaded, name, cell or ()) for name in dict.fromkeys(protocol or ())] or [
         find_cell(loaded, None, cell or ())
     ]
@@ -127,23 +129,23 @@ def trace(
     drawn = chart or (TraceChart.ALL if over_time else TraceChart.LADDER)
     _check(drawn, chosen, out, packets)
     if pcapng is None and (side is not None or snap is not None):
-        raise ValueError(f"{'--side' if side is not None else '--snap'}: it is about a capture (--pcapng)")
-    worlds = traced.worlds(world or ())
+        raise ValueError(f"{'--side' if side is not None else '--snap'}: requires --pcapng")
+    worlds = tracing.worlds(world or ())
     if len(worlds) > 1 and drawn is TraceChart.LADDER:
-        raise ValueError("--chart: a ladder is of one --world")
+        raise ValueError("--chart ladder: shows one --world only")
     for option, several in (("--world", worlds), ("--protocol", places)):
         if pcapng is not None and len(several) > 1:
-            raise ValueError(f"--pcapng: a capture is of one {option}")
+            raise ValueError(f"--pcapng: takes one {option} only")
     if drawn is TraceChart.LADDER and interval is not None:
-        raise ValueError("--interval: a ladder has no samples")
-    every = traced.Interval(interval, _time("--interval", interval), drawn is not TraceChart.LADDER)
+        raise ValueError("--interval: a ladder has no samples; choose another --chart")
+    every = tracing.Interval(interval, _time("--interval", interval), drawn is not TraceChart.LADDER)
     listener = None if side is CaptureSide.BOTH else (side or CaptureSide.SENDER).value
-    capture = traced.Capture(pcapng, listener, snap)
+    capture = tracing.Capture(pcapng, listener, snap)
     view = View(chosen, drawn, tuple(flow or ()), start, end, packets)
     traces = []
     for place in places:
         spec = {**place.spec, "seed": loaded.seed, "trial": trial}
-        records = traced.run(worlds, spec, every, (start, end), capture)
+        records = tracing.run(worlds, spec, every, (start, end), capture)
         for name, record in records.items():
             traces.append(Trace(place.protocol, name, record, *_titles(loaded, place, trial, record)))
     drawing = draw(view, traces)
@@ -159,22 +161,14 @@ def trace(
 
 
 def _time(option: str, text: str | None) -> float | None:
-    from longfat.study import units
+    from longfat.cli.arguments.quantities import duration
 
-    if text is None:
-        return None
-    try:
-        parsed = units.parse(text)
-    except ValueError as error:
-        raise ValueError(f"{option}: {error}") from None
-    if parsed.dimension != "duration":
-        raise ValueError(f'{option}: "{text}" is no time: write e.g. "40ms"')
-    return float(parsed.value)
+    return None if text is None else duration(option, text)
 
 
 @dataclass(frozen=True)
 class View:
-    """What of a trial is drawn, and as what. Times in s; `packets` counts those of a ladder."""
+    """Content and format of a drawing. Times in s; `packets` is the number of those in a ladder."""
 
     format: TraceFormat
     chart: TraceChart
@@ -185,16 +179,16 @@ class View:
 
 
 def _check(chart: TraceChart, chosen: TraceFormat, out: Path | None, packets: int | None) -> None:
-    """Refuses what does not go together before a trial is run."""
+    """Raises ValueError for options that exclude each other, before a trial runs."""
     if chart is not TraceChart.LADDER and packets is not None:
-        raise ValueError("--packets: only a ladder shows single packets (--chart ladder)")
+        raise ValueError("--packets requires --chart ladder")
     if out is None and chosen in (TraceFormat.PNG, TraceFormat.PDF):
         raise ValueError(f"--format {chosen.value} needs --out")
 
 
 @dataclass(frozen=True)
 class Trace:
-    """A traced trial: whose it is, its record, and the lines above its drawing."""
+    """A traced trial with its record, and the lines above its drawing."""
 
     protocol: str
     world: str
@@ -232,9 +226,7 @@ def draw(view: View, traces: Sequence[Trace]) -> bytes:
     for trace, label in zip(traces, labels, strict=True):
         record = trace.record
         if not record.get("series"):
-            raise ValueError(
-                f"--chart {view.chart.value}: this trial was not sampled; a ladder shows its packets"
-            )
+            raise ValueError(f"--chart {view.chart.value}: this trial has no samples; use --chart ladder")
         whole = series.choose(series.read(record["series"]), view.flows)
         whole = series.labelled(whole, label) if label else whole
         samples.append(whole)
@@ -243,27 +235,27 @@ def draw(view: View, traces: Sequence[Trace]) -> bytes:
             sequences += series_sequence.read(record["events"], names)
     shown = series.cut(series.overlaid(samples), view.first, view.last)
     sequences = [series_sequence.cut(one, view.first, view.last) for one in sequences]
-    told = [part.value for part in parts]
+    names_of_parts = [part.value for part in parts]
     title = " and ".join(dict.fromkeys(trace.title for trace in traces))
     subtitle = "; ".join([*dict.fromkeys(trace.subtitle for trace in traces), *_worlds(traces)])
     rendered = _RENDERED.get(view.format)
     if rendered is None:
         width = shutil.get_terminal_size((series_text.WIDTH, 24)).columns
-        return series_text.draw(shown, sequences, told, title, subtitle, width).encode()
+        return series_text.draw(shown, sequences, names_of_parts, title, subtitle, width).encode()
     from longfat.presentation import charts, series_charts
 
-    made = series_charts.charts(shown, sequences, told, title, subtitle)
+    made = series_charts.charts(shown, sequences, names_of_parts, title, subtitle)
     return charts.render(made, rendered)
 
 
 def _worlds(traces: Sequence[Trace]) -> list[str]:
-    """The worlds of traces in words, where there is more than the simulation."""
+    """Returns the worlds of traces as text, nothing for simulation alone."""
     worlds = list(dict.fromkeys(trace.world for trace in traces))
     return [] if worlds == ["sim"] else [" and ".join(worlds)]
 
 
 def _labels(traces: Sequence[Trace]) -> list[str]:
-    """What tells the lines of traces apart: protocol, world, or both; nothing for a single one."""
+    """Returns a label for each trace: protocol, world or both, as far as they differ."""
     several = [len({getattr(trace, of) for trace in traces}) > 1 for of in ("protocol", "world")]
     return [
         ", ".join(name for name, needed in zip((trace.protocol, trace.world), several, strict=True) if needed)
@@ -271,18 +263,18 @@ def _labels(traces: Sequence[Trace]) -> list[str]:
     ]
 
 
-def _one_flow(record: dict[str, Any], asked: Sequence[str]) -> tuple[int, str]:
-    """The number of the flow that a ladder shows, and where there are several what to say about it."""
+def _one_flow(record: dict[str, Any], names_given: Sequence[str]) -> tuple[int, str]:
+    """Returns the number of the flow that a ladder shows, and its name if there are several."""
     from longfat.analysis import series
     from longfat.flow_table import flow_table
 
-    if len(asked) > 1:
-        raise ValueError(f"--flow: a ladder shows one flow, not {len(asked)}")
+    if len(names_given) > 1:
+        raise ValueError(f"--flow: a ladder shows one flow, not {len(names_given)}")
     columns = record.get("flows")
     if not columns:
         return 0, ""
     names = series.flow_names(flow_table(columns))
-    chosen = series.named(asked[0], names) if asked else min(names)
+    chosen = series.named(names_given[0], names) if names_given else min(names)
     return chosen, f"flow {names[chosen]} of {len(names)}" if len(names) > 1 else ""
 
 

@@ -1,4 +1,4 @@
-"""`longfat transact`: one request, one reply, as the application and as the wire see them."""
+"""`longfat transact`: request-reply transactions, timed by the application and on the wire."""
 
 from __future__ import annotations
 
@@ -10,108 +10,114 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from longfat.cli.arguments.options import AsJson
 from longfat.cli.measuring import ECHO_PORT
 
 if TYPE_CHECKING:
     from longfat.analysis.transaction_summary import Summary
 
 PROTOCOLS = ("udp", "tcp", "tfo", "tcp-user", "ttcp")
-"""In the order in which they are shown."""
-_USUAL = "udp,tcp,tfo"
+"""In the order of the table."""
+_DEFAULT = "udp,tcp,tfo"
 
 
 def transact(
-    host: Annotated[str, typer.Argument(help="Where longfat echo runs: a name or an address.")],
+    host: Annotated[str, typer.Argument(help="Name or address of the host that runs longfat echo.")],
     protocol: Annotated[
-        str, typer.Option(metavar="LIST", help=f"Any of {', '.join(PROTOCOLS)}, with commas between them.")
-    ] = _USUAL,
+        str,
+        typer.Option(
+            metavar="LIST",
+            help=f"Protocols, separated by commas: {', '.join(PROTOCOLS)} "
+            "(tcp-user and ttcp: TCP and T/TCP in user space, in UDP datagrams).",
+        ),
+    ] = _DEFAULT,
     sizes: Annotated[
-        str, typer.Option(metavar="LIST", help="Bytes of request and reply, e.g. 8,100..1400:100.")
+        str, typer.Option(metavar="LIST", help="Bytes of request and of reply, e.g. 8,100..1400:100.")
     ] = "100,1400",
-    count: Annotated[int, typer.Option(min=1, max=100_000, help="Transactions of each kind and size.")] = 10,
-    port: Annotated[int, typer.Option(min=1, max=65_535, help="Of longfat echo.")] = ECHO_PORT,
+    count: Annotated[
+        int, typer.Option(min=1, max=100_000, help="Transactions of each protocol and size.")
+    ] = 10,
+    port: Annotated[int, typer.Option(min=1, max=65_535, help="Port of longfat echo.")] = ECHO_PORT,
     interval: Annotated[
-        str, typer.Option(metavar="DURATION", help="From one transaction to the next, at least.")
+        str, typer.Option(metavar="DURATION", help="Shortest time between two transactions.")
     ] = "10ms",
-    timeout: Annotated[str, typer.Option(metavar="DURATION", help="What takes longer has failed.")] = "5s",
+    timeout: Annotated[str, typer.Option(metavar="DURATION", help="Longest transaction.")] = "5s",
     four: Annotated[bool, typer.Option("-4", help="IPv4 only.")] = False,
     six: Annotated[bool, typer.Option("-6", help="IPv6 only.")] = False,
-    out: Annotated[Path | None, typer.Option(metavar="FILE", help="Write a report in HTML.")] = None,
+    out: Annotated[Path | None, typer.Option(metavar="FILE", help="Output file for an HTML report.")] = None,
     samples: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Write all transactions: .parquet or .csv.")
+        Path | None, typer.Option(metavar="FILE", help="Output file for all transactions: .parquet or .csv.")
     ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
+    as_json: AsJson = False,
 ) -> None:
-    """Measure transactions with longfat echo: one request, one reply of the same size (Linux).
-
-    The application's time is from before the first call that sends (connect, or sendto with data) to the end
-    of the reply; the wire's from the first frame sent to the last that carries the reply or its end. The
-    difference is the time in this host's protocol stack. Times on the wire and packets need CAP_NET_RAW.
-    tcp-user and ttcp are TCP and T/TCP in user space at both ends, their packets in UDP datagrams.
-    Protocols and sizes take turns. Medians have intervals of 95 % by the order of the samples.
+    """Measure request-reply transactions with longfat echo (Linux).
 
     \b
     Examples:
       longfat transact 127.0.0.1
-      longfat transact example.org --protocol tcp,tfo --sizes 100..1400:100 --count 50 --out transactions.html
+      longfat transact 127.0.0.1 --protocol tcp,tfo --sizes 100..1400:100 --count 50 --out transactions.html
     """  # noqa: D301 - this backslash keeps the lines of the examples
     from longfat import _native
     from longfat.analysis.ping_summary import rows
     from longfat.analysis.transaction_summary import summarise
     from longfat.cli import measuring
+    from longfat.cli.arguments.formats import require_suffix
+    from longfat.cli.arguments.quantities import duration
     from longfat.cli.arguments.sizes import read
-    from longfat.cli.signals import end_like_ctrl_c
+    from longfat.cli.signals import interrupt_on_sigterm
+    from longfat.files import write_whole
+    from longfat.presentation import tables
     from longfat.presentation.formatting import quantity
+    from longfat.progress import display
 
     protocols = list(dict.fromkeys(name.strip() for name in protocol.split(",")))
-    if wrong := [name for name in protocols if name not in PROTOCOLS]:
-        raise ValueError(f'--protocol: "{wrong[0]}" is none: allowed: {", ".join(PROTOCOLS)}')
-    measuring.check_samples(samples)
-    measuring.check_report(out)
-    asked = read("--sizes", sizes)
+    if unknown := [name for name in protocols if name not in PROTOCOLS]:
+        raise ValueError(f'--protocol: "{unknown[0]}" is unknown; allowed: {", ".join(PROTOCOLS)}')
+    require_suffix("--samples", samples, ".parquet", ".csv")
+    require_suffix("--out", out, ".html", ".htm")
+    requested = read("--sizes", sizes)
     options = {
         "host": host,
         "port": port,
-        "version": measuring.version(four, six),
+        "version": measuring.ip_version(four, six),
         "protocols": protocols,
-        "sizes": asked,
+        "sizes": requested,
         "count": count,
-        "interval": measuring.duration("--interval", interval, 0, 3600),
-        "timeout": measuring.duration("--timeout", timeout, 0.001, 3600),
+        "interval": duration("--interval", interval, 0, 3600),
+        "timeout": duration("--timeout", timeout, 0.001, 3600),
     }
-    total = len(protocols) * len(asked) * count
+    total = len(protocols) * len(requested) * count
 
-    def line(told: Mapping[str, Any]) -> str:
-        last = (
-            f", the last of {told['size']} B in {quantity(told['last_s'], 's')}" if told["answered"] else ""
-        )
-        return f"{told['answered']} of {total} done{last}"
+    def line(now: Mapping[str, Any]) -> str:
+        last = f", last {now['size']} B in {quantity(now['last_s'], 's')}" if now["answered"] else ""
+        return f"{now['answered']} of {total} done{last}"
 
-    tell, close = measuring.live(line)
-    end_like_ctrl_c()
+    progress = display(log=False)
+    interrupt_on_sigterm()
     try:
-        report = json.loads(_native.transact(json.dumps(options), tell))
+        report = json.loads(_native.transact(json.dumps(options), measuring.shower(progress, line)))
     finally:
-        close()
+        progress.close()
     found = rows(report)
     summary = summarise(found, protocols)
-    told = document(host, port, report, summary)
+    result = document(host, port, report, summary)
     if samples is not None and found:
         measuring.write_samples(samples, found)
     if out is not None and summary.done:
-        measuring.write_report(out, page(told, summary))
+        write_whole(out, page(result, summary).encode())
     if as_json:
-        typer.echo(json.dumps(told, indent=2))
+        typer.echo(json.dumps(result, indent=2))
     else:
         if summary.groups:
-            measuring.print_table(table(summary), left=1)
-        for text in told["notes"]:
+            head, *body = table(summary)
+            tables.show(tables.table(*head, right=range(1, len(head)), rows=body))
+        for text in result["notes"]:
             typer.echo(text)
-    measuring.ended(report["interrupted"], summary.done > 0)
+    measuring.finish(interrupted=report["interrupted"], measured=summary.done > 0)
 
 
 def document(host: str, port: int, report: Mapping[str, Any], summary: Summary) -> dict[str, Any]:
-    """All that was found but the samples, for `--json`."""
+    """Returns the results without the samples, for `--json`."""
     return {
         "host": host,
         "address": report["address"],
@@ -125,83 +131,62 @@ def document(host: str, port: int, report: Mapping[str, Any], summary: Summary) 
 
 
 def notes(report: Mapping[str, Any], summary: Summary) -> list[str]:
-    """What is to be known beside the table, a line each."""
-    told: list[str] = []
+    """Returns remarks about the table, one line each."""
+    found: list[str] = []
     if summary.groups:
-        told.append(
+        found.append(
             "Application: from before connect or sendto to the end of the reply; "
-            "wire: from the first frame sent to the server's FIN, or the reply's last fragment"
+            "wire: from the first frame sent to the server's FIN, or to the reply's last fragment; "
+            "stack: application minus wire"
         )
-        told.append(
-            "Medians; in brackets 95 % intervals by the order of the samples; packets: all, both ways"
-        )
-    told += [f"{note[0].upper()}{note[1:]}" for note in report["notes"]]
-    if again := sum(one.retransmissions for one in summary.groups):
-        told.append(f"{again} segments were sent again")
+        found.append("Medians; in brackets: 95 % CI from order statistics; packets: both directions")
+    found += [f"{note[0].upper()}{note[1:]}" for note in report["notes"]]
+    if count := sum(one.retransmissions for one in summary.groups):
+        found.append(f"{count} retransmissions")
     if report["dropped"]:
-        told.append(f"The capture lost {report['dropped']} frames: times on the wire are not to be trusted")
-    told += [f"{count} failed: {error}" for error, count in summary.errors.items()]
-    return told
+        found.append(f"The capture missed {report['dropped']} frames: times on the wire are unreliable")
+    found += [f"{count} transactions failed: {error}" for error, count in summary.errors.items()]
+    return found
 
 
 def table(summary: Summary) -> list[list[str]]:
-    """The table, its first row the heading."""
-    from longfat.presentation.formatting import DASH, digits, scale_for
+    """Returns the table's rows, the header first."""
+    from longfat.cli.measuring import with_bounds
+    from longfat.presentation.formatting import DASH, scale_for
 
     scale, unit = scale_for([one.application.value for one in summary.groups], "s")
-
-    def bounded(told: Any) -> str:
-        if not math.isfinite(told.value):
-            return DASH
-        low, high = (digits(v / scale) if math.isfinite(v) else "?" for v in (told.low, told.high))
-        return f"{digits(told.value / scale)} [{low}, {high}]"
-
     rows = [
         ["protocol", "size B", "done", f"application {unit}", "wire", "stack", "packets", "bytes on the wire"]
     ]
     for one in summary.groups:
-        packets = (
-            DASH
-            if not math.isfinite(one.packets)
-            else f"{one.packets:g}{'' if one.packets_usual else ' (varies)'}"
-        )
-        size = DASH if not math.isfinite(one.bytes_on_wire) else f"{one.bytes_on_wire:,.0f}"
+        varies = "" if one.packets_usual else " (varies)"
         rows.append(
             [
                 one.protocol,
                 str(one.size),
                 f"{one.count - one.failed} of {one.count}",
-                bounded(one.application),
-                bounded(one.wire),
-                bounded(one.stack),
-                packets,
-                size,
+                with_bounds(one.application, scale),
+                with_bounds(one.wire, scale),
+                with_bounds(one.stack, scale),
+                f"{one.packets:g}{varies}" if math.isfinite(one.packets) else DASH,
+                f"{one.bytes_on_wire:,.0f}" if math.isfinite(one.bytes_on_wire) else DASH,
             ]
         )
     return rows
 
 
-def page(told: Mapping[str, Any], summary: Summary) -> str:
-    """The report."""
+def page(result: Mapping[str, Any], summary: Summary) -> str:
+    """Returns the HTML report."""
+    from longfat.cli.measuring import chart_points
     from longfat.presentation import measurement_report
 
-    points = []
-    for key in ("application", "wire"):
-        for one in summary.groups:
-            median = getattr(one, key)
-            if math.isfinite(median.value):
-                low, high = (
-                    value * 1e3 if math.isfinite(value) else None for value in (median.low, median.high)
-                )
-                points.append(
-                    {
-                        "series": f"{one.protocol}, {key}",
-                        "size": one.size,
-                        "ms": median.value * 1e3,
-                        "low": low,
-                        "high": high,
-                    }
-                )
+    points = chart_points(
+        [
+            (f"{one.protocol}, {key}", one.size, getattr(one, key))
+            for key in ("application", "wire")
+            for one in summary.groups
+        ]
+    )
     chart = ("Transactions by size", measurement_report.by_size(points, "Transaction (ms)"))
-    title = f"Transactions with {told['host']}"
-    return measurement_report.page(title, told["notes"], table(summary), chart, told)
+    title = f"Transactions with {result['host']}"
+    return measurement_report.page(title, result["notes"], table(summary), chart, result)

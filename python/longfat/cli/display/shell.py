@@ -1,8 +1,7 @@
-"""What the links of `longfat shell` did beside what was asked of them, for people."""
+"""Summary of `longfat shell`: measured behaviour of the links next to their settings."""
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -12,10 +11,9 @@ if TYPE_CHECKING:
     from rich.table import Table
 
 _SIDES = ("forward", "reverse")
-_WIDTH_ELSEWHERE = 140
-# Rows for what was asked of the link, or happened all the same: title, count, and the key that asks for it.
-_SELDOM = (
-    ("larger than the MTU", "mtu_dropped", "mtu"),
+# Rows shown only if set or counted: title, counter, and key.
+_OPTIONAL = (
+    ("above the MTU", "mtu_dropped", "mtu"),
     ("marked (ECN)", "marked", None),
     ("duplicated", "duplicated", "duplicate"),
     ("corrupted", "corrupted", "corrupt"),
@@ -24,12 +22,10 @@ _SELDOM = (
 
 
 def show(report: Mapping[str, Any]) -> None:
-    """Prints it on standard error."""
-    from rich.console import Console
+    """Prints the summary on standard error."""
+    from longfat.presentation import tables
 
-    console = Console(
-        stderr=True, highlight=False, markup=False, width=None if sys.stderr.isatty() else _WIDTH_ELSEWHERE
-    )
+    console = tables.console(stderr=True)
     console.print(table(report))
     for line in cautions(report):
         console.print(line)
@@ -39,37 +35,37 @@ def show(report: Mapping[str, Any]) -> None:
 
 
 def cautions(report: Mapping[str, Any]) -> Iterator[str]:
-    """What the links' losses do not show.
+    """Returns losses outside of the links, one line each.
 
     >>> link = {"packets": 1000, "host_dropped": 0}
     >>> report = {"forward": {**link, "host_dropped": 350}, "reverse": link, "backlog_dropped": 0}
     >>> [line] = cautions(report)
     >>> line.partition(": ")[0]
-    "The hosts' kernels dropped 350 of 2,000 packets, which no link lost"
+    "The hosts' kernels dropped 350 of 2,000 packets outside of the links"
     """
     dropped, entered = (sum(report[side][key] for side in _SIDES) for key in ("host_dropped", "packets"))
     if dropped:
         yield (
-            f"The hosts' kernels dropped {dropped:,} of {entered:,} packets, which no link lost: "
-            "their programs were too slow for them"
+            f"The hosts' kernels dropped {dropped:,} of {entered:,} packets outside of the links: "
+            "programs read them too slowly"
         )
     if report["backlog_dropped"]:
-        yield f"This machine's processors dropped {report['backlog_dropped']:,} packets in their backlogs"
+        yield f"This machine's processors dropped {report['backlog_dropped']:,} packets from their backlogs"
 
 
 def table(report: Mapping[str, Any]) -> Table:
-    """What each link really did, and what was asked."""
-    from rich.table import Table
+    """Returns measured figures of each link next to its settings."""
+    from longfat.presentation import tables
 
-    shown = Table(f"in {quantity(report['seconds'], 's')}", box=None, pad_edge=False, header_style="dim")
+    shown = tables.table(f"in {quantity(report['seconds'], 's')}")
     for side in _SIDES:
         shown.add_column(side, justify="right")
-        shown.add_column("asked", style="dim")
+        shown.add_column("set", style="dim")
     links = [(report[side], report["path"][side]) for side in _SIDES]
 
-    def row(title: str, did: list[str], *keys: str) -> None:
-        asked = [_asked(path, keys) for _, path in links]
-        shown.add_row(title, *(cell for pair in zip(did, asked, strict=True) for cell in pair))
+    def row(title: str, measured: list[str], *keys: str) -> None:
+        settings = [_setting(path, keys) for _, path in links]
+        shown.add_row(title, *(cell for pair in zip(measured, settings, strict=True) for cell in pair))
 
     def counts(key: str) -> list[str]:
         return [f"{link[key]:,}" for link, _ in links]
@@ -83,36 +79,38 @@ def table(report: Mapping[str, Any]) -> Table:
     row("delivered", counts("delivered"))
     row("lost", counts("lost"))
     row("dropped by queue", counts("queue_dropped"))
-    row("dropped in the hosts", counts("host_dropped"))
-    for title, count, key in _SELDOM:
+    row("dropped by hosts", counts("host_dropped"))
+    for title, count, key in _OPTIONAL:
         if any(link[count] or key in path for link, path in links):
             row(title, counts(count), *([key] if key else ()))
     return shown
 
 
 def hops(report: Mapping[str, Any]) -> Table:
-    """What each link of a path of several did."""
-    from rich.table import Table
+    """Returns measured figures of each link of a path with several hops."""
+    from longfat.presentation import tables
 
-    shown = Table("link", box=None, pad_edge=False, header_style="dim")
+    shown = tables.table("link")
     for title in (
         "rate while sending",
-        "asked",
-        "delay asked",
+        "rate set",
+        "delay set",
         "entered",
         "lost",
         "dropped",
         "longest queue",
     ):
-        shown.add_column(title, justify="right", style="dim" if "asked" in title else None)
+        shown.add_column(title, justify="right", style="dim" if title.endswith("set") else None)
     for side in _SIDES:
-        for number, (did, asked) in enumerate(zip(report["hops"], report["path"]["hops"], strict=True), 1):
-            link = did[side]
+        for number, (measured, settings) in enumerate(
+            zip(report["hops"], report["path"]["hops"], strict=True), 1
+        ):
+            link = measured[side]
             shown.add_row(
                 f"{side}/{number}",
                 _measured(link["rate_bps"], "bit/s"),
-                _asked(asked[side], ("rate", "trace")),
-                _asked(asked[side], ("delay", "jitter")),
+                _setting(settings[side], ("rate", "trace")),
+                _setting(settings[side], ("delay", "jitter")),
                 *(f"{count:,}" for count in (link["packets"], link["lost"], link["queue_dropped"])),
                 f"{link['max_queue_packets']:,}",
             )
@@ -127,22 +125,23 @@ def _percent(part: float | None) -> str:
     return DASH if part is None else f"{part * 100:.2f} %"
 
 
-def _asked(path: Mapping[str, Any], keys: tuple[str, ...]) -> str:
-    """What was asked by these keys, the first without its name.
+def _setting(path: Mapping[str, Any], keys: tuple[str, ...]) -> str:
+    """Returns the settings of these keys, the first without its name.
 
-    >>> _asked({"rate": "1Mbit/s", "delay": "5ms"}, ("rate", "trace")), _asked({}, ("rate", "trace"))
+    >>> _setting({"rate": "1Mbit/s", "delay": "5ms"}, ("rate", "trace")), _setting({}, ("rate", "trace"))
     ('1Mbit/s', '')
-    >>> _asked({"trace": "up.txt"}, ("rate", "trace"))
+    >>> _setting({"trace": "up.txt"}, ("rate", "trace"))
     'trace up.txt'
-    >>> _asked({"delay": "5ms", "jitter": {"distribution": "uniform", "spread": "1ms"}}, ("delay", "jitter"))
+    >>> jitter = {"distribution": "uniform", "spread": "1ms"}
+    >>> _setting({"delay": "5ms", "jitter": jitter}, ("delay", "jitter"))
     '5ms, jitter uniform 1ms'
     """
-    said = (("" if key == keys[0] else f"{key} ") + _brief(path[key]) for key in keys if key in path)
-    return ", ".join(said)
+    listed = (("" if key == keys[0] else f"{key} ") + _brief(path[key]) for key in keys if key in path)
+    return ", ".join(listed)
 
 
 def _brief(value: Any) -> str:
-    """A jitter by its distribution and spread alone, since the table is narrow."""
+    """Returns a setting as text; a jitter as its distribution and spread only, to fit the table."""
     if isinstance(value, Mapping) and "spread" in value:
         return " ".join(str(value[key]) for key in ("distribution", "spread") if key in value)
     return label(value)

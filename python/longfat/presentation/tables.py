@@ -1,0 +1,43 @@
+"""Plain tables of the command line, and the console that prints them."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Collection, Sequence
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from rich.console import Console
+    from rich.table import Table
+
+WIDTH_ELSEWHERE = 160
+"""Width in columns of output that is not a terminal."""
+
+
+def console(*, stderr: bool = False) -> Console:
+    """Returns a console for standard output or standard error that prints text as it is."""
+    from rich.console import Console
+
+    stream = sys.stderr if stderr else sys.stdout
+    width = None if stream.isatty() else WIDTH_ELSEWHERE
+    return Console(stderr=stderr, highlight=False, markup=False, width=width)
+
+
+def table(*columns: str, right: Collection[int] = (), rows: Sequence[Sequence[str]] = ()) -> Table:
+    """Returns a borderless table; columns whose numbers are in `right` are right-aligned.
+
+    Without column names it has no header.
+    """
+    from rich.table import Table
+
+    made = Table(box=None, pad_edge=False, header_style="dim", show_header=bool(columns))
+    for number, name in enumerate(columns):
+        made.add_column(name, justify="right" if number in right else "left")
+    for row in rows:
+        made.add_row(*row)
+    return made
+
+
+def show(shown: Table | str) -> None:
+    """Prints a table or a line on standard output."""
+    console().print(shown, soft_wrap=isinstance(shown, str))
