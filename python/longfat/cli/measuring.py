@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 if TYPE_CHECKING:
-    from longfat.analysis.round_trips import Bounded
+    from longfat.results import Interval
     from longfat.progress import Display
 
 ECHO_PORT = 9007
@@ -30,7 +30,7 @@ def shower(display: Display, line: Callable[[Mapping[str, Any]], str]) -> Callab
     return lambda report: display.show("", line(json.loads(report)))
 
 
-def with_bounds(estimate: Bounded, scale: float) -> str:
+def with_bounds(estimate: Interval, scale: float) -> str:
     """Returns an estimate with its interval, in multiples of `scale`; unknown bounds are "?"."""
     from longfat.presentation.formatting import DASH, digits
 
@@ -40,7 +40,7 @@ def with_bounds(estimate: Bounded, scale: float) -> str:
     return f"{digits(estimate.value / scale)} [{low}, {high}]"
 
 
-def chart_points(estimates: Sequence[tuple[str, int, Bounded]]) -> list[dict[str, Any]]:
+def chart_points(estimates: Sequence[tuple[str, int, Interval]]) -> list[dict[str, Any]]:
     """Returns the points of a chart by size, in ms, of (series, size in bytes, estimate in s)."""
     return [
         {
