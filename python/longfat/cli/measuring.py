@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 if TYPE_CHECKING:
-    from longfat.results import Interval
     from longfat.progress import Display
+    from longfat.results import Interval
 
 ECHO_PORT = 9007
 """The default port of `longfat echo`."""
