@@ -1,4 +1,4 @@
-//! Frames of a flow as a real device shows them; skipped without the right to see them.
+//! Captures of a flow on a real device; skipped without the privilege.
 
 #![cfg(target_os = "linux")]
 
@@ -21,7 +21,7 @@ fn open(filter: Filter) -> Option<Capture> {
     }
 }
 
-/// Takes frames until there are so many.
+/// Takes frames until there are `count`.
 fn frames(capture: &mut Capture, count: usize) -> Vec<Frame> {
     let (mut frames, end) = (Vec::new(), Instant::now() + Duration::from_secs(60));
     while frames.len() < count {
@@ -43,7 +43,7 @@ fn filter(protocol: Protocol, near: std::net::SocketAddr, far: std::net::SocketA
 }
 
 #[test]
-fn each_datagram_on_a_loopback_is_counted_once_and_others_are_not() {
+fn counts_each_datagram_of_the_flow_on_loopback_once() {
     for address in ["127.0.0.1:0", "[::1]:0"] {
         let [near, far, other] = [(); 3].map(|()| UdpSocket::bind(address).unwrap());
         let ends = (near.local_addr().unwrap(), far.local_addr().unwrap());
@@ -75,7 +75,7 @@ fn each_datagram_on_a_loopback_is_counted_once_and_others_are_not() {
 }
 
 #[test]
-fn all_segments_of_a_connection_are_seen() {
+fn captures_all_segments_of_a_connection() {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let far = listener.local_addr().unwrap();
     let filter = Filter {
@@ -112,7 +112,7 @@ fn all_segments_of_a_connection_are_seen() {
 }
 
 #[test]
-fn fragments_are_seen_too() {
+fn captures_fragments() {
     let [near, far] = [(); 2].map(|()| UdpSocket::bind("127.0.0.1:0").unwrap());
     let ends = (near.local_addr().unwrap(), far.local_addr().unwrap());
     let Some(mut capture) = open(filter(Protocol::Udp, ends.0, ends.1)) else {
@@ -132,7 +132,7 @@ fn fragments_are_seen_too() {
 }
 
 #[test]
-fn a_device_that_is_not_there_is_named() {
+fn names_a_missing_device() {
     let end: std::net::SocketAddr = "127.0.0.1:9".parse().unwrap();
     if open(filter(Protocol::Udp, end, end)).is_some() {
         let told = Capture::open(Some("longfat-none"), filter(Protocol::Udp, end, end));

@@ -1,4 +1,4 @@
-//! The echo server: answers on a loopback, and what it does with those who mean it harm.
+//! The echo server on loopback, with regular and hostile clients.
 
 #![cfg(target_os = "linux")]
 
@@ -14,7 +14,7 @@ use measurement::transact::{Options, Protocol, Report, transact};
 use proptest::prelude::*;
 use testing::Requirement;
 
-fn asked(to: SocketAddr, protocols: &[Protocol], sizes: &[u32], count: u32) -> Report {
+fn transact_all(to: SocketAddr, protocols: &[Protocol], sizes: &[u32], count: u32) -> Report {
     let options = Options {
         to,
         protocols: protocols.to_vec(),
@@ -27,10 +27,10 @@ fn asked(to: SocketAddr, protocols: &[Protocol], sizes: &[u32], count: u32) -> R
 }
 
 #[test]
-fn transactions_of_all_protocols_come_back_whole() {
+fn transactions_of_all_protocols_complete() {
     for address in ["127.0.0.1:0", "[::1]:0"] {
         let server = serve(address, Limits::default());
-        let report = asked(server.address, &Protocol::ALL, &[8, 100, 1400, 40_000], 3);
+        let report = transact_all(server.address, &Protocol::ALL, &[8, 100, 1400, 40_000], 3);
         assert_eq!(report.transactions.len(), 60);
         let captured = !report.notes.iter().any(|note| note.contains("CAP_NET_RAW"));
         if !captured {
@@ -46,7 +46,7 @@ fn transactions_of_all_protocols_come_back_whole() {
             assert!(wire.time <= application, "{made:?}");
             let least = match made.protocol {
                 Protocol::Udp => 2,
-                // Handshake, request and reply, two ends; what can go together goes together.
+                // Handshake, request and reply, two FINs, merged where possible.
                 Protocol::Tcp => 7,
                 Protocol::Tfo => 6,
                 Protocol::TcpUser => 5,
@@ -58,14 +58,14 @@ fn transactions_of_all_protocols_come_back_whole() {
         let counts = server.counts();
         // One more over TFO, which fetches the cookie.
         assert_eq!((counts.datagrams, counts.connections), (12, 25));
-        // Likewise of T/TCP, whose first one makes the caches.
+        // Likewise for T/TCP, whose first transaction fills the caches.
         assert_eq!(counts.user_transactions, 25);
         assert!(counts.sent <= counts.received);
     }
 }
 
 #[test]
-fn a_request_that_says_its_length_is_answered_before_its_senders_end() {
+fn answers_a_request_with_a_length_before_its_fin() {
     let server = serve("127.0.0.1:0", Limits::default());
     let mut stream = TcpStream::connect(server.address).unwrap();
     stream.set_read_timeout(Some(Duration::from_secs(30))).unwrap();
@@ -75,7 +75,7 @@ fn a_request_that_says_its_length_is_answered_before_its_senders_end() {
     let mut reply = Vec::new();
     stream.read_to_end(&mut reply).unwrap();
     assert_eq!(reply, whole);
-    // One that is longer than it says gets nothing.
+    // One that is longer than announced gets no reply.
     let mut stream = TcpStream::connect(server.address).unwrap();
     stream.set_read_timeout(Some(Duration::from_secs(30))).unwrap();
     let _ = stream.write_all(&request(20, 600));
@@ -85,9 +85,9 @@ fn a_request_that_says_its_length_is_answered_before_its_senders_end() {
 }
 
 #[test]
-fn a_ttcp_transaction_is_three_datagrams_on_the_wire() {
+fn a_ttcp_transaction_takes_three_datagrams() {
     let server = serve("127.0.0.1:0", Limits::default());
-    let report = asked(server.address, &[Protocol::Ttcp, Protocol::TcpUser], &[1400], 3);
+    let report = transact_all(server.address, &[Protocol::Ttcp, Protocol::TcpUser], &[1400], 3);
     let packets = |wanted| {
         let of = report
             .transactions
@@ -109,7 +109,7 @@ fn a_ttcp_transaction_is_three_datagrams_on_the_wire() {
 }
 
 #[test]
-fn a_server_that_is_not_there_is_told_with_a_remedy() {
+fn a_missing_server_is_reported_with_a_remedy() {
     let to = UdpSocket::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
     for protocol in Protocol::ALL {
         let options = Options {
@@ -126,7 +126,7 @@ fn a_server_that_is_not_there_is_told_with_a_remedy() {
 }
 
 #[test]
-fn what_is_no_request_is_not_answered() {
+fn only_requests_are_answered() {
     let server = serve("127.0.0.1:0", Limits::default());
     let socket = client(server.address);
     let mut reply = request(7, 64);
@@ -148,9 +148,9 @@ fn what_is_no_request_is_not_answered() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(8))]
 
-    /// Whatever is sent, with right headers or without: no more bytes come back than went there.
+    /// For any datagrams, the server returns no more bytes than it received.
     #[test]
-    fn nobody_gets_more_than_he_sent(
+    fn no_client_receives_more_than_it_sent(
         datagrams in prop::collection::vec((prop::option::of(0..5_u8), prop::collection::vec(any::<u8>(), 0..300)), 0..60),
         streams in prop::collection::vec((prop::collection::vec(any::<u8>(), 0..3000), any::<bool>()), 0..6),
     ) {
@@ -182,7 +182,7 @@ proptest! {
 }
 
 #[test]
-fn one_source_is_answered_no_more_often_than_it_may() {
+fn limits_the_replies_to_one_source() {
     let limits = Limits {
         per_source: 100,
         ..Limits::default()
@@ -196,7 +196,7 @@ fn one_source_is_answered_no_more_often_than_it_may() {
     knock(&socket, 5000);
     let took = begun.elapsed().as_secs_f64();
     let counts = server.counts();
-    // A tenth of a second's worth at once, and the rate.
+    // A burst of a tenth of a second, then the rate.
     assert!(
         counts.datagrams as f64 <= 10.0 + 100.0 * took + 2.0,
         "{counts:?} in {took} s"
@@ -205,7 +205,7 @@ fn one_source_is_answered_no_more_often_than_it_may() {
 }
 
 #[test]
-fn connections_are_bounded_in_number_and_in_bytes_and_others_still_get_an_answer() {
+fn limits_connections_and_their_bytes() {
     let limits = Limits {
         connections: 8,
         request: 4096,
@@ -213,19 +213,19 @@ fn connections_are_bounded_in_number_and_in_bytes_and_others_still_get_an_answer
         ..Limits::default()
     };
     let server = serve("127.0.0.1:0", limits);
-    // Many that say nothing, and some that never end.
+    // Many idle connections, and some that never end.
     let silent: Vec<_> = (0..40)
         .filter_map(|_| TcpStream::connect(server.address).ok())
         .collect();
     for _ in 0..3 {
         let mut endless = TcpStream::connect(server.address).unwrap();
         endless.set_write_timeout(Some(Duration::from_secs(30))).unwrap();
-        // Its end is a reset, or that it was one too many.
+        // It ends with a reset, or was beyond the limit.
         while endless.write_all(&[1; 4096]).is_ok() {}
     }
     let socket = client(server.address);
     knock(&socket, 1);
-    // Those that say nothing are put off before long.
+    // Idle connections are closed soon.
     let mut buffer = [0; 10];
     for mut stream in silent {
         stream.set_read_timeout(Some(Duration::from_secs(30))).unwrap();
@@ -234,7 +234,7 @@ fn connections_are_bounded_in_number_and_in_bytes_and_others_still_get_an_answer
             Err(error) => assert_eq!(error.kind(), std::io::ErrorKind::ConnectionReset),
         }
     }
-    let report = asked(server.address, &[Protocol::Tcp], &[1000], 1);
+    let report = transact_all(server.address, &[Protocol::Tcp], &[1000], 1);
     assert_eq!(report.transactions[0].error, None);
     let counts = server.counts();
     assert!(counts.limited >= 32, "{counts:?}");

@@ -17,7 +17,7 @@ fn memory() -> usize {
 }
 
 #[test]
-fn a_flood_of_everything_leaves_memory_bounded_and_the_server_answering() {
+fn a_flood_leaves_memory_bounded_and_the_server_responsive() {
     let done = testing::rerun("echo_memory::flood").output().unwrap();
     assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stdout));
 }
@@ -40,7 +40,7 @@ fn flood() {
                 let mut number = seed;
                 let mut bytes = vec![0; 1400];
                 while std::time::Instant::now() < end {
-                    // Sources of a whole network of their own, each of which says a few things.
+                    // Sources of a whole network, each of which sends a few datagrams.
                     let source = [127, 7, (number >> 8) as u8, number as u8];
                     let Ok(socket) = UdpSocket::bind((std::net::Ipv4Addr::from(source), 0)) else {
                         continue;

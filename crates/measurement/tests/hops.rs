@@ -1,4 +1,4 @@
-//! Probes to this machine's own loopback, which is a path of one hop. UDP needs no right.
+//! Probes to loopback, a path of one hop. UDP needs no privilege.
 
 #![cfg(target_os = "linux")]
 
@@ -64,7 +64,7 @@ fn each_probe_reaches_the_host_and_is_stamped() {
                 assert_eq!((answer.kind, answer.from), (AnswerKind::Reached, options.to));
                 let (kernel, application) = (one.kernel_s.unwrap(), one.application_s.unwrap());
                 assert!(0.0 < kernel && kernel <= application, "{one:?}");
-                // An echo has as many bytes; a message that a port is closed quotes what there is room for.
+                // An echo reply has the same length; a port-unreachable message quotes as much as fits.
                 let quote = match protocol {
                     Protocol::Icmp => spec.size.into(),
                     Protocol::Udp => u32::from(spec.size) + header(to == "127.0.0.1") + 8,
@@ -82,7 +82,7 @@ fn each_probe_reaches_the_host_and_is_stamped() {
 }
 
 #[test]
-fn what_is_not_wanted_any_more_is_not_sent() {
+fn a_stopped_run_sends_no_more_probes() {
     let mut prober = open(options("127.0.0.1", Protocol::Udp, 1)).unwrap();
     let many = vec![ProbeSpec { ttl: 1, size: 100 }; 5000];
     let mut seen = 0;
@@ -97,7 +97,7 @@ fn what_is_not_wanted_any_more_is_not_sent() {
 }
 
 #[test]
-fn options_that_cannot_be_are_refused() {
+fn refuses_invalid_options() {
     let mut prober = open(options("127.0.0.1", Protocol::Udp, 1)).unwrap();
     for (ttl, size) in [(1, 35), (0, 100), (1, 65_001)] {
         let refused = prober.run(&[ProbeSpec { ttl, size }], &mut |_| true);

@@ -1,4 +1,4 @@
-//! Round trips on a loopback, by every protocol.
+//! Round trips on loopback with every protocol.
 
 #![cfg(target_os = "linux")]
 
@@ -36,13 +36,13 @@ fn run(options: &Options) -> Option<Report> {
     }
 }
 
-/// A port that nobody listens at; it may be taken by another program between two calls, which answers then.
+/// Returns a closed port. Another program may open it meanwhile and answer.
 fn closed(address: &str) -> SocketAddr {
     UdpSocket::bind(address).unwrap().local_addr().unwrap()
 }
 
 #[test]
-fn every_echo_request_is_answered_and_stamped_within_the_applications_time() {
+fn kernel_stamps_lie_within_the_applications_times() {
     for address in ["127.0.0.1:0", "[::1]:0"] {
         let sizes = [0, 5, 8, 12, 56, 1400, 9000];
         let Some(report) = run(&options(address.parse().unwrap(), Protocol::Icmp, &sizes, 5)) else {
@@ -75,7 +75,7 @@ fn every_echo_request_is_answered_and_stamped_within_the_applications_time() {
 }
 
 #[test]
-fn a_closed_udp_port_answers_too() {
+fn a_closed_udp_port_answers() {
     for address in ["127.0.0.1:0", "[::1]:0"] {
         let report = run(&options(closed(address), Protocol::Udp, &[8, 500], 4)).unwrap();
         let answers: Vec<_> = report.samples.iter().map(|sample| sample.answer).collect();
@@ -85,7 +85,7 @@ fn a_closed_udp_port_answers_too() {
 }
 
 #[test]
-fn connections_are_timed_to_an_open_and_to_a_closed_port() {
+fn times_connections_to_open_and_closed_ports() {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let open = listener.local_addr().unwrap();
     let report = run(&options(open, Protocol::Tcp, &[0], 5)).unwrap();
@@ -107,7 +107,7 @@ fn connections_are_timed_to_an_open_and_to_a_closed_port() {
 }
 
 #[test]
-fn a_silent_peer_is_lost_and_a_stopped_measurement_gives_what_it_has() {
+fn a_stopped_measurement_returns_its_samples() {
     let silent = UdpSocket::bind("127.0.0.1:0").unwrap();
     let mut asked = options(silent.local_addr().unwrap(), Protocol::Udp, &[8], 3);
     asked.timeout = Duration::from_millis(20);
@@ -124,13 +124,13 @@ fn a_silent_peer_is_lost_and_a_stopped_measurement_gives_what_it_has() {
             std::thread::yield_now();
         }
         progress.end();
-        // What was still waited for is neither answered nor lost.
+        // Unanswered requests are neither answered nor lost.
         assert_eq!(running.join().unwrap().samples.len(), 0);
     });
 }
 
 #[test]
-fn a_flood_keeps_no_more_on_their_way_than_it_may() {
+fn a_flood_respects_its_window() {
     let server = UdpSocket::bind("127.0.0.1:0").unwrap();
     server
         .set_read_timeout(Some(std::time::Duration::from_secs(30)))
@@ -170,7 +170,7 @@ fn a_flood_keeps_no_more_on_their_way_than_it_may() {
 }
 
 #[test]
-fn without_fragments_the_mtu_limits_the_size() {
+fn the_mtu_limits_the_size_without_fragmentation() {
     let mut asked = options(closed("127.0.0.1:0"), Protocol::Udp, &[65_507, 100], 1);
     asked.whole = true;
     let mtu = std::fs::read_to_string("/sys/class/net/lo/mtu").unwrap();
@@ -186,7 +186,7 @@ fn without_fragments_the_mtu_limits_the_size() {
 }
 
 #[test]
-fn what_cannot_be_is_told_in_a_line() {
+fn reports_invalid_options_in_one_line() {
     let to: SocketAddr = "127.0.0.1:9".parse().unwrap();
     for (protocol, sizes, count, word) in [
         (Protocol::Udp, &[4][..], 1, "8 bytes"),

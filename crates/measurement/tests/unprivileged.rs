@@ -1,4 +1,4 @@
-//! What a user without any right still measures.
+//! Measurements without privileges.
 
 #![cfg(target_os = "linux")]
 
@@ -13,12 +13,12 @@ use measurement::ping::{Options, Progress, Protocol, ping};
 use measurement::transact;
 use testing::Requirement;
 
-/// The user who has nothing.
+/// A user without privileges.
 const NOBODY: u32 = 65_534;
 
 /// Run again as another user, by the test below.
 #[test]
-#[ignore = "run by another test, as a user without rights"]
+#[ignore = "run by another test as a user without privileges"]
 fn measured_without_rights() {
     if !testing::is_rerun() {
         return;
@@ -86,7 +86,7 @@ fn measured_without_rights() {
 }
 
 #[test]
-fn a_user_without_rights_measures_all_but_what_is_named_to_him() {
+fn a_user_without_privileges_gets_remedies_for_the_rest() {
     if !rustix::process::geteuid().is_root() {
         return testing::skip(Requirement::Users, "only root becomes another user");
     }

@@ -1,6 +1,6 @@
-//! Sends bytes through the relay over paths that lose packets, and prints what came of it.
+//! Sends bytes through the relay over lossy paths, and prints the results.
 //!
-//! `lossy [MB] [PROTOCOL]`: PROTOCOL is a table of settings as JSON; default: what suits files.
+//! `lossy [MB] [PROTOCOL]`: PROTOCOL is a table of settings as JSON; default: the settings of file transfer.
 
 use std::ops::ControlFlow;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -11,7 +11,7 @@ use socket::endpoint::{receive_pattern, send_pattern};
 use socket::relay::{Relay, RelayOptions};
 use transport::arq::ArqConfig;
 
-/// As in comparisons of other transports: the queue holds one bandwidth-delay product.
+/// As in other comparisons of transports: the queue limit is one bandwidth-delay product.
 const PATHS: [(&str, f64, &str); 4] = [
     (
         "RTT 20 ms, no loss, 100 Mbit/s",

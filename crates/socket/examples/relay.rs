@@ -1,5 +1,5 @@
-//! Measures the relay: packets a second that it forwards, and the delay that it adds to the one it is
-//! told to make. One process each for sender, relay and receiver, on loopback.
+//! Measures the relay: packets per second, and the delay that it adds to the
+//! configured one. One process each for sender, relay and receiver, on loopback.
 //!
 //! `relay [SECONDS]`
 
@@ -55,7 +55,7 @@ fn relay(to: &str, path: &str, seconds: u64) {
     );
 }
 
-/// Counts datagrams, and how much longer than `delay` each took from the time that it carries.
+/// Counts datagrams and their delay beyond `delay`, computed from the time stamp in each.
 fn receive(delay: u64, seconds: u64) {
     let socket = Datagrams::bind(([127, 0, 0, 1], 0).into()).expect("a socket");
     println!("{}", socket.local_address().expect("an address"));
@@ -152,7 +152,7 @@ fn main() {
         let end = start + seconds(time) * 1_000_000_000;
         let mut datagram = [0; 1000];
         while clock() < end {
-            // At most a few at a time: a sender that cannot keep up says so by what it has sent.
+            // At most a few at a time; the number of sent datagrams shows whether the sender keeps up.
             for _ in 0..64.min(((clock() - start) * rate / 1_000_000_000).saturating_sub(sent)) {
                 datagram[..8].copy_from_slice(&clock().to_le_bytes());
                 let _ = socket.send_to(&datagram, to);

@@ -1,4 +1,4 @@
-//! A receiver among peers that mean harm, or make mistakes.
+//! A receiver with hostile and faulty peers.
 
 use std::fs;
 use std::net::UdpSocket;
@@ -15,33 +15,33 @@ use socket::transfer::{FileEvent, Outcome, ReceiveEvent};
 use transport::arq::frame::{FrameType, Payload};
 use transport::arq::{ArqConfig, Frame, StreamRange, codec};
 
-/// Says what it is told to and listens to the answer.
+/// Sends scripted bytes and records the reply.
 struct Script {
-    says: Vec<u8>,
+    script: Vec<u8>,
     started: bool,
-    hears: Arc<std::sync::Mutex<Vec<u8>>>,
-    /// Ends when it has heard so many bytes.
+    replies: Arc<std::sync::Mutex<Vec<u8>>>,
+    /// Number of received bytes after which it finishes.
     enough: usize,
 }
 
 impl Application for Script {
     fn fill(&mut self, range: StreamRange, out: &mut [u8]) {
         let start = range.offset as usize;
-        out.copy_from_slice(&self.says[start..start + out.len()]);
+        out.copy_from_slice(&self.script[start..start + out.len()]);
     }
     fn acknowledged(&mut self, _: u64) {}
     fn has_room(&self) -> bool {
         true
     }
     fn receive(&mut self, bytes: &[u8]) {
-        self.hears.lock().unwrap().extend_from_slice(bytes);
+        self.replies.lock().unwrap().extend_from_slice(bytes);
     }
     fn peer_finished(&mut self) {}
     fn work(&mut self, _: Moment, _: u64) -> Result<Work, String> {
-        if self.hears.lock().unwrap().len() >= self.enough {
-            return Err("heard enough".to_owned());
+        if self.replies.lock().unwrap().len() >= self.enough {
+            return Err("received enough".to_owned());
         }
-        let written = if self.started { 0 } else { self.says.len() as u64 };
+        let written = if self.started { 0 } else { self.script.len() as u64 };
         self.started = true;
         Ok(Work {
             written,
@@ -53,13 +53,13 @@ impl Application for Script {
     }
 }
 
-/// Plays `says` to the receiver; gives what it answered and how the connection ended.
-fn play(receiver: &Receiver, says: Vec<u8>, enough: usize) -> (Vec<u8>, Error) {
-    let hears = Arc::new(std::sync::Mutex::new(Vec::new()));
+/// Sends `script` to the receiver; returns its reply and the connection's error.
+fn play(receiver: &Receiver, script: Vec<u8>, enough: usize) -> (Vec<u8>, Error) {
+    let replies = Arc::new(std::sync::Mutex::new(Vec::new()));
     let script = Script {
-        says,
+        script,
         started: false,
-        hears: Arc::clone(&hears),
+        replies: Arc::clone(&replies),
         enough,
     };
     let mut config = ArqConfig::for_files();
@@ -67,8 +67,8 @@ fn play(receiver: &Receiver, says: Vec<u8>, enough: usize) -> (Vec<u8>, Error) {
     let end = socket::client::run(receiver.address, &config, script, false, &mut |_, _| {
         ControlFlow::Continue(())
     });
-    let heard = hears.lock().unwrap().clone();
-    (heard, end.map(|_| ()).unwrap_err())
+    let received = replies.lock().unwrap().clone();
+    (received, end.map(|_| ()).unwrap_err())
 }
 
 const GREETING: &[u8] = b"longfat files 1\n";
@@ -89,7 +89,7 @@ fn offer(file: u32, size: u64, name: &[u8]) -> Vec<u8> {
 }
 
 #[test]
-fn names_that_lead_outside_are_refused_and_nothing_is_written() {
+fn refuses_names_that_lead_outside() {
     let outside = tempfile::tempdir().unwrap();
     let inside = outside.path().join("inside");
     fs::create_dir(&inside).unwrap();
@@ -110,17 +110,17 @@ fn names_that_lead_outside_are_refused_and_nothing_is_written() {
         b".x.longfat-part",
     ];
     for name in names {
-        let mut says = GREETING.to_vec();
-        says.extend(offer(0, 4, name));
-        // It does not wait for an answer: it "begins", sends and ends the file.
-        says.extend(message(4, &[0; 12]));
-        says.extend(b"evil");
-        says.extend(message(5, &[0; 36]));
-        let (heard, _) = play(&receiver, says, GREETING.len() + 6);
+        let mut script = GREETING.to_vec();
+        script.extend(offer(0, 4, name));
+        // Without waiting for the reply, it starts, sends and ends the file.
+        script.extend(message(4, &[0; 12]));
+        script.extend(b"evil");
+        script.extend(message(5, &[0; 36]));
+        let (received, _) = play(&receiver, script, GREETING.len() + 6);
         // A refusal (8), and nothing else.
         assert!(
-            heard.len() <= GREETING.len() || heard[GREETING.len()] == 8,
-            "{name:?}: {heard:?}"
+            received.len() <= GREETING.len() || received[GREETING.len()] == 8,
+            "{name:?}: {received:?}"
         );
     }
     let entries: Vec<_> = fs::read_dir(outside.path()).unwrap().collect();
@@ -131,7 +131,7 @@ fn names_that_lead_outside_are_refused_and_nothing_is_written() {
 }
 
 #[test]
-fn nonsense_ends_its_connection_and_no_other() {
+fn nonsense_ends_only_its_connection() {
     let receiver = Receiver::start();
     let scripts: Vec<Vec<u8>> = vec![
         b"GET / HTTP/1.1\r\nHost: longfat\r\n\r\n".to_vec(),
@@ -147,7 +147,7 @@ fn nonsense_ends_its_connection_and_no_other() {
             .chain((0..20).map(|n| offer(n, 1, b"x")))
             .flatten()
             .collect(),
-        // Begun before it was said from where.
+        // Started before an offset was agreed.
         [
             GREETING,
             &offer(0, u64::MAX, b"huge"),
@@ -156,8 +156,8 @@ fn nonsense_ends_its_connection_and_no_other() {
         .concat(),
         bytes(5000, 99),
     ];
-    for says in scripts {
-        let (_, end) = play(&receiver, says.clone(), usize::MAX);
+    for script in scripts {
+        let (_, end) = play(&receiver, script.clone(), usize::MAX);
         let aborted = matches!(
             &end,
             Error::Connection {
@@ -165,7 +165,7 @@ fn nonsense_ends_its_connection_and_no_other() {
                 ..
             }
         );
-        assert!(aborted, "{end}: {says:?}");
+        assert!(aborted, "{end}: {script:?}");
     }
     let file = receiver.path().join("../good");
     let source = tempfile::tempdir().unwrap();
@@ -179,7 +179,7 @@ fn nonsense_ends_its_connection_and_no_other() {
 }
 
 #[test]
-fn a_transfer_survives_a_rain_of_datagrams() {
+fn a_transfer_survives_random_datagrams() {
     let receiver = Receiver::start();
     let stop = Arc::new(AtomicBool::new(false));
     let rain = {
@@ -211,7 +211,7 @@ fn a_transfer_survives_a_rain_of_datagrams() {
                     })
                     .unwrap();
                     let _ = socket.send_to(&out, to);
-                    // And the same with a bit turned.
+                    // The same with a flipped bit.
                     let bit = (seed as usize * 7) % (out.len() * 8);
                     out[bit / 8] ^= 1 << (bit % 8);
                     let _ = socket.send_to(&out, to);
@@ -231,7 +231,7 @@ fn a_transfer_survives_a_rain_of_datagrams() {
 }
 
 #[test]
-fn what_is_there_is_never_replaced() {
+fn existing_files_are_never_replaced() {
     let receiver = Receiver::start();
     let source = tempfile::tempdir().unwrap();
     let path = source.path().join("notes.txt");
@@ -275,7 +275,7 @@ fn links_at_the_temporary_name_are_not_followed() {
 }
 
 #[test]
-fn senders_of_one_name_at_once_do_not_mix() {
+fn simultaneous_senders_of_one_name_do_not_mix() {
     let receiver = Receiver::start();
     let senders: Vec<_> = (0..4_u64)
         .map(|number| {
@@ -302,23 +302,23 @@ fn senders_of_one_name_at_once_do_not_mix() {
 }
 
 #[test]
-fn connections_are_bounded_and_the_rest_hears_why() {
+fn refuses_connections_beyond_the_limit_as_busy() {
     let receiver = Receiver::start_with(|options| options.max_connections = 1);
     let address = receiver.address;
-    let (tell, standing) = std::sync::mpsc::channel();
+    let (connected, is_connected) = std::sync::mpsc::channel();
     let stop = Arc::new(AtomicBool::new(false));
     let ended = Arc::clone(&stop);
     let first = std::thread::spawn(move || {
-        let hears = Arc::new(std::sync::Mutex::new(Vec::new()));
+        let replies = Arc::new(std::sync::Mutex::new(Vec::new()));
         let script = Script {
-            says: GREETING.to_vec(),
+            script: GREETING.to_vec(),
             started: false,
-            hears: Arc::clone(&hears),
+            replies: Arc::clone(&replies),
             enough: usize::MAX,
         };
         let _ = socket::client::run(address, &ArqConfig::for_files(), script, false, &mut |_, _| {
-            if !hears.lock().unwrap().is_empty() {
-                let _ = tell.send(());
+            if !replies.lock().unwrap().is_empty() {
+                let _ = connected.send(());
             }
             if ended.load(Ordering::Relaxed) {
                 ControlFlow::Break(())
@@ -327,7 +327,7 @@ fn connections_are_bounded_and_the_rest_hears_why() {
             }
         });
     });
-    standing.recv().unwrap();
+    is_connected.recv().unwrap();
     let source = tempfile::tempdir().unwrap();
     let path = source.path().join("file");
     fs::write(&path, b"x").unwrap();
@@ -343,7 +343,7 @@ fn connections_are_bounded_and_the_rest_hears_why() {
 }
 
 #[test]
-fn mistakes_of_the_sender_are_one_line() {
+fn errors_of_the_sender_are_one_line() {
     let place = tempfile::tempdir().unwrap();
     let file = place.path().join("file");
     fs::write(&file, b"x").unwrap();
@@ -364,7 +364,7 @@ fn mistakes_of_the_sender_are_one_line() {
 }
 
 #[test]
-fn a_file_that_changes_on_the_way_is_noticed_on_both_sides() {
+fn both_ends_detect_a_file_that_changes() {
     let receiver = Receiver::start();
     let source = tempfile::tempdir().unwrap();
     let path = source.path().join("log");
@@ -387,7 +387,7 @@ fn a_file_that_changes_on_the_way_is_noticed_on_both_sides() {
     let (_, reason) = report.failures().next().unwrap();
     assert!(reason.contains("it changed"), "{reason}");
     let events = Arc::clone(&receiver.events);
-    // The sender may know it first: the receiver takes the word, and its file away, a moment later.
+    // The sender may detect it first; the receiver removes its file a moment later.
     let patience = std::time::Instant::now() + Duration::from_secs(60);
     while !receiver.names().is_empty() && std::time::Instant::now() < patience {
         std::thread::sleep(Duration::from_millis(5));

@@ -1,4 +1,4 @@
-//! Real processes that are killed in the middle of a transfer, and disks that fill up.
+//! Processes killed during a transfer, and full disks.
 #![cfg(unix)]
 
 use std::fs;
@@ -17,9 +17,9 @@ use socket::transfer::{Outcome, ReceiveEvent, ReceiveOptions, SendOptions, recei
 
 const SIZE: usize = 12_000_000;
 
-/// Not a test of its own: the process that the others start.
+/// Not a test, but the process that the tests start.
 #[test]
-#[ignore = "run by the other tests as a process of its own"]
+#[ignore = "started by the other tests as a process"]
 fn process() {
     let variable = |name: &str| std::env::var(name).unwrap();
     if let Ok(directory) = std::env::var("LONGFAT_RECEIVE") {
@@ -72,7 +72,7 @@ impl Process {
         Self { child, lines }
     }
 
-    /// The rest of the next line that starts with `start`.
+    /// Returns the rest of the next line that starts with `start`.
     fn line(&mut self, start: &str) -> String {
         for line in &mut self.lines {
             if let Some(rest) = line.unwrap().strip_prefix(start) {
@@ -98,7 +98,7 @@ fn receiver(directory: &Path, listen: &str, shell: &str) -> (Process, SocketAddr
     (process, address)
 }
 
-/// A path that takes about a second for the file. It lives until the tests end.
+/// Starts a path that delays the file by about a second. It runs until the tests end.
 fn slow_path(to: SocketAddr) -> SocketAddr {
     let path: PathConfig = serde_json::from_str(r#"{"rate": "100Mbit/s", "delay": "1ms"}"#).unwrap();
     let path = path.resolve(&mut |_| Err("no files".into())).unwrap();
@@ -127,7 +127,7 @@ fn length(path: &Path) -> u64 {
 }
 
 #[test]
-fn a_killed_sender_goes_on_where_it_was() {
+fn a_killed_sender_resumes() {
     let (place, source) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
     let file = source.path().join("file.bin");
     fs::write(&file, bytes(SIZE, 1)).unwrap();
@@ -154,7 +154,7 @@ fn a_killed_sender_goes_on_where_it_was() {
 }
 
 #[test]
-fn a_killed_receiver_goes_on_where_it_was() {
+fn a_killed_receiver_resumes() {
     let (place, source) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
     let file = source.path().join("file.bin");
     fs::write(&file, bytes(SIZE, 2)).unwrap();
@@ -183,7 +183,7 @@ fn a_killed_receiver_goes_on_where_it_was() {
 }
 
 #[test]
-fn a_partial_file_of_other_content_is_not_built_upon() {
+fn a_partial_file_with_different_content_is_discarded() {
     let (place, source) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
     let file = source.path().join("file.bin");
     fs::write(&file, bytes(1_000_000, 3)).unwrap();
@@ -195,7 +195,7 @@ fn a_partial_file_of_other_content_is_not_built_upon() {
         assert!(fs::read(place.path().join("file.bin")).unwrap() == bytes(1_000_000, 3));
         fs::remove_file(place.path().join("file.bin")).unwrap();
     }
-    // The same content is, also where all of it is there already.
+    // The same content is reused, also if the file is complete.
     for there in [400_000, 1_000_000] {
         fs::write(
             place.path().join(".file.bin.longfat-part"),
@@ -211,11 +211,11 @@ fn a_partial_file_of_other_content_is_not_built_upon() {
 }
 
 #[test]
-fn a_full_disk_is_one_line_on_both_sides_and_no_loss() {
+fn a_full_disk_is_a_one_line_error_without_data_loss() {
     let (place, source) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
     let file = source.path().join("file.bin");
     fs::write(&file, bytes(SIZE, 5)).unwrap();
-    // Files of at most 4000 blocks of 512 or 1024 bytes, as if the disk had no more.
+    // Files of at most 4000 blocks of 512 or 1024 bytes, as if the disk were full.
     let (mut process, address) = receiver(place.path(), "127.0.0.1:0", "trap '' XFSZ; ulimit -f 4000;");
     let report = send_to(address, vec![file.clone(), file.clone()]).unwrap();
     let errors: Vec<&str> = report.failures().map(|(_, reason)| reason).collect();
@@ -241,7 +241,7 @@ fn a_full_disk_is_one_line_on_both_sides_and_no_loss() {
 }
 
 #[test]
-fn a_receiver_that_is_gone_is_noticed() {
+fn detects_that_the_receiver_is_gone() {
     let (place, source) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
     let file = source.path().join("file.bin");
     fs::File::create(&file).unwrap().set_len(20_000_000_000).unwrap();

@@ -1,4 +1,4 @@
-//! The relay between real sockets: what it does to datagrams, and what protocols make of that.
+//! The relay between real sockets, with datagrams and with protocols.
 
 use std::net::{SocketAddr, UdpSocket};
 use std::ops::ControlFlow;
@@ -59,7 +59,7 @@ fn udp() -> UdpSocket {
 }
 
 #[test]
-fn datagrams_are_delayed_and_answers_find_their_client() {
+fn delays_datagrams_and_returns_replies_to_their_client() {
     let server = udp();
     let relay = Running::start(server.local_addr().unwrap(), r#"{"delay": "20ms"}"#, |_| {});
     let clients: Vec<UdpSocket> = (0..5).map(|_| udp()).collect();
@@ -91,7 +91,7 @@ fn datagrams_are_delayed_and_answers_find_their_client() {
 }
 
 #[test]
-fn loss_is_as_configured() {
+fn applies_the_configured_loss() {
     let server = udp();
     let relay = Running::start(
         server.local_addr().unwrap(),
@@ -121,7 +121,7 @@ fn loss_is_as_configured() {
 }
 
 #[test]
-fn the_rate_is_as_configured() {
+fn applies_the_configured_rate() {
     let server = udp();
     let path = r#"{"rate": "8Mbit/s", "queue": "1000pkt"}"#;
     let relay = Running::start(server.local_addr().unwrap(), path, |_| {});
@@ -141,12 +141,12 @@ fn the_rate_is_as_configured() {
 
 #[test]
 fn a_sender_to_a_closed_port_behind_a_relay_fails_at_once() {
-    // Nothing listens there any more.
+    // The port is closed now.
     let closed = udp().local_addr().unwrap();
     let relay = Running::start(closed, r#"{"delay": "5ms"}"#, |_| {});
     let config: ArqConfig = serde_json::from_str(r#"{"kind": "selective-repeat"}"#).unwrap();
     let mut turns = 0;
-    // Asked about 20 times a second. Without the relay's notice the sender tries for 30 s.
+    // Called about 20 times a second. Without the relay's reset the sender tries for 30 s.
     let go_on = &mut || {
         turns += 1;
         turns < 200
@@ -173,20 +173,20 @@ fn a_server_may_return_within_seconds_behind_a_relay() {
     let ping: Frame<StreamRange> = Frame::new(FrameType::Ping, 7);
     let written: Result<(), std::convert::Infallible> = codec::encode(&ping, &mut frame, |_, _| Ok(()));
     assert!(written.is_ok());
-    let ask = || client.send_to(&frame, relay.address).unwrap();
+    let send = || client.send_to(&frame, relay.address).unwrap();
     let mut buffer = [0; 100];
-    ask();
+    send();
     let (_, upstream) = server.recv_from(&mut buffer).unwrap();
     server.send_to(b"answer", upstream).unwrap();
     assert_eq!(client.recv(&mut buffer).unwrap(), 6);
     drop(server);
-    ask();
+    send();
     client.set_read_timeout(Some(Duration::from_millis(300))).unwrap();
     assert!(client.recv(&mut buffer).is_err(), "a notice: {buffer:?}");
-    // The client's protocol finds the server where it was.
+    // The client reaches the restarted server.
     let server = UdpSocket::bind(address).unwrap();
     server.set_read_timeout(Some(Duration::from_secs(10))).unwrap();
-    ask();
+    send();
     assert!(server.recv_from(&mut buffer).is_ok());
     assert_eq!(relay.stop().refused, 1);
 }
@@ -209,7 +209,7 @@ fn clients_are_bounded() {
 }
 
 #[test]
-fn files_arrive_whole_over_a_bad_path_with_every_protocol() {
+fn files_arrive_complete_over_a_lossy_path_with_every_protocol() {
     let receiver = common::Receiver::start();
     let path = r#"{"rate": "50Mbit/s", "delay": "2ms", "loss": "3%", "duplicate": "1%", "corrupt": "1%",
         "reorder": {"probability": "2%", "delay": "1ms"}}"#;
@@ -240,7 +240,7 @@ fn files_arrive_whole_over_a_bad_path_with_every_protocol() {
 }
 
 #[test]
-fn a_trial_gives_the_senders_record() {
+fn a_trial_returns_the_senders_record() {
     let stop = Arc::new(AtomicBool::new(false));
     let stopped = Arc::clone(&stop);
     let (tell, address) = std::sync::mpsc::channel();

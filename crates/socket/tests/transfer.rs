@@ -1,4 +1,4 @@
-//! Files from one end to the other over loopback.
+//! File transfers over loopback.
 
 use std::fs;
 use std::ops::ControlFlow;
@@ -60,7 +60,7 @@ fn many_small_files_arrive_over_one_connection() {
 }
 
 #[test]
-fn a_receiver_for_once_ends_with_its_sender() {
+fn a_receiver_with_once_stops_after_its_sender() {
     let receiver = Receiver::start_with(|options| options.once = true);
     let source = tempfile::tempdir().unwrap();
     let path = source.path().join("program");
@@ -86,7 +86,7 @@ fn a_receiver_for_once_ends_with_its_sender() {
 }
 
 #[test]
-fn a_sender_that_stops_leaves_something_to_resume() {
+fn a_stopped_transfer_can_be_resumed() {
     let receiver = Receiver::start();
     let source = tempfile::tempdir().unwrap();
     let path = source.path().join("file");
@@ -99,7 +99,7 @@ fn a_sender_that_stops_leaves_something_to_resume() {
     assert_eq!(stopped.unwrap_err().to_string(), "cancelled");
     let report = send(&receiver, vec![path.clone()]).unwrap();
     assert!(report.files[0].resumed > 0);
-    // The receiver was told: nobody waits for a silent connection.
+    // The receiver got a reset: no connection times out.
     let told = |event: &ReceiveEvent| matches!(event, ReceiveEvent::Disconnected(_, Some(reason)) if reason.contains("aborted"));
     assert!(receiver.events.lock().unwrap().iter().any(told));
     assert!(fs::read(receiver.path().join("file")).unwrap() == bytes(200_000_000, 1));

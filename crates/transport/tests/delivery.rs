@@ -63,7 +63,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 300, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn both_streams_arrive_whole(
+    fn both_streams_arrive_complete(
         config in any_config(),
         network in any_network(),
         seed in any::<u64>(),
@@ -126,7 +126,7 @@ fn protocols() -> [ArqConfig; 4] {
 }
 
 #[test]
-fn an_opener_without_listener_says_so() {
+fn an_opener_without_listener_fails() {
     for config in protocols() {
         let mut pair = Pair::new(&config, Unkindness::KIND, 1, 0);
         pair.cut = (true, false);
@@ -141,7 +141,7 @@ fn an_opener_without_listener_says_so() {
 }
 
 #[test]
-fn a_peer_that_falls_silent_is_noticed_at_both_ends() {
+fn both_ends_detect_a_silent_peer() {
     for config in protocols() {
         let mut pair = Pair::new(&config, Unkindness::KIND, 1, 0);
         pair.write_all(true, 10_000_000);
@@ -191,7 +191,7 @@ fn a_restarted_peer_is_reported() {
 }
 
 #[test]
-fn an_abort_is_told_to_the_peer() {
+fn an_abort_resets_the_peer() {
     let config = ArqConfig::for_files();
     let mut pair = Pair::new(&config, Unkindness::KIND, 1, 0);
     pair.write_all(true, 50_000_000);
@@ -209,7 +209,7 @@ fn an_abort_is_told_to_the_peer() {
 }
 
 #[test]
-fn a_slow_reader_stops_the_sender_and_loses_nothing() {
+fn a_slow_reader_stops_the_sender() {
     for config in protocols() {
         let config = ArqConfig {
             receive_buffer: 16,

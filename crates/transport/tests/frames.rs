@@ -59,7 +59,7 @@ fn bytes_of(frame: &Frame<Bytes>) -> Vec<u8> {
 
 proptest! {
     #[test]
-    fn what_is_encoded_decodes(frame in any_frame()) {
+    fn frames_survive_encoding(frame in any_frame()) {
         let bytes = bytes_of(&frame);
         prop_assert_eq!(bytes.len(), frame.length());
         let back = decode(&bytes).unwrap().map_payload(|place| bytes[place].to_vec());
@@ -67,7 +67,7 @@ proptest! {
     }
 
     #[test]
-    fn any_flipped_bits_are_noticed(frame in any_frame(), flips in prop::collection::vec(any::<prop::sample::Index>(), 1..4)) {
+    fn detects_flipped_bits(frame in any_frame(), flips in prop::collection::vec(any::<prop::sample::Index>(), 1..4)) {
         let mut bytes = bytes_of(&frame);
         let bits = bytes.len() * 8;
         let flips: std::collections::BTreeSet<usize> = flips.iter().map(|i| i.index(bits)).collect();
@@ -78,7 +78,7 @@ proptest! {
     }
 
     #[test]
-    fn any_bytes_are_survived(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
+    fn decodes_any_bytes_without_a_panic(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
         // Random bytes pass a 32-bit checksum once in four thousand million tries.
         prop_assert!(decode(&bytes).is_err());
     }
@@ -86,7 +86,7 @@ proptest! {
     /// Arbitrary bytes with a correct version, length and checksum: the decoder does not panic, and
     /// its result encodes to the same bytes.
     #[test]
-    fn whatever_decodes_is_written_back_alike(
+    fn decoded_frames_encode_to_the_same_bytes(
         mut bytes in prop::collection::vec(any::<u8>(), 32..300), kind in 0_u8..16, sack in 0_u8..6,
     ) {
         bytes[0] = 0x10 | kind;
@@ -108,7 +108,7 @@ proptest! {
     }
 
     #[test]
-    fn a_cut_or_padded_frame_is_refused(frame in any_frame(), cut in any::<prop::sample::Index>()) {
+    fn refuses_truncated_and_padded_frames(frame in any_frame(), cut in any::<prop::sample::Index>()) {
         let mut bytes = bytes_of(&frame);
         prop_assert!(decode(&bytes[..cut.index(bytes.len())]).is_err());
         bytes.push(0);
@@ -123,7 +123,7 @@ proptest! {
     /// They may close the connection (as a forged reset does), but never cause a panic, a hang or the
     /// delivery of unsent data, except for the data that they carry.
     #[test]
-    fn nonsense_frames_break_nothing(frames in prop::collection::vec((any_frame(), any::<bool>(), 0_i64..2000), 1..60)) {
+    fn nonsense_frames_cause_no_harm(frames in prop::collection::vec((any_frame(), any::<bool>(), 0_i64..2000), 1..60)) {
         let config = ArqConfig::for_files();
         let mut pair = Pair::new(&config, Unkindness::KIND, 5, 0);
         while pair.listener.connection.is_none() {

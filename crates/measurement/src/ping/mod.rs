@@ -115,7 +115,7 @@ impl Options {
         if let Pace::Flood { least, .. } = self.pace
             && least < Duration::from_secs(1) / u64::from(MOST_RATE)
         {
-            return wrong(format!("a flood is no faster than {MOST_RATE} requests a second"));
+            return wrong(format!("a flood has at most {MOST_RATE} requests per second"));
         }
         match self.timeout.is_zero() {
             true => wrong("the timeout must be positive".into()),

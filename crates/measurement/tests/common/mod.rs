@@ -1,3 +1,3 @@
-//! What tests of real sockets share.
+//! Shared code of tests with real sockets.
 
 pub mod serving;

@@ -1,4 +1,4 @@
-//! An echo server that tests ask.
+//! An echo server for tests.
 
 use std::net::{SocketAddr, UdpSocket};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -8,7 +8,7 @@ use std::time::Duration;
 use measurement::echo::message::{HEADER, Header, MessageKind};
 use measurement::echo::{Counts, Limits, Server};
 
-/// A server in a thread of its own, until it is asked what it did.
+/// A server in a thread, until its counters are read.
 pub struct Running {
     pub address: SocketAddr,
     stop: std::sync::Arc<AtomicBool>,
@@ -36,7 +36,7 @@ impl Running {
     }
 }
 
-/// A socket that talks to an address.
+/// A socket connected to an address.
 pub fn client(to: SocketAddr) -> UdpSocket {
     let any = if to.is_ipv4() { "0.0.0.0:0" } else { "[::]:0" };
     let socket = UdpSocket::bind(any).unwrap();
@@ -45,7 +45,7 @@ pub fn client(to: SocketAddr) -> UdpSocket {
     socket
 }
 
-/// A request of so many bytes.
+/// A request of `size` bytes.
 pub fn request(number: u32, size: usize) -> Vec<u8> {
     let mut bytes = vec![number as u8; size];
     let kind = MessageKind::Request;
@@ -53,7 +53,7 @@ pub fn request(number: u32, size: usize) -> Vec<u8> {
     bytes
 }
 
-/// Asks until it is answered: after it, all that was sent before has been dealt with.
+/// Repeats a request until it is answered; all earlier datagrams are processed then.
 pub fn knock(socket: &UdpSocket, number: u32) {
     let mut buffer = [0; 2000];
     loop {

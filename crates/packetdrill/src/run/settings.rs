@@ -99,7 +99,7 @@ impl HostSettings {
         let text = value.unwrap_or_default();
         let number = || {
             text.parse::<u64>()
-                .map_err(|_| format!("--{name}={text}: a whole number is wanted"))
+                .map_err(|_| format!("--{name}={text}: expected a whole number"))
         };
         match name {
             "tolerance_usecs" => self.tolerance = Duration::from_micros(number()?),
@@ -109,7 +109,7 @@ impl HostSettings {
                     .ok()
                     .filter(|percent| (0.0..=100.0).contains(percent));
                 self.tolerance_percent =
-                    percent.ok_or_else(|| format!("--{name}={text}: 0 to 100 is wanted"))?;
+                    percent.ok_or_else(|| format!("--{name}={text}: expected 0 to 100"))?;
             }
             "tcp_ts_tick_usecs" => {
                 self.timestamp_tick = Some(Duration::from_micros(number()?)).filter(|t| !t.is_zero())
@@ -191,7 +191,7 @@ impl HostSettings {
         Ok(())
     }
 
-    /// The congestion controller, pacing where the device asks for it.
+    /// Returns the congestion controller, with pacing if the device paces.
     pub fn congestion(&self, given: &CongestionConfig) -> CongestionConfig {
         let mut table = match serde_json::to_value(given) {
             Ok(serde_json::Value::Object(table)) => table,
@@ -279,7 +279,7 @@ impl HostSettings {
                     Recovery::Sack
                 });
             }
-            // 2 agrees where the peer asks and does not ask by itself.
+            // 2 accepts ECN without requesting it.
             "ecn" => {
                 tcp.ecn = match number()? {
                     0 => Some(false),

@@ -82,7 +82,7 @@ impl World {
     pub fn step(&mut self, to: Instant) -> Result<(), String> {
         self.steps = if to > self.now { 0 } else { self.steps + 1 };
         if self.steps > LIMIT {
-            return Err("a machine that asks to be called again and again at one instant".to_owned());
+            return Err("a machine whose timers never advance".to_owned());
         }
         self.now = self.now.max(to);
         for tested in &mut self.connections {

@@ -37,7 +37,10 @@ mod tests {
     fn ends_the_connection_of_the_refused_frame() {
         let answer = notice(&bytes(FrameType::Ping)).unwrap();
         let reset = codec::decode(&answer).unwrap();
-        assert_eq!((reset.kind, reset.connection, reset.echo), (FrameType::Reset, 7, 99));
+        assert_eq!(
+            (reset.kind, reset.connection, reset.echo),
+            (FrameType::Reset, 7, 99)
+        );
         assert_eq!(ResetReason::from_code(reset.sequence), ResetReason::Refused);
     }
 

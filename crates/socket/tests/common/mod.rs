@@ -74,7 +74,7 @@ impl Receiver {
         self.thread.join().unwrap()
     }
 
-    /// Waits until it ends by itself.
+    /// Waits until it stops.
     pub fn join(self) -> ReceiveReport {
         self.thread.join().unwrap()
     }
@@ -90,7 +90,7 @@ pub fn send_to(address: SocketAddr, files: Vec<PathBuf>) -> Result<SendReport, E
     })
 }
 
-/// Bytes that look random and are the same every time.
+/// Reproducible pseudorandom bytes.
 pub fn bytes(length: usize, seed: u64) -> Vec<u8> {
     let mut state = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;
     let mut bytes = Vec::with_capacity(length + 8);

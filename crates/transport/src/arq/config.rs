@@ -105,7 +105,7 @@ impl FromStr for Window {
             Ok(packets @ 1..=MAX_WINDOW) => Ok(Self::Packets(packets)),
             _ if text == "auto" => Ok(Self::Auto),
             _ => Err(QuantityError::new(format!(
-                "{text:?} is no window: a number of packets from 1 to {MAX_WINDOW}, or \"auto\""
+                "{text:?} is not a window: use a number of packets from 1 to {MAX_WINDOW}, or \"auto\""
             ))),
         }
     }
@@ -143,11 +143,11 @@ impl FromStr for Timeout {
         }
         match text.parse() {
             Ok(Duration::ZERO) => Err(QuantityError::new(format!(
-                "{text:?} is no timeout: it must be above 0"
+                "{text:?} is not a timeout: it must be positive"
             ))),
             Ok(fixed) => Ok(Self::Fixed(fixed)),
             Err(error) => Err(QuantityError::new(match nearest(text, ["adaptive"]) {
-                Some(_) => format!("{text:?} is no timeout; did you mean \"adaptive\"?"),
+                Some(_) => format!("{text:?} is not a timeout; did you mean \"adaptive\"?"),
                 None => format!("{error}; or \"adaptive\""),
             })),
         }

@@ -201,13 +201,6 @@ impl Sender {
             .and_then(|congestion| congestion.controller.ssthresh())
     }
 
-    /// Reports names and values of the controller's internal state, if there is a controller.
-    pub fn controller_metrics(&self, report: &mut dyn FnMut(&'static str, f64)) {
-        if let Some(congestion) = &self.congestion {
-            congestion.controller.metrics(report);
-        }
-    }
-
     /// Initializes the timer with the round trip of the setup.
     pub fn sample_rtt(&mut self, now: Instant, rtt: Duration) {
         self.timer.sample(now, rtt);

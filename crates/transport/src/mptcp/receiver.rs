@@ -54,6 +54,7 @@ impl DataReceiver {
     }
 
     /// Returns the bytes received out of order.
+    #[cfg(test)]
     pub fn early_bytes(&self) -> u64 {
         (0..self.early.len())
             .filter_map(|place| self.early.get(place))

@@ -190,18 +190,6 @@ impl Connection {
         self.outgoing.acknowledged()
     }
 
-    /// Returns the bytes that arrived out of order and wait for earlier data.
-    #[must_use]
-    pub fn bytes_waiting(&self) -> u64 {
-        self.incoming.early_bytes()
-    }
-
-    /// Returns the bytes of data that arrived more than once.
-    #[must_use]
-    pub const fn duplicate_bytes(&self) -> u64 {
-        self.incoming.duplicates()
-    }
-
     /// Returns whether the connection fell back to plain TCP (RFC 8684, section 3.7).
     #[must_use]
     pub const fn is_plain(&self) -> bool {
