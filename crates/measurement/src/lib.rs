@@ -5,6 +5,7 @@
 //! the host that the caller names, and it does not interpret measurements: inference is part of the Python package.
 
 pub mod capture;
+pub mod datagram;
 pub mod echo;
 pub mod hops;
 pub mod ping;

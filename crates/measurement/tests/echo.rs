@@ -7,8 +7,8 @@ use std::net::{Shutdown, SocketAddr, TcpStream, UdpSocket};
 use std::time::Duration;
 
 use crate::common::serving::{client, knock, request, serve};
+use measurement::datagram::{HEADER, Header, MessageKind};
 use measurement::echo::Limits;
-use measurement::echo::message::{HEADER, Header, MessageKind};
 use measurement::ping::Progress;
 use measurement::transact::{Options, Protocol, Report, transact};
 use proptest::prelude::*;

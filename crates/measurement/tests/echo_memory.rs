@@ -6,8 +6,8 @@ use std::net::UdpSocket;
 use std::time::Duration;
 
 use crate::common::serving::{client, knock, serve};
+use measurement::datagram::{HEADER, Header, MessageKind};
 use measurement::echo::Limits;
-use measurement::echo::message::{HEADER, Header, MessageKind};
 
 /// Resident memory of this process, in bytes.
 fn memory() -> usize {

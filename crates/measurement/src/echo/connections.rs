@@ -10,7 +10,7 @@ use rustix::event::PollFlags;
 
 use super::Counts;
 use super::limits::{Limiter, Limits};
-use super::message::{Header, MessageKind};
+use crate::datagram::{Header, MessageKind};
 
 /// One connection.
 struct Connection {

@@ -7,7 +7,6 @@
 #[cfg(target_os = "linux")]
 mod connections;
 pub mod limits;
-pub mod message;
 #[cfg(target_os = "linux")]
 mod server;
 

@@ -14,7 +14,7 @@ use socket2::{Domain, Socket, Type};
 use super::Counts;
 use super::connections::Connections;
 use super::limits::{Limiter, Limits};
-use super::message::{Header, MessageKind};
+use crate::datagram::{Header, MessageKind};
 use crate::system;
 use crate::user::peers::Peers;
 use kernel::Error;

@@ -10,7 +10,7 @@ use super::icmp::{self, Number};
 use super::plan::Probe;
 use super::{Answer, Method, Options, Protocol};
 use crate::Stamp;
-use crate::echo::message::{Header, MessageKind};
+use crate::datagram::{Header, MessageKind};
 use crate::system::{self, Control};
 use crate::timestamps::{self, Queued};
 use kernel::Error;

@@ -98,7 +98,7 @@ impl Options {
         if let Some(size) = self.sizes.iter().find(|&&size| size > MOST_BYTES) {
             return wrong(format!("size {size} is too large: at most {MOST_BYTES} bytes"));
         }
-        let least = crate::echo::message::HEADER as u32;
+        let least = crate::datagram::HEADER as u32;
         match self.protocol {
             Protocol::Udp => {
                 if let Some(size) = self.sizes.iter().find(|&&size| size < least) {

@@ -98,7 +98,7 @@ impl Options {
             .flat_map(|protocol| self.sizes.iter().map(move |size| (protocol, size)))
         {
             let (least, most) = match protocol {
-                Protocol::Udp => (crate::echo::message::HEADER as u32, crate::ping::MOST_BYTES),
+                Protocol::Udp => (crate::datagram::HEADER as u32, crate::ping::MOST_BYTES),
                 _ => (1, 65_536),
             };
             if !(least..=most).contains(&size) {

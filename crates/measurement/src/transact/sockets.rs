@@ -10,7 +10,7 @@ use socket::clock::Clock;
 use socket2::{Domain, Socket, Type};
 
 use super::Protocol;
-use crate::echo::message::{HEADER, Header, MessageKind};
+use crate::datagram::{HEADER, Header, MessageKind};
 use crate::user::client::UserClient;
 
 /// Result of a transaction.

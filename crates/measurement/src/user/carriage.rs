@@ -1,10 +1,10 @@
-//! Encapsulation of user-space TCP packets in UDP datagrams: the [header](crate::echo::message) of all datagrams, two
+//! Encapsulation of user-space TCP packets in UDP datagrams: the [header](crate::datagram) of all datagrams, two
 //! bytes with the packet's length, the packet, and padding.
 //!
 //! A server sends no more bytes than it received. Therefore a client pads each packet by the length that a reply may
 //! have in addition to its request, such as a T/TCP option, and sends padding without a packet after a long wait.
 
-use crate::echo::message::{HEADER, Header, MessageKind};
+use crate::datagram::{HEADER, Header, MessageKind};
 
 /// Bytes before the packet.
 pub const BEFORE: usize = HEADER + 2;

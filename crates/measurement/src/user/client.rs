@@ -11,7 +11,7 @@ use socket::wait::wait_any;
 use stack::{ConnectionEvent, Event, Stack, StreamId};
 
 use super::{CLIENT, PORT, SERVER, carriage, config};
-use crate::echo::message::{Header, MessageKind};
+use crate::datagram::{Header, MessageKind};
 
 /// After this long without a datagram the client sends padding, so that the server can retransmit.
 const PATIENCE: Duration = Duration::from_millis(200);

@@ -11,7 +11,7 @@ use transport::tcp::Flags;
 use transport::tcp::wire::decode;
 
 use super::{MOST, PORT, carriage, config};
-use crate::echo::message::MessageKind;
+use crate::datagram::MessageKind;
 
 /// Maximum numbers of sources with a stack, and of connections per source.
 const PEERS: usize = 32;

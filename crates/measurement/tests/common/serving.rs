@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use measurement::echo::message::{HEADER, Header, MessageKind};
+use measurement::datagram::{HEADER, Header, MessageKind};
 use measurement::echo::{Counts, Limits, Server};
 
 /// A server in a thread, until its counters are read.

@@ -1,9 +1,9 @@
 //! System calls: `+0 write(4, ..., 1000) = 1000`.
 
 use super::ParseError;
+use super::cursor::Cursor;
 use super::expression::{Entry, Expression};
 use super::lexer::Token;
-use super::parser::Cursor;
 use super::script::Call;
 
 /// Parses a call.

@@ -5,6 +5,7 @@
 //! each a time and an action.
 
 mod call;
+mod cursor;
 mod expression;
 mod lexer;
 mod options;

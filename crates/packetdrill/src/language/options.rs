@@ -1,8 +1,8 @@
 //! The `--name=value` lines at the start of a script.
 
 use super::ParseError;
+use super::cursor::Cursor;
 use super::lexer::Token;
-use super::parser::Cursor;
 
 /// Parses all options, each with its line.
 pub fn options(cursor: &mut Cursor) -> Result<Vec<(String, Option<String>, u32)>, ParseError> {

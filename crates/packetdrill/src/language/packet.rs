@@ -5,8 +5,8 @@ use std::ops::{BitOr, BitOrAssign};
 use transport::tcp::fast_open::{Cookie, FastOpen};
 
 use super::ParseError;
+use super::cursor::Cursor;
 use super::lexer::Token;
-use super::parser::Cursor;
 
 /// The direction of a packet, seen from the machine under test.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

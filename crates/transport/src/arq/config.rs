@@ -8,9 +8,9 @@ use foundation::{Duration, Problem, QuantityError, Size};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::any_policy::AnyPolicy;
 use super::frame::{MAX_PAYLOAD, Parameters};
 use super::go_back_n::GoBackN;
-use super::retransmission::AnyPolicy;
 use super::selective_repeat::SelectiveRepeat;
 use super::stop_and_wait::StopAndWait;
 use crate::congestion::config::CongestionConfig;

@@ -3,6 +3,7 @@
 //! The protocols share everything but their [`retransmission`] policy. Like the rest of the crate the module uses neither
 //! sockets nor clocks.
 
+pub mod any_policy;
 pub mod codec;
 pub mod config;
 pub mod connection;

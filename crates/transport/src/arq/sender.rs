@@ -3,9 +3,10 @@
 
 use foundation::{Duration, Instant};
 
+use super::any_policy::AnyPolicy;
 use super::config::{ArqConfig, Window};
 use super::frame::{SackRanges, StreamRange};
-use super::retransmission::{AckFacts, AnyPolicy};
+use super::retransmission::AckFacts;
 use super::sequence::expand;
 use super::timer::RetransmissionTimer;
 use super::window::{SendWindow, Slot, State};
