@@ -211,7 +211,7 @@ def test_a_claim_of_worlds_that_were_not_run_is_undecided(made: Any) -> None:
 @pytest.mark.parametrize(
     ("keys", "message"),
     [
-        ({"against": "netns"}, "no world of this study"),
+        ({"against": "netns"}, "not a world of this study"),
         ({"against": "sim", "world": "sim"}, "name another"),
     ],
 )
@@ -232,13 +232,13 @@ def test_a_relative_difference_is_never_below_minus_100_percent(made: Any) -> No
     for cell in run.cells:
         sim = cell.cell.world == "sim"
         cell.samples["goodput_bps"] = [5e6, 5e6, 6e6] if sim else [0.1e6, 9e6, 0.2e6]
-    one = agreement.agreements(run.cells)[0].of("goodput_bps")
+    one = agreement.agreements(run.cells)[0].difference("goodput_bps")
     assert one is not None
     assert agreement_text.bounds(one).startswith("[-100.0, +")
     for cell in run.cells:
         if cell.cell.world == "sim":
             cell.samples["goodput_bps"] = [0.1e6, 9e6, 0.2e6]
-    one = agreement.agreements(run.cells)[0].of("goodput_bps")
+    one = agreement.agreements(run.cells)[0].difference("goodput_bps")
     assert one is not None
     assert agreement_text.bounds(one).endswith("+\N{INFINITY}) %")
     spec = charts_agreement.chart(run, agreement.agreements(run.cells), agreement.MEASURES[:1])

@@ -255,9 +255,9 @@ def test_counters_of_zero_are_compared(made: Any) -> None:
             {"relation": "rises-with", "of": "sr", "along": "path.loss", "where": {"path.loss": "2%"}},
             "one point",
         ),
-        ({"relation": "flat-after", "of": "sr", "along": "path.loss", "after": "10%"}, "others follow"),
-        ({"relation": "flat-after", "of": "sr", "along": "path.loss", "after": "3%"}, "others follow"),
-        ({"relation": "higher", **PAIR, "world": "relay"}, "no world of this study"),
+        ({"relation": "flat-after", "of": "sr", "along": "path.loss", "after": "10%"}, "before the last one"),
+        ({"relation": "flat-after", "of": "sr", "along": "path.loss", "after": "3%"}, "before the last one"),
+        ({"relation": "higher", **PAIR, "world": "relay"}, "not a world of this study"),
         ({"relation": "higher", "of": "sr", "against": "theory", "metric": "timeouts"}, "not predicted"),
     ],
 )

@@ -61,13 +61,13 @@ The scheduler of a computer occasionally adds a millisecond to a round trip on a
 
 @dataclass(frozen=True)
 class Difference:
-    """One metric of one cell in two worlds; `change` is other - first, `of` other / first."""
+    """One metric of one cell in two worlds; `change` is other - first, `ratio` other / first."""
 
     measure: Measure
     first: float
     other: float
     change: Interval
-    of: Interval
+    ratio: Interval
 
     @property
     def tolerance(self) -> float:
@@ -110,7 +110,7 @@ class Agreement:
         """The metrics whose difference is beyond the limit."""
         return [difference for difference in self.differences if difference.misses]
 
-    def of(self, metric: str) -> Difference | None:
+    def difference(self, metric: str) -> Difference | None:
         """The difference in one metric, if both worlds measured it."""
         return next((one for one in self.differences if one.measure.metric == metric), None)
 
@@ -138,7 +138,7 @@ def by_world(found: Sequence[Agreement]) -> list[list[Agreement]]:
 
 def differences(found: Sequence[Agreement], metric: str) -> list[Difference]:
     """The differences of all cells in one metric."""
-    return [one for each in found if (one := each.of(metric)) is not None]
+    return [one for each in found if (one := each.difference(metric)) is not None]
 
 
 def measured(found: Sequence[Agreement]) -> list[Measure]:

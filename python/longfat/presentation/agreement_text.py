@@ -31,37 +31,37 @@ def limit(measure: Measure) -> str:
     return " or ".join(parts)
 
 
-def change(of: Difference) -> str:
+def change(difference: Difference) -> str:
     """A difference: relative if its limit is, else in the metric's unit."""
-    unit = names.unit_of(of.measure.metric)
-    amount = f"{'+' if of.change.mean >= 0 else '-'}{quantity(abs(of.change.mean), unit)}"
-    if of.measure.part is None or not math.isfinite(of.of.mean):
+    unit = names.unit_of(difference.measure.metric)
+    amount = f"{'+' if difference.change.mean >= 0 else '-'}{quantity(abs(difference.change.mean), unit)}"
+    if difference.measure.part is None or not math.isfinite(difference.ratio.mean):
         return amount
-    part = f"{(of.of.mean - 1) * 100:+.1f} %"
-    return part if of.measure.amount is None else f"{part}, {amount}"
+    part = f"{(difference.ratio.mean - 1) * 100:+.1f} %"
+    return part if difference.measure.amount is None else f"{part}, {amount}"
 
 
-def bounds(of: Difference) -> str:
+def bounds(difference: Difference) -> str:
     """The interval of a difference, in the unit of `change`; empty if it is unknown."""
-    if of.measure.part is not None and not math.isnan(of.of.low):
-        low, high = (of.of.low - 1) * 100, (of.of.high - 1) * 100
+    if difference.measure.part is not None and not math.isnan(difference.ratio.low):
+        low, high = (difference.ratio.low - 1) * 100, (difference.ratio.high - 1) * 100
         end = f"{high:+.1f}]" if math.isfinite(high) else f"+{formatting.UNBOUNDED}"
         return f"[{low:+.1f}, {end} %"
-    low, high = of.change.low, of.change.high
-    if of.measure.part is not None or not (math.isfinite(low) and math.isfinite(high)):
+    low, high = difference.change.low, difference.change.high
+    if difference.measure.part is not None or not (math.isfinite(low) and math.isfinite(high)):
         return ""
     return f"[{digits(low)}, {digits(high)}]"
 
 
-def difference(of: Difference) -> str:
+def with_bounds(difference: Difference) -> str:
     """A difference with its interval."""
-    return f"{change(of)} {bounds(of)}".rstrip()
+    return f"{change(difference)} {bounds(difference)}".rstrip()
 
 
-def place(of: Agreement) -> str:
+def place(cell: Agreement) -> str:
     """The cell: "vegas at path.rate = 20Mbit/s"."""
-    point = formatting.place(of.cell.params)
-    return f"{of.cell.protocol}{f' at {point}' if point else ''}"
+    point = formatting.place(cell.cell.params)
+    return f"{cell.cell.protocol}{f' at {point}' if point else ''}"
 
 
 def summary(found: Sequence[Agreement]) -> list[str]:
@@ -85,24 +85,24 @@ def _count(cells: Sequence[Agreement], measure: Measure) -> str:
     return f"{phrase} within {limit(measure)} in {close} of {len(all_of)} cells"
 
 
-def _named(cell: Agreement, of: Difference) -> str:
-    return f"{place(cell)}, {names.metric_phrase(of.measure.metric)} {difference(of)}"
+def _named(cell: Agreement, difference: Difference) -> str:
+    return f"{place(cell)}, {names.metric_phrase(difference.measure.metric)} {with_bounds(difference)}"
 
 
-def misses(of: Agreement) -> str:
+def misses(cell: Agreement) -> str:
     """A cell that misses, with the differences beyond the limit."""
-    beyond = (f"{names.metric_phrase(one.measure.metric)} {difference(one)}" for one in of.misses)
-    return f"{place(of)}: {', '.join(beyond)}"
+    beyond = (f"{names.metric_phrase(one.measure.metric)} {with_bounds(one)}" for one in cell.misses)
+    return f"{place(cell)}: {', '.join(beyond)}"
 
 
-def causes(of: Agreement) -> str:
+def causes(cell: Agreement) -> str:
     """Possible causes of a miss, in a line."""
-    return "; ".join(map(_cause, of.causes))
+    return "; ".join(map(_cause, cell.causes))
 
 
-def _cause(of: Cause) -> str:
-    figures = of.figures
-    match of.kind:
+def _cause(cause: Cause) -> str:
+    figures = cause.figures
+    match cause.kind:
         case "uncertain":
             return "too uncertain to decide; add repeats"
         case "short-path":
@@ -122,22 +122,22 @@ def _cause(of: Cause) -> str:
             stalled, trial = quantity(figures["most"], "s"), quantity(figures["trial"], "s")
             return f"the emulator stalled for up to {stalled} of a trial's {trial}"
         case "counter":
-            text = f"{_COUNTERS[of.name]}: {digits(figures['first'])} and {digits(figures['other'])}"
+            text = f"{_COUNTERS[cause.name]}: {digits(figures['first'])} and {digits(figures['other'])}"
             if "each" in figures:
                 text += f" per trial, about {quantity(figures['each'], 's')} each"
             return text
         case "smallest-rtt":
-            return f"the smallest RTT was {_both(of)}: the queue drained further in {of.name}"
+            return f"the smallest RTT was {_both(cause)}: the queue drained further in {cause.name}"
         case "median-rtt":
             ratio = f"{formatting.TIMES}{digits(figures['first'] / figures['other'], 2)}"
-            return f"the median RTT was {_both(of)} ({ratio} in goodput if a window limits)"
+            return f"the median RTT was {_both(cause)} ({ratio} in goodput if a window limits)"
         case "fast":
             return f"{figures['rate']:,.0f} packets/s may exceed what processes on one computer can handle"
         case "failures":
-            return f"{figures['count']:.0f} trials failed in the world {of.name}"
+            return f"{figures['count']:.0f} trials failed in the world {cause.name}"
         case _:
             return "RTT, losses and queues are similar: the records show no cause"
 
 
-def _both(of: Cause) -> str:
-    return f"{quantity(of.figures['first'], 's')} and {quantity(of.figures['other'], 's')}"
+def _both(cause: Cause) -> str:
+    return f"{quantity(cause.figures['first'], 's')} and {quantity(cause.figures['other'], 's')}"

@@ -60,7 +60,7 @@ def _axis_title(study: Study) -> str:
 def _rows(study: Study, found: Sequence[Agreement], measure: Measure) -> list[dict[str, Any]]:
     rows = []
     for one in found:
-        difference = one.of(measure.metric)
+        difference = one.difference(measure.metric)
         if difference is None:
             continue
         keys = grid.shared_keys(study)
@@ -70,7 +70,7 @@ def _rows(study: Study, found: Sequence[Agreement], measure: Measure) -> list[di
                 "point": point or "all",
                 "series": grid.series_name(study, one.cell),
                 "misses": difference.misses,
-                "text": agreement_text.difference(difference),
+                "text": agreement_text.with_bounds(difference),
                 **_scaled(difference),
             }
         )
@@ -81,7 +81,7 @@ def _scaled(one: Difference) -> dict[str, float]:
     """The difference, its interval and the limit, in percent if the limit is relative."""
     if one.measure.part is not None:
         # NaN without a mean as reference: such cells are not drawn.
-        ends = [(end - 1) * 100 for end in (one.of.mean, one.of.low, one.of.high)]
+        ends = [(end - 1) * 100 for end in (one.ratio.mean, one.ratio.low, one.ratio.high)]
         limit = one.tolerance / abs(one.first) * 100 if one.first else math.nan
     else:
         scale = formatting.scale_for([one.measure.amount or 1.0], names.unit_of(one.measure.metric))[0]

@@ -65,7 +65,7 @@ def _rows(
     row.append(tag("td", grid.series_name(run.study, one.cell), class_="name"))
     row.append(tag("td", _verdict(one), class_="name"))
     for measure, column in zip(measures, columns, strict=True):
-        row += _entries(one.of(measure.metric), measure, column)
+        row += _entries(one.difference(measure.metric), measure, column)
     flag = "flag" if one.misses else None
     made = [tag("tr", row, class_=flag)]
     if one.causes:
@@ -75,13 +75,15 @@ def _rows(
     return made
 
 
-def _entries(of: Difference | None, measure: Measure, column: Column) -> list[Markup]:
-    if of is None:
+def _entries(difference: Difference | None, measure: Measure, column: Column) -> list[Markup]:
+    if difference is None:
         return [tag("td", formatting.DASH, class_="edge"), *[tag("td")] * (_width(measure) - 1)]
-    made = [tag("td", column.number(of.first), class_="edge"), tag("td", column.number(of.other))]
+    first, other = column.number(difference.first), column.number(difference.other)
+    made = [tag("td", first, class_="edge"), tag("td", other)]
     if measure.is_limited:
-        change = tag("b", agreement_text.change(of)) if of.misses else agreement_text.change(of)
-        made.append(tag("td", [change, " ", tag("span", agreement_text.bounds(of), class_="bounds")]))
+        change = agreement_text.change(difference)
+        change = tag("b", change) if difference.misses else change
+        made.append(tag("td", [change, " ", tag("span", agreement_text.bounds(difference), class_="bounds")]))
     return made
 
 

@@ -15,70 +15,68 @@ if TYPE_CHECKING:
     from longfat.results import Interval
 
 
-def verdict(of: Judgement) -> Verdict:
+def verdict(judgement: Judgement) -> Verdict:
     """Returns the verdict with its sentence."""
-    return Verdict(of.claim.id, of.claim.text, of.verdict, _detail(of), of.world)
+    return Verdict(
+        judgement.claim.id, judgement.claim.text, judgement.verdict, _detail(judgement), judgement.world
+    )
 
 
-def _detail(of: Judgement) -> str:
-    if of.decisive is None:
-        return of.reason
-    text = _sentence(of.decisive)
-    if of.verdict == "undecided" and of.decisive.n >= MIN_TRIALS:
+def _detail(judgement: Judgement) -> str:
+    if judgement.decisive is None:
+        return judgement.reason
+    text = _sentence(judgement.decisive)
+    if judgement.verdict == "undecided" and judgement.decisive.n >= MIN_TRIALS:
         text += "; too uncertain to decide, add repeats"
-    if of.total == 1:
+    if judgement.total == 1:
         return text
-    counted = of.decisive.counted
+    counted = judgement.decisive.counted
     scope = {
-        "holds": f"in {'both' if of.total == 2 else f'all {of.total}'} {counted}; closest",
-        "fails": f"in {of.agreeing} of {of.total} {counted}; worst",
-        "undecided": f"in {of.agreeing} of {of.total} {counted}; e.g.",
-    }[of.verdict]
+        "holds": f"in {'both' if judgement.total == 2 else f'all {judgement.total}'} {counted}; closest",
+        "fails": f"in {judgement.agreeing} of {judgement.total} {counted}; worst",
+        "undecided": f"in {judgement.agreeing} of {judgement.total} {counted}; e.g.",
+    }[judgement.verdict]
     return f"{scope} {text}"
 
 
-def _sentence(of: Evidence) -> str:
-    if of.reason:
-        return of.reason
-    failed = f", {of.failed} failed" if of.failed else ""
-    if of.n == 0:
-        return f"{_where(of)}no trial has this metric on both sides{failed}"
-    if of.n < MIN_TRIALS:
-        trials = "one trial" if of.n == 1 else f"{of.n} trials"
-        return f"{_where(of)}{trials} cannot decide: at least {MIN_TRIALS} are needed (--repeats){failed}"
-    return f"{_where(of)}{names.metric_phrase(of.metric)}: {_values(of)} (n={of.n}{failed})"
+def _sentence(evidence: Evidence) -> str:
+    if evidence.reason:
+        return evidence.reason
+    where, n = _where(evidence), evidence.n
+    failed = f", {evidence.failed} failed" if evidence.failed else ""
+    if n == 0:
+        return f"{where}no trial has this metric on both sides{failed}"
+    if n < MIN_TRIALS:
+        trials = "one trial" if n == 1 else f"{n} trials"
+        return f"{where}{trials} cannot decide: at least {MIN_TRIALS} are needed (--repeats){failed}"
+    return f"{where}{names.metric_phrase(evidence.metric)}: {_values(evidence)} (n={n}{failed})"
 
 
-def _where(of: Evidence) -> str:
-    place = f"at {formatting.place(of.params)}" if of.params else ""
-    if of.step is not None:
-        first, last = formatting.label(of.step.first), formatting.label(of.step.last)
-        return f"{place} from {of.step.key} {first} to {last}, ".lstrip()
+def _where(evidence: Evidence) -> str:
+    place = f"at {formatting.place(evidence.params)}" if evidence.params else ""
+    if evidence.step is not None:
+        first, last = formatting.label(evidence.step.first), formatting.label(evidence.step.last)
+        return f"{place} from {evidence.step.key} {first} to {last}, ".lstrip()
     return f"{place}, " if place else ""
 
 
-def _values(of: Evidence) -> str:
-    unit = names.unit_of(of.metric)
+def _values(evidence: Evidence) -> str:
+    unit = names.unit_of(evidence.metric)
 
     def shown(value: float) -> str:
-        return (
-            f"{formatting.TIMES}{formatting.digits(value)}"
-            if of.is_lead
-            else formatting.quantity(value, unit)
-        )
+        ratio = f"{formatting.TIMES}{formatting.digits(value)}"
+        return ratio if evidence.is_lead else formatting.quantity(value, unit)
 
-    name, first = of.values[0]
-    if of.level is not None:
-        relation, limit = of.level
-        return (
-            f"{name} {shown(first)}, claimed {relation.replace('-', ' ')} {formatting.quantity(limit, unit)}"
-        )
-    other, second = of.values[1]
-    joint = f" to {shown(second)}" if of.step is not None else f", {other} {shown(second)}"
-    return f"{name} {shown(first)}{joint}, {_ratio(of.ratio)}"
+    name, first = evidence.values[0]
+    if evidence.level is not None:
+        relation, limit = evidence.level
+        return f"{name} {shown(first)}, claimed {relation.replace('-', ' ')} {shown(limit)}"
+    other, second = evidence.values[1]
+    joint = f" to {shown(second)}" if evidence.step is not None else f", {other} {shown(second)}"
+    return f"{name} {shown(first)}{joint}, {_ratio(evidence.ratio)}"
 
 
-def _ratio(of: Interval | None) -> str:
-    if of is None or not math.isfinite(of.mean):
+def _ratio(ratio: Interval | None) -> str:
+    if ratio is None or not math.isfinite(ratio.mean):
         return "no ratio (the second value is 0)"
-    return f"{formatting.TIMES}{formatting.digits(of.mean)} {formatting.bounds(of)}".rstrip()
+    return f"{formatting.TIMES}{formatting.digits(ratio.mean)} {formatting.bounds(ratio)}".rstrip()
