@@ -1,9 +1,9 @@
-"""Every command, file and Python example of README.md and the pages of docs/ below works as it stands there.
+"""Commands, files and Python examples of README.md and docs/ work.
 
-Comments before a block mark it: `file: NAME` (a reader writes this file), `append: NAME`, `skip: REASON`,
-`project: WHAT` (it is run in the project's folder). The parser reads also the commands that are not run.
+Comments before a block mark it: `file: NAME` (write the block to this file), `append: NAME`, `skip: REASON`,
+`project: WHAT` (the block runs in the project's folder). Commands that are not run are parsed.
 
-Built-in studies run with `--quick`: the test is about the page, not about the hours that a study simulates.
+Built-in studies run with `--quick`, because the test is about the page.
 """
 
 from __future__ import annotations
@@ -46,19 +46,19 @@ TIMEOUT_S = 600
 
 
 def blocks(page: str) -> Iterator[tuple[str, str, str]]:
-    """(mark, kind, text) of each fenced block, in order."""
+    """Yields (mark, kind, text) of each fenced block."""
     for match in BLOCK.finditer((ROOT / page).read_text(encoding="utf-8")):
         yield match["mark"] or "", match["kind"], match["text"]
 
 
 def commands(text: str) -> list[str]:
-    """The commands of a console block that are longfat's."""
+    """Returns the longfat commands of a console block."""
     lines = text.replace("\\\n", " ").splitlines()
     return [line.removeprefix("$ ") for line in lines if line.startswith("$ longfat ")]
 
 
 def quick(command: str) -> str:
-    """The command, with `--quick` if it runs a built-in study."""
+    """Returns the command, with `--quick` if it runs a built-in study."""
     words = shlex.split(command, comments=True)
     is_study = len(words) > 2 and words[1] == "run" and words[2] in builtin()
     return f"{command.partition(' #')[0]} --quick" if is_study and "--quick" not in words else command
@@ -87,7 +87,7 @@ def run(command: str | list[str], folder: Path) -> None:
 
 
 @pytest.mark.parametrize("page", PAGES)
-def test_what_a_page_shows_works(page: str, tmp_path: Path) -> None:
+def test_commands_and_examples_of_a_page_run(page: str, tmp_path: Path) -> None:
     tried = 0
     for mark, kind, text in blocks(page):
         action, _, name = mark.partition(": ")
@@ -107,8 +107,8 @@ def test_what_a_page_shows_works(page: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("page", ALL_PAGES)
-def test_what_a_page_shows_is_understood(page: str) -> None:
-    """Options and words of every command are those that there are, and built-in studies are there."""
+def test_commands_of_a_page_parse(page: str) -> None:
+    """Commands, options and built-in studies exist."""
     known, folders = builtin(), {name.partition("/")[0] for name in builtin()}
     for _, kind, text in blocks(page):
         if kind == "python":
@@ -143,8 +143,8 @@ def test_links_lead_somewhere(page: str) -> None:
 
 
 @pytest.mark.parametrize("page", ["ARCHITECTURE.md", "CONTRIBUTING.md", "docs/extending.md"])
-def test_files_that_are_named_are_there(page: str) -> None:
-    """A path in backticks that begins in one of the project's folders exists."""
+def test_named_files_exist(page: str) -> None:
+    """Paths in backticks that start with a folder of the project exist."""
     text = (ROOT / page).read_text(encoding="utf-8")
     named = set(re.findall(r"`((?:crates|python|studies|tests|docs|benchmarks|bpf)/[^`*<]*)`", text))
     assert named

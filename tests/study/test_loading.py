@@ -119,7 +119,7 @@ def test_a_missing_key_is_named(data: Data, key: str) -> None:
         ("timeouts", "5s", "given as a number"),
     ],
 )
-def test_a_level_is_of_its_metrics_kind(data: Data, metric: str, value: str, words: str) -> None:
+def test_a_limit_has_the_dimension_of_its_metric(data: Data, metric: str, value: str, words: str) -> None:
     level = {"id": "c", "text": "t", "of": "sr", "metric": metric, "relation": "at-most", "value": value}
     data["claims"] = [level]
     assert words in complaint(data)
@@ -133,19 +133,19 @@ def test_a_study_has_one_network(data: Data, given: list[str]) -> None:
     assert ("neither" in message) == (not given)
 
 
-def test_traffic_has_names_of_its_own(data: Data) -> None:
+def test_traffic_names_are_unique(data: Data) -> None:
     data["traffic"] = [{"name": "x"}, {"name": "x"}]
     assert 'traffic[x].name: 2 entries are named "x"; names must be unique' in complaint(data)
     data["traffic"] = [{"protocol": {}}]
     assert "traffic[1].name: is missing" in complaint(data)
 
 
-def test_a_value_that_every_cell_overrides_is_checked_all_the_same(data: Data) -> None:
+def test_values_that_every_cell_overrides_are_checked(data: Data) -> None:
     data["path"]["loss"] = "a little"
     assert "path.loss: " in complaint(data)
 
 
-def test_all_mistakes_are_listed_one_a_line(data: Data) -> None:
+def test_all_mistakes_are_listed_one_per_line(data: Data) -> None:
     data["path"]["dealy"] = "5ms"
     data["protocols"][0]["window"] = 0
     data["claims"][0]["of"] = "srr"
@@ -168,25 +168,25 @@ def test_a_swept_value_is_named_with_its_key(data: Data) -> None:
         (b"", "title: is missing"),
     ],
 )
-def test_a_broken_file_is_told_in_a_line(tmp_path: Path, content: bytes, words: str) -> None:
+def test_a_broken_file_is_a_one_line_error(tmp_path: Path, content: bytes, words: str) -> None:
     path = tmp_path / "broken.toml"
     path.write_bytes(content)
     with pytest.raises(StudyError, match=words):
         load_study(path)
 
 
-def test_no_such_study(tmp_path: Path) -> None:
+def test_an_unknown_study_is_an_error(tmp_path: Path) -> None:
     assert "is neither a file nor a built-in study" in complaint(tmp_path / "nothing.toml")
     assert "is a folder" in complaint(tmp_path)
 
 
-def test_names(data: Data, write: Write) -> None:
+def test_names_come_from_file_or_title(data: Data, write: Write) -> None:
     assert load_study(write(data, "my-study.toml")).name == "my-study"
     assert load_study(data).name == "a-small-study"
     assert load_study(data, name="x").name == "x"
 
 
-def test_a_file_is_kept_as_its_author_wrote_it(tmp_path: Path, data: Data, write: Write) -> None:
+def test_the_text_of_a_file_is_kept(tmp_path: Path, data: Data, write: Write) -> None:
     path = write(data)
     path.write_text("# why\n" + path.read_text())
     assert load_study(path).text == path.read_text()
@@ -200,13 +200,13 @@ def test_a_study_can_be_loaded_from_itself(data: Data) -> None:
 
 
 @pytest.mark.parametrize("name", sorted(builtin()))
-def test_a_built_in_study_can_be_run(name: str) -> None:
+def test_built_in_studies_load_and_have_claims(name: str) -> None:
     study = load_study(name)
     assert study.name == name
     assert study.claims, "a study without claims answers nothing"
 
 
-def test_a_trace_is_found_beside_its_study_and_its_content_is_in_the_key(
+def test_a_trace_is_relative_to_its_study_and_its_content_is_in_the_key(
     data: Data, write: Write, tmp_path: Path
 ) -> None:
     from longfat.runner.trial import trial_key

@@ -1,4 +1,4 @@
-"""Messages about a study name file, line and key, and what was probably meant."""
+"""Messages about a study give file, line, key, and the probable intention."""
 
 from __future__ import annotations
 
@@ -101,14 +101,14 @@ def test_a_mistake_has_its_line(file: Path, old: str, new: str, words: str) -> N
     assert len(text.splitlines()) == 1
 
 
-def test_a_missing_key_has_its_tables_line(file: Path) -> None:
+def test_a_missing_key_has_the_line_of_its_table(file: Path) -> None:
     assert complaint(file, 'metric = "goodput"\n', "").startswith(
         "study.toml:29: claims[first].metric: is missing"
     )
     assert complaint(file, 'title = "Lines"\n', "").startswith("study.toml: title: is missing")
 
 
-def test_what_an_option_sets_has_no_line(file: Path) -> None:
+def test_keys_set_by_options_have_no_line(file: Path) -> None:
     with pytest.raises(StudyError, match=r"^--set: path\.rate: "):
         load_study(file, Overrides((("path.rate", "10"),)))
 
@@ -134,7 +134,7 @@ def test_a_path_model_has_lines(tmp_path: Path) -> None:
         ("highr", "goodput", "higher"),
     ],
 )
-def test_a_relation_by_another_word(file: Path, relation: str, metric: str, expected: str) -> None:
+def test_synonyms_of_relations_are_suggested(file: Path, relation: str, metric: str, expected: str) -> None:
     file.write_text(STUDY.replace('metric = "goodput"', f'metric = "{metric}"'), encoding="utf-8")
     text = complaint(file, 'relation = "higher"', f'relation = "{relation}"')
     assert f'did you mean "{expected}"?' in text
@@ -164,12 +164,12 @@ def test_a_relation_by_another_word(file: Path, relation: str, metric: str, expe
         ),
     ],
 )
-def test_bad_values_of_a_list_share_a_line(file: Path, old: str, new: str, words: str) -> None:
+def test_wrong_values_of_a_list_share_a_line(file: Path, old: str, new: str, words: str) -> None:
     text = complaint(file, old, new)
     assert re.search(words, text), text
     assert len(text.splitlines()) == 1, text
 
 
-def test_a_lone_prefix_has_all_units_as_hint() -> None:
+def test_an_incomplete_unit_suggests_all_units() -> None:
     with pytest.raises(ValueError, match="did you mean kbit/s, kB or KiB"):
         units.parse("100k")

@@ -77,7 +77,7 @@ def test_a_controller_and_its_settings_are_swept_together(shared: Data) -> None:
     ]
 
 
-def test_settings_reach_everything_too(shared: Data) -> None:
+def test_settings_reach_every_kind_of_key(shared: Data) -> None:
     settings = (
         "topology.access.1.rate=7Mbit/s",
         "topology.bottleneck.rate=3Mbit/s",
@@ -141,7 +141,7 @@ def test_traffic_without_a_name_in_the_sweep_is_no_root(shared: Data) -> None:
         ),
     ],
 )
-def test_the_relay_says_in_one_line_what_it_cannot(shared: Data, changes: Data, words: str) -> None:
+def test_the_relay_rejects_unsupported_studies_in_one_line(shared: Data, changes: Data, words: str) -> None:
     data = {key: value for key, value in (shared | changes).items() if value is not None}
     lines = complaint(data | {"worlds": ["sim", "relay"]}).splitlines()
     assert len(lines) == 1
@@ -149,7 +149,7 @@ def test_the_relay_says_in_one_line_what_it_cannot(shared: Data, changes: Data, 
     assert words in lines[0]
 
 
-def test_the_schema_knows_the_sections() -> None:
+def test_the_schema_covers_all_sections() -> None:
     from jsonschema import Draft202012Validator
 
     validator = Draft202012Validator(study_schema())
@@ -174,6 +174,6 @@ def test_the_schema_knows_the_sections() -> None:
         assert list(validator.iter_errors(good | wrong)), wrong
 
 
-def test_cells_without_traffic_have_the_specification_they_had(data: Data) -> None:
+def test_cells_without_traffic_have_no_traffic_key(data: Data) -> None:
     cell: Cell = cells(load_study(data))[0]
     assert list(cell.spec) == ["path", "protocol", "workload"]

@@ -14,7 +14,7 @@ def with_set(data: Data, *settings: str) -> Study:
     return load_study(data, Overrides(tuple(map(read_setting, settings))))
 
 
-def test_a_setting_replaces_what_the_file_says(data: Data) -> None:
+def test_a_setting_replaces_a_value_of_the_file(data: Data) -> None:
     study = with_set(
         data, "path.delay=20ms", "repeats=9", "protocols.sr.window=8", 'title="Another"', "workload.size=1MB"
     )
@@ -23,7 +23,7 @@ def test_a_setting_replaces_what_the_file_says(data: Data) -> None:
     assert study.workload["size"] == "1MB"
 
 
-def test_a_setting_takes_a_key_out_of_the_sweep(data: Data) -> None:
+def test_a_setting_removes_a_key_from_the_sweep(data: Data) -> None:
     study = with_set(data, "path.loss=2%")
     assert study.sweep == {}
     assert study.network["path"]["loss"] == "2%"
@@ -59,7 +59,7 @@ def test_all_protocols_at_once(data: Data) -> None:
         ("seed=2026-01-01", "^--set: seed: .*date"),
     ],
 )
-def test_a_bad_setting_is_told_with_its_key(data: Data, setting: str, words: str) -> None:
+def test_a_wrong_setting_is_an_error_with_its_key(data: Data, setting: str, words: str) -> None:
     with pytest.raises(StudyError, match=words):
         with_set(data, setting)
 
@@ -70,7 +70,7 @@ def test_one_protocol_cannot_leave_a_sweep_of_all(data: Data) -> None:
         with_set(data, "protocols.sr.window=3")
 
 
-def test_quick_loses_to_what_is_said(data: Data) -> None:
+def test_explicit_settings_override_quick(data: Data) -> None:
     data |= {"repeats": 100, "precision": "5%"}
     study = load_study(data, Overrides(quick=True))
     assert (study.repeats, study.precision) == (20, None)
@@ -78,7 +78,7 @@ def test_quick_loses_to_what_is_said(data: Data) -> None:
     assert (again.trials_in("sim"), again.trials_in("relay")) == (5, 5)
 
 
-def test_the_effective_study_is_written_as_run(data: Data) -> None:
+def test_the_text_is_the_study_as_run(data: Data) -> None:
     study = load_study(data, Overrides((("path.loss", "2%"),), ("relay",), 5, 11))
     again = load_study(tomllib.loads(study.text))
     assert again == study
@@ -94,7 +94,7 @@ def test_claims_about_a_sweep_survive_its_narrowing(data: Data) -> None:
 
 
 @pytest.mark.parametrize("text", ["path.loss", "=2%", ""])
-def test_a_setting_without_key_or_value_says_how_to_write_one(text: str) -> None:
+def test_a_setting_without_key_or_value_is_an_error_with_an_example(text: str) -> None:
     with pytest.raises(ValueError, match=f'^--set: "{text}": write KEY=VALUE'):
         read_setting(text)
 

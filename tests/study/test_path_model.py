@@ -46,7 +46,7 @@ hop = st.tuples(link, link).map(lambda ends: {**ends[0], "reverse": ends[1]} if 
 # Each example waits for the disk.
 @settings(deadline=None)
 @given(hops=st.lists(hop, min_size=1, max_size=8), host=st.text(st.characters(codec="utf-8"), max_size=20))
-def test_what_is_written_is_read(
+def test_a_written_model_is_read_back(
     tmp_path_factory: pytest.TempPathFactory, hops: list[dict[str, Any]], host: str
 ) -> None:
     file = tmp_path_factory.mktemp("models") / "model.toml"
@@ -56,7 +56,7 @@ def test_what_is_written_is_read(
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "message"),
     [
         ("path = 3", "path: the table [path] is missing"),
         ("[measured]\nhost = 'a'", "path: the table [path] is missing"),
@@ -70,16 +70,16 @@ def test_what_is_written_is_read(
         ("[path]\ndelay = '1ms'\nhops = [{}]", "path.hops: excludes all other keys"),
     ],
 )
-def test_what_is_no_model_is_refused_in_one_line(tmp_path: Path, text: str, said: str) -> None:
+def test_an_invalid_model_is_a_one_line_error(tmp_path: Path, text: str, message: str) -> None:
     file = tmp_path / "model.toml"
     file.write_text(text, encoding="utf-8")
     with pytest.raises(ValueError, match=r"model\.toml(:\d+)?: ") as refused:
         path_model.read(file)
-    assert said in str(refused.value)
+    assert message in str(refused.value)
     assert "\n" not in str(refused.value)
 
 
-def test_a_missing_file_and_a_path_that_is_none(tmp_path: Path) -> None:
+def test_a_missing_file_and_an_invalid_path_are_errors(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match=r"none\.toml: cannot be read: No such file"):
         path_model.read(tmp_path / "none.toml")
     with pytest.raises(ValueError, match=r"path\.dealy: unknown key"):
@@ -87,7 +87,7 @@ def test_a_missing_file_and_a_path_that_is_none(tmp_path: Path) -> None:
     assert not (tmp_path / "model.toml").exists()
 
 
-def test_traces_are_meant_from_the_models_folder(tmp_path: Path) -> None:
+def test_traces_are_relative_to_the_models_folder(tmp_path: Path) -> None:
     file = tmp_path / "model.toml"
     file.write_text("[path]\nhops = [{ trace = 'up.txt' }]", encoding="utf-8")
     assert path_model.read(file).path == {"hops": [{"trace": str(tmp_path.resolve() / "up.txt")}]}
@@ -106,15 +106,15 @@ def test_a_study_runs_over_a_model(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("key", "value", "said"),
+    ("key", "value", "message"),
     [
         ("path", "model.toml", "path=@FILE"),
         ("path", "@nowhere.toml", "nowhere.toml: cannot be read"),
         ("path.hops.1.rate", "3Mbit/s", 'hops.*"1"|hops'),
     ],
 )
-def test_settings_that_are_no_path_are_refused(key: str, value: str, said: str) -> None:
-    with pytest.raises(ValueError, match=said):
+def test_invalid_path_settings_are_errors(key: str, value: str, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
         load_study(STUDY, Overrides(settings=((key, value),)))
 
 
@@ -132,7 +132,7 @@ def test_the_relay_has_one_link() -> None:
         load_study({**STUDY, "path": {"hops": HOPS}, "sweep": {}, "worlds": ["relay"]})
 
 
-def test_stop_and_wait_over_hops_takes_what_theory_says() -> None:
+def test_stop_and_wait_over_hops_matches_theory() -> None:
     path = {"hops": [*HOPS, {"preset": "lan"}]}
     trial = longfat.simulate(longfat.StopAndWait(), longfat.Path(**path), "300kB", seed=1)
     spec = {
@@ -178,7 +178,7 @@ def test_whole_paths_are_swept_by_label(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("sweep", "said"),
+    ("sweep", "message"),
     [
         ({"path": ["@none.toml"]}, r"none\.toml: cannot be read"),
         ({"path": ["1%"]}, "has no key"),
@@ -188,8 +188,8 @@ def test_whole_paths_are_swept_by_label(tmp_path: Path) -> None:
         ({"path": [{"label": "a", "value": {"dealy": "1ms"}}]}, "dealy: unknown key"),
     ],
 )
-def test_labelled_points_that_are_none_are_refused(sweep: dict[str, Any], said: str) -> None:
-    with pytest.raises(ValueError, match=said):
+def test_invalid_labelled_values_are_errors(sweep: dict[str, Any], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
         load_study({**STUDY, "sweep": sweep})
 
 

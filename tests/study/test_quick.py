@@ -71,7 +71,7 @@ def test_times_shrink_together() -> None:
     )
 
 
-def test_what_claims_need_stays() -> None:
+def test_values_that_claims_need_stay() -> None:
     of = {"metric": "goodput", "of": "reno", "text": "x"}
     claims = [
         {"id": "one", "relation": "at-least", "value": "1bit/s", "where": {"path.queue": "300pkt"}, **of},
@@ -84,7 +84,7 @@ def test_what_claims_need_stays() -> None:
     assert selection.check(study) == []
 
 
-def test_what_the_command_line_sets_stays() -> None:
+def test_values_set_by_the_command_line_stay() -> None:
     settings = (("workload.duration", "30s"), ("path.delay", ["10ms", "11ms", "12ms", "13ms"]))
     study = made_quick(LONG, settings=settings, repeats=7)
     assert study.workload["duration"] == "30s"
@@ -100,7 +100,7 @@ def test_large_files_become_smaller() -> None:
 
 
 @pytest.mark.parametrize("world", ["relay", "netns"])
-def test_worlds_on_wall_time_have_three_trials(world: str) -> None:
+def test_real_time_worlds_have_three_trials(world: str) -> None:
     protocols = [{"name": "sr", "kind": "selective-repeat", "window": 4}]
     workload = {"kind": "file", "size": "1MB"}
     study = made_quick(LONG | {"worlds": ["sim", world], "workload": workload, "protocols": protocols})
@@ -118,7 +118,7 @@ def test_worlds_on_wall_time_have_three_trials(world: str) -> None:
         ({"workload": {"kind": "arrivals", "arrivals": "50/s", "sizes": "campus", "duration": "5s"}}, {}),
     ],
 )
-def test_estimates_are_near_what_is_simulated(changes: Data, of: Data) -> None:
+def test_estimates_are_close_to_simulations(changes: Data, of: Data) -> None:
     spec: Data = {
         "path": {"rate": "20Mbit/s", "delay": "20ms"},
         "protocol": {"kind": "tcp", **of},

@@ -9,7 +9,7 @@ from longfat.study.vocabulary import SECTIONS, Section
 
 
 @pytest.mark.parametrize("section", SECTIONS)
-def test_a_table_without_keys_of_its_own_is_named_by_its_kind(section: Section) -> None:
+def test_tables_are_named_by_their_kind(section: Section) -> None:
     for _, rows in section_rows(section):
         unnamed = [row for row in rows if row.key == "{...}" and "any of the other keys" in row.help]
         assert len(unnamed) <= 1, section

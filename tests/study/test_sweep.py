@@ -27,7 +27,7 @@ def test_every_combination_for_every_protocol_and_world(data: Data) -> None:
     assert found[0].params == found[1].params
 
 
-def test_a_key_of_one_protocol_sweeps_that_one_alone(data: Data) -> None:
+def test_a_key_of_one_protocol_sweeps_only_that_one(data: Data) -> None:
     data["sweep"] = {"protocols.sr.window": [1, 2, 4]}
     found = cells(load_study(data))
     assert [(c.protocol, c.params) for c in found] == [
@@ -69,7 +69,7 @@ def test_a_key_of_all_protocols_sweeps_all(data: Data) -> None:
         ),
     ],
 )
-def test_a_bad_sweep_says_why(data: Data, sweep: Data, words: str) -> None:
+def test_a_wrong_sweep_is_an_error_with_its_reason(data: Data, sweep: Data, words: str) -> None:
     data["sweep"] = sweep
     data["claims"] = []
     with pytest.raises(StudyError, match=words):
@@ -77,7 +77,7 @@ def test_a_bad_sweep_says_why(data: Data, sweep: Data, words: str) -> None:
 
 
 @given(st.lists(st.integers(1, 1000), min_size=1, max_size=20, unique=True))
-def test_a_list_stays_as_it_is(listed: list[int]) -> None:
+def test_a_list_is_unchanged(listed: list[int]) -> None:
     assert values(listed) == listed
 
 
@@ -106,7 +106,7 @@ def test_a_key_follows_from_content_not_from_order(spec: Data, seed: int, number
     assert trial_key(one, seed, number, "1") == trial_key(other, seed, number, "1")
 
 
-def test_whatever_a_record_depends_on_changes_the_key() -> None:
+def test_everything_that_affects_a_record_changes_the_key() -> None:
     worlds, windows, seeds, numbers, versions = ["sim", "relay"], [1, 2], [1, 2], [0, 1], ["1", "2"]
     keys = {
         trial_key(Cell(world, "a", {}, {"protocol": {"window": window}}), seed, number, version)
@@ -117,7 +117,7 @@ def test_whatever_a_record_depends_on_changes_the_key() -> None:
     assert len(keys) == 32
 
 
-def test_a_key_stays_what_it_was() -> None:
+def test_keys_are_stable() -> None:
     # Stored runs are found by it: a change of this value makes every store measure anew.
     cell = Cell(
         "sim", "sr", {}, {"path": {"loss": "2%"}, "protocol": {"kind": "selective-repeat", "window": 4}}

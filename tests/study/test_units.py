@@ -30,7 +30,7 @@ UNITS = [
 
 
 @given(st.integers(0, 10**9), st.sampled_from(UNITS))
-def test_what_is_written_reads_back(magnitude: int, unit: str) -> None:
+def test_written_quantities_read_back(magnitude: int, unit: str) -> None:
     quantity = units.parse(f"{magnitude}{unit}")
     assert units.parse(str(quantity)) == quantity
 
@@ -43,14 +43,14 @@ def test_decimals_are_exact(magnitude: object, unit: str) -> None:
 @given(
     st.integers(0, 1000), st.integers(1, 50), st.integers(0, 60), st.sampled_from(["ms", "%", "kbit/s", ""])
 )
-def test_a_range_holds_both_ends_and_even_steps(start: int, step: int, count: int, unit: str) -> None:
+def test_a_range_has_both_ends_and_even_steps(start: int, step: int, count: int, unit: str) -> None:
     stop = start + step * count
     points = units.expand(f"{start}{unit}", f"{stop}{unit}", f"{step}{unit}")
     values = [units.parse(point).magnitude for point in points]
     assert values == [start + step * i for i in range(count + 1)]
 
 
-def test_a_range_of_fractions_ends_where_it_says() -> None:
+def test_a_range_of_fractions_includes_its_end() -> None:
     assert units.expand("0%", "0.3%", "0.1%") == ["0%", "0.1%", "0.2%", "0.3%"]
     assert units.expand("500us", "2ms", "500us") == ["500us", "1000us", "1500us", "2000us"]
 
@@ -68,7 +68,9 @@ def test_a_range_of_fractions_ends_where_it_says() -> None:
         (True, 2, 1, "not a quantity"),
     ],
 )
-def test_a_bad_range_says_why(first: object, last: object, step: object, words: str) -> None:
+def test_a_wrong_range_is_an_error_with_its_reason(
+    first: object, last: object, step: object, words: str
+) -> None:
     with pytest.raises(ValueError, match=words):
         units.expand(first, last, step)
 
@@ -81,7 +83,7 @@ def test_a_bad_range_says_why(first: object, last: object, step: object, words: 
         ("loss", ["1%"]),
     ],
 )
-def test_units_known_here_are_units_of_the_native_part(key: str, texts: list[str]) -> None:
+def test_units_match_the_native_module(key: str, texts: list[str]) -> None:
     assert key in vocabulary()["path"]["properties"]
     for text in texts:
         assert units.parse(text).value > 0
