@@ -119,9 +119,9 @@ def test_traffic_takes_its_part() -> None:
 
 def test_a_trial_has_one_network() -> None:
     shared = lf.Topology("dumbbell", **SHARED)
-    with pytest.raises(ValueError, match="either a path or a topology"):
+    with pytest.raises(ValueError, match="either path or topology"):
         lf.simulate(lf.Tcp(), workload=BULK)
-    with pytest.raises(ValueError, match="either a path or a topology"):
+    with pytest.raises(ValueError, match="either path or topology"):
         lf.simulate(lf.Tcp(), lf.Path(), topology=shared, workload=BULK)
     with pytest.raises(ValueError, match='did you mean "dumbbell"'):
         lf.Topology("dumbel")
@@ -162,7 +162,7 @@ def test_mptcp_connect_warns_when_the_path_manager_stops(monkeypatch: pytest.Mon
     monkeypatch.setattr("longfat._native.mptcp_support", lambda: "user")
     for name, value in (
         ("_manager", lambda *_: "m"),
-        ("_ask", ask),
+        ("_request", ask),
         ("_open", lambda *_: near),
         ("token", lambda _: 1),
     ):

@@ -1,10 +1,9 @@
-"""One process of a trial on wall time: `python -P -m longfat._endpoint receive|relay|send|emulate`.
+"""One process of a trial in wall time: `python -P -m longfat._endpoint receive|relay|send|emulate`.
 
-Three of them are a trial in the world `relay`; `emulate` is a whole trial in the world `netns`. Reads one
-line from standard input, `{"spec": ..., "to": address, "names": ..., "trace": ...}`, and answers one line:
-where it listens, or the trial's record. When standard input closes, whoever started it is gone or done with
-it, and it ends.
-Imports no more than it needs: a trial starts three of these.
+A trial in the world `relay` has three of them; `emulate` runs a whole trial in the world `netns`. Reads one
+line from standard input, `{"spec": ..., "to": address, "names": ..., "trace": ...}`, and writes one line: the
+address it listens at, or the trial's record. Exits when standard input closes: the parent exited or needs
+it no longer. Imports few modules, since a trial starts three of these.
 """
 
 from __future__ import annotations
@@ -17,14 +16,14 @@ import sys
 from longfat import _native
 
 
-def _end_with_parent() -> None:
+def _exit_with_parent() -> None:
     while os.read(0, 4096):
         pass
     os._exit(0)
 
 
 def _enter_user_namespace() -> str | None:
-    """Gets the permissions to emulate, if it must, before a second thread; gives what stands in the way."""
+    """Gets the permissions to emulate, before a second thread starts; returns the obstacle, if any."""
     try:
         _native.enter_user_namespace()
     except OSError as error:
@@ -33,7 +32,7 @@ def _enter_user_namespace() -> str | None:
 
 
 def main() -> None:
-    """Plays the role named on the command line."""
+    """Runs the role named on the command line."""
     role = sys.argv[1] if len(sys.argv) == 2 else ""
     if role not in ("receive", "relay", "send", "emulate"):
         sys.exit("usage: python -P -m longfat._endpoint receive|relay|send|emulate")
@@ -44,18 +43,18 @@ def main() -> None:
             return
         line += chunk
     obstacle = _enter_user_namespace() if role == "emulate" else None
-    _thread.start_new_thread(_end_with_parent, ())
+    _thread.start_new_thread(_exit_with_parent, ())
     try:
         request = json.loads(line)
         spec = json.dumps(request["spec"])
         if obstacle is not None:
             answer = json.dumps({"metrics": None, "error": obstacle})
         elif role == "emulate":
-            asked = request.get("trace")
-            if asked is None:
+            trace = request.get("trace")
+            if trace is None:
                 answer = _native.emulate(spec, request["names"])
             else:
-                answer = _native.emulate_traced(spec, request["names"], **asked)
+                answer = _native.emulate_traced(spec, request["names"], **trace)
         else:
             answer = _native.endpoint(role, spec, request["to"])
     except (KeyError, TypeError, ValueError, OSError) as error:

@@ -1,4 +1,4 @@
-"""longfat from Python: `run` a study, `simulate` one trial."""
+"""The Python API: `run` runs a study, `simulate` one trial."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ __all__ = [
 
 
 class _Settings:
-    """Settings of one section, checked when they are made; `longfat list` shows the keys."""
+    """Checked settings of one section; `longfat list` shows the keys."""
 
     _section: ClassVar[Section]
 
@@ -72,7 +72,7 @@ class Path(_Settings):
             `longfat list path` shows all.
 
     Raises:
-        ValueError: naming the key, the value and what is allowed.
+        ValueError: with the key, the value and what is allowed.
 
     >>> Path(rate="10Mbit/s", delay="20ms", loss="1%")
     Path(rate='10Mbit/s', delay='20ms', loss='1%')
@@ -82,14 +82,14 @@ class Path(_Settings):
 
 
 class Topology(_Settings):
-    """Several hosts, and the routers and links between them.
+    """Several hosts with routers and links between them.
 
     Args:
-        kind: Its shape: "dumbbell", "parking-lot", "star", "tree" or "free" (see `longfat list topology`).
-        **settings: The keys of that shape; links are dicts with the keys of `Path`.
+        kind: Shape: "dumbbell", "parking-lot", "star", "tree" or "free" (see `longfat list topologies`).
+        **settings: Keys of that shape; links are dicts with the keys of `Path`.
 
     Raises:
-        ValueError: naming the key, the value and what is allowed.
+        ValueError: with the key, the value and what is allowed.
 
     >>> Topology("dumbbell", pairs=2, bottleneck={"rate": "10Mbit/s", "delay": "20ms"})
     Topology(kind='dumbbell', pairs=2, bottleneck={'rate': '10Mbit/s', 'delay': '20ms'})
@@ -105,12 +105,13 @@ class Protocol(_Settings):
     """A protocol by its kind.
 
     Args:
-        kind: What a study's `[[protocols]]` calls it ("go-back-n"); `longfat list protocols` shows all.
-        name: Its name in a study's tables; by default its congestion controller or its kind.
-        **settings: Its keys: `window` (packets, or "auto"), `mss` ("1024B"), `rto` ("adaptive", "200ms"), ...
+        kind: Kind as in a study's `[[protocols]]` ("go-back-n"); `longfat list protocols` shows all.
+        name: Name in a study's tables; by default the congestion controller or the kind.
+        **settings: Keys of the protocol: `window` (packets, or "auto"), `mss` ("1024B"), `rto` ("adaptive",
+            "200ms"), ...
 
     Raises:
-        ValueError: naming the key, the value and what is allowed.
+        ValueError: with the key, the value and what is allowed.
 
     >>> Protocol("selective-repeat", window=8)
     Protocol(kind='selective-repeat', window=8)
@@ -139,7 +140,7 @@ class StopAndWait(Protocol):
 
 
 class GoBackN(Protocol):
-    """Go-Back-N: a window of packets, all sent again from the lost one on. Takes the keys of `Protocol`.
+    """Go-Back-N: retransmits all packets of the window from a lost one on. Takes the keys of `Protocol`.
 
     >>> GoBackN(window=8)
     GoBackN(kind='go-back-n', window=8)
@@ -150,7 +151,7 @@ class GoBackN(Protocol):
 
 
 class SelectiveRepeat(Protocol):
-    """Selective repeat: a window of packets, of which the lost ones alone are sent again.
+    """Selective repeat: retransmits only the lost packets of the window.
 
     Takes the keys of `Protocol`.
 
@@ -166,8 +167,8 @@ class Tcp(Protocol):
     """TCP. Takes the keys of `Protocol` with kind "tcp".
 
     Args:
-        congestion: A controller by its name ("reno", "vegas"), a class derived from `CongestionController`,
-            or a dict with its kind and settings.
+        congestion: Name of a controller ("reno", "vegas"), a class derived from `CongestionController`, or a
+            dict with kind and settings.
         **settings: `profile` ("linux", "rfc", "ns3"), `ecn`, `receive_buffer`, ...
 
     >>> Tcp("vegas", profile="rfc")
@@ -183,32 +184,32 @@ class Tcp(Protocol):
 
 
 class TransferError(RuntimeError):
-    """A transfer that did not succeed on its path; its text says why."""
+    """A failed transfer. The text is the reason."""
 
 
 @dataclass(frozen=True)
 class Trial:
-    """What one trial measured.
+    """The result of one trial.
 
-    `metrics` maps each metric's name (with its unit, as in `goodput_bps`) to its value; each is an attribute
-    too, with its unit or without (`trial.goodput_bps`, `trial.goodput`, `trial.completion_s`). That of one
-    host has its name behind an @ (`goodput_bps@s1`). `flows_to_polars()` tells of each flow.
+    `metrics` maps each metric's name with its unit (`goodput_bps`) to its value. Each metric is also an
+    attribute, with or without its unit (`trial.goodput_bps`, `trial.goodput`). The metric of one host has the
+    host's name after an @ (`goodput_bps@s1`). `flows_to_polars()` returns the flows.
     """
 
     metrics: dict[str, float]
     spec: dict[str, Any]
     columns: list[dict[str, Any]] = field(default_factory=list, repr=False)
-    """The flows as the native part tells them, for `longfat.flow_table`."""
+    """The flows as columns from the native part, for `longfat.flow_table`."""
 
     @property
     def flows(self) -> list[dict[str, Any]]:
-        """What is known of each flow, in the order in which they began; `path_bytes` is a list here."""
+        """The flows as dicts, in the order of their starts; `path_bytes` is a list here."""
         from longfat.flow_table import flow_table
 
         return flow_table(self.columns).to_dicts()
 
     def flows_to_polars(self) -> polars.DataFrame:
-        """Returns one row a flow, in the order in which they began, with the columns of a run's flows."""
+        """Returns one row for each flow, in the order of their starts, with the columns of a run's flows."""
         from longfat.flow_table import flow_table
         from longfat.frames import flows_frame
 
@@ -220,7 +221,7 @@ class Trial:
                 if name in (column, short_metric(column)):
                     return value
         known = ", ".join(self.metrics) if "metrics" in self.__dict__ else ""
-        raise AttributeError(f"no metric {name!r}; there are: {known}")
+        raise AttributeError(f"no metric {name!r}; allowed: {known}")
 
     def __dir__(self) -> list[str]:
         return [*super().__dir__(), *self.metrics]
@@ -241,31 +242,31 @@ def simulate(
 
     Args:
         protocol: `GoBackN(window=8)`, `Tcp("reno")` and the like, a study's keys as a dict, or a name or
-            controller class alone: "cubic" is `Tcp("cubic")`, "go-back-n" is `GoBackN()`.
+            controller class: "cubic" is `Tcp("cubic")`, "go-back-n" is `GoBackN()`.
         path: `Path(rate="10Mbit/s", delay="20ms")`, or a study's keys as a dict; or a `Topology`.
-        topology: In place of a path, `Topology("dumbbell", ...)` or a study's keys as a dict.
-        traffic: Flows beside the measured ones, each with the keys of a study's `[[traffic]]`.
-        size: How much is transferred, with its unit ("2MB"): short for a workload of kind "file".
-        workload: A study's workload as a dict, where it is to be another one.
-        seed: What all randomness derives from; the same seed, the same result.
-        trial: Which trial of that seed; protocols meet the same losses in the same trial.
+        topology: Instead of a path, `Topology("dumbbell", ...)` or a study's keys as a dict.
+        traffic: Background flows, each with the keys of a study's `[[traffic]]`.
+        size: Size of the transfer with its unit ("2MB"): short for a workload of kind "file".
+        workload: Instead of a size, a study's workload as a dict.
+        seed: Random seed; equal seeds give equal results.
+        trial: Number of the trial; all protocols have the same losses in the same trial.
 
     Returns:
         The trial's metrics: goodput in bit/s, times in s, counts in packets.
 
     Raises:
-        ValueError: naming the key, the value and what is allowed.
-        TransferError: where the transfer failed (a peer that stays silent, say).
+        ValueError: with the key, the value and what is allowed.
+        TransferError: for a failed transfer (for example a peer that never answers).
 
     >>> trial = simulate(GoBackN(window=8), Path(rate="10Mbit/s", delay="20ms", loss="1%"), "200kB", seed=1)
     >>> 0 < trial.goodput_bps < 10e6
     True
     """
     if (size is None) == (workload is None):
-        raise ValueError('give either size ("2MB") or workload')
+        raise ValueError('set either size (e.g. "2MB") or workload')
     network = topology if path is None else path
     if network is None or (path is not None and topology is not None):
-        raise ValueError("give either a path or a topology")
+        raise ValueError("set either path or topology")
     several = topology is not None or isinstance(path, Topology)
     listed = [traffic] if isinstance(traffic, Mapping) else traffic
     flows = [_table(traffic_table(flow), "traffic") for flow in listed]
@@ -289,7 +290,7 @@ def simulate(
 
 
 def _protocol(given: Any) -> dict[str, Any]:
-    """A protocol's own keys: the name that it would have in a study is none of them."""
+    """Returns the keys of a protocol, without its name in a study."""
     table = protocol_table(plain(given, "protocol"))
     if isinstance(table, dict):
         table.pop("name", None)
@@ -307,7 +308,7 @@ def _number(given: Any, name: str) -> int:
 
 
 def _table(given: Any, section: Section) -> dict[str, Any]:
-    """The settings of a section as plain data."""
+    """Returns the settings of a section as plain data."""
     table = plain(given, section)
     if not isinstance(table, dict):
         made = {"path": "Path", "topology": "Topology", "protocol": "Protocol"}.get(section)
@@ -336,32 +337,32 @@ def run(
     progress: bool = False,
     force: bool = False,
 ) -> RunResult:
-    """Runs a study, or what of it has not been run yet, and gives its result.
+    """Runs the trials of a study that have no record yet, and returns the result of all.
 
     Args:
         study: A study file's path, a built-in study's name ("arq/loss"), its tables as a dict, or a `Study`.
-            In a dict objects (`Path`, `Tcp`), dicts, NumPy values and controller classes may stand anywhere;
-            an entry of its protocols may be a name or a class alone ("cubic"), as in `simulate`.
-        worlds: Run in these worlds alone.
+            A dict may contain objects (`Path`, `Tcp`), dicts, NumPy values and controller classes. An entry
+            of its protocols may be a name or a class ("cubic"), as in `simulate`.
+        worlds: Worlds to run in, instead of the study's.
         repeats: Trials of each cell.
         settings: Keys to change, as `--set` does: `{"path.loss": "2%"}`; a list becomes a sweep.
-        seed: What all randomness derives from.
-        jobs: Trials at once; all cores by default.
-        out: The run's own folder; `runs/` and the study's name by default.
-        quick: Answer within half a minute: fewer cells and trials, shorter trials; `study.cuts` of the result
-            says what was cut.
-        fresh: Removes this study's records and starts over.
+        seed: Random seed.
+        jobs: Number of parallel trials; by default one per core.
+        out: Folder of the run; by default `runs/` and the study's name.
+        quick: Runs fewer cells and shorter trials, for an answer within half a minute; `study.cuts` of the
+            result lists the differences.
+        fresh: Removes this study's records first.
         progress: Shows the progress on standard error.
-        force: Runs also what this machine is too slow for, in worlds on wall time.
+        force: Also runs trials above this machine's capacity, in worlds in wall time.
 
     Returns:
-        Cells with intervals, claims with verdicts, with `to_polars()` one row a trial, and with
-        `flows_to_polars()` one row a flow, both with plain names and SI numbers.
+        Cells with intervals and claims with verdicts. `to_polars()` has one row for each trial,
+        `flows_to_polars()` one for each flow, both with plain names and SI numbers.
 
     Raises:
-        ValueError: naming file, key, value and what is allowed; or where the folder is another study's.
-        OSError: where the folder cannot be written.
-        KeyboardInterrupt: after what was done was written; running again goes on from there.
+        ValueError: with file, key, value and what is allowed; also for the folder of another study.
+        OSError: if the folder is not writable.
+        KeyboardInterrupt: after the finished records were written; another run resumes.
     """
     from longfat.analysis.expectation import theory_problems
     from longfat.presentation.report import write_report

@@ -1,7 +1,7 @@
-"""Congestion controllers of your own, as Python classes.
+"""Custom congestion controllers, as Python classes.
 
-A study names one as it names a built-in controller: `congestion = "aimd.py:Aimd"` (a file beside the study's
-file) or `congestion = "package.module:Class"`; and as a table where the class takes settings:
+A study names one like a built-in controller: `congestion = "aimd.py:Aimd"` (a file next to the study's
+file) or `congestion = "package.module:Class"`; with settings as a table:
 `congestion = {kind = "aimd.py:Aimd", increase = 2}`.
 """
 
@@ -31,18 +31,18 @@ DEFAULT_SEGMENT = 1460
 
 
 class ControllerError(ValueError):
-    """A name that leads to no usable controller; its text is one clear line."""
+    """A name without a usable controller. The text is one line."""
 
 
 class CongestionController(abc.ABC):
-    """A congestion controller: is told facts, answers with a window and, if it paces, a rate.
+    """A congestion controller: receives events, and sets a window and optionally a pacing rate.
 
     Each connection has its own object. The parameters of `__init__`, all with defaults, are its settings in a
-    study. Times are in seconds since the trial began, sizes in bytes of payload. The attributes are read
-    after each call. What a method raises ends the trial as failed, with a line that names class and method.
+    study. Times are in seconds since the start of the trial, sizes in bytes of payload. The attributes are
+    read after each call. An exception in a method fails the trial, with class and method in its error.
 
-    The same facts must give the same answers: no clock, no randomness (`random.Random(seed)` of a setting is
-    fine), nothing shared between objects. Then a study's records are the same however many cores ran it.
+    Equal events must give equal results: no clock, no randomness (`random.Random(seed)` of a setting is
+    fine), no state shared between objects. Then a study's records do not depend on the number of cores.
 
     >>> class Aimd(CongestionController):
     ...     def __init__(self, increase: float = 1.0) -> None:
@@ -62,11 +62,11 @@ class CongestionController(abc.ABC):
     segment: int
     """Payload bytes of a full packet; set before `__init__` runs."""
     window: float
-    """Bytes that may be in flight; at first the initial window, 10 packets unless TCP is told another one.
+    """Bytes that may be in flight; initially 10 packets, or TCP's `initial_window`.
     A packet may leave while the bytes in flight, itself included, stay within the window, and always when
     nothing is in flight."""
     pacing_rate: float | None = None
-    """Bits per second at which packets leave; None for as fast as the window lets them."""
+    """Rate in bit/s at which packets leave; None for no pacing."""
     threshold: float | None = None
     """Slow start threshold in bytes, for traces; None for a controller without one."""
 
@@ -74,35 +74,35 @@ class CongestionController(abc.ABC):
 
     @abc.abstractmethod
     def on_acknowledged(self, ack: Acknowledgement) -> None:
-        """An ACK arrived that newly acknowledged something; after `on_lost`, if it also revealed losses."""
+        """Handles an ACK that acknowledges new data; called after `on_lost` if it also revealed losses."""
 
     @abc.abstractmethod
     def on_lost(self, loss: Loss) -> None:
-        """Packets were found lost by what later packets' ACKs revealed.
+        """Handles losses that ACKs of later packets revealed.
 
-        One congestion may be told several times: compare `loss.newest_sent_at` with the time of the last
-        reduction, as RFC 6582 asks, to reduce once for all that left before it.
+        One congestion event may cause several calls: compare `loss.newest_sent_at` with the time of the last
+        reduction (RFC 6582), to reduce once for all packets sent before it.
         """
 
     @abc.abstractmethod
     def on_timeout(self, now: float, in_flight: int) -> None:
-        """The retransmission timer ran out: nothing was heard of `in_flight` bytes for a whole timeout."""
+        """Handles an RTO: no ACK for `in_flight` bytes during a whole timeout."""
 
-    def on_sent(self, now: float, size: int, in_flight: int) -> None:  # noqa: B027 - need not be there
-        """A packet of `size` bytes left; `in_flight` includes it. Does nothing here."""
+    def on_sent(self, now: float, size: int, in_flight: int) -> None:  # noqa: B027 - optional
+        """Handles the departure of a packet of `size` bytes, included in `in_flight`. Does nothing here."""
 
     def on_congestion_experienced(self, now: float, sent_at: float) -> None:
-        """A packet sent at `sent_at` was marked for congestion: here a loss of no bytes, as RFC 3168 asks."""
+        """Handles an ECN mark of a packet sent at `sent_at`: by default as a loss of 0 bytes (RFC 3168)."""
         self.on_lost(Loss(now=now, bytes=0, newest_sent_at=sent_at))
 
     def on_spurious(self, now: float) -> None:  # noqa: B027
-        """The last reduction was needless: nothing had been lost. Does nothing here."""
+        """Handles a spurious reduction: nothing was lost. Does nothing here."""
 
     def on_idle(self, now: float, idle: float, rto: float) -> None:  # noqa: B027
-        """About to send after `idle` seconds without a packet; `rto` is the timeout. Does nothing here."""
+        """Handles the first packet after `idle` seconds; `rto` is the timeout in s. Does nothing here."""
 
     def metrics(self) -> dict[str, float]:
-        """Names and values of the inner state, for traces; the window is there in any case."""
+        """Returns names and values of internal state for traces, in addition to the window."""
         return {}
 
     def __new__(cls, *_args: object, **_settings: object) -> Self:
@@ -117,17 +117,17 @@ class CongestionController(abc.ABC):
         made = cls.__new__(cls)
         made.segment = segment
         made.window = (initial_window or INITIAL_PACKETS) * segment
-        # As calling the class would, but the segment is there before the settings are read.
+        # Unlike a call of the class, this sets the segment before `__init__` reads it.
         initialise: Callable[..., None] = cls.__init__
         initialise(made, **settings)
         return made
 
 
 def name_of(cls: type) -> str:
-    """Returns the name by which a study refers to a class that a program has at hand; `load` finds it.
+    """Returns the name by which a study refers to a class of this program, for `load`.
 
     Raises:
-        ControllerError: for a class that is no controller, or that is defined inside a function.
+        ControllerError: for other classes, and for a class defined inside a function.
     """
     if not _is_controller(cls):
         raise ControllerError(f"class {cls.__name__} is not derived from longfat.CongestionController")
@@ -138,35 +138,35 @@ def name_of(cls: type) -> str:
 
 
 def load(name: str) -> type[CongestionController]:
-    """The class that a name stands for.
+    """Returns the controller class of a name.
 
     Raises:
-        ControllerError: where there is none, or none that is a controller.
+        ControllerError: for an unknown name, and for a class that is not a controller.
     """
-    at_hand = registered(name)
-    if _is_controller(at_hand):
-        return at_hand
+    known_class = registered(name)
+    if _is_controller(known_class):
+        return known_class
     where, wanted = split(name)
     if not where or not wanted.isidentifier():
-        raise ControllerError(f'"{name}" is no controller: write FILE.py:CLASS or package.module:CLASS')
+        raise ControllerError(f'"{name}" is not a controller: write FILE.py:CLASS or package.module:CLASS')
     try:
         module = _from_file(where) if where.endswith(FILE_SUFFIX) else importlib.import_module(where)
     except FileNotFoundError:
-        raise ControllerError(f'"{name}": there is no file {where}') from None
+        raise ControllerError(f'"{name}": no such file: {where}') from None
     except ModuleNotFoundError as error:
         raise ControllerError(f'"{name}": {error}') from None
     except Exception as error:  # noqa: BLE001 - whatever the module does when it is imported
-        raise ControllerError(f'"{name}": {_told(error, where)}') from None
+        raise ControllerError(f'"{name}": {_in_one_line(error, where)}') from None
     found = getattr(module, wanted, None)
     if _is_controller(found):
         return found
     known = sorted(key for key, value in vars(module).items() if _is_controller(value))
     if found is not None:
-        raise ControllerError(f'"{name}": {wanted} is no class derived from longfat.CongestionController')
+        raise ControllerError(f'"{name}": {wanted} is not derived from longfat.CongestionController')
     near = difflib.get_close_matches(wanted, known, n=1)
     hint = f'; did you mean "{near[0]}"?' if near else ""
     there = ", ".join(known) or "none"
-    raise ControllerError(f'"{name}": no class {wanted} in {where}; controllers there: {there}{hint}')
+    raise ControllerError(f'"{name}": no class {wanted} in {where}; allowed: {there}{hint}')
 
 
 def _is_controller(value: object) -> TypeGuard[type[CongestionController]]:
@@ -181,7 +181,7 @@ _LOADED: dict[str, tuple[str, ModuleType]] = {}
 
 
 def _from_file(where: str) -> ModuleType:
-    """The module of a file; anew where its text has changed."""
+    """Returns the module of a file, reloaded if the file has changed."""
     path = Path(where).resolve()
     content = file_hash(path)
     key = str(path)
@@ -192,7 +192,7 @@ def _from_file(where: str) -> ModuleType:
     if spec is None or spec.loader is None:
         raise ImportError(f"{where} cannot be imported")
     module = importlib.util.module_from_spec(spec)
-    # What it defines is found under its module's name, by dataclasses for one.
+    # Some libraries (dataclasses) look up classes by their module's name.
     sys.modules[name] = module
     try:
         spec.loader.exec_module(module)
@@ -203,8 +203,8 @@ def _from_file(where: str) -> ModuleType:
     return module
 
 
-def _told(error: Exception, where: str) -> str:
-    """An exception in one line, with the line of the file where it arose."""
+def _in_one_line(error: Exception, where: str) -> str:
+    """Returns an exception as one line, with its line in the file."""
     text = str(error).partition("\n")[0]
     if isinstance(error, SyntaxError):
         return f"{type(error).__name__}: {error.msg} (line {error.lineno})"
@@ -219,7 +219,7 @@ def _told(error: Exception, where: str) -> str:
 
 
 def _describe(name: str) -> tuple[type[CongestionController], str, str, list[bool]]:
-    """What the native part asks of a name: class, help, JSON Schema of its settings, which hooks it has."""
+    """Returns class, help, JSON Schema of the settings and implemented hooks, for the native part."""
     cls = load(name)
     properties: dict[str, Any] = {}
     more = False

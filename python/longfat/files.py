@@ -1,4 +1,4 @@
-"""Files that are there whole or not at all."""
+"""Atomic writing of files."""
 
 from __future__ import annotations
 
@@ -7,14 +7,13 @@ import os
 from pathlib import Path
 
 TEMPORARY = ".tmp"
-"""Suffix of a file that is still being written; what is left of one after a kill is removed."""
+"""Suffix of a file during writing. A later run removes such files of killed processes."""
 
 
 def write_whole(path: Path, content: bytes) -> None:
-    """Writes a file next to its place, syncs it and renames it there.
+    """Writes a temporary file, syncs it and renames it to `path`.
 
-    Raises OSError, leaving nothing half-written. A device or pipe at the place is written to, not
-    replaced.
+    Raises OSError without leaving a partial file. Writes to a device or pipe directly.
     """
     if is_special(path):
         path.write_bytes(content)
@@ -31,13 +30,13 @@ def write_whole(path: Path, content: bytes) -> None:
         with contextlib.suppress(OSError):
             temporary.unlink()
         if isinstance(error, OSError):
-            # The reader knows the file by its name, not by the one it has while it is written.
+            # Report the final name instead of the temporary one.
             raise OSError(error.errno, error.strerror, str(path)) from None
         raise
 
 
 def is_special(path: Path) -> bool:
-    """Whether there is a device, a pipe or a folder at a path: nothing that a new file may replace.
+    """Returns whether a path is a device, a pipe or a folder, which a new file must not replace.
 
     >>> is_special(Path("/dev/null")), is_special(Path("no such file"))
     (True, False)
@@ -46,7 +45,7 @@ def is_special(path: Path) -> bool:
 
 
 def _sync_folder(folder: Path) -> None:
-    """Makes a rename last through a power cut, where the system can (a folder is no file on Windows)."""
+    """Makes a rename survive a power failure, on POSIX systems."""
     if os.name != "posix":
         return
     handle = os.open(folder, os.O_RDONLY)
@@ -57,6 +56,6 @@ def _sync_folder(folder: Path) -> None:
 
 
 def remove_temporaries(folder: Path) -> None:
-    """Removes what a killed process left half-written."""
+    """Removes temporary files of killed processes."""
     for leftover in folder.glob(f".*{TEMPORARY}"):
         leftover.unlink(missing_ok=True)

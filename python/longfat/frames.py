@@ -33,7 +33,7 @@ def plain_name(name: str) -> str:
 
 
 def stored(value: Any) -> str | None:
-    """Returns a swept value as the text that stands for it in records."""
+    """Returns the text of a swept value in records."""
     if value is None or isinstance(value, str):
         return value
     return json.dumps(value, ensure_ascii=False)

@@ -1,6 +1,6 @@
 """Dotted keys into a study's nested tables: `path.loss`, `topology.access.2.rate`, `traffic.rival.count`.
 
-In a list a part of a key is an entry's `name`, or its number from 1.
+In a list, a part of a key is an entry's `name`, or its number from 1.
 """
 
 from __future__ import annotations
@@ -8,14 +8,14 @@ from __future__ import annotations
 import json
 from typing import Any
 
-NAMED_BY_A_WORD = ("congestion",)
-"""Keys whose plain word stands for a table of that kind, so that its other keys can be set one by one."""
+KINDS_BY_NAME = ("congestion",)
+"""Keys whose text value is short for a table of that kind, so that single keys of the table can be set."""
 
 _LONGEST = 60
 
 
 def place(spec: dict[str, Any], key: str, value: Any) -> None:
-    """Sets a dotted key in nested tables, creating those between; ValueError where a value is in the way.
+    """Sets a dotted key in nested tables, which it creates. Raises ValueError for a value instead of a table.
 
     >>> spec = {"protocol": {"congestion": "vegas"}, "topology": {"access": [{}, {}]}}
     >>> place(spec, "protocol.congestion.alpha", 2)
@@ -28,16 +28,16 @@ def place(spec: dict[str, Any], key: str, value: Any) -> None:
     for part in parents:
         at = _position(table, part)
         inner = table.setdefault(at, {}) if isinstance(table, dict) else table[at]
-        if isinstance(inner, str) and part in NAMED_BY_A_WORD:
+        if isinstance(inner, str) and part in KINDS_BY_NAME:
             inner = table[at] = {"kind": inner}
         if not isinstance(inner, dict | list):
-            raise ValueError(f"{part} = {_shown(inner)} is no table, so it has no key {last}")
+            raise ValueError(f"{part} = {_shown(inner)} is not a table, so it has no key {last}")
         table = inner
     table[_position(table, last)] = value
 
 
 def lookup(value: Any, parts: list[str]) -> Any:
-    """What stands at a dotted key, split into its parts; None where nothing does.
+    """Returns the value of a dotted key, split into its parts; None for a missing key.
 
     >>> lookup({"traffic": [{"name": "rival", "count": 3}]}, ["traffic", "rival", "count"])
     3
@@ -51,7 +51,7 @@ def lookup(value: Any, parts: list[str]) -> Any:
 
 
 def _position(table: Any, part: str) -> Any:
-    """Where a part of a key stands in a table or list; ValueError where a list has no such entry."""
+    """Returns the key or index of a part in a table or list. Raises ValueError for an unknown entry."""
     if not isinstance(table, list):
         return part
     names = [entry.get("name") if isinstance(entry, dict) else None for entry in table]
@@ -61,7 +61,7 @@ def _position(table: Any, part: str) -> Any:
         return int(part) - 1
     known = [str(name) for name in names if name is not None]
     raise ValueError(
-        f'"{part}" is no entry of a list of {len(table)}; allowed: {", ".join(known) or f"1 to {len(table)}"}'
+        f'"{part}" is not an entry of the list; allowed: {", ".join(known) or f"1 to {len(table)}"}'
     )
 
 

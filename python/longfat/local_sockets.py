@@ -12,8 +12,8 @@ _CREDENTIALS = struct.Struct("iII")
 def peer(connection: socket.socket) -> tuple[int, int]:
     """Returns the process ID and the user ID of the peer (`SO_PEERCRED`, `unix(7)`).
 
-    Of a client's socket these are the credentials with which the server called `listen`. The process ID is 0
-    for a peer in another process-ID namespace.
+    On a client's socket these are the server's credentials when it called `listen`. The process ID is 0 for a
+    peer in another process-ID namespace.
 
     >>> near, far = socket.socketpair(socket.AF_UNIX)
     >>> peer(near) == (os.getpid(), os.getuid())
@@ -21,11 +21,11 @@ def peer(connection: socket.socket) -> tuple[int, int]:
     >>> near.close(), far.close()
     (None, None)
     """
-    told = connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _CREDENTIALS.size)
-    pid, user, _ = _CREDENTIALS.unpack(told)
+    credentials = connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _CREDENTIALS.size)
+    pid, user, _ = _CREDENTIALS.unpack(credentials)
     return int(pid), int(user)
 
 
 def is_trusted(user: int) -> bool:
-    """Whether a user may act for this process: root and this process's own user."""
+    """Returns whether a user may act for this process: root, or the user of this process."""
     return user in (0, os.geteuid())

@@ -1,12 +1,12 @@
-"""Connections over Linux's MPTCP that say how much they will send.
+"""Connections over Linux's MPTCP that announce how much they will send.
 
     import longfat as lf
 
     with lf.mptcp.connect(("192.0.2.1", 80), size=50_000) as connection:
         connection.sendall(data)
 
-A path manager in user space (`longfat mptcp`, or one in this process) then decides over which paths: a short
-transfer takes the one of the least round-trip time, a long one all.
+A user-space path manager (`longfat mptcp`, or one in this process) then chooses the paths: the one with the
+smallest RTT for a short transfer, all for a long one.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from longfat.local_sockets import is_trusted, peer
 __all__ = ["MptcpWarning", "Subflow", "connect", "status", "subflows", "token"]
 
 NAME: Final = "longfat/mptcp"
-"""Where the machine's path manager is asked: an abstract Unix socket of the network namespace."""
+"""Abstract Unix socket of the machine's path manager in a network namespace."""
 _PROTOCOL: Final = 262
 _SOL_MPTCP: Final = 284
 _INFO: Final = 1
@@ -38,29 +38,29 @@ _PATIENCE_S: Final = 5.0
 
 
 class MptcpWarning(UserWarning):
-    """A connection is not what was asked for: plain TCP, or one whose paths the kernel chooses."""
+    """A connection is plain TCP, or the kernel chooses its paths."""
 
 
 class _NoManagerError(Exception):
-    """Nobody decides about paths here."""
+    """No path manager is available."""
 
 
 @dataclass(frozen=True)
 class Subflow:
-    """A subflow of a connection, as it stands now."""
+    """The current state of a subflow."""
 
     local: str
     """This host's address."""
     remote: str
     """The peer's address."""
     rtt_ms: float
-    """The smoothed round-trip time in milliseconds."""
+    """Smoothed RTT in milliseconds."""
     bytes_sent: int
-    """Payload bytes sent, again or not."""
+    """Payload bytes sent, with retransmissions."""
     bytes_received: int
     """Payload bytes received."""
     retransmissions: int
-    """Segments sent again."""
+    """Retransmitted segments."""
 
 
 def connect(
@@ -70,17 +70,25 @@ def connect(
     timeout: float | None = None,
     policy: str | dict[str, Any] = "fsfs",
 ) -> socket.socket:
-    """Connects by MPTCP, the first subflow on the path that the path manager says.
+    """Connects with MPTCP, with the first subflow on the path chosen by the path manager.
 
-    `size` is what will be sent, in bytes, where that is known. It asks the path manager that runs in this
-    network namespace (`longfat mptcp`); where none does, this process becomes one for its own connections
-    with `policy`, if it may and the kernel lets user space decide. Else a MptcpWarning says what the
-    connection is: MPTCP whose paths the kernel chooses, or plain TCP. No setting of the system is changed.
+    The path manager of this network namespace (`longfat mptcp`) chooses the paths. Without one, this process
+    becomes the path manager of its own connections, if the kernel permits it. Otherwise a MptcpWarning
+    reports that the kernel chooses the paths, or that the connection is plain TCP. Changes no setting of
+    the system.
 
-    OSError where the peer cannot be reached, ValueError for a size below zero.
+    Further subflows join automatically. Shut the socket down for writing only after all data is sent: Linux
+    admits no subflow afterwards.
 
-    It begins to send like any other socket; further subflows join by themselves. Shut it down for writing
-    only when all is sent: Linux lets no subflow join after that.
+    Args:
+        address: Host and port.
+        size: Bytes that will be sent, if known.
+        timeout: Timeout of the socket in s.
+        policy: Path policy of this process's own path manager.
+
+    Raises:
+        OSError: if the peer is unreachable.
+        ValueError: for a negative size, and for an invalid policy.
     """
     if size is not None and size < 0:
         raise ValueError(f"size: {size} is out of range: at least 0")
@@ -89,30 +97,30 @@ def connect(
     if support in {"missing", "disabled"}:
         remedy = {
             "missing": "the kernel has no MPTCP",
-            "disabled": "MPTCP is switched off here (sysctl net.mptcp.enabled=1)",
+            "disabled": "MPTCP is disabled (enable it with sysctl net.mptcp.enabled=1)",
         }
         _warn(f"{remedy[support]}: this is plain TCP")
         return _open(family, to, None, timeout, protocol=0)
     try:
         name = _manager(support, policy)
-        answer = _ask(name, {"open": {"to": to[0], "size": size}})["opening"]
+        answer = _request(name, {"open": {"to": to[0], "size": size}})["opening"]
     except _NoManagerError as error:
         _warn(f"{error}: the kernel chooses the paths")
         return _open(family, to, None, timeout)
     connection = _open(family, to, answer["from"], timeout)
     number = token(connection)
     if number is None:
-        _warn(f"{to[0]} does not speak MPTCP: this is plain TCP")
+        _warn(f"{to[0]} does not support MPTCP: this is plain TCP")
         return connection
     try:
-        _ask(name, {"begin": {"opening": answer["opening"], "token": number, "port": to[1]}})
+        _request(name, {"begin": {"opening": answer["opening"], "token": number, "port": to[1]}})
     except _NoManagerError as error:
         _warn(f"{error}: the kernel chooses the paths")
     return connection
 
 
 def token(connection: socket.socket) -> int | None:
-    """What names a connection to the kernel; None where it is plain TCP."""
+    """Returns the kernel's token of a connection; None for plain TCP."""
     try:
         found: tuple[int] = _TOKEN.unpack(connection.getsockopt(_SOL_MPTCP, _INFO, _TOKEN.size))
     except OSError:
@@ -121,18 +129,18 @@ def token(connection: socket.socket) -> int | None:
 
 
 def subflows(connection: socket.socket) -> list[Subflow]:
-    """The open subflows of a connection; none where it is plain TCP."""
+    """Returns the open subflows of a connection; none for plain TCP."""
     text = _native.mptcp_subflows(connection.fileno())
     return [Subflow(**subflow) for subflow in json.loads(text)["subflows"]] if text else []
 
 
 def status() -> dict[str, Any]:
-    """What the path manager of this network namespace knows: its `peers` with their paths, and `connections`.
+    """Returns the state of this network namespace's path manager: `peers` with paths, and `connections`.
 
-    OSError where none runs, or where it belongs to another user or serves others only.
+    Raises OSError if none runs, or if it belongs to or serves another user.
     """
     try:
-        found: dict[str, Any] = _ask(NAME, {"status": {}})["status"]
+        found: dict[str, Any] = _request(NAME, {"status": {}})["status"]
     except _NoManagerError as error:
         raise OSError(str(error)) from None
     return found
@@ -157,28 +165,28 @@ def _open(
     return made
 
 
-def _ask(name: str, request: dict[str, Any]) -> dict[str, Any]:
-    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as asked:
-        asked.settimeout(_PATIENCE_S)
+def _request(name: str, request: dict[str, Any]) -> dict[str, Any]:
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as manager:
+        manager.settimeout(_PATIENCE_S)
         try:
-            asked.connect(f"\0{name}")
-            _verify(name, asked)
-            # A manager that refuses this user closes the connection, and its reason can still be read.
+            manager.connect(f"\0{name}")
+            _verify(name, manager)
+            # A manager that refuses this user closes the connection; its reason can still be read.
             with contextlib.suppress(BrokenPipeError):
-                asked.sendall(json.dumps(request).encode() + b"\n")
-            with asked.makefile("rb") as lines:
+                manager.sendall(json.dumps(request).encode() + b"\n")
+            with manager.makefile("rb") as lines:
                 reply: dict[str, Any] = json.loads(lines.readline() or b"{}")
         except OSError as error:
             raise _NoManagerError(
-                f"no path manager answers here (longfat mptcp): {error.strerror or error}"
+                f"no path manager answers (start one with longfat mptcp): {error.strerror or error}"
             ) from None
     if "error" in reply or not reply:
-        raise _NoManagerError(str(reply.get("error", "the path manager has ended")))
+        raise _NoManagerError(str(reply.get("error", "the path manager stopped")))
     return reply
 
 
 def _verify(name: str, connected: socket.socket) -> None:
-    """Raises _NoManagerError where the server is another user's: anybody can take an abstract name first."""
+    """Raises _NoManagerError for another user's server, since any user can take an abstract name."""
     _, user = peer(connected)
     if not is_trusted(user):
         raise _NoManagerError(f"@{name} belongs to user {user}, who is neither root nor this user")
@@ -186,9 +194,9 @@ def _verify(name: str, connected: socket.socket) -> None:
 
 def _runs(name: str) -> bool:
     try:
-        with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as asked:
-            asked.connect(f"\0{name}")
-            _verify(name, asked)
+        with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as manager:
+            manager.connect(f"\0{name}")
+            _verify(name, manager)
     except (OSError, _NoManagerError):
         return False
     return True
@@ -212,19 +220,19 @@ class _Own:
 
     def _run(self) -> None:
         try:
-            _native.manage_paths(self._policy, self.name, self._tell, requested_only=True)
+            _native.manage_paths(self._policy, self.name, self._handle, requested_only=True)
         except (OSError, ValueError) as error:
             self._error = error
         finally:
             self._ready.set()
 
-    def _tell(self, told: str | None) -> bool:
-        if told is not None:
+    def _handle(self, event: str | None) -> bool:
+        if event is not None:
             self._ready.set()
         return not self._stop
 
     def close(self) -> None:
-        """Ends the thread."""
+        """Stops the thread."""
         self._stop = True
         self._thread.join(_PATIENCE_S)
 
@@ -234,12 +242,12 @@ _guard = threading.Lock()
 
 
 def _manager(support: str, policy: str | dict[str, Any]) -> str:
-    """Where to ask: at the machine's path manager, or else at this process's own."""
+    """Returns the socket name of the machine's path manager, or of this process's own."""
     if _runs(NAME):
         return NAME
     if support != "user":
-        raise _NoManagerError("no path manager runs here (longfat mptcp --set-sysctl)")
-    # One for each namespace and policy.
+        raise _NoManagerError("no path manager runs (start one with longfat mptcp --set-sysctl)")
+    # One path manager for each namespace and policy.
     space = Path("/proc/thread-self/ns/net").stat().st_ino
     key = f"{NAME}/{os.getpid()}/{space}/{json.dumps(policy)}"
     with _guard:

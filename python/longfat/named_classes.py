@@ -1,6 +1,6 @@
 """Names of Python classes in studies: `aimd.py:Aimd` (a file and a class in it) or `package.module:Class`.
 
-A class that a program passes itself is registered under such a name, and is found there first.
+A class that a program passes as an object is registered under such a name.
 """
 
 from __future__ import annotations
@@ -16,16 +16,16 @@ from typing import Any
 SEPARATOR = ":"
 FILE_SUFFIX = ".py"
 CLASS_KEYS = ("congestion", "kind")
-"""The keys of a specification whose value may name a class: a controller alone, or as a table's kind."""
+"""Keys of a specification whose value may name a class."""
 INTERACTIVE = "__main__"
-"""The module of classes that were typed into a notebook or an interpreter."""
+"""The module of classes defined in a notebook or an interpreter."""
 
 _REGISTERED: dict[str, tuple[type, str]] = {}
-"""Classes that the program itself passed, by name, each with the hash of its file at that time."""
+"""Registered classes by name, each with the hash of its file at that time."""
 
 
 def is_class(name: object) -> bool:
-    """Whether a value of a study names a Python class.
+    """Returns whether a value of a study names a Python class.
 
     >>> is_class("aimd.py:Aimd"), is_class("cubic"), is_class(7)
     (True, False, False)
@@ -34,7 +34,7 @@ def is_class(name: object) -> bool:
 
 
 def split(name: str) -> tuple[str, str]:
-    """Where the class is (a file, a module), and what it is called.
+    """Returns the file or module of a class, and its name.
 
     >>> split("aimd.py:Aimd"), split("C:/studies/aimd.py:Aimd")
     (('aimd.py', 'Aimd'), ('C:/studies/aimd.py', 'Aimd'))
@@ -44,7 +44,7 @@ def split(name: str) -> tuple[str, str]:
 
 
 def anchored(name: str, folder: Path) -> str:
-    """A name whose file is meant from a folder, with the file's whole path; of a module as it is.
+    """Returns a name with its file relative to `folder` made absolute; unchanged for a module.
 
     >>> anchored("package.module:Class", Path("/studies"))
     'package.module:Class'
@@ -54,7 +54,7 @@ def anchored(name: str, folder: Path) -> str:
 
 
 def short(name: str) -> str:
-    """A name without the folder of its file, as people read it.
+    """Returns a name without the folder of its file, for display.
 
     >>> short("/studies/aimd.py:Aimd"), short("package.module:Class")
     ('aimd.py:Aimd', 'package.module:Class')
@@ -64,10 +64,10 @@ def short(name: str) -> str:
 
 
 def register(cls: type) -> str:
-    """Returns the name of a class that a program has at hand, under which `registered` then finds it.
+    """Registers a class of this program and returns its name, for `registered`.
 
-    The name holds the class's file where it has one, so that another process can import it; of an installed
-    package it holds the module. ValueError for a class inside a function: its name leads nowhere.
+    The name has the class's file, if any, so that another process can import it; for an installed package it
+    has the module. Raises ValueError for a class inside a function, which cannot be imported.
 
     >>> import collections
     >>> register(collections.Counter)
@@ -76,7 +76,7 @@ def register(cls: type) -> str:
     if "<locals>" in cls.__qualname__:
         raise ValueError(
             f"class {cls.__name__} is defined inside a function: define it at the top level, "
-            "and make what varies a parameter of its __init__"
+            "with parameters of its __init__ for what varies"
         )
     name = f"{_home(cls)}{SEPARATOR}{cls.__qualname__}"
     if name not in _REGISTERED or _REGISTERED[name][0] is not cls:
@@ -86,13 +86,13 @@ def register(cls: type) -> str:
 
 
 def _file(cls: type) -> str | None:
-    """The file of a class's module; None for a class that was typed in."""
+    """Returns the file of a class's module, None for an interactive class."""
     file = getattr(sys.modules.get(cls.__module__), "__file__", None)
     return file if file is not None and Path(file).is_file() else None
 
 
 def _home(cls: type) -> str:
-    """The file of a class, or its module where that belongs to a package or has no file."""
+    """Returns the file of a class, or its module if that is in a package or has no file."""
     file = _file(cls)
     package = getattr(sys.modules.get(cls.__module__), "__package__", None)
     if file is None or (package and cls.__module__ != INTERACTIVE):
@@ -101,9 +101,9 @@ def _home(cls: type) -> str:
 
 
 def registered(name: str) -> type | None:
-    """The class that was registered under a name; None where none was, or where its file has changed since.
+    """Returns the class registered under a name; None for an unknown name, and if its file has changed.
 
-    A class of the program that runs stays the same: its file cannot be imported a second time.
+    A class of the running program always stays the same: its file cannot be imported a second time.
     """
     cls, known = _REGISTERED.get(name, (None, ""))
     if cls is None or cls.__module__ == INTERACTIVE or not split(name)[0].endswith(FILE_SUFFIX):
@@ -115,9 +115,9 @@ def registered(name: str) -> type | None:
 
 
 def content_hash(name: str) -> str:
-    """A hash of what a named class does: of its file, or of its code where it has no file.
+    """Returns a hash of a class's file, or of its code if it has no file.
 
-    Raises ValueError where there is no such class, OSError where its file cannot be read.
+    Raises ValueError for an unknown class, OSError if its file is not readable.
     """
     cls = registered(name)
     if cls is None:
@@ -126,7 +126,7 @@ def content_hash(name: str) -> str:
 
 
 def _behaviour(cls: type) -> list[Any]:
-    """The code and the constants of a class and of the bases that have no file either."""
+    """Returns code and constants of a class and of its bases without a file."""
     found: list[Any] = []
     for base in cls.__mro__:
         if base.__module__ != INTERACTIVE:
@@ -146,13 +146,13 @@ def _behaviour(cls: type) -> list[Any]:
 
 
 def _code(code: CodeType) -> list[Any]:
-    """What a function does, without the place where it was typed."""
+    """Returns the code of a function without its location."""
     constants = [_code(one) if isinstance(one, CodeType) else one for one in code.co_consts]
     return [code.co_code, code.co_names, code.co_varnames, constants]
 
 
 def source_file(name: str) -> Path:
-    """The file that a class is written in; ValueError where there is none."""
+    """Returns the source file of a class. Raises ValueError if it has none."""
     where, _ = split(name)
     if where.endswith(FILE_SUFFIX):
         return Path(where)
@@ -161,16 +161,16 @@ def source_file(name: str) -> Path:
     except (ImportError, ValueError):
         found = None
     if found is None and where == INTERACTIVE:
-        raise ValueError(f'"{name}": define the class first: it belongs to an interactive session')
+        raise ValueError(f'"{name}": define this class of an interactive session first')
     if found is None:
-        raise ValueError(f'"{name}": there is no module {where}')
+        raise ValueError(f'"{name}": no such module: {where}')
     if found.origin is None or not Path(found.origin).is_file():
         raise ValueError(f'"{name}": module {where} has no file')
     return Path(found.origin)
 
 
 def file_hash(path: str | Path) -> str:
-    """A hash (BLAKE2b, 128 bit) of what is in a file; OSError where it cannot be read."""
+    """Returns a hash (BLAKE2b, 128 bit) of a file's contents. Raises OSError if it is not readable."""
     status = Path(path).stat()
     return _hash_of(str(path), status.st_mtime_ns, status.st_size)
 

@@ -1,8 +1,8 @@
-"""What a run gives back: cells, intervals, verdicts. Plain frozen data, with no logic of its own.
+"""The result of a run: cells, intervals and verdicts, as frozen data without logic.
 
-A *cell* is one world, one protocol and one point of the sweep; its *trials* differ in nothing but their
-number, from which (with the study's seed) every random stream is derived. Trial 3 of one cell and trial 3
-of another therefore met the same losses: differences between cells may be taken trial by trial (paired).
+A *cell* is one world, one protocol and one point of the sweep. Its *trials* differ only in their number, from
+which (with the study's seed) every random stream is derived. Trial 3 of one cell and trial 3 of another
+have the same losses, so differences between cells may be paired by trial.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from longfat.study.cell import Cell as Cell  # noqa: PLC0414 - offered here too
+from longfat.study.cell import Cell as Cell  # noqa: PLC0414 - re-exported
 
 if TYPE_CHECKING:
     import polars
@@ -60,12 +60,12 @@ class Interval:
 
 @dataclass(frozen=True, repr=False)
 class CellResult:
-    """What the trials of one cell measured.
+    """The result of one cell.
 
-    `n` counts the trials that succeeded, `failures` the others by their error. `samples` holds each
-    metric's values of the successful trials in trial order, `trials` their numbers: pair two cells on these.
-    Samples are read, and intervals computed, when they are first used. `deterministic` tells whether several
-    trials gave exactly the same values: nothing that they did was random.
+    `n` is the number of successful trials, `failures` counts the others by their error. `samples` has each
+    metric's values in trial order, `trials` their numbers, by which two cells can be paired. Samples are read
+    and intervals computed on first use. `deterministic` is true if several trials gave exactly the same
+    values.
     """
 
     cell: Cell
@@ -78,14 +78,14 @@ class CellResult:
 
     def __repr__(self) -> str:
         about = {"n": self.n, "failures": self.failures} if self.failures else {"n": self.n}
-        told = ", ".join(f"{key}={value!r}" for key, value in about.items())
+        counts = ", ".join(f"{key}={value!r}" for key, value in about.items())
         place = ", ".join([repr(self.cell.world), repr(self.cell.protocol), repr(self.cell.params)])
-        return f"CellResult({place}, {told}, {len(self.samples)} metrics)"
+        return f"CellResult({place}, {counts}, {len(self.samples)} metrics)"
 
 
 @dataclass(frozen=True)
 class Verdict:
-    """A claim held against the measurement in one world, with the numbers in `detail`."""
+    """The verdict on a claim in one world, with the numbers in `detail`."""
 
     id: str
     text: str
@@ -98,12 +98,12 @@ class Verdict:
 class RunResult:
     """One run of a study.
 
-    `study` is the study as run, with every `--set` applied. `records` has one row a trial and cell, sorted by
-    cell, then trial: `cell` (index into the cells as planned), `world`, `protocol`, one text column a swept
-    key, `trial`, `seed`, `error` (null where the trial succeeded), and one Float64 column a metric (null
-    where it did not), named with its unit as in `goodput_bps`; one of a single host as in `goodput_bps@s1`.
-    `flows` reads one row a flow of a trial, in the same order: the columns that say which trial it is,
-    then what the trial says of the flow; None where no trial told of its flows.
+    `study` is the study as run, with every `--set` applied. `records` has one row for each trial, sorted by
+    cell and trial: `cell` (index into the planned cells), `world`, `protocol`, one text column for each swept
+    key, `trial`, `seed`, `error` (null for a successful trial), and one Float64 column for each metric (null
+    for a failed trial), named with its unit as in `goodput_bps`, for a single host as in `goodput_bps@s1`.
+    `flows` reads one row for each flow in the same order: columns that identify its trial, then those of the
+    flow; None without records of flows.
     """
 
     study: Study
@@ -122,50 +122,50 @@ class RunResult:
 
     @property
     def swept(self) -> dict[str, list[Any]]:
-        """All values of each swept key, as the study writes them."""
+        """All values of each swept key, as in the study."""
         from longfat.study.sweep import values
 
         return {key: values(listed) for key, listed in self.study.sweep.items()}
 
     def to_polars(self) -> polars.DataFrame:
-        """Returns one row a trial: its place in the study, the swept keys, `measured`, `error`, the metrics.
+        """Returns one row for each trial: its place in the study, swept keys, `measured`, `error`, metrics.
 
         Names have underscores (`path_loss`, `goodput_bps_s1`). A swept quantity is a number in s, bit/s, B or
-        a share of 1, and `path_loss_label` holds the study's own text ("1%"); what is no quantity is text.
-        `measured` is false for a trial that failed. CSV holds every column.
+        a share of 1, and `path_loss_label` is the study's text ("1%"); other values are text. `measured` is
+        false for a failed trial. Every column can be written as CSV.
 
-        Raises ValueError for a result that was built without records.
+        Raises ValueError for a result without records.
         """
         from longfat.frames import trials_frame
 
         if self.records is None:
-            raise ValueError("this result was built without its records: load the run's folder")
+            raise ValueError("this result has no records: load the run's folder")
         return trials_frame(self, self.records)
 
     def flows_to_polars(self) -> polars.DataFrame:
-        """Returns one row a flow: its trial's place in the study, the swept keys, then the flow itself.
+        """Returns one row for each flow: its trial's place in the study, swept keys, then the flow's columns.
 
-        Names and quantities are those of `to_polars`; `measured` is false for flows of the traffic, and
-        `path_bytes_1` is what the first path carried.
+        Names and quantities are as in `to_polars`. `measured` is false for background traffic, and
+        `path_bytes_1` has the bytes on the first path.
 
-        Raises ValueError where no trial has records of its flows.
+        Raises ValueError without records of flows.
         """
         from longfat.frames import flows_frame
 
         if self.flows is None:
-            raise ValueError("no trial of this run told of its flows")
+            raise ValueError("this run has no records of flows")
         return flows_frame(self.flows.read().drop("cell"), self)
 
     @property
     def report(self) -> Path:
-        """Where the run's report lies (`report.html` in the run's folder)."""
+        """Path of the run's report (`report.html` in its folder)."""
         return self.folder / "report.html"
 
     def to_json(self) -> dict[str, Any]:
-        """The document that `longfat run --json` prints.
+        """Returns the document of `longfat run --json`.
 
-        A cell's `params` are the swept keys and values as the study writes them, its `values` the same under
-        the names and in the units of `to_polars`. An unknown bound (one trial has no interval) is null.
+        A cell's `params` are the swept keys and values as in the study, its `values` the same with the names
+        and units of `to_polars`. An unknown bound (with a single trial) is null.
         """
         swept = self.swept
         document: dict[str, Any] = {

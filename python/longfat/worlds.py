@@ -1,4 +1,4 @@
-"""The worlds that a study may run in. A new one is one file in `longfat.runner` and one line here."""
+"""The worlds of trials. A new one is one file in `longfat.runner` and one line here."""
 
 from __future__ import annotations
 
@@ -7,4 +7,4 @@ WORLDS: dict[str, str] = {
     "relay": "longfat.runner.relay:Relay",
     "netns": "longfat.runner.netns:Netns",
 }
-"""Each world's name and its executor, as `module:class`, imported when it is used."""
+"""The executor of each world as `module:class`, imported on first use."""

@@ -131,7 +131,7 @@ def test_too_few_trials_for_the_claims_are_named_before_they_run(data: Data, wri
     }
     study = write({**data, "claims": [claim]})
     lines = cli("run", study, "--repeats", "2").stderr.splitlines()
-    assert lines[0] == "sim: 2 trials a cell cannot decide claims: at least 3 are needed (--repeats)"
+    assert lines[0] == "sim: 2 trials per cell cannot decide claims: at least 3 required (--repeats)"
     assert "cannot decide" not in cli("run", study, "--repeats", "3").stderr
 
 

@@ -110,7 +110,7 @@ def test_every_key_of_a_path_is_an_option(cli: Cli) -> None:
         (["--to", NOWHERE, "--set", "reverse.los=2%"], 2, ["--set: reverse.los: unknown key"]),
         (["--to", NOWHERE, "--set", "loss."], 2, ["write KEY=VALUE"]),
         (["--to", NOWHERE, "--set", "loss.=1"], 2, ["a part of the key is empty"]),
-        (["--to", NOWHERE, "--loss", "2%", "--set", "loss.model=every"], 2, ['loss = "2%" is no table']),
+        (["--to", NOWHERE, "--loss", "2%", "--set", "loss.model=every"], 2, ['loss = "2%" is not a table']),
         (
             ["--to", NOWHERE, "--set", "reorder.probability=1%"],
             2,

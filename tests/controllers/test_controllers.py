@@ -188,10 +188,10 @@ def test_what_cannot_be_used_is_refused_before_the_first_trial(
 @pytest.mark.parametrize(
     ("name", "line"),
     [
-        ("{folder}/mine.py:Mein", r'no class Mein in .*; controllers there: Mine; did you mean "Mine"\?'),
-        ("{folder}/none.py:Mine", "there is no file .*none.py"),
+        ("{folder}/mine.py:Mein", r'no class Mein in .*; allowed: Mine; did you mean "Mine"\?'),
+        ("{folder}/none.py:Mine", "no such file: .*none.py"),
         ("no_such_module:Mine", "No module named 'no_such_module'"),
-        ("json:dumps", "dumps is no class derived from longfat.CongestionController"),
+        ("json:dumps", "dumps is not derived from longfat.CongestionController"),
         ("{folder}/mine.py:", "write FILE.py:CLASS or package.module:CLASS"),
     ],
 )

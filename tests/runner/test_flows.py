@@ -64,7 +64,7 @@ def test_without_flows_there_is_no_table(
     scripted()
     result = run_study(study, folder=folder)
     assert store.parts(folder, "flows") == []
-    with pytest.raises(ValueError, match="told of its flows"):
+    with pytest.raises(ValueError, match="no records of flows"):
         result.flows_to_polars()
 
 

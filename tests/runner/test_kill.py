@@ -94,7 +94,7 @@ def test_told_to_stop_it_keeps_what_is_done_and_says_how_to_go_on(
     out, err = process.communicate(timeout=PATIENCE_S)
     assert process.returncode == 130, err
     assert out == b""
-    assert b"runs/long keeps what is done: run the same command again to go on" in err
+    assert b"runs/long has the finished trials: run the same command again to resume" in err
     assert b"Traceback" not in err
     kept = whole(tmp_path / "runs" / "long").height
     assert 0 < kept < 6 * 20_000
@@ -131,7 +131,7 @@ def test_two_runs_do_not_share_a_folder(data: Data, write: Write, tmp_path: Path
         seconds_until(tmp_path / "runs" / "long", "run.json", process)
         second = cli("run", study, ok=False)
         assert second.returncode == 2
-        assert f"another run is using this folder (process {process.pid})" in second.stderr
+        assert f"another run uses this folder (process {process.pid})" in second.stderr
     finally:
         process.kill()
         process.communicate()
@@ -146,4 +146,4 @@ def test_the_folder_says_whose_it_is_from_the_start(
     assert {"longfat", "kernel", "cpu", "cores", "python", "date", "argv"} <= set(about["environment"])
     refused = cli("run", write(data, "two.toml"), "--out", "here", ok=False)
     assert refused.returncode == 2
-    assert 'holds the records of the study "one", not of "two"' in refused.stderr
+    assert 'has records of the study "one", not of "two"' in refused.stderr

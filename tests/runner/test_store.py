@@ -107,14 +107,14 @@ def test_what_a_kill_left_half_written_is_removed(folder: Path, study: Study) ->
 def test_a_torn_part_is_named(folder: Path, study: Study, content: bytes) -> None:
     fill(folder, study, range(1))
     (folder / "records" / "part-00002.parquet").write_bytes(content)
-    with pytest.raises(FolderError, match=r"part-00002.parquet: is no whole Parquet file: remove it"):
+    with pytest.raises(FolderError, match=r"part-00002.parquet: is not a complete Parquet file: remove it"):
         fill(folder, study, range(1))
 
 
 def test_a_part_that_is_not_ours_is_named(folder: Path, study: Study) -> None:
     fill(folder, study, range(1))
     pl.DataFrame({"x": [1]}).write_parquet(folder / "records" / "part-00002.parquet")
-    with pytest.raises(FolderError, match="is not what longfat wrote"):
+    with pytest.raises(FolderError, match="was not written by longfat"):
         store.read(folder)
 
 

@@ -97,7 +97,7 @@ def test_settings_reach_every_kind_of_key(shared: Data) -> None:
     ("setting", "words"),
     [
         ("path.rate=1Mbit/s", "--set: path.rate: unknown key: allowed: .*topology.*"),
-        ("topology.access.3.rate=1Mbit/s", '"3" is no entry of a list of 2; allowed: 1 to 2'),
+        ("topology.access.3.rate=1Mbit/s", '"3" is not an entry of the list; allowed: 1 to 2'),
         ("traffic.rivla.workload.flows=2", 'not a traffic of this study; .*did you mean "rival"'),
         ("topology.bottleneck.rate=fast", '--set: topology.bottleneck.rate: .*"fast"'),
         ("topology.botleneck.rate=1Mbit/s", "--set: topology.botleneck: .*bottleneck"),

@@ -50,7 +50,7 @@ def test_all_protocols_at_once(data: Data) -> None:
         ("repeets=2", '^--set: repeets: unknown key: did you mean "repeats"'),
         ("protocols.x.window=2", '^--set: protocols.x.window: "x" is not a protocol'),
         ("path=2%", "^--set: path: has no key"),
-        ("path.rate.x=2%", "^--set: path.rate.x: .*is no table"),
+        ("path.rate.x=2%", "^--set: path.rate.x: .*is not a table"),
         ("path.loss=200%", "^--set: path.loss: .*200%"),
         ("path.los=2%", "^--set: path.los: .*"),
         ('path.loss=["1%", "200%"]', '^--set: sweep."path.loss": .*200%'),

@@ -58,7 +58,7 @@ def test_a_key_of_all_protocols_sweeps_all(data: Data) -> None:
         ({"path.loss": {"from": "1%", "to": "5%"}}, 'requires the key "step"'),
         ({"path.loss": {"from": "1%", "to": "5%", "stepp": "1%"}}, 'did you mean "step"'),
         ({"path.loss": ["1%", "200%"]}, "200%"),
-        ({"path.rate.burst": ["1%"]}, "is no table"),
+        ({"path.rate.burst": ["1%"]}, "is not a table"),
         ({"protocol.window": [1], "protocols.sr.window": [2]}, "sets the same"),
         (
             {

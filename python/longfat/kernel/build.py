@@ -1,6 +1,6 @@
-"""Compiles the congestion controllers that go into the kernel as BPF, once for each kernel and each source.
+"""Compiles BPF congestion controllers, once for each kernel and each version of the sources.
 
-What is compiled is kept in the user's cache folder (`$XDG_CACHE_HOME/longfat`, else `~/.cache/longfat`).
+The results are stored in the user's cache folder (`$XDG_CACHE_HOME/longfat`, else `~/.cache/longfat`).
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from pathlib import Path
 
 SOURCES = Path(__file__).parent / "bpf"
 KERNEL_TYPES = Path("/sys/kernel/btf/vmlinux")
-"""Where the kernel tells the layout of its structures (BTF)."""
+"""The kernel's description of its structures (BTF)."""
 HOLDER = "holder"
 COMPILE_TIMEOUT_S = 120.0
 
@@ -24,7 +24,7 @@ _HEADERS = {"bpf/libbpf.h": "libbpf-dev", "stdio.h": "libc6-dev"}
 
 
 class BuildError(Exception):
-    """The controllers cannot be compiled; the text says why, `remedy` what to do (may be empty)."""
+    """The controllers cannot be compiled. The text is the reason, `remedy` the fix or empty."""
 
     def __init__(self, reason: str, remedy: str = "") -> None:
         super().__init__(reason)
@@ -32,12 +32,12 @@ class BuildError(Exception):
 
 
 def controllers() -> list[str]:
-    """Names of the controllers whose sources are here."""
+    """Returns the names of the controllers with sources."""
     return sorted(path.name.removesuffix(".bpf.c") for path in SOURCES.glob("*.bpf.c"))
 
 
 def built() -> Path:
-    """The folder that holds `holder` and an object file `NAME.o` of each controller; compiles where needed.
+    """Returns the folder with `holder` and an object file `NAME.o` of each controller; compiles if needed.
 
     Raises BuildError.
     """
@@ -46,7 +46,7 @@ def built() -> Path:
     if (folder / HOLDER).exists():
         return folder
     _check_tools()
-    # Another process may be at the same: each compiles aside, and the first to move its folder in place wins.
+    # Other processes may compile too: each uses a temporary folder, and the first to rename it wins.
     with tempfile.TemporaryDirectory(dir=cache, prefix="build-") as aside:
         fresh = Path(aside) / "fresh"
         fresh.mkdir()
@@ -61,19 +61,19 @@ def built() -> Path:
 
 def _cache() -> Path:
     base = os.environ.get("XDG_CACHE_HOME")
-    hint = "set XDG_CACHE_HOME to a folder that belongs to you alone"
+    hint = "set XDG_CACHE_HOME to a folder that only you can write to"
     try:
-        # The specification of the cache folder ignores paths that are relative.
+        # The XDG specification ignores relative paths.
         folder = Path(base) if base and Path(base).is_absolute() else Path("~/.cache").expanduser()
         folder = folder / "longfat" / "bpf"
         folder.mkdir(parents=True, exist_ok=True)
-    except (OSError, RuntimeError) as error:  # the latter where there is no home
+    except (OSError, RuntimeError) as error:  # the latter without a home folder
         raise BuildError(f"no cache folder: {error}", hint) from error
-    # What lies there is run with the privileges to load programs into the kernel.
+    # Programs in it run with the privileges to load programs into the kernel.
     status = folder.stat()
     if status.st_uid != os.geteuid() or status.st_mode & 0o022:
         raise BuildError(
-            f"{folder}: others may write there, and what is kept there is run with privileges",
+            f"{folder}: other users may write to it, and its programs run with privileges",
             hint,
         )
     return folder
@@ -89,8 +89,8 @@ def _key() -> str:
 
 
 def _definitions() -> list[str]:
-    """What the sources must know about this kernel that the loader cannot look up."""
-    # Since Linux 7.1 an operation of its own tells that a flight begins.
+    """Returns definitions for the compiler about this kernel, which the loader cannot look up."""
+    # Since Linux 7.1 a separate operation signals the start of a flight.
     separate = b"\0cwnd_event_tx_start\0" in KERNEL_TYPES.read_bytes()
     return ["-DCWND_EVENT_TX_START"] if separate else []
 
@@ -130,7 +130,7 @@ def _must(command: list[str]) -> None:
     done = _run(command)
     if done.returncode != 0:
         lines = [line for line in done.stderr.splitlines() if "error" in line] or done.stderr.splitlines()
-        raise BuildError(f"{command[0]} fails: {lines[0].strip() if lines else 'without a word'}")
+        raise BuildError(f"{command[0]} fails: {lines[0].strip() if lines else 'without a message'}")
 
 
 def _run(command: list[str], text: str = "") -> subprocess.CompletedProcess[str]:

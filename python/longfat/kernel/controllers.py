@@ -1,7 +1,7 @@
-"""Congestion controllers of the kernel's TCP: those that it has, and those that it can be given.
+"""Congestion controllers of the kernel's TCP: its own, and those loaded as BPF.
 
-A kernel without Vegas gets it as BPF (`bpf/` in the sources), for as long as a process of ours holds it. A
-controller is chosen socket by socket: `setsockopt(IPPROTO_TCP, TCP_CONGESTION, controller.kernel_name)`.
+Vegas is loaded into a kernel without it (sources in `bpf/`), and stays as long as a holder process runs.
+Each socket chooses its controller: `setsockopt(IPPROTO_TCP, TCP_CONGESTION, controller.kernel_name)`.
 """
 
 from __future__ import annotations
@@ -24,21 +24,21 @@ AVAILABLE = Path("/proc/sys/net/ipv4/tcp_available_congestion_control")
 MODULES = Path("/sys/module")
 STATUS = Path("/proc/self/status")
 OLDEST_KERNEL = (6, 4)
-"""Since then the kernel takes a controller back by itself when its holder dies (BPF links of struct_ops)."""
+"""First kernel that removes a controller when its holder exits (BPF links of struct_ops)."""
 MOST_PACKETS = 10_000
 
-# The machine's own user namespace has this number on every Linux (PROC_USER_INIT_INO).
+# The initial user namespace has this number on every Linux (PROC_USER_INIT_INO).
 _FIRST_USER_NAMESPACE = 0xEFFFFFFD
 _CAPABILITIES = {38: "CAP_PERFMON", 39: "CAP_BPF"}
 _CAP_SYS_ADMIN = 21
 
 PARAMETERS: dict[str, dict[str, int]] = {"vegas": {"alpha": 2, "beta": 4, "gamma": 1}, "reno": {}}
-"""What each controller that we bring can be told, with Linux's defaults."""
+"""Parameters of each controller that can be loaded, with Linux's defaults."""
 
 
 @dataclass(frozen=True)
 class Availability:
-    """Whether a controller can be had here. `reason` says where from, or why not, and `remedy` what to do."""
+    """Whether a controller is available. `reason` is its origin or the obstacle, `remedy` the fix."""
 
     ok: bool
     reason: str
@@ -46,7 +46,7 @@ class Availability:
 
 
 class ControllerUnavailableError(Exception):
-    """The kernel has no such controller and cannot be given it; the text says why and what to do."""
+    """The kernel lacks a controller that cannot be loaded; the text has the reason and the fix."""
 
     def __init__(self, name: str, availability: Availability) -> None:
         remedy = f": {availability.remedy}" if availability.remedy else ""
@@ -56,24 +56,24 @@ class ControllerUnavailableError(Exception):
 
 @dataclass(frozen=True)
 class Controller:
-    """A controller that sockets can choose now."""
+    """An available controller."""
 
     name: str
-    """As it was asked for."""
+    """Requested name."""
     kernel_name: str
-    """As the kernel calls it: the value of TCP_CONGESTION."""
+    """The kernel's name: the value of TCP_CONGESTION."""
     source: Source
     holder: Holder | None = None
-    """The process that holds it in the kernel; None for the kernel's own."""
+    """The process that keeps it loaded; None for the kernel's own."""
 
     def verify(self) -> None:
-        """Raises HolderError where the kernel has it no longer, because its holder was killed."""
+        """Raises HolderError if its holder was killed, which unloads it."""
         if self.holder is not None:
             self.holder.verify()
 
 
 def listed() -> list[str]:
-    """The controllers that the kernel offers now, as it calls them; none where this is not Linux."""
+    """Returns the kernel's names of its available controllers; none on other systems."""
     try:
         return AVAILABLE.read_text(encoding="ascii").split()
     except OSError:
@@ -83,10 +83,10 @@ def listed() -> list[str]:
 def available(
     name: str = "vegas", parameters: Mapping[str, int] | None = None, *, source: Source | None = None
 ) -> Availability:
-    """Whether `ensure` with the same arguments would give a controller; found out by trying, without a trace.
+    """Returns whether `ensure` with the same arguments would succeed.
 
-    Compiles at the first call where it must (about two seconds), and has the kernel verify the program
-    without registering it. Raises ValueError on parameters that the controller does not have.
+    The kernel verifies the program without registering it; the first call may compile it (about 2 s). Raises
+    ValueError for unknown parameters.
     """
     wanted = _checked(name, parameters)
     if source == "bpf":
@@ -104,21 +104,20 @@ def available(
 def ensure(
     name: str, parameters: Mapping[str, int] | None = None, *, source: Source | None = None
 ) -> Iterator[Controller]:
-    """Gives the kernel a controller for as long as the context lasts, or finds that it has it.
+    """Yields a controller of the kernel, loaded for the duration of the context if necessary.
 
-    The kernel's own goes first; where it has none, or has it with other parameters than those wanted, ours
-    follows. `source` asks for one of the two. What is held ends with the context or with this process,
-    however that ends; sockets that use it by then keep it until they are closed.
+    The kernel's own is preferred; if it is missing or has other parameters, the BPF one is loaded. `source`
+    selects one of the two. A loaded controller is removed with the context or this process; sockets that use
+    it keep it until they are closed.
 
     Args:
-        name: "vegas" or "reno" (which we can bring), or whatever the kernel offers, such as "cubic".
-        parameters: of Vegas alpha, beta and gamma, in packets (default 2, 4 and 1, Linux's).
-        source: "kernel" for its own alone, "bpf" for ours alone.
+        name: "vegas" or "reno" (which can be loaded), or any of the kernel's own, such as "cubic".
+        parameters: alpha, beta and gamma of Vegas in packets (default 2, 4 and 1, Linux's).
+        source: "kernel" or "bpf"; None for either.
 
     Raises:
-        ControllerUnavailableError: the machine cannot; the text says why and what to do. Nothing ever takes
-            the place of what was asked for.
-        ValueError: parameters that the controller does not have or that are out of range.
+        ControllerUnavailableError: with the reason and the fix. No other controller is substituted.
+        ValueError: for unknown parameters, and values out of range.
     """
     wanted = _checked(name, parameters)
     if source != "bpf" and _own(name, wanted).ok:
@@ -135,27 +134,25 @@ def _checked(name: str, parameters: Mapping[str, int] | None) -> dict[str, int]:
     defaults = PARAMETERS.get(name, {})
     for key, value in (parameters or {}).items():
         if key not in defaults:
-            known = f"it has {', '.join(defaults)}" if defaults else "it has none"
+            known = f"allowed: {', '.join(defaults)}" if defaults else "it has none"
             raise ValueError(f"{name} has no parameter {key}: {known}")
         if not 0 <= value <= MOST_PACKETS:
-            raise ValueError(f"{name}: {key} is {value}, allowed are 0 to {MOST_PACKETS} packets")
+            raise ValueError(f"{name}: {key} = {value} is out of range: 0 to {MOST_PACKETS} packets")
     wanted = {**defaults, **(parameters or {})}
     if name == "vegas" and wanted["beta"] < wanted["alpha"]:
-        raise ValueError(
-            f"vegas: beta is {wanted['beta']} and alpha {wanted['alpha']}: beta must not be less than alpha"
-        )
+        raise ValueError(f"vegas: beta = {wanted['beta']} is too small: at least alpha ({wanted['alpha']})")
     return wanted
 
 
 def _own(name: str, wanted: Mapping[str, int]) -> Availability:
-    """The kernel's own controller of this name."""
+    """Returns the availability of the kernel's own controller."""
     if name not in listed():
-        # A module that is not loaded is on no list, and loading one is not ours to do: it would stay.
+        # Unloaded modules are not listed. Loading one would change the machine permanently.
         remedy = f"modprobe tcp_{name}" if _has_module(name) else ""
-        return Availability(False, f"this kernel offers no {name}", remedy)
+        return Availability(False, f"this kernel has no {name}", remedy)
     for key, value in wanted.items():
         path = MODULES / f"tcp_{name}" / "parameters" / key
-        # No such file: nobody can have changed it.
+        # Without this file the parameter is constant.
         real = int(path.read_text(encoding="ascii")) if path.exists() else PARAMETERS[name][key]
         if real != value:
             return Availability(False, f"this kernel's {name} has {key} = {real} instead of {value}")
@@ -171,9 +168,9 @@ def _has_module(name: str) -> bool:
 
 
 def _given(name: str) -> Availability:
-    """Ours, as BPF."""
+    """Returns the availability of the BPF controller."""
     if name not in build.controllers():
-        return Availability(False, f"there is no {name} to give to the kernel")
+        return Availability(False, f"there is no BPF version of {name}")
     obstacle = _kernel_obstacle() or _privilege_obstacle()
     if obstacle is not None:
         return obstacle
@@ -183,21 +180,23 @@ def _given(name: str) -> Availability:
         return Availability(False, str(error), error.remedy)
     except HolderError as error:
         return Availability(False, str(error))
-    return Availability(True, f"{name} as BPF, given to the kernel while it is needed")
+    return Availability(True, f"{name} as BPF, loaded while it is needed")
 
 
 def _kernel_obstacle() -> Availability | None:
     if sys.platform != "linux":
-        return Availability(False, "controllers can be given to Linux alone")
+        return Availability(False, "loading controllers requires Linux")
     release = platform.release()
     version = re.match(r"(\d+)\.(\d+)", release)
     if version is None or (int(version[1]), int(version[2])) < OLDEST_KERNEL:
         oldest = ".".join(map(str, OLDEST_KERNEL))
-        return Availability(False, f"Linux {oldest} or newer is needed to give it one, this is {release}")
+        return Availability(
+            False, f"loading a controller requires Linux {oldest} or newer, this is {release}"
+        )
     if not build.KERNEL_TYPES.exists():
         return Availability(
             False,
-            f"this kernel does not tell its types ({build.KERNEL_TYPES} is missing)",
+            f"this kernel does not export its types ({build.KERNEL_TYPES} is missing)",
             "use a kernel built with CONFIG_DEBUG_INFO_BTF, as distributions do",
         )
     return None
@@ -207,13 +206,11 @@ def _privilege_obstacle() -> Availability | None:
     effective = int(STATUS.read_text(encoding="utf-8").split("CapEff:")[1].split()[0], 16)
     missing = [name for number, name in _CAPABILITIES.items() if not effective >> number & 1]
     if missing and not effective >> _CAP_SYS_ADMIN & 1:
-        return Availability(
-            False, f"giving the kernel a controller needs {' and '.join(missing)}", "run it as root"
-        )
+        return Availability(False, f"loading a controller requires {' and '.join(missing)}", "run it as root")
     if Path("/proc/self/ns/user").stat().st_ino != _FIRST_USER_NAMESPACE:
         return Availability(
             False,
-            "giving the kernel a controller needs privileges outside of this user namespace",
+            "loading a controller requires privileges outside of this user namespace",
             "run it as root of the machine",
         )
     return None

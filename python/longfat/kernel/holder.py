@@ -1,4 +1,4 @@
-"""The process that holds a congestion controller in the kernel; with it the controller goes."""
+"""The process that keeps a congestion controller in the kernel, which removes it when the process exits."""
 
 from __future__ import annotations
 
@@ -21,28 +21,28 @@ STOP_TIMEOUT_S = 5.0
 
 
 class HolderError(Exception):
-    """The kernel did not take a controller, or has it no longer."""
+    """The kernel rejected a controller, or removed it."""
 
 
 def check(folder: Path, name: str) -> None:
-    """Has the kernel verify a controller that was compiled to `folder`, without registering it.
+    """Lets the kernel verify a controller compiled to `folder`, without registering it.
 
-    Raises HolderError with what the kernel says against it.
+    Raises HolderError with the kernel's reason.
     """
     with _Process([str(folder / HOLDER), "check", str(folder / f"{name}.o")]) as process:
         process.answer()
 
 
 class Holder:
-    """A controller in the kernel until this closes or this process ends, however it ends.
+    """A controller in the kernel, until `close` or the end of this process.
 
-    Raises HolderError where the kernel does not take it.
+    Raises HolderError if the kernel rejects it.
     """
 
     def __init__(self, folder: Path, name: str, parameters: Mapping[str, int]) -> None:
-        """Registers the controller that was compiled to `folder`, with parameters that it knows."""
+        """Registers the controller compiled to `folder`, with these parameters."""
         settings = [f"{key}={value}" for key, value in parameters.items()]
-        # A descriptor of this process ends the holder with it, whichever of its threads started it.
+        # The holder watches this process by its descriptor, whichever thread started it.
         parent = os.pidfd_open(os.getpid())
         try:
             command = [str(folder / HOLDER), "hold", str(folder / f"{name}.o"), PREFIX + name, str(parent)]
@@ -55,27 +55,25 @@ class Holder:
             self._process.close()
             raise
         self.kernel_name: str = answer["name"]
-        """As the kernel calls it; numbered where other processes hold the same controller."""
+        """The kernel's name, with a number if other processes loaded the same controller."""
         self.link: int = answer["link"]
-        """The kernel's number of the registration."""
+        """The kernel's ID of the registration."""
         self.map: int = answer["map"]
-        """The kernel's number of the controller itself, which lasts as long as a socket uses it."""
+        """The kernel's ID of the controller, which exists as long as a socket uses it."""
 
     @property
     def pid(self) -> int:
-        """Number of the process that holds it."""
+        """ID of the holder process."""
         return self._process.popen.pid
 
     def verify(self) -> None:
-        """Raises HolderError where the process that held the controller has ended."""
+        """Raises HolderError if the holder process has exited."""
         status = self._process.popen.poll()
         if status is not None:
-            raise HolderError(
-                f"{self.kernel_name} is no longer in the kernel: the process that held it ended ({status})"
-            )
+            raise HolderError(f"{self.kernel_name} is no longer in the kernel: its holder exited ({status})")
 
     def close(self) -> None:
-        """Takes the controller back; sockets that use it keep it until they are closed."""
+        """Removes the controller; sockets that use it keep it until they are closed."""
         self._process.close()
 
     def __enter__(self) -> Self:
@@ -88,22 +86,22 @@ class Holder:
 
 
 class _Process:
-    """The compiled program, which answers with one line."""
+    """The compiled holder program, which answers with one line."""
 
     def __init__(self, command: list[str], keep: int | None = None) -> None:
-        self._complaints = tempfile.TemporaryFile()  # noqa: SIM115 - lives as long as the process, see close()
+        self._errors = tempfile.TemporaryFile()  # noqa: SIM115 - lives as long as the process, see close()
         try:
             self.popen = subprocess.Popen(
                 command,
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
-                stderr=self._complaints,
+                stderr=self._errors,
                 pass_fds=[] if keep is None else [keep],
-                # The terminal's Ctrl-C is for us: the controller stays while connections are being closed.
+                # Keeps the terminal's Ctrl-C away: the controller must stay until connections are closed.
                 start_new_session=True,
             )
         except OSError as error:
-            self._complaints.close()
+            self._errors.close()
             raise HolderError(f"{command[0]} cannot be started: {error.strerror}") from error
 
     def answer(self) -> dict[str, Any]:
@@ -117,12 +115,12 @@ class _Process:
         try:
             content: dict[str, Any] = json.loads(line)
         except ValueError:
-            content = {"error": "the process that holds it did not answer"}
+            content = {"error": "the holder process did not answer"}
         if "error" not in content:
             return content
-        self._complaints.seek(0)
-        said = _gist(self._complaints.read().decode(errors="replace"))
-        raise HolderError(f"{content['error']} ({said})" if said else content["error"])
+        self._errors.seek(0)
+        reason = _gist(self._errors.read().decode(errors="replace"))
+        raise HolderError(f"{content['error']} ({reason})" if reason else content["error"])
 
     def close(self) -> None:
         for pipe in (self.popen.stdin, self.popen.stdout):
@@ -134,7 +132,7 @@ class _Process:
         except subprocess.TimeoutExpired:
             self.popen.kill()
             self.popen.wait()
-        self._complaints.close()
+        self._errors.close()
 
     def __enter__(self) -> Self:
         return self
@@ -146,7 +144,7 @@ class _Process:
 
 
 def _gist(log: str) -> str:
-    """The one line that tells most: the verifier's last word, else what libbpf says last."""
+    """Returns the most informative line: the verifier's last one, else libbpf's last one."""
     lines = [line for line in log.splitlines() if line and not line.startswith(("processed ", "-- END "))]
     verifier = [line for line in lines if not line.startswith("libbpf: ")]
     return (verifier or lines or [""])[-1].removeprefix("libbpf: ")

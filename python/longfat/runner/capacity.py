@@ -1,4 +1,4 @@
-"""What this machine emulates, measured once a boot."""
+"""The capacity of this machine for emulated packets, measured once per boot."""
 
 from __future__ import annotations
 
@@ -20,28 +20,28 @@ _BOOT = Path("/proc/sys/kernel/random/boot_id")
 
 @dataclass(frozen=True)
 class MachineCapacity:
-    """What this machine holds."""
+    """Load and delay error of emulated packets."""
 
     packets_per_second: float
-    """The highest load over one link that was tried and held; 0 where none was."""
+    """Highest tested load over one link without excessive delay; 0 for none."""
     late_p99_s: float
-    """How late packets were at a light load, 99th percentile."""
+    """Delay error at a light load in s, 99th percentile."""
     is_busy: bool
-    """Whether the machine had other work meanwhile: then it may hold more."""
+    """Whether other programs loaded the machine meanwhile; then its capacity may be higher."""
 
 
 def machine_capacity() -> MachineCapacity | None:
-    """The capacity; None where nothing can be emulated.
+    """Returns the capacity, None if this machine cannot emulate networks.
 
-    It takes up to 5 s the first time after a boot. What a busy machine gives is not kept, nor what one gives
-    that was late at a light load: it had other work for a moment, and would be taken for slow until it boots.
+    The first call after a boot takes up to 5 s; later ones read a file. The result of a busy machine, or of
+    one with a large delay error at a light load, is not stored: it would count as slow until the next boot.
     """
     file, key = _file(), {"boot": _boot(), "version": _native.version()}
     with contextlib.suppress(OSError, ValueError, TypeError, KeyError):
         kept = json.loads(file.read_text(encoding="utf-8"))
         if kept.pop("key") == key:
             return MachineCapacity(**kept)
-    # A process of its own: it may have to enter a user namespace, for good.
+    # A separate process, because it may enter a user namespace permanently.
     done = subprocess.run(
         python_command("-c", _MEASURE),
         capture_output=True,

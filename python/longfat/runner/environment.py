@@ -1,4 +1,4 @@
-"""Where a run took place: what a reader needs to judge its numbers."""
+"""The environment of a run."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from longfat import _native
 
 
 def environment() -> dict[str, Any]:
-    """Version, kernel, CPU, cores, Python, date (UTC) and the command line of this process."""
+    """Returns version, kernel, CPU, cores, Python, date (UTC) and the command line of this process."""
     return {
         "longfat": _native.version(),
         "kernel": f"{platform.system()} {platform.release()}",
@@ -27,7 +27,7 @@ def environment() -> dict[str, Any]:
 
 
 def available_cores() -> int:
-    """The cores that this process may use, which in a container can be fewer than there are."""
+    """Returns the number of cores available to this process, which a container may limit."""
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1

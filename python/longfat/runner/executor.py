@@ -1,4 +1,4 @@
-"""The contract of a world's executor, and the one that keeps a pool of threads.
+"""The interface of a world's executor, and a base class with a pool of threads.
 
 A new world is a class with `submit`, `cancel` and `close` (most simply a `ThreadedExecutor` with its own
 `run`) and one line in `longfat.worlds`.
@@ -19,36 +19,36 @@ from longfat.worlds import WORLDS
 
 
 class CancelledTrialError(Exception):
-    """The trial was given up because the run is ending; it has no record."""
+    """The trial was cancelled; it has no record."""
 
 
 class Executor(Protocol):
-    """Runs trials of one world, several at once."""
+    """Runs trials of one world in parallel."""
 
     jobs: int
-    """How many trials run at once."""
+    """Number of parallel trials."""
 
     def submit(self, trial: Trial) -> Future[Record]:
-        """Starts a trial when its turn comes. The future raises CancelledTrialError after `cancel`."""
+        """Queues a trial. The future raises CancelledTrialError after `cancel`."""
 
     def forecast(self, trials: Sequence[Trial]) -> float | None:
-        """Seconds that so many trials will take; None where there is no saying before they run."""
+        """Returns the expected duration of all trials in s, None if unknown."""
 
     def unsupported(self, trials: Sequence[Trial]) -> list[str]:
-        """Trials that the world cannot run on this system, a line a reason; empty where it can run all."""
+        """Returns why this system cannot run some of the trials, one line for each reason."""
 
     def refusals(self, trials: Sequence[Trial]) -> list[str]:
-        """Why this machine does not hold some of these trials, a line each; empty where it does."""
+        """Returns why some trials exceed this machine's capacity, one line each."""
 
     def cancel(self) -> None:
-        """Gives up every trial that is waiting or running, soon."""
+        """Cancels all waiting and running trials."""
 
     def close(self) -> None:
-        """Waits for what is running and frees all that is held."""
+        """Waits for running trials and frees all resources."""
 
 
 class ThreadedExecutor(abc.ABC):
-    """Trials in a pool of threads, for worlds that wait or release the interpreter's lock."""
+    """Runs trials in a pool of threads, for worlds that wait or release the interpreter's lock."""
 
     def __init__(self, jobs: int) -> None:
         self.jobs = jobs
@@ -57,22 +57,22 @@ class ThreadedExecutor(abc.ABC):
 
     @abc.abstractmethod
     def run(self, trial: Trial) -> Record:
-        """Runs one trial in the calling thread. Raises CancelledTrialError once the run is given up."""
+        """Runs one trial in the calling thread. Raises CancelledTrialError after `cancel`."""
 
     def forecast(self, trials: Sequence[Trial]) -> float | None:  # noqa: ARG002 - a subclass may know
-        """No saying."""
+        """Returns None."""
         return None
 
     def unsupported(self, trials: Sequence[Trial]) -> list[str]:  # noqa: ARG002 - a subclass may know
-        """None."""
+        """Returns none."""
         return []
 
     def refusals(self, trials: Sequence[Trial]) -> list[str]:  # noqa: ARG002 - a subclass may know
-        """None."""
+        """Returns none."""
         return []
 
     def submit(self, trial: Trial) -> Future[Record]:
-        """Starts a trial when a thread is free."""
+        """Queues a trial for the next free thread."""
         return self._pool.submit(self._unless_cancelled, trial)
 
     def _unless_cancelled(self, trial: Trial) -> Record:
@@ -81,31 +81,31 @@ class ThreadedExecutor(abc.ABC):
         return self.run(trial)
 
     def cancel(self) -> None:
-        """Gives up what waits; a subclass also ends what runs."""
+        """Cancels waiting trials; a subclass also stops running ones."""
         self._cancelled.set()
 
     def close(self) -> None:
-        """Waits for the threads to end."""
+        """Waits for the threads."""
         self._pool.shutdown(wait=True, cancel_futures=True)
 
 
 def executor_of(world: str, jobs: int | None) -> Executor:
-    """The executor of a world; `jobs` None leaves the number to it."""
+    """Returns the executor of a world; with `jobs` None it chooses the number of parallel trials."""
     module, _, name = WORLDS[world].partition(":")
     made: Executor = getattr(importlib.import_module(module), name)(jobs)
     return made
 
 
 def record_from_json(text: str) -> Record:
-    """Reads the native part's record."""
+    """Returns the record in the native part's JSON text."""
     return record_of(json.loads(text))
 
 
 def record_of(content: Mapping[str, Any]) -> Record:
-    """The record that the native part tells."""
+    """Returns the record in the native part's JSON object."""
     metrics, error = content.get("metrics"), content.get("error")
     if metrics is None:
-        return Record(None, str(error or "the trial gave no record"))
-    # A metric that a trial has no value for (an RTT percentile without a sample) is null.
+        return Record(None, str(error or "the trial returned no record"))
+    # A metric without a value (an RTT percentile without samples) is null.
     measured = {name: float(value) for name, value in metrics.items() if value is not None}
     return Record(measured, None, content.get("flows") or ())

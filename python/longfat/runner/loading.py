@@ -1,4 +1,4 @@
-"""From records to results: of a run that has just ended, or of a folder that one has left."""
+"""Results from records: of a run that has just finished, or of an earlier run's folder."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ from longfat.study import Study, cells, load_study
 
 @dataclass(frozen=True)
 class Records:
-    """What a folder holds of a study's trials.
+    """The records of a study's trials in a folder.
 
-    `index` has one row a trial as planned: which cell it is of, what was swept there, and the key of its
-    record. `measured` are the records, as `RunResult.records` describes them.
+    `index` has one row for each planned trial: its cell, the values of the swept keys, and the key of its
+    record. `measured` has the records, as in `RunResult.records`.
     """
 
     index: pl.DataFrame
@@ -32,13 +32,13 @@ class Records:
 def read_records(
     study: Study, planned: Sequence[Cell], counts: Sequence[int], folder: Path, version: str
 ) -> Records:
-    """The records of the first `counts` trials of a study's cells: each part of the folder is read once."""
+    """Returns the records of the first `counts` trials of each cell; reads each part once."""
     found = store.read(folder)
-    # A study with a precision may have many more trials than were run.
+    # A study with a precision may plan many more trials than it ran.
     most = 1 + max(found["trial"].unique().to_list(), default=-1)
     index = _index(study, planned, [min(count, most) for count in counts], version)
     found = found.drop("version", "world", "protocol", "params", "trial", "seed")
-    # In the order of their names: which trial ends first, and so names the first of them, is chance.
+    # Sorted by name: their order in the parts depends on which trial finished first.
     metrics = sorted(set(found.columns) - {"key", "error"})
     measured = index.join(found, on="key", how="inner", maintain_order="left").select(
         *(name for name in index.columns if name != "key"), "error", *metrics
@@ -48,15 +48,15 @@ def read_records(
 
 @dataclass(frozen=True)
 class Flows:
-    """The flows of a run's trials, read from its folder when they are asked for: there may be millions."""
+    """The flows of a run's trials, read from its folder on request: there may be millions."""
 
     folder: Path
     index: pl.DataFrame
 
     def read(self, columns: Sequence[str] | None = None, cells: Sequence[int] | None = None) -> pl.DataFrame:
-        """One row a flow: the columns that say which trial it is, then what the trial says of it.
+        """Returns one row for each flow: columns that identify its trial, then those of the flow.
 
-        `columns` names some of the latter; `cells` some of the cells, by their numbers.
+        `columns` selects some of the latter, `cells` some cells by their numbers.
         """
         index = self.index if cells is None else self.index.filter(pl.col("cell").is_in(list(cells)))
         found = store.read_flows(self.folder, index["key"] if cells is not None else None, columns)
@@ -67,7 +67,7 @@ class Flows:
 
 
 def _index(study: Study, planned: Sequence[Cell], counts: Sequence[int], version: str) -> pl.DataFrame:
-    """One row a trial, cell by cell: which cell it is of, what was swept there, and the key of its record."""
+    """Returns one row for each trial, cell by cell: its cell, swept values and the key of its record."""
     cell = np.repeat(np.arange(len(planned)), counts)
     swept = list(dict.fromkeys(key for one in planned for key in one.params))
     by_cell: dict[str, list[str | None]] = {
@@ -96,7 +96,7 @@ def evaluate(
     *,
     quick: bool,
 ) -> RunResult:
-    """The whole result, with the verdicts on the study's claims."""
+    """Returns the whole result, with the verdicts on the study's claims."""
     from longfat.analysis.claims import judge
     from longfat.presentation.verdicts import verdict
 
@@ -113,14 +113,14 @@ def evaluate(
 
 
 def load_run(folder: str | Path) -> RunResult:
-    """The result of a run from its folder, complete or not, without running anything.
+    """Returns the result of a complete or interrupted run from its folder.
 
-    Raises ValueError where the folder is no run's.
+    Raises ValueError for a folder without a run.
 
     >>> load_run("no-such-folder")
     Traceback (most recent call last):
     ...
-    longfat.runner.store.FolderError: no-such-folder: is no run's folder: there is no run.json in it
+    longfat.runner.store.FolderError: no-such-folder: is not the folder of a run: it has no run.json
     """
     from longfat.analysis.statistics import summarise
 
@@ -129,7 +129,7 @@ def load_run(folder: str | Path) -> RunResult:
     study = load_study(folder / store.STUDY_FILE, name=str(about.get("study")), checked=True)
     study._cuts = list(about.get("cuts", []))
     planned = cells(study)
-    # The version that measured, not the one that reads: keys hold it.
+    # Keys contain the version that measured, which may differ from this one.
     version = str(about.get("longfat"))
     counts = [study.most_trials_in(cell.world) for cell in planned]
     records = read_records(study, planned, counts, folder, version)

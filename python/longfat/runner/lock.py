@@ -1,4 +1,4 @@
-"""One run a folder: a lock that the system releases when its holder dies, however it dies."""
+"""A lock on a run's folder, which the system releases when its process ends in any way."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ NAME = ".lock"
 
 
 class FolderBusyError(ValueError):
-    """Another process is running a study in this folder."""
+    """Another process runs a study in this folder."""
 
 
 def acquire(folder: Path) -> BinaryIO:
     """Locks a folder for as long as the returned file stays open.
 
-    Raises FolderBusyError, naming the process, where another one holds it, and OSError where it cannot be
-    written.
+    Raises FolderBusyError, with the process ID, if another process holds the lock, and OSError if the
+    folder is not writable.
     """
     file = (folder / NAME).open("a+b")
     try:
@@ -29,7 +29,7 @@ def acquire(folder: Path) -> BinaryIO:
         file.close()
         who = f" (process {holder})" if holder.isdigit() else ""
         raise FolderBusyError(
-            f"{folder}: another run is using this folder{who}: wait for it or choose --out"
+            f"{folder}: another run uses this folder{who}: wait for it, or choose another --out"
         ) from None
     try:
         # Unbuffered, so that closing the file after an error writes nothing.

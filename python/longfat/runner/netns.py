@@ -1,7 +1,7 @@
-"""The world `netns`: wall time, and hosts that are network namespaces with the real Linux stack.
+"""The world `netns`: wall time, with network namespaces as hosts and Linux's TCP/IP.
 
-Each trial is a process of its own that makes namespaces, devices and the emulated links between them. All of
-it is held by that process's file descriptors, so nothing outlives it, however it dies.
+Each trial is a separate process that creates namespaces, devices and the emulated links between them. They
+exist as long as the process's file descriptors, so nothing outlives it.
 """
 
 from __future__ import annotations
@@ -21,36 +21,36 @@ from longfat.runner.trial import Record, Trial
 from longfat.study.vocabulary import canonical
 
 MOST_JOBS = 4
-"""Trials at once, unless said: each has kernels and an emulator that must wake up in time."""
+"""Default number of parallel trials: the emulator of each must wake up in time."""
 PACKETS_PER_CORE = 6_000
-"""Packets a second that trials at once may offer for each core where the machine was not measured."""
+"""Total load of parallel trials for each core, in packets/s, if the capacity is unknown."""
 SHARE = 1 / 16
-"""The part of what the machine emulates that trials at once may offer: beyond, they disturb each other."""
+"""Total load of parallel trials as a share of the capacity: above it, they disturb each other."""
 ACKNOWLEDGED = 1.5
-"""Packets of a flow over those of its sender: a receiver acknowledges every second one."""
-# What Linux calls controllers that are there, under another name than a study's.
+"""Packets of a flow per packet of its sender: a receiver acknowledges every second one."""
+# Linux's names of controllers, if they differ from a study's.
 _OTHER_NAMES = {"bbr1": "bbr"}
 
 
 class Netns(ProcessExecutor):
-    """Runs each trial in a process with namespaces of its own."""
+    """Runs each trial in a process with its own namespaces."""
 
     def __init__(self, jobs: int | None = None) -> None:
         super().__init__(jobs or min(MOST_JOBS, 2 * available_cores()), PACKETS_PER_CORE)
-        # Controllers that the kernel was given are held as long as this executor lives.
-        self._held = contextlib.ExitStack()
+        # Controllers loaded into the kernel stay there until `close`.
+        self._loaded = contextlib.ExitStack()
         self._names: dict[str, str] = {}
 
     def measure(self, spec: dict[str, Any], timeout: float) -> Record:
-        """What the trial's process tells; what this machine cannot do is the record's error."""
+        """Returns the record of the trial's process; its error may be a missing requirement."""
         return record_of(self._answer(spec, timeout))
 
-    def trace(self, spec: dict[str, Any], asked: dict[str, Any], timeout: float) -> dict[str, Any]:
-        """One trial's record with what was traced; `asked` are the arguments of `emulate_traced`.
+    def trace(self, spec: dict[str, Any], options: dict[str, Any], timeout: float) -> dict[str, Any]:
+        """Returns one trial's record with its trace; `options` are the arguments of `emulate_traced`.
 
-        Raises EndpointError where the trial cannot be run here.
+        Raises EndpointError if the trial cannot run here.
         """
-        answer = self._answer(spec, timeout, asked)
+        answer = self._answer(spec, timeout, options)
         if "events" not in answer:
             raise EndpointError(str(answer["error"]))
         return answer
@@ -67,7 +67,7 @@ class Netns(ProcessExecutor):
             return endpoint.answer(timeout)
 
     def unsupported(self, trials: Sequence[Trial]) -> list[str]:
-        """The trials that this kernel cannot be asked for, by reason, each with the first one's cell."""
+        """Returns why this kernel cannot run some trials, each reason with its first cell."""
         found: dict[str, list[Trial]] = {}
         for trial in {id(trial.cell): trial for trial in trials}.values():
             try:
@@ -80,9 +80,9 @@ class Netns(ProcessExecutor):
         ]
 
     def refusals(self, trials: Sequence[Trial]) -> list[str]:
-        """The trials that are expected to send more packets than this machine emulates, the worst one named.
+        """Returns a line if trials would send more packets than this machine emulates, with the worst one.
 
-        A machine that is busy while it is measured is no reason.
+        A capacity measured on a busy machine does not count.
         """
         found = machine_capacity()
         if found is None or not found.packets_per_second:
@@ -100,35 +100,35 @@ class Netns(ProcessExecutor):
         return [f"too many packets: {expected}, and this machine emulates {found.packets_per_second:,.0f}"]
 
     def _kernel_names(self, spec: dict[str, Any]) -> dict[str, str]:
-        """What the kernel calls the controllers of a trial; ControllerUnavailableError where it has none."""
-        return {key: self._kernel_name(key, asked) for key, asked in controllers(spec).items()}
+        """Returns the kernel's names of a trial's controllers. Raises ControllerUnavailableError."""
+        return {key: self._kernel_name(key, one) for key, one in controllers(spec).items()}
 
-    def _kernel_name(self, key: str, asked: Asked) -> str:
-        """What the kernel calls a controller; Vegas is given to a kernel that has none like it."""
+    def _kernel_name(self, key: str, requested: KernelController) -> str:
+        """Returns the kernel's name of a controller; loads Vegas into a kernel without one like it."""
         with self._guard:
             if key not in self._names:
-                own = _OTHER_NAMES.get(asked.name, asked.name)
-                # Whoever set up this machine may have given the kernel's own Vegas other thresholds.
-                if PARAMETERS.get(asked.name) or (asked.name in PARAMETERS and own not in listed()):
-                    own = self._held.enter_context(ensure(asked.name, asked.parameters)).kernel_name
+                own = _OTHER_NAMES.get(requested.name, requested.name)
+                # The administrator may have changed the thresholds of the kernel's own Vegas.
+                if PARAMETERS.get(requested.name) or (requested.name in PARAMETERS and own not in listed()):
+                    own = self._loaded.enter_context(ensure(requested.name, requested.parameters)).kernel_name
                 self._names[key] = own
             return self._names[key]
 
     def close(self) -> None:
-        """Waits for the threads to end, and takes back what the kernel was given."""
+        """Waits for the threads, and removes loaded controllers from the kernel."""
         super().close()
-        self._held.close()
+        self._loaded.close()
 
 
-class Asked(NamedTuple):
-    """A controller as a study asks a kernel for it: its name, and what a kernel can be told of it."""
+class KernelController(NamedTuple):
+    """A controller that a study requires of the kernel: its name, and parameters that the kernel has."""
 
     name: str
     parameters: dict[str, int]
 
 
-def controllers(spec: dict[str, Any]) -> dict[str, Asked]:
-    """The congestion controllers that a trial names for TCP, by the name and parameters in a line.
+def controllers(spec: dict[str, Any]) -> dict[str, KernelController]:
+    """Returns the congestion controllers of a trial's TCP flows, by name and parameters as one line.
 
     >>> vegas = {"kind": "vegas", "beta": 6, "alpha": 3}
     >>> traffic = [{"name": "rival", "protocol": {"kind": "tcp", "congestion": vegas}}]
@@ -138,7 +138,7 @@ def controllers(spec: dict[str, Any]) -> dict[str, Asked]:
     found = {}
     for protocol in [spec["protocol"], *(one["protocol"] for one in spec.get("traffic", []))]:
         congestion = protocol.get("congestion")
-        # Longfat's own TCP asks the kernel for nothing.
+        # Longfat's own TCP needs no controller of the kernel.
         by_kernel = protocol.get("kind") in {"tcp", "mptcp"} and protocol.get("stack") != "longfat"
         if not by_kernel or congestion is None:
             continue
@@ -149,5 +149,5 @@ def controllers(spec: dict[str, Any]) -> dict[str, Asked]:
         known = PARAMETERS.get(name, {})
         parameters = {key: int(given[key]) for key in sorted(known) if given.get(key) is not None}
         key = " ".join([name, *(f"{key}={value}" for key, value in parameters.items())])
-        found[key] = Asked(name, parameters)
+        found[key] = KernelController(name, parameters)
     return found

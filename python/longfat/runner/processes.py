@@ -1,6 +1,6 @@
-"""Worlds on wall time: trials run in processes of their own, as many at once as the machine's load allows.
+"""Worlds in wall time: trials run in separate processes, in parallel as far as the machine's load allows.
 
-The processes end when their standard input closes, so none outlives this one, however it dies.
+The processes exit when their standard input closes, so none outlives this one.
 """
 
 from __future__ import annotations
@@ -24,23 +24,23 @@ from longfat.study.vocabulary import canonical
 
 START_TIMEOUT_S = 20.0
 STOP_TIMEOUT_S = 2.0
-# A trial may take this many times what the simulator expects, and this much more: beyond it, it hangs.
+# Longest duration of a trial: this multiple of the simulated one, plus this many seconds.
 PATIENCE_FACTOR = 4.0
 PATIENCE_S = 60.0
 UNKNOWN_PATIENCE_S = 600.0
 
 
 class EndpointError(Exception):
-    """A process of the trial did not do its part; the text is the trial's error."""
+    """A process of a trial failed; the text is the trial's error."""
 
 
 class Endpoint:
-    """One process of a trial. Close it in any case: that ends the process."""
+    """One process of a trial. `close` stops it."""
 
     def __init__(self, role: str) -> None:
         self.role = role
         self._errors = tempfile.TemporaryFile()  # noqa: SIM115 - lives as long as the process, see close()
-        # A session of its own keeps the terminal's Ctrl-C from it: what becomes of a trial is decided here.
+        # A separate session keeps the terminal's Ctrl-C away: this process decides when a trial stops.
         self.process = subprocess.Popen(
             python_command("-m", "longfat._endpoint", role),
             stdin=subprocess.PIPE,
@@ -57,22 +57,22 @@ class Endpoint:
         names: dict[str, str] | None = None,
         trace: dict[str, Any] | None = None,
     ) -> None:
-        """Tells the process its part.
+        """Sends the process its request.
 
-        `emulate` is told what the kernel calls congestion controllers, and what to trace, as the arguments of
-        `emulate_traced`.
+        `names` (the kernel's names of congestion controllers) and `trace` (the arguments of `emulate_traced`)
+        are for the role `emulate`.
         """
         assert self.process.stdin is not None
-        with contextlib.suppress(BrokenPipeError):  # it has ended already: answer() says how
+        with contextlib.suppress(BrokenPipeError):  # it has exited: answer() reports how
             self.process.stdin.write(
                 json.dumps({"spec": spec, "to": to, "names": names or {}, "trace": trace}).encode() + b"\n"
             )
             self.process.stdin.flush()
 
     def answer(self, timeout: float) -> dict[str, Any]:
-        """The one line that the process answers; EndpointError where there is none in time."""
+        """Returns the answer, one line. Raises EndpointError if there is none within `timeout` s."""
         assert self.process.stdout is not None
-        # Ending the process ends the wait, on every system.
+        # Killing the process stops the wait, on every system.
         timer = threading.Timer(timeout, self._give_up)
         timer.start()
         try:
@@ -92,12 +92,10 @@ class Endpoint:
         self.process.kill()
 
     def listening(self) -> str:
-        """The address that the process receives at."""
+        """Returns the address at which the process receives."""
         answer = self.answer(START_TIMEOUT_S)
         if "listening" not in answer:
-            raise EndpointError(
-                f"the {self.role} process: {answer.get('error', 'did not say where it listens')}"
-            )
+            raise EndpointError(f"the {self.role} process: {answer.get('error', 'reported no address')}")
         return str(answer["listening"])
 
     def _how_it_ended(self) -> str:
@@ -111,7 +109,7 @@ class Endpoint:
         return f"the {self.role} process ended ({how})" + (f": {lines[-1]}" if lines else "")
 
     def close(self) -> None:
-        """Ends the process, by force where it does not follow."""
+        """Stops the process, after 2 s by SIGKILL."""
         assert self.process.stdin is not None
         assert self.process.stdout is not None
         with contextlib.suppress(BrokenPipeError):
@@ -126,7 +124,7 @@ class Endpoint:
 
 
 class ProcessExecutor(ThreadedExecutor):
-    """Runs trials in processes, as many at once as `jobs` and the load allow; a subclass says in which."""
+    """Runs trials in processes chosen by a subclass, in parallel as far as `jobs` and the load allow."""
 
     def __init__(self, jobs: int, packets_per_core: int) -> None:
         super().__init__(jobs)
@@ -137,15 +135,15 @@ class ProcessExecutor(ThreadedExecutor):
         self._guard = threading.Lock()
 
     def limit_load(self, packets_per_second: float) -> None:
-        """Lets trials at once offer so much, in the place of what was guessed."""
+        """Sets the total load of parallel trials, instead of the default per core."""
         self._budget.limit = packets_per_second
 
     @abc.abstractmethod
     def measure(self, spec: dict[str, Any], timeout: float) -> Record:
-        """Runs one trial in `endpoint`s; raises EndpointError where one fails."""
+        """Runs one trial in `endpoint`s. Raises EndpointError if one fails."""
 
     def forecast(self, trials: Sequence[Trial]) -> float | None:
-        """From what the simulator expects of each: shared among the jobs, or as the load allows."""
+        """Returns the duration from simulated trials: divided by the jobs, or as the load allows."""
         expected = [self._expect(trial) for trial in trials]
         packets = sum(seconds * rate for seconds, rate in expected)
         longest = max((seconds for seconds, _ in expected), default=0.0)
@@ -153,7 +151,7 @@ class ProcessExecutor(ThreadedExecutor):
         return max(longest, shared, packets / self._budget.limit)
 
     def run(self, trial: Trial) -> Record:
-        """Runs one trial in real time; a process that fails gives a failed record."""
+        """Runs one trial in wall time. The failure of a process is the record's error."""
         seconds, packets_per_second = self._expect(trial)
         timeout = seconds * PATIENCE_FACTOR + PATIENCE_S if seconds else UNKNOWN_PATIENCE_S
         with self._budget.share(packets_per_second):
@@ -164,13 +162,13 @@ class ProcessExecutor(ThreadedExecutor):
             except EndpointError as error:
                 record = Record(None, str(error))
         if self._cancelled.is_set():
-            # Its processes were ended under it: what it says is not the path's doing.
+            # Its processes were killed, so the record does not describe the path.
             raise CancelledTrialError
         return record
 
     @contextlib.contextmanager
     def endpoint(self, role: str) -> Iterator[Endpoint]:
-        """A process that plays this role; it is ended in any case, and at once where the run is cancelled."""
+        """Yields a process with this role, which stops with the context, or when the run is cancelled."""
         endpoint = Endpoint(role)
         with self._guard:
             self._running.add(endpoint)
@@ -184,7 +182,7 @@ class ProcessExecutor(ThreadedExecutor):
             endpoint.close()
 
     def _expect(self, trial: Trial) -> tuple[float, float]:
-        """Seconds and packets a second that the simulator expects; zeros where it expects failure."""
+        """Returns duration in s and packets/s by simulation; zeros if the simulated trial fails."""
         name = canonical(trial.cell.spec)
         if name not in self._expected:
             try:
@@ -198,13 +196,13 @@ class ProcessExecutor(ThreadedExecutor):
             workload = trial.spec["workload"]
             duration = _seconds(workload, "duration")
             seconds = duration or metrics.get("completion_s", 0.0)
-            # Packets are counted after the warm-up alone.
+            # Packets are counted after the warm-up only.
             span = seconds - _seconds(workload, "warm_up")
             self._expected[name] = (seconds, metrics.get("packets_sent", 0.0) / span if span > 0 else 0.0)
         return self._expected[name]
 
     def cancel(self) -> None:
-        """Ends every process, which ends the trials."""
+        """Kills every process, which stops the trials."""
         super().cancel()
         self._cancel.cancel()
         self._budget.open()
@@ -218,19 +216,19 @@ def _seconds(workload: dict[str, Any], key: str) -> float:
 
 
 class LoadBudget:
-    """Lets trials run at once while their loads sum to no more than a limit; one alone may exceed it."""
+    """Limits the total load of parallel trials; a single trial may exceed the limit."""
 
     def __init__(self, limit: float) -> None:
         self.limit = limit
         self._load = 0.0
         self._open = False
         self._changed = threading.Condition()
-        # Whoever waits for room keeps later, lighter trials from overtaking it for ever.
+        # A waiting trial blocks later, lighter ones, which could delay it forever.
         self._turnstile = threading.Lock()
 
     @contextlib.contextmanager
     def share(self, load: float) -> Iterator[None]:
-        """Waits for room, then holds it."""
+        """Waits until a load fits, and reserves it for the context."""
         with self._turnstile, self._changed:
             self._changed.wait_for(lambda: self._open or self._load == 0 or self._load + load <= self.limit)
             self._load += load
@@ -238,12 +236,12 @@ class LoadBudget:
             yield
         finally:
             with self._changed:
-                # Sums of floats leave a tail that would never again be "no load".
+                # Rounding errors must not keep the load above 0 forever.
                 self._load = max(0.0, self._load - load) if self._load - load > 1e-6 else 0.0
                 self._changed.notify_all()
 
     def open(self) -> None:
-        """Lets everyone through: the run is ending."""
+        """Admits all trials, because the run stops."""
         with self._changed:
             self._open = True
             self._changed.notify_all()

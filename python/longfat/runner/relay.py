@@ -1,7 +1,7 @@
-"""The world `relay`: wall time, real UDP sockets on loopback, and three real processes a trial.
+"""The world `relay`: wall time and UDP sockets on loopback.
 
-The receiver, the relay (the network between the two) and the sender are separate processes, as they would be
-on three hosts.
+The receiver, the relay (the network between the two) and the sender of a trial are separate processes, as on
+three hosts.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ from longfat.runner.trial import Record
 
 JOBS_PER_CORE = 16
 MOST_JOBS = 64
-"""Trials at once, unless said: they mostly wait for their path to deliver."""
+"""Default number of parallel trials: most of the time they wait for their path."""
 PACKETS_PER_CORE = 2_500
-"""Packets a second that trials at once may offer for each core: beyond, they disturb each other."""
+"""Total load of parallel trials for each core, in packets/s: above it, they disturb each other."""
 
 
 class Relay(ProcessExecutor):
@@ -28,7 +28,7 @@ class Relay(ProcessExecutor):
         super().__init__(jobs or min(MOST_JOBS, JOBS_PER_CORE * available_cores()), PACKETS_PER_CORE)
 
     def measure(self, spec: dict[str, Any], timeout: float) -> Record:
-        """What the sender tells, once receiver and relay listen."""
+        """Starts the sender once receiver and relay listen, and returns its record."""
         with contextlib.ExitStack() as stack:
             receiver, relay, sender = (
                 stack.enter_context(self.endpoint(role)) for role in ("receive", "relay", "send")

@@ -1,4 +1,4 @@
-"""Runs a study: plans its trials, skips those whose records are there, and sums up what was measured."""
+"""Runs a study: plans its trials, skips those with a record, and summarises the records."""
 
 from __future__ import annotations
 
@@ -21,28 +21,28 @@ from longfat.study import Study, cells, units
 from longfat.study.claims import MIN_TRIALS
 
 QUEUE_PER_JOB = 4
-"""Trials handed over ahead for each job, so that none waits for the next one."""
+"""Trials submitted ahead for each job, so that no job waits."""
 LARGE_RUN = 200_000
-"""Trials from which on reading their records takes seconds."""
+"""Number of trials whose records take seconds to read."""
 RUNS = Path("runs")
 
 
 class Interrupted(KeyboardInterrupt):
-    """The run was stopped by Ctrl-C; what was measured is kept. Its text says how to go on."""
+    """Ctrl-C stopped the run; its records are kept. The text describes how to resume."""
 
 
 class MachineTooSlowError(OSError):
-    """A world on wall time would not be as asked on this machine. Its text is one line a reason."""
+    """Trials in wall time exceed this machine's capacity. The text has one line for each reason."""
 
     def __init__(self, world: str, refusals: Sequence[str]) -> None:
         lines = [f"world {world}: {line}" for line in refusals]
         super().__init__(
-            "\n".join([*lines, "longfat check measures the paths; --force runs it all the same"])
+            "\n".join([*lines, "longfat check measures the paths; --force runs the trials anyway"])
         )
 
 
 class UnsupportedTrialsError(OSError):
-    """A world cannot run some trials on this system. Its text is one line a reason."""
+    """A world cannot run some trials on this system. The text has one line for each reason."""
 
     def __init__(self, world: str, reasons: Sequence[str]) -> None:
         lines = [f"world {world}: {line}" for line in reasons]
@@ -50,7 +50,7 @@ class UnsupportedTrialsError(OSError):
 
 
 def default_folder(study: Study, *, quick: bool) -> Path:
-    """`runs/` and the study's name; a quick run has a folder of its own."""
+    """Returns `runs/` and the study's name, with a suffix for a quick run."""
     return RUNS / (f"{study.name}-quick" if quick else study.name)
 
 
@@ -64,22 +64,21 @@ def run_study(
     reporter: Reporter | None = None,
     force: bool = False,
 ) -> RunResult:
-    """Runs every trial of a study that has no record yet, and gives the result of all.
+    """Runs every trial of a study without a record, and returns the result of all trials.
 
     Args:
-        study: The study, checked (`load_study`).
-        folder: The run's own folder; `default_folder` where None.
-        jobs: Trials at once; None leaves it to each world.
+        study: The checked study (`load_study`).
+        folder: Folder of the run; None for `default_folder`.
+        jobs: Number of parallel trials; None for each world's default.
         fresh: Removes the study's records first.
-        quick: Whether the study was made quick; kept with the run, and said in its report.
-        reporter: Is told of the progress.
-        force: Runs also what this machine does not hold, and lets trials fail that it cannot run.
+        quick: Whether the study was shortened by `--quick`; stored with the run.
+        reporter: Shows the progress; None for no progress.
+        force: Also runs trials above this machine's capacity; unsupported trials fail.
 
     Raises:
-        Interrupted: on Ctrl-C, after what is done was written.
-        ValueError: where the folder is another study's, or in use, or a trial's network or hosts are wrong.
-        OSError: where the folder cannot be written, or the machine cannot run or does not hold a world's
-            trials.
+        Interrupted: on Ctrl-C, after the finished records were written.
+        ValueError: for another study's folder, one in use, or a mistake in a trial's network or hosts.
+        OSError: if the folder is not writable, or the machine cannot run some trials.
     """
     folder = folder or default_folder(study, quick=quick)
     reporter = reporter or Reporter()
@@ -105,12 +104,12 @@ def run_study(
 
 
 def _undecidable(study: Study) -> Iterator[str]:
-    """Worlds with too few trials to decide any claim, a line each; known before the first trial runs."""
+    """Yields a line for each world with too few trials to decide claims, before the first trial runs."""
     for world in study.worlds if study.claims else ():
         trials = study.trials_in(world)
         if trials < MIN_TRIALS:
             what = "one trial" if trials == 1 else f"{trials} trials"
-            yield f"{world}: {what} a cell cannot decide claims: at least {MIN_TRIALS} are needed (--repeats)"
+            yield f"{world}: {what} per cell cannot decide claims: at least {MIN_TRIALS} required (--repeats)"
 
 
 def _measure(
@@ -123,14 +122,14 @@ def _measure(
     *,
     force: bool,
 ) -> tuple[loading.Records, list[CellResult]]:
-    """Runs the missing ones of `counts` trials a cell, world after world; gives records and results."""
+    """Runs the missing trials, world by world, up to `counts` per cell; returns records and results."""
     from longfat.analysis.statistics import summarise
 
     wanted = {trial.key: trial for _, trial in plan(planned, counts, study.seed, store.version)}
     missing = [trial for key, trial in wanted.items() if key not in store.keys]
     _check(missing)
-    with contextlib.ExitStack() as held:
-        executors = _executors(study, missing, jobs, held, reporter, force=force)
+    with contextlib.ExitStack() as stack:
+        executors = _executors(study, missing, jobs, stack, reporter, force=force)
         _run_worlds(study, wanted, executors, store, reporter, force=force)
     if sum(counts) >= LARGE_RUN:
         reporter.note(f"reading the records of {sum(counts):,} trials")
@@ -139,7 +138,7 @@ def _measure(
 
 
 def _check(trials: Sequence[Trial]) -> None:
-    """Raises ValueError, with the cell, for a trial whose network or hosts are wrong."""
+    """Raises ValueError, with the cell, for a mistake in a trial's network or hosts."""
     for trial in {id(trial.cell): trial for trial in trials}.values():
         try:
             _native.check_trial(trial.spec_json)
@@ -151,18 +150,18 @@ def _executors(
     study: Study,
     missing: Sequence[Trial],
     jobs: int | None,
-    held: contextlib.ExitStack,
+    stack: contextlib.ExitStack,
     reporter: Reporter,
     *,
     force: bool,
 ) -> dict[str, Executor]:
-    """The executors of the worlds that have trials to run, all of which they can run unless forced."""
+    """Returns the executors of worlds with trials to run. Raises UnsupportedTrialsError unless forced."""
     executors = {}
     for world in study.worlds:
         if not (todo := [trial for trial in missing if trial.cell.world == world]):
             continue
         executor = executor_of(world, jobs)
-        held.callback(executor.close)
+        stack.callback(executor.close)
         executors[world] = executor
         if reasons := executor.unsupported(todo):
             if not force:
@@ -201,7 +200,7 @@ def _run_worlds(
         except KeyboardInterrupt:
             reporter.finish()
             raise Interrupted(
-                f"stopped; {store.folder} keeps what is done: run the same command again to go on"
+                f"stopped; {store.folder} has the finished trials: run the same command again to resume"
             ) from None
         finally:
             reporter.finish()
@@ -247,14 +246,14 @@ def _outcome(trial: Trial, future: Future[Record]) -> Record:
     try:
         return future.result()
     except ValueError as error:
-        # Sections, networks and hosts were checked; only contradictions between sections are found this late.
+        # Sections, networks and hosts were checked; only contradictions between sections appear this late.
         raise ValueError(f"{trial.place}: {error}") from None
 
 
 def _keep_finished(
     running: dict[Future[Record], Trial], finished: queue.SimpleQueue[Future[Record]], store: Store
 ) -> None:
-    """Takes what was finished before the run was given up."""
+    """Stores the trials that finished before the run stopped."""
     while True:
         try:
             future = finished.get_nowait()
@@ -265,7 +264,7 @@ def _keep_finished(
 
 
 def _more_repeats(study: Study, results: Sequence[CellResult], counts: Sequence[int]) -> list[int]:
-    """How many trials each cell should have, from the interval that it has now."""
+    """Returns how many trials each cell needs for the precision, from its current interval."""
     if study.precision is None:
         return list(counts)
     from longfat.analysis import grid
@@ -279,7 +278,7 @@ def _more_repeats(study: Study, results: Sequence[CellResult], counts: Sequence[
 
 
 def _repeats_for(result: CellResult, metric: str, count: int, target: float, most: int) -> int:
-    """An interval narrows with the root of the trials; doubled at most, since it is an estimate."""
+    """Returns the trials that one cell needs, at most twice as many: widths shrink with their root."""
     interval = result.metrics.get(metric)
     if interval is None or count >= most:
         return count

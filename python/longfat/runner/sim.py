@@ -1,4 +1,4 @@
-"""The world `sim`: virtual time, one thread a core."""
+"""The world `sim`: virtual time, one thread per core."""
 
 from __future__ import annotations
 
@@ -9,20 +9,20 @@ from longfat.runner.trial import Record, Trial
 
 
 class Simulation(ThreadedExecutor):
-    """Runs trials in the native simulator, which lets go of the interpreter's lock."""
+    """Runs trials in the native simulator, which releases the interpreter's lock."""
 
     def __init__(self, jobs: int | None = None) -> None:
         super().__init__(jobs or available_cores())
         self._cancel = _native.Cancel()
 
     def run(self, trial: Trial) -> Record:
-        """A pure function of the trial's specification."""
+        """Returns the record, a pure function of the trial's specification."""
         try:
             return record_from_json(_native.simulate(trial.spec_json, self._cancel))
         except _native.Cancelled:
             raise CancelledTrialError from None
 
     def cancel(self) -> None:
-        """Ends running simulations at their next look at the flag."""
+        """Stops running simulations, which check a flag regularly."""
         super().cancel()
         self._cancel.cancel()

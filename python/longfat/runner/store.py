@@ -1,15 +1,15 @@
 """The records of a run: Parquet parts, each written whole and renamed into place.
 
     runs/arq/loss/
-        run.json             whose records these are, and where they were measured
+        run.json             the study's name and the environment
         study.toml           the study as run
         records/part-00001.parquet ...
         records/flows-00001.parquet ...    a row for each flow of the trials in the part of the same number
         report.html
 
-A record is found by its trial's key alone, so a part is never changed once it is there: killed at any moment,
-a run leaves whole parts, and at most one temporary file that the next run removes. The flows of a part are
-written before it, so that no record is without them.
+Trials have unique keys, so a part never changes after it is written: a run that is killed leaves complete
+parts and at most one temporary file, which the next run removes. The flows of a part are written before it,
+so that no record lacks them.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ _COLUMNS = {
 
 
 class FolderError(ValueError):
-    """A folder that holds something else than this study's records; its text is one line."""
+    """A folder with other contents than this study's records. The text is one line."""
 
 
 class Store:
@@ -66,7 +66,7 @@ class Store:
         self.keys: set[str] = {key for part in parts(folder) for key in _whole(part, ["key"])["key"]}
 
     def describe(self, study: Study, environment: dict[str, Any], *, quick: bool) -> None:
-        """Writes what the folder is: first of all, so that a later run knows it."""
+        """Writes the description of the run, before its first record."""
         about = {
             "longfat": self.version,
             "study": study.name,
@@ -79,29 +79,29 @@ class Store:
         self._records.mkdir(exist_ok=True)
 
     def add(self, trial: Trial, record: Record) -> None:
-        """Keeps a record; it is on disk after the next `flush`."""
+        """Adds a record, which the next `flush` writes."""
         if trial.key not in self.keys:
             self.keys.add(trial.key)
             self._buffer.append((trial, record))
 
     def flush_if_due(self) -> None:
-        """Flushes now and then: a kill costs a quarter second or a fiftieth of the run; parts stay few."""
+        """Flushes every 0.25 s, or every 2 % of a long run, which keeps the number of parts small."""
         now = time.monotonic()
         if self._buffer and now - self._flushed >= max(0.25, (now - self._started) / 50):
             self.flush()
 
     def flush(self) -> None:
-        """Writes what was added since the last time as one part. Raises OSError, losing nothing on disk."""
+        """Writes the added records as one part. Raises OSError; earlier parts stay intact."""
         if not self._buffer:
             return
-        told = [(trial.key, record.flows) for trial, record in self._buffer if record.flows]
+        with_flows = [(trial.key, record.flows) for trial, record in self._buffer if record.flows]
         flows = f"flows-{self._next:05}"
-        if told:
-            self._write(flows, _flows(told))
+        if with_flows:
+            self._write(flows, _flows(with_flows))
         try:
             self._write(f"part-{self._next:05}", _frame(self._buffer, self.version))
         except OSError:
-            # On a full disk, flows without records only take room.
+            # On a full disk, remove flows without records.
             with contextlib.suppress(OSError):
                 self._place(flows).unlink(missing_ok=True)
             raise
@@ -120,11 +120,11 @@ class Store:
 
 @contextlib.contextmanager
 def open_store(folder: Path, study: str, version: str, *, fresh: bool) -> Iterator[Store]:
-    """Opens a run's folder, creating it where there is none, and holds its lock.
+    """Opens a run's folder, or creates it, and locks it.
 
-    Raises FolderError where the folder holds something else than records of this study, FolderBusyError
-    where another run uses it, OSError where it cannot be written. A folder that was made for the run and
-    holds no record is removed after an error. `fresh` removes the study's own records.
+    Raises FolderError if the folder has other contents than this study's records, FolderBusyError if another
+    run uses it, OSError if it is not writable. After an error, a new folder without records is removed.
+    `fresh` removes the study's records.
     """
     _refuse_foreign(folder, study)
     is_new = not folder.exists()
@@ -149,45 +149,45 @@ def _refuse_foreign(folder: Path, study: str) -> None:
     if not folder.exists():
         return
     if not folder.is_dir():
-        raise FolderError(f"{folder}: is a file: --out names the folder of a run")
+        raise FolderError(f"{folder}: is a file: --out must be a folder")
     about = folder / RUN_FILE
     if about.is_file():
         owner = describe(folder).get("study")
         if owner != study:
             raise FolderError(
-                f'{folder}: holds the records of the study "{owner}", not of "{study}": choose another --out'
+                f'{folder}: has records of the study "{owner}", not of "{study}": choose another --out'
             )
         return
     strangers = sorted(entry.name for entry in folder.iterdir() if not _ours(entry))
     if strangers:
         raise FolderError(
-            f'{folder}: holds "{strangers[0]}" and is no run\'s folder: choose a new or empty one with --out'
+            f'{folder}: has "{strangers[0]}" and is not the folder of a run: choose an empty one with --out'
         )
 
 
 def _ours(entry: Path) -> bool:
-    """What may lie in a folder before its run.json: our lock, our leftovers, other runs' folders."""
+    """Returns whether an entry may precede run.json: the lock, temporary files, folders of other runs."""
     if entry.is_dir():
         return (entry / RUN_FILE).is_file() or all(_ours(inner) for inner in entry.iterdir())
     return entry.name == lock.NAME or (entry.name.startswith(".") and entry.name.endswith(TEMPORARY))
 
 
 def describe(folder: Path) -> dict[str, Any]:
-    """What a run's folder says of itself; FolderError where it is none."""
+    """Returns the description of a run's folder. Raises FolderError for any other folder."""
     about = folder / RUN_FILE
     try:
         content = json.loads(about.read_text(encoding="utf-8"))
     except FileNotFoundError:
-        raise FolderError(f"{folder}: is no run's folder: there is no {RUN_FILE} in it") from None
+        raise FolderError(f"{folder}: is not the folder of a run: it has no {RUN_FILE}") from None
     except (ValueError, UnicodeDecodeError):
         raise FolderError(f"{about}: cannot be read as JSON: remove the folder to start over") from None
     if not isinstance(content, dict):
-        raise FolderError(f"{about}: is not what longfat wrote: remove the folder to start over")
+        raise FolderError(f"{about}: was not written by longfat: remove the folder to start over")
     return content
 
 
 def parts(folder: Path, kind: str = "part") -> list[Path]:
-    """The Parquet parts of a run (`kind` "flows": those of its flows), in the order of their writing."""
+    """Returns the Parquet parts of a run in order; `kind` is "part" for records or "flows"."""
     return sorted((folder / RECORDS).glob(f"{kind}-*.parquet"), key=_part_number)
 
 
@@ -197,12 +197,12 @@ def _part_number(part: Path) -> int:
 
 
 def read(folder: Path) -> pl.DataFrame:
-    """All records of a folder, one row a key: the columns of the store, then one Float64 column a metric."""
+    """Returns all records of a folder, one row for each key: the store's columns, then the metrics."""
     frames = [_whole(part) for part in parts(folder)]
     if not frames:
         return pl.DataFrame(schema=_COLUMNS)
     found = pl.concat(frames, how="diagonal_relaxed")
-    # Runs that were killed may have left a record twice.
+    # Killed runs may leave duplicate records.
     twice = found["key"].n_unique() < found.height
     return found.unique("key", keep="first", maintain_order=True) if twice else found
 
@@ -210,16 +210,16 @@ def read(folder: Path) -> pl.DataFrame:
 def read_flows(
     folder: Path, keys: Iterable[str] | None = None, columns: Sequence[str] | None = None
 ) -> pl.DataFrame:
-    """The flows of the trials of a folder: `key`, then what each trial said of its flows.
+    """Returns the flows of a folder's trials: `key`, then the columns of the flows.
 
-    A run may have tens of millions: `keys` names the wanted trials, `columns` what is wanted of them.
+    A run may have tens of millions of flows: `keys` and `columns` select some of them.
     """
     wanted = None if keys is None else pl.Series(list(keys), dtype=pl.String)
     seen = pl.Series([], dtype=pl.String)
     frames = []
     for part in parts(folder, "flows"):
         frame = _whole(part)
-        # A trial that was run twice (its first part was not whole) left its flows twice, bit for bit.
+        # A trial that ran twice (its first part was incomplete) left its flows twice, bit for bit.
         fresh = frame.filter(~pl.col("key").is_in(seen.implode()))
         if wanted is not None:
             fresh = fresh.filter(pl.col("key").is_in(wanted.implode()))
@@ -231,24 +231,28 @@ def read_flows(
 
 
 def _whole(part: Path, columns: list[str] | None = None) -> pl.DataFrame:
-    """The frame of a part, or some of its columns; FolderError where the file is not a part."""
+    """Returns a part, or some of its columns. Raises FolderError if the file is not a part."""
     try:
-        # Read into memory first: a mapped file that vanishes or shrinks would end the process.
+        # Read into memory first: a mapped file that vanishes or shrinks would kill the process.
         frame = pl.read_parquet(io.BytesIO(part.read_bytes()), columns=columns)
     except pl.exceptions.ColumnNotFoundError:
         frame = pl.DataFrame()
     except pl.exceptions.PolarsError:
-        raise FolderError(f"{part}: is no whole Parquet file: remove it, and its trials run again") from None
+        raise FolderError(
+            f"{part}: is not a complete Parquet file: remove it to run its trials again"
+        ) from None
     if "key" not in frame.columns:
-        raise FolderError(f"{part}: is not what longfat wrote: remove it, and its trials run again")
+        raise FolderError(f"{part}: was not written by longfat: remove it to run its trials again")
     return frame
 
 
-def _flows(told: list[tuple[str, Sequence[Column]]]) -> pl.DataFrame:
-    """The flows of trials under their keys."""
-    trials = np.repeat(np.arange(len(told), dtype=np.uint32), [height(columns) for _, columns in told])
-    keys = pl.Series("key", [key for key, _ in told], dtype=pl.String).gather(pl.Series(trials))
-    flows = flow_table(*(columns for _, columns in told))
+def _flows(flows_of: list[tuple[str, Sequence[Column]]]) -> pl.DataFrame:
+    """Returns the flows of trials with their keys."""
+    trials = np.repeat(
+        np.arange(len(flows_of), dtype=np.uint32), [height(columns) for _, columns in flows_of]
+    )
+    keys = pl.Series("key", [key for key, _ in flows_of], dtype=pl.String).gather(pl.Series(trials))
+    flows = flow_table(*(columns for _, columns in flows_of))
     return flows.select(keys, pl.all())
 
 

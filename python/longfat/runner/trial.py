@@ -1,4 +1,4 @@
-"""A trial: one cell, one number. Its key is a hash of all that its record depends on."""
+"""A trial: a cell and a number. Its key is a hash of everything that determines its record."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from longfat.study.vocabulary import canonical
 
 @dataclass(frozen=True)
 class Trial:
-    """What an executor runs. `cell` is one of the cells that share this key (equal specifications do)."""
+    """One run of a cell. Cells with equal specifications share keys; `cell` is one of them."""
 
     key: str
     cell: Cell
@@ -25,7 +25,7 @@ class Trial:
 
     @property
     def spec(self) -> dict[str, Any]:
-        """The specification that the native part runs."""
+        """The specification for the native part."""
         return {**self.cell.spec, "seed": self.seed, "trial": self.number}
 
     @property
@@ -42,7 +42,7 @@ class Trial:
 
 @dataclass(frozen=True)
 class Record:
-    """What one trial measured: `metrics`, and columns of its flows; or the `error` by which it failed."""
+    """The result of a trial: `metrics` and columns of its flows, or the `error` of a failed trial."""
 
     metrics: dict[str, float] | None
     error: str | None = None
@@ -50,7 +50,7 @@ class Record:
 
 
 def trial_key(cell: Cell, seed: int, number: int, version: str) -> str:
-    """Hash (BLAKE2b, 128 bit) of specification, world, seed, trial and version: equal keys, equal records.
+    """Returns the hash (BLAKE2b, 128 bit) of specification, world, seed, number and version.
 
     >>> cell = Cell("sim", "sr", {}, {"path": {"delay": "5ms"}, "protocol": {}, "workload": {}})
     >>> trial_key(cell, 1, 0, "0.1.0") == trial_key(cell, 1, 0, "0.1.0")
@@ -63,14 +63,14 @@ def trial_key(cell: Cell, seed: int, number: int, version: str) -> str:
 
 @dataclass(frozen=True)
 class _Keys:
-    """The keys of a cell's trials: all that comes before a trial's number is hashed once."""
+    """The keys of a cell's trials. The text before a trial's number is hashed once."""
 
     before: Any
     after: str
 
     @classmethod
     def of(cls, cell: Cell, seed: int, version: str) -> _Keys:
-        # The canonical JSON of {seed, spec, trial, version, world}, parted at the trial's number.
+        # The canonical JSON of {seed, spec, trial, version, world}, split at the trial's number.
         before = canonical({"seed": seed, "spec": _by_content(cell.spec)}).removesuffix("}")
         after = canonical({"version": version, "world": cell.world}).removeprefix("{")
         return cls(hashlib.blake2b(f'{before},"trial":'.encode(), digest_size=16), f",{after}")
@@ -83,7 +83,7 @@ class _Keys:
 
 
 def _by_content(value: Any, key: str = "") -> Any:
-    """A specification with hashes for the files that it names: recorded rates, sources of controllers."""
+    """Returns a specification with files (traces, sources of controllers) replaced by their hashes."""
     if isinstance(value, dict):
         return {inner: _by_content(entry, inner) for inner, entry in value.items()}
     if isinstance(value, list):
@@ -98,9 +98,9 @@ def _by_content(value: Any, key: str = "") -> Any:
 def plan(
     cells: Sequence[Cell], counts: Sequence[int], seed: int, version: str
 ) -> Iterable[tuple[int, Trial]]:
-    """(index of the cell, trial) of every trial, the first of all cells before the second of any.
+    """Yields (index of the cell, trial): the first trials of all cells, then the second ones.
 
-    Interrupted halfway, a run has then seen every cell about equally often.
+    An interrupted run therefore has about as many trials of each cell.
     """
     keys = trial_keys(cells, counts, seed, version)
     for number in range(max(counts, default=0)):
@@ -110,7 +110,7 @@ def plan(
 
 
 def trial_keys(cells: Sequence[Cell], counts: Sequence[int], seed: int, version: str) -> list[list[str]]:
-    """The keys of each cell's trials, in the order of their numbers."""
+    """Returns the keys of each cell's trials, in the order of their numbers."""
     found = []
     for cell, count in zip(cells, counts, strict=True):
         of_cell = _Keys.of(cell, seed, version)
