@@ -102,7 +102,7 @@ def test_old_kernels_are_told(monkeypatch: pytest.MonkeyPatch, release: str) -> 
     monkeypatch.setattr(platform, "release", lambda: release)
     state = available("vegas", source="bpf")
     assert not state.ok
-    assert state.reason == f"Linux 6.4 or newer is needed to give it one, this is {release}"
+    assert state.reason == f"loading a controller requires Linux 6.4 or newer, this is {release}"
 
 
 def test_missing_types_are_told(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -119,7 +119,7 @@ def test_missing_privileges_are_told(monkeypatch: pytest.MonkeyPatch, tmp_path: 
     monkeypatch.setattr(controllers, "STATUS", status)
     monkeypatch.setattr(controllers, "_kernel_obstacle", lambda: None)
     status.write_text("Name:\tpython\nCapEff:\t0000000000000000\n")
-    assert "needs CAP_PERFMON and CAP_BPF" in available("vegas", source="bpf").reason
+    assert "requires CAP_PERFMON and CAP_BPF" in available("vegas", source="bpf").reason
     status.write_text(f"CapEff:\t{1 << 38:016x}\n")
     assert "needs CAP_BPF" in available("vegas", source="bpf").reason
     status.write_text(f"CapEff:\t{1 << 21:016x}\n")  # CAP_SYS_ADMIN holds both
