@@ -112,7 +112,7 @@ impl Connection {
         self.handshake = None;
         self.keep_alive = None;
         self.sender.stop();
-        self.receiver.cancel_ack();
+        self.receiver.acks.cancel();
         self.emit(|events| events.closed = true);
     }
 }

@@ -49,7 +49,7 @@ impl Connection {
             }
             return;
         };
-        self.receiver.demand_ack();
+        self.receiver.acks.demand();
         let again = self
             .handshake
             .as_ref()

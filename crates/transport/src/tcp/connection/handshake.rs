@@ -362,7 +362,7 @@ impl Connection {
     /// Adds the first bytes of the stream to a SYN or SYN-ACK, unless it is a retransmission.
     fn attach_data(&mut self, now: Instant, segment: &mut Segment, peer_mss: u32, again: bool) {
         // The SYN-ACK acknowledges all data that has arrived.
-        self.receiver.cancel_ack();
+        self.receiver.acks.cancel();
         if again {
             self.sender.mark_syn_data_ambiguous();
             return;

@@ -131,7 +131,7 @@ impl Connection {
             if start < self.receiver.next() {
                 self.receiver.on_duplicate(start, end);
             }
-            self.receiver.demand_ack();
+            self.receiver.acks.demand();
             return;
         }
         self.challenge(now);
@@ -142,7 +142,7 @@ impl Connection {
     fn challenge(&mut self, now: Instant) {
         if self.challenged_at.is_none_or(|at| now - at >= CHALLENGE_INTERVAL) {
             self.challenged_at = Some(now);
-            self.receiver.demand_ack();
+            self.receiver.acks.demand();
         }
     }
 
@@ -234,7 +234,7 @@ impl Connection {
             }
             if segment.ecn == Ecn::Ce {
                 if !self.echo_congestion {
-                    self.receiver.ack_quickly();
+                    self.receiver.acks.demand_undelayed();
                 }
                 self.echo_congestion = true;
             }
@@ -245,7 +245,7 @@ impl Connection {
             if self.state == State::TimeWait && segment.has(Flags::FIN) {
                 self.lingers_until = now + self.time_wait(now);
             }
-            self.receiver.demand_ack();
+            self.receiver.acks.demand();
             return;
         }
         let fin = segment.has(Flags::FIN);

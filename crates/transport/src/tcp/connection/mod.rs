@@ -234,7 +234,7 @@ impl Connection {
         Info {
             announced_mss: self.parameters.mss,
             receive_window: self.receiver.window(),
-            ack_delay: self.receiver.ack_delay(),
+            ack_delay: self.receiver.acks.delay(),
             sack: self.sack,
             timestamps: self.timestamps,
             ecn: self.ecn,
@@ -350,7 +350,7 @@ impl Machine for Connection {
         let mut at = self
             .sender
             .timeout()
-            .min(self.receiver.timeout())
+            .min(self.receiver.acks.timeout())
             .min(self.lingers_until);
         if let Some(handshake) = &self.handshake {
             at = at.min(handshake.timeout());
@@ -386,7 +386,7 @@ impl Connection {
             self.fail(Error::TimedOut);
             return;
         }
-        self.receiver.on_timeout(now, self.sender.rtt().timeout());
+        self.receiver.acks.on_timeout(now, self.sender.rtt().timeout());
         self.on_keep_alive_timeout(now);
     }
 }

@@ -39,7 +39,7 @@ impl Connection {
             let position = self.sender.una() - 1;
             return Some(self.acknowledgement(now, position));
         }
-        if self.receiver.is_ack_due() {
+        if self.receiver.acks.is_due() {
             let position = self.sender.next();
             return Some(self.acknowledgement(now, position));
         }
@@ -90,7 +90,7 @@ impl Connection {
             self.peer_initial.at(self.receiver.next()),
             flags,
         );
-        let owed = self.receiver.is_ack_due();
+        let owed = self.receiver.acks.is_due();
         segment.window = self.receiver.on_ack_sent(now, length > 0);
         segment.options.timestamps = self.timestamps_option(now);
         segment.options.count = self.early.as_ref().and_then(|early| early.own_count());
@@ -101,7 +101,7 @@ impl Connection {
             if room == 0 {
                 // A segment without payload would have no more room.
                 if owed && length > 0 {
-                    self.receiver.demand_ack();
+                    self.receiver.acks.demand();
                 }
                 return segment;
             }

@@ -34,7 +34,7 @@ impl Connection {
     #[inline]
     pub fn demand_acknowledgement(&mut self) {
         if self.is_synchronized() {
-            self.receiver.demand_ack();
+            self.receiver.acks.demand();
         }
     }
 

@@ -88,7 +88,7 @@ impl AckScheduler {
     }
 
     /// Makes an ACK due now and the next ones undelayed.
-    pub fn ack_quickly(&mut self) {
+    pub fn demand_undelayed(&mut self) {
         self.due = true;
         if self.quick_acks {
             self.quick = self.quick.max(2);

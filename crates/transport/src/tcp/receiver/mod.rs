@@ -38,7 +38,8 @@ pub struct Receiver {
     /// Autotuning of the window's memory, while it is below `max_memory`.
     autotuning: Option<Autotuning>,
     max_memory: u64,
-    acks: AckScheduler,
+    /// Schedule of ACKs.
+    pub acks: AckScheduler,
     /// RCV.NXT of the last ACK sent.
     acknowledged: u64,
     /// Largest segment so far, as an estimate of the peer's full segments.
@@ -203,7 +204,7 @@ impl Receiver {
             self.acks.schedule(now, waiting, self.segment);
         }
         if arrival.duplicate {
-            self.acks.ack_quickly();
+            self.acks.demand_undelayed();
         }
         arrival
     }
@@ -213,39 +214,7 @@ impl Receiver {
         if self.dsack {
             self.reassembly.report_duplicate(start, end.min(self.next()));
         }
-        self.acks.ack_quickly();
-    }
-
-    /// Cancels a due or delayed ACK.
-    pub const fn cancel_ack(&mut self) {
-        self.acks.cancel();
-    }
-
-    /// Makes an ACK due now.
-    pub fn demand_ack(&mut self) {
-        self.acks.demand();
-    }
-
-    /// Makes an ACK due now and the next ones undelayed.
-    pub fn ack_quickly(&mut self) {
-        self.acks.ack_quickly();
-    }
-
-    /// Returns when a delayed ACK is due.
-    #[inline]
-    pub fn timeout(&self) -> Instant {
-        self.acks.timeout()
-    }
-
-    /// Handles the timer of a delayed ACK.
-    pub fn on_timeout(&mut self, now: Instant, rto: Duration) {
-        self.acks.on_timeout(now, rto);
-    }
-
-    /// Whether an ACK is due now.
-    #[inline]
-    pub const fn is_ack_due(&self) -> bool {
-        self.acks.is_due()
+        self.acks.demand_undelayed();
     }
 
     /// Records a sent ACK and returns its window field, scaled. `data`: the segment carries data.
@@ -290,11 +259,6 @@ impl Receiver {
     #[inline]
     pub fn on_sack_sent(&mut self) {
         self.reassembly.clear_duplicate();
-    }
-
-    /// Returns the current ACK delay.
-    pub const fn ack_delay(&self) -> Duration {
-        self.acks.delay()
     }
 
     /// Returns the advertised window in bytes.
