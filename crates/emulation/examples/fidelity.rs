@@ -1,7 +1,7 @@
-//! How true emulated networks are on this machine, and how fast:
-//! `cargo run --release -p longfat-emulation --example fidelity [delay] [speed] [rate] [loss] [tcp] [hops]`.
+//! Measures the accuracy and speed of emulated networks on this machine: `cargo run --release -p longfat-emulation
+//! --example fidelity [delay] [speed] [rate] [loss] [tcp] [hops]`.
 //!
-//! The figures are worth what the machine gives: the load is printed with them.
+//! The load is printed with the figures, which depend on it.
 
 #[cfg(target_os = "linux")]
 fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -42,7 +42,7 @@ mod linux {
 
     pub fn main() -> Outcome {
         let asked: Vec<String> = std::env::args().skip(1).collect();
-        // Who measures is to wait for nobody but what is measured.
+        // The measuring thread must not wait for other threads.
         socket::wait::sharpen_timers();
         socket::wait::raise_priority();
         let parts: [(&str, Part); 6] = [
@@ -84,7 +84,7 @@ mod linux {
             .as_secs_f64()
     }
 
-    /// Pings: what is added to the round-trip time, and to one way as the kernel stamps arrivals.
+    /// Pings: the time added to the RTT, and to the one-way delay by the kernel's timestamps.
     fn delay() -> Outcome {
         for millis in [1_u32, 10, 50] {
             let emulation = emulate(&format!(r#"{{"delay": "{millis}ms"}}"#))?;
@@ -120,7 +120,7 @@ mod linux {
             echo.extend([0; 56]);
             let start = Instant::now();
             pinger.send(&echo)?;
-            // Awake when the answer is due: a sleeper's own delay is not the path's.
+            // Busy-wait: waking up from a sleep would add to the delay.
             std::thread::sleep(Duration::from_millis(2 * u64::from(millis)) - Duration::from_micros(500));
             let mut reply = [MaybeUninit::uninit(); 200];
             while let Err(error) = pinger.recv(&mut reply) {
@@ -155,7 +155,7 @@ mod linux {
         Ok(added)
     }
 
-    /// Sends `bytes`-byte datagrams at a rate, for a time; gives what was sent and what arrived.
+    /// Sends `bytes`-byte datagrams at a rate for a time; returns the numbers of packets sent and received.
     fn flood(
         emulation: &Emulation,
         bytes: usize,

@@ -1,11 +1,11 @@
-//! Small datagrams at a rate through an emulated path, and where those went that did not arrive.
+//! Sends small datagrams at a rate over an emulated path and reports where packets were lost.
 //!
 //! ```console
 //! $ cargo run --release -p longfat-emulation --example flood -- 62000 125000 --busy 1
 //! ```
 //!
-//! The receiver has the system's ordinary receive buffer. `--busy N` runs N more threads that compute all the time,
-//! `--seconds S` sends for S seconds (default 3), `--size B` datagrams of B bytes (default 200).
+//! The receiver has the system's default receive buffer. `--busy N` runs N computing threads, `--seconds S` sends for S
+//! seconds (default 3), `--size B` sets the datagrams' size in bytes (default 200).
 
 #[cfg(target_os = "linux")]
 fn main() {
@@ -29,9 +29,9 @@ mod linux {
 
     const FROM: HostId = HostId(0);
     const TO: HostId = HostId(1);
-    /// The sender makes up every millisecond for what it is behind, as programs that pace by timers do.
+    /// Every millisecond the sender sends what is due, as programs with timers do.
     const TICK: Duration = Duration::from_millis(1);
-    /// What is under way at the end arrives within this time.
+    /// How long to wait for packets in flight.
     const PATIENCE: Duration = Duration::from_millis(300);
 
     struct Options {

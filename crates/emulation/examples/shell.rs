@@ -1,4 +1,4 @@
-//! A shell behind an emulated path: `shell '{"rate": "20Mbit/s", "delay": "30ms"}' [COMMAND ...]`.
+//! Runs a shell over an emulated path: `shell '{"rate": "20Mbit/s", "delay": "30ms"}' [COMMAND ...]`.
 
 #[cfg(target_os = "linux")]
 fn main() -> Result<(), Box<dyn std::error::Error>> {

@@ -1,11 +1,11 @@
-//! The project's own protocols between two kernels, under every workload that they have in simulation.
+//! The project's ARQ protocols between two kernels, under every workload of the simulator.
 
 #![cfg(target_os = "linux")]
 
 use crate::common::trials::{self, PATH, figure};
 use experiment::TrialRecord;
 
-/// The record of a trial over [`PATH`] in which nothing failed.
+/// The record of a successful trial over [`PATH`].
 fn record(protocol: &str, workload: &str) -> Option<TrialRecord> {
     let record = trials::record(&format!(
         r#"{{{PATH}, "protocol": {protocol}, "workload": {workload}, "seed": 1}}"#
@@ -17,17 +17,18 @@ fn record(protocol: &str, workload: &str) -> Option<TrialRecord> {
 const WINDOW_32: &str = r#"{"kind": "selective-repeat", "window": 32}"#;
 
 #[test]
-fn a_window_limits_an_endless_flow_to_its_size_a_round_trip() {
+fn bulk_goodput_is_window_per_rtt() {
     let Some(record) = record(
         WINDOW_32,
         r#"{"kind": "bulk", "duration": "3s", "warm_up": "1s"}"#,
     ) else {
         return;
     };
-    // 32 packets of 1024 bytes in 20 ms: at most 13.1 Mbit/s. A busy receiver may read in the measured 2 s what came in 3 s.
+    // 32 packets of 1024 bytes in 20 ms: at most 13.1 Mbit/s. A busy receiver may read the data of 3 s in the measured
+    // 2 s.
     let goodput = figure(&record, "goodput_bps");
     assert!(0.0 < goodput && goodput < 13.2e6 * 3.0 / 2.0, "{goodput}");
-    // Counted after the warm-up alone, by the sender: with it there would be half as many again.
+    // The sender counts only after the warm-up; with the warm-up there would be 50 % more.
     let first = figure(&record, "packets_sent") - figure(&record, "retransmissions");
     let seconds = first * 1024.0 * 8.0 / goodput;
     assert!((1.5..2.9).contains(&seconds), "{seconds}");
@@ -47,12 +48,12 @@ fn several_flows_of_a_pair_do_not_mix() {
         assert!(flow.packets_sent >= 196, "{flow:?}");
         assert!(flow.fct_s.unwrap() > 0.08, "{flow:?}");
     }
-    // 600 kB and headers at 20 Mbit/s.
+    // 600 kB with headers at 20 Mbit/s.
     assert!(figure(&record, "completion_s") > 0.25);
 }
 
 #[test]
-fn requests_are_answered_one_after_the_other() {
+fn requests_are_answered_in_order() {
     let Some(record) = record(
         WINDOW_32,
         r#"{"kind": "request-response", "requests": 10, "response_size": "10kB", "think": "5ms"}"#,
@@ -60,15 +61,15 @@ fn requests_are_answered_one_after_the_other() {
         return;
     };
     assert_eq!(figure(&record, "flows_completed"), 10.0);
-    // A round trip of 20 ms, and 10 kB at 20 Mbit/s.
+    // An RTT of 20 ms, and 10 kB at 20 Mbit/s.
     let median = figure(&record, "fct_p50_s");
     assert!(median >= 0.024, "{median}");
-    // Ten requests of a packet each, and ten answers of ten packets each.
+    // Ten requests of one packet each, and ten responses of ten packets each.
     assert!(figure(&record, "packets_sent") >= 110.0);
 }
 
 #[test]
-fn requests_with_a_connection_each_take_a_round_trip_more() {
+fn a_connection_for_each_request_takes_one_more_rtt() {
     let Some(record) = record(
         WINDOW_32,
         r#"{"kind": "request-response", "requests": 3, "response_size": "1kB", "reconnect": true}"#,
@@ -82,7 +83,7 @@ fn requests_with_a_connection_each_take_a_round_trip_more() {
 }
 
 #[test]
-fn a_source_that_pauses_sends_no_faster_than_its_rate() {
+fn on_off_source_keeps_its_rate() {
     let workload =
         r#"{"kind": "on-off", "rate": "2Mbit/s", "on": "300ms", "off": "300ms", "duration": "3s"}"#;
     let Some(record) = record(WINDOW_32, workload) else {
@@ -100,13 +101,13 @@ fn flows_arrive_and_end_by_themselves() {
     ) else {
         return;
     };
-    // Those that came last may not have ended when the time was over.
+    // The last flows may not have finished.
     let completed = figure(&record, "flows_completed");
     let arrived = completed + figure(&record, "flows_unfinished");
     assert!(
         completed > 0.0 && (15.0..80.0).contains(&arrived),
         "{completed} of {arrived}"
     );
-    // Two round trips and more.
+    // More than two RTTs.
     assert!(figure(&record, "fct_mean_s") > 0.04);
 }

@@ -1,4 +1,4 @@
-//! Fast Open between the project's TCP and Linux's, T/TCP between two of the project's, and both in trials.
+//! Fast Open between the project's TCP and Linux's, T/TCP between two stacks of the project, and both in trials.
 
 #![cfg(target_os = "linux")]
 
@@ -18,7 +18,7 @@ use transport::tcp::{Connection, TcpConfig};
 
 const KIND: &str = r#"{"rate": "50Mbit/s", "delay": "5ms"}"#;
 const LOSSY: &str = r#"{"rate": "50Mbit/s", "delay": "2ms", "loss": "8%"}"#;
-/// Transactions over a path that loses.
+/// Transactions over a lossy path.
 const MANY: u8 = 25;
 
 fn config(keys: &str) -> Arc<TcpConfig> {
@@ -26,19 +26,19 @@ fn config(keys: &str) -> Arc<TcpConfig> {
 }
 
 fn attach(emulation: &Emulation, host: HostId) -> UserStack {
-    let port = emulation.attach(host).unwrap();
+    let port = emulation.attach(host, None).unwrap();
     let address = emulation.host_address(host);
     let secret = Streams::new(7, u64::from(host.0));
     UserStack::start(port, address, emulation.clock(), secret).unwrap()
 }
 
-/// Clients and servers of the kernel at a host may open early (1 and 2), servers without a socket option (1024).
+/// Enables Fast Open at a host for clients and servers (1 and 2), without a socket option (1024).
 fn allow(emulation: &Emulation, host: HostId) {
     let file = "/proc/sys/net/ipv4/tcp_fastopen";
     emulation.in_host(host, || std::fs::write(file, "1027").unwrap());
 }
 
-/// A counter of the kernel at a host.
+/// A counter of a host's kernel.
 fn counter(emulation: &Emulation, host: HostId, name: &str) -> u64 {
     let text = emulation.in_host(host, || {
         std::fs::read_to_string("/proc/thread-self/net/netstat").unwrap()
@@ -57,7 +57,7 @@ fn reply(request: &[u8]) -> Vec<u8> {
     request.iter().cycle().take(5000).map(|byte| !byte).collect()
 }
 
-/// Linux's server: answers so many connections, each after the end of its request.
+/// Linux's server: answers `count` connections, each after the end of its request.
 fn serve_by_kernel(listener: &TcpListener, count: u8) {
     for _ in 0..count {
         let (mut stream, _) = listener.accept().unwrap();
@@ -68,7 +68,7 @@ fn serve_by_kernel(listener: &TcpListener, count: u8) {
     }
 }
 
-/// Transactions of the project's TCP with Linux's server; gives how many of its SYNs' data was taken.
+/// Runs transactions of the project's TCP with Linux's server; returns how many SYNs' data the server accepted.
 fn ask_kernel(keys: &str, count: u8) -> Option<(usize, u64)> {
     let emulation = start(options(path(keys)))?;
     allow(&emulation, FAR);
@@ -83,12 +83,12 @@ fn ask_kernel(keys: &str, count: u8) -> Option<(usize, u64)> {
     std::thread::scope(|scope| {
         scope.spawn(|| serve_by_kernel(&listener, count));
         for number in 0..count {
-            let asked = request(number);
-            let (mut stream, written) = stack.connect_sending(to, &config, &asked, true).unwrap();
-            assert_eq!(written, asked.len());
+            let sent = request(number);
+            let (mut stream, written) = stack.connect_sending(to, &config, &sent, true).unwrap();
+            assert_eq!(written, sent.len());
             let mut read = Vec::new();
             stream.read_to_end(&mut read).unwrap();
-            assert!(read == reply(&asked), "transaction {number}");
+            assert!(read == reply(&sent), "transaction {number}");
             early += usize::from(stream.look(Connection::used_early_data).unwrap());
         }
     });
@@ -96,7 +96,7 @@ fn ask_kernel(keys: &str, count: u8) -> Option<(usize, u64)> {
 }
 
 #[test]
-fn linux_takes_the_data_of_our_syns() {
+fn linux_accepts_data_on_our_syns() {
     let Some((early, passive)) = ask_kernel(KIND, 5) else {
         return;
     };
@@ -108,22 +108,22 @@ fn linux_takes_the_data_of_our_syns() {
 }
 
 #[test]
-fn linux_takes_it_once_where_packets_get_lost() {
+fn linux_delivers_syn_data_once_despite_losses() {
     let Some((early, passive)) = ask_kernel(LOSSY, MANY) else {
         return;
     };
     assert!(early > 0 && passive >= early as u64, "{early} of {passive}");
 }
 
-/// Linux's client: a connection that leaves with its request.
-fn ask_by_kernel(emulation: &Emulation, to: SocketAddr, asked: &[u8]) -> Vec<u8> {
+/// Linux's client: opens a connection whose SYN carries the request.
+fn ask_by_kernel(emulation: &Emulation, to: SocketAddr, sent: &[u8]) -> Vec<u8> {
     use socket2::{Domain, Socket, Type};
     let socket = emulation
         .in_host(FAR, || Socket::new(Domain::IPV4, Type::STREAM, None))
         .unwrap();
     // `MSG_FASTOPEN` of `linux/socket.h`.
     let flags = SendFlags::from_bits_retain(0x2000_0000);
-    assert_eq!(sendto(socket.as_fd(), asked, flags, &to).unwrap(), asked.len());
+    assert_eq!(sendto(socket.as_fd(), sent, flags, &to).unwrap(), sent.len());
     let mut stream = TcpStream::from(socket);
     stream.shutdown(Shutdown::Write).unwrap();
     let mut read = Vec::new();
@@ -131,7 +131,7 @@ fn ask_by_kernel(emulation: &Emulation, to: SocketAddr, asked: &[u8]) -> Vec<u8>
     read
 }
 
-/// Transactions of Linux's client with the project's TCP; gives how many began early, as both count.
+/// Runs transactions of Linux's client with the project's TCP; returns how many were early by either end's count.
 fn answer_kernel(keys: &str, count: u8) -> Option<(usize, u64)> {
     let emulation = start(options(path(keys)))?;
     allow(&emulation, FAR);
@@ -148,15 +148,15 @@ fn answer_kernel(keys: &str, count: u8) -> Option<(usize, u64)> {
                 stream.read_to_end(&mut read).unwrap();
                 let reply = reply(&read);
                 assert_eq!(stream.write_last(&reply), reply.len());
-                // Linux may have to ask for its last segments again.
+                // Linux may have to request its last segments again.
                 stream.read_to_end(&mut read).unwrap();
             }
             early
         });
         for number in 0..count {
-            let asked = request(number);
+            let sent = request(number);
             assert!(
-                ask_by_kernel(&emulation, to, &asked) == reply(&asked),
+                ask_by_kernel(&emulation, to, &sent) == reply(&sent),
                 "transaction {number}"
             );
         }
@@ -166,7 +166,7 @@ fn answer_kernel(keys: &str, count: u8) -> Option<(usize, u64)> {
 }
 
 #[test]
-fn we_take_the_data_of_linuxs_syns() {
+fn accepts_data_on_linuxs_syns() {
     let Some((early, active)) = answer_kernel(KIND, 5) else {
         return;
     };
@@ -178,7 +178,7 @@ fn we_take_the_data_of_linuxs_syns() {
 }
 
 #[test]
-fn we_take_it_once_where_packets_get_lost() {
+fn delivers_syn_data_once_despite_losses() {
     let Some((early, active)) = answer_kernel(LOSSY, MANY) else {
         return;
     };
@@ -205,22 +205,22 @@ fn a_transaction_is_three_packets_on_wall_time() {
         });
         let mut packets = Vec::new();
         for number in 0..5 {
-            let asked = request(number);
+            let sent = request(number);
             let before = near.counters();
-            let (mut stream, _) = near.connect_sending(to, &config, &asked, true).unwrap();
+            let (mut stream, _) = near.connect_sending(to, &config, &sent, true).unwrap();
             let mut read = Vec::new();
             stream.read_to_end(&mut read).unwrap();
-            assert_eq!(read, asked);
+            assert_eq!(read, sent);
             let after = near.counters();
             packets.push(after.sent + after.received - before.sent - before.received);
         }
-        // A server that is slower than the timer of acknowledgements answers the SYN by itself; nearly none is.
+        // A server that is slower than the delayed-ACK timer acknowledges the SYN first; almost none is.
         assert!(packets[1..].contains(&3), "{packets:?}");
         assert!(packets[0] >= 5, "{packets:?}: the first ones shake hands");
     });
 }
 
-/// Requests on a connection each.
+/// Requests with one connection each.
 fn requests(keys: &str) -> String {
     format!(
         r#"{{{PATH}, "protocol": {{"kind": "tcp"{keys}}},
@@ -229,13 +229,13 @@ fn requests(keys: &str) -> String {
     )
 }
 
-/// The median time of a request on a connection of its own, in round trips of 20 ms.
+/// The median duration of a request with its own connection, in RTTs of 20 ms.
 fn round_trips(keys: &str) -> Option<f64> {
     let record = record(&requests(keys))?;
     Some(figure(&record, "fct_p50_s") / 0.02)
 }
 
-/// Whether the first packet of a connection brings the request.
+/// Whether the first packet of a connection carries the request.
 fn sends_with_its_syn(keys: &str) -> Option<bool> {
     let json = requests(keys);
     let (record, trace) = match run_traced(&spec(&json), &ControllerNames::new(), None, Tracing::default()) {
@@ -251,7 +251,7 @@ fn sends_with_its_syn(keys: &str) -> Option<bool> {
 }
 
 #[test]
-fn trials_open_early_with_the_kernels_tcp_and_with_ours() {
+fn trials_open_early_with_both_stacks() {
     for (keys, expected) in [
         ("", 2.0),
         (r#", "fast_open": true"#, 1.0),
@@ -269,7 +269,7 @@ fn trials_open_early_with_the_kernels_tcp_and_with_ours() {
 }
 
 #[test]
-fn no_kernel_has_ttcp() {
+fn kernels_refuse_ttcp() {
     let error = refusal(&format!(
         r#"{{{PATH}, "protocol": {{"kind": "tcp", "ttcp": true}}, "workload": {{"kind": "file", "size": "1kB"}}, "seed": 1}}"#
     ));

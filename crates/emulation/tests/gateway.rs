@@ -1,4 +1,4 @@
-//! Programs as they are, whose connections the project's TCP carries: curl, Python's HTTP server and iperf3.
+//! Unchanged programs over the project's TCP: curl, Python's HTTP server and iperf3.
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -11,7 +11,7 @@ use foundation::Streams;
 use network::HostId;
 use transport::tcp::TcpConfig;
 
-/// At which hosts the project's TCP takes the place of the kernel's.
+/// Hosts with the project's TCP instead of the kernel's.
 const HERE: &[HostId] = &[NEAR];
 const THERE: &[HostId] = &[FAR];
 const BOTH: &[HostId] = &[NEAR, FAR];
@@ -52,7 +52,7 @@ fn run(emulation: &Emulation, host: HostId, words: &str) -> Output {
         .unwrap()
 }
 
-/// A folder with a file that is not the same anywhere.
+/// A folder with a file without repetition.
 fn folder(name: &str, bytes: usize) -> PathBuf {
     let folder = std::env::temp_dir().join(format!("longfat-gateway-{name}-{}", std::process::id()));
     std::fs::create_dir_all(&folder).unwrap();
@@ -124,7 +124,7 @@ fn curl_downloads_over_the_projects_tcp() {
 }
 
 #[test]
-fn nobody_listening_is_told_through_the_gateway() {
+fn gateway_relays_refusals() {
     if !has("curl") {
         return;
     }
@@ -164,11 +164,11 @@ fn iperf3_measures_the_projects_tcp() {
         let output = run(&emulation, NEAR, &line);
         let _ = server.kill();
         let _ = server.wait();
-        let told: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
-        let rate = told["end"]["sum_received"]["bits_per_second"]
+        let events: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+        let rate = events["end"]["sum_received"]["bits_per_second"]
             .as_f64()
-            .unwrap_or_else(|| panic!("{told}"));
-        // At most the payload's share of the rate and what was on its way in the gateways' buffers.
+            .unwrap_or_else(|| panic!("{events}"));
+        // At most the payload's share of the rate, and the data in the gateways' buffers.
         assert!(0.0 < rate && rate < 25e6, "{hosts:?}: {rate}");
     }
 }

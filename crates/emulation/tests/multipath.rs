@@ -1,4 +1,4 @@
-//! Hosts with several ways, and Linux's MPTCP over them: which subflows there are is ours to say.
+//! Hosts with several ways, and Linux's MPTCP over subflows that the test opens.
 
 #![cfg(target_os = "linux")]
 
@@ -11,7 +11,7 @@ use crate::common::{FAR, NEAR, options, start};
 use kernel::mptcp::{self, ConnectionInfo, Event, Events, Manager, PathManager};
 
 #[test]
-fn an_address_chooses_the_way() {
+fn addresses_select_ways() {
     let Some(emulation) = start(options(three_paths())) else {
         return;
     };
@@ -19,7 +19,7 @@ fn an_address_chooses_the_way() {
     let listener = emulation.in_host(FAR, || TcpListener::bind("0.0.0.0:0").unwrap());
     let port = listener.local_addr().unwrap().port();
     let mut open = Vec::new();
-    // Delays of the three there and back, at least.
+    // The smallest RTTs of the three.
     for (way, least) in [62, 12, 42].into_iter().enumerate() {
         for (own, theirs) in [(way, 0), (0, way), (way, way)] {
             let (from, to) = (
@@ -36,7 +36,7 @@ fn an_address_chooses_the_way() {
                 let took = began.elapsed();
                 (socket, took)
             });
-            // As long as it is open, only the SYN and the ACK have gone there.
+            // So far, only the SYN and the ACK used it.
             open.push(socket);
             assert!(took >= Duration::from_millis(least), "{from} to {to}: {took:?}");
             while packets(&emulation)[way] < before[way] + 2 {
@@ -51,7 +51,7 @@ fn an_address_chooses_the_way() {
 }
 
 #[test]
-fn nobody_stands_between_a_host_of_several_ways_and_the_network() {
+fn interpose_refuses_hosts_with_several_ways() {
     let Some(emulation) = start(options(three_paths())) else {
         return;
     };
@@ -63,7 +63,7 @@ fn nobody_stands_between_a_host_of_several_ways_and_the_network() {
 }
 
 #[test]
-fn subflows_are_opened_where_they_are_ordered() {
+fn opens_requested_subflows() {
     let Some(emulation) = network() else { return };
     let to = sink(&emulation);
     let before = packets(&emulation);
@@ -72,7 +72,7 @@ fn subflows_are_opened_where_they_are_ordered() {
         let paths = mptcp::paths().unwrap();
         assert_eq!(paths.len(), 3);
         let fast = paths[1];
-        // A short transfer on the path of least delay alone.
+        // A short transfer on the fastest path alone.
         let socket = mptcp::connect(Some(fast.address), to, PATIENCE).unwrap();
         send(socket, 50_000);
     });
@@ -96,18 +96,18 @@ fn subflows_are_opened_where_they_are_ordered() {
                 std::thread::sleep(Duration::from_millis(2));
             }
         }
-        let mut heard = Vec::new();
-        while heard
+        let mut received = Vec::new();
+        while received
             .iter()
             .filter(|event| matches!(event, Event::SubflowEstablished { .. }))
             .count()
             < 2
         {
-            heard.extend(events.next().unwrap());
-            assert!(began.elapsed() < PATIENCE, "{heard:?}");
+            received.extend(events.next().unwrap());
+            assert!(began.elapsed() < PATIENCE, "{received:?}");
             std::thread::sleep(Duration::from_millis(2));
         }
-        assert!(heard.contains(&Event::Established {
+        assert!(received.contains(&Event::Established {
             token,
             pair: mptcp::SocketPair {
                 local: socket.local_addr().unwrap(),
@@ -140,11 +140,11 @@ fn subflows_are_opened_where_they_are_ordered() {
     }
 }
 
-/// How often something is tried that comes about unless the machine is late.
+/// Attempts at something that a late machine may prevent.
 const TRIES: usize = 20;
 
 #[test]
-fn the_kernels_path_manager_takes_all_paths_for_everything() {
+fn the_kernels_path_manager_uses_all_paths() {
     let Some(emulation) = network() else { return };
     let to = sink(&emulation);
     emulation.in_host(NEAR, || {
@@ -159,16 +159,16 @@ fn the_kernels_path_manager_takes_all_paths_for_everything() {
             let before = packets(&emulation);
             emulation.in_host(NEAR, || send(mptcp::connect(None, to, PATIENCE).unwrap(), size));
             let after = packets(&emulation);
-            // At the least the handshake of the subflow.
+            // At least the subflow's handshake.
             (0..3).all(|way| after[way] - before[way] >= 2)
         };
-        // On a busy machine a transfer may be over before the kernel's worker has joined a path.
+        // On a busy machine a transfer may finish before the kernel's worker has joined a path.
         assert!((0..TRIES).any(|_| takes_all()), "{size}");
     }
 }
 
 #[test]
-fn the_path_manager_is_put_back() {
+fn restores_the_path_manager() {
     let Some(emulation) = network() else { return };
     emulation.in_host(NEAR, || {
         assert_eq!(mptcp::path_manager().unwrap(), PathManager::Kernel);

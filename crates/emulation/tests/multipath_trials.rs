@@ -1,4 +1,5 @@
-//! Trials over the kernel's MPTCP: the record says which paths flows used, under our policies and under the kernel's own.
+//! Trials over the kernel's MPTCP: the record has the paths that flows used, under the study's policies and under the
+//! kernel's.
 
 #![cfg(target_os = "linux")]
 
@@ -14,7 +15,7 @@ fn spec(protocol: &str, size: &str) -> String {
     )
 }
 
-/// The record of a trial; `None`, with the reason printed, where the system lacks something.
+/// The record of a trial; `None`, with a printed reason, if the system lacks something.
 fn record(spec: &str) -> Option<TrialRecord> {
     if mptcp::path_manager().is_err() {
         common::skip(
@@ -42,21 +43,21 @@ fn short_flows_use_one_path_and_long_ones_all() {
         let metrics = record.metrics.as_ref().unwrap();
         let bytes = if size == "50kB" { 50_000 } else { 5_000_000 };
         assert_eq!(flow.size_bytes, Some(bytes));
-        // Of a short flow a joined path may carry nothing: what the kernel's path manager joins shows in the packets.
+        // A joined path may carry no data of a short flow; the packets show that the kernel joined it.
         if (policy, size) == ("in-kernel", "50kB") {
             assert!((1..=3).contains(&flow.paths));
         } else {
             assert_eq!(flow.paths, paths, "{policy} {size}");
         }
         let completion = metrics["completion_s"].unwrap();
-        // At the rate of the paths together, and some round trips of the first.
+        // At the paths' total rate, plus some RTTs of the first.
         let least = bytes as f64 * 8.0 / (20e6 * f64::from(paths)) + 0.02;
         assert!(completion >= least, "{policy} {size}: {completion}");
     }
 }
 
 #[test]
-fn a_plain_flow_takes_the_way_that_it_chooses() {
+fn plain_tcp_uses_the_chosen_way() {
     let spec = spec(r#"{"kind": "tcp", "path": "random"}"#, "20kB");
     let Some(record) = record(&spec) else { return };
     assert_eq!(record.error, None);
@@ -64,7 +65,7 @@ fn a_plain_flow_takes_the_way_that_it_chooses() {
 }
 
 #[test]
-fn what_the_kernels_mptcp_cannot_do_is_said() {
+fn refuses_unsupported_mptcp_keys() {
     for (keys, said) in [
         (
             r#""scheduler": "round-robin""#,
@@ -79,7 +80,7 @@ fn what_the_kernels_mptcp_cannot_do_is_said() {
         (r#""rejoin": "1s""#, "protocol.rejoin: "),
         (
             r#""policy": {"kind": "foresight", "tail": 3}"#,
-            "protocol.policy.tail: Linux's MPTCP protects no tail",
+            "protocol.policy.tail: not supported by Linux",
         ),
         (
             r#""policy": {"kind": "foresight", "tail_after": 2}"#,

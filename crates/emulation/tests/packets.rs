@@ -1,4 +1,4 @@
-//! Any bytes at all as packets.
+//! Arbitrary bytes as packets.
 
 use emulation::IpPacket;
 use network::Body;
@@ -6,7 +6,7 @@ use proptest::collection::vec;
 use proptest::prelude::*;
 
 proptest! {
-    /// Whatever a host sends is a packet with all its answers, or none.
+    /// Any bytes are either no packet, or a packet whose methods do not panic.
     #[test]
     fn any_bytes_are_a_packet_or_none(mut bytes in vec(any::<u8>(), 0..200), version in any::<bool>(), choice in any::<u64>()) {
         if let Some(first) = bytes.first_mut().filter(|_| version) {
@@ -21,7 +21,7 @@ proptest! {
         let mut marked = packet.clone();
         let capable = bytes[1] & 3 != 0;
         prop_assert_eq!(marked.mark_congestion_experienced(), capable);
-        // Nothing but the field and the checksum, and the sum over both stays what it was (RFC 1624).
+        // Only the field and the checksum change; the sum over both is the same (RFC 1624).
         let sum = |bytes: &[u8]| {
             let total: u64 = bytes[..20].chunks(2).map(|pair| u64::from(u16::from_be_bytes([pair[0], pair[1]]))).sum();
             total % 0xffff

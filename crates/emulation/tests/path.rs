@@ -1,4 +1,4 @@
-//! Kernels at both ends of a path.
+//! A path between two kernels.
 
 #![cfg(target_os = "linux")]
 
@@ -14,14 +14,14 @@ use network::{LinkId, Network, Packet, RouteId};
 use crate::common::{FAR, NEAR, options, path, start};
 
 #[test]
-fn packets_that_a_host_drops_are_counted_there() {
+fn host_drops_are_counted() {
     const SENT: u64 = 5000;
     let Some(emulation) = start(options(path("{}"))) else {
         return;
     };
     let server = emulation.in_host(FAR, || UdpSocket::bind("0.0.0.0:9")).unwrap();
     let client = emulation.in_host(NEAR, || UdpSocket::bind("0.0.0.0:0")).unwrap();
-    // The server's buffer holds a few hundred of them, and nobody reads.
+    // The server's buffer has room for a few hundred datagrams, which nobody reads.
     for _ in 0..SENT {
         client
             .send_to(&[0; 1000], (emulation.host_address(FAR), 9))
@@ -45,7 +45,7 @@ fn packets_that_a_host_drops_are_counted_there() {
 }
 
 #[test]
-fn a_datagram_takes_the_delay_and_its_time_on_the_link() {
+fn datagram_delay_is_propagation_plus_transmission() {
     let Some(emulation) = start(options(path(r#"{"rate": "8Mbit/s", "delay": "20ms"}"#))) else {
         return;
     };
@@ -55,7 +55,7 @@ fn a_datagram_takes_the_delay_and_its_time_on_the_link() {
     for socket in [&server, &client] {
         socket.set_read_timeout(Some(Duration::from_secs(5))).unwrap();
     }
-    // 972 + 28 bytes at 8 Mbit/s are 1 ms, and the same back.
+    // 972 + 28 bytes at 8 Mbit/s take 1 ms in each direction.
     let expected = Duration::from_millis(42);
     emulation.record_packets();
     for _ in 0..10 {
@@ -69,11 +69,12 @@ fn a_datagram_takes_the_delay_and_its_time_on_the_link() {
         let took = start.elapsed();
         assert!(took >= expected, "{took:?}");
     }
-    // By the emulation's clock each packet took exactly that, however busy the machine is.
-    let heard = emulation.take_packets();
+    // By the emulation's clock the delay is exact, however busy the machine is.
+    let events = emulation.take_packets();
     let at = |what: TraceEventKind| {
-        let of = heard.iter().filter(move |heard| heard.what == what);
-        of.map(|heard| (heard.id, heard.at)).collect::<BTreeMap<_, _>>()
+        let of = events.iter().filter(move |events| events.what == what);
+        of.map(|events| (events.id, events.at))
+            .collect::<BTreeMap<_, _>>()
     };
     let (sent, received) = (at(TraceEventKind::Send), at(TraceEventKind::Receive));
     assert_eq!((sent.len(), received.len()), (20, 20));
@@ -89,7 +90,7 @@ fn a_datagram_takes_the_delay_and_its_time_on_the_link() {
     assert_eq!(delivered, [10, 10]);
 }
 
-/// Lets a client at one host send everything to a server at the other, over TCP, and gives what arrived.
+/// Sends data over TCP from one host to the other and returns what arrived.
 fn transfer(emulation: &Emulation, data: &[u8]) -> Vec<u8> {
     let listener = emulation
         .in_host(FAR, || TcpListener::bind("0.0.0.0:80"))
@@ -157,7 +158,7 @@ fn the_nth_packet_has_the_same_fate_as_in_simulation() {
     let client = emulation.in_host(NEAR, || UdpSocket::bind("0.0.0.0:0")).unwrap();
     client.connect((emulation.host_address(FAR), 7)).unwrap();
     let mut buffer = [0; 100];
-    // As many at a time as the server's socket has room for.
+    // As many at a time as fit the server's socket buffer.
     for batch in (0..COUNT).step_by(50).map(|first| first..first + 50) {
         for number in batch.clone() {
             client.send(&number.to_be_bytes()).unwrap();
@@ -172,7 +173,7 @@ fn the_nth_packet_has_the_same_fate_as_in_simulation() {
 }
 
 #[test]
-fn routers_tell_the_mtu_and_tcp_keeps_to_it() {
+fn tcp_follows_the_path_mtu() {
     let Some(emulation) = start(options(path(r#"{"delay": "2ms", "mtu": "1300B"}"#))) else {
         return;
     };

@@ -1,4 +1,4 @@
-//! The path manager in user space as a daemon: connections that ask, and those that do not.
+//! The path manager in user space, with registered and unregistered connections.
 
 #![cfg(target_os = "linux")]
 
@@ -29,7 +29,7 @@ impl Drop for Ends<'_> {
     }
 }
 
-/// Runs `f` while the daemon runs at the near host; gives what it has told.
+/// Runs `f` while the path manager runs at the near host; returns its notifications.
 fn beside(
     emulation: &Emulation,
     options: &Options,
@@ -45,27 +45,29 @@ fn beside_at(
     options: &Options,
     f: impl FnOnce(&Mutex<Vec<Notification>>),
 ) -> Vec<Notification> {
-    let (stop, told) = (AtomicBool::new(false), Mutex::new(Vec::new()));
+    let (stop, events) = (AtomicBool::new(false), Mutex::new(Vec::new()));
     std::thread::scope(|scope| {
         let daemon = scope.spawn(|| {
             emulation.in_host(host, || {
                 let mut go_on = || !stop.load(Ordering::Relaxed);
-                run(options, &mut go_on, &mut |event| told.lock().unwrap().push(event))
+                run(options, &mut go_on, &mut |event| {
+                    events.lock().unwrap().push(event)
+                })
             })
         });
         let began = Instant::now();
-        while told.lock().unwrap().is_empty() && !daemon.is_finished() {
+        while events.lock().unwrap().is_empty() && !daemon.is_finished() {
             assert!(began.elapsed() < PATIENCE);
             std::thread::sleep(Duration::from_millis(2));
         }
         {
-            // A test that fails ends the daemon, too.
+            // A failing test stops the path manager too.
             let _ends = Ends(&stop);
-            f(&told);
+            f(&events);
         }
         daemon.join().unwrap().unwrap();
     });
-    told.into_inner().unwrap()
+    events.into_inner().unwrap()
 }
 
 fn fsfs() -> Options {
@@ -79,7 +81,7 @@ fn fsfs() -> Options {
     }
 }
 
-/// Asks the daemon; in the namespace of the calling thread.
+/// Sends a request to the path manager in the calling thread's namespace.
 fn ask(request: &Value) -> Value {
     let address = UnixAddress::from_abstract_name(NAME).unwrap();
     let mut socket = UnixStream::connect_addr(&address).unwrap();
@@ -89,7 +91,7 @@ fn ask(request: &Value) -> Value {
     serde_json::from_str(&answer).unwrap()
 }
 
-/// A connection that sends so much, as its application has told the daemon before.
+/// A registered connection that sends `bytes` bytes.
 fn transfer(emulation: &Emulation, to: SocketAddr, size: usize) {
     emulation.in_host(NEAR, || {
         let answer = ask(&json!({"open": {"to": to.ip(), "size": size}}));
@@ -109,16 +111,16 @@ fn used(before: [u64; 3], after: [u64; 3]) -> [bool; 3] {
 }
 
 #[test]
-fn short_flows_take_the_path_of_least_delay_and_long_ones_all() {
+fn short_flows_use_the_fastest_path_and_long_ones_all() {
     let Some(emulation) = network() else { return };
     let to = sink(&emulation);
-    let told = beside(&emulation, &fsfs(), |_| {
-        // Nothing is known of the paths yet: a long one tries them all.
+    let events = beside(&emulation, &fsfs(), |_| {
+        // Without any RTT, a long transfer tries all paths.
         let start = packets(&emulation);
         transfer(&emulation, to, 5_000_000);
         let long = packets(&emulation);
         assert_eq!(used(start, long), [true; 3]);
-        // What the long one has left in queues has drained, and its last subflow's last ACK has come.
+        // The long transfer's queues have drained, and its last subflow's last ACK has arrived.
         std::thread::sleep(Duration::from_millis(300));
         let status = emulation.in_host(NEAR, || ask(&json!({"status": {}})));
         let paths = &status["status"]["peers"][0]["paths"];
@@ -138,22 +140,22 @@ fn short_flows_take_the_path_of_least_delay_and_long_ones_all() {
             );
         }
     });
-    assert!(matches!(&told[0], Notification::Ready { paths, set_sysctl: true } if paths.len() == 3));
-    let closed = told.iter().filter_map(|event| match event {
+    assert!(matches!(&events[0], Notification::Ready { paths, set_sysctl: true } if paths.len() == 3));
+    let closed = events.iter().filter_map(|event| match event {
         Notification::Closed { bytes, .. } => Some(bytes.len()),
         _ => None,
     });
-    assert_eq!(closed.collect::<Vec<_>>(), [3, 1, 1], "{told:?}");
-    // What was set is set back.
+    assert_eq!(closed.collect::<Vec<_>>(), [3, 1, 1], "{events:?}");
+    // The sysctl is restored.
     let manager = emulation.in_host(NEAR, || mptcp::path_manager().unwrap());
     assert_eq!(manager, PathManager::Kernel);
 }
 
 #[test]
-fn a_connection_that_tells_nothing_joins_paths_as_it_grows() {
+fn an_unregistered_connection_joins_paths_as_it_grows() {
     let Some(emulation) = network() else { return };
     let to = sink(&emulation);
-    let told = beside(&emulation, &fsfs(), |_| {
+    let events = beside(&emulation, &fsfs(), |_| {
         for (size, expected) in [(50_000, [true, false, false]), (5_000_000, [true; 3])] {
             let before = packets(&emulation);
             emulation.in_host(NEAR, || send(mptcp::connect(None, to, PATIENCE).unwrap(), size));
@@ -161,15 +163,15 @@ fn a_connection_that_tells_nothing_joins_paths_as_it_grows() {
             assert_eq!(used(before, packets(&emulation)), expected, "{size}");
         }
     });
-    let joined = told
+    let joined = events
         .iter()
         .filter(|event| matches!(event, Notification::Joined { .. }))
         .count();
-    assert_eq!(joined, 2, "{told:?}");
+    assert_eq!(joined, 2, "{events:?}");
 }
 
 #[test]
-fn announced_addresses_are_joined_and_those_that_go_are_left() {
+fn joins_announced_addresses_and_leaves_withdrawn_ones() {
     let Some(emulation) = network() else { return };
     let to = sink(&emulation);
     let all = |announce| Options {
@@ -180,7 +182,7 @@ fn announced_addresses_are_joined_and_those_that_go_are_left() {
     let lost = std::net::IpAddr::V4(emulation.way_address(NEAR, 2));
     let mut near = Vec::new();
     let far = beside_at(&emulation, FAR, &all(true), |_| {
-        near = beside(&emulation, &all(false), |told| {
+        near = beside(&emulation, &all(false), |events| {
             let mut socket = emulation.in_host(NEAR, || mptcp::connect(None, to, PATIENCE).unwrap());
             let began = Instant::now();
             let go_on = |socket: &mut std::net::TcpStream| {
@@ -188,13 +190,13 @@ fn announced_addresses_are_joined_and_those_that_go_are_left() {
                 assert!(
                     began.elapsed() < 3 * PATIENCE,
                     "{:?} {subflows:?}",
-                    told.lock().unwrap()
+                    events.lock().unwrap()
                 );
                 socket.write_all(&[7; 20_000]).unwrap();
                 std::thread::sleep(Duration::from_millis(20));
                 subflows
             };
-            // From its own three addresses to the one that it began with, and by its routes to the peer's two others.
+            // From its three addresses to the first one of the peer, and by its routes to the peer's two others.
             loop {
                 let subflows = go_on(&mut socket);
                 let stand = subflows
@@ -221,7 +223,7 @@ fn announced_addresses_are_joined_and_those_that_go_are_left() {
                 token: ConnectionInfo::token(&socket).unwrap().unwrap(),
                 from: lost,
             };
-            while !told.lock().unwrap().contains(&left)
+            while !events.lock().unwrap().contains(&left)
                 || go_on(&mut socket)
                     .iter()
                     .any(|subflow| subflow.pair.local.ip() == lost)
@@ -242,10 +244,13 @@ fn announced_addresses_are_joined_and_those_that_go_are_left() {
 }
 
 #[test]
-fn a_policy_that_linux_cannot_be_told_is_refused() {
+fn refuses_policies_that_linux_cannot_apply() {
     let scatter: PolicyConfig = serde_json::from_value(json!("mmptcp")).unwrap();
     let tail: PolicyConfig = serde_json::from_value(json!({"kind": "foresight", "tail": 2})).unwrap();
-    for (policy, said) in [(scatter, "policy.kind: Linux"), (tail, "policy.tail: Linux")] {
+    for (policy, said) in [
+        (scatter, "policy.kind: Linux"),
+        (tail, "policy.tail: not supported by Linux"),
+    ] {
         let options = Options { policy, ..fsfs() };
         let refused = run(&options, &mut || false, &mut |_| {}).unwrap_err().to_string();
         assert!(refused.starts_with(said), "{refused}");
@@ -253,7 +258,7 @@ fn a_policy_that_linux_cannot_be_told_is_refused() {
 }
 
 #[test]
-fn without_the_choice_of_a_path_manager_it_says_what_to_do() {
+fn names_the_sysctl_for_user_space_path_managers() {
     let Some(emulation) = network() else { return };
     let options = Options {
         set_sysctl: false,

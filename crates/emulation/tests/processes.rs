@@ -1,4 +1,4 @@
-//! Commands at hosts, shells behind paths, and what is left of them: nothing.
+//! Commands at hosts, shells over paths, and their complete cleanup.
 
 #![cfg(target_os = "linux")]
 
@@ -30,7 +30,7 @@ fn wait_for<T: PartialEq + std::fmt::Debug>(expected: &T, mut look: impl FnMut()
 }
 
 #[test]
-fn a_command_sees_its_host_alone() {
+fn a_command_sees_only_its_host() {
     let Some(emulation) = start(options(path("{}"))) else {
         return;
     };
@@ -49,7 +49,7 @@ fn a_command_sees_its_host_alone() {
         .collect();
     assert_eq!(devices, ["lo", "longfat0"]);
     let mut command = Command::new("sh");
-    // The kernel's own name, the names of hosts, and the processes: init, this shell, and what it runs.
+    // The kernel's host name, the names of hosts, and the processes: init, this shell and its command.
     let look = "cat /proc/sys/kernel/hostname; tail -2 /etc/hosts; ls -d /proc/[0-9]* | wc -l";
     command.args(["-c", look]).stdout(Stdio::piped());
     let output = emulation
@@ -93,7 +93,7 @@ fn commands_and_their_daemons_end_with_the_emulation() {
 }
 
 #[test]
-fn without_real_time_priority_delays_are_kept_too() {
+fn delays_are_right_without_real_time_priority() {
     let mut ordinary = options(path(r#"{"delay": "10ms"}"#));
     ordinary.real_time = false;
     let Some(emulation) = start(ordinary) else {
@@ -185,7 +185,7 @@ fn emulate_until_killed() {
 }
 
 #[test]
-fn nothing_is_left_by_a_process_that_is_killed_at_any_moment() {
+fn a_killed_process_leaves_nothing() {
     if start(options(path("{}"))).is_none() {
         return;
     }
@@ -196,7 +196,7 @@ fn nothing_is_left_by_a_process_that_is_killed_at_any_moment() {
         let mut command = rerun("processes::emulate_until_killed");
         command.env(key, value).stdout(Stdio::null());
         let mut process = command.spawn().unwrap();
-        // Moments spread over the first 150 ms, in which all begins, runs and ends at least once.
+        // Times in the first 150 ms, in which everything starts, runs and stops at least once.
         std::thread::sleep(Duration::from_micros(round * 61_803 % 150_000));
         assert!(process.try_wait().unwrap().is_none(), "it ended by itself");
         process.kill().unwrap();
@@ -206,7 +206,7 @@ fn nothing_is_left_by_a_process_that_is_killed_at_any_moment() {
     wait_for(&Vec::new(), clean::leftovers);
 }
 
-/// Talks to a closed port of the other end: the kernel there says so, after a round trip.
+/// Sends to a closed port of the other end, whose kernel refuses after one RTT.
 #[test]
 #[ignore = "run by tests below"]
 fn knock_at_the_peer() {
@@ -231,7 +231,7 @@ fn knock_at_the_peer() {
     }
 }
 
-/// A shell inside the one that this runs in.
+/// Runs a shell within this one's shell.
 #[test]
 #[ignore = "run by a test below"]
 fn knock_through_another_path() {
@@ -255,7 +255,7 @@ fn shell(keys: &str, command: Command) -> Result<ShellReport, Error> {
     shell::run(options, &mut || false)
 }
 
-/// The report; `None`, with the reason printed, where the system lacks something.
+/// The report; `None`, with a printed reason, if the system lacks something.
 fn try_shell(keys: &str, command: Command) -> Option<ShellReport> {
     match shell(keys, command) {
         Err(error @ (Error::Permission { .. } | Error::Missing { .. })) => {
@@ -267,7 +267,7 @@ fn try_shell(keys: &str, command: Command) -> Option<ShellReport> {
 }
 
 #[test]
-fn a_shell_tells_what_the_path_did() {
+fn shell_reports_the_path() {
     let mut command = rerun("processes::knock_at_the_peer");
     command.env("KNOCK_MS", "40").stdout(Stdio::null());
     let Some(report) = try_shell(r#"{"delay": "20ms", "rate": "1Mbit/s"}"#, command) else {
@@ -292,7 +292,7 @@ fn a_shell_tells_what_the_path_did() {
 }
 
 #[test]
-fn shells_inside_one_another_add_their_paths_up() {
+fn nested_shells_concatenate_their_paths() {
     let mut command = rerun("processes::knock_through_another_path");
     command.stdout(Stdio::null());
     let Some(report) = try_shell(r#"{"delay": "20ms"}"#, command) else {
@@ -301,7 +301,7 @@ fn shells_inside_one_another_add_their_paths_up() {
     assert_eq!((report.code, report.forward.delivered), (0, 5));
 }
 
-/// Emulates as whoever runs it.
+/// Emulates with the caller's permissions.
 #[test]
 #[ignore = "run by the test below"]
 fn emulate_once() {
@@ -363,13 +363,13 @@ fn has_user_namespaces() -> bool {
 fn succeeds_without_privileges(test: &str) {
     if let Some(mut command) = rerun_without_privileges(test) {
         let done = command.output().unwrap();
-        let told = String::from_utf8_lossy(&done.stdout);
+        let events = String::from_utf8_lossy(&done.stdout);
         let errors = String::from_utf8_lossy(&done.stderr);
-        assert!(done.status.success(), "{told}{errors}");
+        assert!(done.status.success(), "{events}{errors}");
     }
 }
 
-/// Emulates once it may: the first time it may not, and starts itself again where it may.
+/// Emulates with permission; without, starts itself again with permission.
 #[test]
 #[ignore = "run by the test below"]
 fn emulate_in_the_end() {
@@ -387,7 +387,7 @@ fn emulate_in_the_end() {
 }
 
 #[test]
-fn a_program_starts_itself_again_in_a_user_namespace() {
+fn reruns_itself_in_a_user_namespace() {
     if has_user_namespaces() {
         succeeds_without_privileges("processes::emulate_in_the_end");
     }
@@ -410,12 +410,12 @@ fn fail_to_emulate() {
 }
 
 #[test]
-fn without_permission_it_says_which_is_missing() {
+fn names_missing_permissions() {
     succeeds_without_privileges("processes::fail_to_emulate");
 }
 
 #[test]
-fn the_doctor_looks_at_everything_and_names_a_remedy_for_what_is_wrong() {
+fn doctor_names_a_fix_for_each_failure() {
     let probes = doctor::probe();
     for probe in &probes {
         assert!(!probe.name.is_empty() && !probe.detail.is_empty(), "{probe:?}");

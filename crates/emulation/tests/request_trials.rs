@@ -1,4 +1,4 @@
-//! Requests between real kernels, and how the asking host's interface sees them.
+//! Requests between real kernels and their captures at the requesting host.
 
 #![cfg(target_os = "linux")]
 
@@ -19,11 +19,11 @@ const UDP: &str = r#"{"kind": "udp"}"#;
 const TCP: &str = r#"{"kind": "tcp", "congestion": "reno"}"#;
 
 #[test]
-fn a_request_takes_a_round_trip_and_a_connection_one_more() {
+fn a_request_takes_one_rtt_and_a_connection_one_more() {
     for (protocol, round_trips, packets) in [
         (ICMP, 1.0, 2.0..=2.0),
         (UDP, 1.0, 2.0..=2.0),
-        // Handshake, request and response, and the ends of both; more where a timer runs on a busy machine.
+        // Handshake, request, response and FINs; more if a timer expires on a busy machine.
         (TCP, 2.0, 7.0..=f64::MAX),
     ] {
         let Some(record) = record(&trial(PATH, protocol, 100)) else {
@@ -31,9 +31,9 @@ fn a_request_takes_a_round_trip_and_a_connection_one_more() {
         };
         assert_eq!(figure(&record, "flows_completed"), 8.0, "{protocol}");
         let least = figure(&record, "fct_min_s");
-        // 20 ms of delay a round trip, and sending.
+        // 20 ms of RTT, and transmission times.
         assert!(least >= round_trips * 0.020, "{protocol}: {least}");
-        // Wire and stack are parts of the whole.
+        // Wire time and stack time add up to the total.
         let wire = figure(&record, "wire_min_s");
         assert!(
             (round_trips * 0.0199..=least).contains(&wire),
@@ -46,7 +46,7 @@ fn a_request_takes_a_round_trip_and_a_connection_one_more() {
 }
 
 #[test]
-fn fragments_are_packets_of_their_own() {
+fn fragments_count_as_packets() {
     // 972 bytes fill a packet of 1000 with the headers of IPv4 and of UDP or ICMP.
     for (protocol, size, packets) in [(UDP, 972, 2.0), (UDP, 973, 4.0), (ICMP, 973, 4.0)] {
         let Some(record) = record(&trial(PATH, protocol, size)) else {
@@ -62,7 +62,7 @@ fn fragments_are_packets_of_their_own() {
 }
 
 #[test]
-fn a_host_talks_to_itself_over_its_loopback_interface() {
+fn loopback_topology_uses_the_loopback_device() {
     for (protocol, size, packets) in [
         (ICMP, 1508, 2.0),
         (ICMP, 1509, 4.0),
@@ -88,7 +88,7 @@ fn a_host_talks_to_itself_over_its_loopback_interface() {
 }
 
 #[test]
-fn the_projects_tcp_needs_fewer_packets_where_it_opens_early() {
+fn opening_early_saves_packets() {
     let mut packets = Vec::new();
     for (settings, least) in [("", 4.5), (r#", "ttcp": true"#, 3.0)] {
         let protocol = format!(r#"{{"kind": "tcp", "stack": "longfat"{settings}}}"#);
@@ -104,7 +104,7 @@ fn the_projects_tcp_needs_fewer_packets_where_it_opens_early() {
 }
 
 #[test]
-fn requests_of_several_flows_are_told_apart() {
+fn captures_distinguish_flows() {
     for protocol in [ICMP, UDP] {
         let json = trial(PATH, protocol, 100).replace(r#""requests": 8"#, r#""requests": 8, "flows": 3"#);
         let Some(record) = record(&json) else { return };
@@ -123,7 +123,7 @@ fn the_projects_tcp_has_no_loopback_interface() {
 }
 
 #[test]
-fn what_nobody_answers_is_lost() {
+fn unanswered_requests_are_counted() {
     let lossy = r#""path": {"delay": "1ms", "loss": "100%"}"#;
     let json = trial(lossy, UDP, 100).replace(r#""requests": 8"#, r#""requests": 2"#);
     let Some(record) = record(&json) else { return };

@@ -1,5 +1,4 @@
-//! Routers between links: what expires, is for them, or goes nowhere is answered by them, after the time that their links
-//! make of it.
+//! Routers between links answer packets that expire, address them, or have no route, after the delay of their links.
 
 #![cfg(target_os = "linux")]
 
@@ -18,31 +17,31 @@ use crate::common::{self, FAR, NEAR, Requirement, options, path, start, topology
 /// One-way delays of the links of a chain, in milliseconds.
 const DELAYS: [u64; 4] = [2, 5, 1, 8];
 
-/// A chain of links with these delays, all at 10 Mbit/s.
+/// A chain of links with these delays, at 10 Mbit/s.
 fn chain() -> Topology {
     let links = DELAYS.map(|delay| format!(r#"{{"rate": "10Mbit/s", "delay": "{delay}ms"}}"#));
     path(&format!(r#"{{"hops": [{}]}}"#, links.join(", ")))
 }
 
-/// The round trip to the end of the first `hops` links, without the time to send.
+/// The RTT over the first `hops` links, without transmission times.
 fn round_trip(hops: usize) -> Duration {
     Duration::from_millis(2 * DELAYS[..hops].iter().sum::<u64>())
 }
 
-/// A raw socket that hears all ICMP at a host.
-fn ears(emulation: &Emulation, host: HostId) -> Socket {
+/// A raw socket that receives all ICMP messages of a host.
+fn receiver(emulation: &Emulation, host: HostId) -> Socket {
     let open = || Socket::new(Domain::IPV4, Type::RAW, Some(Protocol::ICMPV4));
-    let ears = emulation.in_host(host, open).unwrap();
-    ears.set_read_timeout(Some(Duration::from_secs(5))).unwrap();
-    ears
+    let receiver = emulation.in_host(host, open).unwrap();
+    receiver.set_read_timeout(Some(Duration::from_secs(5))).unwrap();
+    receiver
 }
 
-/// The next ICMP message other than an echo request: who sends it, its time to live, and itself.
-fn hear(ears: &Socket) -> (Ipv4Addr, u8, Vec<u8>) {
+/// The next ICMP message other than an echo request: source, time to live, and the message.
+fn receive(receiver: &Socket) -> (Ipv4Addr, u8, Vec<u8>) {
     loop {
         let mut buffer = [MaybeUninit::uninit(); 2000];
-        let length = ears.recv(&mut buffer).unwrap();
-        // SAFETY: so much has been written.
+        let length = receiver.recv(&mut buffer).unwrap();
+        // SAFETY: the kernel wrote `length` bytes.
         let packet: Vec<u8> = buffer[..length]
             .iter()
             .map(|byte| unsafe { byte.assume_init() })
@@ -74,15 +73,15 @@ fn echo(number: u16, payload: usize) -> Vec<u8> {
     echo
 }
 
-/// Sends a probe with each time to live, and looks at who answers, with what, and when.
+/// Sends a probe with each time to live, and checks source, content and time of the answer.
 fn trace(emulation: &Emulation, protocol: &str, mut probe: impl FnMut(u32), last: Option<[u8; 2]>) {
-    let ears = ears(emulation, NEAR);
+    let receiver = receiver(emulation, NEAR);
     let routers = emulation.routers();
     assert_eq!(routers.len(), DELAYS.len() - 1);
     for hops in 1..DELAYS.len() + usize::from(last.is_some()) {
         let begun = Instant::now();
         probe(hops as u32);
-        let (source, live, message) = hear(&ears);
+        let (source, live, message) = receive(&receiver);
         let took = begun.elapsed();
         let (expected, kind) = match routers.get(hops - 1) {
             Some(router) => (router.address, [11, 0]),
@@ -100,7 +99,7 @@ fn trace(emulation: &Emulation, protocol: &str, mut probe: impl FnMut(u32), last
         );
         assert!(took >= round_trip(hops), "{protocol} to hop {hops}: {took:?}");
         if kind[0] == 11 {
-            // The probe comes back as it was at the router: with one hop left, and a right checksum.
+            // The quoted probe is as it arrived: with one hop left and a correct checksum.
             assert_eq!((message[16], sum(&message[8..28])), (1, 0));
         }
     }
@@ -119,7 +118,7 @@ fn udp_icmp_and_tcp_can_be_traced() {
     };
     trace(&emulation, "udp", send_udp, Some([3, 3]));
 
-    let icmp = ears(&emulation, NEAR);
+    let icmp = receiver(&emulation, NEAR);
     let send_icmp = |hops: u32| {
         icmp.set_ttl_v4(hops).unwrap();
         icmp.send_to(&echo(hops as u16, 32), &SocketAddr::from((far, 0)).into())
@@ -142,13 +141,13 @@ fn udp_icmp_and_tcp_can_be_traced() {
 }
 
 #[test]
-fn a_socket_without_privileges_is_told_that_its_datagram_expired() {
+fn unprivileged_sockets_receive_expiry_errors() {
     let Some(emulation) = start(options(chain())) else {
         return;
     };
     let udp = emulation.in_host(NEAR, || UdpSocket::bind("0.0.0.0:0")).unwrap();
     let on: libc::c_int = 1;
-    // SAFETY: the option's value is an integer that lives.
+    // SAFETY: the option's value is an integer that outlives the call.
     let set = unsafe {
         let value = std::ptr::from_ref(&on).cast();
         libc::setsockopt(udp.as_raw_fd(), libc::IPPROTO_IP, libc::IP_RECVERR, value, 4)
@@ -175,16 +174,16 @@ fn routers_answer_at_their_own_addresses() {
     let Some(emulation) = start(options(chain())) else {
         return;
     };
-    let ears = ears(&emulation, NEAR);
+    let receiver = receiver(&emulation, NEAR);
     for (number, router) in emulation.routers().iter().enumerate() {
         assert_eq!(router.name, format!("r{}", number + 1));
         let to = SocketAddr::from((router.address, 0));
         let begun = Instant::now();
-        ears.send_to(&echo(9, 1000), &to.into()).unwrap();
-        let (source, _, message) = hear(&ears);
+        receiver.send_to(&echo(9, 1000), &to.into()).unwrap();
+        let (source, _, message) = receive(&receiver);
         assert_eq!((source, message.len(), message[0]), (router.address, 1008, 0));
         assert_eq!(sum(&message), 0);
-        // 1028 bytes at 10 Mbit/s take 822 µs on each link, there and back.
+        // 1028 bytes at 10 Mbit/s take 822 µs on each link in each direction.
         let sending = Duration::from_micros(2 * 822) * (number as u32 + 1);
         assert!(begun.elapsed() >= round_trip(number + 1) + sending);
 
@@ -199,44 +198,47 @@ fn routers_answer_at_their_own_addresses() {
             udp.recv(&mut [0; 10]).unwrap_err().kind(),
             ErrorKind::ConnectionRefused
         );
-        hear(&ears);
+        receive(&receiver);
     }
     // The other host is nearer to the last router.
-    let near_far = self::ears(&emulation, FAR);
+    let near_far = self::receiver(&emulation, FAR);
     let last = emulation.routers()[DELAYS.len() - 2].address;
     near_far
         .send_to(&echo(1, 0), &SocketAddr::from((last, 0)).into())
         .unwrap();
-    assert_eq!(hear(&near_far).0, last);
+    assert_eq!(receive(&near_far).0, last);
 }
 
 #[test]
-fn commands_reach_routers_by_their_names() {
+fn commands_resolve_router_names() {
     let Some(emulation) = start(options(chain())) else {
         return;
     };
     let mut command = std::process::Command::new("getent");
     command.args(["hosts", "r2"]).stdout(std::process::Stdio::piped());
     let mut child = emulation.spawn_in_host(NEAR, command).unwrap();
-    let mut told = String::new();
-    child.stdout.take().unwrap().read_to_string(&mut told).unwrap();
+    let mut events = String::new();
+    child.stdout.take().unwrap().read_to_string(&mut events).unwrap();
     assert!(child.wait().unwrap().success());
-    assert_eq!(told.split_whitespace().collect::<Vec<_>>(), ["10.77.252.2", "r2"]);
+    assert_eq!(
+        events.split_whitespace().collect::<Vec<_>>(),
+        ["10.77.252.2", "r2"]
+    );
 }
 
 #[test]
-fn the_router_before_a_narrow_link_tells_its_mtu() {
+fn reports_the_mtu_before_a_narrow_link() {
     let keys = r#"{"kind": "free", "hosts": ["a", "b"], "routers": ["x", "y"], "links": [
         {"from": "a", "to": "x", "delay": "3ms"}, {"from": "x", "to": "y", "delay": "4ms"},
         {"from": "y", "to": "b", "delay": "1ms", "mtu": "1000B"}]}"#;
     let Some(emulation) = start(options(topology(keys))) else {
         return;
     };
-    let ears = ears(&emulation, NEAR);
+    let receiver = receiver(&emulation, NEAR);
     let udp = emulation.in_host(NEAR, || UdpSocket::bind("0.0.0.0:0")).unwrap();
     let begun = Instant::now();
     udp.send_to(&[0; 1200], (emulation.host_address(FAR), 9)).unwrap();
-    let (source, _, message) = hear(&ears);
+    let (source, _, message) = receive(&receiver);
     assert!(
         begun.elapsed() >= Duration::from_millis(14),
         "{:?}",
@@ -250,18 +252,18 @@ fn the_router_before_a_narrow_link_tells_its_mtu() {
 }
 
 #[test]
-fn what_may_be_cut_is_cut_before_a_narrow_link() {
+fn fragments_packets_before_a_narrow_link() {
     let keys = r#"{"hops": [{"delay": "1ms"}, {"delay": "1ms", "mtu": "576B"}, {"delay": "1ms"}]}"#;
     let Some(emulation) = start(options(path(keys))) else {
         return;
     };
-    let ears = ears(&emulation, NEAR);
+    let receiver = receiver(&emulation, NEAR);
     let off: libc::c_int = libc::IP_PMTUDISC_DONT;
-    // SAFETY: the option's value is an integer that lives.
+    // SAFETY: the option's value is an integer that outlives the call.
     let set = unsafe {
         let value = std::ptr::from_ref(&off).cast();
         libc::setsockopt(
-            ears.as_raw_fd(),
+            receiver.as_raw_fd(),
             libc::IPPROTO_IP,
             libc::IP_MTU_DISCOVER,
             value,
@@ -270,8 +272,8 @@ fn what_may_be_cut_is_cut_before_a_narrow_link() {
     };
     assert_eq!(set, 0);
     let to = SocketAddr::from((emulation.host_address(FAR), 0));
-    ears.send_to(&echo(1, 1400), &to.into()).unwrap();
-    // The far kernel puts the parts together, answers, and either its answer is cut as well or it is told the MTU.
+    receiver.send_to(&echo(1, 1400), &to.into()).unwrap();
+    // The far kernel reassembles the request. Its reply is fragmented as well, or gets an MTU error.
     let mut seen = Vec::new();
     let parts = loop {
         let entered = emulation.with_network(|network, _| network.counters(LinkId(4)).entered.packets);
@@ -286,7 +288,7 @@ fn what_may_be_cut_is_cut_before_a_narrow_link() {
 }
 
 #[test]
-fn packets_live_as_long_as_the_longest_way() {
+fn initial_ttl_covers_the_longest_way() {
     let keys = r#"{"kind": "parking-lot", "hops": 90, "bottleneck": {"delay": "10us"}}"#;
     let shape = topology(keys);
     let (from, to) = (shape.host("s0").unwrap(), shape.host("r0").unwrap());
@@ -299,7 +301,7 @@ fn packets_live_as_long_as_the_longest_way() {
     assert_eq!(error.kind(), ErrorKind::ConnectionRefused, "{error}");
 }
 
-/// Programs that trace a path, as far as they are installed.
+/// Programs that trace a path, if installed.
 #[test]
 fn programs_that_trace_a_path_see_every_router() {
     let Some(emulation) = start(options(chain())) else {
@@ -328,28 +330,28 @@ fn programs_that_trace_a_path_see_every_router() {
             }
             Err(error) => panic!("{program}: {error}"),
         };
-        let mut told = String::new();
-        child.stdout.take().unwrap().read_to_string(&mut told).unwrap();
+        let mut events = String::new();
+        child.stdout.take().unwrap().read_to_string(&mut events).unwrap();
         child.wait().unwrap();
         let addresses = emulation
             .routers()
             .iter()
             .map(|router| router.address.to_string());
         for address in addresses.chain([far.clone()]) {
-            let is_told = told.split([' ', '\n']).any(|word| word == address);
-            assert!(is_told, "{program} does not show {address}: {told}");
+            let is_told = events.split([' ', '\n']).any(|word| word == address);
+            assert!(is_told, "{program} does not show {address}: {events}");
         }
     }
 }
 
 #[test]
-fn the_first_router_says_that_it_knows_no_way() {
+fn the_first_router_reports_missing_routes() {
     let keys = r#"{"kind": "free", "hosts": ["a", "b", "c"], "routers": ["x"], "pairs": [["a", "b"]], "links": [
         {"from": "a", "to": "x", "delay": "3ms"}, {"from": "x", "to": "b", "delay": "4ms"}]}"#;
     let Some(emulation) = start(options(topology(keys))) else {
         return;
     };
-    let ears = ears(&emulation, NEAR);
+    let receiver = receiver(&emulation, NEAR);
     let router = emulation.routers()[0].address;
     let alone = emulation.host_address(HostId(2));
     for (address, code) in [
@@ -359,25 +361,28 @@ fn the_first_router_says_that_it_knows_no_way() {
     ] {
         for hops in [1, 64] {
             let begun = Instant::now();
-            ears.set_ttl_v4(hops).unwrap();
-            ears.send_to(&echo(1, 10), &SocketAddr::from((address, 0)).into())
+            receiver.set_ttl_v4(hops).unwrap();
+            receiver
+                .send_to(&echo(1, 10), &SocketAddr::from((address, 0)).into())
                 .unwrap();
-            let (source, _, message) = hear(&ears);
+            let (source, _, message) = receive(&receiver);
             assert_eq!((source, &message[..2]), (router, &[3, code][..]), "{address}");
             assert!(begun.elapsed() >= Duration::from_millis(6));
         }
     }
     assert_eq!(emulation.report().unroutable, 6);
-    // What goes to many is not spoken of.
-    ears.send_to(
-        &echo(1, 10),
-        &SocketAddr::from((IpAddr::from([224, 0, 0, 9]), 0)).into(),
-    )
-    .unwrap();
-    ears.set_ttl_v4(64).unwrap();
-    ears.send_to(&echo(2, 10), &SocketAddr::from((router, 0)).into())
+    // Packets to groups cause no errors.
+    receiver
+        .send_to(
+            &echo(1, 10),
+            &SocketAddr::from((IpAddr::from([224, 0, 0, 9]), 0)).into(),
+        )
         .unwrap();
-    assert_eq!(hear(&ears).2[6..8], 2_u16.to_be_bytes());
+    receiver.set_ttl_v4(64).unwrap();
+    receiver
+        .send_to(&echo(2, 10), &SocketAddr::from((router, 0)).into())
+        .unwrap();
+    assert_eq!(receive(&receiver).2[6..8], 2_u16.to_be_bytes());
 }
 
 #[test]
@@ -390,13 +395,13 @@ fn the_switch_of_a_star_answers_as_a_router() {
         panic!("one switch")
     };
     let host = |name: &str| topology(keys).host(name).unwrap();
-    let ears = ears(&emulation, host("h1"));
+    let receiver = receiver(&emulation, host("h1"));
     let h2 = emulation.host_address(host("h2"));
     let to = SocketAddr::from((h2, 0));
     for (hops, source, kind) in [(1, switch.address, 11), (2, h2, 0)] {
-        ears.set_ttl_v4(hops).unwrap();
-        ears.send_to(&echo(1, 10), &to.into()).unwrap();
-        let heard = hear(&ears);
-        assert_eq!((heard.0, heard.2[0]), (source, kind));
+        receiver.set_ttl_v4(hops).unwrap();
+        receiver.send_to(&echo(1, 10), &to.into()).unwrap();
+        let events = receive(&receiver);
+        assert_eq!((events.0, events.2[0]), (source, kind));
     }
 }

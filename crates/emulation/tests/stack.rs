@@ -1,4 +1,4 @@
-//! The project's TCP as a host's stack, with Linux's TCP at the other end of an emulated path.
+//! The project's TCP at a host, with Linux's TCP at the other end of an emulated path.
 
 use std::io::{ErrorKind, Read, Write};
 use std::net::{Shutdown, TcpListener, TcpStream};
@@ -10,7 +10,7 @@ use foundation::Streams;
 use network::HostId;
 use transport::tcp::TcpConfig;
 
-/// Bytes that are not the same anywhere: a shift of one, or a part that came twice, shows.
+/// Bytes without repetition, so that shifts and duplicates show.
 fn content(bytes: usize, seed: u64) -> Vec<u8> {
     let mut state = seed | 1;
     std::iter::repeat_with(|| {
@@ -33,7 +33,7 @@ fn config(keys: &str) -> Arc<TcpConfig> {
 
 /// The project's TCP at a host.
 fn attach(emulation: &Emulation, host: HostId) -> UserStack {
-    let port = emulation.attach(host).unwrap();
+    let port = emulation.attach(host, None).unwrap();
     let address = emulation.host_address(host);
     UserStack::start(
         port,
@@ -44,7 +44,7 @@ fn attach(emulation: &Emulation, host: HostId) -> UserStack {
     .unwrap()
 }
 
-/// Both send so many bytes at once, end their streams, and read to the end.
+/// Both ends send `bytes` bytes at once, close, and read to the end.
 fn exchange<S: Send + Sync>(stream: &S, finish: impl Fn(&S) + Sync, out: &[u8]) -> Vec<u8>
 where
     for<'a> &'a S: Read + Write,
@@ -66,7 +66,7 @@ fn kernel_exchange(stream: &TcpStream, out: &[u8]) -> Vec<u8> {
     exchange(stream, |stream| stream.shutdown(Shutdown::Write).unwrap(), out)
 }
 
-/// Both ways at once, opened by the project's TCP and then by Linux's, with these keys and this path.
+/// Exchanges data in both directions, opened by either TCP, with these keys and this path.
 fn interoperate(path_keys: &str, keys: &str, bytes: usize, prepare: impl Fn(&Emulation)) {
     let Some(emulation) = start(options(path(path_keys))) else {
         return;
@@ -113,7 +113,7 @@ fn bytes_go_both_ways_over_a_clean_path() {
 }
 
 #[test]
-fn one_percent_is_lost() {
+fn survives_one_percent_loss() {
     interoperate(
         r#"{"rate": "50Mbit/s", "delay": "3ms", "loss": "1%"}"#,
         "",
@@ -123,7 +123,7 @@ fn one_percent_is_lost() {
 }
 
 #[test]
-fn much_is_lost_and_reordered() {
+fn survives_heavy_loss_and_reordering() {
     interoperate(
         r#"{"rate": "50Mbit/s", "delay": "3ms", "loss": "5%", "reorder": {"probability": "5%", "delay": "4ms"}}"#,
         "",
@@ -133,7 +133,7 @@ fn much_is_lost_and_reordered() {
 }
 
 #[test]
-fn packets_come_twice_and_damaged() {
+fn survives_duplicates_and_corruption() {
     interoperate(
         r#"{"rate": "50Mbit/s", "delay": "3ms", "duplicate": "3%", "corrupt": "2%"}"#,
         "",
@@ -143,7 +143,7 @@ fn packets_come_twice_and_damaged() {
 }
 
 #[test]
-fn windows_are_tiny_at_the_kernel() {
+fn survives_a_tiny_kernel_window() {
     interoperate(
         r#"{"rate": "50Mbit/s", "delay": "1ms", "loss": "1%"}"#,
         "",
@@ -158,7 +158,7 @@ fn windows_are_tiny_at_the_kernel() {
 }
 
 #[test]
-fn windows_are_tiny_here() {
+fn survives_a_tiny_own_window() {
     let keys = r#", "receive_buffer": "4KiB", "send_buffer": "4KiB", "initial_receive_window": "4KiB""#;
     interoperate(
         r#"{"rate": "50Mbit/s", "delay": "1ms", "loss": "1%"}"#,
@@ -182,7 +182,7 @@ fn every_option_can_be_off() {
 }
 
 #[test]
-fn segments_become_as_short_as_the_path_wants_them() {
+fn segments_follow_the_path_mtu() {
     let Some(emulation) = start(options(path(
         r#"{"rate": "50Mbit/s", "delay": "2ms", "mtu": "900B"}"#,
     ))) else {
@@ -200,14 +200,14 @@ fn segments_become_as_short_as_the_path_wants_them() {
         let stream = stack.connect(to, &config("")).unwrap();
         exchange(&stream, |stream| stream.finish(), &sent);
         assert_eq!(digest(&kernel.join().unwrap()), digest(&sent));
-        // 900 less both headers and the timestamps.
+        // 900 without both headers and the timestamps.
         assert_eq!(stream.look(|connection| connection.info().segment), Some(848));
     });
     assert!(stack.counters().too_big > 0, "{:?}", stack.counters());
 }
 
 #[test]
-fn a_stream_that_has_ended_one_way_goes_on_the_other() {
+fn half_closed_streams_keep_receiving() {
     let Some(emulation) = start(options(path(r#"{"delay": "1ms"}"#))) else {
         return;
     };
@@ -228,7 +228,7 @@ fn a_stream_that_has_ended_one_way_goes_on_the_other() {
 }
 
 #[test]
-fn resets_are_told_both_ways() {
+fn resets_reach_both_ends() {
     let Some(emulation) = start(options(path(r#"{"delay": "1ms"}"#))) else {
         return;
     };
@@ -255,7 +255,7 @@ fn resets_are_told_both_ways() {
         ErrorKind::ConnectionReset
     );
 
-    // Nobody listens there.
+    // No listener.
     let nobody = (emulation.host_address(NEAR), 81);
     let refused = emulation.in_host(FAR, || TcpStream::connect(nobody)).unwrap_err();
     assert_eq!(refused.kind(), ErrorKind::ConnectionRefused);
@@ -302,7 +302,7 @@ fn kernel_and_stack_share_a_host() {
     let Some(emulation) = start(options(path(r#"{"delay": "1ms"}"#))) else {
         return;
     };
-    let port = emulation.attach_beside(NEAR, 10_000..=32_767).unwrap();
+    let port = emulation.attach(NEAR, Some(10_000..=32_767)).unwrap();
     let address = emulation.host_address(NEAR);
     let stack = UserStack::start(port, address, emulation.clock(), Streams::new(7, 0)).unwrap();
     let ours = stack.listen(0, config("")).unwrap();
@@ -317,8 +317,8 @@ fn kernel_and_stack_share_a_host() {
     let (mut one, mut other) = (connect(ours.local_addr()), connect(theirs.local_addr().unwrap()));
     ours.accept(None).unwrap().write_all(b"stack").unwrap();
     theirs.accept().unwrap().0.write_all(b"kernel").unwrap();
-    let mut told = [String::new(), String::new()];
-    one.read_to_string(&mut told[0]).unwrap();
-    other.read_to_string(&mut told[1]).unwrap();
-    assert_eq!(told, ["stack", "kernel"]);
+    let mut events = [String::new(), String::new()];
+    one.read_to_string(&mut events[0]).unwrap();
+    other.read_to_string(&mut events[1]).unwrap();
+    assert_eq!(events, ["stack", "kernel"]);
 }

@@ -1,13 +1,13 @@
-//! Trials with the project's TCP at the hosts of an emulated network.
+//! Trials with the project's TCP at emulated hosts.
 
 #![cfg(target_os = "linux")]
 
 use crate::common::trials::{PATH, figure, record, refusal};
 
 #[test]
-fn controllers_and_keys_that_no_kernel_has_run() {
-    // At most 1448 of 1500 bytes at 20 Mbit/s, or a window in 20 ms. A busy receiver may read in the measured 3 s what came
-    // in the 4 s of the whole trial.
+fn runs_controllers_and_keys_that_kernels_lack() {
+    // At most 1448 of 1500 bytes at 20 Mbit/s, or one window in 20 ms. A busy receiver may read the data of the whole 4
+    // s in the measured 3 s.
     for (congestion, most) in [
         (r#"{"kind": "vegas", "alpha": 3}"#, 19.4e6),
         (r#""bbr""#, 19.4e6),
@@ -62,7 +62,7 @@ fn every_workload_runs() {
 }
 
 #[test]
-fn paths_that_it_does_not_choose_are_refused() {
+fn refuses_path_choices() {
     for (protocol, workload) in [(r#", "path": "least-rtt""#, ""), ("", r#", "each_path": true"#)] {
         let json = format!(
             r#"{{{PATH}, "protocol": {{"kind": "tcp", "stack": "longfat"{protocol}}},
@@ -87,7 +87,7 @@ fn kernels_and_stacks_meet_at_a_bottleneck() {
             ], "seed": 1}}"#
     );
     let Some(record) = record(&json) else { return };
-    // Both get something of the bottleneck, and together no more than it carries in 5 s, of which 4 s are measured.
+    // Both get a share, and together at most the rate over 5 s, of which 4 s are measured.
     let (goodput, others) = (
         figure(&record, "goodput_bps"),
         figure(&record, "traffic_goodput_bps"),

@@ -1,4 +1,4 @@
-//! Testbeds and checks of paths. Where the system has no namespaces they say so and look at nothing.
+//! Testbeds and checks of paths, skipped without namespaces.
 
 #![cfg(target_os = "linux")]
 
@@ -13,7 +13,7 @@ use foundation::Streams;
 use network::Topology;
 use serde_json::{Value, json};
 
-/// The testbed; `None`, with the reason printed, where the system lacks something.
+/// A testbed; `None`, with a printed reason, if the system lacks something.
 fn testbed(topology: Topology) -> Option<Testbed> {
     match Testbed::start(topology, Streams::new(1, 0)) {
         Ok(testbed) => Some(testbed),
@@ -26,7 +26,7 @@ fn testbed(topology: Topology) -> Option<Testbed> {
 }
 
 #[test]
-fn pings_take_what_the_links_say_and_lose_what_they_lose() {
+fn pings_match_the_links_delay_and_loss() {
     let keys = r#"{"rate": "1Mbit/s", "delay": "20ms", "loss": {"every": 4}}"#;
     let Some(testbed) = testbed(path(keys)) else {
         return;
@@ -35,14 +35,14 @@ fn pings_take_what_the_links_say_and_lose_what_they_lose() {
     assert_eq!(pings.len(), 2);
     for ping in &pings {
         let expected = ping.expected.unwrap();
-        // 84 bytes at 1 Mbit/s take 0.672 ms each way.
+        // 84 bytes at 1 Mbit/s take 0.672 ms in each direction.
         assert!((expected.rtt_s - 0.041_344).abs() < 1e-9);
         assert!((expected.loss - (1.0 - 0.75 * 0.75)).abs() < 1e-9);
         assert_eq!(ping.sent, 20);
         assert!(ping.answered < 20);
         assert!(ping.min_s.unwrap() >= expected.rtt_s);
     }
-    // Of all packets that entered a link each fourth was lost.
+    // One packet in four was lost.
     for link in testbed.links() {
         assert_eq!(link.lost, link.packets / 4);
     }
@@ -52,7 +52,7 @@ fn pings_take_what_the_links_say_and_lose_what_they_lose() {
 }
 
 #[test]
-fn hosts_are_called_by_their_names() {
+fn hosts_resolve_names() {
     let keys = r#"{"kind": "dumbbell", "pairs": 2, "bottleneck": {"delay": "1ms"}}"#;
     let Some(testbed) = testbed(topology(keys)) else {
         return;
@@ -66,7 +66,7 @@ fn hosts_are_called_by_their_names() {
 }
 
 #[test]
-fn a_link_is_changed_while_it_runs() {
+fn changes_a_link_in_operation() {
     let Some(testbed) = testbed(path(r#"{"rate": "1Mbit/s", "delay": "5ms", "jitter": "1ms"}"#)) else {
         return;
     };
@@ -89,7 +89,7 @@ fn a_link_is_changed_while_it_runs() {
     testbed.set("forward", "loss", &json!("100%")).unwrap();
     let pings = testbed.ping_all(1, &mut || false).unwrap();
     assert_eq!(pings.iter().map(|ping| ping.answered).sum::<u32>(), 0);
-    for (link, key, value, told) in [
+    for (link, key, value, events) in [
         (
             "forwrd",
             "delay",
@@ -107,13 +107,13 @@ fn a_link_is_changed_while_it_runs() {
         ),
     ] {
         let error = testbed.set(link, key, &value).unwrap_err().to_string();
-        assert!(error.contains(told) && !error.contains('\n'), "{error}");
+        assert!(error.contains(events) && !error.contains('\n'), "{error}");
     }
     assert_eq!(testbed.links()[0].delay_s, 0.005);
 }
 
 #[test]
-fn a_measurement_is_given_up_when_it_is_told() {
+fn measurements_stop_on_request() {
     let Some(testbed) = testbed(path(r#"{"rate": "1Mbit/s"}"#)) else {
         return;
     };
@@ -134,7 +134,7 @@ fn spec(path: &str) -> TrialSpec {
 }
 
 #[test]
-fn alike_paths_are_checked_once() {
+fn equal_paths_are_checked_once() {
     assert_eq!(check::paths(&spec(r#"{"rate": "1Mbit/s"}"#)).unwrap().len(), 1);
     let other = check::paths(&spec(r#"{"rate": "1Mbit/s", "reverse": {"rate": "2Mbit/s"}}"#)).unwrap();
     assert_eq!(other.len(), 2);
@@ -145,7 +145,7 @@ fn alike_paths_are_checked_once() {
 }
 
 #[test]
-fn a_check_sees_the_path_that_was_asked_for() {
+fn check_measures_the_configured_path() {
     let spec = spec(r#"{"rate": "2Mbit/s", "delay": "30ms", "loss": "5%", "queue": "20pkt"}"#);
     let paths = check::paths(&spec).unwrap();
     let report = match check::check(&paths[0], spec.streams(), &mut || false) {
@@ -164,6 +164,6 @@ fn a_check_sees_the_path_that_was_asked_for() {
         (Some(20.0), Some(20.0))
     );
     assert_eq!(figure("queue").holds, Some(true));
-    // No link sends faster than it may.
+    // A link does not exceed its rate.
     assert!(figure("rate").measured.unwrap() < 2.05e6);
 }

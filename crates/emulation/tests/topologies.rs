@@ -1,4 +1,4 @@
-//! More than two hosts, and hosts whose stack is not the kernel's.
+//! More than two hosts, and hosts with a user-space stack.
 
 #![cfg(target_os = "linux")]
 
@@ -57,7 +57,7 @@ fn each_host_reaches_each_other_by_its_own_path() {
 }
 
 #[test]
-fn senders_are_told_that_no_path_leads_to_a_host() {
+fn senders_receive_unreachable_errors() {
     let keys = r#"{"kind": "free", "hosts": ["a", "b", "c"], "pairs": [["a", "b"]],
                    "links": [{"from": "a", "to": "b", "delay": "1ms"}]}"#;
     let Some(emulation) = start(options(topology(keys))) else {
@@ -77,11 +77,11 @@ fn senders_are_told_that_no_path_leads_to_a_host() {
 }
 
 #[test]
-fn a_user_space_stack_takes_the_place_of_a_hosts_kernel() {
+fn a_port_replaces_the_hosts_kernel() {
     let Some(emulation) = start(options(path(r#"{"delay": "5ms"}"#))) else {
         return;
     };
-    let port = emulation.attach(FAR).unwrap();
+    let port = emulation.attach(FAR, None).unwrap();
     let client = emulation.in_host(NEAR, || UdpSocket::bind("0.0.0.0:0")).unwrap();
     client.connect((emulation.host_address(FAR), 7)).unwrap();
     client.set_read_timeout(Some(Duration::from_secs(5))).unwrap();
@@ -92,7 +92,7 @@ fn a_user_space_stack_takes_the_place_of_a_hosts_kernel() {
     packet.truncate(length);
     assert_eq!(packet[28..], *b"hello");
     assert_eq!(port.receive(&mut [0; 10]).unwrap(), None);
-    // The answer: the same with addresses and ports exchanged, which changes no checksum.
+    // The reply swaps addresses and ports, which keeps the checksum.
     for (one, other) in [(12..16, 16), (20..22, 22)] {
         let kept = packet[one.clone()].to_vec();
         packet.copy_within(other..other + one.len(), one.start);
@@ -103,7 +103,7 @@ fn a_user_space_stack_takes_the_place_of_a_hosts_kernel() {
     assert_eq!(client.recv(&mut buffer).unwrap(), 5);
     assert_eq!(buffer[..5], *b"hello");
 
-    // Without the port the kernel is back: it says that nothing listens.
+    // Without the port the kernel answers again, that there is no listener.
     drop(port);
     std::thread::sleep(Duration::from_millis(20));
     client.send(b"hello").unwrap();
@@ -114,11 +114,11 @@ fn a_user_space_stack_takes_the_place_of_a_hosts_kernel() {
 }
 
 #[test]
-fn a_port_learns_that_the_emulation_has_ended() {
+fn ports_fail_after_the_emulation_ends() {
     let Some(emulation) = start(options(path("{}"))) else {
         return;
     };
-    let port = emulation.attach(FAR).unwrap();
+    let port = emulation.attach(FAR, None).unwrap();
     drop(emulation);
     assert_eq!(
         port.receive(&mut [0; 10]).unwrap_err().kind(),
@@ -128,7 +128,7 @@ fn a_port_learns_that_the_emulation_has_ended() {
 }
 
 #[test]
-fn impossible_options_are_refused() {
+fn refuses_invalid_options() {
     let mut wrong = options(path("{}"));
     wrong.mtu = 67;
     let error = Emulation::start(wrong).unwrap_err();

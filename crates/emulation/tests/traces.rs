@@ -1,4 +1,4 @@
-//! Traces of trials on real kernels: packets, machines and queues over time.
+//! Traces of trials on real kernels: packets, connections and queues over time.
 
 use std::collections::BTreeSet;
 
@@ -39,7 +39,7 @@ fn ids(trace: &Trace, what: TraceEventKind) -> BTreeSet<u64> {
 }
 
 #[test]
-fn a_kernels_segments_and_windows_are_told() {
+fn traces_segments_and_windows_of_the_kernel() {
     let Some((record, trace)) = traced(
         r#"{"path": {"rate": "20Mbit/s", "delay": "10ms", "queue": "50pkt", "loss": {"packets": [100]}, "reverse": {"loss": "0%"}},
             "protocol": {"kind": "tcp", "congestion": "reno"}, "workload": {"kind": "file", "size": "1MB"}, "seed": 1}"#,
@@ -54,7 +54,7 @@ fn a_kernels_segments_and_windows_are_told() {
     assert!(received.is_disjoint(&dropped) && received.is_subset(&sent));
     assert!(!dropped.is_empty(), "packet 100 is lost");
     assert!(trace.events.is_sorted_by_key(|event| (event.time * 1e9) as u64));
-    // Every byte was sent, from the first behind the SYN on, and the lost segment twice.
+    // Every byte after the SYN was sent, and the lost segment twice.
     let data = |event: &&TraceEvent| event.what == TraceEventKind::Send && event.frame == Some("data");
     let first = trace.events.iter().find(data).unwrap();
     assert_eq!((first.sequence, first.direction), (Some(1), Some("forward")));
@@ -74,11 +74,11 @@ fn a_kernels_segments_and_windows_are_told() {
         .iter()
         .filter(|e| data(e) && e.retransmission)
         .count() as u64;
-    // How many there are depends on how the kernel batches segments and on when its timers run.
+    // Their number depends on the kernel's batching and timers.
     assert!(again >= 1 && record.flows[0].retransmissions >= 1, "{again}");
     let read = trace.events.iter().filter_map(|event| event.delivered).max();
     assert_eq!(read, Some(1_000_000));
-    // The first segment meets an empty queue: it takes 10 ms and its time on the link, 1500 bytes at 20 Mbit/s.
+    // The first segment meets an empty queue: 10 ms plus 1500 bytes at 20 Mbit/s.
     let at = |what: TraceEventKind| {
         trace
             .events
@@ -94,12 +94,12 @@ fn a_kernels_segments_and_windows_are_told() {
 
     let series = trace.series.as_ref().unwrap();
     let flow = &series.flows[0];
-    // A sample every 5 ms of 0.4 s at least; a busy machine misses some.
+    // A sample every 5 ms for at least 0.4 s; a busy machine misses some.
     assert!(flow.time.len() > 5, "{}", flow.time.len());
     assert!(flow.time.is_sorted());
     let most = flow.cwnd_bytes.iter().flatten().max().unwrap();
     assert!((14_480..2_000_000).contains(most), "{most}");
-    // Reno has a threshold once it has repaired a loss.
+    // Reno has a threshold after its first recovery.
     assert!(flow.ssthresh_bytes.iter().any(Option::is_some));
     assert!(flow.state.contains(&"recovery") || flow.state.contains(&"open"));
     assert!(flow.srtt_s.iter().flatten().all(|rtt| *rtt >= 0.02));
@@ -115,7 +115,7 @@ fn a_kernels_segments_and_windows_are_told() {
 }
 
 #[test]
-fn a_capture_holds_the_kernels_own_packets() {
+fn capture_has_the_kernels_packets() {
     let Some((_, trace)) = traced(
         r#"{"path": {"rate": "20Mbit/s", "delay": "5ms"}, "protocol": {"kind": "tcp", "congestion": "cubic"},
             "workload": {"kind": "file", "size": "50kB"}, "seed": 1}"#,
@@ -127,7 +127,7 @@ fn a_capture_holds_the_kernels_own_packets() {
         trace
             .write_capture(&mut bytes, CaptureOptions { side, snap })
             .unwrap();
-        // The magic of a pcapng section header.
+        // The magic number of a pcapng section header.
         assert_eq!(bytes[..4], [0x0a, 0x0d, 0x0d, 0x0a]);
         bytes.len()
     };
@@ -141,7 +141,7 @@ fn a_capture_holds_the_kernels_own_packets() {
 }
 
 #[test]
-fn frames_of_the_projects_own_protocol_are_read_from_datagrams() {
+fn traces_arq_frames_in_datagrams() {
     let Some((record, trace)) = traced(
         r#"{"path": {"rate": "10Mbit/s", "delay": "5ms", "loss": {"packets": [12]}, "reverse": {"loss": "0%"}},
             "protocol": {"kind": "go-back-n", "window": 4}, "workload": {"kind": "file", "size": "50kB"}, "seed": 1}"#,
@@ -155,7 +155,7 @@ fn frames_of_the_projects_own_protocol_are_read_from_datagrams() {
         .collect();
     assert_eq!(data.len() as u64, record.flows[0].packets_sent);
     assert_eq!(data[0].length, Some(1024));
-    // Numbers count from the connection's first packet, whatever number it drew.
+    // Sequence numbers are relative to the connection's first.
     let numbers: BTreeSet<u32> = data.iter().filter_map(|event| event.sequence).collect();
     assert_eq!(numbers.last().unwrap() - numbers.first().unwrap(), 48);
     assert!(*numbers.first().unwrap() <= 1);
@@ -170,7 +170,7 @@ fn frames_of_the_projects_own_protocol_are_read_from_datagrams() {
 }
 
 #[test]
-fn marks_and_corrupt_packets_are_told() {
+fn traces_marks_and_corruption() {
     let Some((_, trace)) = traced(
         r#"{"path": {"rate": "5Mbit/s", "delay": "10ms", "corrupt": "1%", "queue": {"kind": "codel", "ecn": true, "limit": "200pkt"}},
             "protocol": {"kind": "tcp", "congestion": "cubic", "ecn": true},

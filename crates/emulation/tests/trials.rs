@@ -1,4 +1,4 @@
-//! Trials on real kernels: the record says what the path must have done to them.
+//! Trials on real kernels: the record shows the path's effects.
 
 #![cfg(target_os = "linux")]
 
@@ -14,22 +14,21 @@ fn a_kernel_fills_a_path_and_its_queue() {
     let Some(record) = record(&json) else { return };
     let took = begun.elapsed().as_secs_f64();
     let goodput = figure(&record, "goodput_bps");
-    // At most 1448 of 1500 bytes at 20 Mbit/s. A busy receiver may read in the measured 3 s what came in the 4 s of the
-    // whole trial.
+    // At most 1448 of 1500 bytes at 20 Mbit/s. A busy receiver may read the data of the whole 4 s in the measured 3 s.
     assert!(0.0 < goodput && goodput < 19.4e6 * 4.0 / 3.0, "{goodput}");
     let utilisation = figure(&record, "utilisation");
     assert!(utilisation < 1.02, "{utilisation}");
-    // What the application got crossed the link, some of it in the second before.
+    // Received data crossed the link, some of it in the second before.
     assert!(
         goodput <= utilisation * 20e6 + 20e6 / 3.0,
         "{goodput} {utilisation}"
     );
-    // 20 ms of delay; the queue of 50 packets was full at least once, since Reno grows until it is.
+    // 20 ms of delay; Reno fills the queue of 50 packets at least once.
     assert!(figure(&record, "rtt_min_s") >= 0.02);
     assert!(figure(&record, "rtt_mean_s") >= figure(&record, "rtt_min_s"));
     let longest = figure(&record, "queue_max_packets");
     assert!((2.0..=50.0).contains(&longest), "{longest}");
-    // No timer is exact to 100 ns, and no packet was late by more than the whole trial took.
+    // Timers are not exact to 100 ns, and no packet is later than the trial's duration.
     let (late, most) = (
         figure(&record, "emulator_late_p99_s"),
         figure(&record, "emulator_late_max_s"),
@@ -38,21 +37,21 @@ fn a_kernel_fills_a_path_and_its_queue() {
 }
 
 #[test]
-fn a_file_takes_its_round_trips_and_its_time_on_the_link() {
+fn file_transfer_takes_rtts_and_transmission_time() {
     let json = format!(
         r#"{{{PATH}, "protocol": {{"kind": "tcp", "congestion": "cubic"}},
             "workload": {{"kind": "file", "size": "1MB"}}, "seed": 1}}"#
     );
     let Some(record) = record(&json) else { return };
     let completion = figure(&record, "completion_s");
-    // 0.414 s at the rate, and slow start of some round trips.
+    // 0.414 s at the rate, plus slow start.
     assert!(completion >= 0.41, "{completion}");
     assert_eq!(figure(&record, "flows_completed"), 1.0);
     assert_eq!(record.flows[0].size_bytes, Some(1_000_000));
 }
 
 #[test]
-fn traffic_and_requests_run_beside_each_other() {
+fn traffic_and_requests_run_together() {
     let json = format!(
         r#"{{{PATH}, "protocol": {{"kind": "tcp", "congestion": "cubic"}},
             "workload": {{"kind": "request-response", "requests": 10, "response_size": "1kB"}}, "seed": 1,
@@ -72,12 +71,12 @@ fn the_projects_own_protocol_runs_over_the_kernels_datagrams() {
     );
     let Some(record) = record(&json) else { return };
     let goodput = figure(&record, "goodput_bps");
-    // A window of 32 packets of 1024 bytes a round trip of 20 ms and some queue: at most 13 Mbit/s.
+    // A window of 32 packets of 1024 bytes per RTT of 20 ms and some queue: at most 13 Mbit/s.
     assert!(0.0 < goodput && goodput < 13.2e6, "{goodput}");
 }
 
 #[test]
-fn what_no_kernel_can_do_is_said() {
+fn refuses_unsupported_keys() {
     for (protocol, said) in [
         (
             r#"{"kind": "tcp", "initial_window": 3}"#,
@@ -97,7 +96,7 @@ fn what_no_kernel_can_do_is_said() {
 }
 
 #[test]
-fn a_controller_that_the_kernel_lacks_fails_the_flow_by_name() {
+fn names_a_missing_controller() {
     let json = format!(
         r#"{{{PATH}, "protocol": {{"kind": "tcp", "congestion": "westwood"}},
             "workload": {{"kind": "file", "size": "1kB"}}, "seed": 1}}"#

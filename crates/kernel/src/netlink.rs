@@ -1,7 +1,5 @@
 //! Requests over netlink (`Documentation/userspace-api/netlink/intro.rst` of Linux).
 
-mod generic;
-
 use std::io;
 
 use netlink_packet_core::{
@@ -9,8 +7,6 @@ use netlink_packet_core::{
     NetlinkPayload, NetlinkSerializable,
 };
 use netlink_sys::{Socket, SocketAddr};
-
-pub(crate) use generic::{FAMILY, GenericSocket, Message};
 
 /// Bytes of `struct nlmsghdr`, and the alignment of messages in one datagram.
 const HEADER: usize = 16;
@@ -75,7 +71,8 @@ where
     }
 }
 
-fn send<T>(socket: &Socket, payload: impl Into<NetlinkPayload<T>>, flags: u16) -> io::Result<()>
+/// Sends a request; `flags` adds to `NLM_F_REQUEST`.
+pub(crate) fn send<T>(socket: &Socket, payload: impl Into<NetlinkPayload<T>>, flags: u16) -> io::Result<()>
 where
     T: NetlinkSerializable,
 {
@@ -90,7 +87,7 @@ where
 }
 
 /// Returns the messages of the next datagram; waits for one unless the socket is non-blocking.
-fn receive<T: NetlinkDeserializable>(socket: &Socket) -> io::Result<Vec<NetlinkPayload<T>>> {
+pub(crate) fn receive<T: NetlinkDeserializable>(socket: &Socket) -> io::Result<Vec<NetlinkPayload<T>>> {
     let (bytes, _) = socket.recv_from_full()?;
     let (mut payloads, mut rest) = (Vec::new(), &bytes[..]);
     while rest.len() >= HEADER {

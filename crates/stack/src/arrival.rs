@@ -5,8 +5,9 @@ use transport::tcp::wire::{DecodeError, Endpoints, decode, encode};
 use transport::tcp::{Connection, Flags, Segment, TcpConfig, reset_for};
 
 use crate::icmp::{self, TooBig};
+use crate::stack::Stack;
 use crate::stream::Stream;
-use crate::{Stack, StreamId};
+use crate::table::StreamId;
 
 /// The smallest path MTU that is accepted: with less, a forged ICMP message could stall a connection (Linux's
 /// `min_pmtu`, 552 bytes).
@@ -43,7 +44,7 @@ pub enum Arrival {
 }
 
 impl Stack {
-    /// Accepts the connection that a segment requests; [`Event::Accepted`](crate::Event::Accepted) follows once it is
+    /// Accepts the connection that a segment requests; [`Event::Accepted`](crate::stack::Event::Accepted) follows once it is
     /// established. `payload` is the SYN's data: with `fast_open` or `ttcp` the connection may use it, and without it
     /// the peer retransmits.
     pub fn accept(

@@ -7,7 +7,9 @@ use std::sync::Arc;
 use foundation::{Instant, Streams};
 use transport::tcp::{Connection, State, TcpConfig};
 
-use crate::{Arrival, ConnectionEvent, Event, Stack, StreamId, UnmatchedSegment};
+use crate::arrival::{Arrival, UnmatchedSegment};
+use crate::stack::{ConnectionEvent, Event, Stack};
+use crate::table::StreamId;
 
 /// Bytes per copy.
 const CHUNK: u64 = 64 * 1024;
@@ -39,7 +41,7 @@ impl Side {
 #[derive(Debug)]
 struct Splice {
     ids: [StreamId; 2],
-    /// By side: whether its stream ended and the other side was told to finish.
+    /// By side: whether its stream ended and the other side was closed.
     finished: [bool; 2],
     closed: [bool; 2],
 }
@@ -66,7 +68,7 @@ impl Gateway {
         let stack = |name| Stack::new(secret.component(name), PORTS);
         Self {
             stacks: [stack("kernel"), stack("network")],
-            // A kernel already waited where Nagle's algorithm asks for it.
+            // Nagle's algorithm applies on the kernel's own connection.
             configs: [
                 Arc::new(TcpConfig {
                     nagle: Some(false),

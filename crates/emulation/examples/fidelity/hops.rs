@@ -1,4 +1,4 @@
-//! Round trips to each router of chains of eight links, and to their end, beside what the links make of them.
+//! Compares the RTT to each router of chains of eight links with the links' configuration.
 
 use std::io::ErrorKind;
 use std::mem::MaybeUninit;
@@ -11,7 +11,7 @@ use socket2::{Domain, Protocol, Socket, Type};
 
 use crate::linux::{Outcome, emulate, quantile};
 
-/// Mbit/s and one-way delay in ms of each link, of two chains.
+/// Rate in Mbit/s and one-way delay in ms of the links of two chains.
 const CHAINS: [[(u32, u32); 8]; 2] = [
     [
         (100, 1),
@@ -34,13 +34,13 @@ const CHAINS: [[(u32, u32); 8]; 2] = [
         (100, 1),
     ],
 ];
-/// Bytes of a probe with all its headers.
+/// Probe sizes in bytes with all headers.
 const SIZES: [usize; 3] = [64, 500, 1500];
 const PROBES: u16 = 200;
-/// A router quotes so much of a packet that its whole answer has no more bytes (RFC 1812, section 4.3.2.3).
+/// The size limit of an ICMP error with its quote (RFC 1812, section 4.3.2.3).
 const LARGEST_ANSWER: usize = 576;
 
-/// Pings with each time to live, one after the other.
+/// Pings with each time to live.
 pub fn measure() -> Outcome {
     for links in CHAINS {
         let keys: Vec<String> = links
@@ -94,7 +94,7 @@ fn told(emulation: &Emulation) {
     );
 }
 
-/// The round trip of one echo request, in microseconds, to whoever answers it.
+/// Returns the RTT of one echo request in microseconds.
 fn probe(
     pinger: &Socket,
     far: SocketAddr,
@@ -115,19 +115,19 @@ fn probe(
     echo[2..4].copy_from_slice(&(!(sum as u16)).to_be_bytes());
     let start = Instant::now();
     pinger.send_to(&echo, &far.into())?;
-    // Awake when the answer is due: a sleeper's own delay is not the path's.
+    // Busy-wait: waking up from a sleep would add to the delay.
     std::thread::sleep(Duration::from_secs_f64((expected / 1e6 - 5e-4).max(0.0)));
     let mut reply = [MaybeUninit::uninit(); 2000];
     loop {
         match pinger.recv(&mut reply) {
             Ok(length) => {
                 let took = start.elapsed().as_secs_f64() * 1e6;
-                // SAFETY: so much has been written.
+                // SAFETY: the kernel wrote `length` bytes.
                 let bytes: Vec<u8> = reply[..length]
                     .iter()
                     .map(|byte| unsafe { byte.assume_init() })
                     .collect();
-                // An echo reply has the number itself; what a router says quotes the request.
+                // An echo reply has the sequence number; a router's error quotes the request.
                 let at = match bytes[20] {
                     0 => 20 + 6,
                     11 => 20 + 8 + 20 + 6,

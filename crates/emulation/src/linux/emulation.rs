@@ -3,7 +3,7 @@
 use std::io;
 use std::net::Ipv4Addr;
 use std::ops::RangeInclusive;
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd, OwnedFd};
 use std::process::{Child, Command};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -175,15 +175,6 @@ impl Emulation {
         &self.hosts[host.0 as usize]
     }
 
-    /// The file descriptor of a host's namespace, for `setns(2)`.
-    ///
-    /// # Panics
-    /// If there is no such host.
-    #[must_use]
-    pub fn namespace_fd(&self, host: HostId) -> BorrowedFd<'_> {
-        self.namespace(host).as_fd()
-    }
-
     /// Runs `f` in a thread in the host's namespace. Sockets created there stay there.
     ///
     /// # Panics
@@ -200,7 +191,7 @@ impl Emulation {
     /// The system's, for example for an unknown command.
     pub fn spawn_in_host(&self, host: HostId, command: Command) -> io::Result<Child> {
         self.keeper
-            .spawn(host.0 as usize, self.namespace_fd(host), command)
+            .spawn(host.0 as usize, self.namespace(host).as_fd(), command)
     }
 
     /// Calls `f` with the network and the time, in the emulator's thread, after everything due has moved. `f` must
@@ -276,26 +267,18 @@ impl Emulation {
         Ok(now.saturating_sub(self.backlog_before))
     }
 
-    /// Replaces the kernel of a host by a user-space stack until the port is dropped.
+    /// Attaches a user-space stack to a host until the port is dropped. It gets the TCP ports `share` and the kernel keeps all
+    /// other traffic; with `None` it replaces the kernel.
     ///
     /// # Errors
     /// The system's.
     ///
     /// # Panics
     /// If there is no such host.
-    pub fn attach(&self, host: HostId) -> io::Result<Port> {
-        self.attach_port(host, None)
-    }
-
-    /// Adds a user-space stack to a host. It gets the TCP ports `share`; the kernel keeps all other traffic.
-    ///
-    /// # Errors
-    /// The system's.
-    ///
-    /// # Panics
-    /// If there is no such host.
-    pub fn attach_beside(&self, host: HostId, share: RangeInclusive<u16>) -> io::Result<Port> {
-        self.attach_port(host, Some(share))
+    pub fn attach(&self, host: HostId, share: Option<RangeInclusive<u16>>) -> io::Result<Port> {
+        let (port, theirs) = Port::pair()?;
+        self.run_in_emulator(move |emulator, _| emulator.attach(host, theirs, share))?;
+        Ok(port)
     }
 
     /// Inserts a gateway between the kernel and the network of a host with one device, until the first port is dropped.
@@ -312,15 +295,9 @@ impl Emulation {
             let message = format!("the host has {ways} devices: a gateway needs a host with one");
             return Err(io::Error::new(io::ErrorKind::Unsupported, message));
         }
-        let network = self.attach(host)?;
+        let network = self.attach(host, None)?;
         let kernel = Port::of_device(self.run_in_emulator(move |emulator, _| emulator.copy_of_device(host))?);
         Ok((network, kernel))
-    }
-
-    fn attach_port(&self, host: HostId, share: Option<RangeInclusive<u16>>) -> io::Result<Port> {
-        let (port, theirs) = Port::pair()?;
-        self.run_in_emulator(move |emulator, _| emulator.attach(host, theirs, share))?;
-        Ok(port)
     }
 
     fn run_in_emulator<R: Send + 'static>(

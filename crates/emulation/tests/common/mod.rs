@@ -1,4 +1,4 @@
-//! Emulated networks for tests, or the reason why this system has none.
+//! Emulated networks for tests, or the reason to skip a test.
 
 #[cfg(target_os = "linux")]
 pub mod multihomed;
@@ -15,7 +15,7 @@ pub use testing::{Requirement, is_rerun, rerun, rerun_without_privileges, skip};
 pub const NEAR: HostId = HostId(0);
 pub const FAR: HostId = HostId(1);
 
-/// Two hosts and a path with these keys, maybe of several links.
+/// Two hosts and a path with these keys, possibly of several links.
 pub fn path(keys: &str) -> Topology {
     let path: PathConfig = serde_json::from_str(keys).unwrap();
     Topology::chain(&path.links(&mut |_| Err("no files".into())).unwrap())
@@ -27,12 +27,12 @@ pub fn topology(keys: &str) -> Topology {
     topology.resolve(&mut |_| Err("no files".into())).unwrap()
 }
 
-/// Options with the same chance in each run.
+/// Options with a fixed seed.
 pub fn options(topology: Topology) -> EmulationOptions {
     EmulationOptions::new(topology, Streams::new(1, 0))
 }
 
-/// The emulation; `None`, with the reason printed, where the system lacks something.
+/// Starts an emulation; `None`, with a printed reason, if the system lacks something.
 pub fn start(options: EmulationOptions) -> Option<Emulation> {
     match Emulation::start(options) {
         Ok(emulation) => Some(emulation),
@@ -44,7 +44,7 @@ pub fn start(options: EmulationOptions) -> Option<Emulation> {
     }
 }
 
-/// Skips a test because the system lacks something or does not permit it.
+/// Skips a test because of a missing feature or permission.
 pub fn skip_without(error: &Error) {
     let reason = error.to_string();
     let requirement = [("TUN", Requirement::Tun), ("MPTCP", Requirement::Mptcp)]
@@ -54,7 +54,7 @@ pub fn skip_without(error: &Error) {
     skip(requirement, reason);
 }
 
-/// The numbers of the processes that have this in their environment.
+/// The processes with a variable in their environment.
 pub fn processes_with(variable: &str) -> Vec<u32> {
     let entries = std::fs::read_dir("/proc").unwrap().flatten();
     let numbers = entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok());

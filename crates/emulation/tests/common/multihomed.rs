@@ -1,4 +1,4 @@
-//! Two hosts with three paths between them, and the kernel's MPTCP over them.
+//! Two hosts with three paths between them, for the kernel's MPTCP.
 
 use std::io::{Read, Write};
 use std::net::{Ipv4Addr, Shutdown, SocketAddr, TcpListener, TcpStream};
@@ -10,7 +10,7 @@ use network::Topology;
 
 use super::{FAR, Requirement, options, skip, start, topology};
 
-/// Two hosts and three paths of 20 Mbit/s, of which the second has the least delay.
+/// Two hosts and three paths of 20 Mbit/s; the second has the smallest delay.
 pub fn three_paths() -> Topology {
     let link = |from: &str, to: &str, delay: &str| {
         format!(r#"{{"from": "{from}", "to": "{to}", "rate": "20Mbit/s", "delay": "{delay}"}}"#)
@@ -29,7 +29,7 @@ pub fn three_paths() -> Topology {
     ))
 }
 
-/// The network; `None`, with the reason printed, where the system lacks something.
+/// Starts the network; `None`, with a printed reason, if the system lacks something.
 pub fn network() -> Option<Emulation> {
     if mptcp::is_enabled() != Some(true) || mptcp::path_manager().is_err() {
         skip(
@@ -41,10 +41,10 @@ pub fn network() -> Option<Emulation> {
     start(options(three_paths()))
 }
 
-/// Longer than anything here takes.
+/// A timeout beyond all expected durations.
 pub const PATIENCE: Duration = Duration::from_secs(60);
 
-/// A listener at the far host that reads everything in a thread of its own and then closes.
+/// A listener at the far host that reads everything in a thread and then closes.
 pub fn sink(emulation: &Emulation) -> SocketAddr {
     let listener: TcpListener = emulation.in_host(FAR, || {
         Manager::open().unwrap().set_limits(8, 8).unwrap();
@@ -62,7 +62,7 @@ pub fn sink(emulation: &Emulation) -> SocketAddr {
     SocketAddr::from((emulation.host_address(FAR), port))
 }
 
-/// Packets that crossed each path so far, in the direction of the data.
+/// Packets so far on each path, in the direction of the data.
 pub fn packets(emulation: &Emulation) -> [u64; 3] {
     emulation.with_network(|network, _| {
         ["a-x", "a-y", "a-z"].map(|name| {
@@ -75,10 +75,10 @@ pub fn packets(emulation: &Emulation) -> [u64; 3] {
     })
 }
 
-/// Sends so much, and waits until the peer has read it.
+/// Sends bytes and waits until the peer has read them.
 pub fn send(mut socket: TcpStream, bytes: usize) {
     socket.write_all(&vec![7; bytes]).unwrap();
-    // Linux lets no subflow join a connection that this end has closed.
+    // Linux refuses subflows of a connection that this end has closed.
     while ConnectionInfo::of_socket(&socket)
         .unwrap()
         .unwrap()

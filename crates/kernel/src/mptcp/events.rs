@@ -6,9 +6,9 @@ use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
 
 use netlink_packet_core::{DefaultNla, Emitable, NLA_TYPE_MASK, Nla};
 
+use super::generic_netlink::{GenericSocket, Message};
 use super::manager::missing;
 use crate::error::{self, Error};
-use crate::netlink::{GenericSocket, Message};
 
 /// The multicast group.
 const GROUP: &str = "mptcp_pm_events";

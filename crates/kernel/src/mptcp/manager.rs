@@ -5,9 +5,9 @@ use std::net::{IpAddr, SocketAddr};
 
 use netlink_packet_core::{DefaultNla, Emitable, NLA_F_NESTED};
 
+use super::generic_netlink::{FAMILY, GenericSocket, Message};
 use super::paths::Path;
 use crate::error::{self, Error};
-use crate::netlink::{FAMILY, GenericSocket, Message};
 
 /// The kernel's limit on subflows besides the first, and on announced addresses (`MPTCP_PM_ADDR_MAX`).
 pub const MOST_SUBFLOWS: u32 = 8;

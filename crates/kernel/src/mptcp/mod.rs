@@ -7,6 +7,7 @@
 pub mod daemon;
 mod director;
 mod events;
+mod generic_netlink;
 mod info;
 mod manager;
 mod paths;

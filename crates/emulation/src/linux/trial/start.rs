@@ -94,7 +94,7 @@ pub(super) fn start<'scope>(
                 Ok(to)
             })
         }
-        Protocol::Tcp(_) => emulation
+        Protocol::Tcp(_) | Protocol::Mptcp(_) => emulation
             .in_host(way.to, || sockets::listen(context.kernel, address))
             .and_then(|listener| {
                 let to = listener.local_addr()?;
@@ -104,22 +104,10 @@ pub(super) fn start<'scope>(
                 );
                 launch(
                     way.from,
-                    Box::new(move || tcp::open(context, group, &here, near, to)),
-                );
-                Ok(to)
-            }),
-        Protocol::Mptcp(_) => emulation
-            .in_host(way.to, || sockets::listen(context.kernel, address))
-            .and_then(|listener| {
-                let to = listener.local_addr()?;
-                let multipath = choice.multipath.ok_or(std::io::ErrorKind::InvalidInput)?;
-                launch(
-                    way.to,
-                    Box::new(move || tcp::accept(context, group, &there, &listener)),
-                );
-                launch(
-                    way.from,
-                    Box::new(move || multipath::open(context, group, &here, to, multipath)),
+                    Box::new(move || match choice.multipath {
+                        Some(start) => multipath::open(context, group, &here, to, start),
+                        None => tcp::open(context, group, &here, near, to),
+                    }),
                 );
                 Ok(to)
             }),

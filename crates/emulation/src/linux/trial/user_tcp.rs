@@ -45,7 +45,7 @@ pub(super) fn attach(emulation: &Emulation, groups: &[Group], secret: Streams) -
             if stacks.contains_key(&host) {
                 continue;
             }
-            let port = emulation.attach_beside(host, PORTS)?;
+            let port = emulation.attach(host, Some(PORTS))?;
             let secret = secret.component(&format!("stack/{}", host.0));
             let stack = UserStack::start(port, emulation.host_address(host), emulation.clock(), secret)?;
             stacks.insert(host, stack);

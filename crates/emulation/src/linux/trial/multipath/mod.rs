@@ -46,7 +46,7 @@ impl MultipathStart {
     }
 }
 
-/// Asks the policy of a group for the paths of its next flow.
+/// Returns the paths of a group's next flow, as its policy chooses; `None` for a flow without MPTCP.
 pub(super) fn choose(
     context: &TrialContext<'_>,
     emulation: &Emulation,

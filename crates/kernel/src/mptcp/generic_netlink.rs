@@ -11,6 +11,8 @@ use netlink_packet_generic::ctrl::{GenlCtrl, GenlCtrlCmd};
 use netlink_packet_generic::{GenlFamily, GenlHeader, GenlMessage};
 use netlink_sys::{Socket, protocols::NETLINK_GENERIC};
 
+use crate::netlink;
+
 /// A command or an event of the family, with its attributes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Message {
@@ -71,13 +73,13 @@ impl GenericSocket {
     /// # Errors
     /// The system's.
     pub fn open() -> io::Result<Option<Self>> {
-        let socket = super::open(NETLINK_GENERIC)?;
+        let socket = netlink::open(NETLINK_GENERIC)?;
         let request = GenlMessage::from_payload(GenlCtrl {
             cmd: GenlCtrlCmd::GetFamily,
             nlas: vec![GenlCtrlAttrs::FamilyName(FAMILY.into())],
         });
-        super::send(&socket, request, 0)?;
-        let attributes = match super::receive::<GenlMessage<GenlCtrl>>(&socket)?.pop() {
+        netlink::send(&socket, request, 0)?;
+        let attributes = match netlink::receive::<GenlMessage<GenlCtrl>>(&socket)?.pop() {
             Some(NetlinkPayload::InnerMessage(message)) => message.payload.nlas,
             Some(NetlinkPayload::Error(error)) => {
                 let error = error.to_io();
@@ -110,7 +112,7 @@ impl GenericSocket {
     pub fn request(&self, message: Message) -> io::Result<()> {
         let mut message = GenlMessage::from_payload(message);
         message.set_resolved_family_id(self.family);
-        super::request(&self.socket, message, 0)
+        netlink::request(&self.socket, message, 0)
     }
 
     /// Subscribes to a multicast group; false if there is none of this name.
@@ -130,7 +132,7 @@ impl GenericSocket {
     /// # Errors
     /// The system's; `ENOBUFS` after an overflow.
     pub fn receive(&self) -> io::Result<Vec<Message>> {
-        let payloads = super::receive::<GenlMessage<Message>>(&self.socket)?.into_iter();
+        let payloads = netlink::receive::<GenlMessage<Message>>(&self.socket)?.into_iter();
         let messages = payloads.filter_map(|payload| match payload {
             NetlinkPayload::InnerMessage(message) => Some(message.payload),
             _ => None,
