@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
 /*
- * Holds a congestion controller in the kernel for as long as it lives.
+ * Keeps a congestion controller registered in the kernel while it runs.
  *
  *   holder check OBJECT
- *       loads the controller into the kernel, which verifies it, and registers nothing.
+ *       loads the controller, so that the kernel verifies it, and registers nothing.
  *   holder hold OBJECT NAME PIDFD [KEY=NUMBER ...]
- *       registers it as NAME, or where that is taken as NAME2, NAME3 and so on up to NAME99, and ends when its
- *       standard input closes or the process behind PIDFD ends.
+ *       registers it as NAME, or if that is taken as NAME2, NAME3 and so on up to NAME99, and exits when its
+ *       standard input closes or the process of PIDFD ends.
  *
  * It prints one line of JSON: {"name": ..., "link": ..., "map": ...} with the kernel's numbers of both, or
- * {"error": ...}, and ends then with status 1. What the kernel's verifier says goes to the error output.
+ * {"error": ...}, and then exits with status 1. The verifier's log goes to standard error.
  *
- * The registration is a BPF link that this process' file descriptor alone holds: nothing is pinned, so the kernel
- * takes the controller back however this process ends. The parent is watched by a descriptor, not by
- * PR_SET_PDEATHSIG: that signal comes when the thread ends that started us, which may be long before its process does.
+ * The registration is a BPF link with one file descriptor, in this process. Nothing is pinned, so the kernel
+ * removes the controller however this process ends. It watches its parent through a pidfd instead of
+ * PR_SET_PDEATHSIG: that signal comes when the starting thread ends, which may be long before its process does.
  */
 #include <errno.h>
 #include <linux/bpf.h>
@@ -30,7 +30,7 @@
 #include <bpf/btf.h>
 #include <bpf/libbpf.h>
 
-/* TCP_CA_NAME_MAX of the kernel, with the zero at the end. */
+/* TCP_CA_NAME_MAX of the kernel, including the terminating zero. */
 #define NAME_SIZE 16
 #define MOST_NAMES 99
 /* Linux 6.4 and later: the name may be missing from the headers. */
@@ -49,7 +49,7 @@ static void fail(const char *format, ...)
 	exit(1);
 }
 
-/* The kernel's own number for what it does not support has no text outside of it. */
+/* ENOTSUPP of the kernel has no text in the C library. */
 static const char *reason(int error)
 {
 	return error == 524 ? "not supported" : strerror(error);
@@ -63,10 +63,10 @@ static int complain(enum libbpf_print_level level, const char *format, va_list a
 struct object_file {
 	char *bytes;
 	size_t size;
-	char *name; /* where the controller's name is, within the bytes */
+	char *name; /* the controller's name within the bytes */
 };
 
-/* The name stands in the object once with all its zeros: in the structure that is registered. */
+/* The name with all its zeros occurs once in the object: in the registered structure. */
 static struct object_file read_object(const char *path, const char *name)
 {
 	struct object_file file = {0};
@@ -93,7 +93,7 @@ static struct object_file read_object(const char *path, const char *name)
 	return file;
 }
 
-/* Sets a constant of the program before the kernel sees it. */
+/* Sets a constant of the program before it is loaded. */
 static void set_constant(struct bpf_object *object, const char *key, __u32 value)
 {
 	const struct btf *btf = bpf_object__btf(object);
@@ -129,13 +129,13 @@ static void set_constants(struct bpf_object *object, char **settings)
 	}
 }
 
-/* What is loaded, and the map of it that is the controller. */
+/* The loaded object, and its map for the controller. */
 struct loaded {
 	struct bpf_object *object;
 	struct bpf_map *controller;
 };
 
-/* Loads the object. Failing ends the process. */
+/* Loads the object; exits on failure. */
 static struct loaded load(const struct object_file *file, char **settings)
 {
 	struct bpf_object *object = bpf_object__open_mem(file->bytes, file->size, NULL);
@@ -158,7 +158,7 @@ static struct loaded load(const struct object_file *file, char **settings)
 	return (struct loaded){object, controller};
 }
 
-/* Registers; the descriptor of the link, or a negative error. */
+/* Registers the controller; returns the descriptor of the link, or a negative error. */
 static int attach(struct bpf_map *controller)
 {
 	struct bpf_link *link = bpf_map__attach_struct_ops(controller);
@@ -169,7 +169,7 @@ static int attach(struct bpf_map *controller)
 		return -errno;
 	if (bpf_link__fd(link) != bpf_map__fd(controller))
 		return bpf_link__fd(link);
-	/* libbpf before 1.2 fills in the map, and knows nothing of links. */
+	/* libbpf before 1.2 fills in the map and has no links. */
 	memset(&attributes, 0, sizeof(attributes));
 	attributes.link_create.prog_fd = bpf_map__fd(controller);
 	attributes.link_create.attach_type = LINK_TYPE_STRUCT_OPS;
@@ -184,7 +184,7 @@ static void report(const char *name, int link, int map)
 	__u32 link_size = sizeof(link_info), map_size = sizeof(map_info);
 
 	if (bpf_obj_get_info_by_fd(link, &link_info, &link_size) || bpf_obj_get_info_by_fd(map, &map_info, &map_size))
-		fail("the kernel does not tell what it registered: %s", strerror(errno));
+		fail("cannot read the registration: %s", strerror(errno));
 	printf("{\"name\": \"%s\", \"link\": %u, \"map\": %u}\n", name, link_info.id, map_info.id);
 	fflush(stdout);
 }

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
 /*
- * What the controllers here read and write of the running kernel.
+ * Kernel structures and functions that the controllers use.
  *
- * Each structure names the members in use alone. preserve_access_index has the loader look up where they
- * are in the kernel that runs (its own BTF tells), so the same object fits any kernel, and neither the
- * kernel's headers nor bpftool are needed.
+ * Each structure has only the members in use. With preserve_access_index the loader finds their offsets in the
+ * running kernel (from its BTF), so the same object fits any kernel, without the kernel's headers or bpftool.
  */
 #ifndef LONGFAT_KERNEL_H
 #define LONGFAT_KERNEL_H
@@ -32,7 +31,7 @@ struct sock {
 };
 
 struct inet_connection_sock {
-	__u64 icsk_ca_priv[13]; /* the controller's own state, zero at the start */
+	__u64 icsk_ca_priv[13]; /* state of the controller, zero at the start */
 };
 
 struct tcp_sock {
@@ -43,7 +42,7 @@ struct tcp_sock {
 };
 
 struct ack_sample {
-	__s32 rtt_us; /* negative where nothing was measured */
+	__s32 rtt_us; /* negative without a measurement */
 };
 
 enum tcp_ca_event {
@@ -62,7 +61,7 @@ struct tcp_congestion_ops {
 	void (*cong_avoid)(struct sock *sk, __u32 ack, __u32 acked);
 	void (*set_state)(struct sock *sk, __u8 state);
 	void (*cwnd_event)(struct sock *sk, enum tcp_ca_event event);
-#ifdef CWND_EVENT_TX_START /* Linux 7.1 and later tell the first packet of a flight here */
+#ifdef CWND_EVENT_TX_START /* Linux 7.1 and later report the first packet of a flight here */
 	void (*cwnd_event_tx_start)(struct sock *sk);
 #endif
 	void (*pkts_acked)(struct sock *sk, const struct ack_sample *sample);
@@ -74,19 +73,19 @@ struct tcp_congestion_ops {
 
 #pragma clang attribute pop
 
-/* The value of an enumerator in the kernel that runs. */
+/* The value of an enumerator in the running kernel. */
 #define KERNEL_VALUE(type, name) __builtin_preserve_enum_value(*(typeof(enum type) *)name, 1)
 
-/* Any user may choose it: TCP_CONG_NON_RESTRICTED. */
+/* TCP_CONG_NON_RESTRICTED: any user may select the controller. */
 #define NON_RESTRICTED 1
 
-/* What Linux lets such programs call: its Reno. */
+/* Functions that Linux exports to such programs: its Reno. */
 extern __u32 tcp_reno_ssthresh(struct sock *sk) __ksym;
 extern void tcp_reno_cong_avoid(struct sock *sk, __u32 ack, __u32 acked) __ksym;
 extern __u32 tcp_reno_undo_cwnd(struct sock *sk) __ksym;
 extern __u32 tcp_slow_start(struct tcp_sock *tp, __u32 acked) __ksym;
 
-/* The kernel hands every operation a tcp_sock; sock and inet_connection_sock are what it begins with. */
+/* Every operation gets a tcp_sock, which starts with an inet_connection_sock and a sock. */
 static inline struct tcp_sock *tcp(struct sock *sk)
 {
 	return (struct tcp_sock *)sk;

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
 /*
- * Linux's own Reno (RFC 5681), called through BPF. It decides nothing by itself: what differs between it and
- * the kernel's "reno" is what the way through BPF does to a controller, which is how a study of another
- * controller that goes this way is known not to measure the way.
+ * Linux's own Reno (RFC 5681), called through BPF. It makes no decisions, so its difference from the kernel's
+ * "reno" is the effect of BPF alone. A study of another BPF controller uses it as a control.
  */
 #include "kernel.h"
 

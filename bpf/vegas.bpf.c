@@ -1,35 +1,35 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
 /*
- * TCP Vegas for kernels that come without it.
+ * TCP Vegas for kernels without it.
  *
  * L. S. Brakmo and L. L. Peterson, "TCP Vegas: end to end congestion avoidance on a global Internet", IEEE
- * Journal on Selected Areas in Communications 13 (8), 1995, as Linux means it:
- *  - slow start doubles every round trip, as Reno's does, not every other one;
- *  - a round is judged by its least round-trip time, which no delayed ACK lengthens;
- *  - the window at the end of slow start is what the path holds without a queue, and one packet;
- *  - rounds of few samples, and all that follows a loss, are Reno's.
+ * Journal on Selected Areas in Communications 13 (8), 1995, as implemented in Linux:
+ *  - slow start doubles the window every round trip, as in Reno, not every other one;
+ *  - a round is judged by its minimum RTT, which delayed ACKs do not increase;
+ *  - slow start ends with the window that fills the path without a queue, plus one packet;
+ *  - rounds with few samples, and recovery, follow Reno.
  */
 #include "kernel.h"
 
 char _license[] SEC("license") = "Dual MIT/GPL";
 
-/* Packets of a flow's own in the queue; Linux's defaults. The loader may set others. */
+/* Packets of the flow in the queue: Linux's defaults, which the loader may replace. */
 const volatile __u32 alpha = 2; /* grow below */
 const volatile __u32 beta = 4;  /* shrink above */
 const volatile __u32 gamma = 1; /* end slow start above */
 
 #define NOTHING_YET 0x7fffffff
-/* A round with no more samples than these may have seen delayed ACKs alone. */
+/* A round with at most this many samples may consist of delayed ACKs. */
 #define FEW_SAMPLES 2
 #define LEAST_WINDOW 2
 
 struct vegas {
-	__u32 base_us;  /* least round trip since the flow last began to send */
-	__u32 round_us; /* least round trip of this round */
-	__u32 samples;  /* round trips measured in this round */
-	__u32 end;      /* the round is over when what follows this is acknowledged */
+	__u32 base_us;  /* minimum RTT since the flow last started to send */
+	__u32 round_us; /* minimum RTT of this round */
+	__u32 samples;  /* RTT samples of this round */
+	__u32 end;      /* the round ends when a higher sequence number is acknowledged */
 	__u8 judging;   /* not in recovery: rounds are judged */
-	__u8 state;     /* what the kernel said last, enum tcp_ca_state */
+	__u8 state;     /* the last state, enum tcp_ca_state */
 };
 
 _Static_assert(sizeof(struct vegas) <= sizeof(((struct inet_connection_sock *)0)->icsk_ca_priv),
@@ -47,7 +47,7 @@ static void begin_round(struct sock *sk, struct vegas *vegas)
 	vegas->round_us = NOTHING_YET;
 }
 
-/* The route may be another after a silence: the path is measured anew. */
+/* The route may change during a pause, so the base RTT is measured again. */
 static void begin(struct sock *sk)
 {
 	struct vegas *vegas = private_state(sk);
@@ -63,17 +63,17 @@ static bool reducing(const struct vegas *vegas)
 	       vegas->state == KERNEL_VALUE(tcp_ca_state, TCP_CA_Recovery);
 }
 
-/* One decision a round trip: section 3.2 of the paper, and 3.3 for slow start. */
+/* One decision per round trip: section 3.2 of the paper, and 3.3 for slow start. */
 static void judge(struct tcp_sock *tp, const struct vegas *vegas, __u32 acked)
 {
 	__u64 window = tp->snd_cwnd;
 	bool slow_start = tp->snd_cwnd < tp->snd_ssthresh;
-	/* Expected * base and (Expected - Actual) * base: what the path holds, and what waits in its queue. */
+	/* Expected * base and (Expected - Actual) * base: packets in flight without a queue, and queued packets. */
 	__u64 fits = window * vegas->base_us / vegas->round_us;
 	__u64 waiting = window * (vegas->round_us - vegas->base_us) / vegas->base_us;
 
 	if (slow_start && waiting > gamma) {
-		/* One more, for what division cut off. */
+		/* Plus one for the rounding of the division. */
 		window = least(window, fits + 1);
 		tp->snd_ssthresh = least(tp->snd_ssthresh, window);
 	} else if (slow_start) {
@@ -81,7 +81,7 @@ static void judge(struct tcp_sock *tp, const struct vegas *vegas, __u32 acked)
 		window = tp->snd_cwnd;
 	} else if (waiting > beta) {
 		window -= 1;
-		/* Below the threshold, slow start would take the decision back. */
+		/* Below the threshold, slow start would undo the decision. */
 		tp->snd_ssthresh = least(tp->snd_ssthresh, window);
 	} else if (waiting < alpha) {
 		window += 1;
@@ -90,7 +90,7 @@ static void judge(struct tcp_sock *tp, const struct vegas *vegas, __u32 acked)
 		window = LEAST_WINDOW;
 	window = least(window, tp->snd_cwnd_clamp);
 	tp->snd_cwnd = window;
-	/* Three quarters of the window that was reached are remembered, save while a loss is being repaired. */
+	/* Remember three quarters of the window, except during recovery. */
 	if (!reducing(vegas)) {
 		__u32 remembered = (window >> 1) + (window >> 2);
 
@@ -137,7 +137,7 @@ void BPF_PROG(vegas_pkts_acked, struct sock *sk, const struct ack_sample *sample
 
 	if (measured < 0)
 		return;
-	rtt = measured + 1; /* never zero: it divides */
+	rtt = measured + 1; /* a divisor, so never zero */
 	vegas->base_us = least(vegas->base_us, rtt);
 	vegas->round_us = least(vegas->round_us, rtt);
 	vegas->samples += 1;
@@ -149,7 +149,7 @@ void BPF_PROG(vegas_set_state, struct sock *sk, __u8 state)
 	struct vegas *vegas = private_state(sk);
 
 	vegas->state = state;
-	/* What is measured while a loss is repaired says nothing about the window. */
+	/* Samples during recovery do not depend on the window. */
 	vegas->judging = state == KERNEL_VALUE(tcp_ca_state, TCP_CA_Open);
 	if (vegas->judging)
 		begin_round(sk, vegas);
@@ -174,7 +174,7 @@ void BPF_PROG(vegas_tx_start, struct sock *sk)
 }
 #endif
 
-/* Halves at a loss, as Linux's Vegas does. */
+/* Halves the window after a loss, like Linux's Vegas. */
 SEC("struct_ops/vegas_ssthresh")
 __u32 BPF_PROG(vegas_ssthresh, struct sock *sk)
 {

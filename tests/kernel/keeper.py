@@ -1,4 +1,4 @@
-"""A process that keeps a controller in the kernel until it is killed. It prints what it holds as JSON."""
+"""A process that keeps a controller in the kernel until it is killed. It prints the controller as JSON."""
 
 from __future__ import annotations
 
@@ -17,32 +17,32 @@ def keep(name: str, sibling: bool) -> None:
         assert controller.holder is not None
         forked = os.fork() if sibling else None
         if forked == 0:
-            # Inherits all pipes of its parent, and lives on.
+            # Inherits all pipes of its parent and survives it.
             time.sleep(600)
         holder = controller.holder
-        told = {
+        report = {
             "name": controller.kernel_name,
             "link": holder.link,
             "map": holder.map,
             "pid": holder.pid,
             "sibling": forked,
         }
-        print(json.dumps(told), flush=True)
+        print(json.dumps(report), flush=True)
         time.sleep(600)
 
 
 def keep_from_thread(name: str) -> None:
-    """The thread that asks ends at once: what it holds is its process', not its own."""
+    """Registers from a thread that ends at once: the controller belongs to the process."""
     with contextlib.ExitStack() as stack:
-        given: list[Controller] = []
-        asking = threading.Thread(
-            target=lambda: given.append(stack.enter_context(ensure(name, source="bpf")))
+        controllers: list[Controller] = []
+        registering = threading.Thread(
+            target=lambda: controllers.append(stack.enter_context(ensure(name, source="bpf")))
         )
-        asking.start()
-        asking.join()
+        registering.start()
+        registering.join()
         time.sleep(0.5)
-        given[0].verify()
-        print(json.dumps({"name": given[0].kernel_name, "listed": listed()}), flush=True)
+        controllers[0].verify()
+        print(json.dumps({"name": controllers[0].kernel_name, "listed": listed()}), flush=True)
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Which controller is given, and what is said where none can be."""
+"""The choice of a controller, and the errors without one."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Offer = Callable[..., None]
 
 @pytest.fixture
 def offer(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Offer:
-    """Pretends that the kernel offers these, with these parameters of its modules."""
+    """Makes the kernel appear to offer these controllers, with these parameters of its modules."""
 
     def _offer(names: str, **parameters: int) -> None:
         (tmp_path / "available").write_text(names + "\n")
@@ -39,14 +39,14 @@ def test_the_kernel_has_reno() -> None:
         controller.verify()
 
 
-def test_the_kernels_own_goes_first(offer: Offer) -> None:
+def test_prefers_the_kernels_controller(offer: Offer) -> None:
     offer("reno vegas", alpha=2, beta=4, gamma=1)
     with ensure("vegas") as controller:
         assert (controller.kernel_name, controller.source) == ("vegas", "kernel")
     assert available("vegas", {"beta": 4}).ok
 
 
-def test_the_kernels_own_is_not_taken_with_other_parameters(offer: Offer) -> None:
+def test_rejects_the_kernels_controller_with_other_parameters(offer: Offer) -> None:
     offer("reno vegas", alpha=3, beta=4, gamma=1)
     state = available("vegas", source="kernel")
     assert not state.ok
@@ -54,7 +54,7 @@ def test_the_kernels_own_is_not_taken_with_other_parameters(offer: Offer) -> Non
     assert available("vegas", {"alpha": 3}, source="kernel").ok
 
 
-def test_what_there_is_not_is_never_replaced(offer: Offer) -> None:
+def test_never_substitutes_a_controller(offer: Offer) -> None:
     offer("reno cubic")
     with (
         pytest.raises(ControllerUnavailableError, match="illinois: this kernel has no illinois; there is no"),
@@ -68,9 +68,7 @@ def test_what_there_is_not_is_never_replaced(offer: Offer) -> None:
         pass
 
 
-def test_a_module_that_is_not_loaded_is_named(
-    offer: Offer, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+def test_names_an_unloaded_module(offer: Offer, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     offer("reno")
     monkeypatch.setattr(controllers, "_has_module", lambda name: name == "illinois")
     assert available("illinois", source="kernel").remedy == "modprobe tcp_illinois"
@@ -98,14 +96,14 @@ def test_controllers_of_the_kernel_take_no_parameters() -> None:
 
 
 @pytest.mark.parametrize("release", ["6.3.9-amd64", "5.15.0", "strange"])
-def test_old_kernels_are_told(monkeypatch: pytest.MonkeyPatch, release: str) -> None:
+def test_refuses_old_kernels(monkeypatch: pytest.MonkeyPatch, release: str) -> None:
     monkeypatch.setattr(platform, "release", lambda: release)
     state = available("vegas", source="bpf")
     assert not state.ok
     assert state.reason == f"loading a controller requires Linux 6.4 or newer, this is {release}"
 
 
-def test_missing_types_are_told(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_names_missing_type_information(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr(platform, "release", lambda: "6.18.0")
     monkeypatch.setattr(build, "KERNEL_TYPES", tmp_path / "vmlinux")
     state = available("vegas", source="bpf")
@@ -114,7 +112,7 @@ def test_missing_types_are_told(monkeypatch: pytest.MonkeyPatch, tmp_path: Path)
     assert "CONFIG_DEBUG_INFO_BTF" in state.remedy
 
 
-def test_missing_privileges_are_told(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_names_missing_privileges(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     status = tmp_path / "status"
     monkeypatch.setattr(controllers, "STATUS", status)
     monkeypatch.setattr(controllers, "_kernel_obstacle", lambda: None)
@@ -144,7 +142,7 @@ def test_missing_tools_are_named_with_their_packages(monkeypatch: pytest.MonkeyP
 
 
 @pytest.mark.usefixtures("_kernel_types")
-def test_a_cache_that_others_write_is_not_used(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_refuses_a_cache_writable_by_others(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     folder = tmp_path / "longfat" / "bpf"
     folder.mkdir(parents=True)
@@ -168,7 +166,7 @@ def test_compiled_once(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
 
 
 @pytest.mark.usefixtures("_bpf")
-def test_a_source_that_does_not_compile_says_so(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_reports_compiler_errors(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     sources = tmp_path / "bpf"
     shutil.copytree(build.SOURCES, sources)
     (sources / "reno.bpf.c").write_text("this is no C\n")
@@ -189,7 +187,7 @@ def test_a_source_that_does_not_compile_says_so(monkeypatch: pytest.MonkeyPatch,
         ("vegas", "tp->snd_cwnd = window;", "tp->snd_nxt = window;", "no write support to tcp_sock"),
     ],
 )
-def test_what_the_kernel_refuses_is_told(
+def test_reports_the_verifiers_refusal(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, source: str, old: str, new: str, said: str
 ) -> None:
     sources = tmp_path / "bpf"

@@ -1,4 +1,4 @@
-"""A controller goes with the process that asked for it, however that ends, and leaves nothing behind."""
+"""A controller ends with the process that registered it, however that ends, and leaves nothing behind."""
 
 from __future__ import annotations
 
@@ -31,14 +31,14 @@ def start(mode: str) -> subprocess.Popen[bytes]:
     )
 
 
-def told(process: subprocess.Popen[bytes]) -> dict[str, Any]:
+def reported(process: subprocess.Popen[bytes]) -> dict[str, Any]:
     assert process.stdout is not None
     content: dict[str, Any] = json.loads(process.stdout.readline())
     return content
 
 
 def gone(link: int, controller: int) -> bool:
-    """Whether the kernel has given up both; it frees maps a moment after their last user."""
+    """Whether the kernel has freed both; it frees maps a moment after their last user."""
     end = time.monotonic() + PATIENCE_S
     while time.monotonic() < end:
         if not link_exists(link) and not map_exists(controller):
@@ -60,19 +60,19 @@ def test_registered_while_held() -> None:
     assert gone(holder.link, holder.map)
 
 
-def test_several_at_once_have_names_of_their_own() -> None:
+def test_concurrent_controllers_have_different_names() -> None:
     with ensure("reno", source="bpf") as one, ensure("reno", source="bpf") as other:
         assert one.kernel_name != other.kernel_name
         assert {one.kernel_name, other.kernel_name} <= set(listed())
         assert all(len(name) <= 15 for name in (one.kernel_name, other.kernel_name))
         assert one.holder is not None
         one.holder.close()
-        # Each goes on its own.
+        # The other one stays.
         assert other.kernel_name in listed()
         other.verify()
 
 
-def test_a_killed_holder_takes_it_along_and_is_noticed() -> None:
+def test_verify_raises_after_the_holder_is_killed() -> None:
     with ensure("vegas", source="bpf") as controller:
         holder = controller.holder
         assert holder is not None
@@ -82,18 +82,18 @@ def test_a_killed_holder_takes_it_along_and_is_noticed() -> None:
             controller.verify()
 
 
-def test_a_killed_process_takes_it_along() -> None:
+def test_a_killed_process_removes_its_controller() -> None:
     process = start("plain")
-    kept = told(process)
+    kept = reported(process)
     assert kept["name"] in listed()
     process.kill()
     process.communicate()
     assert gone(kept["link"], kept["map"])
 
 
-def test_a_child_that_lives_on_does_not_keep_it() -> None:
+def test_a_surviving_child_does_not_keep_the_controller() -> None:
     process = start("sibling")
-    kept = told(process)
+    kept = reported(process)
     try:
         process.kill()
         process.wait()
@@ -103,29 +103,29 @@ def test_a_child_that_lives_on_does_not_keep_it() -> None:
         process.communicate()
 
 
-def test_the_thread_that_asked_may_end() -> None:
+def test_the_controller_outlives_the_thread_that_registered_it() -> None:
     process = start("thread")
     output, _ = process.communicate(timeout=60)
     assert process.returncode == 0
-    said = json.loads(output)
-    assert said["name"] in said["listed"]
+    report = json.loads(output)
+    assert report["name"] in report["listed"]
 
 
-def test_killed_at_random_moments_nothing_is_left() -> None:
+def test_a_process_killed_at_random_times_leaves_nothing() -> None:
     draw = random.Random(7)
     began = time.monotonic()
     reference = start("plain")
-    kept = [told(reference)]
+    kept = [reported(reference)]
     span = time.monotonic() - began
     reference.kill()
     reference.communicate()
     for number in range(10):
         process = start("plain")
         if number % 2:
-            # While the kernel takes it, or before.
+            # During or before the registration.
             time.sleep(draw.uniform(0.5, 1.0) * span)
         else:
-            kept.append(told(process))
+            kept.append(reported(process))
             time.sleep(draw.uniform(0.0, 0.05))
         process.kill()
         output, _ = process.communicate()
@@ -141,7 +141,7 @@ def test_killed_at_random_moments_nothing_is_left() -> None:
 
 
 def orphans() -> list[int]:
-    """Holders whose parent is gone."""
+    """Holders without a parent."""
     found = []
     for entry in Path("/proc").glob("[0-9]*"):
         with contextlib.suppress(OSError, IndexError):
@@ -152,17 +152,17 @@ def orphans() -> list[int]:
     return found
 
 
-def test_unknown_parameters_are_refused_by_the_holder_too() -> None:
+def test_the_holder_refuses_unknown_parameters() -> None:
     from longfat.kernel import build
 
     with pytest.raises(HolderError, match="no parameter delta"), Holder(build.built(), "vegas", {"delta": 1}):
         pass
 
 
-def test_clean_ends_a_holder_that_could_not_end_by_itself() -> None:
+def test_clean_stops_a_frozen_holder() -> None:
     process = start("plain")
-    kept = told(process)
-    # As a container's manager freezes it.
+    kept = reported(process)
+    # Like a container's manager that freezes it.
     os.kill(kept["pid"], signal.SIGSTOP)
     try:
         process.kill()
@@ -175,7 +175,7 @@ def test_clean_ends_a_holder_that_could_not_end_by_itself() -> None:
             timeout=60,
             check=False,
         )
-        assert f"ended process {kept['pid']}: the holder of a congestion controller" in done.stdout, done
+        assert f"stopped process {kept['pid']}: the holder of a congestion controller" in done.stdout, done
         assert gone(kept["link"], kept["map"])
     finally:
         with contextlib.suppress(ProcessLookupError):

@@ -35,7 +35,7 @@ NETWORK = {
     "workload": {"kind": "file", "size": "1kB"},
     "seed": 1,
 }
-"""Three paths, the second of the least delay."""
+"""Three paths; the second has the smallest delay."""
 
 SERVER = """
 import socket, threading
@@ -109,7 +109,7 @@ def _built() -> None:
     refuse_without(json.loads(_native.doctor()), "network namespaces", "TUN devices")
 
 
-def _told(script: str) -> list[dict[str, object]]:
+def _reported(script: str) -> list[dict[str, object]]:
     """What the client prints in the network, a JSON object a line."""
     line = [
         sys.executable,
@@ -127,7 +127,7 @@ def _told(script: str) -> list[dict[str, object]]:
 
 @pytest.mark.usefixtures("_built")
 def test_a_daemon_decides_by_size() -> None:
-    told = _told("""
+    reports = _reported("""
         command = [sys.executable, "-P", "-m", "longfat", "mptcp", "--set-sysctl", "--json"]
         daemon, events = started(start, "a", *command)
         text = sys.argv[3] + "send(5_000_000); send(50_000); send(50_000, known=False)"
@@ -138,20 +138,20 @@ def test_a_daemon_decides_by_size() -> None:
         assert wait(start("a", "cat", "/proc/sys/net/mptcp/pm_type")) == 0
         bed.close()
     """)
-    sent = [one for one in told if "used" in one]
+    sent = [one for one in reports if "used" in one]
     assert [one["said"] for one in sent] == [[], [], []]
     assert [len(one["used"]) for one in sent] == [3, 1, 1]  # type: ignore[arg-type]
     # The address of the second way, whose delay is the least.
     assert sent[1]["used"] == ["10.77.4.1"]
-    events = [one["event"] for one in told if "event" in one]
+    events = [one["event"] for one in reports if "event" in one]
     assert events[0] == "ready"
     assert events.count("opened") == 3
     assert events.count("joined") == 2
 
 
 @pytest.mark.usefixtures("_built")
-def test_without_a_daemon_the_process_is_its_own_or_says_what_happens() -> None:
-    told = _told("""
+def test_without_a_daemon_the_process_manages_its_own_paths_or_warns() -> None:
+    reports = _reported("""
         assert wait(python("a", sys.argv[3] + "send(50_000)")) == 0
         assert wait(start("a", "sysctl", "-q", "net.mptcp.pm_type=1")) == 0
         assert wait(python("a", sys.argv[3] + "send(5_000_000, policy='fsfs'); send(50_000)")) == 0
@@ -160,7 +160,7 @@ def test_without_a_daemon_the_process_is_its_own_or_says_what_happens() -> None:
         assert wait(python("a", text + "send(1000)")) == 0
         bed.close()
     """)
-    [kernel, long, short, plain] = told
+    [kernel, long, short, plain] = reports
     assert "longfat mptcp --set-sysctl" in str(kernel["said"])
     assert (len(long["used"]), long["said"]) == (3, [])  # type: ignore[arg-type]
     assert (short["used"], short["said"]) == (["10.77.4.1"], [])
@@ -173,7 +173,7 @@ def test_a_size_below_zero_is_refused() -> None:
 
 
 @pytest.mark.parametrize("policy", ["mmptcp", '{ kind = "foresight", tail = 3 }'])
-def test_a_policy_that_linux_cannot_be_told_is_refused(policy: str) -> None:
+def test_refuses_policies_that_linux_cannot_apply(policy: str) -> None:
     line = [sys.executable, "-P", "-m", "longfat", "mptcp", "--policy", policy]
     done = subprocess.run(line, capture_output=True, text=True, timeout=PATIENCE_S, check=False)
     assert done.returncode != 0
@@ -186,7 +186,7 @@ def test_a_policy_that_linux_cannot_be_told_is_refused(policy: str) -> None:
 def test_a_daemon_of_root_does_not_serve_other_users() -> None:
     if os.geteuid() != 0:
         requirements.skip("users", "only root becomes another user")
-    told = _told("""
+    reports = _reported("""
         command = [sys.executable, "-P", "-m", "longfat", "mptcp", "--set-sysctl", "--json"]
         daemon, events = started(start, "a", *command)
         # What the child imports is imported while it may still read it.
@@ -198,8 +198,8 @@ def test_a_daemon_of_root_does_not_serve_other_users() -> None:
         print(events.read())
         bed.close()
     """)
-    [sent] = [one for one in told if "used" in one]
+    [sent] = [one for one in reports if "used" in one]
     assert "the path manager here serves root only" in str(sent["said"])
     # The connection comes about all the same, and the daemon takes it over without its size.
-    [opened] = [one for one in told if one.get("event") == "opened"]
+    [opened] = [one for one in reports if one.get("event") == "opened"]
     assert opened["size"] is None

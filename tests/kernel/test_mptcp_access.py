@@ -1,4 +1,4 @@
-"""The path manager's socket: clients accept root and their own user as the server, and nobody else."""
+"""The path manager's socket: clients accept a server of root or of their own user only."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="abstract socket
 
 @pytest.fixture
 def name(monkeypatch: pytest.MonkeyPatch) -> str:
-    """The name at which clients ask for the path manager: no other test's."""
+    """The socket name of the path manager, for this test only."""
     made = f"longfat/test/{os.getpid()}/manager"
     monkeypatch.setattr(mptcp, "NAME", made)
     return made
@@ -29,9 +29,9 @@ def name(monkeypatch: pytest.MonkeyPatch) -> str:
 def _serve(name: str, user: int | None) -> int:
     """Starts a process of a user that answers one request; the process ID.
 
-    The kernel notes whose socket it is at `listen`.
+    The kernel records the user at `listen`.
     """
-    ready, told = os.pipe()
+    ready, signal = os.pipe()
     child = os.fork()
     if child == 0:
         try:
@@ -40,16 +40,16 @@ def _serve(name: str, user: int | None) -> int:
             listening = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
             listening.bind(f"\0{name}")
             listening.listen()
-            os.write(told, b"!")
+            os.write(signal, b"!")
             listening.settimeout(10)
-            # One connection to see who serves, and one to ask.
+            # One connection to check the user, and one for the request.
             while True:
                 connection, _ = listening.accept()
                 if connection.recv(4096):
                     connection.sendall(STATUS)
         finally:
             os._exit(0)
-    os.close(told)
+    os.close(signal)
     assert os.read(ready, 1) == b"!"
     os.close(ready)
     return child
@@ -57,7 +57,7 @@ def _serve(name: str, user: int | None) -> int:
 
 @pytest.fixture
 def server(name: str, request: pytest.FixtureRequest) -> Iterator[None]:
-    """A server of the user that the test names."""
+    """A server of the given user."""
     if request.param is not None and os.geteuid() != 0:
         requirements.skip("users", "becoming another user takes root")
     child = _serve(name, request.param)
@@ -68,13 +68,13 @@ def server(name: str, request: pytest.FixtureRequest) -> Iterator[None]:
 
 @pytest.mark.parametrize("server", [None], indirect=True)
 @pytest.mark.usefixtures("server")
-def test_a_manager_of_this_user_is_asked() -> None:
+def test_accepts_a_manager_of_this_user() -> None:
     assert mptcp.status() == {"peers": [], "connections": []}
 
 
 @pytest.mark.parametrize("server", [NOBODY], indirect=True)
 @pytest.mark.usefixtures("server")
-def test_a_manager_of_another_user_is_not_asked(name: str) -> None:
+def test_refuses_a_manager_of_another_user(name: str) -> None:
     with pytest.raises(OSError, match=f"@{name} belongs to user {NOBODY}, who is neither root nor this user"):
         mptcp.status()
     assert not mptcp._runs(name)
