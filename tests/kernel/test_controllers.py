@@ -119,7 +119,7 @@ def test_names_missing_privileges(monkeypatch: pytest.MonkeyPatch, tmp_path: Pat
     status.write_text("Name:\tpython\nCapEff:\t0000000000000000\n")
     assert "requires CAP_PERFMON and CAP_BPF" in available("vegas", source="bpf").reason
     status.write_text(f"CapEff:\t{1 << 38:016x}\n")
-    assert "needs CAP_BPF" in available("vegas", source="bpf").reason
+    assert "requires CAP_BPF" in available("vegas", source="bpf").reason
     status.write_text(f"CapEff:\t{1 << 21:016x}\n")  # CAP_SYS_ADMIN holds both
     monkeypatch.setattr(controllers, "_FIRST_USER_NAMESPACE", 1)
     assert "outside of this user namespace" in available("vegas", source="bpf").reason
