@@ -32,7 +32,7 @@ class Truth:
     def sample(
         self, random: np.random.Generator, ttl: int, size: int, *, echo: bool = False
     ) -> dict[str, Any]:
-        """One answer, as the prober tells it."""
+        """One reply, as the prober reports it."""
         answer = size if echo else min(self.quote, size + 28) if self.quote > 56 else 56
         back = self.back or self.rates
         seconds = OWN_S + random.gamma(2, self.jitter) + (self.slow or {}).get(ttl, 0.0)
@@ -41,13 +41,13 @@ class Truth:
             if random.random() < self.busy:
                 seconds += random.exponential(self.queue * 1e7 / rate)
         last = ttl == len(self.rates)
-        told = {
+        reply = {
             "kind": "reached" if last else "time-exceeded",
             "from": f"10.0.0.{ttl}",
             "size": answer,
             "mtu": None,
         }
-        return {"ttl": ttl, "size": size, "answer": told, "kernel_s": seconds, "application_s": seconds}
+        return {"ttl": ttl, "size": size, "answer": reply, "kernel_s": seconds, "application_s": seconds}
 
     def samples(self, seed: int, rounds: int, *, echo: bool = False) -> Samples:
         random = np.random.default_rng(seed)

@@ -1,4 +1,4 @@
-"""Worlds held against each other: which cells agree, how it is told, charts and the claim about it."""
+"""Agreement of worlds: differences, texts, charts and claims."""
 
 from __future__ import annotations
 
@@ -43,12 +43,14 @@ def difference(change: Interval, first: float = 100.0, **limits: float) -> Diffe
         (Interval(1.0, float("nan"), float("nan")), False, True),
     ],
 )
-def test_a_miss_is_a_mean_beyond_the_limit(change: Interval, misses: bool, unsure: bool) -> None:
+def test_a_cell_misses_if_its_mean_difference_exceeds_the_limit(
+    change: Interval, misses: bool, unsure: bool
+) -> None:
     found = difference(change, part=0.1)
     assert (found.misses, found.unsure) == (misses, unsure)
 
 
-def test_the_larger_of_two_limits_counts() -> None:
+def test_the_larger_of_two_limits_applies() -> None:
     # 10 % of 5 ms are less than 1 ms, of 50 ms they are more.
     for first, change, misses in ((0.005, 0.0009, False), (0.05, 0.004, False), (0.05, 0.006, True)):
         found = difference(Interval(change, change, change), first, part=0.1, amount=0.001)
@@ -57,7 +59,7 @@ def test_the_larger_of_two_limits_counts() -> None:
     assert agreement_text.limit(Measure("jain", amount=0.05)) == "0.05"
 
 
-def test_worlds_that_differ_are_told_with_what_the_data_says(made: Any) -> None:
+def test_summary_counts_agreeing_cells_and_names_the_largest_difference(made: Any) -> None:
     run = slow_at_10(made)
     found = agreement.agreements(run.cells)
     assert len(found) == 18
@@ -69,14 +71,14 @@ def test_worlds_that_differ_are_told_with_what_the_data_says(made: Any) -> None:
     assert len(agreement.missed(found)) == 3
 
 
-def test_the_cause_of_a_difference_is_read_from_the_data(made: Any) -> None:
+def test_a_short_path_is_a_cause(made: Any) -> None:
     study = made.study({"path": {"rate": "100Mbit/s", "delay": "0ms", "queue": "100pkt"}})
     run = made.run(study, lambda cell: 1e6 * (0.5 if cell.world == "relay" else 1.0))
     causes = agreement_text.causes(agreement.agreements(run.cells)[0])
     assert "round trip takes" in causes
 
 
-def test_counts_that_part_are_a_cause(made: Any) -> None:
+def test_different_counters_are_a_cause(made: Any) -> None:
     run = slow_at_10(made)
     for cell in run.cells:
         resent = 300.0 if cell.cell.world == "relay" else 200.0
@@ -87,7 +89,7 @@ def test_counts_that_part_are_a_cause(made: Any) -> None:
 
 
 def late(made: Any, p99: float, most: float, **others: float) -> str:
-    """The causes told of cells whose goodput is 20 % apart, with an emulator that was as late as this."""
+    """The causes for cells whose goodput differs by 20 %, with an emulator this late."""
     run = slow_at_10(made)
     for cell in run.cells:
         if cell.cell.world == "relay":
@@ -99,23 +101,23 @@ def late(made: Any, p99: float, most: float, **others: float) -> str:
     return " ".join(agreement_text.causes(one) for one in agreement.missed(agreement.agreements(run.cells)))
 
 
-def test_an_emulator_that_was_late_is_a_cause_where_it_is_large_beside_the_difference(made: Any) -> None:
-    told = late(made, 0.002, 0.003)
-    assert "late by 2.00 ms or more in 1 of 100 cases, 20 % of a round trip; the worlds differ by 2" in told
+def test_a_late_emulator_is_a_cause_if_its_delay_is_comparable_to_the_difference(made: Any) -> None:
+    text = late(made, 0.002, 0.003)
+    assert "late by 2.00 ms or more in 1 of 100 cases, 20 % of a round trip; the worlds differ by 2" in text
     assert "the emulator was late" not in late(made, 0.0002, 0.003)
     assert "stalled" not in late(made, 0.0002, 0.3, timeouts=0.0, completion_s=30.0)
     assert "up to 300 ms, which may cause timeouts" in late(made, 0.0002, 0.3, timeouts=2.0)
     assert "up to 300 ms of a trial's 2.00 s" in late(made, 0.0002, 0.3, timeouts=0.0, completion_s=2.0)
 
 
-def test_a_queue_that_drains_in_one_world_alone_is_a_cause(made: Any) -> None:
+def test_a_queue_that_drains_in_one_world_only_is_a_cause(made: Any) -> None:
     run = slow_at_10(made)
     for cell in run.cells:
         least = 0.015 if cell.cell.world == "relay" else 0.018
         cell.metrics["rtt_min_s"] = Interval(least, least, least)
     causes = {agreement_text.causes(one) for one in agreement.missed(agreement.agreements(run.cells))}
-    told = "the smallest RTT was 18.0 ms and 15.0 ms: the queue drained further in relay"
-    assert all(told in why for why in causes)
+    text = "the smallest RTT was 18.0 ms and 15.0 ms: the queue drained further in relay"
+    assert all(text in why for why in causes)
 
 
 def test_the_terminal_names_the_cells_that_miss(made: Any) -> None:
@@ -128,7 +130,7 @@ def test_the_terminal_names_the_cells_that_miss(made: Any) -> None:
     assert "misses gbn at path.loss = 10%: goodput -" in text
 
 
-def test_a_lone_flow_is_not_compared_in_fairness(made: Any) -> None:
+def test_a_single_flow_has_no_fairness_comparison(made: Any) -> None:
     run = slow_at_10(made)
     for cell in run.cells:
         cell.samples["jain"] = [1.0] * cell.n
@@ -187,9 +189,7 @@ CLAIM = {
         (0.97, {"by": None, "value": "10Mbit/s"}, "holds"),
     ],
 )
-def test_a_claim_holds_worlds_against_each_other(
-    made: Any, factor: float, keys: dict[str, Any], verdict: str
-) -> None:
+def test_a_claim_compares_two_worlds(made: Any, factor: float, keys: dict[str, Any], verdict: str) -> None:
     claim = {key: value for key, value in {**CLAIM, **keys}.items() if value is not None}
     study = made.study({"claims": [claim]})
     run = made.run(study, lambda cell: 3e6 * (factor if cell.world == "relay" else 1.0))

@@ -27,7 +27,7 @@ def printed(renderable: Any, width: int) -> str:
 
 
 @pytest.mark.parametrize("width", [80, 140])
-def test_table_fits_and_has_every_number(whole_run: RunResult, width: int) -> None:
+def test_table_fits_and_shows_every_number(whole_run: RunResult, width: int) -> None:
     text = printed(terminal.table(whole_run.study, whole_run), width)
     assert max(map(len, text.splitlines())) <= width
     assert "\N{HORIZONTAL ELLIPSIS}" not in text
@@ -49,14 +49,14 @@ def test_table_fits_and_has_every_number(whole_run: RunResult, width: int) -> No
     assert "12 of 120 trials failed: peer silent for 30 s" in " ".join(text.split())
 
 
-def test_verdicts_read_without_colour(whole_run: RunResult) -> None:
+def test_verdicts_are_readable_without_colour(whole_run: RunResult) -> None:
     text = printed(terminal.verdicts(whole_run.claims), 80)
     for word in ("holds", "fails", "undecided", "(sim)", "(relay)"):
         assert word in text
     assert max(map(len, text.splitlines())) <= 80
 
 
-def test_one_trial_says_that_it_has_no_interval(made: Any) -> None:
+def test_a_single_trial_is_marked_as_without_interval(made: Any) -> None:
     run = made.run(made.study({"worlds": ["sim"], "repeats": 1}))
     text = printed(terminal.table(run.study, run), 120)
     assert "±?" in text
@@ -73,11 +73,11 @@ def test_one_trial_says_that_it_has_no_interval(made: Any) -> None:
         (Interval(math.nan, math.nan, math.nan), "\N{EN DASH}"),
     ],
 )
-def test_means_are_written_to_the_digit_that_they_are_known_to(interval: Interval, expected: str) -> None:
+def test_means_are_rounded_to_the_precision_of_the_interval(interval: Interval, expected: str) -> None:
     assert plus_minus(interval) == expected
 
 
-def test_chart_holds_means_intervals_theory_and_the_source(whole_run: RunResult) -> None:
+def test_chart_contains_means_intervals_theory_and_source(whole_run: RunResult) -> None:
     spec = charts.chart(whole_run)
     assert spec["$schema"].startswith("https://vega.github.io/schema/vega-lite/")
     rows = collect(whole_run, "goodput_bps").rows
@@ -120,7 +120,7 @@ def test_every_kind_of_sweep_has_a_chart(made: Any, sweep: dict[str, Any], x: st
     assert build(run)
 
 
-def test_the_axis_names_each_point_in_full(made: Any) -> None:
+def test_axis_labels_are_complete(made: Any) -> None:
     sweep = {"protocol.window": [9, 12, 17, 24, 50]}
     protocols = [{"name": name, "kind": "selective-repeat"} for name in ("sr", "gbn")]
     study = made.study(
@@ -131,7 +131,7 @@ def test_the_axis_names_each_point_in_full(made: Any) -> None:
         assert f">{window}</text>" in drawing
 
 
-def test_charts_are_drawn_offline(whole_run: RunResult) -> None:
+def test_charts_render_offline(whole_run: RunResult) -> None:
     spec = charts.chart(whole_run)
     assert charts.render(spec, "svg").startswith(b"<svg")
     assert charts.render(spec, "png").startswith(b"\x89PNG\r\n")
@@ -162,7 +162,7 @@ def outside_scripts(page: str) -> str:
     return re.sub(r"<script.*?</script>", "", page, flags=re.DOTALL)
 
 
-def test_report_carries_everything_in_itself(whole_run: RunResult) -> None:
+def test_report_is_self_contained(whole_run: RunResult) -> None:
     page = build(whole_run)
     parser = Sources()
     parser.feed(page)
@@ -173,7 +173,7 @@ def test_report_carries_everything_in_itself(whole_run: RunResult) -> None:
     assert page.count("<script") == page.count("</script>")
 
 
-def test_report_says_all_that_it_should(whole_run: RunResult) -> None:
+def test_report_contains_study_verdicts_and_environment(whole_run: RunResult) -> None:
     page = build(whole_run)
     text = " ".join(re.sub(r"<[^>]+>", " ", outside_scripts(page)).split())
     for claim in whole_run.claims:
@@ -191,13 +191,13 @@ def test_report_says_all_that_it_should(whole_run: RunResult) -> None:
         "0.415",
     ):
         assert word in text, word
-    # The study file stands in it word for word, escaped.
+    # The study file is included verbatim, escaped.
     assert "# &lt;both&gt;" in page
     for data in re.findall(r'<script type="application/json"[^>]*>(.*?)</script>', page, flags=re.DOTALL):
         assert json.loads(data)["$schema"]
 
 
-def test_hostile_text_stays_text(made: Any) -> None:
+def test_hostile_text_is_escaped(made: Any) -> None:
     hostile = "</script><script>alert(1)</script><img src=x onerror=alert(2)>"
     study = made.study({"title": hostile, "worlds": ["sim"], "description": hostile, "notes": [hostile]})
     study._text = hostile
@@ -206,7 +206,7 @@ def test_hostile_text_stays_text(made: Any) -> None:
     assert "<img" not in outside_scripts(page)
 
 
-def test_report_is_written_whole(made: Any, tmp_path: Path) -> None:
+def test_report_is_written_atomically(made: Any, tmp_path: Path) -> None:
     run = made.run(made.study({"worlds": ["sim"]}), folder=tmp_path)
     path = report.write_report(run)
     assert path == tmp_path / "report.html"

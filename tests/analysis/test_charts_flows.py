@@ -62,11 +62,11 @@ def test_the_table_has_a_column_for_each_class(run: RunResult) -> None:
     assert text.count("one") == 2, "a row for each point and protocol"
 
 
-def test_a_claim_may_be_about_a_class(run: RunResult) -> None:
+def test_a_claim_applies_to_a_class(run: RunResult) -> None:
     assert [verdict.verdict for verdict in run.claims] == ["holds"]
 
 
-def test_distributions_are_those_of_the_measured_flows(run: RunResult) -> None:
+def test_distributions_cover_measured_flows_only(run: RunResult) -> None:
     rows = charts_flows.rows(run)
     assert {row["class"] for row in rows} == {"class G0", "class G1"}
     flows = run.flows_to_polars()
@@ -85,7 +85,7 @@ def test_distributions_are_those_of_the_measured_flows(run: RunResult) -> None:
     assert [row["time"] for row in line] == sorted(row["time"] for row in line)
 
 
-def test_flows_of_some_trials_are_read_alone(run: RunResult) -> None:
+def test_flows_of_selected_cells_are_read(run: RunResult) -> None:
     assert run.flows is not None
     whole = run.flows.read()
     some = run.flows.read(["fct_s"], [1])
@@ -95,7 +95,7 @@ def test_flows_of_some_trials_are_read_alone(run: RunResult) -> None:
     assert "size_bytes" not in some.columns
 
 
-def test_distributions_read_each_file_of_flows_once(run: RunResult, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_distributions_read_each_flow_file_once(run: RunResult, monkeypatch: pytest.MonkeyPatch) -> None:
     read: list[Path] = []
     whole = store._whole
 
@@ -116,7 +116,7 @@ def test_the_report_draws_classes_and_distributions(run: RunResult) -> None:
     assert "Distribution of flow completion times" in page
 
 
-def test_each_class_has_its_place_though_a_point_lacks_it(run: RunResult) -> None:
+def test_a_class_without_flows_at_a_point_keeps_its_panel(run: RunResult) -> None:
     rows = charts_flows.rows(run)
     there = {(row["point"], row["class"]) for row in rows}
     few = ("Flow arrival rate 20/s", "class G1")
@@ -135,7 +135,7 @@ def test_each_class_has_its_place_though_a_point_lacks_it(run: RunResult) -> Non
                 assert {(row["point"], row["class"]) for row in drawn} == {place}
 
 
-def test_classes_stand_in_their_own_order(run: RunResult) -> None:
+def test_classes_are_sorted(run: RunResult) -> None:
     first, *others = run.cells
     without = {name: value for name, value in first.metrics.items() if not name.endswith("@G0")}
     lacking = [dataclasses.replace(first, metrics=without), *others]

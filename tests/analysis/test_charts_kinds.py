@@ -81,7 +81,7 @@ def fair(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.usefixtures("fair")
-def test_bars_by_host_stand_beside_fair_shares() -> None:
+def test_bars_by_host_show_fair_shares() -> None:
     run = run_of()
     rows, unit = charts_hosts.rows(run, "goodput_bps")
     assert len(rows) == 2 * len(run.cells)
@@ -99,7 +99,7 @@ def test_bars_need_hosts() -> None:
         charts_hosts.chart(run_of(), "rtt_p50_s")
 
 
-def test_words_against_words_make_a_matrix() -> None:
+def test_two_unordered_dimensions_make_a_matrix() -> None:
     run = run_of()
     assert charts_matrix.suits(run, "goodput_bps")
     spec = charts_matrix.chart(run, "goodput_bps")
@@ -108,7 +108,7 @@ def test_words_against_words_make_a_matrix() -> None:
     assert all(word in svg for word in ("drop-tail", "codel", "vegas", "cubic"))
 
 
-def test_numbers_make_no_matrix() -> None:
+def test_a_numeric_sweep_makes_no_matrix() -> None:
     by_rate = run_of({"sweep": {"topology.bottleneck.rate": ["1Mbit/s", "2Mbit/s", "4Mbit/s"]}})
     assert not charts_matrix.suits(by_rate, "goodput_bps")
     assert not charts_matrix.suits(run_of({"sweep": {}}), "goodput_bps")
@@ -125,7 +125,7 @@ def test_each_form_of_theory_is_a_line() -> None:
 
 
 @pytest.mark.usefixtures("fair")
-def test_the_table_shows_what_the_workload_is_about() -> None:
+def test_the_table_shows_the_metrics_of_the_workload() -> None:
     run = run_of()
     text = printed(terminal.table(run.study, run))
     for word in ("Goodput in Mbit/s", "rtt p50", "jain", "theory", "by host", "s1", "s2", "~5.00"):
@@ -152,7 +152,7 @@ def columns_of(run: RunResult) -> list[Column]:
     return [Column.of(metric, run.cells) for metric in grid.shown(run.study, run.cells)]
 
 
-def test_deterministic_trials_are_called_so() -> None:
+def test_deterministic_trials_are_marked() -> None:
     run = run_of()
     every = [replace(cell, deterministic=True) for cell in run.cells]
     whole = replace(run, cells=every)
@@ -169,7 +169,7 @@ def test_deterministic_trials_are_called_so() -> None:
     assert "deterministic" not in printed(terminal.table(run.study, run), 200)
 
 
-def test_start_jitter_is_suggested_where_flows_compete_alone() -> None:
+def test_start_jitter_is_suggested_for_competing_flows() -> None:
     for changes, suggested in (
         ({}, True),
         ({"workload": {"kind": "bulk", "duration": "10s", "start_jitter": "1s"}}, False),
@@ -185,7 +185,7 @@ def test_start_jitter_is_suggested_where_flows_compete_alone() -> None:
     assert "start_jitter" not in notes.determinism(alone.study, of_one)
 
 
-def test_a_study_may_say_what_it_shows() -> None:
+def test_a_study_selects_the_shown_metrics() -> None:
     run = run_of({"show": ["rtt_p50", "goodput@s2", "timeouts"]})
     assert grid.shown(run.study, run.cells) == ["rtt_p50_s", "goodput_bps@s2"]
     text = printed(terminal.table(run.study, run))
@@ -214,7 +214,7 @@ def test_a_claim_about_one_host() -> None:
     assert 'no flow has the host "s9" (s1, s2)' in run.claims[0].detail
 
 
-def test_a_claim_about_what_was_not_measured_is_undecided() -> None:
+def test_a_claim_about_an_unmeasured_metric_is_undecided() -> None:
     run = run_of({"claims": [{**CLAIM, "metric": "timeouts"}]})
     (verdict,) = run.claims
     assert verdict.verdict == "undecided"
@@ -222,7 +222,7 @@ def test_a_claim_about_what_was_not_measured_is_undecided() -> None:
 
 
 @pytest.mark.usefixtures("fair")
-def test_forms_are_named_where_their_lines_end() -> None:
+def test_forms_are_labelled_at_the_end_of_their_lines() -> None:
     run = run_of(
         {
             "sweep": {"topology.bottleneck.loss": ["0%", "0.01%", "1%", "50%"]},
@@ -236,13 +236,13 @@ def test_forms_are_named_where_their_lines_end() -> None:
     assert '"symlog"' in json.dumps(charts.chart(run))
 
 
-def test_a_scale_without_zero_or_decades_is_a_plain_one() -> None:
+def test_a_scale_without_zero_or_decades_is_linear() -> None:
     for losses in (["1%", "2%", "5%"], ["0%", "1%", "2%"]):
         run = run_of({"sweep": {"topology.bottleneck.loss": losses}})
         assert chart_data.collect(run, "goodput_bps").x.linear_below is None
 
 
-def test_charts_are_written_for_the_version_that_altair_writes() -> None:
+def test_charts_use_the_schema_version_of_altair() -> None:
     assert vega_bundle.SCHEMA == alt.SCHEMA_URL
     assert f"v{vega_bundle.VEGA_LITE}." in alt.SCHEMA_URL
 

@@ -95,9 +95,9 @@ def test_flat_along_a_sweep(made: Any, by: str | None, slope: float, expected: s
     assert judge(made, truth, **keys).verdict == expected
 
 
-def test_what_noise_hides_is_undecided(made: Any) -> None:
+def test_differences_within_noise_are_undecided(made: Any) -> None:
     assert judge(made, ahead_by(0.01), spread=0.3, relation="higher", **PAIR).verdict == "undecided"
-    # Too noisy to tell a loss of 5 %: "no clear loss" is not enough.
+    # Too noisy to exclude a loss of 5 %: "no clear loss" is not enough.
     assert judge(made, ahead_by(0.0), spread=0.5, relation="not-lower", **PAIR).verdict == "undecided"
 
 
@@ -107,13 +107,13 @@ def test_equal_is_not_higher_and_not_lower(made: Any) -> None:
 
 
 @pytest.mark.parametrize("repeats", [1, 2])
-def test_too_few_trials_decide_nothing_and_say_so(made: Any, repeats: int) -> None:
+def test_too_few_trials_are_undecided(made: Any, repeats: int) -> None:
     verdict = judge(made, ahead_by(0.5), repeats=repeats, relation="higher", **PAIR)
     assert verdict.verdict == "undecided"
     assert "--repeats" in verdict.detail
 
 
-def test_one_bad_cell_makes_a_claim_fail_and_is_named(made: Any) -> None:
+def test_one_failing_cell_fails_the_claim_and_is_named(made: Any) -> None:
     def truth(cell: Cell) -> float:
         share = -0.1 if cell.params["path.loss"] == "6%" else 0.1
         return 1e6 * (1 + share if cell.protocol == "sr" else 1.0)
@@ -188,7 +188,7 @@ def test_trends(made: Any, relation: str, truth: Any, extra: dict[str, Any], exp
     assert verdict.verdict == expected, verdict.detail
 
 
-def test_a_trend_is_told_in_one_line_with_its_numbers(made: Any) -> None:
+def test_a_trend_has_one_line_with_its_numbers(made: Any) -> None:
     verdict = judge(made, rising, spread=0.0, of="sr", relation="rises-with", along="path.loss")
     assert verdict.detail == (
         "from path.loss 0% to 10%, goodput: sr 1.00 Mbit/s to 1.10 Mbit/s, ×1.10 [1.10, 1.10] (n=20)"  # noqa: RUF001
@@ -223,7 +223,7 @@ def test_failed_trials_are_counted_in_the_detail(made: Any) -> None:
     assert "n=18, 2 failed" in relay.detail
 
 
-def test_a_narrowed_run_leaves_a_claim_undecided(made: Any) -> None:
+def test_a_run_without_the_claims_cells_is_undecided(made: Any) -> None:
     study = made.study({"claims": [claim(relation="higher", where={"path.loss": "10%"}, **PAIR)]})
     run = made.run(study, ahead_by(0.1))
     some = [cell for cell in run.cells if cell.cell.params["path.loss"] != "10%"]
@@ -235,7 +235,7 @@ def test_a_narrowed_run_leaves_a_claim_undecided(made: Any) -> None:
     assert (verdict.verdict, verdict.world) == ("undecided", "relay")
 
 
-def test_counters_of_zero_are_compared(made: Any) -> None:
+def test_zero_counters_are_compared(made: Any) -> None:
     study = made.study(
         {"worlds": ["sim"], "claims": [claim(relation="lower", **PAIR) | {"metric": "timeouts"}]}
     )
@@ -261,7 +261,7 @@ def test_counters_of_zero_are_compared(made: Any) -> None:
         ({"relation": "higher", "of": "sr", "against": "theory", "metric": "timeouts"}, "not predicted"),
     ],
 )
-def test_claims_that_no_run_could_answer_are_told(made: Any, keys: dict[str, Any], message: str) -> None:
+def test_claims_that_no_run_can_decide_are_problems(made: Any, keys: dict[str, Any], message: str) -> None:
     study = made.study({"worlds": ["sim"], "claims": [claim(**keys)]})
     (problem,) = check(study)
     assert message in problem.message
@@ -279,7 +279,7 @@ def test_good_claims_have_no_problems(made: Any) -> None:
     assert check(made.study()) == []
 
 
-def test_a_sweep_of_one_protocol_alone_meets_the_others(made: Any) -> None:
+def test_a_sweep_of_one_protocol_is_compared_with_the_others(made: Any) -> None:
     sweep = {"protocols.sr.window": [4, 8], "path.loss": ["2%", "4%"]}
     study = made.study(
         {"worlds": ["sim"], "sweep": sweep, "claims": [claim(relation="higher", **PAIR)], "reported": []}

@@ -42,12 +42,12 @@ UNDRAWABLE = [
 ]
 
 
-def test_what_cannot_be_drawn_ends_in_one_line(cli: Cli, finished: Path) -> None:
-    for arguments, words in UNDRAWABLE:
+def test_undrawable_charts_fail_with_one_line(cli: Cli, finished: Path) -> None:
+    for arguments, phrase in UNDRAWABLE:
         done = cli("chart", *arguments, ok=False)
         assert done.returncode != 0
         assert len(done.stderr.splitlines()) == 1
-        assert words in done.stderr
+        assert phrase in done.stderr
         assert done.stdout == ""
     assert not list(finished.parent.glob("x.*"))
 
@@ -69,7 +69,7 @@ def test_trace_as_text_svg_html_and_packets(cli: Cli, study_file: Path, tmp_path
 def test_traces_of_several_protocols(cli: Cli, study_file: Path, tmp_path: Path) -> None:
     both = ["--protocol", "gbn", "--protocol", "sr", "--cell", "path.loss=10%"]
     text = cli("trace", study_file, *both).stdout
-    assert text.index("gbn: go-back-n") < text.index("sr: selective-repeat")
+    assert text.index("gbn: Go-Back-N") < text.index("sr: Selective repeat")
     for name in ("l.png", "l.pdf", "l.svg", "l.html"):
         cli("trace", study_file, *both, "--out", name)
         assert (tmp_path / name).read_bytes()[:4].lower() == MAGIC[name[2:]][:4].lower()
@@ -101,8 +101,15 @@ def tcp_study(write: Any) -> Path:
 
 def test_tcp_is_drawn_over_time(cli: Cli, tcp_study: Path, tmp_path: Path) -> None:
     text = cli("trace", tcp_study).stdout
-    for words in ("s1\n", "s2\n", "congestion window", "smoothed RTT", "queue of bottleneck", "lost (queue)"):
-        assert words in text
+    for phrase in (
+        "s1\n",
+        "s2\n",
+        "congestion window",
+        "smoothed RTT",
+        "queue of bottleneck",
+        "lost (queue)",
+    ):
+        assert phrase in text
     part = cli("trace", tcp_study, "--flow", "s2", "--chart", "rtt", "--from", "1s", "--to", "1.5s").stdout
     assert "1.00 s to 1.50 s" in part
     assert "s1" not in part
@@ -120,7 +127,7 @@ def test_a_ladder_of_tcp_shows_one_flow(cli: Cli, tcp_study: Path) -> None:
     assert "syn-ack" in ladder
 
 
-def test_a_capture_holds_what_one_side_saw(cli: Cli, tcp_study: Path, tmp_path: Path) -> None:
+def test_a_capture_contains_the_packets_of_one_side(cli: Cli, tcp_study: Path, tmp_path: Path) -> None:
     sizes = {}
     for side in ("sender", "receiver", "both"):
         done = cli(
@@ -135,7 +142,7 @@ def test_a_capture_holds_what_one_side_saw(cli: Cli, tcp_study: Path, tmp_path: 
 
 
 @pytest.mark.parametrize(
-    ("arguments", "words"),
+    ("arguments", "phrase"),
     [
         (["--flow", "s3"], "allowed: s1, s2"),
         (["--chart", "window", "--packets", "9"], "--packets"),
@@ -149,18 +156,18 @@ def test_a_capture_holds_what_one_side_saw(cli: Cli, tcp_study: Path, tmp_path: 
         (["--from", "9s"], "--from and --to"),
     ],
 )
-def test_what_cannot_be_drawn_of_tcp_ends_in_one_line(
-    cli: Cli, tcp_study: Path, arguments: list[str], words: str
+def test_undrawable_tcp_charts_fail_with_one_line(
+    cli: Cli, tcp_study: Path, arguments: list[str], phrase: str
 ) -> None:
     done = cli("trace", tcp_study, *arguments, ok=False)
     assert done.returncode != 0
     assert len(done.stderr.splitlines()) == 1, done.stderr
-    assert words in done.stderr
+    assert phrase in done.stderr
     assert done.stdout == ""
 
 
 @pytest.mark.parametrize(
-    ("arguments", "words"),
+    ("arguments", "phrase"),
     [
         ([], "--protocol is required"),
         (["--protocol", "gbm"], 'did you mean "gbn"'),
@@ -173,11 +180,11 @@ def test_what_cannot_be_drawn_of_tcp_ends_in_one_line(
         (["--protocol", "gbn", "--cell", "path.loss=5%", "--pcapng", "no/such/x"], "no/such/x"),
     ],
 )
-def test_what_cannot_be_traced_ends_in_one_line(
-    cli: Cli, study_file: Path, arguments: list[str], words: str
+def test_untraceable_trials_fail_with_one_line(
+    cli: Cli, study_file: Path, arguments: list[str], phrase: str
 ) -> None:
     done = cli("trace", study_file, *arguments, ok=False)
     assert done.returncode != 0
     assert len(done.stderr.splitlines()) == 1, done.stderr
-    assert words in done.stderr
+    assert phrase in done.stderr
     assert done.stdout == ""

@@ -35,18 +35,18 @@ def test_a_path_of_eight_hops_is_found(seed: int, quote: int) -> None:
     assert path.seconds_per_byte == pytest.approx(sum(8 / rate for rate in truth.rates), rel=0.01)
 
 
-def test_intervals_hold_the_truth_as_often_as_they_say() -> None:
+def test_intervals_cover_the_truth_at_their_confidence() -> None:
     """95 % of the intervals, give or take what 240 of them may differ by chance (fixed seeds)."""
-    held = []
+    covered = []
     for seed in range(30):
         truth = _random_path(seed, hops=4)
         for link, rate in zip(infer(truth.samples(seed, 16)).links, truth.rates, strict=True):
-            held.append(link.slope.low <= 8 / rate <= link.slope.high)
+            covered.append(link.slope.low <= 8 / rate <= link.slope.high)
         # Latency but for the first link's, which has what the hosts take.
         for link, delay in zip(infer(truth.samples(seed, 16)).links[1:], truth.delays[1:], strict=True):
-            held.append(link.latency.low <= delay <= link.latency.high)
-    assert 0.90 <= np.mean(held) <= 1.0
-    assert not all(held)
+            covered.append(link.latency.low <= delay <= link.latency.high)
+    assert 0.90 <= np.mean(covered) <= 1.0
+    assert not all(covered)
 
 
 def test_more_probes_make_intervals_narrower() -> None:
@@ -56,7 +56,7 @@ def test_more_probes_make_intervals_narrower() -> None:
     assert np.median(np.array(widths[1]) / np.array(widths[0])) < 0.7
 
 
-def test_what_cannot_be_seen_is_not_told() -> None:
+def test_unmeasurable_rates_are_unknown() -> None:
     """A link of 100 Gbit/s behind slow ones: no figure, but a bound that holds."""
     truth = Truth([10e6, 100e9, 20e6], [2e-3, 3e-3, 1e-3])
     first, fast, last = infer(truth.samples(2, 16)).links
@@ -88,8 +88,8 @@ def test_routers_that_do_not_answer_join_their_links() -> None:
     assert path.slow == ()
 
 
-def test_a_slower_way_back_is_seen_where_packets_are_quoted() -> None:
-    """Small packets have small answers, so that what they save tells of the way back."""
+def test_a_slower_reverse_direction_shows_in_quoted_packets() -> None:
+    """Small packets have small replies, whose savings show the reverse direction."""
     truth = Truth([50e6, 20e6], [2e-3, 1e-3], back=[50e6, 1e6])
     first, second = infer(truth.samples(5, 16)).links
     assert second.reverse_rate == pytest.approx(1e6, rel=0.05)
@@ -97,7 +97,7 @@ def test_a_slower_way_back_is_seen_where_packets_are_quoted() -> None:
     assert first.reverse_rate is None
 
 
-def test_an_echo_is_there_and_back() -> None:
+def test_an_echo_covers_both_directions() -> None:
     truth = Truth([10e6, 20e6, 50e6], [2e-3, 1e-3, 1e-3])
     path = infer(truth.samples(6, 16, echo=True))
     for link, rate, delay in zip(path.links, truth.rates, truth.delays, strict=True):
@@ -119,7 +119,7 @@ def test_times_of_two_clocks_are_not_mixed() -> None:
     assert max(router.seconds()[100]) == 0.5
 
 
-def test_the_line_is_under_the_noise() -> None:
+def test_the_line_is_below_the_noise() -> None:
     x = np.arange(10.0)
     y = 3 + 2 * x
     y[[1, 4, 5, 7]] += [5.0, 80.0, 3.0, 9.0]

@@ -40,7 +40,7 @@ def traced(kind: str, packets: list[int], **keys: Any) -> ladder.Ladder:
 LOST = [6]
 
 
-def test_go_back_n_sends_its_window_again() -> None:
+def test_go_back_n_retransmits_its_window() -> None:
     whole = traced("go-back-n", LOST, window=4)
     (lost,) = [flight for flight in whole.flights if flight.dropped is not None]
     assert (lost.frame, lost.data, lost.forward, lost.reason) == ("data", (3, 4), True, "loss")
@@ -58,7 +58,7 @@ def test_go_back_n_sends_its_window_again() -> None:
     assert delivered == [f"delivers {n}" for n in range(12)]
 
 
-def test_selective_repeat_keeps_what_came_and_sends_one_again() -> None:
+def test_selective_repeat_retransmits_the_lost_packet_only() -> None:
     whole = traced("selective-repeat", LOST, window=4)
     assert [flight.label for flight in whole.flights if flight.is_retransmission] == ["data 3"]
     assert [mark.text for mark in whole.marks if mark.kind == "kept"] == ["keeps 4", "keeps 5", "keeps 6"]
@@ -78,7 +78,7 @@ def test_the_part_shown_is_around_the_first_loss() -> None:
     assert none.flights[0].frame == "open"
 
 
-def test_the_part_shown_can_be_asked_for() -> None:
+def test_the_shown_part_is_selectable() -> None:
     whole = traced("go-back-n", LOST, window=4)
     shown = ladder.cut(whole, 0.02, 0.03)
     assert all(0.02 <= flight.sent <= 0.03 for flight in shown.flights)
@@ -87,7 +87,7 @@ def test_the_part_shown_can_be_asked_for() -> None:
         ladder.cut(whole, 100.0)
 
 
-def test_svg_is_whole_and_holds_every_packet() -> None:
+def test_svg_is_complete_and_contains_every_packet() -> None:
     shown = ladder.cut(traced("go-back-n", LOST, window=4))
     drawing = ladder_svg.draw(shown, "gbn <4>", "path.loss & more")
     root = ET.fromstring(drawing)
@@ -111,25 +111,25 @@ def test_svg_is_whole_and_holds_every_packet() -> None:
     assert max(places) < height
 
 
-def test_time_runs_down_and_lines_of_text_do_not_meet() -> None:
+def test_time_runs_down_and_text_does_not_overlap() -> None:
     shown = ladder.cut(traced("go-back-n", LOST, window=4))
     scale = ladder_svg.Scale(shown)
     assert scale.places == sorted(scale.places)
-    told = sorted(scale(mark.time) for mark in shown.marks if mark.host == "receiver")
-    assert all(b - a >= ladder_svg.ROW - 1e-9 for a, b in itertools.pairwise(told))
+    positions = sorted(scale(mark.time) for mark in shown.marks if mark.host == "receiver")
+    assert all(b - a >= ladder_svg.ROW - 1e-9 for a, b in itertools.pairwise(positions))
     # Between and beyond its own times the scale goes on.
     assert scale(-1.0) == scale.places[0]
     assert scale(1e6) == scale.end
 
 
-def test_long_silence_is_shortened_and_marked() -> None:
+def test_long_idle_periods_are_shortened_and_marked() -> None:
     shown = ladder.cut(traced("go-back-n", LOST, window=4, rto="5s"))
     scale = ladder_svg.Scale(shown)
     assert scale.breaks
     assert scale.end < 2000
 
 
-def test_text_variant_is_as_it_was() -> None:
+def test_text_matches_the_golden_file() -> None:
     shown = ladder.cut(traced("go-back-n", LOST, window=4))
     assert ladder_text.draw(shown, "gbn", "one loss") == GOLDEN.read_text(encoding="utf-8")
 
@@ -164,7 +164,7 @@ def test_packets_that_arrive_at_once_are_each_delivered_once() -> None:
         assert drawn.count(f"  {mark.text}\n") == 1, mark.text
 
 
-def test_a_drawing_tells_at_one_place_what_arrived_at_once() -> None:
+def test_simultaneous_arrivals_share_a_mark() -> None:
     whole = at_once("go-back-n", [])
     texts = [mark.text for mark in ladder.together(whole.marks)]
     assert texts == ["delivers 0-3", "delivers 4-7"]
@@ -172,7 +172,7 @@ def test_a_drawing_tells_at_one_place_what_arrived_at_once() -> None:
     assert drawing.count("delivers") == 2
 
 
-def test_a_ladder_of_tcp_tells_bytes() -> None:
+def test_a_tcp_ladder_shows_bytes() -> None:
     whole = ladder.read(trace(seconds=0.3, lose_every=20)["events"])
     assert [flight.label for flight in whole.flights[:3]] == ["syn", "syn-ack", f"data 0-{MSS}"]
     lost = next(flight for flight in whole.flights if flight.dropped is not None)
@@ -189,7 +189,7 @@ def test_a_ladder_of_tcp_tells_bytes() -> None:
     assert ladder_svg.draw(ladder.cut(whole), "tcp", "").startswith("<svg")
 
 
-def test_a_cut_shows_every_ack_of_what_arrives() -> None:
+def test_a_part_shows_every_ack_of_its_arrivals() -> None:
     """The end of the part is in time: an arrival and its ACK are both in it, or neither is."""
     whole = traced("selective-repeat", LOST, window=4)
     for packets in range(3, 30):
@@ -207,7 +207,7 @@ def test_a_cut_shows_every_ack_of_what_arrives() -> None:
     assert any(f.sent < 0.02 for f in late.arriving)
 
 
-def test_packets_on_their_way_at_the_end_are_drawn_up_to_it() -> None:
+def test_packets_in_flight_are_drawn_up_to_the_edge() -> None:
     shown = ladder.cut(traced("go-back-n", LOST, window=4), 0.0, 0.012)
     (on_the_way, *_) = [flight for flight in shown.flights if flight.later]
     assert on_the_way.arrived == ()
@@ -217,7 +217,7 @@ def test_packets_on_their_way_at_the_end_are_drawn_up_to_it() -> None:
     assert "delivers" not in ladder_text.draw(ladder.cut(shown, 0.0, 0.011), "", "")
 
 
-def test_ladders_stand_side_by_side_over_one_time() -> None:
+def test_ladders_share_a_time_scale() -> None:
     wholes = [traced(kind, LOST, window=4) for kind in ("go-back-n", "selective-repeat")]
     parts = ladder.cut_alike(wholes, packets=20)
     assert len({(part.begin, part.end) for part in parts}) == 1
@@ -234,7 +234,7 @@ def test_ladders_stand_side_by_side_over_one_time() -> None:
 
 
 @pytest.mark.parametrize(("fmt", "magic"), [("png", b"\x89PNG"), ("pdf", b"%PDF-")])
-def test_a_ladder_is_a_picture_too(fmt: Any, magic: bytes) -> None:
+def test_a_ladder_exports_as_picture(fmt: Any, magic: bytes) -> None:
     shown = ladder.cut(traced("go-back-n", LOST, window=4))
     drawing = ladder_svg.draw(shown, "gbn", "one loss")
     assert ladder_svg.picture(drawing, fmt).startswith(magic)

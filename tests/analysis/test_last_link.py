@@ -14,7 +14,7 @@ SIZES = (604, 1500)
 
 
 def _measured(truth: Truth, *, answers: int = 4) -> tuple[float | None, float | None, bool]:
-    """Mbit/s there and back of the last link, and whether they were told apart."""
+    """Mbit/s there and back of the last link, and whether they are decided."""
     samples, last = truth.samples(3, 24, echo=True), len(truth.rates)
     random = np.random.default_rng(9)
     by_udp = {size: [truth.sample(random, last, size)["kernel_s"] for _ in range(answers)] for size in SIZES}
@@ -39,12 +39,12 @@ def test_a_symmetric_last_link_stays_one() -> None:
     assert (back, is_decided) == (None, True)
 
 
-def test_too_few_answers_decide_nothing() -> None:
+def test_too_few_replies_are_undecided() -> None:
     truth = Truth([100e6, 16e6], [1e-3, 5e-3], back=[100e6, 1e6])
     assert _measured(truth, answers=3)[1:] == (None, False)
 
 
-def test_a_last_link_that_is_too_fast_decides_nothing() -> None:
+def test_a_fast_last_link_is_undecided() -> None:
     truth = Truth([10e6, 10e9], [1e-3, 5e-3], back=[10e6, 5e9])
     assert _measured(truth)[1:] == (None, False)
 

@@ -11,18 +11,18 @@ from longfat.analysis.inference.losses import by_link, is_known, losses, usable
 from longfat.analysis.inference.samples import EXCEEDED, REACHED, Router
 
 
-def _router(ttl: int, asked: int, answered: int, *, is_end: bool = False, is_echo: bool = True) -> Router:
-    router = Router(ttl, sent=asked, answered=answered)
+def _router(ttl: int, sent: int, answered: int, *, is_end: bool = False, is_echo: bool = True) -> Router:
+    router = Router(ttl, sent=sent, answered=answered)
     router.addresses[f"10.0.0.{ttl}"] = answered
     router.kinds[REACHED if is_end else EXCEEDED] = answered
     router.answers[f"10.0.0.{ttl}", 600] = 600 if is_end and is_echo else 576
     return router
 
 
-def _drawn(shares: list[float], asked: int, random: np.random.Generator) -> list[Router]:
+def _drawn(shares: list[float], sent: int, random: np.random.Generator) -> list[Router]:
     last = len(shares)
     return [
-        _router(ttl, asked, int(random.binomial(asked, share)), is_end=ttl == last)
+        _router(ttl, sent, int(random.binomial(sent, share)), is_end=ttl == last)
         for ttl, share in enumerate(shares, 1)
     ]
 
@@ -40,7 +40,7 @@ def test_loss_is_found_on_the_link_that_loses() -> None:
     assert 1 - (1 - each).prod(axis=1).mean() == pytest.approx(0.0494, abs=0.002)
 
 
-def test_intervals_hold_the_loss() -> None:
+def test_intervals_cover_the_loss() -> None:
     random = np.random.default_rng(4)
     found = [losses(_drawn([0.98**2], 900, random))[0] for _ in range(200)]
     assert np.mean([one.low <= 1 - 0.98**2 <= one.high for one in found]) >= 0.9

@@ -44,7 +44,7 @@ def test_without_loss_it_is_slow_start() -> None:
     assert tiny == pytest.approx(transfer([hop], [hop], 10**6, RULES).seconds, rel=1e-3)
 
 
-def test_losses_of_a_way_add_up() -> None:
+def test_losses_of_a_direction_combine() -> None:
     assert way_loss([_hop(0.01), _hop(0.02)]) == pytest.approx(1 - 0.99 * 0.98)
     with pytest.raises(ValueError, match="loss"):
         Hop(loss=1.0)

@@ -99,7 +99,7 @@ FORMS: dict[tuple[str, str], Callable[[], float]] = {
     ("loopback", "TCP against T/TCP"): lambda: (
         _transaction("tcp", 1 * MS, 1 * MS) / _transaction("ttcp", 1 * MS, 1 * MS)
     ),
-    # As many round trips: what makes them differ is work in the hosts, which only a measurement tells.
+    # As many round trips: what makes them differ is work in the hosts, which only a measurement shows.
     ("loopback", "T/TCP against UDP"): lambda: (
         _transaction("ttcp", 1 * MS, 1 * MS) / _transaction("udp", 1 * MS, 1 * MS)
     ),
@@ -108,7 +108,7 @@ FORMS: dict[tuple[str, str], Callable[[], float]] = {
 
 
 @pytest.mark.parametrize("row", _rows(), ids=lambda row: f"{row['example']} {row['case']}")
-def test_every_example_comes_out_to_the_digits_printed(row: Row) -> None:
+def test_every_example_matches_its_printed_digits(row: Row) -> None:
     expected = float(row["model"] or row["printed"])
     found = FORMS[row["example"], row["case"]]()
     assert round(found, int(row["places"])) == expected

@@ -60,11 +60,11 @@ def test_a_connection_takes_one_round_trip_more() -> None:
         ({**spec("udp"), "path": {"delay": "5ms", "jitter": "1ms"}}, "vary"),
     ],
 )
-def test_where_there_is_no_form_it_is_said(of: Spec, why: str) -> None:
+def test_a_missing_form_has_a_reason(of: Spec, why: str) -> None:
     found = predict(of, "fct_p50_s")
     assert found.value is None
     assert why in found.note
 
 
-def test_what_it_does_not_speak_of() -> None:
+def test_unpredicted_metrics_have_a_reason() -> None:
     assert "fct_p99_s" in predict(spec("udp"), "fct_p99_s").note

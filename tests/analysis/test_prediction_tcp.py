@@ -1,4 +1,4 @@
-"""Which form speaks of which TCP trial, held against the simulator."""
+"""Closed forms for TCP trials, compared with the simulator."""
 
 from __future__ import annotations
 
@@ -49,11 +49,11 @@ def test_a_window_that_does_not_fill_the_path(profile: str) -> None:
 def test_renos_sawtooth(queue: str) -> None:
     """The link's use and the queue of one flow, from 75 % and none to full and long."""
     of = spec("reno", {"queue": queue}, delayed_ack="0ms")
-    goodput, held = predict(of), predict(of, "queue_mean_packets")
+    goodput, queue = predict(of), predict(of, "queue_mean_packets")
     assert "sawtooth" in goodput.note
     figures = measured(of, 1)
     assert figures["goodput_bps"] == pytest.approx(goodput.value, rel=0.05)
-    assert figures["queue_mean_packets"] == pytest.approx(held.value, rel=0.2, abs=2)
+    assert figures["queue_mean_packets"] == pytest.approx(queue.value, rel=0.2, abs=2)
 
 
 @pytest.mark.parametrize("loss", ["0.01%", "0.03%", "0.1%"])
@@ -86,7 +86,7 @@ def test_cubic_is_the_larger_of_its_own_response_and_renos(delay: str, loss: str
     assert 0.9 < measured(of)["goodput_bps"] / found.value < 1.25
 
 
-def test_mathis_speaks_up_to_one_percent_and_padhye_beyond() -> None:
+def test_mathis_applies_up_to_one_percent_and_padhye_beyond() -> None:
     below, above = predict(spec("reno", {"loss": "1%"})), predict(spec("reno", {"loss": "2%"}))
     assert (below.value, above.value) == (below.forms["mathis"], above.forms["pftk"])
     # The least timeout of Linux adds to the round trip (RFC 6298 has it the other way round).
@@ -94,23 +94,23 @@ def test_mathis_speaks_up_to_one_percent_and_padhye_beyond() -> None:
     assert above.forms["pftk"] == pytest.approx(tcp.pftk(trip, 0.02, 0.24) * packet, rel=0.01)
 
 
-def test_what_is_beyond_the_link_is_cut_off() -> None:
+def test_predictions_are_limited_by_the_link() -> None:
     found = predict(spec("reno", {"loss": "0.01%"}))
     assert found.value == pytest.approx(10e6 * 1448 / 1500)
 
 
 @pytest.mark.parametrize(
-    ("changes", "words"),
+    ("changes", "phrase"),
     [
         ({"congestion": "cubic"}, "not cubic"),
         ({"path": {"queue": {"kind": "codel"}}}, "codel, not drop-tail"),
         ({"congestion": "bbr", "path": {"loss": "1%"}}, "other rules than Reno and CUBIC"),
     ],
 )
-def test_where_there_is_no_form_the_link_is_the_bound(changes: Spec, words: str) -> None:
+def test_without_a_form_the_link_is_the_bound(changes: Spec, phrase: str) -> None:
     found = predict(spec(**changes))
     assert found.value is None
-    assert words in found.note
+    assert phrase in found.note
     assert found.bound is not None
     assert found.bound == pytest.approx(10e6 * 1448 / 1500)
 
@@ -153,7 +153,7 @@ def test_theory_follows_the_data_through_a_network_written_the_other_way(
 
 
 @pytest.mark.parametrize(
-    ("of", "words"),
+    ("of", "phrase"),
     [
         (spec("reno", {"jitter": "5ms"}), "vary on the path"),
         (spec("reno", {"loss": {"every": 50}}), "not independent"),
@@ -161,8 +161,8 @@ def test_theory_follows_the_data_through_a_network_written_the_other_way(
         (spec("reno", {"rate": "1Gbit/s", "delay": "0ms"}, {"flows": 2}), "max-min"),
     ],
 )
-def test_why_there_is_none_is_said(of: Spec, words: str) -> None:
-    assert words in predict(of).note
+def test_a_missing_form_has_a_specific_reason(of: Spec, phrase: str) -> None:
+    assert phrase in predict(of).note
 
 
 @pytest.mark.parametrize(

@@ -12,39 +12,39 @@ from longfat.analysis.round_trips import line, quantile, share
 
 
 @pytest.mark.parametrize(("n", "part"), [(10, 0.5), (100, 0.5), (25, 0.9), (400, 0.99)])
-def test_the_interval_of_a_quantile_holds_it_as_often_as_it_says(n: int, part: float) -> None:
+def test_quantile_intervals_cover_at_their_confidence(n: int, part: float) -> None:
     random = np.random.default_rng(3)
     truth = -math.log(1 - part)
-    held = 0
+    covered = 0
     for _ in range(1000):
-        told = quantile(random.exponential(size=n).tolist(), part)
-        low = -math.inf if math.isnan(told.low) else told.low
-        high = math.inf if math.isnan(told.high) else told.high
-        held += low <= truth <= high
-    # By order statistics the confidence is at least as asked for.
-    assert held >= 935, held
+        result = quantile(random.exponential(size=n).tolist(), part)
+        low = -math.inf if math.isnan(result.low) else result.low
+        high = math.inf if math.isnan(result.high) else result.high
+        covered += low <= truth <= high
+    # By order statistics the confidence is at least the requested one.
+    assert covered >= 935, covered
 
 
 def test_worked_numbers_of_order_statistics() -> None:
     # Of ten samples the 2nd and the 9th hold the median with 97.9 %, the 3rd and the 8th with 89.1 % alone.
-    told = quantile([float(value) for value in range(1, 11)], 0.5)
-    assert (told.value, told.low, told.high) == (5.5, 2.0, 9.0)
+    result = quantile([float(value) for value in range(1, 11)], 0.5)
+    assert (result.value, result.low, result.high) == (5.5, 2.0, 9.0)
     few = quantile([1.0, 2.0, 3.0, 4.0, 5.0], 0.5)
     assert math.isnan(few.low)
     assert math.isnan(few.high)
 
 
 @pytest.mark.parametrize("rate", [0.0, 0.02, 0.5])
-def test_the_interval_of_a_share_holds_it(rate: float) -> None:
+def test_share_intervals_cover_the_share(rate: float) -> None:
     random = np.random.default_rng(4)
     counts = random.binomial(50, rate, size=1000)
-    held = sum(told.low <= rate <= told.high for told in (share(int(count), 50) for count in counts))
-    assert held >= 940, held
+    covered = sum(result.low <= rate <= result.high for result in (share(int(count), 50) for count in counts))
+    assert covered >= 940, covered
 
 
 def test_a_line_has_the_latency_and_the_time_of_a_byte_in_its_intervals() -> None:
     random = np.random.default_rng(5)
-    held = 0
+    covered = 0
     for _ in range(200):
         least = {
             size: 0.040 + size * 8e-7 + float(random.exponential(2e-5, 10).min())
@@ -53,17 +53,17 @@ def test_a_line_has_the_latency_and_the_time_of_a_byte_in_its_intervals() -> Non
         found = line(least)
         assert found is not None
         assert found.per_byte.value == pytest.approx(8e-7, rel=0.05)
-        held += found.per_byte.low <= 8e-7 <= found.per_byte.high
-    assert held >= 170, held
+        covered += found.per_byte.low <= 8e-7 <= found.per_byte.high
+    assert covered >= 170, covered
     assert line({100: 1.0, 200: 2.0, 300: 3.0}) is None
 
 
-def test_samples_are_summed_up_by_size_and_stamps_count_where_they_are_many() -> None:
+def test_samples_are_summarised_by_size_with_kernel_timestamps() -> None:
     def sample(size: int, state: str, application: float | None, kernel: float | None) -> dict[str, object]:
-        told: dict[str, object] = {"size": size, "state": state, "application_s": application}
-        told.update({"kernel_s": kernel, "outbound_s": None, "inbound_s": None, "duplicates": 1})
-        told.update({"answer": "reply" if application else None, "error": None})
-        return told
+        result: dict[str, object] = {"size": size, "state": state, "application_s": application}
+        result.update({"kernel_s": kernel, "outbound_s": None, "inbound_s": None, "duplicates": 1})
+        result.update({"answer": "reply" if application else None, "error": None})
+        return result
 
     good = [sample(8, "answered", 0.002, 0.001)] * 9
     found = summarise([*good, sample(8, "answered", 0.004, None), sample(100, "lost", None, None)])

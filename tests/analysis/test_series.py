@@ -24,7 +24,7 @@ def read(record: dict[str, Any]) -> tuple[series.Series, tuple[TimeSequence, ...
     return shown, series_sequence.read(record["events"], {flow.number: flow.name for flow in shown.flows})
 
 
-def test_positions_count_from_the_first_byte_and_go_round_with_the_sequence_numbers() -> None:
+def test_positions_count_from_the_first_byte_and_survive_wrapping() -> None:
     _, (one,) = read(trace(seconds=2.0))
     assert ISN + one.sent[-1].high > 2**32
     assert one.sent[0].low == 0
@@ -44,7 +44,7 @@ def test_losses_retransmissions_and_sacks_are_those_of_the_events() -> None:
     assert one.retransmissions == len(drops) > 0
     for loss, again in zip(one.lost, (p for p in one.sent if p.kind == "retransmitted"), strict=True):
         assert (again.low, again.high) == (loss.low, loss.high) == (again.low, again.low + MSS)
-    # What is kept beyond a loss is told once, block after block.
+    # What is kept beyond a loss is subtitle once, block after block.
     beyond = [piece for piece in one.kept if one.lost[0].time < piece.time < one.lost[1].time]
     assert beyond[0].low == one.lost[0].high
     assert all(after.low == before.high for before, after in pairwise(beyond))
@@ -56,7 +56,7 @@ def event(what: str, direction: str, frame: str, **more: Any) -> dict[str, Any]:
     return {**common, "what": what, "direction": direction, "frame": frame, "host": host, **more}
 
 
-def test_a_block_below_or_inside_another_tells_of_a_duplicate() -> None:
+def test_a_block_below_or_inside_another_is_a_duplicate() -> None:
     # RFC 2883, sections 4.1 and 4.2: below the acknowledgement, and inside the second block.
     events = [
         event("send", "forward", "syn", sequence=99, id=1),
@@ -120,7 +120,7 @@ def test_thinned_samples_keep_extremes_and_gaps() -> None:
     assert series.points(one, "y", 1000) == list(zip(one.time, values, strict=True))
 
 
-def test_a_threshold_that_is_none_yet_is_not_drawn() -> None:
+def test_an_unset_threshold_is_not_drawn() -> None:
     record = trace(seconds=2.0)
     flow = record["series"]["flows"][0]
     flow["ssthresh_bytes"] = [2**62 if value is None else value for value in flow["ssthresh_bytes"]]
@@ -139,7 +139,7 @@ def test_flows_are_chosen_by_name_and_cut_by_time() -> None:
         series.cut(shown, 9.0, None)
 
 
-def test_two_flows_of_one_host_are_told_apart() -> None:
+def test_two_flows_of_one_host_have_different_names() -> None:
     record = trace(flows=2, seconds=0.5)
     for flow in record["series"]["flows"]:
         flow["name"] = "sender"
@@ -171,27 +171,27 @@ def test_charts_show_every_part_over_one_time() -> None:
     assert "reno: tcp &lt;1&gt;" in svg
 
 
-def test_many_flows_are_drawn_as_far_as_colours_reach() -> None:
+def test_the_number_of_drawn_flows_is_limited_by_colours() -> None:
     shown, sequences = read(trace(flows=11, seconds=0.3))
     spec = series_charts.charts(shown, sequences, ["goodput", "sequence"], "t", "s")
     assert len(spec["vconcat"]) == 1 + series_charts.MOST_SEQUENCES
-    told = " ".join(spec["title"]["subtitle"])
-    assert "8 of 11 flows" in told
-    assert "4 of 11 flows" in told
+    subtitle = " ".join(spec["title"]["subtitle"])
+    assert "8 of 11 flows" in subtitle
+    assert "4 of 11 flows" in subtitle
 
 
-def test_text_tells_figures_and_losses() -> None:
+def test_text_shows_figures_and_losses() -> None:
     shown, sequences = read(trace(seconds=2.0))
     text = series_text.draw(shown, sequences, ALL, "reno: tcp", "trial 0", 100)
     assert max(map(len, text.splitlines())) <= 100
-    for words in (
+    for phrase in (
         "congestion window",
         "smoothed RTT",
         "queue of bottleneck",
         "2 retransmissions",
         "ms later",
     ):
-        assert words in text
+        assert phrase in text
     (line,) = [line for line in text.splitlines() if line.strip().startswith("congestion window")]
     assert "█" in line
     assert series_text.draw(shown, sequences, ["rtt"], "", "").count("goodput") == 0
@@ -211,7 +211,7 @@ def test_every_chart_is_drawn_in_every_format(chart: TraceChart) -> None:
     assert svg.startswith(b"<svg")
 
 
-def test_pages_need_nothing_from_elsewhere() -> None:
+def test_pages_are_self_contained() -> None:
     page = draw(View(TraceFormat.HTML, TraceChart.WINDOW), of(trace(seconds=0.5))).decode()
     assert "cdn." not in page.split("<script", 1)[0]
     assert 'src="http' not in page
@@ -226,8 +226,8 @@ def test_protocols_are_overlaid_in_a_colour_each() -> None:
     strokes = re.findall(r'aria-roledescription="line mark"[^>]*stroke="(#\w+)"', svg)
     assert len(set(strokes)) == 2
     text = draw(View(TraceFormat.TEXT, TraceChart.ALL), both).decode()
-    for words in ("s1 (a)\n", "s1 (b)\n", "queue of bottleneck (b)", "s1 (a): ", "s1 (b): "):
-        assert words in text
+    for phrase in ("s1 (a)\n", "s1 (b)\n", "queue of bottleneck (b)", "s1 (a): ", "s1 (b): "):
+        assert phrase in text
 
 
 def test_a_trial_without_samples_has_no_charts() -> None:

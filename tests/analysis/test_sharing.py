@@ -42,7 +42,7 @@ def test_a_long_flow_gets_what_the_narrowest_hop_leaves() -> None:
     assert shares == pytest.approx([PAYLOAD * 1e6 * share for share in (2, 8, 2, 8)])
 
 
-def test_traffic_has_its_share_and_what_does_not_yield_takes_its_own() -> None:
+def test_traffic_has_its_share_and_constant_rate_traffic_its_rate() -> None:
     of = dumbbell(pairs=2)
     ends = {"from": "s2", "to": "r2"}
     tcp = {"name": "rival", "protocol": {"kind": "tcp"}, "workload": {"kind": "bulk", "flows": 2, **ends}}
@@ -56,7 +56,7 @@ def test_traffic_has_its_share_and_what_does_not_yield_takes_its_own() -> None:
     assert predict(of, "goodput_bps@nobody").value is None
 
 
-def test_what_a_rival_leaves_is_within_the_bound() -> None:
+def test_capacity_that_a_rival_leaves_is_within_the_bound() -> None:
     """Reno yields to losses before it has its share; BBR version 1 takes what is left."""
     of = dumbbell(pairs=2)
     of["topology"]["bottleneck"] = {"rate": "10Mbit/s", "delay": "20ms"}
@@ -84,8 +84,8 @@ def networks(draw: st.DrawFn) -> Spec:
     flows = draw(st.lists(st.tuples(st.integers(0, hops), st.integers(0, hops)), min_size=1, max_size=6))
     traffic: list[Spec] = []
     for number, (a, b) in enumerate([(0, hops), *((a, b) for a, b in flows if a != b)]):
-        asked = draw(st.one_of(st.none(), st.integers(50, 100_000)))
-        limit = {} if asked is None else {"rate": f"{asked}kbit/s"}
+        demands = draw(st.one_of(st.none(), st.integers(50, 100_000)))
+        limit = {} if demands is None else {"rate": f"{demands}kbit/s"}
         workload = {"kind": "bulk", "from": f"h{a}", "to": f"h{b}", **limit}
         traffic.append({"name": f"f{number}", "protocol": {"kind": "tcp"}, "workload": workload})
     first, *others = traffic
@@ -106,7 +106,7 @@ def test_shares_are_feasible_and_max_min_fair(of: Spec) -> None:
     routes = [flow["links"] for flow in found["flows"]]
     shares = [flow["max_min_bps"] / flow["payload_share"] for flow in found["flows"]]
     workloads = [of["workload"], *(entry["workload"] for entry in of["traffic"])]
-    asked = [
+    demands = [
         float(w["rate"].removesuffix("kbit/s")) * 1e3 / PAYLOAD if "rate" in w else math.inf
         for w in workloads
     ]
@@ -116,7 +116,7 @@ def test_shares_are_feasible_and_max_min_fair(of: Spec) -> None:
         for link in range(len(capacities))
     ]
     assert all(use <= capacity * near for use, capacity in zip(used, capacities, strict=True))
-    for share, route, demand in zip(shares, routes, asked, strict=True):
+    for share, route, demand in zip(shares, routes, demands, strict=True):
         assert share <= demand * near
         if share >= demand / near:
             continue

@@ -54,8 +54,8 @@ def _tcp(**keys: Any) -> dict[str, Any]:
 @pytest.mark.parametrize("path", PATHS, ids=str)
 @pytest.mark.parametrize("size", [100, 1448, 20_000, 1_000_000])
 @pytest.mark.parametrize("ack_every", [1, 2])
-def test_a_transfer_takes_what_it_takes_in_the_simulator(path: Rates, size: int, ack_every: int) -> None:
-    """From the wish to connect to the last byte's arrival, to the nanosecond."""
+def test_transfer_time_matches_the_simulator(path: Rates, size: int, ack_every: int) -> None:
+    """From opening the connection to the last byte's arrival, to the nanosecond."""
     hops = _hops(path)
     record = _simulated(path, _tcp(ack_every=ack_every), {"kind": "file", "size": f"{size}B"})
     rules = Rules(ack_every=ack_every, quick_acks=1)
@@ -64,7 +64,7 @@ def test_a_transfer_takes_what_it_takes_in_the_simulator(path: Rates, size: int,
 
 
 @pytest.mark.parametrize("path", PATHS, ids=str)
-def test_datagrams_take_what_they_take_in_the_simulator(path: Rates) -> None:
+def test_datagram_time_matches_the_simulator(path: Rates) -> None:
     """Each packet's way, where the first link is as busy as it can be."""
     hops, fastest = _hops(path), path[0][0]
     workload = {"kind": "bulk", "rate": f"{fastest}Mbit/s", "duration": "30ms"}
@@ -90,7 +90,7 @@ def test_datagrams_take_what_they_take_in_the_simulator(path: Rates) -> None:
     count=st.integers(0, 40),
     last=st.integers(1, 1500),
 )
-def test_a_train_is_what_following_each_packet_gives(
+def test_a_train_matches_a_simulation_of_each_packet(
     rates: list[float], delays: list[float], count: int, last: int
 ) -> None:
     hops = [Hop(rate, delay, delay / 7) for rate, delay in zip(rates, delays, strict=False)]
@@ -113,7 +113,7 @@ def test_a_train_is_what_following_each_packet_gives(
     growth=st.sampled_from(["bytes", "acks"]),
     size=st.integers(1, 3_000_000),
 )
-def test_turns_that_are_skipped_change_nothing(
+def test_skipped_turns_do_not_change_the_result(
     rate: float, delay: float, window: float, ack_every: int, growth: str, size: int
 ) -> None:
     hops = (Hop(rate, delay), Hop(3 * rate, delay / 2))
@@ -144,7 +144,7 @@ def test_a_window_limits_the_rate() -> None:
 
 
 @pytest.mark.parametrize(("segments", "rounds"), [(1, 1), (10, 1), (11, 2), (30, 2), (31, 3), (70, 3)])
-def test_rounds_are_those_that_are_seen(segments: int, rounds: int) -> None:
+def test_rounds_match_the_simulation(segments: int, rounds: int) -> None:
     """On a path that takes a second and whose links are fast, a round is a second."""
     assert math.ceil(slow_start.rounds(segments, 10) - 1e-9) == rounds
     hops = (Hop(1e12, 0.5),)
@@ -152,7 +152,7 @@ def test_rounds_are_those_that_are_seen(segments: int, rounds: int) -> None:
     assert round(found.seconds - 0.5) == rounds - 1
 
 
-def test_what_makes_no_sense_is_refused() -> None:
+def test_invalid_parameters_are_refused() -> None:
     with pytest.raises(ValueError, match="at least one segment"):
         transfer((Hop(),), (Hop(),), 10, Rules(window=100))
     with pytest.raises(ValueError, match="above 0"):
@@ -161,7 +161,7 @@ def test_what_makes_no_sense_is_refused() -> None:
 
 @pytest.mark.parametrize("path", PATHS, ids=str)
 @pytest.mark.parametrize("size", [8, 1000, 1472])
-def test_an_echo_takes_what_it_takes_in_the_simulator(path: Rates, size: int) -> None:
+def test_echo_time_matches_the_simulator(path: Rates, size: int) -> None:
     hops = _hops(path)
     sizes = {"request_size": f"{size}B", "response_size": f"{size}B"}
     workload = {"kind": "request-response", "requests": 1, **sizes}
@@ -174,7 +174,7 @@ def test_an_echo_takes_what_it_takes_in_the_simulator(path: Rates, size: int) ->
 
 @pytest.mark.parametrize("path", PATHS, ids=str)
 @pytest.mark.parametrize("protocol", ["udp", "tcp"])
-def test_a_transaction_takes_what_it_takes_in_the_simulator(path: Rates, protocol: str) -> None:
+def test_transaction_time_matches_the_simulator(path: Rates, protocol: str) -> None:
     hops = _hops(path)
     sizes = {"request_size": "300B", "response_size": "700B"}
     workload = {"kind": "request-response", "requests": 1, "reconnect": True, **sizes}
@@ -189,7 +189,7 @@ def test_a_transaction_takes_what_it_takes_in_the_simulator(path: Rates, protoco
 @pytest.mark.parametrize("path", PATHS, ids=str)
 @pytest.mark.parametrize("timestamps", [True, False])
 @pytest.mark.parametrize(("protocol", "key"), [("tfo", "fast_open"), ("ttcp", "ttcp")])
-def test_an_early_transaction_takes_what_it_takes_in_the_simulator(
+def test_early_transaction_time_matches_the_simulator(
     path: Rates, timestamps: bool, protocol: str, key: str
 ) -> None:
     """That of the second connection, which has its request in the SYN."""

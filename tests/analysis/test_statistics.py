@@ -57,13 +57,13 @@ def test_equal_trials_have_an_interval_without_width(n: int) -> None:
     assert (found.mean, found.low, found.high) == (0.1, 0.1, 0.1)
 
 
-def test_a_bound_below_zero_is_cut_off() -> None:
+def test_bounds_are_not_below_zero() -> None:
     assert interval([0.0, 0.0, 1.0]).low == 0.0
     # A difference may be negative.
     assert mean_difference([0.0, 0.0, 1.0], [0.0, 0.0, 0.0]).low < 0
 
 
-def test_nan_is_left_out() -> None:
+def test_nan_is_ignored() -> None:
     assert interval([1.0, math.nan, 3.0]) == interval([1.0, 3.0])
 
 
@@ -76,7 +76,7 @@ def test_bootstrap_is_deterministic_and_follows_skew() -> None:
 
 
 @pytest.mark.parametrize("n", [5, 20, 40])
-def test_intervals_cover_the_truth_as_often_as_they_claim(n: int) -> None:
+def test_intervals_cover_the_truth_at_their_confidence(n: int) -> None:
     random = np.random.default_rng(7)
     rounds = 1000 if n < BOOTSTRAP_FROM else 150
     covered = 0
@@ -105,7 +105,7 @@ def test_ratio_and_difference_decide_alike() -> None:
         assert (ratio(a, b).high < 1) == (mean_difference(a, b).high < 0)
 
 
-def test_pairing_takes_out_what_both_share() -> None:
+def test_pairing_removes_common_variation() -> None:
     random = np.random.default_rng(5)
     shared = random.normal(0, 5, size=20)
     a, b = 100 + shared + random.normal(size=20) * 0.1, 99 + shared + random.normal(size=20) * 0.1
@@ -121,12 +121,12 @@ def test_pairs_are_matched_by_trial_where_some_failed() -> None:
     assert paired(a, b, "unknown") == ([], [])
 
 
-def test_ratio_of_nothing_is_unknown() -> None:
+def test_ratio_to_zero_is_unknown() -> None:
     assert math.isnan(ratio([], []).mean)
     assert math.isnan(ratio([1.0, 2.0], [0.0, 0.0]).mean)
 
 
-def test_ratio_by_what_may_be_nothing_has_no_upper_bound() -> None:
+def test_ratio_to_a_value_near_zero_has_no_upper_bound() -> None:
     rare = ratio([1.0, 2.0, 3.0], [0.0, 9.0, 0.1])
     assert (rare.low, rare.high) == (0.0, math.inf)
     # Half of the trials have next to nothing to divide by, yet the ratio is clearly above 1.
@@ -140,7 +140,7 @@ def test_ratio_is_never_negative() -> None:
     assert small.low == 0.0 < small.mean < small.high
 
 
-def test_ratio_interval_holds_the_ratios_that_no_difference_refutes() -> None:
+def test_ratio_interval_matches_the_difference_test() -> None:
     random = np.random.default_rng(17)
     for _ in range(300):
         size = int(random.integers(3, 9))
@@ -170,7 +170,7 @@ def test_summary_of_records(made: Any) -> None:
 
 
 @pytest.mark.parametrize("n", [BOOTSTRAP_FROM, 60])
-def test_bootstrap_is_that_of_scipy(n: int) -> None:
+def test_bootstrap_agrees_with_scipy(n: int) -> None:
     for values in _skewed(n):
         expected = stats.bootstrap(
             (values,), np.mean, method="BCa", n_resamples=RESAMPLES, rng=np.random.default_rng(0x1F47)
@@ -192,7 +192,7 @@ def _skewed(n: int) -> list[np.ndarray]:
     return [10 + random.normal(size=n), random.exponential(size=n), random.lognormal(0, 1, size=n)]
 
 
-def test_intervals_are_computed_when_they_are_read(made: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_intervals_are_computed_on_first_use(made: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     computed: list[int] = []
     once = statistics.interval
 
@@ -220,7 +220,7 @@ def test_samples_of_one_size_share_their_resamples() -> None:
     assert bootstrap.counts.cache_info().misses == 1
 
 
-def test_cells_whose_trials_all_agree_are_deterministic(made: Any) -> None:
+def test_cells_with_equal_trials_are_deterministic(made: Any) -> None:
     study = made.study({"repeats": 3})
     records = made.records(study)
     names = [name for name in records.columns if records[name].dtype == pl.Float64]
@@ -232,7 +232,7 @@ def test_cells_whose_trials_all_agree_are_deterministic(made: Any) -> None:
     assert not any(result.deterministic for result in statistics.summarise(alone, cells))
 
 
-def test_a_cell_in_which_all_failed(made: Any) -> None:
+def test_a_cell_with_failed_trials_only(made: Any) -> None:
     study = made.study({"repeats": 2})
     results = statistics.summarise(made.records(study, failures=2), sweep.cells(study))
     dead = [result for result in results if result.n == 0]

@@ -149,7 +149,7 @@ def test_the_simulator_is_near_where_the_form_approximates(of: dict[str, Any]) -
         ({**spec("stop-and-wait"), "path": {}}, "takes no time"),
     ],
 )
-def test_no_form_is_said_with_its_reason(of: dict[str, Any], reason: str) -> None:
+def test_a_missing_form_has_its_reason(of: dict[str, Any], reason: str) -> None:
     prediction = predict(of)
     assert prediction.value is None
     assert reason in prediction.note
@@ -163,7 +163,7 @@ def test_a_preset_fills_in_and_what_is_written_wins() -> None:
     assert setting.round_trip == pytest.approx(0.06 + 1084 * 8 / 16e6 + 60 * 8 / 1e6)
 
 
-def test_where_there_is_no_form_there_may_be_a_bound() -> None:
+def test_without_a_form_there_may_be_a_bound() -> None:
     of = spec("selective-repeat", 36, path={"loss": "2%", "rate": "10Mbit/s"}, gap_retransmit=True)
     prediction = predict(of)
     assert prediction.value is None
@@ -175,7 +175,7 @@ def test_where_there_is_no_form_there_may_be_a_bound() -> None:
 
 
 @pytest.mark.parametrize("kind", ["stop-and-wait", "go-back-n", "selective-repeat"])
-def test_a_file_that_goes_the_other_way_is_predicted_alike(kind: str) -> None:
+def test_the_reverse_direction_is_predicted_alike(kind: str) -> None:
     up, down = {"rate": "2Mbit/s", "delay": "10ms", "loss": "2%"}, {"rate": "20Mbit/s", "delay": "15ms"}
     window = None if kind == "stop-and-wait" else 4
     forward = spec(kind, window, path={**up, "reverse": {**down, "loss": "0%"}}, rto="200ms")

@@ -51,10 +51,10 @@ def test_cubic_gives_the_response_that_its_rfc_prints(c: float, loss: float, win
 
 
 @pytest.mark.parametrize(("loss", "printed"), [(0.0001, 0.008172), (0.002, 0.037172)])
-def test_the_simple_form_is_that_of_tfrc(loss: float, printed: float) -> None:
+def test_the_simple_form_is_the_one_of_tfrc(loss: float, printed: float) -> None:
     """Values of sqrt(2p/3) + 12 sqrt(3p/8) (p + 32p^3), the form of RFC 3448 with t_RTO = 4 R.
 
-    They stand in the tables of Linux's net/dccp/ccids/lib/tfrc_equation.c, in millionths.
+    They are in the tables of Linux's net/dccp/ccids/lib/tfrc_equation.c, in millionths.
     """
     assert 1 / tcp.pftk_simple(1.0, loss, 4.0) == pytest.approx(printed, abs=1e-6)
 
@@ -74,7 +74,7 @@ def test_the_simple_form_approximates_the_full_one(loss: float, timeout: float) 
 
 
 @given(LOSSES, st.integers(4, 400))
-def test_the_chance_of_a_timeout_is_what_its_definition_sums_up(loss: float, window: int) -> None:
+def test_the_timeout_probability_matches_its_definition(loss: float, window: int) -> None:
     """Padhye et al., equation 23: the sum over how many of a window's last round arrive."""
     kept = 1 - loss
     whole = 1 - kept**window
@@ -98,14 +98,14 @@ def test_a_largest_window_never_makes_it_faster(loss: float, most: float, timeou
 
 
 @given(st.floats(2, 5000), st.floats(0, 5000), st.floats(0.3, 0.9))
-def test_the_sawtooth_is_what_counting_it_out_gives(pipe: float, buffer: float, factor: float) -> None:
+def test_the_sawtooth_matches_an_explicit_sum(pipe: float, buffer: float, factor: float) -> None:
     top = pipe + buffer
     steps = 2000
     windows = [top * (factor + (1 - factor) * (i + 0.5) / steps) for i in range(steps)]
     lasted = [max(1.0, window / pipe) for window in windows]
-    held = [max(0.0, window - pipe) for window in windows]
+    queued = [max(0.0, window - pipe) for window in windows]
     used = sum(windows) / sum(lasted) / pipe
-    queue = sum(h * t for h, t in zip(held, lasted, strict=True)) / sum(lasted)
+    queue = sum(h * t for h, t in zip(queued, lasted, strict=True)) / sum(lasted)
     assert tcp.sawtooth_utilisation(pipe, buffer, factor) == pytest.approx(used, rel=1e-3)
     assert tcp.sawtooth_queue(pipe, buffer, factor) == pytest.approx(queue, rel=1e-2, abs=1e-2 + 1e-4 * pipe)
 
