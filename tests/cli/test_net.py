@@ -12,8 +12,9 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from tests.cli.conftest import Refused
 from tests.cli.terminal import Sleep, Terminal
-from tests.conftest import Cli, Data, command
+from tests.conftest import Cli, Data, command, only_lines
 from tests.waiting import PATIENCE_S, undisturbed, wait_until
 
 pytestmark = pytest.mark.usefixtures("emulated")
@@ -103,9 +104,8 @@ def test_links_change_and_routers_have_names_in_a_script(cli: Cli, study: Path, 
     assert "1 packets transmitted, 1 received" in done.stdout
 
 
-@pytest.mark.parametrize(
-    ("line", "told"),
-    [
+def test_reports_lines_that_fail_and_runs_the_others(study: Path) -> None:
+    failing = (
         ("sender exit 3", "sender exit 3: exit code 3"),
         ("nosuch ls", '"nosuch" is neither a command (see help) nor a host'),
         ("measure sender sender", "it is the sender itself"),
@@ -115,18 +115,16 @@ def test_links_change_and_routers_have_names_in_a_script(cli: Cli, study: Path, 
         ("set forwrd rate 1Mbit/s", 'set: link: there is no link "forwrd": did you mean "forward"?'),
         ("set forward rate 5", "set: rate: "),
         ("shell x", 'shell: "x" is not a host; allowed: sender, receiver'),
-    ],
-)
-def test_a_line_that_fails_is_told_and_the_rest_is_done(study: Path, line: str, told: str) -> None:
+    )
     done = subprocess.run(
         command("net", study),
-        input=f"{line}\nsender echo after\n",
+        input="".join(f"{line}\n" for line, _ in failing) + "sender echo after\n",
         capture_output=True,
         text=True,
         check=False,
     )
     assert done.returncode == 1
-    assert told in done.stderr.splitlines()[-1]
+    only_lines(done.stderr, ["The first of 3 cells", *(message for _, message in failing)])
     assert "after" in done.stdout.splitlines()
 
 
@@ -219,17 +217,15 @@ def test_a_signal_to_exec_is_the_commands(prompt: Terminal, name: str) -> None:
 
 
 def test_bad_input_is_refused_before_anything_is_built(
-    cli: Cli, study: Path, prompt: Terminal, name: str
+    refused: Refused, study: Path, prompt: Terminal, name: str
 ) -> None:
     assert prompt.pid
-    for words, told in (
-        ((study, "--name", name), f'a testbed "{name}" is running already'),
-        ((study, "--name", "a/b"), 'use letters, digits, ".", "_" and "-"'),
-        ((study, "--cell", "path.loss=3%"), "path.loss = 3% is not swept"),
-        (("exec", "nosuch:h1", "ls"), 'no testbed "nosuch"'),
-        (("stop", "nosuch"), 'no testbed "nosuch"'),
-        ((study, "--json"), "--json goes with --pingall"),
+    for words, message in (
+        (("--name", name), f'a testbed "{name}" is running already'),
+        (("--name", "a/b"), 'use letters, digits, ".", "_" and "-"'),
+        (("--json",), "--json requires --pingall"),
     ):
-        done = cli("net", *words, ok=False)
-        assert done.returncode == 2, words
-        assert told in done.stderr, words
+        refused(["net", str(study), "--cell", "path.loss=0%", *words], 2, [message])
+    refused(["net", str(study), "--cell", "path.loss=3%"], 2, ["path.loss = 3% is not swept"])
+    for words in (("exec", "nosuch:h1", "ls"), ("stop", "nosuch")):
+        refused(["net", *words], 2, ['no testbed "nosuch"'])

@@ -23,6 +23,7 @@ from tests.cli.conftest import (
     partial,
     under_way,
 )
+from tests.conftest import Cli, only_lines
 
 NOWHERE = "127.0.0.1:9"
 
@@ -99,29 +100,30 @@ def test_bad_words_to_receive(
     refused(["recv", *options], code, [told])
 
 
-def test_a_port_that_is_taken(start: Start, place: Path, silent: str) -> None:
-    start("recv", "--dir", place, "--listen", silent).fails_with(f"cannot listen at {silent}: ", "in use")
+def test_receive_reports_a_port_in_use(refused: Refused, place: Path, silent: str) -> None:
+    refused(["recv", "--dir", str(place), "--listen", silent], 1, [f"cannot listen at {silent}: "])
 
 
-def test_nobody_there(start: Start, make: Make, silent: str) -> None:
-    path = make("a.bin", 10)
-    port = start("send", path, NOWHERE)
-    quiet = start("send", path, silent, "--keep-alive", "400ms", "--give-up", "1s")
-    host = start("send", path, "host.invalid:9000")
-    port.fails_with(f"nothing listens at {NOWHERE}")
-    quiet.fails_with(silent)
-    host.fails_with('"host.invalid:9000" is not an address', code=2)
+def test_send_reports_an_unreachable_receiver(refused: Refused, make: Make, silent: str) -> None:
+    path = str(make("a.bin", 10))
+    refused(["send", path, NOWHERE], 1, [f"nothing listens at {NOWHERE}"])
+    refused(["send", path, silent, "--keep-alive", "400ms", "--give-up", "1s"], 1, [silent])
+    refused(["send", path, "host.invalid:9000"], 2, ['"host.invalid:9000" is not an address'])
 
 
-def test_what_is_no_file(start: Start, receive: Receive, place: Path, make: Make, tmp_path: Path) -> None:
+def test_send_reports_what_is_not_a_regular_file(
+    refused: Refused, receive: Receive, place: Path, make: Make, tmp_path: Path
+) -> None:
     _, address = receive()
-    good = make("a.bin", 10)
+    good = str(make("a.bin", 10))
     pipe = tmp_path / "pipe"
     os.mkfifo(pipe)
-    tried = [start("send", good, bad, address) for bad in (tmp_path / "missing", tmp_path, pipe)]
-    tried[0].fails_with(str(tmp_path / "missing"), "No such file")
-    tried[1].fails_with(str(tmp_path), "is a directory")
-    tried[2].fails_with(str(pipe), "is no plain file")
+    for bad, reason in (
+        (tmp_path / "missing", "No such file"),
+        (tmp_path, "is a directory"),
+        (pipe, "plain file"),
+    ):
+        refused(["send", good, str(bad), address], 1, [reason])
     assert names(place) == []
 
 
@@ -191,11 +193,13 @@ def test_a_disk_that_is_full(start: Start, receive: Receive, place: Path, make: 
     "name", ["..\\..\\evil", "C:\\evil", "\x1b[2Jevil", "two\nlines", ".x.longfat-part", "gpj.\u202eexe"]
 )
 def test_names_that_lead_elsewhere_or_hide(
-    name: str, start: Start, receive: Receive, place: Path, make: Make, tmp_path: Path
+    name: str, cli: Cli, receive: Receive, place: Path, make: Make, tmp_path: Path
 ) -> None:
     receiver, address = receive()
-    sender = start("send", make(name, 10), address)
-    line = sender.fails_with("failed: the receiver says: the name ")
+    done = cli("send", make(name, 10), address, ok=False)
+    assert done.returncode == 1
+    only_lines(done.stderr, ["failed: the receiver says: the name "])
+    line = done.stderr.removesuffix("\n")
     assert line.isprintable()
     assert receiver.ends(signal.SIGINT) == 0
     assert all(text.isprintable() for text in receiver.err.splitlines())
