@@ -1,4 +1,4 @@
-"""The flows of trials as a table, from the columns that the native part tells."""
+"""The flows of trials as a table, from the columns of the native part."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ import polars as pl
 Column = Mapping[str, Any]
 """One column of a record's `flows`: it has `name`, `dtype` (NumPy's) and `values` in base64.
 
-Beside them may be `present` (a byte a row, 0 where there is no value), `words` (the texts that `values`
-number) and `lengths` (how many `values` a row has).
+Optional keys: `present` (one byte per row, 0 for a missing value), `words` (the texts that `values` number)
+and `lengths` (the number of `values` in each row).
 """
 
 Numbers = np.ndarray[Any, np.dtype[Any]]
 
 
 def flow_table(*trials: Sequence[Column]) -> pl.DataFrame:
-    """One row a flow, one trial below the other. No row is looked at: columns are taken as they are.
+    """Returns one row for each flow, trial by trial, without converting single rows.
 
     >>> flow = {"name": "flow", "dtype": "<i8", "values": "AAAAAAAAAAABAAAAAAAAAA=="}
     >>> to = {"name": "to", "dtype": "<u4", "values": "AAAAAAAAAAA=", "words": ["b"]}
@@ -31,21 +31,21 @@ def flow_table(*trials: Sequence[Column]) -> pl.DataFrame:
 
 
 def height(trial: Sequence[Column]) -> int:
-    """How many flows a trial told of."""
+    """Returns the number of flows of a trial."""
     return len(_numbers(trial[0]["values"], trial[0]["dtype"])) if trial else 0
 
 
 def _series(parts: Sequence[Column]) -> pl.Series:
-    """The same column of several trials as one."""
+    """Returns the same column of several trials as one."""
     name = parts[0]["name"]
     pieces = [_numbers(part["values"], part["dtype"]) for part in parts]
-    words: list[str] = []
+    texts: list[str] = []
     if "words" in parts[0]:
         for place, part in enumerate(parts):
-            pieces[place] = pieces[place] + np.uint32(len(words))
-            words += part["words"]
+            pieces[place] = pieces[place] + np.uint32(len(texts))
+            texts += part["words"]
     values = pl.Series(name, np.concatenate(pieces))
-    # Whole numbers come as narrow as they may be; signed, they have the differences that one expects.
+    # Integers arrive as narrow unsigned types; signed ones give correct differences.
     values = values if values.dtype.is_float() else values.cast(pl.Int64)
     if "lengths" in parts[0]:
         values = _lists(values, np.concatenate([_numbers(part["lengths"], "<u4") for part in parts]))
@@ -55,7 +55,7 @@ def _series(parts: Sequence[Column]) -> pl.Series:
             for part, piece in zip(parts, pieces, strict=True)
         ]
         values = values.set(pl.Series(np.concatenate(there) == 0), None)
-    return pl.Series(name, words, dtype=pl.String).gather(values) if "words" in parts[0] else values
+    return pl.Series(name, texts, dtype=pl.String).gather(values) if "words" in parts[0] else values
 
 
 def _numbers(text: str, dtype: str) -> Numbers:
@@ -63,7 +63,7 @@ def _numbers(text: str, dtype: str) -> Numbers:
 
 
 def _lists(values: pl.Series, lengths: Numbers) -> pl.Series:
-    """The values cut into lists of these lengths: laid out in rows of the greatest one, then cut."""
+    """Returns the values cut into lists of these lengths, by way of rows of the greatest length."""
     width = int(lengths.max(initial=0))
     rows = np.zeros((len(lengths), width), values.to_numpy().dtype)
     rows[np.arange(width) < lengths[:, None]] = values.to_numpy()
