@@ -17,10 +17,10 @@ pub fn answer(packet: &IpPacket) -> Option<IpPacket> {
     match packet.protocol() {
         ICMP => IpPacket::new(stack::echo_reply(packet.bytes())?),
         TCP => {
-            let stranger = wire::decode(packet.bytes()).ok()?;
-            let reset = reset_for(&stranger.segment)?;
+            let decoded = wire::decode(packet.bytes()).ok()?;
+            let reset = reset_for(&decoded.segment)?;
             let mut bytes = Vec::new();
-            wire::encode(&reset, stranger.endpoints.reversed(), &mut bytes, |_| {}).ok()?;
+            wire::encode(&reset, decoded.endpoints.reversed(), &mut bytes, |_| {}).ok()?;
             IpPacket::new(bytes)
         }
         UDP => Fault::Port.message(packet, own),

@@ -88,7 +88,7 @@ fn refuses_unsupported_mptcp_keys() {
         ),
         (
             r#""policy": "mmptcp""#,
-            "protocol.policy.kind: Linux scatters no packets",
+            "protocol.policy.kind: Linux does not scatter packets",
         ),
         (
             r#""opportunistic_retransmission": true"#,

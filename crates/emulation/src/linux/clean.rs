@@ -52,7 +52,7 @@ const HOLDER: &str = "holder";
 fn orphaned_holders() -> Vec<Leftover> {
     processes()
         .filter(|process| name(*process).as_deref() == Some(HOLDER))
-        .filter(|process| !is_dead(*process) && holds_for_nobody(*process))
+        .filter(|process| !is_dead(*process) && is_orphaned_holder(*process))
         .map(|process| Leftover {
             process,
             what: "the holder of a congestion controller in the kernel (BPF), whose owner is gone".into(),
@@ -62,7 +62,7 @@ fn orphaned_holders() -> Vec<Leftover> {
 
 /// Whether a process has registered a controller through a BPF link and its watched process has ended (number -1,
 /// `pidfd_open(2)`).
-fn holds_for_nobody(process: u32) -> bool {
+fn is_orphaned_holder(process: u32) -> bool {
     let entries = std::fs::read_dir(format!("/proc/{process}/fdinfo"))
         .into_iter()
         .flatten()

@@ -48,7 +48,7 @@ impl Keeper {
         let (ready, started) = sync_channel(1);
         let thread = std::thread::Builder::new()
             .name(THREAD.into())
-            .spawn(move || match begin() {
+            .spawn(move || match create_namespace() {
                 Ok(init) => {
                     let _ = ready.send(Ok(init));
                     keep(&received, init, &Arc::new(environment));
@@ -141,7 +141,7 @@ fn spawn(request: &mut SpawnRequest, environment: &Arc<CommandEnvironment>) -> i
 }
 
 /// Gives the calling thread's children a process-ID namespace, and starts its init.
-fn begin() -> io::Result<Pid> {
+fn create_namespace() -> io::Result<Pid> {
     // SAFETY: does not unshare the file table. From here on this thread cannot start threads.
     unsafe { unshare_unsafe(UnshareFlags::NEWPID) }?;
     let parent =

@@ -28,7 +28,7 @@ impl Terminal {
 /// Makes the terminal at the command's standard input its controlling terminal, in a new session, as terminal emulators
 /// do.
 pub(crate) fn give(command: &mut Command) {
-    let begin = || {
+    let prepare = || {
         // SAFETY: system calls without pointers.
         unsafe {
             libc::setsid();
@@ -39,7 +39,7 @@ pub(crate) fn give(command: &mut Command) {
         }
     };
     // SAFETY: only system calls between fork and exec.
-    unsafe { command.pre_exec(begin) };
+    unsafe { command.pre_exec(prepare) };
 }
 
 impl Drop for Terminal {

@@ -35,7 +35,7 @@ enum Control {
     GoodputWindow,
     Sample,
     Series,
-    Begin { group: u32, pair: u32, successors: u32 },
+    Start { group: u32, pair: u32, successors: u32 },
     Arrive { group: u32, pair: u32 },
     End,
 }
@@ -60,7 +60,7 @@ pub(super) struct Trial<'e> {
     /// Index of the path account of each group and pair.
     pub(super) account_of: Vec<Vec<u32>>,
     /// Measured flows that are still to start.
-    to_begin: u64,
+    to_start: u64,
     /// Flows with a number of successors.
     followed: Vec<(Arc<Flow>, u32)>,
     /// Samples connections and queues for charts.
@@ -96,7 +96,7 @@ impl<'e> Trial<'e> {
             window: matches!(kind, WorkloadKind::Bulk | WorkloadKind::OnOff).then(|| spec.workload.sample()),
             arriving: false,
             account_of: Vec::new(),
-            to_begin: 0,
+            to_start: 0,
             followed: Vec::new(),
             sampling: sampling.map(|interval| Sampling::new(interval, topology)),
             traces: tracing.is_some(),
@@ -120,13 +120,13 @@ impl<'e> Trial<'e> {
                 group.successors()
             };
             for (at, pair) in group.starts() {
-                self.to_begin += u64::from(group.is_measured());
-                let begin = Control::Begin {
+                self.to_start += u64::from(group.is_measured());
+                let action = Control::Start {
                     group: number as u32,
                     pair,
                     successors,
                 };
-                self.plan(at, begin);
+                self.plan(at, action);
             }
             if group.workload.kind == WorkloadKind::Arrivals {
                 self.arriving |= group.is_measured();
@@ -183,7 +183,7 @@ impl<'e> Trial<'e> {
     {
         self.prepare(groups, spec);
         let mut threads: Vec<ScopedJoinHandle<'scope, ()>> = Vec::new();
-        let mut begin = |trial: &mut Self, groups: &mut [Group], group: u32, pair: u32| {
+        let mut start_flow = |trial: &mut Self, groups: &mut [Group], group: u32, pair: u32| {
             let (own, context) = (&shared[group as usize], &contexts[group as usize]);
             let size = groups[group as usize].next_size();
             let account = trial.account_of[group as usize][pair as usize];
@@ -249,21 +249,21 @@ impl<'e> Trial<'e> {
                     self.plan(at + SAMPLE, Control::Sample);
                 }
                 Control::Series => self.take_series(at, groups),
-                Control::Begin {
+                Control::Start {
                     group,
                     pair,
                     successors,
                 } => {
                     let counts = u64::from(groups[group as usize].is_measured());
-                    self.to_begin -= counts;
-                    let flow = begin(self, groups, group, pair);
+                    self.to_start -= counts;
+                    let flow = start_flow(self, groups, group, pair);
                     if successors > 0 {
-                        self.to_begin += counts;
+                        self.to_start += counts;
                         self.followed.push((flow, successors));
                     }
                 }
                 Control::Arrive { group, pair } => {
-                    begin(self, groups, group, pair);
+                    start_flow(self, groups, group, pair);
                     self.plan_arrival(&mut groups[group as usize], group as usize, at);
                 }
                 Control::End => break,
@@ -287,10 +287,10 @@ impl<'e> Trial<'e> {
         self.followed = going;
         for (flow, successors) in over {
             let group = &groups[flow.id.group as usize];
-            self.to_begin -= u64::from(group.is_measured());
+            self.to_start -= u64::from(group.is_measured());
             if flow.finished.load(Ordering::Relaxed) {
-                self.to_begin += u64::from(group.is_measured());
-                let next = Control::Begin {
+                self.to_start += u64::from(group.is_measured());
+                let next = Control::Start {
                     group: flow.id.group,
                     pair: flow.id.pair,
                     successors: successors - 1,
@@ -305,7 +305,7 @@ impl<'e> Trial<'e> {
         let ends_by_itself = !kind.is_timed() || kind == WorkloadKind::Arrivals;
         let mut own = self.flows.iter().filter(|flow| flow.id.group == 0);
         ends_by_itself
-            && self.to_begin == 0
+            && self.to_start == 0
             && !self.arriving
             && own.all(|flow| flow.over.load(Ordering::Relaxed))
     }

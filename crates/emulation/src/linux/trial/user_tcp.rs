@@ -83,7 +83,7 @@ impl<'a> End<'a> {
     }
 
     /// Starts the application before the first packet leaves.
-    fn begin(&mut self, stack: &mut Stack, id: StreamId) {
+    fn start(&mut self, stack: &mut Stack, id: StreamId) {
         self.application.act();
         self.write(stack, id);
     }
@@ -188,7 +188,7 @@ pub(super) fn open(
             stack.touch(id, Connection::record_round_trips);
         }
         // Data written before the SYN leaves may go with it.
-        end.begin(stack, id);
+        end.start(stack, id);
     });
     match opened {
         Ok(stream) => end.run(&stream),
