@@ -1,4 +1,4 @@
-"""A controller as a user writes one: additive increase, multiplicative decrease."""
+"""A custom controller: additive increase, multiplicative decrease."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import longfat
 
 
 class Aimd(longfat.CongestionController):
-    """Grows by `increase` packets a round trip and keeps `keep` of the window at a loss."""
+    """Grows by `increase` packets per round trip and keeps `keep` of the window at a loss."""
 
     def __init__(self, increase: float = 1.0, keep: float = 0.5) -> None:
         self.increase, self.keep = increase, keep
@@ -14,18 +14,18 @@ class Aimd(longfat.CongestionController):
         self.reduced_at = -1.0
 
     def on_acknowledged(self, ack: longfat.Acknowledgement) -> None:
-        """Doubles a round trip below the threshold, then grows by `increase` packets."""
+        """Doubles per round trip below the threshold, then grows by `increase` packets."""
         if ack.window_limited and not ack.in_recovery:
             slow = self.window < self.threshold
             self.window += ack.bytes * (1 if slow else self.increase * self.segment / self.window)
 
     def on_lost(self, loss: longfat.Loss) -> None:
-        """Shrinks once for all that left before."""
+        """Shrinks once for all packets sent before."""
         if loss.newest_sent_at > self.reduced_at:
             self.window = self.threshold = max(self.keep * self.window, 2 * self.segment)
             self.reduced_at = loss.now
 
     def on_timeout(self, now: float, in_flight: int) -> None:
-        """Starts over from one packet."""
+        """Restarts from one packet."""
         self.threshold = max(self.keep * self.window, 2 * self.segment)
         self.window, self.reduced_at = self.segment, now
