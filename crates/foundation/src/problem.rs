@@ -24,6 +24,18 @@ impl Problem {
         }
     }
 
+    /// Returns a problem if the value of `key` is not `valid`; `allowed` describes the allowed values.
+    ///
+    /// ```
+    /// use foundation::Problem;
+    /// let problem = Problem::range("every", 0, false, "at least 1").unwrap();
+    /// assert_eq!(problem.to_string(), "every: 0 is out of range: at least 1");
+    /// ```
+    #[must_use]
+    pub fn range(key: &str, value: impl fmt::Display, valid: bool, allowed: &str) -> Option<Self> {
+        (!valid).then(|| Self::new(key, format!("{value} is out of range: {allowed}")))
+    }
+
     /// The same problem seen from the table that holds `table`.
     ///
     /// ```

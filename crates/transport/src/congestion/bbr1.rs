@@ -56,9 +56,12 @@ impl Default for Bbr1Settings {
 
 impl ControllerSettings for Bbr1Settings {
     fn validate(&self) -> Vec<Problem> {
-        let mut problems: Vec<Problem> = check_initial_window(self.initial_window).into_iter().collect();
-        problems.extend(check_probe_rtt(self.probe_rtt_interval, self.probe_rtt_duration));
-        problems
+        let probe_rtt = check_probe_rtt(self.probe_rtt_interval, self.probe_rtt_duration);
+        let window = check_initial_window(self.initial_window);
+        window
+            .into_iter()
+            .chain(probe_rtt.into_iter().flatten())
+            .collect()
     }
 
     fn build_for(&self, context: &ConnectionContext) -> Box<dyn Controller> {

@@ -50,20 +50,13 @@ impl Default for CubicSettings {
 
 impl ControllerSettings for CubicSettings {
     fn validate(&self) -> Vec<Problem> {
-        let mut problems: Vec<Problem> = check_initial_window(self.initial_window).into_iter().collect();
-        if !(self.c > 0.0 && self.c <= 1000.0) {
-            problems.push(Problem::new(
-                "c",
-                format!("{} is out of range: above 0, at most 1000", self.c),
-            ));
-        }
-        if !(0.1..=0.99).contains(&self.beta) {
-            problems.push(Problem::new(
-                "beta",
-                format!("{} is out of range: 0.1 to 0.99", self.beta),
-            ));
-        }
-        problems
+        let (c, beta) = (self.c, self.beta);
+        let problems = [
+            check_initial_window(self.initial_window),
+            Problem::range("c", c, c > 0.0 && c <= 1000.0, "above 0, at most 1000"),
+            Problem::range("beta", beta, (0.1..=0.99).contains(&beta), "0.1 to 0.99"),
+        ];
+        problems.into_iter().flatten().collect()
     }
 
     fn build_for(&self, context: &ConnectionContext) -> Box<dyn Controller> {

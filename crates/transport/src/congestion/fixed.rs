@@ -29,14 +29,9 @@ impl Default for FixedSettings {
 
 impl ControllerSettings for FixedSettings {
     fn validate(&self) -> Vec<Problem> {
-        if self.window == 0 || self.window > 1 << 32 {
-            vec![Problem::new(
-                "window",
-                format!("{} is out of range: 1 to 4294967296 packets", self.window),
-            )]
-        } else {
-            Vec::new()
-        }
+        let valid = (1..=1 << 32).contains(&self.window);
+        let problem = Problem::range("window", self.window, valid, "1 to 4294967296 packets");
+        problem.into_iter().collect()
     }
 
     /// Ignores the initial window of the connection: the window is constant.

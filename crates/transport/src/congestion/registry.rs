@@ -9,19 +9,8 @@ use serde::de::Error as _;
 use serde::{Deserialize, Deserializer};
 use serde_json::{Map, Value};
 
-use super::balia::BaliaSettings;
-use super::bbr::{BbrSettings, BbrTolerantSettings};
-use super::bbr1::Bbr1Settings;
 use super::config::{CongestionConfig, DEFAULT};
-use super::cubic::CubicSettings;
-use super::fixed::FixedSettings;
-use super::lia::LiaSettings;
-use super::olia::OliaSettings;
 use super::registration::{Registration, choice};
-use super::reno::RenoSettings;
-use super::vegas::VegasSettings;
-use super::westwood::WestwoodSettings;
-use super::wvegas::WvegasSettings;
 
 /// Separator in names of external controllers ("FILE:CLASS"); built-in names do not contain it.
 pub const SEPARATOR: char = ':';
@@ -66,27 +55,48 @@ impl Registry {
     #[must_use]
     pub fn builtin() -> Self {
         let entries = vec![
-            Registration::of::<BbrSettings>("bbr", "model of bandwidth and minimum round-trip time (BBRv3)"),
-            Registration::of::<BbrTolerantSettings>(
+            Registration::of::<super::bbr::BbrSettings>(
+                "bbr",
+                "model of bandwidth and minimum round-trip time (BBRv3)",
+            ),
+            Registration::of::<super::bbr::BbrTolerantSettings>(
                 DEFAULT,
                 "bbr with an estimate of the path's random loss",
             ),
-            Registration::of::<Bbr1Settings>("bbr1", "model of the path that ignores loss (BBRv1, 2016)"),
-            Registration::of::<CubicSettings>("cubic", "loss-based, cubic growth (RFC 9438)"),
-            Registration::of::<RenoSettings>("reno", "loss-based, additive increase (RFC 5681)"),
-            Registration::of::<VegasSettings>("vegas", "delay-based, alpha to beta packets queued (1995)"),
-            Registration::of::<WestwoodSettings>(
+            Registration::of::<super::bbr1::Bbr1Settings>(
+                "bbr1",
+                "model of the path that ignores loss (BBRv1, 2016)",
+            ),
+            Registration::of::<super::cubic::CubicSettings>("cubic", "loss-based, cubic growth (RFC 9438)"),
+            Registration::of::<super::reno::RenoSettings>("reno", "loss-based, additive increase (RFC 5681)"),
+            Registration::of::<super::vegas::VegasSettings>(
+                "vegas",
+                "delay-based, alpha to beta packets queued (1995)",
+            ),
+            Registration::of::<super::westwood::WestwoodSettings>(
                 "westwood",
                 "Reno, resumes at the measured bandwidth (Westwood+)",
             ),
-            Registration::of::<LiaSettings>("lia", "coupled subflows that grow as one flow (RFC 6356)"),
-            Registration::of::<OliaSettings>("olia", "coupled subflows that leave congested paths (OLIA)"),
-            Registration::of::<BaliaSettings>("balia", "coupled subflows, friendly and responsive (BALIA)"),
-            Registration::of::<WvegasSettings>(
+            Registration::of::<super::lia::LiaSettings>(
+                "lia",
+                "coupled subflows that grow as one flow (RFC 6356)",
+            ),
+            Registration::of::<super::olia::OliaSettings>(
+                "olia",
+                "coupled subflows that leave congested paths (OLIA)",
+            ),
+            Registration::of::<super::balia::BaliaSettings>(
+                "balia",
+                "coupled subflows, friendly and responsive (BALIA)",
+            ),
+            Registration::of::<super::wvegas::WvegasSettings>(
                 "wvegas",
                 "delay-based, subflows share the packets queued (2012)",
             ),
-            Registration::of::<FixedSettings>("fixed", "a constant window: no congestion control"),
+            Registration::of::<super::fixed::FixedSettings>(
+                "fixed",
+                "a constant window: no congestion control",
+            ),
         ];
         Self { entries }
     }

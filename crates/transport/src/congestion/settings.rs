@@ -48,24 +48,17 @@ pub trait ControllerSettings: Debug + Send + Sync {
 
 /// Checks an initial window in packets.
 pub(super) fn check_initial_window(packets: u64) -> Option<Problem> {
-    (packets == 0 || packets > 1_000_000).then(|| {
-        Problem::new(
-            "initial_window",
-            format!("{packets} is out of range: 1 to 1000000 packets"),
-        )
-    })
+    let valid = (1..=1_000_000).contains(&packets);
+    Problem::range("initial_window", packets, valid, "1 to 1000000 packets")
 }
 
 /// Checks interval and duration of BBR's ProbeRTT.
-pub(super) fn check_probe_rtt(interval: Duration, duration: Duration) -> Vec<Problem> {
-    let mut problems = Vec::new();
-    if interval < Duration::from_millis(100) {
-        let message = format!("{interval} is out of range: at least 100ms");
-        problems.push(Problem::new("probe_rtt_interval", message));
-    }
-    if duration > Duration::from_secs(1) {
-        let message = format!("{duration} is out of range: at most 1s");
-        problems.push(Problem::new("probe_rtt_duration", message));
-    }
-    problems
+pub(super) fn check_probe_rtt(interval: Duration, duration: Duration) -> [Option<Problem>; 2] {
+    let valid = interval >= Duration::from_millis(100);
+    let interval = Problem::range("probe_rtt_interval", interval, valid, "at least 100ms");
+    let valid = duration <= Duration::from_secs(1);
+    [
+        interval,
+        Problem::range("probe_rtt_duration", duration, valid, "at most 1s"),
+    ]
 }

@@ -91,12 +91,7 @@ impl ControllerSettings for VegasSettings {
             .find(|(alpha, beta)| beta < alpha);
         let (alpha, beta) = (self.alpha.unwrap_or(0), self.beta.unwrap_or(0));
         for (key, value) in [("alpha", alpha), ("beta", beta), ("gamma", self.gamma)] {
-            if value > 10_000 {
-                problems.push(Problem::new(
-                    key,
-                    format!("{value} is out of range: 0 to 10000 packets"),
-                ));
-            }
+            problems.extend(Problem::range(key, value, value <= 10_000, "0 to 10000 packets"));
         }
         if let Some((alpha, beta)) = invalid {
             let key = if self.beta.is_some() { "beta" } else { "alpha" };

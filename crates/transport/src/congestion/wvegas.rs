@@ -46,17 +46,18 @@ impl Default for WvegasSettings {
 
 impl ControllerSettings for WvegasSettings {
     fn validate(&self) -> Vec<Problem> {
-        let mut problems: Vec<Problem> = check_initial_window(self.initial_window).into_iter().collect();
-        for (key, value, least) in [
-            ("total_alpha", self.total_alpha, MIN_ALPHA),
-            ("gamma", self.gamma, 0),
-        ] {
-            if !(least..=10_000).contains(&value) {
-                let message = format!("{value} is out of range: {least} to 10000 packets");
-                problems.push(Problem::new(key, message));
-            }
-        }
-        problems
+        let (alpha, gamma) = (self.total_alpha, self.gamma);
+        let problems = [
+            check_initial_window(self.initial_window),
+            Problem::range(
+                "total_alpha",
+                alpha,
+                (MIN_ALPHA..=10_000).contains(&alpha),
+                "2 to 10000 packets",
+            ),
+            Problem::range("gamma", gamma, gamma <= 10_000, "0 to 10000 packets"),
+        ];
+        problems.into_iter().flatten().collect()
     }
 
     fn build_for(&self, context: &ConnectionContext) -> Box<dyn Controller> {

@@ -250,18 +250,12 @@ impl MptcpConfig {
                 ));
             }
         }
-        problems.extend(
-            self.scheduler()
-                .validate()
-                .into_iter()
-                .map(|p| p.within("scheduler")),
-        );
-        problems.extend(self.policy().validate().into_iter().map(|p| p.within("policy")));
+        let (scheduler, policy) = (self.scheduler().validate(), self.policy().validate());
+        problems.extend(scheduler.into_iter().map(|problem| problem.within("scheduler")));
+        problems.extend(policy.into_iter().map(|problem| problem.within("policy")));
         let subflows = self.own.subflows.unwrap_or(1);
-        if !(1..=MOST_SUBFLOWS).contains(&subflows) {
-            let message = format!("{subflows} is out of range: 1 to {MOST_SUBFLOWS}");
-            problems.push(Problem::new("subflows", message));
-        }
+        let valid = (1..=MOST_SUBFLOWS).contains(&subflows);
+        problems.extend(Problem::range("subflows", subflows, valid, "1 to 64"));
         problems.extend(self.window_problems());
         if self.own.rejoin.is_some_and(Duration::is_zero) {
             problems.push(Problem::new("rejoin", "0s is out of range: above 0s"));

@@ -22,24 +22,25 @@ pub(super) fn name_or_table<'de, T: DeserializeOwned, D: Deserializer<'de>>(
     T::deserialize(table).map_err(D::Error::custom)
 }
 
-/// Declares an enum of kinds with one settings type each: `"name" => file::Type`, with the kind's help as doc comment.
+/// Declares an enum of kinds with one settings type each: `"name" => file::Type`. The doc comment of the type is the
+/// help for users.
 macro_rules! kinds {
     (
         $(#[$doc:meta])* $config:ident, $table:ident, $settings:ident, $built:ty, $what:literal, $removed:expr;
-        $($(#[$help:meta])* $key:literal => $file:ident::$name:ident,)+
+        $($key:literal => $file:ident::$name:ident,)+
     ) => {
         $(pub use $file::$name;)+
 
         $(#[$doc])*
         #[derive(Clone, Debug, PartialEq)]
         pub enum $config {
-            $($(#[$help])* $name($name),)+
+            $(#[doc = concat!("Settings of `", $key, "`.")] $name($name),)+
         }
 
         #[derive(Clone, Debug, serde::Serialize, serde::Deserialize, schemars::JsonSchema)]
         #[serde(tag = "kind")]
         enum $table {
-            $($(#[$help])* #[serde(rename = $key)] $name($name),)+
+            $(#[serde(rename = $key)] $name($name),)+
         }
 
         impl $config {

@@ -38,26 +38,19 @@ impl Default for BbrSettings {
 
 impl ControllerSettings for BbrSettings {
     fn validate(&self) -> Vec<Problem> {
-        let mut problems: Vec<Problem> = check_initial_window(self.initial_window).into_iter().collect();
-        let mut check = |key: &str, valid: bool, value: String, allowed: &str| {
-            if !valid {
-                problems.push(Problem::new(key, format!("{value} is out of range: {allowed}")));
-            }
-        };
-        check(
-            "loss_threshold",
-            (0.001..=0.5).contains(&self.loss_threshold.value()),
-            self.loss_threshold.to_string(),
-            "0.1% to 50%",
-        );
-        check(
-            "beta",
-            (0.1..=0.99).contains(&self.beta),
-            self.beta.to_string(),
-            "0.1 to 0.99",
-        );
-        problems.extend(check_probe_rtt(self.probe_rtt_interval, self.probe_rtt_duration));
-        problems
+        let (loss, beta) = (self.loss_threshold, self.beta);
+        let problems = [
+            check_initial_window(self.initial_window),
+            Problem::range(
+                "loss_threshold",
+                loss,
+                (0.001..=0.5).contains(&loss.value()),
+                "0.1% to 50%",
+            ),
+            Problem::range("beta", beta, (0.1..=0.99).contains(&beta), "0.1 to 0.99"),
+        ];
+        let probe_rtt = check_probe_rtt(self.probe_rtt_interval, self.probe_rtt_duration);
+        problems.into_iter().chain(probe_rtt).flatten().collect()
     }
 
     fn build_for(&self, context: &ConnectionContext) -> Box<dyn Controller> {

@@ -29,13 +29,14 @@ impl Default for BbrTolerantSettings {
 
 impl ControllerSettings for BbrTolerantSettings {
     fn validate(&self) -> Vec<Problem> {
+        let limit = self.random_loss_limit;
         let mut problems = self.draft.validate();
-        if self.random_loss_limit.value() > 0.5 {
-            problems.push(Problem::new(
-                "random_loss_limit",
-                format!("{} is out of range: 0% to 50%", self.random_loss_limit),
-            ));
-        }
+        problems.extend(Problem::range(
+            "random_loss_limit",
+            limit,
+            limit.value() <= 0.5,
+            "0% to 50%",
+        ));
         problems
     }
 

@@ -44,16 +44,11 @@ impl Default for Delayed {
 
 impl PolicySettings for Delayed {
     fn validate(&self) -> Vec<Problem> {
-        let mut problems = Vec::new();
-        if self.after_bytes.is_some() && self.after_time.is_some() {
-            let message = "set either after_bytes or after_time";
-            problems.push(Problem::new("after_time", message));
-        }
-        if !(1..=64).contains(&self.paths) {
-            let message = format!("{} is out of range: 1 to 64", self.paths);
-            problems.push(Problem::new("paths", message));
-        }
-        problems
+        let both = self.after_bytes.is_some() && self.after_time.is_some();
+        let either = both.then(|| Problem::new("after_time", "set either after_bytes or after_time"));
+        let valid = (1..=64).contains(&self.paths);
+        let paths = Problem::range("paths", self.paths, valid, "1 to 64");
+        either.into_iter().chain(paths).collect()
     }
 
     fn build(&self) -> Box<dyn PathPolicy> {

@@ -39,15 +39,12 @@ impl Default for Freeway {
 
 impl PolicySettings for Freeway {
     fn validate(&self) -> Vec<Problem> {
-        let mut problems = Vec::new();
-        if self.delay.is_zero() {
-            problems.push(Problem::new("delay", "0 is out of range: above 0"));
-        }
-        if !(1..=64).contains(&self.elephant_paths) {
-            let message = format!("{} is out of range: 1 to 64", self.elephant_paths);
-            problems.push(Problem::new("elephant_paths", message));
-        }
-        problems
+        let paths = self.elephant_paths;
+        let problems = [
+            Problem::range("delay", 0, !self.delay.is_zero(), "above 0"),
+            Problem::range("elephant_paths", paths, (1..=64).contains(&paths), "1 to 64"),
+        ];
+        problems.into_iter().flatten().collect()
     }
 
     fn build(&self) -> Box<dyn PathPolicy> {

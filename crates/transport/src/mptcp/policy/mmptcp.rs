@@ -39,17 +39,22 @@ impl Default for Mmptcp {
 
 impl PolicySettings for Mmptcp {
     fn validate(&self) -> Vec<Problem> {
-        let mut problems = Vec::new();
-        if let Some(duplicates) = self.duplicates
-            && !(3..=1000).contains(&duplicates)
-        {
-            let message = format!("{duplicates} is out of range: 3 to 1000");
-            problems.push(Problem::new("duplicates", message));
-        }
-        if self.switch_after.bytes() == 0 {
-            problems.push(Problem::new("switch_after", "0 is out of range: at least 1 byte"));
-        }
-        problems
+        let duplicates = self.duplicates.unwrap_or(3);
+        let problems = [
+            Problem::range(
+                "duplicates",
+                duplicates,
+                (3..=1000).contains(&duplicates),
+                "3 to 1000",
+            ),
+            Problem::range(
+                "switch_after",
+                0,
+                self.switch_after.bytes() > 0,
+                "at least 1 byte",
+            ),
+        ];
+        problems.into_iter().flatten().collect()
     }
 
     fn beyond_linux(&self) -> Vec<Problem> {

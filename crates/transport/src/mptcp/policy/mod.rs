@@ -198,21 +198,13 @@ pub trait PolicySettings {
 kinds! {
     /// Path policy: a kind such as `"all"`, or a table with its kind and keys.
     PolicyConfig, Table, PolicySettings, Box<dyn PathPolicy>, "Policy", &[];
-    /// All paths, starting with a random one by default.
     "all" => all::All,
-    /// One path.
     "single" => single::Single,
-    /// More paths for larger flows, in the order of their round-trip times (MPTCP-FSFS).
     "fsfs" => fsfs::Fsfs,
-    /// One path; the others join after a number of bytes or a time.
     "delayed" => delayed::Delayed,
-    /// Each segment over a random path under one window, later one subflow on each path (MMPTCP, INFOCOM 2016).
     "mmptcp" => mmptcp::Mmptcp,
-    /// Low-latency paths for short flows, the others for long flows (Freeway, TNSM 2016).
     "freeway" => freeway::Freeway,
-    /// The paths with the smallest expected flow completion time, given all flows of the host (designed in this project).
     "foresight" => foresight::Foresight,
-    /// All paths, starting with the first; in world netns Linux's in-kernel path manager itself.
     "in-kernel" => in_kernel::InKernel,
 }
 

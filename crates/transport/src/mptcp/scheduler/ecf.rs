@@ -24,11 +24,8 @@ impl Default for Ecf {
 
 impl SchedulerSettings for Ecf {
     fn validate(&self) -> Vec<Problem> {
-        if (0.0..=10.0).contains(&self.beta) {
-            return Vec::new();
-        }
-        let message = format!("{} is out of range: 0 to 10", self.beta);
-        vec![Problem::new("beta", message)]
+        let problem = Problem::range("beta", self.beta, (0.0..=10.0).contains(&self.beta), "0 to 10");
+        problem.into_iter().collect()
     }
 
     fn build(&self) -> Box<dyn Scheduler> {

@@ -98,19 +98,12 @@ const REMOVED: [(&str, &str); 2] = [
 kinds! {
     /// Packet scheduler: a kind such as `"min-rtt"`, or a table with its kind and keys.
     SchedulerConfig, Table, SchedulerSettings, Box<dyn Scheduler>, "Scheduler", &REMOVED;
-    /// The subflow with the smallest smoothed round-trip time that has room.
     "min-rtt" => min_rtt::MinRtt,
-    /// The subflows with room, in turn.
     "round-robin" => round_robin::RoundRobin,
-    /// Waits for the fastest subflow if all remaining data then completes sooner (ECF, CoNEXT 2017).
     "ecf" => ecf::Ecf,
-    /// Waits for the fastest subflow if a slower one would block the receive window (BLEST, IFIP Networking 2016).
     "blest" => blest::Blest,
-    /// A copy of every segment on every subflow.
     "redundant" => redundant::Redundant,
-    /// Plans the subflows of all segments of a period so that they arrive in order (DAPS, ICC 2014).
     "daps" => daps::Daps,
-    /// Each segment on the subflow with its earliest arrival, queued there if necessary (OTIAS, WAINA 2014).
     "otias" => otias::Otias,
 }
 

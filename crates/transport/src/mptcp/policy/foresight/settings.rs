@@ -58,23 +58,28 @@ pub(super) const HANDSHAKE_AFTER: f64 = 2.0;
 
 impl Foresight {
     pub(super) fn problems(&self) -> Vec<Problem> {
-        let mut problems = Vec::new();
-        let mut check = |key: &'static str, valid: bool, value: String, allowed: &str| {
-            if !valid {
-                problems.push(Problem::new(key, format!("{value} is out of range: {allowed}")));
-            }
-        };
         let tail = self.tail.unwrap_or(TAIL);
-        check("tail", tail <= 16, tail.to_string(), "0 to 16");
-        let after = self.tail_after.unwrap_or(TAIL_AFTER);
-        let valid = (1.0..=10.0).contains(&after);
-        check("tail_after", valid, after.to_string(), "1 to 10");
-        let after = self.handshake_after.unwrap_or(HANDSHAKE_AFTER);
-        let valid = after == 0.0 || (1.0..=10.0).contains(&after);
-        check("handshake_after", valid, after.to_string(), "1 to 10, or 0");
-        let valid = (0.0..=100.0).contains(&self.slack);
-        check("slack", valid, self.slack.to_string(), "0 to 100");
-        problems
+        let tail_after = self.tail_after.unwrap_or(TAIL_AFTER);
+        let handshake_after = self.handshake_after.unwrap_or(HANDSHAKE_AFTER);
+        let delay = 1.0..=10.0;
+        let handshake_valid = handshake_after == 0.0 || delay.contains(&handshake_after);
+        let problems = [
+            Problem::range("tail", tail, tail <= 16, "0 to 16"),
+            Problem::range("tail_after", tail_after, delay.contains(&tail_after), "1 to 10"),
+            Problem::range(
+                "handshake_after",
+                handshake_after,
+                handshake_valid,
+                "1 to 10, or 0",
+            ),
+            Problem::range(
+                "slack",
+                self.slack,
+                (0.0..=100.0).contains(&self.slack),
+                "0 to 100",
+            ),
+        ];
+        problems.into_iter().flatten().collect()
     }
 
     pub(super) fn linux_problems(&self) -> Vec<Problem> {
