@@ -298,7 +298,8 @@ impl Director {
             let expected = expected.map_or(0, |&(_, bytes)| bytes);
             let outstanding = subflow.tcp.bytes_sent().saturating_sub(acknowledged);
             let claim = outstanding.max(expected.saturating_sub(acknowledged));
-            move_claim(account, contribution, claim, self.short);
+            account.update_unfinished(contribution.claimed, claim, self.short);
+            contribution.claimed = claim;
             host.on_delivery(subflow.path, now, more, more_lost);
         }
     }
@@ -325,10 +326,10 @@ impl Director {
 
     /// Removes the connection's share from the host's accounts.
     pub fn end(&mut self, host: &mut HostPaths) {
-        for contribution in &mut self.contributions {
+        for contribution in &self.contributions {
             if let Some(account) = host.path_mut(contribution.path) {
                 account.subflows = account.subflows.saturating_sub(1);
-                move_claim(account, contribution, 0, self.short);
+                account.update_unfinished(contribution.claimed, 0, self.short);
             }
         }
         self.contributions.clear();
@@ -341,17 +342,4 @@ impl Director {
 pub(super) fn address_id(ways: &[Way], own: IpAddr) -> u8 {
     let place = ways.iter().position(|way| way.path.address == own);
     place.map_or(0, |place| place as u8 + 1)
-}
-
-fn move_claim(
-    account: &mut transport::mptcp::host::PathState,
-    contribution: &mut Contribution,
-    claim: u64,
-    short: bool,
-) {
-    account.unfinished = account.unfinished.saturating_sub(contribution.claimed) + claim;
-    if short {
-        account.short = account.short.saturating_sub(contribution.claimed) + claim;
-    }
-    contribution.claimed = claim;
 }

@@ -45,6 +45,14 @@ impl PathState {
         self.meter.rate()
     }
 
+    /// Replaces `before` unfinished bytes of a connection by `after`.
+    pub const fn update_unfinished(&mut self, before: u64, after: u64, short: bool) {
+        self.unfinished = self.unfinished.saturating_sub(before).saturating_add(after);
+        if short {
+            self.short = self.short.saturating_sub(before).saturating_add(after);
+        }
+    }
+
     /// Returns the recent share of lost segments, 0 to 1.
     #[must_use]
     pub const fn loss(&self) -> f64 {

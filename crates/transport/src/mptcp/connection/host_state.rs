@@ -41,16 +41,7 @@ impl Connection {
             } else {
                 subflow.outstanding().max(expected)
             };
-            state.unfinished = state
-                .unfinished
-                .saturating_sub(subflow.reported_unfinished)
-                .saturating_add(unfinished);
-            if self.short {
-                state.short = state
-                    .short
-                    .saturating_sub(subflow.reported_unfinished)
-                    .saturating_add(unfinished);
-            }
+            state.update_unfinished(subflow.reported_unfinished, unfinished, self.short);
             subflow.reported_unfinished = unfinished;
             match (subflow.counted, ended) {
                 (false, false) => state.subflows += 1,
