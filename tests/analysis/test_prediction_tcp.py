@@ -49,11 +49,11 @@ def test_a_window_that_does_not_fill_the_path(profile: str) -> None:
 def test_renos_sawtooth(queue: str) -> None:
     """The link's use and the queue of one flow, from 75 % and none to full and long."""
     of = spec("reno", {"queue": queue}, delayed_ack="0ms")
-    goodput, queue = predict(of), predict(of, "queue_mean_packets")
+    goodput, waiting = predict(of), predict(of, "queue_mean_packets")
     assert "sawtooth" in goodput.note
     figures = measured(of, 1)
     assert figures["goodput_bps"] == pytest.approx(goodput.value, rel=0.05)
-    assert figures["queue_mean_packets"] == pytest.approx(queue.value, rel=0.2, abs=2)
+    assert figures["queue_mean_packets"] == pytest.approx(waiting.value, rel=0.2, abs=2)
 
 
 @pytest.mark.parametrize("loss", ["0.01%", "0.03%", "0.1%"])
