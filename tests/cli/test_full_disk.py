@@ -123,7 +123,7 @@ def test_a_receiver_gives_back_the_room_that_it_took(
             requirements.skip("users", f"no small disk: {out.read_text()}")
         address = out.read_text().split("Listening on ")[1].split()[0]
         sender = start("send", large, address)
-        sender.fails_with("large.bin", "the receiver says: cannot write", "No space left on device")
+        sender.fails_with("large.bin", "refused by the receiver: cannot write", "No space left on device")
         # There is room again for what fits.
         sender = start("send", small, address)
         assert sender.ends() == 0, sender.err

@@ -121,7 +121,7 @@ def test_send_reports_what_is_not_a_regular_file(
     for bad, reason in (
         (tmp_path / "missing", "No such file"),
         (tmp_path, "is a directory"),
-        (pipe, "plain file"),
+        (pipe, "is not a regular file"),
     ):
         refused(["send", good, str(bad), address], 1, [reason])
     assert names(place) == []
@@ -157,7 +157,7 @@ def test_a_folder_that_may_not_be_written_to(start: Start, receive: Receive, pla
     place.chmod(0o555)
     try:
         start("send", make("a.bin", 10), address).fails_with(
-            "a.bin: failed: the receiver says: cannot write", "Permission denied"
+            "a.bin: failed: refused by the receiver: cannot write", "Permission denied"
         )
         start("recv", "--dir", place, "--listen", "127.0.0.1:0", prepare=without_privilege).fails_with(
             f"--dir {place}: not writable for this user", code=2
@@ -178,7 +178,7 @@ def test_a_disk_that_is_full(start: Start, receive: Receive, place: Path, make: 
     path = make("file.bin", 4 << 20)
     receiver, address = receive("--once", prepare=small_disk)
     sender = start("send", path, address)
-    sender.fails_with(str(path), "the receiver says: cannot write", "too large")
+    sender.fails_with(str(path), "refused by the receiver: cannot write", "too large")
     assert receiver.ends() == 1
     assert names(place) == [partial(place).name]
 
@@ -198,7 +198,7 @@ def test_names_that_lead_elsewhere_or_hide(
     receiver, address = receive()
     done = cli("send", make(name, 10), address, ok=False)
     assert done.returncode == 1
-    only_lines(done.stderr, ["failed: the receiver says: the name "])
+    only_lines(done.stderr, ["failed: refused by the receiver: the name "])
     line = done.stderr.removesuffix("\n")
     assert line.isprintable()
     assert receiver.ends(signal.SIGINT) == 0
